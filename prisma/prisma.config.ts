@@ -1,0 +1,13 @@
+// Where Prisma's own command line finds the schema, the migrations and the database.
+import { defineConfig } from 'prisma/config'
+
+// `generate` never runs the schema engine, yet would download it; any executable in its place keeps it off the network.
+// The other commands do need the engine: migrations here go through src/migrate.ts instead, which carries it as WASM.
+if (process.argv[2] === 'generate') process.env.PRISMA_SCHEMA_ENGINE_BINARY ??= process.execPath
+
+export default defineConfig({
+  schema: 'schema.prisma',
+  migrations: { path: 'migrations' },
+  // Not Prisma's `env()`, which refuses an unset name even where no database is needed.
+  datasource: { url: process.env.DATABASE_URL ?? '' },
+})

@@ -1,0 +1,37 @@
+// The one constructor of the database client.
+import { PrismaPg } from '@prisma/adapter-pg'
+import { connectionString } from './connection.js'
+import { PrismaClient } from './generated/client.js'
+
+export { Prisma, type RefreshToken, type Session, type User } from './generated/client.js'
+
+/** The typed client. `$disconnect()` closes every connection. */
+export type Database = PrismaClient
+
+export interface DatabaseOptions {
+  /** `postgresql://...` */
+  url: string
+  /** Connections held at most. A query takes about a millisecond, so a few carry thousands a second. */
+  poolSize: number
+  /** How long a query may wait for a connection, new or handed back. [2000: a login has other things to wait for] */
+  connectionTimeoutMs?: number
+  /** How long one statement may run before the server ends it. [5000: every query here is by key] */
+  statementTimeoutMs?: number
+}
+
+/** Opens a client; the first query connects. The caller closes it with `$disconnect()`. */
+export function connectDatabase(options: DatabaseOptions): Database {
+  const { url, poolSize, connectionTimeoutMs = 2_000, statementTimeoutMs = 5_000 } = options
+  const adapter = new PrismaPg({
+    connectionString: connectionString(url),
+    application_name: 'spillway',
+    max: poolSize,
+    connectionTimeoutMillis: connectionTimeoutMs,
+    statement_timeout: statementTimeoutMs,
+    // The same on this side, for a server that is frozen or cut off and can end nothing; later, so that its word comes first.
+    query_timeout: statementTimeoutMs + 1_000,
+    keepAlive: true,
+  })
+  // Minimal: the default would paste the lines of source around the call into every log.
+  return new PrismaClient({ adapter, errorFormat: 'minimal' })
+}
