@@ -1,0 +1,73 @@
+/**
+ * How many processors this process may use: the number of hashes that make sense at a time. What Node and libuv say is the
+ * machine's number, not the container's (libuv #4740), so the control group is read here. Synchronous throughout and free of
+ * imports that use libuv's thread pool, because it runs before the size of that pool is set.
+ */
+import { readFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
+import { posix } from 'node:path'
+
+/** Where the kernel shows things; tests point it at a tree of their own. */
+export interface CpuLimitSources {
+  env: Record<string, string | undefined>
+  read(path: string): string
+  processors: number
+}
+
+const system: CpuLimitSources = {
+  env: process.env,
+  read: (path) => readFileSync(path, 'utf8'),
+  processors: availableParallelism(),
+}
+
+/**
+ * The slots of a worker, in this order: `WORKER_CONCURRENCY`; `CPU_LIMIT_MILLICORES`, handed down by the pod spec; the
+ * control group's limit, the minimum up the tree; the processors available. Whole, and at least 1.
+ */
+export function workerConcurrency(sources: CpuLimitSources = system): number {
+  const asked = positiveInteger(sources.env.WORKER_CONCURRENCY)
+  if (asked !== undefined) return asked
+  const millicores = positiveInteger(sources.env.CPU_LIMIT_MILLICORES)
+  const cores = millicores === undefined ? cgroupCores(sources) : millicores / 1_000
+  return Math.max(1, Math.floor(Math.min(cores, sources.processors)))
+}
+
+function positiveInteger(text: string | undefined): number | undefined {
+  return text !== undefined && /^[1-9]\d{0,6}$/.test(text) ? Number(text) : undefined
+}
+
+/** The tightest limit from this process's control group up to the root, in cores; Infinity where there is none. */
+function cgroupCores({ read }: CpuLimitSources): number {
+  const attempt = (path: string) => {
+    try {
+      return read(path).trim()
+    } catch {
+      return undefined
+    }
+  }
+  const limits: number[] = []
+  for (const line of attempt('/proc/self/cgroup')?.split('\n') ?? []) {
+    const [hierarchy, controllers = '', path = '/'] = line.split(':')
+    if (hierarchy !== '0' && !controllers.split(',').includes('cpu')) continue
+    const mounts = hierarchy === '0' ? ['/sys/fs/cgroup'] : ['/sys/fs/cgroup/cpu', '/sys/fs/cgroup/cpu,cpuacct']
+    for (const mount of mounts) {
+      for (const group of selfAndParents(path)) {
+        const directory = posix.join(mount, group)
+        const [quota, period] = attempt(`${directory}/cpu.max`)?.split(' ') ?? [
+          attempt(`${directory}/cpu.cfs_quota_us`),
+          attempt(`${directory}/cpu.cfs_period_us`),
+        ]
+        const cores = Number(quota) / Number(period)
+        if (cores > 0) limits.push(cores)
+      }
+    }
+  }
+  return Math.min(...limits, Number.POSITIVE_INFINITY)
+}
+
+/** `/a/b` gives `/a/b`, `/a`, `/`: inside a container the path may be the host's, and then only the root is there. */
+function selfAndParents(path: string): string[] {
+  const groups = [path]
+  while (groups[0] !== '/' && groups[0] !== '.') groups.unshift(posix.dirname(groups[0] ?? '/'))
+  return groups
+}

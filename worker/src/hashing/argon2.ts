@@ -1,0 +1,40 @@
+/** argon2id (RFC 9106), the algorithm of today's policy, in the PHC string format. */
+import * as argon2 from 'argon2'
+import type { Algorithm, Policy } from './index.js'
+
+/** Stored hashes may ask for this much memory and no more, so that one bad row cannot take a worker down. */
+const MEMORY_LIMIT_KIB = 1_048_576
+const TIME_LIMIT = 64
+
+const PHC = /^\$argon2(?:id|i|d)\$v=\d+\$m=(\d+),t=(\d+),p=(\d+)\$[A-Za-z0-9+/]+\$[A-Za-z0-9+/]+$/
+
+/** argon2id at the cost of a policy. It verifies argon2i and argon2d as well; {@link Algorithm.isBelow} calls them outdated. */
+export function createArgon2(policy: Policy): Algorithm {
+  const options: argon2.HashOptions = {
+    type: argon2.argon2id,
+    memoryCost: policy.memoryKib,
+    timeCost: policy.time,
+    parallelism: policy.parallelism,
+  }
+  return {
+    recognizes(storedHash) {
+      const cost = costOf(storedHash)
+      return (
+        cost !== undefined && cost.memoryKib <= MEMORY_LIMIT_KIB && cost.time <= TIME_LIMIT && cost.parallelism <= 16
+      )
+    },
+    hash: (password) => argon2.hash(password, options),
+    verify: (password, storedHash) => argon2.verify(storedHash, password),
+    isBelow(storedHash) {
+      const cost = costOf(storedHash)
+      if (cost === undefined || !storedHash.startsWith('$argon2id$')) return true
+      return cost.memoryKib < policy.memoryKib || cost.time < policy.time
+    },
+  }
+}
+
+function costOf(storedHash: string): Policy | undefined {
+  const [, memoryKib, time, parallelism] = PHC.exec(storedHash) ?? []
+  if (memoryKib === undefined) return undefined
+  return { memoryKib: Number(memoryKib), time: Number(time), parallelism: Number(parallelism) }
+}

@@ -1,0 +1,65 @@
+/** Hashing by policy: which algorithm a stored hash belongs to, whether it is still good enough, and the decoy. */
+import { randomBytes } from 'node:crypto'
+import type { RefusalCode } from '../protocol/job.js'
+import { createArgon2 } from './argon2.js'
+import { bcryptVerifier } from './bcrypt.js'
+import { testDoubles } from './testdoubles.js'
+
+/** What new hashes are made with today: argon2id at this cost. */
+export interface Policy {
+  memoryKib: number
+  time: number
+  parallelism: number
+}
+
+/** One password hashing algorithm. All of its work is off the event loop. */
+export interface Algorithm {
+  /** Whether the stored hash is of this algorithm, well-formed, and within the cost that a worker is willing to pay. */
+  recognizes(storedHash: string): boolean
+  hash(password: string): Promise<string>
+  verify(password: string, storedHash: string): Promise<boolean>
+  /** Whether a stored hash is weaker than today's policy. Never true for a stronger one: a cost once paid is kept. */
+  isBelow(storedHash: string): boolean
+}
+
+export interface Hasher {
+  hash(password: string): Promise<string>
+  /** Throws {@link UnsupportedHashError} for a stored hash that no algorithm recognizes. */
+  verify(password: string, storedHash: string): Promise<boolean>
+  /** The work of {@link Hasher.verify} at today's cost; the password matches nothing. */
+  decoy(password: string): Promise<void>
+  isBelow(storedHash: string): boolean
+}
+
+/** A stored hash that cannot be verified: another algorithm, damaged, or asking for too much. */
+export class UnsupportedHashError extends Error {
+  override readonly name = 'UnsupportedHashError'
+  readonly code: RefusalCode = 'unsupported_hash'
+}
+
+export function createHasher(policy: Policy, options: { testHashes: boolean }): Hasher {
+  const argon2 = createArgon2(policy)
+  const algorithms = [argon2, bcryptVerifier, ...(options.testHashes ? testDoubles : [])]
+  const decoyHash = argon2Decoy(policy)
+
+  function algorithmOf(storedHash: string): Omit<Algorithm, 'hash'> {
+    const algorithm = algorithms.find((candidate) => candidate.recognizes(storedHash))
+    if (algorithm === undefined) throw new UnsupportedHashError('the stored hash is of no supported algorithm or cost')
+    return algorithm
+  }
+
+  return {
+    hash: argon2.hash,
+    verify: async (password, storedHash) => algorithmOf(storedHash).verify(password, storedHash),
+    decoy: async (password) => {
+      await argon2.verify(password, decoyHash)
+    },
+    isBelow: (storedHash) => algorithmOf(storedHash).isBelow(storedHash),
+  }
+}
+
+/** A well-formed hash whose digest is random: to verify against it costs the same, and no password is known to match. */
+function argon2Decoy({ memoryKib, time, parallelism }: Policy): string {
+  const random = (bytes: number) => randomBytes(bytes).toString('base64').replace(/=+$/, '')
+  return `$argon2id$v=19$m=${memoryKib},t=${time},p=${parallelism}$${random(16)}$${random(32)}`
+}

@@ -1,0 +1,26 @@
+/**
+ * Hashes that hash nothing, for measuring the pipeline around them. A worker accepts them only with SPILLWAY_TEST_HASHES=true,
+ * which it refuses in production. `$spillway-token$` answers at once; `$spillway-wait$<ms>$` waits, as a hash on a core of its own
+ * would, without using one. Any password but "wrong" matches.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Algorithm } from './index.js'
+
+const WAITING = /^\$spillway-wait\$(\d{1,5})\$$/
+
+const token: Omit<Algorithm, 'hash'> = {
+  recognizes: (storedHash) => storedHash === '$spillway-token$',
+  verify: async (password) => password !== 'wrong',
+  isBelow: () => false,
+}
+
+const waiting: Omit<Algorithm, 'hash'> = {
+  recognizes: (storedHash) => WAITING.test(storedHash),
+  async verify(password, storedHash) {
+    await sleep(Number(WAITING.exec(storedHash)?.[1]))
+    return password !== 'wrong'
+  },
+  isBelow: () => false,
+}
+
+export const testDoubles = [token, waiting]

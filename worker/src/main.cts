@@ -1,0 +1,13 @@
+/**
+ * Entry point of a worker. CommonJS, because an ES module is loaded through libuv's thread pool, and the pool takes its size
+ * when it is first used: here nothing has used it yet.
+ */
+const { workerConcurrency }: typeof import('./cpu-limit.js') = require('./cpu-limit.js')
+
+/** Threads beside the ones that hash, so that a DNS lookup or a file read never queues behind a hash. */
+const SPARE_THREADS = 2
+
+const concurrency = workerConcurrency()
+process.env.UV_THREADPOOL_SIZE = String(concurrency + SPARE_THREADS)
+
+void import('./start.js').then(({ start }) => start(process.env, concurrency))

@@ -1,0 +1,40 @@
+/** The worker's only listener: metrics and probes, for operators and the kubelet. */
+import { createServer } from 'node:http'
+import type { Registry } from 'prom-client'
+
+export interface OpsServer {
+  url: string
+  close(): Promise<void>
+}
+
+export interface OpsOptions {
+  host: string
+  port: number
+  registry: Registry
+  isAlive(): boolean
+  isReady(): boolean
+}
+
+/** Serves `/metrics`, `/healthz` and `/readyz`; rejects when the port is taken. */
+export async function startOps({ host, port, registry, isAlive, isReady }: OpsOptions): Promise<OpsServer> {
+  const probes: Record<string, () => boolean> = { '/healthz': isAlive, '/readyz': isReady }
+  const server = createServer(async (request, response) => {
+    const probe = probes[request.url ?? '']
+    if (request.method !== 'GET') response.writeHead(405).end()
+    else if (request.url === '/metrics')
+      response.writeHead(200, { 'content-type': registry.contentType }).end(await registry.metrics())
+    else if (probe === undefined) response.writeHead(404).end()
+    else response.writeHead(probe() ? 200 : 503, { 'content-type': 'text/plain' }).end(probe() ? 'ok\n' : 'failing\n')
+  })
+  await new Promise<void>((resolve, reject) => server.once('error', reject).listen(port, host, resolve))
+  const address = server.address()
+  if (address === null || typeof address === 'string') throw new Error('the ops server is bound to no port')
+  return {
+    url: `http://${host}:${address.port}`,
+    close: () =>
+      new Promise((resolve, reject) => {
+        server.close((error) => (error === undefined ? resolve() : reject(error)))
+        server.closeAllConnections()
+      }),
+  }
+}

@@ -1,0 +1,111 @@
+/** One job, from what BullMQ hands over to what it keeps: expired? open, hash or verify, seal, reply. */
+import type { RedisClock } from './clock.js'
+import { type Hasher, UnsupportedHashError } from './hashing/index.js'
+import type { Logger } from './log.js'
+import type { WorkerMetrics } from './metrics.js'
+import { type JobData, type JobName, type JobResult, jobData, requests, type Verdict } from './protocol/job.js'
+import { type JobRef, requestSeal, verdictSeal } from './protocol/reply.js'
+import { type Keyring, SealError } from './protocol/seal.js'
+
+/** A job that nobody with the keys can have made, or not for this id, name and deadline. It is not tried again. */
+export class ForgedJobError extends Error {
+  override readonly name = 'ForgedJobError'
+  readonly code = 'forged_job'
+}
+
+export interface ProcessOptions {
+  keyring: Keyring
+  hasher: Hasher
+  clock: RedisClock
+  log: Logger
+  metrics: WorkerMetrics
+  /** Stores the sealed verdict and notifies whoever waits. */
+  reply(job: JobRef & { replyTo: string }, sealed: string): Promise<void>
+}
+
+/** What of a BullMQ job matters here: nothing in it can be trusted. */
+export interface IncomingJob {
+  id?: string
+  name: string
+  data: unknown
+}
+
+/** Does one job. Throws {@link ForgedJobError} for a payload that does not open; every other outcome is an answer. */
+export async function processJob(incoming: IncomingJob, options: ProcessOptions): Promise<JobResult> {
+  const { clock, log, metrics } = options
+  const { job, data } = identify(incoming, metrics)
+  const startedAt = clock.now()
+  const queueWaitMs = Math.max(0, startedAt - data.enqueuedAt)
+  metrics.queueWait.observe({ job: job.name }, queueWaitMs / 1_000)
+  if (startedAt >= job.deadline) {
+    metrics.jobs.inc({ job: job.name, outcome: 'expired' })
+    log.info({ jobId: job.id, job: job.name, outcome: 'expired', queueWaitMs }, 'job dropped')
+    return { outcome: 'expired', queueWaitMs, serviceMs: 0 }
+  }
+
+  const hashing = performance.now()
+  const verdict = await answer(job, data, options)
+  const serviceMs = performance.now() - hashing
+  await options.reply({ ...job, replyTo: data.replyTo }, options.keyring.seal(verdictSeal(job), verdict))
+
+  const outcome = verdict.kind === 'refused' ? verdict.code : 'hashed'
+  metrics.jobs.inc({ job: job.name, outcome })
+  metrics.service.observe({ job: job.name }, serviceMs / 1_000)
+  log.info({ jobId: job.id, job: job.name, outcome, queueWaitMs, serviceMs: round(serviceMs) }, 'job answered')
+  return { outcome: 'answered', queueWaitMs, serviceMs: round(serviceMs) }
+}
+
+function identify({ id, name, data }: IncomingJob, metrics: WorkerMetrics): { job: JobRef; data: JobData } {
+  if (id === undefined || !isJobName(name) || !jobData.Check(data)) {
+    metrics.jobs.inc({ job: 'unknown', outcome: 'forged' })
+    throw new ForgedJobError('the job is malformed')
+  }
+  return { job: { id, name, deadline: data.deadline }, data }
+}
+
+function isJobName(name: string): name is JobName {
+  return Object.hasOwn(requests, name)
+}
+
+async function answer(job: JobRef, data: JobData, options: ProcessOptions): Promise<Verdict> {
+  const request = openRequest(job, data, options)
+  try {
+    if (requests.hash.Check(request) && job.name === 'hash') {
+      return { kind: 'hashed', hash: await options.hasher.hash(request.password) }
+    }
+    if (requests.verify.Check(request) && job.name === 'verify') return await verify(request, options.hasher)
+  } catch (error) {
+    const code = error instanceof UnsupportedHashError ? error.code : 'hashing_failed'
+    options.log.error({ jobId: job.id, err: error }, 'job refused')
+    return { kind: 'refused', code }
+  }
+  throw new ForgedJobError('the sealed request is malformed')
+}
+
+async function verify(
+  { password, storedHash, nextPassword }: { password: string; storedHash: string | null; nextPassword?: string },
+  hasher: Hasher,
+): Promise<Verdict> {
+  if (storedHash === null) {
+    await hasher.decoy(password)
+    return { kind: 'mismatch' }
+  }
+  if (!(await hasher.verify(password, storedHash))) return { kind: 'mismatch' }
+  if (nextPassword !== undefined) return { kind: 'match', hash: await hasher.hash(nextPassword) }
+  if (hasher.isBelow(storedHash)) return { kind: 'match', hash: await hasher.hash(password) }
+  return { kind: 'match' }
+}
+
+function openRequest(job: JobRef, data: JobData, { keyring, metrics }: ProcessOptions): unknown {
+  try {
+    return keyring.open(requestSeal(job), data.sealed)
+  } catch (error) {
+    if (!(error instanceof SealError)) throw error
+    metrics.jobs.inc({ job: job.name, outcome: 'forged' })
+    throw new ForgedJobError('the sealed request does not open')
+  }
+}
+
+function round(ms: number): number {
+  return Math.round(ms * 10) / 10
+}

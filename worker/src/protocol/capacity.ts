@@ -1,0 +1,87 @@
+/**
+ * The wire, part three: every worker writes its capacity into one hash a few times a second, and every gateway reads the
+ * whole hash with the depth of the queue in one round trip. An entry that is not renewed counts for nothing.
+ */
+import Type, { type Static } from 'typebox'
+import { Compile } from 'typebox/compile'
+import { QUEUE_NAME } from './job.js'
+
+export const PUBLISH_INTERVAL_MS = 500
+/** A worker unheard of for this long is not counted: gateways notice within two seconds that the last one is gone. */
+export const FRESH_FOR_MS = 1_500
+/** The hash itself goes away when nobody has written to it for this long. */
+export const CAPACITY_KEY_TTL_S = 60
+
+const WorkerCapacity = Type.Object({
+  /** Jobs it hashes at a time. */
+  slots: Type.Integer({ minimum: 1, maximum: 1_024 }),
+  /** What one job takes it of late, in milliseconds, hashing alone. */
+  serviceMs: Type.Number({ exclusiveMinimum: 0, maximum: 600_000 }),
+  /** When it wrote this: epoch milliseconds by Redis's clock. */
+  at: Type.Integer(),
+})
+type WorkerCapacity = Static<typeof WorkerCapacity>
+const workerCapacity = Compile(WorkerCapacity)
+
+/** The state of the queue as one gateway last read it. */
+export interface Load {
+  /** Live workers, their slots, and the jobs per second they could finish together. */
+  workers: number
+  slots: number
+  jobsPerSecond: number
+  /** The mean service time over all slots, in milliseconds; 0 without workers. */
+  serviceMs: number
+  waiting: number
+  active: number
+}
+
+/**
+ * Lua: writes one worker's entry, stamped by Redis's clock, and renews the hash.
+ * KEYS: capacity hash, waiting list. ARGV: worker id, slots, service time, seconds the hash lives.
+ * Returns the time in epoch milliseconds and the length of the waiting list.
+ */
+export const PUBLISH_CAPACITY = `
+local time = redis.call('TIME')
+local at = time[1] * 1000 + math.floor(time[2] / 1000)
+redis.call('HSET', KEYS[1], ARGV[1], string.format('{"slots":%s,"serviceMs":%s,"at":%.0f}', ARGV[2], ARGV[3], at))
+redis.call('EXPIRE', KEYS[1], ARGV[4])
+return {at, redis.call('LLEN', KEYS[2])}`
+
+/**
+ * Lua: everything admission needs in one round trip.
+ * KEYS: capacity hash, waiting list, active list. Returns the time in epoch milliseconds, both lengths, the hash's pairs.
+ */
+export const READ_LOAD = `
+local time = redis.call('TIME')
+return {time[1] * 1000 + math.floor(time[2] / 1000), redis.call('LLEN', KEYS[2]), redis.call('LLEN', KEYS[3]),
+  redis.call('HGETALL', KEYS[1])}`
+
+/** The hash that holds an entry for each worker. */
+export function capacityKey(prefix: string): string {
+  return `${prefix}:capacity`
+}
+
+/** BullMQ's own list for a state of the queue. */
+export function queueList(prefix: string, state: 'wait' | 'active'): string {
+  return `${prefix}:${QUEUE_NAME}:${state}`
+}
+
+/** Adds up the entries that are fresh at `now`; what is not a valid entry is passed over. */
+export function sumCapacity(entries: Record<string, string>, now: number): Omit<Load, 'waiting' | 'active'> {
+  const live = Object.values(entries).flatMap((entry) => {
+    const capacity = parseCapacity(entry)
+    return capacity !== undefined && Math.abs(now - capacity.at) <= FRESH_FOR_MS ? [capacity] : []
+  })
+  const slots = live.reduce((sum, worker) => sum + worker.slots, 0)
+  const jobsPerSecond = live.reduce((sum, worker) => sum + (worker.slots * 1_000) / worker.serviceMs, 0)
+  return { workers: live.length, slots, jobsPerSecond, serviceMs: slots === 0 ? 0 : (slots * 1_000) / jobsPerSecond }
+}
+
+function parseCapacity(entry: string): WorkerCapacity | undefined {
+  try {
+    const value: unknown = JSON.parse(entry)
+    return workerCapacity.Check(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}

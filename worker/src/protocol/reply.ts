@@ -1,0 +1,49 @@
+/**
+ * The wire, part two: how a verdict comes back. The worker stores it under a key that lives as long as its ticket could be
+ * redeemed, and tells the waiting gateway on that gateway's own channel. The message is a courtesy and may be lost; the key
+ * is what counts.
+ */
+import type { JobName } from './job.js'
+import type { SealContext } from './seal.js'
+
+/** What identifies a job at both ends and binds its seals. `deadline` is epoch milliseconds by Redis's clock. */
+export interface JobRef {
+  id: string
+  name: JobName
+  deadline: number
+}
+
+/** Where the sealed verdict of a job is kept until its deadline. */
+export function verdictKey(prefix: string, jobId: string): string {
+  return `${prefix}:verdict:${jobId}`
+}
+
+/** What replaces a verdict that a ticket has been redeemed for. */
+export const USED_VERDICT = 'used'
+
+/** The channel of one gateway process. */
+export function replyChannel(prefix: string, replyTo: string): string {
+  return `${prefix}:replies:${replyTo}`
+}
+
+/** The message on a reply channel: the job's id, a space, the sealed verdict. */
+export function encodeReply(jobId: string, sealed: string): string {
+  return `${jobId} ${sealed}`
+}
+
+/** The other way round; undefined for what is no reply. */
+export function decodeReply(message: string): { jobId: string; sealed: string } | undefined {
+  const space = message.indexOf(' ')
+  if (space <= 0) return undefined
+  return { jobId: message.slice(0, space), sealed: message.slice(space + 1) }
+}
+
+/** What the request of a job is bound to. */
+export function requestSeal(job: JobRef): SealContext {
+  return { purpose: 'request', id: job.id, bind: [job.name, job.deadline] }
+}
+
+/** What the verdict of a job is bound to: the same, in the other direction. */
+export function verdictSeal(job: JobRef): SealContext {
+  return { purpose: 'verdict', id: job.id, bind: [job.name, job.deadline] }
+}

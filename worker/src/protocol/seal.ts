@@ -1,0 +1,102 @@
+/**
+ * Sealing: AES-256-GCM (NIST SP 800-38D) under a key derived for one id by HKDF-SHA256 (RFC 5869), with everything that
+ * must not be swapped bound as associated data. Redis sees only what comes out of here.
+ */
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
+
+const KEY_BYTES = 32
+const NONCE_BYTES = 12
+const TAG_BYTES = 16
+
+/** Plaintexts are padded to a multiple of this, so that neither a password's length nor a verdict's kind shows. */
+const PADDED_BYTES = 256
+
+/** What was sealed does not open: forged, swapped, replayed, damaged, or sealed under a key that is not in the keyring. */
+export class SealError extends Error {
+  override readonly name = 'SealError'
+  readonly code = 'seal_broken'
+}
+
+/** What a sealed value is bound to. It opens only for the same purpose, id and bindings. */
+export interface SealContext {
+  purpose: 'request' | 'verdict' | 'ticket'
+  /** The id the key is derived for: a job's. */
+  id: string
+  /** Further values that must be the same at both ends. */
+  bind?: readonly (string | number)[]
+}
+
+export interface Keyring {
+  /** Seals any JSON value under the first key. */
+  seal(context: SealContext, value: unknown): string
+  /** Opens with whichever key sealed it; throws {@link SealError} when it is not exactly what was sealed for this context. */
+  open(context: SealContext, sealed: string): unknown
+}
+
+/**
+ * Reads a keyring: `kid:base64` of 32 bytes, comma-separated; the first seals, all open, so that a key is rotated by
+ * putting the new one second everywhere, then first, then dropping the old one. Throws with a message fit for an operator.
+ */
+export function parseKeyring(text: string): Keyring {
+  const keys = new Map<string, Buffer>()
+  for (const entry of text.split(',')) {
+    const [, kid, encoded] = /^\s*([\w-]{1,32}):([A-Za-z0-9+/_=-]+)\s*$/.exec(entry) ?? []
+    const key = Buffer.from(encoded ?? '', 'base64')
+    if (kid === undefined || key.length !== KEY_BYTES)
+      throw new Error('SPILLWAY_SEAL_KEYS must be a comma-separated list of kid:base64, each of 32 bytes')
+    if (keys.has(kid)) throw new Error(`SPILLWAY_SEAL_KEYS names the key "${kid}" twice`)
+    keys.set(kid, key)
+  }
+  const [[sealingKid, sealingKey] = []] = keys
+  if (sealingKid === undefined || sealingKey === undefined) throw new Error('SPILLWAY_SEAL_KEYS holds no key')
+
+  return {
+    seal(context, value) {
+      const nonce = randomBytes(NONCE_BYTES)
+      const cipher = createCipheriv('aes-256-gcm', deriveKey(sealingKey, context), nonce)
+      cipher.setAAD(associatedData(sealingKid, context))
+      const sealed = Buffer.concat([
+        nonce,
+        cipher.update(pad(JSON.stringify(value))),
+        cipher.final(),
+        cipher.getAuthTag(),
+      ])
+      return `${sealingKid}.${sealed.toString('base64url')}`
+    },
+
+    open(context, sealed) {
+      const dot = sealed.indexOf('.')
+      const kid = sealed.slice(0, Math.max(dot, 0))
+      const key = keys.get(kid)
+      if (key === undefined) throw new SealError('sealed under an unknown key')
+      const bytes = Buffer.from(sealed.slice(dot + 1), 'base64url')
+      if (bytes.length < NONCE_BYTES + TAG_BYTES) throw new SealError('too short to be sealed')
+      const decipher = createDecipheriv('aes-256-gcm', deriveKey(key, context), bytes.subarray(0, NONCE_BYTES))
+      decipher.setAAD(associatedData(kid, context))
+      decipher.setAuthTag(bytes.subarray(-TAG_BYTES))
+      try {
+        const plain = Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()])
+        return JSON.parse(plain.toString('utf8'))
+      } catch {
+        throw new SealError('does not open')
+      }
+    },
+  }
+}
+
+/** One key for each id and purpose: random 96-bit nonces then never come near the limit of uses per key. */
+function deriveKey(key: Buffer, context: SealContext): Uint8Array {
+  return new Uint8Array(hkdfSync('sha256', key, context.id, `spillway/1/${context.purpose}`, KEY_BYTES))
+}
+
+function associatedData(kid: string, context: SealContext): Buffer {
+  return Buffer.from(JSON.stringify([kid, context.purpose, context.id, ...(context.bind ?? [])]))
+}
+
+/** JSON ignores trailing blanks, so blanks are the padding and nothing has to be stripped. */
+function pad(json: string): Buffer {
+  const length = Buffer.byteLength(json)
+  const padded = Buffer.alloc(Math.ceil(length / PADDED_BYTES) * PADDED_BYTES, ' ')
+  padded.write(json)
+  return padded
+}

@@ -1,0 +1,92 @@
+/**
+ * Connections to Redis in all the shapes a deployment has it: one server, Sentinel, Cluster. The shape is in the URL:
+ * `redis://` and `rediss://` (TLS), `redis+sentinel://user:password@host:port,host:port/master-name/db`,
+ * `redis+cluster://user:password@host:port,host:port`, and both of the latter with `rediss+` for TLS.
+ */
+import { Cluster, Redis } from 'ioredis'
+
+export type RedisConnection = Redis | Cluster
+
+/**
+ * `producer` fails fast, because a request is waiting: nothing is queued while Redis is away and no command outlives
+ * {@link PRODUCER_COMMAND_TIMEOUT_MS}. `consumer` tries for ever, because a worker has nothing better to do.
+ */
+export type ConnectionRole = 'producer' | 'consumer'
+
+/** How long a gateway waits for Redis to answer one command. */
+const PRODUCER_COMMAND_TIMEOUT_MS = 2_000
+const CONNECT_TIMEOUT_MS = 2_000
+const RECONNECT_MAX_MS = 500
+const DEFAULT_PORT = 6379
+const DEFAULT_SENTINEL_PORT = 26379
+
+/** Opens a connection; throws only when the URL is not one of the forms above. Failures to connect come as `error` events. */
+export function connectRedis(url: string, role: ConnectionRole): RedisConnection {
+  const target = parseRedisUrl(url)
+  const retryStrategy = (attempt: number) => Math.min(attempt * 50, RECONNECT_MAX_MS)
+  const shared = {
+    ...target.login,
+    ...(role === 'producer'
+      ? { maxRetriesPerRequest: 1, commandTimeout: PRODUCER_COMMAND_TIMEOUT_MS }
+      : { maxRetriesPerRequest: null }),
+    connectTimeout: CONNECT_TIMEOUT_MS,
+    // After a failover the old master answers writes with READONLY: drop it and find the new one.
+    reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
+  }
+  const enableOfflineQueue = role === 'consumer'
+  if (target.kind === 'cluster') {
+    return new Cluster(target.nodes, { redisOptions: shared, enableOfflineQueue, clusterRetryStrategy: retryStrategy })
+  }
+  const options = { ...shared, db: target.database, enableOfflineQueue, retryStrategy }
+  if (target.kind === 'sentinel') return new Redis({ ...options, sentinels: target.nodes, name: target.master })
+  return new Redis({ ...options, ...target.node })
+}
+
+interface HostPort {
+  host: string
+  port: number
+}
+
+interface Login {
+  username?: string
+  password?: string
+  tls?: object
+}
+
+type RedisTarget =
+  | { kind: 'single'; login: Login; node: HostPort; database: number }
+  | { kind: 'sentinel'; login: Login; nodes: HostPort[]; master: string; database: number }
+  | { kind: 'cluster'; login: Login; nodes: HostPort[] }
+
+/** Takes a Redis URL apart. Its error names the forms but never repeats the URL, which may hold a password. */
+export function parseRedisUrl(url: string): RedisTarget {
+  const form = /^(rediss?)(?:\+(sentinel|cluster))?:\/\/(?:([^:@/]*)(?::([^@/]*))?@)?([^/@]+)(?:\/(.*))?$/.exec(url)
+  if (form === null) {
+    throw new Error(
+      'REDIS_URL must be redis://, redis+sentinel://host:port,…/master or redis+cluster://host:port,… (rediss for TLS)',
+    )
+  }
+  const [, scheme, kind, username, password, hosts = '', path = ''] = form
+  const nodes = hosts
+    .split(',')
+    .map((entry) => parseHost(entry, kind === 'sentinel' ? DEFAULT_SENTINEL_PORT : DEFAULT_PORT))
+  const [first] = nodes
+  if (first === undefined) throw new Error('REDIS_URL names no host')
+  const login: Login = {
+    ...(username ? { username: decodeURIComponent(username) } : {}),
+    ...(password ? { password: decodeURIComponent(password) } : {}),
+    ...(scheme === 'rediss' ? { tls: {} } : {}),
+  }
+  if (kind === 'cluster') return { kind, login, nodes }
+  if (kind === 'sentinel') {
+    const [master = '', database = '0'] = path.split('/')
+    if (master === '') throw new Error('REDIS_URL for Sentinel must name the master: redis+sentinel://host:port/master')
+    return { kind, login, nodes, master, database: Number(database) }
+  }
+  return { kind: 'single', login, node: first, database: Number(path === '' ? '0' : path) }
+}
+
+function parseHost(entry: string, defaultPort: number): HostPort {
+  const [, host = entry, port] = /^(\[[^\]]+\]|[^:]+)(?::(\d+))?$/.exec(entry.trim()) ?? []
+  return { host: host.replace(/^\[|\]$/g, ''), port: port === undefined ? defaultPort : Number(port) }
+}

@@ -1,0 +1,63 @@
+/** Who in this process waits for which job. A verdict is believed only after it opened for that very job. */
+import type { JobData, Verdict } from './protocol/job.js'
+import type { JobRef } from './protocol/reply.js'
+
+/** A verdict, or word that its ticket has been redeemed already. */
+export type Answer = Verdict | 'used'
+
+export interface Waiter {
+  readonly job: JobRef
+  /** Resolves when the job is answered; never rejects. */
+  readonly answer: Promise<Answer>
+  /** The job as it was added from here: to add it again should Redis have lost it. Undefined for another gateway's job. */
+  readonly data: JobData | undefined
+}
+
+interface Entry extends Waiter {
+  holders: number
+  settle(answer: Answer): void
+}
+
+export interface Waiters {
+  /** Waits for a job; several may wait for the same one. Each call is paired with {@link Waiters.release}. */
+  hold(job: JobRef, data?: JobData): Waiter
+  release(jobId: string): void
+  get(jobId: string): Waiter | undefined
+  settle(jobId: string, answer: Answer): void
+  all(): Waiter[]
+}
+
+export function createWaiters(): Waiters {
+  const entries = new Map<string, Entry>()
+  return {
+    hold(job, data) {
+      const known = entries.get(job.id)
+      if (known !== undefined) {
+        known.holders += 1
+        return known
+      }
+      const { promise, resolve } = withResolvers<Answer>()
+      const entry: Entry = { job, data, answer: promise, holders: 1, settle: resolve }
+      entries.set(job.id, entry)
+      return entry
+    },
+    release(jobId) {
+      const entry = entries.get(jobId)
+      if (entry === undefined) return
+      entry.holders -= 1
+      if (entry.holders === 0) entries.delete(jobId)
+    },
+    get: (jobId) => entries.get(jobId),
+    settle: (jobId, answer) => entries.get(jobId)?.settle(answer),
+    all: () => [...entries.values()],
+  }
+}
+
+/** `Promise.withResolvers`, which Node 20 lacks. */
+function withResolvers<T>(): { promise: Promise<T>; resolve: (value: T) => void } {
+  let resolve: (value: T) => void = () => undefined
+  const promise = new Promise<T>((settle) => {
+    resolve = settle
+  })
+  return { promise, resolve }
+}
