@@ -3,6 +3,7 @@ import { PrismaPg } from '@prisma/adapter-pg'
 import { connectionString } from './connection.js'
 import { PrismaClient } from './generated/client.js'
 
+export { isDatabaseUnavailable, violatedUniqueConstraint } from './errors.js'
 export { Prisma, type RefreshToken, type Session, type User } from './generated/client.js'
 
 /** The typed client. `$disconnect()` closes every connection. */

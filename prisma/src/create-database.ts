@@ -1,0 +1,52 @@
+// Connects to a database, creating it first when the server has none of that name.
+import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
+import { connectForScripts } from './connection.js'
+import { driverCause, isDatabaseUnavailable } from './errors.js'
+
+/**
+ * The connection is the caller's to dispose of.
+ *
+ * @throws one sentence, without the password, when the database can neither be used nor created
+ */
+export async function connectOrCreate(url: string): Promise<SqlDriverAdapter> {
+  try {
+    return await connectForScripts(url)
+  } catch (error) {
+    if (driverCause(error)?.kind !== 'DatabaseDoesNotExist') throw unusable(url, error)
+  }
+  try {
+    await createDatabase(url)
+    return await connectForScripts(url)
+  } catch (error) {
+    throw unusable(url, error)
+  }
+}
+
+async function createDatabase(url: string): Promise<void> {
+  const maintenance = new URL(url)
+  const name = decodeURIComponent(maintenance.pathname.slice(1))
+  maintenance.pathname = '/postgres'
+  const connection = await connectForScripts(maintenance.href)
+  try {
+    await connection.executeScript(`CREATE DATABASE "${name.replaceAll('"', '""')}"`)
+  } catch (error) {
+    // Somebody else was quicker; PostgreSQL notices by the name, or only as both write it to the catalogue.
+    const kind = driverCause(error)?.kind
+    if (kind !== 'DatabaseAlreadyExists' && kind !== 'UniqueConstraintViolation') throw error
+  } finally {
+    await connection.dispose()
+  }
+}
+
+function unusable(url: string, error: unknown): unknown {
+  if (!isDatabaseUnavailable(error) && !driverCause(error)) return error
+  const { host, pathname } = new URL(url)
+  return new Error(`The database ${pathname.slice(1)} at ${host} cannot be used: ${reason(error)}.`, { cause: error })
+}
+
+function reason(error: unknown): string {
+  const cause = driverCause(error)
+  if (cause?.kind === 'DatabaseNotReachable') return 'nothing answers there'
+  if (cause?.kind === 'TlsConnectionError') return cause.reason
+  return cause?.originalMessage ?? (error instanceof Error ? error.message : String(error))
+}

@@ -1,0 +1,69 @@
+// Brings a database to the newest schema, as `prisma migrate deploy` would, from any working directory.
+// As a program: `DATABASE_URL=... node prisma/dist/migrate.js`.
+import { realpathSync } from 'node:fs'
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { MigrationList } from '@prisma/schema-engine-wasm'
+import { connectOrCreate } from './create-database.js'
+import { startSchemaEngine } from './schema-engine.js'
+
+export interface MigrateResult {
+  /** Names of the migrations that this call applied, in order; empty when there was nothing to do. */
+  applied: string[]
+}
+
+/**
+ * Applies the migrations that the database has not seen, and creates the database when the server has none of that name.
+ * Safe when several start at once: the engine holds an advisory lock (waiting 10 s for it at most), and the later ones
+ * find nothing to do.
+ *
+ * @param directory in Prisma's layout; this package's own unless told
+ * @throws one sentence when the database cannot be used; the engine's report when a migration fails
+ */
+export async function migrate(url: string, directory = migrationsDir): Promise<MigrateResult> {
+  const migrationsList = await readMigrations(directory)
+  const connection = await connectOrCreate(url)
+  try {
+    const engine = await startSchemaEngine(connection)
+    const filters = { externalTables: [], externalEnums: [] }
+    const { appliedMigrationNames } = await engine.applyMigrations({ migrationsList, filters })
+    return { applied: appliedMigrationNames }
+  } catch (error) {
+    throw withoutBacktrace(error)
+  } finally {
+    await connection.dispose()
+  }
+}
+
+const migrationsDir = fileURLToPath(new URL('../migrations', import.meta.url))
+
+async function readMigrations(baseDir: string): Promise<MigrationList> {
+  const entries = await readdir(baseDir, { withFileTypes: true })
+  const names = entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name)
+  const migrations = names.sort().map(async (path) => {
+    const value = await readFile(join(baseDir, path, 'migration.sql'), 'utf8')
+    return { path, migrationFile: { path: 'migration.sql', content: { tag: 'ok' as const, value } } }
+  })
+  const path = 'migration_lock.toml'
+  const lockfile = { path, content: await readFile(join(baseDir, path), 'utf8') }
+  return { baseDir, lockfile, shadowDbInitScript: '', migrationDirectories: await Promise.all(migrations) }
+}
+
+/** The engine ends its messages with where in its own source they arose. */
+function withoutBacktrace(error: unknown): unknown {
+  if (!(error instanceof Error)) return error
+  return new Error(error.message.split(/\n\s+0: /)[0]?.trim(), { cause: error })
+}
+
+if (process.argv[1] && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) {
+  const url = process.env.DATABASE_URL
+  try {
+    if (!url) throw new Error('DATABASE_URL is not set; give it as postgresql://user:password@host:5432/database.')
+    const { applied } = await migrate(url)
+    console.log(applied.length ? `Applied ${applied.join(', ')}.` : 'The database is up to date.')
+  } catch (error) {
+    console.error(error instanceof Error ? error.message : error)
+    process.exitCode = 1
+  }
+}
