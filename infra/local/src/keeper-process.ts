@@ -1,0 +1,56 @@
+// The keeper: a process of its own session that outlives its launcher for long enough to end what the launcher started.
+// It reads lines, "watch <pid> <signal> <rank>" and "forget <pid>", and acts when its standard input ends, however the
+// launcher came to that: by closing it, by crashing, or by SIGKILL.
+import { constants } from 'node:os'
+import { createInterface } from 'node:readline'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { isRunning } from './process-table.ts'
+
+/** How long a process may take to end by its own signal before it is killed. */
+const GRACE_MS = 8_000
+/** How long a killed process may take to vanish. */
+const KILL_MS = 1_000
+const POLL_MS = 20
+
+const watched = new Map<number, { signal: NodeJS.Signals; rank: number }>()
+
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
+
+for await (const line of createInterface({ input: process.stdin })) {
+  const [verb, pid, signal, rank] = line.split(' ')
+  if (verb === 'watch' && isSignal(signal)) watched.set(Number(pid), { signal, rank: Number(rank) })
+  else watched.delete(Number(pid))
+}
+
+const ranks = [...new Set([...watched.values()].map(({ rank }) => rank))].sort((a, b) => a - b)
+for (const rank of ranks) {
+  const pids = [...watched].filter(([, entry]) => entry.rank === rank)
+  await Promise.all(pids.map(([pid, { signal }]) => end(pid, signal)))
+}
+process.exit(0)
+
+function isSignal(name: string | undefined): name is NodeJS.Signals {
+  return name !== undefined && name in constants.signals
+}
+
+async function end(pid: number, signal: NodeJS.Signals): Promise<void> {
+  send(pid, signal)
+  if (await ended(pid, GRACE_MS)) return
+  send(pid, 'SIGKILL')
+  await ended(pid, KILL_MS)
+}
+
+async function ended(pid: number, withinMs: number): Promise<boolean> {
+  for (const until = Date.now() + withinMs; Date.now() < until; await sleep(POLL_MS)) {
+    if (!isRunning(pid)) return true
+  }
+  return false
+}
+
+function send(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal)
+  } catch {
+    // It ended by itself.
+  }
+}

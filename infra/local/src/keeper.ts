@@ -1,0 +1,86 @@
+// Starts processes so that none of them outlives this one: each is known to a keeper process that ends them all when
+// this process ends, however that happens. They get sessions of their own, so that Ctrl-C reaches this process alone
+// and the order in which things close is ours.
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { Socket } from 'node:net'
+import { fileURLToPath } from 'node:url'
+import { lastWords, Refusal } from './refusal.ts'
+
+/** Who is ended first when everything ends: the lower rank. The next rank is asked once the one before is gone. */
+export const rank = { tool: 0, gateway: 1, worker: 2, service: 3 } as const
+
+export interface KeptProcess {
+  command: string
+  args: string[]
+  rank: number
+  /** The signal that asks it to end [SIGTERM]. */
+  signal?: NodeJS.Signals
+  cwd?: string
+  env?: NodeJS.ProcessEnv
+  uid?: number | undefined
+  gid?: number | undefined
+  /** A file descriptor that takes both outputs; without it both are piped. */
+  logFd?: number
+}
+
+/** A process that is run to its end. */
+export type Tool = Omit<KeptProcess, 'rank' | 'logFd'>
+
+export interface Keeper {
+  pid: number
+  /** Starts a process. It is ended with this one, at the latest. */
+  spawn(what: KeptProcess): ChildProcess
+  /** Runs a process to its end and gives what it printed. Rejects with a Refusal, its last words in it, if it fails. */
+  run(what: Tool): Promise<string>
+  /** Ends all that still runs, rank by rank, and resolves when nothing is left. */
+  close(): Promise<void>
+}
+
+/** Starts a keeper process for this one. */
+export function openKeeper(): Keeper {
+  const script = fileURLToPath(new URL('keeper-process.ts', import.meta.url))
+  const keeper = spawn(process.execPath, ['--import', import.meta.resolve('tsx'), script], {
+    detached: true,
+    cwd: '/',
+    stdio: ['pipe', 'ignore', 'ignore'],
+  })
+  const { pid, stdin } = keeper
+  if (pid === undefined) throw new Refusal('No further process could be started: free some memory or processes.')
+  const exited = once(keeper, 'exit')
+  keeper.unref()
+  if (stdin instanceof Socket) stdin.unref()
+  // Broken only once the keeper is gone, which close() or a failing test will show.
+  stdin.on('error', () => {})
+
+  const start = ({ command, args, rank, signal = 'SIGTERM', logFd, ...options }: KeptProcess): ChildProcess => {
+    if (stdin.writableEnded) throw new Refusal('Closing: nothing more is started.')
+    const output = logFd ?? 'pipe'
+    const child = spawn(command, args, { ...options, detached: true, stdio: ['pipe', output, output] })
+    child.on('error', () => {})
+    if (child.pid !== undefined) {
+      stdin.write(`watch ${child.pid} ${signal} ${rank}\n`)
+      child.on('exit', () => stdin.writable && stdin.write(`forget ${child.pid}\n`))
+    }
+    return child
+  }
+
+  const run = async (what: Tool): Promise<string> => {
+    const child = start({ ...what, rank: rank.tool })
+    child.stdin?.end()
+    let output = ''
+    for (const stream of [child.stdout, child.stderr])
+      stream?.setEncoding('utf8').on('data', (text) => (output += text))
+    const code = await new Promise((resolve) => child.on('close', resolve).on('error', resolve))
+    if (code === 0) return output
+    const said = code instanceof Error ? code.message : lastWords(output)
+    throw new Refusal(`${[what.command, ...what.args].join(' ').slice(0, 120)} failed: ${said}`)
+  }
+
+  const close = async (): Promise<void> => {
+    keeper.ref()
+    stdin.end()
+    await exited
+  }
+  return { pid, spawn: start, run, close }
+}

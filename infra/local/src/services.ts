@@ -1,0 +1,95 @@
+// PostgreSQL and Redis for a run: those named in the environment, otherwise embedded ones.
+import { chmod, mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Keeper } from './keeper.ts'
+import { pingPostgres, startPostgres } from './postgres.ts'
+import { pingRedis, startRedis } from './redis.ts'
+import { Refusal } from './refusal.ts'
+import type { Service } from './service.ts'
+
+export interface ServicesOptions {
+  keeper: Keeper
+  /** Where data and logs go. */
+  dir: string
+  /** Where a fetched Redis is kept. */
+  programsDir: string
+  /** The password of the embedded ones. */
+  password: string
+  /** False for tests: see PostgresOptions. */
+  durable: boolean
+  /** Those to use instead of embedded ones, where set. */
+  databaseUrl: string | undefined
+  redisUrl: string | undefined
+  /** Taken where free; otherwise any port. 0 is any port. */
+  preferredPorts: { postgres: number; redis: number }
+  /** Told what is about to be fetched. */
+  say: (sentence: string) => void
+}
+
+export interface Services {
+  databaseUrl: string
+  redisUrl: string
+  /** Resolves with a name when an embedded one has ended, for whatever reason. */
+  died: Promise<string>
+  close(): Promise<void>
+}
+
+/** Starts what is not given, both at once. Rejects with a Refusal, nothing left running, if one cannot be had. */
+export async function startServices(options: ServicesOptions): Promise<Services> {
+  const { dir, preferredPorts } = options
+  await mkdir(join(dir, 'logs'), { recursive: true })
+  // PostgreSQL's user must be able to enter it, when that is another one.
+  await chmod(dir, 0o711)
+  const started = await Promise.allSettled([
+    givenPostgres(options.databaseUrl) ??
+      startPostgres({
+        ...options,
+        dir: join(dir, 'postgres'),
+        logFile: join(dir, 'logs', 'postgres.log'),
+        preferredPort: preferredPorts.postgres,
+      }),
+    givenRedis(options.redisUrl) ??
+      startRedis({
+        ...options,
+        dir: join(dir, 'redis'),
+        logFile: join(dir, 'logs', 'redis.log'),
+        preferredPort: preferredPorts.redis,
+      }),
+  ])
+  const [postgres, redis] = started
+  if (postgres.status === 'fulfilled' && redis.status === 'fulfilled') {
+    return {
+      databaseUrl: postgres.value.url,
+      redisUrl: redis.value.url,
+      died: Promise.race([postgres.value.exited.then(() => 'PostgreSQL'), redis.value.exited.then(() => 'Redis')]),
+      close: async () => {
+        await Promise.all([postgres.value.close(), redis.value.close()])
+      },
+    }
+  }
+  await Promise.all(started.map(async (one) => one.status === 'fulfilled' && (await one.value.close())))
+  throw started.find((one) => one.status === 'rejected')?.reason
+}
+
+function givenPostgres(url: string | undefined): Promise<Service> | undefined {
+  return url === undefined ? undefined : given('DATABASE_URL', url, pingPostgres)
+}
+
+function givenRedis(url: string | undefined): Promise<Service> | undefined {
+  if (url === undefined) return undefined
+  // Sentinel and cluster forms are for those who connect; here only a single server is asked.
+  return given('REDIS_URL', url, /^rediss?:\/\/[^,]*$/.test(url) ? pingRedis : async () => {})
+}
+
+/** Uses a server that someone else runs: asked once, never closed. */
+async function given(name: string, url: string, ping: (url: string) => Promise<unknown>): Promise<Service> {
+  try {
+    await ping(url)
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause)
+    throw new Refusal(`${name} is set, but nothing answers there (${why}): start that server, or unset ${name}.`, {
+      cause,
+    })
+  }
+  return { url, exited: new Promise(() => {}), close: async () => {} }
+}

@@ -1,0 +1,26 @@
+// Waiting for a state instead of sleeping.
+import { setTimeout as sleep } from 'node:timers/promises'
+
+const POLL_MS = 20
+
+/**
+ * Reads a state until it is truthy and gives it back. A read that throws counts as "not yet". After timeoutMs [10 s] it
+ * rejects, naming what was awaited and the last error.
+ */
+export async function until<T>(
+  read: () => T | Promise<T>,
+  { timeoutMs = 10_000, what = 'the awaited state' }: { timeoutMs?: number; what?: string } = {},
+): Promise<NonNullable<T>> {
+  const deadline = Date.now() + timeoutMs
+  let lastError: unknown
+  while (Date.now() < deadline) {
+    try {
+      const value = await read()
+      if (value) return value
+    } catch (error) {
+      lastError = error
+    }
+    await sleep(POLL_MS)
+  }
+  throw new Error(`${what} did not come within ${timeoutMs} ms`, { cause: lastError })
+}
