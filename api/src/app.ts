@@ -1,0 +1,108 @@
+/** The gateway: every part built, every plugin and route registered, by hand and in order. */
+import { randomUUID } from 'node:crypto'
+import type { Database } from '@spillway/prisma'
+import type { Keyring, PasswordClient, RedisConnection } from '@spillway/worker/client'
+import { type FastifyBaseLogger, type FastifyInstance, fastify } from 'fastify'
+import { createAdmission } from './admission.js'
+import type { GatewayConfig } from './config.js'
+import { formats } from './credentials.js'
+import { finishAny } from './finish.js'
+import { createHold } from './hold.js'
+import { createLogin } from './login.js'
+import { createPasswordChange } from './password-change.js'
+import { accessTokenPlugin } from './plugins/access-token.js'
+import { docsPlugin } from './plugins/docs.js'
+import { limitsPlugin } from './plugins/limits.js'
+import { problemPlugin, sendProblem, toApiError } from './plugins/problem.js'
+import { requestLogPlugin } from './plugins/request-log.js'
+import { createRegistration } from './registration.js'
+import type { RouteDeps } from './routes/deps.js'
+import { healthRoutes } from './routes/health.js'
+import { keysRoutes } from './routes/keys.js'
+import { loginRoutes } from './routes/login.js'
+import { meRoutes } from './routes/me.js'
+import { ticketRoutes } from './routes/tickets.js'
+import { tokenRoutes } from './routes/tokens.js'
+import { usersRoutes } from './routes/users.js'
+import { createSessions } from './sessions.js'
+import { parseSigningKeys } from './signing-keys.js'
+import { createTickets } from './tickets.js'
+import { createTokenIssuer } from './tokens.js'
+
+/** The largest body is a change of two passwords of 1,024 bytes, escaped; nothing here needs more. */
+const BODY_LIMIT_BYTES = 16 * 1_024
+
+export interface GatewayDeps {
+  database: Database
+  passwords: PasswordClient
+  keyring: Keyring
+  redis: RedisConnection
+  log: FastifyBaseLogger
+}
+
+/** Builds the public application; it opens and closes nothing of what it is given. */
+export async function buildApp(config: GatewayConfig, deps: GatewayDeps): Promise<FastifyInstance> {
+  const { database, passwords, keyring, redis, log } = deps
+  const keys = parseSigningKeys(config.SPILLWAY_JWT_KEYS)
+  const app: FastifyInstance = fastify({
+    loggerInstance: log,
+    disableRequestLogging: true,
+    genReqId: () => randomUUID(),
+    bodyLimit: BODY_LIMIT_BYTES,
+    trustProxy: config.TRUST_PROXY === '' ? false : config.TRUST_PROXY.split(','),
+    // A stopping gateway answers what still comes in on open connections, and closes them with the answer.
+    return503OnClosing: false,
+    forceCloseConnections: 'idle',
+    frameworkErrors: (error, request, reply) => sendProblem(toApiError(error), request, reply),
+    ajv: { customOptions: { allErrors: true, coerceTypes: false, removeAdditional: false, formats } },
+  })
+
+  await app.register(requestLogPlugin)
+  await app.register(problemPlugin)
+  await app.register(docsPlugin)
+  await app.register(accessTokenPlugin, { keys, issuer: config.JWT_ISSUER, ttlS: config.ACCESS_TOKEN_TTL_S })
+  await app.register(limitsPlugin, {
+    redis,
+    prefix: config.QUEUE_PREFIX,
+    perAddress: config.LIMIT_PER_ADDRESS,
+    perAccount: config.LIMIT_PER_ACCOUNT,
+  })
+
+  const issueTokens = createTokenIssuer(app, { accessTokenTtlS: config.ACCESS_TOKEN_TTL_S })
+  const sessions = createSessions(database, { sessionTtlS: config.SESSION_TTL_S })
+  const registration = createRegistration({ database, passwords })
+  const login = createLogin({ database, passwords, sessions, issueTokens })
+  const passwordChange = createPasswordChange({ database, passwords, sessions })
+  const admission = createAdmission(passwords, {
+    ticketTtlMs: config.TICKET_TTL_MS,
+    maxOutstanding: config.MAX_OUTSTANDING,
+  })
+  const hold = createHold({
+    passwords,
+    tickets: createTickets(keyring),
+    admission,
+    finish: finishAny({ registration, login, passwordChange }),
+    waitLimitMs: config.LOGIN_WAIT_MS,
+  })
+
+  const routes: RouteDeps = {
+    database,
+    passwords,
+    admission,
+    hold,
+    registration,
+    login,
+    passwordChange,
+    sessions,
+    issueTokens,
+    jwks: keys.jwks,
+  }
+  await app.register(healthRoutes, routes)
+  await app.register(usersRoutes, routes)
+  await app.register(loginRoutes, routes)
+  await app.register(ticketRoutes, routes)
+  await app.register(tokenRoutes, routes)
+  await app.register(meRoutes, routes)
+  await app.register(keysRoutes, routes)
+  return app
+}

@@ -1,0 +1,45 @@
+/** What counts as an e-mail address and a password, and the one form in which each is compared. */
+import Type from 'typebox'
+
+const PASSWORD_MAX_BYTES = 1_024
+const NEW_PASSWORD_MIN_BYTES = 8
+
+/**
+ * The form in which addresses are compared: trimmed, composed (NFC), and lower-cased by Unicode's rules, not a locale's.
+ */
+export function normalizeEmail(email: string): string {
+  return email.trim().normalize('NFC').toLowerCase()
+}
+
+/**
+ * The form in which a password is hashed: NFKC, so that the same password typed on another keyboard or system is the same
+ * (NIST SP 800-63B, 3.1.1.2). Nothing is trimmed or cut.
+ */
+export function normalizePassword(password: string): string {
+  return password.normalize('NFKC')
+}
+
+/** Checks for the JSON schema formats below. Sizes are those of the bytes that will be hashed. */
+export const formats = {
+  /** Something, an at sign, something, in any script; whether it exists only a message to it can tell. */
+  address: (value: string) => /^\s*[^\s@]+@[^\s@]+\s*$/u.test(value) && value.isWellFormed(),
+  password: (value: string) => isPassword(value, 1),
+  'new-password': (value: string) => isPassword(value, NEW_PASSWORD_MIN_BYTES),
+}
+
+/** What to tell the client when a format does not fit. */
+export const formatMessages: Record<keyof typeof formats, string> = {
+  address: 'must be an e-mail address',
+  password: `must be text of 1 to ${PASSWORD_MAX_BYTES} bytes`,
+  'new-password': `must be text of ${NEW_PASSWORD_MIN_BYTES} to ${PASSWORD_MAX_BYTES} bytes`,
+}
+
+// Half a surrogate pair would become U+FFFD on the way to bytes, and different passwords the same.
+function isPassword(value: string, minBytes: number): boolean {
+  const bytes = Buffer.byteLength(normalizePassword(value))
+  return bytes >= minBytes && bytes <= PASSWORD_MAX_BYTES && value.isWellFormed()
+}
+
+export const EmailField = Type.String({ format: 'address', maxLength: 320, examples: ['ada@example.test'] })
+export const PasswordField = Type.String({ format: 'password', examples: ['correct horse battery staple'] })
+export const NewPasswordField = Type.String({ format: 'new-password', examples: ['correct horse battery staple'] })

@@ -1,0 +1,52 @@
+/** Every error a client can get: a stable code, one status, one public sentence (RFC 9457). */
+
+const problems = {
+  malformed_request: { status: 400, title: 'The request cannot be read' },
+  invalid_ticket: { status: 400, title: 'This is not a ticket of this service' },
+  invalid_credentials: { status: 401, title: 'The e-mail address or the password is wrong' },
+  invalid_token: { status: 401, title: 'The access token is missing, invalid or expired' },
+  invalid_refresh_token: { status: 401, title: 'The refresh token is invalid, expired or used' },
+  not_found: { status: 404, title: 'There is nothing here' },
+  email_taken: { status: 409, title: 'This e-mail address has an account already' },
+  ticket_used: { status: 409, title: 'The ticket has been redeemed' },
+  ticket_expired: { status: 410, title: 'The ticket can no longer be redeemed' },
+  body_too_large: { status: 413, title: 'The body is too large' },
+  unsupported_media_type: { status: 415, title: 'The body must be application/json' },
+  invalid_request: { status: 422, title: 'The request is not valid' },
+  too_many_requests: { status: 429, title: 'Too many requests' },
+  internal_error: { status: 500, title: 'Something went wrong here' },
+  busy: { status: 503, title: 'Too many logins are waiting; try again later' },
+  unavailable: { status: 503, title: 'A part of the service is not reachable; try again later' },
+} as const
+
+export type ErrorCode = keyof typeof problems
+export const errorCodes = Object.keys(problems)
+
+/** What is wrong with one field of a request. */
+export interface FieldError {
+  field: string
+  message: string
+}
+
+export interface ApiErrorOptions extends ErrorOptions {
+  /** After how many seconds to try again. */
+  retryAfterS?: number
+  fields?: FieldError[]
+}
+
+/** An error that is meant for the client. Its `cause` is for the log alone. */
+export class ApiError extends Error {
+  override readonly name = 'ApiError'
+  readonly code: ErrorCode
+  readonly status: number
+  readonly retryAfterS: number | undefined
+  readonly fields: FieldError[] | undefined
+
+  constructor(code: ErrorCode, options: ApiErrorOptions = {}) {
+    super(problems[code].title, options)
+    this.code = code
+    this.status = problems[code].status
+    this.retryAfterS = options.retryAfterS
+    this.fields = options.fields
+  }
+}

@@ -1,0 +1,48 @@
+/** One gateway process: connections opened, the public and the ops listener started, everything closed in order. */
+import { connectDatabase } from '@spillway/prisma'
+import { connectRedis, createPasswordClient, parseKeyring } from '@spillway/worker/client'
+import type { Logger } from '@spillway/worker/log'
+import { buildApp } from './app.js'
+import type { GatewayConfig } from './config.js'
+import { buildOps } from './ops.js'
+
+export interface Gateway {
+  url: string
+  opsUrl: string
+  /** Stops listening, answers what is in hand, then lets go of PostgreSQL and Redis. */
+  close(): Promise<void>
+}
+
+/** Starts a gateway. PostgreSQL and Redis may be away: it starts all the same and says in /readyz what is missing. */
+export async function startGateway(config: GatewayConfig, log: Logger): Promise<Gateway> {
+  const keyring = parseKeyring(config.SPILLWAY_SEAL_KEYS)
+  const database = connectDatabase({ url: config.DATABASE_URL, poolSize: config.DATABASE_POOL_SIZE })
+  const redis = connectRedis(config.REDIS_URL, 'producer')
+  redis.on('error', (error) => log.warn({ err: error, connection: 'limits' }, 'redis connection failed'))
+  const passwords = createPasswordClient({
+    redisUrl: config.REDIS_URL,
+    prefix: config.QUEUE_PREFIX,
+    keyring,
+    jobLifeMs: config.TICKET_TTL_MS,
+    log,
+  })
+  const app = await buildApp(config, { database, passwords, keyring, redis, log })
+  const ops = await buildOps({ passwords, log })
+
+  async function close(): Promise<void> {
+    await app.close()
+    await ops.close()
+    await passwords.close()
+    redis.disconnect()
+    await database.$disconnect()
+  }
+
+  try {
+    const opsUrl = await ops.listen({ host: config.OPS_HOST, port: config.OPS_PORT })
+    const url = await app.listen({ host: config.HOST, port: config.PORT })
+    return { url, opsUrl, close }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}

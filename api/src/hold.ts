@@ -1,0 +1,97 @@
+/** Holds a request until its job is answered, and gives a ticket when that takes longer than the client or we want to wait. */
+import { type Answer, type PasswordClient, PasswordClientError, type Verdict } from '@spillway/worker/client'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import Type, { type Static } from 'typebox'
+import type { Admission } from './admission.js'
+import { ApiError } from './errors.js'
+import type { Finish, Operation, Outcome, Started } from './operations.js'
+import { parsePrefer } from './prefer.js'
+import type { Tickets } from './tickets.js'
+
+/** Retry-After of a ticket: as predicted, but neither a busy loop nor so long that the ticket is forgotten. */
+const RETRY_AFTER_MIN_S = 1
+const RETRY_AFTER_MAX_S = 10
+
+export const TicketBody = Type.Object({
+  ticket: Type.String({ description: 'Redeem it at /v1/tickets/redeem, at any gateway, once' }),
+  retryAfter: Type.Integer({ description: 'Seconds after which an answer is expected' }),
+})
+
+export type Ticketed = { status: 202; body: Static<typeof TicketBody> }
+
+export interface Hold {
+  /** For an operation that this request began: its job is taken back when the client goes away. */
+  begun<O extends Operation, Good extends Outcome>(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    started: Started<O>,
+    finish: Finish<O, Good>,
+  ): Promise<Good | Ticketed>
+  /** For a ticket. Throws `ticket_expired` after its deadline. */
+  redeemed(request: FastifyRequest, reply: FastifyReply, ticket: string): Promise<Outcome | Ticketed>
+}
+
+export function createHold(deps: {
+  passwords: PasswordClient
+  tickets: Tickets
+  admission: Admission
+  /** For operations that come back with a ticket. */
+  finish: Finish<Operation, Outcome>
+  waitLimitMs: number
+}): Hold {
+  const { passwords, tickets, admission, waitLimitMs } = deps
+
+  /** The answer within the wait that the client prefers, if there is one. */
+  async function answerOf({ pending }: Started, request: FastifyRequest, reply: FastifyReply, hopeful: boolean) {
+    const preference = parsePrefer(request.headers.prefer)
+    if (preference.applied !== undefined) reply.header('preference-applied', preference.applied)
+    request.jobId = pending.job.id
+    const waitMs = Math.min(preference.waitMs ?? waitLimitMs, waitLimitMs)
+    return pending.answer({ waitMs: hopeful || admission.answersWithin(waitMs) ? waitMs : 0, signal: request.signal })
+  }
+
+  function ticketFor({ operation, pending }: Started, reply: FastifyReply): Ticketed {
+    const predictedS = Math.ceil(passwords.predictedWaitMs() / 1_000)
+    const retryAfter = Math.min(RETRY_AFTER_MAX_S, Math.max(RETRY_AFTER_MIN_S, predictedS))
+    reply.header('retry-after', retryAfter)
+    return { status: 202, body: { ticket: tickets.issue({ operation, job: pending.job }), retryAfter } }
+  }
+
+  return {
+    async begun(request, reply, started, finish) {
+      const { job } = started.pending
+      try {
+        const answer = await answerOf(started, request, reply, false)
+        if (answer === undefined) return ticketFor(started, reply)
+        return await finish(started.operation, job.id, verdictOf(answer))
+      } catch (error) {
+        if (error instanceof PasswordClientError && error.code === 'wait_aborted') await passwords.cancel(job)
+        throw error
+      }
+    },
+
+    async redeemed(request, reply, ticket) {
+      const { operation, job } = tickets.read(ticket)
+      if (passwords.now() >= job.deadline) throw new ApiError('ticket_expired')
+      const started = { operation, pending: passwords.resume(job) }
+      const answer = await answerOf(started, request, reply, true)
+      if (answer === undefined) return ticketFor(started, reply)
+      try {
+        const outcome = await deps.finish(operation, job.id, verdictOf(answer))
+        await passwords.retire(job)
+        return outcome
+      } catch (error) {
+        // A failure of ours leaves the ticket good; an answer uses it up, also an unwelcome one.
+        if (error instanceof ApiError && error.status < 500) await passwords.retire(job)
+        throw error
+      }
+    },
+  }
+}
+
+/** What a worker could not do ends here: it is the same for every kind of operation. */
+function verdictOf(answer: Answer): Exclude<Verdict, { kind: 'refused' }> {
+  if (answer === 'used') throw new ApiError('ticket_used')
+  if (answer.kind === 'refused') throw new ApiError('internal_error', { cause: new Error(`worker: ${answer.code}`) })
+  return answer
+}

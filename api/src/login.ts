@@ -1,0 +1,54 @@
+/** Login without HTTP: find the credential, verify it or a decoy in its place, then open a session and upgrade the hash. */
+import type { Database } from '@spillway/prisma'
+import type { PasswordClient } from '@spillway/worker/client'
+import { normalizeEmail, normalizePassword } from './credentials.js'
+import { ApiError } from './errors.js'
+import type { Finish, LoggedIn, LoginOperation, Started } from './operations.js'
+import type { Sessions } from './sessions.js'
+import type { IssueTokens } from './tokens.js'
+
+export interface Login {
+  start(input: { email: string; password: string }): Promise<Started<LoginOperation>>
+  finish: Finish<LoginOperation, LoggedIn>
+}
+
+export function createLogin(deps: {
+  database: Database
+  passwords: PasswordClient
+  sessions: Sessions
+  issueTokens: IssueTokens
+}): Login {
+  const { database, passwords, sessions, issueTokens } = deps
+
+  return {
+    async start({ email, password }) {
+      const user = await database.user.findUnique({
+        where: { email: normalizeEmail(email) },
+        select: { id: true, passwordHash: true, credentialVersion: true },
+      })
+      const pending = await passwords.submit('verify', {
+        password: normalizePassword(password),
+        storedHash: user?.passwordHash ?? null,
+      })
+      return {
+        operation: { kind: 'login', userId: user?.id ?? null, credentialVersion: user?.credentialVersion ?? 0 },
+        pending,
+      }
+    },
+
+    async finish({ userId, credentialVersion }, jobId, verdict) {
+      if (verdict.kind !== 'match' || userId === null) throw new ApiError('invalid_credentials')
+      const session = await sessions.open({ id: jobId, userId, credentialVersion })
+      if (session === 'stale') throw new ApiError('invalid_credentials')
+      if (session === 'exists') throw new ApiError('ticket_used')
+      if (verdict.hash !== undefined) {
+        // Only while the password is still the one that was verified.
+        await database.user.updateMany({
+          where: { id: userId, credentialVersion },
+          data: { passwordHash: verdict.hash },
+        })
+      }
+      return { status: 200, body: issueTokens({ userId, sessionId: jobId, refreshToken: session.refreshToken }) }
+    },
+  }
+}

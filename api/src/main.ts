@@ -1,0 +1,21 @@
+/** Entry point of a gateway: reads the environment, listens, closes on a signal. */
+import { createLogger } from '@spillway/worker/log'
+import { readGatewayConfig } from './config.js'
+import { startGateway } from './gateway.js'
+
+try {
+  const config = readGatewayConfig(process.env)
+  const log = createLogger({ service: 'gateway', level: config.LOG_LEVEL })
+  const gateway = await startGateway(config, log)
+  log.info({ url: gateway.url, opsUrl: gateway.opsUrl }, 'gateway listening')
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.once(signal, async () => {
+      log.info({ signal }, 'gateway stopping')
+      await gateway.close()
+      process.exit(0)
+    })
+  }
+} catch (error) {
+  process.stderr.write(`The gateway cannot start: ${error instanceof Error ? error.message : String(error)}\n`)
+  process.exit(1)
+}

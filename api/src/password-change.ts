@@ -1,0 +1,56 @@
+/** A change of password without HTTP: one job verifies the current password and hashes the next. */
+import type { Database } from '@spillway/prisma'
+import type { PasswordClient } from '@spillway/worker/client'
+import { normalizePassword } from './credentials.js'
+import { ApiError } from './errors.js'
+import type { ChangePasswordOperation, Finish, PasswordChanged, Started } from './operations.js'
+import type { Sessions } from './sessions.js'
+
+export interface PasswordChange {
+  start(input: {
+    userId: string
+    sessionId: string
+    currentPassword: string
+    newPassword: string
+  }): Promise<Started<ChangePasswordOperation>>
+  finish: Finish<ChangePasswordOperation, PasswordChanged>
+}
+
+export function createPasswordChange(deps: {
+  database: Database
+  passwords: PasswordClient
+  sessions: Sessions
+}): PasswordChange {
+  const { database, passwords, sessions } = deps
+
+  return {
+    async start({ userId, sessionId, currentPassword, newPassword }) {
+      const user = await database.user.findUnique({
+        where: { id: userId },
+        select: { passwordHash: true, credentialVersion: true },
+      })
+      if (user === null) throw new ApiError('invalid_token')
+      const pending = await passwords.submit('verify', {
+        password: normalizePassword(currentPassword),
+        storedHash: user.passwordHash,
+        nextPassword: normalizePassword(newPassword),
+      })
+      return {
+        operation: { kind: 'change_password', userId, sessionId, credentialVersion: user.credentialVersion },
+        pending,
+      }
+    },
+
+    async finish({ userId, sessionId, credentialVersion }, _jobId, verdict) {
+      if (verdict.kind !== 'match' || verdict.hash === undefined) throw new ApiError('invalid_credentials')
+      const { count } = await database.user.updateMany({
+        where: { id: userId, credentialVersion },
+        data: { passwordHash: verdict.hash, credentialVersion: { increment: 1 } },
+      })
+      // Changed by someone else meanwhile: what was verified is no longer the password.
+      if (count === 0) throw new ApiError('invalid_credentials')
+      await sessions.endOthers(userId, sessionId)
+      return { status: 204, body: null }
+    },
+  }
+}

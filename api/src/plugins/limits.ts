@@ -1,0 +1,66 @@
+/**
+ * Limits on credential requests, per address and per account, counted in Redis so that all gateways share them. They come
+ * before anything that costs. Without Redis they let through: the queue is away as well then, and nothing is hashed.
+ */
+import { createHash } from 'node:crypto'
+import rateLimit from '@fastify/rate-limit'
+import type { RedisConnection } from '@spillway/worker/client'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import fp from 'fastify-plugin'
+import { normalizeEmail } from '../credentials.js'
+import { ApiError } from '../errors.js'
+
+const WINDOW_MS = 60_000
+
+export interface LimitsOptions {
+  redis: RedisConnection
+  prefix: string
+  /** Requests a minute; 0 is no limit. */
+  perAddress: number
+  perAccount: number
+}
+
+export const limitsPlugin = fp(
+  async (app: FastifyInstance, { redis, prefix, perAddress, perAccount }: LimitsOptions) => {
+    await app.register(rateLimit, { global: false, redis, nameSpace: `${prefix}:limit:`, skipOnError: true })
+    const limits = [
+      { max: perAddress, keyGenerator: (request: FastifyRequest) => `address:${request.ip}` },
+      { max: perAccount, keyGenerator: (request: FastifyRequest) => `account:${accountOf(request)}` },
+    ]
+    const checks = limits
+      .filter(({ max }) => max > 0)
+      .map(({ max, keyGenerator }) => app.createRateLimit({ max, timeWindow: WINDOW_MS, keyGenerator }))
+
+    app.decorate('limitCredentials', async (request: FastifyRequest, reply: FastifyReply) => {
+      const counts = await Promise.all(checks.map((check) => check(request)))
+      for (const count of counts) {
+        if (count.isAllowed) continue
+        // The IETF's draft header fields, of whichever limit is nearer.
+        const remaining = Number(reply.getHeader('ratelimit-remaining') ?? Number.POSITIVE_INFINITY)
+        if (count.remaining <= remaining) {
+          reply.headers({
+            'ratelimit-limit': count.max,
+            'ratelimit-remaining': count.remaining,
+            'ratelimit-reset': count.ttlInSeconds,
+          })
+        }
+        if (count.isExceeded) throw new ApiError('too_many_requests', { retryAfterS: Math.max(1, count.ttlInSeconds) })
+      }
+    })
+  },
+  { name: 'limits' },
+)
+
+/** A digest: addresses of accounts are nobody's business in Redis. */
+function accountOf({ body, user }: FastifyRequest): string {
+  const email = typeof body === 'object' && body !== null && 'email' in body ? String(body.email) : undefined
+  const account = email === undefined ? user.sub : normalizeEmail(email)
+  return createHash('sha256').update(account).digest('base64url')
+}
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** Hook that counts a request against its limits; to run once the body is valid and the user known. */
+    limitCredentials(request: FastifyRequest, reply: FastifyReply): Promise<void>
+  }
+}

@@ -1,0 +1,86 @@
+/**
+ * Every error as application/problem+json (RFC 9457): Fastify's own, those of validation, and ours. What is not meant for
+ * the client is logged and answered as `internal_error` or `unavailable`.
+ */
+import { isDatabaseUnavailable } from '@spillway/prisma'
+import { PasswordClientError } from '@spillway/worker/client'
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import fp from 'fastify-plugin'
+import Type from 'typebox'
+import { formatMessages } from '../credentials.js'
+import { ApiError, type ErrorCode, errorCodes, type FieldError } from '../errors.js'
+
+export const ProblemBody = Type.Object({
+  type: Type.Literal('about:blank'),
+  title: Type.String(),
+  status: Type.Integer(),
+  code: Type.Enum(errorCodes),
+  errors: Type.Optional(Type.Array(Type.Object({ field: Type.String(), message: Type.String() }))),
+})
+
+/** Fastify's codes for requests that are wrong before a handler sees them. */
+const fastifyCodes: Record<string, ErrorCode> = {
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: 'unsupported_media_type',
+  FST_ERR_CTP_BODY_TOO_LARGE: 'body_too_large',
+  FST_ERR_CTP_EMPTY_JSON_BODY: 'malformed_request',
+  FST_ERR_CTP_INVALID_JSON_BODY: 'malformed_request',
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'malformed_request',
+  FST_ERR_BAD_URL: 'malformed_request',
+}
+
+export const problemPlugin = fp(
+  async (app: FastifyInstance) => {
+    app.setErrorHandler((error: FastifyError, request, reply) => sendProblem(toApiError(error), request, reply))
+    app.setNotFoundHandler((request, reply) => sendProblem(new ApiError('not_found'), request, reply))
+  },
+  { name: 'problem' },
+)
+
+/** Answers with a problem. Also for errors that occur outside of any handler. */
+export function sendProblem(error: ApiError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  request.errorCode = error.code
+  if (error.cause !== undefined) request.log.error({ err: error.cause, code: error.code }, 'request failed')
+  if (error.retryAfterS !== undefined) reply.header('retry-after', error.retryAfterS)
+  if (error.status === 401) reply.header('www-authenticate', 'Bearer')
+  return reply
+    .code(error.status)
+    .header('content-type', 'application/problem+json')
+    .serializer(JSON.stringify)
+    .send({ type: 'about:blank', title: error.message, status: error.status, code: error.code, errors: error.fields })
+}
+
+/** What the client may know of an error. */
+export function toApiError(error: FastifyError): ApiError {
+  if (error instanceof ApiError) return error
+  if (error.validation !== undefined) return new ApiError('invalid_request', { fields: fieldErrors(error) })
+  const known = fastifyCodes[error.code]
+  if (known !== undefined) return new ApiError(known)
+  if (error.code?.startsWith('FST_JWT') || error.code?.startsWith('FAST_JWT')) return new ApiError('invalid_token')
+  if (error instanceof PasswordClientError || isDatabaseUnavailable(error)) {
+    return new ApiError('unavailable', { cause: error, retryAfterS: 1 })
+  }
+  return new ApiError('internal_error', { cause: error })
+}
+
+function fieldErrors(error: FastifyError): FieldError[] {
+  return (error.validation ?? []).map(({ instancePath, params, message = 'is not valid' }) => {
+    const format = typeof params.format === 'string' ? params.format : ''
+    const missing = typeof params.missingProperty === 'string' ? params.missingProperty : undefined
+    const unknown = typeof params.additionalProperty === 'string' ? params.additionalProperty : undefined
+    return {
+      field: (missing ?? unknown ?? instancePath.slice(1).replaceAll('/', '.')) || 'body',
+      message: missing === undefined ? (isOurFormat(format) ? formatMessages[format] : message) : 'is required',
+    }
+  })
+}
+
+function isOurFormat(format: string): format is keyof typeof formatMessages {
+  return Object.hasOwn(formatMessages, format)
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The code of the problem this request was answered with, for its log line. */
+    errorCode?: ErrorCode
+  }
+}

@@ -1,0 +1,33 @@
+/** One line a request, without bodies, headers or addresses; the job id leads to the worker's line of the same login. */
+import type { FastifyInstance } from 'fastify'
+import fp from 'fastify-plugin'
+
+export const requestLogPlugin = fp(
+  async (app: FastifyInstance) => {
+    app.addHook('onResponse', async (request, reply) => {
+      request.log.info(
+        {
+          method: request.method,
+          route: request.routeOptions.url ?? 'none',
+          status: reply.statusCode,
+          code: request.errorCode,
+          jobId: request.jobId,
+          ms: Math.round(reply.elapsedTime * 10) / 10,
+        },
+        'request',
+      )
+    })
+    // A client that went away before its answer gets a line as well.
+    app.addHook('onRequestAbort', async (request) => {
+      request.log.info({ method: request.method, route: request.routeOptions.url, jobId: request.jobId }, 'client gone')
+    })
+  },
+  { name: 'request-log' },
+)
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The job this request waits for, once it has one. */
+    jobId?: string
+  }
+}

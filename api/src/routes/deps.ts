@@ -1,0 +1,24 @@
+/** What routes are given. */
+import type { Database } from '@spillway/prisma'
+import type { PasswordClient } from '@spillway/worker/client'
+import type { Admission } from '../admission.js'
+import type { Hold } from '../hold.js'
+import type { Login } from '../login.js'
+import type { PasswordChange } from '../password-change.js'
+import type { Registration } from '../registration.js'
+import type { Sessions } from '../sessions.js'
+import type { PublicJwk } from '../signing-keys.js'
+import type { IssueTokens } from '../tokens.js'
+
+export interface RouteDeps {
+  database: Database
+  passwords: PasswordClient
+  admission: Admission
+  hold: Hold
+  registration: Registration
+  login: Login
+  passwordChange: PasswordChange
+  sessions: Sessions
+  issueTokens: IssueTokens
+  jwks: { keys: PublicJwk[] }
+}

@@ -1,0 +1,36 @@
+/** POST /v1/login. */
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import Type from 'typebox'
+import { EmailField, PasswordField } from '../credentials.js'
+import { TicketBody } from '../hold.js'
+import { TokenBody } from '../operations.js'
+import { ProblemBody } from '../plugins/problem.js'
+import type { RouteDeps } from './deps.js'
+
+export const loginRoutes: FastifyPluginAsyncTypebox<RouteDeps> = async (app, { admission, login, hold }) => {
+  app.post(
+    '/v1/login',
+    {
+      schema: {
+        summary: 'Log in',
+        description: 'The same 401, after the same time, for a wrong password and an unknown address.',
+        body: Type.Object({ email: EmailField, password: PasswordField }, { additionalProperties: false }),
+        response: {
+          200: TokenBody,
+          202: TicketBody,
+          401: ProblemBody,
+          422: ProblemBody,
+          429: ProblemBody,
+          503: ProblemBody,
+        },
+      },
+      preHandler: app.limitCredentials,
+    },
+    async (request, reply) => {
+      admission.check()
+      const started = await login.start(request.body)
+      const { status, body } = await hold.begun(request, reply, started, login.finish)
+      return reply.code(status).send(body)
+    },
+  )
+}

@@ -1,0 +1,58 @@
+/** GET /v1/me and PUT /v1/me/password: the signed-in user. */
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import Type from 'typebox'
+import { NewPasswordField, PasswordField } from '../credentials.js'
+import { ApiError } from '../errors.js'
+import { TicketBody } from '../hold.js'
+import { UserBody } from '../operations.js'
+import { requireAccessToken } from '../plugins/access-token.js'
+import { ProblemBody } from '../plugins/problem.js'
+import type { RouteDeps } from './deps.js'
+
+const security = [{ accessToken: [] }]
+
+export const meRoutes: FastifyPluginAsyncTypebox<RouteDeps> = async (app, deps) => {
+  const { admission, hold, passwordChange, sessions } = deps
+  app.addHook('onRequest', requireAccessToken)
+
+  app.get(
+    '/v1/me',
+    { schema: { summary: 'Who am I', security, response: { 200: UserBody, 401: ProblemBody, 503: ProblemBody } } },
+    async ({ user: { sub, sid } }) => {
+      const user = await sessions.userOf({ sessionId: sid, userId: sub })
+      if (user === undefined) throw new ApiError('invalid_token')
+      return { id: user.id, email: user.email, createdAt: user.createdAt.toISOString() }
+    },
+  )
+
+  app.put(
+    '/v1/me/password',
+    {
+      schema: {
+        summary: 'Change the password',
+        description: 'Ends every other session of the user.',
+        security,
+        body: Type.Object(
+          { currentPassword: PasswordField, newPassword: NewPasswordField },
+          { additionalProperties: false },
+        ),
+        response: {
+          202: TicketBody,
+          204: Type.Null(),
+          401: ProblemBody,
+          422: ProblemBody,
+          429: ProblemBody,
+          503: ProblemBody,
+        },
+      },
+      preHandler: app.limitCredentials,
+    },
+    async (request, reply) => {
+      admission.check()
+      const { sub: userId, sid: sessionId } = request.user
+      const started = await passwordChange.start({ userId, sessionId, ...request.body })
+      const { status, body } = await hold.begun(request, reply, started, passwordChange.finish)
+      return reply.code(status).send(body)
+    },
+  )
+}

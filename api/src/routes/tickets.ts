@@ -1,0 +1,36 @@
+/** POST /v1/tickets/redeem: what the call that gave the ticket would have answered. */
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import Type from 'typebox'
+import { TicketBody } from '../hold.js'
+import { TokenBody, UserBody } from '../operations.js'
+import { ProblemBody } from '../plugins/problem.js'
+import type { RouteDeps } from './deps.js'
+
+export const ticketRoutes: FastifyPluginAsyncTypebox<RouteDeps> = async (app, { hold }) => {
+  app.post(
+    '/v1/tickets/redeem',
+    {
+      schema: {
+        summary: 'Redeem a ticket',
+        description: 'Answers once, at any gateway; 202 while the answer is not there yet. Held as the first call was.',
+        body: Type.Object({ ticket: Type.String({ maxLength: 4_096 }) }, { additionalProperties: false }),
+        response: {
+          200: TokenBody,
+          201: UserBody,
+          202: TicketBody,
+          204: Type.Null({ description: 'The password was changed' }),
+          400: ProblemBody,
+          401: ProblemBody,
+          409: ProblemBody,
+          410: ProblemBody,
+          422: ProblemBody,
+          503: ProblemBody,
+        },
+      },
+    },
+    async (request, reply) => {
+      const { status, body } = await hold.redeemed(request, reply, request.body.ticket)
+      return reply.code(status).send(body)
+    },
+  )
+}

@@ -1,0 +1,35 @@
+/** POST /v1/users: registration. */
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import Type from 'typebox'
+import { EmailField, NewPasswordField } from '../credentials.js'
+import { TicketBody } from '../hold.js'
+import { UserBody } from '../operations.js'
+import { ProblemBody } from '../plugins/problem.js'
+import type { RouteDeps } from './deps.js'
+
+export const usersRoutes: FastifyPluginAsyncTypebox<RouteDeps> = async (app, { admission, registration, hold }) => {
+  app.post(
+    '/v1/users',
+    {
+      schema: {
+        summary: 'Register',
+        body: Type.Object({ email: EmailField, password: NewPasswordField }, { additionalProperties: false }),
+        response: {
+          201: UserBody,
+          202: TicketBody,
+          409: ProblemBody,
+          422: ProblemBody,
+          429: ProblemBody,
+          503: ProblemBody,
+        },
+      },
+      preHandler: app.limitCredentials,
+    },
+    async (request, reply) => {
+      admission.check()
+      const started = await registration.start(request.body)
+      const { status, body } = await hold.begun(request, reply, started, registration.finish)
+      return reply.code(status).send(body)
+    },
+  )
+}

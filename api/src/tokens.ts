@@ -1,0 +1,19 @@
+/** The answer to a login or a refresh: a signed access token beside its refresh token. */
+import type { FastifyInstance } from 'fastify'
+import type { Static } from 'typebox'
+import type { TokenBody } from './operations.js'
+
+export type IssueTokens = (grant: {
+  userId: string
+  sessionId: string
+  refreshToken: string
+}) => Static<typeof TokenBody>
+
+export function createTokenIssuer(app: FastifyInstance, options: { accessTokenTtlS: number }): IssueTokens {
+  return ({ userId, sessionId, refreshToken }) => ({
+    accessToken: app.jwt.sign({ sub: userId, sid: sessionId }),
+    refreshToken,
+    tokenType: 'Bearer',
+    expiresIn: options.accessTokenTtlS,
+  })
+}
