@@ -1,0 +1,45 @@
+// What the scenarios know of a contender: one login architecture that can be started, addressed and measured.
+import type { Algorithm } from './hashing.ts'
+
+export interface Services {
+  databaseUrl: string
+  redisUrl: string
+}
+
+export interface StartOptions {
+  /** Processors its processes are pinned to; undefined leaves the choice to the system. */
+  cores: readonly number[] | undefined
+  /** What new passwords are hashed with; a login is verified with whatever the account's hash says. */
+  algorithm: Algorithm
+  services: Services
+}
+
+/** A process that belongs to a contender, for measuring its processor time. */
+export interface Part {
+  /** What it does in the architecture, such as `api` or `worker`. */
+  role: string
+  pid: number
+}
+
+export interface Running {
+  url: string
+  /** A GET path that has nothing to do with logins but asks the file system, and so libuv's threads. */
+  neighbourPath: string
+  parts: readonly Part[]
+  /** Ends every process. Safe to call twice. */
+  close(): Promise<void>
+}
+
+export interface Contender {
+  /** The folder it lives in; also its name on the command line. */
+  name: string
+  title: string
+  /** Where the architecture is described by those who use it. */
+  origin: string
+  /** One sentence: where the hashing happens. */
+  how: string
+  /** Why it cannot take part with this many callers; undefined when it can. */
+  refuses?(callers: number): string | undefined
+  /** @throws one sentence when a process ends before it is ready */
+  start(options: StartOptions): Promise<Running>
+}

@@ -1,0 +1,33 @@
+// The two hashes every contender computes, with the libraries and costs of Spillway's worker, so that only the place of
+// the work differs.
+import argon2 from 'argon2'
+import bcrypt from 'bcrypt'
+
+export const algorithms = ['bcrypt', 'argon2id'] as const
+export type Algorithm = (typeof algorithms)[number]
+
+const BCRYPT_COST = 10
+const ARGON2_COST = { type: argon2.argon2id, memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const
+
+/** How an algorithm and its cost are written in settings and reports. */
+export const costOf: Record<Algorithm, string> = { bcrypt: 'cost 10', argon2id: 'm=19456 KiB, t=2, p=1' }
+
+/** A new hash of a password. */
+export function hash(password: string, algorithm: Algorithm): Promise<string> {
+  return algorithm === 'bcrypt' ? bcrypt.hash(password, BCRYPT_COST) : argon2.hash(password, ARGON2_COST)
+}
+
+/** Whether a password is the one that was hashed; the algorithm is read from the hash. */
+export function verify(password: string, storedHash: string): Promise<boolean> {
+  return storedHash.startsWith('$argon2') ? argon2.verify(storedHash, password) : bcrypt.compare(password, storedHash)
+}
+
+/** One piece of hashing as it travels to another thread, process or machine. */
+export type HashingTask =
+  | { kind: 'hash'; password: string; algorithm: Algorithm }
+  | { kind: 'verify'; password: string; storedHash: string }
+
+/** Carries out a task where it arrived: a string for a hash, a boolean for a verify. */
+export function perform(task: HashingTask): Promise<string | boolean> {
+  return task.kind === 'hash' ? hash(task.password, task.algorithm) : verify(task.password, task.storedHash)
+}

@@ -1,0 +1,100 @@
+// Starts a program of a contender in a process of its own, pinned to processors where the system can, and waits until
+// it says on its standard output where it can be reached.
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+
+/** A program that prints nothing for this long after its start has failed. */
+const READY_WITHIN_MS = 30_000
+/** After SIGTERM: longer than a gateway or worker takes to drain. */
+const END_WITHIN_MS = 10_000
+
+export interface Program {
+  /** Path of a compiled program. Compiled, because a TypeScript loader would add threads of its own to what is measured. */
+  path: string
+  env: Record<string, string>
+  cores: readonly number[] | undefined
+}
+
+export interface StartedProgram {
+  pid: number
+  /** What it printed when it was ready: a JSON line with `url` or `opsUrl`. */
+  ready: Record<string, unknown>
+  close(): Promise<void>
+}
+
+/** Where `pnpm build` puts a program of this package. */
+export function compiled(path: string): string {
+  return fileURLToPath(new URL(`../dist/${path}.js`, import.meta.url))
+}
+
+/** Whether processes can be pinned here: Linux with util-linux. */
+export const canPin = process.platform === 'linux' && spawnSync('taskset', ['--version']).status === 0
+
+/** @throws one sentence with the program's last words when it ends or stays silent instead of becoming ready */
+export async function startProgram(program: Program): Promise<StartedProgram> {
+  const { UV_THREADPOOL_SIZE: _, ...inherited } = process.env
+  const [command = process.execPath, ...args] = pinned([process.execPath, program.path], program.cores)
+  const child = spawn(command, args, { env: { ...inherited, ...program.env }, stdio: ['ignore', 'pipe', 'pipe'] })
+  const close = () => end(child)
+  try {
+    const ready = await readyLine(child)
+    if (child.pid === undefined) throw new Error(`${program.path} has no process id`)
+    return { pid: child.pid, ready, close }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+/** A command line that runs only on these cores, where the system can do that. */
+export function pinned(command: string[], cores: readonly number[] | undefined): string[] {
+  return cores === undefined || !canPin ? command : ['taskset', '-c', cores.join(','), ...command]
+}
+
+function readyLine(child: ChildProcess): Promise<Record<string, unknown>> {
+  return new Promise((resolve, reject) => {
+    let lastWords = ''
+    const fail = (what: string) => reject(new Error(`${what}${lastWords === '' ? '' : `: ${lastWords.slice(0, 300)}`}`))
+    const timer = setTimeout(() => fail(`not ready within ${READY_WITHIN_MS / 1_000} s`), READY_WITHIN_MS)
+    const hear = (line: string) => {
+      if (line.trim() !== '') lastWords = line.trim()
+      const said = parse(line)
+      if (typeof said?.url === 'string' || typeof said?.opsUrl === 'string') {
+        clearTimeout(timer)
+        // From here on it is thrown away unread, but taken: a program whose pipe is full would block.
+        for (const { stream, lines } of outputs) {
+          lines.close()
+          stream.resume()
+        }
+        resolve(said)
+      }
+    }
+    const outputs = [child.stdout, child.stderr].flatMap((stream) => (stream ? [{ stream, lines: createInterface(stream) }] : []))
+    for (const { lines } of outputs) lines.on('line', hear)
+    child.on('error', (error) => fail(error.message))
+    // `close`, not `exit`: its last lines have been read by then.
+    child.on('close', (code, signal) => {
+      clearTimeout(timer)
+      fail(`ended with ${signal ?? `code ${code}`} before it was ready`)
+    })
+  })
+}
+
+function parse(line: string): Record<string, unknown> | undefined {
+  if (!line.startsWith('{')) return undefined
+  try {
+    return JSON.parse(line)
+  } catch {
+    return undefined
+  }
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return
+  const timer = setTimeout(() => child.kill('SIGKILL'), END_WITHIN_MS)
+  child.kill('SIGTERM')
+  await once(child, 'exit')
+  clearTimeout(timer)
+}

@@ -1,0 +1,70 @@
+// The server all rivals share: Spillway's API and tables, in the same Fastify, around whatever does the hashing. Where
+// and how that is done is all they differ in.
+import { stat } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import jwt from '@fastify/jwt'
+import { connectDatabase } from '@spillway/prisma'
+import Fastify from 'fastify'
+import type { Part } from './contender.ts'
+import { type Algorithm, algorithms } from './hashing.ts'
+import { createAccounts, signingKeys } from './rival-accounts.ts'
+
+export interface Hashing {
+  hash(password: string, algorithm: Algorithm): Promise<string>
+  verify(password: string, storedHash: string): Promise<boolean>
+  /** Processes beside the server's own. */
+  parts?: readonly Part[]
+  close?(): Promise<void>
+}
+
+const credentials = {
+  type: 'object',
+  required: ['email', 'password'],
+  properties: { email: { type: 'string', maxLength: 254 }, password: { type: 'string', minLength: 8, maxLength: 128 } },
+}
+const refresh = { type: 'object', required: ['refreshToken'], properties: { refreshToken: { type: 'string' } } }
+type Credentials = { Body: { email: string; password: string } }
+type Refresh = { Body: { refreshToken: string } }
+
+/** Serves on any free port until SIGTERM; prints a JSON line when it listens. */
+export async function serve(hashing: Hashing, env: NodeJS.ProcessEnv): Promise<void> {
+  const algorithm = algorithms.find((name) => name === env.ALGORITHM)
+  if (env.DATABASE_URL === undefined || algorithm === undefined) throw new Error('DATABASE_URL and ALGORITHM are needed')
+  const database = connectDatabase({ url: env.DATABASE_URL, poolSize: 10 })
+  const app = Fastify({ logger: true, disableRequestLogging: true, forceCloseConnections: true })
+  // One line a request, as Spillway's gateway writes.
+  app.addHook('onResponse', async ({ method, routeOptions, log }, { statusCode, elapsedTime }) => {
+    log.info({ method, route: routeOptions.url, status: statusCode, ms: elapsedTime }, 'request')
+  })
+  await app.register(jwt, { secret: signingKeys(), sign: { algorithm: 'EdDSA', expiresIn: '15m' } })
+  const accounts = createAccounts(database, (userId) => app.jwt.sign({ sub: userId }))
+
+  app.post<Credentials>('/v1/users', { schema: { body: credentials } }, async ({ body }, reply) => {
+    const passwordHash = await hashing.hash(body.password, algorithm)
+    return reply.code(201).send(await accounts.create(body.email, passwordHash))
+  })
+  app.post<Credentials>('/v1/login', { schema: { body: credentials } }, async ({ body }, reply) => {
+    const user = await accounts.find(body.email)
+    if (user === null || !(await hashing.verify(body.password, user.passwordHash))) {
+      return reply.code(401).send({ status: 401, code: 'invalid_credentials' })
+    }
+    return accounts.openSession(user.id)
+  })
+  app.post<Refresh>('/v1/logout', { schema: { body: refresh } }, async ({ body }, reply) => {
+    await accounts.closeSession(body.refreshToken)
+    return reply.code(204).send()
+  })
+  app.get('/neighbour', async () => ({ size: (await stat(neighbour)).size }))
+  app.get('/healthz', async () => ({ status: 'ok' }))
+
+  const url = await app.listen({ host: '127.0.0.1', port: Number(env.PORT ?? 0) })
+  process.once('SIGTERM', async () => {
+    await app.close()
+    await Promise.all([database.$disconnect(), hashing.close?.()])
+    // What still hashes for callers that are gone would keep the process for as long as its queue is.
+    process.exit(0)
+  })
+  console.log(JSON.stringify({ msg: 'listening', url, parts: hashing.parts ?? [] }))
+}
+
+const neighbour = fileURLToPath(import.meta.url)

@@ -1,0 +1,34 @@
+// One process beside the server does all hashing for as long as the server lives; they talk over Node's IPC channel.
+import { fork } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import type { HashingTask } from '../hashing.ts'
+import { serve } from '../rival-server.ts'
+
+const child = fork(fileURLToPath(new URL('./worker.js', import.meta.url)))
+const waiting = new Map<number, (answer: unknown) => void>()
+let lastId = 0
+
+child.on('message', ({ id, answer }: { id: number; answer: unknown }) => {
+  waiting.get(id)?.(answer)
+  waiting.delete(id)
+})
+
+function run(task: HashingTask): Promise<unknown> {
+  const id = ++lastId
+  return new Promise((resolve) => {
+    waiting.set(id, resolve)
+    child.send({ id, task })
+  })
+}
+
+await serve(
+  {
+    hash: async (password, algorithm) => String(await run({ kind: 'hash', password, algorithm })),
+    verify: async (password, storedHash) => (await run({ kind: 'verify', password, storedHash })) === true,
+    parts: child.pid === undefined ? [] : [{ role: 'hasher', pid: child.pid }],
+    close: async () => {
+      child.kill()
+    },
+  },
+  process.env,
+)

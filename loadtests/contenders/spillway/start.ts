@@ -1,0 +1,102 @@
+// Starts Spillway as it is deployed: its own gateways and workers, compiled, each a process, on one Redis under a key
+// prefix of their own.
+import { generateKeyPairSync, randomBytes } from 'node:crypto'
+import { fileURLToPath } from 'node:url'
+import type { Part, Running, StartOptions } from '../contender.ts'
+import { type StartedProgram, startProgram } from '../program.ts'
+
+export interface SpillwayOptions extends Omit<StartOptions, 'algorithm'> {
+  gateways: number
+  workers: number
+  /** Hashes a worker computes at a time. */
+  concurrency: number
+  /** Lets the workers accept the hashes that are doubles. */
+  testHashes?: boolean
+}
+
+export interface SpillwayRunning extends Running {
+  /** One for each gateway. */
+  urls: readonly string[]
+  /** Their ops ports, where the metrics are. */
+  gatewayOps: readonly string[]
+  workerOps: readonly string[]
+}
+
+const gateway = fileURLToPath(new URL('../../../api/dist/main.js', import.meta.url))
+const worker = fileURLToPath(new URL('../../../worker/dist/main.cjs', import.meta.url))
+
+export async function startSpillway(options: SpillwayOptions): Promise<SpillwayRunning> {
+  const { cores, services } = options
+  const shared = {
+    // Development, since workers refuse doubles in production; nothing else depends on it.
+    NODE_ENV: 'development',
+    REDIS_URL: services.redisUrl,
+    QUEUE_PREFIX: `{load-${randomBytes(6).toString('hex')}}`,
+    SPILLWAY_SEAL_KEYS: `load:${randomBytes(32).toString('base64')}`,
+    OPS_HOST: '127.0.0.1',
+    OPS_PORT: '0',
+    LOG_LEVEL: 'info',
+  }
+  const workerEnv = {
+    ...shared,
+    WORKER_CONCURRENCY: String(options.concurrency),
+    SPILLWAY_TEST_HASHES: String(options.testHashes ?? false),
+  }
+  const gatewayEnv = {
+    ...shared,
+    HOST: '127.0.0.1',
+    PORT: '0',
+    DATABASE_URL: services.databaseUrl,
+    SPILLWAY_JWT_KEYS: `load:${signingKey()}`,
+    // All callers come from one address and log in far more often than people do.
+    LIMIT_PER_ADDRESS: '0',
+    LIMIT_PER_ACCOUNT: '0',
+  }
+  const workers = start(options.workers, { path: worker, env: workerEnv, cores })
+  const gateways = start(options.gateways, { path: gateway, env: gatewayEnv, cores })
+  const close = async () => {
+    // Gateways first: they stop asking, then the workers stop answering.
+    await closeAll(await gateways)
+    await closeAll(await workers)
+  }
+
+  const failure = [...(await gateways), ...(await workers)].find((one) => one.status === 'rejected')
+  if (failure?.status === 'rejected') {
+    await close()
+    throw failure.reason
+  }
+  const running = { gateways: fulfilled(await gateways), workers: fulfilled(await workers) }
+  const urls = running.gateways.map((program) => String(program.ready.url))
+  const [url] = urls
+  if (url === undefined) throw new Error('Spillway needs at least one gateway')
+  return {
+    url,
+    urls,
+    gatewayOps: running.gateways.map((program) => String(program.ready.opsUrl)),
+    workerOps: running.workers.map((program) => String(program.ready.opsUrl)),
+    neighbourPath: '/docs/static/logo.svg',
+    parts: [
+      ...running.gateways.map(({ pid }): Part => ({ role: 'api', pid })),
+      ...running.workers.map(({ pid }): Part => ({ role: 'worker', pid })),
+    ],
+    close,
+  }
+}
+
+function start(count: number, program: Parameters<typeof startProgram>[0]): Promise<PromiseSettledResult<StartedProgram>[]> {
+  return Promise.allSettled(Array.from({ length: count }, () => startProgram(program)))
+}
+
+function fulfilled(results: PromiseSettledResult<StartedProgram>[]): StartedProgram[] {
+  return results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
+}
+
+async function closeAll(results: PromiseSettledResult<StartedProgram>[]): Promise<void> {
+  await Promise.all(fulfilled(results).map((program) => program.close()))
+}
+
+/** An Ed25519 private key as the gateway reads it: PKCS#8, DER, base64. */
+function signingKey(): string {
+  const { privateKey } = generateKeyPairSync('ed25519')
+  return privateKey.export({ format: 'der', type: 'pkcs8' }).toString('base64')
+}

@@ -1,0 +1,55 @@
+// Open-loop load: requests leave when they are due, however slow the answers are. (A closed loop, autocannon's included
+// where a rate is set, sends no more than it has connections free, and so slows down together with the server.)
+
+export interface OpenLoop {
+  /** Requests per second at a moment of the run. */
+  rateAt(elapsedMs: number): number
+  durationMs: number
+  /** Ends the arrivals early; what was sent is still waited for. */
+  signal?: AbortSignal
+  /**
+   * Sends one request and handles its end; must not reject.
+   * @param dueMs when it should have left, by `performance.now()`. Latency is counted from here, so that a generator
+   * which falls behind shows as latency instead of hiding it.
+   */
+  send(dueMs: number): Promise<void>
+}
+
+/** How often the generator looks for what is due: no request leaves more than this late, if the event loop is free. */
+const TICK_MS = 2
+
+/** Resolves with the number of requests when the last of them has ended. */
+export async function openLoop({ rateAt, durationMs, signal, send }: OpenLoop): Promise<number> {
+  const startMs = performance.now()
+  const open = new Set<Promise<void>>()
+  let lastMs = 0
+  let owed = 0
+  let sent = 0
+
+  function sendDue(): void {
+    const nowMs = Math.min(performance.now() - startMs, durationMs)
+    const sinceMs = nowMs - lastMs
+    const arriving = (rateAt((lastMs + nowMs) / 2) * sinceMs) / 1_000
+    // Spread over the time since the last look, as they would have come: each when the sum passes a whole number.
+    for (let next = 1; next <= owed + arriving; next++) {
+      const dueMs = startMs + lastMs + ((next - owed) / arriving) * sinceMs
+      const request = send(dueMs).finally(() => open.delete(request))
+      open.add(request)
+      sent++
+    }
+    owed = (owed + arriving) % 1
+    lastMs = nowMs
+  }
+
+  await new Promise<void>((resolve) => {
+    const timer = setInterval(() => {
+      sendDue()
+      if (lastMs >= durationMs || signal?.aborted) {
+        clearInterval(timer)
+        resolve()
+      }
+    }, TICK_MS)
+  })
+  await Promise.all(open)
+  return sent
+}

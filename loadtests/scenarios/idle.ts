@@ -1,0 +1,44 @@
+// One user on a quiet machine: what a login takes over the bare hash, each measured in turn with the other.
+import { createClient } from '../load/client.ts'
+import { bareHash } from '../measure/bare-hash-run.ts'
+import { Latency } from '../measure/latency.ts'
+import { AROUND_S, type Scenario, withContender } from './scenario.ts'
+
+const DURATION_S = 3
+const BARE_TIMES = 15
+
+export const idle: Scenario = {
+  name: 'idle',
+  title: 'One user, nobody else',
+  question: 'What does one login take over the bare hash when nothing else happens?',
+  settings: (setting) => ({ seconds: setting.durationS ?? DURATION_S }),
+  plan: (setting) => {
+    const durationS = setting.durationS ?? DURATION_S
+    return setting.contenders.map((contender) => ({
+      contender: contender.name,
+      variant: 'argon2id',
+      estimatedS: durationS + AROUND_S + 1,
+      measure: () =>
+        withContender(contender, setting, 'argon2id', async (running) => {
+          const before = await bareHash('argon2id', BARE_TIMES, setting.cores)
+          const client = createClient(running.url)
+          const latency = new Latency()
+          const endMs = performance.now() + durationS * 1_000
+          for (let n = 0; performance.now() < endMs; n++) {
+            const sentMs = performance.now()
+            const { outcome, status } = await client.post('/v1/login', setting.accounts.login('argon2id', n))
+            if (outcome !== 'ok') throw new Error(`a login on an idle server ended as ${outcome}, status ${status}`)
+            latency.record(performance.now() - sentMs)
+          }
+          client.close()
+          const after = await bareHash('argon2id', BARE_TIMES, setting.cores)
+          const bareHashMs = (before + after) / 2
+          const { p50Ms, p95Ms, p99Ms } = latency.percentiles
+          return {
+            figures: { p50Ms, p95Ms, p99Ms, bareHashMs, overheadMs: p50Ms - bareHashMs },
+            histograms: { answer: latency.encode() },
+          }
+        }),
+    }))
+  },
+}

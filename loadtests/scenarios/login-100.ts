@@ -1,0 +1,41 @@
+// The NestJS post's test: a hundred users log in over and over, and the rest of the API is asked for its pulse meanwhile.
+import { algorithms, costOf } from '../contenders/hashing.ts'
+import { closedLoop } from '../load/closed.ts'
+import { loginRequests } from '../load/requests.ts'
+import { observe } from '../measure/observe.ts'
+import { loginFigures } from './figures.ts'
+import { AROUND_S, type Scenario, withContender } from './scenario.ts'
+
+const USERS = 100
+const DURATION_S = { bcrypt: 12, argon2id: 8 }
+
+export const login100: Scenario = {
+  name: 'login-100',
+  title: 'A hundred users log in',
+  question: 'What do a hundred users who log in over and over get, and what does everyone else on the same API?',
+  settings: (setting) => ({
+    users: USERS,
+    seconds: setting.durationS ?? `${DURATION_S.bcrypt} with bcrypt, ${DURATION_S.argon2id} with argon2id`,
+    bcrypt: costOf.bcrypt,
+    argon2id: costOf.argon2id,
+  }),
+  plan: (setting) =>
+    algorithms.flatMap((algorithm) =>
+      setting.contenders.map((contender) => {
+        const durationS = setting.durationS ?? DURATION_S[algorithm]
+        return {
+          contender: contender.name,
+          variant: algorithm,
+          estimatedS: durationS + AROUND_S,
+          measure: () =>
+            withContender(contender, setting, algorithm, async (running) => {
+              const requests = loginRequests(setting.accounts, algorithm)
+              const observed = await observe(running, () =>
+                closedLoop({ urls: [running.url], connections: USERS, durationS, requests }),
+              )
+              return loginFigures(observed)
+            }),
+        }
+      }),
+    ),
+}

@@ -1,0 +1,34 @@
+// The Piscina post's test: a hundred users register, log in and write.
+import { costOf } from '../contenders/hashing.ts'
+import { closedLoop } from '../load/closed.ts'
+import { visitRequests } from '../load/requests.ts'
+import { observe } from '../measure/observe.ts'
+import { loginFigures } from './figures.ts'
+import { AROUND_S, type Scenario, withContender } from './scenario.ts'
+
+const USERS = 100
+const DURATION_S = 6
+
+export const mixed100: Scenario = {
+  name: 'mixed-100',
+  title: 'A hundred users register, log in and write',
+  question: 'What does a mix of hashing and ordinary writes get through, a hundred users at a time?',
+  settings: (setting) => ({ users: USERS, seconds: setting.durationS ?? DURATION_S, argon2id: costOf.argon2id }),
+  plan: (setting) =>
+    setting.contenders.map((contender) => {
+      const durationS = setting.durationS ?? DURATION_S
+      return {
+        contender: contender.name,
+        variant: 'argon2id',
+        estimatedS: durationS + AROUND_S,
+        measure: () =>
+          withContender(contender, setting, 'argon2id', async (running) => {
+            const requests = visitRequests(setting.accounts)
+            const observed = await observe(running, () =>
+              closedLoop({ urls: [running.url], connections: USERS, durationS, requests }),
+            )
+            return loginFigures(observed)
+          }),
+      }
+    }),
+}

@@ -1,0 +1,76 @@
+// More workers, more gateways. The hash waits instead of computing, as if each worker had a core of its own, so that a
+// small machine can show where handing out jobs itself becomes the limit.
+import { type SpillwayOptions, type SpillwayRunning, startSpillway } from '../contenders/spillway/start.ts'
+import { closedLoop } from '../load/closed.ts'
+import { loginRequests } from '../load/requests.ts'
+import { observe, timeOf } from '../measure/observe.ts'
+import type { Measured } from '../src/results.ts'
+import type { Measurement, Scenario, Setting } from './scenario.ts'
+
+const WORKERS = [1, 2, 4, 8, 16, 32]
+const GATEWAYS = [1, 2, 4, 8]
+/** About what argon2id takes, and the only slot of a worker with one core. */
+const WAIT_MS = 25
+/** Callers for each slot: enough that no slot waits for a caller. */
+const CALLERS_A_SLOT = 3
+/** Workers behind the gateways that are compared. */
+const WORKERS_BEHIND = 8
+const DURATION_S = 3
+
+export const scaleOut: Scenario = {
+  name: 'scale-out',
+  title: 'More workers, more gateways',
+  question: 'How far do logins grow with the workers, and does a login cost a gateway more when there are more gateways?',
+  settings: (setting) => ({ waitMs: WAIT_MS, slotsAWorker: 1, seconds: setting.durationS ?? DURATION_S }),
+  plan: (setting) =>
+    setting.contenders.some(({ name }) => name === 'spillway')
+      ? [
+          ...WORKERS.map((workers) => measurement(setting, { gateways: 1, workers }, `${workers} workers`)),
+          ...GATEWAYS.map((gateways) => measurement(setting, { gateways, workers: WORKERS_BEHIND }, `${gateways} gateways`)),
+        ]
+      : [],
+}
+
+type Size = Pick<SpillwayOptions, 'gateways' | 'workers'>
+
+function measurement(setting: Setting, size: Size, variant: string): Measurement {
+  const durationS = setting.durationS ?? DURATION_S
+  return {
+    contender: 'spillway',
+    variant,
+    estimatedS: durationS + 1 + (size.workers + size.gateways) * 0.4,
+    measure: async () => {
+      // Nothing is pinned: so many processes need all the cores there are.
+      const options = { ...size, services: setting.services, cores: undefined, concurrency: 1, testHashes: true }
+      const running = await startSpillway(options)
+      try {
+        await setting.accounts.warmUp(running.url, `wait-${WAIT_MS}`)
+        return await dispatch(running, size, setting, durationS)
+      } finally {
+        await running.close()
+      }
+    },
+  }
+}
+
+async function dispatch(running: SpillwayRunning, size: Size, setting: Setting, durationS: number): Promise<Measured> {
+  const connections = Math.max(size.workers * CALLERS_A_SLOT, size.gateways)
+  const requests = loginRequests(setting.accounts, `wait-${WAIT_MS}`)
+  const { result, parts } = await observe(running, () =>
+    closedLoop({ urls: running.urls, connections, durationS, requests }),
+  )
+  const { tally, seconds } = result
+  const perSecond = tally.counts.ok / seconds
+  const idealPerSecond = (size.workers * 1_000) / WAIT_MS
+  const logins = Math.max(tally.counts.ok, 1)
+  return {
+    figures: {
+      perSecond,
+      idealPercent: (100 * perSecond) / idealPerSecond,
+      failedPercent: tally.share('timeout', 'error'),
+      ...(parts.length > 0 && { gatewayMsPerLogin: timeOf(parts, 'api') / logins }),
+    },
+    histograms: { answer: tally.latency.encode() },
+    series: { size: [{ ...size, perSecond, idealPerSecond, gatewayMsPerLogin: timeOf(parts, 'api') / logins }] },
+  }
+}

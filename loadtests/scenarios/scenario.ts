@@ -1,0 +1,66 @@
+// What a scenario is: a question, and a plan of measurements that together answer it. Each measurement starts what it
+// measures and ends it, so that any of them can fail or be left out without harm to the rest.
+import type { Contender, Running, Services, StartOptions } from '../contenders/contender.ts'
+import type { Algorithm } from '../contenders/hashing.ts'
+import type { Accounts } from '../load/accounts.ts'
+import type { Measured, Row } from '../src/results.ts'
+
+export interface Setting {
+  services: Services
+  /** For the contender's processes; undefined where nothing can be pinned. */
+  cores: readonly number[] | undefined
+  accounts: Accounts
+  /** Who takes part. */
+  contenders: readonly Contender[]
+  /** Whether they were named on the command line; if not, slow scenarios may pick. */
+  chosen: boolean
+  /** `--duration`, for the part of a measurement under load. */
+  durationS: number | undefined
+  /** `--rate`, requests per second. */
+  rate: number | undefined
+  /** What one verify takes with nothing around it, on one core. */
+  bareHashMs: Record<Algorithm, number>
+}
+
+export interface Measurement {
+  contender: string
+  variant: string
+  /** For the progress bar: everything, start and end included. */
+  estimatedS: number
+  /** @throws one sentence when there is nothing to report */
+  measure(): Promise<Partial<Measured>>
+}
+
+export interface Scenario {
+  name: string
+  title: string
+  /** What it is to find out, in one sentence. */
+  question: string
+  settings(setting: Setting): Row
+  plan(setting: Setting): Measurement[]
+}
+
+/** What starting, warming up and ending take. */
+export const AROUND_S = 2
+
+/** Starts a contender, hands it over once it has answered a few logins, and ends it whatever happens. */
+export async function withContender<T>(
+  contender: Contender,
+  setting: Setting,
+  algorithm: Algorithm,
+  body: (running: Running) => Promise<T>,
+): Promise<T> {
+  const options: StartOptions = { cores: setting.cores, services: setting.services, algorithm }
+  const running = await contender.start(options)
+  try {
+    await setting.accounts.warmUp(running.url, algorithm)
+    return await body(running)
+  } finally {
+    await running.close()
+  }
+}
+
+/** How many cores a contender has; without pinning, all. */
+export function coresOf(setting: Setting): number {
+  return setting.cores?.length ?? 1
+}

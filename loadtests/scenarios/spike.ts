@@ -1,0 +1,117 @@
+// A spike: quiet, then ten times what the machine can hash, then quiet again.
+import { costOf } from '../contenders/hashing.ts'
+import type { Running } from '../contenders/contender.ts'
+import { createClient } from '../load/client.ts'
+import { openLoop } from '../load/open.ts'
+import { type Outcome, Tally, TIMEOUT_MS } from '../measure/tally.ts'
+import type { Measured, Row } from '../src/results.ts'
+import { AROUND_S, coresOf, type Scenario, type Setting, withContender } from './scenario.ts'
+
+const QUIET_BEFORE_S = 2
+const SPIKE_S = 10
+/** Of what the cores could hash if they did nothing else. */
+const TIMES_CAPACITY = 10
+/** Between spikes a trickle goes on, as a share of capacity: it shows when things are back to normal. */
+const TRICKLE = 0.2
+const SAMPLE_MS = 250
+/** A login that takes longer is not back to normal. */
+const NORMAL_MS = 1_000
+const MOST_DOTS = 1_000
+
+export const spike: Scenario = {
+  name: 'spike',
+  title: 'Ten seconds at ten times capacity',
+  question: 'What happens during ten seconds at ten times capacity, and how long until things are normal again?',
+  settings: (setting) => ({
+    quietS: QUIET_BEFORE_S,
+    spikeS: setting.durationS ?? SPIKE_S,
+    afterS: TIMEOUT_MS / 1_000,
+    perSecond: spikeRate(setting),
+    argon2id: costOf.argon2id,
+  }),
+  plan: (setting) => {
+    const contenders = setting.chosen ? setting.contenders : setting.contenders.filter(({ name }) => shortSet.has(name))
+    return contenders.map((contender) => ({
+      contender: contender.name,
+      variant: 'argon2id',
+      estimatedS: QUIET_BEFORE_S + (setting.durationS ?? SPIKE_S) + (2 * TIMEOUT_MS) / 1_000 + AROUND_S,
+      measure: () => withContender(contender, setting, 'argon2id', (running) => overrun(running, setting)),
+    }))
+  },
+}
+
+/** Unless others are named: the extremes, and the best of the rest. */
+const shortSet = new Set(['in-process', 'piscina-cluster', 'spillway'])
+
+function spikeRate(setting: Setting): number {
+  return setting.rate ?? Math.round((TIMES_CAPACITY * coresOf(setting) * 1_000) / setting.bareHashMs.argon2id)
+}
+
+async function overrun(running: Running, setting: Setting): Promise<Measured> {
+  const client = createClient(running.url)
+  const beforeMs = QUIET_BEFORE_S * 1_000
+  const spikeMs = (setting.durationS ?? SPIKE_S) * 1_000
+  const durationMs = beforeMs + spikeMs + TIMEOUT_MS
+  const peak = spikeRate(setting)
+  const trickle = (peak / TIMES_CAPACITY) * TRICKLE
+  const tally = new Tally()
+  const waits: Wait[] = []
+  const depth: Row[] = []
+  const startMs = performance.now()
+  let open = 0
+  let caller = 0
+
+  const sampling = setInterval(() => depth.push({ second: (performance.now() - startMs) / 1_000, open }), SAMPLE_MS)
+  await openLoop({
+    rateAt: (elapsedMs) => (elapsedMs >= beforeMs && elapsedMs < beforeMs + spikeMs ? peak : trickle),
+    durationMs,
+    send: async (dueMs) => {
+      open++
+      const { outcome } = await client.post('/v1/login', setting.accounts.login('argon2id', caller++))
+      open--
+      const wait = { dueS: (dueMs - startMs) / 1_000, waitedMs: performance.now() - dueMs, outcome }
+      waits.push(wait)
+      // Counted in the second in which the user arrived, whenever the answer came.
+      tally.record(outcome, wait.waitedMs, Math.floor(wait.dueS))
+    },
+  })
+  clearInterval(sampling)
+  client.close()
+
+  const { p50Ms, p99Ms } = tally.latency.percentiles
+  return {
+    figures: {
+      answeredPercent: tally.share('ok', 'ticket', 'busy'),
+      failedPercent: tally.share('timeout', 'error'),
+      deferredPercent: tally.share('ticket', 'busy'),
+      perSecond: tally.counts.ok / (durationMs / 1_000),
+      recoveryS: recoveryS(waits, (beforeMs + spikeMs) / 1_000),
+      p50Ms,
+      p99Ms,
+    },
+    histograms: { answer: tally.latency.encode() },
+    series: {
+      bySecond: tally.bySecond.map((counts, second) => ({ second, ...counts })),
+      depth,
+      waits: thin(waits).map(({ dueS, waitedMs, outcome }) => ({ dueS, waitedMs, outcome })),
+    },
+  }
+}
+
+interface Wait {
+  dueS: number
+  waitedMs: number
+  outcome: Outcome
+}
+
+/** How long after the spike the last user arrived who did not get a verdict within a second. */
+function recoveryS(waits: readonly Wait[], spikeEndS: number): number {
+  const unwell = waits.filter(({ outcome, waitedMs }) => outcome !== 'ok' || waitedMs > NORMAL_MS)
+  return unwell.reduce((latest, { dueS }) => Math.max(latest, dueS - spikeEndS), 0)
+}
+
+/** Every so many, so that a plot has no more dots than can be told apart. */
+function thin(waits: readonly Wait[]): Wait[] {
+  const every = Math.ceil(waits.length / MOST_DOTS)
+  return waits.filter((_, index) => index % every === 0)
+}

@@ -1,0 +1,88 @@
+// Five thousand users at once: who still gets an answer, and how many a second.
+import { startSpillway } from '../contenders/spillway/start.ts'
+import { costOf } from '../contenders/hashing.ts'
+import type { Running } from '../contenders/contender.ts'
+import { patientLoad } from '../load/patient.ts'
+import type { Credential } from '../load/accounts.ts'
+import { observe } from '../measure/observe.ts'
+import { TIMEOUT_MS } from '../measure/tally.ts'
+import type { Measured } from '../src/results.ts'
+import { loginFigures } from './figures.ts'
+import { AROUND_S, coresOf, type Measurement, type Scenario, type Setting, withContender } from './scenario.ts'
+
+const USERS = 5_000
+/** Users arrive over the first half of it. */
+const DURATION_S = 8
+
+export const stress5000: Scenario = {
+  name: 'stress-5000',
+  title: 'Five thousand users arrive',
+  question: 'When five thousand users log in at once, who gets an answer in time, and how many a second?',
+  settings: (setting) => ({
+    users: USERS,
+    seconds: setting.durationS ?? DURATION_S,
+    timeoutMs: TIMEOUT_MS,
+    argon2id: costOf.argon2id,
+  }),
+  plan: (setting) => [...setting.contenders.map((contender) => realHash(contender, setting)), ...pipeline(setting)],
+}
+
+function realHash(contender: Setting['contenders'][number], setting: Setting): Measurement {
+  return {
+    contender: contender.name,
+    variant: 'argon2id',
+    estimatedS: estimatedS(setting) + (contender.name === 'spillway' ? 0 : TIMEOUT_MS / 1_000),
+    measure: async () => {
+      const refusal = contender.refuses?.(USERS)
+      if (refusal !== undefined) throw new Error(`not run: ${refusal}`)
+      return withContender(contender, setting, 'argon2id', (running) => stress(running, setting, 'argon2id'))
+    },
+  }
+}
+
+/** The pipeline alone, without a hash: no contender, and marked as such. */
+function pipeline(setting: Setting): Measurement[] {
+  if (!setting.contenders.some(({ name }) => name === 'spillway')) return []
+  const measure = async () => {
+    const { services, cores } = setting
+    const running = await startSpillway({ services, cores, gateways: 1, workers: 1, concurrency: coresOf(setting) * 8, testHashes: true })
+    try {
+      await setting.accounts.warmUp(running.url, 'token')
+      return await stress(running, setting, 'token')
+    } finally {
+      await running.close()
+    }
+  }
+  return [{ contender: 'spillway', variant: 'token', estimatedS: estimatedS(setting), measure }]
+}
+
+async function stress(running: Running, setting: Setting, credential: Credential): Promise<Measured> {
+  const durationMs = (setting.durationS ?? DURATION_S) * 1_000
+  const observed = await observe(running, () =>
+    patientLoad({
+      url: running.url,
+      callers: USERS,
+      rampMs: durationMs / 2,
+      durationMs,
+      body: (caller) => setting.accounts.login(credential, caller),
+    }),
+  )
+  const { tally, mostOpen } = observed.result
+  const measured = loginFigures(observed)
+  return {
+    ...measured,
+    figures: {
+      ...measured.figures,
+      timeoutPercent: tally.share('timeout'),
+      answeredPercent: tally.share('ok', 'ticket', 'busy'),
+      deferredPercent: tally.share('ticket', 'busy'),
+      peakPerSecond: Math.max(...tally.bySecond.map((counts) => counts.ok)),
+      mostOpen,
+    },
+    series: { ...measured.series, outcomes: [{ ...tally.counts }] },
+  }
+}
+
+function estimatedS(setting: Setting): number {
+  return (setting.durationS ?? DURATION_S) + AROUND_S
+}

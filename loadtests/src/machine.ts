@@ -1,0 +1,36 @@
+// What the figures were measured on. Nothing that names the machine or its owner.
+import { execFileSync } from 'node:child_process'
+import { availableParallelism, cpus, release, totalmem } from 'node:os'
+import { canPin } from '../contenders/program.ts'
+
+export interface Machine {
+  processor: string
+  cores: number
+  memoryGib: number
+  system: string
+  node: string
+  /** Whether processes could be pinned to cores. */
+  pinned: boolean
+}
+
+export function describeMachine(): Machine {
+  return {
+    processor: cpus()[0]?.model.trim() ?? 'unknown',
+    cores: availableParallelism(),
+    memoryGib: Math.round(totalmem() / 2 ** 30),
+    system: `${process.platform} ${release()} ${process.arch}`,
+    node: process.version,
+    pinned: canPin && availableParallelism() > 1,
+  }
+}
+
+/** The short hash of the checked-out commit, with `+` for changes on top; `unknown` outside a checkout. */
+export function describeCommit(): string {
+  try {
+    const git = (...args: string[]) => execFileSync('git', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })
+    const changed = git('status', '--porcelain', '--untracked-files=no').trim() !== ''
+    return git('rev-parse', '--short', 'HEAD').trim() + (changed ? '+' : '')
+  } catch {
+    return 'unknown'
+  }
+}
