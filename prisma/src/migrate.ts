@@ -30,7 +30,7 @@ export async function migrate(url: string, directory = migrationsDir): Promise<M
     const { appliedMigrationNames } = await engine.applyMigrations({ migrationsList, filters })
     return { applied: appliedMigrationNames }
   } catch (error) {
-    throw withoutBacktrace(error)
+    throw explained(error)
   } finally {
     await connection.dispose()
   }
@@ -50,10 +50,17 @@ async function readMigrations(baseDir: string): Promise<MigrationList> {
   return { baseDir, lockfile, shadowDbInitScript: '', migrationDirectories: await Promise.all(migrations) }
 }
 
-/** The engine ends its messages with where in its own source they arose. */
-function withoutBacktrace(error: unknown): unknown {
+/** The engine ends its messages with where in its own source they arose; the name of the migration is only there. */
+function explained(error: unknown): unknown {
   if (!(error instanceof Error)) return error
-  return new Error(error.message.split(/\n\s+0: /)[0]?.trim(), { cause: error })
+  const [report = '', trace = ''] = error.message.split(/\n\s+0: /)
+  const failed = /migration_name="([^"]+)"/.exec(trace)?.[1]
+  if (!failed) return new Error(report.trim(), { cause: error })
+  const retry = `UPDATE _prisma_migrations SET rolled_back_at = now() WHERE migration_name = '${failed}'`
+  const reason = report.replace('external connector error\n', '')
+  return new Error(`The migration ${failed} failed. ${reason}\nCorrect it, then let it be tried again: ${retry};`, {
+    cause: error,
+  })
 }
 
 if (process.argv[1] && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) {

@@ -1,0 +1,27 @@
+// The databases of one test file, dropped after its last test: which fails if a connection to one is still open.
+import { randomUUID } from 'node:crypto'
+import { after } from 'node:test'
+import { createNamespace } from '@spillway/local/testing'
+import { connectForScripts } from '../src/connection.ts'
+
+const namespace = await createNamespace()
+const scratchNames: string[] = []
+
+after(async () => {
+  const connection = await connectForScripts(namespace.databaseUrl)
+  for (const name of scratchNames) await connection.executeScript(`DROP DATABASE IF EXISTS "${name}"`)
+  await connection.dispose()
+  await namespace.close()
+})
+
+/** A database with the newest schema. */
+export const migratedUrl = namespace.databaseUrl
+
+/** The URL of a database that does not exist yet. */
+export function absentDatabase(): string {
+  const name = `scratch_${randomUUID()}`
+  scratchNames.push(name)
+  const url = new URL(namespace.databaseUrl)
+  url.pathname = name
+  return url.href
+}

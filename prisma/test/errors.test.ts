@@ -1,0 +1,150 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { type TestContext, test } from 'node:test'
+import { until } from '@spillway/local/testing'
+import { isDatabaseUnavailable, violatedUniqueConstraint } from '../src/index.ts'
+import { migratedUrl as url } from './databases.ts'
+import { opened } from './opened.ts'
+
+test('a violated unique constraint is named, however the statement was made', async (t) => {
+  const database = opened(t, url)
+  const user = { id: randomUUID(), email: 'a@example.test', passwordHash: 'x' }
+  await database.user.create({ data: user })
+  const sameId = { ...user, email: 'b@example.test' }
+  const sameEmail = { ...user, id: randomUUID() }
+  const attempts: [string, () => Promise<unknown>][] = [
+    ['users_email_key', () => database.user.create({ data: sameEmail })],
+    ['users_pkey', () => database.user.create({ data: sameId })],
+    ['users_pkey', () => database.user.createMany({ data: [sameId] })],
+    ['users_email_key', () => database.$transaction([database.user.create({ data: sameEmail })])],
+    ['users_email_key', () => database.$transaction((inner) => inner.user.create({ data: sameEmail }))],
+    ['users_pkey', () => database.$executeRaw`INSERT INTO users SELECT * FROM users`],
+  ]
+  for (const [constraint, attempt] of attempts) {
+    const error = await failure(attempt())
+    assert.equal(violatedUniqueConstraint(error), constraint)
+    assert.equal(isDatabaseUnavailable(error), false)
+  }
+})
+
+test('mistakes of our own are neither a violated constraint nor an unavailable database', async (t) => {
+  const database = opened(t, url)
+  const mistakes = [
+    failure(database.$queryRaw`SELECT nonsense`),
+    failure(database.$executeRaw`INSERT INTO sessions VALUES (gen_random_uuid(), gen_random_uuid(), now(), now())`),
+    failure(database.user.update({ where: { id: randomUUID() }, data: { passwordHash: 'x' } })),
+    failure(database.user.findUnique({ where: { id: 'no uuid' } })),
+    new TypeError('x is not a function'),
+    Object.assign(new Error('bad key'), { code: 'ERR_INVALID_ARG_TYPE' }),
+    null,
+  ]
+  for (const error of await Promise.all(mistakes)) {
+    assert.equal(violatedUniqueConstraint(error), undefined)
+    assert.equal(isDatabaseUnavailable(error), false, String(error))
+  }
+})
+
+test('a server that cannot be reached, or refuses us, makes the database unavailable', async (t) => {
+  const wrong = (change: (url: URL) => void) => {
+    const changed = new URL(url)
+    change(changed)
+    return changed.href
+  }
+  const urls = [
+    wrong((url) => (url.port = '1')),
+    wrong((url) => (url.hostname = 'nowhere.invalid')),
+    wrong((url) => (url.password = 'wrong')),
+    wrong((url) => (url.pathname = 'no_such_database')),
+    wrong((url) => url.searchParams.set('sslmode', 'verify-full')),
+    await relay(t, () => 'silent'),
+  ]
+  for (const unreachable of urls) {
+    const database = opened(t, unreachable, { connectionTimeoutMs: 300 })
+    for (const attempt of [
+      () => database.user.count(),
+      () => database.$queryRaw`SELECT 1`,
+      () => database.$transaction([database.user.count()]),
+      () => database.$transaction((inner) => inner.user.count()),
+    ]) {
+      const error = await failure(attempt())
+      assert.equal(isDatabaseUnavailable(error), true, String(error))
+    }
+  }
+})
+
+test('a statement that takes too long is ended by the server', async (t) => {
+  const database = opened(t, url, { statementTimeoutMs: 100 })
+  const error = await failure(database.$queryRaw`SELECT pg_sleep(30)::text`)
+  assert.match(String(error), /statement timeout/)
+  assert.equal(isDatabaseUnavailable(error), true)
+})
+
+test('a connection that goes silent in mid-query is given up', async (t) => {
+  let silent = false
+  const database = opened(t, await relay(t, () => (silent ? 'silent' : 'open')), { statementTimeoutMs: 100 })
+  await database.user.count()
+  silent = true
+  const error = await failure(database.user.count())
+  assert.match(String(error), /Query read timeout/)
+  assert.equal(isDatabaseUnavailable(error), true)
+})
+
+test('a connection that the server ends makes the database unavailable for that query alone', async (t) => {
+  const database = opened(t, url)
+  const other = opened(t, url)
+  const [row] = await database.$queryRaw<{ pid: number }[]>`SELECT pg_backend_pid() AS pid`
+  const sleeping = failure(database.$transaction((inner) => inner.$queryRaw`SELECT pg_sleep(0.9)::text`))
+  await until(
+    async () =>
+      (await other.$executeRaw`SELECT FROM pg_stat_activity WHERE query LIKE '%pg_sleep(0.9)%' AND pid = ${row?.pid}`) >
+      0,
+  )
+  await other.$queryRaw`SELECT pg_terminate_backend(${row?.pid}::int)`
+  assert.equal(isDatabaseUnavailable(await sleeping), true)
+  assert.equal(await database.user.count({ where: { email: 'nobody' } }), 0)
+})
+
+test('having no connection free in time makes the database unavailable', async (t) => {
+  const database = opened(t, url, { poolSize: 1, connectionTimeoutMs: 100 })
+  await database.$transaction(async () => {
+    for (const attempt of [() => database.user.count(), () => database.$transaction((inner) => inner.user.count())]) {
+      const error = await failure(attempt())
+      assert.equal(isDatabaseUnavailable(error), true, String(error))
+    }
+  })
+})
+
+test('a transaction that outlives its time makes the database unavailable', async (t) => {
+  const database = opened(t, url)
+  const slow = database.$transaction((inner) => inner.$queryRaw`SELECT pg_sleep(0.3)::text`, { timeout: 50 })
+  assert.equal(isDatabaseUnavailable(await failure(slow)), true)
+})
+
+const failure = (attempt: Promise<unknown>): Promise<unknown> =>
+  attempt.then(
+    () => assert.fail('it should have failed'),
+    (error: unknown) => error,
+  )
+
+/** A way to the database through a socket that can fall silent; gives its URL. Silent, it accepts and says nothing. */
+async function relay(t: TestContext, state: () => 'open' | 'silent'): Promise<string> {
+  const { hostname, port } = new URL(url)
+  const sockets: Socket[] = []
+  const server = createServer((client) => {
+    const upstream = connect(Number(port || 5432), hostname)
+    const pass = (from: Socket, to: Socket) => from.on('data', (chunk) => state() === 'open' && to.write(chunk))
+    pass(client, upstream)
+    pass(upstream, client)
+    for (const socket of [client, upstream]) sockets.push(socket.on('error', () => {}))
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  t.after(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  const through = new URL(url)
+  through.host = `127.0.0.1:${(server.address() as AddressInfo).port}`
+  return through.href
+}

@@ -1,0 +1,16 @@
+// A client for one test, closed after it.
+import type { TestContext } from 'node:test'
+import { connectDatabase, type Database, type DatabaseOptions } from '../src/index.ts'
+
+/** Small and impatient unless told otherwise. */
+export function opened(t: TestContext, url: string, options: Partial<DatabaseOptions> = {}): Database {
+  const database = connectDatabase({
+    url,
+    poolSize: 2,
+    connectionTimeoutMs: 1_000,
+    statementTimeoutMs: 1_000,
+    ...options,
+  })
+  t.after(() => database.$disconnect())
+  return database
+}
