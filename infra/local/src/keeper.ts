@@ -4,6 +4,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { Socket } from 'node:net'
+import { basename } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { lastWords, Refusal } from './refusal.ts'
 
@@ -27,11 +28,25 @@ export interface KeptProcess {
 /** A process that is run to its end. */
 export type Tool = Omit<KeptProcess, 'rank' | 'logFd'>
 
+/** A tool ended with something else than 0. */
+export class ToolFailure extends Refusal {
+  override name = 'ToolFailure'
+  /** All it printed. */
+  readonly output: string
+
+  constructor({ command, args }: Tool, output: string) {
+    super(`${[basename(command), ...args].join(' ').slice(0, 100)} failed: ${lastWords(output)}`)
+    this.output = output
+  }
+}
+
 export interface Keeper {
   pid: number
+  /** True from the moment that close() is called. */
+  readonly closing: boolean
   /** Starts a process. It is ended with this one, at the latest. */
   spawn(what: KeptProcess): ChildProcess
-  /** Runs a process to its end and gives what it printed. Rejects with a Refusal, its last words in it, if it fails. */
+  /** Runs a process to its end and gives what it printed. Rejects with a ToolFailure if it fails. */
   run(what: Tool): Promise<string>
   /** Ends all that still runs, rank by rank, and resolves when nothing is left. */
   close(): Promise<void>
@@ -73,8 +88,7 @@ export function openKeeper(): Keeper {
       stream?.setEncoding('utf8').on('data', (text) => (output += text))
     const code = await new Promise((resolve) => child.on('close', resolve).on('error', resolve))
     if (code === 0) return output
-    const said = code instanceof Error ? code.message : lastWords(output)
-    throw new Refusal(`${[what.command, ...what.args].join(' ').slice(0, 120)} failed: ${said}`)
+    throw new ToolFailure(what, code instanceof Error ? code.message : output)
   }
 
   const close = async (): Promise<void> => {
@@ -82,5 +96,13 @@ export function openKeeper(): Keeper {
     stdin.end()
     await exited
   }
-  return { pid, spawn: start, run, close }
+  return {
+    pid,
+    get closing() {
+      return stdin.writableEnded
+    },
+    spawn: start,
+    run,
+    close,
+  }
 }

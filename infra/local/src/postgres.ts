@@ -23,9 +23,10 @@ export interface PostgresOptions {
   durable: boolean
 }
 
-const database = 'spillway'
-
-/** Starts PostgreSQL on the loopback interface, creating its data at the first start. Its url names an existing database. */
+/**
+ * Starts PostgreSQL on the loopback interface, creating its data at the first start. Its url names
+ * a database that the first migration creates.
+ */
 export async function startPostgres(options: PostgresOptions): Promise<Service> {
   const { keeper, password, logFile, durable } = options
   const user = postgresUser()
@@ -48,15 +49,16 @@ export async function startPostgres(options: PostgresOptions): Promise<Service> 
     process: { command: join(binDir, 'postgres'), args, signal: 'SIGINT', cwd: home, ...user },
     logFile,
     url: maintenanceUrl,
-    ping: pingPostgres,
+    ping: (url) => query(url, 'SELECT 1'),
   })
-  await createDatabase(maintenanceUrl)
-  return { ...service, url: maintenanceUrl.replace(/postgres$/, database) }
+  return { ...service, url: withDatabase(maintenanceUrl, 'spillway') }
 }
 
-/** Resolves when a PostgreSQL answers a query at this url. */
-export async function pingPostgres(url: string): Promise<void> {
-  await query(url, 'SELECT 1')
+/** The same server, another database. */
+export function withDatabase(url: string, database: string): string {
+  const changed = new URL(url)
+  changed.pathname = `/${database}`
+  return changed.href
 }
 
 /** Runs one statement on a connection of its own. */
@@ -69,11 +71,6 @@ export async function query(url: string, text: string, values: unknown[] = []): 
   } finally {
     await client.end()
   }
-}
-
-async function createDatabase(maintenanceUrl: string): Promise<void> {
-  const found = await query(maintenanceUrl, 'SELECT 1 FROM pg_database WHERE datname = $1', [database])
-  if (found.length === 0) await query(maintenanceUrl, `CREATE DATABASE ${database}`)
 }
 
 /** The folder of the programs that are installed for this platform. */

@@ -18,6 +18,8 @@ export interface RedisSearch {
   keeper: Keeper
   /** Where its data goes. */
   dir: string
+  /** False when its data need not outlive it. */
+  durable: boolean
   /** Where what is fetched goes. */
   programsDir: string
   /** Told what is about to be fetched. */

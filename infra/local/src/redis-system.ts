@@ -25,7 +25,7 @@ export async function brewRedis({ keeper, dir, say }: RedisSearch): Promise<Redi
 }
 
 /** Redis in a container, its data in a volume named after its folder, if an engine answers. */
-export async function containerRedis({ keeper, dir, say }: RedisSearch): Promise<RedisProgram | undefined> {
+export async function containerRedis({ keeper, dir, durable, say }: RedisSearch): Promise<RedisProgram | undefined> {
   const name = `spillway-${createHash('sha256').update(dir).digest('hex').slice(0, 12)}`
   for (const engine of ['docker', 'podman']) {
     const run = (...args: string[]): Promise<boolean> =>
@@ -39,7 +39,8 @@ export async function containerRedis({ keeper, dir, say }: RedisSearch): Promise
     // One that a killed run left behind.
     await run('rm', '--force', name)
     return (port) => {
-      const where = ['--name', name, '--publish', `127.0.0.1:${port}:6379`, '--volume', `${name}:/data`]
+      const where = ['--name', name, '--publish', `127.0.0.1:${port}:6379`]
+      if (durable) where.push('--volume', `${name}:/data`)
       return {
         process: { command: engine, args: ['run', '--rm', '--interactive', ...where, image, 'redis-server', '-'] },
         settings: { bind: '0.0.0.0', port: '6379', dir: '/data' },

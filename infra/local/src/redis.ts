@@ -16,7 +16,7 @@ export interface RedisOptions extends RedisSearch {
 /** Starts Redis on the data of its last run. Rejects with a Refusal when none can be had. */
 export async function startRedis(options: RedisOptions): Promise<Service> {
   const { keeper, dir, password, logFile } = options
-  await mkdir(dir, { recursive: true, mode: 0o700 })
+  const created = await mkdir(dir, { recursive: true, mode: 0o700 })
   const program = await findRedis(options)
   await endOrphan(pidFileOf(dir), /(redis|valkey)-server/, 'SIGTERM')
   const port = await freePort(options.preferredPort)
@@ -30,7 +30,7 @@ export async function startRedis(options: RedisOptions): Promise<Service> {
     appendfsync: 'everysec',
     save: '',
   }
-  return await startService({
+  const service = await startService({
     keeper,
     name: 'Redis',
     process,
@@ -42,15 +42,22 @@ export async function startRedis(options: RedisOptions): Promise<Service> {
     url: `redis://:${encodeURIComponent(password)}@127.0.0.1:${port}`,
     ping: pingRedis,
   })
+  // The volume of a container outlives the folder it is named after.
+  if (created !== undefined) await command(service.url, 'FLUSHALL')
+  return service
 }
 
 /** Resolves when a Redis answers at this url and has loaded its data. */
 export async function pingRedis(url: string): Promise<void> {
+  await command(url, 'PING')
+}
+
+async function command(url: string, name: string): Promise<void> {
   const client = new Redis(url, { lazyConnect: true, connectTimeout: 5_000, retryStrategy: null })
   client.on('error', () => {})
   try {
     await client.connect()
-    await client.ping()
+    await client.call(name)
   } finally {
     client.disconnect()
   }

@@ -2,7 +2,7 @@
 import { chmod, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Keeper } from './keeper.ts'
-import { pingPostgres, startPostgres } from './postgres.ts'
+import { startPostgres } from './postgres.ts'
 import { pingRedis, startRedis } from './redis.ts'
 import { Refusal } from './refusal.ts'
 import type { Service } from './service.ts'
@@ -41,20 +41,23 @@ export async function startServices(options: ServicesOptions): Promise<Services>
   // PostgreSQL's user must be able to enter it, when that is another one.
   await chmod(dir, 0o711)
   const started = await Promise.allSettled([
-    givenPostgres(options.databaseUrl) ??
-      startPostgres({
-        ...options,
-        dir: join(dir, 'postgres'),
-        logFile: join(dir, 'logs', 'postgres.log'),
-        preferredPort: preferredPorts.postgres,
-      }),
-    givenRedis(options.redisUrl) ??
-      startRedis({
-        ...options,
-        dir: join(dir, 'redis'),
-        logFile: join(dir, 'logs', 'redis.log'),
-        preferredPort: preferredPorts.redis,
-      }),
+    // The migration that follows is the first to ask a given PostgreSQL, and tells what is wrong with it.
+    options.databaseUrl === undefined
+      ? startPostgres({
+          ...options,
+          dir: join(dir, 'postgres'),
+          logFile: join(dir, 'logs', 'postgres.log'),
+          preferredPort: preferredPorts.postgres,
+        })
+      : given(options.databaseUrl),
+    options.redisUrl === undefined
+      ? startRedis({
+          ...options,
+          dir: join(dir, 'redis'),
+          logFile: join(dir, 'logs', 'redis.log'),
+          preferredPort: preferredPorts.redis,
+        })
+      : givenRedis(options.redisUrl),
   ])
   const [postgres, redis] = started
   if (postgres.status === 'fulfilled' && redis.status === 'fulfilled') {
@@ -71,25 +74,21 @@ export async function startServices(options: ServicesOptions): Promise<Services>
   throw started.find((one) => one.status === 'rejected')?.reason
 }
 
-function givenPostgres(url: string | undefined): Promise<Service> | undefined {
-  return url === undefined ? undefined : given('DATABASE_URL', url, pingPostgres)
-}
-
-function givenRedis(url: string | undefined): Promise<Service> | undefined {
-  if (url === undefined) return undefined
+/** Uses a Redis that someone else runs, if it answers. */
+async function givenRedis(url: string): Promise<Service> {
   // Sentinel and cluster forms are for those who connect; here only a single server is asked.
-  return given('REDIS_URL', url, /^rediss?:\/\/[^,]*$/.test(url) ? pingRedis : async () => {})
-}
-
-/** Uses a server that someone else runs: asked once, never closed. */
-async function given(name: string, url: string, ping: (url: string) => Promise<unknown>): Promise<Service> {
+  if (!/^rediss?:\/\/[^,]*$/.test(url)) return given(url)
   try {
-    await ping(url)
+    await pingRedis(url)
+    return given(url)
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause)
-    throw new Refusal(`${name} is set, but nothing answers there (${why}): start that server, or unset ${name}.`, {
+    throw new Refusal(`REDIS_URL is set, but nothing answers there (${why}): start that server, or unset REDIS_URL.`, {
       cause,
     })
   }
+}
+
+function given(url: string): Service {
   return { url, exited: new Promise(() => {}), close: async () => {} }
 }

@@ -1,0 +1,48 @@
+// What `pnpm start` prints when all is up.
+import { hostToDial, type Place } from './cluster.ts'
+import type { LocalEnvironment } from './environment.ts'
+
+export interface ScreenFacts {
+  environment: LocalEnvironment
+  gateways: Place[]
+  workers: Place[]
+  databaseUrl: string
+  redisUrl: string
+  operator: { user: string; password: string }
+  logDir: string
+}
+
+/** One screen: where each thing listens, and two commands that register and log in when pasted. */
+export function screen({
+  environment,
+  gateways,
+  workers,
+  databaseUrl,
+  redisUrl,
+  operator,
+  logDir,
+}: ScreenFacts): string {
+  const url = (port: number | undefined): string => `http://${hostToDial(environment.host)}:${port}`
+  const ops = (port: number): string => `http://127.0.0.1:${port}`
+  const rows = [
+    ...gateways.map(({ name, port, opsPort }) => [name, `${url(port)}   ops ${ops(opsPort)}`]),
+    ...workers.map(({ name, opsPort }) => [name, `${' '.repeat(url(gateways[0]?.port).length)}   ops ${ops(opsPort)}`]),
+    ['API docs', `${url(gateways[0]?.port)}/docs`],
+    ['queues', `${ops(gateways[0]?.opsPort ?? 0)}/queues   user ${operator.user}, password ${operator.password}`],
+    ['PostgreSQL', environment.databaseUrl === undefined ? databaseUrl : 'the one of DATABASE_URL'],
+    ['Redis', environment.redisUrl === undefined ? redisUrl : 'the one of REDIS_URL'],
+    ['logs', logDir],
+  ]
+  const body = `-H 'content-type: application/json' -d '{"email":"demo@example.com","password":"a passphrase for the demo"}'`
+  return `
+Spillway is up. Ctrl-C ends it; data stays for the next start.
+
+${rows.map(([name, value]) => `  ${name?.padEnd(12)}${value}`).join('\n')}
+
+Register, then log in (workers show /metrics, /healthz and /readyz on their ops ports):
+
+  curl -i ${url(gateways[0]?.port)}/v1/users ${body}
+
+  curl -i ${url(gateways[0]?.port)}/v1/login ${body}
+`
+}
