@@ -10,7 +10,8 @@ const PHC = /^\$argon2(?:id|i|d)\$v=\d+\$m=(\d+),t=(\d+),p=(\d+)\$[A-Za-z0-9+/]+
 
 /** argon2id at the cost of a policy. It verifies argon2i and argon2d as well; {@link Algorithm.isBelow} calls them outdated. */
 export function createArgon2(policy: Policy): Algorithm {
-  const options: argon2.HashOptions = {
+  const options: argon2.Options & { raw: false } = {
+    raw: false,
     type: argon2.argon2id,
     memoryCost: policy.memoryKib,
     timeCost: policy.time,
