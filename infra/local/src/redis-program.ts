@@ -40,6 +40,7 @@ export async function findRedis(search: RedisSearch): Promise<RedisProgram> {
       const program = await source(search)
       if (program) return program
     } catch (error) {
+      if (search.keeper.closing) throw error
       failures.push(error instanceof Error ? error.message : String(error))
     }
   }

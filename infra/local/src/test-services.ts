@@ -1,0 +1,74 @@
+// The services of one test run, on free ports and in a folder of their own, so that any number of runs go side by side.
+import { randomBytes } from 'node:crypto'
+import { mkdir, readdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { build } from './build.ts'
+import type { LocalEnvironment } from './environment.ts'
+import type { Keeper } from './keeper.ts'
+import { migrate } from './migrate.ts'
+import { query, withDatabase } from './postgres.ts'
+import { removeHome } from './postgres-user.ts'
+import { isRunning } from './process-table.ts'
+import { defaultStateDir, programsDir } from './repository.ts'
+import { startServices } from './services.ts'
+import type { TestEnvironment } from './test-environment.ts'
+
+export interface TestServices extends TestEnvironment {
+  /** Where this run may put what it needs. Gone after close(). */
+  dir: string
+  close(): Promise<void>
+}
+
+/** Builds everything, starts the services and migrates the template database that namespaces are copies of. */
+export async function startTestServices(keeper: Keeper, environment: LocalEnvironment): Promise<TestServices> {
+  await removeAbandoned()
+  const id = `${process.pid}-${randomBytes(3).toString('hex')}`
+  const dir = join(defaultStateDir, `test-${id}`)
+  await mkdir(dir, { recursive: true })
+  const remove = async (): Promise<void> => {
+    await removeHome(join(dir, 'postgres'))
+    await rm(dir, { recursive: true, force: true })
+  }
+  try {
+    const [services] = await Promise.all([
+      startServices({
+        ...environment,
+        keeper,
+        dir,
+        programsDir,
+        password: randomBytes(12).toString('base64url'),
+        durable: false,
+        preferredPorts: { postgres: 0, redis: 0 },
+        say: console.log,
+      }),
+      build(keeper),
+    ])
+    const template = `spillway_template_${id.replace('-', '_')}`
+    const templateUrl = withDatabase(services.databaseUrl, template)
+    await migrate(keeper, templateUrl)
+    // Otherwise autovacuum connects to it now and then, and a copy has to wait.
+    const maintenanceUrl = withDatabase(services.databaseUrl, 'postgres')
+    await query(maintenanceUrl, `ALTER DATABASE "${template}" ALLOW_CONNECTIONS false`)
+    const close = async (): Promise<void> => {
+      // An embedded one goes with its folder, and may have been ended already.
+      if (environment.databaseUrl !== undefined) await query(maintenanceUrl, `DROP DATABASE "${template}"`)
+      await services.close()
+      await remove()
+    }
+    return { templateUrl, redisUrl: services.redisUrl, dir, close }
+  } catch (error) {
+    await remove()
+    throw error
+  }
+}
+
+/** Deletes the folders of runs that were killed. */
+async function removeAbandoned(): Promise<void> {
+  await mkdir(defaultStateDir, { recursive: true })
+  for (const name of await readdir(defaultStateDir)) {
+    const pid = Number(/^test-(\d+)-/.exec(name)?.[1])
+    if (!pid || isRunning(pid)) continue
+    await removeHome(join(defaultStateDir, name, 'postgres'))
+    await rm(join(defaultStateDir, name), { recursive: true, force: true })
+  }
+}

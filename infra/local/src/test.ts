@@ -1,0 +1,72 @@
+// The command `pnpm test`: the tests of every package on services of this run's own, ending with one line that counts them.
+// Arguments pick the test files whose path contains one of them.
+import { join } from 'node:path'
+import { onLauncherGone } from './ancestors.ts'
+import { turbo, turboEnv } from './build.ts'
+import { readEnvironment } from './environment.ts'
+import { type Keeper, openKeeper, rank } from './keeper.ts'
+import { checkPlatform } from './platform.ts'
+import { Refusal, report } from './refusal.ts'
+import { repositoryDir } from './repository.ts'
+import { toVariables } from './test-environment.ts'
+import { isGreen, resultsVariable, summary, sumResults, type TestResults } from './test-results.ts'
+import { startTestServices } from './test-services.ts'
+
+async function test(filters: string[], keeper: Keeper): Promise<TestResults> {
+  const services = await startTestServices(keeper, readEnvironment(process.env))
+  try {
+    const resultsDir = join(services.dir, 'results')
+    const color = process.stdout.isTTY ? { FORCE_COLOR: '1' } : {}
+    const child = keeper.spawn({
+      command: turbo,
+      // One package after the other, each using all processors: their reports stay in one piece and appear at once.
+      args: [
+        ...['run', 'test', '--only', '--continue', '--concurrency=1', '--ui=stream'],
+        ...['--log-order=stream', '--log-prefix=none', '--output-logs=full', '--', ...filters],
+      ],
+      rank: rank.tool,
+      cwd: repositoryDir,
+      env: { ...process.env, ...turboEnv, ...color, ...toVariables(services), ...resultsVariable(resultsDir) },
+      logFd: process.stdout.fd,
+    })
+    child.stdin?.end()
+    const code = await new Promise((resolve) => child.on('exit', resolve).on('error', resolve))
+    const results = sumResults(resultsDir)
+    if (code === 0 || results.failed > 0) return results
+    console.error('A package ended before it could run its tests.')
+    return { ...results, failed: 1 }
+  } finally {
+    await services.close()
+  }
+}
+
+async function main(): Promise<void> {
+  checkPlatform()
+  const filters = process.argv.slice(2).filter((argument) => argument !== '--')
+  const unknown = filters.find((argument) => argument.startsWith('-'))
+  if (unknown !== undefined) {
+    throw new Refusal(`"${unknown}" is no option: pnpm test takes parts of the names of test files, or nothing.`)
+  }
+  const keeper = openKeeper()
+  // All that is awaited ends with its process, and what was made is removed on the way out.
+  const stop = (): void => {
+    keeper.close().catch(report)
+  }
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, stop)
+  onLauncherGone(stop)
+  try {
+    const results = await test(filters, keeper)
+    if (keeper.closing) throw new Refusal('Stopped before the end.')
+    console.log(`\n${summary(results)}`)
+    process.exitCode = isGreen(results) ? 0 : 1
+  } catch (error) {
+    throw keeper.closing ? new Refusal('Stopped before the end.') : error
+  } finally {
+    await keeper.close()
+  }
+}
+
+await main().catch((error) => {
+  report(error)
+  process.exitCode = 1
+})
