@@ -57,6 +57,9 @@ export async function buildApp(config: GatewayConfig, deps: GatewayDeps): Promis
     ajv: { customOptions: { allErrors: true, coerceTypes: false, removeAdditional: false, formats } },
   })
 
+  // JSON alone: Fastify would take text as well.
+  app.removeContentTypeParser('text/plain')
+
   await app.register(requestLogPlugin)
   await app.register(problemPlugin)
   await app.register(docsPlugin)

@@ -102,7 +102,14 @@ export function createPasswordClient(options: PasswordClientOptions): PasswordCl
   ] as const) {
     connection.on('error', (error) => log.warn({ err: error, connection: role }, 'redis connection failed'))
   }
-  const queue = new Queue(QUEUE_NAME, { connection: redis, prefix, skipWaitingForReady: true })
+  const queue = new Queue(QUEUE_NAME, {
+    connection: redis,
+    prefix,
+    // Nothing is asked of Redis before the first job: it may be away when a gateway starts, and come later.
+    skipWaitingForReady: true,
+    skipVersionCheck: true,
+    skipMetasUpdate: true,
+  })
   queue.on('error', (error) => log.warn({ err: error }, 'queue error'))
   const load = readLoad({ redis, prefix, clock, log })
 

@@ -11,6 +11,7 @@ interface LoggedError {
   message: string
   code?: string | number
   stack?: string
+  cause?: LoggedError
 }
 
 function describeError(error: unknown): LoggedError {
@@ -18,6 +19,7 @@ function describeError(error: unknown): LoggedError {
   const described: LoggedError = { type: error.name, message: error.message }
   if ('code' in error && (typeof error.code === 'string' || typeof error.code === 'number')) described.code = error.code
   if (error.stack !== undefined) described.stack = error.stack
+  if (error.cause !== undefined) described.cause = describeError(error.cause)
   return described
 }
 

@@ -23,7 +23,7 @@ export const accessTokenPlugin = fp(
         },
       },
       decode: { complete: true },
-      sign: { algorithm: 'EdDSA', kid: keys.signing.kid, iss: issuer, expiresIn: ttlS * 1_000 },
+      sign: { algorithm: 'EdDSA', kid: keys.signing.kid, iss: issuer, expiresIn: ttlS },
       verify: { algorithms: ['EdDSA'], allowedIss: issuer },
     })
   },
