@@ -5,6 +5,9 @@ import { defineConfig } from 'prisma/config'
 // The other commands do need the engine: migrations here go through src/migrate.ts instead, which carries it as WASM.
 if (process.argv[2] === 'generate') process.env.PRISMA_SCHEMA_ENGINE_BINARY ??= process.execPath
 
+// A build asks nobody whether a newer Prisma is out.
+process.env.CHECKPOINT_DISABLE ??= 'true'
+
 export default defineConfig({
   schema: 'schema.prisma',
   migrations: { path: 'migrations' },

@@ -6,7 +6,7 @@ import { PrismaClient } from './generated/client.js'
 export { isDatabaseUnavailable, violatedUniqueConstraint } from './errors.js'
 export { Prisma, type RefreshToken, type Session, type User } from './generated/client.js'
 
-/** The typed client. `$disconnect()` closes every connection. */
+/** The typed client. `$disconnect()` closes every connection, after the queries in hand; a query after that opens one again. */
 export type Database = PrismaClient
 
 export interface DatabaseOptions {

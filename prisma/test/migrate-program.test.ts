@@ -1,11 +1,7 @@
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { tmpdir } from 'node:os'
-import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import { absentDatabase } from './databases.ts'
+import { runProgram } from './run-program.ts'
 
 test('the program tells what it applied, from any working directory, and ends at once', async () => {
   const url = absentDatabase()
@@ -44,14 +40,5 @@ test('what keeps the program from its database is told in one sentence, never wi
   }
 })
 
-async function run(databaseUrl: string | undefined) {
-  const program = fileURLToPath(new URL('../dist/migrate.js', import.meta.url))
-  const { DATABASE_URL: _, ...env } = process.env
-  const child = spawn(process.execPath, [program], {
-    cwd: tmpdir(),
-    env: databaseUrl === undefined ? env : { ...env, DATABASE_URL: databaseUrl },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
-  const [[code], stdout, stderr] = await Promise.all([once(child, 'close'), text(child.stdout), text(child.stderr)])
-  return { code, stdout, stderr }
-}
+const run = (databaseUrl?: string) =>
+  runProgram('migrate', [], databaseUrl === undefined ? {} : { DATABASE_URL: databaseUrl })

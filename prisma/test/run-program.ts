@@ -1,0 +1,25 @@
+// One of this package's programs as users run it: compiled, from a directory of its own.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { tmpdir } from 'node:os'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
+
+export interface Finished {
+  code: number | null
+  stdout: string
+  stderr: string
+}
+
+/** Runs `dist/<name>.js` to its end, with these variables and none of the caller's that it reads. */
+export async function runProgram(name: string, args: string[], variables: NodeJS.ProcessEnv): Promise<Finished> {
+  const program = fileURLToPath(new URL(`../dist/${name}.js`, import.meta.url))
+  const { DATABASE_URL: _, GATEWAY_URL: __, ...env } = process.env
+  const child = spawn(process.execPath, [program, ...args], {
+    cwd: tmpdir(),
+    env: { ...env, ...variables },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const [[code], stdout, stderr] = await Promise.all([once(child, 'close'), text(child.stdout), text(child.stderr)])
+  return { code, stdout, stderr }
+}
