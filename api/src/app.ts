@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Database } from '@spillway/prisma'
 import type { Keyring, PasswordClient, RedisConnection } from '@spillway/worker/client'
-import { type FastifyBaseLogger, type FastifyInstance, fastify } from 'fastify'
+import { type FastifyBaseLogger, type FastifyInstance, fastify, LogController } from 'fastify'
 import { createAdmission } from './admission.js'
 import type { GatewayConfig } from './config.js'
 import { formats } from './credentials.js'
@@ -46,7 +46,7 @@ export async function buildApp(config: GatewayConfig, deps: GatewayDeps): Promis
   const keys = parseSigningKeys(config.SPILLWAY_JWT_KEYS)
   const app: FastifyInstance = fastify({
     loggerInstance: log,
-    disableRequestLogging: true,
+    logController: new LogController({ disableRequestLogging: true }),
     genReqId: () => randomUUID(),
     bodyLimit: BODY_LIMIT_BYTES,
     trustProxy: config.TRUST_PROXY === '' ? false : config.TRUST_PROXY.split(','),
@@ -66,7 +66,7 @@ export async function buildApp(config: GatewayConfig, deps: GatewayDeps): Promis
   await app.register(accessTokenPlugin, { keys, issuer: config.JWT_ISSUER, ttlS: config.ACCESS_TOKEN_TTL_S })
   await app.register(limitsPlugin, {
     redis,
-    prefix: config.QUEUE_PREFIX,
+    queuePrefix: config.QUEUE_PREFIX,
     perAddress: config.LIMIT_PER_ADDRESS,
     perAccount: config.LIMIT_PER_ACCOUNT,
   })

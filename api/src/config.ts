@@ -35,6 +35,11 @@ const GatewayConfig = Type.Object({
   LIMIT_PER_ACCOUNT: Type.Integer({ default: 20, minimum: 0 }),
   /** Proxies whose X-Forwarded-For is believed: addresses or CIDR ranges, comma-separated. */
   TRUST_PROXY: Type.String({ default: '' }),
+  /** Who may see the queue on the ops port. Without a password the port must stay on the loopback. */
+  OPS_USER: Type.String({ default: 'operator', minLength: 1 }),
+  OPS_PASSWORD: Type.String({ default: '' }),
+  /** Whether operators may retry, remove and pause there, or only look. */
+  OPS_ALLOW_WRITES: Type.Boolean({ default: false }),
   LOG_LEVEL: Type.String({ default: 'info', pattern: '^(fatal|error|warn|info|debug|trace|silent)$' }),
 })
 export type GatewayConfig = Static<typeof GatewayConfig>
@@ -44,5 +49,11 @@ export function readGatewayConfig(env: NodeJS.ProcessEnv): GatewayConfig {
   const config = envSchema<GatewayConfig>({ schema: GatewayConfig, data: env, env: false })
   if (config.LOGIN_WAIT_MS > config.TICKET_TTL_MS)
     throw new Error('LOGIN_WAIT_MS must not exceed TICKET_TTL_MS: a job would be dropped while its request is held')
+  if (config.OPS_PASSWORD === '' && !isLoopback(config.OPS_HOST))
+    throw new Error('OPS_HOST is open to others and OPS_PASSWORD is not set: set a password, or listen on 127.0.0.1')
   return config
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host)
 }

@@ -4,6 +4,7 @@ import { connectRedis, createPasswordClient, parseKeyring } from '@spillway/work
 import type { Logger } from '@spillway/worker/log'
 import { buildApp } from './app.js'
 import type { GatewayConfig } from './config.js'
+import { createGatewayMetrics } from './metrics.js'
 import { buildOps } from './ops.js'
 
 export interface Gateway {
@@ -27,7 +28,7 @@ export async function startGateway(config: GatewayConfig, log: Logger): Promise<
     log,
   })
   const app = await buildApp(config, { database, passwords, keyring, redis, log })
-  const ops = await buildOps({ passwords, log })
+  const ops = await buildOps(config, { registry: createGatewayMetrics(passwords.load), log })
 
   async function close(): Promise<void> {
     await app.close()

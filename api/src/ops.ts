@@ -1,45 +1,54 @@
-/** The ops listener of a gateway: what operators and Prometheus read, apart from the public port. */
-import type { PasswordClient } from '@spillway/worker/client'
-import { type FastifyBaseLogger, type FastifyInstance, fastify } from 'fastify'
-import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
+/** The ops listener of a gateway: metrics for Prometheus, and the queue for operators. The public port has none of it. */
+import helmet from '@fastify/helmet'
+import { boardPlugin } from '@spillway/worker/board'
+import { type FastifyBaseLogger, type FastifyInstance, fastify, LogController } from 'fastify'
+import type { Registry } from 'prom-client'
+import type { GatewayConfig } from './config.js'
+import { operatorsPlugin } from './plugins/operators.js'
+import { problemPlugin } from './plugins/problem.js'
 
-export async function buildOps(deps: { passwords: PasswordClient; log: FastifyBaseLogger }): Promise<FastifyInstance> {
-  const { passwords, log } = deps
-  const registry = new Registry()
-  collectDefaultMetrics({ register: registry })
-  const registers = [registry]
-  new Gauge({
-    name: 'spillway_queue_jobs',
-    help: 'Jobs in the queue, by state',
-    labelNames: ['state'],
-    registers,
-    collect() {
-      this.set({ state: 'waiting' }, passwords.load().waiting)
-      this.set({ state: 'active' }, passwords.load().active)
-    },
-  })
-  new Gauge({
-    name: 'spillway_capacity_jobs_per_second',
-    help: 'Jobs a second that all live workers could finish together',
-    registers,
-    collect() {
-      this.set(passwords.load().jobsPerSecond)
-    },
-  })
-  new Gauge({
-    name: 'spillway_workers',
-    help: 'Workers that published their capacity of late',
-    registers,
-    collect() {
-      this.set(passwords.load().workers)
-    },
-  })
+const BOARD_PATH = '/queues'
 
+export async function buildOps(
+  config: GatewayConfig,
+  deps: { registry: Registry; log: FastifyBaseLogger },
+): Promise<FastifyInstance> {
+  const { registry, log } = deps
   const app: FastifyInstance = fastify({
     loggerInstance: log,
-    disableRequestLogging: true,
+    logController: new LogController({ disableRequestLogging: true }),
     forceCloseConnections: true,
   })
+  await app.register(problemPlugin)
+  await app.register(helmet, {
+    // The board styles its elements in place, and would fetch fonts from elsewhere: it does without.
+    contentSecurityPolicy: {
+      useDefaults: false,
+      directives: {
+        defaultSrc: ["'self'"],
+        styleSrc: ["'self'", "'unsafe-inline'"],
+        imgSrc: ["'self'", 'data:'],
+        frameAncestors: ["'none'"],
+        baseUri: ["'self'"],
+        formAction: ["'self'"],
+      },
+    },
+    // TLS, where there is any, ends before this listener, and the loopback has none.
+    strictTransportSecurity: false,
+  })
+
   app.get('/metrics', async (_request, reply) => reply.type(registry.contentType).send(await registry.metrics()))
+  app.get('/', async (_request, reply) => reply.redirect(BOARD_PATH))
+  await app.register(async (operators) => {
+    if (config.OPS_PASSWORD !== '') {
+      await operators.register(operatorsPlugin, { user: config.OPS_USER, password: config.OPS_PASSWORD })
+    }
+    await operators.register(boardPlugin, {
+      redisUrl: config.REDIS_URL,
+      queuePrefix: config.QUEUE_PREFIX,
+      readOnly: !config.OPS_ALLOW_WRITES,
+      basePath: BOARD_PATH,
+    })
+  })
   return app
 }

@@ -14,15 +14,15 @@ const WINDOW_MS = 60_000
 
 export interface LimitsOptions {
   redis: RedisConnection
-  prefix: string
+  queuePrefix: string
   /** Requests a minute; 0 is no limit. */
   perAddress: number
   perAccount: number
 }
 
 export const limitsPlugin = fp(
-  async (app: FastifyInstance, { redis, prefix, perAddress, perAccount }: LimitsOptions) => {
-    await app.register(rateLimit, { global: false, redis, nameSpace: `${prefix}:limit:`, skipOnError: true })
+  async (app: FastifyInstance, { redis, queuePrefix, perAddress, perAccount }: LimitsOptions) => {
+    await app.register(rateLimit, { global: false, redis, nameSpace: `${queuePrefix}:limit:`, skipOnError: true })
     const limits = [
       { max: perAddress, keyGenerator: (request: FastifyRequest) => `address:${request.ip}` },
       { max: perAccount, keyGenerator: (request: FastifyRequest) => `account:${accountOf(request)}` },

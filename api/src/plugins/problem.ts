@@ -26,6 +26,7 @@ const fastifyCodes: Record<string, ErrorCode> = {
   FST_ERR_CTP_INVALID_JSON_BODY: 'malformed_request',
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'malformed_request',
   FST_ERR_BAD_URL: 'malformed_request',
+  FST_BASIC_AUTH_MISSING_OR_BAD_AUTHORIZATION_HEADER: 'operators_only',
 }
 
 export const problemPlugin = fp(
@@ -41,7 +42,7 @@ export function sendProblem(error: ApiError, request: FastifyRequest, reply: Fas
   request.errorCode = error.code
   if (error.cause !== undefined) request.log.error({ err: error.cause, code: error.code }, 'request failed')
   if (error.retryAfterS !== undefined) reply.header('retry-after', error.retryAfterS)
-  if (error.status === 401) reply.header('www-authenticate', 'Bearer')
+  if (error.status === 401 && !reply.hasHeader('www-authenticate')) reply.header('www-authenticate', 'Bearer')
   return reply
     .code(error.status)
     .header('content-type', 'application/problem+json')
