@@ -5,8 +5,10 @@ import type { Algorithm, Policy } from './index.js'
 /** Stored hashes may ask for this much memory and no more, so that one bad row cannot take a worker down. */
 const MEMORY_LIMIT_KIB = 1_048_576
 const TIME_LIMIT = 64
+const PARALLELISM_LIMIT = 16
 
-const PHC = /^\$argon2(?:id|i|d)\$v=\d+\$m=(\d+),t=(\d+),p=(\d+)\$[A-Za-z0-9+/]+\$[A-Za-z0-9+/]+$/
+/** Versions 16 and 19; salts of 8 bytes and digests of 4 at least (RFC 9106, section 3.1), in base64 without padding. */
+const PHC = /^\$argon2(?:id|i|d)\$v=(?:16|19)\$m=(\d+),t=(\d+),p=(\d+)\$[A-Za-z0-9+/]{11,}\$[A-Za-z0-9+/]{6,}$/
 
 /** argon2id at the cost of a policy. It verifies argon2i and argon2d as well; {@link Algorithm.isBelow} calls them outdated. */
 export function createArgon2(policy: Policy): Algorithm {
@@ -20,9 +22,7 @@ export function createArgon2(policy: Policy): Algorithm {
   return {
     recognizes(storedHash) {
       const cost = costOf(storedHash)
-      return (
-        cost !== undefined && cost.memoryKib <= MEMORY_LIMIT_KIB && cost.time <= TIME_LIMIT && cost.parallelism <= 16
-      )
+      return cost !== undefined && isPossible(cost) && isAffordable(cost)
     },
     hash: (password) => argon2.hash(password, options),
     verify: (password, storedHash) => argon2.verify(storedHash, password),
@@ -38,4 +38,13 @@ function costOf(storedHash: string): Policy | undefined {
   const [, memoryKib, time, parallelism] = PHC.exec(storedHash) ?? []
   if (memoryKib === undefined) return undefined
   return { memoryKib: Number(memoryKib), time: Number(time), parallelism: Number(parallelism) }
+}
+
+/** RFC 9106, section 3.1: at least one pass, one lane, and eight blocks for each lane. */
+function isPossible({ memoryKib, time, parallelism }: Policy): boolean {
+  return time >= 1 && parallelism >= 1 && memoryKib >= 8 * parallelism
+}
+
+function isAffordable({ memoryKib, time, parallelism }: Policy): boolean {
+  return memoryKib <= MEMORY_LIMIT_KIB && time <= TIME_LIMIT && parallelism <= PARALLELISM_LIMIT
 }
