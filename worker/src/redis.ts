@@ -58,7 +58,10 @@ type RedisTarget =
   | { kind: 'sentinel'; login: Login; nodes: HostPort[]; master: string; database: number }
   | { kind: 'cluster'; login: Login; nodes: HostPort[] }
 
-/** Takes a Redis URL apart. Its error names the forms but never repeats the URL, which may hold a password. */
+/**
+ * Takes a Redis URL apart. Special characters of user name and password are written as %XX. Its errors never repeat any of
+ * the URL: what looks like a host may be half a password.
+ */
 export function parseRedisUrl(url: string): RedisTarget {
   const form = /^(rediss?)(?:\+(sentinel|cluster))?:\/\/(?:([^:@/]*)(?::([^@/]*))?@)?([^/@]+)(?:\/(.*))?$/.exec(url)
   if (form === null) {
@@ -67,26 +70,46 @@ export function parseRedisUrl(url: string): RedisTarget {
     )
   }
   const [, scheme, kind, username, password, hosts = '', path = ''] = form
-  const nodes = hosts
+  const [first, ...others] = hosts
     .split(',')
     .map((entry) => parseHost(entry, kind === 'sentinel' ? DEFAULT_SENTINEL_PORT : DEFAULT_PORT))
-  const [first] = nodes
   if (first === undefined) throw new Error('REDIS_URL names no host')
+  const nodes = [first, ...others]
   const login: Login = {
-    ...(username ? { username: decodeURIComponent(username) } : {}),
-    ...(password ? { password: decodeURIComponent(password) } : {}),
+    ...(username ? { username: decode(username) } : {}),
+    ...(password ? { password: decode(password) } : {}),
     ...(scheme === 'rediss' ? { tls: {} } : {}),
   }
-  if (kind === 'cluster') return { kind, login, nodes }
-  if (kind === 'sentinel') {
-    const [master = '', database = '0'] = path.split('/')
-    if (master === '') throw new Error('REDIS_URL for Sentinel must name the master: redis+sentinel://host:port/master')
-    return { kind, login, nodes, master, database: Number(database) }
+  if (kind === 'cluster') {
+    if (path !== '') throw new Error('REDIS_URL for Cluster must end with its hosts: a cluster has one database')
+    return { kind, login, nodes }
   }
-  return { kind: 'single', login, node: first, database: Number(path === '' ? '0' : path) }
+  if (kind === 'sentinel') {
+    const [, master, database] = /^([^/]+)(?:\/(.*))?$/.exec(path) ?? []
+    if (!master) throw new Error('REDIS_URL for Sentinel must name the master: redis+sentinel://host:port/master')
+    return { kind, login, nodes, master, database: parseDatabase(database) }
+  }
+  if (others.length > 0)
+    throw new Error('REDIS_URL must name one host: for more, redis+sentinel:// or redis+cluster://')
+  return { kind: 'single', login, node: first, database: parseDatabase(path) }
 }
 
 function parseHost(entry: string, defaultPort: number): HostPort {
-  const [, host = entry, port] = /^(\[[^\]]+\]|[^:]+)(?::(\d+))?$/.exec(entry.trim()) ?? []
+  const [, host, port] = /^\s*(\[[\da-f:.]+\]|[\w.-]+)(?::(\d{1,5}))?\s*$/i.exec(entry) ?? []
+  if (host === undefined || Number(port ?? 1) < 1 || Number(port ?? 1) > 65_535)
+    throw new Error('REDIS_URL must name hosts as host or host:port, with / : @ of a password written as %2F %3A %40')
   return { host: host.replace(/^\[|\]$/g, ''), port: port === undefined ? defaultPort : Number(port) }
+}
+
+function parseDatabase(text = ''): number {
+  if (!/^\d{0,6}$/.test(text)) throw new Error('REDIS_URL must end with the number of a database, or nothing')
+  return Number(text)
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    throw new Error('REDIS_URL has a % in its user or password that is no %XX: write it as %25')
+  }
 }
