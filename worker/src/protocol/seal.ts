@@ -69,8 +69,11 @@ export function parseKeyring(text: string): Keyring {
       const kid = sealed.slice(0, Math.max(dot, 0))
       const key = keys.get(kid)
       if (key === undefined) throw new SealError('sealed under an unknown key')
-      const bytes = Buffer.from(sealed.slice(dot + 1), 'base64url')
+      const encoded = sealed.slice(dot + 1)
+      const bytes = Buffer.from(encoded, 'base64url')
       if (bytes.length < NONCE_BYTES + TAG_BYTES) throw new SealError('too short to be sealed')
+      // Node reads past strange characters and stray bits: without this, one value could be written in many ways.
+      if (bytes.toString('base64url') !== encoded) throw new SealError('not encoded as sealed values are')
       const decipher = createDecipheriv('aes-256-gcm', deriveKey(key, context), bytes.subarray(0, NONCE_BYTES))
       decipher.setAAD(associatedData(kid, context))
       decipher.setAuthTag(bytes.subarray(-TAG_BYTES))
