@@ -2,6 +2,8 @@
 import { envSchema } from 'env-schema'
 import Type, { type Static } from 'typebox'
 import { DEFAULT_QUEUE_PREFIX } from './protocol/job.js'
+import { parseKeyring } from './protocol/seal.js'
+import { parseRedisUrl } from './redis.js'
 
 const WorkerConfig = Type.Object({
   /** redis://, redis+sentinel:// or redis+cluster://, with rediss for TLS. */
@@ -20,6 +22,9 @@ const WorkerConfig = Type.Object({
   /** How long a stopping worker finishes what it has before it hands the rest back, in milliseconds. */
   SHUTDOWN_GRACE_MS: Type.Integer({ default: 10_000, minimum: 0 }),
   LOG_LEVEL: Type.String({ default: 'info', pattern: '^(fatal|error|warn|info|debug|trace|silent)$' }),
+  /** Jobs at a time, and where that is not given, the limit of the pod: read before this, see cpu-limit.ts. */
+  WORKER_CONCURRENCY: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_024 })),
+  CPU_LIMIT_MILLICORES: Type.Optional(Type.Integer({ minimum: 1 })),
   /** Accept hashes that hash nothing, for load tests. Refused with NODE_ENV=production. */
   SPILLWAY_TEST_HASHES: Type.Boolean({ default: false }),
   NODE_ENV: Type.String({ default: 'development' }),
@@ -28,8 +33,20 @@ export type WorkerConfig = Static<typeof WorkerConfig>
 
 /** Reads the environment once. Throws one error that names everything wrong in it, and none of the values. */
 export function readWorkerConfig(env: NodeJS.ProcessEnv): WorkerConfig {
-  const config = envSchema<WorkerConfig>({ schema: WorkerConfig, data: env, env: false })
-  if (config.SPILLWAY_TEST_HASHES && config.NODE_ENV === 'production')
-    throw new Error('SPILLWAY_TEST_HASHES is for load tests and must not be set with NODE_ENV=production')
+  const problems: string[] = []
+  const attempt = <T>(read: () => T): T | undefined => {
+    try {
+      return read()
+    } catch (error) {
+      problems.push(error instanceof Error ? error.message : String(error))
+      return undefined
+    }
+  }
+  const config = attempt(() => envSchema<WorkerConfig>({ schema: WorkerConfig, data: env, env: false }))
+  attempt(() => env.SPILLWAY_SEAL_KEYS !== undefined && parseKeyring(env.SPILLWAY_SEAL_KEYS))
+  attempt(() => env.REDIS_URL !== undefined && parseRedisUrl(env.REDIS_URL))
+  if (env.SPILLWAY_TEST_HASHES === 'true' && env.NODE_ENV === 'production')
+    problems.push('SPILLWAY_TEST_HASHES is for load tests and must not be set with NODE_ENV=production')
+  if (config === undefined || problems.length > 0) throw new Error(problems.join('; '))
   return config
 }

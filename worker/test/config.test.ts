@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { readWorkerConfig } from '../src/config.ts'
+
+const sealKeys = `k1:${Buffer.alloc(32, 1).toString('base64')}`
+
+test('only the seal keys have to be given', () => {
+  assert.deepEqual(
+    { ...readWorkerConfig({ SPILLWAY_SEAL_KEYS: sealKeys }) },
+    {
+      SPILLWAY_SEAL_KEYS: sealKeys,
+      REDIS_URL: 'redis://127.0.0.1:6379',
+      QUEUE_PREFIX: '{spillway}',
+      ARGON2_MEMORY_KIB: 19_456,
+      ARGON2_TIME: 2,
+      ARGON2_PARALLELISM: 1,
+      OPS_HOST: '127.0.0.1',
+      OPS_PORT: 9465,
+      SHUTDOWN_GRACE_MS: 10_000,
+      LOG_LEVEL: 'info',
+      SPILLWAY_TEST_HASHES: false,
+      NODE_ENV: 'development',
+    },
+  )
+})
+
+test('numbers and flags are read from their text, and names of others are passed over', () => {
+  const config = readWorkerConfig({
+    SPILLWAY_SEAL_KEYS: sealKeys,
+    OPS_PORT: '0',
+    ARGON2_TIME: '3',
+    SPILLWAY_TEST_HASHES: 'true',
+    DATABASE_URL: 'postgresql://elsewhere',
+  })
+  assert.equal(config.OPS_PORT, 0)
+  assert.equal(config.ARGON2_TIME, 3)
+  assert.equal(config.SPILLWAY_TEST_HASHES, true)
+  assert.ok(!('DATABASE_URL' in config))
+})
+
+test('everything wrong is named together, and no value is repeated', () => {
+  const wrong = {
+    REDIS_URL: 'redis://ann:hush-redis@',
+    QUEUE_PREFIX: 'hush-prefix',
+    SPILLWAY_SEAL_KEYS: 'k1:hush-key',
+    ARGON2_MEMORY_KIB: '7',
+    ARGON2_TIME: '2.5',
+    ARGON2_PARALLELISM: '17',
+    OPS_PORT: '65536',
+    SHUTDOWN_GRACE_MS: '-1',
+    LOG_LEVEL: 'hush-level',
+    WORKER_CONCURRENCY: '0',
+    CPU_LIMIT_MILLICORES: '1.5',
+    SPILLWAY_TEST_HASHES: 'hush-flag',
+  }
+  assert.throws(
+    () => readWorkerConfig(wrong),
+    ({ message }: Error) => {
+      for (const name of Object.keys(wrong)) assert.ok(message.includes(name), `${name} is not named`)
+      assert.doesNotMatch(message, /hush|65536|2\.5|1\.5|\n/)
+      return true
+    },
+  )
+})
+
+test('a missing name is named with the wrong ones', () => {
+  assert.throws(() => readWorkerConfig({ OPS_PORT: 'x' }), /SPILLWAY_SEAL_KEYS.*OPS_PORT|OPS_PORT.*SPILLWAY_SEAL_KEYS/)
+})
+
+test('test hashes are refused in production', () => {
+  const env = { SPILLWAY_SEAL_KEYS: sealKeys, SPILLWAY_TEST_HASHES: 'true' }
+  assert.throws(() => readWorkerConfig({ ...env, NODE_ENV: 'production' }), /SPILLWAY_TEST_HASHES.*production/)
+  assert.equal(readWorkerConfig({ ...env, NODE_ENV: 'test' }).SPILLWAY_TEST_HASHES, true)
+})
