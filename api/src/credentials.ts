@@ -21,8 +21,11 @@ export function normalizePassword(password: string): string {
 
 /** Checks for the JSON schema formats below. Sizes are those of the bytes that will be hashed. */
 export const formats = {
-  /** Something, an at sign, something, in any script; whether it exists only a message to it can tell. */
-  address: (value: string) => /^\s*[^\s@]+@[^\s@]+\s*$/u.test(value) && value.isWellFormed(),
+  /**
+   * Something, an at sign, something, in any script; whether it exists only a message to it can tell. Control characters
+   * are in no address, and PostgreSQL takes no NUL.
+   */
+  address: (value: string) => /^\s*[^\s@\p{Cc}]+@[^\s@\p{Cc}]+\s*$/u.test(value) && value.isWellFormed(),
   password: (value: string) => isPassword(value, 1),
   'new-password': (value: string) => isPassword(value, NEW_PASSWORD_MIN_BYTES),
 }

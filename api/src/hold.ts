@@ -47,7 +47,12 @@ export function createHold(deps: {
     if (preference.applied !== undefined) reply.header('preference-applied', preference.applied)
     request.jobId = pending.job.id
     const waitMs = Math.min(preference.waitMs ?? waitLimitMs, waitLimitMs)
-    return pending.answer({ waitMs: hopeful || admission.answersWithin(waitMs) ? waitMs : 0, signal: request.signal })
+    const answer = await pending.answer({
+      waitMs: hopeful || admission.answersWithin(waitMs) ? waitMs : 0,
+      signal: disconnection(reply),
+    })
+    // A call that begins with no wait at all asks for its ticket, even where the answer is quicker.
+    return waitMs === 0 && !hopeful ? undefined : answer
   }
 
   function ticketFor({ operation, pending }: Started, reply: FastifyReply): Ticketed {
@@ -87,6 +92,19 @@ export function createHold(deps: {
       }
     },
   }
+}
+
+/**
+ * Fires when the client goes away before its answer. Fastify's `request.signal` will not do: it follows the stream of the
+ * request, which closes as soon as the body has been read.
+ */
+function disconnection({ raw }: FastifyReply): AbortSignal {
+  if (raw.destroyed) return AbortSignal.abort()
+  const gone = new AbortController()
+  raw.once('close', () => {
+    if (!raw.writableFinished) gone.abort()
+  })
+  return gone.signal
 }
 
 /** What a worker could not do ends here: it is the same for every kind of operation. */

@@ -25,11 +25,8 @@ export function createPasswordChange(deps: {
 
   return {
     async start({ userId, sessionId, currentPassword, newPassword }) {
-      const user = await database.user.findUnique({
-        where: { id: userId },
-        select: { passwordHash: true, credentialVersion: true },
-      })
-      if (user === null) throw new ApiError('invalid_token')
+      const user = await sessions.userOf({ sessionId, userId })
+      if (user === undefined) throw new ApiError('invalid_token')
       const pending = await passwords.submit('verify', {
         password: normalizePassword(currentPassword),
         storedHash: user.passwordHash,

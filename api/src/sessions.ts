@@ -35,10 +35,11 @@ export function createSessions(database: Database, options: { sessionTtlS: numbe
     async open({ id, userId, credentialVersion }) {
       const refreshToken = newToken()
       const expiresAt = new Date(Date.now() + options.sessionTtlS * 1_000)
-      // One statement: the credential is checked, the family and its first token are made, or nothing is.
+      // One statement: the credential is checked, the family and its first token are made, or nothing is. The lock makes it
+      // wait for a change of password that is under way, which could not see this session to end it.
       const [outcome] = await database.$queryRaw<{ current: boolean; opened: boolean }[]>`
         WITH credential AS (
-          SELECT id FROM users WHERE id = ${userId}::uuid AND credential_version = ${credentialVersion}
+          SELECT id FROM users WHERE id = ${userId}::uuid AND credential_version = ${credentialVersion} FOR SHARE
         ), session AS (
           INSERT INTO sessions (id, user_id, expires_at)
           SELECT ${id}::uuid, credential.id, ${expiresAt}::timestamptz FROM credential

@@ -3,7 +3,7 @@
  * before anything that costs. Without Redis they let through: the queue is away as well then, and nothing is hashed.
  */
 import { createHash } from 'node:crypto'
-import rateLimit from '@fastify/rate-limit'
+import rateLimit, { normalizeIP } from '@fastify/rate-limit'
 import type { RedisConnection } from '@spillway/worker/client'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
@@ -24,7 +24,8 @@ export const limitsPlugin = fp(
   async (app: FastifyInstance, { redis, queuePrefix, perAddress, perAccount }: LimitsOptions) => {
     await app.register(rateLimit, { global: false, redis, nameSpace: `${queuePrefix}:limit:`, skipOnError: true })
     const limits = [
-      { max: perAddress, keyGenerator: (request: FastifyRequest) => `address:${request.ip}` },
+      // IPv6 by networks of /64: one customer has all the addresses of one.
+      { max: perAddress, keyGenerator: (request: FastifyRequest) => `address:${normalizeIP(request.ip)}` },
       { max: perAccount, keyGenerator: (request: FastifyRequest) => `account:${accountOf(request)}` },
     ]
     const checks = limits

@@ -57,6 +57,8 @@ export function toApiError(error: FastifyError): ApiError {
   const known = fastifyCodes[error.code]
   if (known !== undefined) return new ApiError(known)
   if (error.code?.startsWith('FST_JWT') || error.code?.startsWith('FAST_JWT')) return new ApiError('invalid_token')
+  // Nobody is there to be answered, and nothing failed.
+  if (error instanceof PasswordClientError && error.code === 'wait_aborted') return new ApiError('unavailable')
   if (error instanceof PasswordClientError || isDatabaseUnavailable(error)) {
     return new ApiError('unavailable', { cause: error, retryAfterS: 1 })
   }

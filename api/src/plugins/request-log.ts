@@ -18,8 +18,14 @@ export const requestLogPlugin = fp(
       )
     })
     // A client that went away before its answer gets a line as well.
-    app.addHook('onRequestAbort', async (request) => {
-      request.log.info({ method: request.method, route: request.routeOptions.url, jobId: request.jobId }, 'client gone')
+    app.addHook('onRequest', async (request, reply) => {
+      reply.raw.once('close', () => {
+        if (reply.raw.writableFinished) return
+        request.log.info(
+          { method: request.method, route: request.routeOptions.url ?? 'none', jobId: request.jobId },
+          'client gone',
+        )
+      })
     })
   },
   { name: 'request-log' },

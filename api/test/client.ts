@@ -1,0 +1,117 @@
+// A client of the public API, as a program on another machine would write it.
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+
+/** What answers hold, each of them a part of it. */
+export interface Body {
+  id: string
+  email: string
+  createdAt: string
+  accessToken: string
+  refreshToken: string
+  tokenType: string
+  expiresIn: number
+  ticket: string
+  retryAfter: number
+  type: string
+  title: string
+  status: number
+  code: string
+  errors: { field: string; message: string }[]
+}
+
+export interface Answer {
+  status: number
+  headers: Headers
+  /** Empty where the answer has no body. */
+  body: Body
+}
+
+export interface Call {
+  body?: unknown
+  headers?: Record<string, string>
+  /** An access token. */
+  token?: string
+  signal?: AbortSignal
+}
+
+export interface Credentials {
+  email: string
+  password: string
+}
+
+/** One request. Checks on the way what holds for every answer: problems are problems, and only they are. */
+export async function call(url: string, method: string, path: string, options: Call = {}): Promise<Answer> {
+  const { body, headers = {}, token, signal } = options
+  const response = await fetch(url + path, {
+    method,
+    headers: {
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+      ...headers,
+    },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    ...(signal === undefined ? {} : { signal }),
+  })
+  const text = await response.text()
+  const answer: Answer = {
+    status: response.status,
+    headers: response.headers,
+    body: text === '' ? {} : JSON.parse(text),
+  }
+  if (answer.body.code !== undefined) assertProblem(answer, answer.status, answer.body.code)
+  return answer
+}
+
+/** Checks that an answer is this problem, in the form of RFC 9457. */
+export function assertProblem({ status, headers, body }: Answer, expectedStatus: number, code: string): void {
+  assert.deepEqual({ status, code: body.code }, { status: expectedStatus, code })
+  assert.equal(headers.get('content-type'), 'application/problem+json')
+  assert.equal(body.status, status)
+  assert.equal(body.type, 'about:blank')
+  assert.ok(body.title.length > 0)
+}
+
+/** Checks the status and gives the body. */
+export function expect(status: number, answer: Answer): Body {
+  assert.equal(answer.status, status, JSON.stringify(answer.body))
+  return answer.body
+}
+
+/** An address and a password that nobody has yet. */
+export function newCredentials(): Credentials {
+  return { email: `${randomUUID()}@example.test`, password: `pass phrase ${randomUUID()}` }
+}
+
+export const register = (url: string, body: Credentials, options: Call = {}) =>
+  call(url, 'POST', '/v1/users', { ...options, body })
+
+export const login = (url: string, body: Credentials, options: Call = {}) =>
+  call(url, 'POST', '/v1/login', { ...options, body })
+
+export const redeem = (url: string, ticket: string, options: Call = {}) =>
+  call(url, 'POST', '/v1/tickets/redeem', { ...options, body: { ticket } })
+
+export const refresh = (url: string, refreshToken: string) =>
+  call(url, 'POST', '/v1/token/refresh', { body: { refreshToken } })
+
+export const logout = (url: string, refreshToken: string) => call(url, 'POST', '/v1/logout', { body: { refreshToken } })
+
+export const me = (url: string, token: string) => call(url, 'GET', '/v1/me', { token })
+
+/** Changes a password; both answers, 204 and 202, are the caller's to judge. */
+export const changePassword = (
+  url: string,
+  token: string,
+  body: { currentPassword: string; newPassword: string },
+  options: Call = {},
+) => call(url, 'PUT', '/v1/me/password', { ...options, token, body })
+
+/** A new account, made through the gateway. */
+export async function newAccount(url: string): Promise<Credentials> {
+  const credentials = newCredentials()
+  expect(201, await register(url, credentials))
+  return credentials
+}
+
+export const respondAsync = { headers: { prefer: 'respond-async' } }

@@ -1,0 +1,197 @@
+// The whole path through real processes: two gateways, two workers, one PostgreSQL, one Redis.
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import {
+  assertProblem,
+  changePassword,
+  expect,
+  login,
+  logout,
+  me,
+  newAccount,
+  newCredentials,
+  redeem,
+  refresh,
+  register,
+  respondAsync,
+} from './client.ts'
+import { openSystem } from './system.ts'
+
+const system = await openSystem()
+after(() => system.close())
+const workers = await Promise.all([system.worker(), system.worker()])
+const [{ url: here }, { url: there }] = await Promise.all([system.gatewayProcess(), system.gatewayProcess()])
+
+test('an account made at one gateway logs in at the other', async () => {
+  const credentials = newCredentials()
+  const user = expect(201, await register(here, credentials))
+  assert.equal(user.email, credentials.email)
+  assert.ok(Math.abs(Date.now() - Date.parse(user.createdAt)) < 60_000)
+
+  const tokens = expect(200, await login(there, credentials))
+  assert.equal(tokens.tokenType, 'Bearer')
+  assert.equal(tokens.expiresIn, 900)
+  assert.deepEqual(expect(200, await me(here, tokens.accessToken)), user)
+})
+
+test('a wrong password and an unknown address get the same answer', async () => {
+  const { email, password } = await newAccount(here)
+  const wrong = await login(here, { email, password: `${password}!` })
+  const unknown = await login(there, newCredentials())
+  assertProblem(wrong, 401, 'invalid_credentials')
+  assert.deepEqual(unknown.body, wrong.body)
+  assert.deepEqual(namesOf(unknown.headers), namesOf(wrong.headers))
+})
+
+test('an address can be registered once, also by ten at once', async () => {
+  const credentials = newCredentials()
+  const answers = await Promise.all(Array.from({ length: 10 }, (_, n) => register(n % 2 ? here : there, credentials)))
+  assert.equal(answers.filter(({ status }) => status === 201).length, 1)
+  for (const answer of answers.filter(({ status }) => status !== 201)) assertProblem(answer, 409, 'email_taken')
+  assertProblem(await register(here, credentials), 409, 'email_taken')
+  assert.equal(await system.database.user.count({ where: { email: credentials.email } }), 1)
+})
+
+test('a refresh token is good for one refresh, and its successor for the next', async () => {
+  const first = expect(200, await login(here, await newAccount(here)))
+  const second = expect(200, await refresh(there, first.refreshToken))
+  const third = expect(200, await refresh(here, second.refreshToken))
+  assert.equal(new Set([first, second, third].map(({ refreshToken }) => refreshToken)).size, 3)
+  expect(200, await me(there, third.accessToken))
+})
+
+test('the reuse of a dead refresh token ends the session for everyone who holds a part of it', async () => {
+  const credentials = await newAccount(here)
+  const first = expect(200, await login(here, credentials))
+  const other = expect(200, await login(here, credentials))
+  const newest = expect(200, await refresh(there, first.refreshToken))
+
+  assertProblem(await refresh(here, first.refreshToken), 401, 'invalid_refresh_token')
+  assertProblem(await refresh(there, newest.refreshToken), 401, 'invalid_refresh_token')
+  assertProblem(await me(there, newest.accessToken), 401, 'invalid_token')
+  expect(200, await refresh(there, other.refreshToken))
+})
+
+test('of ten refreshes of one token at once, one at most succeeds', async () => {
+  const { refreshToken } = expect(200, await login(here, await newAccount(here)))
+  const answers = await Promise.all(Array.from({ length: 10 }, (_, n) => refresh(n % 2 ? here : there, refreshToken)))
+  assert.equal(answers.filter(({ status }) => status === 200).length, 1)
+})
+
+test('an unknown refresh token is refused and ends nothing', async () => {
+  const { refreshToken } = expect(200, await login(here, await newAccount(here)))
+  assertProblem(await refresh(here, `${refreshToken}x`), 401, 'invalid_refresh_token')
+  expect(200, await refresh(here, refreshToken))
+})
+
+test('a session can be refreshed until its time is over', async () => {
+  const { refreshToken } = expect(200, await login(here, await newAccount(here)))
+  const [session] = await system.database.session.findMany({ orderBy: { createdAt: 'desc' }, take: 1 })
+  await system.database.session.update({ where: { id: session?.id ?? '' }, data: { expiresAt: new Date() } })
+  assertProblem(await refresh(there, refreshToken), 401, 'invalid_refresh_token')
+})
+
+test('a ticket is redeemed at another gateway, for what the call would have answered, once', async () => {
+  const credentials = newCredentials()
+  const registration = expect(202, await register(here, credentials, respondAsync))
+  const user = expect(201, await redeem(there, registration.ticket))
+  assert.equal(user.email, credentials.email)
+
+  const { ticket } = expect(202, await login(there, credentials, respondAsync))
+  const tokens = expect(200, await redeem(here, ticket))
+  assert.equal(expect(200, await me(there, tokens.accessToken)).id, user.id)
+
+  const failed = expect(202, await login(there, { ...credentials, password: 'something else' }, respondAsync))
+  assertProblem(await redeem(here, failed.ticket), 401, 'invalid_credentials')
+
+  const taken = expect(202, await register(here, newCredentials(), respondAsync))
+  expect(201, await redeem(there, taken.ticket))
+
+  for (const used of [registration.ticket, ticket, failed.ticket, taken.ticket]) {
+    for (const url of [here, there]) assertProblem(await redeem(url, used), 409, 'ticket_used')
+  }
+})
+
+test('a ticket shown by ten at once answers one of them', async () => {
+  const credentials = newCredentials()
+  for (const start of [register, login]) {
+    const { ticket } = expect(202, await start(here, credentials, respondAsync))
+    const answers = await Promise.all(Array.from({ length: 10 }, (_, n) => redeem(n % 2 ? here : there, ticket)))
+    assert.equal(answers.filter(({ status }) => status < 300).length, 1)
+    for (const answer of answers.filter(({ status }) => status >= 300)) assertProblem(answer, 409, 'ticket_used')
+  }
+  assert.equal(await system.database.session.count({ where: { user: { email: credentials.email } } }), 1)
+})
+
+test('two tickets for one address: one makes the account, the other learns that it is taken', async () => {
+  const credentials = newCredentials()
+  const first = expect(202, await register(here, credentials, respondAsync))
+  const second = expect(202, await register(there, credentials, respondAsync))
+  expect(201, await redeem(here, second.ticket))
+  assertProblem(await redeem(there, first.ticket), 409, 'email_taken')
+})
+
+test('a logout ends the session at once: its access token and its refresh token are refused everywhere', async () => {
+  const credentials = await newAccount(here)
+  const { accessToken, refreshToken } = expect(200, await login(here, credentials))
+  expect(204, await logout(there, refreshToken))
+  assertProblem(await me(here, accessToken), 401, 'invalid_token')
+  assertProblem(await refresh(here, refreshToken), 401, 'invalid_refresh_token')
+  const next = { currentPassword: credentials.password, newPassword: 'another pass phrase' }
+  assertProblem(await changePassword(here, accessToken, next), 401, 'invalid_token')
+  expect(204, await logout(here, refreshToken))
+})
+
+test('a logout with a dead refresh token ends its session as well', async () => {
+  const { refreshToken } = expect(200, await login(here, await newAccount(here)))
+  const newer = expect(200, await refresh(here, refreshToken))
+  expect(204, await logout(there, refreshToken))
+  assertProblem(await refresh(here, newer.refreshToken), 401, 'invalid_refresh_token')
+})
+
+test('a new password takes the place of the old one, and ends the other sessions of the user alone', async () => {
+  const credentials = await newAccount(here)
+  const bystander = expect(200, await login(here, await newAccount(here)))
+  const mine = expect(200, await login(here, credentials))
+  const other = expect(200, await login(there, credentials))
+  const newPassword = 'another pass phrase'
+
+  const refused = await changePassword(here, mine.accessToken, { currentPassword: 'not the one', newPassword })
+  assertProblem(refused, 401, 'invalid_credentials')
+  expect(200, await me(here, other.accessToken))
+
+  const change = { currentPassword: credentials.password, newPassword }
+  expect(204, await changePassword(there, mine.accessToken, change))
+  expect(200, await me(here, mine.accessToken))
+  expect(200, await refresh(here, mine.refreshToken))
+  assertProblem(await me(there, other.accessToken), 401, 'invalid_token')
+  assertProblem(await refresh(there, other.refreshToken), 401, 'invalid_refresh_token')
+  assertProblem(await login(here, credentials), 401, 'invalid_credentials')
+  expect(200, await login(there, { ...credentials, password: newPassword }))
+  expect(200, await me(here, bystander.accessToken))
+})
+
+test('a password is changed by a ticket, and a ticket of before the change can no longer log in', async () => {
+  const credentials = await newAccount(here)
+  const { accessToken } = expect(200, await login(here, credentials))
+  const stale = expect(202, await login(here, credentials, respondAsync))
+  const change = { currentPassword: credentials.password, newPassword: 'another pass phrase' }
+  const { ticket } = expect(202, await changePassword(here, accessToken, change, respondAsync))
+  expect(204, await redeem(there, ticket))
+  assertProblem(await redeem(there, ticket), 409, 'ticket_used')
+  assertProblem(await redeem(there, stale.ticket), 401, 'invalid_credentials')
+  expect(200, await login(here, { ...credentials, password: change.newPassword }))
+})
+
+test('both workers take part, and the job id leads from the line of the gateway to that of the worker', async () => {
+  const credentials = await newAccount(here)
+  await Promise.all(Array.from({ length: 20 }, () => login(there, credentials)))
+  const answered = workers.map(({ process }) => process.logs.filter(({ msg }) => msg === 'job answered'))
+  for (const lines of answered) assert.ok(lines.length > 0)
+  const request = answered.flat().map(({ jobId }) => jobId)
+  assert.equal(new Set(request).size, request.length)
+})
+
+function namesOf(headers: Headers): string[] {
+  return [...headers.keys()].sort()
+}
