@@ -28,6 +28,8 @@ const KEEP_FINISHED = { age: 600, count: 500 }
 
 export interface RunningWorker {
   opsUrl: string
+  /** The implementation in use for each algorithm. */
+  engines: Hasher['engines']
   /** Stops taking jobs, finishes those in hand, hands back what cannot be finished in time. */
   close(): Promise<void>
 }
@@ -40,7 +42,7 @@ export async function startWorker(config: WorkerConfig, concurrency: number, log
     time: config.ARGON2_TIME,
     parallelism: config.ARGON2_PARALLELISM,
   }
-  const hasher = createHasher(policy, { testHashes: config.SPILLWAY_TEST_HASHES })
+  const hasher = await createHasher(policy, { testHashes: config.SPILLWAY_TEST_HASHES })
   const clock = createRedisClock()
   const metrics = createWorkerMetrics()
   const liveness = createLiveness(concurrency)
@@ -114,6 +116,7 @@ export async function startWorker(config: WorkerConfig, concurrency: number, log
 
   return {
     opsUrl: ops.url,
+    engines: hasher.engines,
     async close() {
       await capacity.close()
       const grace = new AbortController()

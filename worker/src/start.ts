@@ -8,7 +8,7 @@ export async function start(env: NodeJS.ProcessEnv, concurrency: number): Promis
     const config = readWorkerConfig(env)
     const log = createLogger({ service: 'worker', level: config.LOG_LEVEL })
     const worker = await startWorker(config, concurrency, log)
-    log.info({ opsUrl: worker.opsUrl, concurrency }, 'worker ready')
+    log.info({ opsUrl: worker.opsUrl, concurrency, engines: worker.engines }, 'worker ready')
     for (const signal of ['SIGTERM', 'SIGINT'] as const) {
       process.once(signal, async () => {
         log.info({ signal }, 'worker stopping')

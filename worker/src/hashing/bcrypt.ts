@@ -1,6 +1,6 @@
 /** bcrypt, verified so that accounts from older systems can log in; they leave with an argon2id hash. */
-import bcrypt from 'bcrypt'
-import type { Algorithm } from './index.js'
+import { type Engine, type KnownAnswer, loadEngines, verifyByFirst } from './engine.js'
+import type { Verifier } from './index.js'
 
 /** bcrypt reads this many bytes and ignores the rest, and implementations stop at a NUL: both would let a prefix match. */
 const PASSWORD_LIMIT_BYTES = 72
@@ -8,17 +8,37 @@ const COST_LIMIT = 17
 
 const MODULAR_CRYPT = /^\$2[aby]\$(\d{2})\$[./A-Za-z0-9]{53}$/
 
-export const bcryptVerifier: Omit<Algorithm, 'hash'> = {
-  recognizes(storedHash) {
-    const cost = Number(MODULAR_CRYPT.exec(storedHash)?.[1])
-    return cost >= 4 && cost <= COST_LIMIT
-  },
-  async verify(password, storedHash) {
-    // `2y` is PHP's name for what the library calls `2b`.
-    const hash = storedHash.replace(/^\$2y\$/, '$2b$')
-    const readWhole = Buffer.byteLength(password) <= PASSWORD_LIMIT_BYTES && !password.includes('\0')
-    const matches = await bcrypt.compare(readWhole ? password : '', hash)
-    return readWhole && matches
-  },
-  isBelow: () => true,
+export async function createBcrypt(): Promise<Verifier> {
+  const engines = await loadEngines([nodeRsEngine, nodeEngine], knownAnswers)
+  return {
+    engine: engines[0].name,
+    recognizes(storedHash) {
+      const cost = Number(MODULAR_CRYPT.exec(storedHash)?.[1])
+      return cost >= 4 && cost <= COST_LIMIT
+    },
+    async verify(password, storedHash) {
+      // `2y` is PHP's name for what the others call `2b`.
+      const hash = storedHash.replace(/^\$2y\$/, '$2b$')
+      const readWhole = Buffer.byteLength(password) <= PASSWORD_LIMIT_BYTES && !password.includes('\0')
+      const matches = await verifyByFirst(engines, readWhole ? password : '', hash)
+      return readWhole && matches
+    },
+    isBelow: () => true,
+  }
 }
+
+async function nodeRsEngine(): Promise<Engine> {
+  const { verify } = await import('@node-rs/bcrypt')
+  return { name: '@node-rs/bcrypt', verify: (password, storedHash) => verify(password, storedHash) }
+}
+
+async function nodeEngine(): Promise<Engine> {
+  const { default: bcrypt } = await import('bcrypt')
+  return { name: 'bcrypt', verify: (password, storedHash) => bcrypt.compare(password, storedHash) }
+}
+
+/** From Openwall's crypt_blowfish, where most implementations took their tests. */
+const knownAnswers: KnownAnswer[] = [
+  { password: 'U*U', storedHash: '$2a$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW' },
+  { password: 'U*U*', storedHash: '$2a$05$CCCCCCCCCCCCCCCCCCCCC.VGOzA784oUp/Z0DY336zx7pLYAy0lwK' },
+]

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import type { RefusalCode } from '../protocol/job.js'
 import { createArgon2 } from './argon2.js'
-import { bcryptVerifier } from './bcrypt.js'
+import { createBcrypt } from './bcrypt.js'
 import { testDoubles } from './testdoubles.js'
 
 /** What new hashes are made with today: argon2id at this cost. */
@@ -12,17 +12,25 @@ export interface Policy {
   parallelism: number
 }
 
-/** One password hashing algorithm. All of its work is off the event loop. */
-export interface Algorithm {
+/** What can verify one algorithm's hashes. All of its work is off the event loop. */
+export interface Verifier {
+  /** The implementation in use, by its package. */
+  readonly engine: string
   /** Whether the stored hash is of this algorithm, well-formed, and within the cost that a worker is willing to pay. */
   recognizes(storedHash: string): boolean
-  hash(password: string): Promise<string>
   verify(password: string, storedHash: string): Promise<boolean>
   /** Whether a stored hash is weaker than today's policy. Never true for a stronger one: a cost once paid is kept. */
   isBelow(storedHash: string): boolean
 }
 
+/** The algorithm that new hashes are made with. */
+export interface Algorithm extends Verifier {
+  hash(password: string): Promise<string>
+}
+
 export interface Hasher {
+  /** The implementation in use for each algorithm. */
+  readonly engines: { argon2: string; bcrypt: string }
   hash(password: string): Promise<string>
   /** Throws {@link UnsupportedHashError} for a stored hash that no algorithm recognizes. */
   verify(password: string, storedHash: string): Promise<boolean>
@@ -37,24 +45,26 @@ export class UnsupportedHashError extends Error {
   readonly code: RefusalCode = 'unsupported_hash'
 }
 
-export function createHasher(policy: Policy, options: { testHashes: boolean }): Hasher {
-  const argon2 = createArgon2(policy)
-  const algorithms = [argon2, bcryptVerifier, ...(options.testHashes ? testDoubles : [])]
+/** Loads and tests the implementations; throws when an algorithm has none that works here. */
+export async function createHasher(policy: Policy, options: { testHashes: boolean }): Promise<Hasher> {
+  const [argon2, bcrypt] = await Promise.all([createArgon2(policy), createBcrypt()])
+  const verifiers = [argon2, bcrypt, ...(options.testHashes ? testDoubles : [])]
   const decoyHash = argon2Decoy(policy)
 
-  function algorithmOf(storedHash: string): Omit<Algorithm, 'hash'> {
-    const algorithm = algorithms.find((candidate) => candidate.recognizes(storedHash))
-    if (algorithm === undefined) throw new UnsupportedHashError('the stored hash is of no supported algorithm or cost')
-    return algorithm
+  function verifierOf(storedHash: string): Verifier {
+    const verifier = verifiers.find((candidate) => candidate.recognizes(storedHash))
+    if (verifier === undefined) throw new UnsupportedHashError('the stored hash is of no supported algorithm or cost')
+    return verifier
   }
 
   return {
+    engines: { argon2: argon2.engine, bcrypt: bcrypt.engine },
     hash: argon2.hash,
-    verify: async (password, storedHash) => algorithmOf(storedHash).verify(password, storedHash),
+    verify: async (password, storedHash) => verifierOf(storedHash).verify(password, storedHash),
     decoy: async (password) => {
       await argon2.verify(password, decoyHash)
     },
-    isBelow: (storedHash) => algorithmOf(storedHash).isBelow(storedHash),
+    isBelow: (storedHash) => verifierOf(storedHash).isBelow(storedHash),
   }
 }
 

@@ -4,17 +4,19 @@
  * would, without using one. Any password but "wrong" matches.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Algorithm } from './index.js'
+import type { Verifier } from './index.js'
 
 const WAITING = /^\$spillway-wait\$(\d{1,5})\$$/
 
-const token: Omit<Algorithm, 'hash'> = {
+const token: Verifier = {
+  engine: 'test',
   recognizes: (storedHash) => storedHash === '$spillway-token$',
   verify: async (password) => password !== 'wrong',
   isBelow: () => false,
 }
 
-const waiting: Omit<Algorithm, 'hash'> = {
+const waiting: Verifier = {
+  engine: 'test',
   recognizes: (storedHash) => WAITING.test(storedHash),
   async verify(password, storedHash) {
     await sleep(Number(WAITING.exec(storedHash)?.[1]))
