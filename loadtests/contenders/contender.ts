@@ -19,6 +19,8 @@ export interface Part {
   /** What it does in the architecture, such as `api` or `worker`. */
   role: string
   pid: number
+  /** Its children count as well; otherwise they are parts of their own. */
+  withChildren?: boolean
 }
 
 export interface Running {

@@ -13,8 +13,12 @@ const END_WITHIN_MS = 10_000
 export interface Program {
   /** Path of a compiled program. Compiled, because a TypeScript loader would add threads of its own to what is measured. */
   path: string
+  /** For Node itself. */
+  nodeArgs?: readonly string[] | undefined
   env: Record<string, string>
   cores: readonly number[] | undefined
+  /** What asks it to end [SIGTERM]. */
+  endSignal?: NodeJS.Signals
 }
 
 export interface StartedProgram {
@@ -35,9 +39,12 @@ export const canPin = process.platform === 'linux' && spawnSync('taskset', ['--v
 /** @throws one sentence with the program's last words when it ends or stays silent instead of becoming ready */
 export async function startProgram(program: Program): Promise<StartedProgram> {
   const { UV_THREADPOOL_SIZE: _, ...inherited } = process.env
-  const [command = process.execPath, ...args] = pinned([process.execPath, program.path], program.cores)
+  const [command = process.execPath, ...args] = pinned(
+    [process.execPath, ...(program.nodeArgs ?? []), program.path],
+    program.cores,
+  )
   const child = spawn(command, args, { env: { ...inherited, ...program.env }, stdio: ['ignore', 'pipe', 'pipe'] })
-  const close = () => end(child)
+  const close = () => end(child, program.endSignal ?? 'SIGTERM')
   try {
     const ready = await readyLine(child)
     if (child.pid === undefined) throw new Error(`${program.path} has no process id`)
@@ -71,7 +78,9 @@ function readyLine(child: ChildProcess): Promise<Record<string, unknown>> {
         resolve(said)
       }
     }
-    const outputs = [child.stdout, child.stderr].flatMap((stream) => (stream ? [{ stream, lines: createInterface(stream) }] : []))
+    const outputs = [child.stdout, child.stderr].flatMap((stream) =>
+      stream ? [{ stream, lines: createInterface(stream) }] : [],
+    )
     for (const { lines } of outputs) lines.on('line', hear)
     child.on('error', (error) => fail(error.message))
     // `close`, not `exit`: its last lines have been read by then.
@@ -91,10 +100,10 @@ function parse(line: string): Record<string, unknown> | undefined {
   }
 }
 
-async function end(child: ChildProcess): Promise<void> {
+async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return
   const timer = setTimeout(() => child.kill('SIGKILL'), END_WITHIN_MS)
-  child.kill('SIGTERM')
+  child.kill(signal)
   await once(child, 'exit')
   clearTimeout(timer)
 }

@@ -12,9 +12,6 @@ import { createAccounts, signingKeys } from './rival-accounts.ts'
 export interface Hashing {
   hash(password: string, algorithm: Algorithm): Promise<string>
   verify(password: string, storedHash: string): Promise<boolean>
-  /** Processes beside the server's own. */
-  parts?: readonly Part[]
-  close?(): Promise<void>
 }
 
 const credentials = {
@@ -26,12 +23,13 @@ const refresh = { type: 'object', required: ['refreshToken'], properties: { refr
 type Credentials = { Body: { email: string; password: string } }
 type Refresh = { Body: { refreshToken: string } }
 
-/** Serves on any free port until SIGTERM; prints a JSON line when it listens. */
-export async function serve(hashing: Hashing, env: NodeJS.ProcessEnv): Promise<void> {
+/** Serves on any free port until the process is killed, and says where. */
+export async function serve(hashing: Hashing, env: NodeJS.ProcessEnv): Promise<string> {
   const algorithm = algorithms.find((name) => name === env.ALGORITHM)
-  if (env.DATABASE_URL === undefined || algorithm === undefined) throw new Error('DATABASE_URL and ALGORITHM are needed')
+  if (env.DATABASE_URL === undefined || algorithm === undefined)
+    throw new Error('DATABASE_URL and ALGORITHM are needed')
   const database = connectDatabase({ url: env.DATABASE_URL, poolSize: 10 })
-  const app = Fastify({ logger: true, disableRequestLogging: true, forceCloseConnections: true })
+  const app = Fastify({ logger: true, disableRequestLogging: true })
   // One line a request, as Spillway's gateway writes.
   app.addHook('onResponse', async ({ method, routeOptions, log }, { statusCode, elapsedTime }) => {
     log.info({ method, route: routeOptions.url, status: statusCode, ms: elapsedTime }, 'request')
@@ -57,14 +55,12 @@ export async function serve(hashing: Hashing, env: NodeJS.ProcessEnv): Promise<v
   app.get('/neighbour', async () => ({ size: (await stat(neighbour)).size }))
   app.get('/healthz', async () => ({ status: 'ok' }))
 
-  const url = await app.listen({ host: '127.0.0.1', port: Number(env.PORT ?? 0) })
-  process.once('SIGTERM', async () => {
-    await app.close()
-    await Promise.all([database.$disconnect(), hashing.close?.()])
-    // What still hashes for callers that are gone would keep the process for as long as its queue is.
-    process.exit(0)
-  })
-  console.log(JSON.stringify({ msg: 'listening', url, parts: hashing.parts ?? [] }))
+  return app.listen({ host: '127.0.0.1', port: Number(env.PORT ?? 0) })
+}
+
+/** Tells whoever started this process that it can be reached, and which processes belong to it beside this one. */
+export function announce(url: string, parts: readonly Part[] = []): void {
+  console.log(JSON.stringify({ msg: 'listening', url, parts }))
 }
 
 const neighbour = fileURLToPath(import.meta.url)

@@ -3,10 +3,16 @@ import type { Part, Running, StartOptions } from './contender.ts'
 import { compiled, startProgram } from './program.ts'
 
 /** Starts `contenders/<name>/server`, with settings of its own on top of what every rival gets. */
-export async function startRival(name: string, options: StartOptions, env: Record<string, string> = {}): Promise<Running> {
+export async function startRival(
+  name: string,
+  options: StartOptions,
+  env: Record<string, string> = {},
+): Promise<Running> {
   const program = await startProgram({
     path: compiled(`contenders/${name}/server`),
     cores: options.cores,
+    // It keeps nothing, and would hash on for callers that are long gone.
+    endSignal: 'SIGKILL',
     env: {
       DATABASE_URL: options.services.databaseUrl,
       ALGORITHM: options.algorithm,

@@ -2,6 +2,7 @@
 // nothing about its cost.
 import { randomUUID } from 'node:crypto'
 import { connectDatabase } from '@spillway/prisma'
+import type { Running } from '../contenders/contender.ts'
 import { type Algorithm, hash } from '../contenders/hashing.ts'
 import { createClient } from './client.ts'
 
@@ -10,6 +11,7 @@ export type Credential = Algorithm | 'token' | `wait-${number}`
 
 /** As many as the most callers of any scenario. */
 const ACCOUNTS = 5_000
+const FIRST_LOGINS = 3
 const PASSWORD = 'correct horse battery staple'
 
 export interface Login {
@@ -24,8 +26,8 @@ export interface Accounts {
   login(credential: Credential, caller: number): Login
   /** A registration that nobody has made before. */
   registration(): Login
-  /** A few logins one after the other, so that code is compiled and connections are open. */
-  warmUp(url: string, credential: Credential): Promise<void>
+  /** A few requests one after the other, so that code is compiled and connections are open. @throws when one fails */
+  warmUp(running: Running, credential: Credential): Promise<void>
 }
 
 export function createAccounts(databaseUrl: string): Accounts {
@@ -35,7 +37,11 @@ export function createAccounts(databaseUrl: string): Accounts {
     const database = connectDatabase({ url: databaseUrl, poolSize: 1, statementTimeoutMs: 30_000 })
     try {
       const passwordHash = await storedHash(credential)
-      const data = Array.from({ length: ACCOUNTS }, (_, n) => ({ id: randomUUID(), email: email(credential, n), passwordHash }))
+      const data = Array.from({ length: ACCOUNTS }, (_, n) => ({
+        id: randomUUID(),
+        email: email(credential, n),
+        passwordHash,
+      }))
       await database.user.createMany({ data, skipDuplicates: true })
     } finally {
       await database.$disconnect()
@@ -55,16 +61,23 @@ export function createAccounts(databaseUrl: string): Accounts {
       password: credential === 'bcrypt' ? `not ${PASSWORD}` : PASSWORD,
     }),
     registration: () => ({ email: `${randomUUID()}@load.example`, password: PASSWORD }),
-    async warmUp(url, credential) {
+    async warmUp({ url, neighbourPath }, credential) {
       await accounts.seed(credential)
       const client = createClient(url)
-      for (let n = 0; n < 3; n++) {
-        const answer = await client.post('/v1/login', accounts.login(credential, n))
-        if (answer.outcome === 'ok') continue
+      const logins = Array.from({ length: FIRST_LOGINS }, (_, n) => accounts.login(credential, n))
+      const requests = [
+        ...logins.map((login) => () => client.post('/v1/login', login)),
+        () => client.get(neighbourPath),
+      ]
+      try {
+        for (const request of requests) {
+          const { outcome, status, body } = await request()
+          if (outcome !== 'ok')
+            throw new Error(`a first request ended as ${outcome}, status ${status}: ${body.slice(0, 200)}`)
+        }
+      } finally {
         client.close()
-        throw new Error(`its first logins failed: ${answer.outcome}, status ${answer.status}, ${answer.body.slice(0, 200)}`)
       }
-      client.close()
     },
   }
   return accounts

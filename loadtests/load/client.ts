@@ -27,7 +27,8 @@ export function createClient(url: string, options: { timeoutMs?: number } = {}):
 
   function send(method: string, path: string, body?: string): Promise<Answer> {
     return new Promise((resolve) => {
-      const headers = body === undefined ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }
+      const headers =
+        body === undefined ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }
       const outgoing = request({ agent, hostname, port, method, path, headers }, async (response) => {
         const status = response.statusCode ?? 0
         const retryAfterMs = Number(response.headers['retry-after'] ?? 1) * 1_000

@@ -1,14 +1,14 @@
 // Closed-loop load by autocannon: a fixed number of callers, each sending its next request when the last was answered.
 import autocannon from 'autocannon'
 import { outcomeOf, Tally, TIMEOUT_MS } from '../measure/tally.ts'
+import type { Caller } from './requests.ts'
 
 export interface ClosedLoop {
   /** The connections are spread over them. */
   urls: readonly string[]
   connections: number
   durationS: number
-  /** What the caller with this number sends, over and over. */
-  requests(caller: number): autocannon.Request[]
+  caller: Caller
 }
 
 export interface ClosedLoopResult {
@@ -17,11 +17,12 @@ export interface ClosedLoopResult {
 }
 
 /** Requests that are still open when the time is over are not counted, neither as answered nor as lost. */
-export async function closedLoop({ urls, connections, durationS, requests }: ClosedLoop): Promise<ClosedLoopResult> {
+export async function closedLoop({ urls, connections, durationS, caller }: ClosedLoop): Promise<ClosedLoopResult> {
   const tally = new Tally()
   const startMs = performance.now()
   const second = () => Math.floor((performance.now() - startMs) / 1_000)
-  let caller = 0
+  const waitedBefore = new WeakMap<autocannon.Client, number>()
+  let callers = 0
 
   function attack(url: string, share: number): Promise<void> {
     return new Promise((resolve, reject) => {
@@ -32,11 +33,17 @@ export async function closedLoop({ urls, connections, durationS, requests }: Clo
           duration: durationS,
           timeout: TIMEOUT_MS / 1_000,
           headers: { 'content-type': 'application/json' },
-          setupClient: (client) => client.setRequests(requests(caller++)),
+          setupClient: (client) => caller(client, callers++),
         },
         (error) => (error ? reject(error) : resolve()),
       )
-      run.on('response', (_client, status, _bytes, ms) => tally.record(outcomeOf(status), ms, second()))
+      run.on('response', (client, status, _bytes, ms) => {
+        const outcome = outcomeOf(status)
+        const waitedMs = (waitedBefore.get(client) ?? 0) + ms
+        // With a ticket the caller goes on waiting: the verdict it gets in the end took both waits.
+        waitedBefore.set(client, outcome === 'ticket' ? waitedMs : 0)
+        tally.record(outcome, waitedMs, second())
+      })
       run.on('reqError', (error: Error) => {
         const timedOut = error.message === 'request timed out'
         tally.record(timedOut ? 'timeout' : 'error', timedOut ? TIMEOUT_MS : 0, second())

@@ -16,7 +16,12 @@ export interface Percentiles {
 export class Latency {
   readonly #histogram: Histogram
 
-  constructor(histogram: Histogram = build({ highestTrackableValue: HIGHEST_MS * UNITS_PER_MS, numberOfSignificantValueDigits: 3 })) {
+  constructor(
+    histogram: Histogram = build({
+      highestTrackableValue: HIGHEST_MS * UNITS_PER_MS,
+      numberOfSignificantValueDigits: 3,
+    }),
+  ) {
     this.#histogram = histogram
   }
 
@@ -31,6 +36,10 @@ export class Latency {
 
   atMs(percentile: number): number {
     return this.#histogram.getValueAtPercentile(percentile) / UNITS_PER_MS
+  }
+
+  get meanMs(): number {
+    return this.#histogram.totalCount === 0 ? 0 : this.#histogram.mean / UNITS_PER_MS
   }
 
   get percentiles(): Percentiles {

@@ -1,7 +1,7 @@
 // Watches a contender from the outside while something happens to it: processor time of each process, and bystanders.
-import type { Running } from '../contenders/contender.ts'
+import type { Part, Running } from '../contenders/contender.ts'
 import { type Bystanders, watchBystanders } from './bystanders.ts'
-import { processorTime } from './processor.ts'
+import { type ProcessorTime, processorTime, processorTimeOfTree } from './processor.ts'
 
 export interface PartTime {
   role: string
@@ -17,20 +17,36 @@ export interface Observation<T> {
   bystanders: Bystanders
 }
 
-export async function observe<T>(running: Running, happening: () => Promise<T>): Promise<Observation<T>> {
-  const before = running.parts.map((part) => processorTime(part.pid))
+/** @param servers the processes of PostgreSQL and Redis, which work for it as well */
+export async function observe<T>(
+  running: Running,
+  servers: readonly Part[],
+  happening: () => Promise<T>,
+): Promise<Observation<T>> {
+  const watched = [...running.parts, ...servers]
+  const before = watched.map(timeOfPart)
   const startMs = performance.now()
-  const happened = happening()
-  const watched = watchBystanders(running.url, running.neighbourPath, happened)
-  const result = await happened
-  const seconds = (performance.now() - startMs) / 1_000
-  const parts = running.parts.flatMap(({ role, pid }, index) => {
+  // Read as soon as it is over: what a server still does for callers that are gone belongs to nobody.
+  const happened = happening().then((result) => ({
+    result,
+    seconds: (performance.now() - startMs) / 1_000,
+    after: watched.map(timeOfPart),
+  }))
+  const [{ result, seconds, after }, bystanders] = await Promise.all([
+    happened,
+    watchBystanders(running.url, running.neighbourPath, happened),
+  ])
+  const parts = watched.flatMap(({ role }, index) => {
     const start = before[index]
-    const end = processorTime(pid)
+    const end = after[index]
     if (start === undefined || end === undefined) return []
     return [{ role, totalMs: end.totalMs - start.totalMs, eventLoopMs: end.eventLoopMs - start.eventLoopMs }]
   })
-  return { result, seconds, parts, bystanders: await watched }
+  return { result, seconds, parts, bystanders }
+}
+
+function timeOfPart(part: Part): ProcessorTime | undefined {
+  return part.withChildren ? processorTimeOfTree(part.pid) : processorTime(part.pid)
 }
 
 /** The processor time of all processes in a role, in milliseconds. */

@@ -18,9 +18,21 @@ export function processorTime(pid: number): ProcessorTime | undefined {
   const stat = read(`/proc/${pid}/stat`)
   if (stat === undefined) return undefined
   // The name in brackets may hold blanks; utime, stime, cutime and cstime are fields 14 to 17.
-  const ticks = stat.slice(stat.lastIndexOf(')') + 2).split(' ').slice(11, 15).map(Number)
+  const ticks = stat
+    .slice(stat.lastIndexOf(')') + 2)
+    .split(' ')
+    .slice(11, 15)
+    .map(Number)
   const eventLoopNs = Number(read(`/proc/${pid}/schedstat`)?.split(' ')[0] ?? 0)
   return { totalMs: ticks.reduce((sum, part) => sum + part, 0) * MS_PER_TICK, eventLoopMs: eventLoopNs / NS_PER_MS }
+}
+
+/** The same with all living descendants; their event loops are not its own. */
+export function processorTimeOfTree(pid: number): ProcessorTime | undefined {
+  const own = processorTime(pid)
+  const children = read(`/proc/${pid}/task/${pid}/children`)?.trim().split(' ').filter(Boolean) ?? []
+  const childrenMs = children.reduce((sum, child) => sum + (processorTimeOfTree(Number(child))?.totalMs ?? 0), 0)
+  return own && { ...own, totalMs: own.totalMs + childrenMs }
 }
 
 export interface MachineTime {

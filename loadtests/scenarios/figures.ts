@@ -1,28 +1,23 @@
 // The figures that several scenarios take from what they observed.
 import type { ClosedLoopResult } from '../load/closed.ts'
+import type { Latency } from '../measure/latency.ts'
 import { type Observation, timeOf } from '../measure/observe.ts'
 import type { Measured } from '../src/results.ts'
 
 /** What a closed loop of requests did to its callers, to the API process and to bystanders. */
 export function loginFigures({ result, seconds, parts, bystanders }: Observation<ClosedLoopResult>): Measured {
   const { tally } = result
-  const { p50Ms, p95Ms, p99Ms } = tally.latency.percentiles
-  const measuredParts = parts.length > 0
   return {
     figures: {
       perSecond: tally.counts.ok / result.seconds,
-      p50Ms,
-      p95Ms,
-      p99Ms,
+      ...latencyFigures(tally.latency),
       failedPercent: tally.share('timeout', 'error'),
       neighbourP50Ms: bystanders.neighbour.percentiles.p50Ms,
       neighbourP99Ms: bystanders.neighbour.percentiles.p99Ms,
       healthzP99Ms: bystanders.healthz.percentiles.p99Ms,
       ...(tally.counts.ticket + tally.counts.busy > 0 && { deferredPercent: tally.share('ticket', 'busy') }),
-      ...(measuredParts && {
-        apiPercent: timeOf(parts, 'api') / seconds / 10,
-        processorMsPerAnswer: timeOf(parts) / Math.max(tally.counts.ok, 1),
-      }),
+      ...(parts.length > 0 && { apiPercent: timeOf(parts, 'api') / seconds / 10 }),
+      ...(parts.length > 0 && tally.counts.ok > 0 && { processorMsPerAnswer: timeOf(parts) / tally.counts.ok }),
     },
     histograms: {
       answer: tally.latency.encode(),
@@ -34,4 +29,10 @@ export function loginFigures({ result, seconds, parts, bystanders }: Observation
       processor: parts.map(({ role, totalMs, eventLoopMs }) => ({ role, totalMs, eventLoopMs })),
     },
   }
+}
+
+/** The percentiles people ask for; none when nothing was answered, since 0 ms would be praise. */
+export function latencyFigures(latency: Latency): Record<string, number> {
+  const { count, p50Ms, p95Ms, p99Ms } = latency.percentiles
+  return count === 0 ? {} : { p50Ms, p95Ms, p99Ms }
 }

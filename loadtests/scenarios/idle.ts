@@ -2,6 +2,7 @@
 import { createClient } from '../load/client.ts'
 import { bareHash } from '../measure/bare-hash-run.ts'
 import { Latency } from '../measure/latency.ts'
+import { latencyFigures } from './figures.ts'
 import { AROUND_S, type Scenario, withContender } from './scenario.ts'
 
 const DURATION_S = 3
@@ -17,6 +18,7 @@ export const idle: Scenario = {
     return setting.contenders.map((contender) => ({
       contender: contender.name,
       variant: 'argon2id',
+      placement: 'apart',
       estimatedS: durationS + AROUND_S + 1,
       measure: () =>
         withContender(contender, setting, 'argon2id', async (running) => {
@@ -33,9 +35,8 @@ export const idle: Scenario = {
           client.close()
           const after = await bareHash('argon2id', BARE_TIMES, setting.cores)
           const bareHashMs = (before + after) / 2
-          const { p50Ms, p95Ms, p99Ms } = latency.percentiles
           return {
-            figures: { p50Ms, p95Ms, p99Ms, bareHashMs, overheadMs: p50Ms - bareHashMs },
+            figures: { ...latencyFigures(latency), bareHashMs, overheadMs: latency.percentiles.p50Ms - bareHashMs },
             histograms: { answer: latency.encode() },
           }
         }),

@@ -1,7 +1,7 @@
 // The NestJS post's test: a hundred users log in over and over, and the rest of the API is asked for its pulse meanwhile.
 import { algorithms, costOf } from '../contenders/hashing.ts'
 import { closedLoop } from '../load/closed.ts'
-import { loginRequests } from '../load/requests.ts'
+import { loginCaller } from '../load/requests.ts'
 import { observe } from '../measure/observe.ts'
 import { loginFigures } from './figures.ts'
 import { AROUND_S, type Scenario, withContender } from './scenario.ts'
@@ -26,12 +26,13 @@ export const login100: Scenario = {
         return {
           contender: contender.name,
           variant: algorithm,
+          placement: 'apart',
           estimatedS: durationS + AROUND_S,
           measure: () =>
             withContender(contender, setting, algorithm, async (running) => {
-              const requests = loginRequests(setting.accounts, algorithm)
-              const observed = await observe(running, () =>
-                closedLoop({ urls: [running.url], connections: USERS, durationS, requests }),
+              const caller = loginCaller(setting.accounts, algorithm)
+              const observed = await observe(running, setting.servers, () =>
+                closedLoop({ urls: [running.url], connections: USERS, durationS, caller }),
               )
               return loginFigures(observed)
             }),

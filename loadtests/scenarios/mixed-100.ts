@@ -1,7 +1,7 @@
 // The Piscina post's test: a hundred users register, log in and write.
 import { costOf } from '../contenders/hashing.ts'
 import { closedLoop } from '../load/closed.ts'
-import { visitRequests } from '../load/requests.ts'
+import { visitCaller } from '../load/requests.ts'
 import { observe } from '../measure/observe.ts'
 import { loginFigures } from './figures.ts'
 import { AROUND_S, type Scenario, withContender } from './scenario.ts'
@@ -20,12 +20,13 @@ export const mixed100: Scenario = {
       return {
         contender: contender.name,
         variant: 'argon2id',
+        placement: 'apart',
         estimatedS: durationS + AROUND_S,
         measure: () =>
           withContender(contender, setting, 'argon2id', async (running) => {
-            const requests = visitRequests(setting.accounts)
-            const observed = await observe(running, () =>
-              closedLoop({ urls: [running.url], connections: USERS, durationS, requests }),
+            const caller = visitCaller(setting.accounts)
+            const observed = await observe(running, setting.servers, () =>
+              closedLoop({ urls: [running.url], connections: USERS, durationS, caller }),
             )
             return loginFigures(observed)
           }),

@@ -1,12 +1,12 @@
 // The registration post's method: ten per cent more requests every step, until what is served falls ten per cent short of
 // what is offered. Where that happens is the knee.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { startSpillway } from '../contenders/spillway/start.ts'
 import type { Running } from '../contenders/contender.ts'
 import { costOf } from '../contenders/hashing.ts'
+import { startPipeline } from '../contenders/spillway/start.ts'
+import type { Login } from '../load/accounts.ts'
 import { createClient } from '../load/client.ts'
 import { openLoop } from '../load/open.ts'
-import type { Login } from '../load/accounts.ts'
 import { Tally } from '../measure/tally.ts'
 import type { Row } from '../src/results.ts'
 import { AROUND_S, coresOf, type Measurement, type Scenario, type Setting, withContender } from './scenario.ts'
@@ -46,6 +46,7 @@ function realHash(contender: Setting['contenders'][number], setting: Setting): M
   return (['login', 'registration'] as const).map((task) => ({
     contender: contender.name,
     variant: task,
+    placement: 'apart',
     estimatedS: 9 * stepS(setting) + AROUND_S,
     measure: () =>
       withContender(contender, setting, 'argon2id', (running) => {
@@ -60,18 +61,24 @@ function realHash(contender: Setting['contenders'][number], setting: Setting): M
 function pipeline(setting: Setting): Measurement[] {
   if (!setting.contenders.some(({ name }) => name === 'spillway')) return []
   const measure = async () => {
-    // Nothing is pinned: gateway, worker, Redis, PostgreSQL and the generator share all cores.
-    const { services } = setting
-    const running = await startSpillway({ services, cores: undefined, gateways: 1, workers: 1, concurrency: 16, testHashes: true })
+    const running = await startPipeline(setting.services)
     try {
-      await setting.accounts.warmUp(running.url, 'token')
+      await setting.accounts.warmUp(running, 'token')
       const login = (n: number) => setting.accounts.login('token', n)
       return await climb(running, paths.login, setting.rate ?? PIPELINE_START, stepS(setting), login)
     } finally {
       await running.close()
     }
   }
-  return [{ contender: 'spillway', variant: 'token', estimatedS: 14 * stepS(setting) + AROUND_S, measure }]
+  return [
+    {
+      contender: 'spillway',
+      variant: 'token',
+      placement: 'together',
+      estimatedS: 14 * stepS(setting) + AROUND_S,
+      measure,
+    },
+  ]
 }
 
 async function climb(running: Running, path: string, startAt: number, seconds: number, next: (n: number) => Login) {

@@ -2,7 +2,7 @@
 // small machine can show where handing out jobs itself becomes the limit.
 import { type SpillwayOptions, type SpillwayRunning, startSpillway } from '../contenders/spillway/start.ts'
 import { closedLoop } from '../load/closed.ts'
-import { loginRequests } from '../load/requests.ts'
+import { loginCaller } from '../load/requests.ts'
 import { observe, timeOf } from '../measure/observe.ts'
 import type { Measured } from '../src/results.ts'
 import type { Measurement, Scenario, Setting } from './scenario.ts'
@@ -20,13 +20,16 @@ const DURATION_S = 3
 export const scaleOut: Scenario = {
   name: 'scale-out',
   title: 'More workers, more gateways',
-  question: 'How far do logins grow with the workers, and does a login cost a gateway more when there are more gateways?',
+  question:
+    'How far do logins grow with the workers, and does a login cost a gateway more when there are more gateways?',
   settings: (setting) => ({ waitMs: WAIT_MS, slotsAWorker: 1, seconds: setting.durationS ?? DURATION_S }),
   plan: (setting) =>
     setting.contenders.some(({ name }) => name === 'spillway')
       ? [
           ...WORKERS.map((workers) => measurement(setting, { gateways: 1, workers }, `${workers} workers`)),
-          ...GATEWAYS.map((gateways) => measurement(setting, { gateways, workers: WORKERS_BEHIND }, `${gateways} gateways`)),
+          ...GATEWAYS.map((gateways) =>
+            measurement(setting, { gateways, workers: WORKERS_BEHIND }, `${gateways} gateways`),
+          ),
         ]
       : [],
 }
@@ -38,13 +41,14 @@ function measurement(setting: Setting, size: Size, variant: string): Measurement
   return {
     contender: 'spillway',
     variant,
+    placement: 'together',
     estimatedS: durationS + 1 + (size.workers + size.gateways) * 0.4,
     measure: async () => {
       // Nothing is pinned: so many processes need all the cores there are.
       const options = { ...size, services: setting.services, cores: undefined, concurrency: 1, testHashes: true }
       const running = await startSpillway(options)
       try {
-        await setting.accounts.warmUp(running.url, `wait-${WAIT_MS}`)
+        await setting.accounts.warmUp(running, `wait-${WAIT_MS}`)
         return await dispatch(running, size, setting, durationS)
       } finally {
         await running.close()
@@ -55,9 +59,9 @@ function measurement(setting: Setting, size: Size, variant: string): Measurement
 
 async function dispatch(running: SpillwayRunning, size: Size, setting: Setting, durationS: number): Promise<Measured> {
   const connections = Math.max(size.workers * CALLERS_A_SLOT, size.gateways)
-  const requests = loginRequests(setting.accounts, `wait-${WAIT_MS}`)
-  const { result, parts } = await observe(running, () =>
-    closedLoop({ urls: running.urls, connections, durationS, requests }),
+  const caller = loginCaller(setting.accounts, `wait-${WAIT_MS}`)
+  const { result, parts } = await observe(running, setting.servers, () =>
+    closedLoop({ urls: running.urls, connections, durationS, caller }),
   )
   const { tally, seconds } = result
   const perSecond = tally.counts.ok / seconds

@@ -1,14 +1,17 @@
 // What a scenario is: a question, and a plan of measurements that together answer it. Each measurement starts what it
 // measures and ends it, so that any of them can fail or be left out without harm to the rest.
-import type { Contender, Running, Services, StartOptions } from '../contenders/contender.ts'
+import type { Contender, Part, Running, Services, StartOptions } from '../contenders/contender.ts'
 import type { Algorithm } from '../contenders/hashing.ts'
 import type { Accounts } from '../load/accounts.ts'
+import type { Placement } from '../measure/cores.ts'
 import type { Measured, Row } from '../src/results.ts'
 
 export interface Setting {
   services: Services
   /** For the contender's processes; undefined where nothing can be pinned. */
   cores: readonly number[] | undefined
+  /** PostgreSQL and Redis, where they run here. */
+  servers: readonly Part[]
   accounts: Accounts
   /** Who takes part. */
   contenders: readonly Contender[]
@@ -25,6 +28,7 @@ export interface Setting {
 export interface Measurement {
   contender: string
   variant: string
+  placement: Placement
   /** For the progress bar: everything, start and end included. */
   estimatedS: number
   /** @throws one sentence when there is nothing to report */
@@ -53,7 +57,7 @@ export async function withContender<T>(
   const options: StartOptions = { cores: setting.cores, services: setting.services, algorithm }
   const running = await contender.start(options)
   try {
-    await setting.accounts.warmUp(running.url, algorithm)
+    await setting.accounts.warmUp(running, algorithm)
     return await body(running)
   } finally {
     await running.close()

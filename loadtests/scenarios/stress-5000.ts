@@ -1,14 +1,15 @@
 // Five thousand users at once: who still gets an answer, and how many a second.
-import { startSpillway } from '../contenders/spillway/start.ts'
-import { costOf } from '../contenders/hashing.ts'
+
 import type { Running } from '../contenders/contender.ts'
-import { patientLoad } from '../load/patient.ts'
+import { costOf } from '../contenders/hashing.ts'
+import { startPipeline } from '../contenders/spillway/start.ts'
 import type { Credential } from '../load/accounts.ts'
+import { patientLoad } from '../load/patient.ts'
 import { observe } from '../measure/observe.ts'
 import { TIMEOUT_MS } from '../measure/tally.ts'
 import type { Measured } from '../src/results.ts'
 import { loginFigures } from './figures.ts'
-import { AROUND_S, coresOf, type Measurement, type Scenario, type Setting, withContender } from './scenario.ts'
+import { AROUND_S, type Measurement, type Scenario, type Setting, withContender } from './scenario.ts'
 
 const USERS = 5_000
 /** Users arrive over the first half of it. */
@@ -31,6 +32,7 @@ function realHash(contender: Setting['contenders'][number], setting: Setting): M
   return {
     contender: contender.name,
     variant: 'argon2id',
+    placement: 'apart',
     estimatedS: estimatedS(setting) + (contender.name === 'spillway' ? 0 : TIMEOUT_MS / 1_000),
     measure: async () => {
       const refusal = contender.refuses?.(USERS)
@@ -44,21 +46,20 @@ function realHash(contender: Setting['contenders'][number], setting: Setting): M
 function pipeline(setting: Setting): Measurement[] {
   if (!setting.contenders.some(({ name }) => name === 'spillway')) return []
   const measure = async () => {
-    const { services, cores } = setting
-    const running = await startSpillway({ services, cores, gateways: 1, workers: 1, concurrency: coresOf(setting) * 8, testHashes: true })
+    const running = await startPipeline(setting.services)
     try {
-      await setting.accounts.warmUp(running.url, 'token')
+      await setting.accounts.warmUp(running, 'token')
       return await stress(running, setting, 'token')
     } finally {
       await running.close()
     }
   }
-  return [{ contender: 'spillway', variant: 'token', estimatedS: estimatedS(setting), measure }]
+  return [{ contender: 'spillway', variant: 'token', placement: 'together', estimatedS: estimatedS(setting), measure }]
 }
 
 async function stress(running: Running, setting: Setting, credential: Credential): Promise<Measured> {
   const durationMs = (setting.durationS ?? DURATION_S) * 1_000
-  const observed = await observe(running, () =>
+  const observed = await observe(running, setting.servers, () =>
     patientLoad({
       url: running.url,
       callers: USERS,

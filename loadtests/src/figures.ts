@@ -27,7 +27,6 @@ export const figures = {
   overheadMs: { title: 'Over the bare hash', unit: 'ms', better: 'lower' },
   bareHashMs: { title: 'The bare hash', unit: 'ms', better: 'lower' },
   idealPercent: { title: 'Of the ideal', unit: '%', better: 'higher' },
-  recoveryS: { title: 'Seconds until all was answered', unit: 's', better: 'lower' },
 } as const satisfies Record<string, FigureKind>
 
 export type FigureName = keyof typeof figures

@@ -27,7 +27,8 @@ export function describeMachine(): Machine {
 /** The short hash of the checked-out commit, with `+` for changes on top; `unknown` outside a checkout. */
 export function describeCommit(): string {
   try {
-    const git = (...args: string[]) => execFileSync('git', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })
+    const git = (...args: string[]) =>
+      execFileSync('git', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })
     const changed = git('status', '--porcelain', '--untracked-files=no').trim() !== ''
     return git('rev-parse', '--short', 'HEAD').trim() + (changed ? '+' : '')
   } catch {

@@ -20,7 +20,11 @@ export const httpWorkers: Contender = {
     try {
       const workers = await Promise.all(
         Array.from({ length: Math.max(LEAST_WORKERS, options.cores?.length ?? 0) }, async () => {
-          const worker = await startProgram({ path: compiled('contenders/http-workers/worker'), cores: options.cores, env })
+          const worker = await startProgram({
+            path: compiled('contenders/http-workers/worker'),
+            cores: options.cores,
+            env,
+          })
           started.push(worker)
           return worker
         }),

@@ -1,7 +1,7 @@
 // Verify by HTTP workers, by Verifico's rules: a fixed list taken in turn; each gets five seconds; when none has answered
 // the server hashes itself, without a bound. New passwords are always hashed locally: its workers only verify.
 import { hash, verify } from '../hashing.ts'
-import { serve } from '../rival-server.ts'
+import { announce, serve } from '../rival-server.ts'
 
 const WORKER_TIMEOUT_MS = 5_000
 
@@ -28,4 +28,4 @@ async function verifyRemotely(password: string, storedHash: string): Promise<boo
   return verify(password, storedHash)
 }
 
-await serve({ hash, verify: verifyRemotely }, process.env)
+announce(await serve({ hash, verify: verifyRemotely }, process.env))

@@ -12,6 +12,5 @@ export function createPool(): Hashing {
   return {
     hash: async (password, algorithm) => String(await pool.run({ kind: 'hash', password, algorithm })),
     verify: async (password, storedHash) => (await pool.run({ kind: 'verify', password, storedHash })) === true,
-    close: () => pool.destroy(),
   }
 }

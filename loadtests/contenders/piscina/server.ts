@@ -1,5 +1,5 @@
 // Hashing in a pool of worker threads.
-import { serve } from '../rival-server.ts'
+import { announce, serve } from '../rival-server.ts'
 import { createPool } from './pool.ts'
 
-await serve(createPool(), process.env)
+announce(await serve(createPool(), process.env))

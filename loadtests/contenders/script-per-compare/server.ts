@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import type { HashingTask } from '../hashing.ts'
-import { serve } from '../rival-server.ts'
+import { announce, serve } from '../rival-server.ts'
 
 const script = fileURLToPath(new URL('./compare.js', import.meta.url))
 
@@ -13,10 +13,11 @@ async function run(task: HashingTask): Promise<unknown> {
   return JSON.parse(await text(child.stdout))
 }
 
-await serve(
+const url = await serve(
   {
     hash: async (password, algorithm) => String(await run({ kind: 'hash', password, algorithm })),
     verify: async (password, storedHash) => (await run({ kind: 'verify', password, storedHash })) === true,
   },
   process.env,
 )
+announce(url)

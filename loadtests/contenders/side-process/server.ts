@@ -2,7 +2,7 @@
 import { fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import type { HashingTask } from '../hashing.ts'
-import { serve } from '../rival-server.ts'
+import { announce, serve } from '../rival-server.ts'
 
 const child = fork(fileURLToPath(new URL('./worker.js', import.meta.url)))
 const waiting = new Map<number, (answer: unknown) => void>()
@@ -21,14 +21,11 @@ function run(task: HashingTask): Promise<unknown> {
   })
 }
 
-await serve(
+const url = await serve(
   {
     hash: async (password, algorithm) => String(await run({ kind: 'hash', password, algorithm })),
     verify: async (password, storedHash) => (await run({ kind: 'verify', password, storedHash })) === true,
-    parts: child.pid === undefined ? [] : [{ role: 'hasher', pid: child.pid }],
-    close: async () => {
-      child.kill()
-    },
   },
   process.env,
 )
+announce(url, child.pid === undefined ? [] : [{ role: 'hasher', pid: child.pid }])

@@ -2,6 +2,7 @@
 // prefix of their own.
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
+import { Redis } from 'ioredis'
 import type { Part, Running, StartOptions } from '../contender.ts'
 import { type StartedProgram, startProgram } from '../program.ts'
 
@@ -12,6 +13,8 @@ export interface SpillwayOptions extends Omit<StartOptions, 'algorithm'> {
   concurrency: number
   /** Lets the workers accept the hashes that are doubles. */
   testHashes?: boolean
+  /** For the Node of each process. */
+  nodeArgs?: readonly string[]
 }
 
 export interface SpillwayRunning extends Running {
@@ -22,16 +25,20 @@ export interface SpillwayRunning extends Running {
   workerOps: readonly string[]
 }
 
+/** Enough that the worker always has a job at hand while the next is on its way from Redis. */
+const PIPELINE_SLOTS = 16
+
 const gateway = fileURLToPath(new URL('../../../api/dist/main.js', import.meta.url))
 const worker = fileURLToPath(new URL('../../../worker/dist/main.cjs', import.meta.url))
 
 export async function startSpillway(options: SpillwayOptions): Promise<SpillwayRunning> {
-  const { cores, services } = options
+  const { cores, services, nodeArgs } = options
+  const prefix = `{load-${randomBytes(6).toString('hex')}}`
   const shared = {
     // Development, since workers refuse doubles in production; nothing else depends on it.
     NODE_ENV: 'development',
     REDIS_URL: services.redisUrl,
-    QUEUE_PREFIX: `{load-${randomBytes(6).toString('hex')}}`,
+    QUEUE_PREFIX: prefix,
     SPILLWAY_SEAL_KEYS: `load:${randomBytes(32).toString('base64')}`,
     OPS_HOST: '127.0.0.1',
     OPS_PORT: '0',
@@ -52,12 +59,13 @@ export async function startSpillway(options: SpillwayOptions): Promise<SpillwayR
     LIMIT_PER_ADDRESS: '0',
     LIMIT_PER_ACCOUNT: '0',
   }
-  const workers = start(options.workers, { path: worker, env: workerEnv, cores })
-  const gateways = start(options.gateways, { path: gateway, env: gatewayEnv, cores })
+  const workers = start(options.workers, { path: worker, env: workerEnv, cores, nodeArgs })
+  const gateways = start(options.gateways, { path: gateway, env: gatewayEnv, cores, nodeArgs })
   const close = async () => {
     // Gateways first: they stop asking, then the workers stop answering.
     await closeAll(await gateways)
     await closeAll(await workers)
+    await forget(services.redisUrl, prefix)
   }
 
   const failure = [...(await gateways), ...(await workers)].find((one) => one.status === 'rejected')
@@ -83,7 +91,22 @@ export async function startSpillway(options: SpillwayOptions): Promise<SpillwayR
   }
 }
 
-function start(count: number, program: Parameters<typeof startProgram>[0]): Promise<PromiseSettledResult<StartedProgram>[]> {
+/** One gateway and one worker that hashes nothing, on all cores: the pipeline alone. Only accounts with doubles can log in. */
+export function startPipeline(services: StartOptions['services']): Promise<SpillwayRunning> {
+  return startSpillway({
+    services,
+    cores: undefined,
+    gateways: 1,
+    workers: 1,
+    concurrency: PIPELINE_SLOTS,
+    testHashes: true,
+  })
+}
+
+function start(
+  count: number,
+  program: Parameters<typeof startProgram>[0],
+): Promise<PromiseSettledResult<StartedProgram>[]> {
   return Promise.allSettled(Array.from({ length: count }, () => startProgram(program)))
 }
 
@@ -93,6 +116,18 @@ function fulfilled(results: PromiseSettledResult<StartedProgram>[]): StartedProg
 
 async function closeAll(results: PromiseSettledResult<StartedProgram>[]): Promise<void> {
   await Promise.all(fulfilled(results).map((program) => program.close()))
+}
+
+/** Deletes what the queue keeps of finished jobs. */
+async function forget(redisUrl: string, prefix: string): Promise<void> {
+  const redis = new Redis(redisUrl)
+  try {
+    for await (const keys of redis.scanStream({ match: `${prefix}*`, count: 1_000 })) {
+      if (Array.isArray(keys) && keys.length > 0) await redis.unlink(...keys)
+    }
+  } finally {
+    redis.disconnect()
+  }
 }
 
 /** An Ed25519 private key as the gateway reads it: PKCS#8, DER, base64. */

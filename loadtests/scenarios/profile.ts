@@ -1,0 +1,178 @@
+// Where a login's time goes, and where its processor time goes. The lesson of others: the bottleneck had moved, and nobody
+// had looked.
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type SpillwayRunning, startSpillway } from '../contenders/spillway/start.ts'
+import type { Credential } from '../load/accounts.ts'
+import { createClient } from '../load/client.ts'
+import { openLoop } from '../load/open.ts'
+import { profileClockUs, readProfile, type StageRules, timeByStage } from '../measure/cpu-profile.ts'
+import { observe, type PartTime } from '../measure/observe.ts'
+import { readHistogram } from '../measure/prometheus.ts'
+import { Tally } from '../measure/tally.ts'
+import type { Measured, Row } from '../src/results.ts'
+import { latencyFigures } from './figures.ts'
+import { AROUND_S, coresOf, type Measurement, type Scenario, type Setting } from './scenario.ts'
+
+const DURATION_S = 5
+/** Of what the cores could hash: busy, but nobody waits for long. */
+const LOAD = 0.5
+/** Without a hash, so many a second that the event loops have something to show. */
+const TOKEN_PER_SECOND = 200
+
+/** Whose code works for which stage of a login: the first that fits, from the running function outwards. */
+const rules: StageRules = {
+  signing: /fast-jwt|@fastify\/jwt/,
+  sealing: /worker\/dist\/protocol\/seal/,
+  database: /@prisma|node_modules\/pg[-/]|prisma\/dist/,
+  'queue and notification': /bullmq|ioredis|redis-parser|worker\/dist\/(client|waiters|redis|clock|load|capacity|run)/,
+  logging: /pino|sonic-boom|request-log/,
+  metrics: /prom-client|metrics/,
+  validation: /ajv|typebox|fast-uri/,
+  HTTP: /fastify|find-my-way|node:_http|node:net|light-my-request|avvio/,
+}
+
+export const profile: Scenario = {
+  name: 'profile',
+  title: 'Where the time of a login goes',
+  question: 'What does a login wait for, and what does the processor do for it?',
+  settings: (setting) => ({
+    seconds: setting.durationS ?? DURATION_S,
+    perSecond: Math.round(halfCapacity(setting)),
+    tokenPerSecond: TOKEN_PER_SECOND,
+  }),
+  plan: (setting) =>
+    setting.contenders.some(({ name }) => name === 'spillway')
+      ? [
+          measurement(setting, 'argon2id', setting.rate ?? halfCapacity(setting)),
+          measurement(setting, 'token', setting.rate ?? TOKEN_PER_SECOND),
+        ]
+      : [],
+}
+
+function halfCapacity(setting: Setting): number {
+  return (LOAD * coresOf(setting) * 1_000) / setting.bareHashMs.argon2id
+}
+
+function measurement(setting: Setting, credential: Credential, perSecond: number): Measurement {
+  const durationS = setting.durationS ?? DURATION_S
+  return {
+    contender: 'spillway',
+    variant: credential,
+    placement: 'apart',
+    estimatedS: durationS + AROUND_S,
+    measure: async () => {
+      const dir = mkdtempSync(join(tmpdir(), 'spillway-profile-'))
+      try {
+        const running = await startSpillway({
+          services: setting.services,
+          cores: setting.cores,
+          gateways: 1,
+          workers: 1,
+          concurrency: coresOf(setting),
+          testHashes: true,
+          nodeArgs: ['--cpu-prof', `--cpu-prof-dir=${dir}`],
+        })
+        const looked = await look(running, setting, credential, perSecond, durationS).finally(() => running.close())
+        // The profiles are written when the processes end.
+        const eventLoops = running.parts.flatMap(({ role, pid }) => {
+          const written = readProfile(dir, pid)
+          const stages = written === undefined ? {} : timeByStage(written, rules, looked.fromUs, looked.toUs)
+          return Object.entries(stages).map(([stage, ms]) => ({ process: role, stage, ms }))
+        })
+        return report(looked, eventLoops)
+      } finally {
+        rmSync(dir, { recursive: true, force: true })
+      }
+    },
+  }
+}
+
+interface Look {
+  tally: Tally
+  parts: PartTime[]
+  /** Of a login, in milliseconds, as the worker counts them. */
+  queueWaitMs: number
+  hashMs: number
+  fromUs: number
+  toUs: number
+}
+
+async function look(
+  running: SpillwayRunning,
+  setting: Setting,
+  credential: Credential,
+  perSecond: number,
+  durationS: number,
+): Promise<Look> {
+  await setting.accounts.warmUp(running, credential)
+  const [ops = ''] = running.workerOps
+  const read = () =>
+    Promise.all(['spillway_queue_wait_seconds', 'spillway_service_seconds'].map((name) => readHistogram(ops, name)))
+  const [waitBefore, serviceBefore] = await read()
+  const tally = new Tally()
+  const client = createClient(running.url)
+  const fromUs = profileClockUs()
+  let caller = 0
+  const { parts } = await observe(running, setting.servers, () =>
+    openLoop({
+      rateAt: () => perSecond,
+      durationMs: durationS * 1_000,
+      send: async (dueMs) => {
+        const { outcome } = await client.post('/v1/login', setting.accounts.login(credential, caller++))
+        tally.record(outcome, performance.now() - dueMs, 0)
+      },
+    }),
+  )
+  const toUs = profileClockUs()
+  client.close()
+  const [waitAfter, serviceAfter] = await read()
+  return {
+    tally,
+    parts,
+    queueWaitMs: mean(waitBefore, waitAfter),
+    hashMs: mean(serviceBefore, serviceAfter),
+    fromUs,
+    toUs,
+  }
+}
+
+type Sum = Awaited<ReturnType<typeof readHistogram>> | undefined
+
+function mean(before: Sum, after: Sum): number {
+  if (before === undefined || after === undefined || after.count === before.count) return 0
+  return (1_000 * (after.sum - before.sum)) / (after.count - before.count)
+}
+
+function report(
+  { tally, parts, queueWaitMs, hashMs }: Look,
+  eventLoops: { process: string; stage: string; ms: number }[],
+): Measured {
+  const logins = Math.max(tally.counts.ok, 1)
+  const processor: Row[] = parts.flatMap(({ role, totalMs, eventLoopMs }) =>
+    role === 'worker'
+      ? [
+          { stage: 'worker: hash', ms: (totalMs - eventLoopMs) / logins },
+          { stage: 'worker: event loop', ms: eventLoopMs / logins },
+        ]
+      : [{ stage: role === 'api' ? 'gateway' : role, ms: totalMs / logins }],
+  )
+  return {
+    figures: {
+      ...latencyFigures(tally.latency),
+      failedPercent: tally.share('timeout', 'error'),
+      ...(parts.length > 0 && { processorMsPerAnswer: parts.reduce((sum, { totalMs }) => sum + totalMs, 0) / logins }),
+    },
+    histograms: { answer: tally.latency.encode() },
+    series: {
+      time: [
+        { stage: 'queue wait', ms: queueWaitMs },
+        { stage: 'hash', ms: hashMs },
+        { stage: 'everything else', ms: Math.max(tally.latency.meanMs - queueWaitMs - hashMs, 0) },
+      ],
+      processor,
+      eventLoops: eventLoops.map((row) => ({ ...row, ms: row.ms / logins })),
+    },
+  }
+}

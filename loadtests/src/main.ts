@@ -1,0 +1,96 @@
+// `pnpm load`: runs the load tests that were asked for, writes what they found, and says where.
+import { mkdirSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import { createAccounts } from '../load/accounts.ts'
+import { bareHash } from '../measure/bare-hash-run.ts'
+import { contenderCores, moveTo } from '../measure/cores.ts'
+import { serverProcesses } from '../measure/server-processes.ts'
+import type { Setting } from '../scenarios/scenario.ts'
+import { compare } from './compare.ts'
+import { openEnvironment } from './environment.ts'
+import { describeCommit, describeMachine } from './machine.ts'
+import { BadOption, help, type LoadOptions, parseOptions } from './options.ts'
+import { createProgress } from './progress.ts'
+import type { Results } from './results.ts'
+import { defaultResultsFile, readResults, writeReport, writeResults } from './results-file.ts'
+import { estimateS, runScenarios } from './run.ts'
+
+const BARE_TIMES = 30
+/** The first core: see Placement. */
+const GENERATOR_CORES = [0]
+
+async function load(options: LoadOptions, file: string): Promise<Results> {
+  const interruption = new AbortController()
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interruption.abort())
+  const machine = describeMachine()
+  const cores = contenderCores()
+  // Before anything is started, so that it all goes along.
+  if (cores !== undefined) moveTo(process.pid, GENERATOR_CORES)
+  console.log('Building, and starting PostgreSQL and Redis ...')
+  const environment = await openEnvironment(process.env, console.log)
+  try {
+    const setting: Setting = {
+      services: environment,
+      servers: environment.embedded ? await serverProcesses(environment) : [],
+      cores,
+      accounts: createAccounts(environment.databaseUrl),
+      contenders: options.contenders,
+      chosen: options.chosen,
+      durationS: options.durationS,
+      rate: options.rate,
+      bareHashMs: {
+        bcrypt: await bareHash('bcrypt', BARE_TIMES, cores),
+        argon2id: await bareHash('argon2id', BARE_TIMES, cores),
+      },
+    }
+    const results: Results = {
+      format: 1,
+      startedAt: new Date().toISOString(),
+      interrupted: true,
+      machine,
+      commit: describeCommit(),
+      settings: {
+        repeat: options.repeat,
+        contenders: options.contenders.map(({ name }) => name).join(', '),
+        bcryptBareMs: setting.bareHashMs.bcrypt,
+        argon2idBareMs: setting.bareHashMs.argon2id,
+        ...(options.durationS !== undefined && { durationS: options.durationS }),
+        ...(options.rate !== undefined && { rate: options.rate }),
+      },
+      scenarios: [],
+    }
+    const progress = createProgress(estimateS(options.scenarios, setting, options.repeat), process.stdout)
+    await runScenarios({
+      ...options,
+      setting,
+      progress,
+      signal: interruption.signal,
+      generatorCores: cores === undefined ? undefined : GENERATOR_CORES,
+      keep: (scenarios) => writeResults(file, Object.assign(results, { scenarios })),
+    })
+    progress.close()
+    results.interrupted = interruption.signal.aborted
+    writeResults(file, results)
+    return results
+  } finally {
+    await environment.close()
+  }
+}
+
+async function main(): Promise<void> {
+  const options = parseOptions(process.argv.slice(2))
+  if (options.help) return console.log(help)
+  // Read first: a wrong name is told before minutes of work, not after.
+  const old = options.compare === undefined ? undefined : readResults(options.compare)
+  const file = resolve(options.from ?? options.json ?? defaultResultsFile())
+  mkdirSync(dirname(file), { recursive: true })
+  const results = options.from === undefined ? await load(options, file) : readResults(options.from)
+  console.log(`${options.from === undefined ? `Results  ${file}\n` : ''}Report   ${writeReport(file, results)}`)
+  if (old !== undefined) console.log(compare(old, results))
+  if (results.interrupted) process.exitCode = 130
+}
+
+await main().catch((error) => {
+  console.error(error instanceof BadOption || process.env.DEBUG === undefined ? `${error.message}` : error)
+  process.exitCode = 1
+})

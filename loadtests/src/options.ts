@@ -1,0 +1,105 @@
+// The command line of `pnpm load`.
+import { parseArgs } from 'node:util'
+import type { Contender } from '../contenders/contender.ts'
+import { contenders } from '../contenders/contenders.ts'
+import type { Scenario } from '../scenarios/scenario.ts'
+import { scenarios } from '../scenarios/scenarios.ts'
+
+export const help = `pnpm load [scenario ...] [--contender name[,name]] [--duration s] [--rate n] [--repeat n]
+          [--json file] [--compare old.json] [--from file]
+
+Runs load tests and writes a JSON file and an HTML report beside it. Without a scenario: a short set of all.
+
+  --contender a,b   only these architectures
+  --duration s      seconds under load, for each measurement (ramp: for each step; spike: of the spike)
+  --rate n          requests per second (ramp: of the first step; spike: of the spike); the others run as fast as they are answered
+  --repeat n        measures everything n times, in turn; the report shows medians and how far apart they are [1]
+  --json file       where results go; the report goes beside it as .html [.spillway/load/<time>.json]
+  --compare file    prints what changed since the results in this file
+  --from file       runs nothing; reads these results, writes their report, and compares them if asked to
+  --help            prints this
+
+Scenarios
+${scenarios.map(({ name, title }) => `  ${name.padEnd(20)}${title}`).join('\n')}
+
+Contenders
+${contenders.map(({ name, title }) => `  ${name.padEnd(20)}${title}`).join('\n')}
+`
+
+export interface LoadOptions {
+  scenarios: readonly Scenario[]
+  contenders: readonly Contender[]
+  /** Whether contenders were named. */
+  chosen: boolean
+  durationS: number | undefined
+  rate: number | undefined
+  repeat: number
+  json: string | undefined
+  compare: string | undefined
+  from: string | undefined
+  help: boolean
+}
+
+/** What is wrong with the command line, and the way out, in one sentence. */
+export class BadOption extends Error {
+  override readonly name = 'BadOption'
+}
+
+/** @throws {@link BadOption} */
+export function parseOptions(args: string[]): LoadOptions {
+  const { values, positionals } = parse(args)
+  const named = values.contender?.split(',').map((name) => pick('contender', contenders, name.trim()))
+  return {
+    scenarios: positionals.length === 0 ? scenarios : positionals.map((name) => pick('scenario', scenarios, name)),
+    contenders: named ?? contenders,
+    chosen: named !== undefined,
+    durationS: positive('--duration', values.duration),
+    rate: positive('--rate', values.rate),
+    repeat: whole('--repeat', values.repeat ?? '1'),
+    json: values.json,
+    compare: values.compare,
+    from: values.from,
+    help: values.help === true,
+  }
+}
+
+function parse(args: string[]) {
+  try {
+    return parseArgs({
+      args,
+      allowPositionals: true,
+      options: {
+        contender: { type: 'string' },
+        duration: { type: 'string' },
+        rate: { type: 'string' },
+        repeat: { type: 'string' },
+        json: { type: 'string' },
+        compare: { type: 'string' },
+        from: { type: 'string' },
+        help: { type: 'boolean', short: 'h' },
+      },
+    })
+  } catch (error) {
+    const message = error instanceof Error ? error.message.split(/\. |\n/)[0] : String(error)
+    throw new BadOption(`${message}: see "pnpm load --help".`)
+  }
+}
+
+function pick<T extends { name: string }>(kind: string, all: readonly T[], name: string): T {
+  const found = all.find((one) => one.name === name)
+  if (found) return found
+  throw new BadOption(`There is no ${kind} "${name}": choose from ${all.map((one) => one.name).join(', ')}.`)
+}
+
+function positive(option: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  const value = Number(text)
+  if (value > 0 && Number.isFinite(value)) return value
+  throw new BadOption(`${option} takes a number greater than 0, not "${text}".`)
+}
+
+function whole(option: string, text: string): number {
+  const value = Number(text)
+  if (Number.isInteger(value) && value >= 1) return value
+  throw new BadOption(`${option} takes a whole number of at least 1, not "${text}".`)
+}

@@ -1,0 +1,85 @@
+// Goes through the plans of the scenarios, one measurement at a time, and hands on every result as soon as it is there.
+import { setTimeout as sleep } from 'node:timers/promises'
+import { allCores, moveTo } from '../measure/cores.ts'
+import { backgroundLoad } from '../measure/quiet.ts'
+import type { Measurement, Scenario, Setting } from '../scenarios/scenario.ts'
+import type { Progress } from './progress.ts'
+import type { Run, ScenarioResult } from './results.ts'
+
+/** What a plan's measurement takes around what it estimates itself: the look at the background, and the pause. */
+export const BETWEEN_S = 0.5
+const PAUSE_MS = 200
+
+export interface RunOptions {
+  scenarios: readonly Scenario[]
+  setting: Setting
+  repeat: number
+  progress: Progress
+  signal: AbortSignal
+  /** Where the generator runs while it keeps to itself; undefined where nothing is pinned. */
+  generatorCores: readonly number[] | undefined
+  /** Called after every measurement with all there is so far. */
+  keep(results: ScenarioResult[]): void
+}
+
+/** Seconds the whole will take, about. */
+export function estimateS(scenarios: readonly Scenario[], setting: Setting, repeat: number): number {
+  const plans = scenarios.flatMap((scenario) => scenario.plan(setting))
+  return repeat * plans.reduce((sum, { estimatedS }) => sum + estimatedS + BETWEEN_S, 0)
+}
+
+/** Resolves when everything was measured, or soon after the signal. What fails is a result as well. */
+export async function runScenarios(options: RunOptions): Promise<void> {
+  const { scenarios, setting, repeat, progress, signal, keep } = options
+  const results: ScenarioResult[] = []
+  for (const scenario of scenarios) {
+    const result: ScenarioResult = { name: scenario.name, settings: scenario.settings(setting), runs: [] }
+    results.push(result)
+    const plan = scenario.plan(setting)
+    // All once, then all again: what drifts on the machine meets everyone.
+    for (let time = 1; time <= repeat; time++) {
+      for (const measurement of plan) {
+        if (signal.aborted) return
+        const { contender, variant, estimatedS } = measurement
+        progress.begin(`${scenario.name}: ${contender}, ${variant}`, estimatedS + BETWEEN_S)
+        const run = await measureOnce(measurement, time, options)
+        // What an interruption broke off is no result.
+        if (signal.aborted) return
+        progress.end(run.failure)
+        result.runs.push(run)
+        keep(results)
+      }
+    }
+  }
+}
+
+async function measureOnce(measurement: Measurement, repeat: number, options: RunOptions): Promise<Run> {
+  place(measurement, options)
+  await sleep(PAUSE_MS)
+  const backgroundPercent = await backgroundLoad()
+  const startMs = performance.now()
+  const about = () => ({
+    contender: measurement.contender,
+    variant: measurement.variant,
+    repeat,
+    seconds: (performance.now() - startMs) / 1_000,
+    ...(backgroundPercent !== undefined && { backgroundPercent }),
+  })
+  try {
+    const { figures = {}, histograms = {}, series = {} } = await measurement.measure()
+    return { ...about(), figures, histograms, series }
+  } catch (error) {
+    const failure = error instanceof Error ? error.message : String(error)
+    return { ...about(), figures: {}, histograms: {}, series: {}, failure }
+  }
+}
+
+/** Moves generator, PostgreSQL and Redis to where this measurement wants them. */
+function place({ placement }: Measurement, { setting, generatorCores }: RunOptions): void {
+  if (setting.cores === undefined || generatorCores === undefined) return
+  const together = placement === 'together'
+  moveTo(process.pid, together ? allCores() : generatorCores)
+  for (const { role, pid } of setting.servers) {
+    moveTo(pid, together ? allCores() : role === 'redis' ? setting.cores : generatorCores)
+  }
+}
