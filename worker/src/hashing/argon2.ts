@@ -15,7 +15,8 @@ interface Argon2Engine extends Engine {
 }
 
 /**
- * argon2id at the cost of a policy. It verifies argon2i and argon2d as well; {@link Algorithm.isBelow} calls them outdated.
+ * argon2id at the cost of a policy. It verifies argon2i, argon2d and version 16 as well; {@link Algorithm.isBelow} calls
+ * them outdated.
  * `@node-rs/argon2` picks code for the processor it runs on and takes 0.4 of the time of `argon2`, whose prebuilt code is
  * for every x86-64 there is (`pnpm load engines`).
  */
@@ -31,7 +32,7 @@ export async function createArgon2(policy: Policy): Promise<Algorithm> {
     verify: (password, storedHash) => verifyByFirst(engines, password, storedHash),
     isBelow(storedHash) {
       const cost = costOf(storedHash)
-      if (cost === undefined || !storedHash.startsWith('$argon2id$')) return true
+      if (cost === undefined || !storedHash.startsWith('$argon2id$v=19$')) return true
       return cost.memoryKib < policy.memoryKib || cost.time < policy.time
     },
   }
