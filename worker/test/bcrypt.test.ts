@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createHasher, UnsupportedHashError } from '../src/hashing/index.ts'
+
+const hasher = createHasher({ memoryKib: 64, time: 1, parallelism: 1 }, { testHashes: false })
+
+/** 72 bytes, all that bcrypt reads, and their hash. */
+const longest = '0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789'
+const hashOfLongest = '$2a$05$abcdefghijklmnopqrstuu5s2v8.iXieOjg/.AySBTTZIIVFJeBui'
+
+// Openwall's crypt_blowfish, wrapper.c; the three names are one algorithm for passwords like these.
+const vectors: [password: string, storedHash: string][] = [
+  ['U*U', '$2a$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW'],
+  ['U*U*', '$2a$05$CCCCCCCCCCCCCCCCCCCCC.VGOzA784oUp/Z0DY336zx7pLYAy0lwK'],
+  ['U*U*U', '$2a$05$XXXXXXXXXXXXXXXXXXXXXOAcXxm9kjPGEMsLznoKqmqw7tc8WCx4a'],
+  ['', '$2a$05$CCCCCCCCCCCCCCCCCCCCC.7uG0VCzI2bS7j6ymqJi9CdcdxiRTWNy'],
+  [longest, hashOfLongest],
+]
+
+for (const [password, storedHash] of vectors) {
+  for (const version of ['2a', '2b', '2y']) {
+    test(`${version}: the published vector of "${password}" is verified, and nothing near it`, async () => {
+      const hash = storedHash.replace('2a', version)
+      assert.equal(await hasher.verify(password, hash), true)
+      for (const wrong of [`x${password}`, `${password.slice(0, -1)}x`, password.toLowerCase().replace('u', 'v')]) {
+        if (wrong !== password) assert.equal(await hasher.verify(wrong, hash), false, JSON.stringify(wrong))
+      }
+    })
+  }
+}
+
+test('a password over 72 bytes is refused, though bcrypt would only look at what matches', async () => {
+  for (const version of ['2a', '2b', '2y']) {
+    const hash = hashOfLongest.replace('2a', version)
+    for (const added of ['x', ' ', 'ä', 'chars after 72 are ignored']) {
+      assert.equal(await hasher.verify(longest + added, hash), false, added)
+    }
+  }
+})
+
+test('the limit is counted in bytes, not in characters', async () => {
+  const hash = '$2b$04$CCCCCCCCCCCCCCCCCCCCC.G0X0RUFKskzu9cVGSYSHT5So8taLd7.'
+  assert.equal(await hasher.verify('ä'.repeat(36), hash), true)
+  assert.equal(await hasher.verify('ä'.repeat(37), hash), false)
+  assert.equal(await hasher.verify(`${'ä'.repeat(36)}x`, hash), false)
+})
+
+test('a password with a NUL is refused, though what stands before it matches', async () => {
+  for (const version of ['2a', '2b', '2y']) {
+    const hash = '$2a$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW'.replace('2a', version)
+    for (const password of ['U*U\0', 'U*U\0x', '\0U*U']) {
+      assert.equal(await hasher.verify(password, hash), false, JSON.stringify(password))
+    }
+  }
+  const hashOfNothing = '$2a$05$CCCCCCCCCCCCCCCCCCCCC.7uG0VCzI2bS7j6ymqJi9CdcdxiRTWNy'
+  assert.equal(await hasher.verify('\0', hashOfNothing), false)
+  assert.equal(await hasher.verify('x'.repeat(73), hashOfNothing), false)
+})
+
+test('what is no bcrypt hash, or costs too much, is refused as unsupported, without any work', async () => {
+  const salted = 'CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW'
+  const unsupported = [
+    `$2$05$${salted}`,
+    `$2x$05$${salted}`,
+    `$2c$05$${salted}`,
+    `$2a$03$${salted}`,
+    `$2a$18$${salted}`,
+    `$2a$31$${salted}`,
+    `$2a$99$${salted}`,
+    `$2a$5$${salted}`,
+    `$2a$05$${salted.slice(0, -1)}`,
+    `$2a$05$${salted}e`,
+    `$2a$05$${salted.replace('.', '+')}`,
+    ` $2a$05$${salted}`,
+    `$2a$05$${salted}\n`,
+    '$1$salt$qJH7.N4xYta3aEG/dfqo/0',
+    'password',
+    '',
+  ]
+  for (const storedHash of unsupported) {
+    await assert.rejects(hasher.verify('U*U', storedHash), UnsupportedHashError, storedHash)
+    assert.throws(() => hasher.isBelow(storedHash), UnsupportedHashError, storedHash)
+  }
+})
+
+test('every bcrypt hash is below the policy', () => {
+  for (const cost of ['04', '12', '17']) assert.equal(hasher.isBelow(hashOfLongest.replace('$05$', `$${cost}$`)), true)
+})

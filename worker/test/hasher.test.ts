@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createHasher, type Hasher, UnsupportedHashError } from '../src/hashing/index.ts'
+
+const policy = { memoryKib: 8_192, time: 2, parallelism: 1 }
+
+/** Processor time of one call in milliseconds: the least of several, which other processes disturb little. */
+async function processorMs(call: () => Promise<unknown>): Promise<number> {
+  let least = Number.POSITIVE_INFINITY
+  for (let i = 0; i < 12; i += 1) {
+    const before = process.cpuUsage()
+    await call()
+    const { user, system } = process.cpuUsage(before)
+    least = Math.min(least, (user + system) / 1_000)
+  }
+  return least
+}
+
+test('the decoy takes the processor time of a verify, for any password', async () => {
+  const hasher = createHasher(policy, { testHashes: false })
+  const storedHash = await hasher.hash('correct horse')
+  const verifyMs = await processorMs(() => hasher.verify('wrong', storedHash))
+  for (const password of ['wrong', 'correct horse', 'x'.repeat(1_024)]) {
+    const decoyMs = await processorMs(() => hasher.decoy(password))
+    assert.ok(decoyMs > verifyMs * 0.6 && decoyMs < verifyMs * 1.6, `decoy ${decoyMs} ms, verify ${verifyMs} ms`)
+  }
+})
+
+test('the decoy follows the policy', async () => {
+  const cheap = createHasher({ ...policy, memoryKib: 1_024 }, { testHashes: false })
+  const dear = createHasher({ ...policy, time: 8 }, { testHashes: false })
+  const cheapMs = await processorMs(() => cheap.decoy('wrong'))
+  const dearMs = await processorMs(() => dear.decoy('wrong'))
+  assert.ok(dearMs > cheapMs * 4, `m=8192,t=8 took ${dearMs} ms, m=1024,t=2 took ${cheapMs} ms`)
+})
+
+test('the decoy tells nothing about the password', async () => {
+  const hasher = createHasher(policy, { testHashes: false })
+  for (const password of ['', 'x', 'correct horse', '\0']) assert.equal(await hasher.decoy(password), undefined)
+})
+
+test('hashing leaves the event loop free', async () => {
+  const hasher = createHasher({ ...policy, time: 16 }, { testHashes: false })
+  const storedHash = await hasher.hash('correct horse')
+  const work: [what: string, start: () => Promise<unknown>][] = [
+    ['hash', () => hasher.hash('x')],
+    ['verify', () => hasher.verify('x', storedHash)],
+    ['decoy', () => hasher.decoy('x')],
+    ['bcrypt', () => hasher.verify('x', '$2b$08$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW')],
+  ]
+  for (const [what, start] of work) {
+    let turns = 0
+    let done = false
+    void start().finally(() => {
+      done = true
+    })
+    for (; !done; turns += 1) await new Promise(setImmediate)
+    assert.ok(turns > 10, `the event loop turned ${turns} times during ${what}`)
+  }
+})
+
+async function isAccepted(hasher: Hasher, storedHash: string): Promise<boolean> {
+  try {
+    return await hasher.verify('right', storedHash)
+  } catch (error) {
+    assert.ok(error instanceof UnsupportedHashError)
+    return false
+  }
+}
+
+test('hashes that hash nothing are accepted only where that is asked for', async () => {
+  const strict = createHasher(policy, { testHashes: false })
+  const lenient = createHasher(policy, { testHashes: true })
+  for (const storedHash of ['$spillway-token$', '$spillway-wait$1$']) {
+    assert.equal(await isAccepted(strict, storedHash), false)
+    assert.equal(await isAccepted(lenient, storedHash), true)
+    assert.equal(await lenient.verify('wrong', storedHash), false)
+    assert.equal(lenient.isBelow(storedHash), false)
+  }
+  for (const storedHash of ['$spillway-token$x', '$spillway-wait$', '$spillway-wait$-1$', '$spillway-wait$100000$']) {
+    assert.equal(await isAccepted(lenient, storedHash), false, storedHash)
+  }
+})
+
+test('a waiting hash takes its time', async () => {
+  const hasher = createHasher(policy, { testHashes: true })
+  const startedAt = performance.now()
+  await hasher.verify('right', '$spillway-wait$120$')
+  assert.ok(performance.now() - startedAt >= 118)
+})
+
+test('new hashes are real ones, also where test hashes are accepted', async () => {
+  const hasher = createHasher(policy, { testHashes: true })
+  assert.match(await hasher.hash('x'), /^\$argon2id\$v=19\$m=8192,t=2,p=1\$/)
+})
