@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import * as reference from 'argon2'
 import { createHasher, UnsupportedHashError } from '../src/hashing/index.ts'
 
 const policy = { memoryKib: 256, time: 2, parallelism: 1 }
@@ -56,6 +57,13 @@ test('a new hash is argon2id at the cost of the policy, salted, and verifies', a
   assert.equal(await hasher.verify('correct horse', one), true)
   assert.equal(await hasher.verify('correct horse', other), true)
   assert.equal(await hasher.verify('correct hors', one), false)
+})
+
+test("new hashes and the reference implementation's are understood both ways", async () => {
+  assert.equal(await reference.verify(await hasher.hash('correct horse'), 'correct horse'), true)
+  const theirs = await reference.hash('correct horse', { memoryCost: 512, timeCost: 3, parallelism: 2 })
+  assert.equal(await hasher.verify('correct horse', theirs), true)
+  assert.equal(await hasher.verify('correct hors', theirs), false)
 })
 
 test('passwords are read whole: long ones, NULs and any Unicode', async () => {

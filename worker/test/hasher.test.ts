@@ -17,7 +17,7 @@ async function processorMs(call: () => Promise<unknown>): Promise<number> {
 }
 
 test('the decoy takes the processor time of a verify, for any password', async () => {
-  const hasher = createHasher(policy, { testHashes: false })
+  const hasher = await createHasher(policy, { testHashes: false })
   const storedHash = await hasher.hash('correct horse')
   const verifyMs = await processorMs(() => hasher.verify('wrong', storedHash))
   for (const password of ['wrong', 'correct horse', 'x'.repeat(1_024)]) {
@@ -27,20 +27,20 @@ test('the decoy takes the processor time of a verify, for any password', async (
 })
 
 test('the decoy follows the policy', async () => {
-  const cheap = createHasher({ ...policy, memoryKib: 1_024 }, { testHashes: false })
-  const dear = createHasher({ ...policy, time: 8 }, { testHashes: false })
+  const cheap = await createHasher({ ...policy, memoryKib: 1_024 }, { testHashes: false })
+  const dear = await createHasher({ ...policy, time: 8 }, { testHashes: false })
   const cheapMs = await processorMs(() => cheap.decoy('wrong'))
   const dearMs = await processorMs(() => dear.decoy('wrong'))
   assert.ok(dearMs > cheapMs * 4, `m=8192,t=8 took ${dearMs} ms, m=1024,t=2 took ${cheapMs} ms`)
 })
 
 test('the decoy tells nothing about the password', async () => {
-  const hasher = createHasher(policy, { testHashes: false })
+  const hasher = await createHasher(policy, { testHashes: false })
   for (const password of ['', 'x', 'correct horse', '\0']) assert.equal(await hasher.decoy(password), undefined)
 })
 
 test('hashing leaves the event loop free', async () => {
-  const hasher = createHasher({ ...policy, time: 16 }, { testHashes: false })
+  const hasher = await createHasher({ ...policy, time: 16 }, { testHashes: false })
   const storedHash = await hasher.hash('correct horse')
   const work: [what: string, start: () => Promise<unknown>][] = [
     ['hash', () => hasher.hash('x')],
@@ -69,8 +69,8 @@ async function isAccepted(hasher: Hasher, storedHash: string): Promise<boolean> 
 }
 
 test('hashes that hash nothing are accepted only where that is asked for', async () => {
-  const strict = createHasher(policy, { testHashes: false })
-  const lenient = createHasher(policy, { testHashes: true })
+  const strict = await createHasher(policy, { testHashes: false })
+  const lenient = await createHasher(policy, { testHashes: true })
   for (const storedHash of ['$spillway-token$', '$spillway-wait$1$']) {
     assert.equal(await isAccepted(strict, storedHash), false)
     assert.equal(await isAccepted(lenient, storedHash), true)
@@ -83,13 +83,13 @@ test('hashes that hash nothing are accepted only where that is asked for', async
 })
 
 test('a waiting hash takes its time', async () => {
-  const hasher = createHasher(policy, { testHashes: true })
+  const hasher = await createHasher(policy, { testHashes: true })
   const startedAt = performance.now()
   await hasher.verify('right', '$spillway-wait$120$')
   assert.ok(performance.now() - startedAt >= 118)
 })
 
 test('new hashes are real ones, also where test hashes are accepted', async () => {
-  const hasher = createHasher(policy, { testHashes: true })
+  const hasher = await createHasher(policy, { testHashes: true })
   assert.match(await hasher.hash('x'), /^\$argon2id\$v=19\$m=8192,t=2,p=1\$/)
 })
