@@ -1,25 +1,26 @@
 // The two hashes every contender computes, with the libraries and costs of Spillway's worker, so that only the place of
-// the work differs.
-import argon2 from 'argon2'
-import bcrypt from 'bcrypt'
+// the work differs. Both run on libuv's threads, as those of the packages `argon2` and `bcrypt` do.
+import { hash as argon2Hash, verify as argon2Verify } from '@node-rs/argon2'
+import { hash as bcryptHash, verify as bcryptVerify } from '@node-rs/bcrypt'
 
 export const algorithms = ['bcrypt', 'argon2id'] as const
 export type Algorithm = (typeof algorithms)[number]
 
-const BCRYPT_COST = 10
-const ARGON2_COST = { type: argon2.argon2id, memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const
+export const BCRYPT_COST = 10
+/** argon2id is the default algorithm of the package. */
+export const ARGON2_COST = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }
 
 /** How an algorithm and its cost are written in settings and reports. */
 export const costOf: Record<Algorithm, string> = { bcrypt: 'cost 10', argon2id: 'm=19456 KiB, t=2, p=1' }
 
 /** A new hash of a password. */
 export function hash(password: string, algorithm: Algorithm): Promise<string> {
-  return algorithm === 'bcrypt' ? bcrypt.hash(password, BCRYPT_COST) : argon2.hash(password, ARGON2_COST)
+  return algorithm === 'bcrypt' ? bcryptHash(password, { cost: BCRYPT_COST }) : argon2Hash(password, ARGON2_COST)
 }
 
 /** Whether a password is the one that was hashed; the algorithm is read from the hash. */
 export function verify(password: string, storedHash: string): Promise<boolean> {
-  return storedHash.startsWith('$argon2') ? argon2.verify(storedHash, password) : bcrypt.compare(password, storedHash)
+  return storedHash.startsWith('$argon2') ? argon2Verify(storedHash, password) : bcryptVerify(password, storedHash)
 }
 
 /** One piece of hashing as it travels to another thread, process or machine. */

@@ -1,17 +1,23 @@
-// A program of its own: verifies the same hash over and over, with nothing around it, and prints the median in ms.
-import { algorithms, hash, verify } from '../contenders/hashing.ts'
+// A program of its own: verifies the same hash over and over with nothing around it, and prints what one took.
+import { type Engine, engines } from './engines.ts'
 import { middle } from './noise.ts'
 
-const algorithm = algorithms.find((name) => name === process.argv[2])
-const times = Number(process.argv[3])
-if (algorithm === undefined) throw new Error(`say which of ${algorithms.join(', ')}, and how many times`)
+const name = process.argv[2] ?? ''
+const forMs = Number(process.argv[3])
+const engine: Engine | undefined = engines[name]
+if (engine === undefined || !(forMs > 0))
+  throw new Error(`say which of ${Object.keys(engines).join(', ')}, and for how many ms`)
 
 const password = 'correct horse battery staple'
-const stored = await hash(password, algorithm)
+const stored = await engine.hash(password)
+if (!(await engine.verify(password, stored))) throw new Error(`${name} does not recognize its own hash`)
+
 const tookMs: number[] = []
-for (let n = 0; n < times; n++) {
+const before = process.cpuUsage()
+for (const endMs = performance.now() + forMs; performance.now() < endMs; ) {
   const startMs = performance.now()
-  await verify(password, stored)
+  await engine.verify(password, stored)
   tookMs.push(performance.now() - startMs)
 }
-console.log(middle(tookMs)?.median)
+const { user, system } = process.cpuUsage(before)
+console.log(JSON.stringify({ medianMs: middle(tookMs)?.median, processorMs: (user + system) / 1_000 / tookMs.length }))

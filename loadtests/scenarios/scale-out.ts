@@ -9,8 +9,8 @@ import type { Measurement, Scenario, Setting } from './scenario.ts'
 
 const WORKERS = [1, 2, 4, 8, 16, 32]
 const GATEWAYS = [1, 2, 4, 8]
-/** About what argon2id takes, and the only slot of a worker with one core. */
-const WAIT_MS = 25
+/** A strong hash on a core of its own: 32 workers then ask for about what one pipeline on two cores can hand out. */
+const WAIT_MS = 50
 /** Callers for each slot: enough that no slot waits for a caller. */
 const CALLERS_A_SLOT = 3
 /** Workers behind the gateways that are compared. */

@@ -1,4 +1,5 @@
 // Everything that can be measured, in the order of the report.
+import { engines } from './engines.ts'
 import { idle } from './idle.ts'
 import { login100 } from './login-100.ts'
 import { mixed100 } from './mixed-100.ts'
@@ -9,4 +10,14 @@ import type { Scenario } from './scenario.ts'
 import { spike } from './spike.ts'
 import { stress5000 } from './stress-5000.ts'
 
-export const scenarios: readonly Scenario[] = [login100, mixed100, stress5000, ramp, spike, scaleOut, idle, profile]
+export const scenarios: readonly Scenario[] = [
+  login100,
+  mixed100,
+  stress5000,
+  ramp,
+  spike,
+  scaleOut,
+  idle,
+  profile,
+  engines,
+]

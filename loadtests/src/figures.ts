@@ -23,6 +23,7 @@ export const figures = {
   answeredPercent: { title: 'Answered in time', unit: '%', better: 'higher' },
   apiPercent: { title: 'API process, of a core', unit: '%', better: 'lower' },
   processorMsPerAnswer: { title: 'Processor time an answer', unit: 'ms', better: 'lower' },
+  hashProcessorMs: { title: 'Processor time a verify', unit: 'ms', better: 'lower' },
   gatewayMsPerLogin: { title: 'Gateway time a login', unit: 'ms', better: 'lower' },
   overheadMs: { title: 'Over the bare hash', unit: 'ms', better: 'lower' },
   bareHashMs: { title: 'The bare hash', unit: 'ms', better: 'lower' },
