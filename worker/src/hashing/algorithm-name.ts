@@ -1,0 +1,11 @@
+/** The algorithm of a stored hash, for metrics: the identifier that the hash itself begins with. */
+
+export const algorithmNames = ['argon2id', 'argon2i', 'argon2d', 'bcrypt', 'other'] as const
+export type AlgorithmName = (typeof algorithmNames)[number]
+
+/** One of a few names whatever is given, so that it can be a label. */
+export function algorithmName(storedHash: string): AlgorithmName {
+  const identifier = storedHash.split('$', 2)[1] ?? ''
+  if (/^2[aby]$/.test(identifier)) return 'bcrypt'
+  return algorithmNames.find((name) => name === identifier) ?? 'other'
+}
