@@ -1,5 +1,6 @@
 /** Tells gateways, a few times a second, what this worker can do, and learns on the way Redis's time and who waits. */
 import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { RedisClock } from './clock.js'
 import type { Logger } from './log.js'
 import {
@@ -8,17 +9,19 @@ import {
   PUBLISH_CAPACITY,
   PUBLISH_INTERVAL_MS,
   queueList,
+  type WorkerCapacity,
 } from './protocol/capacity.js'
 import type { RedisConnection } from './redis.js'
 
 /** Each new service time counts this much: the mean follows a change within some ten jobs. */
 const SERVICE_TIME_WEIGHT = 0.2
 
+/** How long a stopping worker tries to take its entry away; gateways forget it by themselves a little later. */
+const FAREWELL_MS = 1_000
+
 export interface CapacityPublisher {
-  /** A job took this long to hash. */
-  observe(serviceMs: number): void
-  /** Jobs waiting at the last publication, and when that was (epoch milliseconds by Redis's clock; 0 before the first). */
-  seen(): { waiting: number; at: number }
+  /** A job ended here; one that was answered took this long to hash. */
+  finished(outcome: keyof WorkerCapacity['finished'], serviceMs?: number): void
   /** Takes this worker's entry away, so that gateways stop counting on it at once. */
   close(): Promise<void>
 }
@@ -28,61 +31,67 @@ export interface CapacityPublisherOptions {
   prefix: string
   clock: RedisClock
   log: Logger
+  /** What operators know this worker by. */
+  name: string
   slots: number
+  busySlots(): number
   /** The service time to publish until jobs have been seen: measured at start. */
   serviceMs: number
+  /** Told of each publication that Redis acknowledged, with the number of jobs that wait. */
+  published(waiting: number): void
 }
 
 /** Starts publishing; resolves when the first publication is out. */
 export async function publishCapacity(options: CapacityPublisherOptions): Promise<CapacityPublisher> {
-  const { redis, prefix, clock, log, slots } = options
+  const { redis, prefix, clock, log, name, slots, busySlots, published } = options
   const workerId = randomUUID()
+  const keys = [capacityKey(prefix), queueList(prefix, 'wait')]
+  const finished = { answered: 0, expired: 0, failed: 0 }
   let serviceMs = options.serviceMs
-  let seen = { waiting: 0, at: 0 }
+  let publishing: Promise<void> | undefined
 
   async function publish(): Promise<void> {
-    const keys = [capacityKey(prefix), queueList(prefix, 'wait')]
-    const [at, waiting] = await clock.synchronize(
+    const entry = { name, slots, serviceMs: Math.round(serviceMs * 1_000) / 1_000, busy: busySlots(), finished }
+    const answer = await clock.synchronize(
       async () =>
         readPublication(
-          await redis.eval(
-            PUBLISH_CAPACITY,
-            keys.length,
-            ...keys,
-            workerId,
-            slots,
-            serviceMs.toFixed(3),
-            CAPACITY_KEY_TTL_S,
-          ),
+          await redis.eval(PUBLISH_CAPACITY, keys.length, ...keys, workerId, JSON.stringify(entry), CAPACITY_KEY_TTL_S),
         ),
-      ([time]) => time,
+      ({ at }) => at,
     )
-    seen = { waiting, at }
+    published(answer.waiting)
   }
 
-  let publishing = publish()
-  await publishing
+  await publish()
   const timer = setInterval(() => {
-    publishing = publishing
-      .then(publish)
+    // One at a time: what Redis does not answer now is not worth saying twice.
+    publishing ??= publish()
       .catch((error: unknown) => log.warn({ err: error }, 'capacity could not be published'))
+      .finally(() => {
+        publishing = undefined
+      })
   }, PUBLISH_INTERVAL_MS)
 
   return {
-    observe(took) {
-      serviceMs += (took - serviceMs) * SERVICE_TIME_WEIGHT
+    finished(outcome, took) {
+      finished[outcome] += 1
+      if (took !== undefined) serviceMs += (took - serviceMs) * SERVICE_TIME_WEIGHT
     },
-    seen: () => seen,
     async close() {
       clearInterval(timer)
-      await publishing
-      await redis.hdel(capacityKey(prefix), workerId)
+      const farewell = async () => {
+        await publishing
+        await redis.hdel(capacityKey(prefix), workerId)
+      }
+      const waited = new AbortController()
+      await Promise.race([farewell(), sleep(FAREWELL_MS, undefined, { signal: waited.signal }).catch(() => undefined)])
+      waited.abort()
     },
   }
 }
 
-function readPublication(answer: unknown): [at: number, waiting: number] {
+function readPublication(answer: unknown): { at: number; waiting: number } {
   const [at, waiting] = Array.isArray(answer) ? answer.map(Number) : []
   if (at === undefined || waiting === undefined) throw new Error('Redis gave no time')
-  return [at, waiting]
+  return { at, waiting }
 }

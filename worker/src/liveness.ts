@@ -1,36 +1,78 @@
 /**
- * Liveness of a worker means progress: it is dead when slots are free, jobs wait, and nothing has been fetched for a while,
- * whatever else still answers.
+ * Liveness of a worker means progress. It is dead when it could take jobs and does not, whatever else still answers:
+ * - a slot is free and jobs wait, but nothing has been fetched for a while;
+ * - its connection says it is up, but Redis has not answered over it for a while and does answer over a new one.
+ * A Redis that answers nobody is no reason to restart anything: the worker then waits for it, alive.
  */
 
 /** Longer than a queue's blocking read and a reconnect together. */
-const STUCK_AFTER_MS = 15_000
+export const STUCK_AFTER_MS = 15_000
+/** Redis is heard twice a second while all is well. */
+const SILENCE_MS = 3_000
+/** How often silence is looked into. */
+const CHECK_INTERVAL_MS = 1_000
 
 export interface Liveness {
   started(): void
   finished(): void
+  /** Redis answered, and this many jobs wait. */
+  heard(waiting: number): void
   /** Jobs being hashed now. */
   active(): number
-  /** Whether this worker is making the progress it could; `waiting` is the queue's depth as last seen. */
-  isAlive(waiting: number): boolean
+  /** For how long there has been no progress although there could have been, in milliseconds. */
+  stuckMs(): number
+  isAlive(): boolean
+  close(): void
 }
 
-export function createLiveness(slots: number): Liveness {
+export interface LivenessOptions {
+  slots: number
+  /** Whether the connection to Redis believes that it is up. One that knows better is already being replaced. */
+  isConnected(): boolean
+  /** Asks Redis over a new connection; false when that cannot be had. */
+  answersAnew(): Promise<boolean>
+  stuckAfterMs?: number
+}
+
+export function createLiveness(options: LivenessOptions): Liveness {
+  const { slots, isConnected, answersAnew, stuckAfterMs = STUCK_AFTER_MS } = options
   let active = 0
-  let idleSince = performance.now()
+  let progressAt = performance.now()
+  let heardAt = performance.now()
+  /** How long there had been no progress when Redis was last heard: what it does not answer cannot be fetched. */
+  let idleMs = 0
+  let cutOff = false
+
+  const silentMs = () => performance.now() - heardAt
+
+  async function lookIntoSilence(): Promise<void> {
+    if (!isConnected()) heardAt = performance.now()
+    cutOff = silentMs() >= stuckAfterMs && (await answersAnew())
+  }
+
+  const timer = setInterval(() => void lookIntoSilence(), CHECK_INTERVAL_MS)
+  timer.unref()
+
+  function progressed(change: number): void {
+    active += change
+    progressAt = performance.now()
+    idleMs = 0
+  }
+
   return {
-    started() {
-      active += 1
-      idleSince = performance.now()
-    },
-    finished() {
-      active -= 1
-      idleSince = performance.now()
+    started: () => progressed(1),
+    finished: () => progressed(-1),
+    heard(waiting) {
+      const now = performance.now()
+      // Nothing to fetch, nothing to put it in, or no chance until now: not having fetched is no fault.
+      if (waiting === 0 || active >= slots || silentMs() > SILENCE_MS) progressAt = now
+      heardAt = now
+      idleMs = now - progressAt
+      cutOff = false
     },
     active: () => active,
-    isAlive(waiting) {
-      if (waiting === 0 || active >= slots) idleSince = performance.now()
-      return performance.now() - idleSince < STUCK_AFTER_MS
-    },
+    stuckMs: () => (cutOff ? silentMs() : idleMs),
+    isAlive: () => !cutOff && idleMs < stuckAfterMs,
+    close: () => clearInterval(timer),
   }
 }

@@ -77,6 +77,7 @@ export function createWorkerMetrics(): WorkerMetrics {
     metrics.queueWait.zero({ job })
   }
   for (const from of algorithmNames) metrics.rehashes.inc({ from }, 0)
+  metrics.jobs.inc({ job: 'unknown', outcome: 'forged' }, 0)
   metrics.sealFailures.inc({ purpose: 'request' }, 0)
   return metrics
 }

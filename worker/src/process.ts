@@ -1,5 +1,6 @@
 /** One job, from what BullMQ hands over to what it keeps: expired? open, hash or verify, seal, reply. */
 import type { RedisClock } from './clock.js'
+import { type AlgorithmName, algorithmName } from './hashing/algorithm-name.js'
 import { type Hasher, UnsupportedHashError } from './hashing/index.js'
 import type { Logger } from './log.js'
 import type { WorkerMetrics } from './metrics.js'
@@ -44,13 +45,13 @@ export async function processJob(incoming: IncomingJob, options: ProcessOptions)
   }
 
   const hashing = performance.now()
-  const verdict = await answer(job, data, options)
+  const { verdict, algorithm } = await answer(job, data, options)
   const serviceMs = performance.now() - hashing
   await options.reply({ ...job, replyTo: data.replyTo }, options.keyring.seal(verdictSeal(job), verdict))
 
   const outcome = verdict.kind === 'refused' ? verdict.code : 'hashed'
   metrics.jobs.inc({ job: job.name, outcome })
-  metrics.service.observe({ job: job.name }, serviceMs / 1_000)
+  metrics.service.observe({ job: job.name, algorithm }, serviceMs / 1_000)
   log.info({ jobId: job.id, job: job.name, outcome, queueWaitMs, serviceMs: round(serviceMs) }, 'job answered')
   return { outcome: 'answered', queueWaitMs, serviceMs: round(serviceMs) }
 }
@@ -67,24 +68,40 @@ function isJobName(name: string): name is JobName {
   return Object.hasOwn(requests, name)
 }
 
-async function answer(job: JobRef, data: JobData, options: ProcessOptions): Promise<Verdict> {
+/** A verdict and the algorithm that reaching it took the time of; a decoy takes that of new hashes. */
+interface Answered {
+  verdict: Verdict
+  algorithm: AlgorithmName
+}
+
+async function answer(job: JobRef, data: JobData, options: ProcessOptions): Promise<Answered> {
   const request = openRequest(job, data, options)
-  try {
-    if (requests.hash.Check(request) && job.name === 'hash') {
-      return { kind: 'hashed', hash: await options.hasher.hash(request.password) }
-    }
-    if (requests.verify.Check(request) && job.name === 'verify') return await verify(request, options.hasher)
-  } catch (error) {
-    const code = error instanceof UnsupportedHashError ? error.code : 'hashing_failed'
-    options.log.error({ jobId: job.id, err: error }, 'job refused')
-    return { kind: 'refused', code }
+  if (job.name === 'hash' && requests.hash.Check(request)) {
+    const hash = async (): Promise<Verdict> => ({ kind: 'hashed', hash: await options.hasher.hash(request.password) })
+    return { verdict: await orRefusal(job, options, hash), algorithm: 'argon2id' }
   }
+  if (job.name === 'verify' && requests.verify.Check(request)) {
+    const algorithm = request.storedHash === null ? 'argon2id' : algorithmName(request.storedHash)
+    return { verdict: await orRefusal(job, options, () => verify(request, algorithm, options)), algorithm }
+  }
+  options.metrics.jobs.inc({ job: job.name, outcome: 'forged' })
   throw new ForgedJobError('the sealed request is malformed')
+}
+
+/** What the work comes to, or the verdict that it could not be done. */
+async function orRefusal(job: JobRef, { log }: ProcessOptions, work: () => Promise<Verdict>): Promise<Verdict> {
+  try {
+    return await work()
+  } catch (error) {
+    log.error({ jobId: job.id, err: error }, 'job refused')
+    return { kind: 'refused', code: error instanceof UnsupportedHashError ? error.code : 'hashing_failed' }
+  }
 }
 
 async function verify(
   { password, storedHash, nextPassword }: { password: string; storedHash: string | null; nextPassword?: string },
-  hasher: Hasher,
+  algorithm: AlgorithmName,
+  { hasher, metrics }: ProcessOptions,
 ): Promise<Verdict> {
   if (storedHash === null) {
     await hasher.decoy(password)
@@ -92,8 +109,10 @@ async function verify(
   }
   if (!(await hasher.verify(password, storedHash))) return { kind: 'mismatch' }
   if (nextPassword !== undefined) return { kind: 'match', hash: await hasher.hash(nextPassword) }
-  if (hasher.isBelow(storedHash)) return { kind: 'match', hash: await hasher.hash(password) }
-  return { kind: 'match' }
+  if (!hasher.isBelow(storedHash)) return { kind: 'match' }
+  const hash = await hasher.hash(password)
+  metrics.rehashes.inc({ from: algorithm })
+  return { kind: 'match', hash }
 }
 
 function openRequest(job: JobRef, data: JobData, { keyring, metrics }: ProcessOptions): unknown {
@@ -101,6 +120,7 @@ function openRequest(job: JobRef, data: JobData, { keyring, metrics }: ProcessOp
     return keyring.open(requestSeal(job), data.sealed)
   } catch (error) {
     if (!(error instanceof SealError)) throw error
+    metrics.sealFailures.inc({ purpose: 'request' })
     metrics.jobs.inc({ job: job.name, outcome: 'forged' })
     throw new ForgedJobError('the sealed request does not open')
   }

@@ -1,6 +1,8 @@
 /** The worker: BullMQ's consumer wired to hashing, replies, capacity and probes. */
+import { hostname } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Job, Worker } from 'bullmq'
+import { answersAnew } from './answers-anew.js'
 import { publishCapacity } from './capacity-publisher.js'
 import { createRedisClock } from './clock.js'
 import type { WorkerConfig } from './config.js'
@@ -14,6 +16,8 @@ import { QUEUE_NAME } from './protocol/job.js'
 import { encodeReply, replyChannel, verdictKey } from './protocol/reply.js'
 import { parseKeyring } from './protocol/seal.js'
 import { connectRedis } from './redis.js'
+import { KEEP_FINISHED, sweepFinishedJobs } from './sweep.js'
+import { exposeWorkerState } from './worker-state.js'
 
 /**
  * A killed worker's jobs run elsewhere within LOCK + STALLED_CHECK: the lock must run out, and the next check must come by.
@@ -23,8 +27,6 @@ const LOCK_MS = 1_500
 const STALLED_CHECK_MS = 1_000
 /** Any number of kills is survivable: jobs are pure, and a deadline ends what goes round for ever. */
 const STALLS_ALLOWED = 1_000
-/** Finished jobs kept for operators to look at; about 2 kB each. */
-const KEEP_FINISHED = { age: 600, count: 500 }
 
 export interface RunningWorker {
   opsUrl: string
@@ -45,18 +47,36 @@ export async function startWorker(config: WorkerConfig, concurrency: number, log
   const hasher = await createHasher(policy, { testHashes: config.SPILLWAY_TEST_HASHES })
   const clock = createRedisClock()
   const metrics = createWorkerMetrics()
-  const liveness = createLiveness(concurrency)
+  const name = `${hostname()}:${process.pid}`
 
   const redis = connectRedis(config.REDIS_URL, 'consumer')
   redis.on('error', (error) => log.warn({ err: error }, 'redis connection failed'))
+  const isConnected = () => redis.status === 'ready'
+  const liveness = createLiveness({
+    slots: concurrency,
+    isConnected,
+    answersAnew: () => answersAnew(config.REDIS_URL),
+  })
+  exposeWorkerState(metrics.registry, {
+    slots: concurrency,
+    policy,
+    engine: hasher.engines.argon2,
+    busySlots: liveness.active,
+    stuckMs: liveness.stuckMs,
+    isConnected,
+  })
   const capacity = await publishCapacity({
     redis,
     prefix,
     clock,
     log,
+    name,
     slots: concurrency,
+    busySlots: liveness.active,
     serviceMs: await measureServiceMs(hasher),
+    published: liveness.heard,
   })
+  const sweep = sweepFinishedJobs({ redis, prefix, log })
 
   const inHand = new Map<string, Job>()
   const worker = new Worker(
@@ -80,7 +100,8 @@ export async function startWorker(config: WorkerConfig, concurrency: number, log
               .exec()
           },
         })
-        if (result.outcome === 'answered') capacity.observe(result.serviceMs)
+        if (result.outcome === 'answered') capacity.finished('answered', result.serviceMs)
+        else capacity.finished('expired')
         return result
       } finally {
         if (job.id !== undefined) inHand.delete(job.id)
@@ -90,6 +111,7 @@ export async function startWorker(config: WorkerConfig, concurrency: number, log
     {
       connection: redis,
       prefix,
+      name,
       concurrency,
       lockDuration: LOCK_MS,
       stalledInterval: STALLED_CHECK_MS,
@@ -100,25 +122,30 @@ export async function startWorker(config: WorkerConfig, concurrency: number, log
   )
   worker.on('error', (error) => log.warn({ err: error }, 'queue error'))
   worker.on('failed', (job, error) => {
+    capacity.finished('failed')
     const forged = error instanceof ForgedJobError
     log.error({ jobId: job?.id, code: forged ? error.code : 'failed', reason: error.message }, 'job failed')
   })
-  worker.on('stalled', (jobId) => log.warn({ jobId }, 'job taken over from a worker that stopped answering'))
+  worker.on('stalled', (jobId) => {
+    metrics.stalled.inc()
+    log.warn({ jobId }, 'job taken over from a worker that stopped answering')
+  })
   await worker.waitUntilReady()
 
   const ops = await startOps({
     host: config.OPS_HOST,
     port: config.OPS_PORT,
     registry: metrics.registry,
-    isAlive: () => liveness.isAlive(capacity.seen().waiting),
-    isReady: () => worker.isRunning() && redis.status === 'ready',
+    isAlive: liveness.isAlive,
+    isReady: () => worker.isRunning() && isConnected(),
   })
 
   return {
     opsUrl: ops.url,
     engines: hasher.engines,
     async close() {
-      await capacity.close()
+      liveness.close()
+      await Promise.all([capacity.close(), sweep.close()])
       const grace = new AbortController()
       await Promise.race([
         worker.close().finally(() => grace.abort()),
@@ -126,6 +153,7 @@ export async function startWorker(config: WorkerConfig, concurrency: number, log
       ])
       for (const [jobId, job] of inHand) {
         await job.moveToWait(job.token)
+        metrics.handedBack.inc()
         log.warn({ jobId }, 'job handed back unfinished')
       }
       await ops.close()

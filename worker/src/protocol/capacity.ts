@@ -12,6 +12,7 @@ export const FRESH_FOR_MS = 1_500
 /** The hash itself goes away when nobody has written to it for this long. */
 export const CAPACITY_KEY_TTL_S = 60
 
+const Count = Type.Integer({ minimum: 0 })
 const WorkerCapacity = Type.Object({
   /** Jobs it hashes at a time. */
   slots: Type.Integer({ minimum: 1, maximum: 1_024 }),
@@ -19,8 +20,12 @@ const WorkerCapacity = Type.Object({
   serviceMs: Type.Number({ exclusiveMinimum: 0, maximum: 600_000 }),
   /** When it wrote this: epoch milliseconds by Redis's clock. */
   at: Type.Integer(),
+  /** For operators only: where it runs, its slots in use, and what became of its jobs since it started. */
+  name: Type.String({ maxLength: 128 }),
+  busy: Count,
+  finished: Type.Object({ answered: Count, expired: Count, failed: Count }),
 })
-type WorkerCapacity = Static<typeof WorkerCapacity>
+export type WorkerCapacity = Static<typeof WorkerCapacity>
 const workerCapacity = Compile(WorkerCapacity)
 
 /** The state of the queue as one gateway last read it. */
@@ -37,15 +42,16 @@ export interface Load {
 
 /**
  * Lua: writes one worker's entry, stamped by Redis's clock, and renews the hash.
- * KEYS: capacity hash, waiting list. ARGV: worker id, slots, service time, seconds the hash lives.
+ * KEYS: capacity hash, waiting list. ARGV: worker id, the entry as JSON without its time, seconds the hash lives.
  * Returns the time in epoch milliseconds and the length of the waiting list.
  */
 export const PUBLISH_CAPACITY = `
 local time = redis.call('TIME')
-local at = time[1] * 1000 + math.floor(time[2] / 1000)
-redis.call('HSET', KEYS[1], ARGV[1], string.format('{"slots":%s,"serviceMs":%s,"at":%.0f}', ARGV[2], ARGV[3], at))
-redis.call('EXPIRE', KEYS[1], ARGV[4])
-return {at, redis.call('LLEN', KEYS[2])}`
+local entry = cjson.decode(ARGV[2])
+entry.at = time[1] * 1000 + math.floor(time[2] / 1000)
+redis.call('HSET', KEYS[1], ARGV[1], cjson.encode(entry))
+redis.call('EXPIRE', KEYS[1], ARGV[3])
+return {entry.at, redis.call('LLEN', KEYS[2])}`
 
 /**
  * Lua: everything admission needs in one round trip.
@@ -66,12 +72,19 @@ export function queueList(prefix: string, state: 'wait' | 'active'): string {
   return `${prefix}:${QUEUE_NAME}:${state}`
 }
 
-/** Adds up the entries that are fresh at `now`; what is not a valid entry is passed over. */
-export function sumCapacity(entries: Record<string, string>, now: number): Omit<Load, 'waiting' | 'active'> {
-  const live = Object.values(entries).flatMap((entry) => {
+/** The entries that are fresh at `now`, by worker id; what is not a valid entry is passed over. */
+export function liveWorkers(entries: Record<string, string>, now: number): Map<string, WorkerCapacity> {
+  const live = new Map<string, WorkerCapacity>()
+  for (const [id, entry] of Object.entries(entries)) {
     const capacity = parseCapacity(entry)
-    return capacity !== undefined && Math.abs(now - capacity.at) <= FRESH_FOR_MS ? [capacity] : []
-  })
+    if (capacity !== undefined && Math.abs(now - capacity.at) <= FRESH_FOR_MS) live.set(id, capacity)
+  }
+  return live
+}
+
+/** Adds up the entries that are fresh at `now`. */
+export function sumCapacity(entries: Record<string, string>, now: number): Omit<Load, 'waiting' | 'active'> {
+  const live = [...liveWorkers(entries, now).values()]
   const slots = live.reduce((sum, worker) => sum + worker.slots, 0)
   const jobsPerSecond = live.reduce((sum, worker) => sum + (worker.slots * 1_000) / worker.serviceMs, 0)
   return { workers: live.length, slots, jobsPerSecond, serviceMs: slots === 0 ? 0 : (slots * 1_000) / jobsPerSecond }

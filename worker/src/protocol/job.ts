@@ -11,7 +11,8 @@ export const QUEUE_NAME = 'passwords'
 /** The braces are a Redis Cluster hash tag: every key of the queue lands in one slot, as BullMQ's scripts need. */
 export const DEFAULT_QUEUE_PREFIX = '{spillway}'
 
-export type JobName = 'hash' | 'verify'
+export const jobNames = ['hash', 'verify'] as const
+export type JobName = (typeof jobNames)[number]
 
 /**
  * What stands in Redis for each job, readable to anyone who can read Redis. Times are epoch milliseconds by Redis's clock.
