@@ -34,6 +34,11 @@ export class Latency {
     this.#histogram.recordValue(Math.round(Math.min(Math.max(ms, 0), HIGHEST_MS) * UNITS_PER_MS))
   }
 
+  /** Takes over everything another one has recorded. */
+  add(other: Latency): void {
+    this.#histogram.add(other.#histogram)
+  }
+
   atMs(percentile: number): number {
     return this.#histogram.getValueAtPercentile(percentile) / UNITS_PER_MS
   }

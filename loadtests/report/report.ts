@@ -1,4 +1,81 @@
+// The report: one HTML file with everything in it, for someone who has five minutes.
+import { readFileSync } from 'node:fs'
 import type { Results } from '../src/results.ts'
+import { Html, html } from './html.ts'
+import { method } from './method.ts'
+import { enginesSection } from './sections/engines.ts'
+import { idleSection } from './sections/idle.ts'
+import { loginSection } from './sections/login-100.ts'
+import { mixedSection } from './sections/mixed-100.ts'
+import { profileSection } from './sections/profile.ts'
+import { rampSection } from './sections/ramp.ts'
+import { scaleOutSection } from './sections/scale-out.ts'
+import { spikeSection } from './sections/spike.ts'
+import { stressSection } from './sections/stress-5000.ts'
+import { contenderTable, headlines } from './summary.ts'
+
+const sections = {
+  'login-100': loginSection,
+  'mixed-100': mixedSection,
+  'stress-5000': stressSection,
+  ramp: rampSection,
+  spike: spikeSection,
+  'scale-out': scaleOutSection,
+  idle: idleSection,
+  profile: profileSection,
+  engines: enginesSection,
+}
+
+const style = readFileSync(new URL('report.css', import.meta.url), 'utf8')
+
+/** @returns a whole HTML document that needs nothing else, not even a network */
 export function renderReport(results: Results): string {
-  return JSON.stringify(results.machine)
+  const drawn = Object.entries(sections).flatMap(([name, draw]) => {
+    const result = results.scenarios.find((scenario) => scenario.name === name)
+    return result === undefined || result.runs.length === 0 ? [] : [draw(result)]
+  })
+  return html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>Spillway load tests</title>
+<style>${new Html(style)}</style>
+</head>
+<body>
+<header>
+  <h1>Where should passwords be hashed?</h1>
+  <p class="lead">The architectures in use for logins in Node, measured side by side on the same cores, with the same
+  users, the same hash and the same API around it.</p>
+  <p class="settings">${about(results)}</p>
+</header>
+<main>
+${results.interrupted ? html`<p class="warning">This run was interrupted: what follows is what it had measured until then.</p>` : undefined}
+${noiseWarning(results)}
+${headlines(results)}
+${contenderTable(results)}
+${drawn}
+${method(results)}
+</main>
+</body>
+</html>
+`.text
+}
+
+function about({ startedAt, commit, machine }: Results): string {
+  const { processor, cores, memoryGib, system, node } = machine
+  const when = startedAt.slice(0, 16).replace('T', ' ')
+  return `${when} UTC · commit ${commit} · ${processor}, ${cores} cores, ${memoryGib} GiB · ${system} · Node ${node}`
+}
+
+/** Above this, others used so much of the machine that figures should be measured again. */
+const NOISY_PERCENT = 10
+
+function noiseWarning(results: Results): Html | undefined {
+  const seen = results.scenarios.flatMap(({ runs }) => runs.flatMap(({ backgroundPercent }) => backgroundPercent ?? []))
+  const noisy = seen.filter((percent) => percent > NOISY_PERCENT)
+  if (noisy.length === 0) return undefined
+  return html`<p class="warning">The machine was not quiet: before ${noisy.length} of ${seen.length} measurements others used more than
+    ${NOISY_PERCENT} % of it. Take the figures as rough.</p>`
 }

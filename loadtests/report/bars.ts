@@ -1,0 +1,94 @@
+// Two kinds of chart with a line for each contender: bars for what starts at zero, spans for latencies.
+import * as Plot from '@observablehq/plot'
+import { show } from '../src/figures.ts'
+import { chart } from './chart.ts'
+import type { Html } from './html.ts'
+
+export interface Bar {
+  label: string
+  value: number
+  color: string
+}
+
+const ROW_PX = 30
+const NARROW_ROW_PX = 44
+const LABEL_PX = 190
+
+/** One bar for each label, with its value. */
+export function bars(alt: string, unit: string, rows: readonly Bar[]): Html {
+  const most = Math.max(...rows.map(({ value }) => value), 0)
+  return chart(alt, ({ narrow }) => ({
+    ...frame(rows, narrow),
+    x: { domain: [0, most * (narrow ? 1.3 : 1.12) || 1], label: unit, grid: true, ticks: narrow ? 4 : 8 },
+    marks: [
+      Plot.barX(rows, { y: 'label', x: 'value', fill: 'color', insetTop: narrow ? 20 : 5, insetBottom: 5 }),
+      Plot.text(rows, {
+        y: 'label',
+        x: 'value',
+        text: ({ value }) => show(value),
+        dx: 5,
+        dy: narrow ? 8 : 0,
+        textAnchor: 'start',
+      }),
+      labels(rows, narrow, 0),
+    ],
+  }))
+}
+
+export interface Span {
+  label: string
+  p50Ms: number
+  p95Ms: number
+  p99Ms: number
+  color: string
+}
+
+/** From the median to p99 on a logarithmic scale, with a dot at p95. */
+export function spans(alt: string, rows: readonly Span[], domain: readonly [number, number]): Html {
+  return chart(alt, ({ narrow }) => {
+    const dy = narrow ? 8 : 0
+    return {
+      ...frame(rows, narrow),
+      x: { type: 'log', domain, label: 'ms', grid: true, ticks: narrow ? 3 : 6, tickFormat: show },
+      marks: [
+        Plot.ruleY(rows, {
+          y: 'label',
+          x1: 'p50Ms',
+          x2: 'p99Ms',
+          stroke: 'color',
+          strokeWidth: 6,
+          strokeLinecap: 'round',
+          strokeOpacity: 0.45,
+          dy,
+        }),
+        Plot.dot(rows, { y: 'label', x: 'p50Ms', fill: 'color', r: 4, dy }),
+        Plot.dot(rows, { y: 'label', x: 'p95Ms', fill: 'var(--page)', stroke: 'color', r: 3, dy }),
+        Plot.dot(rows, { y: 'label', x: 'p99Ms', fill: 'color', r: 5, dy }),
+        Plot.text(rows, { y: 'label', x: 'p99Ms', text: ({ p99Ms }) => show(p99Ms), dx: 10, dy, textAnchor: 'start' }),
+        labels(rows, narrow, domain[0]),
+      ],
+    }
+  })
+}
+
+/** A range for spans that several charts can share: whole powers of ten around all of them, and room for a number. */
+export function domainOf(rows: readonly Span[]): [number, number] {
+  const values = rows.flatMap(({ p50Ms, p99Ms }) => [p50Ms, p99Ms]).filter((value) => value > 0)
+  const power = (value: number, round: (x: number) => number) => 10 ** round(Math.log10(value))
+  return [power(Math.min(...values, 1), Math.floor), power(Math.max(...values, 10), Math.ceil) * 2]
+}
+
+/** On a phone the labels stand above their lines; elsewhere beside them. */
+function labels(rows: readonly { label: string }[], narrow: boolean, x: number): Plot.Markish {
+  const text = Plot.text(rows, { y: 'label', x, text: 'label', dy: -12, textAnchor: 'start' })
+  return narrow ? text : Plot.axisY({ label: null, tickSize: 0 })
+}
+
+function frame(rows: readonly { label: string }[], narrow: boolean): Plot.PlotOptions {
+  return {
+    height: rows.length * (narrow ? NARROW_ROW_PX : ROW_PX) + 50,
+    marginLeft: narrow ? 10 : LABEL_PX,
+    marginRight: narrow ? 30 : 50,
+    y: { domain: rows.map(({ label }) => label), axis: null },
+  }
+}

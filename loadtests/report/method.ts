@@ -1,0 +1,54 @@
+// How it was measured, and who the contenders are: enough to doubt the figures well, or to repeat them.
+import { contenders } from '../contenders/contenders.ts'
+import { costOf } from '../contenders/hashing.ts'
+import { TIMEOUT_MS } from '../measure/tally.ts'
+import { show } from '../src/figures.ts'
+import type { Results } from '../src/results.ts'
+import { type Html, html } from './html.ts'
+
+export function method(results: Results): Html {
+  const { machine, settings } = results
+  const repeat = Number(settings.repeat)
+  return html`<section id="method">
+    <h2>How it was measured</h2>
+    <ul>
+      <li>${placement(machine.pinned)}</li>
+      <li>Every contender serves the same API with the same Fastify, the same client to the same PostgreSQL tables, the same Ed25519
+        signatures and a log line for each request. PostgreSQL is local and does not wait for the disk.</li>
+      <li>argon2id is ${costOf.argon2id}; bcrypt is ${costOf.bcrypt}. Everyone uses the implementations Spillway's worker uses. Alone on its core,
+        one verify took ${show(Number(settings.argon2idBareMs))} ms and ${show(Number(settings.bcryptBareMs))} ms.</li>
+      <li>With bcrypt the password is wrong, so that each login costs everyone exactly one compare: after a right one Spillway would store
+        argon2id in its place, and not be measured with bcrypt any more.</li>
+      <li>A hundred users are autocannon's connections: each sends its next request when the last was answered. Where the question is
+        overload (ramp, spike), requests leave when they are due, however slow the answers are, and latency counts from when they were due.
+        The five thousand users keep a connection each; told to come back, they come back then, as a good client does.</li>
+      <li>A request without an answer after ${TIMEOUT_MS / 1_000} s is lost, and counts with that time in the percentiles. A ticket is
+        redeemed until there is a verdict, and its wait counts until then.</li>
+      <li>The neighbour endpoint reads the state of a file; on Spillway's gateway, which has none such, it is a small static file of its API
+        documentation. It is asked 40 times a second, like /healthz.</li>
+      <li>Hashes that only wait, or cost nothing, are doubles that a worker accepts when told to and never in production. They are marked.</li>
+      <li>${repeat > 1 ? `Everything was measured ${repeat} times, in turn; figures are medians, with half the range after ±.` : 'Everything was measured once: how far repeats would lie apart is unknown.'}</li>
+    </ul>
+    <h3>The contenders</h3>
+    <dl>${contenders.map(
+      ({ title, how, origin, name }) =>
+        html`<dt>${title} <code>${name}</code></dt><dd>${how}<br><span class="origin">From ${linked(origin)}</span></dd>`,
+    )}</dl>
+    <p>Repeat it: <code>pnpm load</code>, or <code>pnpm load --help</code>.</p>
+  </section>`
+}
+
+function placement(pinned: boolean): string {
+  return pinned
+    ? 'Processes are pinned with taskset: load generator and PostgreSQL to the first core, all processes of the contender, and Redis, to the others. ' +
+        'Only what is said to include every process (ramp and five thousand users without a hash, scale-out) runs unpinned on all cores.'
+    : 'Nothing is pinned: this machine has no taskset or only one core, so the load generator shares the processor with what it measures.'
+}
+
+/** An address becomes a link. */
+function linked(origin: string): Html {
+  const [, address, rest] = /^(https:\/\/\S+)(.*)$/.exec(origin) ?? []
+  return address === undefined
+    ? html`${origin}`
+    : html`<a href="${address}">${address.replace('https://', '')}</a>${rest}`
+}

@@ -1,0 +1,60 @@
+// A hundred users: what they wait for, what everyone else waits for, and how much gets through.
+import { algorithms } from '../../contenders/hashing.ts'
+import type { ScenarioResult } from '../../src/results.ts'
+import { type Summary, summarize } from '../../src/summary.ts'
+import { bars, domainOf, type Span, spans } from '../bars.ts'
+import { contenderColor } from '../colors.ts'
+import { type Html, html } from '../html.ts'
+import { latencyOf } from '../latencies.ts'
+import { figure, quantity, section, titleOf } from '../section.ts'
+
+export function loginSection(result: ScenarioResult): Html {
+  const all = summarize(result)
+  const charts = algorithms.flatMap((algorithm) => {
+    const summaries = all.filter(({ variant }) => variant === algorithm)
+    return summaries.some(({ figures }) => figures.perSecond) ? [charted(algorithm, summaries)] : []
+  })
+  return section(result, sentence(all.filter(({ variant }) => variant === 'argon2id')), charts)
+}
+
+function charted(algorithm: string, summaries: readonly Summary[]): Html {
+  const logins = spansOf(summaries, 'answer')
+  const neighbours = spansOf(summaries, 'neighbour')
+  const domain = domainOf([...logins, ...neighbours])
+  const throughput = summaries.flatMap((summary) => {
+    const value = figure(summary, 'perSecond')
+    return value === undefined
+      ? []
+      : [{ label: titleOf(summary.contender), value, color: contenderColor(summary.contender) }]
+  })
+  return html`<h3>${algorithm}</h3>
+    <h4>The neighbour endpoint meanwhile: median, p95 and p99</h4>
+    ${spans(`Latency of the neighbour endpoint, ${algorithm}`, neighbours, domain)}
+    <h4>A login: median, p95 and p99</h4>
+    ${spans(`Latency of a login, ${algorithm}`, logins, domain)}
+    <h4>Verdicts a second</h4>
+    ${bars(`Verdicts a second, ${algorithm}`, 'verdicts a second', throughput)}`
+}
+
+function spansOf(summaries: readonly Summary[], histogram: string): Span[] {
+  return summaries.flatMap((summary) => {
+    const latency = latencyOf(summary, histogram)
+    return latency === undefined
+      ? []
+      : [{ label: titleOf(summary.contender), color: contenderColor(summary.contender), ...latency.percentiles }]
+  })
+}
+
+function sentence(summaries: readonly Summary[]): string {
+  const of = (name: string) => summaries.find(({ contender }) => contender === name)
+  const against = figure(of('in-process'), 'neighbourP99Ms')
+  const ours = figure(of('spillway'), 'neighbourP99Ms')
+  const best = Math.max(...summaries.map((summary) => figure(summary, 'perSecond') ?? 0))
+  const perSecond = figure(of('spillway'), 'perSecond')
+  if (against === undefined || ours === undefined || perSecond === undefined) return 'Not all were measured.'
+  return (
+    `With argon2id, the neighbour's p99 is ${quantity(against, 'ms')} when the handler hashes and ${quantity(ours, 'ms')} with ` +
+    `Spillway, ${Math.round(against / ours)} times less. Spillway gives ${quantity(perSecond, 'verdicts a second')}, ` +
+    `${Math.round((100 * perSecond) / best)} % of the best of all with the same core.`
+  )
+}

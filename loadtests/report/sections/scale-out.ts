@@ -1,0 +1,64 @@
+// Throughput against the ideal line as workers are added, and what a login costs a gateway as gateways are.
+import * as Plot from '@observablehq/plot'
+import { show } from '../../src/figures.ts'
+import type { Row, ScenarioResult } from '../../src/results.ts'
+import { summarize } from '../../src/summary.ts'
+import { bars } from '../bars.ts'
+import { chart, legend } from '../chart.ts'
+import { type Html, html } from '../html.ts'
+import { number, quantity, section, typicalRun } from '../section.ts'
+
+export function scaleOutSection(result: ScenarioResult): Html {
+  const sizes = summarize(result).flatMap((summary) => {
+    const [size] = typicalRun(summary, 'perSecond')?.series.size ?? []
+    return size === undefined ? [] : [{ variant: summary.variant, size }]
+  })
+  const workers = sizes.filter(({ variant }) => variant.endsWith('workers')).map(({ size }) => size)
+  const gateways = sizes.filter(({ variant }) => variant.endsWith('gateways')).map(({ size }) => size)
+  return section(result, sentence(workers, gateways), [
+    html`<h4>Logins a second by number of workers</h4>`,
+    legend([
+      { title: 'measured', color: 'var(--accent)' },
+      { title: 'ideal', color: 'var(--ink)' },
+    ]),
+    growth(workers),
+    html`<h4>Processor time of the gateways, for each login</h4>`,
+    bars(
+      'Gateway processor time for each login, by number of gateways',
+      'ms a login, all gateways together',
+      gateways.map((size) => ({
+        label: `${size.gateways} gateway${size.gateways === 1 ? '' : 's'}`,
+        value: number(size.gatewayMsPerLogin),
+        color: 'var(--accent)',
+      })),
+    ),
+  ])
+}
+
+function growth(workers: readonly Row[]): Html {
+  return chart('Logins a second by number of workers, against the ideal line', ({ narrow }) => ({
+    height: narrow ? 280 : 360,
+    marginLeft: 55,
+    x: { type: 'log', base: 2, label: 'workers', tickFormat: String },
+    y: { type: 'log', label: 'logins a second', grid: true, ticks: narrow ? 3 : 6, tickFormat: show },
+    marks: [
+      Plot.line(workers, { x: 'workers', y: 'idealPerSecond', stroke: 'var(--ink)', strokeDasharray: '3 4' }),
+      Plot.line(workers, { x: 'workers', y: 'perSecond', stroke: 'var(--accent)', strokeWidth: 2 }),
+      Plot.dot(workers, { x: 'workers', y: 'perSecond', fill: 'var(--accent)', r: 4 }),
+      Plot.text(workers, { x: 'workers', y: 'perSecond', text: (row) => show(number(row.perSecond)), dy: 14 }),
+    ],
+  }))
+}
+
+function sentence(workers: readonly Row[], gateways: readonly Row[]): string {
+  const most = workers.at(-1)
+  const [one] = gateways
+  const many = gateways.at(-1)
+  if (most === undefined || one === undefined || many === undefined) return 'Not all sizes were measured.'
+  const percent = (100 * number(most.perSecond)) / number(most.idealPerSecond)
+  return (
+    `${most.workers} workers give ${quantity(number(most.perSecond), 'logins a second')}, ${show(percent)} % of the ideal line. ` +
+    `A login costs ${quantity(number(one.gatewayMsPerLogin), 'ms')} of processor time in one gateway, and ` +
+    `${quantity(number(many.gatewayMsPerLogin), 'ms')} over ${many.gateways} gateways.`
+  )
+}
