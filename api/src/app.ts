@@ -12,6 +12,7 @@ import { createLogin } from './login.js'
 import { createPasswordChange } from './password-change.js'
 import { accessTokenPlugin } from './plugins/access-token.js'
 import { docsPlugin } from './plugins/docs.js'
+import { drainPlugin } from './plugins/drain.js'
 import { limitsPlugin } from './plugins/limits.js'
 import { problemPlugin, sendProblem, toApiError } from './plugins/problem.js'
 import { requestLogPlugin } from './plugins/request-log.js'
@@ -31,6 +32,9 @@ import { createTokenIssuer } from './tokens.js'
 
 /** The largest body is a change of two passwords of 1,024 bytes, escaped; nothing here needs more. */
 const BODY_LIMIT_BYTES = 16 * 1_024
+
+/** What a request in hand may take beyond its wait: its queries before and after. */
+const CLOSE_MARGIN_MS = 5_000
 
 export interface GatewayDeps {
   database: Database
@@ -60,6 +64,7 @@ export async function buildApp(config: GatewayConfig, deps: GatewayDeps): Promis
   // JSON alone: Fastify would take text as well.
   app.removeContentTypeParser('text/plain')
 
+  await app.register(drainPlugin, { graceMs: config.LOGIN_WAIT_MS + CLOSE_MARGIN_MS })
   await app.register(requestLogPlugin)
   await app.register(problemPlugin)
   await app.register(docsPlugin)

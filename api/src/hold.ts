@@ -43,10 +43,10 @@ export function createHold(deps: {
 
   /** The answer within the wait that the client prefers, if there is one. */
   async function answerOf({ pending }: Started, request: FastifyRequest, reply: FastifyReply, hopeful: boolean) {
-    const preference = parsePrefer(request.headers.prefer)
-    if (preference.applied !== undefined) reply.header('preference-applied', preference.applied)
+    const { waitMs: preferredMs = waitLimitMs, applied } = parsePrefer(request.headers.prefer)
+    const waitMs = Math.min(preferredMs, waitLimitMs)
+    if (applied !== undefined && waitMs === preferredMs) reply.header('preference-applied', applied)
     request.jobId = pending.job.id
-    const waitMs = Math.min(preference.waitMs ?? waitLimitMs, waitLimitMs)
     const answer = await pending.answer({
       waitMs: hopeful || admission.answersWithin(waitMs) ? waitMs : 0,
       signal: disconnection(reply),

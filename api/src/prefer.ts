@@ -7,14 +7,19 @@ export interface WaitPreference {
   applied: string | undefined
 }
 
-/** Reads `respond-async` and `wait=<seconds>`; anything else, and anything malformed, is ignored as the RFC asks. */
+/**
+ * Reads `respond-async` and `wait=<seconds>`; anything else, and anything malformed, is ignored as the RFC asks. Both
+ * together mean a ticket, but only after that wait (RFC 7240, 4.3).
+ */
 export function parsePrefer(header: string | string[] | undefined): WaitPreference {
   const preferences = [header ?? []].flat().join(',').toLowerCase().split(',')
   const names = preferences.map((preference) => preference.split(';')[0]?.trim() ?? '')
-  if (names.includes('respond-async')) return { waitMs: 0, applied: 'respond-async' }
+  const async = names.filter((name) => name === 'respond-async').slice(0, 1)
   for (const name of names) {
     const seconds = /^wait\s*=\s*"?(\d{1,6})"?$/.exec(name)?.[1]
-    if (seconds !== undefined) return { waitMs: Number(seconds) * 1_000, applied: `wait=${seconds}` }
+    if (seconds !== undefined) {
+      return { waitMs: Number(seconds) * 1_000, applied: [...async, `wait=${seconds}`].join(', ') }
+    }
   }
-  return { waitMs: undefined, applied: undefined }
+  return { waitMs: async.length > 0 ? 0 : undefined, applied: async[0] }
 }

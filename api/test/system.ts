@@ -11,10 +11,10 @@ import { newSealKey, newSigningKey } from './keys.ts'
 /** Low enough that a hash takes a millisecond. */
 export const CHEAP_ARGON2 = { ARGON2_MEMORY_KIB: '1024', ARGON2_TIME: '1', ARGON2_PARALLELISM: '1' }
 
-export interface GatewayProcess {
+export interface Listening {
+  /** Of the public port. */
   url: string
   opsUrl: string
-  process: TestProcess
 }
 
 export interface WorkerProcess {
@@ -28,10 +28,10 @@ export interface System {
   database: Database
   /** Looks into Redis from the side. */
   redis: RedisConnection
-  /** Starts a gateway in this process, and waits until it knows of all workers. Gives its public URL. */
-  gateway(env?: NodeJS.ProcessEnv): Promise<string>
+  /** Starts a gateway in this process, and waits until it knows of all workers. */
+  gateway(env?: NodeJS.ProcessEnv): Promise<Listening>
   /** Starts a gateway as a process of its own, as deployed; the same otherwise. */
-  gatewayProcess(env?: NodeJS.ProcessEnv): Promise<GatewayProcess>
+  gatewayProcess(env?: NodeJS.ProcessEnv): Promise<Listening & { process: TestProcess }>
   /** Starts a worker, always a process of its own. */
   worker(env?: NodeJS.ProcessEnv): Promise<WorkerProcess>
   /** Ends what runs; fails if a process does not exit with 0 or leaves a connection open. */
@@ -59,9 +59,8 @@ export async function openSystem(): Promise<System> {
     LOG_LEVEL: 'info',
   }
 
-  async function knowsWorkers(url: string): Promise<string> {
+  async function knowsWorkers({ url }: Listening): Promise<void> {
     await until(async () => (await readiness(url)).workers === workers.length, { what: `${url} knowing all workers` })
-    return url
   }
 
   return {
@@ -72,13 +71,16 @@ export async function openSystem(): Promise<System> {
       const log = createLogger({ service: 'gateway', level: 'silent' })
       const gateway = await startGateway(readGatewayConfig({ ...shared, ...env }), log)
       closers.push(gateway.close)
-      return knowsWorkers(gateway.url)
+      await knowsWorkers(gateway)
+      return gateway
     },
     async gatewayProcess(env = {}) {
       const process = startProcess({ entry: 'api/dist/main.js', env: { ...shared, ...env } })
       closers.push(() => endedWell(process))
       const { url, opsUrl } = await process.waitForLog(({ msg }) => msg === 'gateway listening')
-      return { url: await knowsWorkers(String(url)), opsUrl: String(opsUrl), process }
+      const gateway = { url: String(url), opsUrl: String(opsUrl), process }
+      await knowsWorkers(gateway)
+      return gateway
     },
     async worker(env = {}) {
       const process = startProcess({

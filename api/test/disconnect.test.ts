@@ -1,0 +1,98 @@
+// Clients that go away before their answer: nothing is hashed for nobody.
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { until } from '@spillway/local/testing'
+import { slowAccount } from './account.ts'
+import { type Answer, expect, login, redeem, respondAsync } from './client.ts'
+import { watchQueue } from './queue.ts'
+import { openSystem } from './system.ts'
+
+const system = await openSystem()
+after(() => system.close())
+const worker = await system.worker({ SPILLWAY_TEST_HASHES: 'true' })
+const { url, process: gateway } = await system.gatewayProcess()
+const queue = watchQueue(system)
+
+test('the job of a client that goes away while it waits is taken back', async () => {
+  const { ahead } = await occupyWorker()
+  const client = new AbortController()
+  const left = login(url, await slowAccount(system.database, 1), { signal: client.signal })
+  await queue.settled(1, 1)
+  const [jobId = ''] = await queue.waiting()
+  client.abort()
+  await assert.rejects(left, { name: 'AbortError' })
+  await queue.settled(0, 1)
+  assert.ok((await queue.events('removed')).includes(jobId))
+  await gateway.waitForLog((line) => line.msg === 'client gone' && line.jobId === jobId)
+  expect(200, await ahead)
+  await queue.settled(0, 0)
+  assert.ok(!worker.process.logs.some((line) => line.jobId === jobId))
+})
+
+test('the job of a client that went away before there was one does not stay', async () => {
+  const credentials = await slowAccount(system.database, 1)
+  const { ahead } = await occupyWorker()
+  const client = new AbortController()
+  const before = gone()
+  await system.database.$transaction(async (locked) => {
+    await locked.$executeRaw`LOCK TABLE users IN ACCESS EXCLUSIVE MODE`
+    const left = login(url, credentials, { signal: client.signal })
+    await until(() => locksAwaited())
+    client.abort()
+    await assert.rejects(left, { name: 'AbortError' })
+    await until(() => gone() > before)
+  })
+  const removed = await until(async () => {
+    const added = await queue.events('added')
+    return (await queue.events('removed')).find((jobId) => jobId === added.at(-1))
+  })
+  expect(200, await ahead)
+  assert.ok(!worker.process.logs.some((line) => line.jobId === removed))
+})
+
+test('a client that has its ticket may go away', async () => {
+  const { ahead } = await occupyWorker()
+  const answer = await login(url, await slowAccount(system.database, 1), {
+    headers: { ...respondAsync.headers, connection: 'close' },
+  })
+  const { ticket } = expect(202, answer)
+  const client = new AbortController()
+  const left = redeem(url, ticket, { signal: client.signal })
+  client.abort()
+  await assert.rejects(left, { name: 'AbortError' })
+  expect(200, await ahead)
+  expect(200, await redeem(url, ticket))
+})
+
+test('a job that has begun when its client goes away comes to its end, and that is no error', async () => {
+  const client = new AbortController()
+  const left = login(url, await slowAccount(system.database, 200), { signal: client.signal })
+  await queue.settled(0, 1)
+  const before = gone()
+  client.abort()
+  await assert.rejects(left, { name: 'AbortError' })
+  await until(() => gone() > before)
+  await queue.settled(0, 0)
+  assert.deepEqual(
+    gateway.logs.filter(({ level }) => level !== 'info'),
+    [],
+  )
+})
+
+/** Gives the only slot something to do for a second; resolves once it does. */
+async function occupyWorker(): Promise<{ ahead: Promise<Answer> }> {
+  const ahead = login(url, await slowAccount(system.database, 1_000))
+  await queue.settled(0, 1)
+  return { ahead }
+}
+
+/** How many clients have gone so far. */
+function gone(): number {
+  return gateway.logs.filter(({ msg }) => msg === 'client gone').length
+}
+
+async function locksAwaited(): Promise<boolean> {
+  const waiting = await system.database.$queryRaw<unknown[]>`
+    SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
+  return waiting.length > 0
+}

@@ -1,0 +1,41 @@
+// What Redis shows of the queue: its lists, and the stream of what happened to each job.
+
+import { until } from '@spillway/local/testing'
+import type { RedisConnection } from '@spillway/worker/client'
+import type { System } from './system.ts'
+
+export interface QueueWatch {
+  /** Resolves when this many jobs wait and are being hashed. */
+  settled(waiting: number, active: number): Promise<void>
+  /** The ids of the jobs that wait, the next one last. */
+  waiting(): Promise<string[]>
+  /** The ids of all jobs that something happened to, by what it was. */
+  events(event: 'added' | 'completed' | 'removed'): Promise<string[]>
+}
+
+export function watchQueue({ redis, namespace }: Pick<System, 'redis' | 'namespace'>): QueueWatch {
+  const key = (name: string) => `${namespace.queuePrefix}:passwords:${name}`
+  return {
+    async settled(waiting, active) {
+      const what = `a queue of ${waiting} waiting and ${active} active jobs`
+      await until(
+        async () => (await length(redis, key('wait'))) === waiting && (await length(redis, key('active'))) === active,
+        {
+          what,
+        },
+      )
+    },
+    waiting: () => redis.lrange(key('wait'), 0, -1),
+    async events(event) {
+      const entries = await redis.xrange(key('events'), '-', '+')
+      return entries.flatMap(([, fields]) => {
+        const field = (name: string) => fields[fields.indexOf(name) + 1] ?? ''
+        return field('event') === event ? [field('jobId')] : []
+      })
+    },
+  }
+}
+
+async function length(redis: RedisConnection, key: string): Promise<number> {
+  return await redis.llen(key)
+}

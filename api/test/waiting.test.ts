@@ -1,0 +1,121 @@
+// How long a request is held, and what it gets when the wait runs out first.
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { until } from '@spillway/local/testing'
+import { accountWithHash, slowAccount } from './account.ts'
+import { type Answer, assertProblem, expect, login, newCredentials, redeem, register, respondAsync } from './client.ts'
+import { watchQueue } from './queue.ts'
+import { openSystem } from './system.ts'
+
+const system = await openSystem()
+after(() => system.close())
+const worker = await system.worker({ SPILLWAY_TEST_HASHES: 'true' })
+const gateways = [await system.gateway({ LOGIN_WAIT_MS: '300' }), await system.gateway()] as const
+const [brief, patient] = [gateways[0].url, gateways[1].url]
+const queue = watchQueue(system)
+const prefer = (preference: string) => ({ headers: { prefer: preference } })
+
+test('a login that takes longer than the wait gets a ticket when the wait runs out, and its answer later', async () => {
+  const held = await timed(login(brief, await slowAccount(system.database, 900)))
+  const { ticket } = assertTicket(held.answer)
+  assert.ok(held.tookMs >= 290, `held for ${held.tookMs} ms`)
+  assert.ok(held.tookMs < 880, `held for ${held.tookMs} ms`)
+  expect(200, await redeem(patient, ticket))
+})
+
+test('a registration behind a slow login gets a ticket as well, and its account later', async () => {
+  const ahead = login(patient, await slowAccount(system.database, 900))
+  await queue.settled(0, 1)
+  const credentials = newCredentials()
+  const { ticket } = assertTicket(await register(brief, credentials))
+  expect(201, await redeem(patient, ticket))
+  expect(200, await ahead)
+  expect(200, await login(patient, credentials))
+})
+
+test('requests are held while the only worker is frozen, and answered when it goes on', async () => {
+  const credentials = newCredentials()
+  expect(201, await register(patient, credentials))
+  await expectQuickAnswers()
+  process.kill(worker.process.pid, 'SIGSTOP')
+  try {
+    const held = await timed(login(brief, credentials))
+    assert.ok(held.tookMs >= 290, `held for ${held.tookMs} ms`)
+    const redeemed = redeem(patient, assertTicket(held.answer).ticket)
+    process.kill(worker.process.pid, 'SIGCONT')
+    expect(200, await redeemed)
+  } finally {
+    process.kill(worker.process.pid, 'SIGCONT')
+  }
+})
+
+test('respond-async gives the ticket at once, however quick the answer would be', async () => {
+  const credentials = newCredentials()
+  for (const start of [register, login]) {
+    const answer = await start(patient, credentials, respondAsync)
+    assert.equal(answer.headers.get('preference-applied'), 'respond-async')
+    expect(start === register ? 201 : 200, await redeem(patient, assertTicket(answer).ticket))
+  }
+})
+
+test('wait=N holds for N seconds, with respond-async as well, and says so', async () => {
+  for (const preference of ['wait=1', 'respond-async, wait=1', 'Wait="1"; foo, respond-ASYNC']) {
+    await expectQuickAnswers()
+    const { answer, tookMs } = await timed(
+      login(patient, await slowAccount(system.database, 1_600), prefer(preference)),
+    )
+    expect(200, await redeem(patient, assertTicket(answer).ticket))
+    assert.ok(tookMs >= 990 && tookMs < 1_580, `held for ${tookMs} ms`)
+    assert.match(answer.headers.get('preference-applied') ?? '', /wait=1$/)
+  }
+})
+
+test('a wait beyond the limit is the limit, and is not said to be applied', async () => {
+  await expectQuickAnswers()
+  const { answer, tookMs } = await timed(login(brief, await slowAccount(system.database, 900), prefer('wait=60')))
+  assert.ok(tookMs < 880, `held for ${tookMs} ms`)
+  assert.equal(answer.headers.get('preference-applied'), null)
+  expect(200, await redeem(patient, assertTicket(answer).ticket))
+})
+
+test('preferences that are malformed, or about other things, change nothing', async () => {
+  const credentials = await accountWithHash(system.database, '$spillway-token$')
+  for (const preference of ['wait', 'wait=', 'wait=soon', 'wait=-1', 'wait=1.5', 'return=minimal', ',,;=', 'async']) {
+    const answer = await login(patient, credentials, prefer(preference))
+    expect(200, answer)
+    assert.equal(answer.headers.get('preference-applied'), null, preference)
+  }
+})
+
+test('redeeming waits by the same rules', async () => {
+  const asked = await login(patient, await slowAccount(system.database, 1_200), respondAsync)
+  const first = await timed(redeem(patient, assertTicket(asked).ticket, respondAsync))
+  const second = await timed(redeem(brief, assertTicket(first.answer).ticket))
+  assert.ok(first.tookMs + second.tookMs < 1_180, `held for ${first.tookMs} and ${second.tookMs} ms`)
+  assert.ok(second.tookMs >= 290, `held for ${second.tookMs} ms`)
+  expect(200, await redeem(patient, assertTicket(second.answer).ticket))
+  assertProblem(await redeem(patient, assertTicket(asked).ticket), 409, 'ticket_used')
+})
+
+/** Makes gateways expect quick answers again: slow ones are foreseen, and get their ticket without any wait. */
+async function expectQuickAnswers(): Promise<void> {
+  const quick = await accountWithHash(system.database, '$spillway-token$')
+  await until(async () => {
+    for (const answer of await Promise.all(Array.from({ length: 10 }, () => login(patient, quick)))) expect(200, answer)
+    const metrics = await Promise.all(gateways.map(async ({ opsUrl }) => (await fetch(`${opsUrl}/metrics`)).text()))
+    return metrics.every((text) => Number(/^spillway_capacity_jobs_per_second (.*)$/m.exec(text)?.[1]) > 10)
+  })
+}
+
+/** Checks that an answer is a ticket that says when to come back. */
+function assertTicket(answer: Answer): { ticket: string } {
+  const { ticket, retryAfter } = expect(202, answer)
+  assert.equal(answer.headers.get('retry-after'), String(retryAfter))
+  assert.ok(retryAfter >= 1 && retryAfter <= 10)
+  return { ticket }
+}
+
+async function timed(answer: Promise<Answer>): Promise<{ answer: Answer; tookMs: number }> {
+  const startedAt = performance.now()
+  return { answer: await answer, tookMs: performance.now() - startedAt }
+}
