@@ -44,7 +44,7 @@ export function createHold(deps: {
   /** The answer within the wait that the client prefers, if there is one. */
   async function answerOf({ pending }: Started, request: FastifyRequest, reply: FastifyReply, hopeful: boolean) {
     const { waitMs: preferredMs = waitLimitMs, applied } = parsePrefer(request.headers.prefer)
-    const waitMs = Math.min(preferredMs, waitLimitMs)
+    const waitMs = Math.min(preferredMs, waitLimitMs, pending.job.deadline - passwords.now())
     if (applied !== undefined && waitMs === preferredMs) reply.header('preference-applied', applied)
     request.jobId = pending.job.id
     const answer = await pending.answer({
@@ -80,7 +80,10 @@ export function createHold(deps: {
       if (passwords.now() >= job.deadline) throw new ApiError('ticket_expired')
       const started = { operation, pending: passwords.resume(job) }
       const answer = await answerOf(started, request, reply, true)
-      if (answer === undefined) return ticketFor(started, reply)
+      if (answer === undefined) {
+        if (passwords.now() >= job.deadline) throw new ApiError('ticket_expired')
+        return ticketFor(started, reply)
+      }
       try {
         const outcome = await deps.finish(operation, job.id, verdictOf(answer))
         await passwords.retire(job)

@@ -1,0 +1,94 @@
+// What cannot be answered in time: refused at once, or given its ticket at once.
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { until } from '@spillway/local/testing'
+import { type Answer, assertProblem, expect, login, newCredentials, redeem, register } from './client.ts'
+import { watchQueue } from './queue.ts'
+import { openSystem, readiness } from './system.ts'
+
+const system = await openSystem()
+after(() => system.close())
+const queue = watchQueue(system)
+const { url } = await system.gateway()
+/** Well below the 8 s that a request is held by default. */
+const AT_ONCE_MS = 2_000
+
+test('without any worker a request gets its ticket at once, and its answer when one has come', async (t) => {
+  const credentials = newCredentials()
+  const first = await promptly(register(url, credentials))
+  const { ticket, retryAfter } = expect(202, first)
+  assert.equal(retryAfter, 10)
+  expect(202, await promptly(login(url, credentials)))
+  await queue.settled(2, 0)
+
+  await t.test('the queue is full: refused at once, before the database or the queue is asked', async () => {
+    const full = await system.gateway({ MAX_OUTSTANDING: '2' })
+    await until(async () => (await register(full.url, newCredentials())).status === 503)
+    const added = (await queue.events('added')).length
+    await system.database.$transaction(async (locked) => {
+      await locked.$executeRaw`LOCK TABLE users IN ACCESS EXCLUSIVE MODE`
+      for (const start of [register, login]) {
+        const answer = await promptly(start(full.url, newCredentials()))
+        assertProblem(answer, 503, 'busy')
+        assert.equal(answer.headers.get('retry-after'), '60')
+      }
+    })
+    assert.equal((await queue.events('added')).length, added)
+  })
+
+  await system.worker()
+  expect(201, await redeem(url, ticket))
+  await queue.settled(0, 0)
+  expect(200, await login(url, credentials))
+})
+
+test('when the last worker is killed, requests get their ticket at once within moments', async () => {
+  const lonely = await openSystem()
+  try {
+    const { process } = await lonely.worker()
+    const gateway = await lonely.gateway()
+    expect(201, await register(gateway.url, newCredentials()))
+    await process.close()
+    await until(async () => (await readiness(gateway.url)).workers === 0, { timeoutMs: 4_000 })
+    expect(202, await promptly(register(gateway.url, newCredentials())))
+  } finally {
+    await lonely.close().catch(ofKilledWorker)
+  }
+})
+
+test('what will take longer than the wait gets its ticket at once, and longer than a ticket lives is refused', async () => {
+  // A second or so for each hash, as the worker finds out when it starts.
+  const slow = await openSystem()
+  try {
+    await slow.worker({ ARGON2_TIME: '64', ARGON2_MEMORY_KIB: '16384' })
+    const gateway = await slow.gateway({ LOGIN_WAIT_MS: '100', TICKET_TTL_MS: '60000' })
+    const ticketed = await promptly(register(gateway.url, newCredentials()))
+    expect(202, ticketed)
+
+    const strict = await slow.gateway({ LOGIN_WAIT_MS: '100', TICKET_TTL_MS: '1000' })
+    const refused = await until(async () => {
+      const [answer] = await Promise.all([
+        register(strict.url, newCredentials()),
+        register(gateway.url, newCredentials()),
+      ])
+      return answer.status === 503 ? answer : undefined
+    })
+    assertProblem(refused, 503, 'busy')
+    const retryAfterS = Number(refused.headers.get('retry-after'))
+    assert.ok(retryAfterS >= 1 && retryAfterS <= 60)
+  } finally {
+    await slow.close()
+  }
+})
+
+async function promptly(answer: Promise<Answer>): Promise<Answer> {
+  const startedAt = performance.now()
+  const arrived = await answer
+  assert.ok(performance.now() - startedAt < AT_ONCE_MS)
+  return arrived
+}
+
+/** The killed worker did not end well, and should not have. */
+function ofKilledWorker(error: unknown): void {
+  assert.match(String(error), /SIGKILL/)
+}
