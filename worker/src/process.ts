@@ -1,4 +1,5 @@
 /** One job, from what BullMQ hands over to what it keeps: expired? open, hash or verify, seal, reply. */
+import { UnrecoverableError } from 'bullmq'
 import type { RedisClock } from './clock.js'
 import { type AlgorithmName, algorithmName } from './hashing/algorithm-name.js'
 import { type Hasher, UnsupportedHashError } from './hashing/index.js'
@@ -8,8 +9,11 @@ import { type JobData, type JobName, type JobResult, jobData, requests, type Ver
 import { type JobRef, requestSeal, verdictSeal } from './protocol/reply.js'
 import { type Keyring, SealError } from './protocol/seal.js'
 
-/** A job that nobody with the keys can have made, or not for this id, name and deadline. It is not tried again. */
-export class ForgedJobError extends Error {
+/**
+ * A job that nobody with the keys can have made, or not for this id, name and deadline. Unrecoverable to BullMQ: it is not
+ * tried again, whatever number of attempts the job itself asks for.
+ */
+export class ForgedJobError extends UnrecoverableError {
   override readonly name = 'ForgedJobError'
   readonly code = 'forged_job'
 }
@@ -57,10 +61,8 @@ export async function processJob(incoming: IncomingJob, options: ProcessOptions)
 }
 
 function identify({ id, name, data }: IncomingJob, metrics: WorkerMetrics): { job: JobRef; data: JobData } {
-  if (id === undefined || !isJobName(name) || !jobData.Check(data)) {
-    metrics.jobs.inc({ job: 'unknown', outcome: 'forged' })
-    throw new ForgedJobError('the job is malformed')
-  }
+  if (id === undefined || !isJobName(name) || !jobData.Check(data))
+    throw forged('the job is malformed', 'unknown', metrics)
   return { job: { id, name, deadline: data.deadline }, data }
 }
 
@@ -84,8 +86,7 @@ async function answer(job: JobRef, data: JobData, options: ProcessOptions): Prom
     const algorithm = request.storedHash === null ? 'argon2id' : algorithmName(request.storedHash)
     return { verdict: await orRefusal(job, options, () => verify(request, algorithm, options)), algorithm }
   }
-  options.metrics.jobs.inc({ job: job.name, outcome: 'forged' })
-  throw new ForgedJobError('the sealed request is malformed')
+  throw forged('the sealed request is malformed', job.name, options.metrics)
 }
 
 /** What the work comes to, or the verdict that it could not be done. */
@@ -121,9 +122,14 @@ function openRequest(job: JobRef, data: JobData, { keyring, metrics }: ProcessOp
   } catch (error) {
     if (!(error instanceof SealError)) throw error
     metrics.sealFailures.inc({ purpose: 'request' })
-    metrics.jobs.inc({ job: job.name, outcome: 'forged' })
-    throw new ForgedJobError('the sealed request does not open')
+    throw forged('the sealed request does not open', job.name, metrics)
   }
+}
+
+/** Counts it. An unknown name is not taken over: whoever writes to Redis could make up any number of them. */
+function forged(reason: string, job: JobName | 'unknown', metrics: WorkerMetrics): ForgedJobError {
+  metrics.jobs.inc({ job, outcome: 'forged' })
+  return new ForgedJobError(reason)
 }
 
 function round(ms: number): number {

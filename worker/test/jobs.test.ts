@@ -1,0 +1,146 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { until } from '@spillway/local/testing'
+import { createHasher } from '../src/hashing/index.ts'
+import type { HashRequest, VerifyRequest } from '../src/protocol/job.ts'
+import { verdictKey } from '../src/protocol/reply.ts'
+import { answerOf, jobsCounted, policy, readyClient, startedWorker } from './parts.ts'
+import { resultOf, type Space, spaceFor } from './space.ts'
+
+const hasher = await createHasher(policy, { testHashes: false })
+
+const bcryptHash = '$2a$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW'
+
+async function hashed(space: Space, request: HashRequest) {
+  return await answerOf(await (await readyClient(space)).submit('hash', request))
+}
+
+async function verified(space: Space, request: VerifyRequest) {
+  return await answerOf(await (await readyClient(space)).submit('verify', request))
+}
+
+/** The fresh hash of a match; fails for any other answer. */
+function freshHash(answer: Awaited<ReturnType<typeof verified>>): string {
+  assert.ok(typeof answer === 'object' && answer.kind === 'match')
+  assert.ok(answer.hash !== undefined, 'the match brought no hash')
+  return answer.hash
+}
+
+test('hash: a password comes back as a hash of the policy that verifies', async (t) => {
+  const space = spaceFor(t)
+  await startedWorker(space)
+  const answer = await hashed(space, { password: 'correct horse' })
+  assert.ok(typeof answer === 'object' && answer.kind === 'hashed')
+  assert.match(answer.hash, /^\$argon2id\$v=19\$m=64,t=1,p=1\$/)
+  assert.equal(await hasher.verify('correct horse', answer.hash), true)
+})
+
+test('verify: the right password matches, a wrong one does not, and neither brings a hash', async (t) => {
+  const space = spaceFor(t)
+  await startedWorker(space)
+  const storedHash = await hasher.hash('correct horse')
+  assert.deepEqual(await verified(space, { password: 'correct horse', storedHash }), { kind: 'match' })
+  assert.deepEqual(await verified(space, { password: 'correct hors', storedHash }), { kind: 'mismatch' })
+})
+
+test('verify: without a stored hash nothing matches, whatever is to come next', async (t) => {
+  const space = spaceFor(t)
+  await startedWorker(space)
+  assert.deepEqual(await verified(space, { password: 'x', storedHash: null }), { kind: 'mismatch' })
+  const withNext = { password: 'x', storedHash: null, nextPassword: 'y' }
+  assert.deepEqual(await verified(space, withNext), { kind: 'mismatch' })
+})
+
+test('verify: the match of an old hash brings a new one of the same password, a mismatch does not', async (t) => {
+  const space = spaceFor(t)
+  await startedWorker(space, { env: { ARGON2_TIME: '2' } })
+  const old = { bcrypt: bcryptHash, argon2: await hasher.hash('U*U') }
+  for (const storedHash of Object.values(old)) {
+    const fresh = freshHash(await verified(space, { password: 'U*U', storedHash }))
+    assert.match(fresh, /^\$argon2id\$v=19\$m=64,t=2,p=1\$/)
+    assert.equal(await hasher.verify('U*U', fresh), true)
+    assert.deepEqual(await verified(space, { password: 'u*u', storedHash }), { kind: 'mismatch' })
+  }
+})
+
+test('verify: a hash of a higher cost than the policy is kept', async (t) => {
+  const space = spaceFor(t)
+  await startedWorker(space)
+  const dearer = await createHasher({ ...policy, time: 3 }, { testHashes: false })
+  const storedHash = await dearer.hash('correct horse')
+  assert.deepEqual(await verified(space, { password: 'correct horse', storedHash }), { kind: 'match' })
+})
+
+test('verify with a next password: a match brings its hash, a mismatch brings nothing', async (t) => {
+  const space = spaceFor(t)
+  await startedWorker(space)
+  for (const storedHash of [await hasher.hash('U*U'), bcryptHash]) {
+    const fresh = freshHash(await verified(space, { password: 'U*U', storedHash, nextPassword: 'next one' }))
+    assert.equal(await hasher.verify('next one', fresh), true)
+    assert.equal(await hasher.verify('U*U', fresh), false)
+    const wrong = await verified(space, { password: 'wrong', storedHash, nextPassword: 'next one' })
+    assert.deepEqual(wrong, { kind: 'mismatch' })
+  }
+})
+
+test('verify: a stored hash that nothing here understands is refused with a code', async (t) => {
+  const space = spaceFor(t)
+  await startedWorker(space)
+  for (const storedHash of ['', 'plain text', '$2a$31$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW']) {
+    const answer = await verified(space, { password: 'x', storedHash })
+    assert.deepEqual(answer, { kind: 'refused', code: 'unsupported_hash' })
+  }
+})
+
+test('test hashes are refused by a worker that was not told to accept them', async (t) => {
+  const space = spaceFor(t)
+  await startedWorker(space, { env: { SPILLWAY_TEST_HASHES: 'false' } })
+  const answer = await verified(space, { password: 'x', storedHash: '$spillway-token$' })
+  assert.deepEqual(answer, { kind: 'refused', code: 'unsupported_hash' })
+})
+
+test('a job past its deadline is dropped unhashed, and the jobs behind it are not', async (t) => {
+  const space = spaceFor(t)
+  const hasty = await readyClient(space, { jobLifeMs: 1 })
+  const patient = await readyClient(space)
+  const late = await hasty.submit('verify', { password: 'x', storedHash: '$spillway-token$' })
+  await until(() => hasty.now() > late.job.deadline)
+  const inTime = await patient.submit('verify', { password: 'x', storedHash: '$spillway-token$' })
+  const worker = await startedWorker(space, { slots: 1 })
+
+  assert.deepEqual(await answerOf(inTime), { kind: 'match' })
+  const result = await resultOf(space, late.job.id)
+  assert.ok(typeof result === 'object' && result !== null && 'outcome' in result && 'serviceMs' in result)
+  assert.equal(result.outcome, 'expired')
+  assert.equal(result.serviceMs, 0)
+  assert.equal(await space.redis.exists(verdictKey(space.prefix, late.job.id)), 0)
+  assert.equal(await answerOf(late, 0), undefined)
+  assert.deepEqual(await jobsCounted(worker), ['verify expired 1', 'verify hashed 1'])
+})
+
+test('the first to come is the first to be served', async (t) => {
+  const space = spaceFor(t)
+  const client = await readyClient(space)
+  const order: number[] = []
+  const pending = []
+  for (let i = 0; i < 8; i += 1) pending.push(await client.submit('hash', { password: 'x' }))
+  const answers = pending.map((one, i) => answerOf(one).then(() => order.push(i)))
+  await startedWorker(space, { slots: 1 })
+  await Promise.all(answers)
+  assert.deepEqual(order, [0, 1, 2, 3, 4, 5, 6, 7])
+})
+
+test('no more jobs are in hand than there are slots', async (t) => {
+  const space = spaceFor(t)
+  const client = await readyClient(space)
+  await startedWorker(space, { slots: 3 })
+  const jobs = Array.from({ length: 8 }, () =>
+    client.submit('verify', { password: 'x', storedHash: '$spillway-wait$400$' }),
+  )
+  const pending = await Promise.all(jobs)
+  await until(() => client.load().active === 3 && client.load().waiting === 5)
+  assert.deepEqual(
+    await Promise.all(pending.map((one) => answerOf(one))),
+    pending.map(() => ({ kind: 'match' })),
+  )
+})

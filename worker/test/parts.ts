@@ -1,0 +1,82 @@
+// Both ends of the queue, started for one test: real ones, in this process.
+import { randomBytes } from 'node:crypto'
+import { until } from '@spillway/local/testing'
+import {
+  type Answer,
+  createPasswordClient,
+  type PasswordClient,
+  type PasswordClientOptions,
+  type PendingJob,
+} from '../src/client.ts'
+import { readWorkerConfig } from '../src/config.ts'
+import { createLogger } from '../src/log.ts'
+import { parseKeyring } from '../src/protocol/seal.ts'
+import { type RunningWorker, startWorker } from '../src/run.ts'
+import type { Space } from './space.ts'
+
+export const sealKeys = `test:${randomBytes(32).toString('base64')}`
+export const keyring = parseKeyring(sealKeys)
+
+/** What workers of tests hash with: cheap, but argon2id all the same. */
+export const policy = { memoryKib: 64, time: 1, parallelism: 1 }
+
+/** The environment of a worker for this queue; test hashes are accepted. */
+export function workerEnvironment({ redisUrl, prefix }: Space): Record<string, string> {
+  return {
+    REDIS_URL: redisUrl,
+    QUEUE_PREFIX: prefix,
+    SPILLWAY_SEAL_KEYS: sealKeys,
+    ARGON2_MEMORY_KIB: String(policy.memoryKib),
+    ARGON2_TIME: String(policy.time),
+    ARGON2_PARALLELISM: String(policy.parallelism),
+    OPS_PORT: '0',
+    SPILLWAY_TEST_HASHES: 'true',
+  }
+}
+
+const log = createLogger({ service: 'test', level: 'silent' })
+
+export interface WorkerOptions {
+  slots?: number
+  env?: Record<string, string>
+}
+
+/** A worker in this process; it is closed with the space unless that has been done before. */
+export async function startedWorker(space: Space, { slots = 2, env = {} }: WorkerOptions = {}): Promise<RunningWorker> {
+  const config = readWorkerConfig({ ...workerEnvironment(space), LOG_LEVEL: 'silent', ...env })
+  const worker = await startWorker(config, slots, log)
+  let closed: Promise<void> | undefined
+  const close = (): Promise<void> => {
+    closed ??= worker.close()
+    return closed
+  }
+  space.closing(close)
+  return { ...worker, close }
+}
+
+/** A client that is ready; it is closed with the space. Its jobs live for 20 seconds. */
+export async function readyClient(space: Space, options: Partial<PasswordClientOptions> = {}): Promise<PasswordClient> {
+  const client = createPasswordClient({
+    redisUrl: space.redisUrl,
+    prefix: space.prefix,
+    keyring,
+    jobLifeMs: 20_000,
+    log,
+    ...options,
+  })
+  space.closing(() => client.close())
+  await until(() => client.isReady(), { what: 'a client that is ready' })
+  return client
+}
+
+/** The answer to a job, within 10 seconds unless told otherwise. */
+export function answerOf(pending: PendingJob, waitMs = 10_000): Promise<Answer | undefined> {
+  return pending.answer({ waitMs, signal: new AbortController().signal })
+}
+
+/** What a worker has counted, a line for each kind: `verify hashed 2`. */
+export async function jobsCounted({ opsUrl }: { opsUrl: string }): Promise<string[]> {
+  const metrics = await (await fetch(`${opsUrl}/metrics`)).text()
+  const counted = metrics.matchAll(/^spillway_jobs_total\{job="(\w+)",outcome="(\w+)"\} (\d+)$/gm)
+  return [...counted].map(([, job, outcome, count]) => `${job} ${outcome} ${count}`).sort()
+}

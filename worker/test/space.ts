@@ -1,0 +1,58 @@
+// What one test has to itself: a queue in the real Redis, and an end for everything that it starts.
+import { randomBytes } from 'node:crypto'
+import { after, type TestContext } from 'node:test'
+import { createNamespace } from '@spillway/local/testing'
+import { Redis } from 'ioredis'
+import { queueList } from '../src/protocol/capacity.ts'
+
+export interface Space {
+  redisUrl: string
+  prefix: string
+  /** A connection of the test's own, to look at the queue and to tamper with it. */
+  redis: Redis
+  /** What is to be closed after the test; the last one first. */
+  closing(close: () => Promise<unknown>): void
+}
+
+const namespace = await createNamespace()
+after(() => namespace.close())
+
+export function spaceFor(t: TestContext): Space {
+  const redis = new Redis(namespace.redisUrl)
+  const prefix = `{test-${randomBytes(6).toString('hex')}}`
+  const closes: (() => Promise<unknown>)[] = []
+  t.after(async () => {
+    for (const close of closes.reverse()) await close()
+    const keys = await redis.keys(`${prefix}*`)
+    if (keys.length > 0) await redis.del(...keys)
+    redis.disconnect()
+  })
+  return { redisUrl: namespace.redisUrl, prefix, redis, closing: (close) => closes.push(close) }
+}
+
+/** The key of a job as BullMQ stores it. */
+export function jobKey({ prefix }: Space, jobId: string): string {
+  return `${prefix}:passwords:${jobId}`
+}
+
+/** The ids of the jobs that wait, the next one last. */
+export function waitingJobs({ redis, prefix }: Space): Promise<string[]> {
+  return redis.lrange(queueList(prefix, 'wait'), 0, -1)
+}
+
+/** The ids of the jobs in hand. */
+export function activeJobs({ redis, prefix }: Space): Promise<string[]> {
+  return redis.lrange(queueList(prefix, 'active'), 0, -1)
+}
+
+/** Why a job failed; undefined while it has not. */
+export async function failureOf(space: Space, jobId: string): Promise<string | undefined> {
+  if ((await space.redis.zscore(`${space.prefix}:passwords:failed`, jobId)) === null) return undefined
+  return (await space.redis.hget(jobKey(space, jobId), 'failedReason')) ?? undefined
+}
+
+/** What a job that was not failed came to; undefined while it has not come to its end. */
+export async function resultOf(space: Space, jobId: string): Promise<unknown> {
+  const result = await space.redis.hget(jobKey(space, jobId), 'returnvalue')
+  return result === null ? undefined : JSON.parse(result)
+}
