@@ -32,6 +32,7 @@ import {
 } from './protocol/reply.js'
 import { type Keyring, SealError } from './protocol/seal.js'
 import { connectRedis, type RedisConnection } from './redis.js'
+import { takeBack } from './take-back.js'
 import { type Answer, createWaiters, type Waiter } from './waiters.js'
 
 export { type ClientErrorCode, PasswordClientError } from './errors.js'
@@ -73,9 +74,9 @@ export interface PasswordClient {
   submit(name: 'verify', request: VerifyRequest): Promise<PendingJob>
   /** Waits on for a job that this or another gateway added. */
   resume(job: JobRef): PendingJob
-  /** Takes back a job that no one waits for any more. True when it had not begun. */
+  /** Takes back a job that no one waits for any more. True when it had not begun. Throws `queue_unavailable`. */
   cancel(job: JobRef): Promise<boolean>
-  /** Marks a verdict as used, so that its ticket answers only once. */
+  /** Marks a verdict as used, so that its ticket answers only once. Throws `queue_unavailable`. */
   retire(job: JobRef): Promise<void>
   /** The queue as last read, a quarter of a second ago at most. */
   load(): Load
@@ -119,7 +120,9 @@ export function createPasswordClient(options: PasswordClientOptions): PasswordCl
     if (waiter !== undefined) settle(waiter, reply?.sealed)
   })
   subscriber.subscribe(channel).catch((error: unknown) => log.error({ err: error }, 'replies cannot be subscribed to'))
-  subscriber.on('ready', () => void recheck(waiters.all(), { addMissing: true }))
+  // Whichever of the two comes back last finds the other one ready.
+  for (const connection of [redis, subscriber])
+    connection.on('ready', () => void recheck(waiters.all(), { addMissing: true }))
 
   const timers = [
     setInterval(() => void recheck(waiters.all().filter((waiter) => waiter.data === undefined)), FOREIGN_RECHECK_MS),
@@ -158,11 +161,7 @@ export function createPasswordClient(options: PasswordClientOptions): PasswordCl
   }
 
   async function add(job: JobRef, data: JobData): Promise<void> {
-    try {
-      await queue.add(job.name, data, { jobId: job.id })
-    } catch (error) {
-      throw new PasswordClientError('queue_unavailable', 'the job could not be added', { cause: error })
-    }
+    await reached(queue.add(job.name, data, { jobId: job.id }), 'the job could not be added')
   }
 
   function pending(job: JobRef, waiter: Waiter): PendingJob {
@@ -178,9 +177,7 @@ export function createPasswordClient(options: PasswordClientOptions): PasswordCl
           ])
           if (answer !== undefined) return answer
           if (signal.aborted) throw new PasswordClientError('wait_aborted', 'the caller went away')
-          const stored = await redis.get(verdictKey(prefix, job.id)).catch((error: unknown) => {
-            throw new PasswordClientError('queue_unavailable', 'the verdict could not be asked for', { cause: error })
-          })
+          const stored = await reached(redis.get(verdictKey(prefix, job.id)), 'the verdict could not be asked for')
           return stored === null ? undefined : open(job, stored)
         } finally {
           elapsed.abort()
@@ -211,9 +208,10 @@ export function createPasswordClient(options: PasswordClientOptions): PasswordCl
       return pending(job, waiter)
     },
     resume: (job) => pending(job, waiters.hold(job)),
-    cancel: async (job) => (await queue.remove(job.id)) === 1,
+    cancel: (job) => reached(takeBack(redis, prefix, job.id), 'the job could not be taken back'),
     async retire(job) {
-      await redis.set(verdictKey(prefix, job.id), USED_VERDICT, 'KEEPTTL', 'XX')
+      const used = redis.set(verdictKey(prefix, job.id), USED_VERDICT, 'KEEPTTL', 'XX')
+      await reached(used, 'the verdict could not be marked as used')
     },
     load: load.current,
     predictedWaitMs: load.predictedWaitMs,
@@ -225,6 +223,15 @@ export function createPasswordClient(options: PasswordClientOptions): PasswordCl
       await queue.close()
       await Promise.all([quit(redis), quit(subscriber)])
     },
+  }
+}
+
+/** What Redis answers; when it does not, an error under the one code for that. */
+async function reached<T>(answer: Promise<T>, failure: string): Promise<T> {
+  try {
+    return await answer
+  } catch (error) {
+    throw new PasswordClientError('queue_unavailable', failure, { cause: error })
   }
 }
 

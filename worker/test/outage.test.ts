@@ -1,0 +1,175 @@
+// Redis goes away, loses what it had, and comes back: what clients and workers make of it.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { until } from '@spillway/local/testing'
+import { PasswordClientError } from '../src/errors.ts'
+import { queueList } from '../src/protocol/capacity.ts'
+import { verdictKey } from '../src/protocol/reply.ts'
+import { answerOf, readyClient, startedWorker } from './parts.ts'
+import { type Relay, startRelay } from './relay.ts'
+import { activeJobs, jobKey, type Space, spaceFor, waitingJobs } from './space.ts'
+
+const request = { password: 'right', storedHash: '$spillway-token$' }
+const match = { kind: 'match' }
+
+function isUnavailable(error: unknown): boolean {
+  return error instanceof PasswordClientError && error.code === 'queue_unavailable'
+}
+
+/** As a Redis without persistence comes back: with nothing. */
+async function loseEverything({ redis, prefix }: Space): Promise<void> {
+  await redis.del(...(await redis.keys(`${prefix}*`)))
+}
+
+test('without Redis a client says so at once, and is not ready', async (t) => {
+  const space = spaceFor(t)
+  const relay = await startRelay(space)
+  const client = await readyClient(space, { redisUrl: relay.redisUrl })
+  const pending = await client.submit('verify', request)
+  relay.cut()
+  await until(() => !client.isReady())
+  const startedAt = performance.now()
+  await assert.rejects(client.submit('verify', request), isUnavailable)
+  await assert.rejects(answerOf(pending, 0), isUnavailable)
+  await assert.rejects(client.cancel(pending.job), isUnavailable)
+  await assert.rejects(client.retire(pending.job), isUnavailable)
+  const tookMs = performance.now() - startedAt
+  assert.ok(tookMs < 1_000, `took ${tookMs} ms`)
+  assert.equal(client.predictedWaitMs(), Number.POSITIVE_INFINITY)
+
+  relay.mend()
+  await until(() => client.isReady())
+  assert.equal(await client.cancel(pending.job), true)
+})
+
+test('a Redis that takes connections and answers nothing is given up within some two seconds', async (t) => {
+  const space = spaceFor(t)
+  const relay = await startRelay(space)
+  const client = await readyClient(space, { redisUrl: relay.redisUrl })
+  relay.hold()
+  const startedAt = performance.now()
+  await assert.rejects(client.submit('verify', request), isUnavailable)
+  const tookMs = performance.now() - startedAt
+  assert.ok(tookMs < 4_500, `took ${tookMs} ms`)
+  relay.mend()
+})
+
+test('jobs that Redis lost are added again by the client that waits for them, and by nobody else', async (t) => {
+  const space = spaceFor(t)
+  const relay = await startRelay(space)
+  const client = await readyClient(space, { redisUrl: relay.redisUrl })
+  const [waited, left, resumed] = [
+    await client.submit('verify', request),
+    await client.submit('verify', request),
+    await (await readyClient(space)).submit('verify', request),
+  ]
+  const answers = [answerOf(waited), answerOf(client.resume(resumed.job), 2_000)]
+  await answerOf(left, 0)
+  relay.cut()
+  await until(() => !client.isReady())
+  await loseEverything(space)
+  relay.mend()
+  await until(async () => (await waitingJobs(space)).length > 0)
+  assert.deepEqual(await waitingJobs(space), [waited.job.id])
+
+  await startedWorker(space)
+  assert.deepEqual(await Promise.all(answers), [match, undefined])
+})
+
+for (const kind of ['commands', 'replies'] as const) {
+  test(`jobs are added again when it was only the connection for ${kind} that broke`, async (t) => {
+    const space = spaceFor(t)
+    const relay = await startRelay(space)
+    const client = await readyClient(space, { redisUrl: relay.redisUrl })
+    const pending = await client.submit('verify', request)
+    const answer = answerOf(pending)
+    const address = (await connectionsBy(space, relay))[kind]
+    const { prefix, redis } = space
+    await redis
+      .multi()
+      .del(queueList(prefix, 'wait'), jobKey(space, pending.job.id))
+      .client('KILL', 'ADDR', address)
+      .exec()
+    await until(async () => (await waitingJobs(space)).includes(pending.job.id))
+    await startedWorker(space)
+    assert.deepEqual(await answer, match)
+  })
+}
+
+test('a job that was not lost is not added a second time', async (t) => {
+  const space = spaceFor(t)
+  const relay = await startRelay(space)
+  const client = await readyClient(space, { redisUrl: relay.redisUrl })
+  await startedWorker(space, { slots: 1 })
+  const inHand = await client.submit('verify', { ...request, storedHash: '$spillway-wait$600$' })
+  const waiting = await client.submit('verify', request)
+  const answers = [answerOf(inHand), answerOf(waiting)]
+  await until(async () => (await activeJobs(space)).length === 1)
+  relay.cut()
+  await until(() => !client.isReady())
+  relay.mend()
+  await until(() => client.isReady())
+  assert.deepEqual(await Promise.all(answers), [match, match])
+  const added = await space.redis.xrange(`${space.prefix}:passwords:events`, '-', '+')
+  const waits = added.filter(([, [, event, , jobId]]) => event === 'waiting' && jobId === waiting.job.id)
+  assert.equal(waits.length, 1)
+})
+
+test('a verdict that came while the client was away is found when it is back', async (t) => {
+  const space = spaceFor(t)
+  const relay = await startRelay(space)
+  const client = await readyClient(space, { redisUrl: relay.redisUrl })
+  const pending = await client.submit('verify', request)
+  const answer = answerOf(pending)
+  relay.cut()
+  await until(() => !client.isReady())
+  await startedWorker(space)
+  await until(() => space.redis.exists(verdictKey(space.prefix, pending.job.id)))
+  relay.mend()
+  const mendedAt = performance.now()
+  assert.deepEqual(await answer, match)
+  assert.ok(performance.now() - mendedAt < 2_500)
+})
+
+test('a worker that lost Redis in the middle of a job answers it when Redis is back', async (t) => {
+  const space = spaceFor(t)
+  const relay = await startRelay(space)
+  const client = await readyClient(space)
+  await startedWorker(space, { slots: 1, env: { REDIS_URL: relay.redisUrl } })
+  const pending = await client.submit('verify', { ...request, storedHash: '$spillway-wait$300$' })
+  const answer = answerOf(pending)
+  await until(() => client.load().workers === 1 && client.load().active === 1)
+  relay.cut()
+  await until(() => client.load().workers === 0, { what: 'a queue without workers' })
+  relay.mend()
+  const mendedAt = performance.now()
+  assert.deepEqual(await answer, match)
+  assert.deepEqual(await answerOf(await client.submit('verify', request)), match)
+  const tookMs = performance.now() - mendedAt
+  assert.ok(tookMs < 5_000, `recovered after ${tookMs} ms`)
+})
+
+test('a client made while Redis is away is of use as soon as Redis is there', async (t) => {
+  const space = spaceFor(t)
+  const relay = await startRelay(space)
+  await startedWorker(space)
+  relay.cut()
+  const ready = readyClient(space, { redisUrl: relay.redisUrl })
+  relay.mend()
+  assert.deepEqual(await answerOf(await (await ready).submit('verify', request)), match)
+})
+
+/** Which of a client's two connections is which, by their addresses. */
+async function connectionsBy({ redis }: Space, relay: Relay): Promise<{ commands: string; replies: string }> {
+  return await until(async () => {
+    const own = relay.addresses()
+    const lines = String(await redis.client('LIST')).split('\n')
+    const found = lines.flatMap((line) => {
+      const [, address = '', flags = ''] = / addr=(\S+) .* flags=(\S+) /.exec(line) ?? []
+      return own.includes(address) ? [{ address, isSubscriber: flags.includes('P') }] : []
+    })
+    const replies = found.find((connection) => connection.isSubscriber)?.address
+    const commands = found.find((connection) => !connection.isSubscriber)?.address
+    return commands !== undefined && replies !== undefined ? { commands, replies } : undefined
+  })
+}

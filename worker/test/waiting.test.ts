@@ -1,0 +1,168 @@
+// How long a job is waited for, by whom, and what becomes of it when nobody waits any more.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { until } from '@spillway/local/testing'
+import { PasswordClientError } from '../src/errors.ts'
+import { USED_VERDICT, verdictKey } from '../src/protocol/reply.ts'
+import { answerOf, readyClient, startedWorker } from './parts.ts'
+import { activeJobs, jobKey, resultOf, spaceFor, waitingJobs } from './space.ts'
+
+const request = { password: 'right', storedHash: '$spillway-token$' }
+const match = { kind: 'match' }
+const patience = new AbortController().signal
+
+function isAborted(error: unknown): boolean {
+  return error instanceof PasswordClientError && error.code === 'wait_aborted'
+}
+
+test('when the wait runs out first there is no answer, and the job goes on', async (t) => {
+  const space = spaceFor(t)
+  const client = await readyClient(space)
+  const pending = await client.submit('verify', request)
+  const startedAt = performance.now()
+  assert.equal(await answerOf(pending, 150), undefined)
+  assert.ok(performance.now() - startedAt >= 145)
+  assert.deepEqual(await waitingJobs(space), [pending.job.id])
+
+  await startedWorker(space)
+  assert.deepEqual(await answerOf(client.resume(pending.job)), match)
+})
+
+test('a verdict that is there already is found without any wait', async (t) => {
+  const space = spaceFor(t)
+  const client = await readyClient(space)
+  await startedWorker(space)
+  const pending = await client.submit('verify', request)
+  await until(() => space.redis.exists(verdictKey(space.prefix, pending.job.id)))
+  assert.deepEqual(await answerOf(pending, 0), match)
+  assert.deepEqual(await answerOf(client.resume(pending.job), 0), match)
+})
+
+test('a caller that goes away ends its wait at once, and the job is taken back', async (t) => {
+  const space = spaceFor(t)
+  const client = await readyClient(space)
+  const [leaving, staying] = [await client.submit('verify', request), await client.submit('verify', request)]
+  const caller = new AbortController()
+  const answer = leaving.answer({ waitMs: 60_000, signal: caller.signal })
+  caller.abort()
+  await assert.rejects(answer, isAborted)
+  assert.equal(await client.cancel(leaving.job), true)
+  assert.deepEqual(await waitingJobs(space), [staying.job.id])
+  assert.equal(await space.redis.exists(jobKey(space, leaving.job.id)), 0)
+  assert.equal(await client.cancel(leaving.job), false)
+
+  await startedWorker(space)
+  assert.deepEqual(await answerOf(staying), match)
+})
+
+test('a caller that was gone before the wait began is not waited for', async (t) => {
+  const space = spaceFor(t)
+  const client = await readyClient(space)
+  const pending = await client.submit('verify', request)
+  await assert.rejects(pending.answer({ waitMs: 60_000, signal: AbortSignal.abort() }), isAborted)
+})
+
+test('a job in hand is not taken back', async (t) => {
+  const space = spaceFor(t)
+  const client = await readyClient(space)
+  await startedWorker(space)
+  const pending = await client.submit('verify', { ...request, storedHash: '$spillway-wait$300$' })
+  await until(async () => (await activeJobs(space)).length === 1)
+  assert.equal(await client.cancel(pending.job), false)
+  assert.deepEqual(await answerOf(pending), match)
+})
+
+test('a job that was answered is not taken back, and its verdict stays', async (t) => {
+  const space = spaceFor(t)
+  const client = await readyClient(space)
+  await startedWorker(space)
+  const pending = await client.submit('verify', request)
+  await until(() => resultOf(space, pending.job.id))
+  assert.equal(await client.cancel(pending.job), false)
+  assert.deepEqual(await answerOf(pending), match)
+})
+
+test('a lost notification is made up for within about a second', async (t) => {
+  const space = spaceFor(t)
+  const client = await readyClient(space)
+  const pending = await client.submit('verify', request)
+  const key = jobKey(space, pending.job.id)
+  const data = JSON.parse((await space.redis.hget(key, 'data')) ?? '')
+  await space.redis.hset(key, 'data', JSON.stringify({ ...data, replyTo: 'nobody' }))
+  const answer = answerOf(pending, 3_000)
+  await startedWorker(space)
+  assert.deepEqual(await answer, match)
+})
+
+test('a lost notification is made up for at the end of a wait shorter than that', async (t) => {
+  const space = spaceFor(t)
+  const client = await readyClient(space)
+  const pending = await client.submit('verify', request)
+  const key = jobKey(space, pending.job.id)
+  const data = JSON.parse((await space.redis.hget(key, 'data')) ?? '')
+  await space.redis.hset(key, 'data', JSON.stringify({ ...data, replyTo: 'nobody' }))
+  await startedWorker(space)
+  await until(() => space.redis.exists(verdictKey(space.prefix, pending.job.id)))
+  assert.deepEqual(await answerOf(pending, 1), match)
+})
+
+test('any client redeems a verdict: before it is there, when it is there, and without its own job', async (t) => {
+  const space = spaceFor(t)
+  const [submitting, early, late] = [await readyClient(space), await readyClient(space), await readyClient(space)]
+  const pending = await submitting.submit('verify', request)
+  const waiting = answerOf(early.resume(pending.job))
+  await startedWorker(space)
+  assert.deepEqual(await waiting, match)
+  assert.deepEqual(await answerOf(late.resume(pending.job), 0), match)
+  assert.deepEqual(await answerOf(pending), match)
+})
+
+test('several callers of one client wait for the same job, and one that goes away takes nothing from the others', async (t) => {
+  const space = spaceFor(t)
+  const client = await readyClient(space)
+  const pending = await client.submit('verify', request)
+  const caller = new AbortController()
+  const leaving = client.resume(pending.job).answer({ waitMs: 60_000, signal: caller.signal })
+  const others = [answerOf(pending), answerOf(client.resume(pending.job)), answerOf(client.resume(pending.job))]
+  caller.abort()
+  await assert.rejects(leaving, isAborted)
+  await startedWorker(space)
+  assert.deepEqual(await Promise.all(others), [match, match, match])
+})
+
+test('a verdict that was used answers nobody any more, at any client', async (t) => {
+  const space = spaceFor(t)
+  const [client, elsewhere] = [await readyClient(space), await readyClient(space)]
+  await startedWorker(space)
+  const pending = await client.submit('verify', request)
+  assert.deepEqual(await answerOf(pending), match)
+  const lifeMs = await space.redis.pttl(verdictKey(space.prefix, pending.job.id))
+  await client.retire(pending.job)
+  assert.equal(await answerOf(client.resume(pending.job)), 'used')
+  assert.equal(await answerOf(elsewhere.resume(pending.job)), 'used')
+  const leftMs = await space.redis.pttl(verdictKey(space.prefix, pending.job.id))
+  assert.ok(leftMs > 0 && leftMs <= lifeMs, `used for another ${leftMs} ms, the verdict had ${lifeMs} ms`)
+})
+
+test('a verdict that is gone is not marked as used', async (t) => {
+  const space = spaceFor(t)
+  const client = await readyClient(space)
+  const job = { id: 'long-gone', name: 'verify', deadline: client.now() } as const
+  await client.retire(job)
+  assert.equal(await space.redis.exists(verdictKey(space.prefix, job.id)), 0)
+  assert.notEqual(await answerOf(client.resume(job), 0), USED_VERDICT)
+})
+
+test('a verdict is kept until the deadline of its job, and then gone', async (t) => {
+  const space = spaceFor(t)
+  const client = await readyClient(space, { jobLifeMs: 700 })
+  await startedWorker(space)
+  const pending = await client.submit('verify', request)
+  await pending.answer({ waitMs: 700, signal: patience })
+  const leftMs = await space.redis.pttl(verdictKey(space.prefix, pending.job.id))
+  const untilDeadlineMs = pending.job.deadline - client.now()
+  assert.ok(Math.abs(leftMs - untilDeadlineMs) < 60, `kept for ${leftMs} ms, the deadline is in ${untilDeadlineMs} ms`)
+  await until(() => client.now() > pending.job.deadline + 20)
+  assert.equal(await space.redis.exists(verdictKey(space.prefix, pending.job.id)), 0)
+  assert.equal(await answerOf(client.resume(pending.job), 0), undefined)
+})
