@@ -74,9 +74,9 @@ export function answerOf(pending: PendingJob, waitMs = 10_000): Promise<Answer |
   return pending.answer({ waitMs, signal: new AbortController().signal })
 }
 
-/** What a worker has counted, a line for each kind: `verify hashed 2`. */
+/** What a worker has counted, a line for each kind that there was: `verify hashed 2`. */
 export async function jobsCounted({ opsUrl }: { opsUrl: string }): Promise<string[]> {
   const metrics = await (await fetch(`${opsUrl}/metrics`)).text()
-  const counted = metrics.matchAll(/^spillway_jobs_total\{job="(\w+)",outcome="(\w+)"\} (\d+)$/gm)
+  const counted = metrics.matchAll(/^spillway_jobs_total\{job="(\w+)",outcome="(\w+)"\} ([1-9]\d*)$/gm)
   return [...counted].map(([, job, outcome, count]) => `${job} ${outcome} ${count}`).sort()
 }
