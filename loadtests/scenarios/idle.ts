@@ -5,7 +5,7 @@ import { Latency } from '../measure/latency.ts'
 import { latencyFigures } from './figures.ts'
 import { AROUND_S, type Scenario, withContender } from './scenario.ts'
 
-const DURATION_S = 3
+const DURATION_S = 2
 const BARE_MS = 400
 
 export const idle: Scenario = {

@@ -7,14 +7,14 @@ import { loginFigures } from './figures.ts'
 import { AROUND_S, type Scenario, withContender } from './scenario.ts'
 
 const USERS = 100
-const DURATION_S = { bcrypt: 12, argon2id: 8 }
+const DURATION_S = { bcrypt: 7, argon2id: 5 }
 
 export const login100: Scenario = {
   name: 'login-100',
   title: 'A hundred users log in',
   question: 'What do a hundred users who log in over and over get, and what does everyone else on the same API?',
   settings: (setting) => ({
-    users: USERS,
+    users: setting.users ?? USERS,
     seconds: setting.durationS ?? `${DURATION_S.bcrypt} with bcrypt, ${DURATION_S.argon2id} with argon2id`,
     bcrypt: costOf.bcrypt,
     argon2id: costOf.argon2id,
@@ -32,7 +32,7 @@ export const login100: Scenario = {
             withContender(contender, setting, algorithm, async (running) => {
               const caller = loginCaller(setting.accounts, algorithm)
               const observed = await observe(running, setting.servers, () =>
-                closedLoop({ urls: [running.url], connections: USERS, durationS, caller }),
+                closedLoop({ urls: [running.url], connections: setting.users ?? USERS, durationS, caller }),
               )
               return loginFigures(observed)
             }),

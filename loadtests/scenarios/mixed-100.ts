@@ -7,13 +7,17 @@ import { loginFigures } from './figures.ts'
 import { AROUND_S, type Scenario, withContender } from './scenario.ts'
 
 const USERS = 100
-const DURATION_S = 6
+const DURATION_S = 4
 
 export const mixed100: Scenario = {
   name: 'mixed-100',
   title: 'A hundred users register, log in and write',
   question: 'What does a mix of hashing and ordinary writes get through, a hundred users at a time?',
-  settings: (setting) => ({ users: USERS, seconds: setting.durationS ?? DURATION_S, argon2id: costOf.argon2id }),
+  settings: (setting) => ({
+    users: setting.users ?? USERS,
+    seconds: setting.durationS ?? DURATION_S,
+    argon2id: costOf.argon2id,
+  }),
   plan: (setting) =>
     setting.contenders.map((contender) => {
       const durationS = setting.durationS ?? DURATION_S
@@ -26,7 +30,7 @@ export const mixed100: Scenario = {
           withContender(contender, setting, 'argon2id', async (running) => {
             const caller = visitCaller(setting.accounts)
             const observed = await observe(running, setting.servers, () =>
-              closedLoop({ urls: [running.url], connections: USERS, durationS, caller }),
+              closedLoop({ urls: [running.url], connections: setting.users ?? USERS, durationS, caller }),
             )
             return loginFigures(observed)
           }),

@@ -9,7 +9,7 @@ import { createClient } from '../load/client.ts'
 import { openLoop } from '../load/open.ts'
 import { Tally } from '../measure/tally.ts'
 import type { Row } from '../src/results.ts'
-import { AROUND_S, coresOf, type Measurement, type Scenario, type Setting, withContender } from './scenario.ts'
+import { AROUND_S, coresOf, type Measurement, picked, type Scenario, type Setting, withContender } from './scenario.ts'
 
 const STEP = 1.1
 const SHORTFALL = 0.1
@@ -34,13 +34,13 @@ export const ramp: Scenario = {
     argon2id: costOf.argon2id,
   }),
   plan: (setting) => {
-    const contenders = setting.chosen ? setting.contenders : setting.contenders.filter(({ name }) => shortSet.has(name))
+    const contenders = picked(setting, shortSet)
     return [...contenders.flatMap((contender) => realHash(contender, setting)), ...pipeline(setting)]
   },
 }
 
-/** Unless others are named: the two that the question is about. */
-const shortSet = new Set(['in-process', 'spillway'])
+/** The two that the question is about. */
+const shortSet = ['in-process', 'spillway']
 
 function realHash(contender: Setting['contenders'][number], setting: Setting): Measurement[] {
   return (['login', 'registration'] as const).map((task) => ({

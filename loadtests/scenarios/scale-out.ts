@@ -15,7 +15,7 @@ const WAIT_MS = 50
 const CALLERS_A_SLOT = 3
 /** Workers behind the gateways that are compared. */
 const WORKERS_BEHIND = 8
-const DURATION_S = 3
+const DURATION_S = 2
 
 export const scaleOut: Scenario = {
   name: 'scale-out',

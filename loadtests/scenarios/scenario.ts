@@ -15,10 +15,12 @@ export interface Setting {
   accounts: Accounts
   /** Who takes part. */
   contenders: readonly Contender[]
-  /** Whether they were named on the command line; if not, slow scenarios may pick. */
-  chosen: boolean
+  /** The short set of everything: slow scenarios pick from the contenders. */
+  short: boolean
   /** `--duration`, for the part of a measurement under load. */
   durationS: number | undefined
+  /** `--users`, for scenarios with a fixed number of them. */
+  users: number | undefined
   /** `--rate`, requests per second. */
   rate: number | undefined
   /** What one verify takes with nothing around it, on one core. */
@@ -67,4 +69,9 @@ export async function withContender<T>(
 /** How many cores a contender has; without pinning, all. */
 export function coresOf(setting: Setting): number {
   return setting.cores?.length ?? 1
+}
+
+/** The contenders of a slow scenario: in the short set only these. */
+export function picked(setting: Setting, short: readonly string[]): readonly Contender[] {
+  return setting.short ? setting.contenders.filter(({ name }) => short.includes(name)) : setting.contenders
 }

@@ -9,9 +9,10 @@ import { openLoop } from '../load/open.ts'
 import { type Outcome, Tally, TIMEOUT_MS } from '../measure/tally.ts'
 import type { Measured, Row } from '../src/results.ts'
 import { latencyFigures } from './figures.ts'
-import { AROUND_S, coresOf, type Scenario, type Setting, withContender } from './scenario.ts'
+import { AROUND_S, coresOf, picked, type Scenario, type Setting, withContender } from './scenario.ts'
 
 const QUIET_BEFORE_S = 2
+/** It is watched for as long again afterwards. */
 const SPIKE_S = 10
 /** Of what the cores could hash if they did nothing else. */
 const TIMES_CAPACITY = 10
@@ -26,25 +27,29 @@ export const spike: Scenario = {
   question: 'What happens during ten seconds at ten times capacity, and how long until things are normal again?',
   settings: (setting) => ({
     quietS: QUIET_BEFORE_S,
-    spikeS: setting.durationS ?? SPIKE_S,
-    afterS: TIMEOUT_MS / 1_000,
+    spikeS: spikeS(setting),
+    afterS: spikeS(setting),
     perSecond: spikeRate(setting),
     argon2id: costOf.argon2id,
   }),
   plan: (setting) => {
-    const contenders = setting.chosen ? setting.contenders : setting.contenders.filter(({ name }) => shortSet.has(name))
+    const contenders = picked(setting, shortSet)
     return contenders.map((contender) => ({
       contender: contender.name,
       variant: 'argon2id',
       placement: 'apart',
-      estimatedS: QUIET_BEFORE_S + (setting.durationS ?? SPIKE_S) + (2 * TIMEOUT_MS) / 1_000 + AROUND_S,
+      estimatedS: QUIET_BEFORE_S + 2 * spikeS(setting) + TIMEOUT_MS / 1_000 + AROUND_S,
       measure: () => withContender(contender, setting, 'argon2id', (running) => overrun(running, setting)),
     }))
   },
 }
 
-/** Unless others are named: the extremes, and the best of the rest. */
-const shortSet = new Set(['in-process', 'piscina-cluster', 'spillway'])
+/** The two that the question is about. */
+const shortSet = ['in-process', 'spillway']
+
+function spikeS(setting: Setting): number {
+  return setting.durationS ?? SPIKE_S
+}
 
 function spikeRate(setting: Setting): number {
   return setting.rate ?? Math.round((TIMES_CAPACITY * coresOf(setting) * 1_000) / setting.bareHashMs.argon2id)
@@ -53,8 +58,8 @@ function spikeRate(setting: Setting): number {
 async function overrun(running: Running, setting: Setting): Promise<Measured> {
   const client = createClient(running.url)
   const beforeMs = QUIET_BEFORE_S * 1_000
-  const spikeMs = (setting.durationS ?? SPIKE_S) * 1_000
-  const durationMs = beforeMs + spikeMs + TIMEOUT_MS
+  const spikeMs = spikeS(setting) * 1_000
+  const durationMs = beforeMs + 2 * spikeMs
   const peak = spikeRate(setting)
   const trickle = (peak / TIMES_CAPACITY) * TRICKLE
   const tally = new Tally()

@@ -35,7 +35,8 @@ async function load(options: LoadOptions, file: string): Promise<Results> {
       cores,
       accounts: createAccounts(environment.databaseUrl),
       contenders: options.contenders,
-      chosen: options.chosen,
+      short: options.short,
+      users: options.users,
       durationS: options.durationS,
       rate: options.rate,
       bareHashMs: {
@@ -55,6 +56,7 @@ async function load(options: LoadOptions, file: string): Promise<Results> {
         bcryptBareMs: setting.bareHashMs.bcrypt,
         argon2idBareMs: setting.bareHashMs.argon2id,
         ...(options.durationS !== undefined && { durationS: options.durationS }),
+        ...(options.users !== undefined && { users: options.users }),
         ...(options.rate !== undefined && { rate: options.rate }),
       },
       scenarios: [],

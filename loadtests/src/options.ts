@@ -5,13 +5,15 @@ import { contenders } from '../contenders/contenders.ts'
 import type { Scenario } from '../scenarios/scenario.ts'
 import { scenarios } from '../scenarios/scenarios.ts'
 
-export const help = `pnpm load [scenario ...] [--contender name[,name]] [--duration s] [--rate n] [--repeat n]
-          [--json file] [--compare old.json] [--from file]
+export const help = `pnpm load [scenario ...] [--contender name[,name]] [--duration s] [--users n] [--rate n]
+          [--repeat n] [--json file] [--compare old.json] [--from file]
 
-Runs load tests and writes a JSON file and an HTML report beside it. Without a scenario: a short set of all.
+Runs load tests and writes a JSON file and an HTML report beside it. Without a scenario: a short set of all, in
+under ten minutes.
 
   --contender a,b   only these architectures
   --duration s      seconds under load, for each measurement (ramp: for each step; spike: of the spike)
+  --users n         how many users there are, where the scenario has a number of them [100 or 5000]
   --rate n          requests per second (ramp: of the first step; spike: of the spike); the others run as fast as they are answered
   --repeat n        measures everything n times, in turn; the report shows medians and how far apart they are [1]
   --json file       where results go; the report goes beside it as .html [.spillway/load/<time>.json]
@@ -29,9 +31,10 @@ ${contenders.map(({ name, title }) => `  ${name.padEnd(20)}${title}`).join('\n')
 export interface LoadOptions {
   scenarios: readonly Scenario[]
   contenders: readonly Contender[]
-  /** Whether contenders were named. */
-  chosen: boolean
+  /** Whether neither scenarios nor contenders were named. */
+  short: boolean
   durationS: number | undefined
+  users: number | undefined
   rate: number | undefined
   repeat: number
   json: string | undefined
@@ -52,8 +55,9 @@ export function parseOptions(args: string[]): LoadOptions {
   return {
     scenarios: positionals.length === 0 ? scenarios : positionals.map((name) => pick('scenario', scenarios, name)),
     contenders: named ?? contenders,
-    chosen: named !== undefined,
+    short: named === undefined && positionals.length === 0,
     durationS: positive('--duration', values.duration),
+    users: values.users === undefined ? undefined : whole('--users', values.users),
     rate: positive('--rate', values.rate),
     repeat: whole('--repeat', values.repeat ?? '1'),
     json: values.json,
@@ -71,6 +75,7 @@ function parse(args: string[]) {
       options: {
         contender: { type: 'string' },
         duration: { type: 'string' },
+        users: { type: 'string' },
         rate: { type: 'string' },
         repeat: { type: 'string' },
         json: { type: 'string' },
@@ -80,7 +85,7 @@ function parse(args: string[]) {
       },
     })
   } catch (error) {
-    const message = error instanceof Error ? error.message.split(/\. |\n/)[0] : String(error)
+    const message = error instanceof Error ? error.message.split(/\.( |$)|\n/)[0] : String(error)
     throw new BadOption(`${message}: see "pnpm load --help".`)
   }
 }
