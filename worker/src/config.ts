@@ -21,6 +21,8 @@ const WorkerConfig = Type.Object({
   OPS_PORT: Type.Integer({ default: 9465, minimum: 0, maximum: 65_535 }),
   /** How long a stopping worker finishes what it has before it hands the rest back, in milliseconds. */
   SHUTDOWN_GRACE_MS: Type.Integer({ default: 10_000, minimum: 0 }),
+  /** After how long without progress that could have been made /healthz fails, in milliseconds. */
+  STUCK_AFTER_MS: Type.Integer({ default: 15_000, minimum: 1_000 }),
   LOG_LEVEL: Type.String({ default: 'info', pattern: '^(fatal|error|warn|info|debug|trace|silent)$' }),
   /** Jobs at a time, and where that is not given, the limit of the pod: read before this, see cpu-limit.ts. */
   WORKER_CONCURRENCY: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_024 })),

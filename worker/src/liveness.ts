@@ -5,12 +5,10 @@
  * A Redis that answers nobody is no reason to restart anything: the worker then waits for it, alive.
  */
 
-/** Longer than a queue's blocking read and a reconnect together. */
-export const STUCK_AFTER_MS = 15_000
 /** Redis is heard twice a second while all is well. */
 const SILENCE_MS = 3_000
 /** How often silence is looked into. */
-const CHECK_INTERVAL_MS = 1_000
+const CHECK_INTERVAL_MS = 500
 
 export interface Liveness {
   started(): void
@@ -31,11 +29,12 @@ export interface LivenessOptions {
   isConnected(): boolean
   /** Asks Redis over a new connection; false when that cannot be had. */
   answersAnew(): Promise<boolean>
-  stuckAfterMs?: number
+  /** Longer than a queue's blocking read and a reconnect together. */
+  stuckAfterMs: number
 }
 
 export function createLiveness(options: LivenessOptions): Liveness {
-  const { slots, isConnected, answersAnew, stuckAfterMs = STUCK_AFTER_MS } = options
+  const { slots, isConnected, answersAnew, stuckAfterMs } = options
   let active = 0
   let progressAt = performance.now()
   let heardAt = performance.now()

@@ -54,6 +54,7 @@ export async function startWorker(config: WorkerConfig, concurrency: number, log
   const isConnected = () => redis.status === 'ready'
   const liveness = createLiveness({
     slots: concurrency,
+    stuckAfterMs: config.STUCK_AFTER_MS,
     isConnected,
     answersAnew: () => answersAnew(config.REDIS_URL),
   })
