@@ -28,7 +28,10 @@ export function createAdmission(
       const inTime = workers === 0 || predictedMs <= limits.ticketTtlMs
       if (inTime && outstanding < limits.maxOutstanding) return
       const excessMs = workers === 0 ? RETRY_AFTER_MAX_S * 1_000 : predictedMs - limits.ticketTtlMs
-      throw new ApiError('busy', { retryAfterS: Math.min(RETRY_AFTER_MAX_S, Math.max(1, Math.ceil(excessMs / 1_000))) })
+      throw new ApiError('busy', {
+        reason: inTime ? 'too_many_waiting' : 'predicted_wait',
+        retryAfterS: Math.min(RETRY_AFTER_MAX_S, Math.max(1, Math.ceil(excessMs / 1_000))),
+      })
     },
     answersWithin: (waitMs) => passwords.predictedWaitMs() <= waitMs,
   }

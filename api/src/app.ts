@@ -9,6 +9,7 @@ import { formats } from './credentials.js'
 import { finishAny } from './finish.js'
 import { createHold } from './hold.js'
 import { createLogin } from './login.js'
+import type { GatewayMetrics } from './metrics.js'
 import { createPasswordChange } from './password-change.js'
 import { accessTokenPlugin } from './plugins/access-token.js'
 import { docsPlugin } from './plugins/docs.js'
@@ -16,6 +17,7 @@ import { drainPlugin } from './plugins/drain.js'
 import { limitsPlugin } from './plugins/limits.js'
 import { problemPlugin, sendProblem, toApiError } from './plugins/problem.js'
 import { requestLogPlugin } from './plugins/request-log.js'
+import { requestMetricsPlugin } from './plugins/request-metrics.js'
 import { createRegistration } from './registration.js'
 import type { RouteDeps } from './routes/deps.js'
 import { healthRoutes } from './routes/health.js'
@@ -41,12 +43,13 @@ export interface GatewayDeps {
   passwords: PasswordClient
   keyring: Keyring
   redis: RedisConnection
+  metrics: GatewayMetrics
   log: FastifyBaseLogger
 }
 
 /** Builds the public application; it opens and closes nothing of what it is given. */
 export async function buildApp(config: GatewayConfig, deps: GatewayDeps): Promise<FastifyInstance> {
-  const { database, passwords, keyring, redis, log } = deps
+  const { database, passwords, keyring, redis, metrics, log } = deps
   const keys = parseSigningKeys(config.SPILLWAY_JWT_KEYS)
   const app: FastifyInstance = fastify({
     loggerInstance: log,
@@ -66,6 +69,7 @@ export async function buildApp(config: GatewayConfig, deps: GatewayDeps): Promis
 
   await app.register(drainPlugin, { graceMs: config.LOGIN_WAIT_MS + CLOSE_MARGIN_MS })
   await app.register(requestLogPlugin)
+  await app.register(requestMetricsPlugin, { metrics })
   await app.register(problemPlugin)
   await app.register(docsPlugin)
   await app.register(accessTokenPlugin, { keys, issuer: config.JWT_ISSUER, ttlS: config.ACCESS_TOKEN_TTL_S })
@@ -90,6 +94,7 @@ export async function buildApp(config: GatewayConfig, deps: GatewayDeps): Promis
     tickets: createTickets(keyring),
     admission,
     finish: finishAny({ registration, login, passwordChange }),
+    metrics,
     waitLimitMs: config.LOGIN_WAIT_MS,
   })
 

@@ -23,6 +23,22 @@ const problems = {
 export type ErrorCode = keyof typeof problems
 export const errorCodes = Object.keys(problems)
 
+/**
+ * Why a request was refused, where its code leaves that open. For operators' counters alone: a client must not learn, for
+ * instance, whether the account exists.
+ */
+export const refusalReasons = [
+  'predicted_wait',
+  'too_many_waiting',
+  'address_limit',
+  'account_limit',
+  'wrong_password',
+  'unknown_account',
+  'password_changed',
+  'refresh_token_reused',
+] as const
+export type RefusalReason = (typeof refusalReasons)[number]
+
 /** What is wrong with one field of a request. */
 export interface FieldError {
   field: string
@@ -33,6 +49,7 @@ export interface ApiErrorOptions extends ErrorOptions {
   /** After how many seconds to try again. */
   retryAfterS?: number
   fields?: FieldError[]
+  reason?: RefusalReason
 }
 
 /** An error that is meant for the client. Its `cause` is for the log alone. */
@@ -42,6 +59,7 @@ export class ApiError extends Error {
   readonly status: number
   readonly retryAfterS: number | undefined
   readonly fields: FieldError[] | undefined
+  readonly reason: RefusalReason | undefined
 
   constructor(code: ErrorCode, options: ApiErrorOptions = {}) {
     super(problems[code].title, options)
@@ -49,5 +67,6 @@ export class ApiError extends Error {
     this.status = problems[code].status
     this.retryAfterS = options.retryAfterS
     this.fields = options.fields
+    this.reason = options.reason
   }
 }

@@ -1,9 +1,11 @@
 /** One gateway process: connections opened, the public and the ops listener started, everything closed in order. */
-import { connectDatabase } from '@spillway/prisma'
+import { connectDatabase, poolUse } from '@spillway/prisma'
 import { connectRedis, createPasswordClient, parseKeyring } from '@spillway/worker/client'
 import type { Logger } from '@spillway/worker/log'
+import { createQueueReporter } from '@spillway/worker/queue-report'
 import { buildApp } from './app.js'
 import type { GatewayConfig } from './config.js'
+import { exposeGatewayState } from './gateway-state.js'
 import { createGatewayMetrics } from './metrics.js'
 import { buildOps } from './ops.js'
 
@@ -20,19 +22,28 @@ export async function startGateway(config: GatewayConfig, log: Logger): Promise<
   const database = connectDatabase({ url: config.DATABASE_URL, poolSize: config.DATABASE_POOL_SIZE })
   const redis = connectRedis(config.REDIS_URL, 'producer')
   redis.on('error', (error) => log.warn({ err: error, connection: 'limits' }, 'redis connection failed'))
+  const metrics = createGatewayMetrics()
   const passwords = createPasswordClient({
     redisUrl: config.REDIS_URL,
     prefix: config.QUEUE_PREFIX,
     keyring,
     jobLifeMs: config.TICKET_TTL_MS,
     log,
+    observer: {
+      verdictReceived: (source) => metrics.verdicts.inc({ source }),
+      verdictBroken: () => metrics.sealFailures.inc({ purpose: 'verdict' }),
+      jobAddedAgain: () => metrics.jobsAddedAgain.inc(),
+    },
   })
-  const app = await buildApp(config, { database, passwords, keyring, redis, log })
-  const ops = await buildOps(config, { registry: createGatewayMetrics(passwords.load), log })
+  const reporter = createQueueReporter({ redisUrl: config.REDIS_URL, prefix: config.QUEUE_PREFIX, log })
+  exposeGatewayState(metrics.registry, { passwords, reporter, poolUse: () => poolUse(database) })
+  const app = await buildApp(config, { database, passwords, keyring, redis, metrics, log })
+  const ops = await buildOps(config, { metrics, log })
 
   async function close(): Promise<void> {
     await app.close()
     await ops.close()
+    reporter.close()
     await passwords.close()
     redis.disconnect()
     await database.$disconnect()

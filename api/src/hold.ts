@@ -4,6 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import Type, { type Static } from 'typebox'
 import type { Admission } from './admission.js'
 import { ApiError } from './errors.js'
+import type { GatewayMetrics, WaitOutcome } from './metrics.js'
 import type { Finish, Operation, Outcome, Started } from './operations.js'
 import { parsePrefer } from './prefer.js'
 import type { Tickets } from './tickets.js'
@@ -37,22 +38,39 @@ export function createHold(deps: {
   admission: Admission
   /** For operations that come back with a ticket. */
   finish: Finish<Operation, Outcome>
+  metrics: GatewayMetrics
   waitLimitMs: number
 }): Hold {
-  const { passwords, tickets, admission, waitLimitMs } = deps
+  const { passwords, tickets, admission, metrics, waitLimitMs } = deps
 
   /** The answer within the wait that the client prefers, if there is one. */
-  async function answerOf({ pending }: Started, request: FastifyRequest, reply: FastifyReply, hopeful: boolean) {
+  async function answerOf(
+    { operation, pending }: Started,
+    request: FastifyRequest,
+    reply: FastifyReply,
+    hopeful: boolean,
+  ) {
     const { waitMs: preferredMs = waitLimitMs, applied } = parsePrefer(request.headers.prefer)
     const waitMs = Math.min(preferredMs, waitLimitMs, pending.job.deadline - passwords.now())
     if (applied !== undefined && waitMs === preferredMs) reply.header('preference-applied', applied)
     request.jobId = pending.job.id
-    const answer = await pending.answer({
-      waitMs: hopeful || admission.answersWithin(waitMs) ? waitMs : 0,
-      signal: disconnection(reply),
-    })
-    // A call that begins with no wait at all asks for its ticket, even where the answer is quicker.
-    return waitMs === 0 && !hopeful ? undefined : answer
+    const heldAt = performance.now()
+    let outcome: WaitOutcome = 'failed'
+    try {
+      const found = await pending.answer({
+        waitMs: hopeful || admission.answersWithin(waitMs) ? waitMs : 0,
+        signal: disconnection(reply),
+      })
+      // A call that begins with no wait at all asks for its ticket, even where the answer is quicker.
+      const answer = waitMs === 0 && !hopeful ? undefined : found
+      outcome = answer === undefined ? 'ticket' : 'answered'
+      return answer
+    } catch (error) {
+      if (isAbort(error)) outcome = 'client_gone'
+      throw error
+    } finally {
+      metrics.wait.observe({ operation: operation.kind, outcome }, (performance.now() - heldAt) / 1_000)
+    }
   }
 
   function ticketFor({ operation, pending }: Started, reply: FastifyReply): Ticketed {
@@ -70,7 +88,7 @@ export function createHold(deps: {
         if (answer === undefined) return ticketFor(started, reply)
         return await finish(started.operation, job.id, verdictOf(answer))
       } catch (error) {
-        if (error instanceof PasswordClientError && error.code === 'wait_aborted') await passwords.cancel(job)
+        if (isAbort(error) && (await passwords.cancel(job))) metrics.cancelled.inc()
         throw error
       }
     },
@@ -108,6 +126,10 @@ function disconnection({ raw }: FastifyReply): AbortSignal {
     if (!raw.writableFinished) gone.abort()
   })
   return gone.signal
+}
+
+function isAbort(error: unknown): boolean {
+  return error instanceof PasswordClientError && error.code === 'wait_aborted'
 }
 
 /** What a worker could not do ends here: it is the same for every kind of operation. */

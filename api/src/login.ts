@@ -37,9 +37,10 @@ export function createLogin(deps: {
     },
 
     async finish({ userId, credentialVersion }, jobId, verdict) {
-      if (verdict.kind !== 'match' || userId === null) throw new ApiError('invalid_credentials')
+      if (userId === null) throw new ApiError('invalid_credentials', { reason: 'unknown_account' })
+      if (verdict.kind !== 'match') throw new ApiError('invalid_credentials', { reason: 'wrong_password' })
       const session = await sessions.open({ id: jobId, userId, credentialVersion })
-      if (session === 'stale') throw new ApiError('invalid_credentials')
+      if (session === 'stale') throw new ApiError('invalid_credentials', { reason: 'password_changed' })
       if (session === 'exists') throw new ApiError('ticket_used')
       if (verdict.hash !== undefined) {
         // Only while the password is still the one that was verified.

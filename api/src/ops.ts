@@ -2,8 +2,8 @@
 import helmet from '@fastify/helmet'
 import { boardPlugin } from '@spillway/worker/board'
 import { type FastifyBaseLogger, type FastifyInstance, fastify, LogController } from 'fastify'
-import type { Registry } from 'prom-client'
 import type { GatewayConfig } from './config.js'
+import type { GatewayMetrics } from './metrics.js'
 import { operatorsPlugin } from './plugins/operators.js'
 import { problemPlugin } from './plugins/problem.js'
 
@@ -11,9 +11,10 @@ const BOARD_PATH = '/queues'
 
 export async function buildOps(
   config: GatewayConfig,
-  deps: { registry: Registry; log: FastifyBaseLogger },
+  deps: { metrics: GatewayMetrics; log: FastifyBaseLogger },
 ): Promise<FastifyInstance> {
-  const { registry, log } = deps
+  const { metrics, log } = deps
+  const { registry } = metrics
   const app: FastifyInstance = fastify({
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true }),

@@ -39,13 +39,14 @@ export function createPasswordChange(deps: {
     },
 
     async finish({ userId, sessionId, credentialVersion }, _jobId, verdict) {
-      if (verdict.kind !== 'match' || verdict.hash === undefined) throw new ApiError('invalid_credentials')
+      if (verdict.kind !== 'match' || verdict.hash === undefined)
+        throw new ApiError('invalid_credentials', { reason: 'wrong_password' })
       const { count } = await database.user.updateMany({
         where: { id: userId, credentialVersion },
         data: { passwordHash: verdict.hash, credentialVersion: { increment: 1 } },
       })
       // Changed by someone else meanwhile: what was verified is no longer the password.
-      if (count === 0) throw new ApiError('invalid_credentials')
+      if (count === 0) throw new ApiError('invalid_credentials', { reason: 'password_changed' })
       await sessions.endOthers(userId, sessionId)
       return { status: 204, body: null }
     },

@@ -70,8 +70,9 @@ export function createSessions(database: Database, options: { sessionTtlS: numbe
       if (refreshed !== undefined)
         return { refreshToken: next, sessionId: refreshed.session_id, userId: refreshed.user_id }
       const dead = await database.refreshToken.findUnique({ where: { tokenHash: digest(refreshToken) } })
-      if (dead?.usedAt) await revoke(database, { id: dead.sessionId })
-      throw new ApiError('invalid_refresh_token')
+      if (!dead?.usedAt) throw new ApiError('invalid_refresh_token')
+      await revoke(database, { id: dead.sessionId })
+      throw new ApiError('invalid_refresh_token', { reason: 'refresh_token_reused' })
     },
 
     async end(refreshToken) {

@@ -1,10 +1,11 @@
 // The one constructor of the database client.
-import { PrismaPg } from '@prisma/adapter-pg'
 import { connectionString } from './connection.js'
 import { PrismaClient } from './generated/client.js'
+import { ObservedPg, type PoolUse } from './pool-use.js'
 
 export { isDatabaseUnavailable, violatedUniqueConstraint } from './errors.js'
 export { Prisma, type RefreshToken, type Session, type User } from './generated/client.js'
+export type { PoolUse } from './pool-use.js'
 
 /** The typed client. `$disconnect()` closes every connection, after the queries in hand; a query after that opens one again. */
 export type Database = PrismaClient
@@ -23,7 +24,7 @@ export interface DatabaseOptions {
 /** Opens a client; the first query connects. The caller closes it with `$disconnect()`. */
 export function connectDatabase(options: DatabaseOptions): Database {
   const { url, poolSize, connectionTimeoutMs = 2_000, statementTimeoutMs = 5_000 } = options
-  const adapter = new PrismaPg({
+  const adapter = new ObservedPg({
     connectionString: connectionString(url),
     application_name: 'spillway',
     max: poolSize,
@@ -34,5 +35,14 @@ export function connectDatabase(options: DatabaseOptions): Database {
     keepAlive: true,
   })
   // Minimal: the default would paste the lines of source around the call into every log.
-  return new PrismaClient({ adapter, errorFormat: 'minimal' })
+  const database = new PrismaClient({ adapter, errorFormat: 'minimal' })
+  adapters.set(database, adapter)
+  return database
+}
+
+const adapters = new WeakMap<Database, ObservedPg>()
+
+/** How the connections of a client that was opened here are used at this moment. */
+export function poolUse(database: Database): PoolUse {
+  return adapters.get(database)?.use() ?? { busy: 0, idle: 0, waiting: 0 }
 }

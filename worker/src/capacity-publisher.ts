@@ -8,7 +8,7 @@ import {
   capacityKey,
   PUBLISH_CAPACITY,
   PUBLISH_INTERVAL_MS,
-  queueList,
+  queueKey,
   type WorkerCapacity,
 } from './protocol/capacity.js'
 import type { RedisConnection } from './redis.js'
@@ -37,7 +37,7 @@ export interface CapacityPublisherOptions {
   busySlots(): number
   /** The service time to publish until jobs have been seen: measured at start. */
   serviceMs: number
-  /** Told of each publication that Redis acknowledged, with the number of jobs that wait. */
+  /** Told of each publication that Redis acknowledged, with the number of waiting jobs that could be taken. */
   published(waiting: number): void
 }
 
@@ -45,7 +45,7 @@ export interface CapacityPublisherOptions {
 export async function publishCapacity(options: CapacityPublisherOptions): Promise<CapacityPublisher> {
   const { redis, prefix, clock, log, name, slots, busySlots, published } = options
   const workerId = randomUUID()
-  const keys = [capacityKey(prefix), queueList(prefix, 'wait')]
+  const keys = [capacityKey(prefix), queueKey(prefix, 'wait'), queueKey(prefix, 'active'), queueKey(prefix, 'meta')]
   const finished = { answered: 0, expired: 0, failed: 0 }
   let serviceMs = options.serviceMs
   let publishing: Promise<void> | undefined

@@ -49,6 +49,16 @@ const FOREIGN_RECHECK_MS = 100
 /** How often this gateway's own jobs are asked for, in case a message was lost. */
 const OWN_RECHECK_MS = 1_000
 
+/** How a verdict got here: announced; found by asking, although it should have been announced; or announced elsewhere. */
+export type VerdictSource = 'message' | 'fallback' | 'other_gateway'
+
+/** Told of what is worth counting. */
+export interface ClientObserver {
+  verdictReceived(source: VerdictSource): void
+  verdictBroken(): void
+  jobAddedAgain(): void
+}
+
 export interface PasswordClientOptions {
   redisUrl: string
   prefix?: string
@@ -56,6 +66,7 @@ export interface PasswordClientOptions {
   /** How long a job may wait before it is dropped, and its verdict be asked for, in milliseconds. */
   jobLifeMs: number
   log: Logger
+  observer?: ClientObserver
 }
 
 /** A job that has been added, here or by another gateway. */
@@ -89,7 +100,7 @@ export interface PasswordClient {
 }
 
 export function createPasswordClient(options: PasswordClientOptions): PasswordClient {
-  const { keyring, log, prefix = DEFAULT_QUEUE_PREFIX } = options
+  const { keyring, log, observer, prefix = DEFAULT_QUEUE_PREFIX } = options
   const replyTo = randomUUID()
   const channel = replyChannel(prefix, replyTo)
   const clock = createRedisClock()
@@ -117,7 +128,7 @@ export function createPasswordClient(options: PasswordClientOptions): PasswordCl
   subscriber.on('message', (_channel: string, message: string) => {
     const reply = decodeReply(message)
     const waiter = reply && waiters.get(reply.jobId)
-    if (waiter !== undefined) settle(waiter, reply?.sealed)
+    if (waiter !== undefined) settle(waiter, reply?.sealed, 'message')
   })
   subscriber.subscribe(channel).catch((error: unknown) => log.error({ err: error }, 'replies cannot be subscribed to'))
   // Whichever of the two comes back last finds the other one ready.
@@ -138,14 +149,21 @@ export function createPasswordClient(options: PasswordClientOptions): PasswordCl
     } catch (error) {
       if (!(error instanceof SealError)) throw error
     }
+    observer?.verdictBroken()
     log.error({ jobId: job.id }, 'a verdict did not open: forged, swapped or damaged')
     return undefined
   }
 
-  function settle({ job }: Waiter, sealed: string | null | undefined): boolean {
+  function settle({ job }: Waiter, sealed: string | null | undefined, source: VerdictSource): boolean {
     const answer = sealed ? open(job, sealed) : undefined
-    if (answer !== undefined) waiters.settle(job.id, answer)
-    return answer !== undefined
+    if (answer === undefined) return false
+    observer?.verdictReceived(source)
+    waiters.settle(job.id, answer)
+    return true
+  }
+
+  function sourceByAsking({ data }: Waiter): VerdictSource {
+    return data === undefined ? 'other_gateway' : 'fallback'
   }
 
   /** Asks for the verdicts themselves. After a reconnect, jobs that Redis lost are added again: their id makes that harmless. */
@@ -153,11 +171,17 @@ export function createPasswordClient(options: PasswordClientOptions): PasswordCl
     if (waiting.length === 0 || redis.status !== 'ready') return
     try {
       const verdicts = await redis.mget(waiting.map(({ job }) => verdictKey(prefix, job.id)))
-      const missing = waiting.filter((waiter, index) => !settle(waiter, verdicts[index]))
-      if (addMissing) await Promise.all(missing.flatMap(({ job, data }) => (data ? [add(job, data)] : [])))
+      const missing = waiting.filter((waiter, index) => !settle(waiter, verdicts[index], sourceByAsking(waiter)))
+      if (addMissing) await Promise.all(missing.map(addAgain))
     } catch (error) {
       log.warn({ err: error }, 'verdicts could not be asked for')
     }
+  }
+
+  async function addAgain({ job, data }: Waiter): Promise<void> {
+    if (data === undefined) return
+    await add(job, data)
+    observer?.jobAddedAgain()
   }
 
   async function add(job: JobRef, data: JobData): Promise<void> {
@@ -178,7 +202,9 @@ export function createPasswordClient(options: PasswordClientOptions): PasswordCl
           if (answer !== undefined) return answer
           if (signal.aborted) throw new PasswordClientError('wait_aborted', 'the caller went away')
           const stored = await reached(redis.get(verdictKey(prefix, job.id)), 'the verdict could not be asked for')
-          return stored === null ? undefined : open(job, stored)
+          const late = stored === null ? undefined : open(job, stored)
+          if (late !== undefined) observer?.verdictReceived(sourceByAsking(waiter))
+          return late
         } finally {
           elapsed.abort()
           waiters.release(job.id)

@@ -1,7 +1,7 @@
 /** The state of the queue, read a few times a second, and what it says about the wait of a job that is added now. */
 import type { RedisClock } from './clock.js'
 import type { Logger } from './log.js'
-import { capacityKey, type Load, queueList, READ_LOAD, sumCapacity } from './protocol/capacity.js'
+import { capacityKey, type Load, queueKey, READ_LOAD, sumCapacity, toEntries } from './protocol/capacity.js'
 import type { RedisConnection } from './redis.js'
 
 export const READ_INTERVAL_MS = 250
@@ -24,7 +24,7 @@ export function readLoad(options: {
   log: Logger
 }): LoadReader {
   const { redis, prefix, clock, log } = options
-  const keys = [capacityKey(prefix), queueList(prefix, 'wait'), queueList(prefix, 'active')]
+  const keys = [capacityKey(prefix), queueKey(prefix, 'wait'), queueKey(prefix, 'active')]
   let load = NOTHING_KNOWN
   let addedSince = 0
   let reading = false
@@ -77,8 +77,5 @@ interface LoadAnswer {
 function parseLoad(answer: unknown): LoadAnswer {
   if (!Array.isArray(answer)) throw new Error('Redis gave no load')
   const [at, waiting, active, pairs]: unknown[] = answer
-  const capacity: Record<string, string> = {}
-  if (Array.isArray(pairs))
-    for (let i = 0; i + 1 < pairs.length; i += 2) capacity[String(pairs[i])] = String(pairs[i + 1])
-  return { at: Number(at), waiting: Number(waiting), active: Number(active), capacity }
+  return { at: Number(at), waiting: Number(waiting), active: Number(active), capacity: toEntries(pairs) }
 }

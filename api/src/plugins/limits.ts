@@ -25,16 +25,21 @@ export const limitsPlugin = fp(
     await app.register(rateLimit, { global: false, redis, nameSpace: `${queuePrefix}:limit:`, skipOnError: true })
     const limits = [
       // IPv6 by networks of /64: one customer has all the addresses of one.
-      { max: perAddress, keyGenerator: (request: FastifyRequest) => `address:${normalizeIP(request.ip)}` },
-      { max: perAccount, keyGenerator: (request: FastifyRequest) => `account:${accountOf(request)}` },
-    ]
+      { reason: 'address_limit', max: perAddress, keyOf: ({ ip }: FastifyRequest) => `address:${normalizeIP(ip)}` },
+      { reason: 'account_limit', max: perAccount, keyOf: (request: FastifyRequest) => `account:${accountOf(request)}` },
+    ] as const
     const checks = limits
       .filter(({ max }) => max > 0)
-      .map(({ max, keyGenerator }) => app.createRateLimit({ max, timeWindow: WINDOW_MS, keyGenerator }))
+      .map(({ reason, max, keyOf }) => ({
+        reason,
+        check: app.createRateLimit({ max, timeWindow: WINDOW_MS, keyGenerator: keyOf }),
+      }))
 
     app.decorate('limitCredentials', async (request: FastifyRequest, reply: FastifyReply) => {
-      const counts = await Promise.all(checks.map((check) => check(request)))
-      for (const count of counts) {
+      const counts = await Promise.all(
+        checks.map(async ({ reason, check }) => ({ reason, count: await check(request) })),
+      )
+      for (const { reason, count } of counts) {
         if (count.isAllowed) continue
         // The IETF's draft header fields, of whichever limit is nearer.
         const remaining = Number(reply.getHeader('ratelimit-remaining') ?? Number.POSITIVE_INFINITY)
@@ -45,7 +50,8 @@ export const limitsPlugin = fp(
             'ratelimit-reset': count.ttlInSeconds,
           })
         }
-        if (count.isExceeded) throw new ApiError('too_many_requests', { retryAfterS: Math.max(1, count.ttlInSeconds) })
+        if (count.isExceeded)
+          throw new ApiError('too_many_requests', { reason, retryAfterS: Math.max(1, count.ttlInSeconds) })
       }
     })
   },

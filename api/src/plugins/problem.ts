@@ -8,7 +8,7 @@ import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from
 import fp from 'fastify-plugin'
 import Type from 'typebox'
 import { formatMessages } from '../credentials.js'
-import { ApiError, type ErrorCode, errorCodes, type FieldError } from '../errors.js'
+import { ApiError, type ErrorCode, errorCodes, type FieldError, type RefusalReason } from '../errors.js'
 
 export const ProblemBody = Type.Object({
   type: Type.Literal('about:blank'),
@@ -40,6 +40,7 @@ export const problemPlugin = fp(
 /** Answers with a problem. Also for errors that occur outside of any handler. */
 export function sendProblem(error: ApiError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   request.errorCode = error.code
+  request.refusedFor = error.reason
   if (error.cause !== undefined) request.log.error({ err: error.cause, code: error.code }, 'request failed')
   if (error.retryAfterS !== undefined) reply.header('retry-after', error.retryAfterS)
   if (error.status === 401 && !reply.hasHeader('www-authenticate')) reply.header('www-authenticate', 'Bearer')
@@ -85,5 +86,7 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The code of the problem this request was answered with, for its log line. */
     errorCode?: ErrorCode
+    /** The reason behind that code, for the counters. */
+    refusedFor?: RefusalReason | undefined
   }
 }

@@ -42,8 +42,9 @@ export interface Load {
 
 /**
  * Lua: writes one worker's entry, stamped by Redis's clock, and renews the hash.
- * KEYS: capacity hash, waiting list. ARGV: worker id, the entry as JSON without its time, seconds the hash lives.
- * Returns the time in epoch milliseconds and the length of the waiting list.
+ * KEYS: capacity hash, waiting list, active list, meta hash. ARGV: worker id, the entry as JSON without its time, seconds
+ * the hash lives. Returns the time in epoch milliseconds, and how many jobs wait that could be taken: none while operators
+ * hold the queue back, by a pause or by a limit on its rate or on what is active at a time.
  */
 export const PUBLISH_CAPACITY = `
 local time = redis.call('TIME')
@@ -51,7 +52,9 @@ local entry = cjson.decode(ARGV[2])
 entry.at = time[1] * 1000 + math.floor(time[2] / 1000)
 redis.call('HSET', KEYS[1], ARGV[1], cjson.encode(entry))
 redis.call('EXPIRE', KEYS[1], ARGV[3])
-return {entry.at, redis.call('LLEN', KEYS[2])}`
+local paused, rate, limit = unpack(redis.call('HMGET', KEYS[4], 'paused', 'max', 'concurrency'))
+local held = paused or rate or (limit and redis.call('LLEN', KEYS[3]) >= tonumber(limit))
+return {entry.at, held and 0 or redis.call('LLEN', KEYS[2])}`
 
 /**
  * Lua: everything admission needs in one round trip.
@@ -67,9 +70,17 @@ export function capacityKey(prefix: string): string {
   return `${prefix}:capacity`
 }
 
-/** BullMQ's own list for a state of the queue. */
-export function queueList(prefix: string, state: 'wait' | 'active'): string {
-  return `${prefix}:${QUEUE_NAME}:${state}`
+/** One of BullMQ's own keys: the lists of jobs that wait or are active, the sorted sets of finished ones, the settings. */
+export function queueKey(prefix: string, part: 'wait' | 'active' | 'completed' | 'failed' | 'meta'): string {
+  return `${prefix}:${QUEUE_NAME}:${part}`
+}
+
+/** What HGETALL gives inside of a script: names and values by turns. */
+export function toEntries(pairs: unknown): Record<string, string> {
+  const entries: Record<string, string> = {}
+  if (Array.isArray(pairs))
+    for (let i = 0; i + 1 < pairs.length; i += 2) entries[String(pairs[i])] = String(pairs[i + 1])
+  return entries
 }
 
 /** The entries that are fresh at `now`, by worker id; what is not a valid entry is passed over. */

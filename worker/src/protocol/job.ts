@@ -29,11 +29,13 @@ export type JobData = Static<typeof JobData>
 export const jobData = Compile(JobData)
 
 /** What BullMQ keeps of a finished job for operators. It must not tell a right password from a wrong one. */
-export interface JobResult {
-  outcome: 'answered' | 'expired'
-  queueWaitMs: number
-  serviceMs: number
-}
+const JobResult = Type.Object({
+  outcome: Type.Union([Type.Literal('answered'), Type.Literal('expired')]),
+  queueWaitMs: Type.Number(),
+  serviceMs: Type.Number(),
+})
+export type JobResult = Static<typeof JobResult>
+export const jobResult = Compile(JobResult)
 
 /** The sealed contents of a `hash` job. */
 const HashRequest = Type.Object({ password: Type.String() })

@@ -1,0 +1,81 @@
+/** What a gateway knows of the queue, its workers and its own connections, as gauges that are read when Prometheus asks. */
+import type { PoolUse } from '@spillway/prisma'
+import type { PasswordClient } from '@spillway/worker/client'
+import type { QueueReporter } from '@spillway/worker/queue-report'
+import { Gauge, type Registry } from 'prom-client'
+
+export interface GatewayState {
+  passwords: Pick<PasswordClient, 'load' | 'predictedWaitMs' | 'isReady'>
+  reporter: QueueReporter
+  poolUse(): PoolUse
+}
+
+/** Adds the gauges to a registry. Without Redis, what only Redis knows is left out rather than told wrong. */
+export function exposeGatewayState(registry: Registry, { passwords, reporter, poolUse }: GatewayState): void {
+  const registers = [registry]
+  const gauges: [name: string, help: string, read: () => number][] = [
+    ['spillway_workers', 'Workers that published their capacity of late', () => passwords.load().workers],
+    ['spillway_slots', 'Jobs that all live workers hash at a time', () => passwords.load().slots],
+    [
+      'spillway_capacity_jobs_per_second',
+      'Jobs a second that all live workers could finish together',
+      () => passwords.load().jobsPerSecond,
+    ],
+    [
+      'spillway_predicted_wait_seconds',
+      'Time until a job added now would be answered; +Inf when no worker is alive',
+      () => passwords.predictedWaitMs() / 1_000,
+    ],
+    ['spillway_redis_connected', 'Whether the connections to Redis are up', () => Number(passwords.isReady())],
+  ]
+  for (const [name, help, read] of gauges) {
+    new Gauge({
+      name,
+      help,
+      registers,
+      collect() {
+        this.set(read())
+      },
+    })
+  }
+  new Gauge({
+    name: 'spillway_database_connections',
+    help: 'Connections to PostgreSQL by use; waiting are queries that have none yet',
+    labelNames: ['state'],
+    registers,
+    collect() {
+      for (const [state, count] of Object.entries(poolUse())) this.set({ state }, count)
+    },
+  })
+  const report = () => reporter.read().catch(() => undefined)
+  new Gauge({
+    name: 'spillway_queue_jobs',
+    help: 'Jobs in the queue, by state; of finished ones those that are still kept',
+    labelNames: ['state'],
+    registers,
+    async collect() {
+      this.reset()
+      for (const [state, count] of Object.entries((await report())?.jobs ?? {})) this.set({ state }, count)
+    },
+  })
+  new Gauge({
+    name: 'spillway_oldest_job_age_seconds',
+    help: 'How long the job that is next has waited; 0 when none waits',
+    registers,
+    async collect() {
+      const oldestWaitMs = (await report())?.oldestWaitMs
+      if (oldestWaitMs === undefined) this.remove()
+      else this.set(oldestWaitMs / 1_000)
+    },
+  })
+  new Gauge({
+    name: 'spillway_queue_paused',
+    help: 'Whether operators have paused the queue',
+    registers,
+    async collect() {
+      const paused = (await report())?.paused
+      if (paused === undefined) this.remove()
+      else this.set(Number(paused))
+    },
+  })
+}

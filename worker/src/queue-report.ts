@@ -1,0 +1,104 @@
+/**
+ * The door for those who watch the queue: its depth and age, its finished jobs, and what each worker does, read in one
+ * round trip when it is asked for. Loads no hashing code, and shows nothing of what was sealed.
+ */
+import type { Logger } from './log.js'
+import { capacityKey, liveWorkers, queueKey, toEntries, type WorkerCapacity } from './protocol/capacity.js'
+import { type JobResult, jobData, jobResult, QUEUE_NAME } from './protocol/job.js'
+import { connectRedis } from './redis.js'
+
+/** Answers are this old at most: many who watch cost Redis no more than one. */
+const FRESH_FOR_MS = 500
+/** How many of the last finished jobs are looked at for their times. */
+const RECENT_JOBS = 100
+
+export interface QueueReport {
+  /** Jobs by state; of the finished ones only those that are still kept. */
+  jobs: { waiting: number; active: number; completed: number; failed: number }
+  /** Operators have paused it: workers take nothing. */
+  paused: boolean
+  /** How long the job that is next has waited; 0 when none waits. */
+  oldestWaitMs: number
+  workers: ({ id: string } & WorkerCapacity)[]
+  /** The last completed jobs, the latest first. */
+  recent: JobResult[]
+}
+
+export interface QueueReporter {
+  /** Rejects when Redis does not answer. */
+  read(): Promise<QueueReport>
+  close(): void
+}
+
+/**
+ * Lua: the queue for those who watch it.
+ * KEYS: capacity hash, waiting list, active list, completed set, failed set, meta hash. ARGV: what keys of jobs begin with,
+ * how many finished jobs to look at. Returns the time in epoch milliseconds, four lengths, whether it is paused, the data of
+ * the job that is next, the results of the last jobs, the capacity hash's pairs.
+ */
+const READ_QUEUE = `
+local time = redis.call('TIME')
+local oldest = redis.call('LINDEX', KEYS[2], -1)
+local results = {}
+for i, id in ipairs(redis.call('ZREVRANGE', KEYS[4], 0, ARGV[2] - 1)) do
+  results[i] = redis.call('HGET', ARGV[1] .. id, 'returnvalue') or ''
+end
+return {time[1] * 1000 + math.floor(time[2] / 1000),
+  redis.call('LLEN', KEYS[2]), redis.call('LLEN', KEYS[3]), redis.call('ZCARD', KEYS[4]), redis.call('ZCARD', KEYS[5]),
+  redis.call('HEXISTS', KEYS[6], 'paused'),
+  oldest and redis.call('HGET', ARGV[1] .. oldest, 'data') or '',
+  results, redis.call('HGETALL', KEYS[1])}`
+
+/** Opens a connection of its own; close() lets go of it. */
+export function createQueueReporter(options: { redisUrl: string; prefix: string; log: Logger }): QueueReporter {
+  const { prefix, log } = options
+  const redis = connectRedis(options.redisUrl, 'producer')
+  redis.on('error', (error) => log.warn({ err: error, connection: 'report' }, 'redis connection failed'))
+  const states = ['wait', 'active', 'completed', 'failed', 'meta'] as const
+  const keys = [capacityKey(prefix), ...states.map((state) => queueKey(prefix, state))]
+  const jobKeys = `${prefix}:${QUEUE_NAME}:`
+  let answer: Promise<QueueReport> | undefined
+  let askedAt = Number.NEGATIVE_INFINITY
+
+  async function ask(): Promise<QueueReport> {
+    return parseReport(await redis.eval(READ_QUEUE, keys.length, ...keys, jobKeys, RECENT_JOBS))
+  }
+
+  return {
+    read() {
+      if (answer === undefined || performance.now() - askedAt > FRESH_FOR_MS) {
+        askedAt = performance.now()
+        answer = ask()
+      }
+      return answer
+    },
+    close: () => redis.disconnect(),
+  }
+}
+
+function parseReport(reply: unknown): QueueReport {
+  if (!Array.isArray(reply)) throw new Error('Redis gave no report')
+  const [at, waiting, active, completed, failed, paused, oldest, results, pairs]: unknown[] = reply
+  const data = parse(oldest)
+  return {
+    jobs: { waiting: Number(waiting), active: Number(active), completed: Number(completed), failed: Number(failed) },
+    paused: paused === 1,
+    oldestWaitMs: jobData.Check(data) ? Math.max(0, Number(at) - data.enqueuedAt) : 0,
+    workers: [...liveWorkers(toEntries(pairs), Number(at))].map(([id, capacity]) => ({ id, ...capacity })),
+    recent: toArray(results)
+      .map(parse)
+      .filter((result) => jobResult.Check(result)),
+  }
+}
+
+function parse(json: unknown): unknown {
+  try {
+    return JSON.parse(String(json))
+  } catch {
+    return undefined
+  }
+}
+
+function toArray(value: unknown): unknown[] {
+  return Array.isArray(value) ? value : []
+}
