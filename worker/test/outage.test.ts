@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { until } from '@spillway/local/testing'
 import { PasswordClientError } from '../src/errors.ts'
-import { queueList } from '../src/protocol/capacity.ts'
+import { queueKey } from '../src/protocol/capacity.ts'
 import { verdictKey } from '../src/protocol/reply.ts'
 import { answerOf, readyClient, startedWorker } from './parts.ts'
 import { type Relay, startRelay } from './relay.ts'
@@ -87,7 +87,7 @@ for (const kind of ['commands', 'replies'] as const) {
     const { prefix, redis } = space
     await redis
       .multi()
-      .del(queueList(prefix, 'wait'), jobKey(space, pending.job.id))
+      .del(queueKey(prefix, 'wait'), jobKey(space, pending.job.id))
       .client('KILL', 'ADDR', address)
       .exec()
     await until(async () => (await waitingJobs(space)).includes(pending.job.id))

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { after, type TestContext } from 'node:test'
 import { createNamespace } from '@spillway/local/testing'
 import { Redis } from 'ioredis'
-import { queueList } from '../src/protocol/capacity.ts'
+import { queueKey } from '../src/protocol/capacity.ts'
 
 export interface Space {
   redisUrl: string
@@ -37,12 +37,12 @@ export function jobKey({ prefix }: Space, jobId: string): string {
 
 /** The ids of the jobs that wait, the next one last. */
 export function waitingJobs({ redis, prefix }: Space): Promise<string[]> {
-  return redis.lrange(queueList(prefix, 'wait'), 0, -1)
+  return redis.lrange(queueKey(prefix, 'wait'), 0, -1)
 }
 
 /** The ids of the jobs in hand. */
 export function activeJobs({ redis, prefix }: Space): Promise<string[]> {
-  return redis.lrange(queueList(prefix, 'active'), 0, -1)
+  return redis.lrange(queueKey(prefix, 'active'), 0, -1)
 }
 
 /** Why a job failed; undefined while it has not. */
