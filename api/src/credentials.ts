@@ -5,10 +5,10 @@ const PASSWORD_MAX_BYTES = 1_024
 const NEW_PASSWORD_MIN_BYTES = 8
 
 /**
- * The form in which addresses are compared: trimmed, composed (NFC), and lower-cased by Unicode's rules, not a locale's.
+ * The form in which addresses are compared: trimmed, lower-cased by Unicode's rules, not a locale's, and composed (NFC).
  */
 export function normalizeEmail(email: string): string {
-  return email.trim().normalize('NFC').toLowerCase()
+  return email.trim().toLowerCase().normalize('NFC')
 }
 
 /**
@@ -19,21 +19,24 @@ export function normalizePassword(password: string): string {
   return password.normalize('NFKC')
 }
 
-/** Checks for the JSON schema formats below. Sizes are those of the bytes that will be hashed. */
+/**
+ * Checks for the JSON schema formats below. Sizes are those of the bytes that will be hashed. None is called as a format
+ * that JSON Schema or OpenAPI knows, such as `password`: theirs, which checks nothing, would take the place of ours.
+ */
 export const formats = {
   /**
    * Something, an at sign, something, in any script; whether it exists only a message to it can tell. Control characters
    * are in no address, and PostgreSQL takes no NUL.
    */
   address: (value: string) => /^\s*[^\s@\p{Cc}]+@[^\s@\p{Cc}]+\s*$/u.test(value) && value.isWellFormed(),
-  password: (value: string) => isPassword(value, 1),
+  'current-password': (value: string) => isPassword(value, 1),
   'new-password': (value: string) => isPassword(value, NEW_PASSWORD_MIN_BYTES),
 }
 
 /** What to tell the client when a format does not fit. */
 export const formatMessages: Record<keyof typeof formats, string> = {
   address: 'must be an e-mail address',
-  password: `must be text of 1 to ${PASSWORD_MAX_BYTES} bytes`,
+  'current-password': `must be text of 1 to ${PASSWORD_MAX_BYTES} bytes`,
   'new-password': `must be text of ${NEW_PASSWORD_MIN_BYTES} to ${PASSWORD_MAX_BYTES} bytes`,
 }
 
@@ -44,5 +47,5 @@ function isPassword(value: string, minBytes: number): boolean {
 }
 
 export const EmailField = Type.String({ format: 'address', maxLength: 320, examples: ['ada@example.test'] })
-export const PasswordField = Type.String({ format: 'password', examples: ['correct horse battery staple'] })
+export const PasswordField = Type.String({ format: 'current-password', examples: ['correct horse battery staple'] })
 export const NewPasswordField = Type.String({ format: 'new-password', examples: ['correct horse battery staple'] })

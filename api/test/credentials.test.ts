@@ -1,0 +1,149 @@
+// Which addresses and passwords are taken, and which of them are the same.
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { after, test } from 'node:test'
+import { normalizeEmail } from '../src/credentials.ts'
+import { accountWithHash } from './account.ts'
+import { assertProblem, changePassword, expect, login, newAccount, newCredentials, register } from './client.ts'
+import { openSystem } from './system.ts'
+
+const system = await openSystem()
+after(() => system.close())
+await system.worker()
+const { url } = await system.gateway()
+const password = 'correct horse battery staple'
+
+test('an address is the same in any case, with blanks around it, composed or decomposed', async () => {
+  const name = randomUUID()
+  const user = expect(201, await register(url, { email: `  Zo\u{e9}.\u{141}\u{d6}${name}@EXAMPLE.Test\t`, password }))
+  assert.equal(user.email, `zo\u{e9}.\u{142}\u{f6}${name}@example.test`)
+  for (const email of [
+    `zoe\u{301}.\u{141}o\u{308}${name}@example.test`,
+    ` ZOE\u{301}.\u{142}\u{d6}${name}@example.TEST`,
+  ]) {
+    expect(200, await login(url, { email, password }))
+    assertProblem(await register(url, { email, password }), 409, 'email_taken')
+  }
+})
+
+test('the form in which addresses are compared stays as it is when it is taken again', () => {
+  for (let point = 0; point < 0x20000; point += 1) {
+    if (point >= 0xd800 && point <= 0xdfff) continue
+    for (const email of [String.fromCodePoint(point), `a${String.fromCodePoint(point)}\u{301}`]) {
+      const normal = normalizeEmail(email)
+      if (normalizeEmail(normal) !== normal) assert.fail(`U+${point.toString(16)} becomes another address each time`)
+    }
+  }
+})
+
+test('what is no address is refused, naming the field', async () => {
+  const tooLong = `${'a'.repeat(310)}@example.test`
+  for (const email of [
+    '',
+    'ada',
+    '@',
+    'ada@',
+    '@example.test',
+    'a da@example.test',
+    'a@b@c',
+    'a\0@example.test',
+    tooLong,
+  ]) {
+    for (const start of [register, login]) {
+      const answer = await start(url, { email, password })
+      assertProblem(answer, 422, 'invalid_request')
+      assert.deepEqual([...new Set(answer.body.errors.map(({ field }) => field))], ['email'], email)
+    }
+  }
+})
+
+test('a new password has 8 to 1,024 bytes of UTF-8, in any script', async () => {
+  const { email } = await newAccount(url)
+  const takes = [
+    '12345678',
+    'a'.repeat(1_024),
+    '\u{e9}'.repeat(4),
+    '\u{1f511}\u{1f511}',
+    '\u{1f511}'.repeat(256),
+    ' '.repeat(8),
+  ]
+  const refuses = ['', '1234567', 'a'.repeat(1_025), '\u{e9}'.repeat(3), '\u{1f511}a', `${'\u{1f511}'.repeat(256)}a`]
+  for (const taken of takes) {
+    const credentials = { email: newCredentials().email, password: taken }
+    expect(201, await register(url, credentials))
+    expect(200, await login(url, credentials))
+  }
+  for (const refused of refuses) {
+    const answer = await register(url, { email: newCredentials().email, password: refused })
+    assertProblem(answer, 422, 'invalid_request')
+    assert.deepEqual(answer.body.errors, [{ field: 'password', message: 'must be text of 8 to 1024 bytes' }])
+  }
+  assert.equal(await system.database.user.count({ where: { email } }), 1)
+})
+
+test('the limits are the same for a change of password', async () => {
+  const credentials = await newAccount(url)
+  const { accessToken } = expect(200, await login(url, credentials))
+  for (const newPassword of ['1234567', 'a'.repeat(1_025)]) {
+    const answer = await changePassword(url, accessToken, { currentPassword: credentials.password, newPassword })
+    assertProblem(answer, 422, 'invalid_request')
+    assert.deepEqual(
+      answer.body.errors.map(({ field }) => field),
+      ['newPassword'],
+    )
+  }
+  const newPassword = 'a'.repeat(1_024)
+  expect(204, await changePassword(url, accessToken, { currentPassword: credentials.password, newPassword }))
+  expect(200, await login(url, { ...credentials, password: newPassword }))
+})
+
+test('two passwords of the greatest length fit into one request, however they are escaped', async () => {
+  const { email } = newCredentials()
+  const [first, second] = ['\u{1}'.repeat(1_024), '\u{2}'.repeat(1_024)]
+  expect(201, await register(url, { email, password: first }))
+  const { accessToken } = expect(200, await login(url, { email, password: first }))
+  expect(204, await changePassword(url, accessToken, { currentPassword: first, newPassword: second }))
+  expect(200, await login(url, { email, password: second }))
+})
+
+test('a password is whole: nothing is trimmed, cut or cased', async () => {
+  const { email } = newCredentials()
+  const whole = ` Pass\0word ${'x'.repeat(80)} `
+  expect(201, await register(url, { email, password: whole }))
+  for (const other of [
+    whole.trim(),
+    whole.toLowerCase(),
+    whole.slice(0, 72),
+    `${whole} `,
+    ' Pass',
+    whole.replace('word', 'wort'),
+  ]) {
+    assertProblem(await login(url, { email, password: other }), 401, 'invalid_credentials')
+  }
+  expect(200, await login(url, { email, password: whole }))
+})
+
+test('passwords that Unicode calls compatible are the same', async () => {
+  const { email } = newCredentials()
+  expect(201, await register(url, { email, password: '\u{fb01}le \u{212b}\u{ff11}\u{2460} stra\u{df}e' }))
+  expect(200, await login(url, { email, password: 'file A\u{30a}11 stra\u{df}e' }))
+  assertProblem(await login(url, { email, password: 'file A11 strasse' }), 401, 'invalid_credentials')
+})
+
+test('half a surrogate pair is no text', async () => {
+  const { email } = await newAccount(url)
+  const lone = 'pass phrase \u{d83d}'
+  for (const start of [register, login]) {
+    assertProblem(await start(url, { email, password: lone }), 422, 'invalid_request')
+    assertProblem(await start(url, { email: `\u{d83d}${email}`, password }), 422, 'invalid_request')
+  }
+})
+
+test('an account whose password is shorter than today asks for can still log in', async () => {
+  const stored = '$argon2id$v=19$m=1024,t=1,p=1$JhFSrS6crVD51Hv2DV4xMQ$55mDf3c6ODw9ZApNf5usABWalDhpWknjkKPzYY06qeQ'
+  expect(200, await login(url, await accountWithHash(system.database, stored, 'abc')))
+  const { email } = await newAccount(url)
+  assertProblem(await login(url, { email, password: 'x' }), 401, 'invalid_credentials')
+  assertProblem(await login(url, { email, password: '' }), 422, 'invalid_request')
+  assertProblem(await login(url, { email, password: 'x'.repeat(1_025) }), 422, 'invalid_request')
+})

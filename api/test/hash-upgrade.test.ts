@@ -1,0 +1,81 @@
+// Stored hashes of other algorithms and other costs: which are replaced on login, and which are kept.
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { accountWithHash } from './account.ts'
+import { assertProblem, expect, login, me, redeem, respondAsync } from './client.ts'
+import { openSystem } from './system.ts'
+
+const system = await openSystem()
+after(() => system.close())
+await system.worker()
+const { url } = await system.gateway()
+
+const password = 'an older pass phrase'
+const today = /^\$argon2id\$v=19\$m=1024,t=1,p=1\$/
+const bcrypt = '$2b$04$xFYjlT7J7Bs3C8geRmuuQ.IwCyI7Rc4ls8BRgTKoRoUHIY9wm0xbm'
+const weakerArgon2 = '$argon2id$v=19$m=256,t=1,p=1$+4zLzdlHRWhw/hyJMJyFFA$29bJgSOTs5eJTTTIUtMxCRLibW/wF2OH7HSVsiR43JI'
+const strongerArgon2 =
+  '$argon2id$v=19$m=2048,t=3,p=1$orImcuF946QX6CsSWKeRsA$Ph40GAXisbZYu1EgJoo4/0o/cCVMYq28K9XiIShL9Gg'
+const strongerArgon2i =
+  '$argon2i$v=19$m=2048,t=3,p=1$J2ebf01WhDv0Wp6TlLkfnA$poKSC0/PtsXAHoDWwWwd8veH6bwI9ggh+wlqtWflNvc'
+
+const storedOf = ({ email }: { email: string }) => system.database.user.findUniqueOrThrow({ where: { email } })
+
+for (const [kind, stored] of Object.entries({ bcrypt, weakerArgon2, strongerArgon2i })) {
+  test(`an account with a hash of ${kind} leaves with today's, still the same account and password`, async () => {
+    const credentials = await accountWithHash(system.database, stored, password)
+    const before = await storedOf(credentials)
+    assertProblem(await login(url, { ...credentials, password: 'not the one' }), 401, 'invalid_credentials')
+    assert.equal((await storedOf(credentials)).passwordHash, stored)
+
+    const { accessToken } = expect(200, await login(url, credentials))
+    const after = await storedOf(credentials)
+    assert.match(after.passwordHash, today)
+    assert.equal(after.credentialVersion, before.credentialVersion)
+    expect(200, await me(url, accessToken))
+
+    expect(200, await login(url, credentials))
+    assert.equal((await storedOf(credentials)).passwordHash, after.passwordHash)
+  })
+}
+
+test('a hash that cost more than today asks for is kept', async () => {
+  const credentials = await accountWithHash(system.database, strongerArgon2, password)
+  expect(200, await login(url, credentials))
+  assert.equal((await storedOf(credentials)).passwordHash, strongerArgon2)
+})
+
+test('a login by ticket upgrades as well, but never over a password that was changed meanwhile', async () => {
+  const credentials = await accountWithHash(system.database, bcrypt, password)
+  const { ticket } = expect(202, await login(url, credentials, respondAsync))
+  expect(200, await redeem(url, ticket))
+  assert.match((await storedOf(credentials)).passwordHash, today)
+
+  const changed = await accountWithHash(system.database, bcrypt, password)
+  const stale = expect(202, await login(url, changed, respondAsync))
+  await system.database.user.update({
+    where: { email: changed.email },
+    data: { passwordHash: strongerArgon2, credentialVersion: { increment: 1 } },
+  })
+  assertProblem(await redeem(url, stale.ticket), 401, 'invalid_credentials')
+  assert.equal((await storedOf(changed)).passwordHash, strongerArgon2)
+})
+
+test('a password that bcrypt would have cut is refused, not cut', async () => {
+  const of72 = '$2b$04$OfV3GdeE2usoI/aGYv6sL.blC1uOb5NIS7BCLYihBkrJaXe1NaZ2i'
+  const credentials = await accountWithHash(system.database, of72, 'x'.repeat(72))
+  assertProblem(await login(url, { ...credentials, password: 'x'.repeat(73) }), 401, 'invalid_credentials')
+  expect(200, await login(url, credentials))
+})
+
+test('a stored hash that nothing here understands is our failure, told without detail', async () => {
+  for (const stored of [
+    '5f4dcc3b5aa765d61d8327deb882cf99',
+    '$argon2id$v=19$m=9999999,t=1,p=1$c2FsdHNhbHQ$aGFzaA',
+    '',
+  ]) {
+    const answer = await login(url, await accountWithHash(system.database, stored, password))
+    assertProblem(answer, 500, 'internal_error')
+    assert.deepEqual(Object.keys(answer.body).sort(), ['code', 'status', 'title', 'type'])
+  }
+})
