@@ -1,0 +1,99 @@
+{{/* What the pods of every component have in common: they pass the "restricted" pod security standard and hold no token. */}}
+{{- define "spillway.pod.common" -}}
+automountServiceAccountToken: false
+enableServiceLinks: false
+securityContext:
+  runAsNonRoot: true
+  runAsUser: 1000
+  runAsGroup: 1000
+  fsGroup: 1000
+  seccompProfile: { type: RuntimeDefault }
+{{- with .Values.image.pullSecrets }}
+imagePullSecrets:
+  {{- range . }}
+  - name: {{ . }}
+  {{- end }}
+{{- end }}
+{{- end -}}
+
+{{- define "spillway.container.security" -}}
+securityContext:
+  allowPrivilegeEscalation: false
+  readOnlyRootFilesystem: true
+  capabilities: { drop: [ALL] }
+{{- end -}}
+
+{{/* Requests equal limits, in whole cores: a fraction of a core would stop a hash half-way through every period. */}}
+{{- define "spillway.container.resources" -}}
+resources:
+  requests: { cpu: {{ .cores | quote }}, memory: {{ .memory }} }
+  limits: { cpu: {{ .cores | quote }}, memory: {{ .memory }} }
+{{- end -}}
+
+{{/* Spread over zones and nodes where that can be had. Takes (list root component). */}}
+{{- define "spillway.pod.placement" -}}
+{{- $root := index . 0 -}}
+{{- $component := index . 1 -}}
+{{- $values := index $root.Values $component -}}
+topologySpreadConstraints:
+  {{- range list "topology.kubernetes.io/zone" "kubernetes.io/hostname" }}
+  - maxSkew: 1
+    topologyKey: {{ . }}
+    whenUnsatisfiable: ScheduleAnyway
+    labelSelector:
+      matchLabels: {{- include "spillway.selector" (list $root $component) | nindent 8 }}
+    matchLabelKeys: [pod-template-hash]
+  {{- end }}
+{{- with $values.nodeSelector }}
+nodeSelector: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $values.tolerations }}
+tolerations: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $values.affinity }}
+affinity: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $values.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- end -}}
+
+{{/* A variable from a Secret that is there already. Takes (list name reference). */}}
+{{- define "spillway.env.secret" -}}
+{{- $reference := index . 1 -}}
+- name: {{ index . 0 }}
+  valueFrom: { secretKeyRef: { name: {{ $reference.secret }}, key: {{ $reference.key }} } }
+{{- end -}}
+
+{{/* Where `$(POD_IP)` in config.listenHost comes from. */}}
+{{- define "spillway.env.podIp" -}}
+- name: POD_IP
+  valueFrom: { fieldRef: { fieldPath: status.podIP } }
+{{- end -}}
+
+{{/* Today's policy for new hashes. */}}
+{{- define "spillway.env.argon2" -}}
+- { name: ARGON2_MEMORY_KIB, value: {{ .Values.config.argon2.memoryKib | int | quote }} }
+- { name: ARGON2_TIME, value: {{ .Values.config.argon2.time | int | quote }} }
+- { name: ARGON2_PARALLELISM, value: {{ .Values.config.argon2.parallelism | int | quote }} }
+{{- end -}}
+
+{{/* A private certificate authority that Redis's or PostgreSQL's certificate comes from. */}}
+{{- define "spillway.ca.env" -}}
+{{- if .Values.tls.ca.secret }}
+- { name: NODE_EXTRA_CA_CERTS, value: /etc/spillway/ca/ca.crt }
+{{- end }}
+{{- end -}}
+{{- define "spillway.ca.mount" -}}
+{{- if .Values.tls.ca.secret }}
+- { name: ca, mountPath: /etc/spillway/ca, readOnly: true }
+{{- end }}
+{{- end -}}
+{{- define "spillway.ca.volume" -}}
+{{- with .Values.tls.ca }}
+{{- if .secret }}
+- name: ca
+  secret: { secretName: {{ .secret }}, items: [{ key: {{ .key }}, path: ca.crt }] }
+{{- end }}
+{{- end }}
+{{- end -}}

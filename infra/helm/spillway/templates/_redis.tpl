@@ -1,0 +1,59 @@
+{{/* What is wrong with the address of Redis that a schema cannot say. */}}
+{{- define "spillway.redis.check" -}}
+{{- $redis := .Values.redis -}}
+{{- if and (eq $redis.mode "single") (ne (len $redis.addresses) 1) -}}
+{{- fail "redis.mode is single, so redis.addresses must name one host: for more, set redis.mode to sentinel or cluster." -}}
+{{- end -}}
+{{- if and (eq $redis.mode "sentinel") (not $redis.sentinelMaster) -}}
+{{- fail "redis.mode is sentinel, so redis.sentinelMaster must name the master that the sentinels watch." -}}
+{{- end -}}
+{{- if and (eq $redis.mode "cluster") (ne (int $redis.database) 0) -}}
+{{- fail "redis.mode is cluster, which has database 0 alone: remove redis.database." -}}
+{{- end -}}
+{{- end -}}
+
+{{/* REDIS_URL as the processes read it. The kubelet puts the password in the place of $(REDIS_PASSWORD). */}}
+{{- define "spillway.redis.url" -}}
+{{- include "spillway.redis.check" . -}}
+{{- $redis := .Values.redis -}}
+{{- ternary "rediss" "redis" $redis.tls -}}
+{{- if ne $redis.mode "single" -}}+{{ $redis.mode }}{{- end -}}
+://
+{{- if $redis.password.secret -}}{{ $redis.username }}:$(REDIS_PASSWORD)@{{- else if $redis.username -}}{{ $redis.username }}@{{- end -}}
+{{- join "," $redis.addresses -}}
+{{- if eq $redis.mode "single" -}}/{{ $redis.database }}{{- end -}}
+{{- if eq $redis.mode "sentinel" -}}/{{ $redis.sentinelMaster }}/{{ $redis.database }}{{- end -}}
+{{- end -}}
+
+{{/* The addresses as seen from another namespace, where KEDA lives: a bare Service name would not resolve there. */}}
+{{- define "spillway.redis.absoluteAddresses" -}}
+{{- $namespace := .Release.Namespace -}}
+{{- $absolute := list -}}
+{{- range .Values.redis.addresses -}}
+{{- $host := regexReplaceAll ":[0-9]+$" . "" -}}
+{{- $port := trimPrefix $host . -}}
+{{- if not (or (contains "." $host) (hasPrefix "[" $host)) -}}
+{{- $host = printf "%s.%s.svc" $host $namespace -}}
+{{- end -}}
+{{- $absolute = append $absolute (printf "%s%s" $host (default (ternary ":26379" ":6379" (eq $.Values.redis.mode "sentinel")) $port)) -}}
+{{- end -}}
+{{- join "," $absolute -}}
+{{- end -}}
+
+{{/* The keys of the queue's lists as BullMQ makes them: the prefix, the queue's name, the state. */}}
+{{- define "spillway.redis.waitingList" -}}{{ .Values.redis.queuePrefix }}:passwords:wait{{- end -}}
+{{- define "spillway.redis.activeList" -}}{{ .Values.redis.queuePrefix }}:passwords:active{{- end -}}
+
+{{/* Environment of every process that speaks to Redis. */}}
+{{- define "spillway.redis.env" -}}
+{{- with .Values.redis.password }}
+{{- if .secret }}
+- name: REDIS_PASSWORD
+  valueFrom: { secretKeyRef: { name: {{ .secret }}, key: {{ default .key .urlKey }} } }
+{{- end }}
+{{- end }}
+- name: REDIS_URL
+  value: {{ include "spillway.redis.url" . | quote }}
+- name: QUEUE_PREFIX
+  value: {{ .Values.redis.queuePrefix | quote }}
+{{- end -}}

@@ -1,0 +1,47 @@
+// The chart as it comes out of Helm.
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parseAllDocuments } from 'yaml'
+import { run } from './command.ts'
+
+export const chartDir = fileURLToPath(new URL('../spillway', import.meta.url))
+
+/** The value sets that the chart is checked with: the files in its folder ci. */
+export const valueSetsDir = join(chartDir, 'ci')
+
+/** An object of Kubernetes, as far as every one is the same. */
+export interface Manifest {
+  apiVersion: string
+  kind: string
+  metadata: { name: string; labels?: Record<string, string>; annotations?: Record<string, string> }
+  [field: string]: unknown
+}
+
+export interface Rendering {
+  /** Where Helm is. */
+  helm: string
+  release: string
+  namespace: string
+  /** Files of values. */
+  valueFiles?: string[]
+  /** Single values, as `path=value`. */
+  set?: string[]
+}
+
+/** Renders the chart to YAML, its hooks and tests included. Rejects with what Helm says when the values are refused. */
+export async function renderChart({ helm, release, namespace, valueFiles = [], set = [] }: Rendering): Promise<string> {
+  const args = ['template', release, chartDir, '--namespace', namespace]
+  args.push(...valueFiles.flatMap((file) => ['--values', file]), ...set.flatMap((value) => ['--set', value]))
+  return await run(helm, args)
+}
+
+/** The objects in rendered YAML. */
+export function manifests(yaml: string): Manifest[] {
+  return parseAllDocuments(yaml)
+    .map((document): unknown => document.toJS())
+    .filter(isManifest)
+}
+
+function isManifest(value: unknown): value is Manifest {
+  return typeof value === 'object' && value !== null && 'kind' in value && 'metadata' in value
+}

@@ -1,0 +1,17 @@
+// Manifests against the schemas of their kinds, by kubeconform.
+import { CommandFailure, run } from './command.ts'
+import { schemaLocation } from './schemas/kubernetes.ts'
+
+/**
+ * What is wrong with the objects in a YAML text, a line each. Fields that a kind does not have are faults, and so are
+ * kinds that neither Kubernetes nor the custom resources in the schemas' folder have.
+ */
+export async function manifestFaults(kubeconform: string, schemasDir: string, yaml: string): Promise<string[]> {
+  try {
+    await run(kubeconform, ['-strict', '-schema-location', schemaLocation(schemasDir), '-'], { input: yaml })
+    return []
+  } catch (error) {
+    if (!(error instanceof CommandFailure)) throw error
+    return error.output.trim().split('\n')
+  }
+}

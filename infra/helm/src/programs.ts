@@ -1,0 +1,56 @@
+// Programs built from their Go modules, at the versions and checksums that the folders in programs/ pin, into the ignored
+// folder. The first build takes minutes and gigabytes; what was built once is used again.
+import { createHash } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { mkdir, readFile, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { Refusal } from '@spillway/local/refusal'
+import { programsDir } from '@spillway/local/repository'
+import { run } from './command.ts'
+
+/** The folders in programs/: each is a Go module whose tools are what is built. */
+export type ProgramSet = 'checks' | 'kubernetes' | 'keda'
+
+const setsDir = fileURLToPath(new URL('../programs', import.meta.url))
+
+/** Where the programs of a set are, or would be. Another pin is another folder. */
+export async function programSetDir(set: ProgramSet): Promise<string> {
+  const pins = await Promise.all(['go.mod', 'go.sum'].map((file) => readFile(join(setsDir, set, file), 'utf8')))
+  const version = createHash('sha256').update(pins.join('\0')).digest('hex').slice(0, 12)
+  return join(programsDir, `go-${set}-${version}`)
+}
+
+/** Whether a set has been built. */
+export async function isBuilt(set: ProgramSet): Promise<boolean> {
+  return existsSync(await programSetDir(set))
+}
+
+/**
+ * Gives the folder of a set's programs, building them first where need be. `say` is told when that takes long.
+ * Rejects with a Refusal when there is no Go.
+ */
+export async function buildPrograms(set: ProgramSet, say: (sentence: string) => void): Promise<string> {
+  const dir = await programSetDir(set)
+  if (existsSync(dir)) return dir
+  const startedAt = Date.now()
+  await run('go', ['version']).catch((cause: unknown) => {
+    throw new Refusal('Go 1.26 or newer is needed to build the programs that this runs: install it and try again.', {
+      cause,
+    })
+  })
+  say(`Building the ${set} programs from their Go modules: minutes at the first time ...`)
+  // Made beside its place and renamed: of two builds at once, one wins, and neither sees half of it.
+  const partial = `${dir}.${process.pid}.partial`
+  await mkdir(partial, { recursive: true })
+  try {
+    await run('go', ['build', '-trimpath', '-ldflags=-s -w', '-o', `${partial}/`, 'tool'], { cwd: join(setsDir, set) })
+    await rename(partial, dir).catch((error: unknown) => {
+      if (!existsSync(dir)) throw error
+    })
+  } finally {
+    await rm(partial, { recursive: true, force: true })
+  }
+  say(`Built the ${set} programs in ${Math.round((Date.now() - startedAt) / 1_000)} s.`)
+  return dir
+}

@@ -1,0 +1,38 @@
+// The table of values in the chart's README: each parameter, its default from values.yaml, its meaning from the schema.
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { parse } from 'yaml'
+import { chartDir } from './chart.ts'
+import { isNode, type SchemaNode } from './schemas/strict.ts'
+
+export const readmeFile = join(chartDir, 'README.md')
+
+const START = '<!-- values -->'
+const END = '<!-- /values -->'
+
+/** The README with its table made anew. */
+export async function readmeWithTable(): Promise<string> {
+  const readme = await readFile(readmeFile, 'utf8')
+  const [before, after] = [readme.indexOf(START), readme.indexOf(END)]
+  if (before < 0 || after < before) throw new Error(`${readmeFile} has no place for the table: ${START} and ${END}`)
+  return `${readme.slice(0, before + START.length)}\n${await valuesTable()}\n${readme.slice(after)}`
+}
+
+async function valuesTable(): Promise<string> {
+  const values: unknown = parse(await readFile(join(chartDir, 'values.yaml'), 'utf8'))
+  const schema: unknown = JSON.parse(await readFile(join(chartDir, 'values.schema.json'), 'utf8'))
+  if (!isNode(values) || !isNode(schema)) throw new Error('values.yaml or its schema is no object')
+  return ['| parameter | default | meaning |', '|---|---|---|', ...rows(values, schema, '')].join('\n')
+}
+
+function rows(values: SchemaNode, schema: SchemaNode, prefix: string): string[] {
+  return Object.entries(values).flatMap(([name, value]) => {
+    const path = `${prefix}${name}`
+    const described = isNode(schema.properties) ? schema.properties[name] : undefined
+    if (!isNode(described)) throw new Error(`values.schema.json does not know ${path}`)
+    if (isNode(value) && isNode(described.properties)) return rows(value, described, `${path}.`)
+    if (typeof described.description !== 'string') throw new Error(`values.schema.json does not describe ${path}`)
+    const choices = Array.isArray(described.enum) ? ` (${described.enum.map((one) => `\`${one}\``).join(', ')})` : ''
+    return [`| \`${path}\` | \`${JSON.stringify(value)}\` | ${described.description}${choices} |`]
+  })
+}

@@ -1,0 +1,66 @@
+// Every object that comes out of the chart is one that Kubernetes and KEDA know, field by field.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { parse, stringify } from 'yaml'
+import { chartDir, manifests } from '../src/chart.ts'
+import { run } from '../src/command.ts'
+import { manifestFaults } from '../src/kubeconform.ts'
+import { helm, kubeconform, render, renderSet, schemasDir, skip, valueSets } from './programs.ts'
+
+test('the chart passes the linter of Helm', { skip }, async () => {
+  await run(helm, ['lint', '--strict', chartDir])
+})
+
+for (const valueSet of valueSets) {
+  test(`all objects of ${valueSet} are valid`, { skip }, async () => {
+    const yaml = await renderSet(valueSet)
+    assert.ok(manifests(yaml).length > 5)
+    assert.deepEqual(await manifestFaults(kubeconform, schemasDir, yaml), [])
+  })
+}
+
+test('a field that a kind does not have is a fault, in Kubernetes as in KEDA', { skip }, async () => {
+  const found = manifests(await renderSet('default.yaml'))
+  for (const kind of ['Deployment', 'NetworkPolicy', 'ScaledObject']) {
+    const manifest = found.find((one) => one.kind === kind)
+    assert.ok(manifest && typeof manifest.spec === 'object')
+    const misspelt = stringify({ ...manifest, spec: { ...manifest.spec, minReplicas: 1 } })
+    const faults = await manifestFaults(kubeconform, schemasDir, misspelt)
+    assert.match(faults.join(), /minReplicas/, kind)
+  }
+})
+
+test('a kind that nobody defines is a fault', { skip }, async () => {
+  const unknown = stringify({ apiVersion: 'keda.sh/v1', kind: 'ScaledObject', metadata: { name: 'later' } })
+  assert.match((await manifestFaults(kubeconform, schemasDir, unknown)).join(), /could not find schema/)
+})
+
+test('objects that share a name differ in kind', { skip }, async () => {
+  const yaml = await renderSet('everything.yaml')
+  const names = manifests(yaml).map(({ kind, metadata }) => `${kind}/${metadata.name}`)
+  assert.deepEqual(names, [...new Set(names)])
+  // The parser refuses a key that is there twice, which Helm does not.
+  for (const document of yaml.split(/^---$/m)) parse(document)
+})
+
+test('values that cannot work are refused with the way out', { skip }, async () => {
+  const refusals: [string[], RegExp][] = [
+    [['redis.adresses={a}'], /adresses/],
+    [['redis.addresses={a:1,b:2}'], /set redis.mode to sentinel or cluster/],
+    [['redis.mode=sentinel'], /redis.sentinelMaster must name the master/],
+    [['redis.mode=cluster', 'redis.database=2'], /remove redis.database/],
+    [['redis.queuePrefix=spillway'], /queuePrefix/],
+    [['worker.cores=0.5'], /cores/],
+    [['autoscaling.minReplicas=30'], /raise the one or lower the other/],
+    [['autoscaling.trigger=predictedWait'], /the URL of Prometheus/],
+    [['autoscaling.trigger=predictedWait', 'autoscaling.minReplicas=0'], /without a worker there is no wait/],
+    [['httpRoute.enabled=true'], /the Gateway that this route belongs to/],
+  ]
+  for (const [set, sentence] of refusals) {
+    await assert.rejects(render({ set }), (error: unknown) => {
+      assert.ok(error instanceof Error && 'output' in error)
+      assert.match(String(error.output), sentence, set.join())
+      return true
+    })
+  }
+})

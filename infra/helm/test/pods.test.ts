@@ -1,0 +1,108 @@
+// What operators rely on in the pods.
+import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
+import { test } from 'node:test'
+import type { Manifest } from '../src/chart.ts'
+import { rendered, skip } from './programs.ts'
+
+interface Container {
+  name: string
+  env: { name: string; value?: string; valueFrom?: unknown }[]
+  resources: { requests: Record<string, string>; limits: Record<string, string> }
+  securityContext: Record<string, unknown>
+  lifecycle?: { preStop: { sleep: { seconds: number } } }
+}
+
+interface PodSpec {
+  automountServiceAccountToken: boolean
+  terminationGracePeriodSeconds: number
+  securityContext: Record<string, unknown>
+  containers: [Container]
+}
+
+interface DeploymentSpec {
+  replicas?: number
+  template: { spec: PodSpec }
+}
+
+/** The chart's deployments and jobs all have a template. */
+function specOf(manifest: Manifest | undefined): DeploymentSpec {
+  assert.ok(manifest)
+  const { spec }: { spec?: DeploymentSpec } = JSON.parse(JSON.stringify(manifest))
+  assert.ok(spec)
+  return spec
+}
+
+async function deployment(component: string, set: string[] = []): Promise<DeploymentSpec> {
+  const found = await rendered('Deployment', { set })
+  return specOf(found.find(({ metadata }) => metadata.name === `spillway-${component}`))
+}
+
+function variable({ template }: DeploymentSpec, name: string): Container['env'][number] | undefined {
+  return template.spec.containers[0].env.find((one) => one.name === name)
+}
+
+test('requests equal limits, in whole cores', { skip }, async () => {
+  for (const component of ['gateway', 'worker']) {
+    const { resources } = (await deployment(component)).template.spec.containers[0]
+    assert.deepEqual(resources.requests, resources.limits)
+    assert.match(resources.limits.cpu ?? '', /^\d+$/)
+  }
+})
+
+test('a worker is told its limit in millicores, and has a thread for each core and two more', { skip }, async () => {
+  const worker = await deployment('worker', ['worker.cores=4'])
+  assert.deepEqual(variable(worker, 'CPU_LIMIT_MILLICORES')?.valueFrom, {
+    resourceFieldRef: { resource: 'limits.cpu', divisor: '1m' },
+  })
+  assert.equal(variable(worker, 'UV_THREADPOOL_SIZE')?.value, '6')
+})
+
+test('the number of workers is left to KEDA, and said by the chart when KEDA is off', { skip }, async () => {
+  assert.equal((await deployment('worker')).replicas, undefined)
+  const fixed = await deployment('worker', ['autoscaling.enabled=false', 'worker.replicas=7'])
+  assert.equal(fixed.replicas, 7)
+})
+
+test('a stopping pod is given longer than what it may still have to do', { skip }, async () => {
+  const worker = await deployment('worker', ['worker.shutdownGraceSeconds=90'])
+  assert.ok(worker.template.spec.terminationGracePeriodSeconds > 90)
+  assert.equal(variable(worker, 'SHUTDOWN_GRACE_MS')?.value, '90000')
+  const gateway = await deployment('gateway', ['config.loginWaitMs=30500', 'gateway.preStopSeconds=7'])
+  assert.ok(gateway.template.spec.terminationGracePeriodSeconds > 7 + 30.5)
+  assert.equal(gateway.template.spec.containers[0].lifecycle?.preStop.sleep.seconds, 7)
+})
+
+test('pods hold no token, run as nobody in particular, and cannot write to their image', { skip }, async () => {
+  const pods = [
+    ...(await rendered('Deployment')).map((one) => specOf(one).template.spec),
+    ...(await rendered('Job')).map((one) => specOf(one).template.spec),
+  ]
+  assert.equal(pods.length, 3)
+  for (const pod of pods) {
+    assert.equal(pod.automountServiceAccountToken, false)
+    assert.equal(pod.securityContext.runAsNonRoot, true)
+    assert.equal(pod.containers[0].securityContext.readOnlyRootFilesystem, true)
+    assert.equal(pod.containers[0].securityContext.allowPrivilegeEscalation, false)
+  }
+})
+
+test('no secret is in the chart: passwords and keys come from Secrets that are there already', { skip }, async () => {
+  assert.deepEqual(await rendered('Secret'), [])
+  const gateway = await deployment('gateway', ['redis.password.secret=redis-login'])
+  for (const name of ['DATABASE_URL', 'SPILLWAY_SEAL_KEYS', 'SPILLWAY_JWT_KEYS', 'OPS_PASSWORD', 'REDIS_PASSWORD'])
+    assert.ok(variable(gateway, name)?.valueFrom, name)
+})
+
+test('every variable that a pod is given is one that somebody reads', { skip }, async () => {
+  const sources = ['api/src/config.ts', 'worker/src/config.ts', 'worker/src/cpu-limit.ts']
+  const read = await Promise.all(sources.map((file) => readFile(new URL(`../../../${file}`, import.meta.url), 'utf8')))
+  // Those that Node reads, and those that other variables are made of.
+  const known = `${read.join()} UV_THREADPOOL_SIZE NODE_EXTRA_CA_CERTS POD_IP REDIS_PASSWORD`
+  for (const component of ['gateway', 'worker']) {
+    const { env } = (await deployment(component, ['tls.ca.secret=ca', 'redis.password.secret=x'])).template.spec
+      .containers[0]
+    const unread = env.map(({ name }) => name).filter((name) => !new RegExp(`\\b${name}\\b`).test(known))
+    assert.deepEqual(unread, [], component)
+  }
+})

@@ -1,0 +1,36 @@
+// Helm, kubeconform and the schemas, once `pnpm check:infra` has built them.
+import { existsSync } from 'node:fs'
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type Manifest, manifests, renderChart, valueSetsDir } from '../src/chart.ts'
+import { isBuilt, programSetDir } from '../src/programs.ts'
+import { schemasDir as findSchemas } from '../src/schemas/write.ts'
+
+export const schemasDir = await findSchemas()
+const programs = await programSetDir('checks')
+export const helm = join(programs, 'helm')
+export const kubeconform = join(programs, 'kubeconform')
+
+/** For tests that cannot do without: why they are left out, or false. */
+export const skip =
+  (await isBuilt('checks')) && existsSync(schemasDir) ? false : 'Helm has not been built here: run pnpm check:infra'
+
+export const valueSets = (await readdir(valueSetsDir)).sort()
+
+/** The chart with one of its value sets, as YAML. */
+export async function renderSet(valueSet: string): Promise<string> {
+  return await render({ valueFiles: [join(valueSetsDir, valueSet)] })
+}
+
+/** The chart with these values, as YAML. */
+export async function render(values: { valueFiles?: string[]; set?: string[] }): Promise<string> {
+  return await renderChart({ helm, release: 'spillway', namespace: 'login', ...values })
+}
+
+/** The objects of one kind in the chart with these values. */
+export async function rendered(
+  kind: string,
+  values: { valueFiles?: string[]; set?: string[] } = {},
+): Promise<Manifest[]> {
+  return manifests(await render(values)).filter((one) => one.kind === kind)
+}
