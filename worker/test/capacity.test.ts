@@ -1,0 +1,162 @@
+// What workers say they can do, what clients make of it, and how soon it is forgotten.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { until } from '@spillway/local/testing'
+import { capacityKey, FRESH_FOR_MS, sumCapacity } from '../src/protocol/capacity.ts'
+import { answerOf, readyClient, startedWorker } from './parts.ts'
+import { type Space, spaceFor } from './space.ts'
+import { startedWorkerProcess } from './worker-process.ts'
+
+const now = 1_800_000_000_000
+const entry = {
+  slots: 4,
+  serviceMs: 20,
+  at: now,
+  name: 'host:1',
+  busy: 0,
+  finished: { answered: 0, expired: 0, failed: 0 },
+}
+
+/** Writes the entry of a worker that there is not, fresh for the next second and a half. */
+async function pretend({ redis, prefix }: Space, slots: number, serviceMs: number): Promise<void> {
+  const [seconds = 0, micros = 0] = (await redis.time()).map(Number)
+  const at = seconds * 1_000 + Math.floor(micros / 1_000)
+  await redis.hset(capacityKey(prefix), `pretended-${slots}`, JSON.stringify({ ...entry, slots, serviceMs, at }))
+}
+
+test('slots and jobs per second are summed up over workers of different speed', () => {
+  const entries = {
+    one: JSON.stringify({ ...entry, slots: 4, serviceMs: 20 }),
+    two: JSON.stringify({ ...entry, slots: 1, serviceMs: 100 }),
+  }
+  const { workers, slots, jobsPerSecond, serviceMs } = sumCapacity(entries, now)
+  assert.deepEqual({ workers, slots, jobsPerSecond }, { workers: 2, slots: 5, jobsPerSecond: 210 })
+  assert.ok(Math.abs(serviceMs - 5_000 / 210) < 1e-9)
+})
+
+test('without workers there is no capacity', () => {
+  assert.deepEqual(sumCapacity({}, now), { workers: 0, slots: 0, jobsPerSecond: 0, serviceMs: 0 })
+})
+
+test('an entry counts until it is stale, and not when it comes from the future', () => {
+  const at = (time: number) => sumCapacity({ one: JSON.stringify({ ...entry, at: time }) }, now).workers
+  assert.equal(at(now - FRESH_FOR_MS), 1)
+  assert.equal(at(now - FRESH_FOR_MS - 1), 0)
+  assert.equal(at(now + FRESH_FOR_MS), 1)
+  assert.equal(at(now + FRESH_FOR_MS + 1), 0)
+})
+
+test('what is no entry of a worker is passed over', () => {
+  const wrong = [
+    '',
+    'x',
+    'null',
+    '[]',
+    '{}',
+    JSON.stringify({ ...entry, slots: 0 }),
+    JSON.stringify({ ...entry, slots: 1.5 }),
+    JSON.stringify({ ...entry, slots: 1e9 }),
+    JSON.stringify({ ...entry, serviceMs: 0 }),
+    JSON.stringify({ ...entry, serviceMs: -1 }),
+    JSON.stringify({ ...entry, serviceMs: 1e9 }),
+    JSON.stringify({ ...entry, serviceMs: null }),
+    JSON.stringify({ ...entry, at: 'now' }),
+    JSON.stringify({ slots: 4, serviceMs: 20 }),
+  ]
+  const entries = Object.fromEntries([...wrong, JSON.stringify(entry)].map((text, i) => [`worker-${i}`, text]))
+  assert.equal(sumCapacity(entries, now).workers, 1)
+})
+
+test('a client sees the workers of its queue, their slots and what they take for a job', async (t) => {
+  const space = spaceFor(t)
+  const client = await readyClient(space)
+  await startedWorker(space, { slots: 2 })
+  await until(() => client.load().workers === 1)
+  assert.equal(client.load().slots, 2)
+  await startedWorker(space, { slots: 3 })
+  await until(() => client.load().workers === 2)
+  const { slots, serviceMs, jobsPerSecond } = client.load()
+  assert.equal(slots, 5)
+  assert.ok(serviceMs > 0 && serviceMs < 1_000, `${serviceMs} ms`)
+  assert.ok(Math.abs(jobsPerSecond - 5_000 / serviceMs) < 1e-6)
+})
+
+test('the published service time follows what jobs really take', async (t) => {
+  const space = spaceFor(t)
+  const client = await readyClient(space)
+  await startedWorker(space, { slots: 8 })
+  await until(() => client.load().workers === 1)
+  const jobs = Array.from({ length: 24 }, () =>
+    client.submit('verify', { password: 'x', storedHash: '$spillway-wait$200$' }),
+  )
+  await Promise.all((await Promise.all(jobs)).map((pending) => answerOf(pending)))
+  await until(() => client.load().serviceMs > 150)
+})
+
+test('the predicted wait: what is ahead through what all workers do, one service time at least', async (t) => {
+  const space = spaceFor(t)
+  const client = await readyClient(space)
+  assert.equal(client.predictedWaitMs(), Number.POSITIVE_INFINITY)
+  const sees = (workers: number, waiting: number) =>
+    until(async () => {
+      await pretend(space, 2, 100)
+      if (workers === 2) await pretend(space, 4, 100)
+      return client.load().workers === workers && client.load().waiting === waiting
+    })
+  await sees(1, 0)
+  assert.equal(client.predictedWaitMs(), 100)
+
+  for (let i = 0; i < 29; i += 1) await client.submit('hash', { password: 'x' })
+  await sees(1, 29)
+  // 29 ahead and the job itself, by 20 jobs a second.
+  assert.equal(client.predictedWaitMs(), 1_500)
+  await sees(2, 29)
+  assert.equal(client.predictedWaitMs(), 500)
+})
+
+test('a job counts from the moment it is added, before the queue has been read again', async (t) => {
+  const space = spaceFor(t)
+  const client = await readyClient(space)
+  const before = client.load().waiting
+  await Promise.all(Array.from({ length: 5 }, () => client.submit('hash', { password: 'x' })))
+  assert.ok(client.load().waiting >= before + 5)
+  await until(() => client.load().waiting === 5)
+})
+
+test('a worker that stops is not counted on any more, at once', async (t) => {
+  const space = spaceFor(t)
+  const client = await readyClient(space)
+  const worker = await startedWorker(space)
+  await until(() => client.load().workers === 1)
+  await worker.close()
+  assert.equal(await space.redis.hlen(capacityKey(space.prefix)), 0)
+  await until(() => client.load().workers === 0, { timeoutMs: 1_000 })
+  assert.equal(client.predictedWaitMs(), Number.POSITIVE_INFINITY)
+})
+
+test('a worker process that is told to stop is not counted on any more, before its last job is done', async (t) => {
+  const space = spaceFor(t)
+  const client = await readyClient(space)
+  const worker = await startedWorkerProcess(space)
+  await until(() => client.load().workers === 1)
+  const pending = await client.submit('verify', { password: 'x', storedHash: '$spillway-wait$1500$' })
+  await until(() => client.load().active === 1)
+  const stopped = worker.stop('SIGTERM')
+  await until(() => client.load().workers === 0)
+  assert.equal(await answerOf(pending, 0), undefined)
+  assert.equal((await stopped).code, 0)
+})
+
+test('a worker process that is killed is forgotten within two seconds', async (t) => {
+  const space = spaceFor(t)
+  const client = await readyClient(space)
+  const worker = await startedWorkerProcess(space)
+  await until(() => client.load().workers === 1)
+  await worker.stop('SIGKILL')
+  const killedAt = performance.now()
+  await until(() => client.load().workers === 0)
+  const tookMs = performance.now() - killedAt
+  // Half a second of it for a machine that is busy with other tests.
+  assert.ok(tookMs < 2_500, `took ${tookMs} ms`)
+  assert.equal(client.predictedWaitMs(), Number.POSITIVE_INFINITY)
+})

@@ -1,0 +1,136 @@
+// SIGTERM and SIGKILL in the middle of the work: what becomes of the jobs, and of the process.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { startProcess, until } from '@spillway/local/testing'
+import type { PasswordClient, PendingJob } from '../src/client.ts'
+import { answerOf, readyClient, startedWorker, workerEnvironment } from './parts.ts'
+import { startRelay } from './relay.ts'
+import { activeJobs, jobKey, resultOf, type Space, spaceFor, waitingJobs } from './space.ts'
+import { entry, startedWorkerProcess } from './worker-process.ts'
+
+const match = { kind: 'match' }
+
+/** Adds jobs that take this long each, and waits until the given number of them is in hand. */
+async function busy(space: Space, client: PasswordClient, waits: number[], inHand = 2): Promise<PendingJob[]> {
+  const pending: PendingJob[] = []
+  for (const ms of waits)
+    pending.push(await client.submit('verify', { password: 'right', storedHash: `$spillway-wait$${ms}$` }))
+  await until(async () => (await activeJobs(space)).length === inHand)
+  return pending
+}
+
+for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+  test(`${signal}: no new job is taken, those in hand are finished, and the exit code is 0`, async (t) => {
+    const space = spaceFor(t)
+    const client = await readyClient(space)
+    const worker = await startedWorkerProcess(space)
+    const [first, second, third] = await busy(space, client, [500, 700, 1])
+    assert.ok(first && second && third)
+    const answers = [answerOf(first), answerOf(second)]
+    assert.deepEqual(await worker.stop(signal), { code: 0, signal: null })
+    assert.deepEqual(await Promise.all(answers), [match, match])
+    assert.deepEqual(await waitingJobs(space), [third.job.id])
+    assert.deepEqual(await activeJobs(space), [])
+    assert.ok(await resultOf(space, first.job.id), 'a job that was answered is finished in the queue as well')
+  })
+}
+
+test('SIGTERM: an idle worker ends at once, and its ops port with it', async (t) => {
+  const space = spaceFor(t)
+  const worker = await startedWorkerProcess(space)
+  const stopping = performance.now()
+  assert.deepEqual(await worker.stop(), { code: 0, signal: null })
+  const tookMs = performance.now() - stopping
+  assert.ok(tookMs < 2_000, `took ${tookMs} ms`)
+  await assert.rejects(fetch(`${worker.opsUrl}/healthz`))
+})
+
+test('jobs that outlast the grace are handed back, and another worker does them at once', async (t) => {
+  const space = spaceFor(t)
+  const client = await readyClient(space)
+  const worker = await startedWorkerProcess(space, { SHUTDOWN_GRACE_MS: '200' })
+  const pending = await busy(space, client, [2_000, 2_000, 1])
+  const answers = pending.map((one) => answerOf(one))
+  assert.deepEqual(await worker.stop(), { code: 0, signal: null })
+  assert.equal(worker.logs.filter(({ msg }) => msg === 'job handed back unfinished').length, 2)
+  assert.deepEqual(await activeJobs(space), [])
+  assert.deepEqual(new Set(await waitingJobs(space)), new Set(pending.map(({ job }) => job.id)))
+  for (const { job } of pending) assert.equal(await space.redis.exists(`${jobKey(space, job.id)}:lock`), 0)
+
+  await startedWorker(space, { slots: 3 })
+  const startedAt = performance.now()
+  assert.deepEqual(await Promise.all(answers), [match, match, match])
+  const tookMs = performance.now() - startedAt
+  assert.ok(tookMs < 3_500, `took ${tookMs} ms, where the hash alone takes 2000`)
+})
+
+test('a job that was taken over by another worker is not handed back, and the others are', async (t) => {
+  const space = spaceFor(t)
+  const client = await readyClient(space)
+  const worker = await startedWorkerProcess(space, { SHUTDOWN_GRACE_MS: '100' })
+  const [first, second] = await busy(space, client, [1_000, 1_000])
+  assert.ok(first && second)
+  await space.redis.set(`${jobKey(space, first.job.id)}:lock`, 'of-another-worker', 'PX', 60_000)
+  assert.deepEqual(await worker.stop(), { code: 0, signal: null })
+  assert.deepEqual(await waitingJobs(space), [second.job.id])
+  assert.deepEqual(await activeJobs(space), [first.job.id])
+})
+
+test('SIGTERM while Redis is away ends the worker all the same, with exit code 0', async (t) => {
+  const space = spaceFor(t)
+  const relay = await startRelay(space)
+  const client = await readyClient(space)
+  const worker = await startedWorkerProcess(space, { REDIS_URL: relay.redisUrl, SHUTDOWN_GRACE_MS: '300' })
+  await busy(space, client, [60_000], 1)
+  relay.cut()
+  await worker.waitForLog(({ msg }) => msg === 'redis connection failed')
+  const stopping = performance.now()
+  assert.deepEqual(await worker.stop(), { code: 0, signal: null })
+  const tookMs = performance.now() - stopping
+  assert.ok(tookMs < 5_000, `took ${tookMs} ms`)
+})
+
+test('SIGTERM before Redis has been found ends the worker with exit code 0', async (t) => {
+  const space = spaceFor(t)
+  const relay = await startRelay(space)
+  relay.cut()
+  const worker = startProcess({ entry, env: { ...workerEnvironment(space), REDIS_URL: relay.redisUrl } })
+  space.closing(() => worker.close())
+  await worker.waitForLog(({ msg }) => msg === 'redis connection failed')
+  assert.deepEqual(await worker.stop(), { code: 0, signal: null })
+})
+
+test('SIGKILL: the jobs of the dead worker are answered by another one within three seconds of their time', async (t) => {
+  const space = spaceFor(t)
+  const client = await readyClient(space)
+  const doomed = await startedWorkerProcess(space, { WORKER_CONCURRENCY: '3' })
+  const pending = await busy(space, client, [300, 300, 300], 3)
+  const other = await startedWorker(space, { slots: 3 })
+  const answers = Promise.all(pending.map((one) => answerOf(one)))
+  await doomed.stop('SIGKILL')
+  const killedAt = performance.now()
+  assert.deepEqual(await answers, [match, match, match])
+  const lateMs = performance.now() - killedAt - 300
+  assert.ok(lateMs < 3_000, `answered ${lateMs} ms later than their time`)
+  const metrics = await (await fetch(`${other.opsUrl}/metrics`)).text()
+  assert.match(metrics, /^spillway_jobs_stalled_total 3$/m)
+})
+
+test('a job whose workers are killed time and again is answered by the one that is not', async (t) => {
+  const space = spaceFor(t)
+  const client = await readyClient(space)
+  const [pending] = await busy(space, client, [400], 0)
+  assert.ok(pending)
+  for (let i = 0; i < 3; i += 1) {
+    const doomed = await startedWorkerProcess(space, { WORKER_CONCURRENCY: '1' })
+    await until(async () => (await activeJobs(space)).length === 1 && (await lockOf(space, pending)) !== null)
+    await doomed.stop('SIGKILL')
+    await space.redis.del(`${jobKey(space, pending.job.id)}:lock`)
+  }
+  await startedWorker(space)
+  assert.deepEqual(await answerOf(pending), match)
+})
+
+function lockOf(space: Space, { job }: PendingJob): Promise<string | null> {
+  return space.redis.get(`${jobKey(space, job.id)}:lock`)
+}

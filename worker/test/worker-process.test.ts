@@ -1,0 +1,90 @@
+// The worker as a process: what it says, what it serves, and the threads it hashes on.
+import assert from 'node:assert/strict'
+import { readdirSync } from 'node:fs'
+import { test } from 'node:test'
+import { startProcess } from '@spillway/local/testing'
+import { answerOf, readyClient, workerEnvironment } from './parts.ts'
+import { jobKey, spaceFor } from './space.ts'
+import { entry, startedWorkerProcess, type WorkerProcess } from './worker-process.ts'
+
+async function get({ opsUrl }: WorkerProcess, path: string, method = 'GET'): Promise<[status: number, body: string]> {
+  const response = await fetch(opsUrl + path, { method })
+  return [response.status, await response.text()]
+}
+
+test('when it is ready it says where its probes are and how many jobs it does at a time', async (t) => {
+  const worker = await startedWorkerProcess(spaceFor(t), { WORKER_CONCURRENCY: '3' })
+  const ready = await worker.waitForLog(({ msg }) => msg === 'worker ready')
+  assert.equal(ready.concurrency, 3)
+  assert.equal(ready.service, 'worker')
+  assert.equal(ready.pid, worker.pid)
+  assert.match(String(ready.opsUrl), /^http:\/\/127\.0\.0\.1:\d+$/)
+})
+
+test('it serves its probes and metrics, and nothing else', async (t) => {
+  const space = spaceFor(t)
+  const client = await readyClient(space)
+  const worker = await startedWorkerProcess(space)
+  await answerOf(await client.submit('hash', { password: 'x' }))
+  assert.deepEqual(await get(worker, '/healthz'), [200, 'ok\n'])
+  assert.deepEqual(await get(worker, '/readyz'), [200, 'ok\n'])
+  const [status, metrics] = await get(worker, '/metrics')
+  assert.equal(status, 200)
+  assert.match(metrics, /^spillway_jobs_total\{job="hash",outcome="hashed"\} 1$/m)
+  assert.match(metrics, /^spillway_queue_wait_seconds_count\{job="hash"\} 1$/m)
+  assert.match(metrics, /^process_cpu_seconds_total /m)
+  for (const path of ['/', '/queues', '/healthz/', '/constructor', '/toString'])
+    assert.equal((await get(worker, path))[0], 404, path)
+  assert.equal((await get(worker, '/metrics', 'POST'))[0], 405)
+})
+
+test('its log follows a job by id, and never what it carries', async (t) => {
+  const space = spaceFor(t)
+  const client = await readyClient(space)
+  const worker = await startedWorkerProcess(space, { LOG_LEVEL: 'trace' })
+  const hash = await client.submit('hash', { password: 'correct-horse-1' })
+  const hashed = await answerOf(hash)
+  assert.ok(typeof hashed === 'object' && hashed.kind === 'hashed')
+  const verify = await client.submit('verify', { password: 'correct-horse-1', storedHash: hashed.hash })
+  const refused = await client.submit('verify', { password: 'correct-horse-1', storedHash: 'unsupported-hash-5' })
+  await Promise.all([answerOf(verify), answerOf(refused)])
+  const forged = await client.submit('hash', { password: 'correct-horse-1' })
+  await space.redis.hset(jobKey(space, forged.job.id), 'name', 'verify')
+
+  await worker.waitForLog(({ msg, jobId }) => msg === 'job answered' && jobId === verify.job.id)
+  await worker.waitForLog(({ msg, jobId }) => msg === 'job refused' && jobId === refused.job.id)
+  await worker.stop()
+  for (const secret of ['correct-horse-1', hashed.hash, 'unsupported-hash-5', '$argon2', '"password"'])
+    assert.ok(!worker.output().includes(secret), secret)
+  for (const line of worker.logs) assert.equal(typeof line.level, 'string', JSON.stringify(line))
+})
+
+test('it hashes on as many threads as it has slots, and two more', { skip: withoutProc() }, async (t) => {
+  const space = spaceFor(t)
+  // A process that leaves libuv's pool alone has Node's own threads and no others.
+  const idle = startProcess({ entry: 'idle', nodeArgs: ['-e', "console.log('idle'); setInterval(() => {}, 1_000)"] })
+  space.closing(() => idle.close())
+  await idle.waitForLog(({ msg }) => msg === 'idle')
+  for (const slots of [1, 7]) {
+    const worker = await startedWorkerProcess(space, { WORKER_CONCURRENCY: `${slots}`, UV_THREADPOOL_SIZE: '3' })
+    assert.equal(threads(worker) - threads(idle), slots + 2)
+    await worker.close()
+  }
+})
+
+test('where no number of slots is given the limit of the pod spec counts', async (t) => {
+  const space = spaceFor(t)
+  const env = { ...workerEnvironment(space), CPU_LIMIT_MILLICORES: '1900' }
+  const worker = startProcess({ entry, env })
+  space.closing(() => worker.close())
+  const ready = await worker.waitForLog(({ msg }) => msg === 'worker ready', 30_000)
+  assert.equal(ready.concurrency, 1)
+})
+
+function withoutProc(): string | false {
+  return process.platform === 'linux' ? false : 'threads are counted in /proc, which only Linux has'
+}
+
+function threads({ pid }: { pid: number }): number {
+  return readdirSync(`/proc/${pid}/task`).length
+}
