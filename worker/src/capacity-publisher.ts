@@ -1,6 +1,5 @@
 /** Tells gateways, a few times a second, what this worker can do, and learns on the way Redis's time and who waits. */
 import { randomUUID } from 'node:crypto'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { RedisClock } from './clock.js'
 import type { Logger } from './log.js'
 import {
@@ -12,6 +11,7 @@ import {
   type WorkerCapacity,
 } from './protocol/capacity.js'
 import type { RedisConnection } from './redis.js'
+import { within } from './within.js'
 
 /** Each new service time counts this much: the mean follows a change within some ten jobs. */
 const SERVICE_TIME_WEIGHT = 0.2
@@ -83,9 +83,7 @@ export async function publishCapacity(options: CapacityPublisherOptions): Promis
         await publishing
         await redis.hdel(capacityKey(prefix), workerId)
       }
-      const waited = new AbortController()
-      await Promise.race([farewell(), sleep(FAREWELL_MS, undefined, { signal: waited.signal }).catch(() => undefined)])
-      waited.abort()
+      await within(FAREWELL_MS, farewell())
     },
   }
 }

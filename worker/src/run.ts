@@ -1,11 +1,11 @@
 /** The worker: BullMQ's consumer wired to hashing, replies, capacity and probes. */
 import { hostname } from 'node:os'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { type Job, Worker } from 'bullmq'
 import { answersAnew } from './answers-anew.js'
 import { publishCapacity } from './capacity-publisher.js'
 import { createRedisClock } from './clock.js'
 import type { WorkerConfig } from './config.js'
+import { handBack } from './hand-back.js'
 import { createHasher, type Hasher } from './hashing/index.js'
 import { createLiveness } from './liveness.js'
 import type { Logger } from './log.js'
@@ -17,6 +17,7 @@ import { encodeReply, replyChannel, verdictKey } from './protocol/reply.js'
 import { parseKeyring } from './protocol/seal.js'
 import { connectRedis } from './redis.js'
 import { KEEP_FINISHED, sweepFinishedJobs } from './sweep.js'
+import { within } from './within.js'
 import { exposeWorkerState } from './worker-state.js'
 
 /**
@@ -27,6 +28,9 @@ const LOCK_MS = 1_500
 const STALLED_CHECK_MS = 1_000
 /** Any number of kills is survivable: jobs are pure, and a deadline ends what goes round for ever. */
 const STALLS_ALLOWED = 1_000
+
+/** How long a stopping worker tries to say to Redis what it still has to say. */
+const FAREWELL_MS = 1_000
 
 export interface RunningWorker {
   opsUrl: string
@@ -94,11 +98,14 @@ export async function startWorker(config: WorkerConfig, concurrency: number, log
           metrics,
           async reply({ id, deadline, replyTo }, sealed) {
             // One write; the gateway's channel is told in the same breath. Kept until the ticket could no longer be redeemed.
-            await redis
-              .pipeline()
-              .set(verdictKey(prefix, id), sealed, 'PX', Math.max(1, deadline - clock.now()))
-              .publish(replyChannel(prefix, replyTo), encodeReply(id, sealed))
-              .exec()
+            const [stored] =
+              (await redis
+                .pipeline()
+                .set(verdictKey(prefix, id), sealed, 'PX', Math.max(1, deadline - clock.now()))
+                .publish(replyChannel(prefix, replyTo), encodeReply(id, sealed))
+                .exec()) ?? []
+            // A pipeline tells what failed in it, and does not throw.
+            if (stored?.[0]) throw stored[0]
           },
         })
         if (result.outcome === 'answered') capacity.finished('answered', result.serviceMs)
@@ -114,6 +121,8 @@ export async function startWorker(config: WorkerConfig, concurrency: number, log
       prefix,
       name,
       concurrency,
+      // Not before the probes are up: a worker that cannot start must not have taken jobs.
+      autorun: false,
       lockDuration: LOCK_MS,
       stalledInterval: STALLED_CHECK_MS,
       maxStalledCount: STALLS_ALLOWED,
@@ -140,23 +149,16 @@ export async function startWorker(config: WorkerConfig, concurrency: number, log
     isAlive: liveness.isAlive,
     isReady: () => worker.isRunning() && isConnected(),
   })
+  worker.run().catch((error: unknown) => log.error({ err: error }, 'the queue is not read any more'))
 
   return {
     opsUrl: ops.url,
     engines: hasher.engines,
     async close() {
       liveness.close()
-      await Promise.all([capacity.close(), sweep.close()])
-      const grace = new AbortController()
-      await Promise.race([
-        worker.close().finally(() => grace.abort()),
-        sleep(config.SHUTDOWN_GRACE_MS, undefined, { signal: grace.signal }).catch(() => undefined),
-      ])
-      for (const [jobId, job] of inHand) {
-        await job.moveToWait(job.token)
-        metrics.handedBack.inc()
-        log.warn({ jobId }, 'job handed back unfinished')
-      }
+      await within(FAREWELL_MS, Promise.all([capacity.close(), sweep.close()]))
+      await within(config.SHUTDOWN_GRACE_MS, worker.close())
+      await within(FAREWELL_MS, handBack([...inHand.values()], { log, metrics }))
       await ops.close()
       redis.disconnect()
     },

@@ -1,21 +1,23 @@
 /** Runs a worker as a process: configuration in, signals handled, one sentence and exit code 1 when it cannot start. */
 import { readWorkerConfig } from './config.js'
 import { createLogger } from './log.js'
-import { startWorker } from './run.js'
+import { type RunningWorker, startWorker } from './run.js'
 
 export async function start(env: NodeJS.ProcessEnv, concurrency: number): Promise<void> {
   try {
     const config = readWorkerConfig(env)
     const log = createLogger({ service: 'worker', level: config.LOG_LEVEL })
-    const worker = await startWorker(config, concurrency, log)
-    log.info({ opsUrl: worker.opsUrl, concurrency, engines: worker.engines }, 'worker ready')
+    let worker: RunningWorker | undefined
+    // From the beginning: a worker that still looks for Redis can be stopped as well.
     for (const signal of ['SIGTERM', 'SIGINT'] as const) {
       process.once(signal, async () => {
         log.info({ signal }, 'worker stopping')
-        await worker.close()
+        await worker?.close()
         process.exit(0)
       })
     }
+    worker = await startWorker(config, concurrency, log)
+    log.info({ opsUrl: worker.opsUrl, concurrency, engines: worker.engines }, 'worker ready')
   } catch (error) {
     process.stderr.write(`The worker cannot start: ${error instanceof Error ? error.message : String(error)}\n`)
     process.exit(1)
