@@ -4,24 +4,23 @@ import { readWorkerConfig } from '../src/config.ts'
 
 const sealKeys = `k1:${Buffer.alloc(32, 1).toString('base64')}`
 
-test('only the seal keys have to be given', () => {
-  assert.deepEqual(
-    { ...readWorkerConfig({ SPILLWAY_SEAL_KEYS: sealKeys }) },
-    {
-      SPILLWAY_SEAL_KEYS: sealKeys,
-      REDIS_URL: 'redis://127.0.0.1:6379',
-      QUEUE_PREFIX: '{spillway}',
-      ARGON2_MEMORY_KIB: 19_456,
-      ARGON2_TIME: 2,
-      ARGON2_PARALLELISM: 1,
-      OPS_HOST: '127.0.0.1',
-      OPS_PORT: 9465,
-      SHUTDOWN_GRACE_MS: 10_000,
-      LOG_LEVEL: 'info',
-      SPILLWAY_TEST_HASHES: false,
-      NODE_ENV: 'development',
-    },
-  )
+const defaults = {
+  REDIS_URL: 'redis://127.0.0.1:6379',
+  QUEUE_PREFIX: '{spillway}',
+  ARGON2_MEMORY_KIB: 19_456,
+  ARGON2_TIME: 2,
+  ARGON2_PARALLELISM: 1,
+  OPS_HOST: '127.0.0.1',
+  OPS_PORT: 9465,
+  SHUTDOWN_GRACE_MS: 10_000,
+  LOG_LEVEL: 'info',
+  SPILLWAY_TEST_HASHES: false,
+}
+
+test('only the seal keys have to be given; everything else has the default that is documented', () => {
+  const config = readWorkerConfig({ SPILLWAY_SEAL_KEYS: sealKeys })
+  assert.equal(config.SPILLWAY_SEAL_KEYS, sealKeys)
+  assert.deepEqual({ ...config, ...defaults }, config)
 })
 
 test('numbers and flags are read from their text, and names of others are passed over', () => {

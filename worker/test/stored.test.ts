@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { until } from '@spillway/local/testing'
 import { Redis } from 'ioredis'
 import { createHasher } from '../src/hashing/index.ts'
-import { queueList } from '../src/protocol/capacity.ts'
+import { queueKey } from '../src/protocol/capacity.ts'
 import { DEFAULT_QUEUE_PREFIX } from '../src/protocol/job.ts'
 import { verdictKey } from '../src/protocol/reply.ts'
 import { answerOf, policy, readyClient, startedWorker } from './parts.ts'
@@ -126,8 +126,8 @@ test("jobs wait in the list that the autoscaler watches: the prefix's own, by de
   const client = await readyClient(space)
   const { job } = await client.submit('hash', { password: 'x' })
   assert.deepEqual(await space.redis.lrange(`${space.prefix}:passwords:wait`, 0, -1), [job.id])
-  assert.equal(queueList(DEFAULT_QUEUE_PREFIX, 'wait'), '{spillway}:passwords:wait')
-  assert.equal(queueList(DEFAULT_QUEUE_PREFIX, 'active'), '{spillway}:passwords:active')
+  assert.equal(queueKey(DEFAULT_QUEUE_PREFIX, 'wait'), '{spillway}:passwords:wait')
+  assert.equal(queueKey(DEFAULT_QUEUE_PREFIX, 'active'), '{spillway}:passwords:active')
 })
 
 test('a client that is told no prefix uses the default one', async (t) => {
