@@ -40,6 +40,8 @@ const GatewayConfig = Type.Object({
   OPS_PASSWORD: Type.String({ default: '' }),
   /** Whether operators may retry, remove and pause there, or only look. */
   OPS_ALLOW_WRITES: Type.Boolean({ default: false }),
+  /** Where logs are searched, with {jobId} in it: each job on the board then links to its lines. */
+  OPS_LOG_URL: Type.String({ default: '', pattern: '^(https?://.*\\{jobId\\}.*)?$' }),
   LOG_LEVEL: Type.String({ default: 'info', pattern: '^(fatal|error|warn|info|debug|trace|silent)$' }),
 })
 export type GatewayConfig = Static<typeof GatewayConfig>

@@ -7,6 +7,7 @@ const problems = {
   invalid_token: { status: 401, title: 'The access token is missing, invalid or expired' },
   invalid_refresh_token: { status: 401, title: 'The refresh token is invalid, expired or used' },
   operators_only: { status: 401, title: 'This is for operators: a user name and a password are needed' },
+  other_site: { status: 403, title: 'This is not for pages of other sites, nor under another name' },
   not_found: { status: 404, title: 'There is nothing here' },
   email_taken: { status: 409, title: 'This e-mail address has an account already' },
   ticket_used: { status: 409, title: 'The ticket has been redeemed' },

@@ -38,7 +38,7 @@ export async function startGateway(config: GatewayConfig, log: Logger): Promise<
   const reporter = createQueueReporter({ redisUrl: config.REDIS_URL, prefix: config.QUEUE_PREFIX, log })
   exposeGatewayState(metrics.registry, { passwords, reporter, poolUse: () => poolUse(database) })
   const app = await buildApp(config, { database, passwords, keyring, redis, metrics, log })
-  const ops = await buildOps(config, { metrics, log })
+  const ops = await buildOps(config, { metrics, passwords, reporter, log })
 
   async function close(): Promise<void> {
     await app.close()

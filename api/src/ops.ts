@@ -1,18 +1,25 @@
 /** The ops listener of a gateway: metrics for Prometheus, and the queue for operators. The public port has none of it. */
 import helmet from '@fastify/helmet'
 import { boardPlugin } from '@spillway/worker/board'
+import type { PasswordClient } from '@spillway/worker/client'
+import type { QueueReporter } from '@spillway/worker/queue-report'
 import { type FastifyBaseLogger, type FastifyInstance, fastify, LogController } from 'fastify'
 import type { GatewayConfig } from './config.js'
+import { livePlugin } from './live.js'
 import type { GatewayMetrics } from './metrics.js'
 import { operatorsPlugin } from './plugins/operators.js'
 import { problemPlugin } from './plugins/problem.js'
 
 const BOARD_PATH = '/queues'
 
-export async function buildOps(
-  config: GatewayConfig,
-  deps: { metrics: GatewayMetrics; log: FastifyBaseLogger },
-): Promise<FastifyInstance> {
+export interface OpsDeps {
+  metrics: GatewayMetrics
+  passwords: PasswordClient
+  reporter: QueueReporter
+  log: FastifyBaseLogger
+}
+
+export async function buildOps(config: GatewayConfig, deps: OpsDeps): Promise<FastifyInstance> {
   const { metrics, log } = deps
   const { registry } = metrics
   const app: FastifyInstance = fastify({
@@ -39,16 +46,23 @@ export async function buildOps(
   })
 
   app.get('/metrics', async (_request, reply) => reply.type(registry.contentType).send(await registry.metrics()))
-  app.get('/', async (_request, reply) => reply.redirect(BOARD_PATH))
   await app.register(async (operators) => {
-    if (config.OPS_PASSWORD !== '') {
-      await operators.register(operatorsPlugin, { user: config.OPS_USER, password: config.OPS_PASSWORD })
-    }
+    await operators.register(operatorsPlugin, {
+      user: config.OPS_USER,
+      password: config.OPS_PASSWORD,
+      onFailure: () => metrics.operatorFailures.inc(),
+    })
+    await operators.register(livePlugin, { ...deps, boardPath: BOARD_PATH })
     await operators.register(boardPlugin, {
       redisUrl: config.REDIS_URL,
       queuePrefix: config.QUEUE_PREFIX,
       readOnly: !config.OPS_ALLOW_WRITES,
       basePath: BOARD_PATH,
+      logUrl: config.OPS_LOG_URL,
+      links: [
+        { text: 'Live', url: '/' },
+        { text: 'Metrics', url: '/metrics' },
+      ],
     })
   })
   return app

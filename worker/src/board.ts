@@ -1,13 +1,14 @@
 /**
  * The door for operators: Bull Board over the queue, as a Fastify plugin for a listener that has authenticated its visitors.
- * It shows when a job was made and must be done, what came of it and who did it, and nothing of what was sealed.
+ * It shows how long a job waited and was hashed, what came of it and who did it, and nothing of what was sealed.
  */
 import { createBullBoard } from '@bull-board/api'
 import { BullMQAdapter } from '@bull-board/api/bullMQAdapter'
 import { FastifyAdapter } from '@bull-board/fastify'
 import { Queue } from 'bullmq'
 import type { FastifyPluginAsync } from 'fastify'
-import { jobData, QUEUE_NAME } from './protocol/job.js'
+import { describeData, describeJob } from './board-words.js'
+import { QUEUE_NAME } from './protocol/job.js'
 import { connectRedis } from './redis.js'
 
 export interface BoardOptions {
@@ -17,12 +18,14 @@ export interface BoardOptions {
   readOnly: boolean
   /** The path under which the plugin is registered. */
   basePath: string
+  /** Where logs are searched, with `{jobId}` in it; empty for nowhere. */
+  logUrl: string
+  /** Further pages of the same listener. */
+  links: { text: string; url: string }[]
 }
 
-export const boardPlugin: FastifyPluginAsync<BoardOptions> = async (
-  app,
-  { redisUrl, queuePrefix, readOnly, basePath },
-) => {
+export const boardPlugin: FastifyPluginAsync<BoardOptions> = async (app, options) => {
+  const { redisUrl, queuePrefix, readOnly, basePath, logUrl, links } = options
   const redis = connectRedis(redisUrl, 'producer')
   redis.on('error', (error) => app.log.warn({ err: error, connection: 'board' }, 'redis connection failed'))
   const queue = new Queue(QUEUE_NAME, {
@@ -36,18 +39,38 @@ export const boardPlugin: FastifyPluginAsync<BoardOptions> = async (
 
   const shown = new BullMQAdapter(queue, {
     readOnlyMode: readOnly,
-    description: 'Hash and verify jobs; contents are sealed',
+    description: 'Hash and verify jobs; what they carry is sealed',
+    ...(logUrl === ''
+      ? {}
+      : {
+          externalJobUrl: ({ id }) => ({
+            displayText: 'Log',
+            href: logUrl.replaceAll('{jobId}', encodeURIComponent(String(id))),
+          }),
+        }),
   })
-  shown.setFormatter('data', (data: unknown) => {
-    if (!jobData.Check(data)) return { malformed: true }
-    return { enqueuedAt: new Date(data.enqueuedAt).toISOString(), deadline: new Date(data.deadline).toISOString() }
-  })
+  shown.setFormatter('name', describeJob)
+  shown.setFormatter('data', describeData)
 
   const serverAdapter = new FastifyAdapter().setBasePath(basePath)
   createBullBoard({
     queues: [shown],
     serverAdapter,
-    options: { uiConfig: { boardTitle: 'Spillway', pollingInterval: { showSetting: true } } },
+    options: {
+      uiConfig: {
+        boardTitle: 'Spillway',
+        hideDocsLink: true,
+        miscLinks: links,
+        pollingInterval: { showSetting: true },
+      },
+      handlerHooks: {
+        // The board's own read-only mode answers some changes with a 200 that did nothing.
+        before: ({ method }) =>
+          readOnly && method !== 'get'
+            ? { allow: false, status: 405, message: 'The queue is read-only here' }
+            : undefined,
+      },
+    },
   })
   await app.register(serverAdapter.registerPlugin(), { prefix: basePath })
 

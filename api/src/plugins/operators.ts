@@ -1,44 +1,54 @@
 /**
  * Who may see the ops port's pages: operators with the one user name and password (RFC 7617). Compared in constant time, tried
- * a few times a minute only, and safe from other sites' pages, which the browser would send along with the credentials.
+ * a few times a minute only, and safe from pages of other sites, which the browser would send along with the credentials.
+ * Without a password the port is on the loopback alone, and only requests that call it by a loopback name are answered, so
+ * that no page can reach it under a name of its own (DNS rebinding).
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import basicAuth from '@fastify/basic-auth'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { ApiError } from '../errors.js'
+import { createLockout } from '../lockout.js'
 
-const FAILURES_ALLOWED = 10
-const FAILURE_WINDOW_MS = 60_000
 const SAFE_METHODS = ['GET', 'HEAD', 'OPTIONS']
+const LOOPBACK_HOST = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$/
 
 export interface OperatorsOptions {
   user: string
+  /** Empty for none. */
   password: string
+  /** Told of each wrong user name or password. */
+  onFailure(): void
 }
 
 export const operatorsPlugin = fp(
-  async (app: FastifyInstance, { user, password }: OperatorsOptions) => {
-    let failures: number[] = []
+  async (app: FastifyInstance, { user, password, onFailure }: OperatorsOptions) => {
+    app.addHook('onRequest', async (request) => {
+      if (!SAFE_METHODS.includes(request.method) && isFromAnotherSite(request)) throw new ApiError('other_site')
+    })
+    if (password === '') {
+      app.addHook('onRequest', async ({ headers }) => {
+        if (!LOOPBACK_HOST.test(headers.host ?? '')) throw new ApiError('other_site')
+      })
+      return
+    }
 
+    const lockout = createLockout()
     await app.register(basicAuth, {
       authenticate: { realm: 'Spillway operators' },
-      async validate(givenUser, givenPassword) {
+      async validate(givenUser, givenPassword, { ip }) {
         // Both are compared, always, so that a right name takes no other time than a wrong one.
-        const right = [same(givenUser, user), same(givenPassword, password)]
-        if (right.every(Boolean)) return
-        failures.push(Date.now())
+        const right = [same(givenUser, user), same(givenPassword, password)].every(Boolean)
+        if (right) return lockout.succeeded(ip)
+        lockout.failed(ip)
+        onFailure()
         throw new ApiError('operators_only')
       },
     })
-
-    app.addHook('onRequest', async (request) => {
-      const since = Date.now() - FAILURE_WINDOW_MS
-      failures = failures.filter((at) => at > since)
-      // One password for all, so one count for all: whoever guesses from many addresses is slowed down as well.
-      if (failures.length >= FAILURES_ALLOWED)
-        throw new ApiError('too_many_requests', { retryAfterS: FAILURE_WINDOW_MS / 1_000 })
-      if (!SAFE_METHODS.includes(request.method) && isFromAnotherSite(request)) throw new ApiError('not_found')
+    app.addHook('onRequest', async ({ ip }) => {
+      const lockedMs = lockout.remainingMs(ip)
+      if (lockedMs > 0) throw new ApiError('too_many_requests', { retryAfterS: Math.ceil(lockedMs / 1_000) })
     })
     app.addHook('onRequest', app.basicAuth)
   },

@@ -1,0 +1,36 @@
+/**
+ * A look without Grafana: one page at `/` of the ops port that shows the queue, its workers and what this gateway answers,
+ * renewed every second. For the first five minutes, and for whoever is on call with a laptop or a phone.
+ */
+import { readFile } from 'node:fs/promises'
+import type { PasswordClient } from '@spillway/worker/client'
+import type { QueueReporter } from '@spillway/worker/queue-report'
+import type { FastifyPluginAsync } from 'fastify'
+import { liveState } from './live-state.js'
+import type { GatewayMetrics } from './metrics.js'
+
+export interface LiveOptions {
+  metrics: GatewayMetrics
+  passwords: PasswordClient
+  reporter: QueueReporter
+  boardPath: string
+}
+
+/** Beside this module, in the sources as in what is built from them. */
+const FILES_DIR = new URL('live/', import.meta.url)
+const files = [
+  { path: '/', name: 'page.html', type: 'text/html; charset=utf-8' },
+  { path: '/live.css', name: 'live.css', type: 'text/css; charset=utf-8' },
+  { path: '/live.js', name: 'live.js', type: 'text/javascript; charset=utf-8' },
+  { path: '/chart.js', name: 'chart.js', type: 'text/javascript; charset=utf-8' },
+]
+
+export const livePlugin: FastifyPluginAsync<LiveOptions> = async (app, options) => {
+  for (const { path, name, type } of files) {
+    const content = (await readFile(new URL(name, FILES_DIR), 'utf8')).replaceAll('{{boardPath}}', options.boardPath)
+    app.get(path, async (_request, reply) => reply.type(type).header('cache-control', 'no-cache').send(content))
+  }
+  app.get('/live.json', async (_request, reply) =>
+    reply.header('cache-control', 'no-store').send(await liveState(options)),
+  )
+}
