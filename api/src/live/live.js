@@ -197,7 +197,8 @@ function judge({ queue, workers }) {
 
 async function poll() {
   try {
-    const response = await fetch('/live.json', { signal: AbortSignal.timeout(PATIENCE_MS) })
+    // Not relative to the page's own address, which may hold the password.
+    const response = await fetch(new URL('/live.json', location.origin), { signal: AbortSignal.timeout(PATIENCE_MS) })
     if (!response.ok) throw new Error(`answered with ${response.status}`)
     /** @type {LiveState} */
     const state = await response.json()
