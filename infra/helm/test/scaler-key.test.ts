@@ -1,14 +1,15 @@
-// The lists that the scaler watches are those that the queue makes. A list that nobody makes reads as empty for ever.
+// The keys that the scaler watches are those that the queue makes. A key that nobody makes reads as empty for ever.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import { createNamespace, startProcess, until } from '@spillway/local/testing'
 import { createPasswordClient, parseKeyring } from '@spillway/worker/client'
 import { createLogger } from '@spillway/worker/log'
+import { Queue } from 'bullmq'
 import { Redis } from 'ioredis'
 import { rendered, skip } from './programs.ts'
 
-test('the lists that the scaler watches are those that jobs wait and run in', { skip }, async (t) => {
+test('the keys that the scaler watches are those that jobs wait and run in', { skip }, async (t) => {
   const { redisUrl, queuePrefix, close } = await createNamespace()
   t.after(close)
   const sealKeys = `test:${randomBytes(32).toString('base64')}`
@@ -18,6 +19,8 @@ test('the lists that the scaler watches are those that jobs wait and run in', { 
   t.after(() => client.close())
   const redis = new Redis(redisUrl)
   t.after(() => redis.disconnect())
+  const queue = new Queue('passwords', { connection: { url: redisUrl }, prefix: queuePrefix })
+  t.after(() => queue.close())
   const worker = startProcess({
     entry: 'worker/dist/main.cjs',
     env: {
@@ -36,29 +39,32 @@ test('the lists that the scaler watches are those that jobs wait and run in', { 
   await until(() => client.isReady(), { what: 'the client' })
   for (let jobs = 0; jobs < 3; jobs += 1)
     await client.submit('verify', { password: 'any', storedHash: '$spillway-wait$5000$' })
-  // One runs, two wait: each list is known by its length.
-  const lists = await until(async () => {
-    const byLength = await listsByLength(redis, queuePrefix)
-    return byLength.size === 2 && byLength.has(1) ? byLength : undefined
+  // One runs, two wait: each key is known by how many jobs it holds.
+  const keys = await until(async () => {
+    const bySize = await keysBySize(redis, queuePrefix)
+    return bySize.size === 2 && bySize.has(1) ? bySize : undefined
   })
+  const watched = await watchedKeys(queuePrefix)
+  assert.equal(watched.get('waiting'), keys.get(2))
+  assert.equal(watched.get('active'), keys.get(1))
 
-  const [scaledObject] = await rendered('ScaledObject', {
-    set: [`redis.queuePrefix=${queuePrefix.replace(/[{}]/g, '\\$&')}`],
-  })
-  const { triggers } = JSON.parse(JSON.stringify(scaledObject?.spec))
-  const watched = new Map(
-    triggers.map(({ name, metadata }: { name: string; metadata: { listName: string } }) => [name, metadata.listName]),
-  )
-  assert.deepEqual(
-    watched,
-    new Map([
-      ['waiting', lists.get(2)],
-      ['active', lists.get(1)],
-    ]),
-  )
+  // Jobs that nobody waits for have a priority, and stand elsewhere.
+  await queue.add('verify', {}, { priority: 1 })
+  assert.equal(await redis.zcard(watched.get('deferred') ?? ''), 1)
 })
 
-async function listsByLength(redis: Redis, prefix: string): Promise<Map<number, string>> {
+/** The keys that the chart's scaler watches, by the name of the trigger. */
+async function watchedKeys(queuePrefix: string): Promise<Map<string, string>> {
+  const prefix = queuePrefix.replace(/[{}]/g, '\\$&')
+  const [scaledObject] = await rendered('ScaledObject', { set: [`redis.queuePrefix=${prefix}`] })
+  const { triggers }: { triggers: { name: string; metadata: { listName: string } }[] } = JSON.parse(
+    JSON.stringify(scaledObject?.spec),
+  )
+  return new Map(triggers.map(({ name, metadata }) => [name, metadata.listName]))
+}
+
+/** The lists under a prefix, by their length. */
+async function keysBySize(redis: Redis, prefix: string): Promise<Map<number, string>> {
   const lists = new Map<number, string>()
   for (const key of await redis.keys(`${prefix}*`)) {
     if ((await redis.type(key)) === 'list') lists.set(await redis.llen(key), key)

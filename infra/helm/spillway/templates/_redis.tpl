@@ -40,9 +40,14 @@
 {{- join "," $absolute -}}
 {{- end -}}
 
-{{/* The keys of the queue's lists as BullMQ makes them: the prefix, the queue's name, the state. */}}
-{{- define "spillway.redis.waitingList" -}}{{ .Values.redis.queuePrefix }}:passwords:wait{{- end -}}
-{{- define "spillway.redis.activeList" -}}{{ .Values.redis.queuePrefix }}:passwords:active{{- end -}}
+{{/*
+The keys that hold the queue's unfinished jobs as BullMQ makes them, by what the scaler calls them: jobs with a request that is
+held for them, those with a ticket alone, those that run. A job in none of them would be one that the scaler does not see.
+*/}}
+{{- define "spillway.redis.queueKeys" -}}
+{{- $queue := printf "%s:passwords" .Values.redis.queuePrefix -}}
+{{- dict "waiting" (printf "%s:wait" $queue) "deferred" (printf "%s:prioritized" $queue) "active" (printf "%s:active" $queue) | toJson -}}
+{{- end -}}
 
 {{/* Environment of every process that speaks to Redis. */}}
 {{- define "spillway.redis.env" -}}

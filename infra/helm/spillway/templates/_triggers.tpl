@@ -1,4 +1,4 @@
-{{/* The length of one of the queue's lists. Takes (list root name key). */}}
+{{/* How many jobs one of the queue's keys holds; for KEDA, a list or a sorted set. Takes (list root name key). */}}
 {{- define "spillway.trigger.redis" -}}
 {{- $root := index . 0 -}}
 {{- $redis := $root.Values.redis -}}

@@ -1,19 +1,18 @@
-// The scaler watches lists of a queue that is there: a list that never existed reads as empty for ever, and nothing scales.
+// The scaler watches keys of a queue that is there: a key that never existed reads as empty for ever, and nothing scales.
 import { connectRedis } from '@spillway/worker/client'
 
-const { REDIS_URL, WAITING_LIST, ACTIVE_LIST } = process.env
+const { REDIS_URL = '', QUEUE_PREFIX, QUEUE_KEYS = '' } = process.env
 const redis = connectRedis(REDIS_URL, 'consumer')
 try {
-  const meta = WAITING_LIST.replace(/:wait$/, ':meta')
-  if ((await redis.exists(meta)) === 0) {
-    throw new Error(
-      `${meta} is not there, so ${WAITING_LIST} is a list of no queue: compare redis.queuePrefix with QUEUE_PREFIX`,
-    )
-  }
-  for (const key of [WAITING_LIST, ACTIVE_LIST]) {
+  const [first = ''] = QUEUE_KEYS.split(',')
+  const queue = first.slice(0, first.lastIndexOf(':'))
+  // Written by every worker as it starts.
+  if ((await redis.exists(`${queue}:meta`)) === 0)
+    throw new Error(`There is no queue ${queue}: do the workers run, and is ${QUEUE_PREFIX} their QUEUE_PREFIX?`)
+  for (const key of QUEUE_KEYS.split(',')) {
     const type = await redis.type(key)
-    if (type !== 'list' && type !== 'none') throw new Error(`${key} is a ${type}, not a list`)
-    console.log(`${key}: ${await redis.llen(key)} jobs`)
+    if (!['list', 'zset', 'none'].includes(type)) throw new Error(`${key} is a ${type}, which holds no jobs`)
+    console.log(`${key}: ${type}`)
   }
 } finally {
   redis.disconnect()
