@@ -15,7 +15,7 @@ import { accessTokenPlugin } from './plugins/access-token.js'
 import { docsPlugin } from './plugins/docs.js'
 import { drainPlugin } from './plugins/drain.js'
 import { limitsPlugin } from './plugins/limits.js'
-import { problemPlugin, sendProblem, toApiError } from './plugins/problem.js'
+import { problemPlugin, sendConnectionProblem, sendProblem, toApiError } from './plugins/problem.js'
 import { requestLogPlugin } from './plugins/request-log.js'
 import { requestMetricsPlugin } from './plugins/request-metrics.js'
 import { createRegistration } from './registration.js'
@@ -34,6 +34,9 @@ import { createTokenIssuer } from './tokens.js'
 
 /** The largest body is a change of two passwords of 1,024 bytes, escaped; nothing here needs more. */
 const BODY_LIMIT_BYTES = 16 * 1_024
+
+/** How long a request may take to arrive, body and all. */
+const REQUEST_TIMEOUT_MS = 30_000
 
 /** What a request in hand may take beyond its wait: its queries before and after. */
 const CLOSE_MARGIN_MS = 5_000
@@ -60,6 +63,8 @@ export async function buildApp(config: GatewayConfig, deps: GatewayDeps): Promis
     // A stopping gateway answers what still comes in on open connections, and closes them with the answer.
     return503OnClosing: false,
     forceCloseConnections: 'idle',
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    clientErrorHandler: sendConnectionProblem,
     frameworkErrors: (error, request, reply) => sendProblem(toApiError(error), request, reply),
     ajv: { customOptions: { allErrors: true, coerceTypes: false, removeAdditional: false, formats } },
   })

@@ -24,7 +24,7 @@ test('without any worker a request gets its ticket at once, and its answer when 
   await t.test('the queue is full: refused at once, before the database or the queue is asked', async () => {
     const full = await system.gateway({ MAX_OUTSTANDING: '2' })
     await until(async () => (await register(full.url, newCredentials())).status === 503)
-    const added = (await queue.events('added')).length
+    const added = (await queue.added()).length
     await system.database.$transaction(async (locked) => {
       await locked.$executeRaw`LOCK TABLE users IN ACCESS EXCLUSIVE MODE`
       for (const start of [register, login]) {
@@ -33,7 +33,7 @@ test('without any worker a request gets its ticket at once, and its answer when 
         assert.equal(answer.headers.get('retry-after'), '60')
       }
     })
-    assert.equal((await queue.events('added')).length, added)
+    assert.equal((await queue.added()).length, added)
   })
 
   await system.worker()

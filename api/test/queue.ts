@@ -9,8 +9,10 @@ export interface QueueWatch {
   settled(waiting: number, active: number): Promise<void>
   /** The ids of the jobs that wait, the next one last. */
   waiting(): Promise<string[]>
-  /** The ids of all jobs that something happened to, by what it was. */
-  events(event: 'added' | 'completed' | 'removed'): Promise<string[]>
+  /** The ids of all jobs that were ever added, in order. */
+  added(): Promise<string[]>
+  /** Whether a job is still there, waiting or finished. */
+  holds(jobId: string): Promise<boolean>
 }
 
 export function watchQueue({ redis, namespace }: Pick<System, 'redis' | 'namespace'>): QueueWatch {
@@ -26,13 +28,14 @@ export function watchQueue({ redis, namespace }: Pick<System, 'redis' | 'namespa
       )
     },
     waiting: () => redis.lrange(key('wait'), 0, -1),
-    async events(event) {
+    async added() {
       const entries = await redis.xrange(key('events'), '-', '+')
       return entries.flatMap(([, fields]) => {
         const field = (name: string) => fields[fields.indexOf(name) + 1] ?? ''
-        return field('event') === event ? [field('jobId')] : []
+        return field('event') === 'added' ? [field('jobId')] : []
       })
     },
+    holds: async (jobId) => (await redis.exists(key(jobId))) === 1,
   }
 }
 

@@ -2,11 +2,13 @@
  * Every error as application/problem+json (RFC 9457): Fastify's own, those of validation, and ours. What is not meant for
  * the client is logged and answered as `internal_error` or `unavailable`.
  */
+import { STATUS_CODES } from 'node:http'
+import type { Socket } from 'node:net'
 import { isDatabaseUnavailable } from '@spillway/prisma'
 import { PasswordClientError } from '@spillway/worker/client'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import Type from 'typebox'
+import Type, { type Static } from 'typebox'
 import { formatMessages } from '../credentials.js'
 import { ApiError, type ErrorCode, errorCodes, type FieldError, type RefusalReason } from '../errors.js'
 
@@ -29,9 +31,19 @@ const fastifyCodes: Record<string, ErrorCode> = {
   FST_BASIC_AUTH_MISSING_OR_BAD_AUTHORIZATION_HEADER: 'operators_only',
 }
 
+/** Node's codes for what never becomes a request; anything else is not HTTP. */
+const connectionCodes: Record<string, ErrorCode> = {
+  HPE_HEADER_OVERFLOW: 'headers_too_large',
+  ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
+}
+
 export const problemPlugin = fp(
   async (app: FastifyInstance) => {
-    app.setErrorHandler((error: FastifyError, request, reply) => sendProblem(toApiError(error), request, reply))
+    app.setErrorHandler((error: FastifyError, request, reply) => {
+      // The client left in the middle of its body: there is nobody to answer, and nothing failed.
+      const unread = request.raw.readableAborted
+      return sendProblem(unread ? new ApiError('malformed_request') : toApiError(error), request, reply)
+    })
     app.setNotFoundHandler((request, reply) => sendProblem(new ApiError('not_found'), request, reply))
   },
   { name: 'problem' },
@@ -48,7 +60,22 @@ export function sendProblem(error: ApiError, request: FastifyRequest, reply: Fas
     .code(error.status)
     .header('content-type', 'application/problem+json')
     .serializer(JSON.stringify)
-    .send({ type: 'about:blank', title: error.message, status: error.status, code: error.code, errors: error.fields })
+    .send(problemOf(error))
+}
+
+/** Answers on a connection that carries no readable request, and ends it. */
+export function sendConnectionProblem({ code }: { code: string }, socket: Socket): void {
+  const error = new ApiError(connectionCodes[code] ?? 'malformed_request')
+  if (socket.writable) {
+    const body = JSON.stringify(problemOf(error))
+    const headers = `content-type: application/problem+json\r\ncontent-length: ${body.length}\r\nconnection: close`
+    socket.write(`HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}\r\n${headers}\r\n\r\n${body}`)
+  }
+  socket.destroy()
+}
+
+function problemOf({ message, status, code, fields }: ApiError): Static<typeof ProblemBody> {
+  return { type: 'about:blank', title: message, status, code, ...(fields && { errors: fields }) }
 }
 
 /** What the client may know of an error. */

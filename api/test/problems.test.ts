@@ -1,0 +1,146 @@
+// Requests that are wrong before anything is asked: each gets a problem that says what is wrong, and nothing else.
+import assert from 'node:assert/strict'
+import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { after, test } from 'node:test'
+import { type Answer, assertProblem, call, login } from './client.ts'
+import { openSystem } from './system.ts'
+
+const system = await openSystem()
+after(() => system.close())
+const { url, opsUrl } = await system.gateway()
+const json = { 'content-type': 'application/json' }
+
+test('what is not there is not found, whatever the method', async () => {
+  const calls: [string, string][] = [
+    ['GET', '/'],
+    ['GET', '/v1'],
+    ['GET', '/v1/login'],
+    ['DELETE', '/v1/users'],
+    ['PATCH', '/v1/me'],
+    ['PUT', '/v1/login'],
+    ['OPTIONS', '/v1/login'],
+    ['POST', '/v1/login/'],
+    ['POST', '/v1/unknown?email=someone@example.test'],
+    ['GET', '/metrics'],
+    ['GET', '/queues'],
+  ]
+  for (const [method, path] of calls) assertProblem(await call(url, method, path), 404, 'not_found')
+})
+
+test('HEAD answers as GET does, without a body', async () => {
+  for (const path of ['/healthz', '/readyz', '/openapi.json', '/.well-known/jwks.json']) {
+    const [head, get] = await Promise.all([fetch(url + path, { method: 'HEAD' }), fetch(url + path)])
+    assert.equal(head.status, get.status)
+    assert.equal(head.headers.get('content-type'), get.headers.get('content-type'))
+    assert.equal(await head.text(), '')
+    await get.text()
+  }
+})
+
+test('a body that cannot be read is told apart from one that is wrong', async () => {
+  const bodies: [string, Record<string, string>, number, string][] = [
+    ['{"email":', json, 400, 'malformed_request'],
+    ['', json, 400, 'malformed_request'],
+    ['{"__proto__":{"email":"x"}}', json, 400, 'malformed_request'],
+    ['email=a&password=b', { 'content-type': 'application/x-www-form-urlencoded' }, 415, 'unsupported_media_type'],
+    ['{}', { 'content-type': 'text/plain' }, 415, 'unsupported_media_type'],
+    ['<login/>', { 'content-type': 'application/xml' }, 415, 'unsupported_media_type'],
+    ['{}', { 'content-type': 'nonsense' }, 415, 'unsupported_media_type'],
+    [JSON.stringify({ email: 'x'.repeat(20_000) }), json, 413, 'body_too_large'],
+    ['[]', json, 422, 'invalid_request'],
+    ['null', json, 422, 'invalid_request'],
+    ['"text"', json, 422, 'invalid_request'],
+  ]
+  for (const [body, headers, status, code] of bodies) {
+    assertProblem(await send('/v1/login', body, headers), status, code)
+  }
+  assertProblem(await call(url, 'POST', '/v1/login'), 422, 'invalid_request')
+})
+
+test('every wrong field is named, with what is wrong about it, and never with its value', async () => {
+  const secret = 'do not repeat me'
+  const answer = await call(url, 'POST', '/v1/users', {
+    body: { email: secret, password: 7, extra: secret, [secret]: 1 },
+  })
+  assertProblem(answer, 422, 'invalid_request')
+  assert.deepEqual(answer.body.errors.map(({ field }) => field).sort(), [secret, 'email', 'extra', 'password'].sort())
+  for (const { message } of answer.body.errors) assert.ok(message.length > 0 && !message.includes(secret))
+
+  const missing = await call(url, 'POST', '/v1/login', { body: {} })
+  assert.deepEqual(missing.body.errors, [
+    { field: 'email', message: 'is required' },
+    { field: 'password', message: 'is required' },
+  ])
+  for (const [path, field] of [
+    ['/v1/token/refresh', 'refreshToken'],
+    ['/v1/logout', 'refreshToken'],
+    ['/v1/tickets/redeem', 'ticket'],
+  ] as const) {
+    for (const body of [{}, { [field]: null }, { [field]: 1 }, { [field]: [] }, { [field]: 'x'.repeat(5_000) }]) {
+      const wrong = await call(url, 'POST', path, { body })
+      assertProblem(wrong, 422, 'invalid_request')
+      assert.deepEqual(
+        wrong.body.errors.map((error) => error.field),
+        [field],
+      )
+    }
+  }
+})
+
+test('values are taken as they are: numbers and lists are no text', async () => {
+  for (const value of [12_345_678, ['pass phrase'], { pass: 'phrase' }, true, null]) {
+    const answer = await call(url, 'POST', '/v1/login', { body: { email: 'someone@example.test', password: value } })
+    assertProblem(answer, 422, 'invalid_request')
+  }
+})
+
+test('a URL that cannot be read is a problem', async () => {
+  assertProblem(await raw('GET /v1/%zz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'), 400, 'malformed_request')
+})
+
+test('what is no HTTP, or too much of it, is a problem as well', async () => {
+  for (const request of [
+    'nonsense\r\n\r\n',
+    'GET / HTTP/1.1\r\nHost: x\r\nbad header\r\n\r\n',
+    'POST /v1/login HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+    `GET / HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`,
+  ]) {
+    const answer = await raw(request)
+    assert.ok(answer.status === 400 || answer.status === 431, `${answer.status}`)
+    assertProblem(answer, answer.status, answer.status === 400 ? 'malformed_request' : 'headers_too_large')
+  }
+})
+
+test('the public port shows nothing of the ops port, and the other way round', async () => {
+  assert.equal((await fetch(`${opsUrl}/metrics`)).status, 200)
+  assert.equal((await fetch(`${opsUrl}/v1/me`)).status, 404)
+  assert.equal((await fetch(`${url}/metrics`)).status, 404)
+})
+
+test('no answer names the software behind it', async () => {
+  const answer = await login(url, { email: 'nobody', password: '' })
+  for (const name of ['server', 'x-powered-by', 'via']) assert.equal(answer.headers.get(name), null)
+})
+
+async function send(path: string, body: string, headers: Record<string, string>): Promise<Answer> {
+  const response = await fetch(url + path, { method: 'POST', headers, body })
+  return { status: response.status, headers: response.headers, body: JSON.parse(await response.text()) }
+}
+
+/** Sends bytes as they are, and reads what comes until the connection ends. */
+async function raw(request: string): Promise<Answer> {
+  const { hostname, port } = new URL(url)
+  const socket = connect(Number(port), hostname)
+  socket.write(request)
+  const received = await text(socket)
+  const [head = '', body = ''] = received.split('\r\n\r\n')
+  const [statusLine = '', ...fields] = head.split('\r\n')
+  const headers = new Headers(
+    fields.map((field): [string, string] => {
+      const colon = field.indexOf(':')
+      return [field.slice(0, colon), field.slice(colon + 1).trim()]
+    }),
+  )
+  return { status: Number(statusLine.split(' ')[1]), headers, body: JSON.parse(body) }
+}
