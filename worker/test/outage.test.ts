@@ -5,9 +5,9 @@ import { until } from '@spillway/local/testing'
 import { PasswordClientError } from '../src/errors.ts'
 import { queueKey } from '../src/protocol/capacity.ts'
 import { verdictKey } from '../src/protocol/reply.ts'
-import { answerOf, readyClient, startedWorker } from './parts.ts'
+import { answerOf, jobsCounted, readyClient, startedWorker } from './parts.ts'
 import { type Relay, startRelay } from './relay.ts'
-import { activeJobs, jobKey, type Space, spaceFor, waitingJobs } from './space.ts'
+import { activeJobs, failureOf, jobKey, type Space, spaceFor, waitingJobs } from './space.ts'
 
 const request = { password: 'right', storedHash: '$spillway-token$' }
 const match = { kind: 'match' }
@@ -157,6 +157,33 @@ test('a client made while Redis is away is of use as soon as Redis is there', as
   const ready = readyClient(space, { redisUrl: relay.redisUrl })
   relay.mend()
   assert.deepEqual(await answerOf(await (await ready).submit('verify', request)), match)
+})
+
+test('a verdict that Redis does not take is no answer: the job fails', async (t) => {
+  const space = spaceFor(t)
+  const { redis, prefix } = space
+  const client = await readyClient(space)
+  const user = prefix.replace(/[{}]/g, '')
+  // As a Redis does that is full or read-only, but for this key alone.
+  await redis.call(
+    'ACL',
+    'SETUSER',
+    user,
+    'on',
+    '>secret',
+    `~${prefix}:passwords:*`,
+    `~${prefix}:capacity`,
+    '&*',
+    '+@all',
+  )
+  space.closing(() => redis.call('ACL', 'DELUSER', user))
+  const url = new URL(space.redisUrl)
+  url.username = user
+  url.password = 'secret'
+  const worker = await startedWorker(space, { env: { REDIS_URL: url.href } })
+  const { job } = await client.submit('verify', request)
+  assert.match(await until(() => failureOf(space, job.id)), /NOPERM/)
+  assert.deepEqual(await jobsCounted(worker), [])
 })
 
 /** Which of a client's two connections is which, by their addresses. */
