@@ -7,10 +7,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { isRunning } from './process-table.ts'
 
 /** How long a process may take to end by its own signal before it is killed. */
-const GRACE_MS = 8_000
+const graceMs = Number(process.argv[2])
 /** How long a killed process may take to vanish. */
-const KILL_MS = 1_000
-const POLL_MS = 20
+const killMs = 1_000
+const pollMs = 20
 
 const watched = new Map<number, { signal: NodeJS.Signals; rank: number }>()
 
@@ -35,13 +35,13 @@ function isSignal(name: string | undefined): name is NodeJS.Signals {
 
 async function end(pid: number, signal: NodeJS.Signals): Promise<void> {
   send(pid, signal)
-  if (await ended(pid, GRACE_MS)) return
+  if (await ended(pid, graceMs)) return
   send(pid, 'SIGKILL')
-  await ended(pid, KILL_MS)
+  await ended(pid, killMs)
 }
 
 async function ended(pid: number, withinMs: number): Promise<boolean> {
-  for (const until = Date.now() + withinMs; Date.now() < until; await sleep(POLL_MS)) {
+  for (const until = Date.now() + withinMs; Date.now() < until; await sleep(pollMs)) {
     if (!isRunning(pid)) return true
   }
   return false

@@ -52,10 +52,13 @@ export interface Keeper {
   close(): Promise<void>
 }
 
-/** Starts a keeper process for this one. */
-export function openKeeper(): Keeper {
+/** Longer than a gateway or worker takes to finish what it has in hand. */
+const defaultGraceMs = 8_000
+
+/** Starts a keeper process for this one. What does not end by its own signal within graceMs [8 s] is killed. */
+export function openKeeper(graceMs = defaultGraceMs): Keeper {
   const script = fileURLToPath(new URL('keeper-process.ts', import.meta.url))
-  const keeper = spawn(process.execPath, ['--import', import.meta.resolve('tsx'), script], {
+  const keeper = spawn(process.execPath, ['--import', import.meta.resolve('tsx'), script, String(graceMs)], {
     detached: true,
     cwd: '/',
     stdio: ['pipe', 'ignore', 'ignore'],

@@ -38,12 +38,13 @@ export function postgresUser(): PostgresUser {
  * Creates the folder that PostgreSQL may write in: the one asked for, or, where its user cannot reach that, one of the
  * same purpose outside the checkout. Gives the folder that it became.
  */
-export async function makeHome(wanted: string, user: PostgresUser): Promise<string> {
+export async function makeHome(wanted: string, user: PostgresUser, say: (sentence: string) => void): Promise<string> {
   await mkdir(wanted, { recursive: true, mode: 0o700 })
   if (user.uid === undefined || user.gid === undefined) return wanted
   await chown(wanted, user.uid, user.gid)
   if (mayUse(wanted, user)) return wanted
   const elsewhere = homeElsewhere(wanted)
+  say(`As root, PostgreSQL runs as nobody, who may not enter ${wanted}: its data is in ${elsewhere}.`)
   await makeSharedDir()
   await mkdir(elsewhere, { recursive: true, mode: 0o700 })
   await chown(elsewhere, user.uid, user.gid)

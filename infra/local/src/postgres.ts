@@ -21,6 +21,8 @@ export interface PostgresOptions {
   password: string
   /** False for tests: faster, at the price of the data if the machine crashes. */
   durable: boolean
+  /** Told when its data has to live elsewhere. */
+  say: (sentence: string) => void
 }
 
 /**
@@ -31,7 +33,7 @@ export async function startPostgres(options: PostgresOptions): Promise<Service> 
   const { keeper, password, logFile, durable } = options
   const user = postgresUser()
   const binDir = await reachablePrograms(await installedPrograms(), user)
-  const home = await makeHome(options.dir, user)
+  const home = await makeHome(options.dir, user, options.say)
   const dataDir = join(home, 'data')
   if (!existsSync(dataDir)) await createData({ ...options, binDir, home, dataDir, user })
   await endOrphan(join(dataDir, 'postmaster.pid'), /postgres/, 'SIGINT')

@@ -1,7 +1,7 @@
 // Redis from the packages of Debian and Ubuntu, without installing them: apt works on lists and a cache of its own, and
 // the packages are unpacked into a folder. Needs no root and changes nothing outside that folder.
 import { existsSync } from 'node:fs'
-import { mkdir, readdir, rename, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Keeper } from './keeper.ts'
 import { localProgram, onPath, type RedisProgram, type RedisSearch, serverNames } from './redis-program.ts'
@@ -30,7 +30,8 @@ async function unpackedRedis(keeper: Keeper, home: string): Promise<{ command: s
 
 async function fetchPackages(keeper: Keeper, programsDir: string, home: string): Promise<void> {
   // Made beside its place and renamed: of two runs at once, one wins, and neither sees half of it.
-  const partial = join(programsDir, `redis-apt.${process.pid}.partial`)
+  await mkdir(programsDir, { recursive: true })
+  const partial = await mkdtemp(join(programsDir, 'redis-apt.partial-'))
   const root = join(partial, 'root')
   const archives = join(partial, 'cache/archives')
   try {

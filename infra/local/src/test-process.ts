@@ -38,18 +38,26 @@ export interface ProcessToTest {
   nodeArgs?: string[]
   /** Its whole environment, but for PATH and HOME. */
   env?: NodeJS.ProcessEnv
+  /** Where it runs [the root of the checkout]. */
+  cwd?: string
 }
 
 let keeper: Keeper | undefined
 
 /** Starts a process of this project. It ends with the test's process at the latest. */
-export function startProcess({ entry, args = [], nodeArgs = [], env = {} }: ProcessToTest): TestProcess {
+export function startProcess({
+  entry,
+  args = [],
+  nodeArgs = [],
+  env = {},
+  cwd = repositoryDir,
+}: ProcessToTest): TestProcess {
   keeper ??= openKeeper()
   const child = keeper.spawn({
     command: process.execPath,
     args: [...nodeArgs, entry, ...args],
     rank: rank.tool,
-    cwd: repositoryDir,
+    cwd,
     env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env },
   })
   const { pid, stdout, stderr } = child

@@ -56,7 +56,10 @@ async function main(): Promise<void> {
   onLauncherGone(stop)
   try {
     const results = await test(filters, keeper)
-    if (keeper.closing) throw new Refusal('Stopped before the end.')
+    if (keeper.closing) throw new Error('the run was ended from outside')
+    if (filters.length > 0 && results.passed + results.failed + results.skipped === 0) {
+      console.error(`\nNo test file's path contains ${filters.map((filter) => `"${filter}"`).join(' or ')}.`)
+    }
     console.log(`\n${summary(results)}`)
     process.exitCode = isGreen(results) ? 0 : 1
   } catch (error) {

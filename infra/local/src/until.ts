@@ -1,7 +1,7 @@
 // Waiting for a state instead of sleeping.
 import { setTimeout as sleep } from 'node:timers/promises'
 
-const POLL_MS = 20
+const pollMs = 20
 
 /**
  * Reads a state until it is truthy and gives it back. A read that throws counts as "not yet". After timeoutMs [10 s] it
@@ -20,7 +20,7 @@ export async function until<T>(
     } catch (error) {
       lastError = error
     }
-    await sleep(POLL_MS)
+    await sleep(pollMs)
   }
   throw new Error(`${what} did not come within ${timeoutMs} ms`, { cause: lastError })
 }

@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict'
+import { chmod, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { pathToFileURL } from 'node:url'
+import { isRunning } from '../src/process-table.ts'
+import { repositoryDir } from '../src/repository.ts'
+import { startProcess } from '../src/test-process.ts'
+import { until } from '../src/until.ts'
+import { scratchDir } from './scratch.ts'
+
+test('the death of the package manager that started it is noticed, that of a shell in between is not', async (t) => {
+  const dir = await scratchDir(t)
+  const command = join(dir, 'command.mts')
+  const module = pathToFileURL(join(repositoryDir, 'infra/local/src/ancestors.ts')).href
+  await writeFile(
+    command,
+    `import { onLauncherGone } from ${JSON.stringify(module)}
+     onLauncherGone(() => process.exit(0))
+     setTimeout(() => {}, 60_000)
+     console.log(JSON.stringify({ msg: 'watching', childPid: process.pid, shellPid: process.ppid }))`,
+  )
+  // A program named pnpm that runs the command by a shell, as the real one does.
+  const manager = join(dir, 'pnpm')
+  await writeFile(
+    manager,
+    `const line = 'node --import ${import.meta.resolve('tsx')} ${command}; true'
+     require('node:child_process').spawn('sh', ['-c', line], { stdio: 'inherit' })
+     setInterval(() => {}, 1_000)`,
+  )
+  await chmod(manager, 0o755)
+  const pnpm = startProcess({ entry: manager })
+  t.after(() => pnpm.close())
+  const { childPid, shellPid } = await pnpm.waitForLog(({ msg }) => msg === 'watching')
+  assert.ok(typeof childPid === 'number' && typeof shellPid === 'number')
+  process.kill(shellPid, 'SIGKILL')
+  await until(() => !isRunning(shellPid))
+  // What does not happen cannot be awaited: twice as long as it would take.
+  await sleep(1_000)
+  assert.ok(isRunning(childPid), 'it outlives the shell')
+  await pnpm.stop('SIGKILL')
+  await until(() => !isRunning(childPid), { what: 'the end of the command' })
+})

@@ -1,0 +1,57 @@
+// `pnpm start` under test, on free ports.
+import type { TestContext } from 'node:test'
+import { isRunning } from '../src/process-table.ts'
+import { startProcess, type TestProcess } from '../src/test-process.ts'
+import { until } from '../src/until.ts'
+import { descendants } from './descendants.ts'
+
+const upMs = 60_000
+
+/** Runs the command with these arguments on a state folder; whatever becomes of the test, nothing of it is left. */
+export function runStart(
+  t: TestContext,
+  stateDir: string,
+  args: string[] = [],
+  env: NodeJS.ProcessEnv = {},
+): TestProcess {
+  const spillway = startProcess({
+    entry: 'infra/local/src/start.ts',
+    nodeArgs: ['--import', 'tsx'],
+    args,
+    env: { PORT: '0', OPS_PORT: '0', SPILLWAY_DIR: stateDir, ...env },
+  })
+  t.after(async () => {
+    const pids = descendants(spillway.pid)
+    await spillway.close()
+    await allEnded(pids)
+  })
+  return spillway
+}
+
+/** Resolves once the screen is there, with the ids of all processes of the run. */
+export async function whenUp(spillway: TestProcess): Promise<number[]> {
+  await spillway.waitForLog(({ msg }) => msg?.startsWith('Spillway is up') === true, upMs)
+  await until(() => curls(spillway).length === 2)
+  return descendants(spillway.pid)
+}
+
+/** Resolves when none of these processes runs any more. */
+export async function allEnded(pids: number[]): Promise<void> {
+  await until(() => pids.every((pid) => !isRunning(pid)), { what: `the end of ${pids.length} processes` })
+}
+
+/** The two commands on the screen. */
+export function curls(spillway: TestProcess): string[] {
+  return spillway.output().match(/^ {2}curl .*$/gm) ?? []
+}
+
+/** Does what a printed curl does, where there may be no curl, and gives the status. */
+export async function status(curl: string | undefined): Promise<number> {
+  const [, url, header, body] = /^ {2}curl -i (\S+) -H '([^']+)' -d '([^']+)'$/.exec(curl ?? '') ?? []
+  if (url === undefined || header === undefined || body === undefined)
+    throw new Error(`not a curl as expected: ${curl}`)
+  const [name = '', value = ''] = header.split(': ')
+  const response = await fetch(url, { method: 'POST', headers: { [name]: value }, body })
+  await response.arrayBuffer()
+  return response.status
+}
