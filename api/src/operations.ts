@@ -38,7 +38,7 @@ export const UserBody = Type.Object({
   createdAt: Type.String({ format: 'date-time' }),
 })
 export const TokenBody = Type.Object({
-  accessToken: Type.String({ description: 'JWT (RFC 9068), signed with EdDSA; verify it by /.well-known/jwks.json' }),
+  accessToken: Type.String({ description: 'JWT (RFC 7519), signed with EdDSA; verify it by /.well-known/jwks.json' }),
   refreshToken: Type.String({ description: 'Opaque; good for one refresh' }),
   tokenType: Type.Literal('Bearer'),
   expiresIn: Type.Integer({ description: 'Seconds until the access token expires' }),

@@ -12,13 +12,29 @@ import Type, { type Static } from 'typebox'
 import { formatMessages } from '../credentials.js'
 import { ApiError, type ErrorCode, errorCodes, type FieldError, type RefusalReason } from '../errors.js'
 
-export const ProblemBody = Type.Object({
+const ProblemBody = Type.Object({
   type: Type.Literal('about:blank'),
   title: Type.String(),
   status: Type.Integer(),
   code: Type.Enum(errorCodes),
   errors: Type.Optional(Type.Array(Type.Object({ field: Type.String(), message: Type.String() }))),
 })
+
+/** A problem among the responses of a route. */
+export const problemResponse = {
+  description: 'A problem (RFC 9457)',
+  content: { 'application/problem+json': { schema: ProblemBody } },
+}
+
+/** What any call may be answered with, and any call with a body. */
+export const anyProblem = { 500: problemResponse, 503: problemResponse }
+export const bodyProblems = {
+  400: problemResponse,
+  413: problemResponse,
+  415: problemResponse,
+  422: problemResponse,
+  ...anyProblem,
+}
 
 /** Fastify's codes for requests that are wrong before a handler sees them. */
 const fastifyCodes: Record<string, ErrorCode> = {

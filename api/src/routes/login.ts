@@ -4,7 +4,7 @@ import Type from 'typebox'
 import { EmailField, PasswordField } from '../credentials.js'
 import { TicketBody } from '../hold.js'
 import { TokenBody } from '../operations.js'
-import { ProblemBody } from '../plugins/problem.js'
+import { bodyProblems, problemResponse } from '../plugins/problem.js'
 import type { RouteDeps } from './deps.js'
 
 export const loginRoutes: FastifyPluginAsyncTypebox<RouteDeps> = async (app, { admission, login, hold }) => {
@@ -18,10 +18,9 @@ export const loginRoutes: FastifyPluginAsyncTypebox<RouteDeps> = async (app, { a
         response: {
           200: TokenBody,
           202: TicketBody,
-          401: ProblemBody,
-          422: ProblemBody,
-          429: ProblemBody,
-          503: ProblemBody,
+          401: problemResponse,
+          429: problemResponse,
+          ...bodyProblems,
         },
       },
       preHandler: app.limitCredentials,

@@ -6,7 +6,7 @@ import { ApiError } from '../errors.js'
 import { TicketBody } from '../hold.js'
 import { UserBody } from '../operations.js'
 import { requireAccessToken } from '../plugins/access-token.js'
-import { ProblemBody } from '../plugins/problem.js'
+import { anyProblem, bodyProblems, problemResponse } from '../plugins/problem.js'
 import type { RouteDeps } from './deps.js'
 
 const security = [{ accessToken: [] }]
@@ -17,7 +17,7 @@ export const meRoutes: FastifyPluginAsyncTypebox<RouteDeps> = async (app, deps) 
 
   app.get(
     '/v1/me',
-    { schema: { summary: 'Who am I', security, response: { 200: UserBody, 401: ProblemBody, 503: ProblemBody } } },
+    { schema: { summary: 'Who am I', security, response: { 200: UserBody, 401: problemResponse, ...anyProblem } } },
     async ({ user: { sub, sid } }) => {
       const user = await sessions.userOf({ sessionId: sid, userId: sub })
       if (user === undefined) throw new ApiError('invalid_token')
@@ -39,10 +39,9 @@ export const meRoutes: FastifyPluginAsyncTypebox<RouteDeps> = async (app, deps) 
         response: {
           202: TicketBody,
           204: Type.Null(),
-          401: ProblemBody,
-          422: ProblemBody,
-          429: ProblemBody,
-          503: ProblemBody,
+          401: problemResponse,
+          429: problemResponse,
+          ...bodyProblems,
         },
       },
       preHandler: app.limitCredentials,

@@ -3,7 +3,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import { TicketBody } from '../hold.js'
 import { TokenBody, UserBody } from '../operations.js'
-import { ProblemBody } from '../plugins/problem.js'
+import { bodyProblems, problemResponse } from '../plugins/problem.js'
 import type { RouteDeps } from './deps.js'
 
 export const ticketRoutes: FastifyPluginAsyncTypebox<RouteDeps> = async (app, { hold }) => {
@@ -19,12 +19,10 @@ export const ticketRoutes: FastifyPluginAsyncTypebox<RouteDeps> = async (app, { 
           201: UserBody,
           202: TicketBody,
           204: Type.Null({ description: 'The password was changed' }),
-          400: ProblemBody,
-          401: ProblemBody,
-          409: ProblemBody,
-          410: ProblemBody,
-          422: ProblemBody,
-          503: ProblemBody,
+          401: problemResponse,
+          409: problemResponse,
+          410: problemResponse,
+          ...bodyProblems,
         },
       },
     },

@@ -2,7 +2,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import { TokenBody } from '../operations.js'
-import { ProblemBody } from '../plugins/problem.js'
+import { bodyProblems, problemResponse } from '../plugins/problem.js'
 import type { RouteDeps } from './deps.js'
 
 const RefreshTokenBody = Type.Object(
@@ -18,7 +18,7 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<RouteDeps> = async (app, { s
         summary: 'Trade a refresh token for a new pair',
         description: 'The old token dies. Showing a dead one ends the session for everyone who holds a part of it.',
         body: RefreshTokenBody,
-        response: { 200: TokenBody, 401: ProblemBody, 422: ProblemBody, 503: ProblemBody },
+        response: { 200: TokenBody, 401: problemResponse, ...bodyProblems },
       },
     },
     async (request) => issueTokens(await sessions.refresh(request.body.refreshToken)),
@@ -31,7 +31,7 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<RouteDeps> = async (app, { s
         summary: 'End the session of a refresh token',
         description: 'Says 204 also for a token that is unknown or dead.',
         body: RefreshTokenBody,
-        response: { 204: Type.Null(), 422: ProblemBody, 503: ProblemBody },
+        response: { 204: Type.Null(), ...bodyProblems },
       },
     },
     async (request, reply) => {

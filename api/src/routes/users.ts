@@ -4,7 +4,7 @@ import Type from 'typebox'
 import { EmailField, NewPasswordField } from '../credentials.js'
 import { TicketBody } from '../hold.js'
 import { UserBody } from '../operations.js'
-import { ProblemBody } from '../plugins/problem.js'
+import { bodyProblems, problemResponse } from '../plugins/problem.js'
 import type { RouteDeps } from './deps.js'
 
 export const usersRoutes: FastifyPluginAsyncTypebox<RouteDeps> = async (app, { admission, registration, hold }) => {
@@ -17,10 +17,9 @@ export const usersRoutes: FastifyPluginAsyncTypebox<RouteDeps> = async (app, { a
         response: {
           201: UserBody,
           202: TicketBody,
-          409: ProblemBody,
-          422: ProblemBody,
-          429: ProblemBody,
-          503: ProblemBody,
+          409: problemResponse,
+          429: problemResponse,
+          ...bodyProblems,
         },
       },
       preHandler: app.limitCredentials,

@@ -1,0 +1,132 @@
+// The description of the API: valid, complete, true, and readable without any other host.
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { Validator } from '@seriousme/openapi-schema-validator'
+import {
+  type Answer,
+  call,
+  changePassword,
+  login,
+  logout,
+  me,
+  newCredentials,
+  redeem,
+  refresh,
+  register,
+  respondAsync,
+} from './client.ts'
+import { openSystem } from './system.ts'
+
+interface Operation {
+  summary?: string
+  security?: object[]
+  requestBody?: { content: Record<string, object> }
+  responses: Record<string, { content?: Record<string, { schema: object }> }>
+}
+type Description = {
+  openapi: string
+  paths: Record<string, Record<string, Operation>>
+}
+
+const system = await openSystem()
+after(() => system.close())
+await system.worker()
+const { url } = await system.gateway()
+const document: Description = JSON.parse(await (await fetch(`${url}/openapi.json`)).text())
+
+const withBody = ['400', '413', '415', '422', '500', '503']
+const design: Record<string, string[]> = {
+  'POST /v1/users': ['201', '202', '409', '429', ...withBody],
+  'POST /v1/login': ['200', '202', '401', '429', ...withBody],
+  'POST /v1/tickets/redeem': ['200', '201', '202', '204', '401', '409', '410', ...withBody],
+  'POST /v1/token/refresh': ['200', '401', ...withBody],
+  'POST /v1/logout': ['204', ...withBody],
+  'GET /v1/me': ['200', '401', '500', '503'],
+  'PUT /v1/me/password': ['202', '204', '401', '429', ...withBody],
+  'GET /.well-known/jwks.json': ['200'],
+  'GET /healthz': ['200'],
+  'GET /readyz': ['200', '503'],
+}
+
+test('the document is valid OpenAPI 3.1', async () => {
+  assert.match(document.openapi, /^3\.1\./)
+  const { valid, errors } = await new Validator().validate(structuredClone(document))
+  assert.equal(valid, true, JSON.stringify(errors))
+})
+
+test('every call of the design is in it, with everything it answers, and nothing else is', () => {
+  const described = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, { responses }]) => [
+      `${method.toUpperCase()} ${path}`,
+      Object.keys(responses).sort(),
+    ]),
+  )
+  const expected = Object.entries(design).map(([name, statuses]) => [name, statuses.sort()])
+  assert.deepEqual(Object.fromEntries(described), Object.fromEntries(expected))
+})
+
+test('each call says what it is for, and which need an access token', () => {
+  for (const [name] of Object.entries(design)) {
+    const operation = operationOf(name)
+    assert.ok(operation?.summary)
+    assert.equal(operation?.security !== undefined, name.includes('/v1/me'), name)
+  }
+})
+
+test('answers have the statuses and the media types that the document gives them', async () => {
+  const credentials = newCredentials()
+  const seen = async (name: string, answer: Promise<Answer>) => {
+    const { status, headers, body } = await answer
+    const response = operationOf(name)?.responses[status]
+    assert.ok(response, `${name} answers ${status}`)
+    const [mediaType] = (headers.get('content-type') ?? '').split(';')
+    assert.deepEqual(Object.keys(response.content ?? {}), mediaType === '' ? [] : [mediaType], `${name} ${status}`)
+    return body
+  }
+  await seen('POST /v1/users', register(url, credentials))
+  await seen('POST /v1/users', register(url, credentials))
+  await seen('POST /v1/users', register(url, { ...credentials, password: '' }))
+  await seen('POST /v1/login', login(url, newCredentials()))
+  const { ticket } = await seen('POST /v1/login', login(url, credentials, respondAsync))
+  await seen('POST /v1/tickets/redeem', redeem(url, ticket))
+  await seen('POST /v1/tickets/redeem', redeem(url, ticket))
+  await seen('POST /v1/tickets/redeem', redeem(url, 'nonsense'))
+  const { accessToken, refreshToken } = await seen('POST /v1/login', login(url, credentials))
+  await seen('GET /v1/me', me(url, accessToken))
+  await seen('GET /v1/me', me(url, 'nonsense'))
+  const change = { currentPassword: credentials.password, newPassword: 'another pass phrase' }
+  await seen('PUT /v1/me/password', changePassword(url, accessToken, change))
+  await seen('PUT /v1/me/password', changePassword(url, accessToken, change))
+  await seen('POST /v1/token/refresh', refresh(url, refreshToken))
+  await seen('POST /v1/token/refresh', refresh(url, refreshToken))
+  await seen('POST /v1/logout', logout(url, refreshToken))
+  for (const path of ['/healthz', '/readyz', '/.well-known/jwks.json'])
+    await seen(`GET ${path}`, call(url, 'GET', path))
+})
+
+test('the page to read it on takes everything from this host', async () => {
+  const pages = [`${url}/docs`, `${url}/docs/static/swagger-initializer.js`, `${url}/docs/static/index.css`]
+  const linked: string[] = []
+  for (const page of pages) {
+    const response = await fetch(page)
+    assert.equal(response.status, 200, page)
+    const source = await response.text()
+    for (const [, target = ''] of source.matchAll(/(?:src|href)="([^"]+)"|url\(([^)]+)\)/g)) {
+      linked.push(new URL(target, response.url.endsWith('/docs') ? `${url}/` : response.url).href)
+    }
+    assert.doesNotMatch(source, /(?:src|href)="(?:https?:)?\/\//)
+    assert.doesNotMatch(source, /fetch\(|@import|validatorUrl: (?!null)/)
+  }
+  assert.ok(linked.length >= 4)
+  for (const link of linked) {
+    assert.equal(new URL(link).origin, new URL(url).origin)
+    assert.equal((await fetch(link)).status, 200, link)
+  }
+  const shown = await (await fetch(`${url}/docs/json`)).text()
+  assert.deepEqual(JSON.parse(shown), document)
+})
+
+function operationOf(name: string): Operation | undefined {
+  const [method = '', path = ''] = name.split(' ')
+  return document.paths[path]?.[method.toLowerCase()]
+}
