@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Database } from '@spillway/prisma'
 import type { Keyring, PasswordClient, RedisConnection } from '@spillway/worker/client'
+import type { Tracing } from '@spillway/worker/tracing'
 import { type FastifyBaseLogger, type FastifyInstance, fastify, LogController } from 'fastify'
 import { createAdmission } from './admission.js'
 import type { GatewayConfig } from './config.js'
@@ -47,12 +48,14 @@ export interface GatewayDeps {
   keyring: Keyring
   redis: RedisConnection
   metrics: GatewayMetrics
+  /** Only when traces are sent somewhere. */
+  tracing?: Tracing | undefined
   log: FastifyBaseLogger
 }
 
 /** Builds the public application; it opens and closes nothing of what it is given. */
 export async function buildApp(config: GatewayConfig, deps: GatewayDeps): Promise<FastifyInstance> {
-  const { database, passwords, keyring, redis, metrics, log } = deps
+  const { database, passwords, keyring, redis, metrics, tracing, log } = deps
   const keys = parseSigningKeys(config.SPILLWAY_JWT_KEYS)
   const app: FastifyInstance = fastify({
     loggerInstance: log,
@@ -73,6 +76,7 @@ export async function buildApp(config: GatewayConfig, deps: GatewayDeps): Promis
   app.removeContentTypeParser('text/plain')
 
   await app.register(drainPlugin, { graceMs: config.LOGIN_WAIT_MS + CLOSE_MARGIN_MS })
+  if (tracing !== undefined) await app.register(import('./plugins/request-trace.js'))
   await app.register(requestLogPlugin)
   await app.register(requestMetricsPlugin, { metrics })
   await app.register(problemPlugin)

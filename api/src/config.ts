@@ -42,6 +42,8 @@ const GatewayConfig = Type.Object({
   OPS_ALLOW_WRITES: Type.Boolean({ default: false }),
   /** Where logs are searched, with {jobId} in it: each job on the board then links to its lines. */
   OPS_LOG_URL: Type.String({ default: '', pattern: '^(https?://.*\\{jobId\\}.*)?$' }),
+  /** Where traces are sent by OTLP over HTTP; empty for nowhere. The SDK reads the other OTEL_ variables itself. */
+  OTEL_EXPORTER_OTLP_ENDPOINT: Type.String({ default: '', pattern: '^(https?://.+)?$' }),
   LOG_LEVEL: Type.String({ default: 'info', pattern: '^(fatal|error|warn|info|debug|trace|silent)$' }),
 })
 export type GatewayConfig = Static<typeof GatewayConfig>

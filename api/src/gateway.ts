@@ -3,6 +3,7 @@ import { connectDatabase, poolUse } from '@spillway/prisma'
 import { connectRedis, createPasswordClient, parseKeyring } from '@spillway/worker/client'
 import type { Logger } from '@spillway/worker/log'
 import { createQueueReporter } from '@spillway/worker/queue-report'
+import { startTracing } from '@spillway/worker/tracing'
 import { buildApp } from './app.js'
 import type { GatewayConfig } from './config.js'
 import { exposeGatewayState } from './gateway-state.js'
@@ -23,12 +24,14 @@ export async function startGateway(config: GatewayConfig, log: Logger): Promise<
   const redis = connectRedis(config.REDIS_URL, 'producer')
   redis.on('error', (error) => log.warn({ err: error, connection: 'limits' }, 'redis connection failed'))
   const metrics = createGatewayMetrics()
+  const tracing = await startTracing({ service: 'spillway-gateway', endpoint: config.OTEL_EXPORTER_OTLP_ENDPOINT })
   const passwords = createPasswordClient({
     redisUrl: config.REDIS_URL,
     prefix: config.QUEUE_PREFIX,
     keyring,
     jobLifeMs: config.TICKET_TTL_MS,
     log,
+    ...(tracing ? { telemetry: tracing.telemetry } : {}),
     observer: {
       verdictReceived: (source) => metrics.verdicts.inc({ source }),
       verdictBroken: () => metrics.sealFailures.inc({ purpose: 'verdict' }),
@@ -37,7 +40,7 @@ export async function startGateway(config: GatewayConfig, log: Logger): Promise<
   })
   const reporter = createQueueReporter({ redisUrl: config.REDIS_URL, prefix: config.QUEUE_PREFIX, log })
   exposeGatewayState(metrics.registry, { passwords, reporter, poolUse: () => poolUse(database) })
-  const app = await buildApp(config, { database, passwords, keyring, redis, metrics, log })
+  const app = await buildApp(config, { database, passwords, keyring, redis, metrics, tracing, log })
   const ops = await buildOps(config, { metrics, passwords, reporter, log })
 
   async function close(): Promise<void> {
@@ -47,6 +50,7 @@ export async function startGateway(config: GatewayConfig, log: Logger): Promise<
     await passwords.close()
     redis.disconnect()
     await database.$disconnect()
+    await tracing?.close()
   }
 
   try {

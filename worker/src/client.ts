@@ -6,7 +6,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Queue } from 'bullmq'
+import { Queue, type Telemetry } from 'bullmq'
 import { createRedisClock } from './clock.js'
 import { PasswordClientError } from './errors.js'
 import { readLoad } from './load.js'
@@ -67,6 +67,8 @@ export interface PasswordClientOptions {
   jobLifeMs: number
   log: Logger
   observer?: ClientObserver
+  /** Makes adding a job part of the trace that is active. */
+  telemetry?: Telemetry
 }
 
 /** A job that has been added, here or by another gateway. */
@@ -121,6 +123,7 @@ export function createPasswordClient(options: PasswordClientOptions): PasswordCl
     skipWaitingForReady: true,
     skipVersionCheck: true,
     skipMetasUpdate: true,
+    ...(options.telemetry ? { telemetry: options.telemetry } : {}),
   })
   queue.on('error', (error) => log.warn({ err: error }, 'queue error'))
   const load = readLoad({ redis, prefix, clock, log })

@@ -23,6 +23,8 @@ const WorkerConfig = Type.Object({
   SHUTDOWN_GRACE_MS: Type.Integer({ default: 10_000, minimum: 0 }),
   /** After how long without progress that could have been made /healthz fails, in milliseconds. */
   STUCK_AFTER_MS: Type.Integer({ default: 15_000, minimum: 1_000 }),
+  /** Where traces are sent by OTLP over HTTP; empty for nowhere. The SDK reads the other OTEL_ variables itself. */
+  OTEL_EXPORTER_OTLP_ENDPOINT: Type.String({ default: '', pattern: '^(https?://.+)?$' }),
   LOG_LEVEL: Type.String({ default: 'info', pattern: '^(fatal|error|warn|info|debug|trace|silent)$' }),
   /** Jobs at a time, and where that is not given, the limit of the pod: read before this, see cpu-limit.ts. */
   WORKER_CONCURRENCY: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_024 })),

@@ -8,6 +8,7 @@ import type { WorkerMetrics } from './metrics.js'
 import { type JobData, type JobName, type JobResult, jobData, requests, type Verdict } from './protocol/job.js'
 import { type JobRef, requestSeal, verdictSeal } from './protocol/reply.js'
 import { type Keyring, SealError } from './protocol/seal.js'
+import type { Tracing } from './tracing.js'
 
 /**
  * A job that nobody with the keys can have made, or not for this id, name and deadline. Unrecoverable to BullMQ: it is not
@@ -24,6 +25,7 @@ export interface ProcessOptions {
   clock: RedisClock
   log: Logger
   metrics: WorkerMetrics
+  tracing?: Pick<Tracing, 'inSpan'> | undefined
   /** Stores the sealed verdict and notifies whoever waits. */
   reply(job: JobRef & { replyTo: string }, sealed: string): Promise<void>
 }
@@ -49,7 +51,8 @@ export async function processJob(incoming: IncomingJob, options: ProcessOptions)
   }
 
   const hashing = performance.now()
-  const { verdict, algorithm } = await answer(job, data, options)
+  const work = () => answer(job, data, options)
+  const { verdict, algorithm } = await (options.tracing?.inSpan(job.name, {}, work) ?? work())
   const serviceMs = performance.now() - hashing
   await options.reply({ ...job, replyTo: data.replyTo }, options.keyring.seal(verdictSeal(job), verdict))
 

@@ -17,6 +17,7 @@ import { encodeReply, replyChannel, verdictKey } from './protocol/reply.js'
 import { parseKeyring } from './protocol/seal.js'
 import { connectRedis } from './redis.js'
 import { KEEP_FINISHED, sweepFinishedJobs } from './sweep.js'
+import { startTracing } from './tracing.js'
 import { within } from './within.js'
 import { exposeWorkerState } from './worker-state.js'
 
@@ -51,6 +52,7 @@ export async function startWorker(config: WorkerConfig, concurrency: number, log
   const hasher = await createHasher(policy, { testHashes: config.SPILLWAY_TEST_HASHES })
   const clock = createRedisClock()
   const metrics = createWorkerMetrics()
+  const tracing = await startTracing({ service: 'spillway-worker', endpoint: config.OTEL_EXPORTER_OTLP_ENDPOINT })
   const name = `${hostname()}:${process.pid}`
 
   const redis = connectRedis(config.REDIS_URL, 'consumer')
@@ -94,8 +96,9 @@ export async function startWorker(config: WorkerConfig, concurrency: number, log
           keyring,
           hasher,
           clock,
-          log,
+          log: tracing ? log.child({ traceId: tracing.traceId() }) : log,
           metrics,
+          tracing,
           async reply({ id, deadline, replyTo }, sealed) {
             // One write; the gateway's channel is told in the same breath. Kept until the ticket could no longer be redeemed.
             const [stored] =
@@ -128,6 +131,7 @@ export async function startWorker(config: WorkerConfig, concurrency: number, log
       maxStalledCount: STALLS_ALLOWED,
       removeOnComplete: KEEP_FINISHED,
       removeOnFail: KEEP_FINISHED,
+      ...(tracing ? { telemetry: tracing.telemetry } : {}),
     },
   )
   worker.on('error', (error) => log.warn({ err: error }, 'queue error'))
@@ -161,6 +165,7 @@ export async function startWorker(config: WorkerConfig, concurrency: number, log
       await within(FAREWELL_MS, handBack([...inHand.values()], { log, metrics }))
       await ops.close()
       redis.disconnect()
+      await tracing?.close()
     },
   }
 }

@@ -1,0 +1,47 @@
+/**
+ * A span for every request (OpenTelemetry's conventions for HTTP servers), below the one that the caller names by W3C trace
+ * context. Registered only when traces are sent somewhere; its module loads OpenTelemetry's API.
+ */
+import { type Context, context, propagation, type Span, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import fp from 'fastify-plugin'
+
+const CLIENT_GONE = 499
+
+export default fp(
+  async (app: FastifyInstance) => {
+    const tracer = trace.getTracer('spillway')
+    const contexts = new WeakMap<FastifyRequest, Context>()
+
+    app.addHook('onRequest', async (request, reply) => {
+      const { method, routeOptions } = request
+      // Probes and scrapes come every few seconds and say nothing.
+      if (!routeOptions.url?.startsWith('/v1/')) return
+      const span = tracer.startSpan(
+        `${method} ${routeOptions.url}`,
+        { kind: SpanKind.SERVER, attributes: { 'http.request.method': method, 'http.route': routeOptions.url } },
+        propagation.extract(context.active(), request.headers),
+      )
+      contexts.set(request, trace.setSpan(context.active(), span))
+      request.log = request.log.child({ traceId: span.spanContext().traceId })
+      reply.raw.once('close', () => end(span, request, reply))
+    })
+
+    // Only here: reading the body leaves whatever context the hooks before it ran in.
+    app.addHook('preValidation', (request, _reply, done) => {
+      const requestContext = contexts.get(request)
+      if (requestContext === undefined) done()
+      else context.with(requestContext, done)
+    })
+  },
+  { name: 'request-trace' },
+)
+
+function end(span: Span, request: FastifyRequest, { raw }: FastifyReply): void {
+  const status = raw.writableFinished ? raw.statusCode : CLIENT_GONE
+  span.setAttribute('http.response.status_code', status)
+  if (request.errorCode !== undefined) span.setAttribute('error.type', request.errorCode)
+  if (request.jobId !== undefined) span.setAttribute('messaging.message.id', request.jobId)
+  if (status >= 500) span.setStatus({ code: SpanStatusCode.ERROR })
+  span.end()
+}

@@ -1,0 +1,100 @@
+// A login is one trace, from the caller's own span through HTTP and the queue to the hashing; and nothing without a collector.
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { after, before, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { until } from '@spillway/local/testing'
+import { login, newAccount } from './client.ts'
+import { type CollectedSpan, type Collector, openCollector } from './otlp-collector.ts'
+import { openSystem, type System } from './system.ts'
+
+let collector: Collector
+let system: System
+let gateway: Awaited<ReturnType<System['gatewayProcess']>>
+let worker: Awaited<ReturnType<System['worker']>>
+
+before(async () => {
+  collector = await openCollector()
+  system = await openSystem()
+  // Spans are sent within a tenth of a second instead of five.
+  const env = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_BSP_SCHEDULE_DELAY: '100' }
+  worker = await system.worker(env)
+  gateway = await system.gatewayProcess(env)
+})
+
+after(async () => {
+  await system?.close()
+  await collector?.close()
+})
+
+test('a login is one trace: the caller, HTTP, adding the job, processing it, hashing', async () => {
+  const credentials = await newAccount(gateway.url)
+  const traceId = randomBytes(16).toString('hex')
+  const callerSpanId = randomBytes(8).toString('hex')
+  const answer = await login(gateway.url, credentials, {
+    headers: { traceparent: `00-${traceId}-${callerSpanId}-01`, baggage: 'note=kept-by-nobody' },
+  })
+  assert.equal(answer.status, 200)
+
+  const trace = await until(() => {
+    const spans = collector.spans.filter((span) => span.traceId === traceId)
+    return spans.length >= 4 ? spans : undefined
+  })
+  const tree = trace.map(({ service, name, kind, spanId, parentSpanId }) => ({
+    service,
+    name,
+    kind,
+    parent: trace.find((other) => other.spanId === parentSpanId)?.name ?? parentSpanId,
+    spanId,
+  }))
+  const shown = tree.map(({ spanId: _, ...span }) => span).sort((a, b) => a.kind - b.kind)
+  assert.deepEqual(shown, [
+    { service: 'spillway-worker', name: 'verify', kind: 1, parent: 'process passwords' },
+    { service: 'spillway-gateway', name: 'POST /v1/login', kind: 2, parent: callerSpanId },
+    { service: 'spillway-gateway', name: 'add passwords.verify', kind: 4, parent: 'POST /v1/login' },
+    { service: 'spillway-worker', name: 'process passwords', kind: 5, parent: 'add passwords.verify' },
+  ])
+
+  const request = trace.find(({ name }) => name === 'POST /v1/login')
+  assert.equal(Number(request?.attributes['http.response.status_code']), 200)
+  const jobId = request?.attributes['messaging.message.id']
+  assert.equal(attributeOf(trace, 'process passwords', 'bullmq.job.id'), jobId)
+
+  for (const process of [gateway.process, worker.process]) {
+    await process.waitForLog((line) => line.jobId === jobId && line.traceId === traceId)
+  }
+  assert.ok(!collector.received().includes(credentials.password), 'the password was sent to the collector')
+  assert.ok(!collector.received().includes('kept-by-nobody'), 'baggage of the public port was passed on')
+})
+
+test('what is refused says why, and housekeeping makes no traces', async () => {
+  const credentials = await newAccount(gateway.url)
+  const traceId = randomBytes(16).toString('hex')
+  const headers = { traceparent: `00-${traceId}-${randomBytes(8).toString('hex')}-01` }
+  assert.equal((await login(gateway.url, { ...credentials, password: 'another passphrase' }, { headers })).status, 401)
+  const spans = await until(() => {
+    const found = collector.spans.filter((span) => span.traceId === traceId)
+    return found.length >= 4 ? found : undefined
+  })
+  assert.equal(attributeOf(spans, 'POST /v1/login', 'error.type'), 'invalid_credentials')
+  const kinds = new Set(collector.spans.map(({ scope, kind }) => `${scope} ${kind}`))
+  assert.deepEqual([...kinds].sort(), ['bullmq 4', 'bullmq 5', 'spillway 1', 'spillway 2'])
+})
+
+test('without a collector the SDK of OpenTelemetry is not even loaded', async () => {
+  const root = fileURLToPath(new URL('../..', import.meta.url))
+  const script = (entry: string) => `
+    await import(${JSON.stringify(`${root}${entry}`)})
+    const { createRequire } = await import('node:module')
+    console.log(Object.keys(createRequire('file:///').cache).filter((file) => /node_modules.(@opentelemetry.(sdk|core|exporter|otlp)|bullmq-otel)/.test(file)).length)`
+  for (const entry of ['api/dist/gateway.js', 'worker/dist/run.js']) {
+    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script(entry)])
+    assert.equal(stdout.trim(), '0', entry)
+  }
+})
+
+function attributeOf(spans: CollectedSpan[], name: string, attribute: string): unknown {
+  return spans.find((span) => span.name === name)?.attributes[attribute]
+}
