@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 
 /** A program that prints nothing for this long after its start has failed. */
-const READY_WITHIN_MS = 30_000
+const READY_WITHIN_MS = 60_000
 /** After SIGTERM: longer than a gateway or worker takes to drain. */
 const END_WITHIN_MS = 10_000
 

@@ -1,7 +1,7 @@
 // Two kinds of chart with a line for each contender: bars for what starts at zero, spans for latencies.
 import * as Plot from '@observablehq/plot'
 import { show } from '../src/figures.ts'
-import { chart } from './chart.ts'
+import { chart, powersOfTen } from './chart.ts'
 import type { Html } from './html.ts'
 
 export interface Bar {
@@ -49,7 +49,7 @@ export function spans(alt: string, rows: readonly Span[], domain: readonly [numb
     const dy = narrow ? 8 : 0
     return {
       ...frame(rows, narrow),
-      x: { type: 'log', domain, label: 'ms', grid: true, ticks: narrow ? 3 : 6, tickFormat: show },
+      x: { type: 'log', domain, label: 'ms', grid: true, ticks: powersOfTen(...domain), tickFormat: show },
       marks: [
         Plot.ruleY(rows, {
           y: 'label',
@@ -86,7 +86,7 @@ function labels(rows: readonly { label: string }[], narrow: boolean, x: number):
 
 function frame(rows: readonly { label: string }[], narrow: boolean): Plot.PlotOptions {
   return {
-    height: rows.length * (narrow ? NARROW_ROW_PX : ROW_PX) + 50,
+    height: rows.length * (narrow ? NARROW_ROW_PX : ROW_PX) + 70,
     marginLeft: narrow ? 10 : LABEL_PX,
     marginRight: narrow ? 30 : 50,
     y: { domain: rows.map(({ label }) => label), axis: null },

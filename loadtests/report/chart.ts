@@ -22,6 +22,7 @@ export function chart(alt: string, draw: (size: Size) => Plot.PlotOptions): Html
     const narrow = width === NARROW
     const options = draw({ width, narrow })
     const svg = Plot.plot({
+      marginBottom: 46,
       ...options,
       width,
       document,
@@ -37,6 +38,12 @@ export function chart(alt: string, draw: (size: Size) => Plot.PlotOptions): Html
 export interface Key {
   title: string
   color: string
+}
+
+/** The powers of ten in a range, for logarithmic axes: the lines between them would only be grey. */
+export function powersOfTen(least: number, most: number): number[] {
+  const first = Math.ceil(Math.log10(least))
+  return Array.from({ length: Math.max(Math.floor(Math.log10(most)) - first + 1, 0) }, (_, n) => 10 ** (first + n))
 }
 
 /** What the colours mean. */

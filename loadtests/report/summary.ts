@@ -53,7 +53,7 @@ function throughput(find: Find): Html | undefined {
 
 function pipeline(find: Find): Html | undefined {
   const knee = figure(find('ramp', 'spillway', 'token'), 'kneePerSecond')
-  if (knee === undefined) return undefined
+  if (!knee) return undefined
   return tile(
     `${show(knee)} /s`,
     'logins through the pipeline when the hash costs nothing, load generator and database included',

@@ -21,8 +21,8 @@ export function mixedSection(result: ScenarioResult): Html {
   const says =
     best === undefined
       ? 'Nothing was measured.'
-      : `${best.label} answers most, ${quantity(best.value, 'requests a second')}; Spillway answers ` +
-        `${quantity(figure(ours, 'perSecond'), 'a second')}, with p95 ${quantity(figure(ours, 'p95Ms'), 'ms')}.`
+      : `Spillway answers ${quantity(figure(ours, 'perSecond'), 'requests a second')}, with p95 ${quantity(figure(ours, 'p95Ms'), 'ms')}; ` +
+        `the most anyone answers is ${quantity(best.value, 'a second')} (${best.label}).`
   return section(result, says, [
     html`<h4>Requests answered a second</h4>`,
     bars('Requests answered a second', 'requests a second', rows),

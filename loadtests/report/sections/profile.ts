@@ -39,7 +39,7 @@ function stack(alt: string, rows: readonly (Row & { variant: string })[]): Html 
   }))
   const labels = [...new Set(parts.map(({ variant }) => variant))]
   const drawing = chart(alt, ({ narrow }) => ({
-    height: labels.length * (narrow ? 48 : 36) + 50,
+    height: labels.length * (narrow ? 48 : 36) + 70,
     marginLeft: narrow ? 10 : 140,
     marginRight: narrow ? 20 : 40,
     x: { label: 'ms a login', grid: true, ticks: narrow ? 4 : 8 },

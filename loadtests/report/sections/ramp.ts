@@ -53,7 +53,7 @@ function knee(variant: string, summaries: readonly Summary[]): Html {
     height: narrow ? 260 : 340,
     x: {
       label: 'offered a second',
-      domain: [Math.min(...steps.map(({ offered }) => offered)), most],
+      domain: [0, most],
       nice: true,
       ticks: narrow ? 4 : 8,
     },

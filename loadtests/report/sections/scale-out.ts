@@ -4,7 +4,7 @@ import { show } from '../../src/figures.ts'
 import type { Row, ScenarioResult } from '../../src/results.ts'
 import { summarize } from '../../src/summary.ts'
 import { bars } from '../bars.ts'
-import { chart, legend } from '../chart.ts'
+import { chart, legend, powersOfTen } from '../chart.ts'
 import { type Html, html } from '../html.ts'
 import { number, quantity, section, typicalRun } from '../section.ts'
 
@@ -39,8 +39,8 @@ function growth(workers: readonly Row[]): Html {
   return chart('Logins a second by number of workers, against the ideal line', ({ narrow }) => ({
     height: narrow ? 280 : 360,
     marginLeft: 55,
-    x: { type: 'log', base: 2, label: 'workers', tickFormat: String },
-    y: { type: 'log', label: 'logins a second', grid: true, ticks: narrow ? 3 : 6, tickFormat: show },
+    x: { type: 'log', label: 'workers', ticks: workers.map((row) => number(row.workers)), tickFormat: String },
+    y: { type: 'log', label: 'logins a second', grid: true, ticks: powersOfTen(1, 10_000), tickFormat: show },
     marks: [
       Plot.line(workers, { x: 'workers', y: 'idealPerSecond', stroke: 'var(--ink)', strokeDasharray: '3 4' }),
       Plot.line(workers, { x: 'workers', y: 'perSecond', stroke: 'var(--accent)', strokeWidth: 2 }),
@@ -54,7 +54,8 @@ function sentence(workers: readonly Row[], gateways: readonly Row[]): string {
   const most = workers.at(-1)
   const [one] = gateways
   const many = gateways.at(-1)
-  if (most === undefined || one === undefined || many === undefined) return 'Not all sizes were measured.'
+  if (most === undefined || one === undefined || many === undefined || one === many)
+    return 'Not all sizes were measured.'
   const percent = (100 * number(most.perSecond)) / number(most.idealPerSecond)
   return (
     `${most.workers} workers give ${quantity(number(most.perSecond), 'logins a second')}, ${show(percent)} % of the ideal line. ` +

@@ -3,7 +3,7 @@ import * as Plot from '@observablehq/plot'
 import { type Outcome, outcomes } from '../../measure/tally.ts'
 import type { Run, ScenarioResult } from '../../src/results.ts'
 import { summarize } from '../../src/summary.ts'
-import { chart, legend } from '../chart.ts'
+import { chart, legend, powersOfTen } from '../chart.ts'
 import { contenderColor, outcomeColors } from '../colors.ts'
 import { type Html, html } from '../html.ts'
 import { figure, number, quantity, section, titleOf, typicalRun } from '../section.ts'
@@ -73,7 +73,7 @@ function waits(run: Run): Html {
     height: narrow ? 200 : 240,
     marginLeft: 55,
     x: { label: 'arrived at second', ticks: narrow ? 5 : 10 },
-    y: { type: 'log', label: 'waited, seconds', grid: true, ticks: 4, tickFormat: String },
+    y: { type: 'log', label: 'waited, seconds', grid: true, ticks: powersOfTen(0.001, 100), tickFormat: String },
     marks: [Plot.dot(rows, { x: 'dueS', y: 'waitedS', fill: 'color', r: narrow ? 1.5 : 2, fillOpacity: 0.7 })],
   }))
 }

@@ -44,7 +44,7 @@ function shares(summaries: readonly Summary[]): Html {
     }))
   })
   return chart('How requests ended, in per cent', ({ narrow }) => ({
-    height: labels.length * (narrow ? 44 : 30) + 50,
+    height: labels.length * (narrow ? 44 : 30) + 70,
     marginLeft: narrow ? 10 : 190,
     x: { domain: [0, 100], label: '% of requests', ticks: 5 },
     y: { domain: labels, axis: null },

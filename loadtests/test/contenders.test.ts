@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { createNamespace, type Namespace, until } from '@spillway/local/testing'
+import { contenders } from '../contenders/contenders.ts'
+import { algorithms } from '../contenders/hashing.ts'
+import { type Accounts, createAccounts } from '../load/accounts.ts'
+import { createClient } from '../load/client.ts'
+import { processorTime } from '../measure/processor.ts'
+
+describe('every contender serves the same API', { concurrency: 2 }, () => {
+  let services: Namespace
+  let accounts: Accounts
+
+  before(async () => {
+    services = await createNamespace()
+    accounts = createAccounts(services.databaseUrl)
+  })
+  after(() => services.close())
+
+  for (const contender of contenders) {
+    test(contender.name, async () => {
+      const running = await contender.start({ cores: undefined, algorithm: 'argon2id', services })
+      const client = createClient(running.url)
+      try {
+        for (const algorithm of algorithms) {
+          await accounts.warmUp(running, algorithm)
+          const { email } = accounts.login(algorithm, 1)
+          const wrong = await client.post('/v1/login', { email, password: 'not the one it was' })
+          assert.equal(wrong.status, 401, algorithm)
+        }
+        const registration = accounts.registration()
+        assert.equal((await client.post('/v1/users', registration)).status, 201)
+        const login = await client.post('/v1/login', registration)
+        assert.equal(login.status, 200)
+        const { refreshToken } = JSON.parse(login.body)
+        assert.equal((await client.post('/v1/logout', { refreshToken })).status, 204)
+        assert.equal((await client.get('/healthz')).status, 200)
+        assert.ok(running.parts.some(({ role }) => role === 'api'))
+      } finally {
+        client.close()
+        await running.close()
+      }
+      await until(() => running.parts.every(({ pid }) => processorTime(pid) === undefined), {
+        what: 'the end of its processes',
+      })
+    })
+  }
+})

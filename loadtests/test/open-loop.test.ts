@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { describe, test } from 'node:test'
+import { createClient } from '../load/client.ts'
+import { openLoop } from '../load/open.ts'
+
+describe('open loop', () => {
+  test('requests keep leaving while no answer comes', async () => {
+    let answer = () => {}
+    const answered = new Promise<void>((resolve) => {
+      answer = resolve
+    })
+    let open = 0
+    let mostOpen = 0
+    const sent = openLoop({
+      rateAt: () => 400,
+      durationMs: 500,
+      send: async () => {
+        mostOpen = Math.max(mostOpen, ++open)
+        if (open === 190) answer()
+        await answered
+      },
+    })
+    assert.ok(Math.abs((await sent) - 200) <= 1, `sent ${await sent}`)
+    assert.ok(mostOpen >= 190)
+  })
+
+  test('a generator that was held up counts the delay as latency', async () => {
+    const heldUpMs = 150
+    const lateMs: number[] = []
+    let held = false
+    await openLoop({
+      rateAt: () => 100,
+      durationMs: 400,
+      send: async (dueMs) => {
+        lateMs.push(performance.now() - dueMs)
+        if (held) return
+        held = true
+        for (const endMs = performance.now() + heldUpMs; performance.now() < endMs; );
+      },
+    })
+    assert.ok(Math.max(...lateMs) > heldUpMs * 0.8, `at most ${Math.max(...lateMs)} ms late`)
+    assert.ok(Math.abs(lateMs.length - 40) <= 1)
+  })
+
+  test('the rate follows the moment', async () => {
+    const dueMs: number[] = []
+    const startMs = performance.now()
+    await openLoop({
+      rateAt: (elapsedMs) => (elapsedMs < 200 ? 50 : 500),
+      durationMs: 400,
+      send: async (at) => {
+        dueMs.push(at - startMs)
+      },
+    })
+    const early = dueMs.filter((ms) => ms < 200).length
+    assert.ok(Math.abs(early - 10) <= 3, `${early} in the quiet part`)
+    assert.ok(Math.abs(dueMs.length - 110) <= 6, `${dueMs.length} in all`)
+  })
+})
+
+describe('client', () => {
+  test('an answer that does not come is a time-out, a refused connection an error', async () => {
+    const silent = createServer(() => {}).listen(0, '127.0.0.1')
+    await once(silent, 'listening')
+    const address = silent.address()
+    assert.ok(typeof address === 'object' && address !== null)
+    const client = createClient(`http://127.0.0.1:${address.port}`, { timeoutMs: 100 })
+    assert.equal((await client.get('/')).outcome, 'timeout')
+    silent.closeAllConnections()
+    silent.close()
+    await once(silent, 'close')
+    assert.equal((await client.get('/')).outcome, 'error')
+    client.close()
+  })
+})

@@ -1,0 +1,163 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { Latency } from '../measure/latency.ts'
+import { middle } from '../measure/noise.ts'
+import { Tally } from '../measure/tally.ts'
+import { renderReport } from '../report/report.ts'
+import type { Scenario, Setting } from '../scenarios/scenario.ts'
+import { compare } from '../src/compare.ts'
+import { BadOption, parseOptions } from '../src/options.ts'
+import type { Results, Run, ScenarioResult } from '../src/results.ts'
+import { runScenarios } from '../src/run.ts'
+
+describe('figures', () => {
+  test('a request that timed out is in the percentiles, a refusal is not', () => {
+    const tally = new Tally()
+    tally.record('ok', 100, 0)
+    tally.record('busy', 1, 0)
+    tally.record('timeout', 10_000, 1)
+    const { count, maxMs } = tally.latency.percentiles
+    assert.equal(count, 2)
+    assert.ok(Math.abs(maxMs - 10_000) < 10)
+    assert.equal(tally.share('timeout', 'error'), 100 / 3)
+    assert.deepEqual(
+      tally.bySecond.map(({ ok, timeout }) => [ok, timeout]),
+      [
+        [1, 0],
+        [0, 1],
+      ],
+    )
+  })
+
+  test('a histogram comes back from its encoded form', () => {
+    const latency = new Latency()
+    for (let ms = 1; ms <= 1_000; ms++) latency.record(ms)
+    const decoded = Latency.decode(latency.encode())
+    assert.deepEqual(decoded.percentiles, latency.percentiles)
+    assert.ok(Math.abs(decoded.atMs(99) - 990) < 1)
+  })
+
+  test('repeats are drawn together as median and half the range', () => {
+    assert.deepEqual(middle([5, 1, 3]), { median: 3, plusMinus: 2, runs: 3 })
+    assert.deepEqual(middle([4]), { median: 4, plusMinus: undefined, runs: 1 })
+    assert.equal(middle([]), undefined)
+  })
+})
+
+describe('a run', () => {
+  test('a contender that fails to start is a result with its reason, and in the report', async () => {
+    const kept = await keptOf([
+      measurement('broken', () => Promise.reject(new Error('ended before it was ready'))),
+      working,
+    ])
+    assert.deepEqual(
+      kept[0]?.runs.map(({ failure }) => failure),
+      ['ended before it was ready', undefined],
+    )
+    assert.match(renderReport(results(kept[0]?.runs ?? [])), /broken, argon2id: ended before it was ready/)
+  })
+
+  test('what was measured before an interruption is kept, what it broke off is not', async () => {
+    const interruption = new AbortController()
+    const brokenOff = measurement('second', async () => {
+      interruption.abort()
+      return { figures: { perSecond: 1 } }
+    })
+    const kept = await keptOf([working, brokenOff, working], interruption.signal)
+    assert.deepEqual(
+      kept[0]?.runs.map(({ contender }) => contender),
+      ['first'],
+    )
+  })
+})
+
+describe('--compare', () => {
+  const runs = (...perSecond: number[]): Run[] => perSecond.map((value, index) => run({ perSecond: value }, index + 1))
+
+  test('says by how much a figure changed, and whether that is more than the noise', () => {
+    const beyond = compare(results(runs(100, 102, 98)), results(runs(120, 121, 119)))
+    assert.match(beyond, /100 → 120 \/s, \+20 %, better \(beyond the noise of ±3 %\)/)
+    const within = compare(results(runs(90, 100, 110)), results(runs(95, 105, 115)))
+    assert.match(within, /\+5 %, better \(within the noise of ±20 %\)/)
+  })
+
+  test('says that one run alone knows no noise', () => {
+    assert.match(compare(results(runs(100)), results(runs(80))), /-20 %, worse \(noise unknown/)
+  })
+
+  test('leaves out what hardly changed', () => {
+    assert.match(compare(results(runs(100)), results(runs(101))), /nothing changed/)
+  })
+})
+
+describe('the command line', () => {
+  const wrong: [string[], RegExp][] = [
+    [['nothing'], /There is no scenario "nothing": choose from login-100,/],
+    [['--contender', 'nobody'], /There is no contender "nobody": choose from in-process,/],
+    [['--duration', 'long'], /--duration takes a number greater than 0, not "long"/],
+    [['--repeat', '0'], /--repeat takes a whole number of at least 1/],
+    [['--fast'], /see "pnpm load --help"/],
+  ]
+  for (const [args, sentence] of wrong) {
+    test(`refuses ${args.join(' ')} in one sentence`, () => {
+      assert.throws(
+        () => parseOptions(args),
+        (error) => error instanceof BadOption && sentence.test(error.message) && !error.message.includes('\n'),
+      )
+    })
+  }
+})
+
+const working = measurement('first', async () => ({ figures: { perSecond: 2 } }))
+
+function measurement(contender: string, measure: () => Promise<{ figures: Record<string, number> }>) {
+  return { contender, variant: 'argon2id', placement: 'apart' as const, estimatedS: 0, measure }
+}
+
+type Plan = ReturnType<Scenario['plan']>
+
+async function keptOf(plan: Plan, signal = new AbortController().signal): Promise<ScenarioResult[]> {
+  let kept: ScenarioResult[] = []
+  const setting: Setting = {
+    services: { databaseUrl: '', redisUrl: '' },
+    servers: [],
+    cores: undefined,
+    accounts: { seed: async () => {}, login: () => nobody, registration: () => nobody, warmUp: async () => {} },
+    contenders: [],
+    short: false,
+    durationS: undefined,
+    users: undefined,
+    rate: undefined,
+    bareHashMs: { bcrypt: 70, argon2id: 20 },
+  }
+  await runScenarios({
+    scenarios: [{ name: 'mixed-100', title: '', question: '', settings: () => ({}), plan: () => plan }],
+    setting,
+    repeat: 1,
+    progress: { begin() {}, end() {}, close() {} },
+    signal,
+    generatorCores: undefined,
+    keep: (now) => {
+      kept = structuredClone(now)
+    },
+  })
+  return kept
+}
+
+const nobody = { email: '', password: '' }
+
+function run(figures: Record<string, number>, repeat = 1): Run {
+  return { contender: 'spillway', variant: 'argon2id', repeat, seconds: 1, figures, histograms: {}, series: {} }
+}
+
+function results(runs: Run[]): Results {
+  return {
+    format: 1,
+    startedAt: '2000-01-01T00:00:00.000Z',
+    interrupted: false,
+    machine: { processor: 'a processor', cores: 2, memoryGib: 1, system: 'a system', node: 'v20.19.0', pinned: false },
+    commit: 'abc1234',
+    settings: { repeat: 1 },
+    scenarios: [{ name: 'mixed-100', settings: {}, runs }],
+  }
+}
