@@ -65,20 +65,17 @@ test('it hashes on as many threads as it has slots, and two more', { skip: witho
   const idle = startProcess({ entry: 'idle', nodeArgs: ['-e', "console.log('idle'); setInterval(() => {}, 1_000)"] })
   space.closing(() => idle.close())
   await idle.waitForLog(({ msg }) => msg === 'idle')
-  for (const slots of [1, 7]) {
-    const worker = await startedWorkerProcess(space, { WORKER_CONCURRENCY: `${slots}`, UV_THREADPOOL_SIZE: '3' })
+  const sizes: [slots: number, env: Record<string, string>][] = [
+    [1, { CPU_LIMIT_MILLICORES: '1900' }],
+    [7, { WORKER_CONCURRENCY: '7', UV_THREADPOOL_SIZE: '3' }],
+  ]
+  for (const [slots, env] of sizes) {
+    const worker = startProcess({ entry, env: { ...workerEnvironment(space), ...env } })
+    space.closing(() => worker.close())
+    const ready = await worker.waitForLog(({ msg }) => msg === 'worker ready', 30_000)
+    assert.equal(ready.concurrency, slots)
     assert.equal(threads(worker) - threads(idle), slots + 2)
-    await worker.close()
   }
-})
-
-test('where no number of slots is given the limit of the pod spec counts', async (t) => {
-  const space = spaceFor(t)
-  const env = { ...workerEnvironment(space), CPU_LIMIT_MILLICORES: '1900' }
-  const worker = startProcess({ entry, env })
-  space.closing(() => worker.close())
-  const ready = await worker.waitForLog(({ msg }) => msg === 'worker ready', 30_000)
-  assert.equal(ready.concurrency, 1)
 })
 
 function withoutProc(): string | false {
