@@ -51,6 +51,8 @@ export interface GatewayDeps {
   /** Only when traces are sent somewhere. */
   tracing?: Tracing | undefined
   log: FastifyBaseLogger
+  /** Whether this gateway is about to stop: it still answers, but is not ready for more. */
+  isDraining(): boolean
 }
 
 /** Builds the public application; it opens and closes nothing of what it is given. */
@@ -110,7 +112,7 @@ export async function buildApp(config: GatewayConfig, deps: GatewayDeps): Promis
   const routes: RouteDeps = {
     database,
     passwords,
-    admission,
+    isDraining: deps.isDraining,
     hold,
     registration,
     login,

@@ -44,6 +44,10 @@ const GatewayConfig = Type.Object({
   OPS_LOG_URL: Type.String({ default: '', pattern: '^(https?://.*\\{jobId\\}.*)?$' }),
   /** Where traces are sent by OTLP over HTTP; empty for nowhere. The SDK reads the other OTEL_ variables itself. */
   OTEL_EXPORTER_OTLP_ENDPOINT: Type.String({ default: '', pattern: '^(https?://.+)?$' }),
+  /** Hashes at a time to compute here while no worker is alive, in a process of their own; 0 for none. */
+  LOCAL_FALLBACK_CONCURRENCY: Type.Integer({ default: 0, minimum: 0, maximum: 1_024 }),
+  /** How long a stopping gateway says that it is not ready before it stops listening, for balancers to notice. */
+  DRAIN_MS: Type.Integer({ default: 0, minimum: 0, maximum: 300_000 }),
   LOG_LEVEL: Type.String({ default: 'info', pattern: '^(fatal|error|warn|info|debug|trace|silent)$' }),
 })
 export type GatewayConfig = Static<typeof GatewayConfig>

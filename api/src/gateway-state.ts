@@ -24,7 +24,7 @@ export function exposeGatewayState(registry: Registry, { passwords, reporter, po
     [
       'spillway_predicted_wait_seconds',
       'Time until a job added now would be answered; +Inf when no worker is alive',
-      () => passwords.predictedWaitMs() / 1_000,
+      () => passwords.predictedWaitMs('held') / 1_000,
     ],
     ['spillway_redis_connected', 'Whether the connections to Redis are up', () => Number(passwords.isReady())],
   ]

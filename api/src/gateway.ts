@@ -1,6 +1,8 @@
 /** One gateway process: connections opened, the public and the ops listener started, everything closed in order. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { connectDatabase, poolUse } from '@spillway/prisma'
 import { connectRedis, createPasswordClient, parseKeyring } from '@spillway/worker/client'
+import { startFallback } from '@spillway/worker/fallback'
 import type { Logger } from '@spillway/worker/log'
 import { createQueueReporter } from '@spillway/worker/queue-report'
 import { startTracing } from '@spillway/worker/tracing'
@@ -17,8 +19,11 @@ export interface Gateway {
   close(): Promise<void>
 }
 
-/** Starts a gateway. PostgreSQL and Redis may be away: it starts all the same and says in /readyz what is missing. */
-export async function startGateway(config: GatewayConfig, log: Logger): Promise<Gateway> {
+/**
+ * Starts a gateway. PostgreSQL and Redis may be away: it starts all the same and says in /readyz what is missing. The
+ * environment is handed on to a fallback worker, and not read here.
+ */
+export async function startGateway(config: GatewayConfig, env: NodeJS.ProcessEnv, log: Logger): Promise<Gateway> {
   const keyring = parseKeyring(config.SPILLWAY_SEAL_KEYS)
   const database = connectDatabase({ url: config.DATABASE_URL, poolSize: config.DATABASE_POOL_SIZE })
   const redis = connectRedis(config.REDIS_URL, 'producer')
@@ -40,11 +45,30 @@ export async function startGateway(config: GatewayConfig, log: Logger): Promise<
   })
   const reporter = createQueueReporter({ redisUrl: config.REDIS_URL, prefix: config.QUEUE_PREFIX, log })
   exposeGatewayState(metrics.registry, { passwords, reporter, poolUse: () => poolUse(database) })
-  const app = await buildApp(config, { database, passwords, keyring, redis, metrics, tracing, log })
+  const fallback = startFallback({
+    concurrency: config.LOCAL_FALLBACK_CONCURRENCY,
+    env,
+    isAlone: () => passwords.load().known && passwords.load().workers === 0,
+    log,
+  })
+  let draining = false
+  const app = await buildApp(config, {
+    database,
+    passwords,
+    keyring,
+    redis,
+    metrics,
+    tracing,
+    log,
+    isDraining: () => draining,
+  })
   const ops = await buildOps(config, { metrics, passwords, reporter, log })
 
   async function close(): Promise<void> {
+    draining = true
+    await sleep(config.DRAIN_MS)
     await app.close()
+    await fallback.close()
     await ops.close()
     reporter.close()
     await passwords.close()

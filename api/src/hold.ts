@@ -1,5 +1,5 @@
 /** Holds a request until its job is answered, and gives a ticket when that takes longer than the client or we want to wait. */
-import { type Answer, type PasswordClient, PasswordClientError, type Verdict } from '@spillway/worker/client'
+import { type Answer, type Lane, type PasswordClient, PasswordClientError, type Verdict } from '@spillway/worker/client'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import Type, { type Static } from 'typebox'
 import type { Admission } from './admission.js'
@@ -11,7 +11,7 @@ import type { Tickets } from './tickets.js'
 
 /** Retry-After of a ticket: as predicted, but neither a busy loop nor so long that the ticket is forgotten. */
 const RETRY_AFTER_MIN_S = 1
-const RETRY_AFTER_MAX_S = 10
+const RETRY_AFTER_MAX_S = 30
 
 export const TicketBody = Type.Object({
   ticket: Type.String({ description: 'Redeem it at /v1/tickets/redeem, at any gateway, once' }),
@@ -21,15 +21,14 @@ export const TicketBody = Type.Object({
 export type Ticketed = { status: 202; body: Static<typeof TicketBody> }
 
 export interface Hold {
-  /** For an operation that this request began: its job is taken back when the client goes away. */
-  begun<O extends Operation, Good extends Outcome>(
+  /** Lets a request in and begins its operation. Its job is taken back when the client goes away before the answer. */
+  begin<O extends Operation, Good extends Outcome>(
     request: FastifyRequest,
     reply: FastifyReply,
-    started: Started<O>,
-    finish: Finish<O, Good>,
+    operation: { start: (lane: Lane) => Promise<Started<O>>; finish: Finish<O, Good> },
   ): Promise<Good | Ticketed>
-  /** For a ticket. Throws `ticket_expired` after its deadline. */
-  redeemed(request: FastifyRequest, reply: FastifyReply, ticket: string): Promise<Outcome | Ticketed>
+  /** Goes on with the operation of a ticket. Throws `ticket_expired` after its deadline. */
+  redeem(request: FastifyRequest, reply: FastifyReply, ticket: string): Promise<Outcome | Ticketed>
 }
 
 export function createHold(deps: {
@@ -43,26 +42,20 @@ export function createHold(deps: {
 }): Hold {
   const { passwords, tickets, admission, metrics, waitLimitMs } = deps
 
-  /** The answer within the wait that the client prefers, if there is one. */
-  async function answerOf(
-    { operation, pending }: Started,
-    request: FastifyRequest,
-    reply: FastifyReply,
-    hopeful: boolean,
-  ) {
+  /** How long to hold this request, in milliseconds: as its client prefers, up to the limit. */
+  function waitOf(request: FastifyRequest, reply: FastifyReply): number {
     const { waitMs: preferredMs = waitLimitMs, applied } = parsePrefer(request.headers.prefer)
-    const waitMs = Math.min(preferredMs, waitLimitMs, pending.job.deadline - passwords.now())
+    const waitMs = Math.min(preferredMs, waitLimitMs)
     if (applied !== undefined && waitMs === preferredMs) reply.header('preference-applied', applied)
-    request.jobId = pending.job.id
+    return waitMs
+  }
+
+  /** The answer within this time, if there is one. Throws when the client goes away first. */
+  async function answerOf({ operation, pending }: Started, waitMs: number, reply: FastifyReply) {
     const heldAt = performance.now()
     let outcome: WaitOutcome = 'failed'
     try {
-      const found = await pending.answer({
-        waitMs: hopeful || admission.answersWithin(waitMs) ? waitMs : 0,
-        signal: disconnection(reply),
-      })
-      // A call that begins with no wait at all asks for its ticket, even where the answer is quicker.
-      const answer = waitMs === 0 && !hopeful ? undefined : found
+      const answer = await pending.answer({ waitMs, signal: disconnection(reply) })
       outcome = answer === undefined ? 'ticket' : 'answered'
       return answer
     } catch (error) {
@@ -73,19 +66,23 @@ export function createHold(deps: {
     }
   }
 
-  function ticketFor({ operation, pending }: Started, reply: FastifyReply): Ticketed {
-    const predictedS = Math.ceil(passwords.predictedWaitMs() / 1_000)
+  function ticketFor({ operation, pending }: Started, lane: Lane, reply: FastifyReply): Ticketed {
+    const predictedS = Math.ceil(passwords.predictedWaitMs(lane) / 1_000)
     const retryAfter = Math.min(RETRY_AFTER_MAX_S, Math.max(RETRY_AFTER_MIN_S, predictedS))
     reply.header('retry-after', retryAfter)
     return { status: 202, body: { ticket: tickets.issue({ operation, job: pending.job }), retryAfter } }
   }
 
   return {
-    async begun(request, reply, started, finish) {
+    async begin(request, reply, { start, finish }) {
+      const { lane, waitMs } = admission.admit(waitOf(request, reply))
+      const started = await start(lane)
       const { job } = started.pending
+      request.jobId = job.id
       try {
-        const answer = await answerOf(started, request, reply, false)
-        if (answer === undefined) return ticketFor(started, reply)
+        const answer = await answerOf(started, waitMs, reply)
+        // Without a wait there is a ticket, also where the answer was quicker.
+        if (answer === undefined || waitMs === 0) return ticketFor(started, lane, reply)
         return await finish(started.operation, job.id, verdictOf(answer))
       } catch (error) {
         if (isAbort(error) && (await passwords.cancel(job))) metrics.cancelled.inc()
@@ -93,14 +90,18 @@ export function createHold(deps: {
       }
     },
 
-    async redeemed(request, reply, ticket) {
+    async redeem(request, reply, ticket) {
       const { operation, job } = tickets.read(ticket)
       if (passwords.now() >= job.deadline) throw new ApiError('ticket_expired')
-      const started = { operation, pending: passwords.resume(job) }
-      const answer = await answerOf(started, request, reply, true)
+      request.jobId = job.id
+      const waitMs = Math.min(waitOf(request, reply), job.deadline - passwords.now())
+      const lane = admission.laneFor(waitMs)
+      const started = { operation, pending: await passwords.resume(job) }
+      if (lane === 'held') await passwords.promote(job)
+      const answer = await answerOf(started, waitMs, reply)
       if (answer === undefined) {
         if (passwords.now() >= job.deadline) throw new ApiError('ticket_expired')
-        return ticketFor(started, reply)
+        return ticketFor(started, lane, reply)
       }
       try {
         const outcome = await deps.finish(operation, job.id, verdictOf(answer))

@@ -1,6 +1,6 @@
 /** Login without HTTP: find the credential, verify it or a decoy in its place, then open a session and upgrade the hash. */
 import type { Database } from '@spillway/prisma'
-import type { PasswordClient } from '@spillway/worker/client'
+import type { Lane, PasswordClient } from '@spillway/worker/client'
 import { normalizeEmail, normalizePassword } from './credentials.js'
 import { ApiError } from './errors.js'
 import type { Finish, LoggedIn, LoginOperation, Started } from './operations.js'
@@ -8,7 +8,7 @@ import type { Sessions } from './sessions.js'
 import type { IssueTokens } from './tokens.js'
 
 export interface Login {
-  start(input: { email: string; password: string }): Promise<Started<LoginOperation>>
+  start(input: { email: string; password: string }, lane: Lane): Promise<Started<LoginOperation>>
   finish: Finish<LoginOperation, LoggedIn>
 }
 
@@ -21,15 +21,19 @@ export function createLogin(deps: {
   const { database, passwords, sessions, issueTokens } = deps
 
   return {
-    async start({ email, password }) {
+    async start({ email, password }, lane) {
       const user = await database.user.findUnique({
         where: { email: normalizeEmail(email) },
         select: { id: true, passwordHash: true, credentialVersion: true },
       })
-      const pending = await passwords.submit('verify', {
-        password: normalizePassword(password),
-        storedHash: user?.passwordHash ?? null,
-      })
+      const pending = await passwords.submit(
+        'verify',
+        {
+          password: normalizePassword(password),
+          storedHash: user?.passwordHash ?? null,
+        },
+        lane,
+      )
       return {
         operation: { kind: 'login', userId: user?.id ?? null, credentialVersion: user?.credentialVersion ?? 0 },
         pending,

@@ -6,7 +6,7 @@ import { startGateway } from './gateway.js'
 try {
   const config = readGatewayConfig(process.env)
   const log = createLogger({ service: 'gateway', level: config.LOG_LEVEL })
-  const gateway = await startGateway(config, log)
+  const gateway = await startGateway(config, process.env, log)
   log.info({ url: gateway.url, opsUrl: gateway.opsUrl }, 'gateway listening')
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.once(signal, async () => {

@@ -27,7 +27,7 @@ const ticketEvents = ['issued', 'redeemed', 'pending', 'expired', 'used', 'inval
 export type TicketEvent = (typeof ticketEvents)[number]
 
 /** How a verdict got here: announced, found by asking although it should have been announced, or announced elsewhere. */
-const verdictSources = ['message', 'fallback', 'other_gateway'] as const
+const verdictSources = ['message', 'fallback'] as const
 
 /** A registry of its own, with Node's and the process's metrics in it. Series that can be foreseen start at 0. */
 export function createGatewayMetrics(): GatewayMetrics {

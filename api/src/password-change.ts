@@ -1,18 +1,21 @@
 /** A change of password without HTTP: one job verifies the current password and hashes the next. */
 import type { Database } from '@spillway/prisma'
-import type { PasswordClient } from '@spillway/worker/client'
+import type { Lane, PasswordClient } from '@spillway/worker/client'
 import { normalizePassword } from './credentials.js'
 import { ApiError } from './errors.js'
 import type { ChangePasswordOperation, Finish, PasswordChanged, Started } from './operations.js'
 import type { Sessions } from './sessions.js'
 
 export interface PasswordChange {
-  start(input: {
-    userId: string
-    sessionId: string
-    currentPassword: string
-    newPassword: string
-  }): Promise<Started<ChangePasswordOperation>>
+  start(
+    input: {
+      userId: string
+      sessionId: string
+      currentPassword: string
+      newPassword: string
+    },
+    lane: Lane,
+  ): Promise<Started<ChangePasswordOperation>>
   finish: Finish<ChangePasswordOperation, PasswordChanged>
 }
 
@@ -24,14 +27,18 @@ export function createPasswordChange(deps: {
   const { database, passwords, sessions } = deps
 
   return {
-    async start({ userId, sessionId, currentPassword, newPassword }) {
+    async start({ userId, sessionId, currentPassword, newPassword }, lane) {
       const user = await sessions.userOf({ sessionId, userId })
       if (user === undefined) throw new ApiError('invalid_token')
-      const pending = await passwords.submit('verify', {
-        password: normalizePassword(currentPassword),
-        storedHash: user.passwordHash,
-        nextPassword: normalizePassword(newPassword),
-      })
+      const pending = await passwords.submit(
+        'verify',
+        {
+          password: normalizePassword(currentPassword),
+          storedHash: user.passwordHash,
+          nextPassword: normalizePassword(newPassword),
+        },
+        lane,
+      )
       return {
         operation: { kind: 'change_password', userId, sessionId, credentialVersion: user.credentialVersion },
         pending,

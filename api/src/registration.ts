@@ -1,13 +1,13 @@
 /** Registration without HTTP: refuse a taken address early, hash, then create the account under the job's id. */
 import { type Database, violatedUniqueConstraint } from '@spillway/prisma'
-import type { PasswordClient } from '@spillway/worker/client'
+import type { Lane, PasswordClient } from '@spillway/worker/client'
 import { normalizeEmail, normalizePassword } from './credentials.js'
 import { ApiError } from './errors.js'
 import type { Finish, Registered, RegisterOperation, Started } from './operations.js'
 
 export interface Registration {
   /** Throws `email_taken` before any hashing. */
-  start(input: { email: string; password: string }): Promise<Started<RegisterOperation>>
+  start(input: { email: string; password: string }, lane: Lane): Promise<Started<RegisterOperation>>
   finish: Finish<RegisterOperation, Registered>
 }
 
@@ -19,12 +19,12 @@ export function createRegistration({
   passwords: PasswordClient
 }): Registration {
   return {
-    async start({ email: given, password }) {
+    async start({ email: given, password }, lane) {
       const email = normalizeEmail(given)
       if ((await database.user.findUnique({ where: { email }, select: { id: true } })) !== null) {
         throw new ApiError('email_taken')
       }
-      const pending = await passwords.submit('hash', { password: normalizePassword(password) })
+      const pending = await passwords.submit('hash', { password: normalizePassword(password) }, lane)
       return { operation: { kind: 'register', email }, pending }
     },
 

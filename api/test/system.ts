@@ -69,7 +69,7 @@ export async function openSystem(): Promise<System> {
     redis,
     async gateway(env = {}) {
       const log = createLogger({ service: 'gateway', level: 'silent' })
-      const gateway = await startGateway(readGatewayConfig({ ...shared, ...env }), log)
+      const gateway = await startGateway(readGatewayConfig({ ...shared, ...env }), { ...shared, ...env }, log)
       closers.push(gateway.close)
       await knowsWorkers(gateway)
       return gateway

@@ -35,6 +35,8 @@ export interface CapacityPublisherOptions {
   name: string
   slots: number
   busySlots(): number
+  /** Whether this worker stands in at a gateway. */
+  fallback: boolean
   /** The service time to publish until jobs have been seen: measured at start. */
   serviceMs: number
   /** Told of each publication that Redis acknowledged, with the number of waiting jobs that could be taken. */
@@ -43,15 +45,23 @@ export interface CapacityPublisherOptions {
 
 /** Starts publishing; resolves when the first publication is out. */
 export async function publishCapacity(options: CapacityPublisherOptions): Promise<CapacityPublisher> {
-  const { redis, prefix, clock, log, name, slots, busySlots, published } = options
+  const { redis, prefix, clock, log, name, fallback, slots, busySlots, published } = options
   const workerId = randomUUID()
-  const keys = [capacityKey(prefix), queueKey(prefix, 'wait'), queueKey(prefix, 'active'), queueKey(prefix, 'meta')]
+  const parts = ['wait', 'prioritized', 'active', 'meta'] as const
+  const keys = [capacityKey(prefix), ...parts.map((part) => queueKey(prefix, part))]
   const finished = { answered: 0, expired: 0, failed: 0 }
   let serviceMs = options.serviceMs
   let publishing: Promise<void> | undefined
 
   async function publish(): Promise<void> {
-    const entry = { name, slots, serviceMs: Math.round(serviceMs * 1_000) / 1_000, busy: busySlots(), finished }
+    const entry = {
+      name,
+      fallback,
+      slots,
+      serviceMs: Math.round(serviceMs * 1_000) / 1_000,
+      busy: busySlots(),
+      finished,
+    }
     const answer = await clock.synchronize(
       async () =>
         readPublication(

@@ -2,55 +2,45 @@
  * The door for every other process: passwords go in sealed, verdicts come out opened. Loads no hashing code.
  *
  * A job is added after its waiter is registered, on a channel that was subscribed to at start, so that no answer can come
- * too early. A message that is lost all the same is made up for by {@link recheck}: the stored verdict is what counts.
+ * too early. A message can be lost with a connection: when that is back, and at the end of a wait, the stored verdict is
+ * asked for.
  */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Queue, type Telemetry } from 'bullmq'
+import { createCancellation } from './cancellation.js'
 import { createRedisClock } from './clock.js'
 import { PasswordClientError } from './errors.js'
 import { readLoad } from './load.js'
 import type { Logger } from './log.js'
-import type { Load } from './protocol/capacity.js'
+import { type Load, queueKey } from './protocol/capacity.js'
 import {
   DEFAULT_QUEUE_PREFIX,
+  DEFERRED_PRIORITY,
   type HashRequest,
   type JobData,
   type JobName,
+  type Lane,
   QUEUE_NAME,
   type VerifyRequest,
-  verdict,
 } from './protocol/job.js'
-import {
-  decodeReply,
-  type JobRef,
-  replyChannel,
-  requestSeal,
-  USED_VERDICT,
-  verdictKey,
-  verdictSeal,
-} from './protocol/reply.js'
-import { type Keyring, SealError } from './protocol/seal.js'
+import { decodeReply, type JobRef, replyChannel, requestSeal } from './protocol/reply.js'
+import type { Keyring } from './protocol/seal.js'
 import { connectRedis, type RedisConnection } from './redis.js'
-import { takeBack } from './take-back.js'
-import { type Answer, createWaiters, type Waiter } from './waiters.js'
+import { type Answer, createVerdicts } from './verdicts.js'
+import { createWaiters, type Waiter } from './waiters.js'
 
 export { type ClientErrorCode, PasswordClientError } from './errors.js'
 export type { Load } from './protocol/capacity.js'
-export type { RefusalCode, Verdict } from './protocol/job.js'
+export type { Lane, RefusalCode, Verdict } from './protocol/job.js'
 export { DEFAULT_QUEUE_PREFIX } from './protocol/job.js'
 export type { JobRef } from './protocol/reply.js'
 export { type Keyring, parseKeyring, SealError } from './protocol/seal.js'
 export { connectRedis, type RedisConnection } from './redis.js'
-export type { Answer } from './waiters.js'
+export type { Answer } from './verdicts.js'
 
-/** How often a job of another gateway, redeemed here, is asked for: its verdict is announced elsewhere. */
-const FOREIGN_RECHECK_MS = 100
-/** How often this gateway's own jobs are asked for, in case a message was lost. */
-const OWN_RECHECK_MS = 1_000
-
-/** How a verdict got here: announced; found by asking, although it should have been announced; or announced elsewhere. */
-export type VerdictSource = 'message' | 'fallback' | 'other_gateway'
+/** How a verdict got here: announced, or found by asking although it should have been announced. */
+export type VerdictSource = 'message' | 'fallback'
 
 /** Told of what is worth counting. */
 export interface ClientObserver {
@@ -76,25 +66,27 @@ export interface PendingJob {
   readonly job: JobRef
   /**
    * The answer, or undefined when `waitMs` ran out first; the job goes on either way. Call it once for each PendingJob.
-   * Throws `wait_aborted` when the signal fires, `queue_unavailable` when Redis cannot be asked.
+   * Throws `wait_aborted` when the signal fires.
    */
   answer(options: { waitMs: number; signal: AbortSignal }): Promise<Answer | undefined>
 }
 
 export interface PasswordClient {
-  /** Adds a job. Throws `queue_unavailable` when Redis does not take it. */
-  submit(name: 'hash', request: HashRequest): Promise<PendingJob>
-  submit(name: 'verify', request: VerifyRequest): Promise<PendingJob>
-  /** Waits on for a job that this or another gateway added. */
-  resume(job: JobRef): PendingJob
-  /** Takes back a job that no one waits for any more. True when it had not begun. Throws `queue_unavailable`. */
+  /** Adds a job, to the held ones unless it is said to be deferred. Throws `queue_unavailable` when Redis does not take it. */
+  submit(name: 'hash', request: HashRequest, lane?: Lane): Promise<PendingJob>
+  submit(name: 'verify', request: VerifyRequest, lane?: Lane): Promise<PendingJob>
+  /** Waits on for a job that this or another gateway added. Throws `queue_unavailable` when Redis does not answer. */
+  resume(job: JobRef): Promise<PendingJob>
+  /** Moves a deferred job among the held ones, because someone waits for it again. Throws `queue_unavailable`. */
+  promote(job: JobRef): Promise<void>
+  /** Takes back a job that no one waits for any more, now or as soon as Redis answers. True when it had not begun. */
   cancel(job: JobRef): Promise<boolean>
   /** Marks a verdict as used, so that its ticket answers only once. Throws `queue_unavailable`. */
   retire(job: JobRef): Promise<void>
   /** The queue as last read, a quarter of a second ago at most. */
   load(): Load
   /** Milliseconds until a job added now would be answered; Infinity when no worker is alive. */
-  predictedWaitMs(): number
+  predictedWaitMs(lane: Lane): number
   /** Epoch milliseconds by Redis's clock, which deadlines are counted on. */
   now(): number
   isReady(): boolean
@@ -104,7 +96,6 @@ export interface PasswordClient {
 export function createPasswordClient(options: PasswordClientOptions): PasswordClient {
   const { keyring, log, observer, prefix = DEFAULT_QUEUE_PREFIX } = options
   const replyTo = randomUUID()
-  const channel = replyChannel(prefix, replyTo)
   const clock = createRedisClock()
   const waiters = createWaiters()
 
@@ -127,68 +118,53 @@ export function createPasswordClient(options: PasswordClientOptions): PasswordCl
   })
   queue.on('error', (error) => log.warn({ err: error }, 'queue error'))
   const load = readLoad({ redis, prefix, clock, log })
+  const verdicts = createVerdicts({ redis, prefix, keyring, log, broken: () => observer?.verdictBroken() })
+  const cancellation = createCancellation({ redis, prefix, clock })
 
   subscriber.on('message', (_channel: string, message: string) => {
     const reply = decodeReply(message)
     const waiter = reply && waiters.get(reply.jobId)
-    if (waiter !== undefined) settle(waiter, reply?.sealed, 'message')
+    const answer = waiter && verdicts.open(waiter.job, reply?.sealed)
+    if (waiter !== undefined && answer !== undefined) settle(waiter.job, answer, 'message')
   })
-  subscriber.subscribe(channel).catch((error: unknown) => log.error({ err: error }, 'replies cannot be subscribed to'))
-  // Whichever of the two comes back last finds the other one ready.
-  for (const connection of [redis, subscriber])
-    connection.on('ready', () => void recheck(waiters.all(), { addMissing: true }))
+  let subscribed = false
+  subscriber.subscribe(replyChannel(prefix, replyTo)).then(
+    () => {
+      subscribed = true
+    },
+    (error: unknown) => log.error({ err: error }, 'replies cannot be subscribed to'),
+  )
+  subscriber.on('ready', () => void recover())
+  redis.on('ready', () => void recover())
 
-  const timers = [
-    setInterval(() => void recheck(waiters.all().filter((waiter) => waiter.data === undefined)), FOREIGN_RECHECK_MS),
-    setInterval(() => void recheck(waiters.all()), OWN_RECHECK_MS),
-  ]
-
-  /** Takes a stored or announced verdict for true when it opens for this job; anything else is as if it were not there. */
-  function open(job: JobRef, sealed: string): Answer | undefined {
-    if (sealed === USED_VERDICT) return 'used'
-    try {
-      const opened = keyring.open(verdictSeal(job), sealed)
-      if (verdict.Check(opened)) return opened
-    } catch (error) {
-      if (!(error instanceof SealError)) throw error
-    }
-    observer?.verdictBroken()
-    log.error({ jobId: job.id }, 'a verdict did not open: forged, swapped or damaged')
-    return undefined
-  }
-
-  function settle({ job }: Waiter, sealed: string | null | undefined, source: VerdictSource): boolean {
-    const answer = sealed ? open(job, sealed) : undefined
-    if (answer === undefined) return false
+  function settle(job: JobRef, answer: Answer, source: VerdictSource): void {
     observer?.verdictReceived(source)
     waiters.settle(job.id, answer)
-    return true
   }
 
-  function sourceByAsking({ data }: Waiter): VerdictSource {
-    return data === undefined ? 'other_gateway' : 'fallback'
-  }
-
-  /** Asks for the verdicts themselves. After a reconnect, jobs that Redis lost are added again: their id makes that harmless. */
-  async function recheck(waiting: Waiter[], { addMissing = false } = {}): Promise<void> {
+  /** After a lost connection: takes the verdicts that were not heard, and adds the jobs again that Redis lost. */
+  async function recover(): Promise<void> {
+    const waiting = waiters.all()
     if (waiting.length === 0 || redis.status !== 'ready') return
     try {
-      const verdicts = await redis.mget(waiting.map(({ job }) => verdictKey(prefix, job.id)))
-      const missing = waiting.filter((waiter, index) => !settle(waiter, verdicts[index], sourceByAsking(waiter)))
-      if (addMissing) await Promise.all(missing.map(addAgain))
+      const answers = await verdicts.read(waiting.map(({ job }) => job))
+      for (const [index, { job, data }] of waiting.entries()) {
+        const answer = answers[index]
+        if (answer !== undefined) settle(job, answer, 'fallback')
+        else if (data !== undefined) {
+          // A job that is still there keeps its place: its id is taken.
+          await add(job, data, 'held')
+          observer?.jobAddedAgain()
+        }
+      }
     } catch (error) {
-      log.warn({ err: error }, 'verdicts could not be asked for')
+      log.warn({ err: error }, 'jobs could not be recovered')
     }
   }
 
-  async function addAgain({ job, data }: Waiter): Promise<void> {
-    if (data === undefined) return
-    await add(job, data)
-    observer?.jobAddedAgain()
-  }
-
-  async function add(job: JobRef, data: JobData): Promise<void> {
-    await reached(queue.add(job.name, data, { jobId: job.id }), 'the job could not be added')
+  async function add(job: JobRef, data: JobData, lane: Lane): Promise<void> {
+    const priority = lane === 'deferred' ? { priority: DEFERRED_PRIORITY } : {}
+    await reached(queue.add(job.name, data, { jobId: job.id, ...priority }), 'the job could not be added')
   }
 
   function pending(job: JobRef, waiter: Waiter): PendingJob {
@@ -197,16 +173,14 @@ export function createPasswordClient(options: PasswordClientOptions): PasswordCl
       async answer({ waitMs, signal }) {
         const elapsed = new AbortController()
         try {
-          if (waiter.data === undefined) await recheck([waiter])
           const answer = await Promise.race([
             waiter.answer,
             sleep(waitMs, undefined, { signal: AbortSignal.any([signal, elapsed.signal]) }).catch(() => undefined),
           ])
           if (answer !== undefined) return answer
           if (signal.aborted) throw new PasswordClientError('wait_aborted', 'the caller went away')
-          const stored = await reached(redis.get(verdictKey(prefix, job.id)), 'the verdict could not be asked for')
-          const late = stored === null ? undefined : open(job, stored)
-          if (late !== undefined) observer?.verdictReceived(sourceByAsking(waiter))
+          const late = waitMs === 0 ? undefined : (await verdicts.read([job]).catch(() => []))[0]
+          if (late !== undefined) observer?.verdictReceived('fallback')
           return late
         } finally {
           elapsed.abort()
@@ -217,38 +191,52 @@ export function createPasswordClient(options: PasswordClientOptions): PasswordCl
   }
 
   return {
-    async submit(name: JobName, request: HashRequest | VerifyRequest) {
+    async submit(name: JobName, request: HashRequest | VerifyRequest, lane: Lane = 'held') {
       const enqueuedAt = clock.now()
       const job: JobRef = { id: randomUUID(), name, deadline: enqueuedAt + options.jobLifeMs }
-      const data: JobData = {
-        deadline: job.deadline,
-        enqueuedAt,
-        replyTo,
-        sealed: keyring.seal(requestSeal(job), request),
-      }
+      const sealed = keyring.seal(requestSeal(job), request)
+      const data: JobData = { deadline: job.deadline, enqueuedAt, replyTo, sealed }
       const waiter = waiters.hold(job, data)
       try {
-        await add(job, data)
+        await add(job, data, lane)
+      } catch (error) {
+        waiters.release(job.id)
+        // A command that got no answer may have been carried out.
+        void cancellation.cancel(job)
+        throw error
+      }
+      load.added(lane)
+      return pending(job, waiter)
+    },
+    async resume(job) {
+      const waiter = waiters.hold(job)
+      try {
+        const followed = verdicts.follow(job, replyTo, job.deadline - clock.now())
+        const answer = await reached(followed, 'the verdict could not be asked for')
+        if (answer !== undefined) settle(job, answer, 'message')
+        return pending(job, waiter)
       } catch (error) {
         waiters.release(job.id)
         throw error
       }
-      load.added()
-      return pending(job, waiter)
     },
-    resume: (job) => pending(job, waiters.hold(job)),
-    cancel: (job) => reached(takeBack(redis, prefix, job.id), 'the job could not be taken back'),
-    async retire(job) {
-      const used = redis.set(verdictKey(prefix, job.id), USED_VERDICT, 'KEEPTTL', 'XX')
-      await reached(used, 'the verdict could not be marked as used')
+    async promote(job) {
+      // Only what is still deferred: a job among the held ones would lose its place.
+      const deferred = redis.zscore(queueKey(prefix, 'prioritized'), job.id)
+      if ((await reached(deferred, 'the lane could not be asked for')) === null) return
+      const promoted = queue.getJob(job.id).then((found) => found?.changePriority({ priority: 0 }))
+      // Missing by now: it was done, or taken back.
+      await promoted.catch((error: unknown) => log.debug({ jobId: job.id, err: error }, 'job not promoted'))
     },
+    cancel: cancellation.cancel,
+    retire: (job) => reached(verdicts.retire(job), 'the verdict could not be marked as used'),
     load: load.current,
     predictedWaitMs: load.predictedWaitMs,
     now: clock.now,
-    isReady: () => redis.status === 'ready' && subscriber.status === 'ready',
+    isReady: () => redis.status === 'ready' && subscriber.status === 'ready' && subscribed,
     async close() {
-      for (const timer of timers) clearInterval(timer)
       load.close()
+      cancellation.close()
       await queue.close()
       await Promise.all([quit(redis), quit(subscriber)])
     },

@@ -31,6 +31,8 @@ const WorkerConfig = Type.Object({
   CPU_LIMIT_MILLICORES: Type.Optional(Type.Integer({ minimum: 1 })),
   /** Accept hashes that hash nothing, for load tests. Refused with NODE_ENV=production. */
   SPILLWAY_TEST_HASHES: Type.Boolean({ default: false }),
+  /** Set by a gateway for the worker it starts when there is no other (LOCAL_FALLBACK_CONCURRENCY). */
+  SPILLWAY_FALLBACK: Type.Boolean({ default: false }),
   NODE_ENV: Type.String({ default: 'development' }),
 })
 export type WorkerConfig = Static<typeof WorkerConfig>

@@ -2,18 +2,19 @@
 import type { RedisClock } from './clock.js'
 import type { Logger } from './log.js'
 import { capacityKey, type Load, queueKey, READ_LOAD, sumCapacity, toEntries } from './protocol/capacity.js'
+import type { Lane } from './protocol/job.js'
 import type { RedisConnection } from './redis.js'
 
 export const READ_INTERVAL_MS = 250
 
-const NOTHING_KNOWN: Load = { workers: 0, slots: 0, jobsPerSecond: 0, serviceMs: 0, waiting: 0, active: 0 }
+const NO_CAPACITY = { workers: 0, slots: 0, jobsPerSecond: 0, serviceMs: 0 }
 
 export interface LoadReader {
   current(): Load
   /** A job was added here since the last reading: it counts at once, not a quarter of a second later. */
-  added(): void
+  added(lane: Lane): void
   /** Milliseconds until a job added now would be answered; Infinity when no worker is alive. */
-  predictedWaitMs(): number
+  predictedWaitMs(lane: Lane): number
   close(): void
 }
 
@@ -24,29 +25,37 @@ export function readLoad(options: {
   log: Logger
 }): LoadReader {
   const { redis, prefix, clock, log } = options
-  const keys = [capacityKey(prefix), queueKey(prefix, 'wait'), queueKey(prefix, 'active')]
-  let load = NOTHING_KNOWN
-  let addedSince = 0
+  const states = ['wait', 'prioritized', 'active'] as const
+  const keys = [capacityKey(prefix), ...states.map((state) => queueKey(prefix, state))]
+  let load: Load = { known: false, waiting: 0, deferred: 0, active: 0, ...NO_CAPACITY }
+  let addedSince = { held: 0, deferred: 0 }
   let reading = false
 
   async function read(): Promise<void> {
     if (reading) return
     reading = true
+    const addedBefore = addedSince
     try {
-      const addedBefore = addedSince
-      const { at, waiting, active, capacity } = await clock.synchronize(
+      const { at, capacity, ...depth } = await clock.synchronize(
         async () => parseLoad(await redis.eval(READ_LOAD, keys.length, ...keys)),
         (answer) => answer.at,
       )
-      load = { waiting, active, ...sumCapacity(capacity, at) }
-      addedSince -= addedBefore
+      load = { known: true, ...depth, ...sumCapacity(capacity, at) }
+      addedSince = {
+        held: addedSince.held - addedBefore.held,
+        deferred: addedSince.deferred - addedBefore.deferred,
+      }
     } catch (error) {
       // What is not known for sure counts as gone; the next reading is a quarter of a second away.
-      load = { ...load, workers: 0, slots: 0, jobsPerSecond: 0, serviceMs: 0 }
+      load = { ...load, known: false, ...NO_CAPACITY }
       log.debug({ err: error }, 'queue load could not be read')
     } finally {
       reading = false
     }
+  }
+
+  function current(): Load {
+    return { ...load, waiting: load.waiting + addedSince.held, deferred: load.deferred + addedSince.deferred }
   }
 
   const timer = setInterval(read, READ_INTERVAL_MS)
@@ -54,14 +63,15 @@ export function readLoad(options: {
   void read()
 
   return {
-    current: () => ({ ...load, waiting: load.waiting + addedSince }),
-    added() {
-      addedSince += 1
+    current,
+    added(lane) {
+      addedSince = { ...addedSince, [lane]: addedSince[lane] + 1 }
     },
-    predictedWaitMs() {
-      const ahead = load.waiting + addedSince + load.active
-      if (load.jobsPerSecond === 0) return Number.POSITIVE_INFINITY
-      return Math.max(load.serviceMs, ((ahead + 1) * 1_000) / load.jobsPerSecond)
+    predictedWaitMs(lane) {
+      const { waiting, deferred, active, jobsPerSecond, serviceMs } = current()
+      if (jobsPerSecond === 0) return Number.POSITIVE_INFINITY
+      const ahead = waiting + active + (lane === 'deferred' ? deferred : 0)
+      return Math.max(serviceMs, ((ahead + 1) * 1_000) / jobsPerSecond)
     },
     close: () => clearInterval(timer),
   }
@@ -70,12 +80,19 @@ export function readLoad(options: {
 interface LoadAnswer {
   at: number
   waiting: number
+  deferred: number
   active: number
   capacity: Record<string, string>
 }
 
 function parseLoad(answer: unknown): LoadAnswer {
   if (!Array.isArray(answer)) throw new Error('Redis gave no load')
-  const [at, waiting, active, pairs]: unknown[] = answer
-  return { at: Number(at), waiting: Number(waiting), active: Number(active), capacity: toEntries(pairs) }
+  const [at, waiting, deferred, active, pairs]: unknown[] = answer
+  return {
+    at: Number(at),
+    waiting: Number(waiting),
+    deferred: Number(deferred),
+    active: Number(active),
+    capacity: toEntries(pairs),
+  }
 }

@@ -1,6 +1,7 @@
 /** One job, from what BullMQ hands over to what it keeps: expired? open, hash or verify, seal, reply. */
 import { UnrecoverableError } from 'bullmq'
 import type { RedisClock } from './clock.js'
+import type { Deliver } from './deliver.js'
 import { type AlgorithmName, algorithmName } from './hashing/algorithm-name.js'
 import { type Hasher, UnsupportedHashError } from './hashing/index.js'
 import type { Logger } from './log.js'
@@ -26,8 +27,7 @@ export interface ProcessOptions {
   log: Logger
   metrics: WorkerMetrics
   tracing?: Pick<Tracing, 'inSpan'> | undefined
-  /** Stores the sealed verdict and notifies whoever waits. */
-  reply(job: JobRef & { replyTo: string }, sealed: string): Promise<void>
+  deliver: Deliver
 }
 
 /** What of a BullMQ job matters here: nothing in it can be trusted. */
@@ -54,7 +54,7 @@ export async function processJob(incoming: IncomingJob, options: ProcessOptions)
   const work = () => answer(job, data, options)
   const { verdict, algorithm } = await (options.tracing?.inSpan(job.name, {}, work) ?? work())
   const serviceMs = performance.now() - hashing
-  await options.reply({ ...job, replyTo: data.replyTo }, options.keyring.seal(verdictSeal(job), verdict))
+  await options.deliver({ ...job, replyTo: data.replyTo }, options.keyring.seal(verdictSeal(job), verdict))
 
   const outcome = verdict.kind === 'refused' ? verdict.code : 'hashed'
   metrics.jobs.inc({ job: job.name, outcome })

@@ -14,7 +14,7 @@ const RECENT_JOBS = 100
 
 export interface QueueReport {
   /** Jobs by state; of the finished ones only those that are still kept. */
-  jobs: { waiting: number; active: number; completed: number; failed: number }
+  jobs: { waiting: number; deferred: number; active: number; completed: number; failed: number }
   /** Operators have paused it: workers take nothing. */
   paused: boolean
   /** How long the job that is next has waited; 0 when none waits. */
@@ -32,20 +32,20 @@ export interface QueueReporter {
 
 /**
  * Lua: the queue for those who watch it.
- * KEYS: capacity hash, waiting list, active list, completed set, failed set, meta hash. ARGV: what keys of jobs begin with,
- * how many finished jobs to look at. Returns the time in epoch milliseconds, four lengths, whether it is paused, the data of
+ * KEYS: capacity hash, waiting list, deferred set, active list, completed set, failed set, meta hash. ARGV: what keys of jobs begin with,
+ * how many finished jobs to look at. Returns the time in epoch milliseconds, five lengths, whether it is paused, the data of
  * the job that is next, the results of the last jobs, the capacity hash's pairs.
  */
 const READ_QUEUE = `
 local time = redis.call('TIME')
 local oldest = redis.call('LINDEX', KEYS[2], -1)
 local results = {}
-for i, id in ipairs(redis.call('ZREVRANGE', KEYS[4], 0, ARGV[2] - 1)) do
+for i, id in ipairs(redis.call('ZREVRANGE', KEYS[5], 0, ARGV[2] - 1)) do
   results[i] = redis.call('HGET', ARGV[1] .. id, 'returnvalue') or ''
 end
 return {time[1] * 1000 + math.floor(time[2] / 1000),
-  redis.call('LLEN', KEYS[2]), redis.call('LLEN', KEYS[3]), redis.call('ZCARD', KEYS[4]), redis.call('ZCARD', KEYS[5]),
-  redis.call('HEXISTS', KEYS[6], 'paused'),
+  redis.call('LLEN', KEYS[2]), redis.call('ZCARD', KEYS[3]), redis.call('LLEN', KEYS[4]),
+  redis.call('ZCARD', KEYS[5]), redis.call('ZCARD', KEYS[6]), redis.call('HEXISTS', KEYS[7], 'paused'),
   oldest and redis.call('HGET', ARGV[1] .. oldest, 'data') or '',
   results, redis.call('HGETALL', KEYS[1])}`
 
@@ -54,7 +54,7 @@ export function createQueueReporter(options: { redisUrl: string; prefix: string;
   const { prefix, log } = options
   const redis = connectRedis(options.redisUrl, 'producer')
   redis.on('error', (error) => log.warn({ err: error, connection: 'report' }, 'redis connection failed'))
-  const states = ['wait', 'active', 'completed', 'failed', 'meta'] as const
+  const states = ['wait', 'prioritized', 'active', 'completed', 'failed', 'meta'] as const
   const keys = [capacityKey(prefix), ...states.map((state) => queueKey(prefix, state))]
   const jobKeys = `${prefix}:${QUEUE_NAME}:`
   let answer: Promise<QueueReport> | undefined
@@ -78,10 +78,16 @@ export function createQueueReporter(options: { redisUrl: string; prefix: string;
 
 function parseReport(reply: unknown): QueueReport {
   if (!Array.isArray(reply)) throw new Error('Redis gave no report')
-  const [at, waiting, active, completed, failed, paused, oldest, results, pairs]: unknown[] = reply
+  const [at, waiting, deferred, active, completed, failed, paused, oldest, results, pairs]: unknown[] = reply
   const data = parse(oldest)
   return {
-    jobs: { waiting: Number(waiting), active: Number(active), completed: Number(completed), failed: Number(failed) },
+    jobs: {
+      waiting: Number(waiting),
+      deferred: Number(deferred),
+      active: Number(active),
+      completed: Number(completed),
+      failed: Number(failed),
+    },
     paused: paused === 1,
     oldestWaitMs: jobData.Check(data) ? Math.max(0, Number(at) - data.enqueuedAt) : 0,
     workers: [...liveWorkers(toEntries(pairs), Number(at))].map(([id, capacity]) => ({ id, ...capacity })),

@@ -5,6 +5,7 @@ import { answersAnew } from './answers-anew.js'
 import { publishCapacity } from './capacity-publisher.js'
 import { createRedisClock } from './clock.js'
 import type { WorkerConfig } from './config.js'
+import { createDelivery } from './deliver.js'
 import { handBack } from './hand-back.js'
 import { createHasher, type Hasher } from './hashing/index.js'
 import { createLiveness } from './liveness.js'
@@ -13,7 +14,6 @@ import { createWorkerMetrics } from './metrics.js'
 import { startOps } from './ops.js'
 import { ForgedJobError, processJob } from './process.js'
 import { QUEUE_NAME } from './protocol/job.js'
-import { encodeReply, replyChannel, verdictKey } from './protocol/reply.js'
 import { parseKeyring } from './protocol/seal.js'
 import { connectRedis } from './redis.js'
 import { KEEP_FINISHED, sweepFinishedJobs } from './sweep.js'
@@ -80,10 +80,13 @@ export async function startWorker(config: WorkerConfig, concurrency: number, log
     name,
     slots: concurrency,
     busySlots: liveness.active,
+    fallback: config.SPILLWAY_FALLBACK,
     serviceMs: await measureServiceMs(hasher),
     published: liveness.heard,
   })
   const sweep = sweepFinishedJobs({ redis, prefix, log })
+
+  const deliver = createDelivery({ redis, prefix, clock, log })
 
   const inHand = new Map<string, Job>()
   const worker = new Worker(
@@ -99,17 +102,7 @@ export async function startWorker(config: WorkerConfig, concurrency: number, log
           log: tracing ? log.child({ traceId: tracing.traceId() }) : log,
           metrics,
           tracing,
-          async reply({ id, deadline, replyTo }, sealed) {
-            // One write; the gateway's channel is told in the same breath. Kept until the ticket could no longer be redeemed.
-            const [stored] =
-              (await redis
-                .pipeline()
-                .set(verdictKey(prefix, id), sealed, 'PX', Math.max(1, deadline - clock.now()))
-                .publish(replyChannel(prefix, replyTo), encodeReply(id, sealed))
-                .exec()) ?? []
-            // A pipeline tells what failed in it, and does not throw.
-            if (stored?.[0]) throw stored[0]
-          },
+          deliver,
         })
         if (result.outcome === 'answered') capacity.finished('answered', result.serviceMs)
         else capacity.finished('expired')

@@ -8,6 +8,8 @@ export async function start(env: NodeJS.ProcessEnv, concurrency: number): Promis
     const config = readWorkerConfig(env)
     const log = createLogger({ service: 'worker', level: config.LOG_LEVEL })
     let worker: RunningWorker | undefined
+    // A fallback has no business without its gateway.
+    if (config.SPILLWAY_FALLBACK) process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'))
     // From the beginning: a worker that still looks for Redis can be stopped as well.
     for (const signal of ['SIGTERM', 'SIGINT'] as const) {
       process.once(signal, async () => {

@@ -1,9 +1,7 @@
-/** Who in this process waits for which job. A verdict is believed only after it opened for that very job. */
-import type { JobData, Verdict } from './protocol/job.js'
+/** Who in this process waits for which job. */
+import type { JobData } from './protocol/job.js'
 import type { JobRef } from './protocol/reply.js'
-
-/** A verdict, or word that its ticket has been redeemed already. */
-export type Answer = Verdict | 'used'
+import type { Answer } from './verdicts.js'
 
 export interface Waiter {
   readonly job: JobRef

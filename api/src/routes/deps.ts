@@ -1,7 +1,6 @@
 /** What routes are given. */
 import type { Database } from '@spillway/prisma'
 import type { PasswordClient } from '@spillway/worker/client'
-import type { Admission } from '../admission.js'
 import type { Hold } from '../hold.js'
 import type { Login } from '../login.js'
 import type { PasswordChange } from '../password-change.js'
@@ -13,7 +12,7 @@ import type { IssueTokens } from '../tokens.js'
 export interface RouteDeps {
   database: Database
   passwords: PasswordClient
-  admission: Admission
+  isDraining(): boolean
   hold: Hold
   registration: Registration
   login: Login

@@ -11,7 +11,7 @@ const Readiness = Type.Object({
   workers: Type.Integer(),
 })
 
-export const healthRoutes: FastifyPluginAsyncTypebox<RouteDeps> = async (app, { database, passwords }) => {
+export const healthRoutes: FastifyPluginAsyncTypebox<RouteDeps> = async (app, { database, passwords, isDraining }) => {
   // Probes come every few seconds; only what is wrong with them is worth a line.
   const logLevel = 'warn'
 
@@ -30,7 +30,7 @@ export const healthRoutes: FastifyPluginAsyncTypebox<RouteDeps> = async (app, { 
         () => false,
       )
       const checks = { database: word(answers), queue: word(passwords.isReady()) }
-      const ready = answers && passwords.isReady()
+      const ready = answers && passwords.isReady() && !isDraining()
       return reply.code(ready ? 200 : 503).send({ status: word(ready), checks, workers: passwords.load().workers })
     },
   )

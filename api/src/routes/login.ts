@@ -7,7 +7,7 @@ import { TokenBody } from '../operations.js'
 import { bodyProblems, problemResponse } from '../plugins/problem.js'
 import type { RouteDeps } from './deps.js'
 
-export const loginRoutes: FastifyPluginAsyncTypebox<RouteDeps> = async (app, { admission, login, hold }) => {
+export const loginRoutes: FastifyPluginAsyncTypebox<RouteDeps> = async (app, { login, hold }) => {
   app.post(
     '/v1/login',
     {
@@ -26,9 +26,10 @@ export const loginRoutes: FastifyPluginAsyncTypebox<RouteDeps> = async (app, { a
       preHandler: app.limitCredentials,
     },
     async (request, reply) => {
-      admission.check()
-      const started = await login.start(request.body)
-      const { status, body } = await hold.begun(request, reply, started, login.finish)
+      const { status, body } = await hold.begin(request, reply, {
+        start: (lane) => login.start(request.body, lane),
+        finish: login.finish,
+      })
       return reply.code(status).send(body)
     },
   )

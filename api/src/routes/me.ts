@@ -12,7 +12,7 @@ import type { RouteDeps } from './deps.js'
 const security = [{ accessToken: [] }]
 
 export const meRoutes: FastifyPluginAsyncTypebox<RouteDeps> = async (app, deps) => {
-  const { admission, hold, passwordChange, sessions } = deps
+  const { hold, passwordChange, sessions } = deps
   app.addHook('onRequest', requireAccessToken)
 
   app.get(
@@ -47,10 +47,11 @@ export const meRoutes: FastifyPluginAsyncTypebox<RouteDeps> = async (app, deps) 
       preHandler: app.limitCredentials,
     },
     async (request, reply) => {
-      admission.check()
       const { sub: userId, sid: sessionId } = request.user
-      const started = await passwordChange.start({ userId, sessionId, ...request.body })
-      const { status, body } = await hold.begun(request, reply, started, passwordChange.finish)
+      const { status, body } = await hold.begin(request, reply, {
+        start: (lane) => passwordChange.start({ userId, sessionId, ...request.body }, lane),
+        finish: passwordChange.finish,
+      })
       return reply.code(status).send(body)
     },
   )

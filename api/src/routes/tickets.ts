@@ -27,7 +27,7 @@ export const ticketRoutes: FastifyPluginAsyncTypebox<RouteDeps> = async (app, { 
       },
     },
     async (request, reply) => {
-      const { status, body } = await hold.redeemed(request, reply, request.body.ticket)
+      const { status, body } = await hold.redeem(request, reply, request.body.ticket)
       return reply.code(status).send(body)
     },
   )

@@ -7,7 +7,7 @@ import { UserBody } from '../operations.js'
 import { bodyProblems, problemResponse } from '../plugins/problem.js'
 import type { RouteDeps } from './deps.js'
 
-export const usersRoutes: FastifyPluginAsyncTypebox<RouteDeps> = async (app, { admission, registration, hold }) => {
+export const usersRoutes: FastifyPluginAsyncTypebox<RouteDeps> = async (app, { registration, hold }) => {
   app.post(
     '/v1/users',
     {
@@ -25,9 +25,10 @@ export const usersRoutes: FastifyPluginAsyncTypebox<RouteDeps> = async (app, { a
       preHandler: app.limitCredentials,
     },
     async (request, reply) => {
-      admission.check()
-      const started = await registration.start(request.body)
-      const { status, body } = await hold.begun(request, reply, started, registration.finish)
+      const { status, body } = await hold.begin(request, reply, {
+        start: (lane) => registration.start(request.body, lane),
+        finish: registration.finish,
+      })
       return reply.code(status).send(body)
     },
   )

@@ -18,6 +18,8 @@ const WorkerCapacity = Type.Object({
   slots: Type.Integer({ minimum: 1, maximum: 1_024 }),
   /** What one job takes it of late, in milliseconds, hashing alone. */
   serviceMs: Type.Number({ exclusiveMinimum: 0, maximum: 600_000 }),
+  /** Whether it stands in at a gateway while there is no worker. */
+  fallback: Type.Boolean(),
   /** When it wrote this: epoch milliseconds by Redis's clock. */
   at: Type.Integer(),
   /** For operators only: where it runs, its slots in use, and what became of its jobs since it started. */
@@ -30,21 +32,26 @@ const workerCapacity = Compile(WorkerCapacity)
 
 /** The state of the queue as one gateway last read it. */
 export interface Load {
-  /** Live workers, their slots, and the jobs per second they could finish together. */
+  /** Whether Redis answered the last time it was asked. */
+  known: boolean
+  /** Live workers, without the fallbacks of gateways. */
   workers: number
+  /** Slots of workers and fallbacks, and the jobs per second they could finish together. */
   slots: number
   jobsPerSecond: number
   /** The mean service time over all slots, in milliseconds; 0 without workers. */
   serviceMs: number
+  /** Jobs that wait with a request held for them, and those that wait with a ticket alone. */
   waiting: number
+  deferred: number
   active: number
 }
 
 /**
  * Lua: writes one worker's entry, stamped by Redis's clock, and renews the hash.
- * KEYS: capacity hash, waiting list, active list, meta hash. ARGV: worker id, the entry as JSON without its time, seconds
- * the hash lives. Returns the time in epoch milliseconds, and how many jobs wait that could be taken: none while operators
- * hold the queue back, by a pause or by a limit on its rate or on what is active at a time.
+ * KEYS: capacity hash, waiting list, deferred set, active list, meta hash. ARGV: worker id, the entry as JSON without its
+ * time, seconds the hash lives. Returns the time in epoch milliseconds, and how many jobs wait that could be taken: none while
+ * operators hold the queue back, by a pause or by a limit on its rate or on what is active at a time.
  */
 export const PUBLISH_CAPACITY = `
 local time = redis.call('TIME')
@@ -52,26 +59,33 @@ local entry = cjson.decode(ARGV[2])
 entry.at = time[1] * 1000 + math.floor(time[2] / 1000)
 redis.call('HSET', KEYS[1], ARGV[1], cjson.encode(entry))
 redis.call('EXPIRE', KEYS[1], ARGV[3])
-local paused, rate, limit = unpack(redis.call('HMGET', KEYS[4], 'paused', 'max', 'concurrency'))
-local held = paused or rate or (limit and redis.call('LLEN', KEYS[3]) >= tonumber(limit))
-return {entry.at, held and 0 or redis.call('LLEN', KEYS[2])}`
+local paused, rate, limit = unpack(redis.call('HMGET', KEYS[5], 'paused', 'max', 'concurrency'))
+local held = paused or rate or (limit and redis.call('LLEN', KEYS[4]) >= tonumber(limit))
+return {entry.at, held and 0 or redis.call('LLEN', KEYS[2]) + redis.call('ZCARD', KEYS[3])}`
 
 /**
  * Lua: everything admission needs in one round trip.
- * KEYS: capacity hash, waiting list, active list. Returns the time in epoch milliseconds, both lengths, the hash's pairs.
+ * KEYS: capacity hash, waiting list, deferred set, active list. Returns the time in epoch milliseconds, the three lengths, the
+ * hash's pairs.
  */
 export const READ_LOAD = `
 local time = redis.call('TIME')
-return {time[1] * 1000 + math.floor(time[2] / 1000), redis.call('LLEN', KEYS[2]), redis.call('LLEN', KEYS[3]),
-  redis.call('HGETALL', KEYS[1])}`
+return {time[1] * 1000 + math.floor(time[2] / 1000), redis.call('LLEN', KEYS[2]), redis.call('ZCARD', KEYS[3]),
+  redis.call('LLEN', KEYS[4]), redis.call('HGETALL', KEYS[1])}`
 
 /** The hash that holds an entry for each worker. */
 export function capacityKey(prefix: string): string {
   return `${prefix}:capacity`
 }
 
-/** One of BullMQ's own keys: the lists of jobs that wait or are active, the sorted sets of finished ones, the settings. */
-export function queueKey(prefix: string, part: 'wait' | 'active' | 'completed' | 'failed' | 'meta'): string {
+/**
+ * One of BullMQ's own keys: the lists of jobs that wait (`wait` for held ones) or are active, the sorted sets of deferred
+ * (`prioritized`) and finished ones, the settings.
+ */
+export function queueKey(
+  prefix: string,
+  part: 'wait' | 'prioritized' | 'active' | 'completed' | 'failed' | 'meta',
+): string {
   return `${prefix}:${QUEUE_NAME}:${part}`
 }
 
@@ -94,11 +108,19 @@ export function liveWorkers(entries: Record<string, string>, now: number): Map<s
 }
 
 /** Adds up the entries that are fresh at `now`. */
-export function sumCapacity(entries: Record<string, string>, now: number): Omit<Load, 'waiting' | 'active'> {
+export function sumCapacity(
+  entries: Record<string, string>,
+  now: number,
+): Omit<Load, 'known' | 'waiting' | 'deferred' | 'active'> {
   const live = [...liveWorkers(entries, now).values()]
   const slots = live.reduce((sum, worker) => sum + worker.slots, 0)
   const jobsPerSecond = live.reduce((sum, worker) => sum + (worker.slots * 1_000) / worker.serviceMs, 0)
-  return { workers: live.length, slots, jobsPerSecond, serviceMs: slots === 0 ? 0 : (slots * 1_000) / jobsPerSecond }
+  return {
+    workers: live.filter((worker) => !worker.fallback).length,
+    slots,
+    jobsPerSecond,
+    serviceMs: slots === 0 ? 0 : (slots * 1_000) / jobsPerSecond,
+  }
 }
 
 function parseCapacity(entry: string): WorkerCapacity | undefined {

@@ -15,6 +15,13 @@ export const jobNames = ['hash', 'verify'] as const
 export type JobName = (typeof jobNames)[number]
 
 /**
+ * Someone who waits goes before no one who waits: `held` jobs have a request that is held for them, `deferred` ones a ticket.
+ * In BullMQ's terms a deferred job has a priority, and jobs without any go first; the autoscaler counts both.
+ */
+export type Lane = 'held' | 'deferred'
+export const DEFERRED_PRIORITY = 1
+
+/**
  * What stands in Redis for each job, readable to anyone who can read Redis. Times are epoch milliseconds by Redis's clock.
  * `deadline` is authenticated by the seal; `enqueuedAt` and `replyTo` are not, and may cost no more than a wrong metric or
  * a missed notification.

@@ -18,6 +18,23 @@ export function verdictKey(prefix: string, jobId: string): string {
   return `${prefix}:verdict:${jobId}`
 }
 
+/** Which gateway waits for the verdict of a job that another one added: its `replyTo`. */
+export function redeemerKey(prefix: string, jobId: string): string {
+  return `${prefix}:redeemer:${jobId}`
+}
+
+/**
+ * Lua: stores a verdict and announces it to the gateway that added the job and to the one that waits for it with a ticket.
+ * KEYS: verdict, redeemer. ARGV: sealed verdict, milliseconds to keep it, start of every reply channel's name, replyTo,
+ * message. The verdict is stored before it is announced, and what is never heard is found.
+ */
+export const REPLY = `
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+redis.call('PUBLISH', ARGV[3] .. ARGV[4], ARGV[5])
+local redeemer = redis.call('GET', KEYS[2])
+if redeemer and redeemer ~= ARGV[4] then redis.call('PUBLISH', ARGV[3] .. redeemer, ARGV[5]) end
+return 1`
+
 /** What replaces a verdict that a ticket has been redeemed for. */
 export const USED_VERDICT = 'used'
 

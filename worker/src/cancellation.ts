@@ -1,0 +1,46 @@
+/**
+ * Taking jobs back that no one waits for. What cannot be taken back now, because Redis does not answer, is tried again until
+ * the job would be dropped anyway: no time-out leaves work behind.
+ */
+import type { RedisClock } from './clock.js'
+import type { JobRef } from './protocol/reply.js'
+import type { RedisConnection } from './redis.js'
+import { takeBack } from './take-back.js'
+
+const RETRY_INTERVAL_MS = 500
+
+export interface Cancellation {
+  /** True when the job had not begun. */
+  cancel(job: JobRef): Promise<boolean>
+  close(): void
+}
+
+export interface CancellationOptions {
+  redis: RedisConnection
+  prefix: string
+  clock: RedisClock
+}
+
+export function createCancellation({ redis, prefix, clock }: CancellationOptions): Cancellation {
+  const unanswered = new Map<string, JobRef>()
+
+  async function cancel(job: JobRef): Promise<boolean> {
+    try {
+      const removed = await takeBack(redis, prefix, job.id)
+      unanswered.delete(job.id)
+      return removed
+    } catch {
+      unanswered.set(job.id, job)
+      return false
+    }
+  }
+
+  const timer = setInterval(() => {
+    for (const job of unanswered.values()) {
+      if (clock.now() >= job.deadline) unanswered.delete(job.id)
+      else void cancel(job)
+    }
+  }, RETRY_INTERVAL_MS)
+
+  return { cancel, close: () => clearInterval(timer) }
+}

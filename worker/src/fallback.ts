@@ -1,0 +1,80 @@
+/**
+ * The door for gateways that would rather hash than refuse: while no worker is alive, a worker process is started here, apart
+ * from the gateway's event loop and its thread pool. It takes jobs from the queue like any other, so nothing else changes.
+ */
+import { type ChildProcess, fork } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import type { Logger } from './log.js'
+
+const CHECK_INTERVAL_MS = 250
+/** For so long nothing may be heard of any worker: one that restarts is not replaced. */
+const PATIENCE_MS = 500
+
+export interface Fallback {
+  /** Whether the stand-in is running. */
+  active(): boolean
+  close(): Promise<void>
+}
+
+export interface FallbackOptions {
+  /** Jobs it hashes at a time; 0 starts nothing, ever. */
+  concurrency: number
+  /** The environment of this process, from which the stand-in takes keys, addresses and policy. */
+  env: NodeJS.ProcessEnv
+  /** Whether Redis is reachable and knows of no worker. */
+  isAlone(): boolean
+  log: Logger
+}
+
+export function startFallback({ concurrency, env, isAlone, log }: FallbackOptions): Fallback {
+  if (concurrency === 0) return { active: () => false, close: async () => undefined }
+  let standIn: ChildProcess | undefined
+  let aloneSince: number | undefined
+
+  function start(): void {
+    log.warn({ concurrency }, 'no worker is alive: hashing here until one is')
+    const child = fork(fileURLToPath(new URL('./main.cjs', import.meta.url)), {
+      env: {
+        ...env,
+        WORKER_CONCURRENCY: String(concurrency),
+        OPS_HOST: '127.0.0.1',
+        OPS_PORT: '0',
+        SPILLWAY_FALLBACK: 'true',
+      },
+    })
+    child.once('exit', () => {
+      if (standIn === child) standIn = undefined
+    })
+    child.once('error', (error) => log.error({ err: error }, 'the fallback worker cannot be started'))
+    standIn = child
+  }
+
+  async function stop(): Promise<void> {
+    const child = standIn
+    if (child === undefined || child.exitCode !== null) return
+    const exited = new Promise((resolve) => child.once('exit', resolve))
+    child.kill('SIGTERM')
+    await exited
+  }
+
+  const timer = setInterval(() => {
+    if (!isAlone()) {
+      aloneSince = undefined
+      if (standIn !== undefined && !standIn.killed) {
+        log.info('workers are back: hashing here no more')
+        void stop()
+      }
+      return
+    }
+    aloneSince ??= performance.now()
+    if (standIn === undefined && performance.now() - aloneSince >= PATIENCE_MS) start()
+  }, CHECK_INTERVAL_MS)
+
+  return {
+    active: () => standIn !== undefined,
+    async close() {
+      clearInterval(timer)
+      await stop()
+    },
+  }
+}
