@@ -86,7 +86,7 @@ export interface PasswordClient {
   /** The queue as last read, a quarter of a second ago at most. */
   load(): Load
   /** Milliseconds until a job added now would be answered; Infinity when no worker is alive. */
-  predictedWaitMs(lane: Lane): number
+  predictedWaitMs(lane?: Lane): number
   /** Epoch milliseconds by Redis's clock, which deadlines are counted on. */
   now(): number
   isReady(): boolean

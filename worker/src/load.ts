@@ -14,7 +14,7 @@ export interface LoadReader {
   /** A job was added here since the last reading: it counts at once, not a quarter of a second later. */
   added(lane: Lane): void
   /** Milliseconds until a job added now would be answered; Infinity when no worker is alive. */
-  predictedWaitMs(lane: Lane): number
+  predictedWaitMs(lane?: Lane): number
   close(): void
 }
 
@@ -67,7 +67,7 @@ export function readLoad(options: {
     added(lane) {
       addedSince = { ...addedSince, [lane]: addedSince[lane] + 1 }
     },
-    predictedWaitMs(lane) {
+    predictedWaitMs(lane = 'held') {
       const { waiting, deferred, active, jobsPerSecond, serviceMs } = current()
       if (jobsPerSecond === 0) return Number.POSITIVE_INFINITY
       const ahead = waiting + active + (lane === 'deferred' ? deferred : 0)
