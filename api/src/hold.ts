@@ -11,7 +11,7 @@ import type { Tickets } from './tickets.js'
 
 /** Retry-After of a ticket: as predicted, but neither a busy loop nor so long that the ticket is forgotten. */
 const RETRY_AFTER_MIN_S = 1
-const RETRY_AFTER_MAX_S = 30
+const RETRY_AFTER_MAX_S = 10
 
 export const TicketBody = Type.Object({
   ticket: Type.String({ description: 'Redeem it at /v1/tickets/redeem, at any gateway, once' }),

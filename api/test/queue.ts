@@ -1,11 +1,10 @@
 // What Redis shows of the queue: its lists, and the stream of what happened to each job.
 
 import { until } from '@spillway/local/testing'
-import type { RedisConnection } from '@spillway/worker/client'
 import type { System } from './system.ts'
 
 export interface QueueWatch {
-  /** Resolves when this many jobs wait and are being hashed. */
+  /** Resolves when this many jobs wait, held or deferred, and are being hashed. */
   settled(waiting: number, active: number): Promise<void>
   /** The ids of the jobs that wait, the next one last. */
   waiting(): Promise<string[]>
@@ -21,10 +20,10 @@ export function watchQueue({ redis, namespace }: Pick<System, 'redis' | 'namespa
     async settled(waiting, active) {
       const what = `a queue of ${waiting} waiting and ${active} active jobs`
       await until(
-        async () => (await length(redis, key('wait'))) === waiting && (await length(redis, key('active'))) === active,
-        {
-          what,
-        },
+        async () =>
+          (await redis.llen(key('wait'))) + (await redis.zcard(key('prioritized'))) === waiting &&
+          (await redis.llen(key('active'))) === active,
+        { what },
       )
     },
     waiting: () => redis.lrange(key('wait'), 0, -1),
@@ -37,8 +36,4 @@ export function watchQueue({ redis, namespace }: Pick<System, 'redis' | 'namespa
     },
     holds: async (jobId) => (await redis.exists(key(jobId))) === 1,
   }
-}
-
-async function length(redis: RedisConnection, key: string): Promise<number> {
-  return await redis.llen(key)
 }

@@ -25,7 +25,7 @@ test('when the wait runs out first there is no answer, and the job goes on', asy
   assert.deepEqual(await waitingJobs(space), [pending.job.id])
 
   await startedWorker(space)
-  assert.deepEqual(await answerOf(client.resume(pending.job)), match)
+  assert.deepEqual(await answerOf(await client.resume(pending.job)), match)
 })
 
 test('a verdict that is there already is found without any wait', async (t) => {
@@ -35,7 +35,7 @@ test('a verdict that is there already is found without any wait', async (t) => {
   const pending = await client.submit('verify', request)
   await until(() => space.redis.exists(verdictKey(space.prefix, pending.job.id)))
   assert.deepEqual(await answerOf(pending, 0), match)
-  assert.deepEqual(await answerOf(client.resume(pending.job), 0), match)
+  assert.deepEqual(await answerOf(await client.resume(pending.job), 0), match)
 })
 
 test('a caller that goes away ends its wait at once, and the job is taken back', async (t) => {
@@ -110,10 +110,10 @@ test('any client redeems a verdict: before it is there, when it is there, and wi
   const space = spaceFor(t)
   const [submitting, early, late] = [await readyClient(space), await readyClient(space), await readyClient(space)]
   const pending = await submitting.submit('verify', request)
-  const waiting = answerOf(early.resume(pending.job))
+  const waiting = answerOf(await early.resume(pending.job))
   await startedWorker(space)
   assert.deepEqual(await waiting, match)
-  assert.deepEqual(await answerOf(late.resume(pending.job), 0), match)
+  assert.deepEqual(await answerOf(await late.resume(pending.job), 0), match)
   assert.deepEqual(await answerOf(pending), match)
 })
 
@@ -122,8 +122,12 @@ test('several callers of one client wait for the same job, and one that goes awa
   const client = await readyClient(space)
   const pending = await client.submit('verify', request)
   const caller = new AbortController()
-  const leaving = client.resume(pending.job).answer({ waitMs: 60_000, signal: caller.signal })
-  const others = [answerOf(pending), answerOf(client.resume(pending.job)), answerOf(client.resume(pending.job))]
+  const leaving = (await client.resume(pending.job)).answer({ waitMs: 60_000, signal: caller.signal })
+  const others = [
+    answerOf(pending),
+    answerOf(await client.resume(pending.job)),
+    answerOf(await client.resume(pending.job)),
+  ]
   caller.abort()
   await assert.rejects(leaving, isAborted)
   await startedWorker(space)
@@ -138,8 +142,8 @@ test('a verdict that was used answers nobody any more, at any client', async (t)
   assert.deepEqual(await answerOf(pending), match)
   const lifeMs = await space.redis.pttl(verdictKey(space.prefix, pending.job.id))
   await client.retire(pending.job)
-  assert.equal(await answerOf(client.resume(pending.job)), 'used')
-  assert.equal(await answerOf(elsewhere.resume(pending.job)), 'used')
+  assert.equal(await answerOf(await client.resume(pending.job)), 'used')
+  assert.equal(await answerOf(await elsewhere.resume(pending.job)), 'used')
   const leftMs = await space.redis.pttl(verdictKey(space.prefix, pending.job.id))
   assert.ok(leftMs > 0 && leftMs <= lifeMs, `used for another ${leftMs} ms, the verdict had ${lifeMs} ms`)
 })
@@ -150,7 +154,7 @@ test('a verdict that is gone is not marked as used', async (t) => {
   const job = { id: 'long-gone', name: 'verify', deadline: client.now() } as const
   await client.retire(job)
   assert.equal(await space.redis.exists(verdictKey(space.prefix, job.id)), 0)
-  assert.notEqual(await answerOf(client.resume(job), 0), USED_VERDICT)
+  assert.notEqual(await answerOf(await client.resume(job), 0), USED_VERDICT)
 })
 
 test('a verdict is kept until the deadline of its job, and then gone', async (t) => {
@@ -164,5 +168,5 @@ test('a verdict is kept until the deadline of its job, and then gone', async (t)
   assert.ok(Math.abs(leftMs - untilDeadlineMs) < 60, `kept for ${leftMs} ms, the deadline is in ${untilDeadlineMs} ms`)
   await until(() => client.now() > pending.job.deadline + 20)
   assert.equal(await space.redis.exists(verdictKey(space.prefix, pending.job.id)), 0)
-  assert.equal(await answerOf(client.resume(pending.job), 0), undefined)
+  assert.equal(await answerOf(await client.resume(pending.job), 0), undefined)
 })
