@@ -13,6 +13,7 @@ const entry = {
   serviceMs: 20,
   at: now,
   name: 'host:1',
+  fallback: false,
   busy: 0,
   finished: { answered: 0, expired: 0, failed: 0 },
 }
