@@ -5,7 +5,7 @@ import type { Keyring, PasswordClient, RedisConnection } from '@spillway/worker/
 import type { Tracing } from '@spillway/worker/tracing'
 import { type FastifyBaseLogger, type FastifyInstance, fastify, LogController } from 'fastify'
 import { createAdmission } from './admission.js'
-import type { GatewayConfig } from './config.js'
+import { type GatewayConfig, listOf } from './config.js'
 import { formats } from './credentials.js'
 import { finishAny } from './finish.js'
 import { createHold } from './hold.js'
@@ -59,12 +59,13 @@ export interface GatewayDeps {
 export async function buildApp(config: GatewayConfig, deps: GatewayDeps): Promise<FastifyInstance> {
   const { database, passwords, keyring, redis, metrics, tracing, log } = deps
   const keys = parseSigningKeys(config.SPILLWAY_JWT_KEYS)
+  const proxies = listOf(config.TRUST_PROXY)
   const app: FastifyInstance = fastify({
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true }),
     genReqId: () => randomUUID(),
     bodyLimit: BODY_LIMIT_BYTES,
-    trustProxy: config.TRUST_PROXY === '' ? false : config.TRUST_PROXY.split(','),
+    trustProxy: proxies.length > 0 && proxies,
     // A stopping gateway answers what still comes in on open connections, and closes them with the answer.
     return503OnClosing: false,
     forceCloseConnections: 'idle',

@@ -1,4 +1,5 @@
 /** A gateway's configuration: every name, its default, and its bounds. */
+import { isIP } from 'node:net'
 import { DEFAULT_QUEUE_PREFIX } from '@spillway/worker/client'
 import { envSchema } from 'env-schema'
 import Type, { type Static } from 'typebox'
@@ -57,9 +58,26 @@ export function readGatewayConfig(env: NodeJS.ProcessEnv): GatewayConfig {
   const config = envSchema<GatewayConfig>({ schema: GatewayConfig, data: env, env: false })
   if (config.LOGIN_WAIT_MS > config.TICKET_TTL_MS)
     throw new Error('LOGIN_WAIT_MS must not exceed TICKET_TTL_MS: a job would be dropped while its request is held')
+  if (!listOf(config.TRUST_PROXY).every(isAddressRange))
+    throw new Error('TRUST_PROXY must be a comma-separated list of IP addresses or CIDR ranges')
   if (config.OPS_PASSWORD === '' && !isLoopback(config.OPS_HOST))
     throw new Error('OPS_HOST is open to others and OPS_PASSWORD is not set: set a password, or listen on 127.0.0.1')
   return config
+}
+
+/** The entries of a comma-separated list; none for an empty one. */
+export function listOf(text: string): string[] {
+  return text
+    .split(',')
+    .map((entry) => entry.trim())
+    .filter((entry) => entry !== '')
+}
+
+function isAddressRange(text: string): boolean {
+  const [address = '', prefix, ...rest] = text.split('/')
+  const bits = isIP(address) === 6 ? 128 : 32
+  const fits = prefix === undefined || (/^[1-9]\d{0,2}$/.test(prefix) && Number(prefix) <= bits)
+  return isIP(address) !== 0 && fits && rest.length === 0
 }
 
 function isLoopback(host: string): boolean {

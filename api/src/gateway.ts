@@ -67,6 +67,10 @@ export async function startGateway(config: GatewayConfig, env: NodeJS.ProcessEnv
   async function close(): Promise<void> {
     draining = true
     await sleep(config.DRAIN_MS)
+    await release()
+  }
+
+  async function release(): Promise<void> {
     await app.close()
     await fallback.close()
     await ops.close()
@@ -82,7 +86,7 @@ export async function startGateway(config: GatewayConfig, env: NodeJS.ProcessEnv
     const url = await app.listen({ host: config.HOST, port: config.PORT })
     return { url, opsUrl, close }
   } catch (error) {
-    await close()
+    await release()
     throw error
   }
 }

@@ -1,0 +1,118 @@
+// Limits on credential requests: what is counted, for whom, and what the client is told.
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { type Answer, assertProblem, changePassword, expect, login, newCredentials, register } from './client.ts'
+import { openSystem } from './system.ts'
+
+const system = await openSystem()
+after(() => system.close())
+await system.worker()
+const limits = (perAddress: string, perAccount: string) => ({
+  LIMIT_PER_ADDRESS: perAddress,
+  LIMIT_PER_ACCOUNT: perAccount,
+})
+const from = (address: string) => ({ headers: { 'x-forwarded-for': address } })
+
+test('an account is tried so often a minute and no more, at whichever gateway and in whatever spelling', async () => {
+  const [here, there] = await Promise.all([system.gateway(limits('0', '4')), system.gateway(limits('0', '4'))])
+  const { email, password } = newCredentials()
+  const [name = ''] = email.split('@')
+  const spellings = [email, email.toUpperCase(), ` ${email}`, `${name}@EXAMPLE.test`]
+  for (const [n, spelling] of spellings.entries()) {
+    const answer = await login((n % 2 ? here : there).url, { email: spelling, password })
+    assertProblem(answer, 401, 'invalid_credentials')
+    assertLimits(answer, 4, 3 - n)
+  }
+  for (const { url } of [here, there]) {
+    const answer = await login(url, { email, password })
+    assertProblem(answer, 429, 'too_many_requests')
+    assertLimits(answer, 4, 0)
+    const retryAfterS = Number(answer.headers.get('retry-after'))
+    assert.ok(retryAfterS >= 1 && retryAfterS <= 60)
+  }
+  assertProblem(await register(here.url, { email, password }), 429, 'too_many_requests')
+  assertProblem(await login(here.url, newCredentials()), 401, 'invalid_credentials')
+})
+
+test('a change of password is counted for the account as well, and costs nothing beyond the limit', async () => {
+  const { url } = await system.gateway(limits('0', '3'))
+  const credentials = newCredentials()
+  expect(201, await register(url, credentials))
+  const { accessToken } = expect(200, await login(url, credentials))
+  const guess = { currentPassword: 'a guess', newPassword: 'another pass phrase' }
+  for (let n = 0; n < 3; n += 1) {
+    assertProblem(await changePassword(url, accessToken, guess), 401, 'invalid_credentials')
+  }
+  assertProblem(await changePassword(url, accessToken, guess), 429, 'too_many_requests')
+})
+
+test('one address makes so many requests a minute and no more, whatever the account', async () => {
+  const { url } = await system.gateway({ ...limits('3', '100'), TRUST_PROXY: '127.0.0.1' })
+  for (let n = 0; n < 3; n += 1) {
+    const answer = await login(url, newCredentials(), from('198.51.100.1'))
+    assertProblem(answer, 401, 'invalid_credentials')
+    assertLimits(answer, 3, 2 - n)
+  }
+  assertProblem(await register(url, newCredentials(), from('198.51.100.1')), 429, 'too_many_requests')
+  assertProblem(await login(url, newCredentials(), from('198.51.100.2')), 401, 'invalid_credentials')
+})
+
+test('an IPv6 client is counted by its network', async () => {
+  const { url } = await system.gateway({ ...limits('2', '0'), TRUST_PROXY: '127.0.0.1' })
+  assertProblem(await login(url, newCredentials(), from('2001:db8:1:2::1')), 401, 'invalid_credentials')
+  assertProblem(await login(url, newCredentials(), from('2001:db8:1:2:ffff::2')), 401, 'invalid_credentials')
+  assertProblem(await login(url, newCredentials(), from('2001:0db8:1:2::3')), 429, 'too_many_requests')
+  assertProblem(await login(url, newCredentials(), from('2001:db8:1:3::1')), 401, 'invalid_credentials')
+})
+
+test('who sends the request is believed of trusted proxies alone', async () => {
+  const fresh = await openSystem()
+  try {
+    await fresh.worker()
+    const believesNobody = await fresh.gateway({ ...limits('2', '0'), TRUST_PROXY: '' })
+    const believesOthers = await fresh.gateway({ ...limits('2', '0'), TRUST_PROXY: '192.0.2.1, 2001:db8::/32' })
+    expect(401, await login(believesNobody.url, newCredentials(), from('203.0.113.1')))
+    expect(401, await login(believesOthers.url, newCredentials(), from('203.0.113.2')))
+    for (const { url } of [believesNobody, believesOthers]) {
+      assertProblem(await login(url, newCredentials(), from('203.0.113.3')), 429, 'too_many_requests')
+    }
+    const { url } = await fresh.gateway({ ...limits('2', '0'), TRUST_PROXY: '192.0.2.1, 127.0.0.1/8' })
+    assertProblem(await login(url, newCredentials(), from('203.0.113.1')), 401, 'invalid_credentials')
+  } finally {
+    await fresh.close()
+  }
+})
+
+test('a request that is not valid is not counted', async () => {
+  const { url } = await system.gateway(limits('0', '1'))
+  const credentials = newCredentials()
+  assertProblem(await login(url, { ...credentials, password: '' }), 422, 'invalid_request')
+  assertProblem(await login(url, credentials), 401, 'invalid_credentials')
+  assertProblem(await login(url, credentials), 429, 'too_many_requests')
+})
+
+test('with both limits off there are none', async () => {
+  const { url } = await system.gateway(limits('0', '0'))
+  const answer = await login(url, newCredentials())
+  assert.equal(answer.headers.get('ratelimit-limit'), null)
+})
+
+test('Redis holds no e-mail address, and each count goes away by itself', async () => {
+  const { url } = await system.gateway(limits('0', '9'))
+  const { email, password } = newCredentials()
+  await login(url, { email, password })
+  const keys = await system.redis.keys(`${system.namespace.queuePrefix}:limit:*`)
+  assert.ok(keys.length > 0)
+  for (const key of keys) {
+    assert.doesNotMatch(key, /example/)
+    const ttlMs = await system.redis.pttl(key)
+    assert.ok(ttlMs > 0 && ttlMs <= 60_000)
+  }
+})
+
+function assertLimits({ headers }: Answer, limit: number, remaining: number): void {
+  assert.equal(headers.get('ratelimit-limit'), String(limit))
+  assert.equal(headers.get('ratelimit-remaining'), String(remaining))
+  const resetS = Number(headers.get('ratelimit-reset'))
+  assert.ok(resetS >= 1 && resetS <= 60)
+}
