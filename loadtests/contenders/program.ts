@@ -1,9 +1,10 @@
 // Starts a program of a contender in a process of its own, pinned to processors where the system can, and waits until
 // it says on its standard output where it can be reached.
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { type ChildProcess, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+import { type Keeper, openKeeper, rank } from '../../infra/local/src/keeper.ts'
 
 /** A program that prints nothing for this long after its start has failed. */
 const READY_WITHIN_MS = 60_000
@@ -36,6 +37,9 @@ export function compiled(path: string): string {
 /** Whether processes can be pinned here: Linux with util-linux. */
 export const canPin = process.platform === 'linux' && spawnSync('taskset', ['--version']).status === 0
 
+/** Opened for the first program: whatever becomes of this process, none of them outlives it. */
+let keeper: Keeper | undefined
+
 /** @throws one sentence with the program's last words when it ends or stays silent instead of becoming ready */
 export async function startProgram(program: Program): Promise<StartedProgram> {
   const { UV_THREADPOOL_SIZE: _, ...inherited } = process.env
@@ -43,7 +47,9 @@ export async function startProgram(program: Program): Promise<StartedProgram> {
     [process.execPath, ...(program.nodeArgs ?? []), program.path],
     program.cores,
   )
-  const child = spawn(command, args, { env: { ...inherited, ...program.env }, stdio: ['ignore', 'pipe', 'pipe'] })
+  keeper ??= openKeeper()
+  const child = keeper.spawn({ command, args, rank: rank.tool, env: { ...inherited, ...program.env } })
+  child.stdin?.end()
   const close = () => end(child, program.endSignal ?? 'SIGTERM')
   try {
     const ready = await readyLine(child)

@@ -28,7 +28,10 @@ export async function serve(hashing: Hashing, env: NodeJS.ProcessEnv): Promise<s
   const algorithm = algorithms.find((name) => name === env.ALGORITHM)
   if (env.DATABASE_URL === undefined || algorithm === undefined)
     throw new Error('DATABASE_URL and ALGORITHM are needed')
-  const database = connectDatabase({ url: env.DATABASE_URL, poolSize: 10 })
+  // Patient, as most applications are: a new connection's password exchange needs libuv's threads, and where those hash
+  // it waits. With the gateway's own short limits that would show as errors instead.
+  const patience = { connectionTimeoutMs: 60_000, statementTimeoutMs: 60_000 }
+  const database = connectDatabase({ url: env.DATABASE_URL, poolSize: 10, ...patience })
   const app = Fastify({ logger: true, disableRequestLogging: true })
   // One line a request, as Spillway's gateway writes.
   app.addHook('onResponse', async ({ method, routeOptions, log }, { statusCode, elapsedTime }) => {

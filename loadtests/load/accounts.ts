@@ -12,6 +12,7 @@ export type Credential = Algorithm | 'token' | `wait-${number}`
 /** As many as the most callers of any scenario. */
 const ACCOUNTS = 5_000
 const FIRST_LOGINS = 3
+const WARM_UP_TIMEOUT_MS = 60_000
 const PASSWORD = 'correct horse battery staple'
 
 export interface Login {
@@ -63,7 +64,8 @@ export function createAccounts(databaseUrl: string): Accounts {
     registration: () => ({ email: `${randomUUID()}@load.example`, password: PASSWORD }),
     async warmUp({ url, neighbourPath }, credential) {
       await accounts.seed(credential)
-      const client = createClient(url)
+      // How long a first request takes is not judged.
+      const client = createClient(url, { timeoutMs: WARM_UP_TIMEOUT_MS })
       const logins = Array.from({ length: FIRST_LOGINS }, (_, n) => accounts.login(credential, n))
       const requests = [
         ...logins.map((login) => () => client.post('/v1/login', login)),

@@ -7,7 +7,7 @@ import { type Accounts, createAccounts } from '../load/accounts.ts'
 import { createClient } from '../load/client.ts'
 import { processorTime } from '../measure/processor.ts'
 
-describe('every contender serves the same API', { concurrency: 2 }, () => {
+describe('every contender serves the same API', () => {
   let services: Namespace
   let accounts: Accounts
 
@@ -20,7 +20,7 @@ describe('every contender serves the same API', { concurrency: 2 }, () => {
   for (const contender of contenders) {
     test(contender.name, async () => {
       const running = await contender.start({ cores: undefined, algorithm: 'argon2id', services })
-      const client = createClient(running.url)
+      const client = createClient(running.url, { timeoutMs: 60_000 })
       try {
         for (const algorithm of algorithms) {
           await accounts.warmUp(running, algorithm)

@@ -33,7 +33,8 @@ describe('figures', () => {
     const latency = new Latency()
     for (let ms = 1; ms <= 1_000; ms++) latency.record(ms)
     const decoded = Latency.decode(latency.encode())
-    assert.deepEqual(decoded.percentiles, latency.percentiles)
+    assert.equal(decoded.percentiles.count, 1_000)
+    for (const percentile of [1, 50, 99]) assert.equal(decoded.atMs(percentile), latency.atMs(percentile))
     assert.ok(Math.abs(decoded.atMs(99) - 990) < 1)
   })
 
