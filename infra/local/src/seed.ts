@@ -24,10 +24,8 @@ function findRunning(stateDir: string): { DATABASE_URL: string; GATEWAY_URL: str
   const nothing = 'Nothing runs to be seeded: run "pnpm start" first, or set both DATABASE_URL and GATEWAY_URL.'
   if (!isHeld(join(stateDir, 'start.lock'))) throw new Refusal(nothing)
   try {
-    const { databaseUrl } = JSON.parse(readFileSync(join(stateDir, 'running.json'), 'utf8'))
-    const log = readFileSync(join(stateDir, 'logs/gateway-1.log'), 'utf8').split('\n')
-    const { url } = JSON.parse(log.findLast((line) => line.includes('"gateway listening"')) ?? '')
-    return { DATABASE_URL: String(databaseUrl), GATEWAY_URL: String(url) }
+    const { databaseUrl, gatewayUrl } = JSON.parse(readFileSync(join(stateDir, 'running.json'), 'utf8'))
+    return { DATABASE_URL: String(databaseUrl), GATEWAY_URL: String(gatewayUrl) }
   } catch (cause) {
     throw new Refusal('"pnpm start" is not ready yet: wait until it has printed where things listen.', { cause })
   }

@@ -3,7 +3,7 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { onLauncherGone } from './ancestors.ts'
 import { build } from './build.ts'
-import { choosePlaces, startCluster } from './cluster.ts'
+import { choosePlaces, hostToDial, startCluster } from './cluster.ts'
 import { readEnvironment } from './environment.ts'
 import { type Keeper, openKeeper } from './keeper.ts'
 import { takeLock } from './lock.ts'
@@ -30,7 +30,8 @@ async function start(options: StartOptions, keeper: Keeper, fail: (error: unknow
   if (options.fresh) await forget(stateDir)
   const secrets = loadSecrets(stateDir)
   const logDir = join(stateDir, 'logs')
-  rmSync(logDir, { recursive: true, force: true })
+  const running = join(stateDir, 'running.json')
+  for (const old of [logDir, running]) rmSync(old, { recursive: true, force: true })
   const [services] = await Promise.all([
     startServices({
       ...environment,
@@ -48,7 +49,9 @@ async function start(options: StartOptions, keeper: Keeper, fail: (error: unknow
   const { databaseUrl, redisUrl } = services
   await migrate(keeper, databaseUrl)
   await startCluster({ ...places, keeper, environment, secrets, databaseUrl, redisUrl, logDir, say, fail })
-  writeFileSync(join(stateDir, 'running.json'), JSON.stringify({ databaseUrl, redisUrl }), { mode: 0o600 })
+  const gatewayUrl = `http://${hostToDial(environment.host)}:${places.gateways[0]?.port}`
+  // For `pnpm seed`.
+  writeFileSync(running, JSON.stringify({ databaseUrl, gatewayUrl }), { mode: 0o600 })
   const { OPS_USER: user = 'operator', OPS_PASSWORD: password = secrets.opsPassword } = environment.inherited
   say(screen({ ...places, environment, databaseUrl, redisUrl, operator: { user, password }, logDir }))
 }
@@ -56,9 +59,7 @@ async function start(options: StartOptions, keeper: Keeper, fail: (error: unknow
 /** Deletes what earlier runs left, except for fetched programs and the lock. */
 async function forget(stateDir: string): Promise<void> {
   await removeHome(join(stateDir, 'postgres'))
-  for (const name of ['redis', 'secrets.json', 'running.json']) {
-    rmSync(join(stateDir, name), { recursive: true, force: true })
-  }
+  for (const name of ['redis', 'secrets.json']) rmSync(join(stateDir, name), { recursive: true, force: true })
 }
 
 async function main(): Promise<void> {

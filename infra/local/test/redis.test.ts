@@ -54,6 +54,7 @@ test('it keeps jobs over a restart, evicts nothing, and asks for the password', 
   client.disconnect()
   const { port } = new URL(first.url)
   const stranger = new Redis(Number(port), { enableReadyCheck: false })
+  stranger.on('error', () => {})
   await assert.rejects(stranger.get('kept'), /NOAUTH/)
   stranger.disconnect()
   await first.close()
