@@ -72,6 +72,10 @@ export const boardPlugin: FastifyPluginAsync<BoardOptions> = async (app, options
       },
     },
   })
+  // Errors are the listener's own to answer: thrown here, they go on to its handler.
+  serverAdapter.setErrorHandler((error) => {
+    throw error
+  })
   await app.register(serverAdapter.registerPlugin(), { prefix: basePath })
 
   app.addHook('onClose', async () => {

@@ -199,6 +199,8 @@ async function poll() {
   try {
     // Not relative to the page's own address, which may hold the password.
     const response = await fetch(new URL('/live.json', location.origin), { signal: AbortSignal.timeout(PATIENCE_MS) })
+    // Asking on with a password that is no longer good would count as guessing it.
+    if (response.status === 401) return showStatus('bad', 'signed out: reload the page')
     if (!response.ok) throw new Error(`answered with ${response.status}`)
     /** @type {LiveState} */
     const state = await response.json()

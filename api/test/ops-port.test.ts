@@ -1,0 +1,140 @@
+// The ops port: who is let in, what is refused, and what is shown there.
+import assert from 'node:assert/strict'
+import { request } from 'node:http'
+import { after, before, test } from 'node:test'
+import { until } from '@spillway/local/testing'
+import { login, respondAsync } from './client.ts'
+import { openSystem, type System } from './system.ts'
+
+const OPERATOR = { OPS_USER: 'operator', OPS_PASSWORD: 'a password for operators' }
+
+let system: System
+
+before(async () => {
+  system = await openSystem()
+})
+
+after(() => system?.close())
+
+/** Asks as an operator with this password, or as nobody. */
+async function ask(
+  url: string,
+  options: { password?: string; method?: string; headers?: Record<string, string>; body?: string } = {},
+): Promise<{ status: number; headers: Headers; text: string }> {
+  const { password, method = 'GET', headers = {}, body } = options
+  const authorization =
+    password === undefined ? {} : { authorization: `Basic ${btoa(`${OPERATOR.OPS_USER}:${password}`)}` }
+  const response = await fetch(url, {
+    method,
+    headers: { ...authorization, ...headers },
+    ...(body === undefined ? {} : { body }),
+  })
+  return { status: response.status, headers: response.headers, text: await response.text() }
+}
+
+const right = { password: OPERATOR.OPS_PASSWORD }
+
+test('pages ask for the password, metrics do not, and the public port has none of them', async () => {
+  const { url, opsUrl } = await system.gateway(OPERATOR)
+  for (const path of ['/', '/live.json', '/live.js', '/queues', '/queues/api/queues']) {
+    const refused = await ask(opsUrl + path)
+    assert.equal(refused.status, 401, path)
+    assert.match(refused.headers.get('www-authenticate') ?? '', /^Basic realm="Spillway operators"/)
+    assert.equal((await ask(opsUrl + path, right)).status, 200, path)
+    assert.equal((await ask(url + path, right)).status, 404, path)
+  }
+  assert.equal((await ask(`${opsUrl}/metrics`)).status, 200)
+  assert.equal((await ask(`${url}/metrics`)).status, 404)
+})
+
+test('pages may load nothing from elsewhere and be framed by nobody', async () => {
+  const { opsUrl } = await system.gateway(OPERATOR)
+  const { headers } = await ask(`${opsUrl}/`, right)
+  const policy = headers.get('content-security-policy') ?? ''
+  assert.match(policy, /default-src 'self'/)
+  assert.match(policy, /frame-ancestors 'none'/)
+  assert.equal(headers.get('x-content-type-options'), 'nosniff')
+})
+
+test('ten wrong passwords lock an address out, whatever header names another one, and are counted', async () => {
+  const { opsUrl } = await system.gateway(OPERATOR)
+  for (let attempt = 0; attempt < 10; attempt++) {
+    const headers = { 'x-forwarded-for': `192.0.2.${attempt}` }
+    const path = attempt % 2 === 0 ? '/' : '/queues'
+    assert.equal((await ask(opsUrl + path, { password: `guess ${attempt}`, headers })).status, 401)
+  }
+  const locked = await ask(`${opsUrl}/`, right)
+  assert.equal(locked.status, 429)
+  const retryAfterS = Number(locked.headers.get('retry-after'))
+  assert.ok(retryAfterS > 0 && retryAfterS <= 60, `retry-after: ${retryAfterS}`)
+  assert.match((await ask(`${opsUrl}/metrics`)).text, /^spillway_operator_login_failures_total 10$/m)
+})
+
+test('a read-only board refuses every change', async () => {
+  const { opsUrl } = await system.gateway(OPERATOR)
+  const headers = { 'content-type': 'application/json' }
+  for (const path of ['pause', 'resume', 'retry/failed', 'clean/completed', 'empty', 'obliterate']) {
+    const refused = await ask(`${opsUrl}/queues/api/queues/passwords/${path}`, { ...right, method: 'PUT' })
+    assert.equal(refused.status, 405, path)
+  }
+  const pauseAll = await ask(`${opsUrl}/queues/api/queues/pause`, { ...right, method: 'PUT' })
+  assert.equal(pauseAll.status, 405)
+  const add = { ...right, method: 'POST', headers, body: '{"name":"verify","data":{},"options":{}}' }
+  assert.equal((await ask(`${opsUrl}/queues/api/queues/passwords/add`, add)).status, 405)
+})
+
+test('with writes allowed, operators change things, and pages of other sites do not', async () => {
+  const { opsUrl } = await system.gateway({ ...OPERATOR, OPS_ALLOW_WRITES: 'true' })
+  const pause = `${opsUrl}/queues/api/queues/passwords/pause`
+  for (const headers of [{ origin: 'https://elsewhere.example' }, { 'sec-fetch-site': 'cross-site' }]) {
+    const refused = await ask(pause, { ...right, method: 'PUT', headers })
+    assert.deepEqual([refused.status, JSON.parse(refused.text).code], [403, 'other_site'])
+  }
+  assert.match((await ask(`${opsUrl}/metrics`)).text, /^spillway_queue_paused 0$/m)
+  assert.equal((await ask(pause, { ...right, method: 'PUT', headers: { origin: opsUrl } })).status, 200)
+  await until(async () => /^spillway_queue_paused 1$/m.test((await ask(`${opsUrl}/metrics`)).text))
+  assert.equal((await ask(`${opsUrl}/queues/api/queues/passwords/resume`, { ...right, method: 'PUT' })).status, 200)
+})
+
+test('without a password only requests that call the port by a loopback name are answered', async () => {
+  const { opsUrl } = await system.gateway()
+  assert.equal((await ask(`${opsUrl}/live.json`)).status, 200)
+  const { port } = new URL(opsUrl)
+  assert.equal(await statusUnderName(port, `rebound.example:${port}`), 403)
+  assert.equal(await statusUnderName(port, `localhost:${port}`), 200)
+})
+
+test('the live page is told of the queue, its workers and what became of requests', async () => {
+  const { url, opsUrl } = await system.gateway({ LOGIN_WAIT_MS: '0' })
+  const live = async () => JSON.parse((await ask(`${opsUrl}/live.json`)).text)
+  assert.equal((await login(url, { email: 'nobody@example.test', password: 'a passphrase' }, respondAsync)).status, 202)
+  const waiting = await until(async () => {
+    const state = await live()
+    return state.queue?.waiting > 0 ? state : undefined
+  })
+  assert.equal(waiting.predictedWaitMs, null)
+  assert.deepEqual(waiting.workers, [])
+  assert.ok(waiting.queue.oldestWaitMs >= 0)
+  assert.equal(waiting.requests.ticket, 1)
+
+  await system.worker()
+  const done = await until(async () => {
+    const state = await live()
+    return state.times !== null && state.workers.length === 1 && state.queue.waiting === 0 ? state : undefined
+  })
+  assert.equal(done.workers[0].slots, 1)
+  assert.ok(done.times.serviceMs.p50 > 0)
+  assert.ok(done.predictedWaitMs > 0)
+})
+
+/** `fetch` would set the header itself. */
+async function statusUnderName(port: string, host: string): Promise<number | undefined> {
+  return new Promise((resolve, reject) => {
+    request({ host: '127.0.0.1', port, path: '/live.json', headers: { host } }, (response) => {
+      response.resume()
+      resolve(response.statusCode)
+    })
+      .on('error', reject)
+      .end()
+  })
+}
