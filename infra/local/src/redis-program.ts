@@ -1,8 +1,8 @@
 // Where a Redis comes from: the PATH, else fetched into the ignored folder, else what the system offers.
 import { execFileSync } from 'node:child_process'
-import { accessSync, constants } from 'node:fs'
-import { delimiter, join } from 'node:path'
+import { join } from 'node:path'
 import type { Keeper, KeptProcess } from './keeper.ts'
+import { onPath } from './on-path.ts'
 import { aptRedis } from './redis-apt.ts'
 import { brewRedis, containerRedis, systemRedis } from './redis-system.ts'
 import { Refusal } from './refusal.ts'
@@ -62,19 +62,6 @@ export function localProgram(command: string, dir: string, env: NodeJS.ProcessEn
 /** Names the process that runs on a data folder. */
 export function pidFileOf(dir: string): string {
   return join(dir, 'redis.pid')
-}
-
-/** The first of these programs that the PATH, or the folders given instead, has. */
-export function onPath(names: string[], folders = (process.env.PATH ?? '').split(delimiter)): string | undefined {
-  const isProgram = (file: string): boolean => {
-    try {
-      accessSync(file, constants.X_OK)
-      return true
-    } catch {
-      return false
-    }
-  }
-  return names.flatMap((name) => folders.filter(Boolean).map((folder) => join(folder, name))).find(isProgram)
 }
 
 export const serverNames = ['redis-server', 'valkey-server']

@@ -2,7 +2,8 @@
 // last resort, the package manager.
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
-import { localProgram, onPath, type RedisProgram, type RedisSearch, serverNames } from './redis-program.ts'
+import { onPath } from './on-path.ts'
+import { localProgram, type RedisProgram, type RedisSearch, serverNames } from './redis-program.ts'
 
 const image = 'redis:8-alpine'
 
