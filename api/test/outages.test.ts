@@ -1,0 +1,167 @@
+// PostgreSQL or Redis goes away, falls silent, or is not what it should be: prompt problems, nothing internal, and back again.
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { until } from '@spillway/local/testing'
+import { slowAccount } from './account.ts'
+import {
+  type Answer,
+  assertProblem,
+  call,
+  expect,
+  login,
+  me,
+  newAccount,
+  newCredentials,
+  redeem,
+  refresh,
+  register,
+} from './client.ts'
+import { watchQueue } from './queue.ts'
+import { openRelay } from './relay.ts'
+import { openSystem, readiness } from './system.ts'
+
+const system = await openSystem()
+after(() => system.close())
+await system.worker({ SPILLWAY_TEST_HASHES: 'true' })
+/** However long a part that does not answer is waited for. */
+const PROMPT_MS = 8_000
+
+test('without PostgreSQL: 503 at once, named by readiness, and well again when it is back', async (t) => {
+  const relay = await openRelay(system.namespace.databaseUrl)
+  t.after(() => relay.close())
+  const { url } = await system.gateway({ DATABASE_URL: relay.url })
+  const credentials = await newAccount(url)
+  const tokens = expect(200, await login(url, credentials))
+  await relay.cut()
+
+  for (const answer of await Promise.all([
+    login(url, credentials),
+    register(url, newCredentials()),
+    me(url, tokens.accessToken),
+    refresh(url, tokens.refreshToken),
+  ])) {
+    assertUnavailable(answer)
+  }
+  assert.equal((await fetch(`${url}/healthz`)).status, 200)
+  assert.equal((await fetch(`${url}/readyz`)).status, 503)
+  assert.deepEqual((await readiness(url)).checks, { database: 'failing', queue: 'ok' })
+
+  await relay.mend()
+  await until(async () => (await readiness(url)).status === 'ok')
+  expect(200, await refresh(url, tokens.refreshToken))
+  expect(200, await login(url, credentials))
+})
+
+test('when PostgreSQL falls silent in mid-query, requests end as problems, not as hangs', async (t) => {
+  const relay = await openRelay(system.namespace.databaseUrl)
+  t.after(() => relay.close())
+  const { url } = await system.gateway({ DATABASE_URL: relay.url, DATABASE_POOL_SIZE: '1' })
+  const credentials = await newAccount(url)
+  relay.freeze()
+  const startedAt = performance.now()
+  for (const answer of await Promise.all([login(url, credentials), login(url, credentials)])) assertUnavailable(answer)
+  assert.ok(performance.now() - startedAt < PROMPT_MS)
+})
+
+test('a login whose session cannot be opened keeps its ticket good', async (t) => {
+  const relay = await openRelay(system.namespace.databaseUrl)
+  t.after(() => relay.close())
+  const { url } = await system.gateway({ DATABASE_URL: relay.url, LOGIN_WAIT_MS: '0' })
+  const { ticket } = expect(202, await login(url, await slowAccount(system.database, 1)))
+  await relay.cut()
+  await until(async () => {
+    const answer = await redeem(url, ticket)
+    if (answer.status !== 202) assertUnavailable(answer)
+    return answer.status === 503
+  })
+  await relay.mend()
+  await until(async () => (await redeem(url, ticket)).status === 200)
+})
+
+test('without Redis: 503 at once, what needs no queue goes on, and well again when it is back', async (t) => {
+  const relay = await openRelay(system.namespace.redisUrl)
+  t.after(() => relay.close())
+  const limits = { LIMIT_PER_ADDRESS: '1000', LIMIT_PER_ACCOUNT: '1000' }
+  const { url } = await system.gateway({ REDIS_URL: relay.url, ...limits })
+  const credentials = await newAccount(url)
+  const tokens = expect(200, await login(url, credentials))
+  await relay.cut()
+
+  await until(async () => (await readiness(url)).checks.queue === 'failing')
+  for (const answer of await Promise.all([login(url, credentials), register(url, newCredentials())])) {
+    assertUnavailable(answer)
+  }
+  expect(200, await me(url, tokens.accessToken))
+  expect(200, await refresh(url, tokens.refreshToken))
+  assert.deepEqual((await readiness(url)).checks, { database: 'ok', queue: 'failing' })
+
+  await relay.mend()
+  await until(async () => (await readiness(url)).workers === 1)
+  expect(200, await login(url, credentials))
+})
+
+test('requests that are held while Redis goes away and comes back get their answer', async (t) => {
+  const relay = await openRelay(system.namespace.redisUrl)
+  t.after(() => relay.close())
+  const { url } = await system.gateway({ REDIS_URL: relay.url })
+  const held = login(url, await slowAccount(system.database, 1_500))
+  await watchQueue(system).settled(0, 1)
+  await relay.cut()
+  await relay.mend()
+  expect(200, await held)
+})
+
+test('when Redis falls silent, requests end as problems, not as hangs', async (t) => {
+  const relay = await openRelay(system.namespace.redisUrl)
+  t.after(() => relay.close())
+  const { url } = await system.gateway({ REDIS_URL: relay.url, LIMIT_PER_ADDRESS: '1000' })
+  const credentials = await newAccount(url)
+  relay.freeze()
+  const startedAt = performance.now()
+  const answer = await login(url, credentials)
+  assert.ok(performance.now() - startedAt < PROMPT_MS)
+  assertUnavailable(answer)
+  await relay.cut()
+})
+
+test('a failure of our own is a 500 that says nothing about it', async (t) => {
+  const broken = await openSystem()
+  t.after(() => broken.close())
+  const { url } = await broken.gateway()
+  await broken.database.$executeRaw`ALTER TABLE refresh_tokens RENAME COLUMN used_at TO mislaid`
+  const answer = await refresh(url, 'a token')
+  assertProblem(answer, 500, 'internal_error')
+  assert.deepEqual(answer.body, {
+    type: 'about:blank',
+    title: 'Something went wrong here',
+    status: 500,
+    code: 'internal_error',
+  })
+})
+
+test('a gateway of which everything is away answers every call all the same', async (t) => {
+  const alone = await openSystem()
+  t.after(() => alone.close())
+  const { url } = await alone.gateway({
+    DATABASE_URL: 'postgresql://x:y@127.0.0.1:1/z',
+    REDIS_URL: 'redis://127.0.0.1:1',
+  })
+  assert.deepEqual(await readiness(url), {
+    status: 'failing',
+    checks: { database: 'failing', queue: 'failing' },
+    workers: 0,
+  })
+  assertUnavailable(await login(url, newCredentials()))
+  assertUnavailable(await register(url, newCredentials()))
+  assertProblem(await redeem(url, 'nonsense'), 400, 'invalid_ticket')
+  for (const path of ['/healthz', '/openapi.json', '/.well-known/jwks.json']) {
+    assert.equal((await call(url, 'GET', path)).status, 200)
+  }
+})
+
+/** Checks for a 503 that says when to come back, and nothing about what is away. */
+function assertUnavailable(answer: Answer): void {
+  assertProblem(answer, 503, 'unavailable')
+  assert.deepEqual(Object.keys(answer.body).sort(), ['code', 'status', 'title', 'type'])
+  assert.equal(answer.headers.get('retry-after'), '1')
+}
