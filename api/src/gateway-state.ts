@@ -8,10 +8,13 @@ export interface GatewayState {
   passwords: Pick<PasswordClient, 'load' | 'predictedWaitMs' | 'isReady'>
   reporter: QueueReporter
   poolUse(): PoolUse
+  /** Whether this gateway hashes itself, for want of workers. */
+  isFallingBack(): boolean
 }
 
 /** Adds the gauges to a registry. Without Redis, what only Redis knows is left out rather than told wrong. */
-export function exposeGatewayState(registry: Registry, { passwords, reporter, poolUse }: GatewayState): void {
+export function exposeGatewayState(registry: Registry, state: GatewayState): void {
+  const { passwords, reporter, poolUse, isFallingBack } = state
   const registers = [registry]
   const gauges: [name: string, help: string, read: () => number][] = [
     ['spillway_workers', 'Workers that published their capacity of late', () => passwords.load().workers],
@@ -25,6 +28,11 @@ export function exposeGatewayState(registry: Registry, { passwords, reporter, po
       'spillway_predicted_wait_seconds',
       'Time until a job added now would be answered; +Inf when no worker is alive',
       () => passwords.predictedWaitMs('held') / 1_000,
+    ],
+    [
+      'spillway_fallback_active',
+      'Whether this gateway hashes itself, for want of workers',
+      () => Number(isFallingBack()),
     ],
     ['spillway_redis_connected', 'Whether the connections to Redis are up', () => Number(passwords.isReady())],
   ]
@@ -60,12 +68,12 @@ export function exposeGatewayState(registry: Registry, { passwords, reporter, po
   })
   new Gauge({
     name: 'spillway_oldest_job_age_seconds',
-    help: 'How long the job that is next has waited; 0 when none waits',
+    help: 'How long the job that is next has waited, by state; 0 when none waits',
+    labelNames: ['state'],
     registers,
     async collect() {
-      const oldestWaitMs = (await report())?.oldestWaitMs
-      if (oldestWaitMs === undefined) this.remove()
-      else this.set(oldestWaitMs / 1_000)
+      this.reset()
+      for (const [state, ms] of Object.entries((await report())?.oldestMs ?? {})) this.set({ state }, ms / 1_000)
     },
   })
   new Gauge({

@@ -44,12 +44,17 @@ export async function startGateway(config: GatewayConfig, env: NodeJS.ProcessEnv
     },
   })
   const reporter = createQueueReporter({ redisUrl: config.REDIS_URL, prefix: config.QUEUE_PREFIX, log })
-  exposeGatewayState(metrics.registry, { passwords, reporter, poolUse: () => poolUse(database) })
   const fallback = startFallback({
     concurrency: config.LOCAL_FALLBACK_CONCURRENCY,
     env,
     isAlone: () => passwords.load().known && passwords.load().workers === 0,
     log,
+  })
+  exposeGatewayState(metrics.registry, {
+    passwords,
+    reporter,
+    poolUse: () => poolUse(database),
+    isFallingBack: fallback.active,
   })
   let draining = false
   const app = await buildApp(config, {

@@ -12,7 +12,7 @@ export interface LiveState {
   /** Epoch milliseconds. */
   at: number
   /** Null while Redis does not answer. */
-  queue: (QueueReport['jobs'] & { paused: boolean; oldestWaitMs: number }) | null
+  queue: (QueueReport['jobs'] & Pick<QueueReport, 'paused' | 'oldestMs'>) | null
   workers: QueueReport['workers']
   /** Of the jobs that finished last; null when none is kept. */
   times: { jobs: number; queueWaitMs: Percentiles; serviceMs: Percentiles } | null
@@ -36,7 +36,7 @@ export async function liveState(sources: {
   const predictedMs = passwords.predictedWaitMs()
   return {
     at: Date.now(),
-    queue: report ? { ...report.jobs, paused: report.paused, oldestWaitMs: report.oldestWaitMs } : null,
+    queue: report ? { ...report.jobs, paused: report.paused, oldestMs: report.oldestMs } : null,
     workers: report?.workers.sort((a, b) => a.name.localeCompare(b.name)) ?? [],
     times: report ? timesOf(report) : null,
     predictedWaitMs: Number.isFinite(predictedMs) ? predictedMs : null,

@@ -26,8 +26,8 @@ export type WaitOutcome = (typeof waitOutcomes)[number]
 const ticketEvents = ['issued', 'redeemed', 'pending', 'expired', 'used', 'invalid'] as const
 export type TicketEvent = (typeof ticketEvents)[number]
 
-/** How a verdict got here: announced, found by asking although it should have been announced, or announced elsewhere. */
-const verdictSources = ['message', 'fallback'] as const
+/** How a verdict got here: announced, or found by asking for it because no announcement came. */
+const verdictSources = ['message', 'asked'] as const
 
 /** A registry of its own, with Node's and the process's metrics in it. Series that can be foreseen start at 0. */
 export function createGatewayMetrics(): GatewayMetrics {

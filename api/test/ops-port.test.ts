@@ -110,17 +110,17 @@ test('the live page is told of the queue, its workers and what became of request
   assert.equal((await login(url, { email: 'nobody@example.test', password: 'a passphrase' }, respondAsync)).status, 202)
   const waiting = await until(async () => {
     const state = await live()
-    return state.queue?.waiting > 0 ? state : undefined
+    return state.queue?.deferred > 0 ? state : undefined
   })
   assert.equal(waiting.predictedWaitMs, null)
   assert.deepEqual(waiting.workers, [])
-  assert.ok(waiting.queue.oldestWaitMs >= 0)
+  assert.ok(waiting.queue.oldestMs.deferred > 0)
   assert.equal(waiting.requests.ticket, 1)
 
   await system.worker()
   const done = await until(async () => {
     const state = await live()
-    return state.times !== null && state.workers.length === 1 && state.queue.waiting === 0 ? state : undefined
+    return state.times !== null && state.workers.length === 1 && state.queue.deferred === 0 ? state : undefined
   })
   assert.equal(done.workers[0].slots, 1)
   assert.ok(done.times.serviceMs.p50 > 0)

@@ -40,7 +40,7 @@ export { connectRedis, type RedisConnection } from './redis.js'
 export type { Answer } from './verdicts.js'
 
 /** How a verdict got here: announced, or found by asking although it should have been announced. */
-export type VerdictSource = 'message' | 'fallback'
+export type VerdictSource = 'message' | 'asked'
 
 /** Told of what is worth counting. */
 export interface ClientObserver {
@@ -150,7 +150,7 @@ export function createPasswordClient(options: PasswordClientOptions): PasswordCl
       const answers = await verdicts.read(waiting.map(({ job }) => job))
       for (const [index, { job, data }] of waiting.entries()) {
         const answer = answers[index]
-        if (answer !== undefined) settle(job, answer, 'fallback')
+        if (answer !== undefined) settle(job, answer, 'asked')
         else if (data !== undefined) {
           // A job that is still there keeps its place: its id is taken.
           await add(job, data, 'held')
@@ -180,7 +180,7 @@ export function createPasswordClient(options: PasswordClientOptions): PasswordCl
           if (answer !== undefined) return answer
           if (signal.aborted) throw new PasswordClientError('wait_aborted', 'the caller went away')
           const late = waitMs === 0 ? undefined : (await verdicts.read([job]).catch(() => []))[0]
-          if (late !== undefined) observer?.verdictReceived('fallback')
+          if (late !== undefined) observer?.verdictReceived('asked')
           return late
         } finally {
           elapsed.abort()

@@ -17,8 +17,8 @@ export interface QueueReport {
   jobs: { waiting: number; deferred: number; active: number; completed: number; failed: number }
   /** Operators have paused it: workers take nothing. */
   paused: boolean
-  /** How long the job that is next has waited; 0 when none waits. */
-  oldestWaitMs: number
+  /** How long the next job has waited, of those with a request held for them and of those with a ticket alone; 0 for none. */
+  oldestMs: { waiting: number; deferred: number }
   workers: ({ id: string } & WorkerCapacity)[]
   /** The last completed jobs, the latest first. */
   recent: JobResult[]
@@ -32,13 +32,13 @@ export interface QueueReporter {
 
 /**
  * Lua: the queue for those who watch it.
- * KEYS: capacity hash, waiting list, deferred set, active list, completed set, failed set, meta hash. ARGV: what keys of jobs begin with,
- * how many finished jobs to look at. Returns the time in epoch milliseconds, five lengths, whether it is paused, the data of
- * the job that is next, the results of the last jobs, the capacity hash's pairs.
+ * KEYS: capacity hash, waiting list, deferred set, active list, completed set, failed set, meta hash. ARGV: what keys of jobs
+ * begin with, how many finished jobs to look at. Returns the time in epoch milliseconds, five lengths, whether it is paused,
+ * the data of the jobs that are next in the list and in the set, the results of the last jobs, the capacity hash's pairs.
  */
 const READ_QUEUE = `
 local time = redis.call('TIME')
-local oldest = redis.call('LINDEX', KEYS[2], -1)
+local function dataOf(id) return id and redis.call('HGET', ARGV[1] .. id, 'data') or '' end
 local results = {}
 for i, id in ipairs(redis.call('ZREVRANGE', KEYS[5], 0, ARGV[2] - 1)) do
   results[i] = redis.call('HGET', ARGV[1] .. id, 'returnvalue') or ''
@@ -46,7 +46,7 @@ end
 return {time[1] * 1000 + math.floor(time[2] / 1000),
   redis.call('LLEN', KEYS[2]), redis.call('ZCARD', KEYS[3]), redis.call('LLEN', KEYS[4]),
   redis.call('ZCARD', KEYS[5]), redis.call('ZCARD', KEYS[6]), redis.call('HEXISTS', KEYS[7], 'paused'),
-  oldest and redis.call('HGET', ARGV[1] .. oldest, 'data') or '',
+  dataOf(redis.call('LINDEX', KEYS[2], -1)), dataOf(redis.call('ZRANGE', KEYS[3], 0, 0)[1]),
   results, redis.call('HGETALL', KEYS[1])}`
 
 /** Opens a connection of its own; close() lets go of it. */
@@ -78,8 +78,12 @@ export function createQueueReporter(options: { redisUrl: string; prefix: string;
 
 function parseReport(reply: unknown): QueueReport {
   if (!Array.isArray(reply)) throw new Error('Redis gave no report')
-  const [at, waiting, deferred, active, completed, failed, paused, oldest, results, pairs]: unknown[] = reply
-  const data = parse(oldest)
+  const [at, waiting, deferred, active, completed, failed, paused, nextHeld, nextDeferred, results, pairs]: unknown[] =
+    reply
+  const ageMs = (json: unknown) => {
+    const data = parse(json)
+    return jobData.Check(data) ? Math.max(0, Number(at) - data.enqueuedAt) : 0
+  }
   return {
     jobs: {
       waiting: Number(waiting),
@@ -89,7 +93,7 @@ function parseReport(reply: unknown): QueueReport {
       failed: Number(failed),
     },
     paused: paused === 1,
-    oldestWaitMs: jobData.Check(data) ? Math.max(0, Number(at) - data.enqueuedAt) : 0,
+    oldestMs: { waiting: ageMs(nextHeld), deferred: ageMs(nextDeferred) },
     workers: [...liveWorkers(toEntries(pairs), Number(at))].map(([id, capacity]) => ({ id, ...capacity })),
     recent: toArray(results)
       .map(parse)

@@ -81,13 +81,23 @@ function rateOf(id) {
   return ((last.finished - first.finished) * 1_000) / (last.at - first.at)
 }
 
+/** @param {NonNullable<LiveState['queue']>} queue */
+function describeWaiting({ waiting, deferred, oldestMs }) {
+  const oldest = Math.max(oldestMs.waiting, oldestMs.deferred)
+  const parts = []
+  if (waiting + deferred > 0) parts.push(`the next one for ${duration(oldest).join(' ')}`)
+  if (deferred > 0) parts.push(`${deferred.toLocaleString('en')} with a ticket`)
+  return parts.join(', ')
+}
+
 /** @param {LiveState} state */
 function showNow({ queue, workers, times, predictedWaitMs, jobsPerSecond }) {
   const slots = workers.reduce((sum, worker) => sum + worker.slots, 0)
   const busy = workers.reduce((sum, worker) => sum + worker.busy, 0)
   const rate = workers.reduce((sum, { id }) => sum + rateOf(id), 0)
-  show('waiting', queue === null ? '–' : queue.waiting.toLocaleString('en'), 'jobs')
-  element('oldest').textContent = queue?.waiting ? `the next one for ${duration(queue.oldestWaitMs).join(' ')}` : ''
+  const depth = queue === null ? undefined : queue.waiting + queue.deferred
+  show('waiting', depth === undefined ? '–' : depth.toLocaleString('en'), 'jobs')
+  element('oldest').textContent = queue === null ? '' : describeWaiting(queue)
   if (predictedWaitMs === null) show('predicted', '∞')
   else show('predicted', ...duration(predictedWaitMs))
   if (times === null) {
@@ -102,7 +112,7 @@ function showNow({ queue, workers, times, predictedWaitMs, jobsPerSecond }) {
   element('capacity').textContent = `of about ${short(jobsPerSecond)} possible`
   show('slots', String(busy), `of ${slots}`)
   element('workers-count').textContent = workers.length === 1 ? '1 worker' : `${workers.length} workers`
-  drawn.push({ waiting: queue?.waiting, rate: queue === null ? undefined : rate, capacity: jobsPerSecond })
+  drawn.push({ waiting: depth, rate: queue === null ? undefined : rate, capacity: jobsPerSecond })
   if (drawn.length > KEPT) drawn.shift()
 }
 
@@ -154,7 +164,8 @@ function showWorkers(workers) {
     }
     const { answered, expired, failed } = worker.finished
     const counts = [answered, expired, failed].map((count) => count.toLocaleString('en'))
-    return row([worker.name, slots, duration(worker.serviceMs).join(' '), short(rateOf(worker.id)), ...counts], 2)
+    const name = worker.fallback ? `${worker.name} (a gateway's own)` : worker.name
+    return row([name, slots, duration(worker.serviceMs).join(' '), short(rateOf(worker.id)), ...counts], 2)
   })
   element('workers').replaceChildren(...rows)
 }
@@ -192,6 +203,7 @@ function judge({ queue, workers }) {
   if (queue === null) return showStatus('bad', 'Redis does not answer')
   if (queue.paused) return showStatus('bad', 'the queue is paused')
   if (workers.length === 0) return showStatus('bad', 'no worker')
+  if (workers.every(({ fallback }) => fallback)) return showStatus('wait', 'no worker: gateways hash')
   return showStatus('good', 'live')
 }
 
