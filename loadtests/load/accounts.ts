@@ -9,7 +9,7 @@ import { createClient } from './client.ts'
 /** A hash to log in against: a real one, or a double that a worker accepts when told to (`wait-25` waits 25 ms). */
 export type Credential = Algorithm | 'token' | `wait-${number}`
 
-/** As many as the most callers of any scenario. */
+/** As many as the most users of any scenario. */
 const ACCOUNTS = 5_000
 const FIRST_LOGINS = 3
 const WARM_UP_TIMEOUT_MS = 60_000
@@ -31,14 +31,15 @@ export interface Accounts {
   warmUp(running: Running, credential: Credential): Promise<void>
 }
 
-export function createAccounts(databaseUrl: string): Accounts {
+/** @param count of each kind; callers beyond that share them */
+export function createAccounts(databaseUrl: string, count = ACCOUNTS): Accounts {
   const seeded = new Map<Credential, Promise<void>>()
 
   async function insert(credential: Credential): Promise<void> {
     const database = connectDatabase({ url: databaseUrl, poolSize: 1, statementTimeoutMs: 30_000 })
     try {
       const passwordHash = await storedHash(credential)
-      const data = Array.from({ length: ACCOUNTS }, (_, n) => ({
+      const data = Array.from({ length: count }, (_, n) => ({
         id: randomUUID(),
         email: email(credential, n),
         passwordHash,
@@ -56,7 +57,7 @@ export function createAccounts(databaseUrl: string): Accounts {
       return done
     },
     login: (credential, caller) => ({
-      email: email(credential, caller % ACCOUNTS),
+      email: email(credential, caller % count),
       // bcrypt is verified with a wrong password and answered 401. With the right one Spillway would replace each account's
       // hash by argon2id at its first login, and from the second on no longer be measured with bcrypt.
       password: credential === 'bcrypt' ? `not ${PASSWORD}` : PASSWORD,

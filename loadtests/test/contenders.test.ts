@@ -7,13 +7,14 @@ import { type Accounts, createAccounts } from '../load/accounts.ts'
 import { createClient } from '../load/client.ts'
 import { processorTime } from '../measure/processor.ts'
 
-describe('every contender serves the same API', () => {
+// All at once: what they do is mostly starting.
+describe('every contender serves the same API', { concurrency: true }, () => {
   let services: Namespace
   let accounts: Accounts
 
   before(async () => {
     services = await createNamespace()
-    accounts = createAccounts(services.databaseUrl)
+    accounts = createAccounts(services.databaseUrl, 50)
   })
   after(() => services.close())
 

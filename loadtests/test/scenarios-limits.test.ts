@@ -1,0 +1,23 @@
+// Scenarios that look for limits and causes.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { scenarios } from '../scenarios/scenarios.ts'
+import { testShortRuns } from './short-run.ts'
+
+const named = {
+  ramp: ['in-process, registration', 'spillway, token'],
+  'scale-out': ['spillway, 2 gateways'],
+  idle: ['in-process, argon2id'],
+  profile: ['spillway, token'],
+  engines: ['@node-rs/argon2, argon2id'],
+}
+const elsewhere = ['login-100', 'mixed-100', 'stress-5000', 'spike']
+
+test('every scenario is tested', () => {
+  assert.deepEqual(scenarios.map(({ name }) => name).sort(), [...elsewhere, ...Object.keys(named)].sort())
+})
+
+await testShortRuns(
+  scenarios.filter(({ name }) => name in named),
+  named,
+)

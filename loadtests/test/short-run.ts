@@ -1,0 +1,85 @@
+// A scenario for about a second, on the services of the test run, from the plan to the report.
+import assert from 'node:assert/strict'
+import { after, describe, test } from 'node:test'
+import { createNamespace } from '@spillway/local/testing'
+import { inProcess } from '../contenders/in-process/contender.ts'
+import { spillway } from '../contenders/spillway/contender.ts'
+import { createAccounts } from '../load/accounts.ts'
+import { serverProcesses } from '../measure/server-processes.ts'
+import { renderReport } from '../report/report.ts'
+import type { Scenario, Setting } from '../scenarios/scenario.ts'
+import type { Results, ScenarioResult } from '../src/results.ts'
+import { runScenarios } from '../src/run.ts'
+
+/**
+ * Tests each scenario by the measurements of its plan that are named, as `contender, variant`: enough to see that each
+ * kind of measurement works.
+ */
+export async function testShortRuns(
+  scenarios: readonly Scenario[],
+  named: Record<string, readonly string[]>,
+): Promise<void> {
+  const services = await createNamespace()
+  after(() => services.close())
+  const setting: Setting = {
+    services,
+    servers: await serverProcesses(services),
+    cores: undefined,
+    accounts: createAccounts(services.databaseUrl, 50),
+    contenders: [inProcess, spillway],
+    short: false,
+    durationS: 1,
+    users: 5,
+    rate: undefined,
+    bareHashMs: { bcrypt: 70, argon2id: 20 },
+  }
+  // All at once: nobody reads the figures.
+  describe('measures and is drawn', { concurrency: true }, () => {
+    for (const scenario of scenarios) {
+      test(scenario.name, async () => {
+        const plan = scenario
+          .plan(setting)
+          .filter(({ contender, variant }) => named[scenario.name]?.includes(`${contender}, ${variant}`))
+        assert.equal(plan.length, named[scenario.name]?.length)
+        const result = await measure({ ...scenario, plan: () => plan }, setting)
+        for (const { contender, variant, failure, figures } of result.runs) {
+          const what = `${contender}, ${variant}`
+          assert.equal(failure, undefined, what)
+          assert.ok(Object.values(figures).every(Number.isFinite), `${what}: ${JSON.stringify(figures)}`)
+          assert.ok((figures.failedPercent ?? 0) < 100, `${what}: everything failed`)
+        }
+        const report = renderReport({ ...nothing, scenarios: [result] })
+        assert.match(report, new RegExp(`id="${scenario.name}"`))
+        assert.match(report, /<svg/)
+      })
+    }
+  })
+}
+
+async function measure(scenario: Scenario, setting: Setting): Promise<ScenarioResult> {
+  let kept: ScenarioResult[] = []
+  await runScenarios({
+    scenarios: [scenario],
+    setting,
+    repeat: 1,
+    progress: { begin() {}, end() {}, close() {} },
+    signal: new AbortController().signal,
+    generatorCores: undefined,
+    keep: (results) => {
+      kept = results
+    },
+  })
+  const [result] = kept
+  assert.ok(result)
+  return result
+}
+
+const nothing: Results = {
+  format: 1,
+  startedAt: '2000-01-01T00:00:00.000Z',
+  interrupted: false,
+  machine: { processor: 'a processor', cores: 2, memoryGib: 1, system: 'a system', node: 'v20.19.0', pinned: false },
+  commit: 'abc1234',
+  settings: { repeat: 1, argon2idBareMs: 20, bcryptBareMs: 70 },
+  scenarios: [],
+}
