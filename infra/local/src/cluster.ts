@@ -1,19 +1,12 @@
-// The gateways and workers of a local run: their ports, their environment, and the wait until they can log someone in.
+// The gateways and workers of a local run: their environment, and the wait until they can log someone in.
 import { join } from 'node:path'
 import type { LocalEnvironment } from './environment.ts'
 import { type Keeper, rank } from './keeper.ts'
 import { startMember } from './member.ts'
-import { freePort, isFree } from './port.ts'
+import { hostToDial, type Place } from './places.ts'
 import { Refusal } from './refusal.ts'
 import type { Secrets } from './secrets.ts'
 import { until } from './until.ts'
-
-/** Where one gateway or worker listens. A worker has an ops port only. */
-export interface Place {
-  name: string
-  opsPort: number
-  port?: number
-}
 
 export interface ClusterOptions {
   keeper: Keeper
@@ -31,37 +24,6 @@ export interface ClusterOptions {
 }
 
 const readyMs = 30_000
-
-/** Gives every member its ports. Throws a Refusal if one is taken. */
-export async function choosePlaces(
-  { host, port, opsPort }: LocalEnvironment,
-  count: { gateways: number; workers: number },
-): Promise<{ gateways: Place[]; workers: Place[] }> {
-  const choose = async (variable: string, listenOn: string, first: number, index: number): Promise<number> => {
-    const wanted = first === 0 ? await freePort() : first + index
-    if (await isFree(wanted, listenOn)) return wanted
-    throw new Refusal(
-      `Port ${wanted} is taken: stop what listens there, or set ${variable} to the first of some free ports.`,
-    )
-  }
-  const gateways: Place[] = []
-  for (let index = 0; index < count.gateways; index++) {
-    gateways.push({
-      name: `gateway ${index + 1}`,
-      port: await choose('PORT', host, port, index),
-      opsPort: await choose('OPS_PORT', '127.0.0.1', opsPort, index),
-    })
-  }
-  const workers: Place[] = []
-  for (let index = 0; index < count.workers; index++) {
-    const opsIndex = count.gateways + index
-    workers.push({
-      name: `worker ${index + 1}`,
-      opsPort: await choose('OPS_PORT', '127.0.0.1', opsPort, opsIndex),
-    })
-  }
-  return { gateways, workers }
-}
 
 /** Starts all members at once and resolves when every gateway is ready to log someone in. Needs a migrated database. */
 export async function startCluster(options: ClusterOptions): Promise<void> {
@@ -115,10 +77,4 @@ async function answersReady({ name, port }: Place, host: string): Promise<void> 
   await until(ready, { timeoutMs: readyMs }).catch((cause) => {
     throw new Refusal(`${name} listens, but says that it is not ready: ${answer}`, { cause })
   })
-}
-
-/** The host by which this machine reaches a server that listens there. */
-export function hostToDial(host: string): string {
-  if (host === '0.0.0.0' || host === '::') return '127.0.0.1'
-  return host.includes(':') ? `[${host}]` : host
 }

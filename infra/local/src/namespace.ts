@@ -1,7 +1,7 @@
 // A database and a Redis key prefix that a test file has to itself.
 import { randomBytes } from 'node:crypto'
 import { Redis } from 'ioredis'
-import { query, withDatabase } from './postgres.ts'
+import { databaseOf, query, withDatabase } from './query.ts'
 import { testEnvironment } from './test-environment.ts'
 import { until } from './until.ts'
 
@@ -38,11 +38,6 @@ export async function createNamespace(): Promise<Namespace> {
     if (leaked.length > 0) throw new Error(`connections to the database were left open: ${leaked.join('; ')}`)
   }
   return { databaseUrl: withDatabase(templateUrl, name), redisUrl, queuePrefix, close }
-}
-
-/** The name of the database that a url leads to. */
-export function databaseOf(url: string): string {
-  return decodeURIComponent(new URL(url).pathname.slice(1))
 }
 
 async function connectionsTo(maintenanceUrl: string, database: string): Promise<string[]> {

@@ -1,31 +1,33 @@
-// Ports on the loopback interface.
+// Ports that can be listened on.
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 
-/** Whether a server could listen on this port now. */
-export async function isFree(port: number, host = '127.0.0.1'): Promise<boolean> {
-  return (await tryPort(port, host)) !== undefined
+/** Why a server could not listen there now, as the system's error code, such as EADDRINUSE; undefined if it could. */
+export async function whyNotListen(port: number, host: string): Promise<string | undefined> {
+  const tried = await listen(port, host)
+  return 'code' in tried ? tried.code : undefined
 }
 
 /**
- * A port that nothing listens on: the preferred one if it is free, otherwise any. Another process may take it before
- * its user does, so that whoever can listen on port 0 should do that instead.
+ * A port of the loopback interface that nothing listens on: the preferred one if it is free, otherwise any. Another
+ * process may take it before its user does, so that whoever can listen on port 0 should do that instead.
  */
 export async function freePort(preferred = 0): Promise<number> {
-  const port = (await tryPort(preferred, '127.0.0.1')) ?? (await tryPort(0, '127.0.0.1'))
-  if (port === undefined) throw new Error('no port of 127.0.0.1 is free')
-  return port
+  const first = await listen(preferred, '127.0.0.1')
+  const found = 'port' in first ? first : await listen(0, '127.0.0.1')
+  if ('port' in found) return found.port
+  throw new Error(`no port of 127.0.0.1 can be listened on (${found.code})`)
 }
 
-async function tryPort(port: number, host: string): Promise<number | undefined> {
+async function listen(port: number, host: string): Promise<{ port: number } | { code: string }> {
   const server = createServer().listen({ port, host, exclusive: true })
   try {
     await once(server, 'listening')
-  } catch {
-    return undefined
+  } catch (error) {
+    return { code: error instanceof Error && 'code' in error ? String(error.code) : String(error) }
   }
   const address = server.address()
   server.close()
   await once(server, 'close')
-  return typeof address === 'object' && address !== null ? address.port : undefined
+  return typeof address === 'object' && address !== null ? { port: address.port } : { code: 'no address' }
 }

@@ -3,11 +3,11 @@
 import { existsSync } from 'node:fs'
 import { chown, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import pg from 'pg'
 import type { Keeper } from './keeper.ts'
 import { endOrphan } from './orphan.ts'
 import { freePort } from './port.ts'
 import { makeHome, type PostgresUser, postgresUser, reachablePrograms } from './postgres-user.ts'
+import { query, withDatabase } from './query.ts'
 import { Refusal } from './refusal.ts'
 import { type Service, startService } from './service.ts'
 
@@ -48,7 +48,7 @@ export async function startPostgres(options: PostgresOptions): Promise<Service> 
     keeper,
     name: 'PostgreSQL',
     // SIGINT is its fast shutdown; SIGTERM would wait until every client has left.
-    process: { command: join(binDir, 'postgres'), args, signal: 'SIGINT', cwd: home, ...user },
+    process: { command: join(binDir, 'postgres'), args, signal: 'SIGINT', cwd: home, env: environment(), ...user },
     logFile,
     url: maintenanceUrl,
     ping: (url) => query(url, 'SELECT 1'),
@@ -56,23 +56,9 @@ export async function startPostgres(options: PostgresOptions): Promise<Service> 
   return { ...service, url: withDatabase(maintenanceUrl, 'spillway') }
 }
 
-/** The same server, another database. */
-export function withDatabase(url: string, database: string): string {
-  const changed = new URL(url)
-  changed.pathname = `/${database}`
-  return changed.href
-}
-
-/** Runs one statement on a connection of its own. */
-export async function query(url: string, text: string, values: unknown[] = []): Promise<Record<string, unknown>[]> {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 })
-  client.on('error', () => {})
-  try {
-    await client.connect()
-    return (await client.query(text, values)).rows
-  } finally {
-    await client.end()
-  }
+/** On macOS, PostgreSQL refuses to start under a locale that makes the system's libraries start threads. */
+function environment(): NodeJS.ProcessEnv {
+  return { ...process.env, LC_ALL: 'C' }
 }
 
 /** The folder of the programs that are installed for this platform. */
@@ -109,7 +95,7 @@ async function createData({ keeper, binDir, home, dataDir, user, password, durab
   args.push('--encoding=UTF8', '--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8')
   if (!durable) args.push('--no-sync')
   try {
-    await keeper.run({ command: join(binDir, 'initdb'), args, cwd: home, ...user })
+    await keeper.run({ command: join(binDir, 'initdb'), args, cwd: home, env: environment(), ...user })
     await rename(partial, dataDir)
   } finally {
     await rm(passwordFile, { force: true })

@@ -1,6 +1,6 @@
 // What `pnpm start` prints when all is up.
-import { hostToDial, type Place } from './cluster.ts'
 import type { LocalEnvironment } from './environment.ts'
+import { hostToDial, type Place } from './places.ts'
 
 export interface ScreenFacts {
   environment: LocalEnvironment

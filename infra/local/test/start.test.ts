@@ -1,13 +1,9 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { once } from 'node:events'
-import { readFileSync, statSync } from 'node:fs'
-import { createServer } from 'node:net'
+import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { onPath } from '../src/on-path.ts'
-import { findProcess } from '../src/process-table.ts'
-import { until } from '../src/until.ts'
 import { scratchDir } from './scratch.ts'
 import { allEnded, curls, runStart, status, whenUp } from './spillway.ts'
 
@@ -43,59 +39,4 @@ test('what is printed works, and goes on to work after a restart, until the data
   const fresh = runStart(t, dir, ['--fresh'])
   await whenUp(fresh)
   assert.equal(await status(curls(fresh)[1]), 401)
-})
-
-test('a worker that dies is reported with its last words and started again', async (t) => {
-  const dir = await scratchDir(t)
-  const spillway = runStart(t, dir)
-  const pids = await whenUp(spillway)
-  const [register, login] = curls(spillway)
-  assert.equal(await status(register), 201)
-  const worker = pids.find((pid) => findProcess(pid)?.command.includes('worker/dist/main.cjs'))
-  assert.ok(worker)
-  process.kill(worker, 'SIGKILL')
-  await spillway.waitForLog(({ msg }) =>
-    /^worker 1 ended \(SIGKILL\) and is started again\. .*worker ready/.test(msg ?? ''),
-  )
-  await until(async () => (await status(login)) === 200, { what: 'a login through the new worker' })
-  assert.equal(readFileSync(join(dir, 'logs/worker-1.log'), 'utf8').match(/"worker ready"/g)?.length, 2)
-})
-
-test('a port that is taken is named, with the way out', async (t) => {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(() => server.close())
-  const address = server.address()
-  assert.ok(typeof address === 'object' && address !== null)
-  const spillway = runStart(t, await scratchDir(t), [], { PORT: String(address.port) })
-  assert.equal((await spillway.exited).code, 1)
-  assert.equal(
-    spillway.output(),
-    `Port ${address.port} is taken: stop what listens there, or set PORT to the first of some free ports.`,
-  )
-})
-
-test('a wrong option or variable is one sentence and exit code 1', async (t) => {
-  const dir = await scratchDir(t)
-  const wrong: [string[], NodeJS.ProcessEnv, RegExp][] = [
-    [['--gateways', 'many'], {}, /^--gateways takes a whole number from 1 to 64, not "many"\.$/],
-    [['--gateway', '2'], {}, /^Unknown option '--gateway': see "pnpm start --help"\.$/],
-    [['2'], {}, /^Unexpected argument '2'.*: see "pnpm start --help"\.$/],
-    [[], { PORT: 'http' }, /^PORT must be a port from 0 to 65535, not "http"\.$/],
-    [
-      [],
-      { REDIS_URL: 'redis://127.0.0.1:1' },
-      /^REDIS_URL is set, but nothing answers there \(.*\): .* unset REDIS_URL\.$/,
-    ],
-  ]
-  await Promise.all(
-    wrong.map(async ([args, env, sentence]) => {
-      const spillway = runStart(t, await scratchDir(t), args, env)
-      assert.equal((await spillway.exited).code, 1)
-      assert.match(spillway.output(), sentence)
-    }),
-  )
-  const help = runStart(t, dir, ['--help'])
-  assert.equal((await help.exited).code, 0)
-  assert.match(help.output(), /--workers N/)
 })

@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import { test } from 'node:test'
+import { scratchDir } from './scratch.ts'
+import { runStart } from './spillway.ts'
+
+test('a port that is taken is named, with the way out', async (t) => {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => server.close())
+  const address = server.address()
+  assert.ok(typeof address === 'object' && address !== null)
+  const spillway = runStart(t, await scratchDir(t), [], { PORT: String(address.port) })
+  assert.equal((await spillway.exited).code, 1)
+  assert.equal(
+    spillway.output(),
+    `Port ${address.port} is taken: stop what listens there, or set PORT to the first of some free ports.`,
+  )
+})
+
+test('a wrong option or variable is one sentence and exit code 1', async (t) => {
+  const dir = await scratchDir(t)
+  const wrong: [string[], NodeJS.ProcessEnv, RegExp][] = [
+    [['--gateways', 'many'], {}, /^--gateways takes a whole number from 1 to 64, not "many"\.$/],
+    [['--gateway', '2'], {}, /^Unknown option '--gateway': see "pnpm start --help"\.$/],
+    [['2'], {}, /^Unexpected argument '2'.*: see "pnpm start --help"\.$/],
+    [[], { PORT: 'http' }, /^PORT must be a port from 0 to 65535, not "http"\.$/],
+    [
+      [],
+      { REDIS_URL: 'redis://127.0.0.1:1' },
+      /^REDIS_URL is set, but nothing answers there \(.*\): .* unset REDIS_URL\.$/,
+    ],
+  ]
+  await Promise.all(
+    wrong.map(async ([args, env, sentence]) => {
+      const spillway = runStart(t, await scratchDir(t), args, env)
+      assert.equal((await spillway.exited).code, 1)
+      assert.match(spillway.output(), sentence)
+    }),
+  )
+  const help = runStart(t, dir, ['--help'])
+  assert.equal((await help.exited).code, 0)
+  assert.match(help.output(), /--workers N/)
+})
