@@ -29,7 +29,7 @@ import { ticketRoutes } from './routes/tickets.js'
 import { tokenRoutes } from './routes/tokens.js'
 import { usersRoutes } from './routes/users.js'
 import { createSessions } from './sessions.js'
-import { parseSigningKeys } from './signing-keys.js'
+import type { SigningKeys } from './signing-keys.js'
 import { createTickets } from './tickets.js'
 import { createTokenIssuer } from './tokens.js'
 
@@ -46,6 +46,7 @@ export interface GatewayDeps {
   database: Database
   passwords: PasswordClient
   keyring: Keyring
+  keys: SigningKeys
   redis: RedisConnection
   metrics: GatewayMetrics
   /** Only when traces are sent somewhere. */
@@ -57,8 +58,7 @@ export interface GatewayDeps {
 
 /** Builds the public application; it opens and closes nothing of what it is given. */
 export async function buildApp(config: GatewayConfig, deps: GatewayDeps): Promise<FastifyInstance> {
-  const { database, passwords, keyring, redis, metrics, tracing, log } = deps
-  const keys = parseSigningKeys(config.SPILLWAY_JWT_KEYS)
+  const { database, passwords, keyring, keys, redis, metrics, tracing, log } = deps
   const proxies = listOf(config.TRUST_PROXY)
   const app: FastifyInstance = fastify({
     loggerInstance: log,

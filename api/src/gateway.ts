@@ -11,6 +11,7 @@ import type { GatewayConfig } from './config.js'
 import { exposeGatewayState } from './gateway-state.js'
 import { createGatewayMetrics } from './metrics.js'
 import { buildOps } from './ops.js'
+import { parseSigningKeys } from './signing-keys.js'
 
 export interface Gateway {
   url: string
@@ -25,6 +26,7 @@ export interface Gateway {
  */
 export async function startGateway(config: GatewayConfig, env: NodeJS.ProcessEnv, log: Logger): Promise<Gateway> {
   const keyring = parseKeyring(config.SPILLWAY_SEAL_KEYS)
+  const keys = parseSigningKeys(config.SPILLWAY_JWT_KEYS)
   const database = connectDatabase({ url: config.DATABASE_URL, poolSize: config.DATABASE_POOL_SIZE })
   const redis = connectRedis(config.REDIS_URL, 'producer')
   redis.on('error', (error) => log.warn({ err: error, connection: 'limits' }, 'redis connection failed'))
@@ -61,6 +63,7 @@ export async function startGateway(config: GatewayConfig, env: NodeJS.ProcessEnv
     database,
     passwords,
     keyring,
+    keys,
     redis,
     metrics,
     tracing,

@@ -35,16 +35,13 @@ replies.on('pmessage', (_pattern: string, _channel: string, message: string) => 
 await replies.psubscribe(`${system.namespace.queuePrefix}:*`)
 
 const worker = await system.worker({ LOG_LEVEL: 'trace' })
-const gateways = [
-  await system.gatewayProcess({ LOG_LEVEL: 'trace' }),
-  await system.gatewayProcess({ LOG_LEVEL: 'trace' }),
-] as const
-const [here, there] = [gateways[0].url, gateways[1].url]
+const { process: gateway, url: here } = await system.gatewayProcess({ LOG_LEVEL: 'trace' })
+const { url: there } = await system.gateway()
 const secrets = new Secrets()
 await runEveryFlow()
 
 test('logs hold no secret', () => {
-  for (const { process } of [worker, ...gateways]) {
+  for (const { process } of [worker, { process: gateway }]) {
     assert.ok(process.logs.length > 10)
     assert.deepEqual(secrets.foundIn(process.output()), [])
   }

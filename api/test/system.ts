@@ -5,7 +5,7 @@ import { connectDatabase, type Database } from '@spillway/prisma'
 import { connectRedis, type RedisConnection } from '@spillway/worker/client'
 import { createLogger } from '@spillway/worker/log'
 import { readGatewayConfig } from '../src/config.ts'
-import { startGateway } from '../src/gateway.ts'
+import { type Gateway, startGateway } from '../src/gateway.ts'
 import { newSealKey, newSigningKey } from './keys.ts'
 
 /** Low enough that a hash takes a millisecond. */
@@ -28,8 +28,10 @@ export interface System {
   database: Database
   /** Looks into Redis from the side. */
   redis: RedisConnection
+  /** What gateways and workers get of the environment. */
+  environment: Record<string, string>
   /** Starts a gateway in this process, and waits until it knows of all workers. */
-  gateway(env?: NodeJS.ProcessEnv): Promise<Listening>
+  gateway(env?: NodeJS.ProcessEnv): Promise<Gateway>
   /** Starts a gateway as a process of its own, as deployed; the same otherwise. */
   gatewayProcess(env?: NodeJS.ProcessEnv): Promise<Listening & { process: TestProcess }>
   /** Starts a worker, always a process of its own. */
@@ -45,7 +47,7 @@ export async function openSystem(): Promise<System> {
   const redis = connectRedis(namespace.redisUrl, 'consumer')
   const workers: WorkerProcess[] = []
   const closers: (() => Promise<void>)[] = []
-  const shared = {
+  const environment = {
     ...CHEAP_ARGON2,
     DATABASE_URL: namespace.databaseUrl,
     REDIS_URL: namespace.redisUrl,
@@ -67,15 +69,17 @@ export async function openSystem(): Promise<System> {
     namespace,
     database,
     redis,
+    environment,
     async gateway(env = {}) {
-      const log = createLogger({ service: 'gateway', level: 'silent' })
-      const gateway = await startGateway(readGatewayConfig({ ...shared, ...env }), { ...shared, ...env }, log)
-      closers.push(gateway.close)
+      const gateway = await startQuietly({ ...environment, ...env })
+      let closing: Promise<void> | undefined
+      const close = () => (closing ??= gateway.close())
+      closers.push(close)
       await knowsWorkers(gateway)
-      return gateway
+      return { ...gateway, close }
     },
     async gatewayProcess(env = {}) {
-      const process = startProcess({ entry: 'api/dist/main.js', env: { ...shared, ...env } })
+      const process = startProcess({ entry: 'api/dist/main.js', env: { ...environment, ...env } })
       closers.push(() => endedWell(process))
       const { url, opsUrl } = await process.waitForLog(({ msg }) => msg === 'gateway listening')
       const gateway = { url: String(url), opsUrl: String(opsUrl), process }
@@ -85,7 +89,7 @@ export async function openSystem(): Promise<System> {
     async worker(env = {}) {
       const process = startProcess({
         entry: 'worker/dist/main.cjs',
-        env: { ...shared, WORKER_CONCURRENCY: '1', ...env },
+        env: { ...environment, WORKER_CONCURRENCY: '1', ...env },
       })
       closers.push(() => endedWell(process))
       const { opsUrl } = await process.waitForLog(({ msg }) => msg === 'worker ready')
@@ -101,6 +105,11 @@ export async function openSystem(): Promise<System> {
       for (const end of ends) if (end.status === 'rejected') throw end.reason
     },
   }
+}
+
+/** Starts a gateway in this process that logs nothing. */
+export function startQuietly(env: NodeJS.ProcessEnv): Promise<Gateway> {
+  return startGateway(readGatewayConfig(env), env, createLogger({ service: 'gateway', level: 'silent' }))
 }
 
 /** What /readyz says, whatever its status. */

@@ -1,0 +1,94 @@
+// How a gateway ends: what is in hand is answered, nothing else keeps it, nothing is left open.
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { after, test } from 'node:test'
+import { until } from '@spillway/local/testing'
+import { slowAccount } from './account.ts'
+import { call, expect, login, redeem } from './client.ts'
+import { watchQueue } from './queue.ts'
+import { openSystem } from './system.ts'
+
+const system = await openSystem()
+after(() => system.close())
+await system.worker({ SPILLWAY_TEST_HASHES: 'true', WORKER_CONCURRENCY: '4' })
+const queue = watchQueue(system)
+const stopped = { code: 0, signal: null }
+
+test('requests that are held at a SIGTERM are answered, new connections are refused, and the exit code is 0', async (t) => {
+  const { url, process } = await system.gatewayProcess()
+  const accounts = await Promise.all([1, 2, 3, 4].map(() => slowAccount(system.database, 1_200)))
+  const held = accounts.map((account) => login(url, account))
+  await queue.settled(0, 4)
+  const exit = process.stop()
+  await until(() =>
+    opened(t, url).then(
+      () => false,
+      () => true,
+    ),
+  )
+  for (const answer of held) expect(200, await answer)
+  assert.deepEqual(await exit, stopped)
+})
+
+test('a request whose wait runs out while the gateway stops gets its ticket', async () => {
+  const [{ url, close }, other] = [await system.gateway({ LOGIN_WAIT_MS: '500' }), await system.gateway()]
+  const held = login(url, await slowAccount(system.database, 1_500))
+  await queue.settled(0, 1)
+  const closed = close()
+  const { ticket } = expect(202, await held)
+  await closed
+  expect(200, await redeem(other.url, ticket))
+})
+
+test('connections without a request, idle or never used, do not keep a gateway', async (t) => {
+  const { url, process } = await system.gatewayProcess()
+  const unused = await opened(t, url)
+  const idle = await opened(t, url)
+  await send(idle, 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n')
+  await once(idle, 'data')
+  const startedAt = performance.now()
+  assert.deepEqual(await process.stop('SIGINT'), stopped)
+  assert.ok(performance.now() - startedAt < 4_000)
+  await until(() => unused.destroyed && idle.destroyed)
+})
+
+test('a request whose body never comes keeps a gateway no longer than one that is held', async (t) => {
+  const { url, close } = await system.gateway({ LOGIN_WAIT_MS: '0' })
+  const client = await opened(t, url)
+  await send(
+    client,
+    'POST /v1/login HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{',
+  )
+  // Answered after it: by then the gateway has read what was sent before.
+  expect(404, await call(url, 'GET', '/'))
+  const startedAt = performance.now()
+  await close()
+  assert.ok(performance.now() - startedAt < 9_000)
+})
+
+test('a closed gateway leaves no connection open', async () => {
+  const sockets = () => globalThis.process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap').length
+  const before = await until(() => sockets())
+  for (let round = 0; round < 2; round += 1) {
+    const extra = await openSystem()
+    const { url } = await extra.gateway()
+    expect(202, await login(url, await slowAccount(extra.database, 1), { headers: { connection: 'close' } }))
+    assert.ok(sockets() > before)
+    await extra.close()
+  }
+  await until(() => sockets() <= before)
+})
+
+async function opened(t: { after(end: () => void): void }, url: string): Promise<Socket> {
+  const { hostname, port } = new URL(url)
+  const socket = connect(Number(port), hostname)
+  socket.on('error', () => {})
+  t.after(() => socket.destroy())
+  await once(socket, 'connect')
+  return socket
+}
+
+function send(socket: Socket, bytes: string): Promise<unknown> {
+  return new Promise((resolve) => socket.write(bytes, resolve))
+}

@@ -1,0 +1,124 @@
+// How a gateway begins: with what is there, and with one sentence when it cannot.
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import { after, test } from 'node:test'
+import { startProcess, until } from '@spillway/local/testing'
+import { readGatewayConfig } from '../src/config.ts'
+import { call, expect, login, newAccount, newCredentials, register } from './client.ts'
+import { newSealKey, newSigningKey } from './keys.ts'
+import { openRelay } from './relay.ts'
+import { openSystem, readiness, startQuietly } from './system.ts'
+
+const system = await openSystem()
+after(() => system.close())
+await system.worker()
+const keys = { SPILLWAY_SEAL_KEYS: newSealKey(), SPILLWAY_JWT_KEYS: newSigningKey() }
+const away = { DATABASE_URL: 'postgresql://x:y@127.0.0.1:1/z', REDIS_URL: 'redis://127.0.0.1:1' }
+const complete = { ...keys, ...away, PORT: '0', OPS_PORT: '0' }
+
+test('the first requests of a gateway that has just begun to listen are answered, not put off', async (t) => {
+  const { url } = await system.gateway()
+  const credentials = await newAccount(url)
+  const fresh = await startQuietly(system.environment)
+  t.after(() => fresh.close())
+  expect(200, await login(fresh.url, credentials))
+  expect(201, await register(fresh.url, newCredentials()))
+})
+
+test('PostgreSQL and Redis may come later', async (t) => {
+  const [database, redis] = [await openRelay(system.namespace.databaseUrl), await openRelay(system.namespace.redisUrl)]
+  await Promise.all([database.cut(), redis.cut()])
+  const gateway = await startQuietly({ ...system.environment, DATABASE_URL: database.url, REDIS_URL: redis.url })
+  t.after(async () => {
+    await gateway.close()
+    await Promise.all([database.close(), redis.close()])
+  })
+  assert.deepEqual((await readiness(gateway.url)).checks, { database: 'failing', queue: 'failing' })
+  assert.equal((await call(gateway.url, 'GET', '/healthz')).status, 200)
+  expect(503, await register(gateway.url, newCredentials()))
+
+  await database.mend()
+  await until(async () => (await readiness(gateway.url)).checks.database === 'ok')
+  assert.deepEqual((await readiness(gateway.url)).checks, { database: 'ok', queue: 'failing' })
+  await redis.mend()
+  await until(async () => (await readiness(gateway.url)).workers === 1)
+  expect(200, await login(gateway.url, await newAccount(gateway.url)))
+})
+
+test('a port that is taken is told in one sentence, with exit code 1', async (t) => {
+  const other = createServer()
+  await once(other.listen(0, '127.0.0.1'), 'listening')
+  t.after(() => other.close())
+  const address = other.address()
+  const port = String(typeof address === 'object' ? address?.port : '')
+  await assert.rejects(startQuietly({ ...complete, OPS_PORT: port }), { code: 'EADDRINUSE' })
+  // It stops at once: there are no balancers to be warned.
+  assert.match(await refusal({ ...complete, PORT: port, DRAIN_MS: '100000' }), new RegExp(`EADDRINUSE.*${port}$`))
+})
+
+test('a wrong environment is told in one sentence, with every name, and exit code 1', async () => {
+  const sentence = await refusal({ PORT: 'none' })
+  for (const name of ['PORT', 'DATABASE_URL', 'SPILLWAY_SEAL_KEYS', 'SPILLWAY_JWT_KEYS']) {
+    assert.match(sentence, new RegExp(name))
+  }
+})
+
+test('each wrong value is named, and never shown', () => {
+  const wrong: Record<string, string> = {
+    PORT: '65536',
+    OPS_PORT: '-1',
+    QUEUE_PREFIX: 'no-braces-4711',
+    LOGIN_WAIT_MS: '4711s',
+    TICKET_TTL_MS: '4711.5',
+    MAX_OUTSTANDING: '0',
+    TRUST_PROXY: 'proxy-4711',
+    LOG_LEVEL: 'loud-4711',
+    ACCESS_TOKEN_TTL_S: '0',
+    OPS_HOST: '0.0.0.0',
+  }
+  readGatewayConfig(complete)
+  for (const [name, value] of Object.entries(wrong)) {
+    assert.throws(
+      () => readGatewayConfig({ ...complete, [name]: value }),
+      ({ message }: Error) => message.includes(name) && !message.includes('4711'),
+      name,
+    )
+  }
+  assert.throws(
+    () => readGatewayConfig({ ...complete, LOGIN_WAIT_MS: '9000', TICKET_TTL_MS: '8000' }),
+    /LOGIN_WAIT_MS.*TICKET_TTL_MS/,
+  )
+})
+
+test('wrong keys and URLs are told by name, and never shown', async () => {
+  const secret = 'c2VjcmV0LXNlY3JldA'
+  const wrong: [string, string][] = [
+    ['SPILLWAY_SEAL_KEYS', `seal:${secret}`],
+    ['SPILLWAY_SEAL_KEYS', secret],
+    ['SPILLWAY_JWT_KEYS', `sign:${secret}`],
+    ['SPILLWAY_JWT_KEYS', newSealKey(secret)],
+    ['REDIS_URL', `http://user:${secret}@127.0.0.1`],
+    ['DATABASE_URL', `mysql://user:${secret}@127.0.0.1/z`],
+    ['DATABASE_URL', secret],
+  ]
+  for (const [name, value] of wrong) {
+    const env = { ...complete, [name]: value }
+    const said = name === 'DATABASE_URL' ? 'database URL' : name
+    await assert.rejects(
+      async () => startQuietly(env),
+      ({ message }: Error) => message.includes(said) && !message.includes(secret),
+      name,
+    )
+  }
+})
+
+/** The one line that a gateway says with this environment before it ends. */
+async function refusal(env: NodeJS.ProcessEnv): Promise<string> {
+  const process = startProcess({ entry: 'api/dist/main.js', env })
+  assert.deepEqual(await process.exited, { code: 1, signal: null })
+  const lines = process.logs.filter(({ level }) => level === undefined)
+  assert.equal(lines.length, 1, process.output())
+  assert.match(process.output(), /The gateway cannot start: /)
+  return lines[0]?.msg ?? ''
+}
