@@ -89,9 +89,14 @@ test('a lost notification is made up for within about a second', async (t) => {
   const key = jobKey(space, pending.job.id)
   const data = JSON.parse((await space.redis.hget(key, 'data')) ?? '')
   await space.redis.hset(key, 'data', JSON.stringify({ ...data, replyTo: 'nobody' }))
-  const answer = answerOf(pending, 3_000)
+  const answer = answerOf(pending, 15_000)
   await startedWorker(space)
+  await until(() => space.redis.exists(verdictKey(space.prefix, pending.job.id)))
+  const answeredAt = performance.now()
   assert.deepEqual(await answer, match)
+  const lostMs = performance.now() - answeredAt
+  // Four of the five seconds are for a machine that is busy with other tests.
+  assert.ok(lostMs < 5_000, `found after ${lostMs} ms`)
 })
 
 test('a lost notification is made up for at the end of a wait shorter than that', async (t) => {
