@@ -8,8 +8,8 @@ import type { Credential } from '../load/accounts.ts'
 import { createClient } from '../load/client.ts'
 import { openLoop } from '../load/open.ts'
 import { profileClockUs, readProfile, type StageRules, timeByStage } from '../measure/cpu-profile.ts'
+import { readStages, type StageTimes, stageTimes } from '../measure/login-stages.ts'
 import { observe, type PartTime } from '../measure/observe.ts'
-import { readHistogram } from '../measure/prometheus.ts'
 import { Tally } from '../measure/tally.ts'
 import type { Measured, Row } from '../src/results.ts'
 import { latencyFigures } from './figures.ts'
@@ -92,9 +92,8 @@ function measurement(setting: Setting, credential: Credential, perSecond: number
 interface Look {
   tally: Tally
   parts: PartTime[]
-  /** Of a login, in milliseconds, as the worker counts them. */
-  queueWaitMs: number
-  hashMs: number
+  /** Of a login, on average. */
+  stages: StageTimes
   fromUs: number
   toUs: number
 }
@@ -107,10 +106,7 @@ async function look(
   durationS: number,
 ): Promise<Look> {
   await setting.accounts.warmUp(running, credential)
-  const [ops = ''] = running.workerOps
-  const read = () =>
-    Promise.all(['spillway_queue_wait_seconds', 'spillway_service_seconds'].map((name) => readHistogram(ops, name)))
-  const [waitBefore, serviceBefore] = await read()
+  const before = await readStages(running)
   const tally = new Tally()
   const client = createClient(running.url)
   const fromUs = profileClockUs()
@@ -127,26 +123,11 @@ async function look(
   )
   const toUs = profileClockUs()
   client.close()
-  const [waitAfter, serviceAfter] = await read()
-  return {
-    tally,
-    parts,
-    queueWaitMs: mean(waitBefore, waitAfter),
-    hashMs: mean(serviceBefore, serviceAfter),
-    fromUs,
-    toUs,
-  }
-}
-
-type Sum = Awaited<ReturnType<typeof readHistogram>> | undefined
-
-function mean(before: Sum, after: Sum): number {
-  if (before === undefined || after === undefined || after.count === before.count) return 0
-  return (1_000 * (after.sum - before.sum)) / (after.count - before.count)
+  return { tally, parts, stages: stageTimes(before, await readStages(running)), fromUs, toUs }
 }
 
 function report(
-  { tally, parts, queueWaitMs, hashMs }: Look,
+  { tally, parts, stages }: Look,
   eventLoops: { process: string; stage: string; ms: number }[],
 ): Measured {
   const logins = Math.max(tally.counts.ok, 1)
@@ -166,11 +147,14 @@ function report(
     },
     histograms: { answer: tally.latency.encode() },
     series: {
+      // Each is what is left of the one around it.
       time: [
-        { stage: 'queue wait', ms: queueWaitMs },
-        { stage: 'hash', ms: hashMs },
-        { stage: 'everything else', ms: Math.max(tally.latency.meanMs - queueWaitMs - hashMs, 0) },
-      ],
+        { stage: 'generator and network', ms: tally.latency.meanMs - stages.requestMs },
+        { stage: 'gateway: HTTP, validation, lookup, session, signing', ms: stages.requestMs - stages.heldMs },
+        { stage: 'queue wait', ms: stages.queueWaitMs },
+        { stage: 'hash', ms: stages.hashMs },
+        { stage: 'sealing and notification', ms: stages.heldMs - stages.queueWaitMs - stages.hashMs },
+      ].map(({ stage, ms }) => ({ stage, ms: Math.max(ms, 0) })),
       processor,
       eventLoops: eventLoops.map((row) => ({ ...row, ms: row.ms / logins })),
     },

@@ -2,18 +2,14 @@
 import { randomBytes } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { build } from '@spillway/local/build'
+import { openKeeper } from '@spillway/local/keeper'
+import { migrate } from '@spillway/local/migrate'
+import { query, withDatabase } from '@spillway/local/query'
+import { defaultStateDir, programsDir } from '@spillway/local/repository'
+import { loadSecrets } from '@spillway/local/secrets'
+import { startServices } from '@spillway/local/services'
 import type { Services } from '../contenders/contender.ts'
-import {
-  build,
-  defaultStateDir,
-  loadSecrets,
-  migrate,
-  openKeeper,
-  programsDir,
-  query,
-  startServices,
-  withDatabase,
-} from './local.ts'
 
 export interface Environment extends Services {
   /** Whether PostgreSQL and Redis are ours, and may be moved to other cores. */

@@ -1,8 +1,8 @@
 // Reads and writes results and their report.
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { defaultStateDir } from '@spillway/local/repository'
 import { renderReport } from '../report/report.ts'
-import { defaultStateDir } from './local.ts'
 import { BadOption } from './options.ts'
 import type { Results } from './results.ts'
 

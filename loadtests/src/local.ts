@@ -1,7 +1,0 @@
-export { build } from '../../infra/local/src/build.ts'
-export { openKeeper } from '../../infra/local/src/keeper.ts'
-export { migrate } from '../../infra/local/src/migrate.ts'
-export { query, withDatabase } from '../../infra/local/src/postgres.ts'
-export { defaultStateDir, programsDir } from '../../infra/local/src/repository.ts'
-export { loadSecrets } from '../../infra/local/src/secrets.ts'
-export { startServices } from '../../infra/local/src/services.ts'
