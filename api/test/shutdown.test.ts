@@ -28,7 +28,9 @@ test('requests that are held at a SIGTERM are answered, new connections are refu
     ),
   )
   for (const answer of held) expect(200, await answer)
+  const answeredAt = performance.now()
   assert.deepEqual(await exit, stopped)
+  assert.ok(performance.now() - answeredAt < 4_000)
 })
 
 test('a request whose wait runs out while the gateway stops gets its ticket', async () => {

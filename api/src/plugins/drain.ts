@@ -1,6 +1,7 @@
 /**
- * Closing: requests in hand are answered, and nothing else holds the gateway up. A connection on which no request has come
- * yet, as browsers and proxies open them in advance, would: Node counts it as busy and closes it after a minute only.
+ * Closing: requests in hand are answered, and nothing else holds the gateway up. Two kinds of connection would, for a minute:
+ * one on which no request has come yet, as browsers and proxies open them in advance, because Node counts it as busy; and one
+ * whose request began before the end, because its answer does not say that it is the last.
  */
 import type { Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
@@ -23,6 +24,9 @@ export const drainPlugin = fp(
     })
 
     let overdue: NodeJS.Timeout | undefined
+    app.addHook('onSend', async (_request, reply) => {
+      if (overdue !== undefined) reply.header('connection', 'close')
+    })
     app.addHook('preClose', async () => {
       for (const socket of unused) socket.destroy()
       overdue = setTimeout(() => app.server.closeAllConnections(), graceMs)
