@@ -28,6 +28,8 @@ export interface Running {
   /** A GET path that has nothing to do with logins but asks the file system, and so libuv's threads. */
   neighbourPath: string
   parts: readonly Part[]
+  /** Jobs waiting or being hashed, where there is a queue that can be asked. */
+  depth?(): Promise<number>
   /** Ends every process. Safe to call twice. */
   close(): Promise<void>
 }

@@ -1,17 +1,28 @@
-// Sums and counts of histograms from a /metrics page.
+// What stands on a /metrics page.
 
 export interface HistogramSum {
   sum: number
   count: number
 }
 
-/** Adds up all series of a histogram whose labels hold the given ones, such as `job="verify"`. */
-export async function readHistogram(opsUrl: string, name: string, label = ''): Promise<HistogramSum> {
-  const page = await (await fetch(`${opsUrl}/metrics`)).text()
-  const total = (suffix: string) =>
-    page
-      .split('\n')
-      .filter((line) => line.startsWith(`${name}_${suffix}`) && line.includes(label))
-      .reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' ') + 1)), 0)
-  return { sum: total('sum'), count: total('count') }
+/** Adds up all series of a histogram whose labels hold the given one, such as `job="verify"`. */
+export async function readHistogram(opsUrl: string, name: string, label: string): Promise<HistogramSum> {
+  const page = await readPage(opsUrl)
+  return { sum: addUp(page, `${name}_sum`, label), count: addUp(page, `${name}_count`, label) }
+}
+
+/** Adds up all series of a gauge whose labels hold one of the given ones. */
+export async function readGauge(opsUrl: string, name: string, labels: readonly string[]): Promise<number> {
+  const page = await readPage(opsUrl)
+  return labels.reduce((sum, label) => sum + addUp(page, name, label), 0)
+}
+
+async function readPage(opsUrl: string): Promise<string[]> {
+  return (await (await fetch(`${opsUrl}/metrics`)).text()).split('\n')
+}
+
+function addUp(page: readonly string[], name: string, label: string): number {
+  return page
+    .filter((line) => line.startsWith(`${name}{`) && line.includes(label))
+    .reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' ') + 1)), 0)
 }

@@ -69,7 +69,11 @@ async function overrun(running: Running, setting: Setting): Promise<Measured> {
   let open = 0
   let caller = 0
 
-  const sampling = setInterval(() => depth.push({ second: (performance.now() - startMs) / 1_000, open }), SAMPLE_MS)
+  const sampling = setInterval(async () => {
+    const second = (performance.now() - startMs) / 1_000
+    const queued = await running.depth?.().catch(() => undefined)
+    depth.push({ second, open, ...(queued !== undefined && { queued }) })
+  }, SAMPLE_MS)
   await openLoop({
     rateAt: (elapsedMs) => (elapsedMs >= beforeMs && elapsedMs < beforeMs + spikeMs ? peak : trickle),
     durationMs,

@@ -3,6 +3,7 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import { Redis } from 'ioredis'
+import { readGauge } from '../../measure/prometheus.ts'
 import type { Part, Running, StartOptions } from '../contender.ts'
 import { type StartedProgram, startProgram } from '../program.ts'
 
@@ -27,6 +28,9 @@ export interface SpillwayRunning extends Running {
 
 /** Enough that the worker always has a job at hand while the next is on its way from Redis. */
 const PIPELINE_SLOTS = 16
+
+/** The states of a job that is not done. */
+const queued = ['state="waiting"', 'state="deferred"', 'state="active"']
 
 const gateway = fileURLToPath(new URL('../../../api/dist/main.js', import.meta.url))
 const worker = fileURLToPath(new URL('../../../worker/dist/main.cjs', import.meta.url))
@@ -75,13 +79,15 @@ export async function startSpillway(options: SpillwayOptions): Promise<SpillwayR
   }
   const running = { gateways: fulfilled(await gateways), workers: fulfilled(await workers) }
   const urls = running.gateways.map((program) => String(program.ready.url))
+  const gatewayOps = running.gateways.map((program) => String(program.ready.opsUrl))
   const [url] = urls
   if (url === undefined) throw new Error('Spillway needs at least one gateway')
   return {
     url,
     urls,
-    gatewayOps: running.gateways.map((program) => String(program.ready.opsUrl)),
+    gatewayOps,
     workerOps: running.workers.map((program) => String(program.ready.opsUrl)),
+    depth: () => readGauge(gatewayOps[0] ?? '', 'spillway_queue_jobs', queued),
     neighbourPath: '/docs/static/logo.svg',
     parts: [
       ...running.gateways.map(({ pid }): Part => ({ role: 'api', pid })),

@@ -20,9 +20,9 @@ export function spikeSection(result: ScenarioResult): Html {
   return section(result, `${says}.`, [
     legend(outcomes.map((outcome) => outcomeColors[outcome])),
     ...runs.map((run) => html`<h4>${titleOf(run.contender)}: users by the second they arrived in</h4>${arrivals(run)}`),
-    html`<h4>Requests open at a time</h4>`,
+    html`<h4>Requests open (and, dashed, jobs in the queue)</h4>`,
     legend(runs.map(({ contender }) => ({ title: titleOf(contender), color: contenderColor(contender) }))),
-    open(runs),
+    depths(runs),
     ...runs.map((run) => html`<h4>${titleOf(run.contender)}: how long each user waited</h4>${waits(run)}`),
   ])
 }
@@ -45,21 +45,27 @@ function arrivals(run: Run): Html {
   }))
 }
 
-function open(runs: readonly Run[]): Html {
+function depths(runs: readonly Run[]): Html {
   const rows = runs.flatMap((run) =>
-    (run.series.depth ?? []).map(({ second, open }) => ({
+    (run.series.depth ?? []).map(({ second, open, queued }) => ({
       contender: run.contender,
       color: contenderColor(run.contender),
       second: number(second),
       open: number(open),
+      queued,
     })),
   )
-  return chart('Requests open at a time', ({ narrow }) => ({
+  const inQueue = rows.filter(({ queued }) => queued !== undefined)
+  const line = { x: 'second', z: 'contender', stroke: 'color', sort: 'second' }
+  return chart('Requests open, and jobs in the queue', ({ narrow }) => ({
     height: narrow ? 200 : 260,
     marginLeft: 55,
     x: { label: 'seconds', ticks: narrow ? 5 : 10 },
-    y: { label: 'open', grid: true },
-    marks: [Plot.line(rows, { x: 'second', y: 'open', z: 'contender', stroke: 'color', strokeWidth: 2 })],
+    y: { label: 'at a time', grid: true },
+    marks: [
+      Plot.line(rows, { ...line, y: 'open', strokeWidth: 2 }),
+      Plot.line(inQueue, { ...line, y: 'queued', strokeDasharray: '4 3' }),
+    ],
   }))
 }
 
