@@ -1,6 +1,6 @@
 /** What a worker is and does at this moment, as gauges that are read when Prometheus asks. */
 import { Gauge, type Registry } from 'prom-client'
-import type { Policy } from './hashing/index.js'
+import type { Policy } from './hashing/algorithm.js'
 
 export interface WorkerState {
   slots: number

@@ -1,6 +1,7 @@
 /** argon2id (RFC 9106), the algorithm of today's policy, in the PHC string format. */
+
+import type { Algorithm, Policy } from './algorithm.js'
 import { type Engine, type KnownAnswer, loadEngines, verifyByFirst } from './engine.js'
-import type { Algorithm, Policy } from './index.js'
 
 /** Stored hashes may ask for this much and no more, so that one bad row cannot take a worker down. */
 const MEMORY_LIMIT_KIB = 1_048_576

@@ -1,6 +1,7 @@
 /** bcrypt, verified so that accounts from older systems can log in; they leave with an argon2id hash. */
+
+import type { Verifier } from './algorithm.js'
 import { type Engine, type KnownAnswer, loadEngines, verifyByFirst } from './engine.js'
-import type { Verifier } from './index.js'
 
 /** bcrypt reads this many bytes and ignores the rest, and implementations stop at a NUL: both would let a prefix match. */
 const PASSWORD_LIMIT_BYTES = 72

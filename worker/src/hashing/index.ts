@@ -1,32 +1,10 @@
 /** Hashing by policy: which algorithm a stored hash belongs to, whether it is still good enough, and the decoy. */
 import { randomBytes } from 'node:crypto'
 import type { RefusalCode } from '../protocol/job.js'
+import type { Policy, Verifier } from './algorithm.js'
 import { createArgon2 } from './argon2.js'
 import { createBcrypt } from './bcrypt.js'
 import { testDoubles } from './testdoubles.js'
-
-/** What new hashes are made with today: argon2id at this cost. */
-export interface Policy {
-  memoryKib: number
-  time: number
-  parallelism: number
-}
-
-/** What can verify one algorithm's hashes. All of its work is off the event loop. */
-export interface Verifier {
-  /** The implementation in use, by its package. */
-  readonly engine: string
-  /** Whether the stored hash is of this algorithm, well-formed, and within the cost that a worker is willing to pay. */
-  recognizes(storedHash: string): boolean
-  verify(password: string, storedHash: string): Promise<boolean>
-  /** Whether a stored hash is weaker than today's policy. Never true for a stronger one: a cost once paid is kept. */
-  isBelow(storedHash: string): boolean
-}
-
-/** The algorithm that new hashes are made with. */
-export interface Algorithm extends Verifier {
-  hash(password: string): Promise<string>
-}
 
 export interface Hasher {
   /** The implementation in use for each algorithm. */

@@ -4,7 +4,7 @@
  * would, without using one. Any password but "wrong" matches.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Verifier } from './index.js'
+import type { Verifier } from './algorithm.js'
 
 const WAITING = /^\$spillway-wait\$(\d{1,5})\$$/
 
