@@ -1,4 +1,5 @@
 // What the scenarios know of a contender: one login architecture that can be started, addressed and measured.
+import { availableParallelism } from 'node:os'
 import type { Algorithm } from './hashing.ts'
 
 export interface Services {
@@ -12,6 +13,11 @@ export interface StartOptions {
   /** What new passwords are hashed with; a login is verified with whatever the account's hash says. */
   algorithm: Algorithm
   services: Services
+}
+
+/** How many cores a contender may use. */
+export function coreCount(cores: StartOptions['cores']): number {
+  return cores?.length ?? availableParallelism()
 }
 
 /** A process that belongs to a contender, for measuring its processor time. */

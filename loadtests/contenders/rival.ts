@@ -16,7 +16,6 @@ export async function startRival(
     env: {
       DATABASE_URL: options.services.databaseUrl,
       ALGORITHM: options.algorithm,
-      CORES: String(options.cores?.length ?? 0),
       ...env,
     },
   })

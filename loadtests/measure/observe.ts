@@ -14,6 +14,8 @@ export interface Observation<T> {
   seconds: number
   /** Only processes that lived through it. */
   parts: PartTime[]
+  /** What the generator, in this process, used of a core. Near a hundred the figures are about it. */
+  generatorPercent: number
   bystanders: Bystanders
 }
 
@@ -25,14 +27,16 @@ export async function observe<T>(
 ): Promise<Observation<T>> {
   const watched = [...running.parts, ...servers]
   const before = watched.map(timeOfPart)
+  const generator = process.cpuUsage()
   const startMs = performance.now()
   // Read as soon as it is over: what a server still does for callers that are gone belongs to nobody.
   const happened = happening().then((result) => ({
     result,
     seconds: (performance.now() - startMs) / 1_000,
     after: watched.map(timeOfPart),
+    used: process.cpuUsage(generator),
   }))
-  const [{ result, seconds, after }, bystanders] = await Promise.all([
+  const [{ result, seconds, after, used }, bystanders] = await Promise.all([
     happened,
     watchBystanders(running.url, running.neighbourPath, happened),
   ])
@@ -42,7 +46,8 @@ export async function observe<T>(
     if (start === undefined || end === undefined) return []
     return [{ role, totalMs: end.totalMs - start.totalMs, eventLoopMs: end.eventLoopMs - start.eventLoopMs }]
   })
-  return { result, seconds, parts, bystanders }
+  const generatorPercent = (used.user + used.system) / 10_000 / seconds
+  return { result, seconds, parts, generatorPercent, bystanders }
 }
 
 function timeOfPart(part: Part): ProcessorTime | undefined {

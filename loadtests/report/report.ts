@@ -53,6 +53,7 @@ export function renderReport(results: Results): string {
 <main>
 ${results.interrupted ? html`<p class="warning">This run was interrupted: what follows is what it had measured until then.</p>` : undefined}
 ${noiseWarning(results)}
+${generatorWarning(results)}
 ${headlines(results)}
 ${contenderTable(results)}
 ${drawn}
@@ -78,4 +79,18 @@ function noiseWarning(results: Results): Html | undefined {
   if (noisy.length === 0) return undefined
   return html`<p class="warning">The machine was not quiet: before ${noisy.length} of ${seen.length} measurements others used more than
     ${NOISY_PERCENT} % of it. Take the figures as rough.</p>`
+}
+
+/** Of a core: above this the generator may have been what was slow. */
+const GENERATOR_BUSY_PERCENT = 85
+
+function generatorWarning(results: Results): Html | undefined {
+  const busy = results.scenarios.flatMap(({ name, runs }) =>
+    runs
+      .filter(({ figures }) => (figures.generatorPercent ?? 0) > GENERATOR_BUSY_PERCENT)
+      .map(({ contender, variant }) => `${name} (${contender}, ${variant})`),
+  )
+  if (busy.length === 0) return undefined
+  return html`<p class="warning">The load generator itself used more than ${GENERATOR_BUSY_PERCENT} % of a core in ${busy.join(', ')}:
+    there the servers may be faster than shown.</p>`
 }

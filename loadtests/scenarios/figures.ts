@@ -5,7 +5,13 @@ import { type Observation, timeOf } from '../measure/observe.ts'
 import type { Measured } from '../src/results.ts'
 
 /** What a closed loop of requests did to its callers, to the API process and to bystanders. */
-export function loginFigures({ result, seconds, parts, bystanders }: Observation<ClosedLoopResult>): Measured {
+export function loginFigures({
+  result,
+  seconds,
+  parts,
+  generatorPercent,
+  bystanders,
+}: Observation<ClosedLoopResult>): Measured {
   const { tally } = result
   return {
     figures: {
@@ -14,6 +20,7 @@ export function loginFigures({ result, seconds, parts, bystanders }: Observation
       failedPercent: tally.share('timeout', 'error'),
       neighbourP50Ms: bystanders.neighbour.percentiles.p50Ms,
       neighbourP99Ms: bystanders.neighbour.percentiles.p99Ms,
+      generatorPercent,
       healthzP99Ms: bystanders.healthz.percentiles.p99Ms,
       ...(tally.counts.ticket + tally.counts.busy > 0 && { deferredPercent: tally.share('ticket', 'busy') }),
       ...(parts.length > 0 && { apiPercent: timeOf(parts, 'api') / seconds / 10 }),

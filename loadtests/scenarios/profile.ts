@@ -1,8 +1,10 @@
 // Where a login's time goes, and where its processor time goes. The lesson of others: the bottleneck had moved, and nobody
 // had looked.
+
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { coreCount } from '../contenders/contender.ts'
 import { type SpillwayRunning, startSpillway } from '../contenders/spillway/start.ts'
 import type { Credential } from '../load/accounts.ts'
 import { createClient } from '../load/client.ts'
@@ -13,7 +15,7 @@ import { observe, type PartTime } from '../measure/observe.ts'
 import { Tally } from '../measure/tally.ts'
 import type { Measured, Row } from '../src/results.ts'
 import { latencyFigures } from './figures.ts'
-import { AROUND_S, coresOf, type Measurement, type Scenario, type Setting } from './scenario.ts'
+import { AROUND_S, type Measurement, type Scenario, type Setting } from './scenario.ts'
 
 const DURATION_S = 5
 /** Of what the cores could hash: busy, but nobody waits for long. */
@@ -52,7 +54,7 @@ export const profile: Scenario = {
 }
 
 function halfCapacity(setting: Setting): number {
-  return (LOAD * coresOf(setting) * 1_000) / setting.bareHashMs.argon2id
+  return (LOAD * coreCount(setting.cores) * 1_000) / setting.bareHashMs.argon2id
 }
 
 function measurement(setting: Setting, credential: Credential, perSecond: number): Measurement {
@@ -70,7 +72,7 @@ function measurement(setting: Setting, credential: Credential, perSecond: number
           cores: setting.cores,
           gateways: 1,
           workers: 1,
-          concurrency: coresOf(setting),
+          concurrency: coreCount(setting.cores),
           testHashes: true,
           nodeArgs: ['--cpu-prof', `--cpu-prof-dir=${dir}`],
         })

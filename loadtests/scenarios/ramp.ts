@@ -1,7 +1,7 @@
 // The registration post's method: ten per cent more requests every step, until what is served falls ten per cent short of
 // what is offered. Where that happens is the knee.
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Running } from '../contenders/contender.ts'
+import { coreCount, type Running } from '../contenders/contender.ts'
 import { costOf } from '../contenders/hashing.ts'
 import { startPipeline } from '../contenders/spillway/start.ts'
 import type { Login } from '../load/accounts.ts'
@@ -9,7 +9,7 @@ import { createClient } from '../load/client.ts'
 import { openLoop } from '../load/open.ts'
 import { Tally } from '../measure/tally.ts'
 import type { Row } from '../src/results.ts'
-import { AROUND_S, coresOf, type Measurement, picked, type Scenario, type Setting, withContender } from './scenario.ts'
+import { AROUND_S, type Measurement, picked, type Scenario, type Setting, withContender } from './scenario.ts'
 
 const STEP = 1.1
 const SHORTFALL = 0.1
@@ -50,7 +50,7 @@ function realHash(contender: Setting['contenders'][number], setting: Setting): M
     estimatedS: 9 * stepS(setting) + AROUND_S,
     measure: () =>
       withContender(contender, setting, 'argon2id', (running) => {
-        const bestPerSecond = (coresOf(setting) * 1_000) / setting.bareHashMs.argon2id
+        const bestPerSecond = (coreCount(setting.cores) * 1_000) / setting.bareHashMs.argon2id
         return climb(running, paths[task], setting.rate ?? bestPerSecond * START_AT, stepS(setting), (n) =>
           task === 'login' ? setting.accounts.login('argon2id', n) : setting.accounts.registration(),
         )

@@ -66,11 +66,6 @@ export async function withContender<T>(
   }
 }
 
-/** How many cores a contender has; without pinning, all. */
-export function coresOf(setting: Setting): number {
-  return setting.cores?.length ?? 1
-}
-
 /** The contenders of a slow scenario: in the short set only these. */
 export function picked(setting: Setting, short: readonly string[]): readonly Contender[] {
   return setting.short ? setting.contenders.filter(({ name }) => short.includes(name)) : setting.contenders

@@ -1,7 +1,7 @@
 // A spike: quiet, then ten times what the machine can hash, then quiet again.
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Running } from '../contenders/contender.ts'
+import { coreCount, type Running } from '../contenders/contender.ts'
 import { costOf } from '../contenders/hashing.ts'
 import type { Login } from '../load/accounts.ts'
 import { type Answer, type Client, createClient } from '../load/client.ts'
@@ -9,7 +9,7 @@ import { openLoop } from '../load/open.ts'
 import { type Outcome, Tally, TIMEOUT_MS } from '../measure/tally.ts'
 import type { Measured, Row } from '../src/results.ts'
 import { latencyFigures } from './figures.ts'
-import { AROUND_S, coresOf, picked, type Scenario, type Setting, withContender } from './scenario.ts'
+import { AROUND_S, picked, type Scenario, type Setting, withContender } from './scenario.ts'
 
 const QUIET_BEFORE_S = 2
 /** It is watched for as long again afterwards. */
@@ -52,7 +52,7 @@ function spikeS(setting: Setting): number {
 }
 
 function spikeRate(setting: Setting): number {
-  return setting.rate ?? Math.round((TIMES_CAPACITY * coresOf(setting) * 1_000) / setting.bareHashMs.argon2id)
+  return setting.rate ?? Math.round((TIMES_CAPACITY * coreCount(setting.cores) * 1_000) / setting.bareHashMs.argon2id)
 }
 
 async function overrun(running: Running, setting: Setting): Promise<Measured> {

@@ -22,6 +22,7 @@ export const figures = {
   deferredPercent: { title: 'Told when to come back', unit: '%', better: 'lower' },
   answeredPercent: { title: 'Answered in time', unit: '%', better: 'higher' },
   apiPercent: { title: 'API process, of a core', unit: '%', better: 'lower' },
+  generatorPercent: { title: 'Load generator, of a core', unit: '%', better: 'lower' },
   processorMsPerAnswer: { title: 'Processor time an answer', unit: 'ms', better: 'lower' },
   hashProcessorMs: { title: 'Processor time a verify', unit: 'ms', better: 'lower' },
   gatewayMsPerLogin: { title: 'Gateway time a login', unit: 'ms', better: 'lower' },

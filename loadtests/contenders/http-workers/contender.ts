@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { Contender } from '../contender.ts'
+import { type Contender, coreCount } from '../contender.ts'
 import { compiled, startProgram } from '../program.ts'
 import { startRival } from '../rival.ts'
 
@@ -19,7 +19,7 @@ export const httpWorkers: Contender = {
     }
     try {
       const workers = await Promise.all(
-        Array.from({ length: Math.max(LEAST_WORKERS, options.cores?.length ?? 0) }, async () => {
+        Array.from({ length: Math.max(LEAST_WORKERS, coreCount(options.cores)) }, async () => {
           const worker = await startProgram({
             path: compiled('contenders/http-workers/worker'),
             cores: options.cores,

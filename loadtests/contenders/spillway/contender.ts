@@ -1,4 +1,4 @@
-import type { Contender } from '../contender.ts'
+import { type Contender, coreCount } from '../contender.ts'
 import { startSpillway } from './start.ts'
 
 export const spillway: Contender = {
@@ -7,5 +7,5 @@ export const spillway: Contender = {
   origin: 'this repository: one gateway, one worker with as many slots as it has cores, Redis',
   how: 'The gateway queues a sealed job; a worker on the same cores hashes; the verdict comes back over Redis.',
   start: ({ cores, services }) =>
-    startSpillway({ cores, services, gateways: 1, workers: 1, concurrency: cores?.length ?? 1 }),
+    startSpillway({ cores, services, gateways: 1, workers: 1, concurrency: coreCount(cores) }),
 }
