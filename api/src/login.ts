@@ -43,16 +43,16 @@ export function createLogin(deps: {
     async finish({ userId, credentialVersion }, jobId, verdict) {
       if (userId === null) throw new ApiError('invalid_credentials', { reason: 'unknown_account' })
       if (verdict.kind !== 'match') throw new ApiError('invalid_credentials', { reason: 'wrong_password' })
-      const session = await sessions.open({ id: jobId, userId, credentialVersion })
-      if (session === 'stale') throw new ApiError('invalid_credentials', { reason: 'password_changed' })
-      if (session === 'exists') throw new ApiError('ticket_used')
       if (verdict.hash !== undefined) {
-        // Only while the password is still the one that was verified.
+        // Only while the password is still the one that was verified. First, so that a failure leaves the ticket good.
         await database.user.updateMany({
           where: { id: userId, credentialVersion },
           data: { passwordHash: verdict.hash },
         })
       }
+      const session = await sessions.open({ id: jobId, userId, credentialVersion })
+      if (session === 'stale') throw new ApiError('invalid_credentials', { reason: 'password_changed' })
+      if (session === 'exists') throw new ApiError('ticket_used')
       return { status: 200, body: issueTokens({ userId, sessionId: jobId, refreshToken: session.refreshToken }) }
     },
   }

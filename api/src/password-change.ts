@@ -48,13 +48,14 @@ export function createPasswordChange(deps: {
     async finish({ userId, sessionId, credentialVersion }, _jobId, verdict) {
       if (verdict.kind !== 'match' || verdict.hash === undefined)
         throw new ApiError('invalid_credentials', { reason: 'wrong_password' })
-      const { count } = await database.user.updateMany({
-        where: { id: userId, credentialVersion },
-        data: { passwordHash: verdict.hash, credentialVersion: { increment: 1 } },
+      const data = { passwordHash: verdict.hash, credentialVersion: { increment: 1 } }
+      // Both or neither: a new password that leaves a thief's session alive would be believed to have ended it.
+      await database.$transaction(async (transaction) => {
+        const { count } = await transaction.user.updateMany({ where: { id: userId, credentialVersion }, data })
+        // Changed by someone else meanwhile: what was verified is no longer the password.
+        if (count === 0) throw new ApiError('invalid_credentials', { reason: 'password_changed' })
+        await sessions.endOthers({ userId, keptSessionId: sessionId }, transaction)
       })
-      // Changed by someone else meanwhile: what was verified is no longer the password.
-      if (count === 0) throw new ApiError('invalid_credentials', { reason: 'password_changed' })
-      await sessions.endOthers(userId, sessionId)
       return { status: 204, body: null }
     },
   }

@@ -3,7 +3,7 @@
  * used already means that two parties hold the family, and ends it for both (RFC 9700, 4.14.2).
  */
 import { createHash, randomBytes } from 'node:crypto'
-import type { Database, User } from '@spillway/prisma'
+import type { Database, Prisma, User } from '@spillway/prisma'
 import { ApiError } from './errors.js'
 
 const TOKEN_BYTES = 32
@@ -24,8 +24,8 @@ export interface Sessions {
   end(refreshToken: string): Promise<void>
   /** The user of a session that is alive; undefined once it has ended, so that a logout counts at once. */
   userOf(session: { sessionId: string; userId: string }): Promise<User | undefined>
-  /** Ends all sessions of a user but one. */
-  endOthers(userId: string, keptSessionId: string): Promise<void>
+  /** Ends all sessions of a user but one, as part of a transaction. */
+  endOthers(sessions: { userId: string; keptSessionId: string }, transaction: Prisma.TransactionClient): Promise<void>
 }
 
 export function createSessions(database: Database, options: { sessionTtlS: number }): Sessions {
@@ -87,14 +87,14 @@ export function createSessions(database: Database, options: { sessionTtlS: numbe
       return session?.user
     },
 
-    async endOthers(userId, keptSessionId) {
-      await revoke(database, { userId, id: { not: keptSessionId } })
+    async endOthers({ userId, keptSessionId }, transaction) {
+      await revoke(transaction, { userId, id: { not: keptSessionId } })
     },
   }
 }
 
 async function revoke(
-  database: Database,
+  database: Pick<Database, 'session'>,
   where: Parameters<Database['session']['updateMany']>[0]['where'],
 ): Promise<void> {
   await database.session.updateMany({ where: { ...where, revokedAt: null }, data: { revokedAt: new Date() } })

@@ -1,6 +1,7 @@
 // The whole path through real processes: two gateways, two workers, one PostgreSQL, one Redis.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
+import { type TestProcess, until } from '@spillway/local/testing'
 import {
   assertProblem,
   changePassword,
@@ -15,12 +16,14 @@ import {
   register,
   respondAsync,
 } from './client.ts'
+import { locksAwaited } from './locks.ts'
 import { openSystem } from './system.ts'
 
 const system = await openSystem()
 after(() => system.close())
 const workers = await Promise.all([system.worker(), system.worker()])
-const [{ url: here }, { url: there }] = await Promise.all([system.gatewayProcess(), system.gatewayProcess()])
+const gateways = await Promise.all([system.gatewayProcess(), system.gatewayProcess()])
+const [here, there] = [gateways[0].url, gateways[1].url]
 
 test('an account made at one gateway logs in at the other', async () => {
   const credentials = newCredentials()
@@ -183,13 +186,43 @@ test('a password is changed by a ticket, and a ticket of before the change can n
   expect(200, await login(here, { ...credentials, password: change.newPassword }))
 })
 
-test('both workers take part, and the job id leads from the line of the gateway to that of the worker', async () => {
+test('a login that ends while the password is being changed opens no session', async () => {
   const credentials = await newAccount(here)
-  await Promise.all(Array.from({ length: 20 }, () => login(there, credentials)))
-  const answered = workers.map(({ process }) => process.logs.filter(({ msg }) => msg === 'job answered'))
-  for (const lines of answered) assert.ok(lines.length > 0)
-  const request = answered.flat().map(({ jobId }) => jobId)
-  assert.equal(new Set(request).size, request.length)
+  const { email } = credentials
+  const { ticket } = expect(202, await login(here, credentials, respondAsync))
+  await until(() => system.redis.exists(`${system.namespace.queuePrefix}:verdict:${ticket.split('.')[0]}`))
+  const redeemed = await system.database.$transaction(async (changing) => {
+    await changing.user.update({ where: { email }, data: { credentialVersion: { increment: 1 } } })
+    const answer = redeem(there, ticket)
+    const ended = answer.then(() => true)
+    await until(async () => (await Promise.race([ended, locksAwaited(system.database)])) === true)
+    return { answer }
+  })
+  assertProblem(await redeemed.answer, 401, 'invalid_credentials')
+})
+
+test('a change of password that cannot end the other sessions changes nothing', async () => {
+  const credentials = await newAccount(here)
+  const mine = expect(200, await login(here, credentials))
+  const other = expect(200, await login(there, credentials))
+  const change = { currentPassword: credentials.password, newPassword: 'another pass phrase' }
+  await system.database.$executeRaw`ALTER TABLE sessions ADD CONSTRAINT endless CHECK (revoked_at IS NULL) NOT VALID`
+  assertProblem(await changePassword(here, mine.accessToken, change), 500, 'internal_error')
+  await system.database.$executeRaw`ALTER TABLE sessions DROP CONSTRAINT endless`
+  expect(200, await me(here, other.accessToken))
+  expect(200, await login(there, credentials))
+})
+
+test('both workers take part, and a job id leads from the line of a gateway to that of a worker', async () => {
+  const credentials = await newAccount(here)
+  await Promise.all(Array.from({ length: 20 }, (_, n) => login(n % 2 ? here : there, credentials)))
+  const linesOf = (processes: { process: TestProcess }[], msg: string) =>
+    processes.flatMap(({ process }) => process.logs.filter((line) => line.msg === msg && line.jobId !== undefined))
+  for (const worker of workers) assert.ok(linesOf([worker], 'job answered').length > 0)
+  const answered = new Set(linesOf(workers, 'job answered').map(({ jobId }) => jobId))
+  const logins = linesOf(gateways, 'request').filter(({ route, status }) => route === '/v1/login' && status === 200)
+  assert.ok(logins.length >= 20)
+  for (const { jobId } of logins) assert.ok(answered.has(jobId))
 })
 
 function namesOf(headers: Headers): string[] {
