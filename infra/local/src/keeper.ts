@@ -6,7 +6,8 @@ import { once } from 'node:events'
 import { Socket } from 'node:net'
 import { basename } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { lastWords, Refusal } from './refusal.ts'
+import { lastWords } from './last-words.ts'
+import { Refusal } from './refusal.ts'
 
 /** Who is ended first when everything ends: the lower rank. The next rank is asked once the one before is gone. */
 export const rank = { tool: 0, gateway: 1, worker: 2, service: 3 } as const

@@ -1,6 +1,6 @@
 // One holder at a time, by a file. Whoever holds it is gone when its keeper is: nothing of it runs any more, and however
 // it ended, the file is free to take.
-import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Keeper } from './keeper.ts'
 import { findProcess, isRunning } from './process-table.ts'
@@ -47,12 +47,17 @@ function readHolder(file: string): { runs: boolean } | undefined {
   return { runs: isRunning(pid) }
 }
 
+/** Creates the file with its text in one step, so that nobody finds it empty. */
 function create(file: string, text: string): boolean {
+  const draft = `${file}.${process.pid}`
+  writeFileSync(draft, text, { mode: 0o600 })
   try {
-    writeFileSync(file, text, { flag: 'wx', mode: 0o600 })
+    linkSync(draft, file)
     return true
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return false
     throw error
+  } finally {
+    rmSync(draft)
   }
 }

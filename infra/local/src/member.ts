@@ -1,10 +1,11 @@
 // A gateway or worker as a process of its own, from compiled code. One that dies after it was ready is reported and
 // started again, as a cluster would; one that does not become ready ends the run.
 import { once } from 'node:events'
-import { closeSync, openSync, readFileSync } from 'node:fs'
+import { closeSync, openSync, readFileSync, statSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Keeper } from './keeper.ts'
-import { lastWords, Refusal } from './refusal.ts'
+import { lastWordsOf } from './last-words.ts'
+import { Refusal } from './refusal.ts'
 import { repositoryDir } from './repository.ts'
 import { until } from './until.ts'
 
@@ -36,28 +37,25 @@ const restartMs = 1_000
 export async function startMember(options: MemberOptions): Promise<ReadyLine> {
   const { keeper, name, entry, env, rank, logFile, readyMessage, say, fail } = options
   const logFd = openSync(logFile, 'a')
-  const before = readFileSync(logFile).length
+  const before = statSync(logFile).size
   const child = keeper.spawn({ command: process.execPath, args: [entry], rank, env, cwd: repositoryDir, logFd })
   closeSync(logFd)
   child.stdin?.end()
   const log = (): string => readFileSync(logFile).subarray(before).toString()
   const exited = once(child, 'exit')
-  const ready = await until(
-    () => findLine(log(), readyMessage) ?? (child.exitCode !== null || child.signalCode !== null),
-    {
-      timeoutMs: readyMs,
-      what: name,
-    },
-  ).catch(() => false)
+  const readyOrGone = () => findLine(log(), readyMessage) ?? (child.exitCode !== null || child.signalCode !== null)
+  const ready = await until(readyOrGone, { timeoutMs: readyMs }).catch(() => false)
   if (typeof ready === 'boolean') {
     const end = child.signalCode ?? child.exitCode
     const what = end === null ? 'did not become ready' : `ended (${end}) before it was ready`
-    throw new Refusal(`${name} ${what}: ${lastWords(log())} (its log: ${logFile})`)
+    throw new Refusal(`${name} ${what}: ${lastWordsOf(logFile)} (its log: ${logFile})`)
   }
   exited
     .then(async ([code, signal]) => {
       if (keeper.closing) return
-      say(`${name} ended (${signal ?? `exit code ${code}`}) and is started again. Its last words: ${lastWords(log())}`)
+      say(
+        `${name} ended (${signal ?? `exit code ${code}`}) and is started again. Its last words: ${lastWordsOf(logFile)}`,
+      )
       await sleep(restartMs)
       if (!keeper.closing) await startMember(options)
     })

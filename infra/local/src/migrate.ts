@@ -1,6 +1,7 @@
 // Brings a database to the newest schema by the command that deployments use, too.
 import { type Keeper, ToolFailure } from './keeper.ts'
-import { lastWords, Refusal } from './refusal.ts'
+import { lastWords } from './last-words.ts'
+import { Refusal } from './refusal.ts'
 import { repositoryDir } from './repository.ts'
 
 /** Applies the migrations that the database lacks, creating it if need be. Needs a build. */

@@ -15,7 +15,7 @@ Starts PostgreSQL, Redis, gateways and workers on this machine, and prints where
 
   --gateways N   how many gateways [1]
   --workers N    how many workers [1]
-  --fresh        deletes the data of earlier runs first: accounts, jobs, logs and secrets
+  --fresh        deletes what earlier runs left in SPILLWAY_DIR first: accounts, jobs, logs and secrets
   --help         prints this
 
 From the environment:

@@ -1,9 +1,10 @@
 // A Redis (or Valkey) of our own: durable, never evicting, on the loopback interface only.
 import { mkdir } from 'node:fs/promises'
 import { Redis } from 'ioredis'
+import { findRedis } from './find-redis.ts'
 import { endOrphan } from './orphan.ts'
 import { freePort } from './port.ts'
-import { findRedis, pidFileOf, type RedisSearch } from './redis-program.ts'
+import { pidFileOf, type RedisSearch } from './redis-program.ts'
 import { type Service, startService } from './service.ts'
 
 export interface RedisOptions extends RedisSearch {

@@ -9,8 +9,3 @@ export class Refusal extends Error {
 export function report(error: unknown): void {
   console.error(error instanceof Refusal ? error.message : error)
 }
-
-/** The last lines of some output, on one line, short enough to be part of a sentence. */
-export function lastWords(output: string): string {
-  return output.trim().split('\n').slice(-3).join(' / ').slice(-400) || '(it said nothing)'
-}

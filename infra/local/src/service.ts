@@ -1,9 +1,10 @@
 // A server of our own as a process: started, awaited until it answers, and closed.
 import { once } from 'node:events'
-import { closeSync, openSync, readFileSync } from 'node:fs'
+import { closeSync, openSync } from 'node:fs'
 import type { Keeper, KeptProcess } from './keeper.ts'
 import { rank } from './keeper.ts'
-import { lastWords, Refusal } from './refusal.ts'
+import { lastWordsOf } from './last-words.ts'
+import { Refusal } from './refusal.ts'
 import { until } from './until.ts'
 
 export interface Service {
@@ -55,5 +56,5 @@ export async function startService({ keeper, name, logFile, url, ...what }: Serv
   }
   if (answered && !ended) return { url, exited, close }
   await close()
-  throw new Refusal(`${name} did not start: ${lastWords(readFileSync(logFile, 'utf8'))} (its log: ${logFile})`)
+  throw new Refusal(`${name} did not start: ${lastWordsOf(logFile)} (its log: ${logFile})`)
 }

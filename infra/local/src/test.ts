@@ -12,6 +12,8 @@ import { toVariables } from './test-environment.ts'
 import { isGreen, resultsVariable, summary, sumResults, type TestResults } from './test-results.ts'
 import { startTestServices } from './test-services.ts'
 
+const stopped = 'Stopped before the end.'
+
 async function test(filters: string[], keeper: Keeper): Promise<TestResults> {
   const services = await startTestServices(keeper, readEnvironment(process.env))
   try {
@@ -56,14 +58,14 @@ async function main(): Promise<void> {
   onLauncherGone(stop)
   try {
     const results = await test(filters, keeper)
-    if (keeper.closing) throw new Error('the run was ended from outside')
+    if (keeper.closing) throw new Refusal(stopped)
     if (filters.length > 0 && results.passed + results.failed + results.skipped === 0) {
       console.error(`\nNo test file's path contains ${filters.map((filter) => `"${filter}"`).join(' or ')}.`)
     }
     console.log(`\n${summary(results)}`)
     process.exitCode = isGreen(results) ? 0 : 1
   } catch (error) {
-    throw keeper.closing ? new Refusal('Stopped before the end.') : error
+    throw keeper.closing ? new Refusal(stopped) : error
   } finally {
     await keeper.close()
   }

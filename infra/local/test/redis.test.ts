@@ -77,7 +77,7 @@ test('where no Redis can be had, one sentence names the ways out', async (t) => 
   await writeFile(
     script,
     `import { openKeeper } from ${module('keeper.ts')}
-     import { findRedis } from ${module('redis-program.ts')}
+     import { findRedis } from ${module('find-redis.ts')}
      const search = { keeper: openKeeper(), dir: ${JSON.stringify(dir)}, programsDir: ${JSON.stringify(dir)}, durable: false }
      await findRedis({ ...search, say: console.log }).catch((error) => console.log(error.message))`,
   )
