@@ -14,7 +14,7 @@ import { AROUND_S, type Measurement, picked, type Scenario, type Setting, withCo
 const STEP = 1.1
 const SHORTFALL = 0.1
 const STEP_S = 2
-/** Of what one core could do at best, or of what the pipeline did in a first look. */
+/** Of what the contender's cores could hash if they did nothing else. */
 const START_AT = 0.6
 /** Steps that fall short before it stops: one alone may be noise. */
 const SHORT_STEPS = 2

@@ -1,5 +1,4 @@
 // A spike: quiet, then ten times what the machine can hash, then quiet again.
-
 import { setTimeout as sleep } from 'node:timers/promises'
 import { coreCount, type Running } from '../contenders/contender.ts'
 import { costOf } from '../contenders/hashing.ts'

@@ -1,5 +1,4 @@
 // Five thousand users at once: who still gets an answer, and how many a second.
-
 import type { Running } from '../contenders/contender.ts'
 import { costOf } from '../contenders/hashing.ts'
 import { startPipeline } from '../contenders/spillway/start.ts'

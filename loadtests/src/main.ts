@@ -89,7 +89,8 @@ async function main(): Promise<void> {
   const results = options.from === undefined ? await load(options, file) : readResults(options.from)
   console.log(`${options.from === undefined ? `Results  ${file}\n` : ''}Report   ${writeReport(file, results)}`)
   if (old !== undefined) console.log(compare(old, results))
-  if (results.interrupted) process.exitCode = 130
+  // The measurement that was broken off would keep this process until it is over.
+  if (results.interrupted && options.from === undefined) process.exit(130)
 }
 
 await main().catch((error) => {

@@ -28,10 +28,14 @@ export function estimateS(scenarios: readonly Scenario[], setting: Setting, repe
   return repeat * plans.reduce((sum, { estimatedS }) => sum + estimatedS + BETWEEN_S, 0)
 }
 
-/** Resolves when everything was measured, or soon after the signal. What fails is a result as well. */
+/**
+ * Resolves when everything was measured, or at once after the signal: then a measurement may still be running, and what it
+ * started with it, until this process ends. What fails is a result as well.
+ */
 export async function runScenarios(options: RunOptions): Promise<void> {
   const { scenarios, setting, repeat, progress, signal, keep } = options
   const results: ScenarioResult[] = []
+  const interrupted = new Promise<undefined>((resolve) => signal.addEventListener('abort', () => resolve(undefined)))
   for (const scenario of scenarios) {
     const result: ScenarioResult = { name: scenario.name, settings: scenario.settings(setting), runs: [] }
     results.push(result)
@@ -42,9 +46,9 @@ export async function runScenarios(options: RunOptions): Promise<void> {
         if (signal.aborted) return
         const { contender, variant, estimatedS } = measurement
         progress.begin(`${scenario.name}: ${contender}, ${variant}`, estimatedS + BETWEEN_S)
-        const run = await measureOnce(measurement, time, options)
+        const run = await Promise.race([measureOnce(measurement, time, options), interrupted])
         // What an interruption broke off is no result.
-        if (signal.aborted) return
+        if (run === undefined || signal.aborted) return
         progress.end(run.failure)
         result.runs.push(run)
         keep(results)
