@@ -128,14 +128,19 @@ export function createPasswordClient(options: PasswordClientOptions): PasswordCl
     if (waiter !== undefined && answer !== undefined) settle(waiter.job, answer, 'message')
   })
   let subscribed = false
-  subscriber.subscribe(replyChannel(prefix, replyTo)).then(
-    () => {
-      subscribed = true
-    },
-    (error: unknown) => log.error({ err: error }, 'replies cannot be subscribed to'),
-  )
-  subscriber.on('ready', () => void recover())
+  subscriber.on('ready', () => void subscribe())
   redis.on('ready', () => void recover())
+
+  /** Recovers only when Redis has confirmed the subscription: what was announced before that has not been heard. */
+  async function subscribe(): Promise<void> {
+    try {
+      await subscriber.subscribe(replyChannel(prefix, replyTo))
+      subscribed = true
+    } catch (error) {
+      log.error({ err: error }, 'replies cannot be subscribed to')
+    }
+    await recover()
+  }
 
   function settle(job: JobRef, answer: Answer, source: VerdictSource): void {
     observer?.verdictReceived(source)
