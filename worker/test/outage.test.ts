@@ -33,13 +33,14 @@ test('without Redis a client says so at once, and is not ready', async (t) => {
   assert.equal(await answerOf(pending, 50), undefined)
   assert.equal(await client.cancel(pending.job), false)
   await assert.rejects(client.retire(pending.job), isUnavailable)
+  await assert.rejects(client.resume(pending.job), isUnavailable)
   const tookMs = performance.now() - startedAt
   assert.ok(tookMs < 1_000, `took ${tookMs} ms`)
-  assert.equal(client.predictedWaitMs(), Number.POSITIVE_INFINITY)
 
   relay.mend()
+  // What could not be taken back then is taken back now.
+  await until(async () => (await waitingJobs(space)).length === 0)
   await until(() => client.isReady())
-  assert.equal(await client.cancel(pending.job), true)
 })
 
 test('a Redis that takes connections and answers nothing is given up within some two seconds', async (t) => {
@@ -159,32 +160,46 @@ test('a client made while Redis is away is of use as soon as Redis is there', as
   assert.deepEqual(await answerOf(await (await ready).submit('verify', request)), match)
 })
 
-test('a verdict that Redis does not take is no answer: the job fails', async (t) => {
+test('a verdict that Redis does not take is offered again until it does', async (t) => {
   const space = spaceFor(t)
   const { redis, prefix } = space
   const client = await readyClient(space)
-  const user = prefix.replace(/[{}]/g, '')
-  // As a Redis does that is full or read-only, but for this key alone.
-  await redis.call(
-    'ACL',
-    'SETUSER',
-    user,
-    'on',
-    '>secret',
-    `~${prefix}:passwords:*`,
-    `~${prefix}:capacity`,
-    '&*',
-    '+@all',
-  )
-  space.closing(() => redis.call('ACL', 'DELUSER', user))
-  const url = new URL(space.redisUrl)
-  url.username = user
-  url.password = 'secret'
-  const worker = await startedWorker(space, { env: { REDIS_URL: url.href } })
+  const user = await userWithoutVerdicts(space)
+  const worker = await startedWorker(space, { slots: 1, env: { REDIS_URL: user.redisUrl } })
+  const pending = await client.submit('verify', request)
+  await until(async () => JSON.stringify(await redis.call('ACL', 'LOG')).includes(user.name))
+  assert.equal(await answerOf(await client.resume(pending.job), 0), undefined)
+  assert.deepEqual(await jobsCounted(worker), [])
+  assert.deepEqual(await activeJobs(space), [pending.job.id])
+
+  await redis.call('ACL', 'SETUSER', user.name, `~${prefix}:*`)
+  assert.deepEqual(await answerOf(pending), match)
+  await until(async () => (await jobsCounted(worker)).join() === 'verify hashed 1')
+})
+
+test('a verdict that Redis never takes is no answer: the job fails at its deadline, and its slot is free', async (t) => {
+  const space = spaceFor(t)
+  const client = await readyClient(space, { jobLifeMs: 1_000 })
+  const user = await userWithoutVerdicts(space)
+  const worker = await startedWorker(space, { slots: 1, env: { REDIS_URL: user.redisUrl } })
   const { job } = await client.submit('verify', request)
   assert.match(await until(() => failureOf(space, job.id)), /NOPERM/)
   assert.deepEqual(await jobsCounted(worker), [])
+  assert.deepEqual(await activeJobs(space), [])
 })
+
+/** A user of Redis that may do everything but store verdicts: as with a Redis that is full or read-only, for these keys alone. */
+async function userWithoutVerdicts(space: Space): Promise<{ name: string; redisUrl: string }> {
+  const { redis, prefix } = space
+  const name = prefix.replace(/[{}]/g, '')
+  const keys = [`~${prefix}:passwords:*`, `~${prefix}:capacity`]
+  await redis.call('ACL', 'SETUSER', name, 'on', '>secret', ...keys, '&*', '+@all')
+  space.closing(() => redis.call('ACL', 'DELUSER', name))
+  const url = new URL(space.redisUrl)
+  url.username = name
+  url.password = 'secret'
+  return { name, redisUrl: url.href }
+}
 
 /** Which of a client's two connections is which, by their addresses. */
 async function connectionsBy({ redis }: Space, relay: Relay): Promise<{ commands: string; replies: string }> {

@@ -82,24 +82,7 @@ test('a job that was answered is not taken back, and its verdict stays', async (
   assert.deepEqual(await answerOf(pending), match)
 })
 
-test('a lost notification is made up for within about a second', async (t) => {
-  const space = spaceFor(t)
-  const client = await readyClient(space)
-  const pending = await client.submit('verify', request)
-  const key = jobKey(space, pending.job.id)
-  const data = JSON.parse((await space.redis.hget(key, 'data')) ?? '')
-  await space.redis.hset(key, 'data', JSON.stringify({ ...data, replyTo: 'nobody' }))
-  const answer = answerOf(pending, 15_000)
-  await startedWorker(space)
-  await until(() => space.redis.exists(verdictKey(space.prefix, pending.job.id)))
-  const answeredAt = performance.now()
-  assert.deepEqual(await answer, match)
-  const lostMs = performance.now() - answeredAt
-  // Four of the five seconds are for a machine that is busy with other tests.
-  assert.ok(lostMs < 5_000, `found after ${lostMs} ms`)
-})
-
-test('a lost notification is made up for at the end of a wait shorter than that', async (t) => {
+test('a lost notification is made up for at the end of the wait', async (t) => {
   const space = spaceFor(t)
   const client = await readyClient(space)
   const pending = await client.submit('verify', request)
@@ -108,7 +91,7 @@ test('a lost notification is made up for at the end of a wait shorter than that'
   await space.redis.hset(key, 'data', JSON.stringify({ ...data, replyTo: 'nobody' }))
   await startedWorker(space)
   await until(() => space.redis.exists(verdictKey(space.prefix, pending.job.id)))
-  assert.deepEqual(await answerOf(pending, 1), match)
+  assert.deepEqual(await answerOf(pending, 100), match)
 })
 
 test('any client redeems a verdict: before it is there, when it is there, and without its own job', async (t) => {
