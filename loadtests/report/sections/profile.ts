@@ -34,6 +34,7 @@ function stack(alt: string, rows: readonly (Row & { variant: string })[]): Html 
   const colorOf = (stage: string) => partColors[stages.indexOf(stage) % partColors.length] ?? 'var(--ink)'
   const parts = rows.map(({ variant, stage, process, ms }) => ({
     variant: process === undefined ? variant : `${process === 'api' ? 'gateway' : process}, ${variant}`,
+    stage: String(stage),
     ms: number(ms),
     color: colorOf(String(stage)),
   }))
@@ -45,7 +46,15 @@ function stack(alt: string, rows: readonly (Row & { variant: string })[]): Html 
     x: { label: 'ms a login', grid: true, ticks: narrow ? 4 : 8 },
     y: { domain: labels, axis: null },
     marks: [
-      Plot.barX(parts, { y: 'variant', x: 'ms', fill: 'color', insetTop: narrow ? 22 : 5, insetBottom: 5 }),
+      Plot.barX(parts, {
+        y: 'variant',
+        x: 'ms',
+        z: 'stage',
+        order: stages,
+        fill: 'color',
+        insetTop: narrow ? 22 : 5,
+        insetBottom: 5,
+      }),
       narrow
         ? Plot.text(labels, { y: (label) => label, x: 0, text: (label) => label, dy: -13, textAnchor: 'start' })
         : Plot.axisY({ label: null, tickSize: 0 }),
