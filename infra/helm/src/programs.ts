@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { Refusal } from '@spillway/local/refusal'
 import { programsDir } from '@spillway/local/repository'
 import { run } from './command.ts'
+import { moduleVersion } from './modules.ts'
 
 /** The folders in programs/: each is a Go module whose tools are what is built. */
 export type ProgramSet = 'checks' | 'kubernetes' | 'keda'
@@ -44,7 +45,8 @@ export async function buildPrograms(set: ProgramSet, say: (sentence: string) => 
   const partial = `${dir}.${process.pid}.partial`
   await mkdir(partial, { recursive: true })
   try {
-    await run('go', ['build', '-trimpath', '-ldflags=-s -w', '-o', `${partial}/`, 'tool'], { cwd: join(setsDir, set) })
+    const flags = ['-trimpath', `-ldflags=-s -w ${await versionStamp(set)}`]
+    await run('go', ['build', ...flags, '-o', `${partial}/`, 'tool'], { cwd: join(setsDir, set) })
     await rename(partial, dir).catch((error: unknown) => {
       if (!existsSync(dir)) throw error
     })
@@ -53,4 +55,15 @@ export async function buildPrograms(set: ProgramSet, say: (sentence: string) => 
   }
   say(`Built the ${set} programs in ${Math.round((Date.now() - startedAt) / 1_000)} s.`)
   return dir
+}
+
+/** Kubernetes tells its version, which charts ask for; its own build scripts set it in this way, too. */
+async function versionStamp(set: ProgramSet): Promise<string> {
+  if (set !== 'kubernetes') return ''
+  const version = await moduleVersion('k8s.io/kubernetes')
+  const [major = '', minor = ''] = version.slice(1).split('.')
+  const values = { gitVersion: version, gitMajor: major, gitMinor: minor }
+  return Object.entries(values)
+    .map(([name, value]) => `-X k8s.io/component-base/version.${name}=${value}`)
+    .join(' ')
 }

@@ -1,0 +1,18 @@
+# Removes from the trees that are named what is of no use once they run: sources, types, maps, code for other databases and systems.
+set -eu
+for tree; do
+  (
+    cd "$tree"
+    for package in . node_modules/.pnpm/@spillway+*/node_modules/@spillway/*; do
+      # Links lead to packages that are found by themselves.
+      [ -L "$package" ] || rm -rf "$package"/src "$package"/test "$package"/.turbo "$package"/tsconfig*.json
+    done
+    find . -type f \( -name '*.map' -o -name '*.d.ts' -o -name '*.d.mts' -o -name '*.d.cts' -o -name '*.tsbuildinfo' \) -delete
+    find . -type f -name 'query_compiler_*' ! -name '*postgresql*' -delete
+    find . -type f -name '*.musl.node' -delete
+    find . -type d -path '*/prebuilds/*' -prune ! -name 'linux-*' -exec rm -r {} +
+    rm -rf node_modules/.pnpm/argon2@*/node_modules/argon2/argon2 node_modules/.pnpm/node-addon-api@* node_modules/.pnpm/@types+*
+    # What pointed to what is gone.
+    find . -xtype l -delete
+  )
+done

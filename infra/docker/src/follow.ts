@@ -1,0 +1,107 @@
+// Follows the steps of a stage in a plain folder that stands for the root of its file system. What a step runs are the
+// programs of this system, not of the base image: the folder ends up with what the image adds to its base.
+import { execFile } from 'node:child_process'
+import { cpSync, mkdirSync } from 'node:fs'
+import { basename, join, resolve } from 'node:path'
+import { promisify } from 'node:util'
+import { lastWords } from '@spillway/local/last-words'
+import { Refusal } from '@spillway/local/refusal'
+import type { Stage, Step } from './recipe.ts'
+
+/** What a container of an image is started with. */
+export interface Image {
+  /** Stands for the root of the file system. */
+  root: string
+  env: Record<string, string>
+  workdir: string
+  uid: number
+  gid: number
+  entrypoint: string[]
+  cmd: string[]
+}
+
+export interface Context {
+  /** Where COPY takes from without a stage. */
+  dir: string
+  /** Whether a path below it is part of the context. */
+  includes(path: string): boolean
+  /** The stages that have been followed so far. */
+  stages: Map<string, Image>
+  say(sentence: string): void
+}
+
+/** The largest output of a step that is kept for its failure. */
+const OUTPUT_LIMIT_BYTES = 64 * 1_024 * 1_024
+
+/** Follows all steps of a stage into a folder, which must be empty. Rejects with a Refusal when a step fails. */
+export async function followStage(stage: Stage, root: string, context: Context): Promise<Image> {
+  mkdirSync(root, { recursive: true })
+  const base = context.stages.get(stage.base)
+  if (base) cpSync(base.root, root, { recursive: true, verbatimSymlinks: true })
+  const image: Image = base
+    ? { ...base, root, env: { ...base.env } }
+    : { root, env: {}, workdir: '/', uid: 0, gid: 0, entrypoint: [], cmd: [] }
+  for (const step of stage.steps) await follow(step, image, context)
+  return image
+}
+
+async function follow(step: Step, image: Image, context: Context): Promise<void> {
+  switch (step.kind) {
+    case 'workdir':
+      image.workdir = resolve(image.workdir, step.path)
+      mkdirSync(join(image.root, image.workdir), { recursive: true })
+      return
+    case 'env':
+      Object.assign(image.env, step.variables)
+      return
+    case 'copy':
+      return copy(step, image, context)
+    case 'run':
+      context.say(`RUN ${step.command}`)
+      return await run(step.command, image)
+    case 'user':
+      Object.assign(image, { uid: step.uid, gid: step.gid })
+      return
+    case 'entrypoint':
+      // As in a Dockerfile, a new one forgets the command of the base.
+      Object.assign(image, { entrypoint: step.words, cmd: [] })
+      return
+    case 'cmd':
+      image.cmd = step.words
+      return
+    case 'expose':
+      return
+  }
+}
+
+/** A folder is copied by what is in it, a file by itself; into a folder where the target ends with a slash or is one. */
+function copy(step: Extract<Step, { kind: 'copy' }>, image: Image, context: Context): void {
+  const from = step.from === undefined ? undefined : context.stages.get(step.from)
+  if (step.from !== undefined && from === undefined)
+    throw new Refusal(`COPY takes from ${step.from}, which is no stage.`)
+  const target = join(image.root, resolve(image.workdir, step.target))
+  const intoFolder = step.target.endsWith('/') || step.target === '.' || step.sources.length > 1
+  for (const source of step.sources) {
+    const path = join(from?.root ?? context.dir, source)
+    const filter = from ? undefined : (file: string) => context.includes(file)
+    const options = { recursive: true, verbatimSymlinks: true, ...(filter ? { filter } : {}) }
+    const isFile = /\.[a-z]+$/.test(source)
+    if (intoFolder) mkdirSync(target, { recursive: true })
+    cpSync(path, intoFolder && isFile ? join(target, basename(source)) : target, options)
+  }
+}
+
+async function run(command: string, { root, workdir, env }: Image): Promise<void> {
+  try {
+    await promisify(execFile)('sh', ['-c', command], {
+      cwd: join(root, workdir),
+      // Of this process's environment only what programs cannot do without: a build must not depend on the rest.
+      env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env },
+      maxBuffer: OUTPUT_LIMIT_BYTES,
+    })
+  } catch (cause) {
+    const output =
+      cause instanceof Error && 'stdout' in cause && 'stderr' in cause ? `${cause.stdout}${cause.stderr}` : ''
+    throw new Refusal(`RUN ${command} failed: ${lastWords(output)}`, { cause })
+  }
+}

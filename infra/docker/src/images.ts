@@ -1,0 +1,79 @@
+// The images as plain folders, built by the steps of the Dockerfile.
+import { createHash } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { join, relative } from 'node:path'
+import { Refusal } from '@spillway/local/refusal'
+import { defaultStateDir, repositoryDir } from '@spillway/local/repository'
+import { type Context, followStage, type Image } from './follow.ts'
+import { dockerfile, readRecipe, type Stage } from './recipe.ts'
+
+/** The stages that are shipped. */
+export const targets = ['gateway', 'worker'] as const
+export type Target = (typeof targets)[number]
+
+const dir = join(defaultStateDir, 'images')
+const recordOf = (version: string): string => join(dir, `${version}.json`)
+
+const ignored = await readFile(`${dockerfile}.dockerignore`, 'utf8')
+
+/** Whether a path of the checkout is part of the build context, by the few forms that the .dockerignore uses. */
+export function isInContext(path: string): boolean {
+  const parts = relative(repositoryDir, path).split('/')
+  return !ignored.split('\n').some((pattern) => {
+    if (pattern.startsWith('**/*.')) return parts.at(-1)?.endsWith(pattern.slice(4))
+    if (pattern.startsWith('**/')) return parts.join('/').match(new RegExp(`(^|/)${pattern.slice(3)}(/|$)`)) !== null
+    return pattern !== '' && parts[0] === pattern
+  })
+}
+
+/** The images of this very source, if they have been built. */
+export async function findImages(): Promise<Record<Target, Image> | undefined> {
+  const record = recordOf(await sourceVersion(readRecipe()))
+  return existsSync(record) ? JSON.parse(await readFile(record, 'utf8')) : undefined
+}
+
+/** Builds the images unless this very source has been built before. `say` is told each step that takes long. */
+export async function buildImages(say: (sentence: string) => void): Promise<Record<Target, Image>> {
+  const found = await findImages()
+  if (found) return found
+  const recipe = readRecipe()
+  const version = await sourceVersion(recipe)
+  // One at a time is kept: an image is 100 MB and more.
+  await rm(dir, { recursive: true, force: true })
+  await mkdir(dir, { recursive: true })
+  const context: Context = { dir: repositoryDir, includes: isInContext, stages: new Map(), say }
+  for (const stage of recipe) {
+    context.stages.set(stage.name, await followStage(stage, join(dir, version, stage.name), context))
+  }
+  const images = { gateway: imageOf('gateway', context), worker: imageOf('worker', context) }
+  await rm(join(dir, version, 'build'), { recursive: true, force: true })
+  const record = recordOf(version)
+  await writeFile(`${record}.partial`, JSON.stringify(images))
+  await rename(`${record}.partial`, record)
+  return images
+}
+
+function imageOf(target: Target, { stages }: Context): Image {
+  const image = stages.get(target)
+  if (image === undefined) throw new Refusal(`The Dockerfile has no stage ${target}.`)
+  return image
+}
+
+/** A name for the steps and all files that they copy from the checkout. */
+async function sourceVersion(recipe: Stage[]): Promise<string> {
+  const hash = createHash('sha256').update(JSON.stringify(recipe))
+  const copied = recipe.flatMap(({ steps }) => steps).filter((step) => step.kind === 'copy' && step.from === undefined)
+  for (const source of copied.flatMap((step) => (step.kind === 'copy' ? step.sources : []))) {
+    for (const file of await filesBelow(join(repositoryDir, source))) hash.update(file).update(await readFile(file))
+  }
+  return hash.digest('hex').slice(0, 12)
+}
+
+async function filesBelow(path: string): Promise<string[]> {
+  if (!isInContext(path)) return []
+  const entries = await readdir(path, { withFileTypes: true }).catch(() => undefined)
+  if (entries === undefined) return [path]
+  const names = entries.map(({ name }) => name).sort()
+  return (await Promise.all(names.map((name) => filesBelow(join(path, name))))).flat()
+}

@@ -1,0 +1,92 @@
+// A Dockerfile as a list of stages, each a list of steps; and only what the builder of plain folders can follow.
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { Refusal } from '@spillway/local/refusal'
+import { type Copy, DockerfileParser, type From, type Instruction } from 'dockerfile-ast'
+
+export const dockerfile = fileURLToPath(new URL('../Dockerfile', import.meta.url))
+
+export type Step =
+  | { kind: 'workdir'; path: string }
+  | { kind: 'env'; variables: Record<string, string> }
+  | { kind: 'copy'; from: string | undefined; sources: string[]; target: string }
+  | { kind: 'run'; command: string }
+  | { kind: 'user'; uid: number; gid: number }
+  | { kind: 'entrypoint' | 'cmd'; words: string[] }
+  | { kind: 'expose'; ports: string[] }
+
+export interface Stage {
+  name: string
+  /** Another stage, or an image. */
+  base: string
+  steps: Step[]
+}
+
+/** Reads a Dockerfile. Throws a Refusal for an instruction that {@link Step} has no kind for. */
+export function readRecipe(text = readFileSync(dockerfile, 'utf8')): Stage[] {
+  const stages: Stage[] = []
+  for (const instruction of DockerfileParser.parse(text).getInstructions()) {
+    if (isFrom(instruction)) {
+      stages.push({ name: instruction.getBuildStage() ?? '', base: instruction.getImage() ?? '', steps: [] })
+    } else {
+      const stage = stages.at(-1)
+      if (stage === undefined) throw new Refusal('The Dockerfile must start with FROM.')
+      stage.steps.push(readStep(instruction))
+    }
+  }
+  return stages
+}
+
+function readStep(instruction: Instruction): Step {
+  const keyword = instruction.getKeyword()
+  const words = instruction.getArguments().map((argument) => argument.getValue())
+  const [first = ''] = words
+  switch (keyword) {
+    case 'WORKDIR':
+      return { kind: 'workdir', path: first }
+    case 'ENV':
+      return { kind: 'env', variables: Object.fromEntries(words.map(readVariable)) }
+    case 'COPY': {
+      const from = isCopy(instruction) ? (instruction.getFromFlag()?.getValue() ?? undefined) : undefined
+      return { kind: 'copy', from, sources: words.slice(0, -1), target: words.at(-1) ?? '.' }
+    }
+    case 'RUN':
+      return { kind: 'run', command: instruction.getArgumentsContent() ?? '' }
+    case 'USER': {
+      const [uid = '', gid = uid] = first.split(':')
+      return { kind: 'user', uid: Number(uid), gid: Number(gid) }
+    }
+    case 'ENTRYPOINT':
+      return { kind: 'entrypoint', words: readList(instruction) }
+    case 'CMD':
+      return { kind: 'cmd', words: readList(instruction) }
+    case 'EXPOSE':
+      return { kind: 'expose', ports: words }
+    default:
+      throw new Refusal(
+        `The builder of plain folders does not know ${keyword}: teach it, or do without in the Dockerfile.`,
+      )
+  }
+}
+
+function readVariable(word: string): [string, string] {
+  const [, name, value] = /^(\w+)=(.*)$/.exec(word) ?? []
+  if (name === undefined || value === undefined) throw new Refusal(`Write ENV as NAME=value, not "${word}".`)
+  return [name, value]
+}
+
+/** The form without a shell, which would stand between a process and its signals. */
+function readList(instruction: Instruction): string[] {
+  const content = instruction.getArgumentsContent() ?? ''
+  if (!content.startsWith('[')) throw new Refusal(`Write ${instruction.getKeyword()} as a list of words.`)
+  const words: unknown = JSON.parse(content)
+  return Array.isArray(words) ? words.map(String) : []
+}
+
+function isFrom(instruction: Instruction): instruction is From {
+  return instruction.getKeyword() === 'FROM'
+}
+
+function isCopy(instruction: Instruction): instruction is Copy {
+  return instruction.getKeyword() === 'COPY'
+}

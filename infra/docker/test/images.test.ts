@@ -1,0 +1,114 @@
+// What comes out of the Dockerfile's steps, run as it is in a cluster: not as root, on a file system that takes no writes.
+import assert from 'node:assert/strict'
+import { generateKeyPairSync, randomBytes } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { type TestContext, test } from 'node:test'
+import { openKeeper, rank } from '@spillway/local/keeper'
+import { createNamespace, until } from '@spillway/local/testing'
+import { canConfine, containerCommand } from '../src/container.ts'
+import { findImages } from '../src/images.ts'
+
+const images = await findImages()
+const skip = images ? false : 'The images of this source have not been built here: run pnpm check:images'
+
+interface Container {
+  pid: number
+  lines: Record<string, unknown>[]
+  output(): string
+  exited: Promise<number | null>
+  stop(): void
+}
+
+function start(
+  t: TestContext,
+  target: 'gateway' | 'worker',
+  options: { args?: string[]; env: NodeJS.ProcessEnv },
+): Container {
+  assert.ok(images)
+  const keeper = openKeeper()
+  t.after(() => keeper.close())
+  const child = keeper.spawn({ ...containerCommand(images[target], options), rank: rank.tool })
+  assert.ok(child.pid && child.stdout && child.stderr)
+  const lines: Record<string, unknown>[] = []
+  const text: string[] = []
+  for (const stream of [child.stdout, child.stderr]) {
+    createInterface({ input: stream }).on('line', (line) => {
+      text.push(line)
+      if (line.startsWith('{')) lines.push(JSON.parse(line))
+    })
+  }
+  const exited = new Promise<number | null>((resolve) => child.on('close', resolve))
+  return { pid: child.pid, lines, output: () => text.join('\n'), exited, stop: () => child.kill('SIGTERM') }
+}
+
+async function ready(container: Container, message: string): Promise<Record<string, unknown>> {
+  const find = () => container.lines.find(({ msg }) => msg === message)
+  return await until(find, { timeoutMs: 30_000, what: `"${message}"` }).catch((error: unknown) => {
+    throw new Error(`It said: ${container.output()}`, { cause: error })
+  })
+}
+
+test('the images migrate, register and log in, and stop with exit code 0', { skip, timeout: 90_000 }, async (t) => {
+  const { databaseUrl, redisUrl, queuePrefix, close } = await createNamespace()
+  t.after(close)
+  const { privateKey } = generateKeyPairSync('ed25519')
+  const env = {
+    DATABASE_URL: databaseUrl,
+    REDIS_URL: redisUrl,
+    QUEUE_PREFIX: queuePrefix,
+    SPILLWAY_SEAL_KEYS: `test:${randomBytes(32).toString('base64')}`,
+    SPILLWAY_JWT_KEYS: `test:${privateKey.export({ type: 'pkcs8', format: 'der' }).toString('base64')}`,
+    PORT: '0',
+    OPS_PORT: '0',
+  }
+  const migration = start(t, 'gateway', { args: ['node_modules/@spillway/prisma/dist/migrate.js'], env })
+  assert.equal(await migration.exited, 0, migration.output())
+
+  const gateway = start(t, 'gateway', { env })
+  const worker = start(t, 'worker', { env })
+  await ready(worker, 'worker ready')
+  const { url } = await ready(gateway, 'gateway listening')
+  if (canConfine) {
+    for (const { pid } of [gateway, worker])
+      assert.match(await readFile(`/proc/${pid}/status`, 'utf8'), /^Uid:\t1000\t1000/m)
+  }
+  for (const [path, expected] of [
+    ['/v1/users', 201],
+    ['/v1/login', 200],
+  ] as const) {
+    const response = await fetch(`${url}${path}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ email: 'someone@example.com', password: 'correct horse battery' }),
+    })
+    assert.equal(response.status, expected, await response.text())
+  }
+  assert.match(await readFile(`/proc/${worker.pid}/maps`, 'utf8'), /argon2\.linux-x64-gnu\.node|argon2/)
+  for (const container of [gateway, worker]) {
+    container.stop()
+    assert.equal(await container.exited, 0, container.output())
+  }
+})
+
+test('a process in an image can write nowhere', { skip: skip || (canConfine ? false : 'needs root') }, async (t) => {
+  const script =
+    "for (const path of ['.', '/tmp', '/app']) try { require('fs').writeFileSync(path + '/x', ''); console.log(path) } catch {}"
+  const container = start(t, 'worker', { args: ['--eval', script], env: {} })
+  assert.equal(await container.exited, 0)
+  assert.equal(container.output(), '')
+})
+
+test('an image holds what its process needs, and nothing to build or test with', { skip }, async () => {
+  assert.ok(images)
+  for (const image of Object.values(images)) {
+    const app = join(image.root, image.workdir)
+    assert.deepEqual((await readdir(app)).sort(), ['dist', 'node_modules', 'package.json'])
+    const packages = (await readdir(join(app, 'node_modules/.pnpm'))).map((name) => name.replace(/(?<=.)@.*/, ''))
+    for (const name of ['typescript', 'prisma', 'tsx', 'pg-boss', '@biomejs+biome', '@spillway+local'])
+      assert.ok(!packages.includes(name), name)
+    assert.ok(existsSync(join(app, 'dist')))
+  }
+})
