@@ -1,0 +1,48 @@
+// A size in sentences and lines, with the values of the chart that it comes to.
+import type { Figures } from './figures.ts'
+import type { Demand, Size } from './sizing.ts'
+import type { SpikeCost } from './spike.ts'
+
+export function describe(demand: Demand, size: Size, figures: Figures): string {
+  const { loginsPerSecond, hashMs, coresPerWorker, spike, spikeS, scaleS } = demand
+  const spikePerSecond = loginsPerSecond * spike
+  const lines = [
+    `${loginsPerSecond} logins a second, ${hashMs.toFixed(1)} ms a hash, ${coresPerWorker} core${coresPerWorker === 1 ? '' : 's'} a worker`,
+    '',
+    `workers      ${size.workers} (${size.slots} cores, ${percent(size.utilization)} busy; 99 of 100 logins wait ${time(size.p99WaitMs)} at most)`,
+    `gateways     ${size.gateways} of 1 core (${figures.costMs.gateway.toFixed(2)} ms a login, sized for the spike)`,
+    `Redis        ${percent(size.redisShare)} of a core in the spike, ${Math.ceil(size.redisMib)} MiB with the queue full`,
+    `PostgreSQL   ${size.postgresCores.toFixed(1)} cores in the spike, ${size.connections} connections`,
+    '',
+    `A spike of ${spike} times that, ${spikePerSecond} a second, for ${spikeS} s:`,
+    `  as scaled by the queue (${scaleS} s until ${size.spike.workers} workers hash): ${spikeSentence(size.spike.scaled)}`,
+    `  scaled beforehand (${size.spike.workers} workers, ${size.spike.slots} cores): ${spikeSentence(size.spike.preScaled)}`,
+    '',
+    `autoscaling.minReplicas: ${size.workers}`,
+    `autoscaling.maxReplicas: ${size.spike.workers}`,
+    `worker.cores: ${coresPerWorker}`,
+    `gateway.replicas: ${size.gateways}`,
+  ]
+  if (size.redisShare > 0.7) {
+    const end = Math.floor(size.redisEndPerSecond)
+    lines.push(
+      '',
+      `One Redis ends at about ${end} logins a second: this spike needs ${Math.ceil(spikePerSecond / end)} installations, each with its own.`,
+    )
+  }
+  return lines.join('\n')
+}
+
+function spikeSentence({ deepest, longestWaitS, overAfterS }: SpikeCost): string {
+  if (deepest < 1) return 'nobody waits longer than usual'
+  const over = Number.isFinite(overAfterS) ? `over after ${Math.round(overAfterS)} s` : 'and never over'
+  return `up to ${Math.round(deepest)} jobs, waits of up to ${time(longestWaitS * 1_000)}, ${over}`
+}
+
+function percent(share: number): string {
+  return `${(share * 100).toFixed(share < 0.1 ? 1 : 0)} %`
+}
+
+function time(ms: number): string {
+  return ms < 1_000 ? `${Math.round(ms)} ms` : `${(ms / 1_000).toFixed(1)} s`
+}

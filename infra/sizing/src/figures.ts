@@ -1,0 +1,43 @@
+// What one login costs, measured by `pnpm --filter @spillway/sizing run measure` on the machine that the file names.
+import { readFileSync } from 'node:fs'
+
+export interface Figures {
+  machine: string
+  measuredAt: string
+  /** Processor time of one login, in milliseconds, by who spends it; the hash itself is apart. */
+  costMs: { gateway: number; worker: number; redis: number; postgres: number }
+  /** Processor time of one argon2id hash at the default cost (19 MiB, 2 passes, 1 lane), in milliseconds. */
+  hashMs: number
+  /** What one job that waits takes in Redis, in bytes. */
+  jobBytes: number
+  /** What a gateway and a worker take when idle, in MiB. */
+  memoryMib: { gateway: number; worker: number }
+  /** Where prediction and measurement were compared. */
+  checks: WaitCheck[]
+  spike: SpikeCheck
+}
+
+export interface WaitCheck {
+  perSecond: number
+  serviceMs: number
+  slots: number
+  logins: number
+  measuredMs: { p50: number; p99: number }
+  predictedMs: { p50: number; p99: number }
+}
+
+export interface SpikeCheck {
+  perSecond: number
+  spikePerSecond: number
+  spikeS: number
+  serviceMs: number
+  slots: number
+  measured: { deepest: number; longestWaitS: number; overAfterS: number }
+  predicted: { deepest: number; longestWaitS: number; overAfterS: number }
+}
+
+export const figuresFile = new URL('../figures.json', import.meta.url)
+
+export function readFigures(): Figures {
+  return JSON.parse(readFileSync(figuresFile, 'utf8'))
+}

@@ -1,0 +1,68 @@
+// Logins at random moments (Poisson), each answered or ticketed, and the waits that the worker saw.
+import { setTimeout as sleep } from 'node:timers/promises'
+import { until } from '@spillway/local/testing'
+import type { MeasuredSystem } from './system.ts'
+
+/** What the worker says of a job. */
+export interface JobTimes {
+  /** When it ended, as epoch milliseconds. */
+  endedAt: number
+  queueWaitMs: number
+  serviceMs: number
+}
+
+/** One login by ticket at most: whoever asks for the time in the queue needs no more. Fails on any other answer. */
+export async function logIn(url: string, email: string): Promise<void> {
+  const response = await fetch(`${url}/v1/login`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ email, password: 'whatever it is' }),
+  })
+  const text = await response.text()
+  if (response.status !== 200 && response.status !== 202)
+    throw new Error(`A login was answered with ${response.status}: ${text}`)
+}
+
+/** Logs in at a rate that may change with the seconds since the start, for so long, and gives what the worker saw of it. */
+export async function logInAtRate(
+  { url, worker }: MeasuredSystem,
+  emails: string[],
+  { perSecond, forS }: { perSecond: (atS: number) => number; forS: number },
+): Promise<JobTimes[]> {
+  const before = worker.logs.length
+  const running: Promise<void>[] = []
+  const startedAt = performance.now()
+  for (let dueS = 0, turn = 0; dueS < forS; turn += 1) {
+    await sleep(dueS * 1_000 - (performance.now() - startedAt))
+    running.push(logIn(url, emails[turn % emails.length] ?? ''))
+    dueS += -Math.log(1 - Math.random()) / perSecond(dueS)
+  }
+  await Promise.all(running)
+  const jobs = (): JobTimes[] => worker.logs.slice(before).flatMap(jobTimes)
+  await until(() => jobs().length >= running.length, { timeoutMs: 120_000, what: 'the end of all jobs' })
+  return jobs()
+}
+
+function jobTimes({ msg, time, queueWaitMs, serviceMs }: Record<string, unknown>): JobTimes[] {
+  if (msg !== 'job answered' || typeof queueWaitMs !== 'number' || typeof serviceMs !== 'number') return []
+  return [{ endedAt: Date.parse(String(time)), queueWaitMs, serviceMs }]
+}
+
+/** Logs in with so many at a time, for so long, and gives how many that were. */
+export async function logInAtOnce(
+  { url }: MeasuredSystem,
+  emails: string[],
+  atOnce: number,
+  forS: number,
+): Promise<number> {
+  const until = performance.now() + forS * 1_000
+  let logins = 0
+  const people = Array.from({ length: atOnce }, async (_, person) => {
+    for (let turn = person; performance.now() < until; turn += atOnce) {
+      await logIn(url, emails[turn % emails.length] ?? '')
+      logins += 1
+    }
+  })
+  await Promise.all(people)
+  return logins
+}

@@ -1,0 +1,46 @@
+// The command `pnpm --filter @spillway/sizing run measure`: measures what `pnpm size` reckons with, and checks its model.
+// Takes four minutes. Rates and waits need a machine with nothing else to do; processor time is not disturbed as easily.
+import { writeFile } from 'node:fs/promises'
+import { cpus, release } from 'node:os'
+import { openKeeper } from '@spillway/local/keeper'
+import { report } from '@spillway/local/refusal'
+import { type Figures, figuresFile } from '../figures.ts'
+import { checkSpike, checkWaits, measureCost, measureHash, measureMemory, SLOTS } from './checks.ts'
+import { measureJobBytes } from './redis-memory.ts'
+import { startSystem } from './system.ts'
+
+const keeper = openKeeper()
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => void keeper.close())
+try {
+  const system = await startSystem(keeper, SLOTS)
+  const memoryMib = measureMemory(system)
+  const checks = await checkWaits(system, console.log)
+  const spike = await checkSpike(system)
+  const costMs = await measureCost(system)
+  const hashMs = await measureHash(system, costMs.worker)
+  const jobBytes = await measureJobBytes(system)
+  const [cpu] = cpus()
+  const figures: Figures = {
+    machine: `${cpus().length} × ${cpu?.model.trim()}, Linux ${release()}, Node ${process.version}`,
+    measuredAt: new Date().toISOString().slice(0, 10),
+    costMs,
+    hashMs,
+    jobBytes,
+    memoryMib,
+    checks,
+    spike,
+  }
+  const rounded = JSON.stringify(
+    figures,
+    (_key, value) => (typeof value === 'number' ? Number(value.toFixed(3)) : value),
+    2,
+  )
+  await writeFile(figuresFile, `${rounded}\n`)
+  console.log(rounded)
+  await system.close()
+} catch (error) {
+  report(error)
+  process.exitCode = 1
+} finally {
+  await keeper.close()
+}

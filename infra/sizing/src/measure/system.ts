@@ -1,0 +1,92 @@
+// A gateway and a worker of this checkout on services of their own, for measuring.
+import { generateKeyPairSync, randomBytes } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { build } from '@spillway/local/build'
+import type { Keeper } from '@spillway/local/keeper'
+import { migrate } from '@spillway/local/migrate'
+import { removeHome } from '@spillway/local/postgres-user'
+import { query } from '@spillway/local/query'
+import { defaultStateDir, programsDir } from '@spillway/local/repository'
+import { startServices } from '@spillway/local/services'
+import { startProcess, type TestProcess, until } from '@spillway/local/testing'
+import { findPids } from './processor-time.ts'
+
+export interface MeasuredSystem {
+  url: string
+  redisUrl: string
+  gateway: TestProcess
+  worker: TestProcess
+  redisPids: number[]
+  postgresPids: number[]
+  /** Makes accounts with this stored hash, and gives their addresses. */
+  accounts(name: string, count: number, passwordHash: string): Promise<string[]>
+  close(): Promise<void>
+}
+
+/** Starts everything; the worker hashes on as many slots. */
+export async function startSystem(keeper: Keeper, slots: number): Promise<MeasuredSystem> {
+  const dir = await mkdtemp(join(defaultStateDir, 'sizing-'))
+  const password = randomBytes(12).toString('base64url')
+  const [services] = await Promise.all([
+    startServices({
+      keeper,
+      dir,
+      programsDir,
+      password,
+      durable: true,
+      databaseUrl: undefined,
+      redisUrl: undefined,
+      preferredPorts: { postgres: 0, redis: 0 },
+      say: console.log,
+    }),
+    build(keeper, ['@spillway/api']),
+  ])
+  const { databaseUrl, redisUrl } = services
+  await migrate(keeper, databaseUrl)
+  const { privateKey } = generateKeyPairSync('ed25519')
+  const env = {
+    DATABASE_URL: databaseUrl,
+    REDIS_URL: redisUrl,
+    SPILLWAY_SEAL_KEYS: `size:${randomBytes(32).toString('base64')}`,
+    SPILLWAY_JWT_KEYS: `size:${privateKey.export({ type: 'pkcs8', format: 'der' }).toString('base64')}`,
+    PORT: '0',
+    OPS_PORT: '0',
+    LIMIT_PER_ADDRESS: '0',
+    LIMIT_PER_ACCOUNT: '0',
+    LOG_LEVEL: 'warn',
+    SPILLWAY_TEST_HASHES: 'true',
+    WORKER_CONCURRENCY: String(slots),
+  }
+  const gateway = startProcess({ entry: 'api/dist/main.js', env: { ...env, LOG_LEVEL: 'info' } })
+  const worker = startProcess({ entry: 'worker/dist/main.cjs', env: { ...env, LOG_LEVEL: 'info' } })
+  await worker.waitForLog(({ msg }) => msg === 'worker ready', 60_000)
+  const { url } = await gateway.waitForLog(({ msg }) => msg === 'gateway listening', 60_000)
+  if (typeof url !== 'string') throw new Error('the gateway did not say where it listens')
+  await until(async () => (await fetch(`${url}/readyz`)).ok, { what: 'a ready gateway' })
+  return {
+    url,
+    redisUrl,
+    gateway,
+    worker,
+    redisPids: findPids(`:${new URL(redisUrl).port}`, '-server'),
+    postgresPids: findPids('postgres', '-p', new URL(databaseUrl).port),
+    async accounts(name, count, passwordHash) {
+      const rows = await query(
+        databaseUrl,
+        `INSERT INTO users (id, email, password_hash, updated_at)
+         SELECT gen_random_uuid(), $1 || '-' || n || '@example.com', $2, now() FROM generate_series(1, $3::int) AS n
+         RETURNING email`,
+        [name, passwordHash, count],
+      )
+      return rows.map(({ email }) => String(email))
+    },
+    async close() {
+      await gateway.close()
+      await worker.close()
+      await services.close()
+      await removeHome(join(dir, 'postgres'))
+      await rm(dir, { recursive: true, force: true })
+    },
+  }
+}

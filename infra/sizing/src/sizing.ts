@@ -1,0 +1,77 @@
+// How large an installation must be, from the demand and the measured cost of a login.
+import type { Figures } from './figures.ts'
+import { slotsFor, utilization, waitQuantileMs } from './queue-model.ts'
+import { type SpikeCost, spikeCost } from './spike.ts'
+
+export interface Demand {
+  /** Logins a second at the busiest time of an ordinary day. */
+  loginsPerSecond: number
+  /** The wait that 99 of 100 logins stay below, in milliseconds. */
+  p99WaitMs: number
+  /** What a hash takes on a core of the workers, in milliseconds. */
+  hashMs: number
+  coresPerWorker: number
+  /** How many times as many logins a spike brings, and for how long. */
+  spike: number
+  spikeS: number
+  /** From the start of a spike until the workers it asks for hash. */
+  scaleS: number
+}
+
+export interface Size {
+  slots: number
+  workers: number
+  utilization: number
+  p99WaitMs: number
+  gateways: number
+  redisShare: number
+  redisEndPerSecond: number
+  redisMib: number
+  postgresCores: number
+  connections: number
+  spike: { slots: number; workers: number; scaled: SpikeCost; preScaled: SpikeCost }
+}
+
+/** What a single-threaded process, and Redis is one, should be loaded to at most. */
+const LOAD_LIMIT = 0.7
+/** Never one alone. */
+const MIN_GATEWAYS = 2
+const POOL_SIZE = 10
+/** Jobs that gateways let stand at most, by default (MAX_OUTSTANDING), and finished ones that are kept. */
+const MAX_OUTSTANDING = 10_000
+const KEPT_FINISHED = 1_000
+const EMPTY_REDIS_MIB = 8
+
+export function size(demand: Demand, { costMs, jobBytes }: Figures): Size {
+  const { loginsPerSecond, hashMs, coresPerWorker, p99WaitMs, spikeS, scaleS } = demand
+  const whole = (slots: number): number => Math.ceil(slots / coresPerWorker)
+  // A slot is a core, so what a worker does beside the hash lengthens its service.
+  const serviceMs = hashMs + costMs.worker
+  const slots = slotsFor({ perSecond: loginsPerSecond, serviceMs }, p99WaitMs, 0.99)
+  const station = { perSecond: loginsPerSecond, serviceMs, slots: whole(slots) * coresPerWorker }
+
+  const spikePerSecond = loginsPerSecond * demand.spike
+  const spikeSlots = slotsFor({ perSecond: spikePerSecond, serviceMs }, p99WaitMs, 0.99)
+  const laterSlots = whole(spikeSlots) * coresPerWorker
+  const spike = { perSecond: loginsPerSecond, spikePerSecond, spikeS, serviceMs, laterSlots, scaleS }
+  const redisEndPerSecond = (LOAD_LIMIT * 1_000) / costMs.redis
+  const gateways = Math.max(MIN_GATEWAYS, Math.ceil((spikePerSecond * costMs.gateway) / 1_000 / LOAD_LIMIT))
+  return {
+    slots: station.slots,
+    workers: whole(slots),
+    utilization: utilization(station),
+    p99WaitMs: waitQuantileMs(station, 0.99),
+    gateways,
+    redisShare: (spikePerSecond * costMs.redis) / 1_000,
+    redisEndPerSecond,
+    redisMib: EMPTY_REDIS_MIB + ((MAX_OUTSTANDING + KEPT_FINISHED) * jobBytes) / 1_024 / 1_024,
+    postgresCores: (spikePerSecond * costMs.postgres) / 1_000 / LOAD_LIMIT,
+    connections: gateways * POOL_SIZE,
+    spike: {
+      slots: laterSlots,
+      workers: whole(spikeSlots),
+      scaled: spikeCost({ ...spike, slots: station.slots }),
+      preScaled: spikeCost({ ...spike, slots: laterSlots, scaleS: 0 }),
+    },
+  }
+}

@@ -1,0 +1,72 @@
+// The calculator, from arguments to sentences.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { describe } from '../src/describe.ts'
+import type { Figures } from '../src/figures.ts'
+import { readDemand } from '../src/options.ts'
+import { size } from '../src/sizing.ts'
+import { spikeCost } from '../src/spike.ts'
+
+const figures: Figures = {
+  machine: 'a machine',
+  measuredAt: '2026-11-21',
+  costMs: { gateway: 1, worker: 1, redis: 0.1, postgres: 0.5 },
+  hashMs: 9,
+  jobBytes: 2_000,
+  memoryMib: { gateway: 100, worker: 80 },
+  checks: [],
+  spike: {
+    perSecond: 1,
+    spikePerSecond: 1,
+    spikeS: 1,
+    serviceMs: 1,
+    slots: 1,
+    measured: { deepest: 0, longestWaitS: 0, overAfterS: 0 },
+    predicted: { deepest: 0, longestWaitS: 0, overAfterS: 0 },
+  },
+}
+
+test('what piles up in a spike is what comes in beyond what goes out', () => {
+  const spike = { perSecond: 20, spikePerSecond: 160, spikeS: 10, serviceMs: 50, slots: 4, laterSlots: 4, scaleS: 0 }
+  const cost = spikeCost(spike)
+  assert.ok(Math.abs(cost.deepest - 800) < 2)
+  assert.ok(Math.abs(cost.longestWaitS - 10) < 0.05)
+  assert.ok(Math.abs(cost.overAfterS - (10 + 800 / 60)) < 0.1)
+  const never = spikeCost({ ...spike, perSecond: 90, spikePerSecond: 90, spikeS: 1 })
+  assert.equal(never.overAfterS, Number.POSITIVE_INFINITY)
+})
+
+test('slots that are added during a spike shorten the waits of those who wait already', () => {
+  const spike = { perSecond: 10, spikePerSecond: 100, spikeS: 60, serviceMs: 100, slots: 2, laterSlots: 20, scaleS: 15 }
+  const cost = spikeCost(spike)
+  assert.ok(Math.abs(cost.deepest - 80 * 15) < 2)
+  // The last to come before the slots do finds 1,200 ahead, which then go at 200 a second.
+  assert.ok(cost.longestWaitS > 6 && cost.longestWaitS < 15)
+})
+
+test('cores are whole workers, and enough for the wait that was asked for', () => {
+  const demand = readDemand(['--logins-per-second', '500', '--p99-wait', '50ms', '--cores-per-worker', '4'], figures)
+  const found = size(demand, figures)
+  assert.equal(found.slots % 4, 0)
+  assert.equal(found.workers, found.slots / 4)
+  assert.ok(found.p99WaitMs <= 50)
+  assert.match(describe(demand, found, figures), /autoscaling.maxReplicas: \d+/)
+})
+
+test('where one Redis ends is said', () => {
+  const demand = readDemand(['--logins-per-second', '2000'], figures)
+  assert.match(
+    describe(demand, size(demand, figures), figures),
+    /One Redis ends at about 7000 logins a second: .* 3 installations/,
+  )
+})
+
+test('an argument that cannot be read is refused with what it should be', () => {
+  assert.throws(() => readDemand([], figures), /Say how many logins a second/)
+  assert.throws(() => readDemand(['--logins-per-second', '-3'], figures), /number above 0|ambiguous/)
+  assert.throws(
+    () => readDemand(['--logins-per-second', '5', '--p99-wait', '1'], figures),
+    /a time such as 250ms or 1s, not "1"/,
+  )
+  assert.throws(() => readDemand(['--logins', '5'], figures), /--logins/)
+})
