@@ -1,0 +1,118 @@
+// One pod from its start to its end: a real process, with the pod's own environment, probed, restarted and ended by the
+// kubelet's rules.
+import { closeSync, openSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { containerCommand } from '@spillway/docker/container'
+import type { Image } from '@spillway/docker/follow'
+import { type Keeper, rank } from '@spillway/local/keeper'
+import type { KubernetesApi } from '../api.ts'
+import { expand, resolveEnvironment } from './environment.ts'
+import { type Pod, type PodState, statusOf } from './pod.ts'
+import { probe } from './probes.ts'
+
+export interface PodRun {
+  pod: Pod
+  state: PodState
+  /** The process that runs now. */
+  pid: number | undefined
+  /** Ends it as a deletion does: preStop, SIGTERM, the grace period, SIGKILL. Resolves when it is gone. */
+  end(graceSeconds: number): Promise<void>
+}
+
+export interface PodRunOptions {
+  api: KubernetesApi
+  keeper: Keeper
+  pod: Pod
+  image: Image
+  podIp: string
+  logDir: string
+}
+
+const RESTART_MS = 1_000
+
+/** Starts a pod and reports what becomes of it. Its process ends with this one at the latest. */
+export async function runPod({ api, keeper, pod, image, podIp, logDir }: PodRunOptions): Promise<PodRun> {
+  const [container] = pod.spec.containers
+  const { name, namespace } = pod.metadata
+  const env = await resolveEnvironment(api, pod, podIp)
+  const state: PodState = { phase: 'Running', podIp, ready: false, restarts: 0, startedAt: new Date().toISOString() }
+  let ending = false
+  let exited: Promise<unknown> = Promise.resolve()
+
+  async function report(): Promise<void> {
+    const path = `/api/v1/namespaces/${namespace}/pods/${name}/status`
+    // Gone by now, or changed once more: the next report will tell.
+    await api.call('PATCH', path, { status: statusOf(container, state) }).catch(() => undefined)
+  }
+
+  const run: PodRun = {
+    pod,
+    state,
+    pid: undefined,
+    async end(graceSeconds) {
+      ending = true
+      const seconds = graceSeconds > 0 ? (container.lifecycle?.preStop?.sleep?.seconds ?? 0) : 0
+      const until = Date.now() + graceSeconds * 1_000
+      await Promise.race([sleep(seconds * 1_000), exited])
+      signal('SIGTERM')
+      const timer = setTimeout(() => signal('SIGKILL'), Math.max(0, until - Date.now()))
+      await exited
+      clearTimeout(timer)
+    },
+  }
+
+  function signal(name: NodeJS.Signals): void {
+    try {
+      if (run.pid !== undefined) process.kill(run.pid, name)
+    } catch {
+      // Ended by itself.
+    }
+  }
+
+  function start(): void {
+    const logFd = openSync(join(logDir, `${name}.log`), 'a')
+    const args = container.args?.map((argument) => expand(argument, env))
+    const command = containerCommand(image, { env, ...(args ? { args } : {}) })
+    const child = keeper.spawn({ ...command, rank: rank.worker, logFd })
+    closeSync(logFd)
+    run.pid = child.pid
+    const probing = new AbortController()
+    const listener = {
+      onReady(ready: boolean) {
+        if (state.ready === ready) return
+        state.ready = ready
+        void report()
+      },
+      onDead: () => signal('SIGKILL'),
+    }
+    void probe(container, podIp, listener, probing.signal)
+    exited = new Promise((resolve) => {
+      child.on('exit', (code) => {
+        probing.abort()
+        run.pid = undefined
+        state.ready = false
+        void afterExit(code ?? 137)
+        resolve(code)
+      })
+    })
+  }
+
+  async function afterExit(code: number): Promise<void> {
+    const again =
+      !ending && (pod.spec.restartPolicy === 'Always' || (pod.spec.restartPolicy === 'OnFailure' && code !== 0))
+    if (again) {
+      state.restarts += 1
+      await report()
+      await sleep(RESTART_MS)
+      if (!ending && !keeper.closing) start()
+      return
+    }
+    Object.assign(state, { phase: code === 0 ? 'Succeeded' : 'Failed', exitCode: code })
+    await report()
+  }
+
+  start()
+  await report()
+  return run
+}
