@@ -1,5 +1,12 @@
 /** Holds a request until its job is answered, and gives a ticket when that takes longer than the client or we want to wait. */
-import { type Answer, type Lane, type PasswordClient, PasswordClientError, type Verdict } from '@spillway/worker/client'
+import {
+  type Answer,
+  type JobRef,
+  type Lane,
+  type PasswordClient,
+  PasswordClientError,
+  type Verdict,
+} from '@spillway/worker/client'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import Type, { type Static } from 'typebox'
 import type { Admission } from './admission.js'
@@ -73,6 +80,15 @@ export function createHold(deps: {
     return { status: 202, body: { ticket: tickets.issue({ operation, job: pending.job }), retryAfter } }
   }
 
+  /** Uses a ticket up. Where that fails its answer is good all the same: the database gives nothing twice either. */
+  async function retire(request: FastifyRequest, job: JobRef): Promise<void> {
+    try {
+      await passwords.retire(job)
+    } catch (error) {
+      request.log.warn({ err: error, jobId: job.id }, 'a ticket could not be marked as used')
+    }
+  }
+
   return {
     async begin(request, reply, { start, finish }) {
       const { lane, waitMs } = admission.admit(waitOf(request, reply))
@@ -105,11 +121,11 @@ export function createHold(deps: {
       }
       try {
         const outcome = await deps.finish(operation, job.id, verdictOf(answer))
-        await passwords.retire(job)
+        await retire(request, job)
         return outcome
       } catch (error) {
         // A failure of ours leaves the ticket good; an answer uses it up, also an unwelcome one.
-        if (error instanceof ApiError && error.status < 500) await passwords.retire(job)
+        if (error instanceof ApiError && error.status < 500) await retire(request, job)
         throw error
       }
     },

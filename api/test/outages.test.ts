@@ -15,7 +15,9 @@ import {
   redeem,
   refresh,
   register,
+  respondAsync,
 } from './client.ts'
+import { locksAwaited } from './locks.ts'
 import { watchQueue } from './queue.ts'
 import { openRelay } from './relay.ts'
 import { openSystem, readiness } from './system.ts'
@@ -109,6 +111,23 @@ test('requests that are held while Redis goes away and comes back get their answ
   await relay.cut()
   await relay.mend()
   expect(200, await held)
+})
+
+test('an answer stands, also when Redis goes away before its ticket is marked as used', async (t) => {
+  const relay = await openRelay(system.namespace.redisUrl)
+  t.after(() => relay.close())
+  const { url } = await system.gateway({ REDIS_URL: relay.url })
+  const { email, password } = await slowAccount(system.database, 1)
+  const { ticket } = expect(202, await login(url, { email, password }, respondAsync))
+  await until(() => system.redis.exists(`${system.namespace.queuePrefix}:verdict:${ticket.split('.')[0]}`))
+  const redeemed = await system.database.$transaction(async (locked) => {
+    await locked.user.update({ where: { email }, data: { updatedAt: new Date() } })
+    const answer = redeem(url, ticket)
+    await until(() => locksAwaited(system.database))
+    await relay.cut()
+    return { answer }
+  })
+  expect(200, await redeemed.answer)
 })
 
 test('when Redis falls silent, requests end as problems, not as hangs', async (t) => {
