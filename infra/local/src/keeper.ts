@@ -53,10 +53,10 @@ export interface Keeper {
   close(): Promise<void>
 }
 
-/** Longer than a gateway or worker takes to finish what it has in hand. */
-const defaultGraceMs = 8_000
+/** Longer than a worker takes to finish what it has in hand, and than PostgreSQL takes to write down what it knows. */
+const defaultGraceMs = 15_000
 
-/** Starts a keeper process for this one. What does not end by its own signal within graceMs [8 s] is killed. */
+/** Starts a keeper process for this one. What does not end by its own signal within graceMs [15 s] is killed. */
 export function openKeeper(graceMs = defaultGraceMs): Keeper {
   const script = fileURLToPath(new URL('keeper-process.ts', import.meta.url))
   const keeper = spawn(process.execPath, ['--import', import.meta.resolve('tsx'), script, String(graceMs)], {

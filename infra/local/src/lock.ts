@@ -10,7 +10,7 @@ export interface Lock {
 }
 
 /** How long the keeper of a killed holder may take to end what that one had started. */
-const cleanUpMs = 20_000
+const cleanUpMs = 60_000
 
 /**
  * Takes the lock for this process. A holder is waited for, for up to waitMs; what a killed holder left is waited for in

@@ -3,7 +3,7 @@ import { readFileSync, rmSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { findProcess, isRunning } from './process-table.ts'
 
-const graceMs = 10_000
+const graceMs = 15_000
 
 /**
  * Ends the process that a pid file names and deletes the file. A process whose command line does not match the marker got the

@@ -30,7 +30,7 @@ export interface ServiceProcess {
 }
 
 const readyMs = 60_000
-const closeMs = 10_000
+const closeMs = 15_000
 
 /** Starts a server and resolves once it answers; rejects with a Refusal, its last words in it, if it ends before that. */
 export async function startService({ keeper, name, logFile, url, ...what }: ServiceProcess): Promise<Service> {
