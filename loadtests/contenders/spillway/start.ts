@@ -88,6 +88,7 @@ export async function startSpillway(options: SpillwayOptions): Promise<SpillwayR
     gatewayOps,
     workerOps: running.workers.map((program) => String(program.ready.opsUrl)),
     depth: () => readGauge(gatewayOps[0] ?? '', 'spillway_queue_jobs', queued),
+    // The file it serves itself: a stat and a read.
     neighbourPath: '/docs/static/logo.svg',
     parts: [
       ...running.gateways.map(({ pid }): Part => ({ role: 'api', pid })),
