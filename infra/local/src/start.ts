@@ -18,13 +18,16 @@ import { screen } from './screen.ts'
 import { loadSecrets } from './secrets.ts'
 import { startServices } from './services.ts'
 
+/** How long a run that was just told to stop is waited for. */
+const closingMs = 3_000
+
 const say = (sentence: string): void => console.log(sentence)
 
 async function start(options: StartOptions, keeper: Keeper, fail: (error: unknown) => void): Promise<void> {
   const environment = readEnvironment(process.env)
   const { stateDir } = environment
   mkdirSync(stateDir, { recursive: true })
-  if (!(await takeLock(join(stateDir, 'start.lock'), keeper, 0))) {
+  if (!(await takeLock(join(stateDir, 'start.lock'), keeper, closingMs))) {
     throw new Refusal(`Spillway already runs on ${stateDir}: stop it first, or set SPILLWAY_DIR to another folder.`)
   }
   const places = await choosePlaces(environment, options)
