@@ -136,7 +136,10 @@ test('a client that is told no prefix uses the default one', async (t) => {
   const redisUrl = new URL(space.redisUrl)
   redisUrl.pathname = '/9'
   const redis = new Redis(redisUrl.href)
-  space.closing(async () => redis.disconnect())
+  space.closing(async () => {
+    await redis.del(await redis.keys('{spillway}:passwords:*'))
+    redis.disconnect()
+  })
   const elsewhere = { ...space, redis, redisUrl: redisUrl.href, prefix: '{spillway}' }
   const client = await readyClient({ ...elsewhere }, { prefix: DEFAULT_QUEUE_PREFIX })
   const { job } = await client.submit('hash', { password: 'x' })
