@@ -14,7 +14,7 @@ export async function serverProcesses({ databaseUrl, redisUrl }: Services): Prom
 }
 
 async function postmaster(url: string): Promise<number> {
-  const database = connectDatabase({ url, poolSize: 1 })
+  const database = connectDatabase({ url, poolSize: 1, connectionTimeoutMs: 60_000 })
   try {
     const [backend] = await database.$queryRaw<{ pid: number }[]>`SELECT pg_backend_pid() AS pid`
     return Number(/^PPid:\s*(\d+)$/m.exec(read(`/proc/${backend?.pid}/status`))?.[1])
