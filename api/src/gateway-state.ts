@@ -34,7 +34,7 @@ export function exposeGatewayState(registry: Registry, state: GatewayState): voi
       'Whether this gateway hashes itself, for want of workers',
       () => Number(isFallingBack()),
     ],
-    ['spillway_redis_connected', 'Whether the connections to Redis are up', () => Number(passwords.isReady())],
+    ['spillway_redis_connected', 'Whether the connection to Redis is up', () => Number(passwords.isReady())],
   ]
   for (const [name, help, read] of gauges) {
     new Gauge({

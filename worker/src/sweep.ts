@@ -7,7 +7,7 @@ import type { Logger } from './log.js'
 import { QUEUE_NAME } from './protocol/job.js'
 import type { RedisConnection } from './redis.js'
 
-/** Of each kind, completed and failed: 500 at most, for ten minutes; 1.3 MB for both together (`pnpm measure:kept-jobs`). */
+/** Of each kind, completed and failed: 500 at most, for ten minutes; 2.2 MiB for both together (`pnpm measure:kept-jobs`). */
 export const KEEP_FINISHED = { age: 600, count: 500 }
 
 const SWEEP_INTERVAL_MS = 60_000

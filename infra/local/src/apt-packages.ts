@@ -34,12 +34,21 @@ export function hasApt(): boolean {
 /** An unpacked program that runs here, fetched at the first call. Undefined on systems without apt. */
 export async function aptProgram(request: AptRequest): Promise<AptProgram | undefined> {
   if (!hasApt()) return undefined
-  const home = join(request.programsDir, `${request.name}-apt-${process.arch}`)
+  const home = homeOf(request.programsDir, request.name)
   if (!existsSync(home)) {
     request.announce()
     await fetchPackages(request, home)
   }
   return await unpacked(request, home)
+}
+
+/** Whether it has been fetched before. */
+export function isUnpacked(programsDir: string, name: string): boolean {
+  return existsSync(homeOf(programsDir, name))
+}
+
+function homeOf(programsDir: string, name: string): string {
+  return join(programsDir, `${name}-apt-${process.arch}`)
 }
 
 async function unpacked({ keeper, commands, name }: AptRequest, home: string): Promise<AptProgram> {

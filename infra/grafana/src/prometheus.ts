@@ -1,0 +1,90 @@
+// A real Prometheus that scrapes a scene, with the rules of infra/alerts.
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { type Keeper, rank } from '@spillway/local/keeper'
+import { freePort, until } from '@spillway/local/testing'
+import { prometheusProgram } from './prometheus-programs.ts'
+
+const rulesDir = fileURLToPath(new URL('../../alerts/rules/', import.meta.url))
+
+export interface Sample {
+  labels: Record<string, string>
+  value: number
+}
+
+export interface RuleState {
+  name: string
+  health: string
+  lastError: string
+}
+
+export interface Prometheus {
+  url: string
+  /** What a query comes to now. Rejects with Prometheus's own word when it is no PromQL. */
+  query(expr: string): Promise<Sample[]>
+  rules(): Promise<RuleState[]>
+  close(): Promise<void>
+}
+
+/** Starts one that keeps its data in this folder and scrapes these targets, by the name of their job, once a second. */
+export async function startPrometheus(
+  keeper: Keeper,
+  dir: string,
+  targets: Record<string, string[]>,
+): Promise<Prometheus> {
+  const { command, env } = await prometheusProgram(keeper, 'prometheus')
+  mkdirSync(dir, { recursive: true })
+  const config = {
+    global: { scrape_interval: '1s', evaluation_interval: '1s' },
+    rule_files: [join(rulesDir, '*.yaml')],
+    scrape_configs: Object.entries(targets).map(([job, urls]) => ({
+      job_name: job,
+      static_configs: [{ targets: urls.map((url) => new URL(url).host) }],
+    })),
+  }
+  // JSON is YAML.
+  writeFileSync(join(dir, 'prometheus.yml'), JSON.stringify(config))
+  const port = await freePort()
+  const server = keeper.spawn({
+    command,
+    args: [
+      `--config.file=${join(dir, 'prometheus.yml')}`,
+      `--storage.tsdb.path=${join(dir, 'data')}`,
+      `--web.listen-address=127.0.0.1:${port}`,
+      '--log.level=error',
+    ],
+    rank: rank.tool,
+    env: { ...process.env, ...env },
+  })
+  const url = `http://127.0.0.1:${port}`
+  await until(async () => (await fetch(`${url}/-/ready`)).ok, { timeoutMs: 30_000, what: 'Prometheus' })
+
+  return {
+    url,
+    async query(expr) {
+      const answer = await ask(`${url}/api/v1/query?query=${encodeURIComponent(expr)}`)
+      return answer.result.map(({ metric, value: [, value] }) => ({ labels: metric, value: Number(value) }))
+    },
+    async rules() {
+      const { groups } = await ask(`${url}/api/v1/rules`)
+      return groups.flatMap(({ rules }) => rules)
+    },
+    async close() {
+      const exited = new Promise((resolve) => server.once('exit', resolve))
+      server.kill()
+      await exited
+    },
+  }
+}
+
+interface Data {
+  result: { metric: Record<string, string>; value: [number, string] }[]
+  groups: { rules: RuleState[] }[]
+}
+
+async function ask(url: string): Promise<Data> {
+  const { status, data, error } = JSON.parse(await (await fetch(url)).text())
+  if (status !== 'success') throw new Error(String(error))
+  return data
+}

@@ -1,0 +1,31 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { dashboardFile, dashboardJson } from '../src/dashboard.ts'
+import { layOut } from '../src/panel.ts'
+import { rows } from '../src/rows.ts'
+
+test('the JSON is what the rows make: else run pnpm --filter @spillway/grafana dashboard', () => {
+  assert.equal(readFileSync(dashboardFile, 'utf8'), dashboardJson())
+})
+
+test('rows are questions, and every panel says what it tells', () => {
+  for (const { title, panels } of rows) {
+    assert.match(title, /\?$/)
+    for (const { title, description, queries } of panels) assert.ok(description && queries.length > 0, title)
+  }
+})
+
+test('no panel lies on another one or beyond the grid', () => {
+  const taken = new Set<string>()
+  for (const panel of layOut(rows)) {
+    const { gridPos } = Object.assign({ gridPos: { x: 0, y: 0, w: 0, h: 0 } }, panel)
+    assert.ok(gridPos.x + gridPos.w <= 24)
+    for (let x = gridPos.x; x < gridPos.x + gridPos.w; x++) {
+      for (let y = gridPos.y; y < gridPos.y + gridPos.h; y++) {
+        assert.ok(!taken.has(`${x},${y}`), `two panels at ${x},${y}`)
+        taken.add(`${x},${y}`)
+      }
+    }
+  }
+})
