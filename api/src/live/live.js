@@ -104,7 +104,7 @@ function showNow({ queue, workers, times, predictedWaitMs, jobsPerSecond }) {
     for (const id of ['wait', 'service']) show(id, '–')
   } else {
     show('wait', ...duration(times.queueWaitMs.p95))
-    element('wait-sub').textContent = `p50 ${duration(times.queueWaitMs.p50).join(' ')}, last ${times.jobs} jobs`
+    element('wait-sub').textContent = `p50 ${duration(times.queueWaitMs.p50).join(' ')}, of ${times.jobs}`
     show('service', ...duration(times.serviceMs.p50))
     element('service-sub').textContent = `p95 ${duration(times.serviceMs.p95).join(' ')}`
   }
@@ -133,7 +133,7 @@ function showCharts() {
     ],
     { samples: KEPT, max: rateMax },
   )
-  element('waiting-max').textContent = `· five minutes, up to ${short(waitingMax)}`
+  element('waiting-max').textContent = `· five minutes, up to ${Math.round(waitingMax).toLocaleString('en')}`
   element('rate-max').textContent = `· up to ${short(rateMax)}`
 }
 
@@ -180,6 +180,7 @@ function showRequests({ at, requests }) {
     const bar = document.createElement('div')
     bar.className = `bar ${worry}`
     bar.style.width = all === 0 ? '0' : `${(100 * (lately[index] ?? 0)) / all}%`
+    bar.hidden = lately[index] === 0
     const rate = seconds === 0 ? 0 : (lately[index] ?? 0) / seconds
     return row([words, bar, short(rate), requests[end].toLocaleString('en')], 2)
   })

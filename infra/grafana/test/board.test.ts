@@ -1,0 +1,146 @@
+// What operators see, in a real Chromium. With SPILLWAY_SCREENSHOTS set to a folder, pictures of it are put there.
+import assert from 'node:assert/strict'
+import { randomBytes, randomUUID } from 'node:crypto'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { onPath } from '@spillway/local/on-path'
+import { query } from '@spillway/local/query'
+import { until } from '@spillway/local/testing'
+import { createPasswordClient, parseKeyring } from '@spillway/worker/client'
+import { createLogger } from '@spillway/worker/log'
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import { type GatewayHandle, OPERATOR, openScene, type Scene } from '../src/scene.ts'
+
+const program = onPath(['chromium', 'chromium-browser', 'google-chrome'])
+const skip = program === undefined ? 'there is no Chromium on the PATH' : false
+const signedIn = { httpCredentials: { username: OPERATOR.user, password: OPERATOR.password } }
+/** Other tests may keep every processor busy. */
+const timeout = 40_000
+
+let browser: Browser
+let scene: Scene
+let gateway: GatewayHandle
+
+before(async () => {
+  if (program === undefined) return
+  // As root, which containers often are, Chromium's sandbox cannot be had.
+  browser = await chromium.launch({ executablePath: program, args: ['--no-sandbox'] })
+  scene = await openScene({ LOGIN_WAIT_MS: '60000', SPILLWAY_TEST_HASHES: 'true' })
+  await scene.worker()
+  gateway = await scene.gateway({ OPS_LOG_URL: 'https://logs.example.test/?job={jobId}' })
+})
+
+after(async () => {
+  await browser?.close()
+  await scene?.close()
+})
+
+async function open(path: string, options: BrowserContextOptions = signedIn): Promise<Page> {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options })
+  context.setDefaultTimeout(timeout)
+  const page = await context.newPage()
+  await page.goto(gateway.opsUrl + path)
+  return page
+}
+
+async function picture(page: Page, name: string): Promise<void> {
+  const dir = process.env.SPILLWAY_SCREENSHOTS
+  if (dir !== undefined) await page.screenshot({ path: join(dir, `${name}.png`) })
+}
+
+/** An account whose "hash" takes this long and no processor time; any password but "wrong" is right. */
+async function accountOf(serviceMs: number): Promise<string> {
+  const email = `${randomUUID()}@example.test`
+  await query(
+    scene.namespace.databaseUrl,
+    'INSERT INTO users (id, email, password_hash, updated_at) VALUES ($1, $2, $3, now())',
+    [randomUUID(), email, `$spillway-wait$${serviceMs}$`],
+  )
+  return email
+}
+
+const board = (status: string) => `/queues/queue/passwords?status=${status}`
+
+test('a job is seen waiting, active and completed during a spike, on the board and on the live page', {
+  skip,
+}, async () => {
+  const slow = await accountOf(8_000)
+  const quick = await accountOf(100)
+  const live = await open('/')
+  const phone = await open('/', { ...signedIn, viewport: { width: 390, height: 844 }, colorScheme: 'dark' })
+
+  const spike = [gateway.login(slow, 'right'), gateway.login(slow, 'right')]
+  const waiting = await open(board('waiting'))
+  const jobLink = waiting.locator('a[href*="/passwords/"]').first()
+  await jobLink.waitFor()
+  const jobPath = String(await jobLink.getAttribute('href')).replace(/\?.*/, '')
+  spike.push(...Array.from({ length: 60 }, () => gateway.login(quick, 'right')))
+  await waiting.reload()
+  await jobLink.waitFor()
+  await picture(waiting, 'board-waiting')
+
+  const job = await open(jobPath)
+  await job.getByText('Process started at').waitFor()
+  assert.equal(await job.getByText('Finished at').count(), 0, 'the job was not seen while it was active')
+  await until(async () => Number(await live.locator('#waiting').evaluate((node) => node.firstChild?.textContent)) > 10)
+
+  await job.getByText('Finished at').waitFor()
+  await job.getByText(/verify · answered: waited .* s, hashed in 8\.\d s/).waitFor()
+  assert.equal(await job.locator('a[href^="https://logs.example.test/?job="]').count(), 1)
+  await picture(live, 'live-spike')
+  await picture(phone, 'live-phone-dark')
+  for (const { status } of await Promise.all(spike)) assert.equal(status, 200)
+  const completed = await open(board('completed'))
+  await completed
+    .getByText(/verify · answered: waited .*, hashed in \d+ ms/)
+    .first()
+    .waitFor()
+  await picture(completed, 'board-completed')
+  assert.equal(await live.locator('#status').textContent(), 'live')
+})
+
+test('a failed job gives its reason, and nothing of what it carried', { skip }, async () => {
+  const { redisUrl, queuePrefix: prefix } = scene.namespace
+  const client = createPasswordClient({
+    redisUrl,
+    prefix,
+    keyring: parseKeyring(`foreign:${randomBytes(32).toString('base64')}`),
+    jobLifeMs: 60_000,
+    log: createLogger({ service: 'test', level: 'silent' }),
+  })
+  await until(() => client.isReady())
+  await client.submit('verify', { password: 'a passphrase', storedHash: null })
+  await client.close()
+
+  const page = await open(board('failed'))
+  await page.getByText('verify · failed').first().waitFor()
+  await page.getByText('Error', { exact: true }).first().click()
+  await page.getByText('the sealed request does not open').first().waitFor()
+  await picture(page, 'board-failed')
+  assert.ok(!(await page.content()).includes('foreign.'), 'the sealed request is shown')
+})
+
+test('a retry is not offered, and refused when it is asked for all the same', { skip }, async () => {
+  const page = await open(board('failed'))
+  await page.getByText('verify · failed').first().waitFor()
+  assert.equal(await page.getByRole('button', { name: /retry/i }).count(), 0)
+  const answer = await page.evaluate(async () => {
+    const response = await fetch('/queues/api/queues/passwords/retry/failed', { method: 'PUT' })
+    return { status: response.status, text: await response.text() }
+  })
+  assert.equal(answer.status, 405)
+  assert.match(answer.text, /read-only/)
+})
+
+test('whoever types a wrong password ten times is locked out, also with the right one', { skip }, async () => {
+  const other = await scene.gateway()
+  const statusWith = async (password: string) => {
+    const context = await browser.newContext({ httpCredentials: { username: OPERATOR.user, password } })
+    const answer = await (await context.newPage()).goto(`${other.opsUrl}/queues`)
+    await context.close()
+    return answer?.status()
+  }
+  assert.equal(await statusWith(OPERATOR.password), 200)
+  for (let guess = 0; guess < 10; guess++) assert.equal(await statusWith(`guess ${guess}`), 401)
+  assert.equal(await statusWith(OPERATOR.password), 429)
+})
