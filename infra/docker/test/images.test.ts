@@ -1,16 +1,20 @@
 // What comes out of the Dockerfile's steps, run as it is in a cluster: not as root, on a file system that takes no writes.
 import assert from 'node:assert/strict'
-import { generateKeyPairSync, randomBytes } from 'node:crypto'
-import { existsSync } from 'node:fs'
-import { readdir, readFile } from 'node:fs/promises'
+import { execFileSync } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { chmod, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { type TestContext, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import { openKeeper, rank } from '@spillway/local/keeper'
 import { createNamespace, until } from '@spillway/local/testing'
+import { parse } from 'yaml'
 import { canConfine, containerCommand } from '../src/container.ts'
 import { findImages } from '../src/images.ts'
 
+const compose = parse(readFileSync(new URL('../compose.yaml', import.meta.url), 'utf8'), { merge: true })
 const images = await findImages()
 const skip = images ? false : 'The images of this source have not been built here: run pnpm check:images'
 
@@ -54,21 +58,19 @@ async function ready(container: Container, message: string): Promise<Record<stri
 test('the images migrate, register and log in, and stop with exit code 0', { skip, timeout: 90_000 }, async (t) => {
   const { databaseUrl, redisUrl, queuePrefix, close } = await createNamespace()
   t.after(close)
-  const { privateKey } = generateKeyPairSync('ed25519')
-  const env = {
-    DATABASE_URL: databaseUrl,
-    REDIS_URL: redisUrl,
-    QUEUE_PREFIX: queuePrefix,
-    SPILLWAY_SEAL_KEYS: `test:${randomBytes(32).toString('base64')}`,
-    SPILLWAY_JWT_KEYS: `test:${privateKey.export({ type: 'pkcs8', format: 'der' }).toString('base64')}`,
-    PORT: '0',
-    OPS_PORT: '0',
-  }
-  const migration = start(t, 'gateway', { args: ['node_modules/@spillway/prisma/dist/migrate.js'], env })
+  const keys = await mkdtemp(join(tmpdir(), 'spillway-keys-'))
+  t.after(() => rm(keys, { recursive: true }))
+  execFileSync(process.execPath, [fileURLToPath(new URL('../make-keys.mjs', import.meta.url)), keys])
+  await chmod(keys, 0o711)
+  const env = { DATABASE_URL: databaseUrl, REDIS_URL: redisUrl, QUEUE_PREFIX: queuePrefix, PORT: '0', OPS_PORT: '0' }
+  /** As compose.yaml has it: keys from files. */
+  const argsOf = (service: string): string[] =>
+    compose.services[service].command.map((word: string) => word.replace('/keys', keys))
+  const migration = start(t, 'gateway', { args: argsOf('migration'), env })
   assert.equal(await migration.exited, 0, migration.output())
 
-  const gateway = start(t, 'gateway', { env })
-  const worker = start(t, 'worker', { env })
+  const gateway = start(t, 'gateway', { args: argsOf('gateway'), env })
+  const worker = start(t, 'worker', { args: argsOf('worker'), env })
   await ready(worker, 'worker ready')
   const { url } = await ready(gateway, 'gateway listening')
   if (canConfine) {

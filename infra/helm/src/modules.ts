@@ -10,6 +10,7 @@ const modules = {
   'github.com/kedacore/keda/v2': { pinnedBy: 'keda' },
   'github.com/prometheus-operator/prometheus-operator': { version: 'v0.85.0' },
   'sigs.k8s.io/gateway-api': { version: 'v1.6.3' },
+  'github.com/compose-spec/compose-go/v2': { version: 'v2.16.2' },
 } as const
 
 export type ModuleName = keyof typeof modules
