@@ -1,0 +1,12 @@
+// The services, processes and waits of local runs and tests, as far as the chaos suite stands on them.
+export { build } from '../../infra/local/src/build.ts'
+export { type Keeper, openKeeper, rank } from '../../infra/local/src/keeper.ts'
+export { migrate } from '../../infra/local/src/migrate.ts'
+export { freePort } from '../../infra/local/src/port.ts'
+export { query, startPostgres, withDatabase } from '../../infra/local/src/postgres.ts'
+export { removeHome } from '../../infra/local/src/postgres-user.ts'
+export { isRunning } from '../../infra/local/src/process-table.ts'
+export { findRedis, type RedisProgram } from '../../infra/local/src/redis-program.ts'
+export { report } from '../../infra/local/src/refusal.ts'
+export { defaultStateDir, programsDir } from '../../infra/local/src/repository.ts'
+export { until } from '../../infra/local/src/until.ts'

@@ -1,0 +1,65 @@
+// The command line of `pnpm chaos`.
+import { parseArgs } from 'node:util'
+import type { Scenario } from './scenario.ts'
+import { scenarios } from './scenarios.ts'
+
+export const help = `pnpm chaos [name ...] [--list] [--seconds n]
+
+Breaks what can break, under load and with real processes, and checks what is promised for it. Without a name: everything
+but the soak.
+
+  name          only this scenario, or all whose names begin like this
+  --seconds n   for those that last as long as they are told: under load, for each step
+  --list        prints the scenarios and what each one promises
+  --help        prints this
+`
+
+export interface ChaosOptions {
+  scenarios: readonly Scenario[]
+  seconds: number | undefined
+  list: boolean
+  help: boolean
+}
+
+/** What is wrong with the command line, and the way out, in one sentence. */
+export class BadOption extends Error {
+  override readonly name = 'BadOption'
+}
+
+/** @throws {@link BadOption} */
+export function parseOptions(args: string[]): ChaosOptions {
+  const { values, positionals } = parse(args)
+  const names = positionals.filter((name) => name !== '--')
+  return {
+    scenarios: names.length === 0 ? scenarios.filter(({ onlyByName }) => !onlyByName) : names.flatMap(pick),
+    seconds: values.seconds === undefined ? undefined : wholeSeconds(values.seconds),
+    list: values.list === true,
+    help: values.help === true,
+  }
+}
+
+function parse(args: string[]) {
+  try {
+    return parseArgs({
+      args,
+      allowPositionals: true,
+      options: { seconds: { type: 'string' }, list: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } },
+    })
+  } catch (error) {
+    const message = error instanceof Error ? error.message.split(/\. |\n/)[0] : String(error)
+    throw new BadOption(`${message}: see "pnpm chaos --help".`)
+  }
+}
+
+/** The scenario of this name, or those whose names begin with it. */
+function pick(name: string): Scenario[] {
+  const exact = scenarios.filter((scenario) => scenario.name === name)
+  const found = exact.length > 0 ? exact : scenarios.filter((scenario) => scenario.name.startsWith(name))
+  if (found.length === 0) throw new BadOption(`There is no scenario "${name}": see "pnpm chaos --list".`)
+  return found
+}
+
+function wholeSeconds(text: string): number {
+  if (/^[1-9]\d{0,4}$/.test(text)) return Number(text)
+  throw new BadOption(`--seconds takes a whole number of seconds, not "${text}".`)
+}

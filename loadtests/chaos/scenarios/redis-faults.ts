@@ -1,0 +1,79 @@
+// What happens to Redis: each fault breaks a server and mends it again.
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { RedisServer } from '../stage/redis.ts'
+
+export interface RedisFault {
+  name: string
+  /** What happens, as part of a sentence that starts with Redis's name. */
+  what: string
+  /** Resolves when it is mended. */
+  befall(server: RedisServer): Promise<void>
+}
+
+const AWAY_MS = 2_000
+const PAUSE_MS = 5_000
+const REFUSING_MS = 3_000
+const CUTS = 10
+
+export const redisFaults: readonly RedisFault[] = [
+  {
+    name: 'killed',
+    what: 'is killed and restarted from its append-only file',
+    async befall(server) {
+      await server.kill()
+      await sleep(AWAY_MS)
+      await server.start()
+    },
+  },
+  {
+    name: 'paused',
+    what: 'answers nothing for 5 s (CLIENT PAUSE)',
+    async befall(server) {
+      await server.command('CLIENT', 'PAUSE', PAUSE_MS, 'ALL')
+      await sleep(PAUSE_MS)
+    },
+  },
+  {
+    name: 'frozen',
+    what: 'is stopped for 5 s (SIGSTOP)',
+    async befall(server) {
+      server.freeze()
+      await sleep(PAUSE_MS)
+      server.thaw()
+    },
+  },
+  {
+    name: 'read-only',
+    what: 'takes no writes for 3 s',
+    async befall(server) {
+      // As a replica would, or where it may not become one, as a master without replicas.
+      const asReplica = await server.command('REPLICAOF', '127.0.0.1', 1).then(
+        () => true,
+        () => false,
+      )
+      if (!asReplica) await server.command('CONFIG', 'SET', 'min-replicas-to-write', 1)
+      await sleep(REFUSING_MS)
+      if (asReplica) await server.command('REPLICAOF', 'NO', 'ONE')
+      else await server.command('CONFIG', 'SET', 'min-replicas-to-write', 0)
+    },
+  },
+  {
+    name: 'full',
+    what: 'is full for 3 s (maxmemory, noeviction)',
+    async befall(server) {
+      await server.command('CONFIG', 'SET', 'maxmemory', 1)
+      await sleep(REFUSING_MS)
+      await server.command('CONFIG', 'SET', 'maxmemory', 0)
+    },
+  },
+  {
+    name: 'cut',
+    what: 'cuts every connection ten times (CLIENT KILL)',
+    async befall(server) {
+      for (let time = 0; time < CUTS; time++) {
+        for (const type of ['normal', 'pubsub']) await server.command('CLIENT', 'KILL', 'TYPE', type)
+        await sleep(REFUSING_MS / CUTS)
+      }
+    },
+  },
+]

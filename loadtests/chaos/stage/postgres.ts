@@ -1,0 +1,44 @@
+// A PostgreSQL that scenarios may kill and start again.
+import { join } from 'node:path'
+import { isRunning, type Keeper, migrate, query, startPostgres, until, withDatabase } from '../local.ts'
+
+export interface PostgresServer {
+  host: string
+  port: number
+  /** Of a migrated database. */
+  url: string
+  /** SIGKILL, and until it is gone. */
+  kill(): Promise<void>
+  /** Starts it again on the same port and data; resolves when it answers. */
+  start(): Promise<void>
+}
+
+export async function startPostgresServer(keeper: Keeper, dir: string): Promise<PostgresServer> {
+  const options = {
+    keeper,
+    dir: join(dir, 'postgres'),
+    logFile: join(dir, 'postgres.log'),
+    password: 'chaos',
+    durable: false,
+  }
+  const { url: given } = await startPostgres({ ...options, preferredPort: 0 })
+  const url = withDatabase(given, 'chaos')
+  const { hostname: host, port } = new URL(url)
+  await migrate(keeper, url)
+
+  return {
+    host,
+    port: Number(port),
+    url,
+    async kill() {
+      const [row] = await query(url, `SELECT pg_read_file('postmaster.pid') AS file`)
+      const pid = Number.parseInt(String(row?.file), 10)
+      process.kill(pid, 'SIGKILL')
+      await until(() => !isRunning(pid), { what: 'the end of PostgreSQL' })
+    },
+    async start() {
+      const { url: again } = await startPostgres({ ...options, preferredPort: Number(port) })
+      if (new URL(again).port !== port) throw new Error('the port of PostgreSQL was taken meanwhile')
+    },
+  }
+}

@@ -1,0 +1,97 @@
+// A Redis that scenarios may kill, freeze, fill and restart on the data of its append-only file.
+import { once } from 'node:events'
+import { mkdirSync, openSync } from 'node:fs'
+import { join } from 'node:path'
+import { Redis } from 'ioredis'
+import { freePort, type Keeper, type RedisProgram, rank, until } from '../local.ts'
+
+export interface RedisServer {
+  host: string
+  port: number
+  url: string
+  /** One command over a connection of its own. */
+  command(name: string, ...args: (string | number)[]): Promise<unknown>
+  /** SIGKILL, and until it is gone. */
+  kill(): Promise<void>
+  /** Starts it again on the same port and data; resolves when it answers. */
+  start(): Promise<void>
+  /** SIGSTOP and SIGCONT: it keeps its connections and answers nobody. */
+  freeze(): void
+  thaw(): void
+  close(): Promise<void>
+}
+
+export interface RedisOptions {
+  keeper: Keeper
+  program: RedisProgram
+  dir: string
+  /** Lines of its configuration, beside what every one has. */
+  settings?: Record<string, string>
+  /** Arguments after the configuration file, such as `--sentinel`. */
+  args?: string[]
+}
+
+/** Starts a Redis on a free port of the loopback interface, without a password and durable but for the machine's own end. */
+export async function startRedisServer({
+  keeper,
+  program,
+  dir,
+  settings,
+  args = [],
+}: RedisOptions): Promise<RedisServer> {
+  mkdirSync(dir, { recursive: true })
+  const port = await freePort()
+  const { process: what, settings: where } = program(port)
+  const config = {
+    ...where,
+    dir,
+    'maxmemory-policy': 'noeviction',
+    appendonly: 'yes',
+    appendfsync: 'everysec',
+    save: '',
+    ...settings,
+  }
+  const input = Object.entries(config)
+    .map(([name, value]) => `${name} ${JSON.stringify(value)}\n`)
+    .join('')
+  let child: ReturnType<Keeper['spawn']> | undefined
+  let ended: Promise<unknown> = Promise.resolve()
+
+  async function command(name: string, ...values: (string | number)[]): Promise<unknown> {
+    const client = new Redis({ host: '127.0.0.1', port, lazyConnect: true, retryStrategy: null })
+    client.on('error', () => undefined)
+    try {
+      await client.connect()
+      return await client.call(name, ...values)
+    } finally {
+      client.disconnect()
+    }
+  }
+
+  async function start(): Promise<void> {
+    const logFd = openSync(join(dir, 'redis.log'), 'a')
+    child = keeper.spawn({ ...what, args: [...what.args, ...args], cwd: dir, rank: rank.service, logFd })
+    ended = once(child, 'exit')
+    child.stdin?.end(input)
+    await until(() => command('PING').then(() => true), { timeoutMs: 20_000, what: `Redis on port ${port}` })
+  }
+
+  async function end(signal: NodeJS.Signals): Promise<void> {
+    child?.kill('SIGCONT')
+    child?.kill(signal)
+    await ended
+  }
+
+  await start()
+  return {
+    host: '127.0.0.1',
+    port,
+    url: `redis://127.0.0.1:${port}`,
+    command,
+    kill: () => end('SIGKILL'),
+    start,
+    freeze: () => child?.kill('SIGSTOP'),
+    thaw: () => child?.kill('SIGCONT'),
+    close: () => end('SIGKILL'),
+  }
+}
