@@ -20,6 +20,7 @@ export async function startPostgresServer(keeper: Keeper, dir: string): Promise<
     logFile: join(dir, 'postgres.log'),
     password: 'chaos',
     durable: false,
+    say: console.log,
   }
   const { url: given } = await startPostgres({ ...options, preferredPort: 0 })
   const url = withDatabase(given, 'chaos')
