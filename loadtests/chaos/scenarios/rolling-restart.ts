@@ -8,7 +8,7 @@ import { underFault } from '../under-fault.ts'
 
 const PER_SECOND = 20
 /** Longer than a balancer takes to hear that a gateway is no longer ready. */
-const DRAIN_MS = 1_000
+const DRAIN_MS = 2_000
 const PAUSE_MS = 500
 
 export const rollingRestart: Scenario = {
@@ -23,7 +23,7 @@ export const rollingRestart: Scenario = {
       await Promise.all([system.worker(), system.worker(), system.gateway(), system.gateway()])
       await system.knowsWorkers(2)
       const [gateways, workers] = [[...system.gateways], [...system.workers]]
-      for (const { url } of gateways) balancer.add(url)
+      for (const { url } of gateways) await balancer.add(url)
       await stage.accounts.seed('wait-100')
       const findings = await underFault({
         system,
@@ -38,7 +38,7 @@ export const rollingRestart: Scenario = {
           for (const gateway of gateways) {
             await gateway.stop()
             balancer.remove(gateway.url)
-            balancer.add((await system.gateway()).url)
+            await balancer.add((await system.gateway()).url)
             await sleep(PAUSE_MS)
           }
         },

@@ -2,10 +2,13 @@
 // one that is ready, and tries nothing twice.
 import { once } from 'node:events'
 import { Agent, createServer, request } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { until } from '../local.ts'
 
 export interface Balancer {
   url: string
-  add(url: string): void
+  /** Resolves when it has been found ready. */
+  add(url: string): Promise<void>
   remove(url: string): void
   close(): Promise<void>
 }
@@ -38,7 +41,7 @@ export async function startBalancer(): Promise<Balancer> {
       answer.pipe(outgoing)
     })
     forwarded.on('error', (error) => {
-      console.log(new Date().toISOString(), 'BALANCER', url, error.message, forwarded.reusedSocket)
+      console.log(new Date().toISOString(), 'BALANCER', url, error.message, forwarded.reusedSocket, outgoing.headersSent)
       if (outgoing.headersSent) outgoing.destroy()
       else outgoing.writeHead(502).end()
     })
@@ -49,21 +52,28 @@ export async function startBalancer(): Promise<Balancer> {
   await once(server, 'listening')
   const address = server.address()
   if (address === null || typeof address === 'string') throw new Error('the balancer is bound to no port')
-  const timer = setInterval(() => {
-    for (const url of ready.keys()) void probe(url)
-  }, PROBE_EVERY_MS)
+  const closed = new AbortController()
+
+  /** One probe at a time: of two that overlap, the older answer might come last. */
+  async function watch(url: string): Promise<void> {
+    while (ready.has(url) && !closed.signal.aborted) {
+      await probe(url)
+      await sleep(PROBE_EVERY_MS)
+    }
+  }
 
   return {
     url: `http://127.0.0.1:${address.port}`,
-    add(url) {
+    async add(url) {
       ready.set(url, false)
-      void probe(url)
+      void watch(url)
+      await until(() => ready.get(url), { what: `${url} being ready` })
     },
     remove(url) {
       ready.delete(url)
     },
     async close() {
-      clearInterval(timer)
+      closed.abort()
       agent.destroy()
       server.closeAllConnections()
       server.close()
