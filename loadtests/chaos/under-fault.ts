@@ -55,6 +55,7 @@ export async function underFault(options: UnderFault): Promise<Findings & { visi
   expect(findings, slow.length === 0, `${slow.length} answers took longer than ${answerLimitMs} ms`)
   expect(findings, (findings.recoveryMs ?? 0) <= recoveryLimitMs, `not back to normal within ${recoveryLimitMs} ms`)
   for (const complaint of system.complaints()) findings.broken.push(complaint)
+  if (findings.broken.length > 0) findings.notes.push(...system.warnings())
   return { ...findings, visits }
 }
 

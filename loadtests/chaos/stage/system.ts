@@ -41,6 +41,8 @@ export interface System {
   knowsWorkers(count: number): Promise<void>
   /** One sentence for each process that ended by itself, ended badly, or printed what is no log line. */
   complaints(): string[]
+  /** The commonest warnings of all processes, each with how often it came. */
+  warnings(): string[]
   close(): Promise<void>
 }
 
@@ -123,6 +125,17 @@ export function openSystem({ keeper, postgres }: Stage, options: SystemOptions):
         .filter(({ strayLines }) => strayLines.length > 0)
         .map(({ name, strayLines }) => `${name} printed: ${strayLines.slice(0, 5).join(' / ')}`)
       return [...crashes, ...strays, ...ends]
+    },
+    warnings() {
+      const times = new Map<string, number>()
+      for (const part of [...gateways, ...workers]) {
+        for (const { msg, err } of part.warnings) {
+          const text = `${part.name}: ${msg} (${JSON.stringify(err)?.slice(0, 200)})`
+          times.set(text, (times.get(text) ?? 0) + 1)
+        }
+      }
+      const commonest = [...times].toSorted(([, a], [, b]) => b - a).slice(0, 8)
+      return commonest.map(([text, count]) => `${count} × ${text}`)
     },
     async close() {
       const stop = async (part: Part) => {
