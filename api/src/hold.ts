@@ -19,6 +19,8 @@ import type { Tickets } from './tickets.js'
 /** Retry-After of a ticket: as predicted, but neither a busy loop nor so long that the ticket is forgotten. */
 const RETRY_AFTER_MIN_S = 1
 const RETRY_AFTER_MAX_S = 10
+/** While no worker is known: they may be back in a moment, and asking early costs a request that is held. */
+const RETRY_AFTER_UNKNOWN_S = 2
 
 export const TicketBody = Type.Object({
   ticket: Type.String({ description: 'Redeem it at /v1/tickets/redeem, at any gateway, once' }),
@@ -62,7 +64,9 @@ export function createHold(deps: {
     const heldAt = performance.now()
     let outcome: WaitOutcome = 'failed'
     try {
-      const answer = await pending.answer({ waitMs, signal: disconnection(reply) })
+      // What it took to begin is part of the wait.
+      const leftMs = waitMs === 0 ? 0 : Math.max(1, waitMs - reply.elapsedTime)
+      const answer = await pending.answer({ waitMs: leftMs, signal: disconnection(reply) })
       outcome = answer === undefined ? 'ticket' : 'answered'
       return answer
     } catch (error) {
@@ -75,7 +79,9 @@ export function createHold(deps: {
 
   function ticketFor({ operation, pending }: Started, lane: Lane, reply: FastifyReply): Ticketed {
     const predictedS = Math.ceil(passwords.predictedWaitMs(lane) / 1_000)
-    const retryAfter = Math.min(RETRY_AFTER_MAX_S, Math.max(RETRY_AFTER_MIN_S, predictedS))
+    const retryAfter = Number.isFinite(predictedS)
+      ? Math.min(RETRY_AFTER_MAX_S, Math.max(RETRY_AFTER_MIN_S, predictedS))
+      : RETRY_AFTER_UNKNOWN_S
     reply.header('retry-after', retryAfter)
     return { status: 202, body: { ticket: tickets.issue({ operation, job: pending.job }), retryAfter } }
   }

@@ -21,7 +21,7 @@ export interface UnderFault {
 }
 
 /** A visit that takes longer than the calm's median by this is not back to normal. */
-const NORMAL_EXTRA_MS = 500
+const NORMAL_EXTRA_MS = 1_000
 
 /** Checks what holds for every fault: each visit has a defined answer in time, everything recovers, nothing crashes. */
 export async function underFault(options: UnderFault): Promise<Findings & { visits: Visit[] }> {
@@ -40,6 +40,7 @@ export async function underFault(options: UnderFault): Promise<Findings & { visi
   const calmMsMedian = medianOf(calm.map(({ tookMs }) => tookMs))
   const after = visits.filter(({ dueMs }) => dueMs >= mendedAtMs)
   const wentBadly = after.filter(({ end, tookMs }) => end !== 'verdict' || tookMs > calmMsMedian + NORMAL_EXTRA_MS)
+  if (process.env.CHAOS_DEBUG) console.log(wentBadly.map(({ dueMs, tookMs, end, ticketed, detail }) => `${Math.round(dueMs - mendedAtMs)}+${Math.round(tookMs)} ${end} ${ticketed} ${detail}`).join('\n'), calmMsMedian)
   const affected = visits.filter(({ dueMs, tookMs }) => dueMs + tookMs >= brokenAtMs)
   const findings: Findings = {
     ...countVisits(visits),

@@ -23,6 +23,7 @@ export interface CancellationOptions {
 
 export function createCancellation({ redis, prefix, clock }: CancellationOptions): Cancellation {
   const unanswered = new Map<string, JobRef>()
+  let retrying = false
 
   async function cancel(job: JobRef): Promise<boolean> {
     try {
@@ -35,12 +36,18 @@ export function createCancellation({ redis, prefix, clock }: CancellationOptions
     }
   }
 
-  const timer = setInterval(() => {
-    for (const job of unanswered.values()) {
+  /** One after the other, up to the first that is not answered either. */
+  async function retry(): Promise<void> {
+    if (retrying || redis.status !== 'ready') return
+    retrying = true
+    for (const job of [...unanswered.values()]) {
       if (clock.now() >= job.deadline) unanswered.delete(job.id)
-      else void cancel(job)
+      else if (!(await cancel(job)) && unanswered.has(job.id)) break
     }
-  }, RETRY_INTERVAL_MS)
+    retrying = false
+  }
+
+  const timer = setInterval(() => void retry(), RETRY_INTERVAL_MS)
 
   return { cancel, close: () => clearInterval(timer) }
 }

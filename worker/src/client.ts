@@ -2,8 +2,8 @@
  * The door for every other process: passwords go in sealed, verdicts come out opened. Loads no hashing code.
  *
  * A job is added after its waiter is registered, on a channel that was subscribed to at start, so that no answer can come
- * too early. A message can be lost with a connection: when that is back, and at the end of a wait, the stored verdict is
- * asked for.
+ * too early. A message can be lost with a connection: when that is back, every second, and at the end of a wait, the stored
+ * verdict is asked for.
  */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -29,6 +29,7 @@ import type { Keyring } from './protocol/seal.js'
 import { connectRedis, type RedisConnection } from './redis.js'
 import { type Answer, createVerdicts } from './verdicts.js'
 import { createWaiters, type Waiter } from './waiters.js'
+import { within } from './within.js'
 
 export { type ClientErrorCode, PasswordClientError } from './errors.js'
 export type { Load } from './protocol/capacity.js'
@@ -48,6 +49,13 @@ export interface ClientObserver {
   verdictBroken(): void
   jobAddedAgain(): void
 }
+
+/** How often verdicts are asked for although none was announced: a message may be lost without a trace. */
+const RECHECK_INTERVAL_MS = 1_000
+const LAST_LOOK_MS = 500
+/** How long a new job waits for a connection that was just lost. */
+const RECONNECT_PATIENCE_MS = 500
+const RECONNECT_POLL_MS = 25
 
 export interface PasswordClientOptions {
   redisUrl: string
@@ -129,9 +137,15 @@ export function createPasswordClient(options: PasswordClientOptions): PasswordCl
   })
   let subscribed = false
   subscriber.on('ready', () => void subscribe())
-  redis.on('ready', () => void recover())
+  redis.on('ready', () => void recheck({ addMissing: true }))
 
-  /** Recovers only when Redis has confirmed the subscription: what was announced before that has not been heard. */
+  const timer = setInterval(() => {
+    void recheck()
+    // Asked now and then, a connection that nobody closed but nothing comes over any more is noticed.
+    if (subscriber.status === 'ready') subscriber.ping().catch(() => undefined)
+  }, RECHECK_INTERVAL_MS)
+
+  /** Looks for what is missing only when Redis has confirmed the subscription: what was announced before that has not been heard. */
   async function subscribe(): Promise<void> {
     try {
       await subscriber.subscribe(replyChannel(prefix, replyTo))
@@ -139,7 +153,7 @@ export function createPasswordClient(options: PasswordClientOptions): PasswordCl
     } catch (error) {
       log.error({ err: error }, 'replies cannot be subscribed to')
     }
-    await recover()
+    await recheck({ addMissing: true })
   }
 
   function settle(job: JobRef, answer: Answer, source: VerdictSource): void {
@@ -147,29 +161,56 @@ export function createPasswordClient(options: PasswordClientOptions): PasswordCl
     waiters.settle(job.id, answer)
   }
 
-  /** After a lost connection: takes the verdicts that were not heard, and adds the jobs again that Redis lost. */
-  async function recover(): Promise<void> {
+  /** Takes the verdicts that were not heard; after a lost connection, also adds the jobs again that Redis lost. */
+  async function recheck({ addMissing = false } = {}): Promise<void> {
     const waiting = waiters.all()
     if (waiting.length === 0 || redis.status !== 'ready') return
     try {
       const answers = await verdicts.read(waiting.map(({ job }) => job))
-      for (const [index, { job, data }] of waiting.entries()) {
+      const missing = waiting.filter(({ job }, index) => {
         const answer = answers[index]
         if (answer !== undefined) settle(job, answer, 'asked')
-        else if (data !== undefined) {
-          // A job that is still there keeps its place: its id is taken.
-          await add(job, data, 'held')
-          observer?.jobAddedAgain()
-        }
-      }
+        return answer === undefined
+      })
+      if (addMissing) await Promise.all(missing.map(addAgain))
     } catch (error) {
-      log.warn({ err: error }, 'jobs could not be recovered')
+      log.warn({ err: error }, 'verdicts could not be asked for')
     }
+  }
+
+  /** A job that is still there keeps its place: its id is taken. */
+  async function addAgain({ job, data }: Waiter): Promise<void> {
+    if (data === undefined) return
+    await add(job, data, 'held')
+    observer?.jobAddedAgain()
   }
 
   async function add(job: JobRef, data: JobData, lane: Lane): Promise<void> {
     const priority = lane === 'deferred' ? { priority: DEFERRED_PRIORITY } : {}
     await reached(queue.add(job.name, data, { jobId: job.id, ...priority }), 'the job could not be added')
+  }
+
+  /** A connection that is being replaced is waited for, once, so that a cut of a moment is noticed by nobody. */
+  async function addWhenBack(job: JobRef, data: JobData, lane: Lane): Promise<void> {
+    try {
+      await add(job, data, lane)
+    } catch (error) {
+      if (redis.status === 'ready' || !(await isReadyWithin(RECONNECT_PATIENCE_MS))) throw error
+      await add(job, data, lane)
+    }
+  }
+
+  async function isReadyWithin(patienceMs: number): Promise<boolean> {
+    for (const end = performance.now() + patienceMs; performance.now() < end; await sleep(RECONNECT_POLL_MS)) {
+      if (redis.status === 'ready') return true
+    }
+    return false
+  }
+
+  /** The verdict that came at the last moment or was not heard. Not for long: the wait is over. */
+  async function lastLook(job: JobRef): Promise<Answer | undefined> {
+    const [answer] = (await within(LAST_LOOK_MS, verdicts.read([job])).catch(() => undefined)) ?? []
+    return answer
   }
 
   function pending(job: JobRef, waiter: Waiter): PendingJob {
@@ -184,7 +225,7 @@ export function createPasswordClient(options: PasswordClientOptions): PasswordCl
           ])
           if (answer !== undefined) return answer
           if (signal.aborted) throw new PasswordClientError('wait_aborted', 'the caller went away')
-          const late = waitMs === 0 ? undefined : (await verdicts.read([job]).catch(() => []))[0]
+          const late = waitMs === 0 ? undefined : await lastLook(job)
           if (late !== undefined) observer?.verdictReceived('asked')
           return late
         } finally {
@@ -203,7 +244,7 @@ export function createPasswordClient(options: PasswordClientOptions): PasswordCl
       const data: JobData = { deadline: job.deadline, enqueuedAt, replyTo, sealed }
       const waiter = waiters.hold(job, data)
       try {
-        await add(job, data, lane)
+        await addWhenBack(job, data, lane)
       } catch (error) {
         waiters.release(job.id)
         // A command that got no answer may have been carried out.
@@ -240,6 +281,7 @@ export function createPasswordClient(options: PasswordClientOptions): PasswordCl
     now: clock.now,
     isReady: () => redis.status === 'ready' && subscriber.status === 'ready' && subscribed,
     async close() {
+      clearInterval(timer)
       load.close()
       cancellation.close()
       await queue.close()

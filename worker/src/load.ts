@@ -7,6 +7,12 @@ import type { RedisConnection } from './redis.js'
 
 export const READ_INTERVAL_MS = 250
 
+/**
+ * For so long after Redis was away, the workers that were there before count as there: they publish again only a moment
+ * later, and nobody is to be sent off with a ticket for that.
+ */
+const REUNION_MS = 1_500
+
 const NO_CAPACITY = { workers: 0, slots: 0, jobsPerSecond: 0, serviceMs: 0 }
 
 export interface LoadReader {
@@ -30,6 +36,8 @@ export function readLoad(options: {
   let load: Load = { known: false, waiting: 0, deferred: 0, active: 0, ...NO_CAPACITY }
   let addedSince = { held: 0, deferred: 0 }
   let reading = false
+  let lastCapacity = NO_CAPACITY
+  let lastAwayAt = Number.NEGATIVE_INFINITY
 
   async function read(): Promise<void> {
     if (reading) return
@@ -40,7 +48,9 @@ export function readLoad(options: {
         async () => parseLoad(await redis.eval(READ_LOAD, keys.length, ...keys)),
         (answer) => answer.at,
       )
-      load = { known: true, ...depth, ...sumCapacity(capacity, at) }
+      const live = sumCapacity(capacity, at)
+      if (live.slots > 0 || performance.now() - lastAwayAt > REUNION_MS) lastCapacity = live
+      load = { known: true, ...depth, ...lastCapacity }
       addedSince = {
         held: addedSince.held - addedBefore.held,
         deferred: addedSince.deferred - addedBefore.deferred,
@@ -48,6 +58,7 @@ export function readLoad(options: {
     } catch (error) {
       // What is not known for sure counts as gone; the next reading is a quarter of a second away.
       load = { ...load, known: false, ...NO_CAPACITY }
+      lastAwayAt = performance.now()
       log.debug({ err: error }, 'queue load could not be read')
     } finally {
       reading = false

@@ -16,6 +16,13 @@ export type ConnectionRole = 'producer' | 'consumer'
 /** How long a gateway waits for Redis to answer one command. */
 const PRODUCER_COMMAND_TIMEOUT_MS = 2_000
 const CONNECT_TIMEOUT_MS = 2_000
+/**
+ * A connection on which nothing is heard for this long while an answer is due is dead, though nobody closed it: it is replaced.
+ * Longer than any command takes, the blocking reads of workers included.
+ */
+const SILENCE_MS = 2_500
+/** Commands in flight hear of a failover all at once, and the connection is dropped for all of them. */
+const DROP_ONCE_MS = 100
 const RECONNECT_MAX_MS = 500
 const DEFAULT_PORT = 6379
 const DEFAULT_SENTINEL_PORT = 26379
@@ -30,16 +37,30 @@ export function connectRedis(url: string, role: ConnectionRole): RedisConnection
       ? { maxRetriesPerRequest: 1, commandTimeout: PRODUCER_COMMAND_TIMEOUT_MS }
       : { maxRetriesPerRequest: null }),
     connectTimeout: CONNECT_TIMEOUT_MS,
-    // After a failover the old master answers writes with READONLY: drop it and find the new one.
-    reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
+    socketTimeout: SILENCE_MS,
+    reconnectOnError: dropReadOnly(),
   }
   const enableOfflineQueue = role === 'consumer'
   if (target.kind === 'cluster') {
     return new Cluster(target.nodes, { redisOptions: shared, enableOfflineQueue, clusterRetryStrategy: retryStrategy })
   }
   const options = { ...shared, db: target.database, enableOfflineQueue, retryStrategy }
-  if (target.kind === 'sentinel') return new Redis({ ...options, sentinels: target.nodes, name: target.master })
+  if (target.kind === 'sentinel') {
+    const sentinels = { sentinels: target.nodes, name: target.master, sentinelCommandTimeout: CONNECT_TIMEOUT_MS }
+    return new Redis({ ...options, ...sentinels })
+  }
   return new Redis({ ...options, ...target.node })
+}
+
+/** After a failover the old master answers writes with READONLY: drop it and find the new one. */
+function dropReadOnly(): (error: Error) => boolean {
+  let droppedAt = Number.NEGATIVE_INFINITY
+  return (error) => {
+    const now = performance.now()
+    if (!error.message.startsWith('READONLY') || now - droppedAt < DROP_ONCE_MS) return false
+    droppedAt = now
+    return true
+  }
 }
 
 interface HostPort {

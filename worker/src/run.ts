@@ -22,11 +22,16 @@ import { within } from './within.js'
 import { exposeWorkerState } from './worker-state.js'
 
 /**
- * A killed worker's jobs run elsewhere within LOCK + STALLED_CHECK: the lock must run out, and the next check must come by.
- * Both can be this short because the event loop never hashes, so the lock is renewed on time.
+ * A killed worker's jobs run elsewhere within LOCK + 3 × STALLED_CHECK: the lock must run out, two checks must come by, and
+ * the first is late when it was the dead worker's turn. Both can be this short because the event loop never hashes, so the lock
+ * is renewed on time.
  */
 const LOCK_MS = 1_500
-const STALLED_CHECK_MS = 1_000
+const STALLED_CHECK_MS = 500
+/** How long an idle worker's read blocks, in seconds: less than the silence after which a connection counts as dead. */
+const IDLE_READ_S = 1
+/** When Redis breaks a connection off, the queue is read again after this long. */
+const READ_AGAIN_MS = 250
 /** Any number of kills is survivable: jobs are pure, and a deadline ends what goes round for ever. */
 const STALLS_ALLOWED = 1_000
 
@@ -122,6 +127,8 @@ export async function startWorker(config: WorkerConfig, concurrency: number, log
       lockDuration: LOCK_MS,
       stalledInterval: STALLED_CHECK_MS,
       maxStalledCount: STALLS_ALLOWED,
+      drainDelay: IDLE_READ_S,
+      runRetryDelay: READ_AGAIN_MS,
       removeOnComplete: KEEP_FINISHED,
       removeOnFail: KEEP_FINISHED,
       ...(tracing ? { telemetry: tracing.telemetry } : {}),

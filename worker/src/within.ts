@@ -1,11 +1,11 @@
 /** Waiting that ends. */
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** Resolves when the work is done or the time is up, whichever comes first; rejects when the work fails in time. */
-export async function within(timeMs: number, work: Promise<unknown>): Promise<void> {
+/** What the work comes to, or undefined when the time is up first; rejects when the work fails in time. */
+export async function within<T>(timeMs: number, work: Promise<T>): Promise<T | undefined> {
   const done = new AbortController()
   try {
-    await Promise.race([work, sleep(timeMs, undefined, { signal: done.signal }).catch(() => undefined)])
+    return await Promise.race([work, sleep(timeMs, undefined, { signal: done.signal }).catch(() => undefined)])
   } finally {
     done.abort()
   }

@@ -41,7 +41,14 @@ export async function startBalancer(): Promise<Balancer> {
       answer.pipe(outgoing)
     })
     forwarded.on('error', (error) => {
-      console.log(new Date().toISOString(), 'BALANCER', url, error.message, forwarded.reusedSocket, outgoing.headersSent)
+      console.log(
+        new Date().toISOString(),
+        'BALANCER',
+        url,
+        error.message,
+        forwarded.reusedSocket,
+        outgoing.headersSent,
+      )
       if (outgoing.headersSent) outgoing.destroy()
       else outgoing.writeHead(502).end()
     })

@@ -73,6 +73,7 @@ export function openSystem({ keeper, postgres }: Stage, options: SystemOptions):
   const workerEnv = { ...shared, WORKER_CONCURRENCY: '4', ...options.workerEnv }
   const gateways: Gateway[] = []
   const workers: WorkerPart[] = []
+  const started = { gateways: 0, workers: 0 }
   const ends: string[] = []
 
   return {
@@ -80,7 +81,7 @@ export function openSystem({ keeper, postgres }: Stage, options: SystemOptions):
     gateways,
     workers,
     async gateway(env = {}) {
-      const name = `gateway ${gateways.length + 1}`
+      const name = `gateway ${++started.gateways}`
       const part = await startPart({
         keeper,
         name,
@@ -94,7 +95,7 @@ export function openSystem({ keeper, postgres }: Stage, options: SystemOptions):
       return gateway
     },
     async worker(env = {}) {
-      const name = `worker ${workers.length + 1}`
+      const name = `worker ${++started.workers}`
       const part = await startPart({
         keeper,
         name,

@@ -28,7 +28,7 @@ export interface Visitor {
 }
 
 export interface VisitorOptions {
-  /** Where to go: the first that answers is kept to, the others are tried in turn when a connection fails. */
+  /** Where to go: visits take turns, and one whose connection fails goes on to the next. */
   urls: readonly string[]
   accounts: Accounts
   credential: Credential
@@ -49,36 +49,33 @@ const RUDE_PAUSE_MS = 20
 export function createVisitor(options: VisitorOptions): Visitor {
   const { urls, accounts, credential, everyNthWrong = 10, tries = 1, polite = true, patienceMs = 90_000 } = options
   const clients = urls.map((url) => createClient(url))
-  let at = 0
 
-  function client(): Client {
-    const chosen = clients[at % clients.length]
+  function client(turn: number): Client {
+    const chosen = clients[turn % clients.length]
     if (chosen === undefined) throw new Error('a visitor needs somewhere to go')
     return chosen
   }
 
   /** Begins until there is an answer to keep, or no try is left. */
-  async function begin(login: Login): Promise<Answer> {
-    for (let left = tries; ; left--) {
-      const mine = at
-      const answer = await client().post('/v1/login', login)
-      if (left === 1 || (answer.outcome !== 'busy' && answer.status !== 0)) return answer
-      if (answer.status === 0 && at === mine) at++
+  async function begin(login: Login, turn: number): Promise<Answer> {
+    for (let nth = 1; ; nth++) {
+      const answer = await client(turn).post('/v1/login', login)
+      if (nth === tries || (answer.outcome !== 'busy' && answer.status !== 0)) return answer
+      if (answer.status === 0) turn++
       await sleep(polite && answer.status !== 0 ? answer.retryAfterMs : RUDE_PAUSE_MS)
     }
   }
 
   /** Redeems until there is a verdict. Refusals and broken connections cost a ticket nothing. */
-  async function redeem(first: Answer): Promise<Answer> {
+  async function redeem(first: Answer, turn: number): Promise<Answer> {
     const untilMs = performance.now() + patienceMs
     let { ticket } = read(first)
     let answer = first
     while (performance.now() < untilMs) {
       await sleep(answer.status === 0 ? RUDE_PAUSE_MS : answer.retryAfterMs)
-      const mine = at
-      answer = await client().post('/v1/tickets/redeem', { ticket })
+      answer = await client(turn).post('/v1/tickets/redeem', { ticket })
       if (answer.status === 202) ticket = read(answer).ticket
-      else if (answer.status === 0 && at === mine) at++
+      else if (answer.status === 0) turn++
       else if (answer.outcome !== 'busy') return answer
     }
     return answer
@@ -88,9 +85,9 @@ export function createVisitor(options: VisitorOptions): Visitor {
     async visit(number, dueMs = performance.now()) {
       const wrong = everyNthWrong > 0 && number % everyNthWrong === everyNthWrong - 1
       const login = accounts.login(credential, number)
-      const first = await begin(wrong ? { ...login, password: WRONG_PASSWORD } : login)
+      const first = await begin(wrong ? { ...login, password: WRONG_PASSWORD } : login, number)
       const ticketed = first.status === 202
-      const answer = ticketed ? await redeem(first) : first
+      const answer = ticketed ? await redeem(first, number) : first
       const tookMs = performance.now() - dueMs
       const { code } = read(answer)
       const detail = answer.status === 0 ? answer.outcome : `${answer.status}${code === undefined ? '' : ` ${code}`}`
