@@ -145,7 +145,7 @@ export function createPasswordClient(options: PasswordClientOptions): PasswordCl
     if (subscriber.status === 'ready') subscriber.ping().catch(() => undefined)
   }, RECHECK_INTERVAL_MS)
 
-  /** Looks for what is missing only when Redis has confirmed the subscription: what was announced before that has not been heard. */
+  /** Looks for what was missed once Redis has confirmed the subscription: what was announced before that was not heard. */
   async function subscribe(): Promise<void> {
     try {
       await subscriber.subscribe(replyChannel(prefix, replyTo))
