@@ -64,9 +64,7 @@ export function createHold(deps: {
     const heldAt = performance.now()
     let outcome: WaitOutcome = 'failed'
     try {
-      // What it took to begin is part of the wait.
-      const leftMs = waitMs === 0 ? 0 : Math.max(1, waitMs - reply.elapsedTime)
-      const answer = await pending.answer({ waitMs: leftMs, signal: disconnection(reply) })
+      const answer = await pending.answer({ waitMs, signal: disconnection(reply) })
       outcome = answer === undefined ? 'ticket' : 'answered'
       return answer
     } catch (error) {

@@ -7,15 +7,15 @@ import type { Scenario } from './scenario.ts'
 import { openStage, type Stage } from './stage/stage.ts'
 import { type Row, table } from './table.ts'
 
-async function runOne(scenario: Scenario, stage: Stage, seconds: number | undefined): Promise<Findings> {
+async function runOne(scenario: Scenario, stage: Stage): Promise<Findings> {
   try {
-    return await scenario.run(stage, { seconds })
+    return await scenario.run(stage)
   } catch (error) {
     return { ...newFindings(), broken: [error instanceof Error ? error.message : String(error)] }
   }
 }
 
-async function chaos({ scenarios, seconds }: ChaosOptions): Promise<Row[]> {
+async function chaos({ scenarios }: ChaosOptions): Promise<Row[]> {
   console.log('Building, and starting PostgreSQL ...')
   const stage = await openStage(console.log)
   const interruption = new AbortController()
@@ -34,7 +34,7 @@ async function chaos({ scenarios, seconds }: ChaosOptions): Promise<Row[]> {
   try {
     for (const scenario of scenarios) {
       progress.begin(scenario.name, scenario.estimatedS)
-      const findings = await runOne(scenario, stage, seconds)
+      const findings = await runOne(scenario, stage)
       if (interruption.signal.aborted) throw new BadOption('Stopped before the end.')
       progress.end(findings.broken.length === 0 ? undefined : findings.broken.join(' '))
       rows.push({ name: scenario.name, findings })

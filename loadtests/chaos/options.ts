@@ -3,20 +3,17 @@ import { parseArgs } from 'node:util'
 import type { Scenario } from './scenario.ts'
 import { scenarios } from './scenarios.ts'
 
-export const help = `pnpm chaos [name ...] [--list] [--seconds n]
+export const help = `pnpm chaos [name ...] [--list]
 
-Breaks what can break, under load and with real processes, and checks what is promised for it. Without a name: everything
-but the soak.
+Breaks what can break, under load and with real processes, and checks what is promised for it. Without a name: everything.
 
   name          only this scenario, or all whose names begin like this
-  --seconds n   for those that last as long as they are told: under load, for each step
   --list        prints the scenarios and what each one promises
   --help        prints this
 `
 
 export interface ChaosOptions {
   scenarios: readonly Scenario[]
-  seconds: number | undefined
   list: boolean
   help: boolean
 }
@@ -31,8 +28,7 @@ export function parseOptions(args: string[]): ChaosOptions {
   const { values, positionals } = parse(args)
   const names = positionals.filter((name) => name !== '--')
   return {
-    scenarios: names.length === 0 ? scenarios.filter(({ onlyByName }) => !onlyByName) : names.flatMap(pick),
-    seconds: values.seconds === undefined ? undefined : wholeSeconds(values.seconds),
+    scenarios: names.length === 0 ? scenarios : names.flatMap(pick),
     list: values.list === true,
     help: values.help === true,
   }
@@ -43,7 +39,7 @@ function parse(args: string[]) {
     return parseArgs({
       args,
       allowPositionals: true,
-      options: { seconds: { type: 'string' }, list: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } },
+      options: { list: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } },
     })
   } catch (error) {
     const message = error instanceof Error ? error.message.split(/\. |\n/)[0] : String(error)
@@ -57,9 +53,4 @@ function pick(name: string): Scenario[] {
   const found = exact.length > 0 ? exact : scenarios.filter((scenario) => scenario.name.startsWith(name))
   if (found.length === 0) throw new BadOption(`There is no scenario "${name}": see "pnpm chaos --list".`)
   return found
-}
-
-function wholeSeconds(text: string): number {
-  if (/^[1-9]\d{0,4}$/.test(text)) return Number(text)
-  throw new BadOption(`--seconds takes a whole number of seconds, not "${text}".`)
 }

@@ -6,10 +6,8 @@ export interface Scenario {
   name: string
   /** What is promised, in one sentence. */
   promise: string
-  /** For the progress line, with the default length. */
+  /** For the progress line. */
   estimatedS: number
-  /** Left out unless it is named. */
-  onlyByName?: boolean
   /** Starts what it needs and ends it again. */
-  run(stage: Stage, options: { seconds: number | undefined }): Promise<Findings>
+  run(stage: Stage): Promise<Findings>
 }

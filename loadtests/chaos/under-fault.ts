@@ -40,16 +40,6 @@ export async function underFault(options: UnderFault): Promise<Findings & { visi
   const calmMsMedian = medianOf(calm.map(({ tookMs }) => tookMs))
   const after = visits.filter(({ dueMs }) => dueMs >= mendedAtMs)
   const wentBadly = after.filter(({ end, tookMs }) => end !== 'verdict' || tookMs > calmMsMedian + NORMAL_EXTRA_MS)
-  if (process.env.CHAOS_DEBUG)
-    console.log(
-      wentBadly
-        .map(
-          ({ dueMs, tookMs, end, ticketed, detail }) =>
-            `${Math.round(dueMs - mendedAtMs)}+${Math.round(tookMs)} ${end} ${ticketed} ${detail}`,
-        )
-        .join('\n'),
-      calmMsMedian,
-    )
   const affected = visits.filter(({ dueMs, tookMs }) => dueMs + tookMs >= brokenAtMs)
   const findings: Findings = {
     ...countVisits(visits),

@@ -40,15 +40,7 @@ export async function startBalancer(): Promise<Balancer> {
       outgoing.writeHead(answer.statusCode ?? 502, answer.headers)
       answer.pipe(outgoing)
     })
-    forwarded.on('error', (error) => {
-      console.log(
-        new Date().toISOString(),
-        'BALANCER',
-        url,
-        error.message,
-        forwarded.reusedSocket,
-        outgoing.headersSent,
-      )
+    forwarded.on('error', () => {
       if (outgoing.headersSent) outgoing.destroy()
       else outgoing.writeHead(502).end()
     })

@@ -1,6 +1,5 @@
 // A gateway or worker as a process of its own that scenarios may kill: what it said when it was ready, what it complained
 // about, and how it ended.
-import { appendFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { type Keeper, rank, until } from '../local.ts'
 
