@@ -3,7 +3,6 @@
 // machine does falls on both.
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { createGatewayMetrics } from '@spillway/api/dist/metrics.js'
 import { runWithServices } from './run-with-services.ts'
 import { type GatewayHandle, OPERATOR, openScene, type Scene, type WorkerHandle } from './scene.ts'
@@ -36,8 +35,9 @@ async function openSystem(env: NodeJS.ProcessEnv): Promise<System> {
 async function openSink(): Promise<{ url: string; close(): void }> {
   const server = createServer((request, response) => request.resume().on('end', () => response.end('{}')))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  return { url: `http://127.0.0.1:${port}`, close: () => server.closeAllConnections() ?? server.close() }
+  const address = server.address()
+  if (address === null || typeof address === 'string') throw new Error('the sink is bound to no port')
+  return { url: `http://127.0.0.1:${address.port}`, close: () => server.closeAllConnections() ?? server.close() }
 }
 
 /** Prometheus every five seconds, an open live page, and an open board. */
@@ -102,7 +102,7 @@ process.exitCode = await runWithServices(async () => {
   const off = await openSystem({})
   const on = await openSystem({ OTEL_EXPORTER_OTLP_ENDPOINT: sink.url })
   try {
-    const times = { off: [] as number[], on: [] as number[] }
+    const times: Record<'off' | 'on', number[]> = { off: [], on: [] }
     for (let round = 0; round < ROUNDS; round++) {
       times.off.push(await measure(off))
       const stopWatching = watch(on)
