@@ -58,7 +58,8 @@ export function readLoad(options: {
     } catch (error) {
       // What is not known for sure counts as gone; the next reading is a quarter of a second away.
       load = { ...load, known: false, ...NO_CAPACITY }
-      lastAwayAt = performance.now()
+      // Nothing to keep before the first worker was seen.
+      if (lastCapacity.slots > 0) lastAwayAt = performance.now()
       log.debug({ err: error }, 'queue load could not be read')
     } finally {
       reading = false
