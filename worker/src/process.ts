@@ -18,6 +18,12 @@ import type { Tracing } from './tracing.js'
 export class ForgedJobError extends UnrecoverableError {
   override readonly name = 'ForgedJobError'
   readonly code = 'forged_job'
+
+  constructor(message: string) {
+    super(message)
+    // BullMQ keeps the stack with the job: frames of ours would tell an operator nothing, and cost more than the rest of it.
+    this.stack = `${this.name}: ${message}`
+  }
 }
 
 export interface ProcessOptions {

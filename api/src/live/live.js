@@ -7,6 +7,8 @@ import { drawChart } from './chart.js'
 const POLL_MS = 1_000
 const PATIENCE_MS = 5_000
 const KEPT = 300
+/** The charts begin with a minute and grow to all that is kept. */
+const CHART_SAMPLES_MIN = 60
 /** Samples that a rate is taken over, and those of the last minute. */
 const RATE_SAMPLES = 5
 const MINUTE_SAMPLES = 60
@@ -85,7 +87,7 @@ function rateOf(id) {
 function describeWaiting({ waiting, deferred, oldestMs }) {
   const oldest = Math.max(oldestMs.waiting, oldestMs.deferred)
   const parts = []
-  if (waiting + deferred > 0) parts.push(`the next one for ${duration(oldest).join(' ')}`)
+  if (waiting + deferred > 0) parts.push(`next: ${duration(oldest).join(' ')}`)
   if (deferred > 0) parts.push(`${deferred.toLocaleString('en')} with a ticket`)
   return parts.join(', ')
 }
@@ -124,16 +126,18 @@ function showCharts() {
   const capacities = drawn.map((sample) => sample.capacity)
   const waitingMax = top(...waiting)
   const rateMax = top(...rates, ...capacities)
-  drawChart(element('waiting-chart'), [{ kind: 'line', values: waiting }], { samples: KEPT, max: waitingMax })
+  const samples = Math.max(CHART_SAMPLES_MIN, drawn.length)
+  drawChart(element('waiting-chart'), [{ kind: 'line', values: waiting }], { samples, max: waitingMax })
   drawChart(
     element('rate-chart'),
     [
       { kind: 'dash', values: capacities },
       { kind: 'line', values: rates },
     ],
-    { samples: KEPT, max: rateMax },
+    { samples, max: rateMax },
   )
-  element('waiting-max').textContent = `· five minutes, up to ${Math.round(waitingMax).toLocaleString('en')}`
+  const span = samples > CHART_SAMPLES_MIN ? `${Math.round(samples / 60)} minutes` : 'minute'
+  element('waiting-max').textContent = `· last ${span}, up to ${Math.round(waitingMax).toLocaleString('en')}`
   element('rate-max').textContent = `· up to ${short(rateMax)}`
 }
 
