@@ -42,7 +42,12 @@ export async function startKeda({ keeper, programs, controlPlane, kubectl, dir, 
   const [grpcPort, operatorPort, probePort, adapterPort, adapterMetricsPort] = await Promise.all(
     Array.from({ length: 5 }, () => freePort(0)),
   )
-  const env = { KUBECONFIG: kubeconfig, POD_NAMESPACE: NAMESPACE, KEDA_CLUSTER_OBJECT_NAMESPACE: NAMESPACE }
+  const env = {
+    KUBECONFIG: kubeconfig,
+    POD_NAMESPACE: NAMESPACE,
+    KEDA_CLUSTER_OBJECT_NAMESPACE: NAMESPACE,
+    WATCH_NAMESPACE: '',
+  }
   await startServer({
     keeper,
     logDir,
@@ -92,7 +97,7 @@ export async function startKeda({ keeper, programs, controlPlane, kubectl, dir, 
       `--tls-cert-file=${join(certDir, 'tls.crt')}`,
       `--tls-private-key-file=${join(certDir, 'tls.key')}`,
       `--metrics-service-address=localhost:${grpcPort}`,
-      ...['kubeconfig', 'authentication-kubeconfig', 'authorization-kubeconfig'].map(
+      ...['lister-kubeconfig', 'authentication-kubeconfig', 'authorization-kubeconfig'].map(
         (flag) => `--${flag}=${kubeconfig}`,
       ),
     ],
