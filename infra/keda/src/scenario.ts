@@ -20,6 +20,7 @@ const SYNC_MS = 15_000
 const PASSWORD = 'whatever it is'
 const QUEUE = '{spillway}:passwords'
 const WORKERS = `/apis/apps/v1/namespaces/${NAMESPACE}/deployments/spillway-worker`
+const AUTOSCALER = `/apis/autoscaling/v2/namespaces/${NAMESPACE}/horizontalpodautoscalers/keda-hpa-spillway-worker`
 const SCALED_OBJECT = `/apis/keda.sh/v1alpha1/namespaces/${NAMESPACE}/scaledobjects/spillway-worker`
 
 /** Runs all steps and gives the timeline of the spike: from a little before it until the workers are few again. */
@@ -164,21 +165,45 @@ export async function runScenario(
     return `${held.length} jobs, ${held.length / JOBS_PER_WORKER} workers`
   })
 
+  /** The processes of the workers: a pod that was started again shows as another. */
+  const workers = (): string[] => kubelet.pods('worker').map(({ pod, pid }) => `${pod.metadata.name} ${pid}`)
+
+  async function condition(path: string, wanted: string): Promise<string | undefined> {
+    type Conditions = { status: { conditions?: { type: string; status: string }[] } }
+    const { status } = await api.call<Conditions>('GET', path)
+    return status.conditions?.find(({ type }) => type === wanted)?.status
+  }
+
   await step('Redis away: the workers stay', async () => {
-    const pods = kubelet.pods('worker').map(({ pod, pid }) => `${pod.metadata.name} ${pid}`)
+    const before = workers()
     await redis.takeAway()
-    await stays(pods.length, 4 * SYNC_MS)
-    assert.deepEqual(
-      kubelet.pods('worker').map(({ pod, pid }) => `${pod.metadata.name} ${pid}`),
-      pods,
-    )
-    type Conditions = { status: { conditions: { type: string; status: string }[] } }
-    const { status } = await api.call<Conditions>('GET', SCALED_OBJECT)
-    const fallback = status.conditions.find(({ type }) => type === 'Fallback')
-    assert.equal(fallback?.status, 'True')
+    await stays(before.length, 4 * SYNC_MS)
+    assert.deepEqual(workers(), before)
+    // KEDA cannot even build its scaler, so it has nothing to fall back from: the autoscaler gets no metric, and holds.
+    assert.equal(await condition(AUTOSCALER, 'ScalingActive'), 'False')
     await redis.bringBack()
-    await settled(pods.length)
-    return `${pods.length} workers, the same processes, for ${(4 * SYNC_MS) / 1_000} s; KEDA says it fell back`
+    await until(async () => (await condition(AUTOSCALER, 'ScalingActive')) === 'True', {
+      timeoutMs: 3 * SYNC_MS,
+      what: 'an autoscaler that sees the queue again',
+    })
+    assert.deepEqual(workers(), before)
+    return `${before.length} workers, the same processes, for ${(4 * SYNC_MS) / 1_000} s`
+  })
+
+  await step('Redis answers KEDA with errors: it falls back to the workers that there are', async () => {
+    const before = workers()
+    await redis.connection.call('ACL', 'SETUSER', 'default', '-eval')
+    try {
+      await until(async () => (await condition(SCALED_OBJECT, 'Fallback')) === 'True', {
+        timeoutMs: 4 * SYNC_MS,
+        what: "KEDA's fallback",
+      })
+      await stays(before.length, 2 * SYNC_MS)
+      assert.deepEqual(workers(), before)
+    } finally {
+      await redis.connection.call('ACL', 'SETUSER', 'default', '+eval')
+    }
+    return `${before.length} workers, the same processes`
   })
 
   await step('resumed, the jobs that waited through it all are done, and their tickets are good', async () => {
