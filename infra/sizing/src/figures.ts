@@ -1,5 +1,6 @@
 // What one login costs, measured by `pnpm --filter @spillway/sizing run measure` on the machine that the file names.
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
+import { Refusal } from '@spillway/local/refusal'
 
 export interface Figures {
   machine: string
@@ -38,6 +39,10 @@ export interface SpikeCheck {
 
 export const figuresFile = new URL('../figures.json', import.meta.url)
 
+/** Reads them. Rejects what has not been measured yet with a Refusal. */
 export function readFigures(): Figures {
+  if (!existsSync(figuresFile)) {
+    throw new Refusal('There are no figures to size by yet: run `pnpm --filter @spillway/sizing run measure` first.')
+  }
   return JSON.parse(readFileSync(figuresFile, 'utf8'))
 }
