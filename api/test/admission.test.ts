@@ -39,6 +39,7 @@ test('without any worker a request gets its ticket at once, and its answer when 
   await system.worker()
   expect(201, await redeem(url, ticket))
   await queue.settled(0, 0)
+  await until(async () => (await readiness(url)).workers === 1)
   expect(200, await login(url, credentials))
 })
 
