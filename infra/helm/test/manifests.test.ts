@@ -54,6 +54,7 @@ test('values that cannot work are refused with the way out', { skip }, async () 
     [['autoscaling.minReplicas=30'], /raise the one or lower the other/],
     [['autoscaling.trigger=predictedWait'], /the URL of Prometheus/],
     [['autoscaling.trigger=predictedWait', 'autoscaling.minReplicas=0'], /without a worker there is no wait/],
+    [['autoscaling.redisUser.username=keda'], /the Secret that holds the password of that user/],
     [['httpRoute.enabled=true'], /the Gateway that this route belongs to/],
   ]
   for (const [set, sentence] of refusals) {

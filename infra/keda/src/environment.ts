@@ -7,15 +7,14 @@ import { buildPrograms } from '@spillway/helm/programs'
 import type { Keeper } from '@spillway/local/keeper'
 import { startPostgres } from '@spillway/local/postgres'
 import { query } from '@spillway/local/query'
-import { startRedis } from '@spillway/local/redis'
 import { defaultStateDir, programsDir } from '@spillway/local/repository'
 import { type Balancer, startBalancer } from './balancer.ts'
 import { type ControlPlane, startControlPlane } from './control-plane.ts'
-import { type Backends, createSecrets, installChart, NAMESPACE } from './installation.ts'
+import { type Backends, createSecrets, installChart, KEDA_USER, NAMESPACE } from './installation.ts'
 import { startKeda } from './keda-server.ts'
 import { type Kubectl, kubectlFor } from './kubectl.ts'
 import { type Kubelet, startKubelet } from './kubelet/kubelet.ts'
-import { type RestartableRedis, restartableRedis } from './restartable-redis.ts'
+import { type RestartableRedis, startRestartableRedis } from './restartable-redis.ts'
 import type { Steps } from './steps.ts'
 
 export interface Environment {
@@ -57,9 +56,9 @@ export async function startEnvironment(
   const services = { password: PASSWORD, keeper, programsDir, say, preferredPort: 0 }
   const [postgres, redis] = await Promise.all([
     startPostgres({ ...services, dir: join(dir, 'postgres'), logFile: join(logDir, 'postgres.log'), durable: false }),
-    restartableRedis(
+    startRestartableRedis(
       { ...services, dir: join(dir, 'redis'), logFile: join(logDir, 'redis.log'), durable: true },
-      startRedis,
+      KEDA_USER,
     ),
   ])
   const backends = { databaseUrl: postgres.url, redisAddress: redis.address, redisPassword: PASSWORD }

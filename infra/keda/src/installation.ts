@@ -7,6 +7,7 @@ import type { Kubectl } from './kubectl.ts'
 
 export const NAMESPACE = 'login'
 export const RELEASE = 'spillway'
+export const KEDA_USER = 'keda'
 const valuesFile = fileURLToPath(new URL('../values.yaml', import.meta.url))
 
 export interface Backends {
@@ -29,6 +30,7 @@ export async function createSecrets(api: KubernetesApi, { databaseUrl, redisPass
     },
     'spillway-database': { url: databaseUrl },
     'spillway-redis': { password: redisPassword },
+    'spillway-redis-keda': { password: redisPassword },
   }
   for (const [name, stringData] of Object.entries(secrets))
     await api.call('POST', `/api/v1/namespaces/${NAMESPACE}/secrets`, { metadata: { name }, stringData })

@@ -1,5 +1,5 @@
 // A Redis that can be taken away and brought back at the same address, with the data it had.
-import type { RedisOptions } from '@spillway/local/redis'
+import { type RedisOptions, startRedis } from '@spillway/local/redis'
 import type { Service } from '@spillway/local/service'
 import { Redis } from 'ioredis'
 
@@ -14,11 +14,13 @@ export interface RestartableRedis {
   close(): Promise<void>
 }
 
-export async function restartableRedis(
-  options: RedisOptions,
-  start: (options: RedisOptions) => Promise<Service>,
-): Promise<RestartableRedis> {
-  let service = await start(options)
+/** What KEDA's user may do, as the chart's README has it: count, and nothing else. */
+const KEDA_RIGHTS =
+  '~{spillway}:passwords:* resetchannels -@all +hello +ping +client|setinfo +select +eval +type +llen +zcard'
+
+/** Starts Redis with a user for KEDA, of the same password as everyone. */
+export async function startRestartableRedis(options: RedisOptions, kedaUser: string): Promise<RestartableRedis> {
+  let service = await start(options.preferredPort)
   const { hostname, port } = new URL(service.url)
   const connection = new Redis(service.url, { enableOfflineQueue: false, retryStrategy: () => 100 })
   connection.on('error', () => {})
@@ -27,11 +29,22 @@ export async function restartableRedis(
     connection,
     takeAway: () => service.close(),
     async bringBack() {
-      service = await start({ ...options, preferredPort: Number(port) })
+      service = await start(Number(port))
     },
     async close() {
       connection.disconnect()
       await service.close()
     },
+  }
+
+  async function start(preferredPort: number): Promise<Service> {
+    const started = await startRedis({ ...options, preferredPort })
+    const admin = new Redis(started.url)
+    try {
+      await admin.call('ACL', 'SETUSER', kedaUser, 'on', `>${options.password}`, ...KEDA_RIGHTS.split(' '))
+    } finally {
+      admin.disconnect()
+    }
+    return started
   }
 }

@@ -6,7 +6,7 @@ import { renderChart, valueSetsDir } from '@spillway/helm/chart'
 import { until } from '@spillway/local/until'
 import { Queue } from 'bullmq'
 import { createAccounts, type Environment } from './environment.ts'
-import { installChart, NAMESPACE, RELEASE } from './installation.ts'
+import { installChart, KEDA_USER, NAMESPACE, RELEASE } from './installation.ts'
 import { logIn, startTraffic } from './logins.ts'
 import type { Steps } from './steps.ts'
 import { type DeploymentState, startTimeline, type Timeline } from './timeline.ts'
@@ -192,7 +192,7 @@ export async function runScenario(
 
   await step('Redis answers KEDA with errors: it falls back to the workers that there are', async () => {
     const before = workers()
-    await redis.connection.call('ACL', 'SETUSER', 'default', '-eval')
+    await redis.connection.call('ACL', 'SETUSER', KEDA_USER, '-eval')
     try {
       await until(async () => (await condition(SCALED_OBJECT, 'Fallback')) === 'True', {
         timeoutMs: 4 * SYNC_MS,
@@ -201,7 +201,7 @@ export async function runScenario(
       await stays(before.length, 2 * SYNC_MS)
       assert.deepEqual(workers(), before)
     } finally {
-      await redis.connection.call('ACL', 'SETUSER', 'default', '+eval')
+      await redis.connection.call('ACL', 'SETUSER', KEDA_USER, '+eval')
     }
     return `${before.length} workers, the same processes`
   })

@@ -1,7 +1,22 @@
+{{/* Whom KEDA logs in to Redis as: a user of its own, or that of the pods. */}}
+{{- define "spillway.trigger.login" -}}
+{{- $own := .Values.autoscaling.redisUser -}}
+{{- $pods := .Values.redis -}}
+{{- if and $own.username (not $own.secret) -}}
+{{- fail "autoscaling.redisUser.username needs autoscaling.redisUser.secret: the Secret that holds the password of that user." -}}
+{{- end -}}
+{{- if $own.username -}}
+{{- $own | toJson -}}
+{{- else -}}
+{{- dict "username" $pods.username "secret" $pods.password.secret "key" $pods.password.key | toJson -}}
+{{- end -}}
+{{- end -}}
+
 {{/* How many jobs one of the queue's keys holds; for KEDA, a list or a sorted set. Takes (list root name key). */}}
 {{- define "spillway.trigger.redis" -}}
 {{- $root := index . 0 -}}
 {{- $redis := $root.Values.redis -}}
+{{- $login := include "spillway.trigger.login" $root | fromJson -}}
 {{- include "spillway.redis.check" $root -}}
 - type: {{ get (dict "single" "redis" "sentinel" "redis-sentinel" "cluster" "redis-cluster") $redis.mode }}
   name: {{ index . 1 }}
@@ -10,7 +25,7 @@
     {{- if eq $redis.mode "sentinel" }}
     sentinelMaster: {{ $redis.sentinelMaster | quote }}
     {{- end }}
-    {{- with $redis.username }}
+    {{- with $login.username }}
     username: {{ . | quote }}
     {{- end }}
     {{- if ne $redis.mode "cluster" }}
@@ -20,7 +35,7 @@
     listName: {{ index . 2 | quote }}
     # Required, and without effect beside a formula.
     listLength: {{ mul $root.Values.worker.cores $root.Values.autoscaling.jobsPerSlot | quote }}
-  {{- if or $redis.password.secret $root.Values.tls.ca.secret }}
+  {{- if or $login.secret $root.Values.tls.ca.secret }}
   authenticationRef: { name: {{ include "spillway.name" $root }}-redis }
   {{- end }}
 {{- end -}}
