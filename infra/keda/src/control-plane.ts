@@ -24,6 +24,8 @@ export interface ControlPlaneOptions {
   programs: string
   dir: string
   logDir: string
+  /** Told when one of its programs ends before everything does. */
+  onDeath(error: Error): void
 }
 
 const CONTROLLERS = [
@@ -38,7 +40,13 @@ const CONTROLLERS = [
 ]
 
 /** Starts a control plane. It has no node and no scheduler: pods are run by whoever watches for them. */
-export async function startControlPlane({ keeper, programs, dir, logDir }: ControlPlaneOptions): Promise<ControlPlane> {
+export async function startControlPlane({
+  keeper,
+  programs,
+  dir,
+  logDir,
+  onDeath,
+}: ControlPlaneOptions): Promise<ControlPlane> {
   const certificatesDir = join(dir, 'certificates')
   mkdirSync(certificatesDir, { recursive: true })
   const authority = await createAuthority(certificatesDir, 'cluster-authority')
@@ -57,6 +65,7 @@ export async function startControlPlane({ keeper, programs, dir, logDir }: Contr
   await startServer({
     keeper,
     logDir,
+    onDeath,
     name: 'etcd',
     command: join(programs, 'server'),
     args: [
@@ -75,6 +84,7 @@ export async function startControlPlane({ keeper, programs, dir, logDir }: Contr
   await startServer({
     keeper,
     logDir,
+    onDeath,
     name: 'kube-apiserver',
     command: join(programs, 'kube-apiserver'),
     args: [
@@ -110,6 +120,7 @@ export async function startControlPlane({ keeper, programs, dir, logDir }: Contr
   await startServer({
     keeper,
     logDir,
+    onDeath,
     name: 'kube-controller-manager',
     command: join(programs, 'kube-controller-manager'),
     args: [

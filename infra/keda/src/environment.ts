@@ -38,7 +38,7 @@ const PASSWORD = 'only-for-this-run'
 /** Starts it all, a step at a time. Its processes end with the keeper. */
 export async function startEnvironment(
   keeper: Keeper,
-  { step }: Steps,
+  { step, fail }: Steps,
   say: (line: string) => void,
 ): Promise<Environment> {
   const dir = join(defaultStateDir, 'e2e')
@@ -65,13 +65,13 @@ export async function startEnvironment(
 
   let controlPlane: ControlPlane | undefined
   await step('etcd, kube-apiserver and kube-controller-manager run', async () => {
-    controlPlane = await startControlPlane({ keeper, programs: programs.kubernetes, dir, logDir })
+    controlPlane = await startControlPlane({ keeper, programs: programs.kubernetes, dir, logDir, onDeath: fail })
     return undefined
   })
   if (controlPlane === undefined) throw new Error('no control plane')
   const { api, kubeconfig } = controlPlane
   const kubectl = kubectlFor(kubeconfig, programs)
-  const started = { controlPlane, keeper, kubectl, dir, logDir }
+  const started = { controlPlane, keeper, kubectl, dir, logDir, onDeath: fail }
   await step('KEDA runs, and the cluster serves external metrics', async () => {
     await startKeda({ ...started, programs: programs.keda })
     const { monitoring, gateway } = await crdDirs()

@@ -21,10 +21,20 @@ export interface KedaOptions {
   kubectl: Kubectl
   dir: string
   logDir: string
+  /** Told when one of its programs ends before everything does. */
+  onDeath(error: Error): void
 }
 
 /** Installs KEDA and resolves once the cluster serves external metrics. */
-export async function startKeda({ keeper, programs, controlPlane, kubectl, dir, logDir }: KedaOptions): Promise<void> {
+export async function startKeda({
+  keeper,
+  programs,
+  controlPlane,
+  kubectl,
+  dir,
+  logDir,
+  onDeath,
+}: KedaOptions): Promise<void> {
   const { api, authority, certificatesDir, kubeconfig } = controlPlane
   await kubectl.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } })
   await kubectl.applyFiles((await crdDirs()).keda)
@@ -51,6 +61,7 @@ export async function startKeda({ keeper, programs, controlPlane, kubectl, dir, 
   await startServer({
     keeper,
     logDir,
+    onDeath,
     name: 'keda-operator',
     command: join(programs, 'operator'),
     args: [
@@ -86,6 +97,7 @@ export async function startKeda({ keeper, programs, controlPlane, kubectl, dir, 
   await startServer({
     keeper,
     logDir,
+    onDeath,
     name: 'keda-adapter',
     command: join(programs, 'adapter'),
     args: [

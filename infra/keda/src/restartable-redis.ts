@@ -15,8 +15,7 @@ export interface RestartableRedis {
 }
 
 /** What KEDA's user may do, as the chart's README has it: count, and nothing else. */
-const KEDA_RIGHTS =
-  '~{spillway}:passwords:* resetchannels -@all +hello +ping +client|setinfo +select +eval +type +llen +zcard'
+const KEDA_RIGHTS = '~{spillway}:passwords:* resetchannels -@all +hello +ping +select +eval +type +llen +zcard'
 
 /** Starts Redis with a user for KEDA, of the same password as everyone. */
 export async function startRestartableRedis(options: RedisOptions, kedaUser: string): Promise<RestartableRedis> {

@@ -12,6 +12,8 @@ export interface ServerOptions {
   args: string[]
   env?: NodeJS.ProcessEnv
   logDir: string
+  /** Told when it ends before everything does. */
+  onDeath(error: Error): void
   /** Resolves to true once it answers. */
   isReady(): Promise<boolean>
 }
@@ -19,7 +21,16 @@ export interface ServerOptions {
 const READY_MS = 60_000
 
 /** Starts a program and resolves once it answers. Rejects with its last words when it ends or does not answer in time. */
-export async function startServer({ keeper, name, command, args, env, logDir, isReady }: ServerOptions): Promise<void> {
+export async function startServer({
+  keeper,
+  name,
+  command,
+  args,
+  env,
+  logDir,
+  onDeath,
+  isReady,
+}: ServerOptions): Promise<void> {
   const logFile = join(logDir, `${name}.log`)
   const logFd = openSync(logFile, 'w')
   const child = keeper.spawn({
@@ -38,4 +49,7 @@ export async function startServer({ keeper, name, command, args, env, logDir, is
   }).catch(() => false)
   if (child.exitCode !== null) throw failure(`ended with ${child.exitCode}`)
   if (!answered) throw failure('did not answer')
+  child.once('exit', (code, signal) => {
+    if (!keeper.closing) onDeath(failure(`ended (${signal ?? code}) while it was needed`))
+  })
 }
