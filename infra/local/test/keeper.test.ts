@@ -8,6 +8,7 @@ import { isRunning } from '../src/process-table.ts'
 import { repositoryDir } from '../src/repository.ts'
 import { startProcess } from '../src/test-process.ts'
 import { until } from '../src/until.ts'
+import { atEnd } from './at-end.ts'
 import { scratchDir } from './scratch.ts'
 
 /** A shell that notes its name when asked to end, and its id when it can be asked. */
@@ -53,7 +54,7 @@ test('a process that is killed takes along what it started', async (t) => {
 
 test('a tool that fails, or does not exist, says so in one sentence with its last words', async (t) => {
   const keeper = openKeeper()
-  t.after(() => keeper.close())
+  atEnd(t, () => keeper.close())
   assert.equal(await keeper.run({ command: 'sh', args: ['-c', 'echo all is well'] }), 'all is well\n')
   await assert.rejects(
     keeper.run({ command: 'sh', args: ['-c', 'echo begun; echo no such thing >&2; exit 3'] }),

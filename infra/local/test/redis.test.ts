@@ -11,6 +11,7 @@ import { aptRedis } from '../src/redis-apt.ts'
 import { serverNames } from '../src/redis-program.ts'
 import { programsDir, repositoryDir } from '../src/repository.ts'
 import { startProcess } from '../src/test-process.ts'
+import { atEnd } from './at-end.ts'
 import { scratchDir } from './scratch.ts'
 
 const noApt = onPath(serverNames) ? 'there is a Redis on the PATH' : onPath(['apt-get']) ? false : 'there is no apt'
@@ -18,7 +19,7 @@ const noApt = onPath(serverNames) ? 'there is a Redis on the PATH' : onPath(['ap
 test('two runs that fetch Redis at once both get one that works', { skip: noApt, timeout: 60_000 }, async (t) => {
   const dir = await scratchDir(t)
   const keeper = openKeeper()
-  t.after(() => keeper.close())
+  atEnd(t, () => keeper.close())
   const fetched = join(dir, 'programs')
   const said: string[] = []
   const search = { keeper, dir, programsDir: fetched, durable: false, say: (sentence: string) => said.push(sentence) }
@@ -36,7 +37,7 @@ test('two runs that fetch Redis at once both get one that works', { skip: noApt,
 test('it keeps jobs over a restart, evicts nothing, and asks for the password', async (t) => {
   const dir = await scratchDir(t)
   const keeper = openKeeper()
-  t.after(() => keeper.close())
+  atEnd(t, () => keeper.close())
   const start = () =>
     startRedis({
       keeper,

@@ -4,12 +4,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { removeHome } from '../src/postgres-user.ts'
+import { atEnd } from './at-end.ts'
 
 /** A new folder that anyone may enter. It is gone after the test, with what PostgreSQL had to put elsewhere for it. */
 export async function scratchDir(t: TestContext): Promise<string> {
   const dir = await mkdtemp(join(tmpdir(), 'spillway-test-'))
   await chmod(dir, 0o711)
-  t.after(async () => {
+  atEnd(t, async () => {
     await removeHome(join(dir, 'postgres'))
     await rm(dir, { recursive: true, force: true })
   })

@@ -3,6 +3,7 @@ import type { TestContext } from 'node:test'
 import { isRunning } from '../src/process-table.ts'
 import { startProcess, type TestProcess } from '../src/test-process.ts'
 import { until } from '../src/until.ts'
+import { atEnd } from './at-end.ts'
 import { descendants } from './descendants.ts'
 
 const upMs = 60_000
@@ -20,7 +21,7 @@ export function runStart(
     args,
     env: { PORT: '0', OPS_PORT: '0', SPILLWAY_DIR: stateDir, ...env },
   })
-  t.after(async () => {
+  atEnd(t, async () => {
     const pids = descendants(spillway.pid)
     await spillway.close()
     await allEnded(pids)
