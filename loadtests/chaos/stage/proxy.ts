@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-export interface Proxy {
+export interface TcpProxy {
   port: number
   /** Every byte, in both directions, arrives this much later. */
   delayMs: number
@@ -25,7 +25,7 @@ interface Link {
 }
 
 /** Starts a proxy on a free port of the loopback interface. */
-export async function startProxy(target: { host: string; port: number }): Promise<Proxy> {
+export async function startProxy(target: { host: string; port: number }): Promise<TcpProxy> {
   const links = new Map<Socket, Link>()
   let refusing = false
   const server = createServer((client) => {
@@ -44,14 +44,17 @@ export async function startProxy(target: { host: string; port: number }): Promis
     links.set(from, link)
     from.setNoDelay(true)
     let last: Promise<unknown> = Promise.resolve()
+    let delayed = 0
     from.on('data', (bytes) => {
       if (link.lost) return
-      if (proxy.delayMs === 0) return void to.write(bytes)
+      if (proxy.delayMs === 0 && delayed === 0) return void to.write(bytes)
       // One after the other, so that nothing overtakes.
       const dueMs = performance.now() + proxy.delayMs
+      delayed++
       last = last.then(async () => {
         await sleep(Math.max(dueMs - performance.now(), 0))
         if (!link.lost) to.write(bytes)
+        delayed--
       })
     })
     from.on('error', () => undefined)
@@ -62,7 +65,7 @@ export async function startProxy(target: { host: string; port: number }): Promis
     })
   }
 
-  const proxy: Proxy = {
+  const proxy: TcpProxy = {
     port: address.port,
     delayMs: 0,
     cut() {
