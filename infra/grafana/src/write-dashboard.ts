@@ -1,4 +1,4 @@
-// The command `pnpm dashboard`: writes dashboards/spillway.json from rows.ts.
+// The command `pnpm dashboard`: writes dashboards/spillway.json from the rows.
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { dashboardFile, dashboardJson } from './dashboard.ts'
