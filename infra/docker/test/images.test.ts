@@ -9,7 +9,7 @@ import { createInterface } from 'node:readline'
 import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { openKeeper, rank } from '@spillway/local/keeper'
-import { createNamespace, until } from '@spillway/local/testing'
+import { atEnd, createNamespace, until } from '@spillway/local/testing'
 import { parse } from 'yaml'
 import { canConfine, containerCommand } from '../src/container.ts'
 import { findImages } from '../src/images.ts'
@@ -33,7 +33,7 @@ function start(
 ): Container {
   assert.ok(images)
   const keeper = openKeeper()
-  t.after(() => keeper.close())
+  atEnd(t, () => keeper.close())
   const child = keeper.spawn({ ...containerCommand(images[target], options), rank: rank.tool })
   assert.ok(child.pid && child.stdout && child.stderr)
   const lines: Record<string, unknown>[] = []
@@ -57,9 +57,9 @@ async function ready(container: Container, message: string): Promise<Record<stri
 
 test('the images migrate, register and log in, and stop with exit code 0', { skip, timeout: 90_000 }, async (t) => {
   const { databaseUrl, redisUrl, queuePrefix, close } = await createNamespace()
-  t.after(close)
+  atEnd(t, close)
   const keys = await mkdtemp(join(tmpdir(), 'spillway-keys-'))
-  t.after(() => rm(keys, { recursive: true }))
+  atEnd(t, () => rm(keys, { recursive: true }))
   execFileSync(process.execPath, [fileURLToPath(new URL('../make-keys.mjs', import.meta.url)), keys])
   await chmod(keys, 0o711)
   const env = { DATABASE_URL: databaseUrl, REDIS_URL: redisUrl, QUEUE_PREFIX: queuePrefix, PORT: '0', OPS_PORT: '0' }
@@ -73,6 +73,11 @@ test('the images migrate, register and log in, and stop with exit code 0', { ski
   const worker = start(t, 'worker', { args: argsOf('worker'), env })
   await ready(worker, 'worker ready')
   const { url } = await ready(gateway, 'gateway listening')
+  const seesWorker = async (): Promise<boolean> => {
+    const readiness: { workers: number } = JSON.parse(await (await fetch(`${url}/readyz`)).text())
+    return readiness.workers === 1
+  }
+  await until(seesWorker, { what: 'a gateway that sees the worker' })
   if (canConfine) {
     for (const { pid } of [gateway, worker])
       assert.match(await readFile(`/proc/${pid}/status`, 'utf8'), /^Uid:\t1000\t1000/m)

@@ -3,12 +3,12 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { pathToFileURL } from 'node:url'
+import { atEnd } from '../src/at-end.ts'
 import { openKeeper, rank, ToolFailure } from '../src/keeper.ts'
 import { isRunning } from '../src/process-table.ts'
 import { repositoryDir } from '../src/repository.ts'
 import { startProcess } from '../src/test-process.ts'
 import { until } from '../src/until.ts'
-import { atEnd } from './at-end.ts'
 import { scratchDir } from './scratch.ts'
 
 /** A shell that notes its name when asked to end, and its id when it can be asked. */

@@ -1,9 +1,9 @@
 // `pnpm start` under test, on free ports.
 import type { TestContext } from 'node:test'
+import { atEnd } from '../src/at-end.ts'
 import { isRunning } from '../src/process-table.ts'
 import { startProcess, type TestProcess } from '../src/test-process.ts'
 import { until } from '../src/until.ts'
-import { atEnd } from './at-end.ts'
 import { descendants } from './descendants.ts'
 
 const upMs = 60_000
