@@ -7,16 +7,16 @@ export function describe(demand: Demand, size: Size, figures: Figures): string {
   const { loginsPerSecond, hashMs, coresPerWorker, spike, spikeS, scaleS } = demand
   const spikePerSecond = loginsPerSecond * spike
   const lines = [
-    `${loginsPerSecond} logins a second, ${hashMs.toFixed(1)} ms a hash, ${coresPerWorker} core${coresPerWorker === 1 ? '' : 's'} a worker`,
+    `${loginsPerSecond} logins a second, ${hashMs.toFixed(1)} ms a hash, ${cores(coresPerWorker)} a worker`,
     '',
-    `workers      ${size.workers} (${size.slots} cores, ${percent(size.utilization)} busy; 99 of 100 logins wait ${time(size.p99WaitMs)} at most)`,
+    `workers      ${size.workers} (${cores(size.slots)}, ${percent(size.utilization)} busy; 99 of 100 logins wait ${time(size.p99WaitMs)} at most)`,
     `gateways     ${size.gateways} of 1 core (${figures.costMs.gateway.toFixed(2)} ms a login, sized for the spike)`,
     `Redis        ${percent(size.redisShare)} of a core in the spike, ${Math.ceil(size.redisMib)} MiB with the queue full`,
     `PostgreSQL   ${size.postgresCores.toFixed(1)} cores in the spike, ${size.connections} connections`,
     '',
     `A spike of ${spike} times that, ${spikePerSecond} a second, for ${spikeS} s:`,
     `  as scaled by the queue (${scaleS} s until ${size.spike.workers} workers hash): ${spikeSentence(size.spike.scaled)}`,
-    `  scaled beforehand (${size.spike.workers} workers, ${size.spike.slots} cores): ${spikeSentence(size.spike.preScaled)}`,
+    `  scaled beforehand (${size.spike.workers} workers, ${cores(size.spike.slots)}): ${spikeSentence(size.spike.preScaled)}`,
     '',
     `autoscaling.minReplicas: ${size.workers}`,
     `autoscaling.maxReplicas: ${size.spike.workers}`,
@@ -33,10 +33,21 @@ export function describe(demand: Demand, size: Size, figures: Figures): string {
   return lines.join('\n')
 }
 
-function spikeSentence({ deepest, longestWaitS, overAfterS }: SpikeCost): string {
+function spikeSentence({ deepest, longestWaitS, ticketed, expired, refused, overAfterS }: SpikeCost): string {
   if (deepest < 1) return 'nobody waits longer than usual'
   const over = Number.isFinite(overAfterS) ? `over after ${Math.round(overAfterS)} s` : 'and never over'
-  return `up to ${Math.round(deepest)} jobs, waits of up to ${time(longestWaitS * 1_000)}, ${over}`
+  const told = [
+    `${Math.round(deepest)} jobs deep`,
+    `waits of up to ${time(longestWaitS * 1_000)}`,
+    ...(ticketed < 1 ? [] : [`${Math.round(ticketed)} tickets`]),
+    ...(expired < 1 ? [] : [`${Math.round(expired)} of them expire unless asked for in time`]),
+    ...(refused < 1 ? [] : [`${Math.round(refused)} times "come back later" (503)`]),
+  ]
+  return `${told.join(', ')}; ${over}`
+}
+
+function cores(count: number): string {
+  return `${count} core${count === 1 ? '' : 's'}`
 }
 
 function percent(share: number): string {

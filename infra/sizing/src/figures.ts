@@ -1,6 +1,7 @@
 // What one login costs, measured by `pnpm --filter @spillway/sizing run measure` on the machine that the file names.
 import { existsSync, readFileSync } from 'node:fs'
 import { Refusal } from '@spillway/local/refusal'
+import type { SpikeCost } from './spike.ts'
 
 export interface Figures {
   machine: string
@@ -9,6 +10,8 @@ export interface Figures {
   costMs: { gateway: number; worker: number; redis: number; postgres: number }
   /** Processor time of one argon2id hash at the default cost (19 MiB, 2 passes, 1 lane), in milliseconds. */
   hashMs: number
+  /** What a slot is kept for beyond a hash, in milliseconds: from the end of one to the start of the next. */
+  turnaroundMs: number
   /** What one job that waits takes in Redis, in bytes. */
   jobBytes: number
   /** What a gateway and a worker take when idle, in MiB. */
@@ -18,9 +21,10 @@ export interface Figures {
   spike: SpikeCheck
 }
 
+/** Rates are those that were, not those that were meant; slotMs is the hash, with the turnaround that was measured before. */
 export interface WaitCheck {
   perSecond: number
-  serviceMs: number
+  slotMs: number
   slots: number
   logins: number
   measuredMs: { p50: number; p99: number }
@@ -31,10 +35,10 @@ export interface SpikeCheck {
   perSecond: number
   spikePerSecond: number
   spikeS: number
-  serviceMs: number
+  slotMs: number
   slots: number
-  measured: { deepest: number; longestWaitS: number; overAfterS: number }
-  predicted: { deepest: number; longestWaitS: number; overAfterS: number }
+  measured: Pick<SpikeCost, 'deepest' | 'longestWaitS' | 'overAfterS'>
+  predicted: SpikeCost
 }
 
 export const figuresFile = new URL('../figures.json', import.meta.url)

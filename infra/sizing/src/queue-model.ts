@@ -7,21 +7,22 @@
 export interface Station {
   /** Logins a second. */
   perSecond: number
-  serviceMs: number
+  /** How long a login keeps a slot: the hash, and what is between two hashes. */
+  slotMs: number
   slots: number
 }
 
 /** The share of the slots that is busy; from 1 on the queue grows without end. */
-export function utilization({ perSecond, serviceMs, slots }: Station): number {
-  return (perSecond * serviceMs) / 1_000 / slots
+export function utilization({ perSecond, slotMs, slots }: Station): number {
+  return (perSecond * slotMs) / 1_000 / slots
 }
 
 /** Erlang's C: the chance that a login finds all slots busy. */
 export function chanceOfWaiting(station: Station): number {
-  const { perSecond, serviceMs, slots } = station
+  const { perSecond, slotMs, slots } = station
   const busy = utilization(station)
   if (busy >= 1) return 1
-  const offered = (perSecond * serviceMs) / 1_000
+  const offered = (perSecond * slotMs) / 1_000
   if (offered === 0) return 0
   // Erlang's B by its recursion, which neither overflows nor loses digits.
   let blocked = 1
@@ -30,9 +31,9 @@ export function chanceOfWaiting(station: Station): number {
 }
 
 /** How fast the tail of the waits falls off, per millisecond. */
-function decayPerMs({ perSecond, serviceMs, slots }: Station): number {
+function decayPerMs({ perSecond, slotMs, slots }: Station): number {
   const rate = perSecond / 1_000
-  const excess = (theta: number): number => slots * Math.log1p(theta / rate) - theta * serviceMs
+  const excess = (theta: number): number => slots * Math.log1p(theta / rate) - theta * slotMs
   // Positive up to the root and negative beyond it.
   let low = 0
   let high = rate
@@ -55,7 +56,7 @@ export function waitQuantileMs(station: Station, quantile: number): number {
 
 /** The fewest slots with which this share of the logins waits no longer than this. */
 export function slotsFor(demand: Omit<Station, 'slots'>, waitMs: number, quantile: number): number {
-  let slots = Math.floor((demand.perSecond * demand.serviceMs) / 1_000) + 1
+  let slots = Math.floor((demand.perSecond * demand.slotMs) / 1_000) + 1
   while (waitQuantileMs({ ...demand, slots }, quantile) > waitMs) slots += 1
   return slots
 }

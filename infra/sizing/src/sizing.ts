@@ -1,7 +1,7 @@
 // How large an installation must be, from the demand and the measured cost of a login.
 import type { Figures } from './figures.ts'
 import { slotsFor, utilization, waitQuantileMs } from './queue-model.ts'
-import { type SpikeCost, spikeCost } from './spike.ts'
+import { DEFAULT_LIMITS, type SpikeCost, spikeCost } from './spike.ts'
 
 export interface Demand {
   /** Logins a second at the busiest time of an ordinary day. */
@@ -37,23 +37,29 @@ const LOAD_LIMIT = 0.7
 /** Never one alone. */
 const MIN_GATEWAYS = 2
 const POOL_SIZE = 10
-/** Jobs that gateways let stand at most, by default (MAX_OUTSTANDING), and finished ones that are kept. */
-const MAX_OUTSTANDING = 10_000
+/** Finished jobs that stay in Redis at most. */
 const KEPT_FINISHED = 1_000
 const EMPTY_REDIS_MIB = 8
 
-export function size(demand: Demand, { costMs, jobBytes }: Figures): Size {
+export function size(demand: Demand, { costMs, turnaroundMs, jobBytes }: Figures): Size {
   const { loginsPerSecond, hashMs, coresPerWorker, p99WaitMs, spikeS, scaleS } = demand
   const whole = (slots: number): number => Math.ceil(slots / coresPerWorker)
-  // A slot is a core, so what a worker does beside the hash lengthens its service.
-  const serviceMs = hashMs + costMs.worker
-  const slots = slotsFor({ perSecond: loginsPerSecond, serviceMs }, p99WaitMs, 0.99)
-  const station = { perSecond: loginsPerSecond, serviceMs, slots: whole(slots) * coresPerWorker }
+  const slotMs = hashMs + turnaroundMs
+  const slots = slotsFor({ perSecond: loginsPerSecond, slotMs }, p99WaitMs, 0.99)
+  const station = { perSecond: loginsPerSecond, slotMs, slots: whole(slots) * coresPerWorker }
 
   const spikePerSecond = loginsPerSecond * demand.spike
-  const spikeSlots = slotsFor({ perSecond: spikePerSecond, serviceMs }, p99WaitMs, 0.99)
+  const spikeSlots = slotsFor({ perSecond: spikePerSecond, slotMs }, p99WaitMs, 0.99)
   const laterSlots = whole(spikeSlots) * coresPerWorker
-  const spike = { perSecond: loginsPerSecond, spikePerSecond, spikeS, serviceMs, laterSlots, scaleS }
+  const spike = {
+    perSecond: loginsPerSecond,
+    spikePerSecond,
+    spikeS,
+    slotMs,
+    laterSlots,
+    scaleS,
+    limits: DEFAULT_LIMITS,
+  }
   const redisEndPerSecond = (LOAD_LIMIT * 1_000) / costMs.redis
   const gateways = Math.max(MIN_GATEWAYS, Math.ceil((spikePerSecond * costMs.gateway) / 1_000 / LOAD_LIMIT))
   return {
@@ -64,7 +70,7 @@ export function size(demand: Demand, { costMs, jobBytes }: Figures): Size {
     gateways,
     redisShare: (spikePerSecond * costMs.redis) / 1_000,
     redisEndPerSecond,
-    redisMib: EMPTY_REDIS_MIB + ((MAX_OUTSTANDING + KEPT_FINISHED) * jobBytes) / 1_024 / 1_024,
+    redisMib: EMPTY_REDIS_MIB + ((DEFAULT_LIMITS.maxOutstanding + KEPT_FINISHED) * jobBytes) / 1_024 / 1_024,
     postgresCores: (spikePerSecond * costMs.postgres) / 1_000 / LOAD_LIMIT,
     connections: gateways * POOL_SIZE,
     spike: {

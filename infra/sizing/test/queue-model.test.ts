@@ -5,18 +5,18 @@ import { chanceOfWaiting, slotsFor, utilization, waitQuantileMs } from '../src/q
 
 test('the chance of waiting is that of the tables of Erlang C', () => {
   // One slot waits as often as it is busy; 8 Erlang on 10 slots wait in 40.9 % of the cases.
-  assert.ok(Math.abs(chanceOfWaiting({ perSecond: 70, serviceMs: 10, slots: 1 }) - 0.7) < 1e-9)
-  assert.ok(Math.abs(chanceOfWaiting({ perSecond: 80, serviceMs: 100, slots: 10 }) - 0.409) < 1e-3)
+  assert.ok(Math.abs(chanceOfWaiting({ perSecond: 70, slotMs: 10, slots: 1 }) - 0.7) < 1e-9)
+  assert.ok(Math.abs(chanceOfWaiting({ perSecond: 80, slotMs: 100, slots: 10 }) - 0.409) < 1e-3)
 })
 
 test('from full utilization on the queue grows without end', () => {
-  assert.equal(waitQuantileMs({ perSecond: 100, serviceMs: 10, slots: 1 }, 0.99), Number.POSITIVE_INFINITY)
-  assert.equal(waitQuantileMs({ perSecond: 1, serviceMs: 10, slots: 50 }, 0.99), 0)
+  assert.equal(waitQuantileMs({ perSecond: 100, slotMs: 10, slots: 1 }, 0.99), Number.POSITIVE_INFINITY)
+  assert.equal(waitQuantileMs({ perSecond: 1, slotMs: 10, slots: 50 }, 0.99), 0)
 })
 
 test('the fewest slots are enough, and one fewer is not', () => {
   for (const perSecond of [3, 50, 500, 5_000]) {
-    const demand = { perSecond, serviceMs: 12 }
+    const demand = { perSecond, slotMs: 12 }
     const slots = slotsFor(demand, 100, 0.99)
     assert.ok(waitQuantileMs({ ...demand, slots }, 0.99) <= 100)
     assert.ok(waitQuantileMs({ ...demand, slots: slots - 1 }, 0.99) > 100)
@@ -29,8 +29,8 @@ for (const { slots, busy } of [
   { slots: 16, busy: 0.95 },
 ]) {
   test(`predicted waits are within a tenth of simulated ones: ${slots} slots, ${busy * 100} % busy`, () => {
-    const serviceMs = 10
-    const station = { perSecond: (busy * slots * 1_000) / serviceMs, serviceMs, slots }
+    const slotMs = 10
+    const station = { perSecond: (busy * slots * 1_000) / slotMs, slotMs, slots }
     assert.ok(Math.abs(utilization(station) - busy) < 1e-9)
     const simulated = simulate(station, 2_000_000)
     const predicted = waitQuantileMs(station, 0.99)
@@ -40,7 +40,7 @@ for (const { slots, busy } of [
 
 /** The 99th percentile of the waits of this many logins, one after the other, by the same numbers every time. */
 function simulate(
-  { perSecond, serviceMs, slots }: { perSecond: number; serviceMs: number; slots: number },
+  { perSecond, slotMs, slots }: { perSecond: number; slotMs: number; slots: number },
   logins: number,
 ): number {
   const random = createRandom(42)
@@ -53,7 +53,7 @@ function simulate(
     const slot = login % slots
     const startAt = Math.max(now, freeAt[slot] ?? 0)
     waits[login] = startAt - now
-    freeAt[slot] = startAt + serviceMs
+    freeAt[slot] = startAt + slotMs
   }
   waits.sort()
   return waits[Math.floor(logins * 0.99)] ?? 0

@@ -1,6 +1,6 @@
 // Logins at random moments (Poisson), each answered or ticketed, and the waits that the worker saw.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { until } from '@spillway/local/testing'
+import { type TestProcess, until } from '@spillway/local/testing'
 import type { MeasuredSystem } from './system.ts'
 
 /** What the worker says of a job. */
@@ -38,9 +38,14 @@ export async function logInAtRate(
     dueS += -Math.log(1 - Math.random()) / perSecond(dueS)
   }
   await Promise.all(running)
-  const jobs = (): JobTimes[] => worker.logs.slice(before).flatMap(jobTimes)
+  const jobs = (): JobTimes[] => jobsSince(worker, before)
   await until(() => jobs().length >= running.length, { timeoutMs: 120_000, what: 'the end of all jobs' })
   return jobs()
+}
+
+/** What the worker says of its jobs from a line of its log on. */
+export function jobsSince(worker: TestProcess, line: number): JobTimes[] {
+  return worker.logs.slice(line).flatMap(jobTimes)
 }
 
 function jobTimes({ msg, time, queueWaitMs, serviceMs }: Record<string, unknown>): JobTimes[] {

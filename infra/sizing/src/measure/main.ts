@@ -1,11 +1,12 @@
 // The command `pnpm --filter @spillway/sizing run measure`: measures what `pnpm size` reckons with, and checks its model.
-// Takes four minutes. Rates and waits need a machine with nothing else to do; processor time is not disturbed as easily.
+// Takes five minutes. Rates and waits need a machine with nothing else to do; processor time is not disturbed as easily.
 import { writeFile } from 'node:fs/promises'
 import { cpus, release } from 'node:os'
 import { openKeeper } from '@spillway/local/keeper'
 import { report } from '@spillway/local/refusal'
 import { type Figures, figuresFile } from '../figures.ts'
-import { checkSpike, checkWaits, measureCost, measureHash, measureMemory, SLOTS } from './checks.ts'
+import { checkSpike, checkWaits, SLOTS, standIns } from './checks.ts'
+import { measureCost, measureHash, measureMemory, measureTurnaround } from './costs.ts'
 import { measureJobBytes } from './redis-memory.ts'
 import { startSystem } from './system.ts'
 
@@ -14,8 +15,10 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => vo
 try {
   const system = await startSystem(keeper, SLOTS)
   const memoryMib = measureMemory(system)
-  const checks = await checkWaits(system, console.log)
-  const spike = await checkSpike(system)
+  const emails = await standIns(system)
+  const turnaroundMs = await measureTurnaround(system, SLOTS, emails)
+  const checks = await checkWaits(system, emails, turnaroundMs, console.log)
+  const spike = await checkSpike(system, emails, turnaroundMs)
   const costMs = await measureCost(system)
   const hashMs = await measureHash(system, costMs.worker)
   const jobBytes = await measureJobBytes(system)
@@ -25,6 +28,7 @@ try {
     measuredAt: new Date().toISOString().slice(0, 10),
     costMs,
     hashMs,
+    turnaroundMs,
     jobBytes,
     memoryMib,
     checks,
