@@ -47,11 +47,13 @@ export async function startEnvironment(
   mkdirSync(join(logDir, 'pods'), { recursive: true })
 
   const programs = { checks: '', kubernetes: '', keda: '' }
+  let images: Awaited<ReturnType<typeof buildImages>> | undefined
   await step('programs and images are built', async () => {
     for (const set of ['checks', 'kubernetes', 'keda'] as const) programs[set] = await buildPrograms(set, say)
+    images = await buildImages(say)
     return undefined
   })
-  const images = await buildImages(say)
+  if (images === undefined) throw new Error('no images')
 
   const services = { password: PASSWORD, keeper, programsDir, say, preferredPort: 0 }
   const [postgres, redis] = await Promise.all([

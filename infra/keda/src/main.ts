@@ -6,6 +6,7 @@ import { openKeeper } from '@spillway/local/keeper'
 import { report } from '@spillway/local/refusal'
 import { defaultStateDir } from '@spillway/local/repository'
 import { type Environment, startEnvironment } from './environment.ts'
+import { predictSpike } from './prediction.ts'
 import { runScenario } from './scenario.ts'
 import { createSteps } from './steps.ts'
 import { drawTimeline } from './timeline-svg.ts'
@@ -23,14 +24,19 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal
 
 try {
   environment = await startEnvironment(keeper, steps, console.log)
-  const { timeline } = await runScenario(environment, steps)
+  const { timeline, spike } = await runScenario(environment, steps)
   console.log(`\n${printTimeline(timeline)}`)
+  const predicted = predictSpike(spike)
+  console.log(
+    `\nThe sizing model says of this spike: ${Math.round(predicted.deepest)} jobs deep, over after ${predicted.overAfterS.toFixed(1)} s.`,
+    `It was: ${spike.deepest}, ${spike.overAfterS.toFixed(1)} s.`,
+  )
   writeFileSync(drawing, drawTimeline(timeline))
   const dir = join(defaultStateDir, 'e2e')
   mkdirSync(dir, { recursive: true })
   writeFileSync(
     join(dir, 'result.json'),
-    JSON.stringify({ steps: steps.results, samples: timeline.samples, marks: timeline.marks }),
+    JSON.stringify({ steps: steps.results, spike, predicted, samples: timeline.samples, marks: timeline.marks }),
   )
   console.log(
     `\n${steps.results.length} steps in ${Math.round((performance.now() - startedAt) / 1_000)} s; drawn in ${drawing}`,

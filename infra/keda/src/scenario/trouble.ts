@@ -1,0 +1,62 @@
+// A paused queue, and a Redis that is away or answers with errors: who works on, and who waits.
+import assert from 'node:assert/strict'
+import { until } from '@spillway/local/until'
+import { KEDA_USER } from '../installation.ts'
+import type { Steps } from '../steps.ts'
+import { AUTOSCALER, JOBS_PER_WORKER, SCALED_OBJECT, type Stage, SYNC_MS } from './stage.ts'
+
+/** The same jobs wait through all of it. */
+export async function showTrouble(stage: Stage, { step }: Steps): Promise<void> {
+  const { accounts, timeline, queue, settled, stays, loginsSucceed, workers, condition, environment } = stage
+  const { redis } = environment
+
+  const held = accounts.slice(0, 4 * JOBS_PER_WORKER)
+  let heldLogins: Promise<number> | undefined
+  await step('a paused queue scales out by the jobs that wait in it, exactly, and runs none', async () => {
+    await queue.pause()
+    heldLogins = loginsSucceed(held, 'respond-async')
+    heldLogins.catch(() => undefined)
+    await settled(held.length / JOBS_PER_WORKER)
+    await stays(held.length / JOBS_PER_WORKER, 1.5 * SYNC_MS)
+    assert.equal(timeline.latest()?.depth, held.length)
+    return `${held.length} jobs, ${held.length / JOBS_PER_WORKER} workers`
+  })
+
+  await step('Redis away: the workers stay', async () => {
+    const before = workers()
+    await redis.takeAway()
+    await stays(before.length, 4 * SYNC_MS)
+    assert.deepEqual(workers(), before)
+    // KEDA cannot even build its scaler, so it has nothing to fall back from: the autoscaler gets no metric, and holds.
+    assert.equal(await condition(AUTOSCALER, 'ScalingActive'), 'False')
+    await redis.bringBack()
+    await until(async () => (await condition(AUTOSCALER, 'ScalingActive')) === 'True', {
+      timeoutMs: 3 * SYNC_MS,
+      what: 'an autoscaler that sees the queue again',
+    })
+    assert.deepEqual(workers(), before)
+    return `${before.length} workers, the same processes, for ${(4 * SYNC_MS) / 1_000} s`
+  })
+
+  await step('Redis answers KEDA with errors: it falls back to the workers that there are', async () => {
+    const before = workers()
+    await redis.connection.call('ACL', 'SETUSER', KEDA_USER, '-eval')
+    try {
+      await until(async () => (await condition(SCALED_OBJECT, 'Fallback')) === 'True', {
+        timeoutMs: 4 * SYNC_MS,
+        what: "KEDA's fallback",
+      })
+      await stays(before.length, 2 * SYNC_MS)
+      assert.deepEqual(workers(), before)
+    } finally {
+      await redis.connection.call('ACL', 'SETUSER', KEDA_USER, '+eval')
+    }
+    return `${before.length} workers, the same processes`
+  })
+
+  await step('resumed, the jobs that waited through it all are done, and their tickets are good', async () => {
+    await queue.resume()
+    await heldLogins
+    return `${held.length} logins`
+  })
+}
