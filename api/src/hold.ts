@@ -77,9 +77,10 @@ export function createHold(deps: {
 
   function ticketFor({ operation, pending }: Started, lane: Lane, reply: FastifyReply): Ticketed {
     const predictedS = Math.ceil(passwords.predictedWaitMs(lane) / 1_000)
-    const retryAfter = Number.isFinite(predictedS)
-      ? Math.min(RETRY_AFTER_MAX_S, Math.max(RETRY_AFTER_MIN_S, predictedS))
-      : RETRY_AFTER_UNKNOWN_S
+    const expectedS = Number.isFinite(predictedS) ? Math.min(RETRY_AFTER_MAX_S, predictedS) : RETRY_AFTER_UNKNOWN_S
+    // Whoever comes back when told to must find the ticket good.
+    const lastS = Math.floor((pending.job.deadline - passwords.now()) / 1_000) - 1
+    const retryAfter = Math.max(RETRY_AFTER_MIN_S, Math.min(expectedS, lastS))
     reply.header('retry-after', retryAfter)
     return { status: 202, body: { ticket: tickets.issue({ operation, job: pending.job }), retryAfter } }
   }
@@ -115,13 +116,11 @@ export function createHold(deps: {
       if (passwords.now() >= job.deadline) throw new ApiError('ticket_expired')
       request.jobId = job.id
       const waitMs = Math.min(waitOf(request, reply), job.deadline - passwords.now())
-      const lane = admission.laneFor(waitMs)
       const started = { operation, pending: await passwords.resume(job) }
-      if (lane === 'held') await passwords.promote(job)
       const answer = await answerOf(started, waitMs, reply)
       if (answer === undefined) {
         if (passwords.now() >= job.deadline) throw new ApiError('ticket_expired')
-        return ticketFor(started, lane, reply)
+        return ticketFor(started, 'deferred', reply)
       }
       try {
         const outcome = await deps.finish(operation, job.id, verdictOf(answer))

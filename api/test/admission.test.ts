@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { until } from '@spillway/local/testing'
-import { type Answer, assertProblem, expect, login, newCredentials, redeem, register } from './client.ts'
+import { slowAccount } from './account.ts'
+import { type Answer, assertProblem, expect, login, newCredentials, redeem, register, respondAsync } from './client.ts'
 import { watchQueue } from './queue.ts'
 import { openSystem, readiness } from './system.ts'
 
@@ -20,6 +21,11 @@ test('without any worker a request gets its ticket at once, and its answer when 
   assert.equal(retryAfter, 2)
   expect(202, await promptly(login(url, credentials)))
   await queue.settled(2, 0)
+
+  await t.test('whoever comes back when told to finds the ticket good', async () => {
+    const hasty = await system.gateway({ TICKET_TTL_MS: '2500', LOGIN_WAIT_MS: '2500' })
+    assert.equal(expect(202, await register(hasty.url, newCredentials())).retryAfter, 1)
+  })
 
   await t.test('the queue is full: refused at once, before the database or the queue is asked', async () => {
     const full = await system.gateway({ MAX_OUTSTANDING: '2' })
@@ -79,6 +85,23 @@ test('what will take longer than the wait gets its ticket at once, and longer th
     assert.ok(retryAfterS >= 1 && retryAfterS <= 60)
   } finally {
     await slow.close()
+  }
+})
+
+test('a login while many wait with a ticket is answered before them, and they are answered as well', async () => {
+  const spike = await openSystem()
+  try {
+    await spike.worker({ SPILLWAY_TEST_HASHES: 'true' })
+    const gateway = await spike.gateway()
+    const slow = await slowAccount(spike.database, 300)
+    const ticketed = await Promise.all(Array.from({ length: 8 }, () => login(gateway.url, slow, respondAsync)))
+    const startedAt = performance.now()
+    assertProblem(await login(gateway.url, newCredentials()), 401, 'invalid_credentials')
+    // What is in hand, and the one that has waited longest: not the 2.4 s of all.
+    assert.ok(performance.now() - startedAt < 1_500)
+    for (const answer of ticketed) expect(200, await redeem(gateway.url, expect(202, answer).ticket))
+  } finally {
+    await spike.close()
   }
 })
 

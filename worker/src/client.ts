@@ -8,12 +8,13 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Queue, type Telemetry } from 'bullmq'
+import { bringAlong } from './ageing.js'
 import { createCancellation } from './cancellation.js'
 import { createRedisClock } from './clock.js'
 import { PasswordClientError } from './errors.js'
 import { readLoad } from './load.js'
 import type { Logger } from './log.js'
-import { type Load, queueKey } from './protocol/capacity.js'
+import type { Load } from './protocol/capacity.js'
 import {
   DEFAULT_QUEUE_PREFIX,
   DEFERRED_PRIORITY,
@@ -85,8 +86,6 @@ export interface PasswordClient {
   submit(name: 'verify', request: VerifyRequest, lane?: Lane): Promise<PendingJob>
   /** Waits on for a job that this or another gateway added. Throws `queue_unavailable` when Redis does not answer. */
   resume(job: JobRef): Promise<PendingJob>
-  /** Moves a deferred job among the held ones, because someone waits for it again. Throws `queue_unavailable`. */
-  promote(job: JobRef): Promise<void>
   /** Takes back a job that no one waits for any more, now or as soon as Redis answers. True when it had not begun. */
   cancel(job: JobRef): Promise<boolean>
   /** Marks a verdict as used, so that its ticket answers only once. Throws `queue_unavailable`. */
@@ -207,6 +206,11 @@ export function createPasswordClient(options: PasswordClientOptions): PasswordCl
     return false
   }
 
+  /** Nobody waits for this: where it fails, the next one does it. */
+  function overtook(): void {
+    bringAlong(redis, prefix).catch((error: unknown) => log.debug({ err: error }, 'no deferred job was brought along'))
+  }
+
   /** The verdict that came at the last moment or was not heard. Not for long: the wait is over. */
   async function lastLook(job: JobRef): Promise<Answer | undefined> {
     const [answer] = (await within(LAST_LOOK_MS, verdicts.read([job])).catch(() => undefined)) ?? []
@@ -251,6 +255,7 @@ export function createPasswordClient(options: PasswordClientOptions): PasswordCl
         void cancellation.cancel(job)
         throw error
       }
+      if (lane === 'held' && load.current().deferred > 0) overtook()
       load.added(lane)
       return pending(job, waiter)
     },
@@ -265,14 +270,6 @@ export function createPasswordClient(options: PasswordClientOptions): PasswordCl
         waiters.release(job.id)
         throw error
       }
-    },
-    async promote(job) {
-      // Only what is still deferred: a job among the held ones would lose its place.
-      const deferred = redis.zscore(queueKey(prefix, 'prioritized'), job.id)
-      if ((await reached(deferred, 'the lane could not be asked for')) === null) return
-      const promoted = queue.getJob(job.id).then((found) => found?.changePriority({ priority: 0 }))
-      // Missing by now: it was done, or taken back.
-      await promoted.catch((error: unknown) => log.debug({ jobId: job.id, err: error }, 'job not promoted'))
     },
     cancel: cancellation.cancel,
     retire: (job) => reached(verdicts.retire(job), 'the verdict could not be marked as used'),

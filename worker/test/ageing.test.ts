@@ -1,0 +1,36 @@
+// Held jobs go before deferred ones, and these get their turn all the same.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { until } from '@spillway/local/testing'
+import { queueKey } from '../src/protocol/capacity.ts'
+import { answerOf, readyClient, startedWorker } from './parts.ts'
+import { spaceFor, waitingJobs } from './space.ts'
+
+const request = { password: 'right', storedHash: '$spillway-token$' }
+
+test('a held job goes before the deferred ones, and brings the one along that has waited longest', async (t) => {
+  const space = spaceFor(t)
+  const client = await readyClient(space)
+  const first = await client.submit('verify', request, 'deferred')
+  const second = await client.submit('verify', request, 'deferred')
+  const newcomer = await client.submit('verify', request, 'held')
+  await until(async () => (await waitingJobs(space)).length === 2)
+  assert.deepEqual((await waitingJobs(space)).toSorted(), [first.job.id, newcomer.job.id].toSorted())
+  assert.deepEqual(await space.redis.zrange(queueKey(space.prefix, 'prioritized'), 0, -1), [second.job.id])
+
+  await startedWorker(space)
+  for (const pending of [newcomer, first, second]) assert.deepEqual(await answerOf(pending), { kind: 'match' })
+})
+
+test('an id among the deferred jobs that is no job is left out, and the next one is brought along', async (t) => {
+  const space = spaceFor(t)
+  const client = await readyClient(space)
+  const deferred = queueKey(space.prefix, 'prioritized')
+  await space.redis.zadd(deferred, 1, 'no-such-job')
+  const real = await client.submit('verify', request, 'deferred')
+  await client.submit('verify', request)
+  await until(async () => (await space.redis.zcard(deferred)) === 1)
+  await client.submit('verify', request)
+  await until(async () => (await waitingJobs(space)).includes(real.job.id))
+  assert.equal(await space.redis.zcard(deferred), 0)
+})
