@@ -1,0 +1,118 @@
+// Who can write to Redis, end to end: whatever they do there, no session opens that a right password did not earn.
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { until } from '@spillway/local/testing'
+import { slowAccount } from './account.ts'
+import { assertProblem, type Credentials, call, expect, login, redeem, respondAsync } from './client.ts'
+import { watchQueue } from './queue.ts'
+import { openSystem } from './system.ts'
+
+const system = await openSystem()
+after(() => system.close())
+const worker = await system.worker({ SPILLWAY_TEST_HASHES: 'true' })
+const gateway = await system.gateway({ LOGIN_WAIT_MS: '2000' })
+const { url } = gateway
+const { redis, namespace } = system
+const queue = watchQueue(system)
+const key = (name: string) => `${namespace.queuePrefix}:${name}`
+const jobOf = (ticket: string) => ticket.split('.')[0] ?? ''
+
+/** A login that waits for its hash, and the id of its job. */
+async function begin(credentials: Credentials) {
+  const known = (await queue.added()).length
+  const answer = login(url, credentials)
+  const id = await until(async () => (await queue.added())[known])
+  return { answer, id }
+}
+
+async function sealedOf(jobId: string): Promise<{ data: string; replyTo: string }> {
+  const data = (await redis.hget(key(`passwords:${jobId}`), 'data')) ?? ''
+  return { data, replyTo: JSON.parse(data).replyTo }
+}
+
+/** A ticket of a right password, and the verdict that was stored for it. */
+async function earned(credentials: Credentials): Promise<{ ticket: string; verdict: string }> {
+  const { ticket } = expect(202, await login(url, credentials, respondAsync))
+  return { ticket, verdict: await until(() => redis.get(key(`verdict:${jobOf(ticket)}`))) }
+}
+
+async function sessionsOf({ email }: Credentials): Promise<number> {
+  return system.database.session.count({ where: { user: { email } } })
+}
+
+test('the verdict of a right password, announced and stored for a wrong one, is counted and opens nothing', async () => {
+  const victim = await slowAccount(system.database, 400)
+  const { verdict } = await earned(victim)
+  const attempt = await begin({ ...victim, password: 'wrong' })
+  const { replyTo } = await sealedOf(attempt.id)
+  await redis.set(key(`verdict:${attempt.id}`), verdict, 'PX', 60_000)
+  assert.equal(await redis.publish(key(`replies:${replyTo}`), `${attempt.id} ${verdict}`), 1)
+  assertProblem(await attempt.answer, 401, 'invalid_credentials')
+  assert.equal(await sessionsOf(victim), 0)
+  const metrics = await (await fetch(`${gateway.opsUrl}/metrics`)).text()
+  assert.match(metrics, /spillway_seal_failures_total\{purpose="verdict"\} [1-9]/)
+})
+
+test('the request of a right password, put into the job of a wrong one, is logged and opens nothing', async () => {
+  const victim = await slowAccount(system.database, 10)
+  const { ticket } = await earned(victim)
+  const busy = await begin(await slowAccount(system.database, 600))
+  await queue.settled(0, 1)
+  const attempt = await begin({ ...victim, password: 'wrong' })
+  const { data } = await sealedOf(jobOf(ticket))
+  await redis.hset(key(`passwords:${attempt.id}`), 'data', data)
+  const { status, body } = await attempt.answer
+  assert.equal(status, 202)
+  expect(202, await redeem(url, body.ticket, respondAsync))
+  assert.equal(await sessionsOf(victim), 0)
+  await worker.process.waitForLog(({ jobId, code }) => jobId === attempt.id && code === 'forged_job')
+  expect(200, await busy.answer)
+})
+
+test('a ticket that has been redeemed stays so when its verdict is put back', async () => {
+  const account = await slowAccount(system.database, 10)
+  const { ticket, verdict } = await earned(account)
+  expect(200, await redeem(url, ticket))
+  await redis.set(key(`verdict:${jobOf(ticket)}`), verdict, 'PX', 60_000)
+  assertProblem(await redeem(url, ticket), 409, 'ticket_used')
+  assert.equal(await sessionsOf(account), 1)
+})
+
+test('a job that is doubled opens one session, and one that is deleted none', async () => {
+  const account = await slowAccount(system.database, 10)
+  const busy = await begin(await slowAccount(system.database, 600))
+  await queue.settled(0, 1)
+  const [doubled, deleted] = [await begin(account), await begin(account)]
+  await redis.lpush(key('passwords:wait'), doubled.id)
+  await redis.lrem(key('passwords:wait'), 0, deleted.id)
+  await redis.del(key(`passwords:${deleted.id}`))
+  expect(200, await busy.answer)
+  expect(200, await doubled.answer)
+  expect(202, await deleted.answer)
+  assert.equal(await sessionsOf(account), 1)
+})
+
+test('lies about workers cost no more than a ticket or a refusal', async () => {
+  const account = await slowAccount(system.database, 10)
+  const entry = {
+    name: 'x',
+    fallback: false,
+    slots: 1,
+    serviceMs: 600_000,
+    busy: 0,
+    finished: { answered: 0, expired: 0, failed: 0 },
+  }
+  const lies = ['', '{', '[]', 'null', '1e999', JSON.stringify({ slots: -1 }), JSON.stringify({ ...entry, at: 1e300 })]
+  const [seconds, microseconds] = await redis.time()
+  const at = Number(seconds) * 1_000 + Math.floor(Number(microseconds) / 1_000)
+  for (const [n, lie] of [...lies, JSON.stringify({ ...entry, at })].entries()) {
+    await redis.hset(key('capacity'), `liar-${n}`, lie)
+  }
+  for (let n = 0; n < 5; n += 1) {
+    const { status } = await login(url, account)
+    assert.ok([200, 202, 503].includes(status))
+  }
+  assert.equal((await call(url, 'GET', '/healthz')).status, 200)
+  // What is not renewed counts for nothing.
+  await until(async () => (await login(url, account)).status === 200)
+})
