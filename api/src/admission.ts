@@ -10,6 +10,11 @@ import { ApiError } from './errors.js'
 
 const RETRY_AFTER_MAX_S = 60
 
+/** Workers do a little less than their service time alone promises: a job is fetched and delivered as well. */
+const OPTIMISM = 1.1
+/** What is known of the queue is a quarter of a second old when it is used, and again when the client is back. */
+const READING_AGE_S = 0.5
+
 /** Newcomers overtake while those among them would begin within this: so soon after a spike all is as if it had not been. */
 const OVERTAKING_MS = 1_000
 
@@ -62,7 +67,8 @@ export function createAdmission(
     const elapsedS = (performance.now() - countedAt) / 1_000
     expected = Math.max(0, expected - elapsedS * jobsPerSecond) + 1
     countedAt = performance.now()
-    return Math.min(RETRY_AFTER_MAX_S, Math.max(1, Math.ceil((excessJobs + expected) / jobsPerSecond)))
+    const roomInS = ((excessJobs + expected) / jobsPerSecond) * OPTIMISM + READING_AGE_S
+    return Math.min(RETRY_AFTER_MAX_S, Math.ceil(roomInS))
   }
 
   return {
