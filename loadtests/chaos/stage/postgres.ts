@@ -7,6 +7,8 @@ export interface PostgresServer {
   port: number
   /** Of a migrated database. */
   url: string
+  /** Of the process that starts all others. */
+  pid(): Promise<number>
   /** SIGKILL, and until it is gone. */
   kill(): Promise<void>
   /** Starts it again on the same port and data; resolves when it answers. */
@@ -27,13 +29,18 @@ export async function startPostgresServer(keeper: Keeper, dir: string): Promise<
   const { hostname: host, port } = new URL(url)
   await migrate(keeper, url)
 
+  async function pidNow(): Promise<number> {
+    const [row] = await query(url, `SELECT pg_read_file('postmaster.pid') AS file`)
+    return Number.parseInt(String(row?.file), 10)
+  }
+
   return {
     host,
     port: Number(port),
     url,
+    pid: pidNow,
     async kill() {
-      const [row] = await query(url, `SELECT pg_read_file('postmaster.pid') AS file`)
-      const pid = Number.parseInt(String(row?.file), 10)
+      const pid = await pidNow()
       process.kill(pid, 'SIGKILL')
       await until(() => !isRunning(pid), { what: 'the end of PostgreSQL' })
     },

@@ -4,13 +4,9 @@ import type { RedisServer } from './redis.ts'
 
 /** Jobs that wait, held or deferred, and those in hand. */
 export async function outstanding(redis: RedisServer, prefix: string): Promise<number> {
-  const queue = `${prefix}:passwords`
-  const counts = await Promise.all([
-    redis.command('LLEN', `${queue}:wait`),
-    redis.command('ZCARD', `${queue}:prioritized`),
-    redis.command('LLEN', `${queue}:active`),
-  ])
-  return counts.reduce<number>((sum, count) => sum + Number(count), 0)
+  const keys = ['wait', 'prioritized', 'active'].map((part) => `${prefix}:passwords:${part}`)
+  const count = `return redis.call('LLEN', KEYS[1]) + redis.call('ZCARD', KEYS[2]) + redis.call('LLEN', KEYS[3])`
+  return Number(await redis.command('EVAL', count, keys.length, ...keys))
 }
 
 /** Until no job is left. */

@@ -1,0 +1,42 @@
+// What has nothing to do with hashing, asked at a steady rate while logins come in spikes.
+import type { Login } from '../../load/accounts.ts'
+import { ask } from './ask.ts'
+import { startProbe } from './probe.ts'
+
+export interface Neighbour {
+  path: string
+  p99Ms: number
+  failed: number
+}
+
+const EVERY_MS = 50
+
+/** Logs in once, and from then on asks each of four endpoints. The returned function ends that and says how it went. */
+export async function watchNeighbours(url: string, login: Login): Promise<() => Promise<Neighbour[]>> {
+  const session = (await ask(url, '/v1/login', { body: login })).body
+  const authorization = `Bearer ${session.accessToken}`
+  let { refreshToken } = session
+  const requests: [path: string, send: () => Promise<boolean>][] = [
+    ...['/healthz', '/readyz'].map((path): [string, () => Promise<boolean>] => [
+      path,
+      async () => (await ask(url, path)).status === 200,
+    ]),
+    ['/v1/me', async () => (await ask(url, '/v1/me', { headers: { authorization } })).status === 200],
+    [
+      '/v1/token/refresh',
+      async () => {
+        const { status, body } = await ask(url, '/v1/token/refresh', { body: { refreshToken } })
+        refreshToken = body.refreshToken
+        return status === 200
+      },
+    ],
+  ]
+  const probes = requests.map(([path, send]) => ({ path, probe: startProbe(send, EVERY_MS) }))
+  return () =>
+    Promise.all(
+      probes.map(async ({ path, probe }) => {
+        const { latency, failed } = await probe.stop()
+        return { path, p99Ms: latency.atMs(99), failed }
+      }),
+    )
+}
