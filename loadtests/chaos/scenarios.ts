@@ -1,14 +1,19 @@
 // All scenarios, in the order in which they run.
 import type { Scenario } from './scenario.ts'
 import { clock } from './scenarios/clock.ts'
+import { fairnessScenarios } from './scenarios/fairness.ts'
 import { gatewayKilled } from './scenarios/gateway-killed.ts'
 import { noWorkerScenarios } from './scenarios/no-worker.ts'
+import { overloadScenarios } from './scenarios/overload.ts'
 import { postgresScenarios } from './scenarios/postgres.ts'
 import { redisScenarios } from './scenarios/redis.ts'
+import { topologyScenarios } from './scenarios/redis-topologies.ts'
 import { rollingRestart } from './scenarios/rolling-restart.ts'
 import { workerScenarios } from './scenarios/workers.ts'
 
 export const scenarios: readonly Scenario[] = [
+  ...overloadScenarios,
+  ...fairnessScenarios,
   ...workerScenarios,
   ...noWorkerScenarios,
   gatewayKilled,
@@ -16,4 +21,5 @@ export const scenarios: readonly Scenario[] = [
   clock,
   ...postgresScenarios,
   ...redisScenarios,
+  ...topologyScenarios,
 ]

@@ -4,7 +4,7 @@ import type { Findings } from '../findings.ts'
 import type { Scenario } from '../scenario.ts'
 import { startProxy } from '../stage/proxy.ts'
 import type { Stage } from '../stage/stage.ts'
-import { openSystem } from '../stage/system.ts'
+import { openSystem, type System } from '../stage/system.ts'
 import { underFault } from '../under-fault.ts'
 import { redisFaults } from './redis-faults.ts'
 
@@ -17,8 +17,7 @@ const ANSWER_LIMIT_MS = 9_000
 export async function withRedisFault(
   stage: Stage,
   redisUrl: string,
-  fault: () => Promise<void>,
-  calmMs?: number,
+  fault: (system: System) => Promise<void>,
 ): Promise<Findings> {
   const system = openSystem(stage, { redisUrl })
   try {
@@ -29,9 +28,8 @@ export async function withRedisFault(
       system,
       visitor: { urls: system.gateways.map(({ url }) => url), accounts: stage.accounts, credential: 'wait-20' },
       perSecond: PER_SECOND,
-      fault,
+      fault: () => fault(system),
       answerLimitMs: ANSWER_LIMIT_MS,
-      ...(calmMs === undefined ? {} : { calmMs }),
     })
   } finally {
     await system.close()

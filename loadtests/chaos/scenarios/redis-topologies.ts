@@ -1,0 +1,74 @@
+// Redis as larger deployments have it: a master that Sentinels replace, and a Cluster. The same is promised as for one server.
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Scenario } from '../scenario.ts'
+import { startCluster } from '../stage/cluster.ts'
+import { type Sentinels, startSentinels } from '../stage/sentinels.ts'
+import { withRedisFault } from './redis.ts'
+import { redisFaults } from './redis-faults.ts'
+
+const FROZEN_MS = 6_000
+
+interface Failover {
+  name: string
+  what: string
+  befall(sentinels: Sentinels): Promise<void>
+}
+
+const failovers: readonly Failover[] = [
+  {
+    name: 'killed',
+    what: 'is killed, and its replica takes its place',
+    async befall({ first, second, agreedOn }) {
+      await first.kill()
+      await agreedOn(second)
+    },
+  },
+  {
+    name: 'frozen',
+    what: 'is stopped until its replica has taken its place, and comes back believing to be master',
+    async befall({ first, second, agreedOn }) {
+      first.freeze()
+      await Promise.all([agreedOn(second), sleep(FROZEN_MS)])
+      first.thaw()
+    },
+  },
+]
+
+const underSentinel = failovers.map(
+  ({ name, what, befall }): Scenario => ({
+    name: `sentinel-${name}`,
+    promise: `Sentinel: the master ${what}: every request has a defined answer, and all is well within 5 s.`,
+    estimatedS: 24,
+    async run(stage) {
+      const sentinels = await startSentinels(stage)
+      try {
+        return await withRedisFault(stage, sentinels.url, () => befall(sentinels))
+      } finally {
+        await sentinels.close()
+      }
+    },
+  }),
+)
+
+/** What a cluster is tried with: the faults of its one master that has our keys. */
+const CORE = ['killed', 'paused', 'frozen', 'cut']
+
+const inCluster = redisFaults
+  .filter(({ name }) => CORE.includes(name))
+  .map(
+    ({ name, what, befall }): Scenario => ({
+      name: `cluster-${name}`,
+      promise: `Cluster: the master with our keys ${what}: every request has a defined answer, and all is well within 5 s.`,
+      estimatedS: 22,
+      async run(stage) {
+        const cluster = await startCluster(stage)
+        try {
+          return await withRedisFault(stage, cluster.url, async ({ prefix }) => befall(await cluster.ownerOf(prefix)))
+        } finally {
+          await cluster.close()
+        }
+      },
+    }),
+  )
+
+export const topologyScenarios: readonly Scenario[] = [...underSentinel, ...inCluster]
