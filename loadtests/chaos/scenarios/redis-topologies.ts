@@ -50,8 +50,8 @@ const underSentinel = failovers.map(
   }),
 )
 
-/** What a cluster is tried with: the faults of its one master that has our keys. */
-const CORE = ['killed', 'paused', 'frozen', 'cut']
+/** What the one master of a cluster is tried with that has our keys. */
+const CORE = ['killed', 'paused', 'frozen']
 
 const inCluster = redisFaults
   .filter(({ name }) => CORE.includes(name))
@@ -71,4 +71,22 @@ const inCluster = redisFaults
     }),
   )
 
-export const topologyScenarios: readonly Scenario[] = [...underSentinel, ...inCluster]
+const cutEverywhere: Scenario = {
+  name: 'cluster-cut',
+  promise:
+    'Cluster: every master cuts every connection ten times (CLIENT KILL): the same, also for replies on any of them.',
+  estimatedS: 22,
+  async run(stage) {
+    const cluster = await startCluster(stage)
+    const cut = redisFaults.find(({ name }) => name === 'cut')
+    try {
+      return await withRedisFault(stage, cluster.url, async () => {
+        await Promise.all(cluster.masters.map((master) => cut?.befall(master)))
+      })
+    } finally {
+      await cluster.close()
+    }
+  },
+}
+
+export const topologyScenarios: readonly Scenario[] = [...underSentinel, ...inCluster, cutEverywhere]

@@ -6,6 +6,7 @@ import type { Stage } from './stage.ts'
 export interface RedisCluster {
   /** For gateways and workers. */
   url: string
+  masters: readonly RedisServer[]
   /** The master that has the keys of this prefix. */
   ownerOf(prefix: string): Promise<RedisServer>
   close(): Promise<void>
@@ -46,6 +47,7 @@ export async function startCluster(stage: Stage): Promise<RedisCluster> {
 
   return {
     url: `redis+cluster://${servers.map(({ host, port }) => `${host}:${port}`).join(',')}`,
+    masters: servers,
     async ownerOf(prefix) {
       const slot = Number(await first?.command('CLUSTER', 'KEYSLOT', prefix))
       const owner = servers.find((_, n) => slot >= share(n) && slot < share(n + 1))
