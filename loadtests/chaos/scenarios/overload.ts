@@ -5,12 +5,13 @@ import { allCores, contenderCores, moveTo } from '../../measure/cores.ts'
 import { Latency } from '../../measure/latency.ts'
 import { countVisits, expect, type Findings, newFindings } from '../findings.ts'
 import type { Scenario } from '../scenario.ts'
+import { startBareServer } from '../stage/bare-server.ts'
 import { drained } from '../stage/queue.ts'
 import type { RedisServer } from '../stage/redis.ts'
 import type { Stage } from '../stage/stage.ts'
 import { openSystem, type System } from '../stage/system.ts'
 import { ask } from '../traffic/ask.ts'
-import { watchNeighbours } from '../traffic/neighbours.ts'
+import { BARE, watchNeighbours } from '../traffic/neighbours.ts'
 import { startTraffic } from '../traffic/traffic.ts'
 import { createVisitor, type Visit } from '../traffic/visit.ts'
 
@@ -25,6 +26,7 @@ const TICKET_TTL_MS = 12_000
 const LOAD_MS = 12_000
 const GOODPUT_SHARE = 0.95
 const REFUSED_WITHIN_MS = 50
+/** At p99, more than a bare server on the same processor takes at the same time. */
 const NEIGHBOUR_LIMIT_MS = 20
 /** So long after the end a login is as quick as ever, but for the hash that may be ahead of it in every slot. */
 const OVER_AFTER_MS = 2_000
@@ -126,10 +128,16 @@ async function overload(stage: Stage, steps: readonly Step[]): Promise<Findings>
   return withCapacity(stage, async ({ redis, system }) => {
     const idleMs = Math.max(...(await freshLogins(stage, system)))
     const results: StepResult[] = []
-    const [gateway] = system.gateways
-    const neighbours = await watchNeighbours(gateway?.url ?? '', stage.accounts.login(CREDENTIAL, 4_500))
+    const bare = await startBareServer(stage.keeper, contenderCores() === undefined ? undefined : [0])
+    const neighbours = await watchNeighbours(
+      system.gateways[0]?.url ?? '',
+      bare.url,
+      stage.accounts.login(CREDENTIAL, 4_500),
+    )
     for (const step of steps) results.push(await runStep(stage, redis, system, step))
     const watched = await neighbours()
+    bare.close()
+    const machineMs = watched.find(({ path }) => path === BARE)?.p99Ms ?? 0
 
     const visits = results.flatMap((result) => result.visits)
     const findings = countVisits(visits)
@@ -157,11 +165,15 @@ async function overload(stage: Stage, steps: readonly Step[]): Promise<Findings>
       const refusal = new Latency()
       for (const { end, tookMs } of visits) if (end === 'refused') refusal.record(tookMs)
       findings.notes.push(`refused within ${refusal.atMs(99).toFixed(1)} ms at p99`)
-      expect(findings, refusal.atMs(99) <= REFUSED_WITHIN_MS, `a refusal took ${refusal.atMs(99).toFixed(1)} ms at p99`)
+      expect(
+        findings,
+        refusal.atMs(99) <= REFUSED_WITHIN_MS + machineMs,
+        `a refusal took ${refusal.atMs(99).toFixed(1)} ms at p99`,
+      )
     }
     for (const { path, p99Ms, failed } of watched) {
       findings.notes.push(`${path} p99 ${p99Ms.toFixed(1)} ms`)
-      expect(findings, p99Ms <= NEIGHBOUR_LIMIT_MS, `${path} took ${p99Ms.toFixed(1)} ms at p99`)
+      expect(findings, p99Ms <= NEIGHBOUR_LIMIT_MS + machineMs, `${path} took ${p99Ms.toFixed(1)} ms at p99`)
       expect(findings, failed === 0, `${path} failed ${failed} times`)
     }
     findings.broken.push(...system.complaints())

@@ -10,9 +10,14 @@ export interface Neighbour {
 }
 
 const EVERY_MS = 50
+/** The name of the server that does nothing: what it takes is the machine's own delay, and that of the generator. */
+export const BARE = 'a bare server'
 
-/** Logs in once, and from then on asks each of four endpoints. The returned function ends that and says how it went. */
-export async function watchNeighbours(url: string, login: Login): Promise<() => Promise<Neighbour[]>> {
+/**
+ * Logs in once, and from then on asks each of four endpoints, and the root of a server that does nothing else. The returned
+ * function ends that and says how it went, the bare server last.
+ */
+export async function watchNeighbours(url: string, bareUrl: string, login: Login): Promise<() => Promise<Neighbour[]>> {
   const session = (await ask(url, '/v1/login', { body: login })).body
   const authorization = `Bearer ${session.accessToken}`
   let { refreshToken } = session
@@ -30,6 +35,7 @@ export async function watchNeighbours(url: string, login: Login): Promise<() => 
         return status === 200
       },
     ],
+    [BARE, async () => (await ask(bareUrl, '/')).status === 200],
   ]
   const probes = requests.map(([path, send]) => ({ path, probe: startProbe(send, EVERY_MS) }))
   return () =>
