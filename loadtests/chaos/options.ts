@@ -1,13 +1,16 @@
 // The command line of `pnpm chaos`.
 import { parseArgs } from 'node:util'
 import type { Scenario } from './scenario.ts'
+import { soak } from './scenarios/soak.ts'
 import { scenarios } from './scenarios.ts'
 
-export const help = `pnpm chaos [name ...] [--list]
+export const help = `pnpm chaos [name ...] [--list] [--soak [--minutes N]]
 
 Breaks what can break, under load and with real processes, and checks what is promised for it. Without a name: everything.
 
   name          only this scenario, or all whose names begin like this
+  --soak        instead: a long run at 80 % of capacity with a worker killed each minute
+  --minutes N   how long that is [20]
   --list        prints the scenarios and what each one promises
   --help        prints this
 `
@@ -27,11 +30,24 @@ export class BadOption extends Error {
 export function parseOptions(args: string[]): ChaosOptions {
   const { values, positionals } = parse(args)
   const names = positionals.filter((name) => name !== '--')
+  if (values.soak !== true && values.minutes !== undefined) throw new BadOption('--minutes goes with --soak.')
+  if (values.soak === true && names.length > 0) throw new BadOption('--soak takes no names: it is a run of its own.')
   return {
-    scenarios: names.length === 0 ? scenarios : names.flatMap(pick),
+    scenarios: values.soak === true ? [soak(minutesOf(values.minutes))] : named(names),
     list: values.list === true,
     help: values.help === true,
   }
+}
+
+const SOAK_MINUTES = 20
+
+function minutesOf(text = String(SOAK_MINUTES)): number {
+  if (!/^[1-9]\d{0,3}$/.test(text)) throw new BadOption(`--minutes takes a whole number of minutes, not "${text}".`)
+  return Number(text)
+}
+
+function named(names: readonly string[]): readonly Scenario[] {
+  return names.length === 0 ? scenarios : names.flatMap(pick)
 }
 
 function parse(args: string[]) {
@@ -39,7 +55,12 @@ function parse(args: string[]) {
     return parseArgs({
       args,
       allowPositionals: true,
-      options: { list: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } },
+      options: {
+        list: { type: 'boolean' },
+        soak: { type: 'boolean' },
+        minutes: { type: 'string' },
+        help: { type: 'boolean', short: 'h' },
+      },
     })
   } catch (error) {
     const message = error instanceof Error ? error.message.split(/\. |\n/)[0] : String(error)

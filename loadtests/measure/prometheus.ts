@@ -17,6 +17,13 @@ export async function readGauge(opsUrl: string, name: string, labels: readonly s
   return labels.reduce((sum, label) => sum + addUp(page, name, label), 0)
 }
 
+/** A gauge without labels. */
+export async function readPlainGauge(opsUrl: string, name: string): Promise<number> {
+  const line = (await readPage(opsUrl)).find((line) => line.startsWith(`${name} `))
+  if (line === undefined) throw new Error(`${opsUrl} has no ${name}`)
+  return Number(line.slice(name.length + 1))
+}
+
 async function readPage(opsUrl: string): Promise<string[]> {
   return (await (await fetch(`${opsUrl}/metrics`)).text()).split('\n')
 }
