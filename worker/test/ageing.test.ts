@@ -16,7 +16,7 @@ test('a held job goes before the deferred ones, and brings the one along that ha
   const newcomer = await client.submit('verify', request, 'held')
   await until(async () => (await waitingJobs(space)).length === 2)
   assert.deepEqual((await waitingJobs(space)).toSorted(), [first.job.id, newcomer.job.id].toSorted())
-  assert.deepEqual(await space.redis.zrange(queueKey(space.prefix, 'prioritized'), 0, -1), [second.job.id])
+  assert.deepEqual(await space.redis.zrange(queueKey(space.prefix, 'prioritized'), 0, '-1'), [second.job.id])
 
   await startedWorker(space)
   for (const pending of [newcomer, first, second]) assert.deepEqual(await answerOf(pending), { kind: 'match' })
