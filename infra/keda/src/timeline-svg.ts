@@ -6,7 +6,7 @@ const LEFT = 64
 const RIGHT = 24
 const PANEL = 120
 const GAP = 44
-const TOP = 56
+const TOP = 72
 
 interface Line {
   name: string
@@ -78,7 +78,8 @@ export function drawTimeline({ samples, marks }: Timeline): string {
   ]
   for (const [index, mark] of marks.entries()) {
     const at = x(mark.atS).toFixed(1)
-    const row = 14 + (index % 2) * 14
+    // Three rows, because the first ones may be close together.
+    const row = 14 + (index % 3) * 14
     for (const top of tops) parts.push(`<line class="mark" x1="${at}" x2="${at}" y1="${top}" y2="${top + PANEL}"/>`)
     parts.push(`<text x="${at}" y="${row}" text-anchor="start">${mark.text} ${mark.atS.toFixed(1)} s</text>`)
   }
