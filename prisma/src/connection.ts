@@ -14,12 +14,13 @@ export function connectionString(databaseUrl: string): string {
   if (url.protocol !== 'postgresql:' && url.protocol !== 'postgres:') {
     throw new Error(`The database URL starts with ${url.protocol}, but only PostgreSQL will do: ${form}.`)
   }
-  // Prisma's own parameter, which the driver would ignore without a word.
+  // Prisma's own parameters, which the driver would ignore without a word.
   const schema = url.searchParams.get('schema')
   if (schema !== null && schema !== 'public') {
     throw new Error(`The database URL names the schema "${schema}"; give Spillway a database of its own instead.`)
   }
   url.searchParams.delete('schema')
+  url.searchParams.delete('pgbouncer')
   const options = url.searchParams.get('options')
   url.searchParams.set('options', options ? `${options} -c timezone=UTC` : '-c timezone=UTC')
   return url.href

@@ -2,6 +2,7 @@
 import { connectionString } from './connection.js'
 import { PrismaClient } from './generated/client.js'
 import { ObservedPg, type PoolUse } from './pool-use.js'
+import { forbidsNames, statementNames } from './statement-names.js'
 
 export { isDatabaseUnavailable, violatedUniqueConstraint } from './errors.js'
 export { Prisma, type RefreshToken, type Session, type User } from './generated/client.js'
@@ -11,7 +12,7 @@ export type { PoolUse } from './pool-use.js'
 export type Database = PrismaClient
 
 export interface DatabaseOptions {
-  /** `postgresql://...` */
+  /** `postgresql://...`; with `?pgbouncer=true` no statement is prepared. */
   url: string
   /** Connections held at most. A query takes about a millisecond, so a few carry thousands a second. */
   poolSize: number
@@ -24,16 +25,19 @@ export interface DatabaseOptions {
 /** Opens a client; the first query connects. The caller closes it with `$disconnect()`. */
 export function connectDatabase(options: DatabaseOptions): Database {
   const { url, poolSize, connectionTimeoutMs = 2_000, statementTimeoutMs = 5_000 } = options
-  const adapter = new ObservedPg({
-    connectionString: connectionString(url),
-    application_name: 'spillway',
-    max: poolSize,
-    connectionTimeoutMillis: connectionTimeoutMs,
-    statement_timeout: statementTimeoutMs,
-    // The same on this side, for a server that is frozen or cut off and can end nothing; later, so that its word comes first.
-    query_timeout: statementTimeoutMs + 1_000,
-    keepAlive: true,
-  })
+  const adapter = new ObservedPg(
+    {
+      connectionString: connectionString(url),
+      application_name: 'spillway',
+      max: poolSize,
+      connectionTimeoutMillis: connectionTimeoutMs,
+      statement_timeout: statementTimeoutMs,
+      // The same on this side, for a server that is frozen or cut off and can end nothing; later, so that its word comes first.
+      query_timeout: statementTimeoutMs + 1_000,
+      keepAlive: true,
+    },
+    forbidsNames(url) ? {} : { statementNameGenerator: statementNames() },
+  )
   // Minimal: the default would paste the lines of source around the call into every log.
   const database = new PrismaClient({ adapter, errorFormat: 'minimal' })
   adapters.set(database, adapter)

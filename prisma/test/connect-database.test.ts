@@ -50,3 +50,24 @@ test('settings in the URL are kept', async (t) => {
     [{ memory: '5MB', zone: 'UTC' }],
   )
 })
+
+const prepared = `SELECT count(*)::int AS count FROM pg_prepared_statements`
+
+test('a statement is prepared once for a connection, unless the URL names a pooler', async (t) => {
+  const pooled = new URL(migratedUrl)
+  pooled.searchParams.set('pgbouncer', 'true')
+  for (const [url, expected] of [
+    [migratedUrl, 2],
+    [pooled.href, 0],
+  ] as const) {
+    const database = opened(t, url, { poolSize: 1 })
+    for (const email of ['a@example.test', 'b@example.test']) await database.user.findUnique({ where: { email } })
+    assert.deepEqual(await database.$queryRawUnsafe(prepared), [{ count: expected }])
+  }
+})
+
+test('statements beyond those worth keeping are not prepared', async (t) => {
+  const database = opened(t, migratedUrl, { poolSize: 1 })
+  for (let n = 0; n < 150; n += 1) await database.$queryRawUnsafe(`SELECT ${n} AS n`)
+  assert.deepEqual(await database.$queryRawUnsafe(prepared), [{ count: 100 }])
+})
