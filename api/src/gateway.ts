@@ -13,6 +13,9 @@ import { createGatewayMetrics } from './metrics.js'
 import { buildOps } from './ops.js'
 import { parseSigningKeys } from './signing-keys.js'
 
+/** Requests that come before the queue has been read would be put off; where Redis is away they are refused anyhow. */
+const FIRST_LOOK_MS = 500
+
 export interface Gateway {
   url: string
   opsUrl: string
@@ -90,6 +93,7 @@ export async function startGateway(config: GatewayConfig, env: NodeJS.ProcessEnv
   }
 
   try {
+    await passwords.whenKnown(FIRST_LOOK_MS)
     const opsUrl = await ops.listen({ host: config.OPS_HOST, port: config.OPS_PORT })
     const url = await app.listen({ host: config.HOST, port: config.PORT })
     return { url, opsUrl, close }

@@ -61,6 +61,8 @@ test('a client that has its ticket may go away; of the jobs that were taken back
   await assert.rejects(left, { name: 'AbortError' })
   await ahead
   await until(async () => (await redeem(url, ticket)).status === 200)
+  // Lines keep their order: with this one there would be those of the jobs before it.
+  await worker.process.waitForLog(({ jobId }) => jobId === ticket.split('.')[0])
   for (const jobId of takenBack) assert.ok(!worker.process.logs.some((line) => line.jobId === jobId))
 })
 

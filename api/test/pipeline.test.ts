@@ -218,11 +218,12 @@ test('both workers take part, and a job id leads from the line of a gateway to t
   await Promise.all(Array.from({ length: 20 }, (_, n) => login(n % 2 ? here : there, credentials)))
   const linesOf = (processes: { process: TestProcess }[], msg: string) =>
     processes.flatMap(({ process }) => process.logs.filter((line) => line.msg === msg && line.jobId !== undefined))
+  const loginsOf = () =>
+    linesOf(gateways, 'request').filter(({ route, status }) => route === '/v1/login' && status === 200)
+  await until(() => loginsOf().length >= 20)
+  const answered = () => new Set(linesOf(workers, 'job answered').map(({ jobId }) => jobId))
+  await until(() => loginsOf().every(({ jobId }) => answered().has(jobId)))
   for (const worker of workers) assert.ok(linesOf([worker], 'job answered').length > 0)
-  const answered = new Set(linesOf(workers, 'job answered').map(({ jobId }) => jobId))
-  const logins = linesOf(gateways, 'request').filter(({ route, status }) => route === '/v1/login' && status === 200)
-  assert.ok(logins.length >= 20)
-  for (const { jobId } of logins) assert.ok(answered.has(jobId))
 })
 
 function namesOf(headers: Headers): string[] {

@@ -4,6 +4,8 @@ import type { Logger } from './log.js'
 import { capacityKey, type Load, queueKey, READ_LOAD, sumCapacity, toEntries } from './protocol/capacity.js'
 import type { Lane } from './protocol/job.js'
 import type { RedisConnection } from './redis.js'
+import { withResolvers } from './with-resolvers.js'
+import { within } from './within.js'
 
 export const READ_INTERVAL_MS = 250
 
@@ -16,6 +18,8 @@ const REUNION_MS = 1_500
 const NO_CAPACITY = { workers: 0, slots: 0, jobsPerSecond: 0, serviceMs: 0 }
 
 export interface LoadReader {
+  /** Resolves with the first reading, or after this time in vain. */
+  whenKnown(waitMs: number): Promise<void>
   current(): Load
   /** A job was added here since the last reading: it counts at once, not a quarter of a second later. */
   added(lane: Lane): void
@@ -35,6 +39,7 @@ export function readLoad(options: {
   const keys = [capacityKey(prefix), ...states.map((state) => queueKey(prefix, state))]
   let load: Load = { known: false, waiting: 0, deferred: 0, active: 0, ...NO_CAPACITY }
   let addedSince = { held: 0, deferred: 0 }
+  const { promise: known, resolve: isKnown } = withResolvers<void>()
   let reading = false
   let lastCapacity = NO_CAPACITY
   let lastAwayAt = Number.NEGATIVE_INFINITY
@@ -51,6 +56,7 @@ export function readLoad(options: {
       const live = sumCapacity(capacity, at)
       if (live.slots > 0 || performance.now() - lastAwayAt > REUNION_MS) lastCapacity = live
       load = { known: true, ...depth, ...lastCapacity }
+      isKnown()
       addedSince = {
         held: addedSince.held - addedBefore.held,
         deferred: addedSince.deferred - addedBefore.deferred,
@@ -72,9 +78,11 @@ export function readLoad(options: {
 
   const timer = setInterval(read, READ_INTERVAL_MS)
   timer.unref()
-  void read()
+  // While the connection is being made there is nothing to read from.
+  redis.on('ready', read)
 
   return {
+    whenKnown: (waitMs) => within(waitMs, known),
     current,
     added(lane) {
       addedSince = { ...addedSince, [lane]: addedSince[lane] + 1 }
@@ -85,7 +93,10 @@ export function readLoad(options: {
       const ahead = waiting + active + (lane === 'deferred' ? deferred : 0)
       return Math.max(serviceMs, ((ahead + 1) * 1_000) / jobsPerSecond)
     },
-    close: () => clearInterval(timer),
+    close() {
+      clearInterval(timer)
+      redis.off('ready', read)
+    },
   }
 }
 

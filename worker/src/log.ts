@@ -23,13 +23,24 @@ function describeError(error: unknown): LoggedError {
   return described
 }
 
+/**
+ * Lines are written together, at the latest after this long: one by one they cost a worker a quarter of its event loop. An exit
+ * writes what is left; only a process that is killed takes its last lines along.
+ */
+const FLUSH_MS = 100
+const FLUSH_BYTES = 8 * 1_024
+
 /** A logger that names its process in each line; `level` is one of pino's (`silent` turns it off). */
 export function createLogger(options: { service: string; level: string }): Logger {
-  return pino({
-    level: options.level,
-    base: { service: options.service, pid: process.pid },
-    timestamp: () => `,"time":"${new Date().toISOString()}"`,
-    formatters: { level: (label) => ({ level: label }) },
-    serializers: { err: describeError },
-  })
+  const stdout = pino.destination({ sync: false, minLength: FLUSH_BYTES, periodicFlush: FLUSH_MS })
+  return pino(
+    {
+      level: options.level,
+      base: { service: options.service, pid: process.pid },
+      timestamp: () => `,"time":"${new Date().toISOString()}"`,
+      formatters: { level: (label) => ({ level: label }) },
+      serializers: { err: describeError },
+    },
+    stdout,
+  )
 }

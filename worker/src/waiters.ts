@@ -2,6 +2,7 @@
 import type { JobData } from './protocol/job.js'
 import type { JobRef } from './protocol/reply.js'
 import type { Answer } from './verdicts.js'
+import { withResolvers } from './with-resolvers.js'
 
 export interface Waiter {
   readonly job: JobRef
@@ -49,13 +50,4 @@ export function createWaiters(): Waiters {
     settle: (jobId, answer) => entries.get(jobId)?.settle(answer),
     all: () => [...entries.values()],
   }
-}
-
-/** `Promise.withResolvers`, which Node 20 lacks. */
-function withResolvers<T>(): { promise: Promise<T>; resolve: (value: T) => void } {
-  let resolve: (value: T) => void = () => undefined
-  const promise = new Promise<T>((settle) => {
-    resolve = settle
-  })
-  return { promise, resolve }
 }
