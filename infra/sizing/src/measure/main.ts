@@ -8,12 +8,13 @@ import { type Figures, figuresFile } from '../figures.ts'
 import { checkSpike, checkWaits, SLOTS, standIns } from './checks.ts'
 import { measureCost, measureHash, measureMemory, measureTurnaround } from './costs.ts'
 import { measureJobBytes } from './redis-memory.ts'
-import { startSystem } from './system.ts'
+import { type MeasuredSystem, startSystem } from './system.ts'
 
 const keeper = openKeeper()
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => void keeper.close())
+let system: MeasuredSystem | undefined
 try {
-  const system = await startSystem(keeper, SLOTS)
+  system = await startSystem(keeper, SLOTS)
   const memoryMib = measureMemory(system)
   const emails = await standIns(system)
   const turnaroundMs = await measureTurnaround(system, SLOTS, emails)
@@ -41,10 +42,10 @@ try {
   )
   await writeFile(figuresFile, `${rounded}\n`)
   console.log(rounded)
-  await system.close()
 } catch (error) {
   report(error)
   process.exitCode = 1
 } finally {
+  await system?.close()
   await keeper.close()
 }
