@@ -48,7 +48,7 @@ async function open(path: string, options: BrowserContextOptions = signedIn, at 
 
 async function picture(page: Page, name: string): Promise<void> {
   const dir = process.env.SPILLWAY_SCREENSHOTS
-  if (dir !== undefined) await page.screenshot({ path: join(dir, `${name}.png`) })
+  if (dir !== undefined) await page.screenshot({ path: join(dir, `${name}.png`), animations: 'disabled' })
 }
 
 /** An account whose "hash" takes this long and no processor time; any password but "wrong" is right. */
@@ -158,13 +158,30 @@ test('a retry is not offered, and refused when it is asked for all the same', { 
   })
   assert.equal(answer.status, 405)
   assert.match(answer.text, /read-only/)
+
+  // A page that was opened while changes were allowed still has the button.
+  await page.route('**/queues/api/queues?*', async (route) => {
+    const response = await route.fetch()
+    const listed: { queues: object[] } = await response.json()
+    const writable = listed.queues.map((queue) => ({ ...queue, readOnlyMode: false, allowRetries: true }))
+    await route.fulfill({ response, json: { ...listed, queues: writable } })
+  })
+  await page.reload()
+  await page.getByRole('button', { name: /retry/i }).first().click()
+  await page.getByRole('button', { name: /confirm/i }).click()
+  await page.getByText('The queue is read-only here').waitFor()
+  await page.getByRole('button', { name: /confirm/i }).waitFor({ state: 'hidden' })
+  await picture(page, 'board-retry-refused')
 })
 
 test('whoever types a wrong password ten times is locked out, also with the right one', { skip }, async () => {
   const other = await scene.gateway()
-  const statusWith = async (password: string) => {
-    const context = await browser.newContext({ httpCredentials: { username: OPERATOR.user, password } })
-    const answer = await (await context.newPage()).goto(`${other.opsUrl}/queues`)
+  const statusWith = async (password: string, name?: string) => {
+    const httpCredentials = { username: OPERATOR.user, password }
+    const context = await browser.newContext({ httpCredentials, viewport: { width: 640, height: 160 } })
+    const page = await context.newPage()
+    const answer = await page.goto(`${other.opsUrl}/queues`)
+    if (name !== undefined) await picture(page, name)
     await context.close()
     return answer?.status()
   }
@@ -173,5 +190,5 @@ test('whoever types a wrong password ten times is locked out, also with the righ
   // The rest of the guesses from the same address, without a browser's patience.
   const headers = { authorization: `Basic ${btoa(`${OPERATOR.user}:another guess`)}` }
   for (let guess = 1; guess < 10; guess++) assert.equal((await fetch(other.opsUrl, { headers })).status, 401)
-  assert.equal(await statusWith(OPERATOR.password), 429)
+  assert.equal(await statusWith(OPERATOR.password, 'board-locked-out'), 429)
 })
