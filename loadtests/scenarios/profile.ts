@@ -107,7 +107,7 @@ async function look(
   perSecond: number,
   durationS: number,
 ): Promise<Look> {
-  await setting.accounts.warmUp(running, credential)
+  await setting.accounts.warmUp(running, credential, setting.warmUpMs.double)
   const before = await readStages(running)
   const tally = new Tally()
   const client = createClient(running.url)

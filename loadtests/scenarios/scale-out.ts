@@ -42,13 +42,13 @@ function measurement(setting: Setting, size: Size, variant: string): Measurement
     contender: 'spillway',
     variant,
     placement: 'together',
-    estimatedS: durationS + 1 + (size.workers + size.gateways) * 0.4,
+    estimatedS: durationS + 4 + (size.workers + size.gateways) * 0.4,
     measure: async () => {
       // Nothing is pinned: so many processes need all the cores there are.
       const options = { ...size, services: setting.services, cores: undefined, concurrency: 1, testHashes: true }
       const running = await startSpillway(options)
       try {
-        await setting.accounts.warmUp(running, `wait-${WAIT_MS}`)
+        await setting.accounts.warmUp(running, `wait-${WAIT_MS}`, setting.warmUpMs.double)
         return await dispatch(running, size, setting, durationS)
       } finally {
         await running.close()

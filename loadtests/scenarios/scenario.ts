@@ -23,6 +23,8 @@ export interface Setting {
   users: number | undefined
   /** `--rate`, requests per second. */
   rate: number | undefined
+  /** How long a server is logged in to before it is measured, with a real hash and with a double. */
+  warmUpMs: { hash: number; double: number }
   /** What one verify takes with nothing around it, on one core. */
   bareHashMs: Record<Algorithm, number>
 }
@@ -47,9 +49,9 @@ export interface Scenario {
 }
 
 /** What starting, warming up and ending take. */
-export const AROUND_S = 2
+export const AROUND_S = 3.5
 
-/** Starts a contender, hands it over once it has answered a few logins, and ends it whatever happens. */
+/** Starts a contender, hands it over warm, and ends it whatever happens. */
 export async function withContender<T>(
   contender: Contender,
   setting: Setting,
@@ -59,7 +61,7 @@ export async function withContender<T>(
   const options: StartOptions = { cores: setting.cores, services: setting.services, algorithm }
   const running = await contender.start(options)
   try {
-    await setting.accounts.warmUp(running, algorithm)
+    await setting.accounts.warmUp(running, algorithm, setting.warmUpMs.hash)
     return await body(running)
   } finally {
     await running.close()

@@ -57,7 +57,7 @@ function pipeline(setting: Setting): Measurement[] {
   const measure = async () => {
     const running = await startPipeline(setting.services)
     try {
-      await setting.accounts.warmUp(running, 'token')
+      await setting.accounts.warmUp(running, 'token', setting.warmUpMs.double)
       return await stress(running, setting, 'token')
     } finally {
       await running.close()

@@ -24,7 +24,7 @@ describe('every contender serves the same API', { concurrency: true }, () => {
       const client = createClient(running.url, { timeoutMs: 60_000 })
       try {
         for (const algorithm of algorithms) {
-          await accounts.warmUp(running, algorithm)
+          await accounts.warmUp(running, algorithm, 0)
           const { email } = accounts.login(algorithm, 1)
           const wrong = await client.post('/v1/login', { email, password: 'not the one it was' })
           assert.equal(wrong.status, 401, algorithm)
