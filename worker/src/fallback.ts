@@ -3,7 +3,6 @@
  * from the gateway's event loop and its thread pool. It takes jobs from the queue like any other, so nothing else changes.
  */
 import { type ChildProcess, fork } from 'node:child_process'
-import { constants, setPriority } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import type { Logger } from './log.js'
 
@@ -43,8 +42,6 @@ export function startFallback({ concurrency, env, isAlone, log }: FallbackOption
         SPILLWAY_FALLBACK: 'true',
       },
     })
-    // Before it has threads, which take this over: where processor time is short, the gateway goes first.
-    if (child.pid !== undefined) setPriority(child.pid, constants.priority.PRIORITY_BELOW_NORMAL)
     child.once('exit', () => {
       if (standIn === child) standIn = undefined
     })

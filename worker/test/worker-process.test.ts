@@ -1,6 +1,7 @@
 // The worker as a process: what it says, what it serves, and the threads it hashes on.
 import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
+import { getPriority } from 'node:os'
 import { test } from 'node:test'
 import { startProcess } from '@spillway/local/testing'
 import { answerOf, readyClient, workerEnvironment } from './parts.ts'
@@ -59,7 +60,9 @@ test('its log follows a job by id, and never what it carries', async (t) => {
   for (const line of worker.logs) assert.equal(typeof line.level, 'string', JSON.stringify(line))
 })
 
-test('it hashes on as many threads as it has slots, and two more', { skip: withoutProc() }, async (t) => {
+test('it hashes on as many threads as it has slots, and two more, all of them behind whoever shares their cores', {
+  skip: withoutProc(),
+}, async (t) => {
   const space = spaceFor(t)
   // A process that leaves libuv's pool alone has Node's own threads and no others.
   const idle = startProcess({ entry: 'idle', nodeArgs: ['-e', "console.log('idle'); setInterval(() => {}, 1_000)"] })
@@ -75,11 +78,17 @@ test('it hashes on as many threads as it has slots, and two more', { skip: witho
     const ready = await worker.waitForLog(({ msg }) => msg === 'worker ready', 30_000)
     assert.equal(ready.concurrency, slots)
     assert.equal(threads(worker) - threads(idle), slots + 2)
+    // The event loop, and with it the threads it started.
+    assert.equal(threadsStandingBack(worker), 1 + slots + 2)
   }
 })
 
 function withoutProc(): string | false {
   return process.platform === 'linux' ? false : 'threads are counted in /proc, which only Linux has'
+}
+
+function threadsStandingBack({ pid }: { pid: number }): number {
+  return readdirSync(`/proc/${pid}/task`).filter((thread) => getPriority(Number(thread)) > 0).length
 }
 
 function threads({ pid }: { pid: number }): number {
