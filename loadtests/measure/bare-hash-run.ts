@@ -6,6 +6,7 @@ import { compiled, pinned } from '../contenders/program.ts'
 export interface BareHash {
   /** The median of verifies one after the other. */
   medianMs: number
+  meanMs: number
   /** The mean processor time of one, in all threads. */
   processorMs: number
 }

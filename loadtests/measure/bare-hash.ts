@@ -20,4 +20,10 @@ for (const endMs = performance.now() + forMs; performance.now() < endMs; ) {
   tookMs.push(performance.now() - startMs)
 }
 const { user, system } = process.cpuUsage(before)
-console.log(JSON.stringify({ medianMs: middle(tookMs)?.median, processorMs: (user + system) / 1_000 / tookMs.length }))
+console.log(
+  JSON.stringify({
+    medianMs: middle(tookMs)?.median,
+    meanMs: tookMs.reduce((sum, ms) => sum + ms, 0) / tookMs.length,
+    processorMs: (user + system) / 1_000 / tookMs.length,
+  }),
+)

@@ -3,11 +3,14 @@ import { spawnSync } from 'node:child_process'
 import { availableParallelism } from 'node:os'
 import { canPin } from '../contenders/program.ts'
 
+/** The load generator's, in every placement but one: see below. */
+export const generatorCores = [0]
+
 /**
- * `apart`: generator and database on the first core, the contender and Redis on the others. `together`: everyone on
- * all cores, for what is counted with every process included.
+ * `apart`: generator and database on the first core, the contender and Redis on the others. `worker-apart`: the worker
+ * alone on the others. `together`: everyone on all cores, for what is counted with every process included.
  */
-export type Placement = 'apart' | 'together'
+export type Placement = 'apart' | 'worker-apart' | 'together'
 
 /** The contender's cores; undefined where nothing can be pinned or there is only one. */
 export function contenderCores(cores = availableParallelism()): number[] | undefined {

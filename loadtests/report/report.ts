@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import type { Results } from '../src/results.ts'
 import { Html, html } from './html.ts'
 import { method } from './method.ts'
+import { efficiencySection } from './sections/efficiency.ts'
 import { enginesSection } from './sections/engines.ts'
 import { idleSection } from './sections/idle.ts'
 import { loginSection } from './sections/login-100.ts'
@@ -22,6 +23,7 @@ const sections = {
   spike: spikeSection,
   'scale-out': scaleOutSection,
   idle: idleSection,
+  efficiency: efficiencySection,
   profile: profileSection,
   engines: enginesSection,
 }

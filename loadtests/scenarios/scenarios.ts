@@ -1,4 +1,5 @@
 // Everything that can be measured, in the order of the report.
+import { efficiency } from './efficiency.ts'
 import { engines } from './engines.ts'
 import { idle } from './idle.ts'
 import { login100 } from './login-100.ts'
@@ -18,6 +19,7 @@ export const scenarios: readonly Scenario[] = [
   spike,
   scaleOut,
   idle,
+  efficiency,
   profile,
   engines,
 ]

@@ -11,6 +11,8 @@ export const figures = {
   loginPerSecond: { title: 'Verdicts a second', unit: '/s', better: 'higher' },
   peakPerSecond: { title: 'Best second', unit: '/s', better: 'higher' },
   kneePerSecond: { title: 'Knee', unit: '/s', better: 'higher' },
+  efficiencyPercent: { title: 'Of the bare loop', unit: '%', better: 'higher' },
+  barePerSecond: { title: 'The bare loop', unit: '/s', better: 'higher' },
   p50Ms: { title: 'p50', unit: 'ms', better: 'lower' },
   p95Ms: { title: 'p95', unit: 'ms', better: 'lower' },
   p99Ms: { title: 'p99', unit: 'ms', better: 'lower' },

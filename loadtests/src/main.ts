@@ -3,7 +3,7 @@ import { mkdirSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { createAccounts } from '../load/accounts.ts'
 import { bareHash } from '../measure/bare-hash-run.ts'
-import { contenderCores, moveTo } from '../measure/cores.ts'
+import { contenderCores, generatorCores, moveTo } from '../measure/cores.ts'
 import { serverProcesses } from '../measure/server-processes.ts'
 import type { Setting } from '../scenarios/scenario.ts'
 import { compare } from './compare.ts'
@@ -18,8 +18,6 @@ import { estimateS, runScenarios } from './run.ts'
 const BARE_MS = 1_000
 /** A double takes no time, so that what is around it must be warm: some two thousand logins. */
 const WARM_UP_MS = { hash: 1_500, double: 3_500 }
-/** The first core: see Placement. */
-const GENERATOR_CORES = [0]
 
 async function load(options: LoadOptions, file: string): Promise<Results> {
   const interruption = new AbortController()
@@ -27,7 +25,7 @@ async function load(options: LoadOptions, file: string): Promise<Results> {
   const machine = describeMachine()
   const cores = contenderCores()
   // Before anything is started, so that it all goes along.
-  if (cores !== undefined) moveTo(process.pid, GENERATOR_CORES)
+  if (cores !== undefined) moveTo(process.pid, generatorCores)
   console.log('Building, and starting PostgreSQL and Redis ...')
   const environment = await openEnvironment(process.env, console.log)
   try {
@@ -70,7 +68,6 @@ async function load(options: LoadOptions, file: string): Promise<Results> {
       setting,
       progress,
       signal: interruption.signal,
-      generatorCores: cores === undefined ? undefined : GENERATOR_CORES,
       keep: (scenarios) => writeResults(file, Object.assign(results, { scenarios })),
     })
     progress.close()

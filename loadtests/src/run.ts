@@ -1,6 +1,6 @@
 // Goes through the plans of the scenarios, one measurement at a time, and hands on every result as soon as it is there.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { allCores, moveTo } from '../measure/cores.ts'
+import { allCores, generatorCores, moveTo } from '../measure/cores.ts'
 import { backgroundLoad } from '../measure/quiet.ts'
 import type { Measurement, Scenario, Setting } from '../scenarios/scenario.ts'
 import type { Progress } from './progress.ts'
@@ -16,8 +16,6 @@ export interface RunOptions {
   repeat: number
   progress: Progress
   signal: AbortSignal
-  /** Where the generator runs while it keeps to itself; undefined where nothing is pinned. */
-  generatorCores: readonly number[] | undefined
   /** Called after every measurement with all there is so far. */
   keep(results: ScenarioResult[]): void
 }
@@ -79,11 +77,11 @@ async function measureOnce(measurement: Measurement, repeat: number, options: Ru
 }
 
 /** Moves generator, PostgreSQL and Redis to where this measurement wants them. */
-function place({ placement }: Measurement, { setting, generatorCores }: RunOptions): void {
-  if (setting.cores === undefined || generatorCores === undefined) return
+function place({ placement }: Measurement, { setting }: RunOptions): void {
+  if (setting.cores === undefined) return
   const together = placement === 'together'
   moveTo(process.pid, together ? allCores() : generatorCores)
   for (const { role, pid } of setting.servers) {
-    moveTo(pid, together ? allCores() : role === 'redis' ? setting.cores : generatorCores)
+    moveTo(pid, together ? allCores() : role === 'redis' && placement === 'apart' ? setting.cores : generatorCores)
   }
 }

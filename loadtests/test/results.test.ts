@@ -138,7 +138,6 @@ async function keptOf(plan: Plan, signal = new AbortController().signal): Promis
     repeat: 1,
     progress: { begin() {}, end() {}, close() {} },
     signal,
-    generatorCores: undefined,
     keep: (now) => {
       kept = structuredClone(now)
     },

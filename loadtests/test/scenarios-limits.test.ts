@@ -8,6 +8,7 @@ const named = {
   ramp: ['in-process, registration', 'spillway, token'],
   'scale-out': ['spillway, 2 gateways'],
   idle: ['in-process, argon2id'],
+  efficiency: ['spillway, argon2id'],
   profile: ['spillway, token'],
   engines: ['@node-rs/argon2, argon2id'],
 }

@@ -65,7 +65,6 @@ async function measure(scenario: Scenario, setting: Setting): Promise<ScenarioRe
     repeat: 1,
     progress: { begin() {}, end() {}, close() {} },
     signal: new AbortController().signal,
-    generatorCores: undefined,
     keep: (results) => {
       kept = results
     },

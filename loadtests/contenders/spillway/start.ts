@@ -10,6 +10,8 @@ import { type StartedProgram, startProgram } from '../program.ts'
 export interface SpillwayOptions extends Omit<StartOptions, 'algorithm'> {
   gateways: number
   workers: number
+  /** For the workers alone; else where the gateways are. */
+  workerCores?: readonly number[] | undefined
   /** Hashes a worker computes at a time. */
   concurrency: number
   /** Lets the workers accept the hashes that are doubles. */
@@ -36,7 +38,7 @@ const gateway = fileURLToPath(new URL('../../../api/dist/main.js', import.meta.u
 const worker = fileURLToPath(new URL('../../../worker/dist/main.cjs', import.meta.url))
 
 export async function startSpillway(options: SpillwayOptions): Promise<SpillwayRunning> {
-  const { cores, services, nodeArgs } = options
+  const { cores, workerCores = cores, services, nodeArgs } = options
   const prefix = `{load-${randomBytes(6).toString('hex')}}`
   const shared = {
     // Development, since workers refuse doubles in production; nothing else depends on it.
@@ -63,7 +65,7 @@ export async function startSpillway(options: SpillwayOptions): Promise<SpillwayR
     LIMIT_PER_ADDRESS: '1000000',
     LIMIT_PER_ACCOUNT: '1000000',
   }
-  const workers = start(options.workers, { path: worker, env: workerEnv, cores, nodeArgs })
+  const workers = start(options.workers, { path: worker, env: workerEnv, cores: workerCores, nodeArgs })
   const gateways = start(options.gateways, { path: gateway, env: gatewayEnv, cores, nodeArgs })
   const close = async () => {
     // Gateways first: they stop asking, then the workers stop answering.
