@@ -28,6 +28,7 @@ export const figures = {
   processorMsPerAnswer: { title: 'Processor time an answer', unit: 'ms', better: 'lower' },
   hashProcessorMs: { title: 'Processor time a verify', unit: 'ms', better: 'lower' },
   gatewayMsPerLogin: { title: 'Gateway time a login', unit: 'ms', better: 'lower' },
+  redisMsPerLogin: { title: 'Redis time a login', unit: 'ms', better: 'lower' },
   overheadMs: { title: 'Over the bare hash', unit: 'ms', better: 'lower' },
   bareHashMs: { title: 'The bare hash', unit: 'ms', better: 'lower' },
   idealPercent: { title: 'Of the ideal', unit: '%', better: 'higher' },
