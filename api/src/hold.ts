@@ -101,7 +101,9 @@ export function createHold(deps: {
       const { job } = started.pending
       request.jobId = job.id
       try {
-        const answer = await answerOf(started, waitMs, reply)
+        // What it took to begin is part of the wait: two seconds and more where Redis had to be found again.
+        const leftMs = waitMs === 0 ? 0 : Math.max(1, waitMs - reply.elapsedTime)
+        const answer = await answerOf(started, leftMs, reply)
         // Without a wait there is a ticket, also where the answer was quicker.
         if (answer === undefined || waitMs === 0) return ticketFor(started, lane, reply)
         return await finish(started.operation, job.id, verdictOf(answer))
