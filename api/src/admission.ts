@@ -11,7 +11,7 @@ import { ApiError } from './errors.js'
 const RETRY_AFTER_MAX_S = 60
 
 /** Workers do a little less than their service time alone promises: a job is fetched and delivered as well. */
-const OPTIMISM = 1.1
+const OPTIMISM = 1.2
 /** What is known of the queue is a quarter of a second old when it is used, and again when the client is back. */
 const READING_AGE_S = 0.5
 
