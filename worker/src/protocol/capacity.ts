@@ -41,7 +41,7 @@ export interface Load {
   jobsPerSecond: number
   /** The mean service time over all slots, in milliseconds; 0 without workers. */
   serviceMs: number
-  /** Jobs that wait with a request held for them, and those that wait with a ticket alone. */
+  /** Jobs that wait among the held ones, and among the deferred ones. */
   waiting: number
   deferred: number
   active: number

@@ -15,8 +15,8 @@ export const jobNames = ['hash', 'verify'] as const
 export type JobName = (typeof jobNames)[number]
 
 /**
- * Someone who waits goes before no one who waits: `held` jobs have a request that is held for them, `deferred` ones a ticket.
- * In BullMQ's terms a deferred job has a priority, and jobs without any go first; the autoscaler counts both.
+ * `held` jobs go before `deferred` ones, which age: see ageing.ts. In BullMQ's terms a deferred job has a priority, and jobs
+ * without any go first; the autoscaler counts both.
  */
 export type Lane = 'held' | 'deferred'
 export const DEFERRED_PRIORITY = 1
