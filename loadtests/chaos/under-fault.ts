@@ -22,6 +22,8 @@ export interface UnderFault {
 
 /** A visit that takes longer than the calm's median by this is not back to normal. */
 const NORMAL_EXTRA_MS = 1_000
+/** How many of those that broke a promise are described. */
+const EXAMPLES = 8
 
 /** Checks what holds for every fault: each visit has a defined answer in time, everything recovers, nothing crashes. */
 export async function underFault(options: UnderFault): Promise<Findings & { visits: Visit[] }> {
@@ -55,8 +57,16 @@ export async function underFault(options: UnderFault): Promise<Findings & { visi
   expect(findings, slow.length === 0, `${slow.length} answers took longer than ${answerLimitMs} ms`)
   expect(findings, (findings.recoveryMs ?? 0) <= recoveryLimitMs, `not back to normal within ${recoveryLimitMs} ms`)
   for (const complaint of system.complaints()) findings.broken.push(complaint)
-  if (findings.broken.length > 0) findings.notes.push(...system.warnings())
+  if (findings.broken.length > 0) {
+    findings.notes.push(...[...slow, ...wentBadly].slice(0, EXAMPLES).map((visit) => describe(visit, mendedAtMs)))
+    findings.notes.push(...system.warnings())
+  }
   return { ...findings, visits }
+}
+
+function describe({ dueMs, tookMs, ticketed, detail }: Visit, mendedAtMs: number): string {
+  const began = `${((dueMs - mendedAtMs) / 1_000).toFixed(2)} s after the end of the fault`
+  return `a visit that began ${began} took ${(tookMs / 1_000).toFixed(2)} s to ${detail}${ticketed ? ' by ticket' : ''}`
 }
 
 function medianOf(values: number[]): number {

@@ -67,6 +67,8 @@ async function runStep(stage: Stage, redis: RedisServer, system: System, step: S
   await sleep(LOAD_MS)
   const over = traffic.stop()
   const emptied = drained(redis, system.prefix, TICKET_TTL_MS * 2).then(() => performance.now())
+  // Those who come back when they are told to are load as well, for as long as they do.
+  if (tries > 1 && polite) await over
   await sleep(OVER_AFTER_MS)
   const freshMs = Math.max(...(await freshLogins(stage, system)))
   const visits = await over
@@ -177,6 +179,7 @@ async function overload(stage: Stage, steps: readonly Step[]): Promise<Findings>
       expect(findings, failed === 0, `${path} failed ${failed} times`)
     }
     findings.broken.push(...system.complaints())
+    if (findings.broken.length > 0) findings.notes.push(...system.warnings())
     return findings
   })
 }
