@@ -33,14 +33,13 @@ export function describe(demand: Demand, size: Size, figures: Figures): string {
   return lines.join('\n')
 }
 
-function spikeSentence({ deepest, longestWaitS, ticketed, expired, refused, overAfterS }: SpikeCost): string {
+function spikeSentence({ deepest, longestWaitS, ticketed, refused, overAfterS }: SpikeCost): string {
   if (deepest < 1) return 'nobody waits longer than usual'
   const over = Number.isFinite(overAfterS) ? `over after ${Math.round(overAfterS)} s` : 'and never over'
   const told = [
     `${Math.round(deepest)} jobs deep`,
     `waits of up to ${time(longestWaitS * 1_000)}`,
     ...(ticketed < 1 ? [] : [`${Math.round(ticketed)} tickets`]),
-    ...(expired < 1 ? [] : [`${Math.round(expired)} of them expire unless asked for in time`]),
     ...(refused < 1 ? [] : [`${Math.round(refused)} times "come back later" (503)`]),
   ]
   return `${told.join(', ')}; ${over}`

@@ -23,7 +23,7 @@ const figures: Figures = {
     slotMs: 1,
     slots: 1,
     measured: { deepest: 0, longestWaitS: 0, overAfterS: 0 },
-    predicted: { deepest: 0, longestWaitS: 0, ticketed: 0, expired: 0, refused: 0, overAfterS: 0 },
+    predicted: { deepest: 0, longestWaitS: 0, ticketed: 0, refused: 0, overAfterS: 0 },
   },
 }
 
@@ -35,7 +35,6 @@ test('what piles up in a spike is what comes in beyond what goes out', () => {
   const spike = { ...station, perSecond: 20, spikePerSecond: 160, spikeS: 10 }
   const cost = spikeCost(spike)
   assert.ok(Math.abs(cost.deepest - 800) < 2)
-  assert.ok(Math.abs(cost.longestWaitS - 10) < 0.05)
   assert.ok(Math.abs(cost.overAfterS - (10 + 800 / 60)) < 0.1)
   const never = spikeCost({ ...spike, perSecond: 90, spikePerSecond: 90, spikeS: 1 })
   assert.equal(never.overAfterS, Number.POSITIVE_INFINITY)
@@ -50,33 +49,22 @@ test('slots that are added during a spike shorten the waits of those who wait al
   assert.ok(cost.longestWaitS > 6 && cost.longestWaitS < 15)
 })
 
-test('who cannot be answered while the request is held waits for all who can', () => {
+test('newcomers overtake, and bring along who has waited longest', () => {
   const station = { slotMs: 50, slots: 4, laterSlots: 4, scaleS: 0 }
   const spike = { ...station, perSecond: 20, spikePerSecond: 160, spikeS: 10, limits: { ...patient, loginWaitS: 5 } }
   const cost = spikeCost(spike)
-  // 5 s are 400 jobs, reached after 5 s; from then on 80 a second are still held, and as many are given tickets.
-  assert.ok(Math.abs(cost.ticketed - 400) < 5, String(cost.ticketed))
-  // The first of these waits until the held ones are done: 400 that go down by 60 a second from the end of the spike.
-  assert.ok(cost.longestWaitS > 5 + 400 / 60, String(cost.longestWaitS))
+  // Beyond 5 s of work, 400 jobs, there are tickets for who does not overtake; half of the 80 a second go to those who do.
+  assert.ok(cost.ticketed > 500 && cost.ticketed < 700, String(cost.ticketed))
+  // First come first served, the last would wait for 800 jobs, or 10 s. Being overtaken, they wait longer, and not for ever.
+  assert.ok(cost.longestWaitS > 10 && cost.longestWaitS < 20, String(cost.longestWaitS))
   // In which order people are served does not change how much there is to do.
-  assert.ok(Math.abs(cost.overAfterS - spikeCost({ ...spike, limits: patient }).overAfterS) < 0.1)
-})
-
-test('a ticket whose turn does not come within its life expires', () => {
-  const station = { slotMs: 50, slots: 4, laterSlots: 4, scaleS: 0 }
-  const limits = { loginWaitS: 2, ticketLifeS: 10, maxOutstanding: 100_000 }
-  const cost = spikeCost({ ...station, perSecond: 20, spikePerSecond: 100, spikeS: 60, limits })
-  // Those who are held are as many as the slots can take for as long as the spike goes on.
-  // So only those live whose ticket is still good when the last held one is done, 2.7 s after the spike.
-  assert.ok(Math.abs(cost.ticketed - 20 * 52) < 5, String(cost.ticketed))
-  assert.ok(Math.abs(cost.expired - (cost.ticketed - 20 * 7.3)) < 10, String(cost.expired))
-  assert.ok(cost.longestWaitS < 10.1, String(cost.longestWaitS))
+  assert.ok(Math.abs(cost.overAfterS - (10 + 800 / 60)) < 0.1, String(cost.overAfterS))
 })
 
 test('who finds no room is told so, comes back, and is served', () => {
   const station = { slotMs: 50, slots: 4, laterSlots: 4, scaleS: 0 }
   const spike = { ...station, perSecond: 20, spikePerSecond: 160, spikeS: 10 }
-  const cost = spikeCost({ ...spike, limits: { loginWaitS: 5, ticketLifeS: 5, maxOutstanding: 100_000 } })
+  const cost = spikeCost({ ...spike, limits: { ...patient, maxOutstanding: 400 } })
   assert.ok(Math.abs(cost.deepest - 400) < 3, String(cost.deepest))
   assert.ok(cost.refused > 350, String(cost.refused))
   assert.ok(Math.abs(cost.overAfterS - (10 + 800 / 60)) < 0.2, String(cost.overAfterS))
