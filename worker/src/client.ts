@@ -6,28 +6,28 @@
  * verdict is asked for.
  */
 import { randomUUID } from 'node:crypto'
-import { setTimeout as sleep } from 'node:timers/promises'
-import { Queue, type Telemetry } from 'bullmq'
-import { bringAlong } from './ageing.js'
+import type { Telemetry } from 'bullmq'
 import { createCancellation } from './cancellation.js'
 import { createRedisClock } from './clock.js'
 import { PasswordClientError } from './errors.js'
+import { firstOf } from './first-of.js'
 import { readLoad } from './load.js'
 import type { Logger } from './log.js'
+import { createProducer } from './producer.js'
 import type { Load } from './protocol/capacity.js'
 import {
   DEFAULT_QUEUE_PREFIX,
-  DEFERRED_PRIORITY,
   type HashRequest,
   type JobData,
   type JobName,
   type Lane,
-  QUEUE_NAME,
   type VerifyRequest,
 } from './protocol/job.js'
-import { decodeReply, type JobRef, replyChannel, requestSeal } from './protocol/reply.js'
+import { type JobRef, requestSeal } from './protocol/reply.js'
 import type { Keyring } from './protocol/seal.js'
+import { reached } from './reached.js'
 import { connectRedis, type RedisConnection } from './redis.js'
+import { hearReplies } from './replies.js'
 import { type Answer, createVerdicts } from './verdicts.js'
 import { createWaiters, type Waiter } from './waiters.js'
 import { within } from './within.js'
@@ -54,9 +54,6 @@ export interface ClientObserver {
 /** How often verdicts are asked for although none was announced: a message may be lost without a trace. */
 const RECHECK_INTERVAL_MS = 1_000
 const LAST_LOOK_MS = 500
-/** How long a new job waits for a connection that was just lost. */
-const RECONNECT_PATIENCE_MS = 500
-const RECONNECT_POLL_MS = 25
 
 export interface PasswordClientOptions {
   redisUrl: string
@@ -116,46 +113,29 @@ export function createPasswordClient(options: PasswordClientOptions): PasswordCl
   ] as const) {
     connection.on('error', (error) => log.warn({ err: error, connection: role }, 'redis connection failed'))
   }
-  const queue = new Queue(QUEUE_NAME, {
-    connection: redis,
-    prefix,
-    // Nothing is asked of Redis before the first job: it may be away when a gateway starts, and come later.
-    skipWaitingForReady: true,
-    skipVersionCheck: true,
-    skipMetasUpdate: true,
-    ...(options.telemetry ? { telemetry: options.telemetry } : {}),
-  })
-  queue.on('error', (error) => log.warn({ err: error }, 'queue error'))
+  const producer = createProducer({ redis, prefix, log, telemetry: options.telemetry })
   const load = readLoad({ redis, prefix, clock, log })
   const verdicts = createVerdicts({ redis, prefix, keyring, log, broken: () => observer?.verdictBroken() })
   const cancellation = createCancellation({ redis, prefix, clock })
 
-  subscriber.on('message', (_channel: string, message: string) => {
-    const reply = decodeReply(message)
-    const waiter = reply && waiters.get(reply.jobId)
-    const answer = waiter && verdicts.open(waiter.job, reply?.sealed)
-    if (waiter !== undefined && answer !== undefined) settle(waiter.job, answer, 'message')
+  const replies = hearReplies({
+    subscriber,
+    prefix,
+    replyTo,
+    log,
+    received({ jobId, sealed }) {
+      const waiter = waiters.get(jobId)
+      const answer = waiter && verdicts.open(waiter.job, sealed)
+      if (waiter !== undefined && answer !== undefined) settle(waiter.job, answer, 'message')
+    },
+    subscribed: () => void recheck({ addMissing: true }),
   })
-  let subscribed = false
-  subscriber.on('ready', () => void subscribe())
   redis.on('ready', () => void recheck({ addMissing: true }))
 
   const timer = setInterval(() => {
     void recheck()
-    // Asked now and then, a connection that nobody closed but nothing comes over any more is noticed.
-    if (subscriber.status === 'ready') subscriber.ping().catch(() => undefined)
+    replies.check()
   }, RECHECK_INTERVAL_MS)
-
-  /** Looks for what was missed once Redis has confirmed the subscription: what was announced before that was not heard. */
-  async function subscribe(): Promise<void> {
-    try {
-      await subscriber.subscribe(replyChannel(prefix, replyTo))
-      subscribed = true
-    } catch (error) {
-      log.error({ err: error }, 'replies cannot be subscribed to')
-    }
-    await recheck({ addMissing: true })
-  }
 
   function settle(job: JobRef, answer: Answer, source: VerdictSource): void {
     observer?.verdictReceived(source)
@@ -182,35 +162,8 @@ export function createPasswordClient(options: PasswordClientOptions): PasswordCl
   /** A job that is still there keeps its place: its id is taken. */
   async function addAgain({ job, data }: Waiter): Promise<void> {
     if (data === undefined) return
-    await add(job, data, 'held')
+    await producer.add(job, data, 'held')
     observer?.jobAddedAgain()
-  }
-
-  async function add(job: JobRef, data: JobData, lane: Lane): Promise<void> {
-    const priority = lane === 'deferred' ? { priority: DEFERRED_PRIORITY } : {}
-    await reached(queue.add(job.name, data, { jobId: job.id, ...priority }), 'the job could not be added')
-  }
-
-  /** A connection that is being replaced is waited for, once, so that a cut of a moment is noticed by nobody. */
-  async function addWhenBack(job: JobRef, data: JobData, lane: Lane): Promise<void> {
-    try {
-      await add(job, data, lane)
-    } catch (error) {
-      if (redis.status === 'ready' || !(await isReadyWithin(RECONNECT_PATIENCE_MS))) throw error
-      await add(job, data, lane)
-    }
-  }
-
-  async function isReadyWithin(patienceMs: number): Promise<boolean> {
-    for (const end = performance.now() + patienceMs; performance.now() < end; await sleep(RECONNECT_POLL_MS)) {
-      if (redis.status === 'ready') return true
-    }
-    return false
-  }
-
-  /** Nobody waits for this: where it fails, the next one does it. */
-  function overtook(): void {
-    bringAlong(redis, prefix).catch((error: unknown) => log.debug({ err: error }, 'no deferred job was brought along'))
   }
 
   /** The verdict that came at the last moment or was not heard. Not for long: the wait is over. */
@@ -245,14 +198,14 @@ export function createPasswordClient(options: PasswordClientOptions): PasswordCl
       const data: JobData = { deadline: job.deadline, enqueuedAt, replyTo, sealed }
       const waiter = waiters.hold(job, data)
       try {
-        await addWhenBack(job, data, lane)
+        await producer.addWhenBack(job, data, lane)
       } catch (error) {
         waiters.release(job.id)
         // A command that got no answer may have been carried out.
         void cancellation.cancel(job)
         throw error
       }
-      if (lane === 'held' && load.current().deferred > 0) overtook()
+      if (lane === 'held' && load.current().deferred > 0) producer.overtook()
       load.added(lane)
       return pending(job, waiter)
     },
@@ -274,42 +227,14 @@ export function createPasswordClient(options: PasswordClientOptions): PasswordCl
     load: load.current,
     predictedWaitMs: load.predictedWaitMs,
     now: clock.now,
-    isReady: () => redis.status === 'ready' && subscriber.status === 'ready' && subscribed,
+    isReady: () => redis.status === 'ready' && replies.isHearing(),
     async close() {
       clearInterval(timer)
       load.close()
       cancellation.close()
-      await queue.close()
+      await producer.close()
       await Promise.all([quit(redis), quit(subscriber)])
     },
-  }
-}
-
-/**
- * The answer, or undefined once the time is up or the signal fires. By hand: a race of timers that are aborted costs 0.05 ms of
- * processor time for each login.
- */
-function firstOf(answer: Promise<Answer>, waitMs: number, signal: AbortSignal): Promise<Answer | undefined> {
-  return new Promise((resolve) => {
-    const end = (outcome?: Answer) => {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', gone)
-      resolve(outcome)
-    }
-    const gone = () => end()
-    const timer = setTimeout(end, waitMs)
-    signal.addEventListener('abort', gone)
-    if (signal.aborted) end()
-    void answer.then(end)
-  })
-}
-
-/** What Redis answers; when it does not, an error under the one code for that. */
-async function reached<T>(answer: Promise<T>, failure: string): Promise<T> {
-  try {
-    return await answer
-  } catch (error) {
-    throw new PasswordClientError('queue_unavailable', failure, { cause: error })
   }
 }
 

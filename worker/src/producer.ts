@@ -1,0 +1,72 @@
+/** The gateway's end of the queue: adding jobs in either lane. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Queue, type Telemetry } from 'bullmq'
+import { bringAlong } from './ageing.js'
+import type { Logger } from './log.js'
+import { DEFERRED_PRIORITY, type JobData, type Lane, QUEUE_NAME } from './protocol/job.js'
+import type { JobRef } from './protocol/reply.js'
+import { reached } from './reached.js'
+import type { RedisConnection } from './redis.js'
+
+/** How long a new job waits for a connection that was just lost. */
+const RECONNECT_PATIENCE_MS = 500
+const RECONNECT_POLL_MS = 25
+
+export interface Producer {
+  /** Adds a job; one whose id is taken keeps its place. Throws `queue_unavailable` when Redis does not take it. */
+  add(job: JobRef, data: JobData, lane: Lane): Promise<void>
+  /** The same, but a connection that is being replaced is waited for, once, so that a cut of a moment is noticed by nobody. */
+  addWhenBack(job: JobRef, data: JobData, lane: Lane): Promise<void>
+  /** Lets a deferred job in for the held one that went before it. Nobody waits for this: where it fails, the next one does it. */
+  overtook(): void
+  close(): Promise<void>
+}
+
+export function createProducer(options: {
+  redis: RedisConnection
+  prefix: string
+  log: Logger
+  telemetry?: Telemetry | undefined
+}): Producer {
+  const { redis, prefix, log, telemetry } = options
+  const queue = new Queue(QUEUE_NAME, {
+    connection: redis,
+    prefix,
+    // Nothing is asked of Redis before the first job: it may be away when a gateway starts, and come later.
+    skipWaitingForReady: true,
+    skipVersionCheck: true,
+    skipMetasUpdate: true,
+    ...(telemetry ? { telemetry } : {}),
+  })
+  queue.on('error', (error) => log.warn({ err: error }, 'queue error'))
+
+  async function add(job: JobRef, data: JobData, lane: Lane): Promise<void> {
+    const priority = lane === 'deferred' ? { priority: DEFERRED_PRIORITY } : {}
+    await reached(queue.add(job.name, data, { jobId: job.id, ...priority }), 'the job could not be added')
+  }
+
+  async function isReadyWithin(patienceMs: number): Promise<boolean> {
+    for (const end = performance.now() + patienceMs; performance.now() < end; await sleep(RECONNECT_POLL_MS)) {
+      if (redis.status === 'ready') return true
+    }
+    return false
+  }
+
+  return {
+    add,
+    async addWhenBack(job, data, lane) {
+      try {
+        await add(job, data, lane)
+      } catch (error) {
+        if (redis.status === 'ready' || !(await isReadyWithin(RECONNECT_PATIENCE_MS))) throw error
+        await add(job, data, lane)
+      }
+    },
+    overtook() {
+      bringAlong(redis, prefix).catch((error: unknown) =>
+        log.debug({ err: error }, 'no deferred job was brought along'),
+      )
+    },
+    close: () => queue.close(),
+  }
+}
