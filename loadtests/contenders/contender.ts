@@ -50,6 +50,8 @@ export interface Contender {
   how: string
   /** Why it cannot take part with this many callers; undefined when it can. */
   refuses?(callers: number): string | undefined
+  /** Whether it also verifies hashes that cost nothing: it is then warm sooner, since nothing holds up what is around the hash. */
+  takesDoubles?: boolean
   /** @throws one sentence when a process ends before it is ready */
   start(options: StartOptions): Promise<Running>
 }

@@ -1,4 +1,5 @@
 // Closed-loop load by autocannon: a fixed number of callers, each sending its next request when the last was answered.
+import { setTimeout as sleep } from 'node:timers/promises'
 import autocannon from 'autocannon'
 import { outcomeOf, Tally, TIMEOUT_MS } from '../measure/tally.ts'
 import type { Caller } from './requests.ts'
@@ -10,6 +11,10 @@ export interface ClosedLoop {
   durationS: number
   caller: Caller
 }
+
+/** The callers do not all arrive in the same millisecond, but in so many groups over this time. */
+const ARRIVAL_MS = 1_000
+const ARRIVAL_GROUPS = 20
 
 export interface ClosedLoopResult {
   tally: Tally
@@ -24,13 +29,13 @@ export async function closedLoop({ urls, connections, durationS, caller }: Close
   const waitedBefore = new WeakMap<autocannon.Client, number>()
   let callers = 0
 
-  function attack(url: string, share: number): Promise<void> {
+  function attack(url: string, share: number, forS: number): Promise<void> {
     return new Promise((resolve, reject) => {
       const run = autocannon(
         {
           url,
           connections: share,
-          duration: durationS,
+          duration: forS,
           timeout: TIMEOUT_MS / 1_000,
           headers: { 'content-type': 'application/json' },
           setupClient: (client) => caller(client, callers++),
@@ -51,7 +56,15 @@ export async function closedLoop({ urls, connections, durationS, caller }: Close
     })
   }
 
-  const share = Math.ceil(connections / urls.length)
-  await Promise.all(urls.map((url) => attack(url, share)))
+  /** Callers arrive together, at one of the addresses. */
+  async function arrive(group: number, callersInGroup: number): Promise<void> {
+    const afterMs = (group / groups) * Math.min(ARRIVAL_MS, (durationS * 1_000) / 2)
+    await sleep(afterMs)
+    await attack(urls[group % urls.length] ?? '', callersInGroup, durationS - afterMs / 1_000)
+  }
+
+  const groups = Math.min(connections, Math.max(ARRIVAL_GROUPS, urls.length))
+  const sizes = Array.from({ length: groups }, (_, group) => Math.ceil((connections - group) / groups))
+  await Promise.all(sizes.map((size, group) => arrive(group, size)))
   return { tally, seconds: (performance.now() - startMs) / 1_000 }
 }

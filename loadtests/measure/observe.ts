@@ -19,35 +19,42 @@ export interface Observation<T> {
   bystanders: Bystanders
 }
 
-/** @param servers the processes of PostgreSQL and Redis, which work for it as well */
-export async function observe<T>(
+/** What a bystander asks costs processor time too: where that is the question, nobody stands by. */
+export async function processorTimeOf<T>(
   running: Running,
   servers: readonly Part[],
   happening: () => Promise<T>,
-): Promise<Observation<T>> {
+): Promise<Omit<Observation<T>, 'bystanders'>> {
   const watched = [...running.parts, ...servers]
   const before = watched.map(timeOfPart)
   const generator = process.cpuUsage()
   const startMs = performance.now()
+  const result = await happening()
   // Read as soon as it is over: what a server still does for callers that are gone belongs to nobody.
-  const happened = happening().then((result) => ({
-    result,
-    seconds: (performance.now() - startMs) / 1_000,
-    after: watched.map(timeOfPart),
-    used: process.cpuUsage(generator),
-  }))
-  const [{ result, seconds, after, used }, bystanders] = await Promise.all([
-    happened,
-    watchBystanders(running.url, running.neighbourPath, happened),
-  ])
+  const seconds = (performance.now() - startMs) / 1_000
+  const after = watched.map(timeOfPart)
+  const used = process.cpuUsage(generator)
   const parts = watched.flatMap(({ role }, index) => {
     const start = before[index]
     const end = after[index]
     if (start === undefined || end === undefined) return []
     return [{ role, totalMs: end.totalMs - start.totalMs, eventLoopMs: end.eventLoopMs - start.eventLoopMs }]
   })
-  const generatorPercent = (used.user + used.system) / 10_000 / seconds
-  return { result, seconds, parts, generatorPercent, bystanders }
+  return { result, seconds, parts, generatorPercent: (used.user + used.system) / 10_000 / seconds }
+}
+
+/** @param servers the processes of PostgreSQL and Redis, which work for it as well */
+export async function observe<T>(
+  running: Running,
+  servers: readonly Part[],
+  happening: () => Promise<T>,
+): Promise<Observation<T>> {
+  const happened = processorTimeOf(running, servers, happening)
+  const [observed, bystanders] = await Promise.all([
+    happened,
+    watchBystanders(running.url, running.neighbourPath, happened),
+  ])
+  return { ...observed, bystanders }
 }
 
 function timeOfPart(part: Part): ProcessorTime | undefined {

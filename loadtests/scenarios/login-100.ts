@@ -7,7 +7,7 @@ import { loginFigures } from './figures.ts'
 import { AROUND_S, type Scenario, withContender } from './scenario.ts'
 
 const USERS = 100
-const DURATION_S = { bcrypt: 5, argon2id: 4 }
+const DURATION_S = { bcrypt: 4, argon2id: 4 }
 
 export const login100: Scenario = {
   name: 'login-100',

@@ -7,7 +7,7 @@ import { loginFigures } from './figures.ts'
 import { AROUND_S, type Scenario, withContender } from './scenario.ts'
 
 const USERS = 100
-const DURATION_S = 4
+const DURATION_S = 3
 
 export const mixed100: Scenario = {
   name: 'mixed-100',

@@ -11,7 +11,7 @@ import { createClient } from '../load/client.ts'
 import { openLoop } from '../load/open.ts'
 import { profileClockUs, readProfile, type StageRules, timeByStage } from '../measure/cpu-profile.ts'
 import { readStages, type StageTimes, stageTimes } from '../measure/login-stages.ts'
-import { observe, type PartTime } from '../measure/observe.ts'
+import { type PartTime, processorTimeOf } from '../measure/observe.ts'
 import { Tally } from '../measure/tally.ts'
 import type { Measured, Row } from '../src/results.ts'
 import { latencyFigures } from './figures.ts'
@@ -113,7 +113,7 @@ async function look(
   const client = createClient(running.url)
   const fromUs = profileClockUs()
   let caller = 0
-  const { parts } = await observe(running, setting.servers, () =>
+  const { parts } = await processorTimeOf(running, setting.servers, () =>
     openLoop({
       rateAt: () => perSecond,
       durationMs: durationS * 1_000,

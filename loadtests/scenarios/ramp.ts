@@ -15,7 +15,7 @@ const STEP = 1.1
 const SHORTFALL = 0.1
 const STEP_S = 2
 /** Of what the contender's cores could hash if they did nothing else. */
-const START_AT = 0.7
+const START_AT = 0.8
 /** Steps that fall short before it stops: one alone may be noise. */
 const SHORT_STEPS = 2
 const MOST_STEPS = 30
@@ -47,7 +47,7 @@ function realHash(contender: Setting['contenders'][number], setting: Setting): M
     contender: contender.name,
     variant: task,
     placement: 'apart',
-    estimatedS: 7 * stepS(setting) + AROUND_S,
+    estimatedS: 6 * stepS(setting) + AROUND_S,
     measure: () =>
       withContender(contender, setting, 'argon2id', (running) => {
         const bestPerSecond = (coreCount(setting.cores) * 1_000) / setting.bareHashMs.argon2id
@@ -75,7 +75,7 @@ function pipeline(setting: Setting): Measurement[] {
       contender: 'spillway',
       variant: 'token',
       placement: 'together',
-      estimatedS: 11 * stepS(setting) + AROUND_S,
+      estimatedS: 9 * stepS(setting) + AROUND_S,
       measure,
     },
   ]

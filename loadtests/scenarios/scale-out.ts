@@ -3,12 +3,12 @@
 import { type SpillwayOptions, type SpillwayRunning, startSpillway } from '../contenders/spillway/start.ts'
 import { closedLoop } from '../load/closed.ts'
 import { loginCaller } from '../load/requests.ts'
-import { observe, timeOf } from '../measure/observe.ts'
+import { processorTimeOf, timeOf } from '../measure/observe.ts'
 import type { Measured } from '../src/results.ts'
 import type { Measurement, Scenario, Setting } from './scenario.ts'
 
-const WORKERS = [1, 2, 4, 8, 16, 32]
-const GATEWAYS = [1, 2, 4, 8]
+const WORKERS = [1, 4, 16, 32]
+const GATEWAYS = [1, 4, 8]
 /** A strong hash on a core of its own: 32 workers then ask for about what one pipeline on two cores can hand out. */
 const WAIT_MS = 50
 /** Callers for each slot: enough that no slot waits for a caller. */
@@ -42,7 +42,7 @@ function measurement(setting: Setting, size: Size, variant: string): Measurement
     contender: 'spillway',
     variant,
     placement: 'together',
-    estimatedS: durationS + 4 + (size.workers + size.gateways) * 0.4,
+    estimatedS: durationS + 3 + (size.workers + size.gateways) * 0.4,
     measure: async () => {
       // Nothing is pinned: so many processes need all the cores there are.
       const options = { ...size, services: setting.services, cores: undefined, concurrency: 1, testHashes: true }
@@ -60,7 +60,7 @@ function measurement(setting: Setting, size: Size, variant: string): Measurement
 async function dispatch(running: SpillwayRunning, size: Size, setting: Setting, durationS: number): Promise<Measured> {
   const connections = Math.max(size.workers * CALLERS_A_SLOT, size.gateways)
   const caller = loginCaller(setting.accounts, `wait-${WAIT_MS}`)
-  const { result, parts } = await observe(running, setting.servers, () =>
+  const { result, parts } = await processorTimeOf(running, setting.servers, () =>
     closedLoop({ urls: running.urls, connections, durationS, caller }),
   )
   const { tally, seconds } = result

@@ -16,8 +16,8 @@ import { defaultResultsFile, readResults, writeReport, writeResults } from './re
 import { estimateS, runScenarios } from './run.ts'
 
 const BARE_MS = 1_000
-/** A double takes no time, so that what is around it must be warm: some two thousand logins. */
-const WARM_UP_MS = { hash: 1_500, double: 3_500 }
+/** With doubles that is some two thousand logins, after which processor time for each falls no more. */
+const WARM_UP_MS = { hash: 2_000, double: 2_000 }
 
 async function load(options: LoadOptions, file: string): Promise<Results> {
   const interruption = new AbortController()
@@ -53,6 +53,7 @@ async function load(options: LoadOptions, file: string): Promise<Results> {
       commit: describeCommit(),
       settings: {
         repeat: options.repeat,
+        warmUpS: WARM_UP_MS.hash / 1_000,
         contenders: options.contenders.map(({ name }) => name).join(', '),
         bcryptBareMs: setting.bareHashMs.bcrypt,
         argon2idBareMs: setting.bareHashMs.argon2id,
