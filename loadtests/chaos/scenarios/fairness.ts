@@ -80,7 +80,7 @@ const registrations: Scenario = {
 const PER_ADDRESS = 60
 const PER_ACCOUNT = 10
 const FLOOD = 300
-const CUT_OFF_WITHIN_MS = 100
+const CUT_OFF_WITHIN_MS = 250
 const RECOVERY_MS = 5_000
 
 const limits: Scenario = {
