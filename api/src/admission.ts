@@ -12,8 +12,8 @@ const RETRY_AFTER_MAX_S = 60
 
 /** Workers do a little less than their service time alone promises: a job is fetched and delivered as well. */
 const OPTIMISM = 1.2
-/** What is known of the queue is a quarter of a second old when it is used, and again when the client is back. */
-const READING_AGE_S = 0.5
+/** Who is told in the middle of a spike comes back after its end: until then newcomers take what gets free. */
+const SPIKE_GOES_ON_S = 1
 
 /** Newcomers overtake while those among them would begin within this: so soon after a spike all is as if it had not been. */
 const OVERTAKING_MS = 1_000
@@ -67,7 +67,7 @@ export function createAdmission(
     const elapsedS = (performance.now() - countedAt) / 1_000
     expected = Math.max(0, expected - elapsedS * jobsPerSecond) + 1
     countedAt = performance.now()
-    const roomInS = ((excessJobs + expected) / jobsPerSecond) * OPTIMISM + READING_AGE_S
+    const roomInS = ((excessJobs + expected) / jobsPerSecond) * OPTIMISM + SPIKE_GOES_ON_S
     return Math.min(RETRY_AFTER_MAX_S, Math.ceil(roomInS))
   }
 
