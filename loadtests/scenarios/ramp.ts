@@ -15,12 +15,12 @@ const STEP = 1.1
 const SHORTFALL = 0.1
 const STEP_S = 2
 /** Of what the contender's cores could hash if they did nothing else. */
-const START_AT = 0.8
+const START_AT = 0.5
 /** Steps that fall short before it stops: one alone may be noise. */
 const SHORT_STEPS = 2
 const MOST_STEPS = 30
 /** Where the pipeline alone is first tried, in logins per second for all cores. */
-const PIPELINE_START = 500
+const PIPELINE_START = 300
 
 const paths = { login: '/v1/login', registration: '/v1/users' }
 
@@ -47,7 +47,7 @@ function realHash(contender: Setting['contenders'][number], setting: Setting): M
     contender: contender.name,
     variant: task,
     placement: 'apart',
-    estimatedS: 6 * stepS(setting) + AROUND_S,
+    estimatedS: 8 * stepS(setting) + AROUND_S,
     measure: () =>
       withContender(contender, setting, 'argon2id', (running) => {
         const bestPerSecond = (coreCount(setting.cores) * 1_000) / setting.bareHashMs.argon2id
@@ -75,7 +75,7 @@ function pipeline(setting: Setting): Measurement[] {
       contender: 'spillway',
       variant: 'token',
       placement: 'together',
-      estimatedS: 9 * stepS(setting) + AROUND_S,
+      estimatedS: 12 * stepS(setting) + AROUND_S,
       measure,
     },
   ]
