@@ -58,7 +58,7 @@ export async function closedLoop({ urls, connections, durationS, caller }: Close
 
   /** Callers arrive together, at one of the addresses. */
   async function arrive(group: number, callersInGroup: number): Promise<void> {
-    const afterMs = (group / groups) * Math.min(ARRIVAL_MS, (durationS * 1_000) / 2)
+    const afterMs = (group / groups) * Math.min(ARRIVAL_MS, (durationS * 1_000) / 4)
     await sleep(afterMs)
     await attack(urls[group % urls.length] ?? '', callersInGroup, durationS - afterMs / 1_000)
   }
