@@ -19,6 +19,20 @@ export async function freePort(preferred = 0): Promise<number> {
   throw new Error(`no port of 127.0.0.1 can be listened on (${found.code})`)
 }
 
+/**
+ * Starts something on a free port, the preferred one if possible. When it fails and the port is taken by then, somebody else
+ * was quicker, such as another start at the same time: it is tried once more on another port.
+ */
+export async function onFreePort<T>(preferred: number, start: (port: number) => Promise<T>): Promise<T> {
+  const port = await freePort(preferred)
+  try {
+    return await start(port)
+  } catch (error) {
+    if ((await whyNotListen(port, '127.0.0.1')) === undefined) throw error
+    return start(await freePort())
+  }
+}
+
 async function listen(port: number, host: string): Promise<{ port: number } | { code: string }> {
   const server = createServer().listen({ port, host, exclusive: true })
   try {

@@ -5,7 +5,7 @@ import { chown, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Keeper } from './keeper.ts'
 import { endOrphan } from './orphan.ts'
-import { freePort } from './port.ts'
+import { onFreePort } from './port.ts'
 import { makeHome, type PostgresUser, postgresUser, reachablePrograms } from './postgres-user.ts'
 import { query, withDatabase } from './query.ts'
 import { Refusal } from './refusal.ts'
@@ -37,23 +37,23 @@ export async function startPostgres(options: PostgresOptions): Promise<Service> 
   const dataDir = join(home, 'data')
   if (!existsSync(dataDir)) await createData({ ...options, binDir, home, dataDir, user })
   await endOrphan(join(dataDir, 'postmaster.pid'), /postgres/, 'SIGINT')
-  const port = await freePort(options.preferredPort)
 
   // No Unix socket: its path may be too long, and a stale one would be in the way of the next start.
   const settings = ['listen_addresses=127.0.0.1', 'unix_socket_directories=', 'max_connections=300']
   if (!durable) settings.push('fsync=off', 'synchronous_commit=off', 'full_page_writes=off')
-  const args = ['-D', dataDir, '-p', String(port), ...settings.flatMap((setting) => ['-c', setting])]
-  const maintenanceUrl = `postgresql://spillway:${encodeURIComponent(password)}@127.0.0.1:${port}/postgres`
-  const service = await startService({
-    keeper,
-    name: 'PostgreSQL',
-    // SIGINT is its fast shutdown; SIGTERM would wait until every client has left.
-    process: { command: join(binDir, 'postgres'), args, signal: 'SIGINT', cwd: home, env: environment(), ...user },
-    logFile,
-    url: maintenanceUrl,
-    ping: (url) => query(url, 'SELECT 1'),
+  const service = await onFreePort(options.preferredPort, (port) => {
+    const args = ['-D', dataDir, '-p', String(port), ...settings.flatMap((setting) => ['-c', setting])]
+    return startService({
+      keeper,
+      name: 'PostgreSQL',
+      // SIGINT is its fast shutdown; SIGTERM would wait until every client has left.
+      process: { command: join(binDir, 'postgres'), args, signal: 'SIGINT', cwd: home, env: environment(), ...user },
+      logFile,
+      url: `postgresql://spillway:${encodeURIComponent(password)}@127.0.0.1:${port}/postgres`,
+      ping: (url) => query(url, 'SELECT 1'),
+    })
   })
-  return { ...service, url: withDatabase(maintenanceUrl, 'spillway') }
+  return { ...service, url: withDatabase(service.url, 'spillway') }
 }
 
 /** On macOS, PostgreSQL refuses to start under a locale that makes the system's libraries start threads. */

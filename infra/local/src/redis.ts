@@ -3,7 +3,7 @@ import { mkdir } from 'node:fs/promises'
 import { Redis } from 'ioredis'
 import { findRedis } from './find-redis.ts'
 import { endOrphan } from './orphan.ts'
-import { freePort } from './port.ts'
+import { onFreePort } from './port.ts'
 import { pidFileOf, type RedisSearch } from './redis-program.ts'
 import { type Service, startService } from './service.ts'
 
@@ -20,10 +20,7 @@ export async function startRedis(options: RedisOptions): Promise<Service> {
   const created = await mkdir(dir, { recursive: true, mode: 0o700 })
   const program = await findRedis(options)
   await endOrphan(pidFileOf(dir), /(redis|valkey)-server/, 'SIGTERM')
-  const port = await freePort(options.preferredPort)
-  const { process, settings } = program(port)
   const config = {
-    ...settings,
     requirepass: password,
     // Jobs are never evicted, and survive a restart: at most the last second is lost.
     'maxmemory-policy': 'noeviction',
@@ -31,17 +28,20 @@ export async function startRedis(options: RedisOptions): Promise<Service> {
     appendfsync: 'everysec',
     save: '',
   }
-  const service = await startService({
-    keeper,
-    name: 'Redis',
-    process,
-    // By standard input: neither a file nor the list of processes shows the password.
-    input: Object.entries(config)
-      .map(([name, value]) => `${name} ${JSON.stringify(value)}\n`)
-      .join(''),
-    logFile,
-    url: `redis://:${encodeURIComponent(password)}@127.0.0.1:${port}`,
-    ping: pingRedis,
+  const service = await onFreePort(options.preferredPort, (port) => {
+    const { process, settings } = program(port)
+    return startService({
+      keeper,
+      name: 'Redis',
+      process,
+      // By standard input: neither a file nor the list of processes shows the password.
+      input: Object.entries({ ...settings, ...config })
+        .map(([name, value]) => `${name} ${JSON.stringify(value)}\n`)
+        .join(''),
+      logFile,
+      url: `redis://:${encodeURIComponent(password)}@127.0.0.1:${port}`,
+      ping: pingRedis,
+    })
   })
   // The volume of a container outlives the folder it is named after.
   if (created !== undefined) await command(service.url, 'FLUSHALL')
