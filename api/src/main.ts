@@ -8,6 +8,7 @@ try {
   const log = createLogger({ service: 'gateway', level: config.LOG_LEVEL })
   const gateway = await startGateway(config, process.env, log)
   log.info({ url: gateway.url, opsUrl: gateway.opsUrl }, 'gateway listening')
+  log.flush()
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.once(signal, async () => {
       log.info({ signal }, 'gateway stopping')

@@ -20,6 +20,7 @@ export async function start(env: NodeJS.ProcessEnv, concurrency: number): Promis
     }
     worker = await startWorker(config, concurrency, log)
     log.info({ opsUrl: worker.opsUrl, concurrency, engines: worker.engines }, 'worker ready')
+    log.flush()
   } catch (error) {
     process.stderr.write(`The worker cannot start: ${error instanceof Error ? error.message : String(error)}\n`)
     process.exit(1)

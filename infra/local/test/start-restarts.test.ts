@@ -20,5 +20,5 @@ test('a worker that dies is reported with its last words and started again', asy
     /^worker 1 ended \(SIGKILL\) and is started again\. .*worker ready/.test(msg ?? ''),
   )
   await until(async () => (await status(login)) === 200, { what: 'a login through the new worker' })
-  assert.equal(readFileSync(join(dir, 'logs/worker-1.log'), 'utf8').match(/"worker ready"/g)?.length, 2)
+  await until(() => readFileSync(join(dir, 'logs/worker-1.log'), 'utf8').match(/"worker ready"/g)?.length === 2)
 })
