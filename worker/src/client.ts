@@ -10,7 +10,6 @@ import type { Telemetry } from 'bullmq'
 import { createCancellation } from './cancellation.js'
 import { createRedisClock } from './clock.js'
 import { PasswordClientError } from './errors.js'
-import { firstOf } from './first-of.js'
 import { readLoad } from './load.js'
 import type { Logger } from './log.js'
 import { createProducer } from './producer.js'
@@ -177,7 +176,7 @@ export function createPasswordClient(options: PasswordClientOptions): PasswordCl
       job,
       async answer({ waitMs, signal }) {
         try {
-          const answer = await firstOf(waiter.answer, waitMs, signal)
+          const answer = await within(waitMs, waiter.answer, signal)
           if (answer !== undefined) return answer
           if (signal.aborted) throw new PasswordClientError('wait_aborted', 'the caller went away')
           const late = waitMs === 0 ? undefined : await lastLook(job)
