@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { LocalEnvironment } from './environment.ts'
 import { type Keeper, rank } from './keeper.ts'
 import { startMember } from './member.ts'
-import { hostToDial, type Place } from './places.ts'
+import { hostToDial, type Place, placeIn, toVariables } from './places.ts'
 import { Refusal } from './refusal.ts'
 import type { Secrets } from './secrets.ts'
 import { until } from './until.ts'
@@ -25,8 +25,11 @@ export interface ClusterOptions {
 
 const readyMs = 30_000
 
-/** Starts all members at once and resolves when every gateway is ready to log someone in. Needs a migrated database. */
-export async function startCluster(options: ClusterOptions): Promise<void> {
+/**
+ * Starts all members at once and resolves when every gateway is ready to log someone in, with where they listen. Needs a
+ * migrated database.
+ */
+export async function startCluster(options: ClusterOptions): Promise<{ gateways: Place[]; workers: Place[] }> {
   const { keeper, environment, secrets, databaseUrl, redisUrl, logDir, say, fail } = options
   const env = {
     // All requests of a demonstration come from one address.
@@ -42,28 +45,29 @@ export async function startCluster(options: ClusterOptions): Promise<void> {
     DATABASE_URL: databaseUrl,
     REDIS_URL: redisUrl,
   }
-  const start = async (place: Place, entry: string, readyMessage: string, itsRank: number): Promise<void> => {
-    await startMember({
+  const start = async (place: Place, entry: string, readyMessage: string, itsRank: number): Promise<Place> => {
+    const { name } = place
+    const ready = await startMember({
       keeper,
-      name: place.name,
+      name,
       entry,
       readyMessage,
       rank: itsRank,
-      env: {
-        ...env,
-        OPS_PORT: String(place.opsPort),
-        ...(place.port === undefined ? {} : { PORT: String(place.port) }),
-      },
-      logFile: join(logDir, `${place.name.replace(' ', '-')}.log`),
+      env: { ...env, ...toVariables(place) },
+      // Who is started again is found where the first one was.
+      envAgain: (line) => toVariables(placeIn(line, name)),
+      logFile: join(logDir, `${name.replace(' ', '-')}.log`),
       say,
       fail,
     })
+    return placeIn(ready, name)
   }
-  await Promise.all([
-    ...options.gateways.map((place) => start(place, 'api/dist/main.js', 'gateway listening', rank.gateway)),
-    ...options.workers.map((place) => start(place, 'worker/dist/main.cjs', 'worker ready', rank.worker)),
+  const [gateways, workers] = await Promise.all([
+    Promise.all(options.gateways.map((place) => start(place, 'api/dist/main.js', 'gateway listening', rank.gateway))),
+    Promise.all(options.workers.map((place) => start(place, 'worker/dist/main.cjs', 'worker ready', rank.worker))),
   ])
-  await Promise.all(options.gateways.map((place) => answersReady(place, environment.host)))
+  await Promise.all(gateways.map((place) => answersReady(place, environment.host)))
+  return { gateways, workers }
 }
 
 async function answersReady({ name, port }: Place, host: string): Promise<void> {

@@ -17,6 +17,8 @@ export interface MemberOptions {
   entry: string
   rank: number
   env: NodeJS.ProcessEnv
+  /** What its ready line adds to env for those that are started in its place. */
+  envAgain?: (ready: ReadyLine) => NodeJS.ProcessEnv
   logFile: string
   /** The msg of the log line by which it says that it is ready. */
   readyMessage: string
@@ -35,7 +37,7 @@ const restartMs = 1_000
 
 /** Starts a member and resolves with its ready line. Rejects with a Refusal, its last words in it, if that does not come. */
 export async function startMember(options: MemberOptions): Promise<ReadyLine> {
-  const { keeper, name, entry, env, rank, logFile, readyMessage, say, fail } = options
+  const { keeper, name, entry, env, envAgain, rank, logFile, readyMessage, say, fail } = options
   const logFd = openSync(logFile, 'a')
   const before = statSync(logFile).size
   const child = keeper.spawn({ command: process.execPath, args: [entry], rank, env, cwd: repositoryDir, logFd })
@@ -57,7 +59,7 @@ export async function startMember(options: MemberOptions): Promise<ReadyLine> {
         `${name} ended (${signal ?? `exit code ${code}`}) and is started again. Its last words: ${lastWordsOf(logFile)}`,
       )
       await sleep(restartMs)
-      if (!keeper.closing) await startMember(options)
+      if (!keeper.closing) await startMember({ ...options, env: { ...env, ...envAgain?.(ready) } })
     })
     .catch(fail)
   return ready

@@ -1,22 +1,24 @@
 // Where the gateways and workers of a local run listen.
 import type { LocalEnvironment } from './environment.ts'
-import { freePort, whyNotListen } from './port.ts'
+import { whyNotListen } from './port.ts'
 import { Refusal } from './refusal.ts'
 
-/** Where one gateway or worker listens. A worker has an ops port only. */
+/** Where one gateway or worker listens, or shall: 0 is any free port, chosen when it does. A worker has an ops port only. */
 export interface Place {
   name: string
   opsPort: number
   port?: number
 }
 
-/** Gives every member its ports. Throws a Refusal if one is taken. */
+/** Gives every member its ports, or 0. Throws a Refusal if one is taken. */
 export async function choosePlaces(
   { host, port, opsPort }: LocalEnvironment,
   count: { gateways: number; workers: number },
 ): Promise<{ gateways: Place[]; workers: Place[] }> {
   const choose = async (variable: string, listenOn: string, first: number, index: number): Promise<number> => {
-    const wanted = first === 0 ? await freePort() : first + index
+    // A port found free now may be taken by the time its member listens.
+    if (first === 0) return 0
+    const wanted = first + index
     const code = await whyNotListen(wanted, listenOn)
     if (code === undefined) return wanted
     if (code === 'EADDRINUSE') {
@@ -51,4 +53,15 @@ export async function choosePlaces(
 export function hostToDial(host: string): string {
   if (host === '0.0.0.0' || host === '::') return '127.0.0.1'
   return host.includes(':') ? `[${host}]` : host
+}
+
+/** Where a member says in its ready line that it listens. */
+export function placeIn(line: Record<string, unknown>, name: string): Place {
+  const port = (url: unknown): number => Number(new URL(String(url)).port)
+  return { name, opsPort: port(line.opsUrl), ...(line.url === undefined ? {} : { port: port(line.url) }) }
+}
+
+/** The variables by which a member is told where to listen. */
+export function toVariables({ port, opsPort }: Place): NodeJS.ProcessEnv {
+  return { OPS_PORT: String(opsPort), ...(port === undefined ? {} : { PORT: String(port) }) }
 }

@@ -30,7 +30,7 @@ async function start(options: StartOptions, keeper: Keeper, fail: (error: unknow
   if (!(await takeLock(join(stateDir, 'start.lock'), keeper, closingMs))) {
     throw new Refusal(`Spillway already runs on ${stateDir}: stop it first, or set SPILLWAY_DIR to another folder.`)
   }
-  const places = await choosePlaces(environment, options)
+  const wanted = await choosePlaces(environment, options)
   if (options.fresh) await forget(stateDir)
   const secrets = loadSecrets(stateDir)
   const logDir = join(stateDir, 'logs')
@@ -52,7 +52,8 @@ async function start(options: StartOptions, keeper: Keeper, fail: (error: unknow
   services.died.then((name) => fail(new Refusal(`${name} ended: its log in ${logDir} tells why.`)), fail)
   const { databaseUrl, redisUrl } = services
   await migrate(keeper, databaseUrl)
-  await startCluster({ ...places, keeper, environment, secrets, databaseUrl, redisUrl, logDir, say, fail })
+  const members = { keeper, environment, secrets, databaseUrl, redisUrl, logDir, say, fail }
+  const places = await startCluster({ ...wanted, ...members })
   const gatewayUrl = `http://${hostToDial(environment.host)}:${places.gateways[0]?.port}`
   // For `pnpm seed`.
   writeFileSync(running, JSON.stringify({ databaseUrl, gatewayUrl }), { mode: 0o600 })
