@@ -31,6 +31,8 @@ export interface Part {
 
 export interface Running {
   url: string
+  /** Where it can be reached, if at more than one place. */
+  urls?: readonly string[]
   /** A GET path that has nothing to do with logins but asks the file system, and so libuv's threads. */
   neighbourPath: string
   parts: readonly Part[]
@@ -50,8 +52,6 @@ export interface Contender {
   how: string
   /** Why it cannot take part with this many callers; undefined when it can. */
   refuses?(callers: number): string | undefined
-  /** Whether it also verifies hashes that cost nothing: it is then warm sooner, since nothing holds up what is around the hash. */
-  takesDoubles?: boolean
   /** @throws one sentence when a process ends before it is ready */
   start(options: StartOptions): Promise<Running>
 }

@@ -4,8 +4,8 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { connectDatabase } from '@spillway/prisma'
 import type { Running } from '../contenders/contender.ts'
-import { type Algorithm, hash } from '../contenders/hashing.ts'
-import { type Answer, createClient } from './client.ts'
+import { type Algorithm, hash, TOKEN_HASH } from '../contenders/hashing.ts'
+import { type Answer, type Client, createClient } from './client.ts'
 
 /** A hash to log in against: a real one, or a double that a worker accepts when told to (`wait-25` waits 25 ms). */
 export type Credential = Algorithm | 'token' | `wait-${number}`
@@ -24,6 +24,12 @@ export interface Login {
   password: string
 }
 
+/** How many logins a server is to be warm after, and when that is enough, whatever their number. */
+export interface WarmUp {
+  logins: number
+  atMostMs: number
+}
+
 export interface Accounts {
   /** Creates the accounts of this kind if they are not there yet. */
   seed(credential: Credential): Promise<void>
@@ -31,11 +37,8 @@ export interface Accounts {
   login(credential: Credential, caller: number): Login
   /** A registration that nobody has made before. */
   registration(): Login
-  /**
-   * Logs in for a while, so that code is compiled and connections are open: a server's first seconds cost it twice what the
-   * later ones do. @throws when nothing succeeds
-   */
-  warmUp(running: Running, credential: Credential, forMs: number): Promise<void>
+  /** Logs in until code is compiled and connections are open. @throws when nothing succeeds */
+  warmUp(running: Running, credential: Credential, warmUp: WarmUp): Promise<void>
 }
 
 /** @param count of each kind; callers beyond that share them */
@@ -75,20 +78,23 @@ export function createAccounts(databaseUrl: string, count = ACCOUNTS): Accounts 
       password: credential === 'bcrypt' ? `not ${PASSWORD}` : PASSWORD,
     }),
     registration: () => ({ email: `${randomUUID()}@load.example`, password: PASSWORD }),
-    async warmUp({ url, neighbourPath }, credential, forMs) {
+    async warmUp({ url, urls = [url], neighbourPath }, credential, { logins, atMostMs }) {
       await accounts.seed(credential)
-      const client = createClient(url, { timeoutMs: FIRST_ANSWER_MS })
-      let caller = 0
-      const login = () => client.post('/v1/login', accounts.login(credential, caller++))
+      const clients = urls.map((each) => createClient(each, { timeoutMs: FIRST_ANSWER_MS }))
+      let sent = 0
+      const login = (client: Client) => client.post('/v1/login', accounts.login(credential, sent++))
       try {
-        for (const request of [login, () => client.get(neighbourPath)]) await untilOk(request)
-        const endMs = performance.now() + forMs
-        const callers = Array.from({ length: WARM_UP_CALLERS }, async () => {
-          while (performance.now() < endMs) await login()
+        for (const client of clients) {
+          for (const request of [() => login(client), () => client.get(neighbourPath)]) await untilOk(request)
+        }
+        const endMs = performance.now() + atMostMs
+        const callers = Array.from({ length: WARM_UP_CALLERS }, async (_, caller) => {
+          const client = clients[caller % clients.length]
+          while (client && sent < logins && performance.now() < endMs) await login(client)
         })
         await Promise.all(callers)
       } finally {
-        client.close()
+        for (const client of clients) client.close()
       }
     },
   }
@@ -113,7 +119,7 @@ function email(credential: Credential, n: number): string {
 }
 
 async function storedHash(credential: Credential): Promise<string> {
-  if (credential === 'token') return '$spillway-token$'
+  if (credential === 'token') return TOKEN_HASH
   if (credential === 'bcrypt' || credential === 'argon2id') return hash(PASSWORD, credential)
   return `$spillway-wait$${credential.slice('wait-'.length)}$`
 }

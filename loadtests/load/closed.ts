@@ -1,70 +1,100 @@
 // Closed-loop load by autocannon: a fixed number of callers, each sending its next request when the last was answered.
 import { setTimeout as sleep } from 'node:timers/promises'
 import autocannon from 'autocannon'
-import { outcomeOf, Tally, TIMEOUT_MS } from '../measure/tally.ts'
+import { type Outcome, outcomeOf, Tally, TIMEOUT_MS } from '../measure/tally.ts'
 import type { Caller } from './requests.ts'
 
 export interface ClosedLoop {
   /** The connections are spread over them. */
   urls: readonly string[]
   connections: number
-  durationS: number
   caller: Caller
 }
 
-/** The callers do not all arrive in the same millisecond, but in so many groups over this time. */
-const ARRIVAL_MS = 1_000
-const ARRIVAL_GROUPS = 20
+export interface Callers {
+  /**
+   * Counts what is answered during this time. What is still open at its end is not counted, neither as answered nor as lost.
+   */
+  countFor(seconds: number): Promise<ClosedLoopResult>
+}
 
 export interface ClosedLoopResult {
   tally: Tally
   seconds: number
 }
 
-/** Requests that are still open when the time is over are not counted, neither as answered nor as lost. */
-export async function closedLoop({ urls, connections, durationS, caller }: ClosedLoop): Promise<ClosedLoopResult> {
-  const tally = new Tally()
-  const startMs = performance.now()
-  const second = () => Math.floor((performance.now() - startMs) / 1_000)
+/** The callers do not all arrive in the same millisecond, but in so many groups over this time. */
+const ARRIVAL_MS = 1_000
+const ARRIVAL_GROUPS = 20
+/** They stay until they are sent away. */
+const FOREVER_S = 86_400
+/** How soon autocannon notices that it was stopped. */
+const STOPS_WITHIN_MS = 50
+
+/** Lets the callers arrive, hands them over, and sends them away whatever happens. */
+export async function withCallers<T>(loop: ClosedLoop, body: (callers: Callers) => Promise<T>): Promise<T> {
+  const { urls, connections, caller } = loop
   const waitedBefore = new WeakMap<autocannon.Client, number>()
+  const attacks: autocannon.Instance[] = []
+  const ends: Promise<Error | undefined>[] = []
+  let counting: { tally: Tally; startMs: number } | undefined
   let callers = 0
 
-  function attack(url: string, share: number, forS: number): Promise<void> {
-    return new Promise((resolve, reject) => {
+  function count(outcome: Outcome, waitedMs: number): void {
+    counting?.tally.record(outcome, waitedMs, Math.floor((performance.now() - counting.startMs) / 1_000))
+  }
+
+  function attack(url: string, share: number): Promise<Error | undefined> {
+    return new Promise((resolve) => {
       const run = autocannon(
         {
           url,
           connections: share,
-          duration: forS,
+          duration: FOREVER_S,
+          sampleInt: STOPS_WITHIN_MS,
           timeout: TIMEOUT_MS / 1_000,
           headers: { 'content-type': 'application/json' },
           setupClient: (client) => caller(client, callers++),
         },
-        (error) => (error ? reject(error) : resolve()),
+        (error) => resolve(error ?? undefined),
       )
       run.on('response', (client, status, _bytes, ms) => {
         const outcome = outcomeOf(status)
         const waitedMs = (waitedBefore.get(client) ?? 0) + ms
         // With a ticket the caller goes on waiting: the verdict it gets in the end took both waits.
         waitedBefore.set(client, outcome === 'ticket' ? waitedMs : 0)
-        tally.record(outcome, waitedMs, second())
+        count(outcome, waitedMs)
       })
       run.on('reqError', (error: Error) => {
         const timedOut = error.message === 'request timed out'
-        tally.record(timedOut ? 'timeout' : 'error', timedOut ? TIMEOUT_MS : 0, second())
+        count(timedOut ? 'timeout' : 'error', timedOut ? TIMEOUT_MS : 0)
       })
+      attacks.push(run)
     })
   }
 
-  /** Callers arrive together, at one of the addresses. */
-  async function arrive(group: number, callersInGroup: number): Promise<void> {
-    const afterMs = (group / groups) * Math.min(ARRIVAL_MS, (durationS * 1_000) / 4)
-    await sleep(afterMs)
-    await attack(urls[group % urls.length] ?? '', callersInGroup, durationS - afterMs / 1_000)
+  async function countFor(seconds: number): Promise<ClosedLoopResult> {
+    const tally = new Tally()
+    const startMs = performance.now()
+    counting = { tally, startMs }
+    await sleep(seconds * 1_000)
+    counting = undefined
+    return { tally, seconds: (performance.now() - startMs) / 1_000 }
   }
 
   const groups = Math.min(connections, Math.max(ARRIVAL_GROUPS, urls.length))
-  const sizes = Array.from({ length: groups }, (_, group) => Math.ceil((connections - group) / groups))
-  await Promise.all(sizes.map((size, group) => arrive(group, size)))
-  return { tally, seconds: (performance.now() - startMs) / 1_000 }
+  let result: T
+  try {
+    for (let group = 0; group < groups; group++) {
+      ends.push(attack(urls[group % urls.length] ?? '', Math.ceil((connections - group) / groups)))
+      await sleep(ARRIVAL_MS / groups)
+    }
+    result = await body({ countFor })
+  } finally {
+    for (const attack of attacks) attack.stop()
+    await Promise.all(ends)
+  }
+  const failure = (await Promise.all(ends)).find((error) => error !== undefined)
+  if (failure) throw failure
+  return result
 }

@@ -19,11 +19,11 @@ export function method(results: Results): Html {
         one verify took ${show(Number(settings.argon2idBareMs))} ms and ${show(Number(settings.bcryptBareMs))} ms.</li>
       <li>With bcrypt the password is wrong, so that each login costs everyone exactly one compare: after a right one Spillway would store
         argon2id in its place, and not be measured with bcrypt any more.</li>
-      <li>A hundred users are autocannon's connections, opened over a second: each sends its next request when the last was answered. Where the question is
+      <li>A hundred users are autocannon's connections, opened over a second before anything is counted: each sends its next request when the last was answered. Where the question is
         overload (ramp, spike), requests leave when they are due, however slow the answers are, and latency counts from when they were due.
         The five thousand users keep a connection each; told to come back, they come back then, as a good client does.</li>
-      <li>Servers are measured warm: each is logged in to for ${show(Number(settings.warmUpS))} s before. Spillway's worker takes doubles of hashes, so that its
-        gateway gets through more logins in that time.</li>
+      <li>Servers are measured warm: each is logged in to ${show(Number(settings.warmUpLogins))} times before, or for ${show(Number(settings.warmUpAtMostS))} s where that takes longer. These logins
+        cost no hash: everyone takes a double of one, which goes the same way.</li>
       <li>A request without an answer after ${TIMEOUT_MS / 1_000} s is lost, and counts with that time in the percentiles. A ticket is
         redeemed until there is a verdict, and its wait counts until then.</li>
       <li>The neighbour endpoint reads the state of a file; on Spillway's gateway, which has none such, it is a small static file of its API

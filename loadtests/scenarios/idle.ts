@@ -3,7 +3,8 @@ import { createClient } from '../load/client.ts'
 import { bareHash } from '../measure/bare-hash-run.ts'
 import { Latency } from '../measure/latency.ts'
 import { latencyFigures } from './figures.ts'
-import { AROUND_S, picked, type Scenario, withContender } from './scenario.ts'
+import { AROUND_S, picked, type Scenario } from './scenario.ts'
+import { withContender } from './warm.ts'
 
 const DURATION_S = 2
 const BARE_MS = 400

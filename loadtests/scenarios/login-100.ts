@@ -1,10 +1,11 @@
 // The NestJS post's test: a hundred users log in over and over, and the rest of the API is asked for its pulse meanwhile.
 import { algorithms, costOf } from '../contenders/hashing.ts'
-import { closedLoop } from '../load/closed.ts'
+import { withCallers } from '../load/closed.ts'
 import { loginCaller } from '../load/requests.ts'
 import { observe } from '../measure/observe.ts'
 import { loginFigures } from './figures.ts'
-import { AROUND_S, type Scenario, withContender } from './scenario.ts'
+import { AROUND_S, type Scenario } from './scenario.ts'
+import { withContender } from './warm.ts'
 
 const USERS = 100
 const DURATION_S = { bcrypt: 4, argon2id: 4 }
@@ -29,12 +30,12 @@ export const login100: Scenario = {
           placement: 'apart',
           estimatedS: durationS + AROUND_S,
           measure: () =>
-            withContender(contender, setting, algorithm, async (running) => {
+            withContender(contender, setting, algorithm, (running) => {
               const caller = loginCaller(setting.accounts, algorithm)
-              const observed = await observe(running, setting.servers, () =>
-                closedLoop({ urls: [running.url], connections: setting.users ?? USERS, durationS, caller }),
+              const loop = { urls: [running.url], connections: setting.users ?? USERS, caller }
+              return withCallers(loop, async (callers) =>
+                loginFigures(await observe(running, setting.servers, () => callers.countFor(durationS))),
               )
-              return loginFigures(observed)
             }),
         }
       }),

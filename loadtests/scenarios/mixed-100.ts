@@ -1,10 +1,11 @@
 // The Piscina post's test: a hundred users register, log in and write.
 import { costOf } from '../contenders/hashing.ts'
-import { closedLoop } from '../load/closed.ts'
+import { withCallers } from '../load/closed.ts'
 import { visitCaller } from '../load/requests.ts'
 import { observe } from '../measure/observe.ts'
 import { loginFigures } from './figures.ts'
-import { AROUND_S, type Scenario, withContender } from './scenario.ts'
+import { AROUND_S, type Scenario } from './scenario.ts'
+import { withContender } from './warm.ts'
 
 const USERS = 100
 const DURATION_S = 3
@@ -27,12 +28,12 @@ export const mixed100: Scenario = {
         placement: 'apart',
         estimatedS: durationS + AROUND_S,
         measure: () =>
-          withContender(contender, setting, 'argon2id', async (running) => {
+          withContender(contender, setting, 'argon2id', (running) => {
             const caller = visitCaller(setting.accounts)
-            const observed = await observe(running, setting.servers, () =>
-              closedLoop({ urls: [running.url], connections: setting.users ?? USERS, durationS, caller }),
+            const loop = { urls: [running.url], connections: setting.users ?? USERS, caller }
+            return withCallers(loop, async (callers) =>
+              loginFigures(await observe(running, setting.servers, () => callers.countFor(durationS))),
             )
-            return loginFigures(observed)
           }),
       }
     }),

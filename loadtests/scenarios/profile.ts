@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { coreCount } from '../contenders/contender.ts'
-import { type SpillwayRunning, startSpillway } from '../contenders/spillway/start.ts'
+import type { SpillwayRunning } from '../contenders/spillway/start.ts'
 import type { Credential } from '../load/accounts.ts'
 import { createClient } from '../load/client.ts'
 import { openLoop } from '../load/open.ts'
@@ -16,6 +16,7 @@ import { Tally } from '../measure/tally.ts'
 import type { Measured, Row } from '../src/results.ts'
 import { latencyFigures } from './figures.ts'
 import { AROUND_S, type Measurement, type Scenario, type Setting } from './scenario.ts'
+import { withSpillway } from './warm.ts'
 
 const DURATION_S = 5
 /** Of what the cores could hash: busy, but nobody waits for long. */
@@ -67,18 +68,15 @@ function measurement(setting: Setting, credential: Credential, perSecond: number
     measure: async () => {
       const dir = mkdtempSync(join(tmpdir(), 'spillway-profile-'))
       try {
-        const running = await startSpillway({
-          services: setting.services,
-          cores: setting.cores,
-          gateways: 1,
-          workers: 1,
-          concurrency: coreCount(setting.cores),
-          testHashes: true,
-          nodeArgs: ['--cpu-prof', `--cpu-prof-dir=${dir}`],
-        })
-        const looked = await look(running, setting, credential, perSecond, durationS).finally(() => running.close())
-        // The profiles are written when the processes end.
-        const eventLoops = running.parts.flatMap(({ role, pid }) => {
+        const { cores } = setting
+        const nodeArgs = ['--cpu-prof', `--cpu-prof-dir=${dir}`]
+        const size = { cores, gateways: 1, workers: 1, concurrency: coreCount(cores), nodeArgs }
+        const { looked, processes } = await withSpillway(size, setting, credential, async (running) => ({
+          looked: await look(running, setting, credential, perSecond, durationS),
+          processes: running.parts,
+        }))
+        // The profiles were written when the processes ended.
+        const eventLoops = processes.flatMap(({ role, pid }) => {
           const written = readProfile(dir, pid)
           const stages = written === undefined ? {} : timeByStage(written, rules, looked.fromUs, looked.toUs)
           return Object.entries(stages).map(([stage, ms]) => ({ process: role, stage, ms }))
@@ -107,7 +105,6 @@ async function look(
   perSecond: number,
   durationS: number,
 ): Promise<Look> {
-  await setting.accounts.warmUp(running, credential, setting.warmUpMs.double)
   const before = await readStages(running)
   const tally = new Tally()
   const client = createClient(running.url)

@@ -3,13 +3,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { coreCount, type Running } from '../contenders/contender.ts'
 import { costOf } from '../contenders/hashing.ts'
-import { startPipeline } from '../contenders/spillway/start.ts'
 import type { Login } from '../load/accounts.ts'
 import { createClient } from '../load/client.ts'
 import { openLoop } from '../load/open.ts'
 import { Tally } from '../measure/tally.ts'
 import type { Row } from '../src/results.ts'
-import { AROUND_S, type Measurement, picked, type Scenario, type Setting, withContender } from './scenario.ts'
+import { AROUND_S, type Measurement, picked, type Scenario, type Setting } from './scenario.ts'
+import { withContender, withPipeline } from './warm.ts'
 
 const STEP = 1.1
 const SHORTFALL = 0.1
@@ -60,16 +60,11 @@ function realHash(contender: Setting['contenders'][number], setting: Setting): M
 
 function pipeline(setting: Setting): Measurement[] {
   if (!setting.contenders.some(({ name }) => name === 'spillway')) return []
-  const measure = async () => {
-    const running = await startPipeline(setting.services)
-    try {
-      await setting.accounts.warmUp(running, 'token', setting.warmUpMs.double)
-      const login = (n: number) => setting.accounts.login('token', n)
-      return await climb(running, paths.login, setting.rate ?? PIPELINE_START, stepS(setting), login)
-    } finally {
-      await running.close()
-    }
-  }
+  const login = (n: number) => setting.accounts.login('token', n)
+  const measure = () =>
+    withPipeline(setting, (running) =>
+      climb(running, paths.login, setting.rate ?? PIPELINE_START, stepS(setting), login),
+    )
   return [
     {
       contender: 'spillway',

@@ -1,16 +1,18 @@
 // More workers, more gateways. The hash waits instead of computing, as if each worker had a core of its own, so that a
 // small machine can show where handing out jobs itself becomes the limit.
-import { type SpillwayOptions, type SpillwayRunning, startSpillway } from '../contenders/spillway/start.ts'
-import { closedLoop } from '../load/closed.ts'
+import type { SpillwayOptions, SpillwayRunning } from '../contenders/spillway/start.ts'
+import { withCallers } from '../load/closed.ts'
 import { loginCaller } from '../load/requests.ts'
 import { processorTimeOf, timeOf } from '../measure/observe.ts'
 import type { Measured } from '../src/results.ts'
 import type { Measurement, Scenario, Setting } from './scenario.ts'
+import { withSpillway } from './warm.ts'
 
 const WORKERS = [1, 4, 16, 32]
 const GATEWAYS = [1, 4, 8]
 /** A strong hash on a core of its own: 32 workers then ask for about what one pipeline on two cores can hand out. */
 const WAIT_MS = 50
+const HASH = `wait-${WAIT_MS}` as const
 /** Callers for each slot: enough that no slot waits for a caller. */
 const CALLERS_A_SLOT = 3
 /** Workers behind the gateways that are compared. */
@@ -43,25 +45,19 @@ function measurement(setting: Setting, size: Size, variant: string): Measurement
     variant,
     placement: 'together',
     estimatedS: durationS + 3 + (size.workers + size.gateways) * 0.4,
-    measure: async () => {
-      // Nothing is pinned: so many processes need all the cores there are.
-      const options = { ...size, services: setting.services, cores: undefined, concurrency: 1, testHashes: true }
-      const running = await startSpillway(options)
-      try {
-        await setting.accounts.warmUp(running, `wait-${WAIT_MS}`, setting.warmUpMs.double)
-        return await dispatch(running, size, setting, durationS)
-      } finally {
-        await running.close()
-      }
-    },
+    // Nothing is pinned: so many processes need all the cores there are.
+    measure: () =>
+      withSpillway({ ...size, cores: undefined, concurrency: 1 }, setting, HASH, (running) =>
+        dispatch(running, size, setting, durationS),
+      ),
   }
 }
 
 async function dispatch(running: SpillwayRunning, size: Size, setting: Setting, durationS: number): Promise<Measured> {
   const connections = Math.max(size.workers * CALLERS_A_SLOT, size.gateways)
-  const caller = loginCaller(setting.accounts, `wait-${WAIT_MS}`)
-  const { result, parts } = await processorTimeOf(running, setting.servers, () =>
-    closedLoop({ urls: running.urls, connections, durationS, caller }),
+  const caller = loginCaller(setting.accounts, HASH)
+  const { result, parts } = await withCallers({ urls: running.urls, connections, caller }, (callers) =>
+    processorTimeOf(running, setting.servers, () => callers.countFor(durationS)),
   )
   const { tally, seconds } = result
   const perSecond = tally.counts.ok / seconds

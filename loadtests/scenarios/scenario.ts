@@ -1,8 +1,8 @@
 // What a scenario is: a question, and a plan of measurements that together answer it. Each measurement starts what it
 // measures and ends it, so that any of them can fail or be left out without harm to the rest.
-import type { Contender, Part, Running, Services, StartOptions } from '../contenders/contender.ts'
+import type { Contender, Part, Services } from '../contenders/contender.ts'
 import type { Algorithm } from '../contenders/hashing.ts'
-import type { Accounts } from '../load/accounts.ts'
+import type { Accounts, WarmUp } from '../load/accounts.ts'
 import type { Placement } from '../measure/cores.ts'
 import type { Measured, Row } from '../src/results.ts'
 
@@ -23,8 +23,8 @@ export interface Setting {
   users: number | undefined
   /** `--rate`, requests per second. */
   rate: number | undefined
-  /** How long a server is logged in to before it is measured, with a real hash and with a double. */
-  warmUpMs: { hash: number; double: number }
+  /** What makes a server warm, in logins that cost no hash. */
+  warmUp: WarmUp
   /** What one verify takes with nothing around it, on one core. */
   bareHashMs: Record<Algorithm, number>
 }
@@ -50,25 +50,6 @@ export interface Scenario {
 
 /** What starting, warming up and ending take. */
 export const AROUND_S = 4
-
-/** Starts a contender, hands it over warm, and ends it whatever happens. */
-export async function withContender<T>(
-  contender: Contender,
-  setting: Setting,
-  algorithm: Algorithm,
-  body: (running: Running) => Promise<T>,
-): Promise<T> {
-  const options: StartOptions = { cores: setting.cores, services: setting.services, algorithm }
-  const running = await contender.start(options)
-  try {
-    const { hash, double } = setting.warmUpMs
-    if (contender.takesDoubles) await setting.accounts.warmUp(running, 'token', double)
-    await setting.accounts.warmUp(running, algorithm, contender.takesDoubles ? 0 : hash)
-    return await body(running)
-  } finally {
-    await running.close()
-  }
-}
 
 /** The contenders of a slow scenario: in the short set only these. */
 export function picked(setting: Setting, short: readonly string[]): readonly Contender[] {

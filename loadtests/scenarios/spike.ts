@@ -8,7 +8,8 @@ import { openLoop } from '../load/open.ts'
 import { type Outcome, Tally, TIMEOUT_MS } from '../measure/tally.ts'
 import type { Measured, Row } from '../src/results.ts'
 import { latencyFigures } from './figures.ts'
-import { AROUND_S, picked, type Scenario, type Setting, withContender } from './scenario.ts'
+import { AROUND_S, picked, type Scenario, type Setting } from './scenario.ts'
+import { withContender } from './warm.ts'
 
 const QUIET_BEFORE_S = 2
 /** It is watched for as long again afterwards. */

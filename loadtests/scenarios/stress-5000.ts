@@ -1,14 +1,14 @@
 // Five thousand users at once: who still gets an answer, and how many a second.
 import type { Running } from '../contenders/contender.ts'
 import { costOf } from '../contenders/hashing.ts'
-import { startPipeline } from '../contenders/spillway/start.ts'
 import type { Credential } from '../load/accounts.ts'
 import { patientLoad } from '../load/patient.ts'
 import { observe } from '../measure/observe.ts'
 import { TIMEOUT_MS } from '../measure/tally.ts'
 import type { Measured } from '../src/results.ts'
 import { loginFigures } from './figures.ts'
-import { AROUND_S, type Measurement, picked, type Scenario, type Setting, withContender } from './scenario.ts'
+import { AROUND_S, type Measurement, picked, type Scenario, type Setting } from './scenario.ts'
+import { withContender, withPipeline } from './warm.ts'
 
 const USERS = 5_000
 /** Users arrive over the first half of it. */
@@ -54,15 +54,7 @@ function realHash(contender: Setting['contenders'][number], setting: Setting): M
 /** The pipeline alone, without a hash: no contender, and marked as such. */
 function pipeline(setting: Setting): Measurement[] {
   if (!setting.contenders.some(({ name }) => name === 'spillway')) return []
-  const measure = async () => {
-    const running = await startPipeline(setting.services)
-    try {
-      await setting.accounts.warmUp(running, 'token', setting.warmUpMs.double)
-      return await stress(running, setting, 'token')
-    } finally {
-      await running.close()
-    }
-  }
+  const measure = () => withPipeline(setting, (running) => stress(running, setting, 'token'))
   return [{ contender: 'spillway', variant: 'token', placement: 'together', estimatedS: estimatedS(setting), measure }]
 }
 

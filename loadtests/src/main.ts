@@ -1,7 +1,7 @@
 // `pnpm load`: runs the load tests that were asked for, writes what they found, and says where.
 import { mkdirSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { createAccounts } from '../load/accounts.ts'
+import { createAccounts, type WarmUp } from '../load/accounts.ts'
 import { bareHash } from '../measure/bare-hash-run.ts'
 import { contenderCores, generatorCores, moveTo } from '../measure/cores.ts'
 import { serverProcesses } from '../measure/server-processes.ts'
@@ -16,8 +16,8 @@ import { defaultResultsFile, readResults, writeReport, writeResults } from './re
 import { estimateS, runScenarios } from './run.ts'
 
 const BARE_MS = 1_000
-/** With doubles that is some two thousand logins, after which processor time for each falls no more. */
-const WARM_UP_MS = { hash: 2_000, double: 2_000 }
+/** After so many logins a gateway's processor time for each falls no more: its first ones cost it five times as much. */
+const WARM_UP: WarmUp = { logins: 4_000, atMostMs: 8_000 }
 
 async function load(options: LoadOptions, file: string): Promise<Results> {
   const interruption = new AbortController()
@@ -38,7 +38,7 @@ async function load(options: LoadOptions, file: string): Promise<Results> {
       short: options.short,
       users: options.users,
       durationS: options.durationS,
-      warmUpMs: WARM_UP_MS,
+      warmUp: WARM_UP,
       rate: options.rate,
       bareHashMs: {
         bcrypt: (await bareHash('@node-rs/bcrypt', BARE_MS, cores)).medianMs,
@@ -53,7 +53,8 @@ async function load(options: LoadOptions, file: string): Promise<Results> {
       commit: describeCommit(),
       settings: {
         repeat: options.repeat,
-        warmUpS: WARM_UP_MS.hash / 1_000,
+        warmUpLogins: WARM_UP.logins,
+        warmUpAtMostS: WARM_UP.atMostMs / 1_000,
         contenders: options.contenders.map(({ name }) => name).join(', '),
         bcryptBareMs: setting.bareHashMs.bcrypt,
         argon2idBareMs: setting.bareHashMs.argon2id,

@@ -129,7 +129,7 @@ async function keptOf(plan: Plan, signal = new AbortController().signal): Promis
     durationS: undefined,
     users: undefined,
     rate: undefined,
-    warmUpMs: { hash: 0, double: 0 },
+    warmUp: { logins: 0, atMostMs: 0 },
     bareHashMs: { bcrypt: 70, argon2id: 20 },
   }
   await runScenarios({

@@ -29,7 +29,7 @@ export async function testShortRuns(
     contenders: [inProcess, spillway],
     short: false,
     durationS: 1,
-    warmUpMs: { hash: 100, double: 100 },
+    warmUp: { logins: 20, atMostMs: 1_000 },
     users: 5,
     rate: undefined,
     bareHashMs: { bcrypt: 70, argon2id: 20 },

@@ -23,7 +23,7 @@ export interface SpillwayOptions extends Omit<StartOptions, 'algorithm'> {
 export interface SpillwayRunning extends Running {
   /** One for each gateway. */
   urls: readonly string[]
-  /** Their ops ports, where the metrics are. */
+  /** The gateways' ops ports, where the metrics are. */
   gatewayOps: readonly string[]
   workerOps: readonly string[]
 }
