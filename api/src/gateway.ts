@@ -15,6 +15,11 @@ import { parseSigningKeys } from './signing-keys.js'
 
 /** Requests that come before the queue has been read would be put off; where Redis is away they are refused anyhow. */
 const FIRST_LOOK_MS = 500
+/**
+ * Connections the system holds until they are accepted, where net.core.somaxconn allows it. In a spike Node's own 511 are
+ * too few: the others are dropped, and try again after 1, 3 and 7 s.
+ */
+const BACKLOG = 4_096
 
 export interface Gateway {
   url: string
@@ -95,7 +100,7 @@ export async function startGateway(config: GatewayConfig, env: NodeJS.ProcessEnv
   try {
     await passwords.whenKnown(FIRST_LOOK_MS)
     const opsUrl = await ops.listen({ host: config.OPS_HOST, port: config.OPS_PORT })
-    const url = await app.listen({ host: config.HOST, port: config.PORT })
+    const url = await app.listen({ host: config.HOST, port: config.PORT, backlog: BACKLOG })
     return { url, opsUrl, close }
   } catch (error) {
     await release()

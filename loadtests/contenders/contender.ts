@@ -1,5 +1,5 @@
 // What the scenarios know of a contender: one login architecture that can be started, addressed and measured.
-import { availableParallelism } from 'node:os'
+import { allCores } from '../measure/cores.ts'
 import type { Algorithm } from './hashing.ts'
 
 export interface Services {
@@ -17,7 +17,7 @@ export interface StartOptions {
 
 /** How many cores a contender may use. */
 export function coreCount(cores: StartOptions['cores']): number {
-  return cores?.length ?? availableParallelism()
+  return (cores ?? allCores).length
 }
 
 /** A process that belongs to a contender, for measuring its processor time. */

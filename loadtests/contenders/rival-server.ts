@@ -14,6 +14,9 @@ export interface Hashing {
   verify(password: string, storedHash: string): Promise<boolean>
 }
 
+/** As Spillway's gateway: Node's own 511 lose connections when thousands of users come at once, wherever the hashing is. */
+const BACKLOG = 4_096
+
 const credentials = {
   type: 'object',
   required: ['email', 'password'],
@@ -58,7 +61,7 @@ export async function serve(hashing: Hashing, env: NodeJS.ProcessEnv): Promise<s
   app.get('/neighbour', async () => ({ size: (await stat(neighbour)).size }))
   app.get('/healthz', async () => ({ status: 'ok' }))
 
-  return app.listen({ host: '127.0.0.1', port: Number(env.PORT ?? 0) })
+  return app.listen({ host: '127.0.0.1', port: Number(env.PORT ?? 0), backlog: BACKLOG })
 }
 
 /** Tells whoever started this process that it can be reached, and which processes belong to it beside this one. */

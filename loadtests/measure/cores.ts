@@ -3,6 +3,9 @@ import { spawnSync } from 'node:child_process'
 import { availableParallelism } from 'node:os'
 import { canPin } from '../contenders/program.ts'
 
+/** Every core there is. Counted before anything is pinned: afterwards this process only sees those it may use. */
+export const allCores = Array.from({ length: availableParallelism() }, (_, n) => n)
+
 /** The load generator's, in every placement but one: see below. */
 export const generatorCores = [0]
 
@@ -13,16 +16,9 @@ export const generatorCores = [0]
 export type Placement = 'apart' | 'worker-apart' | 'together'
 
 /** The contender's cores; undefined where nothing can be pinned or there is only one. */
-export function contenderCores(cores = availableParallelism()): number[] | undefined {
-  return canPin && cores > 1 ? Array.from({ length: cores - 1 }, (_, n) => n + 1) : undefined
-}
+export const contenderCores = canPin && allCores.length > 1 ? allCores.slice(1) : undefined
 
 /** Moves a running process with all its threads; what it starts from now on goes along. Silent where that is not allowed. */
 export function moveTo(pid: number, cores: readonly number[]): void {
   spawnSync('taskset', ['-a', '-c', '-p', cores.join(','), String(pid)], { stdio: 'ignore' })
-}
-
-/** Every core there is. */
-export function allCores(cores = availableParallelism()): number[] {
-  return Array.from({ length: cores }, (_, n) => n)
 }

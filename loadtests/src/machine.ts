@@ -1,7 +1,7 @@
 // What the figures were measured on. Nothing that names the machine or its owner.
 import { execFileSync } from 'node:child_process'
-import { availableParallelism, cpus, release, totalmem } from 'node:os'
-import { canPin } from '../contenders/program.ts'
+import { cpus, release, totalmem } from 'node:os'
+import { allCores, contenderCores } from '../measure/cores.ts'
 
 export interface Machine {
   processor: string
@@ -16,11 +16,11 @@ export interface Machine {
 export function describeMachine(): Machine {
   return {
     processor: cpus()[0]?.model.trim() ?? 'unknown',
-    cores: availableParallelism(),
+    cores: allCores.length,
     memoryGib: Math.round(totalmem() / 2 ** 30),
     system: `${process.platform} ${release()} ${process.arch}`,
     node: process.version,
-    pinned: canPin && availableParallelism() > 1,
+    pinned: contenderCores !== undefined,
   }
 }
 

@@ -23,7 +23,7 @@ async function load(options: LoadOptions, file: string): Promise<Results> {
   const interruption = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interruption.abort())
   const machine = describeMachine()
-  const cores = contenderCores()
+  const cores = contenderCores
   // Before anything is started, so that it all goes along.
   if (cores !== undefined) moveTo(process.pid, generatorCores)
   console.log('Building, and starting PostgreSQL and Redis ...')

@@ -80,8 +80,8 @@ async function measureOnce(measurement: Measurement, repeat: number, options: Ru
 function place({ placement }: Measurement, { setting }: RunOptions): void {
   if (setting.cores === undefined) return
   const together = placement === 'together'
-  moveTo(process.pid, together ? allCores() : generatorCores)
+  moveTo(process.pid, together ? allCores : generatorCores)
   for (const { role, pid } of setting.servers) {
-    moveTo(pid, together ? allCores() : role === 'redis' && placement === 'apart' ? setting.cores : generatorCores)
+    moveTo(pid, together ? allCores : role === 'redis' && placement === 'apart' ? setting.cores : generatorCores)
   }
 }

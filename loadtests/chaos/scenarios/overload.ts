@@ -97,18 +97,17 @@ async function withCapacity(
   stage: Stage,
   run: (parts: { redis: RedisServer; system: System }) => Promise<Findings>,
 ): Promise<Findings> {
-  const otherCores = contenderCores()
-  if (otherCores !== undefined) {
+  if (contenderCores !== undefined) {
     // What is started from here goes along.
-    moveTo(process.pid, otherCores)
-    moveTo(await stage.postgres.pid(), otherCores)
+    moveTo(process.pid, contenderCores)
+    moveTo(await stage.postgres.pid(), contenderCores)
   }
   const redis = await stage.redis()
   const system = openSystem(stage, {
     redisUrl: redis.url,
     gatewayEnv: { TICKET_TTL_MS: String(TICKET_TTL_MS) },
     workerEnv: { WORKER_CONCURRENCY: String(SLOTS) },
-    ...(otherCores === undefined ? {} : { gatewayCores: [0] }),
+    ...(contenderCores === undefined ? {} : { gatewayCores: [0] }),
   })
   try {
     await Promise.all([system.worker(), system.gateway()])
@@ -122,7 +121,7 @@ async function withCapacity(
   } finally {
     await system.close()
     await redis.close()
-    for (const pid of [process.pid, await stage.postgres.pid()]) moveTo(pid, allCores())
+    for (const pid of [process.pid, await stage.postgres.pid()]) moveTo(pid, allCores)
   }
 }
 
@@ -130,7 +129,7 @@ async function overload(stage: Stage, steps: readonly Step[]): Promise<Findings>
   return withCapacity(stage, async ({ redis, system }) => {
     const idleMs = Math.max(...(await freshLogins(stage, system)))
     const results: StepResult[] = []
-    const bare = await startBareServer(stage.keeper, contenderCores() === undefined ? undefined : [0])
+    const bare = await startBareServer(stage.keeper, contenderCores === undefined ? undefined : [0])
     const neighbours = await watchNeighbours(
       system.gateways[0]?.url ?? '',
       bare.url,
