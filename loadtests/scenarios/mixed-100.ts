@@ -4,11 +4,13 @@ import { withCallers } from '../load/closed.ts'
 import { visitCaller } from '../load/requests.ts'
 import { observe } from '../measure/observe.ts'
 import { loginFigures } from './figures.ts'
-import { AROUND_S, type Scenario } from './scenario.ts'
+import { AROUND_S, picked, type Scenario } from './scenario.ts'
 import { withContender } from './warm.ts'
 
 const USERS = 100
 const DURATION_S = 3
+/** Hashing at hand, in threads, in threads of more processes, and behind a queue. */
+const shortSet = ['in-process', 'piscina', 'piscina-cluster', 'spillway']
 
 export const mixed100: Scenario = {
   name: 'mixed-100',
@@ -20,7 +22,7 @@ export const mixed100: Scenario = {
     argon2id: costOf.argon2id,
   }),
   plan: (setting) =>
-    setting.contenders.map((contender) => {
+    picked(setting, shortSet).map((contender) => {
       const durationS = setting.durationS ?? DURATION_S
       return {
         contender: contender.name,

@@ -49,7 +49,7 @@ export interface Scenario {
 }
 
 /** What starting, warming up and ending take. */
-export const AROUND_S = 4
+export const AROUND_S = 9
 
 /** The contenders of a slow scenario: in the short set only these. */
 export function picked(setting: Setting, short: readonly string[]): readonly Contender[] {

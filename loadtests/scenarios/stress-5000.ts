@@ -30,8 +30,8 @@ export const stress5000: Scenario = {
   ],
 }
 
-/** Hashing at hand, hashing elsewhere, and a queue. */
-const shortSet = ['in-process', 'http-workers', 'spillway']
+/** Hashing at hand, and behind a queue. */
+const shortSet = ['in-process', 'spillway']
 
 function usersOf(setting: Setting): number {
   return setting.users ?? USERS

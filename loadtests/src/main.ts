@@ -17,7 +17,7 @@ import { estimateS, runScenarios } from './run.ts'
 
 const BARE_MS = 1_000
 /** After so many logins a gateway's processor time for each falls no more: its first ones cost it five times as much. */
-const WARM_UP: WarmUp = { logins: 4_000, atMostMs: 8_000 }
+const WARM_UP: WarmUp = { logins: 4_000, atMostMs: 6_000 }
 
 async function load(options: LoadOptions, file: string): Promise<Results> {
   const interruption = new AbortController()
