@@ -44,6 +44,8 @@ export function figureKind(name: string): FigureKind | undefined {
 /** A value as people read it: three digits, with a blank between thousands left to the locale. */
 export function show(value: number): string {
   if (!Number.isFinite(value)) return '–'
+  // A thousandth is not nothing.
+  if (value !== 0 && Math.abs(value) < 0.1) return value.toLocaleString('en', { maximumSignificantDigits: 1 })
   const digits = Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : 2
   return value.toLocaleString('en', { minimumFractionDigits: 0, maximumFractionDigits: digits })
 }
