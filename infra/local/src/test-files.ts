@@ -10,11 +10,27 @@ import type { TestResults } from './test-results.ts'
  */
 const fileTimeoutMs = 240_000
 
+/** The end of the names of files whose tests cannot share the processors: they run last, one after the other. */
+const ALONE = '.alone.test.ts'
+/** One more than the processors: tests wait more than they compute. */
+const CONCURRENCY = availableParallelism() + 1
+
 /** Runs these files, reports to standard output, and resolves with the count. An abort ends the files that run. */
 export async function runTestFiles(files: string[], signal: AbortSignal): Promise<TestResults> {
   const results: TestResults = { passed: 0, failed: 0, skipped: 0 }
-  // One more than the processors: tests wait more than they compute.
-  const concurrency = availableParallelism() + 1
+  const alone = files.filter((file) => file.endsWith(ALONE))
+  const together = files.filter((file) => !file.endsWith(ALONE))
+  if (together.length > 0) await runGroup(together, CONCURRENCY, results, signal)
+  if (alone.length > 0) await runGroup(alone, 1, results, signal)
+  return results
+}
+
+async function runGroup(
+  files: string[],
+  concurrency: number,
+  results: TestResults,
+  signal: AbortSignal,
+): Promise<void> {
   const stream = run({ files, concurrency, timeout: fileTimeoutMs, signal })
   stream.on('test:pass', ({ name, skip, todo, details }) => {
     // A suite is no test, and neither is a file that had none.
@@ -30,7 +46,6 @@ export async function runTestFiles(files: string[], signal: AbortSignal): Promis
   const output = stream.compose(new spec())
   output.pipe(process.stdout)
   await new Promise((resolve, reject) => output.on('end', resolve).on('error', reject))
-  return results
 }
 
 function isSubtestFailure(error: object): boolean {

@@ -55,6 +55,20 @@ test('a green package is green, and filters pick files', async (t) => {
   })
 })
 
+test('those that must be alone run after all others', async (t) => {
+  // Fails for as long as the other one has not written its file, and would be the first by name.
+  const { results, output } = await runPackage(t, {
+    'a.alone.test.ts': `
+      import { existsSync } from 'node:fs'
+      test('the other one is over', () => assert.ok(existsSync(import.meta.dirname + '/over')))`,
+    'b.test.ts': `
+      import { writeFileSync } from 'node:fs'
+      import { setTimeout as sleep } from 'node:timers/promises'
+      test('takes a while', async () => { await sleep(1_000); writeFileSync(import.meta.dirname + '/over', '') })`,
+  })
+  assert.deepEqual(results, { passed: 2, failed: 0, skipped: 0 }, output)
+})
+
 test('a run in which nothing ran is not green', () => {
   const results = (passed: number, failed: number): TestResults => ({ passed, failed, skipped: 0 })
   assert.deepEqual([results(1, 0), results(0, 0), results(5, 1)].map(isGreen), [true, false, false])

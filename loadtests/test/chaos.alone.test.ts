@@ -1,4 +1,4 @@
-// The fast core of `pnpm chaos`: real processes, as there, and as little of it as a test can take.
+// The fast core of `pnpm chaos`: real processes, as there, and as little of it as a test can take. Its figures need the machine.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { scenarios } from '../chaos/scenarios.ts'
