@@ -57,7 +57,8 @@ export function hostToDial(host: string): string {
 
 /** Where a member says in its ready line that it listens. */
 export function placeIn(line: Record<string, unknown>, name: string): Place {
-  const port = (url: unknown): number => Number(new URL(String(url)).port)
+  // A URL drops the port that its scheme has anyway.
+  const port = (url: unknown): number => Number(new URL(String(url)).port || 80)
   return { name, opsPort: port(line.opsUrl), ...(line.url === undefined ? {} : { port: port(line.url) }) }
 }
 
