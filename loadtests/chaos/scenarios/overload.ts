@@ -23,7 +23,7 @@ const CAPACITY = (SLOTS * 1_000) / SERVICE_MS
 
 /** Short, so that the cap is reached and everything is over within one step. */
 const TICKET_TTL_MS = 12_000
-const LOAD_MS = 12_000
+const LOAD_MS = 30_000
 const GOODPUT_SHARE = 0.95
 const REFUSED_WITHIN_MS = 50
 /** At p99, more than a bare server on the same processor takes at the same time. */
@@ -186,7 +186,7 @@ async function overload(stage: Stage, steps: readonly Step[]): Promise<Findings>
 const spike: Scenario = {
   name: 'overload',
   promise: 'At 1, 2, 5 and 10 times capacity as many logins succeed as at its peak, and 2 s after a spike it is over.',
-  estimatedS: 105,
+  estimatedS: 190,
   run: (stage) =>
     overload(
       stage,
@@ -197,7 +197,7 @@ const spike: Scenario = {
 const retries: Scenario = {
   name: 'overload-retries',
   promise: 'Refused clients that come back, when they are told to or at once, three times each, do not change that.',
-  estimatedS: 85,
+  estimatedS: 155,
   run: (stage) =>
     overload(stage, [
       { name: '1×', times: 1 },
