@@ -94,9 +94,9 @@ export async function buildApp(config: GatewayConfig, deps: GatewayDeps): Promis
 
   const issueTokens = createTokenIssuer(app, { accessTokenTtlS: config.ACCESS_TOKEN_TTL_S })
   const sessions = createSessions(database, { sessionTtlS: config.SESSION_TTL_S })
-  const registration = createRegistration({ database, passwords })
-  const login = createLogin({ database, passwords, sessions, issueTokens })
-  const passwordChange = createPasswordChange({ database, passwords, sessions })
+  const registration = createRegistration({ database })
+  const login = createLogin({ database, sessions, issueTokens })
+  const passwordChange = createPasswordChange({ database, sessions })
   const admission = createAdmission(passwords, {
     ticketTtlMs: config.TICKET_TTL_MS,
     maxOutstanding: config.MAX_OUTSTANDING,

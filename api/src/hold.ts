@@ -12,7 +12,7 @@ import Type, { type Static } from 'typebox'
 import type { Admission } from './admission.js'
 import { ApiError } from './errors.js'
 import type { GatewayMetrics, WaitOutcome } from './metrics.js'
-import type { Finish, Operation, Outcome, Started } from './operations.js'
+import type { Finish, Operation, Outcome, Started, Submit } from './operations.js'
 import { parsePrefer } from './prefer.js'
 import type { Tickets } from './tickets.js'
 
@@ -34,7 +34,7 @@ export interface Hold {
   begin<O extends Operation, Good extends Outcome>(
     request: FastifyRequest,
     reply: FastifyReply,
-    operation: { start: (lane: Lane) => Promise<Started<O>>; finish: Finish<O, Good> },
+    operation: { start: (submit: Submit) => Promise<Started<O>>; finish: Finish<O, Good> },
   ): Promise<Good | Ticketed>
   /** Goes on with the operation of a ticket. Throws `ticket_expired` after its deadline. */
   redeem(request: FastifyRequest, reply: FastifyReply, ticket: string): Promise<Outcome | Ticketed>
@@ -75,6 +75,13 @@ export function createHold(deps: {
     }
   }
 
+  function submitter(request: FastifyRequest, lane: Lane): Submit {
+    return (name, contents) => {
+      const submit = () => passwords.submit(name, contents, lane)
+      return request.inTrace?.(submit) ?? submit()
+    }
+  }
+
   function ticketFor({ operation, pending }: Started, lane: Lane, reply: FastifyReply): Ticketed {
     const predictedS = Math.ceil(passwords.predictedWaitMs(lane) / 1_000)
     const expectedS = Number.isFinite(predictedS) ? Math.min(RETRY_AFTER_MAX_S, predictedS) : RETRY_AFTER_UNKNOWN_S
@@ -97,7 +104,7 @@ export function createHold(deps: {
   return {
     async begin(request, reply, { start, finish }) {
       const { lane, waitMs } = admission.admit(waitOf(request, reply))
-      const started = await start(lane)
+      const started = await start(submitter(request, lane))
       const { job } = started.pending
       request.jobId = job.id
       try {

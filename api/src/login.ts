@@ -1,39 +1,29 @@
 /** Login without HTTP: find the credential, verify it or a decoy in its place, then open a session and upgrade the hash. */
 import type { Database } from '@spillway/prisma'
-import type { Lane, PasswordClient } from '@spillway/worker/client'
 import { normalizeEmail, normalizePassword } from './credentials.js'
 import { ApiError } from './errors.js'
-import type { Finish, LoggedIn, LoginOperation, Started } from './operations.js'
+import type { Finish, LoggedIn, LoginOperation, Started, Submit } from './operations.js'
 import type { Sessions } from './sessions.js'
 import type { IssueTokens } from './tokens.js'
 
 export interface Login {
-  start(input: { email: string; password: string }, lane: Lane): Promise<Started<LoginOperation>>
+  start(input: { email: string; password: string }, submit: Submit): Promise<Started<LoginOperation>>
   finish: Finish<LoginOperation, LoggedIn>
 }
 
-export function createLogin(deps: {
-  database: Database
-  passwords: PasswordClient
-  sessions: Sessions
-  issueTokens: IssueTokens
-}): Login {
-  const { database, passwords, sessions, issueTokens } = deps
+export function createLogin(deps: { database: Database; sessions: Sessions; issueTokens: IssueTokens }): Login {
+  const { database, sessions, issueTokens } = deps
 
   return {
-    async start({ email, password }, lane) {
+    async start({ email, password }, submit) {
       const user = await database.user.findUnique({
         where: { email: normalizeEmail(email) },
         select: { id: true, passwordHash: true, credentialVersion: true },
       })
-      const pending = await passwords.submit(
-        'verify',
-        {
-          password: normalizePassword(password),
-          storedHash: user?.passwordHash ?? null,
-        },
-        lane,
-      )
+      const pending = await submit('verify', {
+        password: normalizePassword(password),
+        storedHash: user?.passwordHash ?? null,
+      })
       return {
         operation: { kind: 'login', userId: user?.id ?? null, credentialVersion: user?.credentialVersion ?? 0 },
         pending,

@@ -2,7 +2,7 @@
  * What a request is after, once its job has been added: enough to finish it when the verdict comes, here or, sealed into a
  * ticket, at any other gateway.
  */
-import type { PendingJob, Verdict } from '@spillway/worker/client'
+import type { JobName, PendingJob, Requests, Verdict } from '@spillway/worker/client'
 import Type, { type Static } from 'typebox'
 import type { ApiError } from './errors.js'
 
@@ -25,6 +25,9 @@ export type ChangePasswordOperation = Static<typeof ChangePasswordOperation>
 
 export const Operation = Type.Union([RegisterOperation, LoginOperation, ChangePasswordOperation])
 export type Operation = Static<typeof Operation>
+
+/** Adds the job of an operation, where and how the request that it is for may. */
+export type Submit = <Name extends JobName>(name: Name, request: Requests[Name]) => Promise<PendingJob>
 
 /** An operation whose job is on its way. */
 export interface Started<O extends Operation = Operation> {

@@ -1,9 +1,8 @@
 /** A change of password without HTTP: one job verifies the current password and hashes the next. */
 import type { Database } from '@spillway/prisma'
-import type { Lane, PasswordClient } from '@spillway/worker/client'
 import { normalizePassword } from './credentials.js'
 import { ApiError } from './errors.js'
-import type { ChangePasswordOperation, Finish, PasswordChanged, Started } from './operations.js'
+import type { ChangePasswordOperation, Finish, PasswordChanged, Started, Submit } from './operations.js'
 import type { Sessions } from './sessions.js'
 
 export interface PasswordChange {
@@ -14,31 +13,27 @@ export interface PasswordChange {
       currentPassword: string
       newPassword: string
     },
-    lane: Lane,
+    submit: Submit,
   ): Promise<Started<ChangePasswordOperation>>
   finish: Finish<ChangePasswordOperation, PasswordChanged>
 }
 
-export function createPasswordChange(deps: {
+export function createPasswordChange({
+  database,
+  sessions,
+}: {
   database: Database
-  passwords: PasswordClient
   sessions: Sessions
 }): PasswordChange {
-  const { database, passwords, sessions } = deps
-
   return {
-    async start({ userId, sessionId, currentPassword, newPassword }, lane) {
+    async start({ userId, sessionId, currentPassword, newPassword }, submit) {
       const user = await sessions.userOf({ sessionId, userId })
       if (user === undefined) throw new ApiError('invalid_token')
-      const pending = await passwords.submit(
-        'verify',
-        {
-          password: normalizePassword(currentPassword),
-          storedHash: user.passwordHash,
-          nextPassword: normalizePassword(newPassword),
-        },
-        lane,
-      )
+      const pending = await submit('verify', {
+        password: normalizePassword(currentPassword),
+        storedHash: user.passwordHash,
+        nextPassword: normalizePassword(newPassword),
+      })
       return {
         operation: { kind: 'change_password', userId, sessionId, credentialVersion: user.credentialVersion },
         pending,

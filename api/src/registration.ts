@@ -1,30 +1,23 @@
 /** Registration without HTTP: refuse a taken address early, hash, then create the account under the job's id. */
 import { type Database, violatedUniqueConstraint } from '@spillway/prisma'
-import type { Lane, PasswordClient } from '@spillway/worker/client'
 import { normalizeEmail, normalizePassword } from './credentials.js'
 import { ApiError } from './errors.js'
-import type { Finish, Registered, RegisterOperation, Started } from './operations.js'
+import type { Finish, Registered, RegisterOperation, Started, Submit } from './operations.js'
 
 export interface Registration {
   /** Throws `email_taken` before any hashing. */
-  start(input: { email: string; password: string }, lane: Lane): Promise<Started<RegisterOperation>>
+  start(input: { email: string; password: string }, submit: Submit): Promise<Started<RegisterOperation>>
   finish: Finish<RegisterOperation, Registered>
 }
 
-export function createRegistration({
-  database,
-  passwords,
-}: {
-  database: Database
-  passwords: PasswordClient
-}): Registration {
+export function createRegistration({ database }: { database: Database }): Registration {
   return {
-    async start({ email: given, password }, lane) {
+    async start({ email: given, password }, submit) {
       const email = normalizeEmail(given)
       if ((await database.user.findUnique({ where: { email }, select: { id: true } })) !== null) {
         throw new ApiError('email_taken')
       }
-      const pending = await passwords.submit('hash', { password: normalizePassword(password) }, lane)
+      const pending = await submit('hash', { password: normalizePassword(password) })
       return { operation: { kind: 'register', email }, pending }
     },
 

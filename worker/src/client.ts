@@ -14,14 +14,7 @@ import { readLoad } from './load.js'
 import type { Logger } from './log.js'
 import { createProducer } from './producer.js'
 import type { Load } from './protocol/capacity.js'
-import {
-  DEFAULT_QUEUE_PREFIX,
-  type HashRequest,
-  type JobData,
-  type JobName,
-  type Lane,
-  type VerifyRequest,
-} from './protocol/job.js'
+import { DEFAULT_QUEUE_PREFIX, type JobData, type JobName, type Lane, type Requests } from './protocol/job.js'
 import { type JobRef, requestSeal } from './protocol/reply.js'
 import type { Keyring } from './protocol/seal.js'
 import { reached } from './reached.js'
@@ -33,7 +26,7 @@ import { within } from './within.js'
 
 export { type ClientErrorCode, PasswordClientError } from './errors.js'
 export type { Load } from './protocol/capacity.js'
-export type { Lane, RefusalCode, Verdict } from './protocol/job.js'
+export type { JobName, Lane, RefusalCode, Requests, Verdict } from './protocol/job.js'
 export { DEFAULT_QUEUE_PREFIX } from './protocol/job.js'
 export type { JobRef } from './protocol/reply.js'
 export { type Keyring, parseKeyring, SealError } from './protocol/seal.js'
@@ -62,7 +55,7 @@ export interface PasswordClientOptions {
   jobLifeMs: number
   log: Logger
   observer?: ClientObserver
-  /** Makes adding a job part of the trace that is active. */
+  /** Makes adding a job part of the trace that is active when it is submitted. */
   telemetry?: Telemetry
 }
 
@@ -78,8 +71,7 @@ export interface PendingJob {
 
 export interface PasswordClient {
   /** Adds a job, to the held ones unless it is said to be deferred. Throws `queue_unavailable` when Redis does not take it. */
-  submit(name: 'hash', request: HashRequest, lane?: Lane): Promise<PendingJob>
-  submit(name: 'verify', request: VerifyRequest, lane?: Lane): Promise<PendingJob>
+  submit<Name extends JobName>(name: Name, request: Requests[Name], lane?: Lane): Promise<PendingJob>
   /** Waits on for a job that this or another gateway added. Throws `queue_unavailable` when Redis does not answer. */
   resume(job: JobRef): Promise<PendingJob>
   /** Takes back a job that no one waits for any more, now or as soon as Redis answers. True when it had not begun. */
@@ -190,7 +182,7 @@ export function createPasswordClient(options: PasswordClientOptions): PasswordCl
   }
 
   return {
-    async submit(name: JobName, request: HashRequest | VerifyRequest, lane: Lane = 'held') {
+    async submit(name, request, lane = 'held') {
       const enqueuedAt = clock.now()
       const job: JobRef = { id: randomUUID(), name, deadline: enqueuedAt + options.jobLifeMs }
       const sealed = keyring.seal(requestSeal(job), request)

@@ -8,7 +8,7 @@ import type { Telemetry } from 'bullmq'
 export interface Tracing {
   /** BullMQ's hook: spans for adding and processing a job, and the W3C context that travels with it. */
   telemetry: Telemetry
-  /** Runs work in a span of its own, below the active one. */
+  /** Runs work in a span of its own, below the active one. A span is active until the work it was begun for first waits. */
   inSpan<T>(name: string, attributes: Attributes, work: () => Promise<T>): Promise<T>
   /** The active trace, for log lines. */
   traceId(): string | undefined

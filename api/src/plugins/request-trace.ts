@@ -27,15 +27,20 @@ export default fp(
       reply.raw.once('close', () => end(span, request, reply))
     })
 
-    // Only here: reading the body leaves whatever context the hooks before it ran in.
-    app.addHook('preValidation', (request, _reply, done) => {
-      const requestContext = contexts.get(request)
-      if (requestContext === undefined) done()
-      else context.with(requestContext, done)
+    app.decorateRequest('inTrace', function <T>(this: FastifyRequest, begin: () => T): T {
+      const requestContext = contexts.get(this)
+      return requestContext === undefined ? begin() : context.with(requestContext, begin)
     })
   },
   { name: 'request-trace' },
 )
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Makes what this begins, up to where it first waits, part of the request's trace. Missing when nothing is traced. */
+    inTrace?<T>(begin: () => T): T
+  }
+}
 
 function end(span: Span, request: FastifyRequest, { raw }: FastifyReply): void {
   const status = raw.writableFinished ? raw.statusCode : CLIENT_GONE

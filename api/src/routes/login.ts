@@ -27,7 +27,7 @@ export const loginRoutes: FastifyPluginAsyncTypebox<RouteDeps> = async (app, { l
     },
     async (request, reply) => {
       const { status, body } = await hold.begin(request, reply, {
-        start: (lane) => login.start(request.body, lane),
+        start: (submit) => login.start(request.body, submit),
         finish: login.finish,
       })
       return reply.code(status).send(body)

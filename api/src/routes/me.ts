@@ -49,7 +49,7 @@ export const meRoutes: FastifyPluginAsyncTypebox<RouteDeps> = async (app, deps) 
     async (request, reply) => {
       const { sub: userId, sid: sessionId } = request.user
       const { status, body } = await hold.begin(request, reply, {
-        start: (lane) => passwordChange.start({ userId, sessionId, ...request.body }, lane),
+        start: (submit) => passwordChange.start({ userId, sessionId, ...request.body }, submit),
         finish: passwordChange.finish,
       })
       return reply.code(status).send(body)

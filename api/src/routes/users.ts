@@ -26,7 +26,7 @@ export const usersRoutes: FastifyPluginAsyncTypebox<RouteDeps> = async (app, { r
     },
     async (request, reply) => {
       const { status, body } = await hold.begin(request, reply, {
-        start: (lane) => registration.start(request.body, lane),
+        start: (submit) => registration.start(request.body, submit),
         finish: registration.finish,
       })
       return reply.code(status).send(body)

@@ -59,7 +59,12 @@ const VerifyRequest = Type.Object({
 })
 export type VerifyRequest = Static<typeof VerifyRequest>
 
-/** The sealed contents by job name, with their checks. */
+/** The sealed contents by job name. */
+export interface Requests {
+  hash: HashRequest
+  verify: VerifyRequest
+}
+/** Their checks. */
 export const requests = { hash: Compile(HashRequest), verify: Compile(VerifyRequest) }
 
 /** Why a worker would not do a job: `unsupported_hash` is stored data that no algorithm here understands. */
