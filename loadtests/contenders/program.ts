@@ -112,4 +112,14 @@ async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
   child.kill(signal)
   await once(child, 'exit')
   clearTimeout(timer)
+  killGroup(child.pid)
+}
+
+/** What a program leaves behind when it ends, such as a script for each hash, would run on beside the next contender. */
+function killGroup(leaderPid: number): void {
+  try {
+    process.kill(-leaderPid, 'SIGKILL')
+  } catch {
+    // It left nothing.
+  }
 }

@@ -30,9 +30,14 @@ export function processorTime(pid: number): ProcessorTime | undefined {
 /** The same with all living descendants; their event loops are not its own. */
 export function processorTimeOfTree(pid: number): ProcessorTime | undefined {
   const own = processorTime(pid)
-  const children = read(`/proc/${pid}/task/${pid}/children`)?.trim().split(' ').filter(Boolean) ?? []
-  const childrenMs = children.reduce((sum, child) => sum + (processorTimeOfTree(Number(child))?.totalMs ?? 0), 0)
+  const childrenMs = childrenOf(pid).reduce((sum, child) => sum + (processorTimeOfTree(child)?.totalMs ?? 0), 0)
   return own && { ...own, totalMs: own.totalMs + childrenMs }
+}
+
+/** The processes it started that still run. */
+export function childrenOf(pid: number): number[] {
+  const children = read(`/proc/${pid}/task/${pid}/children`)?.trim() ?? ''
+  return children.split(' ').filter(Boolean).map(Number)
 }
 
 export interface MachineTime {

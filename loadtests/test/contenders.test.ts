@@ -3,9 +3,10 @@ import { after, before, describe, test } from 'node:test'
 import { createNamespace, type Namespace, until } from '@spillway/local/testing'
 import { contenders } from '../contenders/contenders.ts'
 import { algorithms } from '../contenders/hashing.ts'
+import { scriptPerCompare } from '../contenders/script-per-compare/contender.ts'
 import { type Accounts, createAccounts } from '../load/accounts.ts'
 import { createClient } from '../load/client.ts'
-import { processorTime } from '../measure/processor.ts'
+import { childrenOf, processorTime } from '../measure/processor.ts'
 
 const once = { logins: 1, atMostMs: 1_000 }
 
@@ -50,4 +51,22 @@ describe('every contender serves the same API', { concurrency: true }, () => {
       })
     })
   }
+
+  test('what a contender started ends with it', { skip: process.platform !== 'linux' }, async () => {
+    await accounts.seed('bcrypt')
+    const running = await scriptPerCompare.start({ cores: undefined, algorithm: 'bcrypt', services })
+    const api = running.parts.find(({ role }) => role === 'api')?.pid ?? 0
+    const client = createClient(running.url)
+    const login = client.post('/v1/login', accounts.login('bcrypt', 1))
+    // Stopped, so that it does not end by itself.
+    const script = await until(() => childrenOf(api).find((pid) => process.kill(pid, 'SIGSTOP')))
+    await running.close()
+    try {
+      await until(() => processorTime(script) === undefined, { what: 'the end of the script' })
+    } finally {
+      if (processorTime(script) !== undefined) process.kill(script, 'SIGKILL')
+    }
+    await login
+    client.close()
+  })
 })
