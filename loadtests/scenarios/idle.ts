@@ -8,8 +8,8 @@ import { withContender } from './warm.ts'
 
 const DURATION_S = 2
 const BARE_MS = 400
-/** Hashing at hand, in another thread, in another process, and behind a queue. */
-const shortSet = ['in-process', 'side-process', 'piscina', 'spillway']
+/** Hashing at hand, and behind a queue. */
+const shortSet = ['in-process', 'spillway']
 
 export const idle: Scenario = {
   name: 'idle',

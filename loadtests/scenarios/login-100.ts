@@ -1,16 +1,14 @@
 // The NestJS post's test: a hundred users log in over and over, and the rest of the API is asked for its pulse meanwhile.
 import { algorithms, costOf } from '../contenders/hashing.ts'
-import { withCallers } from '../load/closed.ts'
 import { loginCaller } from '../load/requests.ts'
-import { observe } from '../measure/observe.ts'
-import { loginFigures } from './figures.ts'
+import { crowd } from './crowd.ts'
 import { AROUND_S, picked, type Scenario } from './scenario.ts'
 import { withContender } from './warm.ts'
 
 const USERS = 100
 const DURATION_S = 4
 /** With bcrypt. With argon2id everyone takes part. */
-const shortSet = ['in-process', 'threads-128', 'piscina', 'spillway']
+const shortSet = ['in-process', 'piscina', 'spillway']
 
 export const login100: Scenario = {
   name: 'login-100',
@@ -32,13 +30,9 @@ export const login100: Scenario = {
           placement: 'apart',
           estimatedS: durationS + AROUND_S,
           measure: () =>
-            withContender(contender, setting, algorithm, (running) => {
-              const caller = loginCaller(setting.accounts, algorithm)
-              const loop = { urls: [running.url], connections: setting.users ?? USERS, caller }
-              return withCallers(loop, async (callers) =>
-                loginFigures(await observe(running, setting.servers, () => callers.countFor(durationS))),
-              )
-            }),
+            withContender(contender, setting, algorithm, (running) =>
+              crowd(running, setting, loginCaller(setting.accounts, algorithm), setting.users ?? USERS, durationS),
+            ),
         }
       }),
     ),

@@ -1,16 +1,14 @@
 // The Piscina post's test: a hundred users register, log in and write.
 import { costOf } from '../contenders/hashing.ts'
-import { withCallers } from '../load/closed.ts'
 import { visitCaller } from '../load/requests.ts'
-import { observe } from '../measure/observe.ts'
-import { loginFigures } from './figures.ts'
+import { crowd } from './crowd.ts'
 import { AROUND_S, picked, type Scenario } from './scenario.ts'
 import { withContender } from './warm.ts'
 
 const USERS = 100
 const DURATION_S = 3
-/** Hashing at hand, in threads, in threads of more processes, and behind a queue. */
-const shortSet = ['in-process', 'piscina', 'piscina-cluster', 'spillway']
+/** Hashing at hand, in threads, and behind a queue. */
+const shortSet = ['in-process', 'piscina', 'spillway']
 
 export const mixed100: Scenario = {
   name: 'mixed-100',
@@ -30,13 +28,9 @@ export const mixed100: Scenario = {
         placement: 'apart',
         estimatedS: durationS + AROUND_S,
         measure: () =>
-          withContender(contender, setting, 'argon2id', (running) => {
-            const caller = visitCaller(setting.accounts)
-            const loop = { urls: [running.url], connections: setting.users ?? USERS, caller }
-            return withCallers(loop, async (callers) =>
-              loginFigures(await observe(running, setting.servers, () => callers.countFor(durationS))),
-            )
-          }),
+          withContender(contender, setting, 'argon2id', (running) =>
+            crowd(running, setting, visitCaller(setting.accounts), setting.users ?? USERS, durationS),
+          ),
       }
     }),
 }

@@ -1,17 +1,14 @@
 // Servers are measured warm: started, logged in to until their code is compiled, handed over, and ended whatever happens.
 import type { Contender, Running } from '../contenders/contender.ts'
 import type { Algorithm } from '../contenders/hashing.ts'
-import {
-  type SpillwayOptions,
-  type SpillwayRunning,
-  startPipeline,
-  startSpillway,
-} from '../contenders/spillway/start.ts'
+import { type SpillwayOptions, type SpillwayRunning, startSpillway } from '../contenders/spillway/start.ts'
 import type { Credential, WarmUp } from '../load/accounts.ts'
 import type { Setting } from './scenario.ts'
 
 /** With the hash that is measured: enough that every thread has computed one. */
 const HASHES = 20
+/** Enough that the worker always has a job at hand while the next is on its way from Redis. */
+const PIPELINE_SLOTS = 16
 
 /** A contender, on its cores. */
 export function withContender<T>(
@@ -35,9 +32,10 @@ export function withSpillway<T>(
   return handOver(startSpillway({ ...options, services, testHashes: true }), setting, credential, body)
 }
 
-/** Spillway's pipeline without a hash, on all cores. */
+/** Spillway's pipeline alone, on all cores: one gateway, and one worker that hashes nothing. */
 export function withPipeline<T>(setting: Setting, body: (running: SpillwayRunning) => Promise<T>): Promise<T> {
-  return handOver(startPipeline(setting.services), setting, 'token', body)
+  const size = { cores: undefined, gateways: 1, workers: 1, concurrency: PIPELINE_SLOTS }
+  return withSpillway(size, setting, 'token', body)
 }
 
 async function handOver<R extends Running, T>(

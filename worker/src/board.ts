@@ -5,10 +5,9 @@
 import { createBullBoard } from '@bull-board/api'
 import { BullMQAdapter } from '@bull-board/api/bullMQAdapter'
 import { FastifyAdapter } from '@bull-board/fastify'
-import { Queue } from 'bullmq'
 import type { FastifyPluginAsync } from 'fastify'
 import { describeData, describeJob } from './board-words.js'
-import { QUEUE_NAME } from './protocol/job.js'
+import { openQueue } from './open-queue.js'
 import { connectRedis } from './redis.js'
 
 export interface BoardOptions {
@@ -28,14 +27,7 @@ export const boardPlugin: FastifyPluginAsync<BoardOptions> = async (app, options
   const { redisUrl, queuePrefix, readOnly, basePath, logUrl, links } = options
   const redis = connectRedis(redisUrl, 'producer')
   redis.on('error', (error) => app.log.warn({ err: error, connection: 'board' }, 'redis connection failed'))
-  const queue = new Queue(QUEUE_NAME, {
-    connection: redis,
-    prefix: queuePrefix,
-    skipWaitingForReady: true,
-    skipVersionCheck: true,
-    skipMetasUpdate: true,
-  })
-  queue.on('error', (error) => app.log.warn({ err: error }, 'queue error'))
+  const queue = openQueue({ redis, prefix: queuePrefix, log: app.log })
 
   const shown = new BullMQAdapter(queue, {
     readOnlyMode: readOnly,

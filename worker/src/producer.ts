@@ -1,9 +1,10 @@
 /** The gateway's end of the queue: adding jobs in either lane. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Queue, type Telemetry } from 'bullmq'
+import type { Telemetry } from 'bullmq'
 import { bringAlong } from './ageing.js'
 import type { Logger } from './log.js'
-import { DEFERRED_PRIORITY, type JobData, type Lane, QUEUE_NAME } from './protocol/job.js'
+import { openQueue } from './open-queue.js'
+import { DEFERRED_PRIORITY, type JobData, type Lane } from './protocol/job.js'
 import type { JobRef } from './protocol/reply.js'
 import { reached } from './reached.js'
 import type { RedisConnection } from './redis.js'
@@ -28,17 +29,8 @@ export function createProducer(options: {
   log: Logger
   telemetry?: Telemetry | undefined
 }): Producer {
-  const { redis, prefix, log, telemetry } = options
-  const queue = new Queue(QUEUE_NAME, {
-    connection: redis,
-    prefix,
-    // Nothing is asked of Redis before the first job: it may be away when a gateway starts, and come later.
-    skipWaitingForReady: true,
-    skipVersionCheck: true,
-    skipMetasUpdate: true,
-    ...(telemetry ? { telemetry } : {}),
-  })
-  queue.on('error', (error) => log.warn({ err: error }, 'queue error'))
+  const { redis, prefix, log } = options
+  const queue = openQueue(options)
 
   async function add(job: JobRef, data: JobData, lane: Lane): Promise<void> {
     const priority = lane === 'deferred' ? { priority: DEFERRED_PRIORITY } : {}

@@ -2,9 +2,8 @@
  * Finished jobs are kept for operators to look at, few and not for long. BullMQ forgets old ones only when another one
  * finishes, so on a queue that has gone quiet they would stay: here they are swept out all the same.
  */
-import { Queue } from 'bullmq'
 import type { Logger } from './log.js'
-import { QUEUE_NAME } from './protocol/job.js'
+import { openQueue } from './open-queue.js'
 import type { RedisConnection } from './redis.js'
 
 /** Of each kind, completed and failed: 500 at most, for ten minutes; 2.2 MiB for both together (`pnpm measure:kept-jobs`). */
@@ -23,15 +22,8 @@ export interface SweepOptions {
 
 /** Starts sweeping; close() stops it. Any number of workers may do so at once. */
 export function sweepFinishedJobs(options: SweepOptions): { close(): Promise<void> } {
-  const { redis, prefix, log, keepMs = KEEP_FINISHED.age * 1_000, everyMs = SWEEP_INTERVAL_MS } = options
-  const queue = new Queue(QUEUE_NAME, {
-    connection: redis,
-    prefix,
-    skipWaitingForReady: true,
-    skipVersionCheck: true,
-    skipMetasUpdate: true,
-  })
-  queue.on('error', (error) => log.warn({ err: error }, 'queue error'))
+  const { log, keepMs = KEEP_FINISHED.age * 1_000, everyMs = SWEEP_INTERVAL_MS } = options
+  const queue = openQueue(options)
 
   async function sweep(): Promise<void> {
     for (const state of ['completed', 'failed'] as const) await queue.clean(keepMs, KEEP_FINISHED.count, state)

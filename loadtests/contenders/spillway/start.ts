@@ -28,9 +28,6 @@ export interface SpillwayRunning extends Running {
   workerOps: readonly string[]
 }
 
-/** Enough that the worker always has a job at hand while the next is on its way from Redis. */
-const PIPELINE_SLOTS = 16
-
 /** The states of a job that is not done. */
 const queued = ['state="waiting"', 'state="deferred"', 'state="active"']
 
@@ -98,18 +95,6 @@ export async function startSpillway(options: SpillwayOptions): Promise<SpillwayR
     ],
     close,
   }
-}
-
-/** One gateway and one worker that hashes nothing, on all cores: the pipeline alone. Only accounts with doubles can log in. */
-export function startPipeline(services: StartOptions['services']): Promise<SpillwayRunning> {
-  return startSpillway({
-    services,
-    cores: undefined,
-    gateways: 1,
-    workers: 1,
-    concurrency: PIPELINE_SLOTS,
-    testHashes: true,
-  })
 }
 
 function start(

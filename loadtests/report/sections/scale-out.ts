@@ -9,12 +9,9 @@ import { type Html, html } from '../html.ts'
 import { number, quantity, section, typicalRun } from '../section.ts'
 
 export function scaleOutSection(result: ScenarioResult): Html {
-  const sizes = summarize(result).flatMap((summary) => {
-    const [size] = typicalRun(summary, 'perSecond')?.series.size ?? []
-    return size === undefined ? [] : [{ variant: summary.variant, size }]
-  })
-  const workers = sizes.filter(({ variant }) => variant.endsWith('workers')).map(({ size }) => size)
-  const gateways = sizes.filter(({ variant }) => variant.endsWith('gateways')).map(({ size }) => size)
+  const sizes = summarize(result).flatMap((summary) => typicalRun(summary, 'perSecond')?.series.size ?? [])
+  const workers = sizes.filter(({ gateways }) => gateways === 1)
+  const gateways = sizes.filter((size) => size.gateways === size.workers)
   return section(result, sentence(workers, gateways), [
     html`<h4>Logins a second by number of workers</h4>`,
     legend([
@@ -22,7 +19,7 @@ export function scaleOutSection(result: ScenarioResult): Html {
       { title: 'ideal', color: 'var(--ink)' },
     ]),
     growth(workers),
-    html`<h4>Processor time of the gateways, for each login</h4>`,
+    html`<h4>Processor time of the gateways, for each login, with as many workers behind them</h4>`,
     bars(
       'Gateway processor time for each login, by number of gateways',
       'ms a login, all gateways together',
@@ -59,7 +56,7 @@ function sentence(workers: readonly Row[], gateways: readonly Row[]): string {
   const percent = (100 * number(most.perSecond)) / number(most.idealPerSecond)
   return (
     `${most.workers} workers give ${quantity(number(most.perSecond), 'logins a second')}, ${show(percent)} % of the ideal line. ` +
-    `A login costs ${quantity(number(one.gatewayMsPerLogin), 'ms')} of processor time in one gateway, and ` +
-    `${quantity(number(many.gatewayMsPerLogin), 'ms')} over ${many.gateways} gateways.`
+    `A login costs ${quantity(number(one.gatewayMsPerLogin), 'ms')} of processor time where there is one gateway, and ` +
+    `${quantity(number(many.gatewayMsPerLogin), 'ms')} where ${many.gateways} have as much to do each.`
   )
 }

@@ -1,0 +1,24 @@
+/** BullMQ's queue, for those who add to it or look into it on a connection of ours. */
+import { Queue, type Telemetry } from 'bullmq'
+import { QUEUE_NAME } from './protocol/job.js'
+import type { RedisConnection } from './redis.js'
+
+/** Asks nothing of Redis before the first command: it may be away when a process starts, and come later. */
+export function openQueue(options: {
+  redis: RedisConnection
+  prefix: string
+  log: { warn(facts: object, message: string): void }
+  telemetry?: Telemetry | undefined
+}): Queue {
+  const { redis, prefix, log, telemetry } = options
+  const queue = new Queue(QUEUE_NAME, {
+    connection: redis,
+    prefix,
+    skipWaitingForReady: true,
+    skipVersionCheck: true,
+    skipMetasUpdate: true,
+    ...(telemetry ? { telemetry } : {}),
+  })
+  queue.on('error', (error) => log.warn({ err: error }, 'queue error'))
+  return queue
+}
