@@ -8,7 +8,7 @@ for tree; do
       [ -L "$package" ] || rm -rf "$package"/src "$package"/test "$package"/.turbo "$package"/tsconfig*.json
     done
     find . -type f \( -name '*.map' -o -name '*.d.ts' -o -name '*.d.mts' -o -name '*.d.cts' -o -name '*.tsbuildinfo' \) -delete
-    find . -type f -name 'query_compiler_*' ! -name '*postgresql*' -delete
+    find . -type f -name 'query_compiler_*' ! -name '*_small_bg.postgresql*' -delete
     find . -type f -name '*.musl.node' -delete
     find . -type d -path '*/prebuilds/*' -prune ! -name 'linux-*' -exec rm -r {} +
     rm -rf node_modules/.pnpm/argon2@*/node_modules/argon2/argon2 node_modules/.pnpm/node-addon-api@* node_modules/.pnpm/@types+*
