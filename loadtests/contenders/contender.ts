@@ -27,6 +27,8 @@ export interface Part {
   pid: number
   /** Its children count as well; otherwise they are parts of their own. */
   withChildren?: boolean
+  /** What it took from its start until it was ready, in milliseconds, where it was started here. */
+  readyMs?: number
 }
 
 export interface Running {

@@ -26,6 +26,8 @@ export interface StartedProgram {
   pid: number
   /** What it printed when it was ready: a JSON line with `url` or `opsUrl`. */
   ready: Record<string, unknown>
+  /** From the start of the process until then, in milliseconds. */
+  readyMs: number
   close(): Promise<void>
 }
 
@@ -48,13 +50,14 @@ export async function startProgram(program: Program): Promise<StartedProgram> {
     program.cores,
   )
   keeper ??= openKeeper()
+  const startMs = performance.now()
   const child = keeper.spawn({ command, args, rank: rank.tool, env: { ...inherited, ...program.env } })
   child.stdin?.end()
   const close = () => end(child, program.endSignal ?? 'SIGTERM')
   try {
     const ready = await readyLine(child)
     if (child.pid === undefined) throw new Error(`${program.path} has no process id`)
-    return { pid: child.pid, ready, close }
+    return { pid: child.pid, ready, readyMs: performance.now() - startMs, close }
   } catch (error) {
     await close()
     throw error

@@ -22,7 +22,7 @@ export async function startRival(
   return {
     url: String(program.ready.url),
     neighbourPath: '/neighbour',
-    parts: [{ role: 'api', pid: program.pid }, ...parts(program.ready.parts)],
+    parts: [{ role: 'api', pid: program.pid, readyMs: program.readyMs }, ...parts(program.ready.parts)],
     close: program.close,
   }
 }

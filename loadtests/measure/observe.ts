@@ -1,12 +1,15 @@
 // Watches a contender from the outside while something happens to it: processor time of each process, and bystanders.
 import type { Part, Running } from '../contenders/contender.ts'
 import { type Bystanders, watchBystanders } from './bystanders.ts'
-import { type ProcessorTime, processorTime, processorTimeOfTree } from './processor.ts'
+import { type ProcessorTime, peakMemoryMb, processorTime, processorTimeOfTree } from './processor.ts'
 
 export interface PartTime {
   role: string
   totalMs: number
   eventLoopMs: number
+  /** Since it was started. */
+  peakMb?: number
+  readyMs?: number
 }
 
 export interface Observation<T> {
@@ -34,11 +37,13 @@ export async function processorTimeOf<T>(
   const seconds = (performance.now() - startMs) / 1_000
   const after = watched.map(timeOfPart)
   const used = process.cpuUsage(generator)
-  const parts = watched.flatMap(({ role }, index) => {
+  const parts = watched.flatMap(({ role, pid, readyMs }, index) => {
     const start = before[index]
     const end = after[index]
     if (start === undefined || end === undefined) return []
-    return [{ role, totalMs: end.totalMs - start.totalMs, eventLoopMs: end.eventLoopMs - start.eventLoopMs }]
+    const time = { totalMs: end.totalMs - start.totalMs, eventLoopMs: end.eventLoopMs - start.eventLoopMs }
+    const peakMb = peakMemoryMb(pid)
+    return [{ role, ...time, ...(peakMb !== undefined && { peakMb }), ...(readyMs !== undefined && { readyMs }) }]
   })
   return { result, seconds, parts, generatorPercent: (used.user + used.system) / 10_000 / seconds }
 }

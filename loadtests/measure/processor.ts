@@ -1,5 +1,5 @@
 // Processor time from Linux's /proc: of a process with the children it has waited for, of its event loop alone, and of
-// the whole machine. Elsewhere there is nothing to read and everything here is undefined.
+// the whole machine; and the memory of a process. Elsewhere there is nothing to read and everything here is undefined.
 import { readFileSync } from 'node:fs'
 
 /** The unit of /proc/<pid>/stat: USER_HZ, 100 on every Linux that Node runs on. */
@@ -38,6 +38,12 @@ export function processorTimeOfTree(pid: number): ProcessorTime | undefined {
 export function childrenOf(pid: number): number[] {
   const children = read(`/proc/${pid}/task/${pid}/children`)?.trim() ?? ''
   return children.split(' ').filter(Boolean).map(Number)
+}
+
+/** The most memory a process has had at a time since it started, in megabytes: resident, what it shares included. */
+export function peakMemoryMb(pid: number): number | undefined {
+  const kilobytes = /^VmHWM:\s+(\d+) kB$/m.exec(read(`/proc/${pid}/status`) ?? '')?.[1]
+  return kilobytes === undefined ? undefined : (Number(kilobytes) * 1_024) / 1e6
 }
 
 export interface MachineTime {

@@ -1,7 +1,7 @@
 // The figures that several scenarios take from what they observed.
 import type { ClosedLoopResult } from '../load/closed.ts'
 import type { Latency } from '../measure/latency.ts'
-import { type Observation, timeOf } from '../measure/observe.ts'
+import { type Observation, type PartTime, timeOf } from '../measure/observe.ts'
 import type { Measured } from '../src/results.ts'
 
 /** What a closed loop of requests did to its callers, to the API process and to bystanders. */
@@ -24,6 +24,7 @@ export function loginFigures({
       healthzP99Ms: bystanders.healthz.percentiles.p99Ms,
       ...(tally.counts.ticket + tally.counts.busy > 0 && { deferredPercent: tally.share('ticket', 'busy') }),
       ...(parts.length > 0 && { apiPercent: timeOf(parts, 'api') / seconds / 10 }),
+      ...footprint(parts),
       ...(parts.length > 0 && tally.counts.ok > 0 && { processorMsPerAnswer: timeOf(parts) / tally.counts.ok }),
     },
     histograms: {
@@ -36,6 +37,21 @@ export function loginFigures({
       processor: parts.map(({ role, totalMs, eventLoopMs }) => ({ role, totalMs, eventLoopMs })),
     },
   }
+}
+
+/** What the largest process of each role takes, and the slowest to start. */
+function footprint(parts: readonly PartTime[]): Record<string, number> {
+  return Object.fromEntries(
+    (['api', 'worker'] as const).flatMap((role) => {
+      const ofRole = parts.filter((part) => part.role === role)
+      const memory = ofRole.flatMap(({ peakMb = [] }) => peakMb)
+      const ready = ofRole.flatMap(({ readyMs = [] }) => readyMs)
+      return [
+        ...(memory.length > 0 ? [[`${role}Mb`, Math.max(...memory)] as const] : []),
+        ...(ready.length > 0 ? [[`${role}ReadyMs`, Math.max(...ready)] as const] : []),
+      ]
+    }),
+  )
 }
 
 /** The percentiles people ask for; none when nothing was answered, since 0 ms would be praise. */

@@ -90,8 +90,8 @@ export async function startSpillway(options: SpillwayOptions): Promise<SpillwayR
     // The file it serves itself: a stat and a read.
     neighbourPath: '/docs/static/logo.svg',
     parts: [
-      ...running.gateways.map(({ pid }): Part => ({ role: 'api', pid })),
-      ...running.workers.map(({ pid }): Part => ({ role: 'worker', pid })),
+      ...running.gateways.map(({ pid, readyMs }): Part => ({ role: 'api', pid, readyMs })),
+      ...running.workers.map(({ pid, readyMs }): Part => ({ role: 'worker', pid, readyMs })),
     ],
     close,
   }
