@@ -7,20 +7,26 @@ import type { RedisConnection } from './redis.js'
 
 const RETRY_MS = 200
 
-export type Deliver = (job: JobRef & { replyTo: string }, sealed: string) => Promise<void>
+export interface Delivery {
+  /**
+   * Resolves when Redis has taken the verdict. One that it refuses, being full or read-only, is offered again until the job's
+   * deadline, when this rejects; while Redis is away the connection itself waits.
+   */
+  deliver(job: JobRef & { replyTo: string }, sealed: string): Promise<void>
+  /** Resolves when nothing is on its way any more. */
+  settled(): Promise<void>
+}
 
-/**
- * A delivery that Redis refuses, being full or read-only, is tried again until the job's deadline: the slot stays taken, but
- * the hash is not computed a second time. While Redis is away the connection itself waits.
- */
 export function createDelivery(options: {
   redis: RedisConnection
   prefix: string
   clock: RedisClock
   log: Logger
-}): Deliver {
+}): Delivery {
   const { redis, prefix, clock, log } = options
-  return async ({ id, deadline, replyTo }, sealed) => {
+  const underway = new Set<Promise<void>>()
+
+  async function deliver({ id, deadline, replyTo }: JobRef & { replyTo: string }, sealed: string): Promise<void> {
     const keys = [verdictKey(prefix, id), redeemerKey(prefix, id)]
     for (let attempt = 1; ; attempt += 1) {
       const keepMs = Math.max(1, deadline - clock.now())
@@ -42,5 +48,14 @@ export function createDelivery(options: {
         await sleep(RETRY_MS)
       }
     }
+  }
+
+  return {
+    deliver(job, sealed) {
+      const delivered = deliver(job, sealed).finally(() => underway.delete(delivered))
+      underway.add(delivered)
+      return delivered
+    },
+    settled: async () => void (await Promise.allSettled(underway)),
   }
 }

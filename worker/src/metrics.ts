@@ -3,8 +3,11 @@ import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client
 import { algorithmNames } from './hashing/algorithm-name.js'
 import { jobNames } from './protocol/job.js'
 
-/** How a job can end. `hashed` is the good end of a verify as well: which way it went only the gateway learns. */
-const outcomes = ['hashed', 'expired', 'forged', 'unsupported_hash', 'hashing_failed'] as const
+/**
+ * How a job can end. `hashed` is the good end of a verify as well: which way it went only the gateway learns. `undelivered` is a
+ * verdict that Redis refused to take until its deadline.
+ */
+const outcomes = ['hashed', 'expired', 'forged', 'unsupported_hash', 'hashing_failed', 'undelivered'] as const
 
 export interface WorkerMetrics {
   registry: Registry

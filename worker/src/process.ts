@@ -1,7 +1,7 @@
 /** One job, from what BullMQ hands over to what it keeps: expired? open, hash or verify, seal, reply. */
 import { UnrecoverableError } from 'bullmq'
 import type { RedisClock } from './clock.js'
-import type { Deliver } from './deliver.js'
+import type { Delivery } from './deliver.js'
 import { type AlgorithmName, algorithmName } from './hashing/algorithm-name.js'
 import { type Hasher, UnsupportedHashError } from './hashing/index.js'
 import type { Logger } from './log.js'
@@ -33,7 +33,7 @@ export interface ProcessOptions {
   log: Logger
   metrics: WorkerMetrics
   tracing?: Pick<Tracing, 'inSpan'> | undefined
-  deliver: Deliver
+  delivery: Pick<Delivery, 'deliver'>
 }
 
 /** What of a BullMQ job matters here: nothing in it can be trusted. */
@@ -60,12 +60,21 @@ export async function processJob(incoming: IncomingJob, options: ProcessOptions)
   const work = () => answer(job, data, options)
   const { verdict, algorithm } = await (options.tracing?.inSpan(job.name, {}, work) ?? work())
   const serviceMs = performance.now() - hashing
-  await options.deliver({ ...job, replyTo: data.replyTo }, options.keyring.seal(verdictSeal(job), verdict))
-
-  const outcome = verdict.kind === 'refused' ? verdict.code : 'hashed'
-  metrics.jobs.inc({ job: job.name, outcome })
   metrics.service.observe({ job: job.name, algorithm }, serviceMs / 1_000)
-  log.info({ jobId: job.id, job: job.name, outcome, queueWaitMs, serviceMs: round(serviceMs) }, 'job answered')
+
+  // Not awaited: that the job is done follows at once, on the same connection and so after the verdict, and the slot gets its
+  // next job a round trip earlier.
+  options.delivery.deliver({ ...job, replyTo: data.replyTo }, options.keyring.seal(verdictSeal(job), verdict)).then(
+    () => {
+      const outcome = verdict.kind === 'refused' ? verdict.code : 'hashed'
+      metrics.jobs.inc({ job: job.name, outcome })
+      log.info({ jobId: job.id, job: job.name, outcome, queueWaitMs, serviceMs: round(serviceMs) }, 'job answered')
+    },
+    (error: unknown) => {
+      metrics.jobs.inc({ job: job.name, outcome: 'undelivered' })
+      log.error({ jobId: job.id, job: job.name, outcome: 'undelivered', err: error }, 'verdict lost')
+    },
+  )
   return { outcome: 'answered', queueWaitMs, serviceMs: round(serviceMs) }
 }
 

@@ -91,7 +91,7 @@ export async function startWorker(config: WorkerConfig, concurrency: number, log
   })
   const sweep = sweepFinishedJobs({ redis, prefix, log })
 
-  const deliver = createDelivery({ redis, prefix, clock, log })
+  const delivery = createDelivery({ redis, prefix, clock, log })
 
   const inHand = new Map<string, Job>()
   const worker = new Worker(
@@ -107,7 +107,7 @@ export async function startWorker(config: WorkerConfig, concurrency: number, log
           log: tracing ? log.child({ traceId: tracing.traceId() }) : log,
           metrics,
           tracing,
-          deliver,
+          delivery,
         })
         if (result.outcome === 'answered') capacity.finished('answered', result.serviceMs)
         else capacity.finished('expired')
@@ -161,7 +161,7 @@ export async function startWorker(config: WorkerConfig, concurrency: number, log
     async close() {
       liveness.close()
       await within(FAREWELL_MS, Promise.all([capacity.close(), sweep.close()]))
-      await within(config.SHUTDOWN_GRACE_MS, worker.close())
+      await within(config.SHUTDOWN_GRACE_MS, worker.close().then(delivery.settled))
       await within(FAREWELL_MS, handBack([...inHand.values()], { log, metrics }))
       await ops.close()
       redis.disconnect()

@@ -7,7 +7,7 @@ import { queueKey } from '../src/protocol/capacity.ts'
 import { verdictKey } from '../src/protocol/reply.ts'
 import { answerOf, jobsCounted, readyClient, startedWorker } from './parts.ts'
 import { type Relay, startRelay } from './relay.ts'
-import { activeJobs, failureOf, jobKey, type Space, spaceFor, waitingJobs } from './space.ts'
+import { activeJobs, jobKey, resultOf, type Space, spaceFor, waitingJobs } from './space.ts'
 
 const request = { password: 'right', storedHash: '$spillway-token$' }
 const match = { kind: 'match' }
@@ -170,22 +170,21 @@ test('a verdict that Redis does not take is offered again until it does', async 
   await until(async () => JSON.stringify(await redis.call('ACL', 'LOG')).includes(user.name))
   assert.equal(await answerOf(await client.resume(pending.job), 0), undefined)
   assert.deepEqual(await jobsCounted(worker), [])
-  assert.deepEqual(await activeJobs(space), [pending.job.id])
 
   await redis.call('ACL', 'SETUSER', user.name, `~${prefix}:*`)
   assert.deepEqual(await answerOf(pending), match)
   await until(async () => (await jobsCounted(worker)).join() === 'verify hashed 1')
 })
 
-test('a verdict that Redis never takes is no answer: the job fails at its deadline, and its slot is free', async (t) => {
+test('a verdict that Redis never takes is counted as lost at its deadline, and its slot is free at once', async (t) => {
   const space = spaceFor(t)
   const client = await readyClient(space, { jobLifeMs: 1_000 })
   const user = await userWithoutVerdicts(space)
   const worker = await startedWorker(space, { slots: 1, env: { REDIS_URL: user.redisUrl } })
   const { job } = await client.submit('verify', request)
-  assert.match(await until(() => failureOf(space, job.id)), /NOPERM/)
+  await until(() => resultOf(space, job.id))
   assert.deepEqual(await jobsCounted(worker), [])
-  assert.deepEqual(await activeJobs(space), [])
+  await until(async () => (await jobsCounted(worker)).join() === 'verify undelivered 1')
 })
 
 /** A user of Redis that may do everything but store verdicts: as with a Redis that is full or read-only, for these keys alone. */
