@@ -43,7 +43,7 @@ export function method(results: Results): Html {
 function placement(pinned: boolean): string {
   return pinned
     ? 'Processes are pinned with taskset: load generator and PostgreSQL to the first core, all processes of the contender, and Redis, to the others. ' +
-        'Only what is said to include every process (ramp and five thousand users without a hash, scale-out) runs unpinned on all cores.'
+        'Only what is said to include every process (ramp and five thousand users without a hash, scale-out, Redis) runs unpinned on all cores.'
     : 'Nothing is pinned: this machine has no taskset or only one core, so the load generator shares the processor with what it measures.'
 }
 

@@ -10,6 +10,7 @@ import { loginSection } from './sections/login-100.ts'
 import { mixedSection } from './sections/mixed-100.ts'
 import { profileSection } from './sections/profile.ts'
 import { rampSection } from './sections/ramp.ts'
+import { redisSection } from './sections/redis.ts'
 import { scaleOutSection } from './sections/scale-out.ts'
 import { spikeSection } from './sections/spike.ts'
 import { stressSection } from './sections/stress-5000.ts'
@@ -22,6 +23,7 @@ const sections = {
   ramp: rampSection,
   spike: spikeSection,
   'scale-out': scaleOutSection,
+  redis: redisSection,
   idle: idleSection,
   efficiency: efficiencySection,
   profile: profileSection,

@@ -49,7 +49,7 @@ export const profile: Scenario = {
     setting.contenders.some(({ name }) => name === 'spillway')
       ? [
           measurement(setting, 'argon2id', setting.rate ?? halfCapacity(setting)),
-          measurement(setting, 'token', setting.rate ?? TOKEN_PER_SECOND),
+          ...(setting.short ? [] : [measurement(setting, 'token', setting.rate ?? TOKEN_PER_SECOND)]),
         ]
       : [],
 }

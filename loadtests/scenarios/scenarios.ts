@@ -6,6 +6,7 @@ import { login100 } from './login-100.ts'
 import { mixed100 } from './mixed-100.ts'
 import { profile } from './profile.ts'
 import { ramp } from './ramp.ts'
+import { redis } from './redis.ts'
 import { scaleOut } from './scale-out.ts'
 import type { Scenario } from './scenario.ts'
 import { spike } from './spike.ts'
@@ -18,6 +19,7 @@ export const scenarios: readonly Scenario[] = [
   ramp,
   spike,
   scaleOut,
+  redis,
   idle,
   efficiency,
   profile,

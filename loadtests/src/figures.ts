@@ -33,6 +33,7 @@ export const figures = {
   hashProcessorMs: { title: 'Processor time a verify', unit: 'ms', better: 'lower' },
   gatewayMsPerLogin: { title: 'Gateway time a login', unit: 'ms', better: 'lower' },
   redisMsPerLogin: { title: 'Redis time a login', unit: 'ms', better: 'lower' },
+  redisServesPerSecond: { title: 'One Redis serves', unit: '/s', better: 'higher' },
   overheadMs: { title: 'Over the bare hash', unit: 'ms', better: 'lower' },
   bareHashMs: { title: 'The bare hash', unit: 'ms', better: 'lower' },
   idealPercent: { title: 'Of the ideal', unit: '%', better: 'higher' },

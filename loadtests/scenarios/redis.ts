@@ -1,0 +1,69 @@
+// One Redis: what it does for a login, and so how many logins a second it could serve.
+import { Redis } from 'ioredis'
+import type { SpillwayRunning } from '../contenders/spillway/start.ts'
+import { withCallers } from '../load/closed.ts'
+import { loginCaller } from '../load/requests.ts'
+import { processorTimeOf, timeOf } from '../measure/observe.ts'
+import { between, commandTimes } from '../measure/redis-commands.ts'
+import type { Measured } from '../src/results.ts'
+import { AROUND_S, type Scenario, type Setting } from './scenario.ts'
+import { withPipeline } from './warm.ts'
+
+const CALLERS = 64
+const DURATION_S = 4
+/** Of the one core that Redis runs its commands on: with more, every command waits for others. */
+const BUSY_AT_MOST = 0.7
+
+export const redis: Scenario = {
+  name: 'redis',
+  title: 'What one Redis does for a login',
+  question: 'What is Redis busy with when logins come as fast as they can, and how many could one serve?',
+  settings: (setting) => ({ callers: CALLERS, seconds: setting.durationS ?? DURATION_S, busyAtMost: BUSY_AT_MOST }),
+  plan: (setting) => {
+    const durationS = setting.durationS ?? DURATION_S
+    if (!setting.contenders.some(({ name }) => name === 'spillway')) return []
+    const measure = () => withPipeline(setting, (running) => dissect(running, setting, durationS))
+    return [
+      {
+        contender: 'spillway',
+        variant: 'token',
+        placement: 'together',
+        estimatedS: durationS + AROUND_S,
+        measure,
+      },
+    ]
+  },
+}
+
+async function dissect(running: SpillwayRunning, setting: Setting, durationS: number): Promise<Measured> {
+  const asking = new Redis(setting.services.redisUrl)
+  const loop = { urls: running.urls, connections: CALLERS, caller: loginCaller(setting.accounts, 'token') }
+  try {
+    return await withCallers(loop, async ({ countFor }) => {
+      const before = await commandTimes(asking)
+      const { result, parts } = await processorTimeOf(running, setting.servers, () => countFor(durationS))
+      const commands = between(before, await commandTimes(asking))
+      const logins = Math.max(result.tally.counts.ok, 1)
+      const processorMs = timeOf(parts, 'redis') / logins
+      const insideMs = commands.reduce((sum, { us }) => sum + us, 0) / 1_000 / logins
+      return {
+        figures: {
+          perSecond: result.tally.counts.ok / result.seconds,
+          ...(processorMs > 0 && {
+            redisMsPerLogin: processorMs,
+            redisServesPerSecond: (BUSY_AT_MOST * 1_000) / processorMs,
+          }),
+        },
+        histograms: { answer: result.tally.latency.encode() },
+        series: {
+          commands: [
+            ...(processorMs > 0 ? [{ command: 'network and protocol', us: (processorMs - insideMs) * 1_000 }] : []),
+            ...commands.map(({ command, calls, us }) => ({ command, calls: calls / logins, us: us / logins })),
+          ],
+        },
+      }
+    })
+  } finally {
+    asking.disconnect()
+  }
+}
