@@ -29,7 +29,7 @@ const rules: StageRules = {
   signing: /fast-jwt|@fastify\/jwt/,
   sealing: /worker\/dist\/protocol\/seal/,
   database: /@prisma|node_modules\/pg[-/]|prisma\/dist/,
-  'queue and notification': /bullmq|ioredis|redis-parser|worker\/dist\/(client|waiters|redis|clock|load|capacity|run)/,
+  'queue and notification': /bullmq|ioredis|redis-parser|worker\/dist\/(client|redis|clock|capacity|run)/,
   logging: /pino|sonic-boom|request-log/,
   metrics: /prom-client|metrics/,
   validation: /ajv|typebox|fast-uri/,

@@ -1,6 +1,7 @@
 /** The worker: BullMQ's consumer wired to hashing, replies, capacity and probes. */
 import { hostname } from 'node:os'
 import { type Job, Worker } from 'bullmq'
+import pLimit from 'p-limit'
 import { answersAnew } from './answers-anew.js'
 import { publishCapacity } from './capacity-publisher.js'
 import { createRedisClock } from './clock.js'
@@ -12,6 +13,7 @@ import { createLiveness } from './liveness.js'
 import type { Logger } from './log.js'
 import { createWorkerMetrics } from './metrics.js'
 import { startOps } from './ops.js'
+import { jobsAhead } from './prefetch.js'
 import { ForgedJobError, processJob } from './process.js'
 import { QUEUE_NAME } from './protocol/job.js'
 import { parseKeyring } from './protocol/seal.js'
@@ -59,6 +61,7 @@ export async function startWorker(config: WorkerConfig, concurrency: number, log
   const metrics = createWorkerMetrics()
   const tracing = await startTracing({ service: 'spillway-worker', endpoint: config.OTEL_EXPORTER_OTLP_ENDPOINT })
   const name = `${hostname()}:${process.pid}`
+  const slot = pLimit(concurrency)
 
   const redis = connectRedis(config.REDIS_URL, 'consumer')
   redis.on('error', (error) => log.warn({ err: error }, 'redis connection failed'))
@@ -73,7 +76,7 @@ export async function startWorker(config: WorkerConfig, concurrency: number, log
     slots: concurrency,
     policy,
     engine: hasher.engines.argon2,
-    busySlots: liveness.active,
+    busySlots: () => slot.activeCount,
     stuckMs: liveness.stuckMs,
     isConnected,
   })
@@ -84,7 +87,7 @@ export async function startWorker(config: WorkerConfig, concurrency: number, log
     log,
     name,
     slots: concurrency,
-    busySlots: liveness.active,
+    busySlots: () => slot.activeCount,
     fallback: config.SPILLWAY_FALLBACK,
     serviceMs: await measureServiceMs(hasher),
     published: liveness.heard,
@@ -101,6 +104,7 @@ export async function startWorker(config: WorkerConfig, concurrency: number, log
       if (job.id !== undefined) inHand.set(job.id, job)
       try {
         const result = await processJob(job, {
+          slot,
           keyring,
           hasher,
           clock,
@@ -111,6 +115,7 @@ export async function startWorker(config: WorkerConfig, concurrency: number, log
         })
         if (result.outcome === 'answered') capacity.finished('answered', result.serviceMs)
         else capacity.finished('expired')
+        worker.concurrency = concurrency + jobsAhead(result)
         return result
       } finally {
         if (job.id !== undefined) inHand.delete(job.id)

@@ -15,7 +15,7 @@ export const jobNames = ['hash', 'verify'] as const
 export type JobName = (typeof jobNames)[number]
 
 /**
- * `held` jobs go before `deferred` ones, which age: see ageing.ts. In BullMQ's terms a deferred job has a priority, and jobs
+ * `held` jobs go before `deferred` ones, which age: see client/ageing.ts. In BullMQ's terms a deferred job has a priority, and jobs
  * without any go first; the autoscaler counts both.
  */
 export type Lane = 'held' | 'deferred'

@@ -2,9 +2,9 @@
  * Ageing, in the sense of schedulers: held jobs go before deferred ones, and each that does brings the one along that has
  * waited longest. So deferred jobs get half of what workers can do at least, however many newcomers there are.
  */
-import { queueKey } from './protocol/capacity.js'
-import { QUEUE_NAME } from './protocol/job.js'
-import type { RedisConnection } from './redis.js'
+import { queueKey } from '../protocol/capacity.js'
+import { QUEUE_NAME } from '../protocol/job.js'
+import type { RedisConnection } from '../redis.js'
 
 /**
  * Lua: moves the first of the deferred jobs to the end of the held ones, as BullMQ does for a change of priority. In one step,

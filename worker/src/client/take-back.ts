@@ -1,7 +1,7 @@
 /** Takes a job that waits out of the queue. */
-import { queueKey } from './protocol/capacity.js'
-import { QUEUE_NAME } from './protocol/job.js'
-import type { RedisConnection } from './redis.js'
+import { queueKey } from '../protocol/capacity.js'
+import { QUEUE_NAME } from '../protocol/job.js'
+import type { RedisConnection } from '../redis.js'
 
 /**
  * Lua: BullMQ's own remove takes finished jobs away as well, and says the same for a job that is not there. A job that waits

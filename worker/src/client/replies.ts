@@ -1,7 +1,7 @@
 /** The channel on which a gateway's answers come: subscribed to at start, and again whenever the connection is new. */
-import type { Logger } from './log.js'
-import { decodeReply, replyChannel } from './protocol/reply.js'
-import type { RedisConnection } from './redis.js'
+import type { Logger } from '../log.js'
+import { decodeReply, replyChannel } from '../protocol/reply.js'
+import type { RedisConnection } from '../redis.js'
 
 export interface Replies {
   /** Whether answers would be heard now. */

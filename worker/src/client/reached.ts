@@ -1,5 +1,5 @@
 /** Redis not answering, as the one error that it is to everybody outside. */
-import { PasswordClientError } from './errors.js'
+import { PasswordClientError } from '../errors.js'
 
 /** What Redis answers; when it does not, an error under the one code for that. */
 export async function reached<T>(answer: Promise<T>, failure: string): Promise<T> {

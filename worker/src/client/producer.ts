@@ -1,13 +1,13 @@
 /** The gateway's end of the queue: adding jobs in either lane. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Telemetry } from 'bullmq'
+import type { Logger } from '../log.js'
+import { openQueue } from '../open-queue.js'
+import { DEFERRED_PRIORITY, type JobData, type Lane } from '../protocol/job.js'
+import type { JobRef } from '../protocol/reply.js'
+import type { RedisConnection } from '../redis.js'
 import { bringAlong } from './ageing.js'
-import type { Logger } from './log.js'
-import { openQueue } from './open-queue.js'
-import { DEFERRED_PRIORITY, type JobData, type Lane } from './protocol/job.js'
-import type { JobRef } from './protocol/reply.js'
 import { reached } from './reached.js'
-import type { RedisConnection } from './redis.js'
 
 /** How long a new job waits for a connection that was just lost. */
 const RECONNECT_PATIENCE_MS = 500

@@ -1,8 +1,8 @@
 /** Who in this process waits for which job. */
-import type { JobData } from './protocol/job.js'
-import type { JobRef } from './protocol/reply.js'
+import type { JobData } from '../protocol/job.js'
+import type { JobRef } from '../protocol/reply.js'
+import { withResolvers } from '../with-resolvers.js'
 import type { Answer } from './verdicts.js'
-import { withResolvers } from './with-resolvers.js'
 
 export interface Waiter {
   readonly job: JobRef

@@ -1,11 +1,11 @@
 /** The state of the queue, read a few times a second, and what it says about the wait of a job that is added now. */
-import type { RedisClock } from './clock.js'
-import type { Logger } from './log.js'
-import { capacityKey, type Load, queueKey, READ_LOAD, sumCapacity, toEntries } from './protocol/capacity.js'
-import type { Lane } from './protocol/job.js'
-import type { RedisConnection } from './redis.js'
-import { withResolvers } from './with-resolvers.js'
-import { within } from './within.js'
+import type { RedisClock } from '../clock.js'
+import type { Logger } from '../log.js'
+import { capacityKey, type Load, queueKey, READ_LOAD, sumCapacity, toEntries } from '../protocol/capacity.js'
+import type { Lane } from '../protocol/job.js'
+import type { RedisConnection } from '../redis.js'
+import { withResolvers } from '../with-resolvers.js'
+import { within } from '../within.js'
 
 export const READ_INTERVAL_MS = 250
 

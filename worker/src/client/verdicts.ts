@@ -1,9 +1,9 @@
 /** Verdicts as they lie in Redis. One is believed only after it opened for that very job; anything else is as if it were not there. */
-import type { Logger } from './log.js'
-import { type Verdict, verdict } from './protocol/job.js'
-import { type JobRef, redeemerKey, USED_VERDICT, verdictKey, verdictSeal } from './protocol/reply.js'
-import { type Keyring, SealError } from './protocol/seal.js'
-import type { RedisConnection } from './redis.js'
+import type { Logger } from '../log.js'
+import { type Verdict, verdict } from '../protocol/job.js'
+import { type JobRef, redeemerKey, USED_VERDICT, verdictKey, verdictSeal } from '../protocol/reply.js'
+import { type Keyring, SealError } from '../protocol/seal.js'
+import type { RedisConnection } from '../redis.js'
 
 /** A verdict, or word that its ticket has been redeemed already. */
 export type Answer = Verdict | 'used'

@@ -2,9 +2,9 @@
  * Taking jobs back that no one waits for. What cannot be taken back now, because Redis does not answer, is tried again until
  * the job would be dropped anyway: no time-out leaves work behind.
  */
-import type { RedisClock } from './clock.js'
-import type { JobRef } from './protocol/reply.js'
-import type { RedisConnection } from './redis.js'
+import type { RedisClock } from '../clock.js'
+import type { JobRef } from '../protocol/reply.js'
+import type { RedisConnection } from '../redis.js'
 import { takeBack } from './take-back.js'
 
 const RETRY_INTERVAL_MS = 500
