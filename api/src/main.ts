@@ -1,10 +1,8 @@
 /** Entry point of a gateway: reads the environment, listens, closes on a signal. */
-import { keepHeapSmall } from '@spillway/worker/heap'
 import { createLogger } from '@spillway/worker/log'
 import { readGatewayConfig } from './config.js'
 import { startGateway } from './gateway.js'
 
-keepHeapSmall()
 try {
   const config = readGatewayConfig(process.env)
   const log = createLogger({ service: 'gateway', level: config.LOG_LEVEL })

@@ -11,11 +11,12 @@ const SILENCE_MS = 3_000
 const CHECK_INTERVAL_MS = 500
 
 export interface Liveness {
-  /** A job was fetched, and later that it is done. */
   started(): void
   finished(): void
   /** Redis answered, and this many jobs wait. */
   heard(waiting: number): void
+  /** Jobs being hashed now. */
+  active(): number
   /** For how long there has been no progress although there could have been, in milliseconds. */
   stuckMs(): number
   isAlive(): boolean
@@ -68,6 +69,7 @@ export function createLiveness(options: LivenessOptions): Liveness {
       idleMs = now - progressAt
       cutOff = false
     },
+    active: () => active,
     stuckMs: () => (cutOff ? silentMs() : idleMs),
     isAlive: () => !cutOff && idleMs < stuckAfterMs,
     close: () => clearInterval(timer),

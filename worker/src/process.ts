@@ -1,4 +1,4 @@
-/** One job, from what BullMQ hands over to what it keeps: open, wait for a slot, expired? hash or verify, seal, reply. */
+/** One job, from what BullMQ hands over to what it keeps: expired? open, hash or verify, seal, reply. */
 import { UnrecoverableError } from 'bullmq'
 import type { RedisClock } from './clock.js'
 import type { Delivery } from './deliver.js'
@@ -32,9 +32,7 @@ export interface ProcessOptions {
   clock: RedisClock
   log: Logger
   metrics: WorkerMetrics
-  tracing?: Pick<Tracing, 'fromHere'> | undefined
-  /** Runs work as soon as fewer hashes are underway than there are slots. */
-  slot<T>(work: () => Promise<T>): Promise<T>
+  tracing?: Pick<Tracing, 'inSpan'> | undefined
   delivery: Pick<Delivery, 'deliver'>
 }
 
@@ -48,55 +46,36 @@ export interface IncomingJob {
 /** Does one job. Throws {@link ForgedJobError} for a payload that does not open; every other outcome is an answer. */
 export async function processJob(incoming: IncomingJob, options: ProcessOptions): Promise<JobResult> {
   const { clock, log, metrics } = options
-  const inSpan = options.tracing?.fromHere()
   const { job, data } = identify(incoming, metrics)
-  const isExpired = () => clock.now() >= job.deadline
-  // Opened before there is a slot for it: one that is fetched ahead has nothing more to do but hash.
-  const task = isExpired() ? undefined : openTask(job, data, options)
-
-  const { queueWaitMs, hashed } = await options.slot(async () => {
-    const queueWaitMs = Math.max(0, clock.now() - data.enqueuedAt)
-    if (task === undefined || isExpired()) return { queueWaitMs }
-    const hashing = performance.now()
-    const work = () => orRefusal(job, options, task.work)
-    const verdict = await (inSpan?.(job.name, {}, work) ?? work())
-    const serviceMs = performance.now() - hashing
-    metrics.service.observe({ job: job.name, algorithm: task.algorithm }, serviceMs / 1_000)
-    return { queueWaitMs, hashed: { verdict, serviceMs: round(serviceMs) } }
-  })
-
+  const startedAt = clock.now()
+  const queueWaitMs = Math.max(0, startedAt - data.enqueuedAt)
   metrics.queueWait.observe({ job: job.name }, queueWaitMs / 1_000)
-  if (hashed === undefined) {
+  if (startedAt >= job.deadline) {
     metrics.jobs.inc({ job: job.name, outcome: 'expired' })
     log.info({ jobId: job.id, job: job.name, outcome: 'expired', queueWaitMs }, 'job dropped')
     return { outcome: 'expired', queueWaitMs, serviceMs: 0 }
   }
-  const { verdict, serviceMs } = hashed
-  reply({ ...job, replyTo: data.replyTo }, verdict, { queueWaitMs, serviceMs }, options)
-  return { outcome: 'answered', queueWaitMs, serviceMs }
-}
 
-/**
- * Nobody waits for it: that the job is done follows at once, on the same connection and so after the verdict, and the next one
- * comes a round trip earlier.
- */
-function reply(
-  job: JobRef & { replyTo: string },
-  verdict: Verdict,
-  times: { queueWaitMs: number; serviceMs: number },
-  { delivery, keyring, metrics, log }: ProcessOptions,
-): void {
-  delivery.deliver(job, keyring.seal(verdictSeal(job), verdict)).then(
+  const hashing = performance.now()
+  const work = () => answer(job, data, options)
+  const { verdict, algorithm } = await (options.tracing?.inSpan(job.name, {}, work) ?? work())
+  const serviceMs = performance.now() - hashing
+  metrics.service.observe({ job: job.name, algorithm }, serviceMs / 1_000)
+
+  // Not awaited: that the job is done follows at once, on the same connection and so after the verdict, and the slot gets its
+  // next job a round trip earlier.
+  options.delivery.deliver({ ...job, replyTo: data.replyTo }, options.keyring.seal(verdictSeal(job), verdict)).then(
     () => {
       const outcome = verdict.kind === 'refused' ? verdict.code : 'hashed'
       metrics.jobs.inc({ job: job.name, outcome })
-      log.info({ jobId: job.id, job: job.name, outcome, ...times }, 'job answered')
+      log.info({ jobId: job.id, job: job.name, outcome, queueWaitMs, serviceMs: round(serviceMs) }, 'job answered')
     },
     (error: unknown) => {
       metrics.jobs.inc({ job: job.name, outcome: 'undelivered' })
       log.error({ jobId: job.id, job: job.name, outcome: 'undelivered', err: error }, 'verdict lost')
     },
   )
+  return { outcome: 'answered', queueWaitMs, serviceMs: round(serviceMs) }
 }
 
 function identify({ id, name, data }: IncomingJob, metrics: WorkerMetrics): { job: JobRef; data: JobData } {
@@ -109,24 +88,21 @@ function isJobName(name: string): name is JobName {
   return Object.hasOwn(requests, name)
 }
 
-/** An opened job: how to reach its verdict, and the algorithm that takes the time of; a decoy takes that of new hashes. */
-interface Task {
-  work: () => Promise<Verdict>
+/** A verdict and the algorithm that reaching it took the time of; a decoy takes that of new hashes. */
+interface Answered {
+  verdict: Verdict
   algorithm: AlgorithmName
 }
 
-function openTask(job: JobRef, data: JobData, options: ProcessOptions): Task {
+async function answer(job: JobRef, data: JobData, options: ProcessOptions): Promise<Answered> {
   const request = openRequest(job, data, options)
   if (job.name === 'hash' && requests.hash.Check(request)) {
-    const { password } = request
-    return {
-      algorithm: 'argon2id',
-      work: async () => ({ kind: 'hashed', hash: await options.hasher.hash(password) }),
-    }
+    const hash = async (): Promise<Verdict> => ({ kind: 'hashed', hash: await options.hasher.hash(request.password) })
+    return { verdict: await orRefusal(job, options, hash), algorithm: 'argon2id' }
   }
   if (job.name === 'verify' && requests.verify.Check(request)) {
     const algorithm = request.storedHash === null ? 'argon2id' : algorithmName(request.storedHash)
-    return { algorithm, work: () => verify(request, algorithm, options) }
+    return { verdict: await orRefusal(job, options, () => verify(request, algorithm, options)), algorithm }
   }
   throw forged('the sealed request is malformed', job.name, options.metrics)
 }

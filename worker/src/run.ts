@@ -1,7 +1,6 @@
 /** The worker: BullMQ's consumer wired to hashing, replies, capacity and probes. */
 import { hostname } from 'node:os'
 import { type Job, Worker } from 'bullmq'
-import pLimit from 'p-limit'
 import { answersAnew } from './answers-anew.js'
 import { publishCapacity } from './capacity-publisher.js'
 import { createRedisClock } from './clock.js'
@@ -13,7 +12,6 @@ import { createLiveness } from './liveness.js'
 import type { Logger } from './log.js'
 import { createWorkerMetrics } from './metrics.js'
 import { startOps } from './ops.js'
-import { jobsAhead } from './prefetch.js'
 import { ForgedJobError, processJob } from './process.js'
 import { QUEUE_NAME } from './protocol/job.js'
 import { parseKeyring } from './protocol/seal.js'
@@ -61,7 +59,6 @@ export async function startWorker(config: WorkerConfig, concurrency: number, log
   const metrics = createWorkerMetrics()
   const tracing = await startTracing({ service: 'spillway-worker', endpoint: config.OTEL_EXPORTER_OTLP_ENDPOINT })
   const name = `${hostname()}:${process.pid}`
-  const slot = pLimit(concurrency)
 
   const redis = connectRedis(config.REDIS_URL, 'consumer')
   redis.on('error', (error) => log.warn({ err: error }, 'redis connection failed'))
@@ -76,7 +73,7 @@ export async function startWorker(config: WorkerConfig, concurrency: number, log
     slots: concurrency,
     policy,
     engine: hasher.engines.argon2,
-    busySlots: () => slot.activeCount,
+    busySlots: liveness.active,
     stuckMs: liveness.stuckMs,
     isConnected,
   })
@@ -87,7 +84,7 @@ export async function startWorker(config: WorkerConfig, concurrency: number, log
     log,
     name,
     slots: concurrency,
-    busySlots: () => slot.activeCount,
+    busySlots: liveness.active,
     fallback: config.SPILLWAY_FALLBACK,
     serviceMs: await measureServiceMs(hasher),
     published: liveness.heard,
@@ -104,7 +101,6 @@ export async function startWorker(config: WorkerConfig, concurrency: number, log
       if (job.id !== undefined) inHand.set(job.id, job)
       try {
         const result = await processJob(job, {
-          slot,
           keyring,
           hasher,
           clock,
@@ -115,7 +111,6 @@ export async function startWorker(config: WorkerConfig, concurrency: number, log
         })
         if (result.outcome === 'answered') capacity.finished('answered', result.serviceMs)
         else capacity.finished('expired')
-        worker.concurrency = concurrency + jobsAhead(result)
         return result
       } finally {
         if (job.id !== undefined) inHand.delete(job.id)

@@ -1,11 +1,9 @@
 /** Runs a worker as a process: configuration in, signals handled, one sentence and exit code 1 when it cannot start. */
 import { readWorkerConfig } from './config.js'
-import { keepHeapSmall } from './heap.js'
 import { createLogger } from './log.js'
 import { type RunningWorker, startWorker } from './run.js'
 
 export async function start(env: NodeJS.ProcessEnv, concurrency: number): Promise<void> {
-  keepHeapSmall()
   try {
     const config = readWorkerConfig(env)
     const log = createLogger({ service: 'worker', level: config.LOG_LEVEL })

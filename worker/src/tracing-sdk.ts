@@ -1,6 +1,6 @@
 /** OpenTelemetry set up: where spans go, which are worth sending, and how context travels. */
 import { hostname } from 'node:os'
-import { context, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
+import { type Attributes, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
 import { W3CTraceContextPropagator } from '@opentelemetry/core'
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
 import { detectResources, envDetector, hostDetector, resourceFromAttributes } from '@opentelemetry/resources'
@@ -41,21 +41,18 @@ export function startSdk({ service, endpoint }: { service: string; endpoint: str
 
   return {
     telemetry: new BullMQOtel({ tracerName: BULLMQ_SCOPE }),
-    fromHere() {
-      const parent = context.active()
-      return (name, attributes, work) =>
-        tracer.startActiveSpan(name, { attributes }, parent, async (span) => {
-          try {
-            return await work()
-          } catch (error) {
-            // Without its message, which may come from a library and hold anything.
-            span.setStatus({ code: SpanStatusCode.ERROR })
-            throw error
-          } finally {
-            span.end()
-          }
-        })
-    },
+    inSpan: (name: string, attributes: Attributes, work) =>
+      tracer.startActiveSpan(name, { attributes }, async (span) => {
+        try {
+          return await work()
+        } catch (error) {
+          // Without its message, which may come from a library and hold anything.
+          span.setStatus({ code: SpanStatusCode.ERROR })
+          throw error
+        } finally {
+          span.end()
+        }
+      }),
     traceId: () => trace.getActiveSpan()?.spanContext().traceId,
     close: () => provider.shutdown(),
   }

@@ -5,14 +5,11 @@
 import type { Attributes } from '@opentelemetry/api'
 import type { Telemetry } from 'bullmq'
 
-/** Runs work in a span of its own, below the one that was remembered. */
-export type InSpan = <T>(name: string, attributes: Attributes, work: () => Promise<T>) => Promise<T>
-
 export interface Tracing {
   /** BullMQ's hook: spans for adding and processing a job, and the W3C context that travels with it. */
   telemetry: Telemetry
-  /** Remembers the active span. A span is active until the work that it was begun for first waits. */
-  fromHere(): InSpan
+  /** Runs work in a span of its own, below the active one. A span is active until the work it was begun for first waits. */
+  inSpan<T>(name: string, attributes: Attributes, work: () => Promise<T>): Promise<T>
   /** The active trace, for log lines. */
   traceId(): string | undefined
   /** Sends what is left, for at most a few seconds. */
