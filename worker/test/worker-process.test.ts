@@ -1,7 +1,9 @@
 // The worker as a process: what it says, what it serves, and the threads it hashes on.
 import assert from 'node:assert/strict'
-import { readdirSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { getPriority } from 'node:os'
+import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { startProcess } from '@spillway/local/testing'
 import { answerOf, readyClient, workerEnvironment } from './parts.ts'
@@ -82,6 +84,29 @@ test('it hashes on as many threads as it has slots, and two more, all of them be
     assert.equal(threadsStandingBack(worker), 1 + slots + 2)
   }
 })
+
+test('its session stands back when it has one of its own, and not when others share it', {
+  skip: withoutAutogroups(),
+}, async () => {
+  const module = new URL('../dist/stand-back.js', import.meta.url).href
+  const script = `const { standBack } = await import(${JSON.stringify(module)})
+    standBack()
+    console.log((await import('node:fs')).readFileSync('/proc/self/autogroup', 'utf8'))`
+  const autogroup = async (detached: boolean) => {
+    const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
+      detached,
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    return (await text(child.stdout)).trim()
+  }
+  const shared = readFileSync('/proc/self/autogroup', 'utf8').trim()
+  assert.match(await autogroup(true), / nice 10$/)
+  assert.equal(await autogroup(false), shared)
+})
+
+function withoutAutogroups(): string | false {
+  return existsSync('/proc/self/autogroup') ? false : 'this kernel has no autogroups'
+}
 
 function withoutProc(): string | false {
   return process.platform === 'linux' ? false : 'threads are counted in /proc, which only Linux has'

@@ -1,0 +1,28 @@
+/**
+ * Hashing stands back for whatever shares its cores and has somebody waiting: Redis, or a gateway. Between pods it changes
+ * nothing: there the limits decide. Synchronous and free of libuv's thread pool, as everything that runs before its size is
+ * set; and before the threads that hash, which take the priority over.
+ */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { constants, setPriority } from 'node:os'
+
+const BELOW_NORMAL = constants.priority.PRIORITY_BELOW_NORMAL
+
+export function standBack(): void {
+  setPriority(BELOW_NORMAL)
+  if (process.platform !== 'linux') return
+  try {
+    // Where Linux divides a machine's time between sessions first (autogroups, sched(7)) and only then by priority within each, of
+    // a session of our own the whole has to stand back: else five thousand connections that arrive at once wait for seconds until a
+    // gateway on the same core has accepted them. A session that is not ours belongs to others as well.
+    if (ownSession() === process.pid) writeFileSync('/proc/self/autogroup', String(BELOW_NORMAL))
+  } catch {
+    // A kernel without autogroups, or a container that may not write there.
+  }
+}
+
+/** The sixth field of the stat line; the second is a name that may hold blanks and parentheses. */
+function ownSession(): number {
+  const stat = readFileSync('/proc/self/stat', 'utf8')
+  return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[3])
+}
