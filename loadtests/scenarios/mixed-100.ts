@@ -7,8 +7,8 @@ import { withContender } from './warm.ts'
 
 const USERS = 100
 const DURATION_S = 3
-/** Hashing at hand, in threads, and behind a queue. */
-const shortSet = ['in-process', 'piscina', 'spillway']
+/** Hashing at hand, and behind a queue. */
+const shortSet = ['in-process', 'spillway']
 
 export const mixed100: Scenario = {
   name: 'mixed-100',

@@ -9,7 +9,7 @@ export const help = `pnpm load [scenario ...] [--contender name[,name]] [--durat
           [--repeat n] [--json file] [--compare old.json] [--from file]
 
 Runs load tests and writes a JSON file and an HTML report beside it. Without a scenario: a short set of all, in
-about twelve minutes.
+about ten minutes.
 
   --contender a,b   only these architectures
   --duration s      seconds under load, for each measurement (ramp: for each step; spike: of the spike)
