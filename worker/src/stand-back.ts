@@ -1,15 +1,19 @@
 /**
  * Hashing stands back for whatever shares its cores and has somebody waiting: Redis, or a gateway. Between pods it changes
- * nothing: there the limits decide. Synchronous and free of libuv's thread pool, as everything that runs before its size is
- * set; and before the threads that hash, which take the priority over.
+ * nothing: there the limits decide.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { constants, setPriority } from 'node:os'
 
 const BELOW_NORMAL = constants.priority.PRIORITY_BELOW_NORMAL
 
+/** Before there are threads that hash: they take it over when they are started. Uses no thread of libuv's pool. */
 export function standBack(): void {
   setPriority(BELOW_NORMAL)
+}
+
+/** When the worker is ready: until then somebody waits for it. */
+export function standBackAsSession(): void {
   if (process.platform !== 'linux') return
   try {
     // Where Linux divides a machine's time between sessions first (autogroups, sched(7)) and only then by priority within each, of

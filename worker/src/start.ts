@@ -2,6 +2,7 @@
 import { readWorkerConfig } from './config.js'
 import { createLogger } from './log.js'
 import { type RunningWorker, startWorker } from './run.js'
+import { standBackAsSession } from './stand-back.js'
 
 export async function start(env: NodeJS.ProcessEnv, concurrency: number): Promise<void> {
   try {
@@ -19,6 +20,7 @@ export async function start(env: NodeJS.ProcessEnv, concurrency: number): Promis
       })
     }
     worker = await startWorker(config, concurrency, log)
+    standBackAsSession()
     log.info({ opsUrl: worker.opsUrl, concurrency, engines: worker.engines }, 'worker ready')
     log.flush()
   } catch (error) {

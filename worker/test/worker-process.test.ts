@@ -89,8 +89,8 @@ test('its session stands back when it has one of its own, and not when others sh
   skip: withoutAutogroups(),
 }, async () => {
   const module = new URL('../dist/stand-back.js', import.meta.url).href
-  const script = `const { standBack } = await import(${JSON.stringify(module)})
-    standBack()
+  const script = `const { standBackAsSession } = await import(${JSON.stringify(module)})
+    standBackAsSession()
     console.log((await import('node:fs')).readFileSync('/proc/self/autogroup', 'utf8'))`
   const autogroup = async (detached: boolean) => {
     const child = spawn(process.execPath, ['--input-type=module', '-e', script], {

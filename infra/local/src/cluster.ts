@@ -24,6 +24,7 @@ export interface ClusterOptions {
 }
 
 const readyMs = 30_000
+const knownMs = 2_000
 
 /**
  * Starts all members at once and resolves when every gateway is ready to log someone in, with where they listen. Needs a
@@ -67,7 +68,20 @@ export async function startCluster(options: ClusterOptions): Promise<{ gateways:
     Promise.all(options.workers.map((place) => start(place, 'worker/dist/main.cjs', 'worker ready', rank.worker))),
   ])
   await Promise.all(gateways.map((place) => answersReady(place, environment.host)))
+  await Promise.all(gateways.map((place) => knowsWorkers(place, workers.length)))
   return { gateways, workers }
+}
+
+/**
+ * A login that is quicker than the gateway's next look at the queue would be given a ticket. One whose metrics cannot be read
+ * here (OPS_HOST may be anything) is not waited for long.
+ */
+async function knowsWorkers({ opsPort }: Place, count: number): Promise<void> {
+  const known = async (): Promise<boolean> => {
+    const metrics = await (await fetch(`http://127.0.0.1:${opsPort}/metrics`)).text()
+    return Number(/^spillway_workers (\d+)$/m.exec(metrics)?.[1]) >= count
+  }
+  await until(known, { timeoutMs: knownMs }).catch(() => undefined)
 }
 
 async function answersReady({ name, port }: Place, host: string): Promise<void> {
