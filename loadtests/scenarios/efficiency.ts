@@ -3,7 +3,7 @@ import { withCallers } from '../load/closed.ts'
 import { loginCaller } from '../load/requests.ts'
 import { bareHash } from '../measure/bare-hash-run.ts'
 import { generatorCores } from '../measure/cores.ts'
-import { AROUND_S, type Scenario } from './scenario.ts'
+import { AROUND_S, hasSpillway, type Scenario } from './scenario.ts'
 import { withSpillway } from './warm.ts'
 
 const DURATION_S = 5
@@ -19,7 +19,7 @@ export const efficiency: Scenario = {
   settings: (setting) => ({ callers: CALLERS, seconds: setting.durationS ?? DURATION_S }),
   plan: (setting) => {
     const durationS = setting.durationS ?? DURATION_S
-    if (!setting.contenders.some(({ name }) => name === 'spillway')) return []
+    if (!hasSpillway(setting)) return []
     const hashingCore = setting.cores?.slice(0, 1)
     const size = {
       cores: setting.cores && generatorCores,

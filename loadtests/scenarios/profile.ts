@@ -15,7 +15,7 @@ import { type PartTime, processorTimeOf } from '../measure/observe.ts'
 import { Tally } from '../measure/tally.ts'
 import type { Measured, Row } from '../src/results.ts'
 import { latencyFigures } from './figures.ts'
-import { AROUND_S, type Measurement, type Scenario, type Setting } from './scenario.ts'
+import { AROUND_S, hasSpillway, type Measurement, type Scenario, type Setting } from './scenario.ts'
 import { withSpillway } from './warm.ts'
 
 const DURATION_S = 5
@@ -46,7 +46,7 @@ export const profile: Scenario = {
     tokenPerSecond: TOKEN_PER_SECOND,
   }),
   plan: (setting) =>
-    setting.contenders.some(({ name }) => name === 'spillway')
+    hasSpillway(setting)
       ? [
           measurement(setting, 'argon2id', setting.rate ?? halfCapacity(setting)),
           ...(setting.short ? [] : [measurement(setting, 'token', setting.rate ?? TOKEN_PER_SECOND)]),

@@ -8,7 +8,7 @@ import { createClient } from '../load/client.ts'
 import { openLoop } from '../load/open.ts'
 import { Tally } from '../measure/tally.ts'
 import type { Row } from '../src/results.ts'
-import { AROUND_S, type Measurement, picked, type Scenario, type Setting } from './scenario.ts'
+import { AROUND_S, hasSpillway, type Measurement, picked, type Scenario, type Setting } from './scenario.ts'
 import { withContender, withPipeline } from './warm.ts'
 
 const STEP = 1.1
@@ -61,7 +61,7 @@ function realHash(contender: Setting['contenders'][number], setting: Setting): M
 }
 
 function pipeline(setting: Setting): Measurement[] {
-  if (!setting.contenders.some(({ name }) => name === 'spillway')) return []
+  if (!hasSpillway(setting)) return []
   const login = (n: number) => setting.accounts.login('token', n)
   const measure = () =>
     withPipeline(setting, (running) =>

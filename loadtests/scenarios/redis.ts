@@ -6,7 +6,7 @@ import { loginCaller } from '../load/requests.ts'
 import { processorTimeOf, timeOf } from '../measure/observe.ts'
 import { between, commandTimes } from '../measure/redis-commands.ts'
 import type { Measured } from '../src/results.ts'
-import { AROUND_S, type Scenario, type Setting } from './scenario.ts'
+import { AROUND_S, hasSpillway, type Scenario, type Setting } from './scenario.ts'
 import { withPipeline } from './warm.ts'
 
 const CALLERS = 64
@@ -21,7 +21,7 @@ export const redis: Scenario = {
   settings: (setting) => ({ callers: CALLERS, seconds: setting.durationS ?? DURATION_S, busyAtMost: BUSY_AT_MOST }),
   plan: (setting) => {
     const durationS = setting.durationS ?? DURATION_S
-    if (!setting.contenders.some(({ name }) => name === 'spillway')) return []
+    if (!hasSpillway(setting)) return []
     const measure = () => withPipeline(setting, (running) => dissect(running, setting, durationS))
     return [
       {

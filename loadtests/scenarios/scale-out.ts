@@ -5,12 +5,14 @@ import { withCallers } from '../load/closed.ts'
 import { loginCaller } from '../load/requests.ts'
 import { processorTimeOf, timeOf } from '../measure/observe.ts'
 import type { Measured } from '../src/results.ts'
-import type { Measurement, Scenario, Setting } from './scenario.ts'
+import { hasSpillway, type Measurement, type Scenario, type Setting } from './scenario.ts'
 import { withSpillway } from './warm.ts'
 
-const WORKERS = { short: [1, 32], all: [1, 2, 4, 8, 16, 32] }
-/** With as many workers, so that each gateway has the same to do; the first of the workers above is one gateway's. */
-const GATEWAYS = { short: [8], all: [2, 4, 8, 16] }
+/** Gateways have as many workers, so that each has the same to do; one gateway's is the first of the workers. */
+const SIZES = {
+  short: { workers: [1, 32], gateways: [8] },
+  all: { workers: [1, 2, 4, 8, 16, 32], gateways: [2, 4, 8, 16] },
+}
 /** The 80 ms of the field's bcrypt compare, as if on a core of its own. */
 const WAIT_MS = 80
 const HASH = `wait-${WAIT_MS}` as const
@@ -24,17 +26,16 @@ export const scaleOut: Scenario = {
   question:
     'How far do logins grow with the workers, and does a login cost a gateway more when there are more gateways?',
   settings: (setting) => ({ waitMs: WAIT_MS, slotsAWorker: 1, seconds: setting.durationS ?? DURATION_S }),
-  plan: (setting) =>
-    setting.contenders.some(({ name }) => name === 'spillway')
-      ? [
-          ...WORKERS[setting.short ? 'short' : 'all'].map((workers) =>
-            measurement(setting, { gateways: 1, workers }, `${workers} workers`),
-          ),
-          ...GATEWAYS[setting.short ? 'short' : 'all'].map((gateways) =>
-            measurement(setting, { gateways, workers: gateways }, `${gateways} gateways`),
-          ),
-        ]
-      : [],
+  plan: (setting) => {
+    if (!hasSpillway(setting)) return []
+    const sizes = SIZES[setting.short ? 'short' : 'all']
+    return [
+      ...sizes.workers.map((workers) => measurement(setting, { gateways: 1, workers }, `${workers} workers`)),
+      ...sizes.gateways.map((gateways) =>
+        measurement(setting, { gateways, workers: gateways }, `${gateways} gateways`),
+      ),
+    ]
+  },
 }
 
 type Size = Pick<SpillwayOptions, 'gateways' | 'workers'>
@@ -75,16 +76,6 @@ async function dispatch(running: SpillwayRunning, size: Size, setting: Setting, 
       }),
     },
     histograms: { answer: tally.latency.encode() },
-    series: {
-      size: [
-        {
-          ...size,
-          perSecond,
-          idealPerSecond,
-          gatewayMsPerLogin: timeOf(parts, 'api') / logins,
-          redisMsPerLogin: timeOf(parts, 'redis') / logins,
-        },
-      ],
-    },
+    series: { size: [{ ...size, perSecond, idealPerSecond, gatewayMsPerLogin: timeOf(parts, 'api') / logins }] },
   }
 }

@@ -7,7 +7,7 @@ import { observe } from '../measure/observe.ts'
 import { TIMEOUT_MS } from '../measure/tally.ts'
 import type { Measured } from '../src/results.ts'
 import { loginFigures } from './figures.ts'
-import { AROUND_S, type Measurement, picked, type Scenario, type Setting } from './scenario.ts'
+import { AROUND_S, hasSpillway, type Measurement, picked, type Scenario, type Setting } from './scenario.ts'
 import { withContender, withPipeline } from './warm.ts'
 
 const USERS = 5_000
@@ -53,7 +53,7 @@ function realHash(contender: Setting['contenders'][number], setting: Setting): M
 
 /** The pipeline alone, without a hash: no contender, and marked as such. */
 function pipeline(setting: Setting): Measurement[] {
-  if (!setting.contenders.some(({ name }) => name === 'spillway')) return []
+  if (!hasSpillway(setting)) return []
   const measure = () => withPipeline(setting, (running) => stress(running, setting, 'token'))
   return [{ contender: 'spillway', variant: 'token', placement: 'together', estimatedS: estimatedS(setting), measure }]
 }

@@ -11,9 +11,8 @@ const LEAST_US = 1
 
 export function redisSection(result: ScenarioResult): Html {
   const [summary] = summarize(result)
-  const commands = summary && (typicalRun(summary, 'perSecond')?.series.commands ?? [])
-  if (summary === undefined || commands === undefined) return section(result, 'It was not measured.', [])
-  const rows = commands
+  if (summary === undefined) return section(result, 'It was not measured.', [])
+  const rows = (typicalRun(summary, 'perSecond')?.series.commands ?? [])
     .filter(({ us }) => number(us) >= LEAST_US)
     .map((row) => ({ label: labelOf(row), value: number(row.us), color: 'var(--accent)' }))
   const says =
