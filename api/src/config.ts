@@ -2,56 +2,61 @@
 import { isIP } from 'node:net'
 import { DEFAULT_QUEUE_PREFIX } from '@spillway/worker/client'
 import { envSchema } from 'env-schema'
-import Type, { type Static } from 'typebox'
+import type { FromSchema } from 'json-schema-to-ts'
 
-const GatewayConfig = Type.Object({
-  HOST: Type.String({ default: '127.0.0.1' }),
-  PORT: Type.Integer({ default: 3000, minimum: 0, maximum: 65_535 }),
-  /** Where /metrics is served, apart from the public port. */
-  OPS_HOST: Type.String({ default: '127.0.0.1' }),
-  OPS_PORT: Type.Integer({ default: 9464, minimum: 0, maximum: 65_535 }),
-  DATABASE_URL: Type.String(),
-  /** A login holds a connection for two short queries and none while it waits, so a few serve thousands a second. */
-  DATABASE_POOL_SIZE: Type.Integer({ default: 10, minimum: 1, maximum: 1_000 }),
-  /** redis://, redis+sentinel:// or redis+cluster://, with rediss for TLS. */
-  REDIS_URL: Type.String({ default: 'redis://127.0.0.1:6379' }),
-  /** Must be the same at gateways and workers, and in the autoscaler's key. */
-  QUEUE_PREFIX: Type.String({ default: DEFAULT_QUEUE_PREFIX, pattern: '^\\{[\\w-]+\\}$' }),
-  /** kid:base64 of 32 bytes, comma-separated; the first seals, all open. */
-  SPILLWAY_SEAL_KEYS: Type.String(),
-  /** kid:base64 of an Ed25519 private key (PKCS#8 DER), comma-separated; the first signs, all verify. */
-  SPILLWAY_JWT_KEYS: Type.String(),
-  JWT_ISSUER: Type.String({ default: 'spillway', minLength: 1 }),
-  ACCESS_TOKEN_TTL_S: Type.Integer({ default: 900, minimum: 1 }),
-  /** How long a session can be kept alive by refreshing. */
-  SESSION_TTL_S: Type.Integer({ default: 30 * 24 * 3_600, minimum: 1 }),
-  /** How long a request is held for its answer, in milliseconds; also the most that `Prefer: wait` may ask for. */
-  LOGIN_WAIT_MS: Type.Integer({ default: 8_000, minimum: 0, maximum: 300_000 }),
-  /** How long a job may wait and its ticket be redeemed, in milliseconds from the request. */
-  TICKET_TTL_MS: Type.Integer({ default: 60_000, minimum: 1_000, maximum: 3_600_000 }),
-  /** Jobs waiting or active beyond which new ones are refused, whatever the workers could do. */
-  MAX_OUTSTANDING: Type.Integer({ default: 10_000, minimum: 1 }),
-  /** Credential requests a minute from one address and on one account; 0 turns a limit off. */
-  LIMIT_PER_ADDRESS: Type.Integer({ default: 300, minimum: 0 }),
-  LIMIT_PER_ACCOUNT: Type.Integer({ default: 20, minimum: 0 }),
-  /** Proxies whose X-Forwarded-For is believed: addresses or CIDR ranges, comma-separated. */
-  TRUST_PROXY: Type.String({ default: '' }),
-  /** Who may see the queue on the ops port. Without a password the port must stay on the loopback. */
-  OPS_USER: Type.String({ default: 'operator', minLength: 1 }),
-  OPS_PASSWORD: Type.String({ default: '' }),
-  /** Whether operators may retry, remove and pause there, or only look. */
-  OPS_ALLOW_WRITES: Type.Boolean({ default: false }),
-  /** Where logs are searched, with {jobId} in it: each job on the board then links to its lines. */
-  OPS_LOG_URL: Type.String({ default: '', pattern: '^(https?://.*\\{jobId\\}.*)?$' }),
-  /** Where traces are sent by OTLP over HTTP; empty for nowhere. The SDK reads the other OTEL_ variables itself. */
-  OTEL_EXPORTER_OTLP_ENDPOINT: Type.String({ default: '', pattern: '^(https?://.+)?$' }),
-  /** Hashes at a time to compute here while no worker is alive, in a process of their own; 0 for none. */
-  LOCAL_FALLBACK_CONCURRENCY: Type.Integer({ default: 0, minimum: 0, maximum: 1_024 }),
-  /** How long a stopping gateway says that it is not ready before it stops listening, for balancers to notice. */
-  DRAIN_MS: Type.Integer({ default: 0, minimum: 0, maximum: 300_000 }),
-  LOG_LEVEL: Type.String({ default: 'info', pattern: '^(fatal|error|warn|info|debug|trace|silent)$' }),
-})
-export type GatewayConfig = Static<typeof GatewayConfig>
+const GatewayConfig = {
+  type: 'object',
+  properties: {
+    HOST: { type: 'string', default: '127.0.0.1' },
+    PORT: { type: 'integer', default: 3000, minimum: 0, maximum: 65_535 },
+    /** Where /metrics is served, apart from the public port. */
+    OPS_HOST: { type: 'string', default: '127.0.0.1' },
+    OPS_PORT: { type: 'integer', default: 9464, minimum: 0, maximum: 65_535 },
+    DATABASE_URL: { type: 'string' },
+    /** A login holds a connection for two short queries and none while it waits, so a few serve thousands a second. */
+    DATABASE_POOL_SIZE: { type: 'integer', default: 10, minimum: 1, maximum: 1_000 },
+    /** redis://, redis+sentinel:// or redis+cluster://, with rediss for TLS. */
+    REDIS_URL: { type: 'string', default: 'redis://127.0.0.1:6379' },
+    /** Must be the same at gateways and workers, and in the autoscaler's key. */
+    QUEUE_PREFIX: { type: 'string', default: DEFAULT_QUEUE_PREFIX, pattern: '^\\{[\\w-]+\\}$' },
+    /** kid:base64 of 32 bytes, comma-separated; the first seals, all open. */
+    SPILLWAY_SEAL_KEYS: { type: 'string' },
+    /** kid:base64 of an Ed25519 private key (PKCS#8 DER), comma-separated; the first signs, all verify. */
+    SPILLWAY_JWT_KEYS: { type: 'string' },
+    JWT_ISSUER: { type: 'string', default: 'spillway', minLength: 1 },
+    ACCESS_TOKEN_TTL_S: { type: 'integer', default: 900, minimum: 1 },
+    /** How long a session can be kept alive by refreshing. */
+    SESSION_TTL_S: { type: 'integer', default: 30 * 24 * 3_600, minimum: 1 },
+    /** How long a request is held for its answer, in milliseconds; also the most that `Prefer: wait` may ask for. */
+    LOGIN_WAIT_MS: { type: 'integer', default: 8_000, minimum: 0, maximum: 300_000 },
+    /** How long a job may wait and its ticket be redeemed, in milliseconds from the request. */
+    TICKET_TTL_MS: { type: 'integer', default: 60_000, minimum: 1_000, maximum: 3_600_000 },
+    /** Jobs waiting or active beyond which new ones are refused, whatever the workers could do. */
+    MAX_OUTSTANDING: { type: 'integer', default: 10_000, minimum: 1 },
+    /** Credential requests a minute from one address and on one account; 0 turns a limit off. */
+    LIMIT_PER_ADDRESS: { type: 'integer', default: 300, minimum: 0 },
+    LIMIT_PER_ACCOUNT: { type: 'integer', default: 20, minimum: 0 },
+    /** Proxies whose X-Forwarded-For is believed: addresses or CIDR ranges, comma-separated. */
+    TRUST_PROXY: { type: 'string', default: '' },
+    /** Who may see the queue on the ops port. Without a password the port must stay on the loopback. */
+    OPS_USER: { type: 'string', default: 'operator', minLength: 1 },
+    OPS_PASSWORD: { type: 'string', default: '' },
+    /** Whether operators may retry, remove and pause there, or only look. */
+    OPS_ALLOW_WRITES: { type: 'boolean', default: false },
+    /** Where logs are searched, with {jobId} in it: each job on the board then links to its lines. */
+    OPS_LOG_URL: { type: 'string', default: '', pattern: '^(https?://.*\\{jobId\\}.*)?$' },
+    /** Where traces are sent by OTLP over HTTP; empty for nowhere. The SDK reads the other OTEL_ variables itself. */
+    OTEL_EXPORTER_OTLP_ENDPOINT: { type: 'string', default: '', pattern: '^(https?://.+)?$' },
+    /** Hashes at a time to compute here while no worker is alive, in a process of their own; 0 for none. */
+    LOCAL_FALLBACK_CONCURRENCY: { type: 'integer', default: 0, minimum: 0, maximum: 1_024 },
+    /** How long a stopping gateway says that it is not ready before it stops listening, for balancers to notice. */
+    DRAIN_MS: { type: 'integer', default: 0, minimum: 0, maximum: 300_000 },
+    LOG_LEVEL: { type: 'string', default: 'info', pattern: '^(fatal|error|warn|info|debug|trace|silent)$' },
+  },
+  required: ['DATABASE_URL', 'SPILLWAY_SEAL_KEYS', 'SPILLWAY_JWT_KEYS'],
+  additionalProperties: false,
+} as const
+export type GatewayConfig = FromSchema<typeof GatewayConfig>
 
 /** Reads the environment once. Throws one error that names everything wrong in it, and none of the values. */
 export function readGatewayConfig(env: NodeJS.ProcessEnv): GatewayConfig {

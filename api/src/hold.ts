@@ -8,7 +8,7 @@ import {
   type Verdict,
 } from '@spillway/worker/client'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import Type, { type Static } from 'typebox'
+import type { FromSchema } from 'json-schema-to-ts'
 import type { Admission } from './admission.js'
 import { ApiError } from './errors.js'
 import type { GatewayMetrics, WaitOutcome } from './metrics.js'
@@ -22,12 +22,17 @@ const RETRY_AFTER_MAX_S = 10
 /** While no worker is known: they may be back in a moment, and asking early costs a request that is held. */
 const RETRY_AFTER_UNKNOWN_S = 2
 
-export const TicketBody = Type.Object({
-  ticket: Type.String({ description: 'Redeem it at /v1/tickets/redeem, at any gateway, once' }),
-  retryAfter: Type.Integer({ description: 'Seconds after which an answer is expected' }),
-})
+export const TicketBody = {
+  type: 'object',
+  properties: {
+    ticket: { type: 'string', description: 'Redeem it at /v1/tickets/redeem, at any gateway, once' },
+    retryAfter: { type: 'integer', description: 'Seconds after which an answer is expected' },
+  },
+  required: ['ticket', 'retryAfter'],
+  additionalProperties: false,
+} as const
 
-export type Ticketed = { status: 202; body: Static<typeof TicketBody> }
+export type Ticketed = { status: 202; body: FromSchema<typeof TicketBody> }
 
 export interface Hold {
   /** Lets a request in and begins its operation. Its job is taken back when the client goes away before the answer. */

@@ -3,28 +3,48 @@
  * ticket, at any other gateway.
  */
 import type { JobName, PendingJob, Requests, Verdict } from '@spillway/worker/client'
-import Type, { type Static } from 'typebox'
+import type { FromSchema } from 'json-schema-to-ts'
 import type { ApiError } from './errors.js'
 
-const RegisterOperation = Type.Object({ kind: Type.Literal('register'), email: Type.String() })
-const LoginOperation = Type.Object({
-  kind: Type.Literal('login'),
-  /** Null when no account has the address; the job is then a decoy. */
-  userId: Type.Union([Type.String(), Type.Null()]),
-  credentialVersion: Type.Integer(),
-})
-const ChangePasswordOperation = Type.Object({
-  kind: Type.Literal('change_password'),
-  userId: Type.String(),
-  credentialVersion: Type.Integer(),
-  sessionId: Type.String(),
-})
-export type RegisterOperation = Static<typeof RegisterOperation>
-export type LoginOperation = Static<typeof LoginOperation>
-export type ChangePasswordOperation = Static<typeof ChangePasswordOperation>
+const RegisterOperation = {
+  type: 'object',
+  properties: { kind: { const: 'register' }, email: { type: 'string' } },
+  required: ['kind', 'email'],
+  additionalProperties: false,
+} as const
+const LoginOperation = {
+  type: 'object',
+  properties: {
+    kind: { const: 'login' },
+    /** Null when no account has the address; the job is then a decoy. */
+    userId: { type: ['string', 'null'] },
+    credentialVersion: { type: 'integer' },
+  },
+  required: ['kind', 'userId', 'credentialVersion'],
+  additionalProperties: false,
+} as const
+const ChangePasswordOperation = {
+  type: 'object',
+  properties: {
+    kind: { const: 'change_password' },
+    userId: { type: 'string' },
+    credentialVersion: { type: 'integer' },
+    sessionId: { type: 'string' },
+  },
+  required: ['kind', 'userId', 'credentialVersion', 'sessionId'],
+  additionalProperties: false,
+} as const
+export type RegisterOperation = FromSchema<typeof RegisterOperation>
+export type LoginOperation = FromSchema<typeof LoginOperation>
+export type ChangePasswordOperation = FromSchema<typeof ChangePasswordOperation>
 
-export const Operation = Type.Union([RegisterOperation, LoginOperation, ChangePasswordOperation])
-export type Operation = Static<typeof Operation>
+export type Operation = RegisterOperation | LoginOperation | ChangePasswordOperation
+export const Operation = {
+  type: 'object',
+  discriminator: { propertyName: 'kind' },
+  required: ['kind'],
+  oneOf: [RegisterOperation, LoginOperation, ChangePasswordOperation],
+} as const
 
 /** Adds the job of an operation, where and how the request that it is for may. */
 export type Submit = <Name extends JobName>(name: Name, request: Requests[Name]) => Promise<PendingJob>
@@ -35,20 +55,33 @@ export interface Started<O extends Operation = Operation> {
   pending: PendingJob
 }
 
-export const UserBody = Type.Object({
-  id: Type.String({ format: 'uuid' }),
-  email: Type.String(),
-  createdAt: Type.String({ format: 'date-time' }),
-})
-export const TokenBody = Type.Object({
-  accessToken: Type.String({ description: 'JWT (RFC 7519), signed with EdDSA; verify it by /.well-known/jwks.json' }),
-  refreshToken: Type.String({ description: 'Opaque; good for one refresh' }),
-  tokenType: Type.Literal('Bearer'),
-  expiresIn: Type.Integer({ description: 'Seconds until the access token expires' }),
-})
+export const UserBody = {
+  type: 'object',
+  properties: {
+    id: { type: 'string', format: 'uuid' },
+    email: { type: 'string' },
+    createdAt: { type: 'string', format: 'date-time' },
+  },
+  required: ['id', 'email', 'createdAt'],
+  additionalProperties: false,
+} as const
+export const TokenBody = {
+  type: 'object',
+  properties: {
+    accessToken: {
+      type: 'string',
+      description: 'JWT (RFC 7519), signed with EdDSA; verify it by /.well-known/jwks.json',
+    },
+    refreshToken: { type: 'string', description: 'Opaque; good for one refresh' },
+    tokenType: { const: 'Bearer' },
+    expiresIn: { type: 'integer', description: 'Seconds until the access token expires' },
+  },
+  required: ['accessToken', 'refreshToken', 'tokenType', 'expiresIn'],
+  additionalProperties: false,
+} as const
 
-export type LoggedIn = { status: 200; body: Static<typeof TokenBody> }
-export type Registered = { status: 201; body: Static<typeof UserBody> }
+export type LoggedIn = { status: 200; body: FromSchema<typeof TokenBody> }
+export type Registered = { status: 201; body: FromSchema<typeof UserBody> }
 export type PasswordChanged = { status: 204; body: null }
 /** How an operation ended well. */
 export type Outcome = LoggedIn | Registered | PasswordChanged

@@ -3,18 +3,18 @@
  * A ticket is the job's id, a dot, and the sealed rest.
  */
 import { type JobRef, type Keyring, SealError } from '@spillway/worker/client'
-import Type from 'typebox'
-import { Compile } from 'typebox/compile'
+import { checkFor } from '@spillway/worker/schema'
+import type { FromSchema } from 'json-schema-to-ts'
 import { ApiError } from './errors.js'
 import { Operation } from './operations.js'
 
-const contents = Compile(
-  Type.Object({
-    operation: Operation,
-    jobName: Type.Union([Type.Literal('hash'), Type.Literal('verify')]),
-    deadline: Type.Integer(),
-  }),
-)
+const Contents = {
+  type: 'object',
+  properties: { operation: Operation, jobName: { enum: ['hash', 'verify'] }, deadline: { type: 'integer' } },
+  required: ['operation', 'jobName', 'deadline'],
+  additionalProperties: false,
+} as const
+const isContents = checkFor<FromSchema<typeof Contents>>(Contents)
 
 export interface TicketContents {
   operation: Operation
@@ -36,9 +36,9 @@ export function createTickets(keyring: Keyring): Tickets {
       const dot = ticket.indexOf('.')
       const id = ticket.slice(0, Math.max(dot, 0))
       try {
-        const { operation, jobName, deadline } = contents.Parse(
-          keyring.open({ purpose: 'ticket', id }, ticket.slice(dot + 1)),
-        )
+        const contents = keyring.open({ purpose: 'ticket', id }, ticket.slice(dot + 1))
+        if (!isContents(contents)) throw new ApiError('invalid_ticket')
+        const { operation, jobName, deadline } = contents
         return { operation, job: { id, name: jobName, deadline } }
       } catch (error) {
         if (error instanceof SealError) throw new ApiError('invalid_ticket', { cause: error })

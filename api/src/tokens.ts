@@ -1,13 +1,13 @@
 /** The answer to a login or a refresh: a signed access token beside its refresh token. */
 import type { FastifyInstance } from 'fastify'
-import type { Static } from 'typebox'
+import type { FromSchema } from 'json-schema-to-ts'
 import type { TokenBody } from './operations.js'
 
 export type IssueTokens = (grant: {
   userId: string
   sessionId: string
   refreshToken: string
-}) => Static<typeof TokenBody>
+}) => FromSchema<typeof TokenBody>
 
 export function createTokenIssuer(app: FastifyInstance, options: { accessTokenTtlS: number }): IssueTokens {
   return ({ userId, sessionId, refreshToken }) => ({

@@ -32,7 +32,7 @@ const rules: StageRules = {
   'queue and notification': /bullmq|ioredis|redis-parser|worker\/dist\/(client|redis|clock|capacity|run)/,
   logging: /pino|sonic-boom|request-log/,
   metrics: /prom-client|metrics/,
-  validation: /ajv|typebox|fast-uri/,
+  validation: /ajv|fast-uri/,
   HTTP: /fastify|find-my-way|node:_http|node:net|light-my-request|avvio/,
 }
 

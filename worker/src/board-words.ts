@@ -1,5 +1,5 @@
 /** What the board says of a job. All of it comes from Redis, which anyone may have written to: nothing is passed on unchecked. */
-import { jobData, jobNames, jobResult } from './protocol/job.js'
+import { isJobData, isJobResult, jobNames } from './protocol/job.js'
 
 /** Times of a BullMQ job, in epoch milliseconds by the clocks of those who wrote them. */
 export interface ShownJob {
@@ -14,7 +14,7 @@ export interface ShownJob {
 /** A title that tells the story so far: `verify · answered: waited 1.2 s, hashed in 14 ms`. */
 export function describeJob({ name, timestamp, processedOn, returnvalue, failedReason }: ShownJob): string {
   const title = jobNames.find((known) => known === name) ?? 'unknown job'
-  if (jobResult.Check(returnvalue)) {
+  if (isJobResult(returnvalue)) {
     const { outcome, queueWaitMs, serviceMs } = returnvalue
     const end = outcome === 'expired' ? '' : `, hashed in ${duration(serviceMs)}`
     return `${title} · ${outcome}: waited ${duration(queueWaitMs)}${end}`
@@ -25,7 +25,7 @@ export function describeJob({ name, timestamp, processedOn, returnvalue, failedR
 
 /** When a job was added and until when it is of use, instead of what it carries. */
 export function describeData(data: unknown): Record<string, unknown> {
-  if (!jobData.Check(data)) return { malformed: true }
+  if (!isJobData(data)) return { malformed: true }
   return { enqueuedAt: iso(data.enqueuedAt), deadline: iso(data.deadline) }
 }
 

@@ -6,7 +6,16 @@ import { type AlgorithmName, algorithmName } from './hashing/algorithm-name.js'
 import { type Hasher, UnsupportedHashError } from './hashing/index.js'
 import type { Logger } from './log.js'
 import type { WorkerMetrics } from './metrics.js'
-import { type JobData, type JobName, type JobResult, jobData, requests, type Verdict } from './protocol/job.js'
+import {
+  isHashRequest,
+  isJobData,
+  isVerifyRequest,
+  type JobData,
+  type JobName,
+  type JobResult,
+  jobNames,
+  type Verdict,
+} from './protocol/job.js'
 import { type JobRef, requestSeal, verdictSeal } from './protocol/reply.js'
 import { type Keyring, SealError } from './protocol/seal.js'
 import type { Tracing } from './tracing.js'
@@ -79,13 +88,12 @@ export async function processJob(incoming: IncomingJob, options: ProcessOptions)
 }
 
 function identify({ id, name, data }: IncomingJob, metrics: WorkerMetrics): { job: JobRef; data: JobData } {
-  if (id === undefined || !isJobName(name) || !jobData.Check(data))
-    throw forged('the job is malformed', 'unknown', metrics)
+  if (id === undefined || !isJobName(name) || !isJobData(data)) throw forged('the job is malformed', 'unknown', metrics)
   return { job: { id, name, deadline: data.deadline }, data }
 }
 
 function isJobName(name: string): name is JobName {
-  return Object.hasOwn(requests, name)
+  return jobNames.some((known) => known === name)
 }
 
 /** A verdict and the algorithm that reaching it took the time of; a decoy takes that of new hashes. */
@@ -96,11 +104,11 @@ interface Answered {
 
 async function answer(job: JobRef, data: JobData, options: ProcessOptions): Promise<Answered> {
   const request = openRequest(job, data, options)
-  if (job.name === 'hash' && requests.hash.Check(request)) {
+  if (job.name === 'hash' && isHashRequest(request)) {
     const hash = async (): Promise<Verdict> => ({ kind: 'hashed', hash: await options.hasher.hash(request.password) })
     return { verdict: await orRefusal(job, options, hash), algorithm: 'argon2id' }
   }
-  if (job.name === 'verify' && requests.verify.Check(request)) {
+  if (job.name === 'verify' && isVerifyRequest(request)) {
     const algorithm = request.storedHash === null ? 'argon2id' : algorithmName(request.storedHash)
     return { verdict: await orRefusal(job, options, () => verify(request, algorithm, options)), algorithm }
   }

@@ -4,7 +4,7 @@
  */
 import type { Logger } from './log.js'
 import { capacityKey, liveWorkers, queueKey, toEntries, type WorkerCapacity } from './protocol/capacity.js'
-import { type JobResult, jobData, jobResult, QUEUE_NAME } from './protocol/job.js'
+import { isJobData, isJobResult, type JobResult, QUEUE_NAME } from './protocol/job.js'
 import { connectRedis } from './redis.js'
 
 /** Answers are this old at most: many who watch cost Redis no more than one. */
@@ -82,7 +82,7 @@ function parseReport(reply: unknown): QueueReport {
     reply
   const ageMs = (json: unknown) => {
     const data = parse(json)
-    return jobData.Check(data) ? Math.max(0, Number(at) - data.enqueuedAt) : 0
+    return isJobData(data) ? Math.max(0, Number(at) - data.enqueuedAt) : 0
   }
   return {
     jobs: {
@@ -97,7 +97,7 @@ function parseReport(reply: unknown): QueueReport {
     workers: [...liveWorkers(toEntries(pairs), Number(at))].map(([id, capacity]) => ({ id, ...capacity })),
     recent: toArray(results)
       .map(parse)
-      .filter((result) => jobResult.Check(result)),
+      .filter((result) => isJobResult(result)),
   }
 }
 

@@ -8,17 +8,30 @@ import { isDatabaseUnavailable } from '@spillway/prisma'
 import { PasswordClientError } from '@spillway/worker/client'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import Type, { type Static } from 'typebox'
+import type { FromSchema } from 'json-schema-to-ts'
 import { formatMessages } from '../credentials.js'
 import { ApiError, type ErrorCode, errorCodes, type FieldError, type RefusalReason } from '../errors.js'
 
-const ProblemBody = Type.Object({
-  type: Type.Literal('about:blank'),
-  title: Type.String(),
-  status: Type.Integer(),
-  code: Type.Enum(errorCodes),
-  errors: Type.Optional(Type.Array(Type.Object({ field: Type.String(), message: Type.String() }))),
-})
+const ProblemBody = {
+  type: 'object',
+  properties: {
+    type: { const: 'about:blank' },
+    title: { type: 'string' },
+    status: { type: 'integer' },
+    code: { type: 'string', enum: errorCodes },
+    errors: {
+      type: 'array',
+      items: {
+        type: 'object',
+        properties: { field: { type: 'string' }, message: { type: 'string' } },
+        required: ['field', 'message'],
+        additionalProperties: false,
+      },
+    },
+  },
+  required: ['type', 'title', 'status', 'code'],
+  additionalProperties: false,
+} as const
 
 /** A problem among the responses of a route. */
 export const problemResponse = {
@@ -90,7 +103,7 @@ export function sendConnectionProblem({ code }: { code: string }, socket: Socket
   socket.destroy()
 }
 
-function problemOf({ message, status, code, fields }: ApiError): Static<typeof ProblemBody> {
+function problemOf({ message, status, code, fields }: ApiError): FromSchema<typeof ProblemBody> {
   return { type: 'about:blank', title: message, status, code, ...(fields && { errors: fields }) }
 }
 

@@ -1,4 +1,5 @@
-/** What routes are given. */
+/** What routes are given, and what they are: plugins whose types come from their JSON schemas. */
+import type { FastifyPluginAsyncJsonSchemaToTs } from '@fastify/type-provider-json-schema-to-ts'
 import type { Database } from '@spillway/prisma'
 import type { PasswordClient } from '@spillway/worker/client'
 import type { Hold } from '../hold.js'
@@ -21,3 +22,5 @@ export interface RouteDeps {
   issueTokens: IssueTokens
   jwks: { keys: PublicJwk[] }
 }
+
+export type RoutePlugin = FastifyPluginAsyncJsonSchemaToTs<{ Options: RouteDeps }>

@@ -1,25 +1,37 @@
 /** GET /healthz and GET /readyz: probes. Liveness touches nothing; readiness names each thing a login needs. */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import Type from 'typebox'
-import type { RouteDeps } from './deps.js'
+import type { RoutePlugin } from './deps.js'
 
-const Check = Type.Union([Type.Literal('ok'), Type.Literal('failing')])
-const Readiness = Type.Object({
-  status: Check,
-  checks: Type.Object({ database: Check, queue: Check }),
-  /** For information: a gateway without workers is ready, it gives tickets. */
-  workers: Type.Integer(),
-})
+const Check = { type: 'string', enum: ['ok', 'failing'] } as const
+const Liveness = {
+  type: 'object',
+  properties: { status: { const: 'ok' } },
+  required: ['status'],
+  additionalProperties: false,
+} as const
+const Readiness = {
+  type: 'object',
+  properties: {
+    status: Check,
+    checks: {
+      type: 'object',
+      properties: { database: Check, queue: Check },
+      required: ['database', 'queue'],
+      additionalProperties: false,
+    },
+    /** For information: a gateway without workers is ready, it gives tickets. */
+    workers: { type: 'integer' },
+  },
+  required: ['status', 'checks', 'workers'],
+  additionalProperties: false,
+} as const
 
-export const healthRoutes: FastifyPluginAsyncTypebox<RouteDeps> = async (app, { database, passwords, isDraining }) => {
+export const healthRoutes: RoutePlugin = async (app, { database, passwords, isDraining }) => {
   // Probes come every few seconds; only what is wrong with them is worth a line.
   const logLevel = 'warn'
 
-  app.get(
-    '/healthz',
-    { logLevel, schema: { summary: 'Liveness', response: { 200: Type.Object({ status: Type.Literal('ok') }) } } },
-    async () => ({ status: 'ok' as const }),
-  )
+  app.get('/healthz', { logLevel, schema: { summary: 'Liveness', response: { 200: Liveness } } }, async () => ({
+    status: 'ok' as const,
+  }))
 
   app.get(
     '/readyz',

@@ -1,22 +1,25 @@
 /** GET /.well-known/jwks.json: the public keys that access tokens are verified with (RFC 7517). */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import Type from 'typebox'
-import type { RouteDeps } from './deps.js'
+import type { RoutePlugin } from './deps.js'
 
-const KeySet = Type.Object({
-  keys: Type.Array(
-    Type.Object({
-      kty: Type.String(),
-      crv: Type.String(),
-      x: Type.String(),
-      kid: Type.String(),
-      alg: Type.String(),
-      use: Type.String(),
-    }),
-  ),
-})
+const text = { type: 'string' } as const
+const KeySet = {
+  type: 'object',
+  properties: {
+    keys: {
+      type: 'array',
+      items: {
+        type: 'object',
+        properties: { kty: text, crv: text, x: text, kid: text, alg: text, use: text },
+        required: ['kty', 'crv', 'x', 'kid', 'alg', 'use'],
+        additionalProperties: false,
+      },
+    },
+  },
+  required: ['keys'],
+  additionalProperties: false,
+} as const
 
-export const keysRoutes: FastifyPluginAsyncTypebox<RouteDeps> = async (app, { jwks }) => {
+export const keysRoutes: RoutePlugin = async (app, { jwks }) => {
   app.get(
     '/.well-known/jwks.json',
     { schema: { summary: 'Public keys', response: { 200: KeySet } } },

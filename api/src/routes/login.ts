@@ -1,20 +1,23 @@
 /** POST /v1/login. */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import Type from 'typebox'
 import { EmailField, PasswordField } from '../credentials.js'
 import { TicketBody } from '../hold.js'
 import { TokenBody } from '../operations.js'
 import { bodyProblems, problemResponse } from '../plugins/problem.js'
-import type { RouteDeps } from './deps.js'
+import type { RoutePlugin } from './deps.js'
 
-export const loginRoutes: FastifyPluginAsyncTypebox<RouteDeps> = async (app, { login, hold }) => {
+export const loginRoutes: RoutePlugin = async (app, { login, hold }) => {
   app.post(
     '/v1/login',
     {
       schema: {
         summary: 'Log in',
         description: 'The same 401, after the same time, for a wrong password and an unknown address.',
-        body: Type.Object({ email: EmailField, password: PasswordField }, { additionalProperties: false }),
+        body: {
+          type: 'object',
+          properties: { email: EmailField, password: PasswordField },
+          required: ['email', 'password'],
+          additionalProperties: false,
+        },
         response: {
           200: TokenBody,
           202: TicketBody,

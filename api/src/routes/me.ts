@@ -1,17 +1,15 @@
 /** GET /v1/me and PUT /v1/me/password: the signed-in user. */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import Type from 'typebox'
 import { NewPasswordField, PasswordField } from '../credentials.js'
 import { ApiError } from '../errors.js'
 import { TicketBody } from '../hold.js'
 import { UserBody } from '../operations.js'
 import { requireAccessToken } from '../plugins/access-token.js'
 import { anyProblem, bodyProblems, problemResponse } from '../plugins/problem.js'
-import type { RouteDeps } from './deps.js'
+import type { RoutePlugin } from './deps.js'
 
 const security = [{ accessToken: [] }]
 
-export const meRoutes: FastifyPluginAsyncTypebox<RouteDeps> = async (app, deps) => {
+export const meRoutes: RoutePlugin = async (app, deps) => {
   const { hold, passwordChange, sessions } = deps
   app.addHook('onRequest', requireAccessToken)
 
@@ -32,13 +30,15 @@ export const meRoutes: FastifyPluginAsyncTypebox<RouteDeps> = async (app, deps) 
         summary: 'Change the password',
         description: 'Ends every other session of the user.',
         security,
-        body: Type.Object(
-          { currentPassword: PasswordField, newPassword: NewPasswordField },
-          { additionalProperties: false },
-        ),
+        body: {
+          type: 'object',
+          properties: { currentPassword: PasswordField, newPassword: NewPasswordField },
+          required: ['currentPassword', 'newPassword'],
+          additionalProperties: false,
+        },
         response: {
           202: TicketBody,
-          204: Type.Null(),
+          204: { type: 'null' },
           401: problemResponse,
           429: problemResponse,
           ...bodyProblems,

@@ -1,24 +1,27 @@
 /** POST /v1/tickets/redeem: what the call that gave the ticket would have answered. */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import Type from 'typebox'
 import { TicketBody } from '../hold.js'
 import { TokenBody, UserBody } from '../operations.js'
 import { bodyProblems, problemResponse } from '../plugins/problem.js'
-import type { RouteDeps } from './deps.js'
+import type { RoutePlugin } from './deps.js'
 
-export const ticketRoutes: FastifyPluginAsyncTypebox<RouteDeps> = async (app, { hold }) => {
+export const ticketRoutes: RoutePlugin = async (app, { hold }) => {
   app.post(
     '/v1/tickets/redeem',
     {
       schema: {
         summary: 'Redeem a ticket',
         description: 'Answers once, at any gateway; 202 while the answer is not there yet. Held as the first call was.',
-        body: Type.Object({ ticket: Type.String({ maxLength: 4_096 }) }, { additionalProperties: false }),
+        body: {
+          type: 'object',
+          properties: { ticket: { type: 'string', maxLength: 4_096 } },
+          required: ['ticket'],
+          additionalProperties: false,
+        },
         response: {
           200: TokenBody,
           201: UserBody,
           202: TicketBody,
-          204: Type.Null({ description: 'The password was changed' }),
+          204: { type: 'null', description: 'The password was changed' },
           401: problemResponse,
           409: problemResponse,
           410: problemResponse,

@@ -1,16 +1,16 @@
 /** POST /v1/token/refresh and POST /v1/logout. */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import Type from 'typebox'
 import { TokenBody } from '../operations.js'
 import { bodyProblems, problemResponse } from '../plugins/problem.js'
-import type { RouteDeps } from './deps.js'
+import type { RoutePlugin } from './deps.js'
 
-const RefreshTokenBody = Type.Object(
-  { refreshToken: Type.String({ minLength: 1, maxLength: 256 }) },
-  { additionalProperties: false },
-)
+const RefreshTokenBody = {
+  type: 'object',
+  properties: { refreshToken: { type: 'string', minLength: 1, maxLength: 256 } },
+  required: ['refreshToken'],
+  additionalProperties: false,
+} as const
 
-export const tokenRoutes: FastifyPluginAsyncTypebox<RouteDeps> = async (app, { sessions, issueTokens }) => {
+export const tokenRoutes: RoutePlugin = async (app, { sessions, issueTokens }) => {
   app.post(
     '/v1/token/refresh',
     {
@@ -31,7 +31,7 @@ export const tokenRoutes: FastifyPluginAsyncTypebox<RouteDeps> = async (app, { s
         summary: 'End the session of a refresh token',
         description: 'Says 204 also for a token that is unknown or dead.',
         body: RefreshTokenBody,
-        response: { 204: Type.Null(), ...bodyProblems },
+        response: { 204: { type: 'null' }, ...bodyProblems },
       },
     },
     async (request, reply) => {

@@ -1,19 +1,22 @@
 /** POST /v1/users: registration. */
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import Type from 'typebox'
 import { EmailField, NewPasswordField } from '../credentials.js'
 import { TicketBody } from '../hold.js'
 import { UserBody } from '../operations.js'
 import { bodyProblems, problemResponse } from '../plugins/problem.js'
-import type { RouteDeps } from './deps.js'
+import type { RoutePlugin } from './deps.js'
 
-export const usersRoutes: FastifyPluginAsyncTypebox<RouteDeps> = async (app, { registration, hold }) => {
+export const usersRoutes: RoutePlugin = async (app, { registration, hold }) => {
   app.post(
     '/v1/users',
     {
       schema: {
         summary: 'Register',
-        body: Type.Object({ email: EmailField, password: NewPasswordField }, { additionalProperties: false }),
+        body: {
+          type: 'object',
+          properties: { email: EmailField, password: NewPasswordField },
+          required: ['email', 'password'],
+          additionalProperties: false,
+        },
         response: {
           201: UserBody,
           202: TicketBody,

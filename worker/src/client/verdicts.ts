@@ -1,6 +1,6 @@
 /** Verdicts as they lie in Redis. One is believed only after it opened for that very job; anything else is as if it were not there. */
 import type { Logger } from '../log.js'
-import { type Verdict, verdict } from '../protocol/job.js'
+import { isVerdict, type Verdict } from '../protocol/job.js'
 import { type JobRef, redeemerKey, USED_VERDICT, verdictKey, verdictSeal } from '../protocol/reply.js'
 import { type Keyring, SealError } from '../protocol/seal.js'
 import type { RedisConnection } from '../redis.js'
@@ -34,7 +34,7 @@ export function createVerdicts(options: {
     if (sealed === USED_VERDICT) return 'used'
     try {
       const opened = keyring.open(verdictSeal(job), sealed)
-      if (verdict.Check(opened)) return opened
+      if (isVerdict(opened)) return opened
     } catch (error) {
       if (!(error instanceof SealError)) throw error
     }

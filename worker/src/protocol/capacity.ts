@@ -2,8 +2,8 @@
  * The wire, part three: every worker writes its capacity into one hash a few times a second, and every gateway reads the
  * whole hash with the depth of the queue in one round trip. An entry that is not renewed counts for nothing.
  */
-import Type, { type Static } from 'typebox'
-import { Compile } from 'typebox/compile'
+import type { FromSchema } from 'json-schema-to-ts'
+import { checkFor } from '../schema.js'
 import { QUEUE_NAME } from './job.js'
 
 export const PUBLISH_INTERVAL_MS = 500
@@ -12,23 +12,33 @@ export const FRESH_FOR_MS = 1_500
 /** The hash itself goes away when nobody has written to it for this long. */
 export const CAPACITY_KEY_TTL_S = 60
 
-const Count = Type.Integer({ minimum: 0 })
-const WorkerCapacity = Type.Object({
-  /** Jobs it hashes at a time. */
-  slots: Type.Integer({ minimum: 1, maximum: 1_024 }),
-  /** What one job takes it of late, in milliseconds, hashing alone. */
-  serviceMs: Type.Number({ exclusiveMinimum: 0, maximum: 600_000 }),
-  /** Whether it stands in at a gateway while there is no worker. */
-  fallback: Type.Boolean(),
-  /** When it wrote this: epoch milliseconds by Redis's clock. */
-  at: Type.Integer(),
-  /** For operators only: where it runs, its slots in use, and what became of its jobs since it started. */
-  name: Type.String({ maxLength: 128 }),
-  busy: Count,
-  finished: Type.Object({ answered: Count, expired: Count, failed: Count }),
-})
-export type WorkerCapacity = Static<typeof WorkerCapacity>
-const workerCapacity = Compile(WorkerCapacity)
+const Count = { type: 'integer', minimum: 0 } as const
+const WorkerCapacity = {
+  type: 'object',
+  properties: {
+    /** Jobs it hashes at a time. */
+    slots: { type: 'integer', minimum: 1, maximum: 1_024 },
+    /** What one job takes it of late, in milliseconds, hashing alone. */
+    serviceMs: { type: 'number', exclusiveMinimum: 0, maximum: 600_000 },
+    /** Whether it stands in at a gateway while there is no worker. */
+    fallback: { type: 'boolean' },
+    /** When it wrote this: epoch milliseconds by Redis's clock. */
+    at: { type: 'integer' },
+    /** For operators only: where it runs, its slots in use, and what became of its jobs since it started. */
+    name: { type: 'string', maxLength: 128 },
+    busy: Count,
+    finished: {
+      type: 'object',
+      properties: { answered: Count, expired: Count, failed: Count },
+      required: ['answered', 'expired', 'failed'],
+      additionalProperties: false,
+    },
+  },
+  required: ['slots', 'serviceMs', 'fallback', 'at', 'name', 'busy', 'finished'],
+  additionalProperties: false,
+} as const
+export type WorkerCapacity = FromSchema<typeof WorkerCapacity>
+const isWorkerCapacity = checkFor<WorkerCapacity>(WorkerCapacity)
 
 /** The state of the queue as one gateway last read it. */
 export interface Load {
@@ -126,7 +136,7 @@ export function sumCapacity(
 function parseCapacity(entry: string): WorkerCapacity | undefined {
   try {
     const value: unknown = JSON.parse(entry)
-    return workerCapacity.Check(value) ? value : undefined
+    return isWorkerCapacity(value) ? value : undefined
   } catch {
     return undefined
   }

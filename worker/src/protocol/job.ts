@@ -2,8 +2,8 @@
  * The wire, part one: what a job is called, what it carries, and what its sealed contents look like once opened.
  * Both ends, client and worker, import this file; nobody else does.
  */
-import Type, { type Static } from 'typebox'
-import { Compile } from 'typebox/compile'
+import type { FromSchema } from 'json-schema-to-ts'
+import { checkFor } from '../schema.js'
 
 /** The one queue. Its waiting list, which the autoscaler watches, is `<prefix>:passwords:wait`. */
 export const QUEUE_NAME = 'passwords'
@@ -26,60 +26,104 @@ export const DEFERRED_PRIORITY = 1
  * `deadline` is authenticated by the seal; `enqueuedAt` and `replyTo` are not, and may cost no more than a wrong metric or
  * a missed notification.
  */
-const JobData = Type.Object({
-  deadline: Type.Integer(),
-  enqueuedAt: Type.Integer(),
-  replyTo: Type.String({ maxLength: 64 }),
-  sealed: Type.String({ maxLength: 32_768 }),
-})
-export type JobData = Static<typeof JobData>
-export const jobData = Compile(JobData)
+const JobData = {
+  type: 'object',
+  properties: {
+    deadline: { type: 'integer' },
+    enqueuedAt: { type: 'integer' },
+    replyTo: { type: 'string', maxLength: 64 },
+    sealed: { type: 'string', maxLength: 32_768 },
+  },
+  required: ['deadline', 'enqueuedAt', 'replyTo', 'sealed'],
+  additionalProperties: false,
+} as const
+export type JobData = FromSchema<typeof JobData>
+export const isJobData = checkFor<JobData>(JobData)
 
 /** What BullMQ keeps of a finished job for operators. It must not tell a right password from a wrong one. */
-const JobResult = Type.Object({
-  outcome: Type.Union([Type.Literal('answered'), Type.Literal('expired')]),
-  queueWaitMs: Type.Number(),
-  serviceMs: Type.Number(),
-})
-export type JobResult = Static<typeof JobResult>
-export const jobResult = Compile(JobResult)
+const JobResult = {
+  type: 'object',
+  properties: {
+    outcome: { enum: ['answered', 'expired'] },
+    queueWaitMs: { type: 'number' },
+    serviceMs: { type: 'number' },
+  },
+  required: ['outcome', 'queueWaitMs', 'serviceMs'],
+  additionalProperties: false,
+} as const
+export type JobResult = FromSchema<typeof JobResult>
+export const isJobResult = checkFor<JobResult>(JobResult)
 
 /** The sealed contents of a `hash` job. */
-const HashRequest = Type.Object({ password: Type.String() })
-export type HashRequest = Static<typeof HashRequest>
+const HashRequest = {
+  type: 'object',
+  properties: { password: { type: 'string' } },
+  required: ['password'],
+  additionalProperties: false,
+} as const
+export type HashRequest = FromSchema<typeof HashRequest>
+export const isHashRequest = checkFor<HashRequest>(HashRequest)
 
 /**
  * The sealed contents of a `verify` job. `storedHash: null` asks for a decoy: the work of a verify at today's cost that
  * never matches, so that an unknown user takes as long as a known one. `nextPassword` is hashed when the password matches.
  */
-const VerifyRequest = Type.Object({
-  password: Type.String(),
-  storedHash: Type.Union([Type.String(), Type.Null()]),
-  nextPassword: Type.Optional(Type.String()),
-})
-export type VerifyRequest = Static<typeof VerifyRequest>
+const VerifyRequest = {
+  type: 'object',
+  properties: {
+    password: { type: 'string' },
+    storedHash: { type: ['string', 'null'] },
+    nextPassword: { type: 'string' },
+  },
+  required: ['password', 'storedHash'],
+  additionalProperties: false,
+} as const
+export type VerifyRequest = FromSchema<typeof VerifyRequest>
+export const isVerifyRequest = checkFor<VerifyRequest>(VerifyRequest)
 
 /** The sealed contents by job name. */
 export interface Requests {
   hash: HashRequest
   verify: VerifyRequest
 }
-/** Their checks. */
-export const requests = { hash: Compile(HashRequest), verify: Compile(VerifyRequest) }
-
-/** Why a worker would not do a job: `unsupported_hash` is stored data that no algorithm here understands. */
-const RefusalCode = Type.Union([Type.Literal('unsupported_hash'), Type.Literal('hashing_failed')])
-export type RefusalCode = Static<typeof RefusalCode>
 
 /**
  * The answer to a job, sealed. `hash` of a match is a fresh hash to store: of `nextPassword` where that was given, else of
  * the password, when the stored hash was below today's policy.
  */
-const Verdict = Type.Union([
-  Type.Object({ kind: Type.Literal('hashed'), hash: Type.String() }),
-  Type.Object({ kind: Type.Literal('match'), hash: Type.Optional(Type.String()) }),
-  Type.Object({ kind: Type.Literal('mismatch') }),
-  Type.Object({ kind: Type.Literal('refused'), code: RefusalCode }),
-])
-export type Verdict = Static<typeof Verdict>
-export const verdict = Compile(Verdict)
+const Verdict = {
+  type: 'object',
+  discriminator: { propertyName: 'kind' },
+  required: ['kind'],
+  oneOf: [
+    {
+      type: 'object',
+      properties: { kind: { const: 'hashed' }, hash: { type: 'string' } },
+      required: ['kind', 'hash'],
+      additionalProperties: false,
+    },
+    {
+      type: 'object',
+      properties: { kind: { const: 'match' }, hash: { type: 'string' } },
+      required: ['kind'],
+      additionalProperties: false,
+    },
+    {
+      type: 'object',
+      properties: { kind: { const: 'mismatch' } },
+      required: ['kind'],
+      additionalProperties: false,
+    },
+    {
+      type: 'object',
+      properties: { kind: { const: 'refused' }, code: { enum: ['unsupported_hash', 'hashing_failed'] } },
+      required: ['kind', 'code'],
+      additionalProperties: false,
+    },
+  ],
+} as const
+export type Verdict = FromSchema<{ oneOf: (typeof Verdict)['oneOf'] }>
+export const isVerdict = checkFor<Verdict>(Verdict)
+
+/** Why a worker would not do a job: `unsupported_hash` is stored data that no algorithm here understands. */
+export type RefusalCode = Extract<Verdict, { kind: 'refused' }>['code']
