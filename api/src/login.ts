@@ -1,5 +1,5 @@
 /** Login without HTTP: find the credential, verify it or a decoy in its place, then open a session and upgrade the hash. */
-import type { Database } from '@spillway/prisma'
+import { type Database, Prisma, rawQuery, type User } from '@spillway/prisma'
 import { normalizeEmail, normalizePassword } from './credentials.js'
 import { ApiError } from './errors.js'
 import type { Finish, LoggedIn, LoginOperation, Started, Submit } from './operations.js'
@@ -16,10 +16,10 @@ export function createLogin(deps: { database: Database; sessions: Sessions; issu
 
   return {
     async start({ email, password }, submit) {
-      const user = await database.user.findUnique({
-        where: { email: normalizeEmail(email) },
-        select: { id: true, passwordHash: true, credentialVersion: true },
-      })
+      const sql = Prisma.sql`
+        SELECT id, password_hash AS "passwordHash", credential_version AS "credentialVersion"
+        FROM users WHERE email = ${normalizeEmail(email)}`
+      const [user] = await rawQuery<Pick<User, 'id' | 'passwordHash' | 'credentialVersion'>>(database, sql)
       const pending = await submit('verify', {
         password: normalizePassword(password),
         storedHash: user?.passwordHash ?? null,

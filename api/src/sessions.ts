@@ -3,7 +3,7 @@
  * used already means that two parties hold the family, and ends it for both (RFC 9700, 4.14.2).
  */
 import { createHash, randomBytes } from 'node:crypto'
-import type { Database, Prisma, User } from '@spillway/prisma'
+import { type Database, Prisma, rawQuery, type User } from '@spillway/prisma'
 import { ApiError } from './errors.js'
 
 const TOKEN_BYTES = 32
@@ -37,7 +37,7 @@ export function createSessions(database: Database, options: { sessionTtlS: numbe
       const expiresAt = new Date(Date.now() + options.sessionTtlS * 1_000)
       // One statement: the credential is checked, the family and its first token are made, or nothing is. The lock makes it
       // wait for a change of password that is under way, which could not see this session to end it.
-      const [outcome] = await database.$queryRaw<{ current: boolean; opened: boolean }[]>`
+      const sql = Prisma.sql`
         WITH credential AS (
           SELECT id FROM users WHERE id = ${userId}::uuid AND credential_version = ${credentialVersion} FOR SHARE
         ), session AS (
@@ -49,6 +49,7 @@ export function createSessions(database: Database, options: { sessionTtlS: numbe
           SELECT ${digest(refreshToken)}, session.id, ${expiresAt}::timestamptz FROM session RETURNING session_id
         )
         SELECT EXISTS (SELECT FROM credential) AS current, EXISTS (SELECT FROM token) AS opened`
+      const [outcome] = await rawQuery<{ current: boolean; opened: boolean }>(database, sql)
       if (outcome?.opened) return { refreshToken }
       return outcome?.current ? 'exists' : 'stale'
     },
@@ -56,7 +57,7 @@ export function createSessions(database: Database, options: { sessionTtlS: numbe
     async refresh(refreshToken) {
       const next = newToken()
       // The old token dies and the new one is born in one statement, so of two refreshes at once only one succeeds.
-      const [refreshed] = await database.$queryRaw<{ session_id: string; user_id: string }[]>`
+      const sql = Prisma.sql`
         WITH used AS (
           UPDATE refresh_tokens SET used_at = now() FROM sessions
           WHERE token_hash = ${digest(refreshToken)} AND used_at IS NULL AND sessions.id = session_id
@@ -67,6 +68,7 @@ export function createSessions(database: Database, options: { sessionTtlS: numbe
           SELECT ${digest(next)}, session_id, expires_at FROM used
         )
         SELECT session_id, user_id FROM used`
+      const [refreshed] = await rawQuery<{ session_id: string; user_id: string }>(database, sql)
       if (refreshed !== undefined)
         return { refreshToken: next, sessionId: refreshed.session_id, userId: refreshed.user_id }
       const dead = await database.refreshToken.findUnique({ where: { tokenHash: digest(refreshToken) } })

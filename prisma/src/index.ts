@@ -1,12 +1,12 @@
 // The one constructor of the database client.
 import { connectionString } from './connection.js'
-import { PrismaClient } from './generated/client.js'
-import { ObservedPg, type PoolUse } from './pool-use.js'
+import { Driver, type PoolUse } from './driver.js'
+import { type Prisma, PrismaClient } from './generated/client.js'
 import { forbidsNames, statementNames } from './statement-names.js'
 
+export type { PoolUse } from './driver.js'
 export { isDatabaseUnavailable, violatedUniqueConstraint } from './errors.js'
 export { Prisma, type RefreshToken, type Session, type User } from './generated/client.js'
-export type { PoolUse } from './pool-use.js'
 
 /** The typed client. `$disconnect()` closes every connection, after the queries in hand; a query after that opens one again. */
 export type Database = PrismaClient
@@ -25,7 +25,7 @@ export interface DatabaseOptions {
 /** Opens a client; the first query connects. The caller closes it with `$disconnect()`. */
 export function connectDatabase(options: DatabaseOptions): Database {
   const { url, poolSize, connectionTimeoutMs = 2_000, statementTimeoutMs = 5_000 } = options
-  const adapter = new ObservedPg(
+  const driver = new Driver(
     {
       connectionString: connectionString(url),
       application_name: 'spillway',
@@ -39,14 +39,32 @@ export function connectDatabase(options: DatabaseOptions): Database {
     forbidsNames(url) ? {} : { statementNameGenerator: statementNames() },
   )
   // Minimal: the default would paste the lines of source around the call into every log.
-  const database = new PrismaClient({ adapter, errorFormat: 'minimal' })
-  adapters.set(database, adapter)
+  const database = new PrismaClient({ adapter: driver, errorFormat: 'minimal' })
+  drivers.set(database, driver)
   return database
 }
 
-const adapters = new WeakMap<Database, ObservedPg>()
+const drivers = new WeakMap<Database, Driver>()
+
+/**
+ * The rows of a statement that is run past Prisma's client, on the same connections and with the same errors. For what every login
+ * asks: the client takes 0.05 to 0.15 ms of processor time more for each, a sixth of what a login takes a gateway
+ * (`pnpm load idle`, `pnpm load scale-out`). What `Row` says of columns and types is not checked.
+ */
+export async function rawQuery<Row extends Record<string, unknown>>(
+  database: Database,
+  sql: Prisma.Sql,
+): Promise<Row[]> {
+  const ask = () => drivers.get(database)?.query(sql.text, sql.values)
+  let rows = await ask()
+  if (rows === undefined) {
+    await database.$connect()
+    rows = await ask()
+  }
+  return (rows ?? []) as Row[]
+}
 
 /** How the connections of a client that was opened here are used at this moment. */
 export function poolUse(database: Database): PoolUse {
-  return adapters.get(database)?.use() ?? { busy: 0, idle: 0, waiting: 0 }
+  return drivers.get(database)?.use() ?? { busy: 0, idle: 0, waiting: 0 }
 }

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { until } from '@spillway/local/testing'
-import { isDatabaseUnavailable, violatedUniqueConstraint } from '../src/index.ts'
+import { type Database, isDatabaseUnavailable, Prisma, rawQuery, violatedUniqueConstraint } from '../src/index.ts'
 import { migratedUrl as url } from './databases.ts'
 import { opened } from './opened.ts'
 
@@ -21,6 +21,7 @@ test('a violated unique constraint is named, however the statement was made', as
     ['users_email_key', () => database.$transaction([database.user.create({ data: sameEmail })])],
     ['users_email_key', () => database.$transaction((inner) => inner.user.create({ data: sameEmail }))],
     ['users_pkey', () => database.$executeRaw`INSERT INTO users SELECT * FROM users`],
+    ['users_pkey', () => rawQuery(database, Prisma.sql`INSERT INTO users SELECT * FROM users`)],
   ]
   for (const [constraint, attempt] of attempts) {
     const error = await failure(attempt())
@@ -33,6 +34,7 @@ test('mistakes of our own are neither a violated constraint nor an unavailable d
   const database = opened(t, url)
   const mistakes = [
     failure(database.$queryRaw`SELECT nonsense`),
+    failure(rawQuery(database, Prisma.sql`SELECT nonsense`)),
     failure(database.$executeRaw`INSERT INTO sessions VALUES (gen_random_uuid(), gen_random_uuid(), now(), now())`),
     failure(database.user.update({ where: { id: randomUUID() }, data: { passwordHash: 'x' } })),
     failure(database.user.findUnique({ where: { id: 'no uuid' } })),
@@ -65,6 +67,7 @@ test('a server that cannot be reached, or refuses us, makes the database unavail
     for (const attempt of [
       () => database.user.count(),
       () => database.$queryRaw`SELECT 1`,
+      () => rawQuery(database, Prisma.sql`SELECT 1`),
       () => database.$transaction([database.user.count()]),
       () => database.$transaction((inner) => inner.user.count()),
     ]) {
@@ -76,19 +79,29 @@ test('a server that cannot be reached, or refuses us, makes the database unavail
 
 test('a statement that takes too long is ended by the server', async (t) => {
   const database = opened(t, url, { statementTimeoutMs: 100 })
-  const error = await failure(database.$queryRaw`SELECT pg_sleep(30)::text`)
-  assert.match(String(error), /statement timeout/)
-  assert.equal(isDatabaseUnavailable(error), true)
+  const slow = Prisma.sql`SELECT pg_sleep(30)::text`
+  for (const attempt of [() => database.$queryRaw(slow), () => rawQuery(database, slow)]) {
+    const error = await failure(attempt())
+    assert.match(String(error), /statement timeout/)
+    assert.equal(isDatabaseUnavailable(error), true)
+  }
 })
 
 test('a connection that goes silent in mid-query is given up', async (t) => {
   let silent = false
-  const database = opened(t, await relay(t, () => (silent ? 'silent' : 'open')), { statementTimeoutMs: 100 })
-  await database.user.count()
-  silent = true
-  const error = await failure(database.user.count())
-  assert.match(String(error), /Query read timeout/)
-  assert.equal(isDatabaseUnavailable(error), true)
+  const through = await relay(t, () => (silent ? 'silent' : 'open'))
+  for (const ask of [
+    (database: Database) => database.user.count(),
+    (database: Database) => rawQuery(database, Prisma.sql`SELECT 1`),
+  ]) {
+    const database = opened(t, through, { statementTimeoutMs: 100 })
+    silent = false
+    await database.user.count()
+    silent = true
+    const error = await failure(ask(database))
+    assert.match(String(error), /Query read timeout/)
+    assert.equal(isDatabaseUnavailable(error), true)
+  }
 })
 
 test('a connection that the server ends makes the database unavailable for that query alone', async (t) => {
@@ -109,7 +122,11 @@ test('a connection that the server ends makes the database unavailable for that 
 test('having no connection free in time makes the database unavailable', async (t) => {
   const database = opened(t, url, { poolSize: 1, connectionTimeoutMs: 100 })
   await database.$transaction(async () => {
-    for (const attempt of [() => database.user.count(), () => database.$transaction((inner) => inner.user.count())]) {
+    for (const attempt of [
+      () => database.user.count(),
+      () => rawQuery(database, Prisma.sql`SELECT 1`),
+      () => database.$transaction((inner) => inner.user.count()),
+    ]) {
       const error = await failure(attempt())
       assert.equal(isDatabaseUnavailable(error), true, String(error))
     }
