@@ -1,6 +1,7 @@
 // How long a login is where, as gateway and worker count it themselves.
+
+import { type HistogramSum, readHistogram } from '@spillway/local/prometheus'
 import type { SpillwayRunning } from '../contenders/spillway/start.ts'
-import { type HistogramSum, readHistogram } from './prometheus.ts'
 
 /** Milliseconds of a login, on average. Each of the first two includes what follows it. */
 export interface StageTimes {

@@ -4,6 +4,7 @@ import type { LocalEnvironment } from './environment.ts'
 import { type Keeper, rank } from './keeper.ts'
 import { startMember } from './member.ts'
 import { hostToDial, type Place, placeIn, toVariables } from './places.ts'
+import { readPlainGauge } from './prometheus.ts'
 import { Refusal } from './refusal.ts'
 import type { Secrets } from './secrets.ts'
 import { until } from './until.ts'
@@ -77,10 +78,7 @@ export async function startCluster(options: ClusterOptions): Promise<{ gateways:
  * here (OPS_HOST may be anything) is not waited for long.
  */
 async function knowsWorkers({ opsPort }: Place, count: number): Promise<void> {
-  const known = async (): Promise<boolean> => {
-    const metrics = await (await fetch(`http://127.0.0.1:${opsPort}/metrics`)).text()
-    return Number(/^spillway_workers (\d+)$/m.exec(metrics)?.[1]) >= count
-  }
+  const known = async () => (await readPlainGauge(`http://127.0.0.1:${opsPort}`, 'spillway_workers')) >= count
   await until(known, { timeoutMs: knownMs }).catch(() => undefined)
 }
 

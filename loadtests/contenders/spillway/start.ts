@@ -2,8 +2,8 @@
 // prefix of their own.
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
+import { readGauge } from '@spillway/local/prometheus'
 import { Redis } from 'ioredis'
-import { readGauge } from '../../measure/prometheus.ts'
 import type { Part, Running, StartOptions } from '../contender.ts'
 import { type StartedProgram, startProgram } from '../program.ts'
 
