@@ -1,5 +1,6 @@
 /** What a gateway counts, in Prometheus's names and units (seconds). No label grows with users. */
-import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client'
+import { createRegistry } from '@spillway/worker/registry'
+import { Counter, Histogram, type Registry } from 'prom-client'
 import { refusalReasons } from './errors.js'
 
 export interface GatewayMetrics {
@@ -31,8 +32,7 @@ const verdictSources = ['message', 'asked'] as const
 
 /** A registry of its own, with Node's and the process's metrics in it. Series that can be foreseen start at 0. */
 export function createGatewayMetrics(): GatewayMetrics {
-  const registry = new Registry()
-  collectDefaultMetrics({ register: registry })
+  const registry = createRegistry()
   const registers = [registry]
   const metrics: GatewayMetrics = {
     registry,

@@ -1,7 +1,8 @@
 /** What a worker counts, in Prometheus's names and units (seconds). No label grows with users. */
-import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client'
+import { Counter, Histogram, type Registry } from 'prom-client'
 import { algorithmNames } from './hashing/algorithm-name.js'
 import { jobNames } from './protocol/job.js'
+import { createRegistry } from './registry.js'
 
 /**
  * How a job can end. `hashed` is the good end of a verify as well: which way it went only the gateway learns. `undelivered` is a
@@ -27,8 +28,7 @@ const SERVICE_BUCKETS_S = [0.0025, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.
 
 /** A registry of its own, with Node's and the process's metrics in it. Series that can be foreseen start at 0. */
 export function createWorkerMetrics(): WorkerMetrics {
-  const registry = new Registry()
-  collectDefaultMetrics({ register: registry })
+  const registry = createRegistry()
   const registers = [registry]
   const metrics: WorkerMetrics = {
     registry,

@@ -5,7 +5,8 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { getPriority } from 'node:os'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
-import { startProcess } from '@spillway/local/testing'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { startProcess, until } from '@spillway/local/testing'
 import { answerOf, readyClient, workerEnvironment } from './parts.ts'
 import { jobKey, spaceFor } from './space.ts'
 import { entry, startedWorkerProcess, type WorkerProcess } from './worker-process.ts'
@@ -39,6 +40,21 @@ test('it serves its probes and metrics, and nothing else', async (t) => {
   for (const path of ['/', '/queues', '/healthz/', '/constructor', '/toString'])
     assert.equal((await get(worker, path))[0], 404, path)
   assert.equal((await get(worker, '/metrics', 'POST'))[0], 405)
+})
+
+test('while there is nothing to do it sleeps', {
+  skip: existsSync('/proc/self/status') ? false : 'this system does not count how often a process is woken',
+}, async (t) => {
+  const worker = await startedWorkerProcess(spaceFor(t))
+  const awakenings = () =>
+    Number(/^voluntary_ctxt_switches:\s+(\d+)$/m.exec(readFileSync(`/proc/${worker.pid}/status`, 'utf8'))?.[1])
+  const wokenInASecond = async () => {
+    const before = awakenings()
+    await sleep(1_000)
+    return awakenings() - before
+  }
+  // Its start goes on for a while in the background.
+  await until(async () => (await wokenInASecond()) < 80, { what: 'a second in which it is woken less than 80 times' })
 })
 
 test('its log follows a job by id, and never what it carries', async (t) => {
