@@ -3,8 +3,7 @@ import { collectDefaultMetrics, Registry } from 'prom-client'
 
 /**
  * How often Node looks whether its event loop is late, in milliseconds; `nodejs_eventloop_lag_…` includes it. With the usual 10 an
- * idle process is woken a hundred times a second for that alone: a third of what it then does, and with 32 workers and a gateway
- * a twentieth of two cores (`pnpm load scale-out`).
+ * idle process is woken a hundred times a second for that alone, which is a quarter of what an idle worker does.
  */
 const LAG_EVERY_MS = 50
 
