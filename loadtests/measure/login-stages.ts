@@ -1,5 +1,4 @@
 // How long a login is where, as gateway and worker count it themselves.
-
 import { type HistogramSum, readHistogram } from '@spillway/local/prometheus'
 import type { SpillwayRunning } from '../contenders/spillway/start.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { connectDatabase } from '../src/index.ts'
+import { connectDatabase, Prisma, rawQuery } from '../src/index.ts'
 import { migrate } from '../src/migrate.ts'
 import { absentDatabase, migratedUrl } from './databases.ts'
 import { opened } from './opened.ts'
@@ -57,11 +57,12 @@ test('a statement is prepared once for a connection, unless the URL names a pool
   const pooled = new URL(migratedUrl)
   pooled.searchParams.set('pgbouncer', 'true')
   for (const [url, expected] of [
-    [migratedUrl, 2],
+    [migratedUrl, 3],
     [pooled.href, 0],
   ] as const) {
     const database = opened(t, url, { poolSize: 1 })
     for (const email of ['a@example.test', 'b@example.test']) await database.user.findUnique({ where: { email } })
+    for (const n of [1, 2]) await rawQuery(database, Prisma.sql`SELECT ${n}::int AS n`)
     assert.deepEqual(await database.$queryRawUnsafe(prepared), [{ count: expected }])
   }
 })

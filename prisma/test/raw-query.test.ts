@@ -1,4 +1,4 @@
-// SQL that goes past Prisma's client: the same connections, times and prepared statements as for what goes through it.
+// SQL that goes past Prisma's client: the same connections and values as for what goes through it.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Prisma, poolUse, rawQuery } from '../src/index.ts'
@@ -31,18 +31,4 @@ test('it opens the pool when it comes first, shares it with the client, and open
   assert.deepEqual(await inHand, [{ said: 'done' }])
   assert.deepEqual(poolUse(database), { busy: 0, idle: 0, waiting: 0 })
   assert.notDeepEqual(await rawQuery(database, pid), [first])
-})
-
-test('its statements are prepared once for a connection, unless the URL names a pooler', async (t) => {
-  const pooled = new URL(migratedUrl)
-  pooled.searchParams.set('pgbouncer', 'true')
-  for (const [url, expected] of [
-    [migratedUrl, 2],
-    [pooled.href, 0],
-  ] as const) {
-    const database = opened(t, url, { poolSize: 1 })
-    for (const n of [1, 2]) await rawQuery(database, Prisma.sql`SELECT ${n}::int AS n`)
-    const count = Prisma.sql`SELECT count(*)::int AS count FROM pg_prepared_statements`
-    assert.deepEqual(await rawQuery(database, count), [{ count: expected }])
-  }
 })
