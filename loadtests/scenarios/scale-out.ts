@@ -6,11 +6,15 @@ import { loginCaller } from '../load/requests.ts'
 import { processorTimeOf, timeOf } from '../measure/observe.ts'
 import type { Measured } from '../src/results.ts'
 import { hasSpillway, type Measurement, type Scenario, type Setting } from './scenario.ts'
-import { withSpillway } from './warm.ts'
+import { withSystems } from './warm.ts'
 
-/** Gateways have as many workers, so that each has the same to do; one gateway's is the first of the workers. */
+/**
+ * Gateways have as many workers, so that each has the same to do; one gateway's is the first of the workers. More of them
+ * make the machine busier and its caches colder, whatever they have to do with each other. So as many are measured
+ * alongside that share no queue: what these cost less is what a gateway costs the others.
+ */
 const SIZES = {
-  short: { workers: [1, 32], gateways: [8] },
+  short: { workers: [1, 32], gateways: [4] },
   all: { workers: [1, 2, 4, 8, 16, 32], gateways: [2, 4, 8, 16] },
 }
 /** The 80 ms of the field's bcrypt compare, as if on a core of its own. */
@@ -19,6 +23,8 @@ const HASH = `wait-${WAIT_MS}` as const
 /** Callers for each slot: enough that no slot waits for a caller. */
 const CALLERS_A_SLOT = 3
 const DURATION_S = 4
+/** Of the usual warm-up, for each gateway: one that has seen fewer logins than another costs more for each. */
+const WARM_UP_SHARE = 1 / 4
 
 export const scaleOut: Scenario = {
   name: 'scale-out',
@@ -30,26 +36,36 @@ export const scaleOut: Scenario = {
     if (!hasSpillway(setting)) return []
     const sizes = SIZES[setting.short ? 'short' : 'all']
     return [
-      ...sizes.workers.map((workers) => measurement(setting, { gateways: 1, workers }, `${workers} workers`)),
-      ...sizes.gateways.map((gateways) =>
-        measurement(setting, { gateways, workers: gateways }, `${gateways} gateways`),
+      ...sizes.workers.map((workers) =>
+        measurement(setting, { systems: 1, gateways: 1, workers }, `${workers} workers`),
       ),
+      ...sizes.gateways.flatMap((count) => [
+        measurement(setting, { systems: 1, gateways: count, workers: count }, `${count} gateways`),
+        measurement(setting, { systems: count, gateways: count, workers: count }, `${count} gateways, each alone`),
+      ]),
     ]
   },
 }
 
-type Size = Pick<SpillwayOptions, 'gateways' | 'workers'>
+/** Gateways and workers of all systems together. */
+type Size = Pick<SpillwayOptions, 'gateways' | 'workers'> & { systems: number }
 
 function measurement(setting: Setting, size: Size, variant: string): Measurement {
+  const { gateways, workers, systems } = size
   const durationS = setting.durationS ?? DURATION_S
+  const each = { gateways: gateways / systems, workers: workers / systems, concurrency: 1 }
+  const warmUp = {
+    logins: gateways * Math.ceil(setting.warmUp.logins * WARM_UP_SHARE),
+    atMostMs: gateways * setting.warmUp.atMostMs * WARM_UP_SHARE,
+  }
   return {
     contender: 'spillway',
     variant,
     placement: 'together',
-    estimatedS: durationS + 8 + (size.workers + size.gateways) * 0.4,
+    estimatedS: durationS + 6 + workers * 0.4 + gateways * 1.2,
     // Nothing is pinned: so many processes need all the cores there are.
     measure: () =>
-      withSpillway({ ...size, cores: undefined, concurrency: 1 }, setting, HASH, (running) =>
+      withSystems(systems, { ...each, cores: undefined }, { ...setting, warmUp }, HASH, (running) =>
         dispatch(running, size, setting, durationS),
       ),
   }

@@ -1,7 +1,8 @@
 // Servers are measured warm: started, logged in to until their code is compiled, handed over, and ended whatever happens.
 import type { Contender, Running } from '../contenders/contender.ts'
 import type { Algorithm } from '../contenders/hashing.ts'
-import { type SpillwayOptions, type SpillwayRunning, startSpillway } from '../contenders/spillway/start.ts'
+import type { SpillwayOptions, SpillwayRunning } from '../contenders/spillway/start.ts'
+import { startSystems } from '../contenders/spillway/systems.ts'
 import type { Credential, WarmUp } from '../load/accounts.ts'
 import type { Setting } from './scenario.ts'
 
@@ -28,8 +29,19 @@ export function withSpillway<T>(
   credential: Credential,
   body: (running: SpillwayRunning) => Promise<T>,
 ): Promise<T> {
+  return withSystems(1, options, setting, credential, body)
+}
+
+/** So many of them, each with a queue, gateways and workers of its own. */
+export function withSystems<T>(
+  count: number,
+  options: Omit<SpillwayOptions, 'services' | 'testHashes'>,
+  setting: Setting,
+  credential: Credential,
+  body: (running: SpillwayRunning) => Promise<T>,
+): Promise<T> {
   const { services } = setting
-  return handOver(startSpillway({ ...options, services, testHashes: true }), setting, credential, body)
+  return handOver(startSystems(count, { ...options, services, testHashes: true }), setting, credential, body)
 }
 
 /** Spillway's pipeline alone, on all cores: one gateway, and one worker that hashes nothing. */

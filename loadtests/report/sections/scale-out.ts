@@ -8,10 +8,15 @@ import { chart, legend, powersOfTen } from '../chart.ts'
 import { type Html, html } from '../html.ts'
 import { number, quantity, section, typicalRun } from '../section.ts'
 
+const TOGETHER = 'var(--accent)'
+const APART = 'var(--others)'
+
 export function scaleOutSection(result: ScenarioResult): Html {
   const sizes = summarize(result).flatMap((summary) => typicalRun(summary, 'perSecond')?.series.size ?? [])
   const workers = sizes.filter(({ gateways }) => gateways === 1)
   const gateways = sizes.filter((size) => size.gateways === size.workers)
+  const label = (size: Row) =>
+    `${size.gateways} gateway${size.gateways === 1 ? '' : 's'}${isApart(size) ? ', alone' : ''}`
   return section(result, sentence(workers, gateways), [
     html`<h4>Logins a second by number of workers</h4>`,
     legend([
@@ -20,13 +25,17 @@ export function scaleOutSection(result: ScenarioResult): Html {
     ]),
     growth(workers),
     html`<h4>Processor time of the gateways, for each login, with as many workers behind them</h4>`,
+    legend([
+      { title: 'sharing a queue', color: TOGETHER },
+      { title: 'as many, each with a queue and a worker of its own', color: APART },
+    ]),
     bars(
       'Gateway processor time for each login, by number of gateways',
       'ms a login, all gateways together',
       gateways.map((size) => ({
-        label: `${size.gateways} gateway${size.gateways === 1 ? '' : 's'}`,
+        label: label(size),
         value: number(size.gatewayMsPerLogin),
-        color: 'var(--accent)',
+        color: isApart(size) ? APART : TOGETHER,
       })),
     ),
   ])
@@ -47,16 +56,20 @@ function growth(workers: readonly Row[]): Html {
   }))
 }
 
+/** Many systems of one gateway, instead of one system of many. */
+function isApart({ systems = 1 }: Row): boolean {
+  return number(systems) > 1
+}
+
 function sentence(workers: readonly Row[], gateways: readonly Row[]): string {
   const most = workers.at(-1)
-  const [one] = gateways
-  const many = gateways.at(-1)
-  if (most === undefined || one === undefined || many === undefined || one === many)
-    return 'Not all sizes were measured.'
+  const together = gateways.filter((size) => !isApart(size)).at(-1)
+  const apart = gateways.find((size) => isApart(size) && size.gateways === together?.gateways)
+  if (most === undefined || together === undefined || apart === undefined) return 'Not all sizes were measured.'
   const percent = (100 * number(most.perSecond)) / number(most.idealPerSecond)
   return (
     `${most.workers} workers give ${quantity(number(most.perSecond), 'logins a second')}, ${show(percent)} % of the ideal line. ` +
-    `A login costs ${quantity(number(one.gatewayMsPerLogin), 'ms')} of processor time where there is one gateway, and ` +
-    `${quantity(number(many.gatewayMsPerLogin), 'ms')} where ${many.gateways} have as much to do each.`
+    `A login costs a gateway ${quantity(number(together.gatewayMsPerLogin), 'ms')} of processor time where ${together.gateways} share ` +
+    `a queue, and ${quantity(number(apart.gatewayMsPerLogin), 'ms')} where as many on the same machine share none.`
   )
 }
