@@ -3,7 +3,7 @@ import { envSchema } from 'env-schema'
 import type { FromSchema } from 'json-schema-to-ts'
 import { DEFAULT_QUEUE_PREFIX } from './protocol/job.js'
 import { parseKeyring } from './protocol/seal.js'
-import { parseRedisUrl } from './redis.js'
+import { parseRedisUrl } from './redis-url.js'
 
 const WorkerConfig = {
   type: 'object',

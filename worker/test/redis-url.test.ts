@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { parseRedisUrl } from '../src/redis.ts'
+import { parseRedisUrl } from '../src/redis-url.ts'
 
 const forms: [url: string, target: ReturnType<typeof parseRedisUrl>][] = [
   ['redis://cache', { kind: 'single', login: {}, node: { host: 'cache', port: 6379 }, database: 0 }],
