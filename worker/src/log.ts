@@ -2,7 +2,7 @@
  * The log of every process: JSON lines on stdout, one event a line. Errors are cut down to what is known to be harmless,
  * because libraries hang the command or query that failed, with its arguments, on the error they throw.
  */
-import { type Logger, pino } from 'pino'
+import { type DestinationStream, type Logger, pino } from 'pino'
 
 export type { Logger }
 
@@ -32,7 +32,6 @@ const FLUSH_BYTES = 8 * 1_024
 
 /** A logger that names its process in each line; `level` is one of pino's (`silent` turns it off). */
 export function createLogger(options: { service: string; level: string }): Logger {
-  const stdout = pino.destination({ sync: false, minLength: FLUSH_BYTES, periodicFlush: FLUSH_MS })
   return pino(
     {
       level: options.level,
@@ -41,6 +40,25 @@ export function createLogger(options: { service: string; level: string }): Logge
       formatters: { level: (label) => ({ level: label }) },
       serializers: { err: describeError },
     },
-    stdout,
+    gatheringStdout(),
   )
+}
+
+/** Pino's own periodic flush wakes a process with nothing to say twenty times a second: half of what it did at rest. */
+function gatheringStdout(): DestinationStream & Pick<Logger, 'flush'> {
+  const stdout = pino.destination({ sync: false, minLength: FLUSH_BYTES })
+  let isFlushDue = false
+  const flush = () => {
+    isFlushDue = false
+    stdout.flush()
+  }
+  return {
+    write(line) {
+      stdout.write(line)
+      if (isFlushDue) return
+      isFlushDue = true
+      setTimeout(flush, FLUSH_MS).unref()
+    },
+    flush: (done) => stdout.flush(done),
+  }
 }

@@ -54,7 +54,7 @@ test('while there is nothing to do it sleeps', {
     return awakenings() - before
   }
   // Its start goes on for a while in the background.
-  await until(async () => (await wokenInASecond()) < 80, { what: 'a second in which it is woken less than 80 times' })
+  await until(async () => (await wokenInASecond()) < 40, { what: 'a second in which it is woken less than 40 times' })
 })
 
 test('its log follows a job by id, and never what it carries', async (t) => {
