@@ -23,8 +23,8 @@ const HASH = `wait-${WAIT_MS}` as const
 /** Callers for each slot: enough that no slot waits for a caller. */
 const CALLERS_A_SLOT = 3
 const DURATION_S = 4
-/** Of the usual warm-up, for each gateway: one that has seen fewer logins than another costs more for each. */
-const WARM_UP_SHARE = 1 / 4
+/** Of the usual warm-up, for each process: one that has seen fewer logins than another costs more for each. */
+const WARM_UP_SHARE = { gateway: 1 / 4, worker: 1 / 16 }
 
 export const scaleOut: Scenario = {
   name: 'scale-out',
@@ -54,15 +54,16 @@ function measurement(setting: Setting, size: Size, variant: string): Measurement
   const { gateways, workers, systems } = size
   const durationS = setting.durationS ?? DURATION_S
   const each = { gateways: gateways / systems, workers: workers / systems, concurrency: 1 }
+  const shares = Math.max(gateways * WARM_UP_SHARE.gateway, workers * WARM_UP_SHARE.worker)
   const warmUp = {
-    logins: gateways * Math.ceil(setting.warmUp.logins * WARM_UP_SHARE),
-    atMostMs: gateways * setting.warmUp.atMostMs * WARM_UP_SHARE,
+    logins: Math.ceil(setting.warmUp.logins * shares),
+    atMostMs: setting.warmUp.atMostMs * shares,
   }
   return {
     contender: 'spillway',
     variant,
     placement: 'together',
-    estimatedS: durationS + 6 + workers * 0.4 + gateways * 1.2,
+    estimatedS: durationS + 6 + workers * 0.6 + gateways * 1.2,
     // Nothing is pinned: so many processes need all the cores there are.
     measure: () =>
       withSystems(systems, { ...each, cores: undefined }, { ...setting, warmUp }, HASH, (running) =>
