@@ -47,17 +47,28 @@ export function createLogger(options: { service: string; level: string }): Logge
 /** Pino's own periodic flush wakes a process with nothing to say twenty times a second: half of what it did at rest. */
 function gatheringStdout(): DestinationStream & Pick<Logger, 'flush'> {
   const stdout = pino.destination({ sync: false, minLength: FLUSH_BYTES })
+  let unwrittenBytes = 0
   let isFlushDue = false
-  const flush = () => {
-    isFlushDue = false
-    stdout.flush()
+  function flushSoon(): void {
+    if (isFlushDue) return
+    isFlushDue = true
+    setTimeout(() => {
+      isFlushDue = false
+      stdout.flush()
+    }, FLUSH_MS).unref()
   }
+  stdout.on('write', (bytes) => {
+    unwrittenBytes -= bytes
+  })
+  // A flush does nothing while a write is underway, and what came meanwhile may be too little to be written by itself.
+  stdout.on('drain', () => {
+    if (unwrittenBytes > 0) flushSoon()
+  })
   return {
     write(line) {
+      unwrittenBytes += Buffer.byteLength(line)
       stdout.write(line)
-      if (isFlushDue) return
-      isFlushDue = true
-      setTimeout(flush, FLUSH_MS).unref()
+      flushSoon()
     },
     flush: (done) => stdout.flush(done),
   }
