@@ -29,20 +29,18 @@ export async function startTestServices(keeper: Keeper, environment: LocalEnviro
     await removeHome(join(dir, 'postgres'))
     await rm(dir, { recursive: true, force: true })
   }
+  const starting = startServices({
+    ...environment,
+    keeper,
+    dir,
+    programsDir,
+    password: randomBytes(12).toString('base64url'),
+    durable: false,
+    preferredPorts: { postgres: 0, redis: 0 },
+    say: console.log,
+  })
   try {
-    const [services] = await Promise.all([
-      startServices({
-        ...environment,
-        keeper,
-        dir,
-        programsDir,
-        password: randomBytes(12).toString('base64url'),
-        durable: false,
-        preferredPorts: { postgres: 0, redis: 0 },
-        say: console.log,
-      }),
-      build(keeper),
-    ])
+    const [services] = await Promise.all([starting, build(keeper)])
     const template = `spillway_template_${id.replace('-', '_')}`
     const templateUrl = withDatabase(services.databaseUrl, template)
     await migrate(keeper, templateUrl)
@@ -57,6 +55,11 @@ export async function startTestServices(keeper: Keeper, environment: LocalEnviro
     }
     return { templateUrl, redisUrl: services.redisUrl, dir, close }
   } catch (error) {
+    // They may still be starting, and would write into a folder that is being removed.
+    await starting.then(
+      (services) => services.close(),
+      () => undefined,
+    )
     await remove()
     throw error
   }
