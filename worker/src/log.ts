@@ -44,7 +44,7 @@ export function createLogger(options: { service: string; level: string }): Logge
   )
 }
 
-/** Pino's own periodic flush wakes a process with nothing to say twenty times a second: half of what it did at rest. */
+/** Pino's own periodic flush writes nothing, by way of a thread, where there is nothing: half of all awakenings at rest. */
 function gatheringStdout(): DestinationStream & Pick<Logger, 'flush'> {
   const stdout = pino.destination({ sync: false, minLength: FLUSH_BYTES })
   let unwrittenBytes = 0
