@@ -23,7 +23,7 @@ import {
 } from './client.ts'
 import { watchQueue } from './queue.ts'
 import { readKeyspace, Secrets } from './secret-search.ts'
-import { openSystem } from './system.ts'
+import { openSystem, whileFrozen } from './system.ts'
 
 const system = await openSystem()
 const replies = connectRedis(system.namespace.redisUrl, 'consumer')
@@ -172,8 +172,7 @@ async function runEveryFlow(): Promise<void> {
 
 /** A job that lies in the queue, and is taken back from there. */
 async function leaveWhileWaiting(): Promise<void> {
-  process.kill(worker.process.pid, 'SIGSTOP')
-  try {
+  await whileFrozen(worker, async () => {
     const queue = watchQueue(system)
     const client = new AbortController()
     const left = register(here, noted(newCredentials()), { signal: client.signal })
@@ -183,9 +182,7 @@ async function leaveWhileWaiting(): Promise<void> {
     client.abort()
     await assert.rejects(left)
     notedTicket(expect(202, await stays))
-  } finally {
-    process.kill(worker.process.pid, 'SIGCONT')
-  }
+  })
 }
 
 function noted(credentials: { email: string; password: string }) {

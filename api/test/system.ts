@@ -107,6 +107,16 @@ export async function openSystem(): Promise<System> {
   }
 }
 
+/** Stops a worker as a frozen machine would, and lets it go on when the body is done or has failed. */
+export async function whileFrozen<T>({ process: { pid } }: WorkerProcess, body: () => Promise<T>): Promise<T> {
+  process.kill(pid, 'SIGSTOP')
+  try {
+    return await body()
+  } finally {
+    process.kill(pid, 'SIGCONT')
+  }
+}
+
 /** Starts a gateway in this process that logs nothing. */
 export function startQuietly(env: NodeJS.ProcessEnv): Promise<Gateway> {
   return startGateway(readGatewayConfig(env), env, createLogger({ service: 'gateway', level: 'silent' }))

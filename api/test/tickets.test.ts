@@ -15,7 +15,7 @@ import {
   respondAsync,
 } from './client.ts'
 import { newSealKey } from './keys.ts'
-import { openSystem } from './system.ts'
+import { openSystem, whileFrozen } from './system.ts'
 
 const system = await openSystem()
 after(() => system.close())
@@ -39,13 +39,10 @@ test('a ticket can be redeemed until its time is over, and then no more', async 
 
 test('a job whose ticket expired before its turn is dropped, and redeeming it is told so when its time is over', async () => {
   const { url: hasty } = await system.gateway({ TICKET_TTL_MS: '1000', LOGIN_WAIT_MS: '1000' })
-  process.kill(worker.process.pid, 'SIGSTOP')
-  try {
+  await whileFrozen(worker, async () => {
     const { ticket } = expect(202, await register(hasty, newCredentials(), respondAsync))
     assertProblem(await redeem(url, ticket), 410, 'ticket_expired')
-  } finally {
-    process.kill(worker.process.pid, 'SIGCONT')
-  }
+  })
   const dropped = await worker.process.waitForLog(({ msg }) => msg === 'job dropped')
   assert.equal(dropped.outcome, 'expired')
 })

@@ -5,7 +5,7 @@ import { until } from '@spillway/local/testing'
 import { accountWithHash, slowAccount } from './account.ts'
 import { type Answer, assertProblem, expect, login, newCredentials, redeem, register, respondAsync } from './client.ts'
 import { watchQueue } from './queue.ts'
-import { openSystem } from './system.ts'
+import { openSystem, whileFrozen } from './system.ts'
 
 const system = await openSystem()
 after(() => system.close())
@@ -36,16 +36,12 @@ test('requests are held while the only worker is frozen, and answered when it go
   const credentials = newCredentials()
   expect(201, await register(patient, credentials))
   await expectQuickAnswers()
-  process.kill(worker.process.pid, 'SIGSTOP')
-  try {
+  const { redeemed } = await whileFrozen(worker, async () => {
     const held = await timed(login(brief, credentials))
     assert.ok(held.tookMs >= 290, `held for ${held.tookMs} ms`)
-    const redeemed = redeem(patient, assertTicket(held.answer).ticket)
-    process.kill(worker.process.pid, 'SIGCONT')
-    expect(200, await redeemed)
-  } finally {
-    process.kill(worker.process.pid, 'SIGCONT')
-  }
+    return { redeemed: redeem(patient, assertTicket(held.answer).ticket) }
+  })
+  expect(200, await redeemed)
 })
 
 test('respond-async gives the ticket at once, however quick the answer would be', async () => {

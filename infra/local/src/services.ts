@@ -1,6 +1,7 @@
 // PostgreSQL and Redis for a run: those named in the environment, otherwise embedded ones.
 import { chmod, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { allOrNone } from './all-or-none.ts'
 import type { Keeper } from './keeper.ts'
 import { startPostgres } from './postgres.ts'
 import { pingRedis, startRedis } from './redis.ts'
@@ -40,7 +41,7 @@ export async function startServices(options: ServicesOptions): Promise<Services>
   await mkdir(join(dir, 'logs'), { recursive: true })
   // PostgreSQL's user must be able to enter it, when that is another one.
   await chmod(dir, 0o711)
-  const started = await Promise.allSettled([
+  const [postgres, redis] = await allOrNone([
     // The migration that follows is the first to ask a given PostgreSQL, and tells what is wrong with it.
     options.databaseUrl === undefined
       ? startPostgres({
@@ -59,19 +60,14 @@ export async function startServices(options: ServicesOptions): Promise<Services>
         })
       : givenRedis(options.redisUrl),
   ])
-  const [postgres, redis] = started
-  if (postgres.status === 'fulfilled' && redis.status === 'fulfilled') {
-    return {
-      databaseUrl: postgres.value.url,
-      redisUrl: redis.value.url,
-      died: Promise.race([postgres.value.exited.then(() => 'PostgreSQL'), redis.value.exited.then(() => 'Redis')]),
-      close: async () => {
-        await Promise.all([postgres.value.close(), redis.value.close()])
-      },
-    }
+  return {
+    databaseUrl: postgres.url,
+    redisUrl: redis.url,
+    died: Promise.race([postgres.exited.then(() => 'PostgreSQL'), redis.exited.then(() => 'Redis')]),
+    close: async () => {
+      await Promise.all([postgres.close(), redis.close()])
+    },
   }
-  await Promise.all(started.map(async (one) => one.status === 'fulfilled' && (await one.value.close())))
-  throw started.find((one) => one.status === 'rejected')?.reason
 }
 
 /** Uses a Redis that someone else runs, if it answers. */
@@ -89,6 +85,6 @@ async function givenRedis(url: string): Promise<Service> {
   }
 }
 
-function given(url: string): Service {
+async function given(url: string): Promise<Service> {
   return { url, exited: new Promise(() => {}), close: async () => {} }
 }

@@ -2,10 +2,11 @@
 // prefix of their own.
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
+import { allOrNone } from '@spillway/local/all-or-none'
 import { readGauge } from '@spillway/local/prometheus'
 import { Redis } from 'ioredis'
 import type { Part, Running, StartOptions } from '../contender.ts'
-import { type StartedProgram, startProgram } from '../program.ts'
+import { type Program, type StartedProgram, startProgram } from '../program.ts'
 
 export interface SpillwayOptions extends Omit<StartOptions, 'algorithm'> {
   gateways: number
@@ -62,54 +63,46 @@ export async function startSpillway(options: SpillwayOptions): Promise<SpillwayR
     LIMIT_PER_ADDRESS: '1000000',
     LIMIT_PER_ACCOUNT: '1000000',
   }
-  const workers = start(options.workers, { path: worker, env: workerEnv, cores: workerCores, nodeArgs })
-  const gateways = start(options.gateways, { path: gateway, env: gatewayEnv, cores, nodeArgs })
-  const close = async () => {
-    // Gateways first: they stop asking, then the workers stop answering.
-    await closeAll(await gateways)
-    await closeAll(await workers)
+  const programs = await allOrNone([
+    ...start(options.gateways, { path: gateway, env: gatewayEnv, cores, nodeArgs }),
+    ...start(options.workers, { path: worker, env: workerEnv, cores: workerCores, nodeArgs }),
+  ]).catch(async (error) => {
     await forget(services.redisUrl, prefix)
-  }
-
-  const failure = [...(await gateways), ...(await workers)].find((one) => one.status === 'rejected')
-  if (failure?.status === 'rejected') {
-    await close()
-    throw failure.reason
-  }
-  const running = { gateways: fulfilled(await gateways), workers: fulfilled(await workers) }
-  const urls = running.gateways.map((program) => String(program.ready.url))
-  const gatewayOps = running.gateways.map((program) => String(program.ready.opsUrl))
+    throw error
+  })
+  const gateways = programs.slice(0, options.gateways)
+  const workers = programs.slice(options.gateways)
+  const urls = gateways.map((program) => String(program.ready.url))
+  const gatewayOps = gateways.map((program) => String(program.ready.opsUrl))
   const [url] = urls
   if (url === undefined) throw new Error('Spillway needs at least one gateway')
   return {
     url,
     urls,
     gatewayOps,
-    workerOps: running.workers.map((program) => String(program.ready.opsUrl)),
+    workerOps: workers.map((program) => String(program.ready.opsUrl)),
     depth: () => readGauge(gatewayOps[0] ?? '', 'spillway_queue_jobs', queued),
     // The file it serves itself: a stat and a read.
     neighbourPath: '/docs/static/logo.svg',
     parts: [
-      ...running.gateways.map(({ pid, readyMs }): Part => ({ role: 'api', pid, readyMs })),
-      ...running.workers.map(({ pid, readyMs }): Part => ({ role: 'worker', pid, readyMs })),
+      ...gateways.map(({ pid, readyMs }): Part => ({ role: 'api', pid, readyMs })),
+      ...workers.map(({ pid, readyMs }): Part => ({ role: 'worker', pid, readyMs })),
     ],
-    close,
+    close: async () => {
+      // Gateways first: they stop asking, then the workers stop answering.
+      await closeAll(gateways)
+      await closeAll(workers)
+      await forget(services.redisUrl, prefix)
+    },
   }
 }
 
-function start(
-  count: number,
-  program: Parameters<typeof startProgram>[0],
-): Promise<PromiseSettledResult<StartedProgram>[]> {
-  return Promise.allSettled(Array.from({ length: count }, () => startProgram(program)))
+function start(count: number, program: Program): Promise<StartedProgram>[] {
+  return Array.from({ length: count }, () => startProgram(program))
 }
 
-function fulfilled(results: PromiseSettledResult<StartedProgram>[]): StartedProgram[] {
-  return results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
-}
-
-async function closeAll(results: PromiseSettledResult<StartedProgram>[]): Promise<void> {
-  await Promise.all(fulfilled(results).map((program) => program.close()))
+async function closeAll(programs: readonly StartedProgram[]): Promise<void> {
+  await Promise.all(programs.map((program) => program.close()))
 }
 
 /** Deletes what the queue keeps of finished jobs. */
