@@ -72,7 +72,7 @@ export async function startWorker(config: WorkerConfig, concurrency: number, log
   exposeWorkerState(metrics.registry, {
     slots: concurrency,
     policy,
-    engine: hasher.engines.argon2,
+    engines: hasher.engines,
     busySlots: liveness.active,
     stuckMs: liveness.stuckMs,
     isConnected,

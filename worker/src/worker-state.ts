@@ -5,8 +5,8 @@ import type { Policy } from './hashing/algorithm.js'
 export interface WorkerState {
   slots: number
   policy: Policy
-  /** The implementation that makes new hashes, by its package. */
-  engine: string
+  /** The implementation in use for each algorithm, by its package. */
+  engines: Readonly<Record<string, string>>
   busySlots(): number
   /** For how long this worker could have taken a job and did not, in milliseconds; 0 while it makes progress. */
   stuckMs(): number
@@ -15,7 +15,7 @@ export interface WorkerState {
 
 /** Adds the gauges to a registry. */
 export function exposeWorkerState(registry: Registry, state: WorkerState): void {
-  const { slots, policy, engine } = state
+  const { slots, policy, engines } = state
   const gauges: [name: string, help: string, read: () => number][] = [
     ['spillway_worker_slots', 'Jobs that this worker hashes at a time', () => slots],
     ['spillway_worker_slots_busy', 'Slots that hold a job now', state.busySlots],
@@ -38,17 +38,15 @@ export function exposeWorkerState(registry: Registry, state: WorkerState): void 
   }
   new Gauge({
     name: 'spillway_password_policy_info',
-    help: 'Always 1; its labels are the algorithm, cost and implementation of new hashes',
-    labelNames: ['algorithm', 'memory_kib', 'time', 'parallelism', 'engine'],
+    help: 'Always 1; its labels are the algorithm and cost of new hashes',
+    labelNames: ['algorithm', 'memory_kib', 'time', 'parallelism'],
     registers: [registry],
-  }).set(
-    {
-      algorithm: 'argon2id',
-      memory_kib: policy.memoryKib,
-      time: policy.time,
-      parallelism: policy.parallelism,
-      engine,
-    },
-    1,
-  )
+  }).set({ algorithm: 'argon2id', memory_kib: policy.memoryKib, time: policy.time, parallelism: policy.parallelism }, 1)
+  const engineInfo = new Gauge({
+    name: 'spillway_hash_engine_info',
+    help: 'Always 1; its labels are an algorithm and the implementation of it that is in use',
+    labelNames: ['algorithm', 'engine'],
+    registers: [registry],
+  })
+  for (const [algorithm, engine] of Object.entries(engines)) engineInfo.set({ algorithm, engine }, 1)
 }
