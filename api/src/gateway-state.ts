@@ -26,8 +26,9 @@ export function exposeGatewayState(registry: Registry, state: GatewayState): voi
     ],
     [
       'spillway_predicted_wait_seconds',
-      'Time until a job added now would be answered; +Inf when no worker is alive',
-      () => passwords.predictedWaitMs('held') / 1_000,
+      'Time until all jobs that wait now, and one more, would be answered; +Inf when no worker is alive',
+      // That of held jobs would never tell of an overload: admission keeps it at about a second.
+      () => passwords.predictedWaitMs('deferred') / 1_000,
     ],
     [
       'spillway_fallback_active',

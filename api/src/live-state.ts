@@ -16,7 +16,7 @@ export interface LiveState {
   workers: QueueReport['workers']
   /** Of the jobs that finished last; null when none is kept. */
   times: { jobs: number; queueWaitMs: Percentiles; serviceMs: Percentiles } | null
-  /** Until a job added now would be answered; null when no worker is alive. */
+  /** Until all jobs that wait now, and one more, would be answered; null when no worker is alive. */
   predictedWaitMs: number | null
   jobsPerSecond: number
   /** Requests that this gateway answered since it started, by the kind of their end. */
@@ -33,7 +33,7 @@ export async function liveState(sources: {
 }): Promise<LiveState> {
   const { metrics, passwords, reporter } = sources
   const report = await reporter.read().catch(() => undefined)
-  const predictedMs = passwords.predictedWaitMs()
+  const predictedMs = passwords.predictedWaitMs('deferred')
   return {
     at: Date.now(),
     queue: report ? { ...report.jobs, paused: report.paused, oldestMs: report.oldestMs } : null,

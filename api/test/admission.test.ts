@@ -1,6 +1,7 @@
 // What cannot be answered in time: refused at once, or given its ticket at once.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
+import { readPlainGauge } from '@spillway/local/prometheus'
 import { until } from '@spillway/local/testing'
 import { slowAccount } from './account.ts'
 import { type Answer, assertProblem, expect, login, newCredentials, redeem, register, respondAsync } from './client.ts'
@@ -100,6 +101,26 @@ test('a login while many wait with a ticket is answered before them, and they ar
     // What is in hand, and the one that has waited longest: not the 2.4 s of all.
     assert.ok(performance.now() - startedAt < 1_500)
     for (const answer of ticketed) expect(200, await redeem(gateway.url, expect(202, answer).ticket))
+  } finally {
+    await spike.close()
+  }
+})
+
+test('the predicted wait that operators see counts those who wait with a ticket', async () => {
+  const spike = await openSystem()
+  try {
+    await spike.worker({ SPILLWAY_TEST_HASHES: 'true' })
+    const gateway = await spike.gateway()
+    const slow = await slowAccount(spike.database, 300)
+    await Promise.all(Array.from({ length: 8 }, () => login(gateway.url, slow, respondAsync)))
+    await until(async () => {
+      const [predictedS, perSecond] = await Promise.all([
+        readPlainGauge(gateway.opsUrl, 'spillway_predicted_wait_seconds'),
+        readPlainGauge(gateway.opsUrl, 'spillway_capacity_jobs_per_second'),
+      ])
+      // One job or two are in hand or answered by now.
+      return predictedS * perSecond > 6
+    })
   } finally {
     await spike.close()
   }

@@ -82,8 +82,8 @@ export interface PasswordClient {
   whenKnown(waitMs: number): Promise<void>
   /** The queue as last read, a quarter of a second ago at most. */
   load(): Load
-  /** Milliseconds until a job added now would be answered; Infinity when no worker is alive. */
-  predictedWaitMs(lane?: Lane): number
+  /** Milliseconds until a job added to this lane now would be answered; Infinity when no worker is alive. */
+  predictedWaitMs(lane: Lane): number
   /** Epoch milliseconds by Redis's clock, which deadlines are counted on. */
   now(): number
   isReady(): boolean

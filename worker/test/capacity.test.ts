@@ -97,7 +97,7 @@ test('the published service time follows what jobs really take', async (t) => {
 test('the predicted wait: what is ahead through what all workers do, one service time at least', async (t) => {
   const space = spaceFor(t)
   const client = await readyClient(space)
-  assert.equal(client.predictedWaitMs(), Number.POSITIVE_INFINITY)
+  assert.equal(client.predictedWaitMs('held'), Number.POSITIVE_INFINITY)
   const sees = (workers: number, waiting: number) =>
     until(async () => {
       await pretend(space, 2, 100)
@@ -105,14 +105,14 @@ test('the predicted wait: what is ahead through what all workers do, one service
       return client.load().workers === workers && client.load().waiting === waiting
     })
   await sees(1, 0)
-  assert.equal(client.predictedWaitMs(), 100)
+  assert.equal(client.predictedWaitMs('held'), 100)
 
   for (let i = 0; i < 29; i += 1) await client.submit('hash', { password: 'x' })
   await sees(1, 29)
   // 29 ahead and the job itself, by 20 jobs a second.
-  assert.equal(client.predictedWaitMs(), 1_500)
+  assert.equal(client.predictedWaitMs('held'), 1_500)
   await sees(2, 29)
-  assert.equal(client.predictedWaitMs(), 500)
+  assert.equal(client.predictedWaitMs('held'), 500)
 })
 
 test('a job counts from the moment it is added, before the queue has been read again', async (t) => {
@@ -132,7 +132,7 @@ test('a worker that stops is not counted on any more, at once', async (t) => {
   await worker.close()
   assert.equal(await space.redis.hlen(capacityKey(space.prefix)), 0)
   await until(() => client.load().workers === 0, { timeoutMs: 1_000 })
-  assert.equal(client.predictedWaitMs(), Number.POSITIVE_INFINITY)
+  assert.equal(client.predictedWaitMs('held'), Number.POSITIVE_INFINITY)
 })
 
 test('a worker process that is told to stop is not counted on any more, before its last job is done', async (t) => {
@@ -159,5 +159,5 @@ test('a worker process that is killed is forgotten within two seconds', async (t
   const tookMs = performance.now() - killedAt
   // Half a second of it for a machine that is busy with other tests.
   assert.ok(tookMs < 2_500, `took ${tookMs} ms`)
-  assert.equal(client.predictedWaitMs(), Number.POSITIVE_INFINITY)
+  assert.equal(client.predictedWaitMs('held'), Number.POSITIVE_INFINITY)
 })

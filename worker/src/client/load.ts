@@ -23,8 +23,8 @@ export interface LoadReader {
   current(): Load
   /** A job was added here since the last reading: it counts at once, not a quarter of a second later. */
   added(lane: Lane): void
-  /** Milliseconds until a job added now would be answered; Infinity when no worker is alive. */
-  predictedWaitMs(lane?: Lane): number
+  /** Milliseconds until a job added to this lane now would be answered; Infinity when no worker is alive. */
+  predictedWaitMs(lane: Lane): number
   close(): void
 }
 
@@ -87,7 +87,7 @@ export function readLoad(options: {
     added(lane) {
       addedSince = { ...addedSince, [lane]: addedSince[lane] + 1 }
     },
-    predictedWaitMs(lane = 'held') {
+    predictedWaitMs(lane) {
       const { waiting, deferred, active, jobsPerSecond, serviceMs } = current()
       if (jobsPerSecond === 0) return Number.POSITIVE_INFINITY
       const ahead = waiting + active + (lane === 'deferred' ? deferred : 0)

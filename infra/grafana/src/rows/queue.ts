@@ -1,4 +1,4 @@
-// The row "How deep is the queue?" What waits, for how long, and what a login now would take.
+// The row "How deep is the queue?" What waits, for how long, and when all of it is answered.
 import type { Row } from '../panel.ts'
 import { quantiles } from '../promql.ts'
 
@@ -27,8 +27,8 @@ export const howDeepIsTheQueue: Row = {
       queries: quantiles('spillway_queue_wait_seconds'),
     },
     {
-      title: 'A login now would take',
-      description: 'What admission predicts: depth by capacity. No line means no worker (+Inf).',
+      title: 'All that waits is answered in',
+      description: 'As predicted: depth by capacity, tickets included. No line means no worker (+Inf).',
       unit: 's',
       width: 12,
       thresholds: { warn: 8, bad: 60 },
