@@ -1,7 +1,8 @@
 /**
  * The URL of a Redis, whose shape says how it is deployed: `redis://` and `rediss://` (TLS),
  * `redis+sentinel://user:password@host:port,host:port/master-name/db`, `redis+cluster://user:password@host:port,host:port`, and
- * both of the latter with `rediss+` for TLS.
+ * both of the latter with `rediss+` for TLS: to the Sentinels as well as to the servers. User and password are those of the
+ * servers; Sentinels that ask for some have theirs in `?sentinelUsername=…&sentinelPassword=…`.
  */
 const DEFAULT_PORT = 6379
 const DEFAULT_SENTINEL_PORT = 26379
@@ -11,15 +12,26 @@ interface HostPort {
   port: number
 }
 
-interface Login {
+interface Credentials {
   username?: string
   password?: string
+}
+
+interface Login extends Credentials {
   tls?: object
 }
 
 export type RedisTarget =
   | { kind: 'single'; login: Login; node: HostPort; database: number }
-  | { kind: 'sentinel'; login: Login; nodes: HostPort[]; master: string; database: number }
+  | {
+      kind: 'sentinel'
+      login: Login
+      /** For the Sentinels themselves. */
+      sentinelLogin: Credentials
+      nodes: HostPort[]
+      master: string
+      database: number
+    }
   | { kind: 'cluster'; login: Login; nodes: HostPort[] }
 
 /**
@@ -27,23 +39,21 @@ export type RedisTarget =
  * the URL: what looks like a host may be half a password.
  */
 export function parseRedisUrl(url: string): RedisTarget {
-  const form = /^(rediss?)(?:\+(sentinel|cluster))?:\/\/(?:([^:@/]*)(?::([^@/]*))?@)?([^/@]+)(?:\/(.*))?$/.exec(url)
+  const form =
+    /^(rediss?)(?:\+(sentinel|cluster))?:\/\/(?:([^:@/]*)(?::([^@/]*))?@)?([^/@]+)(?:\/([^?]*))?(?:\?(.*))?$/.exec(url)
   if (form === null) {
     throw new Error(
       'REDIS_URL must be redis://, redis+sentinel://host:port,…/master or redis+cluster://host:port,… (rediss for TLS)',
     )
   }
-  const [, scheme, kind, username, password, hosts = '', path = ''] = form
+  const [, scheme, kind, username, password, hosts = '', path = '', query] = form
   const [first, ...others] = hosts
     .split(',')
     .map((entry) => parseHost(entry, kind === 'sentinel' ? DEFAULT_SENTINEL_PORT : DEFAULT_PORT))
   if (first === undefined) throw new Error('REDIS_URL names no host')
   const nodes = [first, ...others]
-  const login: Login = {
-    ...(username ? { username: decode(username) } : {}),
-    ...(password ? { password: decode(password) } : {}),
-    ...(scheme === 'rediss' ? { tls: {} } : {}),
-  }
+  const login: Login = { ...credentials(username, password), ...(scheme === 'rediss' ? { tls: {} } : {}) }
+  if (kind !== 'sentinel' && query !== undefined) throw new Error('REDIS_URL takes parameters for Sentinel alone')
   if (kind === 'cluster') {
     if (path !== '') throw new Error('REDIS_URL for Cluster must end with its hosts: a cluster has one database')
     return { kind, login, nodes }
@@ -51,7 +61,7 @@ export function parseRedisUrl(url: string): RedisTarget {
   if (kind === 'sentinel') {
     const [, master, database] = /^([^/]+)(?:\/(.*))?$/.exec(path) ?? []
     if (!master) throw new Error('REDIS_URL for Sentinel must name the master: redis+sentinel://host:port/master')
-    return { kind, login, nodes, master, database: parseDatabase(database) }
+    return { kind, login, sentinelLogin: parseSentinelLogin(query), nodes, master, database: parseDatabase(database) }
   }
   if (others.length > 0)
     throw new Error('REDIS_URL must name one host: for more, redis+sentinel:// or redis+cluster://')
@@ -63,6 +73,23 @@ function parseHost(entry: string, defaultPort: number): HostPort {
   if (host === undefined || Number(port ?? 1) < 1 || Number(port ?? 1) > 65_535)
     throw new Error('REDIS_URL must name hosts as host or host:port, with / : @ of a password written as %2F %3A %40')
   return { host: host.replace(/^\[|\]$/g, ''), port: port === undefined ? defaultPort : Number(port) }
+}
+
+function credentials(username?: string, password?: string): Credentials {
+  return {
+    ...(username ? { username: decode(username) } : {}),
+    ...(password ? { password: decode(password) } : {}),
+  }
+}
+
+/** Not read as a form would be, where a + is a blank: passwords have some. */
+function parseSentinelLogin(query = ''): Credentials {
+  const given = new Map(query.split('&').map((pair) => [/^[^=]*/.exec(pair)?.[0], pair.replace(/^[^=]*=?/, '')]))
+  const login = credentials(given.get('sentinelUsername'), given.get('sentinelPassword'))
+  for (const known of ['sentinelUsername', 'sentinelPassword', '']) given.delete(known)
+  if (given.size > 0)
+    throw new Error('REDIS_URL has sentinelUsername and sentinelPassword as parameters, and no others')
+  return login
 }
 
 function parseDatabase(text = ''): number {

@@ -1,7 +1,7 @@
 /** Connections to Redis in all the shapes a deployment has it: one server, Sentinel, Cluster. */
-import { Cluster, Redis } from 'ioredis'
+import { Cluster, type ClusterOptions, Redis } from 'ioredis'
 import { gatherWrites } from './gather-writes.js'
-import { parseRedisUrl } from './redis-url.js'
+import { parseRedisUrl, type RedisTarget } from './redis-url.js'
 
 export type RedisConnection = Redis | Cluster
 
@@ -38,17 +38,31 @@ export function connectRedis(url: string, role: ConnectionRole): RedisConnection
   }
   const enableOfflineQueue = role === 'consumer'
   if (target.kind === 'cluster') {
-    const options = { redisOptions: shared, enableOfflineQueue, clusterRetryStrategy: retryStrategy }
+    const options = { redisOptions: shared, enableOfflineQueue, clusterRetryStrategy: retryStrategy, ...byName(target) }
     return new Cluster(target.nodes, options).on('+node', gatherWrites)
   }
   const options = { ...shared, db: target.database, enableOfflineQueue, retryStrategy }
-  const node =
-    target.kind === 'sentinel'
-      ? { sentinels: target.nodes, name: target.master, sentinelCommandTimeout: CONNECT_TIMEOUT_MS }
-      : target.node
-  const redis = new Redis({ ...options, ...node })
+  const redis = new Redis({ ...options, ...(target.kind === 'sentinel' ? throughSentinels(target) : target.node) })
   gatherWrites(redis)
   return redis
+}
+
+/** Certificates are for names, which ioredis would otherwise have replaced by addresses before it looks at them. */
+function byName({ login }: RedisTarget): Pick<ClusterOptions, 'dnsLookup'> {
+  return login.tls ? { dnsLookup: (host, done) => done(null, host) } : {}
+}
+
+/** Left to itself, ioredis would use `tls` neither for the Sentinels nor for the server that they name. */
+function throughSentinels({ nodes, master, login, sentinelLogin }: Extract<RedisTarget, { kind: 'sentinel' }>) {
+  const { username, password } = sentinelLogin
+  return {
+    sentinels: nodes,
+    name: master,
+    sentinelCommandTimeout: CONNECT_TIMEOUT_MS,
+    ...(username ? { sentinelUsername: username } : {}),
+    ...(password ? { sentinelPassword: password } : {}),
+    ...(login.tls ? { enableTLSForSentinelMode: true, sentinelTLS: login.tls } : {}),
+  }
 }
 
 /** After a failover the old master answers writes with READONLY: drop it and find the new one. */

@@ -26,6 +26,7 @@ const forms: [url: string, target: ReturnType<typeof parseRedisUrl>][] = [
     {
       kind: 'sentinel',
       login: { username: 'ann', password: 'secret' },
+      sentinelLogin: {},
       nodes: [
         { host: 'one', port: 26379 },
         { host: 'two', port: 26380 },
@@ -36,7 +37,25 @@ const forms: [url: string, target: ReturnType<typeof parseRedisUrl>][] = [
   ],
   [
     'rediss+sentinel://[::1]/main',
-    { kind: 'sentinel', login: { tls: {} }, nodes: [{ host: '::1', port: 26379 }], master: 'main', database: 0 },
+    {
+      kind: 'sentinel',
+      login: { tls: {} },
+      sentinelLogin: {},
+      nodes: [{ host: '::1', port: 26379 }],
+      master: 'main',
+      database: 0,
+    },
+  ],
+  [
+    'redis+sentinel://:secret@one/main?sentinelUsername=guard&sentinelPassword=a+b%3D=',
+    {
+      kind: 'sentinel',
+      login: { password: 'secret' },
+      sentinelLogin: { username: 'guard', password: 'a+b==' },
+      nodes: [{ host: 'one', port: 26379 }],
+      master: 'main',
+      database: 0,
+    },
   ],
   [
     'rediss+cluster://:secret@one,[::2]:7001',
@@ -75,6 +94,9 @@ test('what is no Redis URL is refused in one sentence that names the variable an
     'redis+sentinel://ann:hush@cache',
     'redis+sentinel://ann:hush@cache/',
     'redis+sentinel://ann:hush@cache/main/two',
+    'redis+sentinel://ann:hush@cache/main?sentinelPass=hush',
+    'redis+sentinel://ann:hush@cache/main?sentinelPassword=hush%',
+    'redis://ann:hush@cache/0?sentinelPassword=hush',
     'redis+cluster://ann:hush@cache/1',
     'redis+cluster://ann:hush@cache,ann:hush@cache',
   ]
