@@ -27,6 +27,12 @@ export interface ClusterOptions {
 const readyMs = 30_000
 const knownMs = 2_000
 
+/** Members say in their log that they are ready. Throws a Refusal for a LOG_LEVEL at which they would not. */
+export function expectReadyLines({ LOG_LEVEL: level = '' }: NodeJS.ProcessEnv): void {
+  if (!['warn', 'error', 'fatal', 'silent'].includes(level)) return
+  throw new Refusal(`LOG_LEVEL must be info, debug or trace here, not "${level}": the log tells when all is ready.`)
+}
+
 /**
  * Starts all members at once and resolves when every gateway is ready to log someone in, with where they listen. Needs a
  * migrated database.

@@ -27,7 +27,8 @@ From the environment:
   SPILLWAY_DIR   where data, logs and secrets are kept [.spillway]
 
 The embedded PostgreSQL listens on port 15432 and Redis on 16379 of the loopback interface, or on any free port where
-those are taken. Every other variable reaches the gateways and workers as it is, such as WORKER_CONCURRENCY or LOG_LEVEL.
+those are taken. Every other variable reaches the gateways and workers as it is, such as WORKER_CONCURRENCY or LOG_LEVEL
+(info, debug or trace).
 `
 
 const most = 64

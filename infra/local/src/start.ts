@@ -3,7 +3,7 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { onLauncherGone } from './ancestors.ts'
 import { build } from './build.ts'
-import { startCluster } from './cluster.ts'
+import { expectReadyLines, startCluster } from './cluster.ts'
 import { readEnvironment } from './environment.ts'
 import { type Keeper, openKeeper } from './keeper.ts'
 import { takeLock } from './lock.ts'
@@ -25,6 +25,7 @@ const say = (sentence: string): void => console.log(sentence)
 
 async function start(options: StartOptions, keeper: Keeper, fail: (error: unknown) => void): Promise<void> {
   const environment = readEnvironment(process.env)
+  expectReadyLines(environment.inherited)
   const { stateDir } = environment
   mkdirSync(stateDir, { recursive: true })
   if (!(await takeLock(join(stateDir, 'start.lock'), keeper, closingMs))) {

@@ -26,6 +26,7 @@ test('a wrong option or variable is one sentence and exit code 1', async (t) => 
     [['--gateway', '2'], {}, /^Unknown option '--gateway': see "pnpm start --help"\.$/],
     [['2'], {}, /^Unexpected argument '2'.*: see "pnpm start --help"\.$/],
     [[], { PORT: 'http' }, /^PORT must be a port from 0 to 65535, not "http"\.$/],
+    [[], { LOG_LEVEL: 'warn' }, /^LOG_LEVEL must be info, debug or trace here, not "warn": .*\.$/],
     [
       [],
       { REDIS_URL: 'redis://127.0.0.1:1' },
