@@ -33,7 +33,7 @@ export async function logInAtRate(
   const running: Promise<void>[] = []
   const startedAt = performance.now()
   for (let dueS = 0, turn = 0; dueS < forS; turn += 1) {
-    await sleep(dueS * 1_000 - (performance.now() - startedAt))
+    await sleep(Math.max(0, dueS * 1_000 - (performance.now() - startedAt)))
     running.push(logIn(url, emails[turn % emails.length] ?? ''))
     dueS += -Math.log(1 - Math.random()) / perSecond(dueS)
   }
