@@ -57,12 +57,47 @@ test('one address makes so many requests a minute and no more, whatever the acco
   assertProblem(await login(url, newCredentials(), from('198.51.100.2')), 401, 'invalid_credentials')
 })
 
+test('what is refused to an address does not count for the accounts that it names', async () => {
+  const { url } = await system.gateway({ ...limits('2', '1'), TRUST_PROXY: '127.0.0.1' })
+  const flood = from('198.51.100.4')
+  for (let n = 0; n < 2; n += 1) expect(401, await login(url, newCredentials(), flood))
+  const victim = newCredentials()
+  for (let n = 0; n < 3; n += 1) {
+    const answer = await login(url, victim, flood)
+    assertProblem(answer, 429, 'too_many_requests')
+    assertLimits(answer, 2, 0)
+  }
+  assertProblem(await login(url, victim, from('198.51.100.5')), 401, 'invalid_credentials')
+  assertProblem(await login(url, victim, from('198.51.100.6')), 429, 'too_many_requests')
+})
+
+test('of two limits the client is told the nearer one', async () => {
+  const { url } = await system.gateway({ ...limits('3', '2'), TRUST_PROXY: '127.0.0.1' })
+  const [credentials, client] = [newCredentials(), from('198.51.100.7')]
+  assertLimits(await login(url, credentials, client), 2, 1)
+  assertLimits(await login(url, newCredentials(), client), 2, 1)
+  assertLimits(await login(url, newCredentials(), client), 3, 0)
+})
+
 test('an IPv6 client is counted by its network', async () => {
   const { url } = await system.gateway({ ...limits('2', '0'), TRUST_PROXY: '127.0.0.1' })
   assertProblem(await login(url, newCredentials(), from('2001:db8:1:2::1')), 401, 'invalid_credentials')
   assertProblem(await login(url, newCredentials(), from('2001:db8:1:2:ffff::2')), 401, 'invalid_credentials')
   assertProblem(await login(url, newCredentials(), from('2001:0db8:1:2::3')), 429, 'too_many_requests')
   assertProblem(await login(url, newCredentials(), from('2001:db8:1:3::1')), 401, 'invalid_credentials')
+})
+
+test('an address counts as one in each of its spellings, with a port or without', async () => {
+  const { url } = await system.gateway({ ...limits('1', '0'), TRUST_PROXY: '127.0.0.1' })
+  const spellings = [
+    ['198.51.100.8', '198.51.100.8:4711', '::ffff:198.51.100.8', '::FFFF:c633:6408', '[::ffff:198.51.100.8]:4711'],
+    ['2001:db8:2::1', '[2001:db8:2::1]:4711', '[2001:db8:2::2]', '2001:0DB8:2:0:ffff::', '2001:db8:2:0:1:2:3:4'],
+    ['::1', '[::1]:4711', '0:0:0:0:1::'],
+  ]
+  for (const [first = '', ...others] of spellings) {
+    assertProblem(await login(url, newCredentials(), from(first)), 401, 'invalid_credentials')
+    for (const other of others) assert.equal((await login(url, newCredentials(), from(other))).status, 429, other)
+  }
 })
 
 test('who sends the request is believed of trusted proxies alone', async () => {

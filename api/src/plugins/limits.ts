@@ -1,14 +1,18 @@
 /**
  * Limits on credential requests, per address and per account, counted in Redis so that all gateways share them. They come
  * before anything that costs. Without Redis they let through: the queue is away as well then, and nothing is hashed.
+ *
+ * An account is not counted for what is refused to an address: one client, whose refusals cost it nothing, could otherwise
+ * lock out as many accounts as it can name.
  */
 import { createHash } from 'node:crypto'
-import rateLimit, { normalizeIP } from '@fastify/rate-limit'
 import type { RedisConnection } from '@spillway/worker/client'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
+import { networkOf } from '../client-network.js'
 import { normalizeEmail } from '../credentials.js'
 import { ApiError } from '../errors.js'
+import { createRequestCounts } from '../request-counts.js'
 
 const WINDOW_MS = 60_000
 
@@ -22,36 +26,30 @@ export interface LimitsOptions {
 
 export const limitsPlugin = fp(
   async (app: FastifyInstance, { redis, queuePrefix, perAddress, perAccount }: LimitsOptions) => {
-    await app.register(rateLimit, { global: false, redis, nameSpace: `${queuePrefix}:limit:`, skipOnError: true })
+    const countRequest = createRequestCounts(redis, { windowMs: WINDOW_MS })
     const limits = [
-      // IPv6 by networks of /64: one customer has all the addresses of one.
-      { reason: 'address_limit', max: perAddress, keyOf: ({ ip }: FastifyRequest) => `address:${normalizeIP(ip)}` },
-      { reason: 'account_limit', max: perAccount, keyOf: (request: FastifyRequest) => `account:${accountOf(request)}` },
+      { reason: 'address_limit', max: perAddress, nameOf: ({ ip }: FastifyRequest) => `address:${networkOf(ip)}` },
+      {
+        reason: 'account_limit',
+        max: perAccount,
+        nameOf: (request: FastifyRequest) => `account:${accountOf(request)}`,
+      },
     ] as const
-    const checks = limits
-      .filter(({ max }) => max > 0)
-      .map(({ reason, max, keyOf }) => ({
-        reason,
-        check: app.createRateLimit({ max, timeWindow: WINDOW_MS, keyGenerator: keyOf }),
-      }))
+    const effective = limits.filter(({ max }) => max > 0)
 
     app.decorate('limitCredentials', async (request: FastifyRequest, reply: FastifyReply) => {
-      const counts = await Promise.all(
-        checks.map(async ({ reason, check }) => ({ reason, count: await check(request) })),
-      )
-      for (const { reason, count } of counts) {
-        if (count.isAllowed) continue
+      if (effective.length === 0) return
+      const keyed = effective.map((limit) => ({ ...limit, key: `${queuePrefix}:limit:${limit.nameOf(request)}` }))
+      const counted = await countRequest(keyed).catch(() => [])
+      let nearest = Number.POSITIVE_INFINITY
+      for (const { reason, max, count, resetS } of counted) {
+        const remaining = Math.max(0, max - count)
         // The IETF's draft header fields, of whichever limit is nearer.
-        const remaining = Number(reply.getHeader('ratelimit-remaining') ?? Number.POSITIVE_INFINITY)
-        if (count.remaining <= remaining) {
-          reply.headers({
-            'ratelimit-limit': count.max,
-            'ratelimit-remaining': count.remaining,
-            'ratelimit-reset': count.ttlInSeconds,
-          })
+        if (remaining <= nearest) {
+          reply.headers({ 'ratelimit-limit': max, 'ratelimit-remaining': remaining, 'ratelimit-reset': resetS })
+          nearest = remaining
         }
-        if (count.isExceeded)
-          throw new ApiError('too_many_requests', { reason, retryAfterS: Math.max(1, count.ttlInSeconds) })
+        if (count > max) throw new ApiError('too_many_requests', { reason, retryAfterS: Math.max(1, resetS) })
       }
     })
   },
