@@ -9,6 +9,7 @@ const problems = {
   operators_only: { status: 401, title: 'This is for operators: a user name and a password are needed' },
   other_site: { status: 403, title: 'This is not for pages of other sites, nor under another name' },
   not_found: { status: 404, title: 'There is nothing here' },
+  method_not_allowed: { status: 405, title: 'There is something here, but not for this method' },
   request_timeout: { status: 408, title: 'The request did not arrive in time' },
   email_taken: { status: 409, title: 'This e-mail address has an account already' },
   ticket_used: { status: 409, title: 'The ticket has been redeemed' },

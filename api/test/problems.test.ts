@@ -15,17 +15,33 @@ test('what is not there is not found, whatever the method', async () => {
   const calls: [string, string][] = [
     ['GET', '/'],
     ['GET', '/v1'],
-    ['GET', '/v1/login'],
-    ['DELETE', '/v1/users'],
-    ['PATCH', '/v1/me'],
-    ['PUT', '/v1/login'],
-    ['OPTIONS', '/v1/login'],
     ['POST', '/v1/login/'],
     ['POST', '/v1/unknown?email=someone@example.test'],
     ['GET', '/metrics'],
     ['GET', '/queues'],
+    ['GET', '/docs/static/missing'],
+    ['GET', '/docs/static/*'],
+    ['GET', '/v1/users(:id'],
   ]
   for (const [method, path] of calls) assertProblem(await call(url, method, path), 404, 'not_found')
+})
+
+test('what is there, but not with this method, is answered with the methods it has', async () => {
+  const calls: [string, string, string][] = [
+    ['GET', '/v1/login', 'POST'],
+    ['DELETE', '/v1/users?email=someone@example.test', 'POST'],
+    ['PATCH', '/v1/me', 'GET, HEAD'],
+    ['PUT', '/v1/login', 'POST'],
+    ['OPTIONS', '/v1/login', 'POST'],
+    ['POST', '/v1/me/password', 'PUT'],
+    ['POST', '/healthz', 'GET, HEAD'],
+    ['DELETE', '/docs', 'GET, HEAD'],
+  ]
+  for (const [method, path, allowed] of calls) {
+    const answer = await call(url, method, path)
+    assertProblem(answer, 405, 'method_not_allowed')
+    assert.equal(answer.headers.get('allow'), allowed, path)
+  }
 })
 
 test('HEAD answers as GET does, without a body', async () => {

@@ -73,7 +73,20 @@ export const problemPlugin = fp(
       const unread = request.raw.readableAborted
       return sendProblem(unread ? new ApiError('malformed_request') : toApiError(error), request, reply)
     })
-    app.setNotFoundHandler((request, reply) => sendProblem(new ApiError('not_found'), request, reply))
+    const methodsByPath = new Map<string, string[]>()
+    app.addHook('onRoute', ({ url, method }) => {
+      methodsByPath.set(url, [...(methodsByPath.get(url) ?? []), method].flat())
+    })
+    app.setNotFoundHandler((request, reply) => {
+      const [path = ''] = request.url.split('?')
+      const methods = methodsByPath.get(path)
+      // A route can say itself that it has not found what it was asked for.
+      if (methods === undefined || methods.includes(request.method)) {
+        return sendProblem(new ApiError('not_found'), request, reply)
+      }
+      reply.header('allow', methods.join(', '))
+      return sendProblem(new ApiError('method_not_allowed'), request, reply)
+    })
   },
   { name: 'problem' },
 )
