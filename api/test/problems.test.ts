@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { after, test } from 'node:test'
-import { type Answer, assertProblem, call, login } from './client.ts'
+import { type Answer, assertProblem, call, login, redeem } from './client.ts'
 import { openSystem } from './system.ts'
 
 const system = await openSystem()
@@ -126,6 +126,30 @@ test('what is no HTTP, or too much of it, is a problem as well', async () => {
     assert.ok(answer.status === 400 || answer.status === 431, `${answer.status}`)
     assertProblem(answer, answer.status, answer.status === 400 ? 'malformed_request' : 'headers_too_large')
   }
+})
+
+test('what the pages of the documentation refuse is a problem with the status of that', async () => {
+  const style = '/docs/static/swagger-ui.css'
+  const refused: [string, Record<string, string>, number, string][] = [
+    ['/docs/static/%00', {}, 400, 'malformed_request'],
+    ['/docs/static/x/..%5c', {}, 403, 'forbidden'],
+    [style, { 'if-match': '"x"' }, 412, 'precondition_failed'],
+    [style, { range: 'bytes=99999999-' }, 416, 'range_not_satisfiable'],
+  ]
+  for (const [path, headers, status, code] of refused) {
+    assertProblem(await call(url, 'GET', path, { headers }), status, code)
+  }
+})
+
+test('what a client gets wrong is no error in the log', async () => {
+  const gateway = await system.gatewayProcess()
+  await call(gateway.url, 'GET', '/docs/static/%00')
+  assertProblem(await redeem(gateway.url, 'made.up'), 400, 'invalid_ticket')
+  await gateway.process.waitForLog(({ code }) => code === 'invalid_ticket')
+  assert.deepEqual(
+    gateway.process.logs.filter(({ level }) => level === 'error'),
+    [],
+  )
 })
 
 test('the public port shows nothing of the ops port, and the other way round', async () => {

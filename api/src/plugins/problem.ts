@@ -1,16 +1,11 @@
-/**
- * Every error as application/problem+json (RFC 9457): Fastify's own, those of validation, and ours. What is not meant for
- * the client is logged and answered as `internal_error` or `unavailable`.
- */
+/** Every error as application/problem+json (RFC 9457): ours, and what toApiError makes of others. */
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
-import { isDatabaseUnavailable } from '@spillway/prisma'
-import { PasswordClientError } from '@spillway/worker/client'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import type { FromSchema } from 'json-schema-to-ts'
-import { formatMessages } from '../credentials.js'
-import { ApiError, type ErrorCode, errorCodes, type FieldError, type RefusalReason } from '../errors.js'
+import { ApiError, type ErrorCode, errorCodes, type RefusalReason } from '../errors.js'
+import { toApiError } from '../foreign-errors.js'
 
 const ProblemBody = {
   type: 'object',
@@ -49,17 +44,6 @@ export const bodyProblems = {
   ...anyProblem,
 }
 
-/** Fastify's codes for requests that are wrong before a handler sees them. */
-const fastifyCodes: Record<string, ErrorCode> = {
-  FST_ERR_CTP_INVALID_MEDIA_TYPE: 'unsupported_media_type',
-  FST_ERR_CTP_BODY_TOO_LARGE: 'body_too_large',
-  FST_ERR_CTP_EMPTY_JSON_BODY: 'malformed_request',
-  FST_ERR_CTP_INVALID_JSON_BODY: 'malformed_request',
-  FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'malformed_request',
-  FST_ERR_BAD_URL: 'malformed_request',
-  FST_BASIC_AUTH_MISSING_OR_BAD_AUTHORIZATION_HEADER: 'operators_only',
-}
-
 /** Node's codes for what never becomes a request; anything else is not HTTP. */
 const connectionCodes: Record<string, ErrorCode> = {
   HPE_HEADER_OVERFLOW: 'headers_too_large',
@@ -95,7 +79,11 @@ export const problemPlugin = fp(
 export function sendProblem(error: ApiError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   request.errorCode = error.code
   request.refusedFor = error.reason
-  if (error.cause !== undefined) request.log.error({ err: error.cause, code: error.code }, 'request failed')
+  if (error.cause !== undefined) {
+    // What a client gets wrong is of its making, as often as it likes.
+    const level = error.status < 500 ? 'debug' : 'error'
+    request.log[level]({ err: error.cause, code: error.code }, 'request failed')
+  }
   if (error.retryAfterS !== undefined) reply.header('retry-after', error.retryAfterS)
   if (error.status === 401 && !reply.hasHeader('www-authenticate')) reply.header('www-authenticate', 'Bearer')
   return reply
@@ -118,37 +106,6 @@ export function sendConnectionProblem({ code }: { code: string }, socket: Socket
 
 function problemOf({ message, status, code, fields }: ApiError): FromSchema<typeof ProblemBody> {
   return { type: 'about:blank', title: message, status, code, ...(fields && { errors: fields }) }
-}
-
-/** What the client may know of an error. */
-export function toApiError(error: FastifyError): ApiError {
-  if (error instanceof ApiError) return error
-  if (error.validation !== undefined) return new ApiError('invalid_request', { fields: fieldErrors(error) })
-  const known = fastifyCodes[error.code]
-  if (known !== undefined) return new ApiError(known)
-  if (error.code?.startsWith('FST_JWT') || error.code?.startsWith('FAST_JWT')) return new ApiError('invalid_token')
-  // Nobody is there to be answered, and nothing failed.
-  if (error instanceof PasswordClientError && error.code === 'wait_aborted') return new ApiError('unavailable')
-  if (error instanceof PasswordClientError || isDatabaseUnavailable(error)) {
-    return new ApiError('unavailable', { cause: error, retryAfterS: 1 })
-  }
-  return new ApiError('internal_error', { cause: error })
-}
-
-function fieldErrors(error: FastifyError): FieldError[] {
-  return (error.validation ?? []).map(({ instancePath, params, message = 'is not valid' }) => {
-    const format = typeof params.format === 'string' ? params.format : ''
-    const missing = typeof params.missingProperty === 'string' ? params.missingProperty : undefined
-    const unknown = typeof params.additionalProperty === 'string' ? params.additionalProperty : undefined
-    return {
-      field: (missing ?? unknown ?? instancePath.slice(1).replaceAll('/', '.')) || 'body',
-      message: missing === undefined ? (isOurFormat(format) ? formatMessages[format] : message) : 'is required',
-    }
-  })
-}
-
-function isOurFormat(format: string): format is keyof typeof formatMessages {
-  return Object.hasOwn(formatMessages, format)
 }
 
 declare module 'fastify' {
