@@ -65,15 +65,16 @@ function percentiles(values: number[]): Percentiles {
 async function requestsOf({ requests }: GatewayMetrics): Promise<LiveState['requests']> {
   const totals = { answered: 0, ticket: 0, rejected: 0, refused: 0, failed: 0, gone: 0 }
   for (const { labels, value } of (await requests.get()).values) {
-    if (String(labels.route).startsWith('/v1/')) totals[endOf(Number(labels.status))] += value
+    if (String(labels.route).startsWith('/v1/')) totals[endOf(String(labels.outcome), Number(labels.status))] += value
   }
   return totals
 }
 
-function endOf(status: number): RequestEnd {
-  if (status === 202) return 'ticket'
+function endOf(outcome: string, status: number): RequestEnd {
+  if (outcome === 'ticket') return 'ticket'
+  if (outcome === 'client_gone') return 'gone'
+  // These are said on purpose; any other 503 is that of a part that is not reachable.
+  if (outcome === 'busy' || outcome === 'too_many_requests') return 'refused'
   if (status < 400) return 'answered'
-  if (status === 429 || status === 503) return 'refused'
-  if (status === 499) return 'gone'
   return status < 500 ? 'rejected' : 'failed'
 }

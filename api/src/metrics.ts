@@ -38,7 +38,7 @@ export function createGatewayMetrics(): GatewayMetrics {
     registry,
     requests: new Counter({
       name: 'spillway_http_requests_total',
-      help: 'Requests answered, by route and outcome: ok, ticket, client_gone, or the code of the problem',
+      help: "Requests answered, by route and outcome: ok, ticket, failing, client_gone, or a problem's code",
       labelNames: ['method', 'route', 'status', 'outcome'],
       registers,
     }),

@@ -4,7 +4,7 @@ import fp from 'fastify-plugin'
 import type { ErrorCode } from '../errors.js'
 import type { GatewayMetrics, TicketEvent } from '../metrics.js'
 
-/** What a problem at a redemption says of its ticket; any other answer below 500 is what the ticket was for. */
+/** What a problem at a redemption says of its ticket; any other answer below 500 to a ticket is what it was for. */
 const ticketProblems: Partial<Record<ErrorCode, TicketEvent>> = {
   ticket_expired: 'expired',
   ticket_used: 'used',
@@ -43,7 +43,9 @@ function routeOf(request: FastifyRequest): string {
 }
 
 function outcomeOf(request: FastifyRequest, reply: FastifyReply): string {
-  return request.errorCode ?? (reply.statusCode === 202 ? 'ticket' : 'ok')
+  if (request.errorCode !== undefined) return request.errorCode
+  if (reply.statusCode === 202) return 'ticket'
+  return reply.statusCode < 400 ? 'ok' : 'failing'
 }
 
 function ticketEventOf(request: FastifyRequest, { statusCode }: FastifyReply): TicketEvent | undefined {
@@ -51,5 +53,6 @@ function ticketEventOf(request: FastifyRequest, { statusCode }: FastifyReply): T
   if (statusCode === 202) return 'pending'
   const problem = request.errorCode && ticketProblems[request.errorCode]
   if (problem !== undefined) return problem
-  return statusCode < 500 && request.errorCode !== 'invalid_request' ? 'redeemed' : undefined
+  // A request in which there was no ticket to be read has no job either.
+  return statusCode < 500 && request.jobId !== undefined ? 'redeemed' : undefined
 }
