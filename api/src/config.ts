@@ -27,10 +27,13 @@ const GatewayConfig = {
     ACCESS_TOKEN_TTL_S: { type: 'integer', default: 900, minimum: 1 },
     /** How long a session can be kept alive by refreshing. */
     SESSION_TTL_S: { type: 'integer', default: 30 * 24 * 3_600, minimum: 1 },
-    /** How long a request is held for its answer, in milliseconds; also the most that `Prefer: wait` may ask for. */
+    /**
+     * How long a request is held for its answer, in milliseconds; also the most that `Prefer: wait` may ask for. At least 3 s
+     * less than TICKET_TTL_MS.
+     */
     LOGIN_WAIT_MS: { type: 'integer', default: 8_000, minimum: 0, maximum: 300_000 },
     /** How long a job may wait and its ticket be redeemed, in milliseconds from the request. */
-    TICKET_TTL_MS: { type: 'integer', default: 60_000, minimum: 1_000, maximum: 3_600_000 },
+    TICKET_TTL_MS: { type: 'integer', default: 60_000, minimum: 3_000, maximum: 3_600_000 },
     /** Jobs waiting or active beyond which new ones are refused, whatever the workers could do. */
     MAX_OUTSTANDING: { type: 'integer', default: 10_000, minimum: 1 },
     /** Credential requests a minute from one address and on one account; 0 turns a limit off. */
@@ -58,16 +61,36 @@ const GatewayConfig = {
 } as const
 export type GatewayConfig = FromSchema<typeof GatewayConfig>
 
+/** What is left of a ticket that is given after the longest wait, in milliseconds: enough to come back a second later. */
+const TIME_TO_REDEEM_MS = 3_000
+
 /** Reads the environment once. Throws one error that names everything wrong in it, and none of the values. */
 export function readGatewayConfig(env: NodeJS.ProcessEnv): GatewayConfig {
-  const config = envSchema<GatewayConfig>({ schema: GatewayConfig, data: env, env: false })
-  if (config.LOGIN_WAIT_MS > config.TICKET_TTL_MS)
-    throw new Error('LOGIN_WAIT_MS must not exceed TICKET_TTL_MS: a job would be dropped while its request is held')
-  if (!listOf(config.TRUST_PROXY).every(isAddressRange))
-    throw new Error('TRUST_PROXY must be a comma-separated list of IP addresses or CIDR ranges')
-  if (config.OPS_PASSWORD === '' && !isLoopback(config.OPS_HOST))
-    throw new Error('OPS_HOST is open to others and OPS_PASSWORD is not set: set a password, or listen on 127.0.0.1')
-  return config
+  const problems = contradictionsIn(env)
+  try {
+    const config = envSchema<GatewayConfig>({ schema: GatewayConfig, data: env, env: false })
+    if (problems.length === 0) return config
+  } catch (error) {
+    problems.unshift(error instanceof Error ? error.message : String(error))
+  }
+  throw new Error(problems.join('; '))
+}
+
+/** What the schema does not see. Read from the texts, to be named together with what is wrong by the schema. */
+function contradictionsIn(env: NodeJS.ProcessEnv): string[] {
+  const { LOGIN_WAIT_MS, TICKET_TTL_MS, TRUST_PROXY, OPS_PASSWORD, OPS_HOST } = GatewayConfig.properties
+  const waitMs = Number(env.LOGIN_WAIT_MS ?? LOGIN_WAIT_MS.default)
+  const ticketMs = Number(env.TICKET_TTL_MS ?? TICKET_TTL_MS.default)
+  const problems: string[] = []
+  if (waitMs + TIME_TO_REDEEM_MS > ticketMs)
+    problems.push(
+      `LOGIN_WAIT_MS must be ${TIME_TO_REDEEM_MS} ms or more below TICKET_TTL_MS: a ticket that is given after the wait must leave time to redeem it`,
+    )
+  if (!listOf(env.TRUST_PROXY ?? TRUST_PROXY.default).every(isAddressRange))
+    problems.push('TRUST_PROXY must be a comma-separated list of IP addresses or CIDR ranges')
+  if ((env.OPS_PASSWORD ?? OPS_PASSWORD.default) === '' && !isLoopback(env.OPS_HOST ?? OPS_HOST.default))
+    problems.push('OPS_HOST is open to others and OPS_PASSWORD is not set: set a password, or listen on 127.0.0.1')
+  return problems
 }
 
 /** The entries of a comma-separated list; none for an empty one. */

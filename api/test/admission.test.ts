@@ -24,7 +24,7 @@ test('without any worker a request gets its ticket at once, and its answer when 
   await queue.settled(2, 0)
 
   await t.test('whoever comes back when told to finds the ticket good', async () => {
-    const hasty = await system.gateway({ TICKET_TTL_MS: '2500', LOGIN_WAIT_MS: '2500' })
+    const hasty = await system.gateway({ TICKET_TTL_MS: '3000', LOGIN_WAIT_MS: '0' })
     assert.equal(expect(202, await register(hasty.url, newCredentials())).retryAfter, 1)
   })
 
@@ -73,7 +73,7 @@ test('what will take longer than the wait gets its ticket at once, and longer th
     const ticketed = await promptly(register(gateway.url, newCredentials()))
     expect(202, ticketed)
 
-    const strict = await slow.gateway({ LOGIN_WAIT_MS: '100', TICKET_TTL_MS: '1000' })
+    const strict = await slow.gateway({ LOGIN_WAIT_MS: '0', TICKET_TTL_MS: '3000' })
     const refused = await until(async () => {
       const [answer] = await Promise.all([
         register(strict.url, newCredentials()),

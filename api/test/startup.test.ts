@@ -85,10 +85,24 @@ test('each wrong value is named, and never shown', () => {
       name,
     )
   }
-  assert.throws(
-    () => readGatewayConfig({ ...complete, LOGIN_WAIT_MS: '9000', TICKET_TTL_MS: '8000' }),
-    /LOGIN_WAIT_MS.*TICKET_TTL_MS/,
-  )
+})
+
+test('a wait that leaves no time to redeem its ticket is refused', () => {
+  const limits = (waitMs: number) => ({ ...complete, LOGIN_WAIT_MS: String(waitMs), TICKET_TTL_MS: '8000' })
+  for (const waitMs of [5_001, 8_000, 9_000]) {
+    assert.throws(() => readGatewayConfig(limits(waitMs)), /LOGIN_WAIT_MS.*3000 ms.*TICKET_TTL_MS/)
+  }
+  readGatewayConfig(limits(5_000))
+})
+
+test('settings that contradict each other are named together, with all that is wrong by itself', () => {
+  const contradictory = { LOGIN_WAIT_MS: '60000', TRUST_PROXY: 'proxy', OPS_HOST: '0.0.0.0' }
+  for (const wrong of [contradictory, { ...contradictory, PORT: 'none' }]) {
+    assert.throws(
+      () => readGatewayConfig({ ...complete, ...wrong }),
+      ({ message }: Error) => Object.keys(wrong).every((name) => message.includes(name)),
+    )
+  }
 })
 
 test('wrong keys and URLs are told by name, and never shown', async () => {

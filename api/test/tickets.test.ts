@@ -23,7 +23,7 @@ const worker = await system.worker({ SPILLWAY_TEST_HASHES: 'true' })
 const { url } = await system.gateway()
 
 test('a ticket can be redeemed until its time is over, and then no more', async () => {
-  const { url: hasty } = await system.gateway({ TICKET_TTL_MS: '1000', LOGIN_WAIT_MS: '1000' })
+  const { url: hasty } = await system.gateway({ TICKET_TTL_MS: '3000', LOGIN_WAIT_MS: '0' })
   const used = expect(202, await register(hasty, newCredentials(), respondAsync))
   expect(201, await redeem(url, used.ticket))
 
@@ -38,7 +38,7 @@ test('a ticket can be redeemed until its time is over, and then no more', async 
 })
 
 test('a job whose ticket expired before its turn is dropped, and redeeming it is told so when its time is over', async () => {
-  const { url: hasty } = await system.gateway({ TICKET_TTL_MS: '1000', LOGIN_WAIT_MS: '1000' })
+  const { url: hasty } = await system.gateway({ TICKET_TTL_MS: '3000', LOGIN_WAIT_MS: '0' })
   await whileFrozen(worker, async () => {
     const { ticket } = expect(202, await register(hasty, newCredentials(), respondAsync))
     assertProblem(await redeem(url, ticket), 410, 'ticket_expired')
