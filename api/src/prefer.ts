@@ -1,5 +1,16 @@
 /** The Prefer header (RFC 7240), as far as it is about waiting. */
 
+/** Among the headers of a route. Any text will do: what is not understood is ignored. */
+export const PreferHeader = {
+  type: 'object',
+  properties: {
+    Prefer: {
+      type: 'string',
+      description: '`wait=<seconds>`: hold the request for so long; `respond-async`: give a ticket at once (RFC 7240)',
+    },
+  },
+} as const
+
 export interface WaitPreference {
   /** How long the client wants its request held, in milliseconds; undefined when it does not say. */
   waitMs: number | undefined

@@ -21,7 +21,8 @@ interface Operation {
   summary?: string
   security?: object[]
   requestBody?: { content: Record<string, object> }
-  responses: Record<string, { content?: Record<string, { schema: object }> }>
+  parameters?: { in: string; name: string; required?: boolean }[]
+  responses: Record<string, { content?: Record<string, { schema: object }>; headers?: Record<string, object> }>
 }
 type Description = {
   openapi: string
@@ -70,6 +71,24 @@ test('each call says what it is for, and which need an access token', () => {
     const operation = operationOf(name)
     assert.ok(operation?.summary)
     assert.equal(operation?.security !== undefined, name.includes('/v1/me'), name)
+  }
+})
+
+test('each call says which headers it takes and which its answers have', () => {
+  const limits = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset']
+  const headers: Record<string, string[]> = {
+    202: ['Retry-After', 'Preference-Applied'],
+    401: ['WWW-Authenticate'],
+    429: ['Retry-After', ...limits],
+    503: ['Retry-After'],
+  }
+  for (const [name, statuses] of Object.entries(design)) {
+    const { parameters = [], responses } = operationOf(name) ?? {}
+    const taken = parameters.map((parameter) => [parameter.in, parameter.name, parameter.required ?? false])
+    assert.deepEqual(taken, statuses.includes('202') ? [['header', 'Prefer', false]] : [], name)
+    for (const status of name === 'GET /readyz' ? [] : statuses) {
+      assert.deepEqual(Object.keys(responses?.[status]?.headers ?? {}), headers[status] ?? [], `${name} ${status}`)
+    }
   }
 })
 

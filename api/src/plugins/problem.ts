@@ -4,45 +4,9 @@ import type { Socket } from 'node:net'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import type { FromSchema } from 'json-schema-to-ts'
-import { ApiError, type ErrorCode, errorCodes, type RefusalReason } from '../errors.js'
+import { ApiError, type ErrorCode, type RefusalReason } from '../errors.js'
 import { toApiError } from '../foreign-errors.js'
-
-const ProblemBody = {
-  type: 'object',
-  properties: {
-    type: { const: 'about:blank' },
-    title: { type: 'string' },
-    status: { type: 'integer' },
-    code: { type: 'string', enum: errorCodes },
-    errors: {
-      type: 'array',
-      items: {
-        type: 'object',
-        properties: { field: { type: 'string' }, message: { type: 'string' } },
-        required: ['field', 'message'],
-        additionalProperties: false,
-      },
-    },
-  },
-  required: ['type', 'title', 'status', 'code'],
-  additionalProperties: false,
-} as const
-
-/** A problem among the responses of a route. */
-export const problemResponse = {
-  description: 'A problem (RFC 9457)',
-  content: { 'application/problem+json': { schema: ProblemBody } },
-}
-
-/** What any call may be answered with, and any call with a body. */
-export const anyProblem = { 500: problemResponse, 503: problemResponse }
-export const bodyProblems = {
-  400: problemResponse,
-  413: problemResponse,
-  415: problemResponse,
-  422: problemResponse,
-  ...anyProblem,
-}
+import type { ProblemBody } from '../responses.js'
 
 /** Node's codes for what never becomes a request; anything else is not HTTP. */
 const connectionCodes: Record<string, ErrorCode> = {

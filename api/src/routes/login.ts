@@ -1,8 +1,8 @@
 /** POST /v1/login. */
 import { EmailField, PasswordField } from '../credentials.js'
-import { TicketBody } from '../hold.js'
 import { TokenBody } from '../operations.js'
-import { bodyProblems, problemResponse } from '../plugins/problem.js'
+import { PreferHeader } from '../prefer.js'
+import { bodyProblems, limitProblem, ticketResponse, unauthorizedProblem } from '../responses.js'
 import type { RoutePlugin } from './deps.js'
 
 export const loginRoutes: RoutePlugin = async (app, { login, hold }) => {
@@ -12,6 +12,7 @@ export const loginRoutes: RoutePlugin = async (app, { login, hold }) => {
       schema: {
         summary: 'Log in',
         description: 'The same 401, after the same time, for a wrong password and an unknown address.',
+        headers: PreferHeader,
         body: {
           type: 'object',
           properties: { email: EmailField, password: PasswordField },
@@ -20,9 +21,9 @@ export const loginRoutes: RoutePlugin = async (app, { login, hold }) => {
         },
         response: {
           200: TokenBody,
-          202: TicketBody,
-          401: problemResponse,
-          429: problemResponse,
+          202: ticketResponse,
+          401: unauthorizedProblem,
+          429: limitProblem,
           ...bodyProblems,
         },
       },

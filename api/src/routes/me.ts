@@ -1,10 +1,10 @@
 /** GET /v1/me and PUT /v1/me/password: the signed-in user. */
 import { NewPasswordField, PasswordField } from '../credentials.js'
 import { ApiError } from '../errors.js'
-import { TicketBody } from '../hold.js'
 import { UserBody } from '../operations.js'
 import { requireAccessToken } from '../plugins/access-token.js'
-import { anyProblem, bodyProblems, problemResponse } from '../plugins/problem.js'
+import { PreferHeader } from '../prefer.js'
+import { anyProblem, bodyProblems, limitProblem, ticketResponse, unauthorizedProblem } from '../responses.js'
 import type { RoutePlugin } from './deps.js'
 
 const security = [{ accessToken: [] }]
@@ -15,7 +15,7 @@ export const meRoutes: RoutePlugin = async (app, deps) => {
 
   app.get(
     '/v1/me',
-    { schema: { summary: 'Who am I', security, response: { 200: UserBody, 401: problemResponse, ...anyProblem } } },
+    { schema: { summary: 'Who am I', security, response: { 200: UserBody, 401: unauthorizedProblem, ...anyProblem } } },
     async ({ user: { sub, sid } }) => {
       const user = await sessions.userOf({ sessionId: sid, userId: sub })
       if (user === undefined) throw new ApiError('invalid_token')
@@ -30,6 +30,7 @@ export const meRoutes: RoutePlugin = async (app, deps) => {
         summary: 'Change the password',
         description: 'Ends every other session of the user.',
         security,
+        headers: PreferHeader,
         body: {
           type: 'object',
           properties: { currentPassword: PasswordField, newPassword: NewPasswordField },
@@ -37,10 +38,10 @@ export const meRoutes: RoutePlugin = async (app, deps) => {
           additionalProperties: false,
         },
         response: {
-          202: TicketBody,
+          202: ticketResponse,
           204: { type: 'null' },
-          401: problemResponse,
-          429: problemResponse,
+          401: unauthorizedProblem,
+          429: limitProblem,
           ...bodyProblems,
         },
       },

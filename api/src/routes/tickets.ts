@@ -1,7 +1,7 @@
 /** POST /v1/tickets/redeem: what the call that gave the ticket would have answered. */
-import { TicketBody } from '../hold.js'
 import { TokenBody, UserBody } from '../operations.js'
-import { bodyProblems, problemResponse } from '../plugins/problem.js'
+import { PreferHeader } from '../prefer.js'
+import { bodyProblems, problemResponse, ticketResponse, unauthorizedProblem } from '../responses.js'
 import type { RoutePlugin } from './deps.js'
 
 export const ticketRoutes: RoutePlugin = async (app, { hold }) => {
@@ -11,6 +11,7 @@ export const ticketRoutes: RoutePlugin = async (app, { hold }) => {
       schema: {
         summary: 'Redeem a ticket',
         description: 'Answers once, at any gateway; 202 while the answer is not there yet. Held as the first call was.',
+        headers: PreferHeader,
         body: {
           type: 'object',
           properties: { ticket: { type: 'string', maxLength: 4_096 } },
@@ -20,9 +21,9 @@ export const ticketRoutes: RoutePlugin = async (app, { hold }) => {
         response: {
           200: TokenBody,
           201: UserBody,
-          202: TicketBody,
+          202: ticketResponse,
           204: { type: 'null', description: 'The password was changed' },
-          401: problemResponse,
+          401: unauthorizedProblem,
           409: problemResponse,
           410: problemResponse,
           ...bodyProblems,

@@ -1,6 +1,6 @@
 /** POST /v1/token/refresh and POST /v1/logout. */
 import { TokenBody } from '../operations.js'
-import { bodyProblems, problemResponse } from '../plugins/problem.js'
+import { bodyProblems, unauthorizedProblem } from '../responses.js'
 import type { RoutePlugin } from './deps.js'
 
 const RefreshTokenBody = {
@@ -18,7 +18,7 @@ export const tokenRoutes: RoutePlugin = async (app, { sessions, issueTokens }) =
         summary: 'Trade a refresh token for a new pair',
         description: 'The old token dies. Showing a dead one ends the session for everyone who holds a part of it.',
         body: RefreshTokenBody,
-        response: { 200: TokenBody, 401: problemResponse, ...bodyProblems },
+        response: { 200: TokenBody, 401: unauthorizedProblem, ...bodyProblems },
       },
     },
     async (request) => issueTokens(await sessions.refresh(request.body.refreshToken)),

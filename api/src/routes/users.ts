@@ -1,8 +1,8 @@
 /** POST /v1/users: registration. */
 import { EmailField, NewPasswordField } from '../credentials.js'
-import { TicketBody } from '../hold.js'
 import { UserBody } from '../operations.js'
-import { bodyProblems, problemResponse } from '../plugins/problem.js'
+import { PreferHeader } from '../prefer.js'
+import { bodyProblems, limitProblem, problemResponse, ticketResponse } from '../responses.js'
 import type { RoutePlugin } from './deps.js'
 
 export const usersRoutes: RoutePlugin = async (app, { registration, hold }) => {
@@ -11,6 +11,7 @@ export const usersRoutes: RoutePlugin = async (app, { registration, hold }) => {
     {
       schema: {
         summary: 'Register',
+        headers: PreferHeader,
         body: {
           type: 'object',
           properties: { email: EmailField, password: NewPasswordField },
@@ -19,9 +20,9 @@ export const usersRoutes: RoutePlugin = async (app, { registration, hold }) => {
         },
         response: {
           201: UserBody,
-          202: TicketBody,
+          202: ticketResponse,
           409: problemResponse,
-          429: problemResponse,
+          429: limitProblem,
           ...bodyProblems,
         },
       },
