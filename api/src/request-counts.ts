@@ -14,8 +14,12 @@ const COUNT_REQUEST = `
 local counts = {}
 for i, key in ipairs(KEYS) do
   local count = redis.call('INCR', key)
-  if redis.call('PTTL', key) < 0 then redis.call('PEXPIRE', key, ARGV[1]) end
-  counts[i] = {count, redis.call('PTTL', key)}
+  local left = redis.call('PTTL', key)
+  if left < 0 then
+    redis.call('PEXPIRE', key, ARGV[1])
+    left = tonumber(ARGV[1])
+  end
+  counts[i] = {count, left}
   if count > tonumber(ARGV[i + 1]) then break end
 end
 return counts`

@@ -28,7 +28,7 @@ before(async () => {
   if (program === undefined) return
   // As root, which containers often are, Chromium's sandbox cannot be had.
   browser = await chromium.launch({ executablePath: program, args: ['--no-sandbox'] })
-  scene = await openScene({ LOGIN_WAIT_MS: '60000', SPILLWAY_TEST_HASHES: 'true' })
+  scene = await openScene({ LOGIN_WAIT_MS: '60000', TICKET_TTL_MS: '120000', SPILLWAY_TEST_HASHES: 'true' })
   await scene.worker()
   gateway = await scene.gateway({ OPS_LOG_URL: 'https://logs.example.test/?job={jobId}' })
 })
@@ -94,7 +94,7 @@ test('a job is seen waiting, active and completed during a spike', { skip }, asy
 })
 
 test('the live page shows a spike: depth, wait, capacity, busy slots and outcomes', { skip }, async () => {
-  const spiked = await openScene({ LOGIN_WAIT_MS: '60000', SPILLWAY_TEST_HASHES: 'true' })
+  const spiked = await openScene({ LOGIN_WAIT_MS: '60000', TICKET_TTL_MS: '120000', SPILLWAY_TEST_HASHES: 'true' })
   try {
     for (let worker = 0; worker < 3; worker++) await spiked.worker({ WORKER_CONCURRENCY: '2' })
     const busy = await spiked.gateway()

@@ -17,7 +17,7 @@ const CREDENTIAL = 'argon2id'
 const FLOOD_PER_SECOND = 120
 const LOGINS_PER_SECOND = 20
 const FLOOD_MS = 12_000
-const TICKET_TTL_MS = 10_000
+const TICKET_TTL_MS = 11_000
 /** Counted once the flood has filled the queue. */
 const SETTLING_MS = 4_000
 /** Of the share of registrations that is let in: less would be more than the flood's share taken from logins. */

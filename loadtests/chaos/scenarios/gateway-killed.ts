@@ -21,7 +21,7 @@ export const gatewayKilled: Scenario = {
   estimatedS: 25,
   async run(stage) {
     const redis = await stage.redis()
-    const env = { TICKET_TTL_MS: String(TICKET_TTL_MS), LOGIN_WAIT_MS: '4000' }
+    const env = { TICKET_TTL_MS: String(TICKET_TTL_MS), LOGIN_WAIT_MS: '2000' }
     const system = openSystem(stage, { redisUrl: redis.url, gatewayEnv: env })
     try {
       await Promise.all([system.worker(), system.worker(), system.gateway(), system.gateway()])
