@@ -20,6 +20,11 @@ export class Driver extends PrismaPg {
 
   override async connect(): Promise<Adapter> {
     const adapter = await super.connect()
+    // A server that does not answer leaves Prisma's ROLLBACK unsent, in the queue behind the query that hangs, and Prisma gives
+    // the connection back all the same: whoever came next would be answered, and never committed.
+    adapter.underlyingDriver().on('release', (_error, client) => {
+      if (client.getTransactionStatus() !== 'I') void client.end()
+    })
     const dispose = adapter.dispose.bind(adapter)
     adapter.dispose = () => {
       if (this.#open === adapter) this.#open = undefined
