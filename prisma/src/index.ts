@@ -1,8 +1,8 @@
 // The one constructor of the database client.
-import { connectionString } from './connection.js'
+import { connectionTo, isPooled } from './connection.js'
 import { Driver, type PoolUse } from './driver.js'
 import { type Prisma, PrismaClient } from './generated/client.js'
-import { forbidsNames, statementNames } from './statement-names.js'
+import { statementNames } from './statement-names.js'
 
 export type { PoolUse } from './driver.js'
 export { isDatabaseUnavailable, violatedUniqueConstraint } from './errors.js'
@@ -12,7 +12,7 @@ export { Prisma, type RefreshToken, type Session, type User } from './generated/
 export type Database = PrismaClient
 
 export interface DatabaseOptions {
-  /** `postgresql://...`; with `?pgbouncer=true` no statement is prepared. */
+  /** `postgresql://...`; with `?pgbouncer=true` no statement is prepared, and the server is told no time limit. */
   url: string
   /** Connections held at most. A query takes about a millisecond, so a few carry thousands a second. */
   poolSize: number
@@ -25,18 +25,20 @@ export interface DatabaseOptions {
 /** Opens a client; the first query connects. The caller closes it with `$disconnect()`. */
 export function connectDatabase(options: DatabaseOptions): Database {
   const { url, poolSize, connectionTimeoutMs = 2_000, statementTimeoutMs = 5_000 } = options
+  const connection = connectionTo(url)
+  const pooled = isPooled(url)
   const driver = new Driver(
     {
-      connectionString: connectionString(url),
+      ...connection,
       application_name: 'spillway',
       max: poolSize,
       connectionTimeoutMillis: connectionTimeoutMs,
-      statement_timeout: statementTimeoutMs,
-      // The same on this side, for a server that is frozen or cut off and can end nothing; later, so that its word comes first.
+      statement_timeout: !pooled && statementTimeoutMs,
+      // The same on this side, for a server that is frozen, cut off or told no limit; later, so that its word comes first.
       query_timeout: statementTimeoutMs + 1_000,
       keepAlive: true,
     },
-    forbidsNames(url) ? {} : { statementNameGenerator: statementNames() },
+    pooled ? {} : { statementNameGenerator: statementNames() },
   )
   // Minimal: the default would paste the lines of source around the call into every log.
   const database = new PrismaClient({ adapter: driver, errorFormat: 'minimal' })

@@ -5,14 +5,6 @@ import { createHash } from 'node:crypto'
 /** More than this many different statements are not named: some were made up along the way, and each is kept by the server. */
 const NAMED_MAX = 100
 
-/**
- * Whether the URL says, in Prisma's way (`?pgbouncer=true`), that connections go through a pooler that hands each transaction
- * to another server connection and knows nothing of prepared statements: PgBouncer before 1.21.
- */
-export function forbidsNames(databaseUrl: string): boolean {
-  return new URL(databaseUrl).searchParams.get('pgbouncer') === 'true'
-}
-
 /** Gives each SQL text a name of its own, the same for every connection; none to those beyond the limit. */
 export function statementNames(): (query: { sql: string }) => string {
   const names = new Map<string, string>()

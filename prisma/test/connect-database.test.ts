@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { connectForScripts } from '../src/connection.ts'
 import { connectDatabase, Prisma, rawQuery } from '../src/index.ts'
 import { migrate } from '../src/migrate.ts'
 import { absentDatabase, migratedUrl } from './databases.ts'
 import { opened } from './opened.ts'
+import { openingSettings } from './opening-packet.ts'
 import { rows } from './rows.ts'
 
 const connections = `SELECT count(*)::int FROM pg_stat_activity
@@ -23,21 +25,38 @@ test('the pool holds no more than its size, and closing waits for queries in han
   assert.deepEqual(await rows(migratedUrl, connections), [[0]])
 })
 
-test('times mean the same here and in SQL, whatever zone the database is set to', async (t) => {
-  const url = absentDatabase()
-  await migrate(url)
-  const name = new URL(url).pathname.slice(1)
-  await rows(url, `ALTER DATABASE "${name}" SET timezone = 'Asia/Tokyo'`)
-  const database = opened(t, url)
-  const createdAt = new Date('2026-01-02T03:04:05.678Z')
-  const id = '00000000-0000-4000-8000-000000000000'
-  await database.user.create({ data: { id, email: 'a@example.test', passwordHash: 'x', createdAt } })
-  const [row] = await database.$queryRaw<{ ms: number; now: Date }[]>`
-    SELECT extract(epoch FROM created_at)::float8 * 1000 AS ms, now() AS now FROM users`
-  assert.ok(row)
-  assert.equal(row.ms, createdAt.getTime())
-  assert.ok(Math.abs(row.now.getTime() - Date.now()) < 60_000)
-  assert.deepEqual((await database.user.findUniqueOrThrow({ where: { id } })).createdAt, createdAt)
+for (const [way, wayUrl] of [
+  ['', (url: string) => url],
+  [', also through a pooler', pooled],
+] as const) {
+  test(`times mean the same here and in SQL, whatever zone the database is set to${way}`, async (t) => {
+    const url = absentDatabase()
+    await migrate(wayUrl(url))
+    const name = new URL(url).pathname.slice(1)
+    await rows(url, `ALTER DATABASE "${name}" SET timezone = 'Asia/Tokyo'`)
+    const database = opened(t, wayUrl(url))
+    const createdAt = new Date('2026-01-02T03:04:05.678Z')
+    const id = '00000000-0000-4000-8000-000000000000'
+    await database.user.create({ data: { id, email: 'a@example.test', passwordHash: 'x', createdAt } })
+    const [row] = await database.$queryRaw<{ ms: number; now: Date }[]>`
+      SELECT extract(epoch FROM created_at)::float8 * 1000 AS ms, now() AS now FROM users`
+    assert.ok(row)
+    assert.equal(row.ms, createdAt.getTime())
+    assert.ok(Math.abs(row.now.getTime() - Date.now()) < 60_000)
+    assert.deepEqual((await database.user.findUniqueOrThrow({ where: { id } })).createdAt, createdAt)
+  })
+}
+
+test('a connection is opened with nothing that a pooler refuses, where the URL names one', async (t) => {
+  const asked = async (wayUrl: (url: string) => string) => [
+    await openingSettings((url) => opened(t, wayUrl(url)).user.count()),
+    await openingSettings((url) => connectForScripts(wayUrl(url))),
+  ]
+  for (const settings of await asked((url) => url)) assert.equal(settings.get('options'), '-c timezone=UTC')
+  for (const settings of await asked(pooled)) {
+    settings.delete('application_name')
+    assert.deepEqual([...settings.keys()].sort(), ['client_encoding', 'database', 'user'])
+  }
 })
 
 test('settings in the URL are kept', async (t) => {
@@ -54,11 +73,9 @@ test('settings in the URL are kept', async (t) => {
 const prepared = `SELECT count(*)::int AS count FROM pg_prepared_statements`
 
 test('a statement is prepared once for a connection, unless the URL names a pooler', async (t) => {
-  const pooled = new URL(migratedUrl)
-  pooled.searchParams.set('pgbouncer', 'true')
   for (const [url, expected] of [
     [migratedUrl, 3],
-    [pooled.href, 0],
+    [pooled(migratedUrl), 0],
   ] as const) {
     const database = opened(t, url, { poolSize: 1 })
     for (const email of ['a@example.test', 'b@example.test']) await database.user.findUnique({ where: { email } })
@@ -72,3 +89,9 @@ test('statements beyond those worth keeping are not prepared', async (t) => {
   for (let n = 0; n < 150; n += 1) await database.$queryRawUnsafe(`SELECT ${n} AS n`)
   assert.deepEqual(await database.$queryRawUnsafe(prepared), [{ count: 100 }])
 })
+
+function pooled(url: string): string {
+  const through = new URL(url)
+  through.searchParams.set('pgbouncer', 'true')
+  return through.href
+}
