@@ -8,6 +8,7 @@ import { createQueueReporter } from '@spillway/worker/queue-report'
 import { startTracing } from '@spillway/worker/tracing'
 import { buildApp } from './app.js'
 import type { GatewayConfig } from './config.js'
+import { startDeletingExpiredSessions } from './expired-sessions.js'
 import { exposeGatewayState } from './gateway-state.js'
 import { createGatewayMetrics } from './metrics.js'
 import { buildOps } from './ops.js'
@@ -66,6 +67,7 @@ export async function startGateway(config: GatewayConfig, env: NodeJS.ProcessEnv
     poolUse: () => poolUse(database),
     isFallingBack: fallback.active,
   })
+  const expiredSessions = startDeletingExpiredSessions({ database, log })
   let draining = false
   const app = await buildApp(config, {
     database,
@@ -93,6 +95,7 @@ export async function startGateway(config: GatewayConfig, env: NodeJS.ProcessEnv
     reporter.close()
     await passwords.close()
     redis.disconnect()
+    await expiredSessions.close()
     await database.$disconnect()
     await tracing?.close()
   }

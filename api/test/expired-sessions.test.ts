@@ -1,0 +1,56 @@
+// Which sessions are deleted, with what, and that it does no harm where several do it or the database is away.
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { after, test } from 'node:test'
+import { until } from '@spillway/local/testing'
+import { connectDatabase } from '@spillway/prisma'
+import { startDeletingExpiredSessions } from '../src/expired-sessions.ts'
+import { openSystem } from './system.ts'
+
+const system = await openSystem()
+after(() => system.close())
+const { database } = system
+
+test('sessions that expired long ago go with their tokens, by several at once, and all others stay', async () => {
+  const userId = randomUUID()
+  await database.user.create({ data: { id: userId, email: 'a@example.test', passwordHash: 'x' } })
+  const kept = [await newSessions(userId, 1, '1 hour'), await newSessions(userId, 1, '-1 hour')].flat().sort()
+  await newSessions(userId, 350, '-25 hours')
+
+  const log = { warn: (details: unknown) => assert.fail(JSON.stringify(details)) }
+  const deleting = [1, 2].map(() => startDeletingExpiredSessions({ database, log, periodMs: 100 }))
+  await until(async () => (await database.session.count()) === kept.length)
+  await Promise.all(deleting.map((each) => each.close()))
+  const left = await database.session.findMany({ select: { id: true }, orderBy: { id: 'asc' } })
+  assert.deepEqual(
+    left.map(({ id }) => id),
+    kept,
+  )
+  assert.equal(await database.refreshToken.count(), 2 * kept.length)
+})
+
+test('what cannot be deleted is a warning in the log, and tried again', async (t) => {
+  const away = connectDatabase({ url: 'postgresql://x:y@127.0.0.1:1/z', poolSize: 1 })
+  t.after(() => away.$disconnect())
+  const warnings: unknown[] = []
+  const log = { warn: (_details: unknown, message?: string) => void warnings.push(message) }
+  const deleting = startDeletingExpiredSessions({ database: away, log, periodMs: 10 })
+  await until(() => warnings.length >= 2)
+  await deleting.close()
+  assert.equal(warnings[0], 'expired sessions could not be deleted')
+})
+
+/** Sessions that expire so long from now, each with two tokens; their ids. */
+async function newSessions(userId: string, count: number, expiresIn: string): Promise<string[]> {
+  const sessions = await database.$queryRaw<{ id: string }[]>`
+    WITH session AS (
+      INSERT INTO sessions (id, user_id, expires_at)
+      SELECT gen_random_uuid(), ${userId}::uuid, now() + ${expiresIn}::interval FROM generate_series(1, ${count}::int)
+      RETURNING id, expires_at
+    ), token AS (
+      INSERT INTO refresh_tokens (token_hash, session_id, expires_at)
+      SELECT sha256((id || n::text)::bytea), id, expires_at FROM session, generate_series(1, 2) AS n
+    )
+    SELECT id FROM session`
+  return sessions.map(({ id }) => id)
+}
