@@ -47,8 +47,12 @@ export function createPasswordChange({
       // Both or neither: a new password that leaves a thief's session alive would be believed to have ended it.
       await database.$transaction(async (transaction) => {
         const { count } = await transaction.user.updateMany({ where: { id: userId, credentialVersion }, data })
-        // Changed by someone else meanwhile: what was verified is no longer the password.
-        if (count === 0) throw new ApiError('invalid_credentials', { reason: 'password_changed' })
+        if (count === 0) {
+          // Changed meanwhile: by this very ticket, or by another, and what was verified is no longer the password.
+          const user = await transaction.user.findUnique({ where: { id: userId }, select: { passwordHash: true } })
+          if (user?.passwordHash === verdict.hash) throw new ApiError('ticket_used')
+          throw new ApiError('invalid_credentials', { reason: 'password_changed' })
+        }
         await sessions.endOthers({ userId, keptSessionId: sessionId }, transaction)
       })
       return { status: 204, body: null }
