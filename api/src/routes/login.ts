@@ -11,7 +11,9 @@ export const loginRoutes: RoutePlugin = async (app, { login, hold }) => {
     {
       schema: {
         summary: 'Log in',
-        description: 'The same 401, after the same time, for a wrong password and an unknown address.',
+        description:
+          'The same 401 for a wrong password and an unknown address; after the same time too, where the hash of the account ' +
+          "is of today's policy.",
         headers: PreferHeader,
         body: {
           type: 'object',
