@@ -2,8 +2,8 @@
  * The door for every other process: passwords go in sealed, verdicts come out opened. Loads no hashing code.
  *
  * A job is added after its waiter is registered, on a channel that was subscribed to at start, so that no answer can come
- * too early. A message can be lost with a connection: when that is back, every second, and at the end of a wait, the stored
- * verdict is asked for.
+ * too early. A message can be lost with a connection, and a job with a server: when a connection is back, every second, and
+ * at the end of a wait, Redis itself is asked.
  */
 import { randomUUID } from 'node:crypto'
 import type { Telemetry } from 'bullmq'
@@ -11,6 +11,7 @@ import { createCancellation } from './client/cancellation.js'
 import { readLoad } from './client/load.js'
 import { createProducer } from './client/producer.js'
 import { reached } from './client/reached.js'
+import { createRecheck } from './client/recheck.js'
 import { hearReplies } from './client/replies.js'
 import { type Answer, createVerdicts } from './client/verdicts.js'
 import { createWaiters, type Waiter } from './client/waiters.js'
@@ -43,7 +44,7 @@ export interface ClientObserver {
   jobAddedAgain(): void
 }
 
-/** How often verdicts are asked for although none was announced: a message may be lost without a trace. */
+/** How often Redis is asked although nothing seems to be wrong: messages and jobs may be lost without a trace. */
 const RECHECK_INTERVAL_MS = 1_000
 const LAST_LOOK_MS = 500
 
@@ -109,58 +110,45 @@ export function createPasswordClient(options: PasswordClientOptions): PasswordCl
   const verdicts = createVerdicts({ redis, prefix, keyring, log, broken: () => observer?.verdictBroken() })
   const cancellation = createCancellation({ redis, prefix, clock })
 
+  const recheck = createRecheck({
+    redis,
+    prefix,
+    clock,
+    log,
+    waiters,
+    producer,
+    found: (verdict) => received(verdict, 'asked'),
+    addedAgain: () => observer?.jobAddedAgain(),
+  })
   const replies = hearReplies({
     subscriber,
     prefix,
     replyTo,
     log,
-    received({ jobId, sealed }) {
-      const waiter = waiters.get(jobId)
-      const answer = waiter && verdicts.open(waiter.job, sealed)
-      if (waiter !== undefined && answer !== undefined) settle(waiter.job, answer, 'message')
-    },
-    subscribed: () => void recheck({ addMissing: true }),
+    received: (reply) => received(reply, 'message'),
+    subscribed: recheck,
   })
-  redis.on('ready', () => void recheck({ addMissing: true }))
+  redis.on('ready', recheck)
 
   const timer = setInterval(() => {
     void recheck()
     replies.check()
   }, RECHECK_INTERVAL_MS)
 
+  function received({ jobId, sealed }: { jobId: string; sealed: string }, source: VerdictSource): void {
+    const waiter = waiters.get(jobId)
+    const answer = waiter && verdicts.open(waiter.job, sealed)
+    if (waiter !== undefined && answer !== undefined) settle(waiter.job, answer, source)
+  }
+
   function settle(job: JobRef, answer: Answer, source: VerdictSource): void {
     observer?.verdictReceived(source)
     waiters.settle(job.id, answer)
   }
 
-  /** Takes the verdicts that were not heard; after a lost connection, also adds the jobs again that Redis lost. */
-  async function recheck({ addMissing = false } = {}): Promise<void> {
-    const waiting = waiters.all()
-    if (waiting.length === 0 || redis.status !== 'ready') return
-    try {
-      const answers = await verdicts.read(waiting.map(({ job }) => job))
-      const missing = waiting.filter(({ job }, index) => {
-        const answer = answers[index]
-        if (answer !== undefined) settle(job, answer, 'asked')
-        return answer === undefined
-      })
-      if (addMissing) await Promise.all(missing.map(addAgain))
-    } catch (error) {
-      log.warn({ err: error }, 'verdicts could not be asked for')
-    }
-  }
-
-  /** A job that is still there keeps its place: its id is taken. */
-  async function addAgain({ job, data }: Waiter): Promise<void> {
-    if (data === undefined) return
-    await producer.add(job, data, 'held')
-    observer?.jobAddedAgain()
-  }
-
   /** The verdict that came at the last moment or was not heard. Not for long: the wait is over. */
   async function lastLook(job: JobRef): Promise<Answer | undefined> {
-    const [answer] = (await within(LAST_LOOK_MS, verdicts.read([job])).catch(() => undefined)) ?? []
-    return answer
+    return await within(LAST_LOOK_MS, verdicts.read(job)).catch(() => undefined)
   }
 
   function pending(job: JobRef, waiter: Waiter): PendingJob {
@@ -187,9 +175,10 @@ export function createPasswordClient(options: PasswordClientOptions): PasswordCl
       const job: JobRef = { id: randomUUID(), name, deadline: enqueuedAt + options.jobLifeMs }
       const sealed = keyring.seal(requestSeal(job), request)
       const data: JobData = { deadline: job.deadline, enqueuedAt, replyTo, sealed }
-      const waiter = waiters.hold(job, data)
+      const waiter = waiters.hold(job)
       try {
         await producer.addWhenBack(job, data, lane)
+        waiters.added(job.id, data)
       } catch (error) {
         waiters.release(job.id)
         // A command that got no answer may have been carried out.

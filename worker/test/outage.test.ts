@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { until } from '@spillway/local/testing'
+import type { ClientObserver } from '../src/client.ts'
 import { PasswordClientError } from '../src/errors.ts'
 import { queueKey } from '../src/protocol/capacity.ts'
 import { verdictKey } from '../src/protocol/reply.ts'
@@ -19,6 +20,18 @@ function isUnavailable(error: unknown): boolean {
 /** As a Redis without persistence comes back: with nothing. */
 async function loseEverything({ redis, prefix }: Space): Promise<void> {
   await redis.del(...(await redis.keys(`${prefix}*`)))
+}
+
+function countingObserver(): { observer: ClientObserver; counted: { addedAgain: number } } {
+  const counted = { addedAgain: 0 }
+  const observer = {
+    verdictReceived() {},
+    verdictBroken() {},
+    jobAddedAgain() {
+      counted.addedAgain += 1
+    },
+  }
+  return { observer, counted }
 }
 
 test('without Redis a client says so at once, and is not ready', async (t) => {
@@ -65,7 +78,7 @@ test('jobs that Redis lost are added again by the client that waits for them, an
     await (await readyClient(space)).submit('verify', request),
   ]
   const answers = [answerOf(waited), answerOf(await client.resume(resumed.job), 2_000)]
-  await answerOf(left, 0)
+  for (const given of [left, resumed]) await answerOf(given, 0)
   relay.cut()
   await until(() => !client.isReady())
   await loseEverything(space)
@@ -97,23 +110,59 @@ for (const kind of ['commands', 'replies'] as const) {
   })
 }
 
-test('a job that was not lost is not added a second time', async (t) => {
+test('a job that Redis lost is added again although no connection broke, as when a Cluster replaces a master', async (t) => {
+  const space = spaceFor(t)
+  const { observer, counted } = countingObserver()
+  const client = await readyClient(space, { observer })
+  const answer = answerOf(await client.submit('verify', request))
+  await loseEverything(space)
+  await startedWorker(space)
+  assert.deepEqual(await answer, match)
+  assert.equal(counted.addedAgain, 1)
+})
+
+test('after a reconnect nothing is added again but what was lost', async (t) => {
   const space = spaceFor(t)
   const relay = await startRelay(space)
-  const client = await readyClient(space, { redisUrl: relay.redisUrl })
+  const { observer, counted } = countingObserver()
+  const client = await readyClient(space, { redisUrl: relay.redisUrl, observer })
   await startedWorker(space, { slots: 1 })
-  const inHand = await client.submit('verify', { ...request, storedHash: '$spillway-wait$600$' })
-  const waiting = await client.submit('verify', request)
-  const answers = [answerOf(inHand), answerOf(waiting)]
+  const inHand = await client.submit('verify', { ...request, storedHash: '$spillway-wait$2500$' })
   await until(async () => (await activeJobs(space)).length === 1)
+  const [lost, ...kept] = [
+    await client.submit('verify', request),
+    await client.submit('verify', request),
+    await client.submit('verify', request),
+  ]
+  const answers = [lost, inHand, ...kept].map((pending) => answerOf(pending))
   relay.cut()
   await until(() => !client.isReady())
+  const { prefix, redis } = space
+  await redis.multi().lrem(queueKey(prefix, 'wait'), 1, lost.job.id).del(jobKey(space, lost.job.id)).exec()
   relay.mend()
-  await until(() => client.isReady())
-  assert.deepEqual(await Promise.all(answers), [match, match])
-  const added = await space.redis.xrange(`${space.prefix}:passwords:events`, '-', '+')
-  const waits = added.filter(([, [, event, , jobId]]) => event === 'waiting' && jobId === waiting.job.id)
-  assert.equal(waits.length, 1)
+  await until(() => counted.addedAgain > 0)
+  assert.deepEqual(await Promise.all(answers), [match, match, match, match])
+  assert.equal(counted.addedAgain, 1)
+  const events = await redis.xrange(`${prefix}:passwords:events`, '-', '+')
+  const additions = events.flatMap(([, [, event, , jobId]]) =>
+    event === 'added' || event === 'duplicated' ? [jobId] : [],
+  )
+  assert.deepEqual(additions, [...[inHand, lost, ...kept].map(({ job }) => job.id), lost.job.id])
+})
+
+test('a job whose adding waits for the connection is not taken for lost when that is back', async (t) => {
+  const space = spaceFor(t)
+  const relay = await startRelay(space)
+  const { observer, counted } = countingObserver()
+  const client = await readyClient(space, { redisUrl: relay.redisUrl, observer })
+  relay.cut()
+  await until(() => !client.isReady())
+  const submitted = client.submit('verify', request)
+  relay.mend()
+  const answer = answerOf(await submitted)
+  await startedWorker(space)
+  assert.deepEqual(await answer, match)
+  assert.equal(counted.addedAgain, 0)
 })
 
 test('a verdict that came while the client was away is found when it is back', async (t) => {

@@ -11,8 +11,8 @@ export type Answer = Verdict | 'used'
 export interface Verdicts {
   /** Opens what was stored or announced for a job. */
   open(job: JobRef, sealed: string | null | undefined): Answer | undefined
-  /** What is stored for each of these jobs. */
-  read(jobs: JobRef[]): Promise<(Answer | undefined)[]>
+  /** What is stored for a job. */
+  read(job: JobRef): Promise<Answer | undefined>
   /** Has the verdict of another gateway's job announced here as well, and returns it if it is there already. */
   follow(job: JobRef, replyTo: string, forMs: number): Promise<Answer | undefined>
   /** Marks a verdict as used, so that its ticket answers only once. */
@@ -43,16 +43,17 @@ export function createVerdicts(options: {
     return undefined
   }
 
+  async function read(job: JobRef): Promise<Answer | undefined> {
+    return open(job, await redis.get(verdictKey(prefix, job.id)))
+  }
+
   return {
     open,
-    async read(jobs) {
-      const stored = await redis.mget(jobs.map(({ id }) => verdictKey(prefix, id)))
-      return jobs.map((job, index) => open(job, stored[index]))
-    },
+    read,
     async follow(job, replyTo, forMs) {
       // In this order: a verdict that comes between the two is either announced or found.
       await redis.set(redeemerKey(prefix, job.id), replyTo, 'PX', Math.max(1, forMs))
-      return open(job, await redis.get(verdictKey(prefix, job.id)))
+      return await read(job)
     },
     async retire(job) {
       await redis.set(verdictKey(prefix, job.id), USED_VERDICT, 'KEEPTTL', 'XX')

@@ -8,37 +8,44 @@ export interface Waiter {
   readonly job: JobRef
   /** Resolves when the job is answered; never rejects. */
   readonly answer: Promise<Answer>
-  /** The job as it was added from here: to add it again should Redis have lost it. Undefined for another gateway's job. */
+  /** The job as Redis took it from here: to add it again should it be lost. Undefined before, and for another gateway's job. */
   readonly data: JobData | undefined
 }
 
 interface Entry extends Waiter {
+  data: JobData | undefined
   holders: number
   settle(answer: Answer): void
 }
 
 export interface Waiters {
   /** Waits for a job; several may wait for the same one. Each call is paired with {@link Waiters.release}. */
-  hold(job: JobRef, data?: JobData): Waiter
+  hold(job: JobRef): Waiter
+  /** Redis took a job from here. */
+  added(jobId: string, data: JobData): void
   release(jobId: string): void
   get(jobId: string): Waiter | undefined
   settle(jobId: string, answer: Answer): void
-  all(): Waiter[]
+  jobIds(): string[]
 }
 
 export function createWaiters(): Waiters {
   const entries = new Map<string, Entry>()
   return {
-    hold(job, data) {
+    hold(job) {
       const known = entries.get(job.id)
       if (known !== undefined) {
         known.holders += 1
         return known
       }
       const { promise, resolve } = withResolvers<Answer>()
-      const entry: Entry = { job, data, answer: promise, holders: 1, settle: resolve }
+      const entry: Entry = { job, data: undefined, answer: promise, holders: 1, settle: resolve }
       entries.set(job.id, entry)
       return entry
+    },
+    added(jobId, data) {
+      const entry = entries.get(jobId)
+      if (entry !== undefined) entry.data = data
     },
     release(jobId) {
       const entry = entries.get(jobId)
@@ -48,6 +55,6 @@ export function createWaiters(): Waiters {
     },
     get: (jobId) => entries.get(jobId),
     settle: (jobId, answer) => entries.get(jobId)?.settle(answer),
-    all: () => [...entries.values()],
+    jobIds: () => [...entries.keys()],
   }
 }
