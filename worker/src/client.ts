@@ -171,13 +171,15 @@ export function createPasswordClient(options: PasswordClientOptions): PasswordCl
 
   return {
     async submit(name, request, lane = 'held') {
+      // Before there is anything to take back: in an outage nothing is sent, for any number of logins.
+      await producer.connected()
       const enqueuedAt = clock.now()
       const job: JobRef = { id: randomUUID(), name, deadline: enqueuedAt + options.jobLifeMs }
       const sealed = keyring.seal(requestSeal(job), request)
       const data: JobData = { deadline: job.deadline, enqueuedAt, replyTo, sealed }
       const waiter = waiters.hold(job)
       try {
-        await producer.addWhenBack(job, data, lane)
+        await producer.addDespiteCut(job, data, lane)
         waiters.added(job.id, data)
       } catch (error) {
         waiters.release(job.id)

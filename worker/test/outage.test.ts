@@ -1,8 +1,11 @@
 // Redis goes away, loses what it had, and comes back: what clients and workers make of it.
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { until } from '@spillway/local/testing'
-import type { ClientObserver } from '../src/client.ts'
+import type { ClientObserver, JobRef, PasswordClient } from '../src/client.ts'
 import { PasswordClientError } from '../src/errors.ts'
 import { queueKey } from '../src/protocol/capacity.ts'
 import { verdictKey } from '../src/protocol/reply.ts'
@@ -16,6 +19,9 @@ const match = { kind: 'match' }
 function isUnavailable(error: unknown): boolean {
   return error instanceof PasswordClientError && error.code === 'queue_unavailable'
 }
+
+setFlagsFromString('--expose-gc')
+const collectGarbage: () => void = runInNewContext('gc')
 
 /** As a Redis without persistence comes back: with nothing. */
 async function loseEverything({ redis, prefix }: Space): Promise<void> {
@@ -66,6 +72,44 @@ test('a Redis that takes connections and answers nothing is given up within some
   const tookMs = performance.now() - startedAt
   assert.ok(tookMs < 4_500, `took ${tookMs} ms`)
   relay.mend()
+})
+
+test('a job that cannot be taken back is forgotten after its deadline, also while Redis is away', async (t) => {
+  const space = spaceFor(t)
+  const relay = await startRelay(space)
+  const client = await readyClient(space, { redisUrl: relay.redisUrl })
+  relay.cut()
+  await until(() => !client.isReady())
+  const forgotten = await cancelledInVain(client, client.now() + 200)
+  const remembered = await cancelledInVain(client, client.now() + 60_000)
+  await until(() => {
+    collectGarbage()
+    return forgotten.deref() === undefined
+  })
+  assert.notEqual(remembered.deref(), undefined)
+})
+
+test('a job that was never sent is not taken back', async (t) => {
+  const space = spaceFor(t)
+  const relay = await startRelay(space)
+  const client = await readyClient(space, { redisUrl: relay.redisUrl })
+  const { job } = await client.submit('verify', request)
+  relay.cut()
+  await until(() => !client.isReady())
+  await assert.rejects(client.submit('verify', request), isUnavailable)
+  assert.equal(await client.cancel(job), false)
+  const takenBack: (string | undefined)[] = []
+  const monitor = await space.redis.monitor()
+  space.closing(async () => monitor.disconnect())
+  monitor.on('monitor', (_time, command: string[]) => {
+    const [name, script] = command
+    if (name === 'eval' && script?.includes('LREM') && command.includes(queueKey(space.prefix, 'wait'))) {
+      takenBack.push(command.at(-1))
+    }
+  })
+  relay.mend()
+  await until(() => takenBack.includes(job.id))
+  assert.deepEqual(takenBack, [job.id])
 })
 
 test('jobs that Redis lost are added again by the client that waits for them, and by nobody else', async (t) => {
@@ -235,6 +279,12 @@ test('a verdict that Redis never takes is counted as lost at its deadline, and i
   assert.deepEqual(await jobsCounted(worker), [])
   await until(async () => (await jobsCounted(worker)).join() === 'verify undelivered 1')
 })
+
+async function cancelledInVain(client: PasswordClient, deadline: number): Promise<WeakRef<JobRef>> {
+  const job: JobRef = { id: randomUUID(), name: 'verify', deadline }
+  assert.equal(await client.cancel(job), false)
+  return new WeakRef(job)
+}
 
 /** A user of Redis that may do everything but store verdicts: as with a Redis that is full or read-only, for these keys alone. */
 async function userWithoutVerdicts(space: Space): Promise<{ name: string; redisUrl: string }> {

@@ -41,13 +41,20 @@ export function createCancellation({ redis, prefix, clock }: CancellationOptions
     if (retrying || redis.status !== 'ready') return
     retrying = true
     for (const job of [...unanswered.values()]) {
-      if (clock.now() >= job.deadline) unanswered.delete(job.id)
-      else if (!(await cancel(job)) && unanswered.has(job.id)) break
+      if (!(await cancel(job)) && unanswered.has(job.id)) break
     }
     retrying = false
   }
 
-  const timer = setInterval(() => void retry(), RETRY_INTERVAL_MS)
+  /** Also while Redis is away, however long that is: there may be many. */
+  function forgetDropped(): void {
+    for (const job of unanswered.values()) if (clock.now() >= job.deadline) unanswered.delete(job.id)
+  }
+
+  const timer = setInterval(() => {
+    forgetDropped()
+    void retry()
+  }, RETRY_INTERVAL_MS)
 
   return { cancel, close: () => clearInterval(timer) }
 }

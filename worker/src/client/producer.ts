@@ -1,6 +1,7 @@
 /** The gateway's end of the queue: adding jobs in either lane. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Telemetry } from 'bullmq'
+import { PasswordClientError } from '../errors.js'
 import type { Logger } from '../log.js'
 import { openQueue } from '../open-queue.js'
 import { DEFERRED_PRIORITY, type JobData, type Lane } from '../protocol/job.js'
@@ -14,10 +15,15 @@ const RECONNECT_PATIENCE_MS = 500
 const RECONNECT_POLL_MS = 25
 
 export interface Producer {
+  /**
+   * Resolves when there is a connection to send by: one that is being replaced is waited for, so that a cut of a moment is
+   * noticed by nobody. Throws `queue_unavailable`.
+   */
+  connected(): Promise<void>
   /** Adds a job; one whose id is taken keeps its place. Throws `queue_unavailable` when Redis does not take it. */
   add(job: JobRef, data: JobData, lane: Lane): Promise<void>
-  /** The same, but a connection that is being replaced is waited for, once, so that a cut of a moment is noticed by nobody. */
-  addWhenBack(job: JobRef, data: JobData, lane: Lane): Promise<void>
+  /** The same, but where the connection breaks on the way, once more on the next. */
+  addDespiteCut(job: JobRef, data: JobData, lane: Lane): Promise<void>
   /** Lets a deferred job in for the held one that went before it. Nobody waits for this: where it fails, the next one does it. */
   overtook(): void
   close(): Promise<void>
@@ -46,7 +52,11 @@ export function createProducer(options: {
 
   return {
     add,
-    async addWhenBack(job, data, lane) {
+    async connected() {
+      if (await isReadyWithin(RECONNECT_PATIENCE_MS)) return
+      throw new PasswordClientError('queue_unavailable', 'there is no connection to add the job by')
+    },
+    async addDespiteCut(job, data, lane) {
       try {
         await add(job, data, lane)
       } catch (error) {
