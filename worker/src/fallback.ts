@@ -33,6 +33,19 @@ export function startFallback({ concurrency, env, isAlone, log }: FallbackOption
 
   function start(): void {
     log.warn({ concurrency }, 'no worker is alive: hashing here until one is')
+    try {
+      standIn = startProcess()
+    } catch (error) {
+      // Node throws some of what the system refuses, a lack of memory for one, and has the process tell the rest.
+      failed(error)
+    }
+  }
+
+  function failed(error: unknown): void {
+    log.error({ err: error }, 'the fallback worker cannot be started')
+  }
+
+  function startProcess(): ChildProcess {
     const child = fork(fileURLToPath(new URL('./main.cjs', import.meta.url)), {
       env: {
         ...env,
@@ -42,18 +55,24 @@ export function startFallback({ concurrency, env, isAlone, log }: FallbackOption
         SPILLWAY_FALLBACK: 'true',
       },
     })
-    child.once('exit', () => {
+    const gone = () => {
       if (standIn === child) standIn = undefined
+    }
+    child.once('exit', gone)
+    child.on('error', (error) => {
+      // One that was never started does not exit either.
+      if (child.pid === undefined) gone()
+      failed(error)
     })
-    child.once('error', (error) => log.error({ err: error }, 'the fallback worker cannot be started'))
-    standIn = child
+    return child
   }
 
   async function stop(): Promise<void> {
     const child = standIn
     if (child === undefined || child.exitCode !== null) return
     const exited = new Promise((resolve) => child.once('exit', resolve))
-    child.kill('SIGTERM')
+    // A second signal would end it in the middle of its jobs.
+    if (!child.killed) child.kill('SIGTERM')
     await exited
   }
 
