@@ -11,6 +11,8 @@ export interface Relay {
   cut(): void
   /** Keeps connections open and lets nothing through any more. */
   hold(): void
+  /** Lets commands of open connections through, and no answers. */
+  holdAnswers(): void
   /** Lets everything through again. */
   mend(): void
   /** The addresses that Redis sees its connections come from. */
@@ -64,6 +66,9 @@ export async function startRelay(space: Space): Promise<Relay> {
     hold() {
       isHeld = true
       for (const socket of sockets) socket.pause()
+    },
+    holdAnswers() {
+      for (const far of ways) far.pause()
     },
     mend() {
       isCut = false

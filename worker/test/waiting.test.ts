@@ -3,8 +3,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { until } from '@spillway/local/testing'
 import { PasswordClientError } from '../src/errors.ts'
-import { USED_VERDICT, verdictKey } from '../src/protocol/reply.ts'
+import { redeemerKey, USED_VERDICT, verdictKey } from '../src/protocol/reply.ts'
 import { answerOf, readyClient, startedWorker } from './parts.ts'
+import { startRelay } from './relay.ts'
 import { activeJobs, jobKey, resultOf, spaceFor, waitingJobs } from './space.ts'
 
 const request = { password: 'right', storedHash: '$spillway-token$' }
@@ -103,6 +104,25 @@ test('any client redeems a verdict: before it is there, when it is there, and wi
   assert.deepEqual(await waiting, match)
   assert.deepEqual(await answerOf(await late.resume(pending.job), 0), match)
   assert.deepEqual(await answerOf(pending), match)
+})
+
+test('a redemption asks to be told of the verdict and looks for it in one round trip, in this order', async (t) => {
+  const space = spaceFor(t)
+  const relay = await startRelay(space)
+  const client = await readyClient(space, { redisUrl: relay.redisUrl })
+  const { job } = await (await readyClient(space)).submit('verify', request)
+  const commands: string[] = []
+  const monitor = await space.redis.monitor()
+  space.closing(async () => monitor.disconnect())
+  monitor.on('monitor', (_time, [command, key]: string[]) => commands.push(`${command} ${key}`))
+  const isAsked = (command: string) => commands.includes(command)
+  const [told, looked] = [`set ${redeemerKey(space.prefix, job.id)}`, `get ${verdictKey(space.prefix, job.id)}`]
+  relay.holdAnswers()
+  const resumed = client.resume(job)
+  await until(() => isAsked(told) && isAsked(looked))
+  assert.ok(commands.indexOf(told) < commands.indexOf(looked))
+  relay.mend()
+  assert.equal(await answerOf(await resumed, 0), undefined)
 })
 
 test('several callers of one client wait for the same job, and one that goes away takes nothing from the others', async (t) => {

@@ -51,9 +51,12 @@ export function createVerdicts(options: {
     open,
     read,
     async follow(job, replyTo, forMs) {
-      // In this order: a verdict that comes between the two is either announced or found.
-      await redis.set(redeemerKey(prefix, job.id), replyTo, 'PX', Math.max(1, forMs))
-      return await read(job)
+      // Sent together, and carried out in this order: a verdict that comes between the two is either announced or found.
+      const [, answer] = await Promise.all([
+        redis.set(redeemerKey(prefix, job.id), replyTo, 'PX', Math.max(1, forMs)),
+        read(job),
+      ])
+      return answer
     },
     async retire(job) {
       await redis.set(verdictKey(prefix, job.id), USED_VERDICT, 'KEEPTTL', 'XX')
