@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { after, test } from 'node:test'
-import { until } from '@spillway/local/testing'
+import { startProcess, until } from '@spillway/local/testing'
 import { slowAccount } from './account.ts'
 import { call, expect, login, redeem } from './client.ts'
 import { watchQueue } from './queue.ts'
@@ -31,6 +31,30 @@ test('requests that are held at a SIGTERM are answered, new connections are refu
   const answeredAt = performance.now()
   assert.deepEqual(await exit, stopped)
   assert.ok(performance.now() - answeredAt < 4_000)
+})
+
+test('a gateway that is told again to stop, by any signal, stops as it would have', async () => {
+  const { url, process } = await system.gatewayProcess()
+  const held = login(url, await slowAccount(system.database, 1_200))
+  await queue.settled(0, 1)
+  const exit = process.stop()
+  await process.waitForLog(({ msg }) => msg === 'gateway stopping')
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) globalThis.process.kill(process.pid, signal)
+  expect(200, await held)
+  assert.deepEqual(await exit, stopped)
+  assert.equal(process.logs.filter(({ msg }) => msg === 'gateway stopping').length, 1)
+})
+
+test('a gateway that fails to close says so in its log, and with exit code 1', async (t) => {
+  // Stands for whatever may fail on the way.
+  const obstacle = 'process.on("SIGTERM", () => { clearInterval = () => { throw new Error("in the way") } })'
+  const nodeArgs = ['--import', `data:text/javascript,${encodeURIComponent(obstacle)}`]
+  const gateway = startProcess({ entry: 'api/dist/main.js', nodeArgs, env: system.environment })
+  t.after(() => gateway.close())
+  await gateway.waitForLog(({ msg }) => msg === 'gateway listening')
+  assert.deepEqual(await gateway.stop(), { code: 1, signal: null })
+  const { err } = await gateway.waitForLog(({ level }) => level === 'error')
+  assert.match(JSON.stringify(err), /in the way/)
 })
 
 test('a request whose wait runs out while the gateway stops gets its ticket', async () => {
