@@ -81,7 +81,7 @@ export function createGatewayMetrics(): GatewayMetrics {
     }),
     jobsAddedAgain: new Counter({
       name: 'spillway_jobs_added_again_total',
-      help: 'Jobs added a second time after a reconnect, in case Redis lost them',
+      help: 'Jobs that Redis lost while they were waited for, added again',
       registers,
     }),
     sealFailures: new Counter({

@@ -43,6 +43,8 @@ export function startFallback({ concurrency, env, isAlone, log }: FallbackOption
 
   function failed(error: unknown): void {
     log.error({ err: error }, 'the fallback worker cannot be started')
+    // Not at every check: what the system refuses now it will refuse for a while.
+    aloneSince = performance.now()
   }
 
   function startProcess(): ChildProcess {

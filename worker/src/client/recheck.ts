@@ -15,7 +15,7 @@ import type { Waiter, Waiters } from './waiters.js'
  * Lua: the verdicts of these jobs, and which have neither a verdict nor a job. In one step: a job that ends in between would
  * seem to be lost.
  * KEYS: start of every verdict's key, of every job's. ARGV: job ids. Returns the verdicts as ids and values by turns, and the
- * lost ids. Measured for 5,000 jobs: 6 ms of the gateway's processor, 13 ms of Redis's.
+ * lost ids. Measured for 5,000 jobs: 3 ms of the gateway's processor, 10 ms of Redis's.
  */
 const WHEREABOUTS = `
 local verdicts, lost = {}, {}

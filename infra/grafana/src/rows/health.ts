@@ -13,7 +13,7 @@ export const doesItHoldTogether: Row = {
     {
       title: 'Jobs that changed hands',
       description:
-        'stalled: taken over from a worker that vanished. handed back: by one that stopped. added again: after a reconnect. cancelled: the client had gone.',
+        'stalled: taken over from a worker that vanished. handed back: by one that stopped. added again: lost by Redis. cancelled: the client had gone.',
       unit: 'reqps',
       queries: [
         { expr: rate('spillway_jobs_stalled_total'), legend: 'stalled' },
