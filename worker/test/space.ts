@@ -17,8 +17,9 @@ export interface Space {
 const namespace = await createNamespace()
 after(() => namespace.close())
 
-export function spaceFor(t: TestContext): Space {
-  const redis = new Redis(namespace.redisUrl)
+/** A space in the Redis that all tests share, or in this one. */
+export function spaceFor(t: TestContext, redisUrl = namespace.redisUrl): Space {
+  const redis = new Redis(redisUrl)
   const prefix = `{test-${randomBytes(6).toString('hex')}}`
   const closes: (() => Promise<unknown>)[] = []
   t.after(async () => {
@@ -27,7 +28,7 @@ export function spaceFor(t: TestContext): Space {
     if (keys.length > 0) await redis.del(...keys)
     redis.disconnect()
   })
-  return { redisUrl: namespace.redisUrl, prefix, redis, closing: (close) => closes.push(close) }
+  return { redisUrl, prefix, redis, closing: (close) => closes.push(close) }
 }
 
 /** The key of a job as BullMQ stores it. */

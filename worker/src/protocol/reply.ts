@@ -27,8 +27,14 @@ export function redeemerKey(prefix: string, jobId: string): string {
  * Lua: stores a verdict and announces it to the gateway that added the job and to the one that waits for it with a ticket.
  * KEYS: verdict, redeemer. ARGV: sealed verdict, milliseconds to keep it, start of every reply channel's name, replyTo,
  * message. The verdict is stored before it is announced, and what is never heard is found.
+ *
+ * DEL comes first for a Redis that is full: it refuses a script's first write when that could need memory, as SET could, and
+ * none after that. BullMQ's script that a job is done begins with a DEL too, so without this jobs would end whose verdicts
+ * nobody has. What a full Redis takes beyond its limit is small: under a kilobyte, until the deadline, for each job that it
+ * took while it had room. Nothing is lost by it: what stood there would be overwritten, and no reader comes in between.
  */
 export const REPLY = `
+redis.call('DEL', KEYS[1])
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 redis.call('PUBLISH', ARGV[3] .. ARGV[4], ARGV[5])
 local redeemer = redis.call('GET', KEYS[2])
