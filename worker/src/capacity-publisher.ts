@@ -1,5 +1,6 @@
 /** Tells gateways, a few times a second, what this worker can do, and learns on the way Redis's time and who waits. */
 import { randomUUID } from 'node:crypto'
+import { ReplyError } from 'ioredis'
 import type { RedisClock } from './clock.js'
 import type { Logger } from './log.js'
 import {
@@ -39,13 +40,13 @@ export interface CapacityPublisherOptions {
   fallback: boolean
   /** The service time to publish until jobs have been seen: measured at start. */
   serviceMs: number
-  /** Told of each publication that Redis acknowledged, with the number of waiting jobs that could be taken. */
-  published(waiting: number): void
+  /** Told each time that Redis answers, with the number of waiting jobs that could be taken. */
+  heard(waiting: number): void
 }
 
 /** Starts publishing; resolves when the first publication is out. */
 export async function publishCapacity(options: CapacityPublisherOptions): Promise<CapacityPublisher> {
-  const { redis, prefix, clock, log, name, fallback, slots, busySlots, published } = options
+  const { redis, prefix, clock, log, name, fallback, slots, busySlots, heard } = options
   const workerId = randomUUID()
   const parts = ['wait', 'prioritized', 'active', 'meta'] as const
   const keys = [capacityKey(prefix), ...parts.map((part) => queueKey(prefix, part))]
@@ -69,14 +70,18 @@ export async function publishCapacity(options: CapacityPublisherOptions): Promis
         ),
       ({ at }) => at,
     )
-    published(answer.waiting)
+    heard(answer.waiting)
   }
 
   await publish()
   const timer = setInterval(() => {
     // One at a time: what Redis does not answer now is not worth saying twice.
     publishing ??= publish()
-      .catch((error: unknown) => log.warn({ err: error }, 'capacity could not be published'))
+      .catch((error: unknown) => {
+        log.warn({ err: error }, 'capacity could not be published')
+        // A refusal is an answer, and while Redis refuses writes no job can be taken either.
+        if (error instanceof ReplyError) heard(0)
+      })
       .finally(() => {
         publishing = undefined
       })

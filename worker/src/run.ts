@@ -87,7 +87,7 @@ export async function startWorker(config: WorkerConfig, concurrency: number, log
     busySlots: liveness.active,
     fallback: config.SPILLWAY_FALLBACK,
     serviceMs: await measureServiceMs(hasher),
-    published: liveness.heard,
+    heard: liveness.heard,
   })
   const sweep = sweepFinishedJobs({ redis, prefix, log })
 
