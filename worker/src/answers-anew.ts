@@ -1,16 +1,20 @@
 /** Whether Redis is there for others: asked over a connection that has never been used. */
 import { once } from 'node:events'
+import { capacityKey } from './protocol/capacity.js'
 import { connectRedis } from './redis.js'
+import { within } from './within.js'
 
 const PATIENCE_MS = 3_000
 
-/** Connects, asks, and hangs up again. Never rejects. */
-export async function answersAnew(redisUrl: string): Promise<boolean> {
+/**
+ * Connects, asks for a key of this queue, and hangs up again: in Cluster any node would answer a PING, though ours be frozen.
+ * Never rejects.
+ */
+export async function answersAnew({ redisUrl, prefix }: { redisUrl: string; prefix: string }): Promise<boolean> {
   const redis = connectRedis(redisUrl, 'producer')
   try {
     await once(redis, 'ready', { signal: AbortSignal.timeout(PATIENCE_MS) })
-    await redis.ping()
-    return true
+    return (await within(PATIENCE_MS, redis.exists(capacityKey(prefix)))) !== undefined
   } catch {
     return false
   } finally {

@@ -13,7 +13,7 @@ const CHECK_INTERVAL_MS = 500
 export interface Liveness {
   started(): void
   finished(): void
-  /** Redis answered, and this many jobs wait. */
+  /** Redis answered, and this many jobs wait that could be taken. */
   heard(waiting: number): void
   /** Jobs being hashed now. */
   active(): number
@@ -27,7 +27,7 @@ export interface LivenessOptions {
   slots: number
   /** Whether the connection to Redis believes that it is up. One that knows better is already being replaced. */
   isConnected(): boolean
-  /** Asks Redis over a new connection; false when that cannot be had. */
+  /** Asks Redis over a new connection; false when that cannot be had. Never rejects. */
   answersAnew(): Promise<boolean>
   /** Longer than a queue's blocking read and a reconnect together. */
   stuckAfterMs: number
@@ -41,12 +41,19 @@ export function createLiveness(options: LivenessOptions): Liveness {
   /** How long there had been no progress when Redis was last heard: what it does not answer cannot be fetched. */
   let idleMs = 0
   let cutOff = false
+  let isLooking = false
 
   const silentMs = () => performance.now() - heardAt
+  const hearsNothing = () => isConnected() && silentMs() >= stuckAfterMs
 
   async function lookIntoSilence(): Promise<void> {
+    // One look at a time: each opens a connection.
+    if (isLooking) return
+    isLooking = true
     if (!isConnected()) heardAt = performance.now()
-    cutOff = silentMs() >= stuckAfterMs && (await answersAnew())
+    // Asked again afterwards: meanwhile Redis may have been heard after all.
+    cutOff = hearsNothing() && (await answersAnew()) && hearsNothing()
+    isLooking = false
   }
 
   const timer = setInterval(() => void lookIntoSilence(), CHECK_INTERVAL_MS)

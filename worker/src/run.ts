@@ -67,7 +67,7 @@ export async function startWorker(config: WorkerConfig, concurrency: number, log
     slots: concurrency,
     stuckAfterMs: config.STUCK_AFTER_MS,
     isConnected,
-    answersAnew: () => answersAnew(config.REDIS_URL),
+    answersAnew: () => answersAnew({ redisUrl: config.REDIS_URL, prefix }),
   })
   exposeWorkerState(metrics.registry, {
     slots: concurrency,

@@ -1,0 +1,46 @@
+// How a worker's silence is looked into: once at a time, and not believed when it is over.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { until } from '@spillway/local/testing'
+import { answersAnew } from '../src/answers-anew.ts'
+import { createLiveness } from '../src/liveness.ts'
+import { withResolvers } from '../src/with-resolvers.ts'
+import { spaceFor } from './space.ts'
+
+test('one look into silence at a time, and none says what is not so any more', async (t) => {
+  const looks: ((answers: boolean) => void)[] = []
+  const liveness = createLiveness({
+    slots: 1,
+    stuckAfterMs: 300,
+    isConnected: () => true,
+    answersAnew() {
+      const { promise, resolve } = withResolvers<boolean>()
+      looks.push(resolve)
+      return promise
+    },
+  })
+  t.after(() => liveness.close())
+  const startedAt = performance.now()
+  await until(() => performance.now() - startedAt > 2_000)
+  assert.equal(looks.length, 1)
+  liveness.heard(0)
+  looks[0]?.(true)
+  // The next look says so: this one told of a silence that was over.
+  await until(() => looks.length === 2 || !liveness.isAlive())
+  assert.ok(liveness.isAlive())
+  looks[1]?.(true)
+  await until(() => !liveness.isAlive())
+})
+
+test('Redis is there for others when it answers for our keys: a PING, which any node of a cluster answers, is not enough', async (t) => {
+  const space = spaceFor(t)
+  const { redis, prefix } = space
+  const name = prefix.replace(/[{}]/g, '')
+  await redis.call('ACL', 'SETUSER', name, 'on', '>secret', '~elsewhere', '+@all')
+  space.closing(() => redis.call('ACL', 'DELUSER', name))
+  const url = new URL(space.redisUrl)
+  url.username = name
+  url.password = 'secret'
+  assert.equal(await answersAnew({ redisUrl: url.href, prefix }), false)
+  assert.equal(await answersAnew({ redisUrl: space.redisUrl, prefix }), true)
+})
