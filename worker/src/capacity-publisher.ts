@@ -12,6 +12,7 @@ import {
   type WorkerCapacity,
 } from './protocol/capacity.js'
 import type { RedisConnection } from './redis.js'
+import { withResolvers } from './with-resolvers.js'
 import { within } from './within.js'
 
 /** Each new service time counts this much: the mean follows a change within some ten jobs. */
@@ -21,6 +22,8 @@ const SERVICE_TIME_WEIGHT = 0.2
 const FAREWELL_MS = 1_000
 
 export interface CapacityPublisher {
+  /** Resolves with the first publication that Redis takes: from then on its time is known, and who waits. */
+  published: Promise<void>
   /** A job ended here; one that was answered took this long to hash. */
   finished(outcome: keyof WorkerCapacity['finished'], serviceMs?: number): void
   /** Takes this worker's entry away, so that gateways stop counting on it at once. */
@@ -44,14 +47,15 @@ export interface CapacityPublisherOptions {
   heard(waiting: number): void
 }
 
-/** Starts publishing; resolves when the first publication is out. */
-export async function publishCapacity(options: CapacityPublisherOptions): Promise<CapacityPublisher> {
+/** Starts publishing: at once, and again and again, whether Redis takes it or not. */
+export function publishCapacity(options: CapacityPublisherOptions): CapacityPublisher {
   const { redis, prefix, clock, log, name, fallback, slots, busySlots, heard } = options
   const workerId = randomUUID()
   const parts = ['wait', 'prioritized', 'active', 'meta'] as const
   const keys = [capacityKey(prefix), ...parts.map((part) => queueKey(prefix, part))]
   const finished = { answered: 0, expired: 0, failed: 0 }
   let serviceMs = options.serviceMs
+  const first = withResolvers<void>()
   let publishing: Promise<void> | undefined
 
   async function publish(): Promise<void> {
@@ -71,10 +75,10 @@ export async function publishCapacity(options: CapacityPublisherOptions): Promis
       ({ at }) => at,
     )
     heard(answer.waiting)
+    first.resolve()
   }
 
-  await publish()
-  const timer = setInterval(() => {
+  function publishUnlessUnderway(): void {
     // One at a time: what Redis does not answer now is not worth saying twice.
     publishing ??= publish()
       .catch((error: unknown) => {
@@ -85,9 +89,13 @@ export async function publishCapacity(options: CapacityPublisherOptions): Promis
       .finally(() => {
         publishing = undefined
       })
-  }, PUBLISH_INTERVAL_MS)
+  }
+
+  publishUnlessUnderway()
+  const timer = setInterval(publishUnlessUnderway, PUBLISH_INTERVAL_MS)
 
   return {
+    published: first.promise,
     finished(outcome, took) {
       finished[outcome] += 1
       if (took !== undefined) serviceMs += (took - serviceMs) * SERVICE_TIME_WEIGHT

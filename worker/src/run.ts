@@ -46,6 +46,7 @@ export interface RunningWorker {
   close(): Promise<void>
 }
 
+/** Resolves when the worker takes jobs; until then nothing has to be closed but its process. */
 export async function startWorker(config: WorkerConfig, concurrency: number, log: Logger): Promise<RunningWorker> {
   const prefix = config.QUEUE_PREFIX
   const keyring = parseKeyring(config.SPILLWAY_SEAL_KEYS)
@@ -77,7 +78,7 @@ export async function startWorker(config: WorkerConfig, concurrency: number, log
     stuckMs: liveness.stuckMs,
     isConnected,
   })
-  const capacity = await publishCapacity({
+  const capacity = publishCapacity({
     redis,
     prefix,
     clock,
@@ -122,7 +123,7 @@ export async function startWorker(config: WorkerConfig, concurrency: number, log
       prefix,
       name,
       concurrency,
-      // Not before the probes are up: a worker that cannot start must not have taken jobs.
+      // Not before the probes are up, and more: a worker that cannot start must not have taken jobs.
       autorun: false,
       lockDuration: LOCK_MS,
       stalledInterval: STALLED_CHECK_MS,
@@ -144,8 +145,6 @@ export async function startWorker(config: WorkerConfig, concurrency: number, log
     metrics.stalled.inc()
     log.warn({ jobId }, 'job taken over from a worker that stopped answering')
   })
-  await worker.waitUntilReady()
-
   const ops = await startOps({
     host: config.OPS_HOST,
     port: config.OPS_PORT,
@@ -153,6 +152,10 @@ export async function startWorker(config: WorkerConfig, concurrency: number, log
     isAlive: liveness.isAlive,
     isReady: () => worker.isRunning() && isConnected(),
   })
+  // A Redis that is away or refuses writes is waited for, alive and not ready. Only with the first publication is its time known,
+  // by which jobs are late: before that none may be taken.
+  await capacity.published
+  await worker.waitUntilReady()
   worker.run().catch((error: unknown) => log.error({ err: error }, 'the queue is not read any more'))
 
   return {

@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { until } from '@spillway/local/testing'
+import { freePort, until } from '@spillway/local/testing'
 import type { ClientObserver, JobRef, PasswordClient } from '../src/client.ts'
 import { PasswordClientError } from '../src/errors.ts'
 import { queueKey } from '../src/protocol/capacity.ts'
@@ -251,6 +251,22 @@ test('a client made while Redis is away is of use as soon as Redis is there', as
   const ready = readyClient(space, { redisUrl: relay.redisUrl })
   relay.mend()
   assert.deepEqual(await answerOf(await (await ready).submit('verify', request)), match)
+})
+
+test('a worker that is started while Redis is away is alive, and takes jobs when Redis is there', async (t) => {
+  const space = spaceFor(t)
+  const relay = await startRelay(space)
+  relay.cut()
+  const client = await readyClient(space)
+  const pending = await client.submit('verify', request)
+  const port = await freePort()
+  const started = startedWorker(space, { env: { REDIS_URL: relay.redisUrl, OPS_PORT: String(port) } })
+  const probe = async (path: string) => (await fetch(`http://127.0.0.1:${port}${path}`)).status
+  await until(async () => (await probe('/healthz')) === 200)
+  assert.equal(await probe('/readyz'), 503)
+  relay.mend()
+  await started
+  assert.deepEqual(await answerOf(pending), match)
 })
 
 test('a verdict that Redis does not take is offered again until it does', async (t) => {

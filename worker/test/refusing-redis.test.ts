@@ -1,10 +1,11 @@
 // A Redis that answers, and refuses to write: because it is full, or has lost its replicas.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { until } from '@spillway/local/testing'
+import { freePort, startProcess, until } from '@spillway/local/testing'
 import { refuseWrites, startOwnRedis } from './own-redis.ts'
-import { answerOf, readyClient, startedWorker } from './parts.ts'
-import { activeJobs, spaceFor } from './space.ts'
+import { answerOf, readyClient, startedWorker, workerEnvironment } from './parts.ts'
+import { activeJobs, spaceFor, waitingJobs } from './space.ts'
+import { entry } from './worker-process.ts'
 
 const redisUrl = await startOwnRedis()
 
@@ -38,3 +39,22 @@ for (const why of ['OOM', 'NOREPLICAS'] as const) {
     assert.deepEqual(await answerOf(await client.submit('verify', request)), match)
   })
 }
+
+test('a worker that is started while Redis is full is alive, not ready, and ready when there is room', async (t) => {
+  const space = spaceFor(t, redisUrl)
+  const client = await readyClient(space)
+  const pending = await client.submit('verify', request)
+  const takeAgain = await refuseWrites(space, 'OOM')
+  const port = await freePort()
+  const worker = startProcess({ entry, env: { ...workerEnvironment(space), OPS_PORT: String(port) } })
+  space.closing(() => worker.close())
+  await worker.waitForLog(({ msg }) => msg === 'capacity could not be published')
+  const probe = async (path: string) => (await fetch(`http://127.0.0.1:${port}${path}`)).status
+  await until(async () => (await probe('/healthz')) === 200)
+  assert.equal(await probe('/readyz'), 503)
+  assert.deepEqual(await waitingJobs(space), [pending.job.id])
+  await takeAgain()
+  await worker.waitForLog(({ msg }) => msg === 'worker ready')
+  assert.equal(await probe('/readyz'), 200)
+  assert.deepEqual(await answerOf(pending), match)
+})
