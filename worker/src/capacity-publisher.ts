@@ -13,20 +13,16 @@ import {
 } from './protocol/capacity.js'
 import type { RedisConnection } from './redis.js'
 import { withResolvers } from './with-resolvers.js'
-import { within } from './within.js'
 
 /** Each new service time counts this much: the mean follows a change within some ten jobs. */
 const SERVICE_TIME_WEIGHT = 0.2
-
-/** How long a stopping worker tries to take its entry away; gateways forget it by themselves a little later. */
-const FAREWELL_MS = 1_000
 
 export interface CapacityPublisher {
   /** Resolves with the first publication that Redis takes: from then on its time is known, and who waits. */
   published: Promise<void>
   /** A job ended here; one that was answered took this long to hash. */
   finished(outcome: keyof WorkerCapacity['finished'], serviceMs?: number): void
-  /** Takes this worker's entry away, so that gateways stop counting on it at once. */
+  /** Takes this worker's entry away, so that gateways stop counting on it at once; by themselves they do so a little later. */
   close(): Promise<void>
 }
 
@@ -102,11 +98,8 @@ export function publishCapacity(options: CapacityPublisherOptions): CapacityPubl
     },
     async close() {
       clearInterval(timer)
-      const farewell = async () => {
-        await publishing
-        await redis.hdel(capacityKey(prefix), workerId)
-      }
-      await within(FAREWELL_MS, farewell())
+      await publishing
+      await redis.hdel(capacityKey(prefix), workerId)
     },
   }
 }

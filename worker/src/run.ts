@@ -42,7 +42,7 @@ export interface RunningWorker {
   opsUrl: string
   /** The implementation in use for each algorithm. */
   engines: Hasher['engines']
-  /** Stops taking jobs, finishes those in hand, hands back what cannot be finished in time. */
+  /** Stops taking jobs, finishes those in hand, hands back what cannot be finished in time. Never rejects. */
   close(): Promise<void>
 }
 
@@ -158,15 +158,22 @@ export async function startWorker(config: WorkerConfig, concurrency: number, log
   await worker.waitUntilReady()
   worker.run().catch((error: unknown) => log.error({ err: error }, 'the queue is not read any more'))
 
+  /** One step of the end. When it fails or takes too long, the next one is taken all the same. */
+  const step = (what: string, timeMs: number, work: Promise<unknown>) =>
+    within(timeMs, work).catch((error: unknown) => log.warn({ err: error, step: what }, 'worker stops all the same'))
+
   return {
     opsUrl: ops.url,
     engines: hasher.engines,
     async close() {
       liveness.close()
-      await within(FAREWELL_MS, Promise.all([capacity.close(), sweep.close()]))
-      await within(config.SHUTDOWN_GRACE_MS, worker.close().then(delivery.settled))
-      await within(FAREWELL_MS, handBack([...inHand.values()], { log, metrics }))
-      await ops.close()
+      await Promise.all([
+        step('take capacity back', FAREWELL_MS, capacity.close()),
+        step('end the sweep', FAREWELL_MS, sweep.close()),
+      ])
+      await step('finish jobs', config.SHUTDOWN_GRACE_MS, worker.close().finally(delivery.settled))
+      await step('hand jobs back', FAREWELL_MS, handBack([...inHand.values()], { log, metrics }))
+      await step('close the ops port', FAREWELL_MS, ops.close())
       redis.disconnect()
       await tracing?.close()
     },

@@ -5,7 +5,7 @@ import { freePort, startProcess, until } from '@spillway/local/testing'
 import { refuseWrites, startOwnRedis } from './own-redis.ts'
 import { answerOf, readyClient, startedWorker, workerEnvironment } from './parts.ts'
 import { activeJobs, spaceFor, waitingJobs } from './space.ts'
-import { entry } from './worker-process.ts'
+import { entry, startedWorkerProcess } from './worker-process.ts'
 
 const redisUrl = await startOwnRedis()
 
@@ -57,4 +57,19 @@ test('a worker that is started while Redis is full is alive, not ready, and read
   await worker.waitForLog(({ msg }) => msg === 'worker ready')
   assert.equal(await probe('/readyz'), 200)
   assert.deepEqual(await answerOf(pending), match)
+})
+
+test('SIGTERM while Redis refuses writes: the job in hand is finished, and the exit code is 0', async (t) => {
+  const space = spaceFor(t, redisUrl)
+  const client = await readyClient(space)
+  const worker = await startedWorkerProcess(space)
+  const pending = await client.submit('verify', { ...request, storedHash: '$spillway-wait$1000$' })
+  await until(async () => (await activeJobs(space)).length === 1)
+  const takeAgain = await refuseWrites(space, 'NOREPLICAS')
+  const stopped = worker.stop('SIGTERM')
+  const refused = await worker.waitForLog(({ msg }) => msg === 'worker stops all the same')
+  assert.equal(refused.step, 'take capacity back')
+  await takeAgain()
+  assert.deepEqual(await answerOf(pending), match)
+  assert.deepEqual(await stopped, { code: 0, signal: null })
 })
