@@ -12,8 +12,12 @@ export async function start(env: NodeJS.ProcessEnv, concurrency: number): Promis
     // A fallback has no business without its gateway.
     if (config.SPILLWAY_FALLBACK) process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'))
     // From the beginning: a worker that still looks for Redis can be stopped as well.
+    let isStopping = false
     for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-      process.once(signal, async () => {
+      process.on(signal, async () => {
+        // A second one hurries nothing: often several come, of a terminal and of whoever started this process.
+        if (isStopping) return
+        isStopping = true
         log.info({ signal }, 'worker stopping')
         await worker?.close()
         process.exit(0)

@@ -77,6 +77,22 @@ test('a job that was taken over by another worker is not handed back, and the ot
   assert.deepEqual(await activeJobs(space), [first.job.id])
 })
 
+for (const second of ['SIGTERM', 'SIGINT'] as const) {
+  test(`${second} after SIGTERM hurries nothing: the job in hand is finished, and the exit code is 0`, async (t) => {
+    const space = spaceFor(t)
+    const client = await readyClient(space)
+    const worker = await startedWorkerProcess(space)
+    const [pending] = await busy(space, client, [1_500], 1)
+    assert.ok(pending)
+    const stopped = worker.stop('SIGTERM')
+    await worker.waitForLog(({ msg }) => msg === 'worker stopping')
+    process.kill(worker.pid, second)
+    assert.deepEqual(await answerOf(pending), match)
+    assert.deepEqual(await stopped, { code: 0, signal: null })
+    assert.equal(worker.logs.filter(({ msg }) => msg === 'worker stopping').length, 1)
+  })
+}
+
 test('SIGTERM while Redis is away ends the worker all the same, with exit code 0', async (t) => {
   const space = spaceFor(t)
   const relay = await startRelay(space)
