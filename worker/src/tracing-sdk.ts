@@ -8,9 +8,13 @@ import { BatchSpanProcessor, NodeTracerProvider, type ReadableSpan } from '@open
 import { StackContextManager } from '@opentelemetry/sdk-trace-web'
 import { BullMQOtel } from 'bullmq-otel'
 import type { Tracing } from './tracing.js'
+import { within } from './within.js'
 
 const BULLMQ_SCOPE = 'bullmq'
 const SPILLWAY_SCOPE = 'spillway'
+
+/** How long a process that ends tries to send its last spans. The SDK's own limit, 30 s, is more than a pod may be left. */
+const FAREWELL_MS = 2_000
 
 /** BullMQ's housekeeping, such as the check for stalled jobs each second, would be traces of their own that tell nothing. */
 class WorthSending extends BatchSpanProcessor {
@@ -54,6 +58,7 @@ export function startSdk({ service, endpoint }: { service: string; endpoint: str
         }
       }),
     traceId: () => trace.getActiveSpan()?.spanContext().traceId,
-    close: () => provider.shutdown(),
+    // It rejects when the last spans could not be sent: they are lost, and that is no reason to end as if something had failed.
+    close: () => within(FAREWELL_MS, provider.shutdown()).catch(() => undefined),
   }
 }

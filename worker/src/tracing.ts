@@ -12,7 +12,7 @@ export interface Tracing {
   inSpan<T>(name: string, attributes: Attributes, work: () => Promise<T>): Promise<T>
   /** The active trace, for log lines. */
   traceId(): string | undefined
-  /** Sends what is left, for at most a few seconds. */
+  /** Sends what is left, for two seconds at most, and gives up on the rest. Never rejects. */
   close(): Promise<void>
 }
 

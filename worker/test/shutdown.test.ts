@@ -1,5 +1,7 @@
 // SIGTERM and SIGKILL in the middle of the work: what becomes of the jobs, and of the process.
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer } from 'node:net'
 import { test } from 'node:test'
 import { startProcess, until } from '@spillway/local/testing'
 import type { PasswordClient, PendingJob } from '../src/client.ts'
@@ -90,6 +92,26 @@ for (const second of ['SIGTERM', 'SIGINT'] as const) {
     assert.deepEqual(await answerOf(pending), match)
     assert.deepEqual(await stopped, { code: 0, signal: null })
     assert.equal(worker.logs.filter(({ msg }) => msg === 'worker stopping').length, 1)
+  })
+}
+
+for (const collector of ['is away', 'says nothing'] as const) {
+  test(`SIGTERM while the collector of traces ${collector}: the exit code is 0, soon`, async (t) => {
+    const space = spaceFor(t)
+    const client = await readyClient(space)
+    const server = createServer().listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const address = server.address()
+    assert.ok(typeof address === 'object' && address !== null)
+    if (collector === 'is away') server.close()
+    else space.closing(async () => server.close())
+    const endpoint = `http://127.0.0.1:${address.port}`
+    const worker = await startedWorkerProcess(space, { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint })
+    assert.ok(await answerOf(await client.submit('hash', { password: 'x' })))
+    const stopping = performance.now()
+    assert.deepEqual(await worker.stop(), { code: 0, signal: null })
+    const tookMs = performance.now() - stopping
+    assert.ok(tookMs < 4_000, `took ${tookMs} ms`)
   })
 }
 
