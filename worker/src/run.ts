@@ -16,7 +16,7 @@ import { ForgedJobError, processJob } from './process.js'
 import { QUEUE_NAME } from './protocol/job.js'
 import { parseKeyring } from './protocol/seal.js'
 import { connectRedis } from './redis.js'
-import { KEEP_FINISHED, sweepFinishedJobs } from './sweep.js'
+import { KEEP_FINISHED, startSweep } from './sweep.js'
 import { startTracing } from './tracing.js'
 import { within } from './within.js'
 import { exposeWorkerState } from './worker-state.js'
@@ -90,7 +90,7 @@ export async function startWorker(config: WorkerConfig, concurrency: number, log
     serviceMs: await measureServiceMs(hasher),
     heard: liveness.heard,
   })
-  const sweep = sweepFinishedJobs({ redis, prefix, log })
+  const sweep = startSweep({ redis, prefix, log })
 
   const delivery = createDelivery({ redis, prefix, clock, log })
 

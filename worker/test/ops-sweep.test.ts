@@ -1,12 +1,17 @@
-// Finished jobs do not stay on a queue that has gone quiet.
+// Finished jobs do not stay on a queue that has gone quiet, nor dead workers among the living.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createNamespace, until } from '@spillway/local/testing'
 import { Queue, Worker } from 'bullmq'
 import { createLogger } from '../src/log.ts'
+import { capacityKey } from '../src/protocol/capacity.ts'
 import { QUEUE_NAME } from '../src/protocol/job.ts'
 import { connectRedis } from '../src/redis.ts'
-import { sweepFinishedJobs } from '../src/sweep.ts'
+import { startSweep } from '../src/sweep.ts'
+import { startedWorker } from './parts.ts'
+import { spaceFor } from './space.ts'
+
+const log = createLogger({ service: 'test', level: 'silent' })
 
 test('completed and failed jobs go when they are old enough, although no other job finishes', async () => {
   const { redisUrl, queuePrefix: prefix, close } = await createNamespace()
@@ -19,7 +24,6 @@ test('completed and failed jobs go when they are old enough, although no other j
     },
     { connection: redis, prefix },
   )
-  const log = createLogger({ service: 'test', level: 'silent' })
   const kept = () => queue.getJobCounts('completed', 'failed')
   try {
     await queue.addBulk([
@@ -30,7 +34,7 @@ test('completed and failed jobs go when they are old enough, although no other j
       const { completed, failed } = await kept()
       return completed === 1 && failed === 1
     })
-    const sweep = sweepFinishedJobs({ redis, prefix, log, keepMs: 300, everyMs: 10 })
+    const sweep = startSweep({ redis, prefix, log, keepMs: 300, everyMs: 10 })
     const [job] = await queue.getCompleted()
     await until(async () => {
       const { completed, failed } = await kept()
@@ -44,4 +48,35 @@ test('completed and failed jobs go when they are old enough, although no other j
     redis.disconnect()
     await close()
   }
+})
+
+test('the capacity of workers that are gone is swept out, with what is none, and that of the living stays', async (t) => {
+  const space = spaceFor(t)
+  const { redis, prefix } = space
+  await startedWorker(space)
+  const key = capacityKey(prefix)
+  const living = Object.keys(await redis.hgetall(key))
+  assert.equal(living.length, 1)
+  const [seconds] = await redis.time()
+  const at = (ageS: number) => JSON.stringify({ at: (Number(seconds) - ageS) * 1_000 })
+  const leftovers = [
+    '',
+    'x',
+    '7',
+    '"7"',
+    'null',
+    '[]',
+    '{}',
+    '{"at":"now"}',
+    '{"at":null}',
+    '{"at":nan}',
+    '{"at":1e999}',
+  ]
+  await redis.hset(key, { dead: at(61), ahead: at(-65), resting: at(50), ...leftovers })
+  const connection = connectRedis(space.redisUrl, 'consumer')
+  space.closing(async () => connection.disconnect())
+  const sweep = startSweep({ redis: connection, prefix, log, everyMs: 10 })
+  space.closing(() => sweep.close())
+  await until(async () => (await redis.hlen(key)) <= 2)
+  assert.deepEqual(Object.keys(await redis.hgetall(key)).sort(), [...living, 'resting'].sort())
 })

@@ -9,7 +9,7 @@ import { QUEUE_NAME } from './job.js'
 export const PUBLISH_INTERVAL_MS = 500
 /** A worker unheard of for this long is not counted: gateways notice within two seconds that the last one is gone. */
 export const FRESH_FOR_MS = 1_500
-/** The hash itself goes away when nobody has written to it for this long. */
+/** An entry that has not been renewed for this long is swept out; the hash itself goes away when nobody has written to it for so long. */
 export const CAPACITY_KEY_TTL_S = 60
 
 const Count = { type: 'integer', minimum: 0 } as const
@@ -82,6 +82,22 @@ export const READ_LOAD = `
 local time = redis.call('TIME')
 return {time[1] * 1000 + math.floor(time[2] / 1000), redis.call('LLEN', KEYS[2]), redis.call('ZCARD', KEYS[3]),
   redis.call('LLEN', KEYS[4]), redis.call('HGETALL', KEYS[1])}`
+
+/**
+ * Lua: removes the entries of workers that are gone without having taken theirs along. KEYS: capacity hash. ARGV: seconds an entry
+ * is kept. What has no time goes as well. Whatever else an entry holds is not judged: it may be that of a newer version.
+ */
+export const SWEEP_CAPACITY = `
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local fields = redis.call('HGETALL', KEYS[1])
+for i = 1, #fields, 2 do
+  local isJson, entry = pcall(cjson.decode, fields[i + 1])
+  local at = isJson and type(entry) == 'table' and entry.at
+  local isFresh = type(at) == 'number' and math.abs(now - at) <= ARGV[1] * 1000
+  if not isFresh then redis.call('HDEL', KEYS[1], fields[i]) end
+end
+return 1`
 
 /** The hash that holds an entry for each worker. */
 export function capacityKey(prefix: string): string {
