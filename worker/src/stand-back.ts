@@ -3,7 +3,7 @@
  * nothing: there the limits decide.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
-import { constants, setPriority } from 'node:os'
+import { constants, getPriority, setPriority } from 'node:os'
 
 const BELOW_NORMAL = constants.priority.PRIORITY_BELOW_NORMAL
 
@@ -13,9 +13,12 @@ const BELOW_NORMAL = constants.priority.PRIORITY_BELOW_NORMAL
  */
 const SESSION_BELOW_NORMAL = 4
 
-/** Before there are threads that hash: they take it over when they are started. Uses no thread of libuv's pool. */
+/**
+ * Before there are threads that hash: they take it over when they are started. Uses no thread of libuv's pool. A process that was
+ * started even further back stays there: only root may come forward.
+ */
 export function standBack(): void {
-  setPriority(BELOW_NORMAL)
+  setPriority(Math.max(getPriority(), BELOW_NORMAL))
 }
 
 /** When the worker is ready: until then somebody waits for it. */

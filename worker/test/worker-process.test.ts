@@ -101,6 +101,22 @@ test('it hashes on as many threads as it has slots, and two more, all of them be
   }
 })
 
+test('it stands back, and who was started even further back stays there', {
+  skip: process.platform === 'win32' ? 'this system has no nice' : false,
+}, async () => {
+  const module = new URL('../dist/stand-back.js', import.meta.url).href
+  const script = `const { standBack } = await import(${JSON.stringify(module)})
+    standBack()
+    console.log((await import('node:os')).getPriority())`
+  const priority = async (...nice: string[]) => {
+    const [command = '', ...args] = [...nice, process.execPath, '--input-type=module', '-e', script]
+    return Number(await text(spawn(command, args, { stdio: ['ignore', 'pipe', 'inherit'] }).stdout))
+  }
+  const own = getPriority()
+  assert.equal(await priority(), Math.max(own, 10))
+  assert.equal(await priority('nice', '-n', '15'), Math.min(own + 15, 19))
+})
+
 test('its session stands back when it has one of its own, and not when others share it', {
   skip: withoutAutogroups(),
 }, async () => {
