@@ -122,7 +122,8 @@ test('SIGTERM while Redis is away ends the worker all the same, with exit code 0
   const worker = await startedWorkerProcess(space, { REDIS_URL: relay.redisUrl, SHUTDOWN_GRACE_MS: '300' })
   await busy(space, client, [60_000], 1)
   relay.cut()
-  await worker.waitForLog(({ msg }) => msg === 'redis connection failed')
+  const metrics = async () => (await fetch(`${worker.opsUrl}/metrics`)).text()
+  await until(async () => (await metrics()).includes('spillway_redis_connected 0\n'))
   const stopping = performance.now()
   assert.deepEqual(await worker.stop(), { code: 0, signal: null })
   const tookMs = performance.now() - stopping
