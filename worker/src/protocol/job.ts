@@ -40,7 +40,11 @@ const JobData = {
 export type JobData = FromSchema<typeof JobData>
 export const isJobData = checkFor<JobData>(JobData)
 
-/** What BullMQ keeps of a finished job for operators. It must not tell a right password from a wrong one. */
+/**
+ * What BullMQ keeps of a finished job for operators: nothing in it is said of whether a password was right. Its times tell it all
+ * the same where a match is followed by a second hash, of a new password or because the stored one is below today's policy:
+ * `serviceMs`, like BullMQ's own times of start and end, is longer then than any mismatch's.
+ */
 const JobResult = {
   type: 'object',
   properties: {
