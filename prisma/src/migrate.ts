@@ -5,7 +5,9 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { MigrationList } from '@prisma/schema-engine-wasm'
+import { isPooled } from './connection.js'
 import { connectOrCreate } from './create-database.js'
+import { lockByTransaction } from './migration-lock.js'
 import { startSchemaEngine } from './schema-engine.js'
 
 export interface MigrateResult {
@@ -24,7 +26,9 @@ export interface MigrateResult {
 export async function migrate(url: string, directory = migrationsDir): Promise<MigrateResult> {
   const migrationsList = await readMigrations(directory)
   const connection = await connectOrCreate(url)
+  let unlock: (() => Promise<void>) | undefined
   try {
+    if (isPooled(url)) unlock = await lockByTransaction(connection, url)
     const engine = await startSchemaEngine(connection)
     const filters = { externalTables: [], externalEnums: [] }
     const { appliedMigrationNames } = await engine.applyMigrations({ migrationsList, filters })
@@ -33,6 +37,7 @@ export async function migrate(url: string, directory = migrationsDir): Promise<M
     throw explained(error)
   } finally {
     await connection.dispose()
+    await unlock?.()
   }
 }
 

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { connectForScripts } from '../src/connection.ts'
 import { connectDatabase, Prisma, rawQuery } from '../src/index.ts'
 import { migrate } from '../src/migrate.ts'
-import { absentDatabase, migratedUrl } from './databases.ts'
+import { absentDatabase, migratedUrl, pooled } from './databases.ts'
 import { opened } from './opened.ts'
 import { openingSettings } from './opening-packet.ts'
 import { rows } from './rows.ts'
@@ -89,9 +89,3 @@ test('statements beyond those worth keeping are not prepared', async (t) => {
   for (let n = 0; n < 150; n += 1) await database.$queryRawUnsafe(`SELECT ${n} AS n`)
   assert.deepEqual(await database.$queryRawUnsafe(prepared), [{ count: 100 }])
 })
-
-function pooled(url: string): string {
-  const through = new URL(url)
-  through.searchParams.set('pgbouncer', 'true')
-  return through.href
-}

@@ -25,3 +25,10 @@ export function absentDatabase(): string {
   url.pathname = name
   return url.href
 }
+
+/** The same database, for one who believes that it is reached through a pooler. */
+export function pooled(url: string): string {
+  const through = new URL(url)
+  through.searchParams.set('pgbouncer', 'true')
+  return through.href
+}

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { migrate } from '../src/migrate.ts'
-import { absentDatabase } from './databases.ts'
+import { absentDatabase, pooled } from './databases.ts'
 import { rows } from './rows.ts'
 
 const migrationsDir = join(import.meta.dirname, '../migrations')
@@ -24,6 +24,21 @@ test('of migrators that start at once, one applies and the others find nothing t
     results.flatMap(({ applied }) => applied),
     names,
   )
+})
+
+test('through a pooler, no lock is left to the session that the migrations run in', async (t) => {
+  const url = absentDatabase()
+  const directory = await migrations(t, {
+    '1_locks': `CREATE TABLE locks AS SELECT pid = pg_backend_pid() AS here FROM pg_locks
+      WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
+  })
+  const results = await Promise.all([1, 2, 3].map(() => migrate(pooled(url), directory)))
+  assert.deepEqual(
+    results.flatMap(({ applied }) => applied),
+    ['1_locks'],
+  )
+  assert.ok((await rows(url, 'SELECT here FROM locks WHERE here')).length === 0)
+  assert.ok((await rows(url, 'SELECT here FROM locks')).length > 0)
 })
 
 test('the record is the one that prisma migrate deploy keeps', async () => {
