@@ -1,0 +1,64 @@
+// What the chart brings to Prometheus and Grafana: the rules and dashboards of this repository, all of them.
+import assert from 'node:assert/strict'
+import { cp, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { parse } from 'yaml'
+import { carriedFiles, sourceFiles } from '../src/carried-files.ts'
+import { chartDir, type Manifest } from '../src/chart.ts'
+import { run } from '../src/command.ts'
+import { helm, rendered, skip } from './programs.ts'
+
+interface Group {
+  name: string
+  rules: { alert?: string; record?: string }[]
+}
+
+function namesIn(groups: Group[]): (string | undefined)[] {
+  return groups.flatMap(({ rules }) => rules.map(({ alert, record }) => alert ?? record))
+}
+
+function groupsOf(manifest: Manifest | undefined): Group[] {
+  const { spec }: { spec?: { groups: Group[] } } = JSON.parse(JSON.stringify(manifest ?? {}))
+  assert.ok(spec)
+  return spec.groups
+}
+
+test('the chart carries the rules and dashboards as they are: else run pnpm --filter @spillway/helm run files', async () => {
+  const [carried, source] = await Promise.all([carriedFiles(), sourceFiles()])
+  const paths = [...new Set([...carried.keys(), ...source.keys()])]
+  assert.deepEqual(
+    paths.filter((path) => carried.get(path) !== source.get(path)),
+    [],
+  )
+})
+
+test('the PrometheusRule has every rule', { skip }, async () => {
+  const set = ['monitoring.prometheusRule.enabled=true']
+  const groups = groupsOf((await rendered('PrometheusRule', { set }))[0])
+  const rules = [...(await sourceFiles())].filter(([path]) => path.startsWith('files/alerts/'))
+  assert.deepEqual(namesIn(groups), namesIn(rules.flatMap(([, yaml]): Group[] => parse(yaml).groups)))
+  assert.ok(namesIn(groups).length > 20)
+})
+
+test('the ConfigMap has every dashboard', { skip }, async () => {
+  const [configMap] = await rendered('ConfigMap', { set: ['monitoring.dashboards.enabled=true'] })
+  const dashboards = [...(await sourceFiles())].filter(([path]) => path.startsWith('files/dashboards/'))
+  assert.deepEqual(
+    configMap?.data,
+    Object.fromEntries(dashboards.map(([path, json]) => [path.replace('files/dashboards/', ''), json])),
+  )
+  assert.ok(dashboards.length > 0)
+})
+
+test('a chart that has lost them is refused, and not installed with empty objects', { skip }, async (t) => {
+  const dir = await mkdtemp(join(tmpdir(), 'spillway-chart-'))
+  t.after(() => rm(dir, { recursive: true }))
+  await cp(chartDir, dir, { recursive: true })
+  for (const folder of ['alerts', 'dashboards']) await rm(join(dir, 'files', folder), { recursive: true, force: true })
+  for (const part of ['prometheusRule', 'dashboards']) {
+    const rendering = run(helm, ['template', 'spillway', dir, '--set', `monitoring.${part}.enabled=true`])
+    await assert.rejects(rendering, /run files/, part)
+  }
+})
