@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { test } from 'node:test'
 import { readmeFile, readmeWithTable } from '../src/values-table.ts'
+import { render, skip } from './programs.ts'
 
 test('the table of values in the README is current', async () => {
   const readme = await readFile(readmeFile, 'utf8')
@@ -21,4 +22,18 @@ test('while a key is replaced, every process opens what those of the step before
     assert.ok(after.includes(before[0] ?? ''), `step ${step + 1} does not open what is still sealed with ${before[0]}`)
     assert.ok(before.includes(after[0] ?? ''), `step ${step + 1} seals with ${after[0]}, which others do not have yet`)
   }
+})
+
+test('images that are built and installed as the READMEs say are those that the pods ask for', { skip }, async () => {
+  const built = await readFile(new URL('../../docker/README.md', import.meta.url), 'utf8')
+  const commands = (await readFile(readmeFile, 'utf8')).match(/^```sh\n[^`]*helm install[^`]*```/m)?.[0] ?? ''
+  const pushed = [...commands.matchAll(/docker push (\S+)/g)].map(([, image]) => image)
+  const set = [...commands.matchAll(/--set (\S+\.image\.repository=\S+)/g)].map(([, value = '']) => value)
+  const imagesOf = (yaml: string): string[] => [
+    ...new Set([...yaml.matchAll(/ image: (\S+)/g)].map(([, name = '']) => name)),
+  ]
+  const unchanged = imagesOf(await render({}))
+  assert.equal(unchanged.length, 2)
+  for (const image of unchanged) assert.match(built, new RegExp(`--tag ${image} `))
+  assert.deepEqual(imagesOf(await render({ set })).sort(), pushed.sort())
 })
