@@ -55,7 +55,11 @@ test('values that cannot work are refused with the way out', { skip }, async () 
     [['autoscaling.trigger=predictedWait'], /the URL of Prometheus/],
     [['autoscaling.trigger=predictedWait', 'autoscaling.minReplicas=0'], /without a worker there is no wait/],
     [['autoscaling.redisUser.username=keda'], /the Secret that holds the password of that user/],
-    [['httpRoute.enabled=true'], /the Gateway that this route belongs to/],
+    [['httpRoute.enabled=true', 'config.trustProxy=10.0.0.0/8'], /the Gateway that this route belongs to/],
+    [['ingress.enabled=true'], /set config.trustProxy to the addresses/],
+    [['httpRoute.enabled=true', 'httpRoute.parentRefs[0].name=public'], /set config.trustProxy to the addresses/],
+    [['gateway.service.externalTrafficPolicy=Local'], /set gateway.service.type to NodePort or LoadBalancer/],
+    [['gateway.service.externalTrafficPolicy=Global'], /externalTrafficPolicy/],
   ]
   for (const [set, sentence] of refusals) {
     await assert.rejects(render({ set }), (error: unknown) => {
@@ -64,4 +68,17 @@ test('values that cannot work are refused with the way out', { skip }, async () 
       return true
     })
   }
+})
+
+test('without a limit for each address nobody need know who the proxies are', { skip }, async () => {
+  const ingress = manifests(await render({ set: ['ingress.enabled=true', 'config.limitPerAddress=0'] }))
+  assert.ok(ingress.some(({ kind }) => kind === 'Ingress'))
+})
+
+test('a balancer may be told to keep the addresses of clients', { skip }, async () => {
+  const service = manifests(await renderSet('everything.yaml')).find(
+    ({ kind, metadata }) => kind === 'Service' && metadata.name === 'spillway-gateway',
+  )
+  assert.ok(service?.spec instanceof Object && 'externalTrafficPolicy' in service.spec)
+  assert.equal(service.spec.externalTrafficPolicy, 'Local')
 })
