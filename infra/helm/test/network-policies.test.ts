@@ -1,0 +1,45 @@
+// Who may speak to whom.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { rendered, skip } from './programs.ts'
+
+interface Rule {
+  from?: unknown[]
+  to?: unknown[]
+  ports?: { port: number | string; protocol?: string }[]
+}
+
+interface Policy {
+  ingress?: Rule[]
+  egress?: Rule[]
+}
+
+/** A policy of the chart, by the end of its name. */
+async function policy(name: string, set: string[]): Promise<Policy> {
+  const found = (await rendered('NetworkPolicy', { set })).find(({ metadata }) => metadata.name === `spillway-${name}`)
+  const { spec }: { spec?: Policy } = JSON.parse(JSON.stringify(found ?? {}))
+  assert.ok(spec, name)
+  return spec
+}
+
+function portsOf({ ports = [] }: Rule): (number | string)[] {
+  return ports.map(({ port }) => port)
+}
+
+test("the release's tests reach the gateway where they are told that it is", { skip }, async () => {
+  const ports: [string, number][] = [
+    ['https://login.example.com', 443],
+    ['http://login.example.com/', 80],
+    ['http://10.0.0.1:8080', 8080],
+    ['https://[2001:db8::1]:8443/', 8443],
+    ['https://[2001:db8::1]', 443],
+  ]
+  for (const [url, port] of ports) {
+    const { egress = [] } = await policy('tests', [`tests.gatewayUrl=${url}`])
+    assert.ok(
+      egress.some((rule) => rule.to === undefined && portsOf(rule).join() === String(port)),
+      url,
+    )
+  }
+  assert.deepEqual((await policy('tests', [])).egress?.flatMap(portsOf), ['http'])
+})
