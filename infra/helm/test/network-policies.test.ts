@@ -43,3 +43,19 @@ test("the release's tests reach the gateway where they are told that it is", { s
   }
   assert.deepEqual((await policy('tests', [])).egress?.flatMap(portsOf), ['http'])
 })
+
+const sentinel = ['redis.mode=sentinel', 'redis.sentinelMaster=mymaster', 'redis.addresses={sentinel}']
+
+test('sentinels lead to a master, which is let through as well', { skip }, async () => {
+  const ports = async (set: string[]) => (await policy('to-redis', set)).egress?.flatMap(portsOf)
+  assert.deepEqual(await ports(sentinel), [26379, 6379])
+  assert.deepEqual(await ports([...sentinel, 'networkPolicy.redisPorts={6380}']), [26379, 6380])
+  assert.deepEqual(await ports([]), [6379])
+})
+
+test('a Redis that is closed to others is open to itself, on any port', { skip }, async () => {
+  const { ingress = [] } = await policy('redis', [...sentinel, 'networkPolicy.redisPods.matchLabels.app=redis'])
+  const among = ingress.filter(({ ports }) => ports === undefined)
+  assert.deepEqual(among, [{ from: [{ podSelector: { matchLabels: { app: 'redis' } } }] }])
+  assert.deepEqual(ingress.filter(({ ports }) => ports !== undefined).map(portsOf), [[26379, 6379]])
+})

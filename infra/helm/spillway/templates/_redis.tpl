@@ -40,6 +40,22 @@
 {{- join "," $absolute -}}
 {{- end -}}
 
+{{/* The ports that network policies let through: of the addresses, and those named beside them. */}}
+{{- define "spillway.redis.ports" -}}
+{{- $sentinel := eq .Values.redis.mode "sentinel" -}}
+{{- $ports := list -}}
+{{- range .Values.redis.addresses -}}
+{{- $ports = append $ports (int (default (ternary "26379" "6379" $sentinel) (trimPrefix ":" (regexFind ":[0-9]+$" .)))) -}}
+{{- end -}}
+{{- /* Sentinels say where the master is: the port that it has unless it was given another. */ -}}
+{{- range default (ternary (list 6379) list $sentinel) .Values.networkPolicy.redisPorts -}}
+{{- $ports = append $ports (int .) -}}
+{{- end -}}
+{{- range uniq $ports }}
+- { port: {{ . }}, protocol: TCP }
+{{- end }}
+{{- end -}}
+
 {{/*
 The keys that hold the queue's unfinished jobs as BullMQ makes them, by what the scaler calls them: jobs with a request that is
 held for them, those with a ticket alone, those that run. A job in none of them would be one that the scaler does not see.
