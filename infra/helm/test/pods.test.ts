@@ -5,7 +5,9 @@ import { test } from 'node:test'
 import type { Manifest } from '../src/chart.ts'
 import { rendered, skip } from './programs.ts'
 
-interface Container {
+type Probes = Record<'startupProbe' | 'readinessProbe' | 'livenessProbe', { httpGet: { path: string } }>
+
+interface Container extends Probes {
   name: string
   env: { name: string; value?: string; valueFrom?: unknown }[]
   resources: { requests: Record<string, string>; limits: Record<string, string> }
@@ -71,6 +73,12 @@ test('a stopping pod is given longer than what it may still have to do', { skip 
   const gateway = await deployment('gateway', ['config.loginWaitMs=30500', 'gateway.preStopSeconds=7'])
   assert.ok(gateway.template.spec.terminationGracePeriodSeconds > 7 + 30.5)
   assert.equal(gateway.template.spec.containers[0].lifecycle?.preStop.sleep.seconds, 7)
+})
+
+test('a gateway joins the Service once it reaches everything, and stays when all lose Redis', { skip }, async () => {
+  const { startupProbe, readinessProbe, livenessProbe } = (await deployment('gateway')).template.spec.containers[0]
+  const paths = [startupProbe, readinessProbe, livenessProbe].map(({ httpGet }) => httpGet.path)
+  assert.deepEqual(paths, ['/readyz', '/healthz', '/healthz'])
 })
 
 test('pods hold no token, run as nobody in particular, and cannot write to their image', { skip }, async () => {
