@@ -19,7 +19,7 @@ interface Rule {
   annotations?: { summary?: string; runbook?: string }
 }
 
-const files = ['rules/recording.yaml', 'rules/alerts.yaml']
+const files = ['rules/recording.yaml', 'rules/minimum.yaml', 'rules/alerts.yaml']
 const rules: Rule[] = files.flatMap((file) => parse(read(file)).groups.flatMap(({ rules }: { rules: Rule[] }) => rules))
 const alerts = rules.filter(({ alert }) => alert !== undefined)
 
@@ -31,7 +31,7 @@ test('promtool finds every alert firing when it should and only then', {
     const { command, env } = await prometheusProgram(keeper, 'promtool')
     const run = (...args: string[]) => keeper.run({ command, args, cwd: alertsDir, env: { ...process.env, ...env } })
     await run('check', 'rules', ...files)
-    await run('test', 'rules', 'tests/alerts.yaml')
+    await run('test', 'rules', 'tests/alerts.yaml', 'tests/scaled-to-zero.yaml')
   } finally {
     await keeper.close()
   }

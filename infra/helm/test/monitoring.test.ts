@@ -12,7 +12,7 @@ import { helm, rendered, skip } from './programs.ts'
 
 interface Group {
   name: string
-  rules: { alert?: string; record?: string }[]
+  rules: { alert?: string; record?: string; expr: string }[]
 }
 
 function namesIn(groups: Group[]): (string | undefined)[] {
@@ -40,6 +40,17 @@ test('the PrometheusRule has every rule', { skip }, async () => {
   const rules = [...(await sourceFiles())].filter(([path]) => path.startsWith('files/alerts/'))
   assert.deepEqual(namesIn(groups), namesIn(rules.flatMap(([, yaml]): Group[] => parse(yaml).groups)))
   assert.ok(namesIn(groups).length > 20)
+})
+
+test('the rules know how many workers there should be at least', { skip }, async () => {
+  const minimum = async (...set: string[]): Promise<string | undefined> => {
+    const [rule] = await rendered('PrometheusRule', { set: ['monitoring.prometheusRule.enabled=true', ...set] })
+    const rules = groupsOf(rule).flatMap((group) => group.rules)
+    return rules.find(({ record }) => record === 'spillway:workers:minimum')?.expr
+  }
+  assert.equal(await minimum(), 'vector(1)')
+  assert.equal(await minimum('autoscaling.minReplicas=0'), 'vector(0)')
+  assert.equal(await minimum('autoscaling.enabled=false', 'worker.replicas=4'), 'vector(4)')
 })
 
 test('the ConfigMap has every dashboard', { skip }, async () => {
