@@ -8,7 +8,7 @@ import { AUTOSCALER, JOBS_PER_WORKER, SCALED_OBJECT, type Stage, SYNC_MS } from 
 /** The same jobs wait through all of it. */
 export async function showTrouble(stage: Stage, { step }: Steps): Promise<void> {
   const { accounts, timeline, queue, settled, stays, loginsSucceed, workers, condition, environment } = stage
-  const { redis } = environment
+  const { redis, gateway } = environment
 
   const held = accounts.slice(0, 4 * JOBS_PER_WORKER)
   let heldLogins: Promise<number> | undefined
@@ -22,11 +22,13 @@ export async function showTrouble(stage: Stage, { step }: Steps): Promise<void> 
     return `${held.length} jobs, ${held.length / JOBS_PER_WORKER} workers`
   })
 
-  await step('Redis away: the workers stay', async () => {
+  await step('Redis away: workers and gateways stay', async () => {
     const before = workers()
     await redis.takeAway()
     await stays(before.length, 4 * SYNC_MS)
     assert.deepEqual(workers(), before)
+    // The gateways stay as well, and answer what they can.
+    assert.equal((await fetch(`${gateway.url}/.well-known/jwks.json`)).status, 200)
     // KEDA cannot even build its scaler, so it has nothing to fall back from: the autoscaler gets no metric, and holds.
     assert.equal(await condition(AUTOSCALER, 'ScalingActive'), 'False')
     await redis.bringBack()
