@@ -5,6 +5,13 @@ import { test } from 'node:test'
 import type { Manifest } from '../src/chart.ts'
 import { rendered, skip } from './programs.ts'
 
+const behindSentinels = [
+  'redis.mode=sentinel',
+  'redis.sentinelMaster=main',
+  'redis.password.secret=redis-login',
+  'redis.sentinelPassword.secret=redis-sentinels',
+]
+
 type Probes = Record<'startupProbe' | 'readinessProbe' | 'livenessProbe', { httpGet: { path: string } }>
 
 interface Container extends Probes {
@@ -102,14 +109,22 @@ test('no secret is in the chart: passwords and keys come from Secrets that are t
     assert.ok(variable(gateway, name)?.valueFrom, name)
 })
 
+test('sentinels are asked with a password of their own, where they have one', { skip }, async () => {
+  const worker = await deployment('worker', behindSentinels)
+  assert.ok(variable(worker, 'SENTINEL_PASSWORD')?.valueFrom)
+  assert.equal(
+    variable(worker, 'REDIS_URL')?.value,
+    'redis+sentinel://:$(REDIS_PASSWORD)@redis:6379/main/0?sentinelPassword=$(SENTINEL_PASSWORD)',
+  )
+})
+
 test('every variable that a pod is given is one that somebody reads', { skip }, async () => {
   const sources = ['api/src/config.ts', 'worker/src/config.ts', 'worker/src/cpu-limit.ts']
   const read = await Promise.all(sources.map((file) => readFile(new URL(`../../../${file}`, import.meta.url), 'utf8')))
   // Those that Node reads, and those that other variables are made of.
-  const known = `${read.join()} UV_THREADPOOL_SIZE NODE_EXTRA_CA_CERTS POD_IP REDIS_PASSWORD`
+  const known = `${read.join()} UV_THREADPOOL_SIZE NODE_EXTRA_CA_CERTS POD_IP REDIS_PASSWORD SENTINEL_PASSWORD`
   for (const component of ['gateway', 'worker']) {
-    const { env } = (await deployment(component, ['tls.ca.secret=ca', 'redis.password.secret=x'])).template.spec
-      .containers[0]
+    const { env } = (await deployment(component, ['tls.ca.secret=ca', ...behindSentinels])).template.spec.containers[0]
     const unread = env.map(({ name }) => name).filter((name) => !new RegExp(`\\b${name}\\b`).test(known))
     assert.deepEqual(unread, [], component)
   }

@@ -7,12 +7,15 @@
 {{- if and (eq $redis.mode "sentinel") (not $redis.sentinelMaster) -}}
 {{- fail "redis.mode is sentinel, so redis.sentinelMaster must name the master that the sentinels watch." -}}
 {{- end -}}
+{{- if and (ne $redis.mode "sentinel") $redis.sentinelPassword.secret -}}
+{{- fail "redis.sentinelPassword is for redis.mode sentinel: the password of Redis itself is redis.password." -}}
+{{- end -}}
 {{- if and (eq $redis.mode "cluster") (ne (int $redis.database) 0) -}}
 {{- fail "redis.mode is cluster, which has database 0 alone: remove redis.database." -}}
 {{- end -}}
 {{- end -}}
 
-{{/* REDIS_URL as the processes read it. The kubelet puts the password in the place of $(REDIS_PASSWORD). */}}
+{{/* REDIS_URL as the processes read it. The kubelet puts the passwords in the places of $(REDIS_PASSWORD) and $(SENTINEL_PASSWORD). */}}
 {{- define "spillway.redis.url" -}}
 {{- include "spillway.redis.check" . -}}
 {{- $redis := .Values.redis -}}
@@ -23,6 +26,7 @@
 {{- join "," $redis.addresses -}}
 {{- if eq $redis.mode "single" -}}/{{ $redis.database }}{{- end -}}
 {{- if eq $redis.mode "sentinel" -}}/{{ $redis.sentinelMaster }}/{{ $redis.database }}{{- end -}}
+{{- if $redis.sentinelPassword.secret -}}?sentinelPassword=$(SENTINEL_PASSWORD){{- end -}}
 {{- end -}}
 
 {{/* The addresses as seen from another namespace, where KEDA lives: a bare Service name would not resolve there. */}}
@@ -67,10 +71,10 @@ held for them, those with a ticket alone, those that run. A job in none of them 
 
 {{/* Environment of every process that speaks to Redis. */}}
 {{- define "spillway.redis.env" -}}
-{{- with .Values.redis.password }}
-{{- if .secret }}
-- name: REDIS_PASSWORD
-  valueFrom: { secretKeyRef: { name: {{ .secret }}, key: {{ default .key .urlKey }} } }
+{{- range $name, $password := dict "REDIS_PASSWORD" .Values.redis.password "SENTINEL_PASSWORD" .Values.redis.sentinelPassword }}
+{{- if $password.secret }}
+- name: {{ $name }}
+  valueFrom: { secretKeyRef: { name: {{ $password.secret }}, key: {{ default $password.key $password.urlKey }} } }
 {{- end }}
 {{- end }}
 - name: REDIS_URL

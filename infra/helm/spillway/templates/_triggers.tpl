@@ -35,7 +35,7 @@
     listName: {{ index . 2 | quote }}
     # Required, and without effect beside a formula.
     listLength: {{ mul $root.Values.worker.cores $root.Values.autoscaling.jobsPerSlot | quote }}
-  {{- if or $login.secret $root.Values.tls.ca.secret }}
+  {{- if or $login.secret $redis.sentinelPassword.secret $root.Values.tls.ca.secret }}
   authenticationRef: { name: {{ include "spillway.name" $root }}-redis }
   {{- end }}
 {{- end -}}
