@@ -171,8 +171,9 @@ export function createPasswordClient(options: PasswordClientOptions): PasswordCl
 
   return {
     async submit(name, request, lane = 'held') {
-      // Before there is anything to take back: in an outage nothing is sent, for any number of logins.
-      await producer.connected()
+      // Before there is anything to take back: in an outage nothing is sent, for any number of logins. Otherwise not even for a
+      // moment: a trace that is active is so until the first wait.
+      if (redis.status !== 'ready') await producer.connected()
       const enqueuedAt = clock.now()
       const job: JobRef = { id: randomUUID(), name, deadline: enqueuedAt + options.jobLifeMs }
       const sealed = keyring.seal(requestSeal(job), request)
