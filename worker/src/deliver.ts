@@ -1,11 +1,19 @@
 /** Delivering a verdict: stored until its ticket could no longer be redeemed, announced to whoever waits. */
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Result } from 'ioredis'
 import type { RedisClock } from './clock.js'
 import type { Logger } from './log.js'
-import { encodeReply, type JobRef, REPLY, redeemerKey, replyChannel, verdictKey } from './protocol/reply.js'
+import { type JobRef, REPLY, redeemerKey, replyChannel, verdictKey } from './protocol/reply.js'
 import type { RedisConnection } from './redis.js'
 
 const RETRY_MS = 200
+
+declare module 'ioredis' {
+  interface RedisCommander<Context> {
+    /** {@link REPLY}, by its digest: its source is sent once for each connection. */
+    storeVerdict(...keysAndArguments: (string | number)[]): Result<unknown, Context>
+  }
+}
 
 export interface Delivery {
   /**
@@ -25,22 +33,14 @@ export function createDelivery(options: {
 }): Delivery {
   const { redis, prefix, clock, log } = options
   const underway = new Set<Promise<void>>()
+  redis.defineCommand('storeVerdict', { lua: REPLY, numberOfKeys: 2 })
 
   async function deliver({ id, deadline, replyTo }: JobRef & { replyTo: string }, sealed: string): Promise<void> {
     const keys = [verdictKey(prefix, id), redeemerKey(prefix, id)]
     for (let attempt = 1; ; attempt += 1) {
       const keepMs = Math.max(1, deadline - clock.now())
       try {
-        await redis.eval(
-          REPLY,
-          keys.length,
-          ...keys,
-          sealed,
-          keepMs,
-          replyChannel(prefix, ''),
-          replyTo,
-          encodeReply(id, sealed),
-        )
+        await redis.storeVerdict(...keys, sealed, keepMs, replyChannel(prefix, ''), replyTo, id)
         return
       } catch (error) {
         if (clock.now() >= deadline) throw error

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import { until } from '@spillway/local/testing'
 import type { PendingJob } from '../src/client.ts'
-import { encodeReply, type JobRef, replyChannel, requestSeal, verdictKey, verdictSeal } from '../src/protocol/reply.ts'
+import { type JobRef, replyChannel, requestSeal, verdictKey, verdictSeal } from '../src/protocol/reply.ts'
 import { parseKeyring } from '../src/protocol/seal.ts'
 import { answerOf, keyring, readyClient, startedWorker } from './parts.ts'
 import { jobKey, type Space, spaceFor } from './space.ts'
@@ -49,7 +49,7 @@ async function waitingAndAnswered(space: Space): Promise<{ waiting: PendingJob; 
 /** Announces a verdict to whoever waits for the job, and says how many heard it. */
 async function announce(space: Space, { id }: JobRef, sealed: string): Promise<number> {
   const { replyTo } = JSON.parse((await space.redis.hget(jobKey(space, id), 'data')) ?? '')
-  return await space.redis.publish(replyChannel(space.prefix, replyTo), encodeReply(id, sealed))
+  return await space.redis.publish(replyChannel(space.prefix, replyTo), `${id} ${sealed}`)
 }
 
 for (const [what, forge] of forgeries) {

@@ -25,8 +25,9 @@ export function redeemerKey(prefix: string, jobId: string): string {
 
 /**
  * Lua: stores a verdict and announces it to the gateway that added the job and to the one that waits for it with a ticket.
- * KEYS: verdict, redeemer. ARGV: sealed verdict, milliseconds to keep it, start of every reply channel's name, replyTo,
- * message. The verdict is stored before it is announced, and what is never heard is found.
+ * KEYS: verdict, redeemer. ARGV: sealed verdict, milliseconds to keep it, start of every reply channel's name, replyTo, the
+ * job's id. The message is the id, a space, the sealed verdict. The verdict is stored before it is announced, and what is never
+ * heard is found.
  *
  * DEL comes first for a Redis that is full: it refuses a script's first write when that could need memory, as SET could, and
  * none after that. BullMQ's script that a job is done begins with a DEL too, so without this jobs would end whose verdicts
@@ -36,9 +37,10 @@ export function redeemerKey(prefix: string, jobId: string): string {
 export const REPLY = `
 redis.call('DEL', KEYS[1])
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
-redis.call('PUBLISH', ARGV[3] .. ARGV[4], ARGV[5])
+local message = ARGV[5] .. ' ' .. ARGV[1]
+redis.call('PUBLISH', ARGV[3] .. ARGV[4], message)
 local redeemer = redis.call('GET', KEYS[2])
-if redeemer and redeemer ~= ARGV[4] then redis.call('PUBLISH', ARGV[3] .. redeemer, ARGV[5]) end
+if redeemer and redeemer ~= ARGV[4] then redis.call('PUBLISH', ARGV[3] .. redeemer, message) end
 return 1`
 
 /** What replaces a verdict that a ticket has been redeemed for. */
@@ -49,12 +51,7 @@ export function replyChannel(prefix: string, replyTo: string): string {
   return `${prefix}:replies:${replyTo}`
 }
 
-/** The message on a reply channel: the job's id, a space, the sealed verdict. */
-export function encodeReply(jobId: string, sealed: string): string {
-  return `${jobId} ${sealed}`
-}
-
-/** The other way round; undefined for what is no reply. */
+/** Takes the message on a reply channel apart; undefined for what is no reply. */
 export function decodeReply(message: string): { jobId: string; sealed: string } | undefined {
   const space = message.indexOf(' ')
   if (space <= 0) return undefined
