@@ -88,7 +88,7 @@ function describeWaiting({ waiting, deferred, oldestMs }) {
   const oldest = Math.max(oldestMs.waiting, oldestMs.deferred)
   const parts = []
   if (waiting + deferred > 0) parts.push(`next: ${duration(oldest).join(' ')}`)
-  if (deferred > 0) parts.push(`${deferred.toLocaleString('en')} with a ticket`)
+  if (deferred > 0) parts.push(`${deferred.toLocaleString('en')} deferred`)
   return parts.join(', ')
 }
 
