@@ -1,4 +1,5 @@
 /** Entry point of a gateway: reads the environment, listens, closes on a signal. */
+import { closeOnSignal } from '@spillway/worker/close-on-signal'
 import { createLogger } from '@spillway/worker/log'
 import { readGatewayConfig } from './config.js'
 import { startGateway } from './gateway.js'
@@ -9,20 +10,7 @@ try {
   const gateway = await startGateway(config, process.env, log)
   log.info({ url: gateway.url, opsUrl: gateway.opsUrl }, 'gateway listening')
   log.flush()
-  let isStopping = false
-  const stop = async (signal: NodeJS.Signals) => {
-    if (isStopping) return
-    isStopping = true
-    log.info({ signal }, 'gateway stopping')
-    try {
-      await gateway.close()
-      process.exit(0)
-    } catch (error) {
-      log.error({ err: error }, 'gateway not closed in order')
-      process.exit(1)
-    }
-  }
-  process.on('SIGTERM', stop).on('SIGINT', stop)
+  closeOnSignal('gateway', log, gateway.close)
 } catch (error) {
   process.stderr.write(`The gateway cannot start: ${error instanceof Error ? error.message : String(error)}\n`)
   process.exit(1)

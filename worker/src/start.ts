@@ -1,4 +1,5 @@
 /** Runs a worker as a process: configuration in, signals handled, one sentence and exit code 1 when it cannot start. */
+import { closeOnSignal } from './close-on-signal.js'
 import { readWorkerConfig } from './config.js'
 import { createLogger } from './log.js'
 import { type RunningWorker, startWorker } from './run.js'
@@ -12,17 +13,7 @@ export async function start(env: NodeJS.ProcessEnv, concurrency: number): Promis
     // A fallback has no business without its gateway.
     if (config.SPILLWAY_FALLBACK) process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'))
     // From the beginning: a worker that still looks for Redis can be stopped as well.
-    let isStopping = false
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-      process.on(signal, async () => {
-        // A second one hurries nothing: often several come, of a terminal and of whoever started this process.
-        if (isStopping) return
-        isStopping = true
-        log.info({ signal }, 'worker stopping')
-        await worker?.close()
-        process.exit(0)
-      })
-    }
+    closeOnSignal('worker', log, async () => worker?.close())
     worker = await startWorker(config, concurrency, log)
     standBackAsSession()
     log.info({ opsUrl: worker.opsUrl, concurrency, engines: worker.engines }, 'worker ready')
