@@ -3,8 +3,8 @@
  * round trip when it is asked for. Loads no hashing code, and shows nothing of what was sealed.
  */
 import type { Logger } from './log.js'
-import { capacityKey, liveWorkers, queueKey, toEntries, type WorkerCapacity } from './protocol/capacity.js'
-import { isJobData, isJobResult, type JobResult, QUEUE_NAME } from './protocol/job.js'
+import { capacityKey, jobKey, liveWorkers, queueKey, toEntries, type WorkerCapacity } from './protocol/capacity.js'
+import { isJobData, isJobResult, type JobResult } from './protocol/job.js'
 import { connectRedis } from './redis.js'
 
 /** Answers are this old at most: many who watch cost Redis no more than one. */
@@ -56,12 +56,11 @@ export function createQueueReporter(options: { redisUrl: string; prefix: string;
   redis.on('error', (error) => log.warn({ err: error, connection: 'report' }, 'redis connection failed'))
   const states = ['wait', 'prioritized', 'active', 'completed', 'failed', 'meta'] as const
   const keys = [capacityKey(prefix), ...states.map((state) => queueKey(prefix, state))]
-  const jobKeys = `${prefix}:${QUEUE_NAME}:`
   let answer: Promise<QueueReport> | undefined
   let askedAt = Number.NEGATIVE_INFINITY
 
   async function ask(): Promise<QueueReport> {
-    return parseReport(await redis.eval(READ_QUEUE, keys.length, ...keys, jobKeys, RECENT_JOBS))
+    return parseReport(await redis.eval(READ_QUEUE, keys.length, ...keys, jobKey(prefix), RECENT_JOBS))
   }
 
   return {

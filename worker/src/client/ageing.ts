@@ -2,8 +2,7 @@
  * Ageing, in the sense of schedulers: held jobs go before deferred ones, and each that does brings the one along that has
  * waited longest. So deferred jobs get half of what workers can do at least, however many newcomers there are.
  */
-import { queueKey } from '../protocol/capacity.js'
-import { QUEUE_NAME } from '../protocol/job.js'
+import { jobKey, queueKey } from '../protocol/capacity.js'
 import type { RedisConnection } from '../redis.js'
 
 /**
@@ -23,5 +22,5 @@ return 1`
 /** Lets the deferred job that has waited longest in among the held ones; does nothing when none waits. */
 export async function bringAlong(redis: RedisConnection, prefix: string): Promise<void> {
   const keys = [queueKey(prefix, 'prioritized'), queueKey(prefix, 'wait')]
-  await redis.eval(BRING_ALONG, keys.length, ...keys, `${prefix}:${QUEUE_NAME}:`)
+  await redis.eval(BRING_ALONG, keys.length, ...keys, jobKey(prefix))
 }

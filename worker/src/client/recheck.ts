@@ -4,8 +4,7 @@
  */
 import type { RedisClock } from '../clock.js'
 import type { Logger } from '../log.js'
-import { toEntries } from '../protocol/capacity.js'
-import { QUEUE_NAME } from '../protocol/job.js'
+import { jobKey, toEntries } from '../protocol/capacity.js'
 import { verdictKey } from '../protocol/reply.js'
 import type { RedisConnection } from '../redis.js'
 import type { Producer } from './producer.js'
@@ -49,7 +48,7 @@ export function createRecheck(options: {
   async function recheck(): Promise<void> {
     const jobIds = waiters.jobIds()
     if (jobIds.length === 0 || redis.status !== 'ready') return
-    const keys = [verdictKey(prefix, ''), `${prefix}:${QUEUE_NAME}:`]
+    const keys = [verdictKey(prefix, ''), jobKey(prefix)]
     const { verdicts, lost } = parseWhereabouts(await redis.eval(WHEREABOUTS, keys.length, ...keys, ...jobIds))
     for (const [jobId, sealed] of Object.entries(verdicts)) found({ jobId, sealed })
     await addAgain(lost.flatMap((jobId) => waiters.get(jobId) ?? []))

@@ -1,6 +1,5 @@
 /** Takes a job that waits out of the queue. */
-import { queueKey } from '../protocol/capacity.js'
-import { QUEUE_NAME } from '../protocol/job.js'
+import { jobKey, queueKey } from '../protocol/capacity.js'
 import type { RedisConnection } from '../redis.js'
 
 /**
@@ -15,6 +14,6 @@ return 1`
 
 /** True when the job had not begun: then nobody will do it. One that is in hand, finished or unknown is left as it is. */
 export async function takeBack(redis: RedisConnection, prefix: string, jobId: string): Promise<boolean> {
-  const keys = [queueKey(prefix, 'wait'), queueKey(prefix, 'prioritized'), `${prefix}:${QUEUE_NAME}:${jobId}`]
+  const keys = [queueKey(prefix, 'wait'), queueKey(prefix, 'prioritized'), jobKey(prefix, jobId)]
   return (await redis.eval(TAKE_BACK, keys.length, ...keys, jobId)) === 1
 }

@@ -115,6 +115,11 @@ export function queueKey(
   return `${prefix}:${QUEUE_NAME}:${part}`
 }
 
+/** The hash of a job as BullMQ stores it; of no job, the start of every job's. */
+export function jobKey(prefix: string, jobId = ''): string {
+  return `${prefix}:${QUEUE_NAME}:${jobId}`
+}
+
 /** What HGETALL gives inside of a script: names and values by turns. */
 export function toEntries(pairs: unknown): Record<string, string> {
   const entries: Record<string, string> = {}
