@@ -6,7 +6,7 @@ import { until } from '@spillway/local/testing'
 import { slowAccount } from './account.ts'
 import { type Answer, assertProblem, expect, login, newCredentials, redeem, register, respondAsync } from './client.ts'
 import { watchQueue } from './queue.ts'
-import { openSystem, readiness } from './system.ts'
+import { type Listening, openSystem, readiness } from './system.ts'
 
 const system = await openSystem()
 after(() => system.close())
@@ -89,42 +89,39 @@ test('what will take longer than the wait gets its ticket at once, and longer th
   }
 })
 
-test('a login while many wait with a ticket is answered before them, and they are answered as well', async () => {
-  const spike = await openSystem()
-  try {
-    await spike.worker({ SPILLWAY_TEST_HASHES: 'true' })
-    const gateway = await spike.gateway()
-    const slow = await slowAccount(spike.database, 300)
-    const ticketed = await Promise.all(Array.from({ length: 8 }, () => login(gateway.url, slow, respondAsync)))
+test('a login while many wait with a ticket is answered before them, and they are answered as well', () =>
+  whileManyWait(async ({ url }, ticketed) => {
     const startedAt = performance.now()
-    assertProblem(await login(gateway.url, newCredentials()), 401, 'invalid_credentials')
+    assertProblem(await login(url, newCredentials()), 401, 'invalid_credentials')
     // What is in hand, and the one that has waited longest: not the 2.4 s of all.
     assert.ok(performance.now() - startedAt < 1_500)
-    for (const answer of ticketed) expect(200, await redeem(gateway.url, expect(202, answer).ticket))
-  } finally {
-    await spike.close()
-  }
-})
+    for (const answer of ticketed) expect(200, await redeem(url, expect(202, answer).ticket))
+  }))
 
-test('the predicted wait that operators see counts those who wait with a ticket', async () => {
-  const spike = await openSystem()
-  try {
-    await spike.worker({ SPILLWAY_TEST_HASHES: 'true' })
-    const gateway = await spike.gateway()
-    const slow = await slowAccount(spike.database, 300)
-    await Promise.all(Array.from({ length: 8 }, () => login(gateway.url, slow, respondAsync)))
+test('the predicted wait that operators see counts those who wait with a ticket', () =>
+  whileManyWait(async ({ opsUrl }) => {
     await until(async () => {
       const [predictedS, perSecond] = await Promise.all([
-        readPlainGauge(gateway.opsUrl, 'spillway_predicted_wait_seconds'),
-        readPlainGauge(gateway.opsUrl, 'spillway_capacity_jobs_per_second'),
+        readPlainGauge(opsUrl, 'spillway_predicted_wait_seconds'),
+        readPlainGauge(opsUrl, 'spillway_capacity_jobs_per_second'),
       ])
       // One job or two are in hand or answered by now.
       return predictedS * perSecond > 6
     })
+  }))
+
+/** Looks at a gateway while eight logins of 300 ms each wait for one worker, with tickets. */
+async function whileManyWait(look: (gateway: Listening, ticketed: Answer[]) => Promise<void>): Promise<void> {
+  const spike = await openSystem()
+  try {
+    await spike.worker({ SPILLWAY_TEST_HASHES: 'true' })
+    const gateway = await spike.gateway()
+    const slow = await slowAccount(spike.database, 300)
+    await look(gateway, await Promise.all(Array.from({ length: 8 }, () => login(gateway.url, slow, respondAsync))))
   } finally {
     await spike.close()
   }
-})
+}
 
 async function promptly(answer: Promise<Answer>): Promise<Answer> {
   const startedAt = performance.now()

@@ -114,17 +114,7 @@ async function makeCertificates(): Promise<void> {
     ['named', 'DNS:localhost'],
   ] as const) {
     const signer = ['-CA', 'ca.crt', '-CAkey', 'ca.key', '-addext', `subjectAltName=${subject}`]
-    await openssl(
-      'req',
-      '-x509',
-      ...key,
-      ...signer,
-      '-subj',
-      `/CN=${name}`,
-      '-keyout',
-      `${name}.key`,
-      '-out',
-      `${name}.crt`,
-    )
+    const files = ['-keyout', `${name}.key`, '-out', `${name}.crt`]
+    await openssl('req', '-x509', ...key, ...signer, '-subj', `/CN=${name}`, ...files)
   }
 }
