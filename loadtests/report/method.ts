@@ -26,8 +26,9 @@ export function method(results: Results): Html {
         cost no hash: everyone takes a double of one, which goes the same way.</li>
       <li>A request without an answer after ${TIMEOUT_MS / 1_000} s is lost, and counts with that time in the percentiles. A ticket is
         redeemed until there is a verdict, and its wait counts until then.</li>
-      <li>The neighbour endpoint reads the state of a file; on Spillway's gateway, which has none such, it is a small static file of its API
-        documentation. It is asked 40 times a second, like /healthz.</li>
+      <li>The neighbour endpoint reads the state of a file, for which Node needs a thread of libuv's pool (four), as it does for dns.lookup, zlib, much
+        of crypto, and every asynchronous hash; on Spillway's gateway, which has none such, it is a small static file of its API
+        documentation. /healthz needs the event loop alone. Both are asked 40 times a second.</li>
       <li>Hashes that only wait, or cost nothing, are doubles that a worker accepts when told to and never in production. They are marked.</li>
       <li>${repeat > 1 ? `Everything was measured ${repeat} times, in turn; figures are medians, with half the range after ±.` : 'Everything was measured once: how far repeats would lie apart is unknown.'}</li>
     </ul>

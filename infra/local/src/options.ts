@@ -14,7 +14,8 @@ export const help = `pnpm start [--gateways N] [--workers N] [--fresh]
 Starts PostgreSQL, Redis, gateways and workers on this machine, and prints where each thing listens. Ctrl-C ends it all.
 
   --gateways N   how many gateways [1]
-  --workers N    how many workers [1]
+  --workers N    how many workers [1]; each hashes as many passwords at a time as there are cores, so that more of them
+                 make nothing faster here, and every hash slower: set WORKER_CONCURRENCY with it
   --fresh        deletes what earlier runs left in SPILLWAY_DIR first: accounts, jobs, logs and secrets
   --help         prints this
 
