@@ -58,7 +58,8 @@ describe('the table in README', () => {
     assert.equal(lines.length, rows.length)
     for (const [index, [label, scenario, variant, name]] of rows.entries()) {
       const line = lines[index]
-      assert.ok(line?.label.startsWith(label), `${line?.label}`)
+      assert.ok(line !== undefined)
+      assert.ok(line.label.startsWith(label), line.label)
       const measured = results.scenarios.filter((each) => each.name === scenario).flatMap(summarize)
       for (const [contender, said] of [
         ['in-process', line.inHandler],
