@@ -1,4 +1,4 @@
-// Whoever started this process by `npx pnpm start` may kill npx or pnpm, of which this is only a child or grandchild.
+// Whoever started this process by `npx --yes pnpm start` may kill npx or pnpm, of which this is only a child or grandchild.
 import { basename } from 'node:path'
 import { findProcess, isRunning } from './process-table.ts'
 

@@ -72,7 +72,7 @@ async function installedPrograms(): Promise<string> {
   }
   throw new Refusal(
     `There is no embedded PostgreSQL for ${platform}: set DATABASE_URL to a PostgreSQL of your own ` +
-      '(or run "npx pnpm install" if the installation was cut short).',
+      '(or run "npx --yes pnpm install" if the installation was cut short).',
   )
 }
 
