@@ -5,6 +5,7 @@ import {
   type Lane,
   type PasswordClient,
   PasswordClientError,
+  type PendingJob,
   type Verdict,
 } from '@spillway/worker/client'
 import type { FastifyReply, FastifyRequest } from 'fastify'
@@ -14,7 +15,7 @@ import { ApiError } from './errors.js'
 import type { GatewayMetrics, WaitOutcome } from './metrics.js'
 import type { Finish, Operation, Outcome, Started, Submit } from './operations.js'
 import { parsePrefer } from './prefer.js'
-import type { Tickets } from './tickets.js'
+import type { TicketContents, Tickets } from './tickets.js'
 
 /** Retry-After of a ticket: as predicted, but neither a busy loop nor so long that the ticket is forgotten. */
 const RETRY_AFTER_MIN_S = 1
@@ -65,7 +66,11 @@ export function createHold(deps: {
   }
 
   /** The answer within this time, if there is one. Throws when the client goes away first. */
-  async function answerOf({ operation, pending }: Started, waitMs: number, reply: FastifyReply) {
+  async function answerOf<A extends Answer>(
+    { operation, pending }: { operation: Operation; pending: PendingJob<A> },
+    waitMs: number,
+    reply: FastifyReply,
+  ): Promise<A | undefined> {
     const heldAt = performance.now()
     let outcome: WaitOutcome = 'failed'
     try {
@@ -87,14 +92,14 @@ export function createHold(deps: {
     }
   }
 
-  function ticketFor({ operation, pending }: Started, lane: Lane, reply: FastifyReply): Ticketed {
+  function ticketFor(ticket: TicketContents, lane: Lane, reply: FastifyReply): Ticketed {
     const predictedS = Math.ceil(passwords.predictedWaitMs(lane) / 1_000)
     const expectedS = Number.isFinite(predictedS) ? Math.min(RETRY_AFTER_MAX_S, predictedS) : RETRY_AFTER_UNKNOWN_S
     // Whoever comes back when told to must find the ticket good.
-    const lastS = Math.floor((pending.job.deadline - passwords.now()) / 1_000) - 1
+    const lastS = Math.floor((ticket.job.deadline - passwords.now()) / 1_000) - 1
     const retryAfter = Math.max(RETRY_AFTER_MIN_S, Math.min(expectedS, lastS))
     reply.header('retry-after', retryAfter)
-    return { status: 202, body: { ticket: tickets.issue({ operation, job: pending.job }), retryAfter } }
+    return { status: 202, body: { ticket: tickets.issue(ticket), retryAfter } }
   }
 
   /** Uses a ticket up. Where that fails its answer is good all the same: the database gives nothing twice either. */
@@ -117,7 +122,7 @@ export function createHold(deps: {
         const leftMs = waitMs === 0 ? 0 : Math.max(1, waitMs - reply.elapsedTime)
         const answer = await answerOf(started, leftMs, reply)
         // Without a wait there is a ticket, also where the answer was quicker.
-        if (answer === undefined || waitMs === 0) return ticketFor(started, lane, reply)
+        if (answer === undefined || waitMs === 0) return ticketFor({ operation: started.operation, job }, lane, reply)
         return await finish(started.operation, job.id, verdictOf(answer))
       } catch (error) {
         if (isAbort(error) && (await passwords.cancel(job))) metrics.cancelled.inc()
@@ -130,12 +135,12 @@ export function createHold(deps: {
       if (passwords.now() >= job.deadline) throw new ApiError('ticket_expired')
       request.jobId = job.id
       const waitMs = Math.min(waitOf(request, reply), job.deadline - passwords.now())
-      const started = { operation, pending: await passwords.resume(job) }
-      const answer = await answerOf(started, waitMs, reply)
+      const answer = await answerOf({ operation, pending: await passwords.resume(job) }, waitMs, reply)
       if (answer === undefined) {
         if (passwords.now() >= job.deadline) throw new ApiError('ticket_expired')
-        return ticketFor(started, 'deferred', reply)
+        return ticketFor({ operation, job }, 'deferred', reply)
       }
+      if (answer === 'used') throw new ApiError('ticket_used')
       try {
         const outcome = await deps.finish(operation, job.id, verdictOf(answer))
         await retire(request, job)
@@ -167,8 +172,7 @@ function isAbort(error: unknown): boolean {
 }
 
 /** What a worker could not do ends here: it is the same for every kind of operation. */
-function verdictOf(answer: Answer): Exclude<Verdict, { kind: 'refused' }> {
-  if (answer === 'used') throw new ApiError('ticket_used')
+function verdictOf(answer: Verdict): Exclude<Verdict, { kind: 'refused' }> {
   if (answer.kind === 'refused') throw new ApiError('internal_error', { cause: new Error(`worker: ${answer.code}`) })
   return answer
 }

@@ -36,6 +36,12 @@ async function earned(credentials: Credentials): Promise<{ ticket: string; verdi
   return { ticket, verdict: await until(() => redis.get(key(`verdict:${jobOf(ticket)}`))) }
 }
 
+/** How many verdicts the gateway has counted that did not open. */
+async function brokenVerdicts(): Promise<number> {
+  const metrics = await (await fetch(`${gateway.opsUrl}/metrics`)).text()
+  return Number(/spillway_seal_failures_total\{purpose="verdict"\} (\d+)/.exec(metrics)?.[1] ?? 0)
+}
+
 async function sessionsOf({ email }: Credentials): Promise<number> {
   return system.database.session.count({ where: { user: { email } } })
 }
@@ -49,8 +55,42 @@ test('the verdict of a right password, announced and stored for a wrong one, is 
   assert.equal(await redis.publish(key(`replies:${replyTo}`), `${attempt.id} ${verdict}`), 1)
   assertProblem(await attempt.answer, 401, 'invalid_credentials')
   assert.equal(await sessionsOf(victim), 0)
-  const metrics = await (await fetch(`${gateway.opsUrl}/metrics`)).text()
-  assert.match(metrics, /spillway_seal_failures_total\{purpose="verdict"\} [1-9]/)
+  assert.ok((await brokenVerdicts()) > 0)
+})
+
+test('word that a ticket was used, made up for one who waits, is counted and keeps nobody out', async () => {
+  const account = await slowAccount(system.database, 600)
+  const attempt = await begin(account)
+  const { replyTo } = await sealedOf(attempt.id)
+  const before = await brokenVerdicts()
+  await redis.set(key(`verdict:${attempt.id}`), 'used', 'PX', 60_000)
+  assert.equal(await redis.publish(key(`replies:${replyTo}`), `${attempt.id} used`), 1)
+  expect(200, await attempt.answer)
+  assert.ok((await brokenVerdicts()) > before)
+})
+
+test('word that a ticket was used, made up for one who redeems it, is not believed, nor is that of another ticket', async () => {
+  const [account, other] = [await slowAccount(system.database, 10), await slowAccount(system.database, 10)]
+  const [mine, theirs] = [await earned(account), await earned(other)]
+  expect(200, await redeem(url, theirs.ticket))
+  const usedByThem = (await redis.get(key(`verdict:${jobOf(theirs.ticket)}`))) ?? ''
+  for (const forged of ['used', usedByThem]) {
+    await redis.set(key(`verdict:${jobOf(mine.ticket)}`), forged, 'PX', 60_000)
+    expect(202, await redeem(url, mine.ticket, respondAsync))
+  }
+  await redis.set(key(`verdict:${jobOf(mine.ticket)}`), mine.verdict, 'PX', 60_000)
+  expect(200, await redeem(url, mine.ticket))
+})
+
+test('a used ticket is refused by another gateway too, and opens nothing more when word of it is deleted', async () => {
+  const { url: elsewhere } = await system.gateway({ LOGIN_WAIT_MS: '500' })
+  const account = await slowAccount(system.database, 10)
+  const { ticket } = await earned(account)
+  expect(200, await redeem(url, ticket))
+  assertProblem(await redeem(elsewhere, ticket), 409, 'ticket_used')
+  await redis.del(key(`verdict:${jobOf(ticket)}`))
+  expect(202, await redeem(elsewhere, ticket))
+  assert.equal(await sessionsOf(account), 1)
 })
 
 test('the request of a right password, put into the job of a wrong one, is logged and opens nothing', async () => {

@@ -14,12 +14,19 @@ import { reached } from './client/reached.js'
 import { createRecheck } from './client/recheck.js'
 import { hearReplies } from './client/replies.js'
 import { type Answer, createVerdicts } from './client/verdicts.js'
-import { createWaiters, type Waiter } from './client/waiters.js'
+import { createWaiters, type Waiter, type Waiters } from './client/waiters.js'
 import { createRedisClock } from './clock.js'
 import { PasswordClientError } from './errors.js'
 import type { Logger } from './log.js'
 import type { Load } from './protocol/capacity.js'
-import { DEFAULT_QUEUE_PREFIX, type JobData, type JobName, type Lane, type Requests } from './protocol/job.js'
+import {
+  DEFAULT_QUEUE_PREFIX,
+  type JobData,
+  type JobName,
+  type Lane,
+  type Requests,
+  type Verdict,
+} from './protocol/job.js'
 import { type JobRef, requestSeal } from './protocol/reply.js'
 import type { Keyring } from './protocol/seal.js'
 import { connectRedis, type RedisConnection } from './redis.js'
@@ -61,20 +68,20 @@ export interface PasswordClientOptions {
 }
 
 /** A job that has been added, here or by another gateway. */
-export interface PendingJob {
+export interface PendingJob<A extends Answer = Verdict> {
   readonly job: JobRef
   /**
    * The answer, or undefined when `waitMs` ran out first; the job goes on either way. Call it once for each PendingJob.
    * Throws `wait_aborted` when the signal fires.
    */
-  answer(options: { waitMs: number; signal: AbortSignal }): Promise<Answer | undefined>
+  answer(options: { waitMs: number; signal: AbortSignal }): Promise<A | undefined>
 }
 
 export interface PasswordClient {
   /** Adds a job, to the held ones unless it is said to be deferred. Throws `queue_unavailable` when Redis does not take it. */
   submit<Name extends JobName>(name: Name, request: Requests[Name], lane?: Lane): Promise<PendingJob>
   /** Waits on for a job that this or another gateway added. Throws `queue_unavailable` when Redis does not answer. */
-  resume(job: JobRef): Promise<PendingJob>
+  resume(job: JobRef): Promise<PendingJob<Answer>>
   /** Takes back a job that no one waits for any more, now or as soon as Redis answers. True when it had not begun. */
   cancel(job: JobRef): Promise<boolean>
   /** Marks a verdict as used, so that its ticket answers only once. Throws `queue_unavailable`. */
@@ -95,7 +102,8 @@ export function createPasswordClient(options: PasswordClientOptions): PasswordCl
   const { keyring, log, observer, prefix = DEFAULT_QUEUE_PREFIX } = options
   const replyTo = randomUUID()
   const clock = createRedisClock()
-  const waiters = createWaiters()
+  const submitted = createWaiters<Verdict>()
+  const redeeming = createWaiters<Answer>()
 
   const redis = connectRedis(options.redisUrl, 'producer')
   const subscriber = connectRedis(options.redisUrl, 'consumer')
@@ -115,9 +123,13 @@ export function createPasswordClient(options: PasswordClientOptions): PasswordCl
     prefix,
     clock,
     log,
-    waiters,
+    submitted,
+    redeeming,
     producer,
-    found: (verdict) => received(verdict, 'asked'),
+    found({ jobId, sealed }) {
+      offer(submitted, jobId, (job) => verdicts.open(job, sealed), 'asked')
+      offer(redeeming, jobId, (job) => verdicts.openForTicket(job, sealed), 'asked')
+    },
     addedAgain: () => observer?.jobAddedAgain(),
   })
   const replies = hearReplies({
@@ -125,7 +137,10 @@ export function createPasswordClient(options: PasswordClientOptions): PasswordCl
     prefix,
     replyTo,
     log,
-    received: (reply) => received(reply, 'message'),
+    received({ jobId, sealed }) {
+      offer(submitted, jobId, (job) => verdicts.open(job, sealed), 'message')
+      offer(redeeming, jobId, (job) => verdicts.open(job, sealed), 'message')
+    },
     subscribed: recheck,
   })
   redis.on('ready', recheck)
@@ -135,31 +150,39 @@ export function createPasswordClient(options: PasswordClientOptions): PasswordCl
     replies.check()
   }, RECHECK_INTERVAL_MS)
 
-  function received({ jobId, sealed }: { jobId: string; sealed: string }, source: VerdictSource): void {
+  /** Settles who waits for this job, if anyone does and what came opens. */
+  function offer<A extends Answer>(
+    waiters: Waiters<A>,
+    jobId: string,
+    open: (job: JobRef) => A | undefined,
+    source: VerdictSource,
+  ): void {
     const waiter = waiters.get(jobId)
-    const answer = waiter && verdicts.open(waiter.job, sealed)
-    if (waiter !== undefined && answer !== undefined) settle(waiter.job, answer, source)
-  }
-
-  function settle(job: JobRef, answer: Answer, source: VerdictSource): void {
+    const answer = waiter && open(waiter.job)
+    if (answer === undefined) return
     observer?.verdictReceived(source)
-    waiters.settle(job.id, answer)
+    waiters.settle(jobId, answer)
   }
 
   /** The verdict that came at the last moment or was not heard. Not for long: the wait is over. */
-  async function lastLook(job: JobRef): Promise<Answer | undefined> {
+  async function lastLook(job: JobRef): Promise<string | undefined> {
     return await within(LAST_LOOK_MS, verdicts.read(job)).catch(() => undefined)
   }
 
-  function pending(job: JobRef, waiter: Waiter): PendingJob {
+  function pending<A extends Answer>(
+    waiters: Waiters<A>,
+    { job, answer: answered }: Waiter<A>,
+    open: (job: JobRef, sealed: string) => A | undefined,
+  ): PendingJob<A> {
     return {
       job,
       async answer({ waitMs, signal }) {
         try {
-          const answer = await within(waitMs, waiter.answer, signal)
+          const answer = await within(waitMs, answered, signal)
           if (answer !== undefined) return answer
           if (signal.aborted) throw new PasswordClientError('wait_aborted', 'the caller went away')
-          const late = waitMs === 0 ? undefined : await lastLook(job)
+          const stored = waitMs === 0 ? undefined : await lastLook(job)
+          const late = stored === undefined ? undefined : open(job, stored)
           if (late !== undefined) observer?.verdictReceived('asked')
           return late
         } finally {
@@ -178,29 +201,29 @@ export function createPasswordClient(options: PasswordClientOptions): PasswordCl
       const job: JobRef = { id: randomUUID(), name, deadline: enqueuedAt + options.jobLifeMs }
       const sealed = keyring.seal(requestSeal(job), request)
       const data: JobData = { deadline: job.deadline, enqueuedAt, replyTo, sealed }
-      const waiter = waiters.hold(job)
+      const waiter = submitted.hold(job)
       try {
         await producer.addDespiteCut(job, data, lane)
-        waiters.added(job.id, data)
+        submitted.added(job.id, data)
       } catch (error) {
-        waiters.release(job.id)
+        submitted.release(job.id)
         // A command that got no answer may have been carried out.
         void cancellation.cancel(job)
         throw error
       }
       if (lane === 'held' && load.current().deferred > 0) producer.overtook()
       load.added(lane)
-      return pending(job, waiter)
+      return pending(submitted, waiter, verdicts.open)
     },
     async resume(job) {
-      const waiter = waiters.hold(job)
+      const waiter = redeeming.hold(job)
       try {
         const followed = verdicts.follow(job, replyTo, job.deadline - clock.now())
-        const answer = await reached(followed, 'the verdict could not be asked for')
-        if (answer !== undefined) settle(job, answer, 'message')
-        return pending(job, waiter)
+        const stored = await reached(followed, 'the verdict could not be asked for')
+        if (stored !== undefined) offer(redeeming, job.id, () => verdicts.openForTicket(job, stored), 'message')
+        return pending(redeeming, waiter, verdicts.openForTicket)
       } catch (error) {
-        waiters.release(job.id)
+        redeeming.release(job.id)
         throw error
       }
     },

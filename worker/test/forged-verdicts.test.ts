@@ -4,11 +4,20 @@ import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import { until } from '@spillway/local/testing'
 import type { PendingJob } from '../src/client.ts'
-import { type JobRef, replyChannel, requestSeal, verdictKey, verdictSeal } from '../src/protocol/reply.ts'
+import {
+  type JobRef,
+  redeemerKey,
+  replyChannel,
+  requestSeal,
+  usedSeal,
+  verdictKey,
+  verdictSeal,
+} from '../src/protocol/reply.ts'
 import { parseKeyring } from '../src/protocol/seal.ts'
 import { answerOf, keyring, readyClient, startedWorker } from './parts.ts'
 import { jobKey, type Space, spaceFor } from './space.ts'
 
+const unobserved = { verdictReceived: () => undefined, jobAddedAgain: () => undefined }
 const request = { password: 'wrong', storedHash: '$spillway-token$' }
 const match = { kind: 'match' }
 const stranger = parseKeyring(`test:${randomBytes(32).toString('base64')}`)
@@ -17,6 +26,9 @@ const forgeries: [what: string, verdict: (space: Space, job: JobRef, answered: J
   [
     ['in clear', () => JSON.stringify(match)],
     ['that is nothing', () => ''],
+    ['that says in clear that its ticket was used', () => 'used'],
+    ["that says so of another job's ticket", (_space, job) => keyring.seal(usedSeal({ ...job, id: 'other' }), {})],
+    ['that says so for another deadline', (_space, job) => keyring.seal(usedSeal({ ...job, deadline: 1 }), {})],
     ['that is random', () => `test.${randomBytes(284).toString('base64url')}`],
     ['sealed under a key of their own', (_space, job) => stranger.seal(verdictSeal(job), match)],
     ['sealed under a key without a name', () => `.${randomBytes(284).toString('base64url')}`],
@@ -66,14 +78,38 @@ for (const [what, forge] of forgeries) {
 
     assert.equal(await announce(space, job, sealed), 1)
     await space.redis.set(verdictKey(space.prefix, job.id), sealed, 'PX', 20_000)
-    const elsewhere = await readyClient(space)
+    let broken = 0
+    const observer = { ...unobserved, verdictBroken: () => (broken += 1) }
+    const elsewhere = await readyClient(space, { observer })
     assert.equal(await answerOf(await elsewhere.resume(job), 0), undefined)
+    assert.equal(broken, 1)
     assert.equal(settled, false)
 
     await startedWorker(space)
     assert.deepEqual(await answer, { kind: 'mismatch' })
   })
 }
+
+test('that a ticket was used is believed of what is stored for a ticket, not of a message, nor where there is no ticket yet', async (t) => {
+  const space = spaceFor(t)
+  const { waiting } = await waitingAndAnswered(space)
+  const { job } = waiting
+  const heard: string[] = []
+  const observer = { ...unobserved, verdictBroken: () => heard.push('broken') }
+  const elsewhere = await readyClient(space, { observer })
+  const used = keyring.seal(usedSeal(job), {})
+  const held = answerOf(waiting)
+  const redeemed = answerOf(await elsewhere.resume(job))
+  const redeemer = (await space.redis.get(redeemerKey(space.prefix, job.id))) ?? ''
+  await space.redis.publish(replyChannel(space.prefix, redeemer), `${job.id} ${used}`)
+  await announce(space, job, used)
+  await until(() => heard.length > 0)
+  await space.redis.set(verdictKey(space.prefix, job.id), used, 'PX', 20_000)
+  assert.equal(await redeemed, 'used')
+
+  await startedWorker(space)
+  assert.deepEqual(await held, { kind: 'mismatch' })
+})
 
 test('messages that are no replies disturb nobody', async (t) => {
   const space = spaceFor(t)

@@ -70,7 +70,7 @@ export async function readyClient(space: Space, options: Partial<PasswordClientO
 }
 
 /** The answer to a job, within 10 seconds unless told otherwise. */
-export function answerOf(pending: PendingJob, waitMs = 10_000): Promise<Answer | undefined> {
+export function answerOf<A extends Answer>(pending: PendingJob<A>, waitMs = 10_000): Promise<A | undefined> {
   return pending.answer({ waitMs, signal: new AbortController().signal })
 }
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { until } from '@spillway/local/testing'
 import { PasswordClientError } from '../src/errors.ts'
-import { redeemerKey, USED_VERDICT, verdictKey } from '../src/protocol/reply.ts'
+import { redeemerKey, verdictKey } from '../src/protocol/reply.ts'
 import { answerOf, readyClient, startedWorker } from './parts.ts'
 import { startRelay } from './relay.ts'
 import { activeJobs, jobKey, resultOf, spaceFor, waitingJobs } from './space.ts'
@@ -162,7 +162,7 @@ test('a verdict that is gone is not marked as used', async (t) => {
   const job = { id: 'long-gone', name: 'verify', deadline: client.now() } as const
   await client.retire(job)
   assert.equal(await space.redis.exists(verdictKey(space.prefix, job.id)), 0)
-  assert.notEqual(await answerOf(await client.resume(job), 0), USED_VERDICT)
+  assert.equal(await answerOf(await client.resume(job), 0), undefined)
 })
 
 test('a verdict is kept until the deadline of its job, and then gone', async (t) => {

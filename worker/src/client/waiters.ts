@@ -2,9 +2,9 @@
 import type { JobData } from '../protocol/job.js'
 import type { JobRef } from '../protocol/reply.js'
 import { withResolvers } from '../with-resolvers.js'
-import type { Answer } from './verdicts.js'
 
-export interface Waiter {
+/** Waits for answers of this kind: a verdict, or where a ticket is redeemed also that it has been redeemed already. */
+export interface Waiter<Answer> {
   readonly job: JobRef
   /** Resolves when the job is answered; never rejects. */
   readonly answer: Promise<Answer>
@@ -12,25 +12,25 @@ export interface Waiter {
   readonly data: JobData | undefined
 }
 
-interface Entry extends Waiter {
+interface Entry<Answer> extends Waiter<Answer> {
   data: JobData | undefined
   holders: number
   settle(answer: Answer): void
 }
 
-export interface Waiters {
+export interface Waiters<Answer> {
   /** Waits for a job; several may wait for the same one. Each call is paired with {@link Waiters.release}. */
-  hold(job: JobRef): Waiter
+  hold(job: JobRef): Waiter<Answer>
   /** Redis took a job from here. */
   added(jobId: string, data: JobData): void
   release(jobId: string): void
-  get(jobId: string): Waiter | undefined
+  get(jobId: string): Waiter<Answer> | undefined
   settle(jobId: string, answer: Answer): void
   jobIds(): string[]
 }
 
-export function createWaiters(): Waiters {
-  const entries = new Map<string, Entry>()
+export function createWaiters<Answer>(): Waiters<Answer> {
+  const entries = new Map<string, Entry<Answer>>()
   return {
     hold(job) {
       const known = entries.get(job.id)
@@ -39,7 +39,7 @@ export function createWaiters(): Waiters {
         return known
       }
       const { promise, resolve } = withResolvers<Answer>()
-      const entry: Entry = { job, data: undefined, answer: promise, holders: 1, settle: resolve }
+      const entry: Entry<Answer> = { job, data: undefined, answer: promise, holders: 1, settle: resolve }
       entries.set(job.id, entry)
       return entry
     },

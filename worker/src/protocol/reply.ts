@@ -43,9 +43,6 @@ local redeemer = redis.call('GET', KEYS[2])
 if redeemer and redeemer ~= ARGV[4] then redis.call('PUBLISH', ARGV[3] .. redeemer, message) end
 return 1`
 
-/** What replaces a verdict that a ticket has been redeemed for. */
-export const USED_VERDICT = 'used'
-
 /** The channel of one gateway process. */
 export function replyChannel(prefix: string, replyTo: string): string {
   return `${prefix}:replies:${replyTo}`
@@ -66,4 +63,9 @@ export function requestSeal(job: JobRef): SealContext {
 /** What the verdict of a job is bound to: the same, in the other direction. */
 export function verdictSeal(job: JobRef): SealContext {
   return { purpose: 'verdict', id: job.id, bind: [job.name, job.deadline] }
+}
+
+/** What word that a job's ticket has been redeemed is bound to, which then stands in the verdict's place. Gateways alone seal it. */
+export function usedSeal(job: JobRef): SealContext {
+  return { purpose: 'used', id: job.id, bind: [job.name, job.deadline] }
 }

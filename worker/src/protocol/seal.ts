@@ -19,7 +19,7 @@ export class SealError extends Error {
 
 /** What a sealed value is bound to. It opens only for the same purpose, id and bindings. */
 export interface SealContext {
-  purpose: 'request' | 'verdict' | 'ticket'
+  purpose: 'request' | 'verdict' | 'used' | 'ticket'
   /** The id the key is derived for: a job's. */
   id: string
   /** Further values that must be the same at both ends. */
