@@ -41,10 +41,11 @@ export interface AdmissionLimits {
 export function createAdmission(
   passwords: Pick<PasswordClient, 'load' | 'predictedWaitMs'>,
   { ticketTtlMs, maxOutstanding }: AdmissionLimits,
+  now: () => number = () => performance.now(),
 ): Admission {
   /** Jobs refused here that were told when to come back, and are expected then. */
   let expected = 0
-  let countedAt = performance.now()
+  let countedAt = now()
 
   /** Without a worker, or when a worker alone would take longer than the wait, there is nothing to be quick for. */
   function laneFor(waitMs: number): Lane {
@@ -64,9 +65,9 @@ export function createAdmission(
   /** When there will be room for one more, after those who were sent away before. */
   function retryAfterS(jobsPerSecond: number, excessJobs: number): number {
     if (jobsPerSecond === 0) return RETRY_AFTER_MAX_S
-    const elapsedS = (performance.now() - countedAt) / 1_000
+    const elapsedS = (now() - countedAt) / 1_000
     expected = Math.max(0, expected - elapsedS * jobsPerSecond) + 1
-    countedAt = performance.now()
+    countedAt = now()
     const roomInS = ((excessJobs + expected) / jobsPerSecond) * OPTIMISM + SPIKE_GOES_ON_S
     return Math.min(RETRY_AFTER_MAX_S, Math.ceil(roomInS))
   }

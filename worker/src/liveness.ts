@@ -33,24 +33,24 @@ export interface LivenessOptions {
   stuckAfterMs: number
 }
 
-export function createLiveness(options: LivenessOptions): Liveness {
+export function createLiveness(options: LivenessOptions, now: () => number = () => performance.now()): Liveness {
   const { slots, isConnected, answersAnew, stuckAfterMs } = options
   let active = 0
-  let progressAt = performance.now()
-  let heardAt = performance.now()
+  let progressAt = now()
+  let heardAt = now()
   /** How long there had been no progress when Redis was last heard: what it does not answer cannot be fetched. */
   let idleMs = 0
   let cutOff = false
   let isLooking = false
 
-  const silentMs = () => performance.now() - heardAt
+  const silentMs = () => now() - heardAt
   const hearsNothing = () => isConnected() && silentMs() >= stuckAfterMs
 
   async function lookIntoSilence(): Promise<void> {
     // One look at a time: each opens a connection.
     if (isLooking) return
     isLooking = true
-    if (!isConnected()) heardAt = performance.now()
+    if (!isConnected()) heardAt = now()
     // Asked again afterwards: meanwhile Redis may have been heard after all.
     cutOff = hearsNothing() && (await answersAnew()) && hearsNothing()
     isLooking = false
@@ -61,7 +61,7 @@ export function createLiveness(options: LivenessOptions): Liveness {
 
   function progressed(change: number): void {
     active += change
-    progressAt = performance.now()
+    progressAt = now()
     idleMs = 0
   }
 
@@ -69,11 +69,10 @@ export function createLiveness(options: LivenessOptions): Liveness {
     started: () => progressed(1),
     finished: () => progressed(-1),
     heard(waiting) {
-      const now = performance.now()
       // Nothing to fetch, nothing to put it in, or no chance until now: not having fetched is no fault.
-      if (waiting === 0 || active >= slots || silentMs() > SILENCE_MS) progressAt = now
-      heardAt = now
-      idleMs = now - progressAt
+      if (waiting === 0 || active >= slots || silentMs() > SILENCE_MS) progressAt = now()
+      heardAt = now()
+      idleMs = heardAt - progressAt
       cutOff = false
     },
     active: () => active,
