@@ -30,7 +30,10 @@ const retryAfter = {
   'Retry-After': { type: 'integer', description: 'Seconds after which to try again (RFC 9110)' },
 } as const
 const rateLimit = {
-  'RateLimit-Limit': { type: 'integer', description: 'Requests a minute, by the nearer of the limits' },
+  'RateLimit-Limit': {
+    type: 'integer',
+    description: 'Requests a minute, by the limit of the address, or by that which refuses',
+  },
   'RateLimit-Remaining': { type: 'integer', description: 'How many of them are left' },
   'RateLimit-Reset': { type: 'integer', description: 'Seconds until all of them are left again' },
 } as const

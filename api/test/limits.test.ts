@@ -21,7 +21,7 @@ test('an account is tried so often a minute and no more, at whichever gateway an
   for (const [n, spelling] of spellings.entries()) {
     const answer = await login((n % 2 ? here : there).url, { email: spelling, password })
     assertProblem(answer, 401, 'invalid_credentials')
-    assertLimits(answer, 4, 3 - n)
+    assertNoLimits(answer)
   }
   for (const { url } of [here, there]) {
     const answer = await login(url, { email, password })
@@ -71,12 +71,16 @@ test('what is refused to an address does not count for the accounts that it name
   assertProblem(await login(url, victim, from('198.51.100.6')), 429, 'too_many_requests')
 })
 
-test('of two limits the client is told the nearer one', async () => {
-  const { url } = await system.gateway({ ...limits('3', '2'), TRUST_PROXY: '127.0.0.1' })
-  const [credentials, client] = [newCredentials(), from('198.51.100.7')]
-  assertLimits(await login(url, credentials, client), 2, 1)
-  assertLimits(await login(url, newCredentials(), client), 2, 1)
-  assertLimits(await login(url, newCredentials(), client), 3, 0)
+test('a client is told of its own limit, and nothing of an account until that refuses', async () => {
+  const { url } = await system.gateway({ ...limits('9', '2'), TRUST_PROXY: '127.0.0.1' })
+  const credentials = newCredentials()
+  const [owner, stranger] = [from('198.51.100.7'), from('198.51.100.8')]
+  expect(401, await login(url, newCredentials(), stranger))
+  assertLimits(await login(url, credentials, owner), 9, 8)
+  assertLimits(await login(url, credentials, stranger), 9, 7)
+  const refused = await login(url, credentials, stranger)
+  assertProblem(refused, 429, 'too_many_requests')
+  assertLimits(refused, 2, 0)
 })
 
 test('an IPv6 client is counted by its network', async () => {
@@ -90,7 +94,7 @@ test('an IPv6 client is counted by its network', async () => {
 test('an address counts as one in each of its spellings, with a port or without', async () => {
   const { url } = await system.gateway({ ...limits('1', '0'), TRUST_PROXY: '127.0.0.1' })
   const spellings = [
-    ['198.51.100.8', '198.51.100.8:4711', '::ffff:198.51.100.8', '::FFFF:c633:6408', '[::ffff:198.51.100.8]:4711'],
+    ['198.51.100.10', '198.51.100.10:4711', '::ffff:198.51.100.10', '::FFFF:c633:640a', '[::ffff:198.51.100.10]:4711'],
     ['2001:db8:2::1', '[2001:db8:2::1]:4711', '[2001:db8:2::2]', '2001:0DB8:2:0:ffff::', '2001:db8:2:0:1:2:3:4'],
     ['::1', '[::1]:4711', '0:0:0:0:1::'],
   ]
@@ -118,7 +122,7 @@ test('who sends the request is believed of trusted proxies alone', async () => {
   }
 })
 
-test('a request that is not valid is not counted', async () => {
+test('a request that is not valid counts for no account', async () => {
   const { url } = await system.gateway(limits('0', '1'))
   const credentials = newCredentials()
   assertProblem(await login(url, { ...credentials, password: '' }), 422, 'invalid_request')
@@ -126,10 +130,21 @@ test('a request that is not valid is not counted', async () => {
   assertProblem(await login(url, credentials), 429, 'too_many_requests')
 })
 
+test('an address is refused before its body is read, and what is wrong with it counts as well', async () => {
+  const { url } = await system.gateway({ ...limits('3', '1'), TRUST_PROXY: '127.0.0.1' })
+  const { headers } = from('198.51.100.9')
+  const send = async (body: string): Promise<number> => {
+    const type = { 'content-type': 'application/json' }
+    return (await fetch(`${url}/v1/login`, { method: 'POST', headers: { ...headers, ...type }, body })).status
+  }
+  const [wrong, unreadable, tooLong] = ['{"email":7}', '{"email":', ' '.repeat(20_000)]
+  assert.deepEqual([await send(wrong), await send(unreadable), await send(tooLong)], [422, 400, 413])
+  for (const body of [wrong, unreadable, tooLong]) assert.equal(await send(body), 429)
+})
+
 test('with both limits off there are none', async () => {
   const { url } = await system.gateway(limits('0', '0'))
-  const answer = await login(url, newCredentials())
-  assert.equal(answer.headers.get('ratelimit-limit'), null)
+  assertNoLimits(await login(url, newCredentials()))
 })
 
 test('Redis holds no e-mail address, and each count goes away by itself', async () => {
@@ -144,6 +159,10 @@ test('Redis holds no e-mail address, and each count goes away by itself', async 
     assert.ok(ttlMs > 0 && ttlMs <= 60_000)
   }
 })
+
+function assertNoLimits({ headers }: Answer): void {
+  for (const name of ['limit', 'remaining', 'reset']) assert.equal(headers.get(`ratelimit-${name}`), null)
+}
 
 function assertLimits({ headers }: Answer, limit: number, remaining: number): void {
   assert.equal(headers.get('ratelimit-limit'), String(limit))

@@ -1,9 +1,11 @@
 /**
- * Limits on credential requests, per address and per account, counted in Redis so that all gateways share them. They come
- * before anything that costs. Without Redis they let through: the queue is away as well then, and nothing is hashed.
+ * Limits on credential requests, per address and per account, counted in Redis so that all gateways share them. That of the
+ * address comes before the body is read: what is refused to it costs nothing more, and an invalid request counts as well. That
+ * of the account needs a valid body. Without Redis they let through: the queue is away as well then, and nothing is hashed.
  *
  * An account is not counted for what is refused to an address: one client, whose refusals cost it nothing, could otherwise
- * lock out as many accounts as it can name.
+ * lock out as many accounts as it can name. And only a client that an account refuses is told of the account's count: to
+ * others it would say whether and when somebody uses it.
  */
 import { createHash } from 'node:crypto'
 import type { RedisConnection } from '@spillway/worker/client'
@@ -12,7 +14,7 @@ import fp from 'fastify-plugin'
 import { networkOf } from '../client-network.js'
 import { normalizeEmail } from '../credentials.js'
 import { ApiError } from '../errors.js'
-import { createRequestCounts } from '../request-counts.js'
+import { type Count, createRequestCounts } from '../request-counts.js'
 
 const WINDOW_MS = 60_000
 
@@ -27,34 +29,38 @@ export interface LimitsOptions {
 export const limitsPlugin = fp(
   async (app: FastifyInstance, { redis, queuePrefix, perAddress, perAccount }: LimitsOptions) => {
     const countRequest = createRequestCounts(redis, { windowMs: WINDOW_MS })
-    const limits = [
-      { reason: 'address_limit', max: perAddress, nameOf: ({ ip }: FastifyRequest) => `address:${networkOf(ip)}` },
-      {
-        reason: 'account_limit',
-        max: perAccount,
-        nameOf: (request: FastifyRequest) => `account:${accountOf(request)}`,
-      },
-    ] as const
-    const effective = limits.filter(({ max }) => max > 0)
+    const count = (name: string) => countRequest(`${queuePrefix}:limit:${name}`).catch(() => undefined)
 
-    app.decorate('limitCredentials', async (request: FastifyRequest, reply: FastifyReply) => {
-      if (effective.length === 0) return
-      const keyed = effective.map((limit) => ({ ...limit, key: `${queuePrefix}:limit:${limit.nameOf(request)}` }))
-      const counted = await countRequest(keyed).catch(() => [])
-      let nearest = Number.POSITIVE_INFINITY
-      for (const { reason, max, count, resetS } of counted) {
-        const remaining = Math.max(0, max - count)
-        // The IETF's draft header fields, of whichever limit is nearer.
-        if (remaining <= nearest) {
-          reply.headers({ 'ratelimit-limit': max, 'ratelimit-remaining': remaining, 'ratelimit-reset': resetS })
-          nearest = remaining
-        }
-        if (count > max) throw new ApiError('too_many_requests', { reason, retryAfterS: Math.max(1, resetS) })
-      }
+    app.decorate('limitAddress', async (request: FastifyRequest, reply: FastifyReply) => {
+      if (perAddress === 0) return
+      const counted = await count(`address:${networkOf(request.ip)}`)
+      if (counted === undefined) return
+      tell(reply, perAddress, counted)
+      if (counted.count > perAddress) throw refusal('address_limit', counted)
+    })
+    app.decorate('limitAccount', async (request: FastifyRequest, reply: FastifyReply) => {
+      if (perAccount === 0) return
+      const counted = await count(`account:${accountOf(request)}`)
+      if (counted === undefined || counted.count <= perAccount) return
+      tell(reply, perAccount, counted)
+      throw refusal('account_limit', counted)
     })
   },
   { name: 'limits' },
 )
+
+/** The IETF's draft header fields. */
+function tell(reply: FastifyReply, max: number, { count, resetS }: Count): void {
+  reply.headers({
+    'ratelimit-limit': max,
+    'ratelimit-remaining': Math.max(0, max - count),
+    'ratelimit-reset': resetS,
+  })
+}
+
+function refusal(reason: 'address_limit' | 'account_limit', { resetS }: Count): ApiError {
+  return new ApiError('too_many_requests', { reason, retryAfterS: Math.max(1, resetS) })
+}
 
 /** A digest: addresses of accounts are nobody's business in Redis. */
 function accountOf({ body, user }: FastifyRequest): string {
@@ -65,7 +71,9 @@ function accountOf({ body, user }: FastifyRequest): string {
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Hook that counts a request against its limits; to run once the body is valid and the user known. */
-    limitCredentials(request: FastifyRequest, reply: FastifyReply): Promise<void>
+    /** `onRequest` hook that counts a request against the limit of its address. */
+    limitAddress(request: FastifyRequest, reply: FastifyReply): Promise<void>
+    /** `preHandler` hook that counts it against the limit of its account: the body is valid, or the user known. */
+    limitAccount(request: FastifyRequest, reply: FastifyReply): Promise<void>
   }
 }

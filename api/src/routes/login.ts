@@ -29,7 +29,8 @@ export const loginRoutes: RoutePlugin = async (app, { login, hold }) => {
           ...bodyProblems,
         },
       },
-      preHandler: app.limitCredentials,
+      onRequest: app.limitAddress,
+      preHandler: app.limitAccount,
     },
     async (request, reply) => {
       const { status, body } = await hold.begin(request, reply, {

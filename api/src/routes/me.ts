@@ -45,7 +45,8 @@ export const meRoutes: RoutePlugin = async (app, deps) => {
           ...bodyProblems,
         },
       },
-      preHandler: app.limitCredentials,
+      onRequest: app.limitAddress,
+      preHandler: app.limitAccount,
     },
     async (request, reply) => {
       const { sub: userId, sid: sessionId } = request.user

@@ -26,7 +26,8 @@ export const usersRoutes: RoutePlugin = async (app, { registration, hold }) => {
           ...bodyProblems,
         },
       },
-      preHandler: app.limitCredentials,
+      onRequest: app.limitAddress,
+      preHandler: app.limitAccount,
     },
     async (request, reply) => {
       const { status, body } = await hold.begin(request, reply, {
