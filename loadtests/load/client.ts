@@ -15,7 +15,7 @@ export interface Answer {
 
 export interface Client {
   get(path: string): Promise<Answer>
-  post(path: string, body: unknown): Promise<Answer>
+  post(path: string, body: unknown, headers?: Record<string, string>): Promise<Answer>
   close(): void
 }
 
@@ -25,10 +25,12 @@ export function createClient(url: string, options: { timeoutMs?: number } = {}):
   const agent = new Agent({ keepAlive: true })
   const { hostname, port } = new URL(url)
 
-  function send(method: string, path: string, body?: string): Promise<Answer> {
+  function send(method: string, path: string, body?: string, extra: Record<string, string> = {}): Promise<Answer> {
     return new Promise((resolve) => {
       const headers =
-        body === undefined ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }
+        body === undefined
+          ? extra
+          : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body), ...extra }
       const outgoing = request({ agent, hostname, port, method, path, headers }, async (response) => {
         const status = response.statusCode ?? 0
         const retryAfterMs = Number(response.headers['retry-after'] ?? 1) * 1_000
@@ -52,7 +54,7 @@ export function createClient(url: string, options: { timeoutMs?: number } = {}):
 
   return {
     get: (path) => send('GET', path),
-    post: (path, body) => send('POST', path, JSON.stringify(body)),
+    post: (path, body, headers) => send('POST', path, JSON.stringify(body), headers),
     close: () => agent.destroy(),
   }
 }

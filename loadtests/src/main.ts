@@ -6,14 +6,19 @@ import { bareHash } from '../measure/bare-hash-run.ts'
 import { contenderCores, generatorCores, moveTo } from '../measure/cores.ts'
 import { serverProcesses } from '../measure/server-processes.ts'
 import type { Setting } from '../scenarios/scenario.ts'
+import { spikeTarget } from '../target/spike.ts'
+import { resolveTarget } from '../target/target.ts'
+import { inWords } from '../target/words.ts'
 import { compare } from './compare.ts'
 import { openEnvironment } from './environment.ts'
 import { describeCommit, describeMachine } from './machine.ts'
-import { BadOption, help, type LoadOptions, parseOptions } from './options.ts'
+import { BadOption } from './option-values.ts'
+import { help, type LoadOptions, parseOptions } from './options.ts'
 import { createProgress } from './progress.ts'
 import type { Results } from './results.ts'
 import { defaultResultsFile, readResults, writeReport, writeResults } from './results-file.ts'
 import { estimateS, runScenarios } from './run.ts'
+import type { TargetOptions } from './target-options.ts'
 
 const BARE_MS = 1_000
 /** After so many logins a gateway's processor time for each falls no more: its first ones cost it five times as much. */
@@ -81,9 +86,22 @@ async function load(options: LoadOptions, file: string): Promise<Results> {
   }
 }
 
+/** A spike on what runs already: no system of its own, no report; what became of the people in words. */
+async function spike({ beyondLoopback, ...options }: TargetOptions): Promise<void> {
+  const interruption = new AbortController()
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interruption.abort())
+  const url = await resolveTarget(options.url, beyondLoopback)
+  const { isTTY } = process.stdout
+  const report = (line: string) => isTTY && process.stdout.write(`\r\u001b[2K${line}`)
+  const result = await spikeTarget({ ...options, url, signal: interruption.signal, report })
+  console.log(`${isTTY ? '\r\u001b[2K' : ''}${inWords(result)}`)
+  if (result.ends.error.people + result.ends.unknown.people > 0) process.exitCode = 1
+}
+
 async function main(): Promise<void> {
   const options = parseOptions(process.argv.slice(2))
   if (options.help) return console.log(help)
+  if (options.target) return await spike(options.target)
   // Read first: a wrong name is told before minutes of work, not after.
   const old = options.compare === undefined ? undefined : readResults(options.compare)
   const file = resolve(options.from ?? options.json ?? defaultResultsFile())

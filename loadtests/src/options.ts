@@ -4,12 +4,15 @@ import type { Contender } from '../contenders/contender.ts'
 import { contenders } from '../contenders/contenders.ts'
 import type { Scenario } from '../scenarios/scenario.ts'
 import { scenarios } from '../scenarios/scenarios.ts'
+import { BadOption, pick, positive, whole } from './option-values.ts'
+import { type TargetOptions, targetHelp, targetOf } from './target-options.ts'
 
 export const help = `pnpm load [scenario ...] [--contender name[,name]] [--duration s] [--users n] [--rate n]
           [--repeat n] [--json file] [--compare old.json] [--from file]
+pnpm load spike --target url [--rate n] [--duration s] [--users n] [--password p] [--beyond-loopback]
 
 Runs load tests and writes a JSON file and an HTML report beside it. Without a scenario: a short set of all, in
-about ten minutes.
+about ten minutes. With --target: a spike of logins on a gateway that runs already, with the accounts of "pnpm seed".
 
   --contender a,b   only these architectures
   --duration s      seconds under load, for each measurement (ramp: for each step; spike: of the spike)
@@ -20,6 +23,8 @@ about ten minutes.
   --compare file    prints what changed since the results in this file
   --from file       runs nothing; reads these results, writes their report, and compares them if asked to
   --help            prints this
+
+${targetHelp}
 
 Scenarios
 ${scenarios.map(({ name, title }) => `  ${name.padEnd(20)}${title}`).join('\n')}
@@ -40,12 +45,8 @@ export interface LoadOptions {
   json: string | undefined
   compare: string | undefined
   from: string | undefined
+  target: TargetOptions | undefined
   help: boolean
-}
-
-/** What is wrong with the command line, and the way out, in one sentence. */
-export class BadOption extends Error {
-  override readonly name = 'BadOption'
 }
 
 /** @throws {@link BadOption} */
@@ -63,6 +64,7 @@ export function parseOptions(args: string[]): LoadOptions {
     json: values.json,
     compare: values.compare,
     from: values.from,
+    target: targetOf(values, positionals),
     help: values.help === true,
   }
 }
@@ -81,6 +83,9 @@ function parse(args: string[]) {
         json: { type: 'string' },
         compare: { type: 'string' },
         from: { type: 'string' },
+        target: { type: 'string' },
+        password: { type: 'string' },
+        'beyond-loopback': { type: 'boolean' },
         help: { type: 'boolean', short: 'h' },
       },
     })
@@ -88,23 +93,4 @@ function parse(args: string[]) {
     const message = error instanceof Error ? error.message.split(/\.( |$)|\n/)[0] : String(error)
     throw new BadOption(`${message}: see "pnpm load --help".`)
   }
-}
-
-function pick<T extends { name: string }>(kind: string, all: readonly T[], name: string): T {
-  const found = all.find((one) => one.name === name)
-  if (found) return found
-  throw new BadOption(`There is no ${kind} "${name}": choose from ${all.map((one) => one.name).join(', ')}.`)
-}
-
-function positive(option: string, text: string | undefined): number | undefined {
-  if (text === undefined) return undefined
-  const value = Number(text)
-  if (value > 0 && Number.isFinite(value)) return value
-  throw new BadOption(`${option} takes a number greater than 0, not "${text}".`)
-}
-
-function whole(option: string, text: string): number {
-  const value = Number(text)
-  if (Number.isInteger(value) && value >= 1) return value
-  throw new BadOption(`${option} takes a whole number of at least 1, not "${text}".`)
 }

@@ -3,7 +3,7 @@ import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { defaultStateDir } from '@spillway/local/repository'
 import { renderReport } from '../report/report.ts'
-import { BadOption } from './options.ts'
+import { BadOption } from './option-values.ts'
 import type { Results } from './results.ts'
 
 /** Named for the moment, in the ignored folder that keeps what runs leave behind. */

@@ -6,7 +6,8 @@ import { Tally } from '../measure/tally.ts'
 import { renderReport } from '../report/report.ts'
 import type { Scenario, Setting } from '../scenarios/scenario.ts'
 import { compare } from '../src/compare.ts'
-import { BadOption, parseOptions } from '../src/options.ts'
+import { BadOption } from '../src/option-values.ts'
+import { parseOptions } from '../src/options.ts'
 import type { Results, Run, ScenarioResult } from '../src/results.ts'
 import { runScenarios } from '../src/run.ts'
 
@@ -98,6 +99,9 @@ describe('the command line', () => {
     [['--duration', 'long'], /--duration takes a number greater than 0, not "long"/],
     [['--repeat', '0'], /--repeat takes a whole number of at least 1/],
     [['--fast'], /see "pnpm load --help"/],
+    [['ramp', '--target', 'http://127.0.0.1:3000'], /--target is for "pnpm load spike" alone/],
+    [['spike', '--target', 'http://127.0.0.1:3000', '--rate', '9999'], /--rate takes at most 2000 with a --target/],
+    [['spike', '--beyond-loopback'], /need a --target/],
   ]
   for (const [args, sentence] of wrong) {
     test(`refuses ${args.join(' ')} in one sentence`, () => {

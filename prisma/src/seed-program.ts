@@ -3,14 +3,14 @@
 import { randomUUID } from 'node:crypto'
 import { parseArgs } from 'node:util'
 import { connectDatabase, type Database } from './index.js'
-import { seedUsers } from './seed.js'
+import { SEED_PASSWORD, SEED_USERS, seedEmail, seedUsers } from './seed.js'
 
 const usage = `pnpm seed [--users N] [--password P]
 
 Makes sure that user-1@example.test to user-N@example.test exist and have the password P.
 
-  --users N      how many accounts [10000]
-  --password P   their password ["spillway seed password"]
+  --users N      how many accounts [${SEED_USERS}]
+  --password P   their password ["${SEED_PASSWORD}"]
 
 From the environment, in place of those of a running pnpm start:
 
@@ -20,8 +20,8 @@ From the environment, in place of those of a running pnpm start:
 
 async function main(args: string[], env: NodeJS.ProcessEnv): Promise<void> {
   const options = {
-    users: { type: 'string', default: '10000' },
-    password: { type: 'string', default: 'spillway seed password' },
+    users: { type: 'string', default: String(SEED_USERS) },
+    password: { type: 'string', default: SEED_PASSWORD },
     help: { type: 'boolean', short: 'h' },
   } as const
   const { values } = parseArgs({ args, options })
@@ -40,7 +40,7 @@ async function main(args: string[], env: NodeJS.ProcessEnv): Promise<void> {
     const { created, existing } = await seedUsers(database, { users, passwordHash })
     const seconds = ((performance.now() - startedMs) / 1_000).toFixed(1)
     console.log(`Created ${created} accounts, found ${existing}, in ${seconds} s.`)
-    console.log(`user-1@example.test to user-${users}@example.test have the password "${values.password}".`)
+    console.log(`${seedEmail(1)} to ${seedEmail(users)} have the password "${values.password}".`)
   } finally {
     await database.$disconnect()
   }

@@ -1,6 +1,16 @@
 // Accounts in bulk, for trying things at size.
 import type { Database } from './index.js'
 
+/** The password of seeded accounts, unless `pnpm seed` was given another one. */
+export const SEED_PASSWORD = 'spillway seed password'
+/** How many accounts `pnpm seed` makes, unless told otherwise. */
+export const SEED_USERS = 10_000
+
+/** The address of the n-th seeded account, from 1. */
+export function seedEmail(n: number): string {
+  return `user-${n}@example.test`
+}
+
 export interface SeedOptions {
   /** How many accounts: `user-1@example.test` and up. */
   users: number
