@@ -16,6 +16,7 @@ import { createPasswordChange } from './password-change.js'
 import { accessTokenPlugin } from './plugins/access-token.js'
 import { docsPlugin } from './plugins/docs.js'
 import { drainPlugin } from './plugins/drain.js'
+import { jsonBodyPlugin } from './plugins/json-body.js'
 import { limitsPlugin } from './plugins/limits.js'
 import { problemPlugin, sendConnectionProblem, sendProblem } from './plugins/problem.js'
 import { requestLogPlugin } from './plugins/request-log.js'
@@ -76,14 +77,12 @@ export async function buildApp(config: GatewayConfig, deps: GatewayDeps): Promis
     ajv: { customOptions: { allErrors: true, coerceTypes: false, removeAdditional: false, formats } },
   })
 
-  // JSON alone: Fastify would take text as well.
-  app.removeContentTypeParser('text/plain')
-
   await app.register(drainPlugin, { graceMs: config.LOGIN_WAIT_MS + CLOSE_MARGIN_MS })
   if (tracing !== undefined) await app.register(import('./plugins/request-trace.js'))
   await app.register(requestLogPlugin)
   await app.register(requestMetricsPlugin, { metrics })
   await app.register(problemPlugin)
+  await app.register(jsonBodyPlugin)
   await app.register(docsPlugin)
   await app.register(accessTokenPlugin, { keys, issuer: config.JWT_ISSUER, ttlS: config.ACCESS_TOKEN_TTL_S })
   await app.register(limitsPlugin, {

@@ -17,7 +17,7 @@ const problems = {
   ticket_expired: { status: 410, title: 'The ticket can no longer be redeemed' },
   precondition_failed: { status: 412, title: 'What is there does not meet the condition of the request' },
   body_too_large: { status: 413, title: 'The body is too large' },
-  unsupported_media_type: { status: 415, title: 'The body must be application/json' },
+  unsupported_media_type: { status: 415, title: 'The body must be application/json in UTF-8' },
   range_not_satisfiable: { status: 416, title: 'What is there does not reach into this range' },
   invalid_request: { status: 422, title: 'The request is not valid' },
   too_many_requests: { status: 429, title: 'Too many requests' },

@@ -7,6 +7,7 @@ import { type FastifyBaseLogger, type FastifyInstance, fastify, LogController } 
 import type { GatewayConfig } from './config.js'
 import { livePlugin } from './live.js'
 import type { GatewayMetrics } from './metrics.js'
+import { jsonBodyPlugin } from './plugins/json-body.js'
 import { operatorsPlugin } from './plugins/operators.js'
 import { problemPlugin } from './plugins/problem.js'
 
@@ -28,6 +29,7 @@ export async function buildOps(config: GatewayConfig, deps: OpsDeps): Promise<Fa
     forceCloseConnections: true,
   })
   await app.register(problemPlugin)
+  await app.register(jsonBodyPlugin)
   await app.register(helmet, {
     // The board styles its elements in place, and would fetch fonts from elsewhere: it does without.
     contentSecurityPolicy: {
