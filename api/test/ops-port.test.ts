@@ -1,6 +1,8 @@
 // The ops port: who is let in, what is refused, and what is shown there.
 import assert from 'node:assert/strict'
 import { request } from 'node:http'
+import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
 import { after, before, test } from 'node:test'
 import { until } from '@spillway/local/testing'
 import { login, respondAsync } from './client.ts'
@@ -68,6 +70,37 @@ test('ten wrong passwords lock an address out, whatever header names another one
   const retryAfterS = Number(locked.headers.get('retry-after'))
   assert.ok(retryAfterS > 0 && retryAfterS <= 60, `retry-after: ${retryAfterS}`)
   assert.match((await ask(`${opsUrl}/metrics`)).text, /^spillway_operator_login_failures_total 10$/m)
+})
+
+test('guesses that come together are judged one after the other, and none after the lock-out, not even the right one', async () => {
+  const { opsUrl } = await system.gateway(OPERATOR)
+  const { host, hostname, port } = new URL(opsUrl)
+  const guess = (password: string) => {
+    const credentials = btoa(`${OPERATOR.OPS_USER}:${password}`)
+    return `GET /live.json HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Basic ${credentials}\r\n`
+  }
+  const guesses = Array.from({ length: 849 }, (_, n) => `${guess(`guess ${n}`)}\r\n`)
+  const socket = connect(Number(port), hostname)
+  socket.write(`${guesses.join('')}${guess(OPERATOR.OPS_PASSWORD)}Connection: close\r\n\r\n`)
+  const statuses = [...(await text(socket)).matchAll(/HTTP\/1.1 (\d+)/g)].map(([, status]) => Number(status))
+  assert.deepEqual(statuses, [...Array<number>(10).fill(401), ...Array<number>(840).fill(429)])
+  assert.match((await ask(`${opsUrl}/metrics`)).text, /^spillway_operator_login_failures_total 10$/m)
+})
+
+test('guesses over many connections at once are counted together', async () => {
+  const { opsUrl } = await system.gateway(OPERATOR)
+  const answers = await Promise.all(
+    Array.from({ length: 100 }, (_, n) => ask(`${opsUrl}/live.json`, { password: `guess ${n}` })),
+  )
+  assert.equal(answers.filter(({ status }) => status === 401).length, 10)
+  assert.equal(answers.filter(({ status }) => status === 429).length, 90)
+})
+
+test('a password that is no UTF-8 is not that of an operator, whatever the environment made of theirs', async () => {
+  const { opsUrl } = await system.gateway({ ...OPERATOR, OPS_PASSWORD: `${OPERATOR.OPS_PASSWORD} \u{fffd}\u{fffd}` })
+  const bytes = Buffer.concat([Buffer.from(`${OPERATOR.OPS_USER}:${OPERATOR.OPS_PASSWORD} `), Buffer.alloc(2, 0xff)])
+  const headers = { authorization: `Basic ${bytes.toString('base64')}` }
+  assert.equal((await ask(`${opsUrl}/live.json`, { headers })).status, 401)
 })
 
 test('a read-only board refuses every change', async () => {
