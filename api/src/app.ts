@@ -44,6 +44,11 @@ const REQUEST_TIMEOUT_MS = 30_000
 /** What a request in hand may take beyond its wait: its queries before and after. */
 const CLOSE_MARGIN_MS = 5_000
 
+/** How long closing takes at the most: then even requests whose bodies do not arrive are cut off. */
+export function closeTimeMs({ LOGIN_WAIT_MS }: GatewayConfig): number {
+  return LOGIN_WAIT_MS + CLOSE_MARGIN_MS
+}
+
 export interface GatewayDeps {
   database: Database
   passwords: PasswordClient
@@ -77,7 +82,7 @@ export async function buildApp(config: GatewayConfig, deps: GatewayDeps): Promis
     ajv: { customOptions: { allErrors: true, coerceTypes: false, removeAdditional: false, formats } },
   })
 
-  await app.register(drainPlugin, { graceMs: config.LOGIN_WAIT_MS + CLOSE_MARGIN_MS })
+  await app.register(drainPlugin, { graceMs: closeTimeMs(config) })
   if (tracing !== undefined) await app.register(import('./plugins/request-trace.js'))
   await app.register(requestLogPlugin)
   await app.register(requestMetricsPlugin, { metrics })

@@ -2,11 +2,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { connectDatabase, poolUse } from '@spillway/prisma'
 import { connectRedis, createPasswordClient, parseKeyring } from '@spillway/worker/client'
+import { beginClosing } from '@spillway/worker/closing'
 import { startFallback } from '@spillway/worker/fallback'
 import type { Logger } from '@spillway/worker/log'
 import { createQueueReporter } from '@spillway/worker/queue-report'
 import { startTracing } from '@spillway/worker/tracing'
-import { buildApp } from './app.js'
+import { buildApp, closeTimeMs } from './app.js'
 import type { GatewayConfig } from './config.js'
 import { startDeletingExpiredSessions } from './expired-sessions.js'
 import { exposeGatewayState } from './gateway-state.js'
@@ -21,6 +22,10 @@ const FIRST_LOOK_MS = 500
  * too few: the others are dropped, and try again after 1, 3 and 7 s.
  */
 const BACKLOG = 4_096
+/** How long a stopping gateway waits for each of those that it says farewell to. */
+const FAREWELL_MS = 2_500
+/** A fallback worker finishes what it has, for its own SHUTDOWN_GRACE_MS. It ends with this process at the latest. */
+const FALLBACK_END_MS = 15_000
 
 export interface Gateway {
   url: string
@@ -88,16 +93,22 @@ export async function startGateway(config: GatewayConfig, env: NodeJS.ProcessEnv
     await release()
   }
 
+  /** Lets go of everything, whatever fails on the way. Rejects in the end if something did. */
   async function release(): Promise<void> {
-    await app.close()
-    await fallback.close()
-    await ops.close()
-    reporter.close()
-    await passwords.close()
-    redis.disconnect()
-    await expiredSessions.close()
-    await database.$disconnect()
-    await tracing?.close()
+    const { step, failure } = beginClosing('gateway', log)
+    await step('answer what is in hand', closeTimeMs(config) + FAREWELL_MS, () => app.close())
+    await step('end the fallback worker', FALLBACK_END_MS, fallback.close)
+    await step('close the ops port', FAREWELL_MS, () => ops.close())
+    await step('close the queue', FAREWELL_MS, passwords.close)
+    await step('let go of Redis', FAREWELL_MS, () => {
+      reporter.close()
+      redis.disconnect()
+    })
+    await step('end the deletion of sessions', FAREWELL_MS, expiredSessions.close)
+    await step('let go of PostgreSQL', FAREWELL_MS, () => database.$disconnect())
+    await step('send the last traces', FAREWELL_MS, () => tracing?.close())
+    const error = failure()
+    if (error) throw error
   }
 
   try {
@@ -106,7 +117,7 @@ export async function startGateway(config: GatewayConfig, env: NodeJS.ProcessEnv
     const url = await app.listen({ host: config.HOST, port: config.PORT, backlog: BACKLOG })
     return { url, opsUrl, close }
   } catch (error) {
-    await release()
+    await release().catch(() => undefined)
     throw error
   }
 }

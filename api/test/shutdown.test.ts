@@ -2,10 +2,11 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
-import { after, test } from 'node:test'
-import { startProcess, until } from '@spillway/local/testing'
+import { after, type TestContext, test } from 'node:test'
+import { startProcess, type TestProcess, until } from '@spillway/local/testing'
 import { slowAccount } from './account.ts'
-import { call, expect, login, redeem } from './client.ts'
+import { call, expect, login, newCredentials, redeem, register } from './client.ts'
+import { openCollector } from './otlp-collector.ts'
 import { watchQueue } from './queue.ts'
 import { openSystem } from './system.ts'
 
@@ -45,16 +46,37 @@ test('a gateway that is told again to stop, by any signal, stops as it would hav
   assert.equal(process.logs.filter(({ msg }) => msg === 'gateway stopping').length, 1)
 })
 
-test('a gateway that fails to close says so in its log, and with exit code 1', async (t) => {
+test('a gateway whose log nobody reads any more goes on, and ends at a SIGTERM with exit code 0', async () => {
+  const { url, process } = await system.gatewayProcess()
+  process.closeStdout()
+  expect(201, await register(url, newCredentials()))
+  assert.deepEqual(await process.stop(), stopped)
+})
+
+test('a gateway that fails to close one thing closes the others, says so in its log, and with exit code 1', async (t) => {
+  const collector = await openCollector()
+  t.after(() => collector.close())
   // Stands for whatever may fail on the way.
   const obstacle = 'process.on("SIGTERM", () => { clearInterval = () => { throw new Error("in the way") } })'
-  const nodeArgs = ['--import', `data:text/javascript,${encodeURIComponent(obstacle)}`]
-  const gateway = startProcess({ entry: 'api/dist/main.js', nodeArgs, env: system.environment })
-  t.after(() => gateway.close())
-  await gateway.waitForLog(({ msg }) => msg === 'gateway listening')
+  const gateway = startObstructed(t, obstacle, { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url })
+  const { url } = await gateway.waitForLog(({ msg }) => msg === 'gateway listening')
+  expect(401, await login(String(url), newCredentials()))
   assert.deepEqual(await gateway.stop(), { code: 1, signal: null })
   const { err } = await gateway.waitForLog(({ level }) => level === 'error')
-  assert.match(JSON.stringify(err), /in the way/)
+  assert.match(JSON.stringify(err), /could not close the queue.*in the way/)
+  // They are sent at the end, or after five seconds.
+  assert.ok(collector.spans.length > 0, 'the last traces were sent')
+})
+
+test('a gateway that cannot come to the end of one thing closes the others, and says so with exit code 1', async (t) => {
+  const obstacle = `
+    import { Server } from 'node:http'
+    process.on('SIGTERM', () => { Server.prototype.close = function () { return this } })`
+  const gateway = startObstructed(t, obstacle, { LOGIN_WAIT_MS: '0' })
+  await gateway.waitForLog(({ msg }) => msg === 'gateway listening')
+  assert.deepEqual(await gateway.stop(), { code: 1, signal: null })
+  const steps = gateway.logs.filter(({ msg }) => msg === 'gateway stops all the same').map(({ step }) => step)
+  assert.deepEqual(steps, ['answer what is in hand', 'close the ops port'])
 })
 
 test('a request whose wait runs out while the gateway stops gets its ticket', async () => {
@@ -117,4 +139,12 @@ async function opened(t: { after(end: () => void): void }, url: string): Promise
 
 function send(socket: Socket, bytes: string): Promise<unknown> {
   return new Promise((resolve) => socket.write(bytes, resolve))
+}
+
+/** A gateway with something in the way of its end. */
+function startObstructed(t: TestContext, obstacle: string, env: NodeJS.ProcessEnv): TestProcess {
+  const nodeArgs = ['--import', `data:text/javascript,${encodeURIComponent(obstacle)}`]
+  const gateway = startProcess({ entry: 'api/dist/main.js', nodeArgs, env: { ...system.environment, ...env } })
+  t.after(() => gateway.close())
+  return gateway
 }

@@ -1,5 +1,9 @@
 /** The end of a process that is told to stop. A door of its own: gateways end in the same way. */
 import type { Logger } from './log.js'
+import { within } from './within.js'
+
+/** How long the log's last lines are waited for: nobody may be reading them. */
+const LAST_LINES_MS = 1_000
 
 /**
  * Closes at the first SIGTERM or SIGINT, and ends the process: with 0, or with 1 when closing failed. A second signal hurries
@@ -11,13 +15,15 @@ export function closeOnSignal(name: 'gateway' | 'worker', log: Logger, close: ()
     if (isStopping) return
     isStopping = true
     log.info({ signal }, `${name} stopping`)
+    let code = 0
     try {
       await close()
-      process.exit(0)
     } catch (error) {
+      code = 1
       log.error({ err: error }, `${name} not closed in order`)
-      process.exit(1)
     }
+    await within(LAST_LINES_MS, new Promise<void>((resolve) => log.flush(() => resolve())))
+    process.exit(code)
   }
   process.on('SIGTERM', stop).on('SIGINT', stop)
 }

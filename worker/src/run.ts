@@ -4,6 +4,7 @@ import { type Job, Worker } from 'bullmq'
 import { answersAnew } from './answers-anew.js'
 import { publishCapacity } from './capacity-publisher.js'
 import { createRedisClock } from './clock.js'
+import { beginClosing } from './closing.js'
 import type { WorkerConfig } from './config.js'
 import { createDelivery } from './deliver.js'
 import { handBack } from './hand-back.js'
@@ -18,7 +19,6 @@ import { parseKeyring } from './protocol/seal.js'
 import { connectRedis } from './redis.js'
 import { KEEP_FINISHED, startSweep } from './sweep.js'
 import { startTracing } from './tracing.js'
-import { within } from './within.js'
 import { exposeWorkerState } from './worker-state.js'
 
 /**
@@ -37,6 +37,8 @@ const STALLS_ALLOWED = 1_000
 
 /** How long a stopping worker tries to say to Redis what it still has to say. */
 const FAREWELL_MS = 1_000
+/** A little more than tracing gives itself. */
+const LAST_TRACES_MS = 2_500
 
 export interface RunningWorker {
   opsUrl: string
@@ -158,24 +160,21 @@ export async function startWorker(config: WorkerConfig, concurrency: number, log
   await worker.waitUntilReady()
   worker.run().catch((error: unknown) => log.error({ err: error }, 'the queue is not read any more'))
 
-  /** One step of the end. When it fails or takes too long, the next one is taken all the same. */
-  const step = (what: string, timeMs: number, work: Promise<unknown>) =>
-    within(timeMs, work).catch((error: unknown) => log.warn({ err: error, step: what }, 'worker stops all the same'))
-
   return {
     opsUrl: ops.url,
     engines: hasher.engines,
     async close() {
+      const { step } = beginClosing('worker', log)
       liveness.close()
       await Promise.all([
-        step('take capacity back', FAREWELL_MS, capacity.close()),
-        step('end the sweep', FAREWELL_MS, sweep.close()),
+        step('take capacity back', FAREWELL_MS, capacity.close),
+        step('end the sweep', FAREWELL_MS, sweep.close),
       ])
-      await step('finish jobs', config.SHUTDOWN_GRACE_MS, worker.close().finally(delivery.settled))
-      await step('hand jobs back', FAREWELL_MS, handBack([...inHand.values()], { log, metrics }))
-      await step('close the ops port', FAREWELL_MS, ops.close())
-      redis.disconnect()
-      await tracing?.close()
+      await step('finish jobs', config.SHUTDOWN_GRACE_MS, () => worker.close().finally(delivery.settled))
+      await step('hand jobs back', FAREWELL_MS, () => handBack([...inHand.values()], { log, metrics }))
+      await step('close the ops port', FAREWELL_MS, ops.close)
+      await step('let go of Redis', FAREWELL_MS, () => redis.disconnect())
+      await step('send the last traces', LAST_TRACES_MS, () => tracing?.close())
     },
   }
 }

@@ -26,6 +26,8 @@ export interface TestProcess {
   /** Asks it to end [SIGTERM] and waits for it, for at most 15 seconds. */
   stop(signal?: NodeJS.Signals): Promise<Exit>
   exited: Promise<Exit>
+  /** Stops reading its standard output for good, as when the program that it was piped into has ended. */
+  closeStdout(): void
   /** Kills it if it still runs. */
   close(): Promise<void>
 }
@@ -96,7 +98,7 @@ export function startProcess({
     child.kill('SIGKILL')
     await exited
   }
-  return { pid, logs, output, waitForLog, stop, exited, close }
+  return { pid, logs, output, waitForLog, stop, exited, closeStdout: () => stdout.destroy(), close }
 }
 
 function parse(line: string): LogLine {
