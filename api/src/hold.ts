@@ -16,12 +16,7 @@ import type { GatewayMetrics, WaitOutcome } from './metrics.js'
 import type { Finish, Operation, Outcome, Started, Submit } from './operations.js'
 import { parsePrefer } from './prefer.js'
 import type { TicketContents, Tickets } from './tickets.js'
-
-/** Retry-After of a ticket: as predicted, but neither a busy loop nor so long that the ticket is forgotten. */
-const RETRY_AFTER_MIN_S = 1
-const RETRY_AFTER_MAX_S = 10
-/** While no worker is known: they may be back in a moment, and asking early costs a request that is held. */
-const RETRY_AFTER_UNKNOWN_S = 2
+import { preferredWaitMs, remainingWaitMs, ticketRetryAfterS } from './wait-times.js'
 
 export const TicketBody = {
   type: 'object',
@@ -59,8 +54,8 @@ export function createHold(deps: {
 
   /** How long to hold this request, in milliseconds: as its client prefers, up to the limit. */
   function waitOf(request: FastifyRequest, reply: FastifyReply): number {
-    const { waitMs: preferredMs = waitLimitMs, applied } = parsePrefer(request.headers.prefer)
-    const waitMs = Math.min(preferredMs, waitLimitMs)
+    const { waitMs: preferredMs, applied } = parsePrefer(request.headers.prefer)
+    const waitMs = preferredWaitMs(preferredMs, waitLimitMs)
     if (applied !== undefined && waitMs === preferredMs) reply.header('preference-applied', applied)
     return waitMs
   }
@@ -93,11 +88,10 @@ export function createHold(deps: {
   }
 
   function ticketFor(ticket: TicketContents, lane: Lane, reply: FastifyReply): Ticketed {
-    const predictedS = Math.ceil(passwords.predictedWaitMs(lane) / 1_000)
-    const expectedS = Number.isFinite(predictedS) ? Math.min(RETRY_AFTER_MAX_S, predictedS) : RETRY_AFTER_UNKNOWN_S
-    // Whoever comes back when told to must find the ticket good.
-    const lastS = Math.floor((ticket.job.deadline - passwords.now()) / 1_000) - 1
-    const retryAfter = Math.max(RETRY_AFTER_MIN_S, Math.min(expectedS, lastS))
+    const retryAfter = ticketRetryAfterS({
+      predictedMs: passwords.predictedWaitMs(lane),
+      ticketLeftMs: ticket.job.deadline - passwords.now(),
+    })
     reply.header('retry-after', retryAfter)
     return { status: 202, body: { ticket: tickets.issue(ticket), retryAfter } }
   }
@@ -118,9 +112,7 @@ export function createHold(deps: {
       const { job } = started.pending
       request.jobId = job.id
       try {
-        // What it took to begin is part of the wait: two seconds and more where Redis had to be found again.
-        const leftMs = waitMs === 0 ? 0 : Math.max(1, waitMs - reply.elapsedTime)
-        const answer = await answerOf(started, leftMs, reply)
+        const answer = await answerOf(started, remainingWaitMs(waitMs, reply.elapsedTime), reply)
         // Without a wait there is a ticket, also where the answer was quicker.
         if (answer === undefined || waitMs === 0) return ticketFor({ operation: started.operation, job }, lane, reply)
         return await finish(started.operation, job.id, verdictOf(answer))

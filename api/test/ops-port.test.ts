@@ -119,7 +119,15 @@ test('a read-only board refuses every change', async () => {
 test('with writes allowed, operators change things, and pages of other sites do not', async () => {
   const { opsUrl } = await system.gateway({ ...OPERATOR, OPS_ALLOW_WRITES: 'true' })
   const pause = `${opsUrl}/queues/api/queues/passwords/pause`
-  for (const headers of [{ origin: 'https://elsewhere.example' }, { 'sec-fetch-site': 'cross-site' }]) {
+  const strangers = [
+    { origin: 'https://elsewhere.example' },
+    { origin: 'null' },
+    { 'sec-fetch-site': 'cross-site' },
+    // Another port or name of the same site: not ours, though the browser sends it what it sends us.
+    { 'sec-fetch-site': 'same-site' },
+    { 'sec-fetch-site': 'same-site', origin: opsUrl },
+  ]
+  for (const headers of strangers) {
     const refused = await ask(pause, { ...right, method: 'PUT', headers })
     assert.deepEqual([refused.status, JSON.parse(refused.text).code], [403, 'other_site'])
   }

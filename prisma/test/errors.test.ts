@@ -77,6 +77,24 @@ test('a server that cannot be reached, or refuses us, makes the database unavail
   }
 })
 
+test('a server that became read-only, as after a failover, makes the database unavailable for what writes', async (t) => {
+  const readOnly = new URL(url)
+  readOnly.searchParams.set('options', '-c default_transaction_read_only=on')
+  const database = opened(t, readOnly.href)
+  assert.equal(typeof (await database.user.count()), 'number')
+  const user = { id: randomUUID(), email: 'c@example.test', passwordHash: 'x' }
+  for (const attempt of [
+    () => database.user.create({ data: user }),
+    () => database.$transaction((inner) => inner.user.create({ data: user })),
+    () => database.$executeRaw`DELETE FROM sessions`,
+    () => rawQuery(database, Prisma.sql`DELETE FROM sessions`),
+  ]) {
+    const error = await failure(attempt())
+    assert.match(String(error), /read-only/)
+    assert.equal(isDatabaseUnavailable(error), true, String(error))
+  }
+})
+
 test('a statement that takes too long is ended by the server', async (t) => {
   const database = opened(t, url, { statementTimeoutMs: 100 })
   const slow = Prisma.sql`SELECT pg_sleep(30)::text`

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { until } from '@spillway/local/testing'
 import { queueKey } from '../src/protocol/capacity.ts'
 import { answerOf, readyClient, startedWorker } from './parts.ts'
-import { spaceFor, waitingJobs } from './space.ts'
+import { jobKey, spaceFor, waitingJobs } from './space.ts'
 
 const request = { password: 'right', storedHash: '$spillway-token$' }
 
@@ -33,4 +33,23 @@ test('an id among the deferred jobs that is no job is left out, and the next one
   await client.submit('verify', request)
   await until(async () => (await waitingJobs(space)).includes(real.job.id))
   assert.equal(await space.redis.zcard(deferred), 0)
+})
+
+test('a deferred job whose client goes away is taken back, and the next one takes its turn', async (t) => {
+  const space = spaceFor(t)
+  const client = await readyClient(space)
+  const [leaving, staying] = [
+    await client.submit('verify', request, 'deferred'),
+    await client.submit('verify', request, 'deferred'),
+  ]
+  await answerOf(leaving, 0)
+  assert.equal(await client.cancel(leaving.job), true)
+  const deferred = queueKey(space.prefix, 'prioritized')
+  assert.deepEqual(await space.redis.zrange(deferred, 0, '-1'), [staying.job.id])
+  assert.equal(await space.redis.exists(jobKey(space, leaving.job.id)), 0)
+  assert.equal(await client.cancel(leaving.job), false)
+
+  const newcomer = await client.submit('verify', request)
+  await until(async () => (await waitingJobs(space)).length === 2)
+  assert.deepEqual((await waitingJobs(space)).toSorted(), [newcomer.job.id, staying.job.id].toSorted())
 })

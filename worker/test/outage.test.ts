@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { freePort, until } from '@spillway/local/testing'
 import type { ClientObserver, JobRef, PasswordClient } from '../src/client.ts'
 import { PasswordClientError } from '../src/errors.ts'
 import { queueKey } from '../src/protocol/capacity.ts'
 import { verdictKey } from '../src/protocol/reply.ts'
+import { forgotten } from './garbage.ts'
 import { answerOf, jobsCounted, readyClient, startedWorker } from './parts.ts'
 import { type Relay, startRelay } from './relay.ts'
 import { activeJobs, jobKey, resultOf, type Space, spaceFor, waitingJobs } from './space.ts'
@@ -19,9 +19,6 @@ const match = { kind: 'match' }
 function isUnavailable(error: unknown): boolean {
   return error instanceof PasswordClientError && error.code === 'queue_unavailable'
 }
-
-setFlagsFromString('--expose-gc')
-const collectGarbage: () => void = runInNewContext('gc')
 
 /** As a Redis without persistence comes back: with nothing. */
 async function loseEverything({ redis, prefix }: Space): Promise<void> {
@@ -80,12 +77,9 @@ test('a job that cannot be taken back is forgotten after its deadline, also whil
   const client = await readyClient(space, { redisUrl: relay.redisUrl })
   relay.cut()
   await until(() => !client.isReady())
-  const forgotten = await cancelledInVain(client, client.now() + 200)
+  const late = await cancelledInVain(client, client.now() + 200)
   const remembered = await cancelledInVain(client, client.now() + 60_000)
-  await until(() => {
-    collectGarbage()
-    return forgotten.deref() === undefined
-  })
+  await forgotten(late)
   assert.notEqual(remembered.deref(), undefined)
 })
 
@@ -208,6 +202,45 @@ test('a job whose adding waits for the connection is not taken for lost when tha
   assert.deepEqual(await answer, match)
   assert.equal(counted.addedAgain, 0)
 })
+
+const breaks: [when: string, lose: (relay: Relay, space: Space) => Promise<unknown>][] = [
+  [
+    'before Redis heard of it',
+    (relay) => {
+      relay.hold()
+      // When a command was sent that does not arrive, nobody can say: it is given a moment.
+      return sleep(100)
+    },
+  ],
+  [
+    'after Redis took it, before it could say so',
+    (relay, space) => {
+      relay.holdAnswers()
+      return until(async () => (await waitingJobs(space)).length === 1)
+    },
+  ],
+]
+
+for (const [when, lose] of breaks) {
+  test(`a job whose connection breaks while it is added, ${when}, is added once`, async (t) => {
+    const space = spaceFor(t)
+    const relay = await startRelay(space)
+    const { observer, counted } = countingObserver()
+    const client = await readyClient(space, { redisUrl: relay.redisUrl, observer })
+    const lost = lose(relay, space)
+    const submitted = client.submit('verify', request)
+    await lost
+    relay.cut()
+    relay.mend()
+    const pending = await submitted
+    assert.deepEqual(await waitingJobs(space), [pending.job.id])
+    await startedWorker(space)
+    assert.deepEqual(await answerOf(pending), match)
+    const events = await space.redis.xrange(`${space.prefix}:passwords:events`, '-', '+')
+    assert.equal(events.filter(([, fields]) => fields.includes('added')).length, 1)
+    assert.equal(counted.addedAgain, 0)
+  })
+}
 
 test('a verdict that came while the client was away is found when it is back', async (t) => {
   const space = spaceFor(t)

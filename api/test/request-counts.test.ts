@@ -1,0 +1,33 @@
+// Counts of requests in Redis: a window has an end, and nothing moves it.
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { createNamespace, until } from '@spillway/local/testing'
+import { connectRedis } from '@spillway/worker/client'
+import { createRequestCounts } from '../src/request-counts.ts'
+
+const namespace = await createNamespace()
+const redis = connectRedis(namespace.redisUrl, 'consumer')
+after(async () => {
+  redis.disconnect()
+  await namespace.close()
+})
+const countRequest = createRequestCounts(redis, { windowMs: 60_000 })
+const key = (name: string) => `${namespace.queuePrefix}:limit:${name}`
+
+test('a window ends when it would have, however often somebody knocks meanwhile', async () => {
+  const knocked = key('knocked')
+  assert.deepEqual(await countRequest(knocked), { count: 1, resetS: 60 })
+  // As after 59 seconds.
+  await redis.pexpire(knocked, 1_000)
+  for (const count of [2, 3, 4]) assert.deepEqual(await countRequest(knocked), { count, resetS: 1 })
+  assert.ok((await redis.pttl(knocked)) <= 1_000)
+  await until(async () => (await redis.exists(knocked)) === 0)
+  assert.deepEqual(await countRequest(knocked), { count: 1, resetS: 60 })
+})
+
+test('a counter without an end, as someone who writes to Redis can make one, is given one', async () => {
+  const endless = key('endless')
+  await redis.set(endless, 7)
+  assert.deepEqual(await countRequest(endless), { count: 8, resetS: 60 })
+  assert.ok((await redis.pttl(endless)) > 0)
+})

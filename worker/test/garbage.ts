@@ -1,0 +1,18 @@
+// What nobody holds on to is gone: that a test can make sure of.
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { until } from '@spillway/local/testing'
+
+setFlagsFromString('--expose-gc')
+const collectGarbage: () => void = runInNewContext('gc')
+
+/** Resolves when nothing in this process holds on to it any more. */
+export async function forgotten(reference: WeakRef<object>): Promise<void> {
+  await until(
+    () => {
+      collectGarbage()
+      return reference.deref() === undefined
+    },
+    { what: 'that it is forgotten' },
+  )
+}
