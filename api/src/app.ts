@@ -98,7 +98,10 @@ export async function buildApp(config: GatewayConfig, deps: GatewayDeps): Promis
   })
 
   const issueTokens = createTokenIssuer(app, { accessTokenTtlS: config.ACCESS_TOKEN_TTL_S })
-  const sessions = createSessions(database, { sessionTtlS: config.SESSION_TTL_S })
+  const sessions = createSessions(database, {
+    sessionTtlS: config.SESSION_TTL_S,
+    refreshGraceS: config.REFRESH_GRACE_S,
+  })
   const registration = createRegistration({ database })
   const login = createLogin({ database, sessions, issueTokens })
   const passwordChange = createPasswordChange({ database, sessions })

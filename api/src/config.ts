@@ -27,6 +27,8 @@ const GatewayConfig = {
     ACCESS_TOKEN_TTL_S: { type: 'integer', default: 900, minimum: 1 },
     /** How long a session can be kept alive by refreshing. */
     SESSION_TTL_S: { type: 'integer', default: 30 * 24 * 3_600, minimum: 1 },
+    /** How long the refresh token that was replaced last gives its successor again, in seconds; 0 for not at all. */
+    REFRESH_GRACE_S: { type: 'integer', default: 10, minimum: 0, maximum: 300 },
     /**
      * How long a request is held for its answer, in milliseconds; also the most that `Prefer: wait` may ask for. At least 3 s
      * less than TICKET_TTL_MS.

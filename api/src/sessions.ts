@@ -1,12 +1,12 @@
 /**
  * Sessions: families of opaque refresh tokens, stored as SHA-256, each good for one refresh. Showing a token that has been
- * used already means that two parties hold the family, and ends it for both (RFC 9700, 4.14.2).
+ * used already means that two parties hold the family, and ends it for both (RFC 9700, 4.14.2), but for a moment of grace: two
+ * tabs of one browser refresh at once, and answers get lost.
  */
-import { createHash, randomBytes } from 'node:crypto'
 import { type Database, Prisma, rawQuery, type User } from '@spillway/prisma'
 import { ApiError } from './errors.js'
-
-const TOKEN_BYTES = 32
+import { endByReuse, type Rotated, rotate } from './refresh-rotation.js'
+import { digest, familyOf, newRefreshToken } from './refresh-tokens.js'
 
 export interface Sessions {
   /**
@@ -18,8 +18,11 @@ export interface Sessions {
     userId: string
     credentialVersion: number
   }): Promise<{ refreshToken: string } | 'stale' | 'exists'>
-  /** Trades a refresh token for the next one. Throws `invalid_refresh_token`, and ends the family when the token was used. */
-  refresh(refreshToken: string): Promise<{ refreshToken: string; sessionId: string; userId: string }>
+  /**
+   * Trades a refresh token for the next one; the token that was replaced last, within its grace, for the same one again. Throws
+   * `invalid_refresh_token`, and ends the family when the token was dead.
+   */
+  refresh(refreshToken: string): Promise<Rotated>
   /** Ends the session of a refresh token, alive or dead; does nothing for an unknown one. */
   end(refreshToken: string): Promise<void>
   /** The user of a session that is alive; undefined once it has ended, so that a logout counts at once. */
@@ -28,12 +31,10 @@ export interface Sessions {
   endOthers(sessions: { userId: string; keptSessionId: string }, transaction: Prisma.TransactionClient): Promise<void>
 }
 
-export function createSessions(database: Database, options: { sessionTtlS: number }): Sessions {
-  const newToken = () => randomBytes(TOKEN_BYTES).toString('base64url')
-
+export function createSessions(database: Database, options: { sessionTtlS: number; refreshGraceS: number }): Sessions {
   return {
     async open({ id, userId, credentialVersion }) {
-      const refreshToken = newToken()
+      const refreshToken = newRefreshToken(id)
       const expiresAt = new Date(Date.now() + options.sessionTtlS * 1_000)
       // One statement: the credential is checked, the family and its first token are made, or nothing is. The lock makes it
       // wait for a change of password that is under way, which could not see this session to end it.
@@ -45,8 +46,9 @@ export function createSessions(database: Database, options: { sessionTtlS: numbe
           SELECT ${id}::uuid, credential.id, ${expiresAt}::timestamptz FROM credential
           ON CONFLICT (id) DO NOTHING RETURNING id
         ), token AS (
-          INSERT INTO refresh_tokens (token_hash, session_id, expires_at)
-          SELECT ${digest(refreshToken)}, session.id, ${expiresAt}::timestamptz FROM session RETURNING session_id
+          INSERT INTO refresh_tokens (token_hash, family_hash, session_id, expires_at)
+          SELECT ${digest(refreshToken)}, ${familyOf(refreshToken)?.familyHash}, session.id, ${expiresAt}::timestamptz FROM session
+          RETURNING session_id
         )
         SELECT EXISTS (SELECT FROM credential) AS current, EXISTS (SELECT FROM token) AS opened`
       const [outcome] = await rawQuery<{ current: boolean; opened: boolean }>(database, sql)
@@ -55,30 +57,14 @@ export function createSessions(database: Database, options: { sessionTtlS: numbe
     },
 
     async refresh(refreshToken) {
-      const next = newToken()
-      // The old token dies and the new one is born in one statement, so of two refreshes at once only one succeeds.
-      const sql = Prisma.sql`
-        WITH used AS (
-          UPDATE refresh_tokens SET used_at = now() FROM sessions
-          WHERE token_hash = ${digest(refreshToken)} AND used_at IS NULL AND sessions.id = session_id
-            AND sessions.revoked_at IS NULL AND sessions.expires_at > now()
-          RETURNING sessions.id AS session_id, sessions.user_id, sessions.expires_at
-        ), token AS (
-          INSERT INTO refresh_tokens (token_hash, session_id, expires_at)
-          SELECT ${digest(next)}, session_id, expires_at FROM used
-        )
-        SELECT session_id, user_id FROM used`
-      const [refreshed] = await rawQuery<{ session_id: string; user_id: string }>(database, sql)
-      if (refreshed !== undefined)
-        return { refreshToken: next, sessionId: refreshed.session_id, userId: refreshed.user_id }
-      const dead = await database.refreshToken.findUnique({ where: { tokenHash: digest(refreshToken) } })
-      if (!dead?.usedAt) throw new ApiError('invalid_refresh_token')
-      await revoke(database, { id: dead.sessionId })
-      throw new ApiError('invalid_refresh_token', { reason: 'refresh_token_reused' })
+      const rotated = await rotate(database, refreshToken, options.refreshGraceS)
+      if (rotated !== undefined) return rotated
+      const reused = await endByReuse(database, refreshToken)
+      throw new ApiError('invalid_refresh_token', reused ? { reason: 'refresh_token_reused' } : {})
     },
 
     async end(refreshToken) {
-      await revoke(database, { tokens: { some: { tokenHash: digest(refreshToken) } } })
+      await revoke(database, { tokens: { some: familyOf(refreshToken) ?? { tokenHash: digest(refreshToken) } } })
     },
 
     async userOf({ sessionId, userId }) {
@@ -100,8 +86,4 @@ async function revoke(
   where: Parameters<Database['session']['updateMany']>[0]['where'],
 ): Promise<void> {
   await database.session.updateMany({ where: { ...where, revokedAt: null }, data: { revokedAt: new Date() } })
-}
-
-function digest(token: string): Uint8Array<ArrayBuffer> {
-  return new Uint8Array(createHash('sha256').update(token).digest())
 }

@@ -55,45 +55,6 @@ test('an address can be registered once, also by ten at once', async () => {
   assert.equal(await system.database.user.count({ where: { email: credentials.email } }), 1)
 })
 
-test('a refresh token is good for one refresh, and its successor for the next', async () => {
-  const first = expect(200, await login(here, await newAccount(here)))
-  const second = expect(200, await refresh(there, first.refreshToken))
-  const third = expect(200, await refresh(here, second.refreshToken))
-  assert.equal(new Set([first, second, third].map(({ refreshToken }) => refreshToken)).size, 3)
-  expect(200, await me(there, third.accessToken))
-})
-
-test('the reuse of a dead refresh token ends the session for everyone who holds a part of it', async () => {
-  const credentials = await newAccount(here)
-  const first = expect(200, await login(here, credentials))
-  const other = expect(200, await login(here, credentials))
-  const newest = expect(200, await refresh(there, first.refreshToken))
-
-  assertProblem(await refresh(here, first.refreshToken), 401, 'invalid_refresh_token')
-  assertProblem(await refresh(there, newest.refreshToken), 401, 'invalid_refresh_token')
-  assertProblem(await me(there, newest.accessToken), 401, 'invalid_token')
-  expect(200, await refresh(there, other.refreshToken))
-})
-
-test('of ten refreshes of one token at once, one at most succeeds', async () => {
-  const { refreshToken } = expect(200, await login(here, await newAccount(here)))
-  const answers = await Promise.all(Array.from({ length: 10 }, (_, n) => refresh(n % 2 ? here : there, refreshToken)))
-  assert.equal(answers.filter(({ status }) => status === 200).length, 1)
-})
-
-test('an unknown refresh token is refused and ends nothing', async () => {
-  const { refreshToken } = expect(200, await login(here, await newAccount(here)))
-  assertProblem(await refresh(here, `${refreshToken}x`), 401, 'invalid_refresh_token')
-  expect(200, await refresh(here, refreshToken))
-})
-
-test('a session can be refreshed until its time is over', async () => {
-  const { refreshToken } = expect(200, await login(here, await newAccount(here)))
-  const [session] = await system.database.session.findMany({ orderBy: { createdAt: 'desc' }, take: 1 })
-  await system.database.session.update({ where: { id: session?.id ?? '' }, data: { expiresAt: new Date() } })
-  assertProblem(await refresh(there, refreshToken), 401, 'invalid_refresh_token')
-})
-
 test('a ticket is redeemed at another gateway, for what the call would have answered, once', async () => {
   const credentials = newCredentials()
   const registration = expect(202, await register(here, credentials, respondAsync))
@@ -143,13 +104,6 @@ test('a logout ends the session at once: its access token and its refresh token 
   const next = { currentPassword: credentials.password, newPassword: 'another pass phrase' }
   assertProblem(await changePassword(here, accessToken, next), 401, 'invalid_token')
   expect(204, await logout(here, refreshToken))
-})
-
-test('a logout with a dead refresh token ends its session as well', async () => {
-  const { refreshToken } = expect(200, await login(here, await newAccount(here)))
-  const newer = expect(200, await refresh(here, refreshToken))
-  expect(204, await logout(there, refreshToken))
-  assertProblem(await refresh(here, newer.refreshToken), 401, 'invalid_refresh_token')
 })
 
 test('a new password takes the place of the old one, and ends the other sessions of the user alone', async () => {

@@ -16,7 +16,9 @@ export const tokenRoutes: RoutePlugin = async (app, { sessions, issueTokens }) =
     {
       schema: {
         summary: 'Trade a refresh token for a new pair',
-        description: 'The old token dies. Showing a dead one ends the session for everyone who holds a part of it.',
+        description:
+          'The old token dies: for some seconds it gives the same successor again, so that two at once both go on. Showing a dead one ' +
+          'ends the session for everyone who holds a part of it.',
         body: RefreshTokenBody,
         response: { 200: TokenBody, 401: unauthorizedProblem, ...bodyProblems },
       },
