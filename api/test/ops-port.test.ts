@@ -5,7 +5,7 @@ import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { after, before, test } from 'node:test'
 import { until } from '@spillway/local/testing'
-import { login, respondAsync } from './client.ts'
+import { expect, login, newCredentials, register, respondAsync } from './client.ts'
 import { openSystem, type System } from './system.ts'
 
 const OPERATOR = { OPS_USER: 'operator', OPS_PASSWORD: 'a password for operators' }
@@ -101,6 +101,29 @@ test('a password that is no UTF-8 is not that of an operator, whatever the envir
   const bytes = Buffer.concat([Buffer.from(`${OPERATOR.OPS_USER}:${OPERATOR.OPS_PASSWORD} `), Buffer.alloc(2, 0xff)])
   const headers = { authorization: `Basic ${bytes.toString('base64')}` }
   assert.equal((await ask(`${opsUrl}/live.json`, { headers })).status, 401)
+})
+
+test('the board shows the jobs that there are, whatever else someone has put into the queue', async () => {
+  const { url, opsUrl } = await system.gateway(OPERATOR)
+  const key = (name: string) => `${system.namespace.queuePrefix}:passwords:${name}`
+  const { ticket } = expect(202, await register(url, newCredentials(), respondAsync))
+  const forged = { name: 'verify', data: '{}', opts: '{}', timestamp: '1' }
+  for (const field of ['data', 'opts', 'parent', 'progress', 'stacktrace', 'returnvalue', 'failedReason', 'rjk']) {
+    await system.redis.hset(key(`forged-${field}`), { ...forged, [field]: '{' })
+    await system.redis.zadd(key('failed'), 1, `forged-${field}`)
+    await system.redis.rpush(key('wait'), `forged-${field}`)
+  }
+  await system.redis.set(key('forged-string'), 'x')
+  await system.redis.zadd(key('failed'), 1, 'forged-string')
+  await system.redis.rpush(key('wait'), 'forged-string', 'nothing')
+  for (const status of ['latest', 'prioritized', 'waiting', 'failed']) {
+    const shown = await ask(`${opsUrl}/queues/api/queues?activeQueue=passwords&status=${status}&page=1`, right)
+    assert.equal(shown.status, 200, shown.text)
+    if (status === 'latest' || status === 'prioritized')
+      assert.match(shown.text, new RegExp(`"id":"${ticket.split('.')[0]}"`))
+  }
+  assert.equal((await ask(`${opsUrl}/queues/api/queues/passwords/forged-data`, right)).status, 404)
+  await system.redis.del(key('wait'), key('failed'))
 })
 
 test('a read-only board refuses every change', async () => {

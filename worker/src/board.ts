@@ -5,9 +5,11 @@
 import { createBullBoard } from '@bull-board/api'
 import { BullMQAdapter } from '@bull-board/api/bullMQAdapter'
 import { FastifyAdapter } from '@bull-board/fastify'
+import type { Job, Queue } from 'bullmq'
 import type { FastifyPluginAsync } from 'fastify'
 import { describeData, describeJob } from './board-words.js'
 import { openQueue } from './open-queue.js'
+import { readJob } from './read-job.js'
 import { connectRedis } from './redis.js'
 
 export interface BoardOptions {
@@ -23,13 +25,36 @@ export interface BoardOptions {
   links: { text: string; url: string }[]
 }
 
+/** Shows the jobs that can be read and passes over the others: one of them, forged, would else be an error for the whole page. */
+class ReadableJobs extends BullMQAdapter {
+  readonly #queue: Queue
+
+  constructor(queue: Queue, options: ConstructorParameters<typeof BullMQAdapter>[1]) {
+    super(queue, options)
+    this.#queue = queue
+  }
+
+  override async getJob(id: string): Promise<Job | undefined> {
+    const job = await readJob(this.#queue, id)
+    return job === 'malformed' ? undefined : job
+  }
+
+  override async getJobs(...[statuses, start = 0, end = -1]: Parameters<BullMQAdapter['getJobs']>): Promise<Job[]> {
+    // A paused queue's jobs wait, as all others do.
+    const states = statuses.filter((status) => status !== 'paused')
+    const ids = await this.#queue.getRanges(states, start, end)
+    const jobs = await Promise.all(ids.map((id) => this.getJob(id)))
+    return jobs.filter((job) => job !== undefined)
+  }
+}
+
 export const boardPlugin: FastifyPluginAsync<BoardOptions> = async (app, options) => {
   const { redisUrl, queuePrefix, readOnly, basePath, logUrl, links } = options
   const redis = connectRedis(redisUrl, 'producer')
   redis.on('error', (error) => app.log.warn({ err: error, connection: 'board' }, 'redis connection failed'))
   const queue = openQueue({ redis, prefix: queuePrefix, log: app.log })
 
-  const shown = new BullMQAdapter(queue, {
+  const shown = new ReadableJobs(queue, {
     readOnlyMode: readOnly,
     description: 'Hash and verify jobs; what they carry is sealed',
     ...(logUrl === ''

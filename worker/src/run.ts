@@ -11,6 +11,7 @@ import { handBack } from './hand-back.js'
 import { createHasher, type Hasher } from './hashing/index.js'
 import { createLiveness } from './liveness.js'
 import type { Logger } from './log.js'
+import { watchForMalformedJobs } from './malformed-jobs.js'
 import { createWorkerMetrics } from './metrics.js'
 import { startOps } from './ops.js'
 import { ForgedJobError, processJob } from './process.js'
@@ -137,7 +138,8 @@ export async function startWorker(config: WorkerConfig, concurrency: number, log
       ...(tracing ? { telemetry: tracing.telemetry } : {}),
     },
   )
-  worker.on('error', (error) => log.warn({ err: error }, 'queue error'))
+  const malformed = watchForMalformedJobs({ redis, prefix, log, metrics })
+  worker.on('error', malformed.suspect)
   worker.on('failed', (job, error) => {
     capacity.finished('failed')
     const forged = error instanceof ForgedJobError
@@ -172,6 +174,7 @@ export async function startWorker(config: WorkerConfig, concurrency: number, log
       ])
       await step('finish jobs', config.SHUTDOWN_GRACE_MS, () => worker.close().finally(delivery.settled))
       await step('hand jobs back', FAREWELL_MS, () => handBack([...inHand.values()], { log, metrics }))
+      await step('end the watch', FAREWELL_MS, malformed.close)
       await step('close the ops port', FAREWELL_MS, ops.close)
       await step('let go of Redis', FAREWELL_MS, () => redis.disconnect())
       await step('send the last traces', LAST_TRACES_MS, () => tracing?.close())

@@ -110,7 +110,7 @@ export function capacityKey(prefix: string): string {
  */
 export function queueKey(
   prefix: string,
-  part: 'wait' | 'prioritized' | 'active' | 'completed' | 'failed' | 'meta',
+  part: 'wait' | 'prioritized' | 'delayed' | 'active' | 'completed' | 'failed' | 'meta',
 ): string {
   return `${prefix}:${QUEUE_NAME}:${part}`
 }

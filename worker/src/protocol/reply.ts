@@ -33,14 +33,16 @@ export function redeemerKey(prefix: string, jobId: string): string {
  * none after that. BullMQ's script that a job is done begins with a DEL too, so without this jobs would end whose verdicts
  * nobody has. What a full Redis takes beyond its limit is small: under a kilobyte, until the deadline, for each job that it
  * took while it had room. Nothing is lost by it: what stood there would be overwritten, and no reader comes in between.
+ *
+ * No error may come after the message: it would be sent again and again. A redeemer's key of another type is none.
  */
 export const REPLY = `
 redis.call('DEL', KEYS[1])
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 local message = ARGV[5] .. ' ' .. ARGV[1]
 redis.call('PUBLISH', ARGV[3] .. ARGV[4], message)
-local redeemer = redis.call('GET', KEYS[2])
-if redeemer and redeemer ~= ARGV[4] then redis.call('PUBLISH', ARGV[3] .. redeemer, message) end
+local redeemer = redis.pcall('GET', KEYS[2])
+if type(redeemer) == 'string' and redeemer ~= ARGV[4] then redis.call('PUBLISH', ARGV[3] .. redeemer, message) end
 return 1`
 
 /** The channel of one gateway process. */
