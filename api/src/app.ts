@@ -14,6 +14,7 @@ import { createLogin } from './login.js'
 import type { GatewayMetrics } from './metrics.js'
 import { createPasswordChange } from './password-change.js'
 import { accessTokenPlugin } from './plugins/access-token.js'
+import { clientGonePlugin } from './plugins/client-gone.js'
 import { docsPlugin } from './plugins/docs.js'
 import { drainPlugin } from './plugins/drain.js'
 import { jsonBodyPlugin } from './plugins/json-body.js'
@@ -82,6 +83,8 @@ export async function buildApp(config: GatewayConfig, deps: GatewayDeps): Promis
     ajv: { customOptions: { allErrors: true, coerceTypes: false, removeAdditional: false, formats } },
   })
 
+  // First, so that no request comes to anything unless its connection is followed.
+  await app.register(clientGonePlugin)
   await app.register(drainPlugin, { graceMs: closeTimeMs(config) })
   if (tracing !== undefined) await app.register(import('./plugins/request-trace.js'))
   await app.register(requestLogPlugin)

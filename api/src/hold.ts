@@ -1,4 +1,5 @@
 /** Holds a request until its job is answered, and gives a ticket when that takes longer than the client or we want to wait. */
+import { once } from 'node:events'
 import {
   type Answer,
   type JobRef,
@@ -60,16 +61,18 @@ export function createHold(deps: {
     return waitMs
   }
 
-  /** The answer within this time, if there is one. Throws when the client goes away first. */
+  /** The answer within this time, if there is one, and once it can be written. Throws when the client goes away first. */
   async function answerOf<A extends Answer>(
     { operation, pending }: { operation: Operation; pending: PendingJob<A> },
     waitMs: number,
+    request: FastifyRequest,
     reply: FastifyReply,
   ): Promise<A | undefined> {
     const heldAt = performance.now()
     let outcome: WaitOutcome = 'failed'
     try {
-      const answer = await pending.answer({ waitMs, signal: disconnection(reply) })
+      const answer = await pending.answer({ waitMs, signal: request.clientGone })
+      await turnOf(request, reply)
       outcome = answer === undefined ? 'ticket' : 'answered'
       return answer
     } catch (error) {
@@ -112,7 +115,7 @@ export function createHold(deps: {
       const { job } = started.pending
       request.jobId = job.id
       try {
-        const answer = await answerOf(started, remainingWaitMs(waitMs, reply.elapsedTime), reply)
+        const answer = await answerOf(started, remainingWaitMs(waitMs, reply.elapsedTime), request, reply)
         // Without a wait there is a ticket, also where the answer was quicker.
         if (answer === undefined || waitMs === 0) return ticketFor({ operation: started.operation, job }, lane, reply)
         return await finish(started.operation, job.id, verdictOf(answer))
@@ -127,7 +130,7 @@ export function createHold(deps: {
       if (passwords.now() >= job.deadline) throw new ApiError('ticket_expired')
       request.jobId = job.id
       const waitMs = Math.min(waitOf(request, reply), job.deadline - passwords.now())
-      const answer = await answerOf({ operation, pending: await passwords.resume(job) }, waitMs, reply)
+      const answer = await answerOf({ operation, pending: await passwords.resume(job) }, waitMs, request, reply)
       if (answer === undefined) {
         if (passwords.now() >= job.deadline) throw new ApiError('ticket_expired')
         return ticketFor({ operation, job }, 'deferred', reply)
@@ -147,16 +150,13 @@ export function createHold(deps: {
 }
 
 /**
- * Fires when the client goes away before its answer. Fastify's `request.signal` will not do: it follows the stream of the
- * request, which closes as soon as the body has been read.
+ * Resolves when an answer can be written: those of earlier requests on the same connection come first (RFC 9112, 9.3.2). A
+ * session, an account or a ticket that comes of a job must not be for a client that goes away meanwhile and never hears of it.
  */
-function disconnection({ raw }: FastifyReply): AbortSignal {
-  if (raw.destroyed) return AbortSignal.abort()
-  const gone = new AbortController()
-  raw.once('close', () => {
-    if (!raw.writableFinished) gone.abort()
-  })
-  return gone.signal
+async function turnOf({ clientGone }: FastifyRequest, { raw }: FastifyReply): Promise<void> {
+  // The promise is rejected when the signal fires.
+  if (raw.socket === null) await once(raw, 'socket', { signal: clientGone }).catch(() => undefined)
+  if (clientGone.aborted) throw new PasswordClientError('wait_aborted', 'the client went away')
 }
 
 function isAbort(error: unknown): boolean {

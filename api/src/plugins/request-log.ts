@@ -18,14 +18,11 @@ export const requestLogPlugin = fp(
       )
     })
     // A client that went away before its answer gets a line as well.
-    app.addHook('onRequest', async (request, reply) => {
-      reply.raw.once('close', () => {
-        if (reply.raw.writableFinished) return
-        request.log.info(
-          { method: request.method, route: request.routeOptions.url ?? 'none', jobId: request.jobId },
-          'client gone',
-        )
-      })
+    app.onClientGone((request) => {
+      request.log.info(
+        { method: request.method, route: request.routeOptions.url ?? 'none', jobId: request.jobId },
+        'client gone',
+      )
     })
   },
   { name: 'request-log' },

@@ -14,11 +14,7 @@ const REDEEM_ROUTE = '/v1/tickets/redeem'
 
 export const requestMetricsPlugin = fp(
   async (app: FastifyInstance, { metrics }: { metrics: GatewayMetrics }) => {
-    app.addHook('onRequest', async (request, reply) => {
-      reply.raw.once('close', () => {
-        if (!reply.raw.writableFinished) count(metrics, request, 'client_gone', 499)
-      })
-    })
+    app.onClientGone((request) => count(metrics, request, 'client_gone', 499))
     app.addHook('onResponse', async (request, reply) => {
       const { method } = request
       const route = routeOf(request)

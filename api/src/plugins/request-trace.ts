@@ -2,8 +2,8 @@
  * A span for every request (OpenTelemetry's conventions for HTTP servers), below the one that the caller names by W3C trace
  * context. Registered only when traces are sent somewhere; its module loads OpenTelemetry's API.
  */
-import { type Context, context, propagation, type Span, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { type Context, context, propagation, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 
 const CLIENT_GONE = 499
@@ -13,7 +13,7 @@ export default fp(
     const tracer = trace.getTracer('spillway')
     const contexts = new WeakMap<FastifyRequest, Context>()
 
-    app.addHook('onRequest', async (request, reply) => {
+    app.addHook('onRequest', async (request) => {
       const { method, routeOptions } = request
       // Probes and scrapes come every few seconds and say nothing.
       if (!routeOptions.url?.startsWith('/v1/')) return
@@ -24,8 +24,20 @@ export default fp(
       )
       contexts.set(request, trace.setSpan(context.active(), span))
       request.log = request.log.child({ traceId: span.spanContext().traceId })
-      reply.raw.once('close', () => end(span, request, reply))
     })
+    app.addHook('onResponse', async (request, reply) => end(request, reply.statusCode))
+    app.onClientGone((request) => end(request, CLIENT_GONE))
+
+    function end(request: FastifyRequest, status: number): void {
+      const requestContext = contexts.get(request)
+      const span = requestContext && trace.getSpan(requestContext)
+      if (span === undefined) return
+      span.setAttribute('http.response.status_code', status)
+      if (request.errorCode !== undefined) span.setAttribute('error.type', request.errorCode)
+      if (request.jobId !== undefined) span.setAttribute('messaging.message.id', request.jobId)
+      if (status >= 500) span.setStatus({ code: SpanStatusCode.ERROR })
+      span.end()
+    }
 
     app.decorateRequest('inTrace', function <T>(this: FastifyRequest, begin: () => T): T {
       const requestContext = contexts.get(this)
@@ -40,13 +52,4 @@ declare module 'fastify' {
     /** Makes what this begins, up to where it first waits, part of the request's trace. Missing when nothing is traced. */
     inTrace?<T>(begin: () => T): T
   }
-}
-
-function end(span: Span, request: FastifyRequest, { raw }: FastifyReply): void {
-  const status = raw.writableFinished ? raw.statusCode : CLIENT_GONE
-  span.setAttribute('http.response.status_code', status)
-  if (request.errorCode !== undefined) span.setAttribute('error.type', request.errorCode)
-  if (request.jobId !== undefined) span.setAttribute('messaging.message.id', request.jobId)
-  if (status >= 500) span.setStatus({ code: SpanStatusCode.ERROR })
-  span.end()
 }

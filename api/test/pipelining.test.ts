@@ -1,0 +1,152 @@
+// Requests that share a connection (HTTP pipelining): each is answered in its turn, and all of them end with the connection.
+import assert from 'node:assert/strict'
+import { connect, type Socket } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { after, before, test } from 'node:test'
+import { until } from '@spillway/local/testing'
+import { fastify } from 'fastify'
+import { clientGonePlugin } from '../src/plugins/client-gone.ts'
+import { slowAccount } from './account.ts'
+import { type Credentials, login, newAccount } from './client.ts'
+import { type Collector, openCollector } from './otlp-collector.ts'
+import { type QueueWatch, watchQueue } from './queue.ts'
+import { openSystem, type System } from './system.ts'
+
+const LOGINS = 15
+
+let collector: Collector
+let system: System
+let gateway: Awaited<ReturnType<System['gatewayProcess']>>
+let queue: QueueWatch
+
+before(async () => {
+  collector = await openCollector()
+  system = await openSystem()
+  await system.worker({ SPILLWAY_TEST_HASHES: 'true', WORKER_CONCURRENCY: '2' })
+  gateway = await system.gatewayProcess({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_BSP_SCHEDULE_DELAY: '100' })
+  queue = watchQueue(system)
+})
+
+after(async () => {
+  await system?.close()
+  await collector?.close()
+})
+
+function loginRequest(credentials: Credentials, header = ''): string {
+  const body = JSON.stringify(credentials)
+  const headers = `Host: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n${header}`
+  return `POST /v1/login HTTP/1.1\r\n${headers}\r\n${body}`
+}
+
+/** Sends these requests in one write. */
+function pipeline(requests: string[]): Socket {
+  const { hostname, port } = new URL(gateway.url)
+  const socket = connect(Number(port), hostname)
+  socket.write(requests.join(''))
+  return socket
+}
+
+function sessionsOf({ email }: Credentials): Promise<number> {
+  return system.database.session.count({ where: { user: { email } } })
+}
+
+/** Jobs of which the log says that their clients went away. */
+function gone(): unknown[] {
+  return gateway.process.logs.filter(({ msg }) => msg === 'client gone').map(({ jobId }) => jobId)
+}
+
+/** The sum of the series of the gateway's metrics that begin like this. */
+async function sumOf(name: string, label = ''): Promise<number> {
+  const lines = (await (await fetch(`${gateway.opsUrl}/metrics`)).text()).split('\n')
+  return lines
+    .filter((line) => line.startsWith(name) && line.includes(label))
+    .reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' '))), 0)
+}
+
+const countedAsGone = () => sumOf('spillway_http_requests_total{', 'outcome="client_gone"')
+const verdictsReceived = () => sumOf('spillway_verdicts_total{')
+
+test('answers come in the order of the requests, also where a later one is ready first', async () => {
+  const [slow, quick] = [await slowAccount(system.database, 700), await newAccount(gateway.url)]
+  const wrong = { ...quick, password: 'a wrong password' }
+  const requests = [slow, quick, wrong, quick].map((credentials) => loginRequest(credentials))
+  const answers = await text(pipeline([...requests, 'GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n']))
+  assert.deepEqual(
+    [...answers.matchAll(/HTTP\/1.1 (\d+)/g)].map(([, status]) => Number(status)),
+    [200, 200, 401, 200, 200],
+  )
+  assert.equal(await sessionsOf(quick), 2)
+})
+
+test('when a connection ends all its requests are taken back, logged, counted and traced, and open no session', async () => {
+  const credentials = await newAccount(gateway.url)
+  const ahead = [await slowAccount(system.database, 8_000), await slowAccount(system.database, 8_000)].map((slow) =>
+    login(gateway.url, slow),
+  )
+  await queue.settled(0, 2)
+  const [lines, counted, spans] = [gone().length, await countedAsGone(), spansOfGone()]
+  const socket = pipeline(
+    Array.from({ length: LOGINS }, (_, n) => loginRequest(credentials, n % 5 === 4 ? 'Prefer: respond-async\r\n' : '')),
+  )
+  await queue.settled(LOGINS, 2)
+  socket.destroy()
+
+  await queue.settled(0, 2)
+  await until(() => gone().length === lines + LOGINS)
+  const jobs = gone().slice(lines)
+  assert.equal(new Set(jobs).size, LOGINS)
+  for (const jobId of jobs) assert.equal(await queue.holds(String(jobId)), false)
+  assert.equal(await countedAsGone(), counted + LOGINS)
+  await until(() => spansOfGone() === spans + LOGINS)
+  await Promise.all(ahead)
+  assert.equal(await sessionsOf(credentials), 0)
+})
+
+test('a login whose answer cannot be written yet opens no session before it can', async () => {
+  const credentials = await newAccount(gateway.url)
+  const slow = await slowAccount(system.database, 5_000)
+  const [lines, verdicts] = [gone().length, await verdictsReceived()]
+  const socket = pipeline([loginRequest(slow), ...Array<string>(LOGINS - 1).fill(loginRequest(credentials))])
+  await until(async () => (await verdictsReceived()) === verdicts + LOGINS - 1)
+  await queue.settled(0, 1)
+  socket.destroy()
+  await until(() => gone().length === lines + LOGINS)
+  await queue.settled(0, 0)
+  assert.deepEqual([await sessionsOf(slow), await sessionsOf(credentials)], [0, 0])
+})
+
+test('a connection may carry thousands of requests: nothing is kept of those that were answered', async (t) => {
+  const app = fastify()
+  t.after(() => app.close())
+  await app.register(clientGonePlugin)
+  const left: string[] = []
+  const listening: number[] = []
+  app.onClientGone(({ url }) => left.push(url))
+  app.get('/', async ({ raw }) => {
+    listening.push(raw.socket.listenerCount('close'))
+    return 'ok'
+  })
+  app.get('/held', async ({ clientGone }) => new Promise((resolve) => clientGone.addEventListener('abort', resolve)))
+  const { port } = new URL(await app.listen({ port: 0 }))
+  const socket = connect(Number(port), 'localhost')
+  let received = ''
+  socket.on('data', (bytes) => {
+    received += bytes
+  })
+  const request = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`
+  socket.write(request('/').repeat(3_000))
+  await until(() => received.split('HTTP/1.1 200').length - 1 === 3_000)
+  assert.equal(Math.max(...listening), Math.min(...listening))
+  const closed = new Promise((resolve) => app.server.once('request', ({ socket }) => socket.once('close', resolve)))
+  socket.write(request('/held').repeat(3))
+  await new Promise((resolve) => app.server.once('request', resolve))
+  socket.destroy()
+  await closed
+  assert.deepEqual(left, ['/held', '/held', '/held'])
+})
+
+function spansOfGone(): number {
+  return collector.spans.filter(
+    ({ name, attributes }) => name === 'POST /v1/login' && Number(attributes['http.response.status_code']) === 499,
+  ).length
+}
