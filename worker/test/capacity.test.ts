@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { until } from '@spillway/local/testing'
-import { capacityKey, FRESH_FOR_MS, sumCapacity } from '../src/protocol/capacity.ts'
+import { capacityKey } from '../src/protocol/capacity.ts'
 import { answerOf, readyClient, startedWorker } from './parts.ts'
 import { type Space, spaceFor } from './space.ts'
 import { startedWorkerProcess } from './worker-process.ts'
@@ -24,49 +24,6 @@ async function pretend({ redis, prefix }: Space, slots: number, serviceMs: numbe
   const at = seconds * 1_000 + Math.floor(micros / 1_000)
   await redis.hset(capacityKey(prefix), `pretended-${slots}`, JSON.stringify({ ...entry, slots, serviceMs, at }))
 }
-
-test('slots and jobs per second are summed up over workers of different speed', () => {
-  const entries = {
-    one: JSON.stringify({ ...entry, slots: 4, serviceMs: 20 }),
-    two: JSON.stringify({ ...entry, slots: 1, serviceMs: 100 }),
-  }
-  const { workers, slots, jobsPerSecond, serviceMs } = sumCapacity(entries, now)
-  assert.deepEqual({ workers, slots, jobsPerSecond }, { workers: 2, slots: 5, jobsPerSecond: 210 })
-  assert.ok(Math.abs(serviceMs - 5_000 / 210) < 1e-9)
-})
-
-test('without workers there is no capacity', () => {
-  assert.deepEqual(sumCapacity({}, now), { workers: 0, slots: 0, jobsPerSecond: 0, serviceMs: 0 })
-})
-
-test('an entry counts until it is stale, and not when it comes from the future', () => {
-  const at = (time: number) => sumCapacity({ one: JSON.stringify({ ...entry, at: time }) }, now).workers
-  assert.equal(at(now - FRESH_FOR_MS), 1)
-  assert.equal(at(now - FRESH_FOR_MS - 1), 0)
-  assert.equal(at(now + FRESH_FOR_MS), 1)
-  assert.equal(at(now + FRESH_FOR_MS + 1), 0)
-})
-
-test('what is no entry of a worker is passed over', () => {
-  const wrong = [
-    '',
-    'x',
-    'null',
-    '[]',
-    '{}',
-    JSON.stringify({ ...entry, slots: 0 }),
-    JSON.stringify({ ...entry, slots: 1.5 }),
-    JSON.stringify({ ...entry, slots: 1e9 }),
-    JSON.stringify({ ...entry, serviceMs: 0 }),
-    JSON.stringify({ ...entry, serviceMs: -1 }),
-    JSON.stringify({ ...entry, serviceMs: 1e9 }),
-    JSON.stringify({ ...entry, serviceMs: null }),
-    JSON.stringify({ ...entry, at: 'now' }),
-    JSON.stringify({ slots: 4, serviceMs: 20 }),
-  ]
-  const entries = Object.fromEntries([...wrong, JSON.stringify(entry)].map((text, i) => [`worker-${i}`, text]))
-  assert.equal(sumCapacity(entries, now).workers, 1)
-})
 
 test('a client sees the workers of its queue, their slots and what they take for a job', async (t) => {
   const space = spaceFor(t)

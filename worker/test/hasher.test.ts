@@ -38,6 +38,16 @@ test('the decoy follows the policy', async () => {
   assert.ok(dearMs > cheapMs * 4, `m=8192,t=8 took ${dearMs} ms, m=1024,t=2 took ${cheapMs} ms`)
 })
 
+test('a password that bcrypt would not read whole takes the processor time of any other', async () => {
+  const hasher = await createHasher(policy, { testHashes: false })
+  const storedHash = '$2b$08$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW'
+  const passwords = ['wrong', 'x'.repeat(1_024), 'wrong\0']
+  const [anyMs = Number.NaN, ...refusedMs] = await processorMs(
+    passwords.map((password) => () => hasher.verify(password, storedHash)),
+  )
+  for (const ms of refusedMs) assert.ok(ms > anyMs * 0.6, `refused after ${ms} ms, any other after ${anyMs} ms`)
+})
+
 test('the decoy tells nothing about the password', async () => {
   const hasher = await createHasher(policy, { testHashes: false })
   for (const password of ['', 'x', 'correct horse', '\0']) assert.equal(await hasher.decoy(password), undefined)

@@ -1,0 +1,76 @@
+// What workers' entries add up to, and what is no entry.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { FRESH_FOR_MS, liveWorkers, sumCapacity, toEntries } from '../src/protocol/capacity.ts'
+
+const now = 1_800_000_000_000
+const entry = {
+  slots: 4,
+  serviceMs: 20,
+  at: now,
+  name: 'host:1',
+  fallback: false,
+  busy: 0,
+  finished: { answered: 0, expired: 0, failed: 0 },
+}
+
+test('slots and jobs per second are summed up over workers of different speed', () => {
+  const entries = {
+    one: JSON.stringify({ ...entry, slots: 4, serviceMs: 20 }),
+    two: JSON.stringify({ ...entry, slots: 1, serviceMs: 100 }),
+  }
+  const { workers, slots, jobsPerSecond, serviceMs } = sumCapacity(entries, now)
+  assert.deepEqual({ workers, slots, jobsPerSecond }, { workers: 2, slots: 5, jobsPerSecond: 210 })
+  assert.ok(Math.abs(serviceMs - 5_000 / 210) < 1e-9)
+})
+
+test('without workers there is no capacity', () => {
+  assert.deepEqual(sumCapacity({}, now), { workers: 0, slots: 0, jobsPerSecond: 0, serviceMs: 0 })
+})
+
+test('an entry counts until it is stale, and not when it comes from the future', () => {
+  const at = (time: number) => sumCapacity({ one: JSON.stringify({ ...entry, at: time }) }, now).workers
+  assert.equal(at(now - FRESH_FOR_MS), 1)
+  assert.equal(at(now - FRESH_FOR_MS - 1), 0)
+  assert.equal(at(now + FRESH_FOR_MS), 1)
+  assert.equal(at(now + FRESH_FOR_MS + 1), 0)
+})
+
+test('what is no entry of a worker is passed over', () => {
+  const wrong = [
+    '',
+    'x',
+    'null',
+    '[]',
+    '{}',
+    JSON.stringify({ ...entry, slots: 0 }),
+    JSON.stringify({ ...entry, slots: 1.5 }),
+    JSON.stringify({ ...entry, slots: 1e9 }),
+    JSON.stringify({ ...entry, serviceMs: 0 }),
+    JSON.stringify({ ...entry, serviceMs: -1 }),
+    JSON.stringify({ ...entry, serviceMs: 1e9 }),
+    JSON.stringify({ ...entry, serviceMs: null }),
+    JSON.stringify({ ...entry, at: 'now' }),
+    JSON.stringify({ slots: 4, serviceMs: 20 }),
+  ]
+  const entries = Object.fromEntries([...wrong, JSON.stringify(entry)].map((text, i) => [`worker-${i}`, text]))
+  assert.equal(sumCapacity(entries, now).workers, 1)
+})
+
+test('a stand-in at a gateway gives slots, and is no worker', () => {
+  const { workers, slots } = sumCapacity({ one: JSON.stringify({ ...entry, fallback: true }) }, now)
+  assert.deepEqual({ workers, slots }, { workers: 0, slots: 4 })
+})
+
+test('a live worker is told of by its id, without what a newer version adds', () => {
+  assert.deepEqual(
+    liveWorkers({ one: JSON.stringify({ ...entry, since: 'version 2' }) }, now),
+    new Map([['one', entry]]),
+  )
+})
+
+test('names and values that come by turns are put together, and half a pair is left out', () => {
+  assert.deepEqual(toEntries(['a', '1', 'b', 2]), { a: '1', b: '2' })
+  assert.deepEqual(toEntries(['a', '1', 'b']), { a: '1' })
+  for (const none of [[], null, 'ab', undefined]) assert.deepEqual(toEntries(none), {})
+})
