@@ -27,6 +27,13 @@ const codesByStatus: Record<number, ErrorCode> = {
   416: 'range_not_satisfiable',
 }
 
+/**
+ * What an answer says of a request that is not valid, however much is wrong with it: so many errors, and so much of each name, in
+ * UTF-16 units. Together with the rest no more than 2,048 bytes: a client must not draw more from here than it sends.
+ */
+const FIELD_ERRORS_MAX = 10
+const FIELD_NAME_MAX = 40
+
 /** Any error as one of ours; it is the same where it is one already. */
 export function toApiError(error: FastifyError): ApiError {
   if (error instanceof ApiError) return error
@@ -45,15 +52,22 @@ export function toApiError(error: FastifyError): ApiError {
 }
 
 function fieldErrors(error: FastifyError): FieldError[] {
-  return (error.validation ?? []).map(({ instancePath, params, message = 'is not valid' }) => {
-    const format = typeof params.format === 'string' ? params.format : ''
-    const missing = typeof params.missingProperty === 'string' ? params.missingProperty : undefined
-    const unknown = typeof params.additionalProperty === 'string' ? params.additionalProperty : undefined
-    return {
-      field: (missing ?? unknown ?? instancePath.slice(1).replaceAll('/', '.')) || 'body',
-      message: missing === undefined ? (isOurFormat(format) ? formatMessages[format] : message) : 'is required',
-    }
-  })
+  return (error.validation ?? [])
+    .slice(0, FIELD_ERRORS_MAX)
+    .map(({ instancePath, params, message = 'is not valid' }) => {
+      const format = typeof params.format === 'string' ? params.format : ''
+      const missing = typeof params.missingProperty === 'string' ? params.missingProperty : undefined
+      const unknown = typeof params.additionalProperty === 'string' ? params.additionalProperty : undefined
+      return {
+        field: shown(missing ?? unknown ?? instancePath.slice(1).replaceAll('/', '.')) || 'body',
+        message: missing === undefined ? (isOurFormat(format) ? formatMessages[format] : message) : 'is required',
+      }
+    })
+}
+
+/** The beginning of a name that a client chose, without what cannot be seen: JSON writes that in six bytes each. */
+function shown(name: string): string {
+  return name.slice(0, FIELD_NAME_MAX).replace(/\p{C}/gu, '\ufffd')
 }
 
 function isOurFormat(format: string): format is keyof typeof formatMessages {

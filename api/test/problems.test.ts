@@ -104,6 +104,41 @@ test('every wrong field is named, with what is wrong about it, and never with it
   }
 })
 
+test('an answer is small, however much is wrong with a request, and shows nothing that cannot be seen', async () => {
+  const names: Record<string, (n: number) => string> = {
+    'many names': (n) => n.toString(36),
+    'names of control characters': (n) => `${'\0'.repeat(200)}${n}`,
+    'names in another script': (n) => `${'\u{6f22}'.repeat(200)}${n}`,
+    'names of pictures': (n) => `${'\u{1f511}'.repeat(200)}${n}`,
+    'names that are cut within a character': (n) => `x${'\u{1f511}'.repeat(200)}${n}`,
+    'names that have to be escaped': (n) => `${'"\\'.repeat(200)}${n}`,
+    'halves of surrogate pairs': (n) => `${'\u{d800}'.repeat(200)}${n}`,
+    'names that turn the direction': (n) => `${'\u{202e}'.repeat(200)}${n}`,
+    'one long name': () => 'x'.repeat(15_000),
+  }
+  for (const [what, nameOf] of Object.entries(names)) {
+    const members = Array.from({ length: 15_000 }, (_, n) => [nameOf(n), 1] as const)
+    let body = ''
+    for (let count = 1; count <= members.length; count *= 2) {
+      const next = JSON.stringify(Object.fromEntries(members.slice(0, count)))
+      if (Buffer.byteLength(next) > 16_384) break
+      body = next
+    }
+    assert.ok(Buffer.byteLength(body) > 7_000, what)
+    for (const path of ['/v1/users', '/v1/login', '/v1/token/refresh', '/v1/logout', '/v1/tickets/redeem']) {
+      const response = await fetch(url + path, { method: 'POST', headers: json, body })
+      const text = await response.text()
+      assertProblem(
+        { status: response.status, headers: response.headers, body: JSON.parse(text) },
+        422,
+        'invalid_request',
+      )
+      assert.ok(Buffer.byteLength(text) <= 2_048, `${what}: ${Buffer.byteLength(text)} bytes`)
+      assert.doesNotMatch(text, /\\u|\p{C}/u, what)
+    }
+  }
+})
+
 test('values are taken as they are: numbers and lists are no text', async () => {
   for (const value of [12_345_678, ['pass phrase'], { pass: 'phrase' }, true, null]) {
     const answer = await call(url, 'POST', '/v1/login', { body: { email: 'someone@example.test', password: value } })
