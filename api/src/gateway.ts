@@ -85,7 +85,7 @@ export async function startGateway(config: GatewayConfig, env: NodeJS.ProcessEnv
     log,
     isDraining: () => draining,
   })
-  const ops = await buildOps(config, { metrics, passwords, reporter, log })
+  const ops = await buildOps(config, { metrics, passwords, reporter, redis, log })
 
   async function close(): Promise<void> {
     draining = true

@@ -1,7 +1,9 @@
-/** What the live page is told each second: numbers as they are, counters as they stand; rates are the page's to work out. */
+/** What the live page is told each second: the queue and its workers as they are, the last minutes, and what all gateways answer. */
 import type { PasswordClient } from '@spillway/worker/client'
 import type { QueueReport, QueueReporter } from '@spillway/worker/queue-report'
-import type { GatewayMetrics } from './metrics.js'
+import type { GatewayReports } from './live-gateways.js'
+import type { LiveHistory } from './live-history.js'
+import type { RequestEnds } from './request-ends.js'
 
 interface Percentiles {
   p50: number
@@ -19,20 +21,23 @@ export interface LiveState {
   /** Until all jobs that wait now, and one more, would be answered; null when no worker is alive. */
   predictedWaitMs: number | null
   jobsPerSecond: number
-  /** Requests that this gateway answered since it started, by the kind of their end. */
-  requests: Record<RequestEnd, number>
+  /** The gateways that are heard of by name, this one first: the requests are those of all of them. */
+  gateways: string[]
+  /** By the kind of their end: since each gateway started, of the last minute, and these a second. */
+  requests: RequestEnds
+  requestsLately: RequestEnds
+  requestsPerSecond: RequestEnds
+  history: LiveHistory
 }
 
-const requestEnds = ['answered', 'ticket', 'rejected', 'refused', 'failed', 'gone'] as const
-type RequestEnd = (typeof requestEnds)[number]
-
 export async function liveState(sources: {
-  metrics: GatewayMetrics
   passwords: PasswordClient
   reporter: QueueReporter
+  gateways: GatewayReports
+  history: { read(): LiveHistory }
 }): Promise<LiveState> {
-  const { metrics, passwords, reporter } = sources
-  const report = await reporter.read().catch(() => undefined)
+  const { passwords, reporter, history } = sources
+  const [report, gateways] = await Promise.all([reporter.read().catch(() => undefined), sources.gateways.read()])
   const predictedMs = passwords.predictedWaitMs('deferred')
   return {
     at: Date.now(),
@@ -41,7 +46,11 @@ export async function liveState(sources: {
     times: report ? timesOf(report) : null,
     predictedWaitMs: Number.isFinite(predictedMs) ? predictedMs : null,
     jobsPerSecond: passwords.load().jobsPerSecond,
-    requests: await requestsOf(metrics),
+    gateways: gateways.names,
+    requests: gateways.total,
+    requestsLately: gateways.lately,
+    requestsPerSecond: gateways.perSecond,
+    history: history.read(),
   }
 }
 
@@ -60,21 +69,4 @@ function percentiles(values: number[]): Percentiles {
   const sorted = values.toSorted((a, b) => a - b)
   const at = (share: number) => sorted[Math.ceil(share * sorted.length) - 1] ?? 0
   return { p50: at(0.5), p95: at(0.95) }
-}
-
-async function requestsOf({ requests }: GatewayMetrics): Promise<LiveState['requests']> {
-  const totals = { answered: 0, ticket: 0, rejected: 0, refused: 0, failed: 0, gone: 0 }
-  for (const { labels, value } of (await requests.get()).values) {
-    if (String(labels.route).startsWith('/v1/')) totals[endOf(String(labels.outcome), Number(labels.status))] += value
-  }
-  return totals
-}
-
-function endOf(outcome: string, status: number): RequestEnd {
-  if (outcome === 'ticket') return 'ticket'
-  if (outcome === 'client_gone') return 'gone'
-  // These are said on purpose; any other 503 is that of a part that is not reachable.
-  if (outcome === 'busy' || outcome === 'too_many_requests') return 'refused'
-  if (status < 400) return 'answered'
-  return status < 500 ? 'rejected' : 'failed'
 }

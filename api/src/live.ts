@@ -1,11 +1,13 @@
 /**
- * A look without Grafana: one page at `/` of the ops port that shows the queue, its workers and what this gateway answers,
+ * A look without Grafana: one page at `/` of the ops port that shows the queue, its workers and what the gateways answer,
  * renewed every second. For the first five minutes, and for whoever is on call with a laptop or a phone.
  */
 import { readFile } from 'node:fs/promises'
-import type { PasswordClient } from '@spillway/worker/client'
+import type { PasswordClient, RedisConnection } from '@spillway/worker/client'
 import type { QueueReporter } from '@spillway/worker/queue-report'
 import type { FastifyPluginAsync } from 'fastify'
+import { startGatewayReports } from './live-gateways.js'
+import { startLiveHistory } from './live-history.js'
 import { liveState } from './live-state.js'
 import type { GatewayMetrics } from './metrics.js'
 
@@ -13,6 +15,8 @@ export interface LiveOptions {
   metrics: GatewayMetrics
   passwords: PasswordClient
   reporter: QueueReporter
+  redis: RedisConnection
+  queuePrefix: string
   boardPath: string
 }
 
@@ -30,7 +34,13 @@ export const livePlugin: FastifyPluginAsync<LiveOptions> = async (app, options) 
     const content = (await readFile(new URL(name, FILES_DIR), 'utf8')).replaceAll('{{boardPath}}', options.boardPath)
     app.get(path, async (_request, reply) => reply.type(type).header('cache-control', 'no-cache').send(content))
   }
+  const history = startLiveHistory(options.passwords)
+  const gateways = startGatewayReports({ ...options, log: app.log })
+  app.addHook('onClose', async () => {
+    history.close()
+    await gateways.close()
+  })
   app.get('/live.json', async (_request, reply) =>
-    reply.header('cache-control', 'no-store').send(await liveState(options)),
+    reply.header('cache-control', 'no-store').send(await liveState({ ...options, gateways, history })),
   )
 }

@@ -1,7 +1,7 @@
 /** The ops listener of a gateway: metrics for Prometheus, and the queue for operators. The public port has none of it. */
 import helmet from '@fastify/helmet'
 import { boardPlugin } from '@spillway/worker/board'
-import type { PasswordClient } from '@spillway/worker/client'
+import type { PasswordClient, RedisConnection } from '@spillway/worker/client'
 import type { QueueReporter } from '@spillway/worker/queue-report'
 import { type FastifyBaseLogger, type FastifyInstance, fastify, LogController } from 'fastify'
 import type { GatewayConfig } from './config.js'
@@ -17,6 +17,7 @@ export interface OpsDeps {
   metrics: GatewayMetrics
   passwords: PasswordClient
   reporter: QueueReporter
+  redis: RedisConnection
   log: FastifyBaseLogger
 }
 
@@ -54,7 +55,7 @@ export async function buildOps(config: GatewayConfig, deps: OpsDeps): Promise<Fa
       password: config.OPS_PASSWORD,
       onFailure: () => metrics.operatorFailures.inc(),
     })
-    await operators.register(livePlugin, { ...deps, boardPath: BOARD_PATH })
+    await operators.register(livePlugin, { ...deps, queuePrefix: config.QUEUE_PREFIX, boardPath: BOARD_PATH })
     await operators.register(boardPlugin, {
       redisUrl: config.REDIS_URL,
       queuePrefix: config.QUEUE_PREFIX,

@@ -90,6 +90,8 @@ export interface PasswordClient {
   whenKnown(waitMs: number): Promise<void>
   /** The queue as last read, a quarter of a second ago at most. */
   load(): Load
+  /** Jobs that workers said they ended, since this gateway started: it only grows. */
+  finishedJobs(): number
   /** Milliseconds until a job added to this lane now would be answered; Infinity when no worker is alive. */
   predictedWaitMs(lane: Lane): number
   /** Epoch milliseconds by Redis's clock, which deadlines are counted on. */
@@ -231,6 +233,7 @@ export function createPasswordClient(options: PasswordClientOptions): PasswordCl
     retire: (job) => reached(verdicts.retire(job), 'the verdict could not be marked as used'),
     whenKnown: load.whenKnown,
     load: load.current,
+    finishedJobs: load.finishedJobs,
     predictedWaitMs: load.predictedWaitMs,
     now: clock.now,
     isReady: () => redis.status === 'ready' && replies.isHearing(),

@@ -19,17 +19,17 @@ test('slots and jobs per second are summed up over workers of different speed', 
     one: JSON.stringify({ ...entry, slots: 4, serviceMs: 20 }),
     two: JSON.stringify({ ...entry, slots: 1, serviceMs: 100 }),
   }
-  const { workers, slots, jobsPerSecond, serviceMs } = sumCapacity(entries, now)
+  const { workers, slots, jobsPerSecond, serviceMs } = sumCapacity(liveWorkers(entries, now))
   assert.deepEqual({ workers, slots, jobsPerSecond }, { workers: 2, slots: 5, jobsPerSecond: 210 })
   assert.ok(Math.abs(serviceMs - 5_000 / 210) < 1e-9)
 })
 
 test('without workers there is no capacity', () => {
-  assert.deepEqual(sumCapacity({}, now), { workers: 0, slots: 0, jobsPerSecond: 0, serviceMs: 0 })
+  assert.deepEqual(sumCapacity(liveWorkers({}, now)), { workers: 0, slots: 0, jobsPerSecond: 0, serviceMs: 0 })
 })
 
 test('an entry counts until it is stale, and not when it comes from the future', () => {
-  const at = (time: number) => sumCapacity({ one: JSON.stringify({ ...entry, at: time }) }, now).workers
+  const at = (time: number) => sumCapacity(liveWorkers({ one: JSON.stringify({ ...entry, at: time }) }, now)).workers
   assert.equal(at(now - FRESH_FOR_MS), 1)
   assert.equal(at(now - FRESH_FOR_MS - 1), 0)
   assert.equal(at(now + FRESH_FOR_MS), 1)
@@ -54,11 +54,11 @@ test('what is no entry of a worker is passed over', () => {
     JSON.stringify({ slots: 4, serviceMs: 20 }),
   ]
   const entries = Object.fromEntries([...wrong, JSON.stringify(entry)].map((text, i) => [`worker-${i}`, text]))
-  assert.equal(sumCapacity(entries, now).workers, 1)
+  assert.equal(sumCapacity(liveWorkers(entries, now)).workers, 1)
 })
 
 test('a stand-in at a gateway gives slots, and is no worker', () => {
-  const { workers, slots } = sumCapacity({ one: JSON.stringify({ ...entry, fallback: true }) }, now)
+  const { workers, slots } = sumCapacity(liveWorkers({ one: JSON.stringify({ ...entry, fallback: true }) }, now))
   assert.deepEqual({ workers, slots }, { workers: 0, slots: 4 })
 })
 

@@ -1,17 +1,15 @@
-// The live page: asks once a second, keeps five minutes, works out rates, and says so when nothing is heard.
-import { drawChart } from './chart.js'
+// The live page: asks once a second, draws the minutes that the gateway kept, and says so when nothing is heard.
+import { drawChart, scaleOf } from './chart.js'
 
 /** @typedef {import('../live-state.ts').LiveState} LiveState */
 /** @typedef {LiveState['workers'][number]} Worker */
 
 const POLL_MS = 1_000
 const PATIENCE_MS = 5_000
-const KEPT = 300
 /** The charts begin with a minute and grow to all that is kept. */
 const CHART_SAMPLES_MIN = 60
-/** Samples that a rate is taken over, and those of the last minute. */
+/** Samples that a worker's rate is taken over, and of which the current capacity is the highest. */
 const RATE_SAMPLES = 5
-const MINUTE_SAMPLES = 60
 
 /** What ends a request can come to: what they are called here, and how much they are to worry about. */
 const ENDS = /** @type {const} */ ([
@@ -23,10 +21,8 @@ const ENDS = /** @type {const} */ ([
   ['gone', 'client went away', 'warn'],
 ])
 
-/** @type {LiveState[]} */
-const history = []
-/** @type {{ waiting: number | undefined, rate: number | undefined, capacity: number | undefined }[]} */
-const drawn = []
+/** The last few answers. @type {LiveState[]} */
+const answers = []
 
 /** @param {string} id */
 function element(id) {
@@ -69,17 +65,17 @@ function finishedBy(worker) {
 }
 
 /**
- * Jobs a second of one worker, from the samples since it has been seen.
+ * Jobs a second of one worker, from the answers since it has been seen; undefined until there are two.
  * @param {string} id
  */
 function rateOf(id) {
-  const samples = history.slice(-RATE_SAMPLES - 1).flatMap(({ at, workers }) => {
+  const samples = answers.flatMap(({ at, workers }) => {
     const worker = workers.find((candidate) => candidate.id === id)
     return worker === undefined ? [] : [{ at, finished: finishedBy(worker) }]
   })
   const [first] = samples
   const last = samples.at(-1)
-  if (first === undefined || last === undefined || last.at === first.at) return 0
+  if (first === undefined || last === undefined || last.at === first.at) return undefined
   return ((last.finished - first.finished) * 1_000) / (last.at - first.at)
 }
 
@@ -93,10 +89,10 @@ function describeWaiting({ waiting, deferred, oldestMs }) {
 }
 
 /** @param {LiveState} state */
-function showNow({ queue, workers, times, predictedWaitMs, jobsPerSecond }) {
+function showNow({ queue, workers, times, predictedWaitMs, jobsPerSecond, history }) {
   const slots = workers.reduce((sum, worker) => sum + worker.slots, 0)
   const busy = workers.reduce((sum, worker) => sum + worker.busy, 0)
-  const rate = workers.reduce((sum, { id }) => sum + rateOf(id), 0)
+  const rate = history.finishedPerSecond.at(-1)
   const depth = queue === null ? undefined : queue.waiting + queue.deferred
   show('waiting', depth === undefined ? '–' : depth.toLocaleString('en'), 'jobs')
   element('oldest').textContent = queue === null ? '' : describeWaiting(queue)
@@ -110,35 +106,31 @@ function showNow({ queue, workers, times, predictedWaitMs, jobsPerSecond }) {
     show('service', ...duration(times.serviceMs.p50))
     element('service-sub').textContent = `p95 ${duration(times.serviceMs.p95).join(' ')}`
   }
-  show('rate', short(rate), 'a second')
+  show('rate', rate === undefined || rate === null ? '–' : short(rate), 'a second')
   element('capacity').textContent = `of about ${short(jobsPerSecond)} possible`
   show('slots', String(busy), `of ${slots}`)
   element('workers-count').textContent = workers.length === 1 ? '1 worker' : `${workers.length} workers`
-  drawn.push({ waiting: depth, rate: queue === null ? undefined : rate, capacity: jobsPerSecond })
-  if (drawn.length > KEPT) drawn.shift()
 }
 
-function showCharts() {
-  /** @param {(number | undefined)[]} values */
-  const top = (...values) => Math.max(1, ...values.map((value) => value ?? 0))
-  const waiting = drawn.map((sample) => sample.waiting)
-  const rates = drawn.map((sample) => sample.rate)
-  const capacities = drawn.map((sample) => sample.capacity)
-  const waitingMax = top(...waiting)
-  const rateMax = top(...rates, ...capacities)
-  const samples = Math.max(CHART_SAMPLES_MIN, drawn.length)
+/** @param {LiveState['history']} history */
+function showCharts({ waiting, finishedPerSecond, capacityPerSecond }) {
+  const samples = Math.max(CHART_SAMPLES_MIN, waiting.length)
+  const waitingMax = scaleOf(waiting)
+  // A worker that has hashed nothing yet guesses its capacity: only what it is now belongs on the scale.
+  const rateMax = Math.max(scaleOf(finishedPerSecond), scaleOf(capacityPerSecond.slice(-RATE_SAMPLES)))
   drawChart(element('waiting-chart'), [{ kind: 'line', values: waiting }], { samples, max: waitingMax })
   drawChart(
     element('rate-chart'),
     [
-      { kind: 'dash', values: capacities },
-      { kind: 'line', values: rates },
+      { kind: 'dash', values: capacityPerSecond },
+      { kind: 'line', values: finishedPerSecond },
     ],
     { samples, max: rateMax },
   )
-  const span = samples > CHART_SAMPLES_MIN ? `${Math.round(samples / 60)} minutes` : 'minute'
-  element('waiting-max').textContent = `· last ${span}, up to ${Math.round(waitingMax).toLocaleString('en')}`
-  element('rate-max').textContent = `· up to ${short(rateMax)}`
+  const minutes = Math.round(samples / 60)
+  const span = minutes > 1 ? `${minutes} minutes` : 'minute'
+  element('waiting-max').textContent = `· last ${span}, scale to ${Math.round(waitingMax).toLocaleString('en')}`
+  element('rate-max').textContent = `· scale to ${short(rateMax)}`
 }
 
 /**
@@ -159,6 +151,7 @@ function row(cells, numbersFrom) {
 /** @param {Worker[]} workers */
 function showWorkers(workers) {
   const rows = workers.map((worker) => {
+    const rate = rateOf(worker.id)
     const slots = document.createElement('span')
     slots.setAttribute('aria-label', `${worker.busy} of ${worker.slots} busy`)
     for (let index = 0; index < worker.slots; index++) {
@@ -169,26 +162,29 @@ function showWorkers(workers) {
     const { answered, expired, failed } = worker.finished
     const counts = [answered, expired, failed].map((count) => count.toLocaleString('en'))
     const name = worker.fallback ? `${worker.name} (a gateway's own)` : worker.name
-    return row([name, slots, duration(worker.serviceMs).join(' '), short(rateOf(worker.id)), ...counts], 2)
+    return row(
+      [name, slots, duration(worker.serviceMs).join(' '), rate === undefined ? '–' : short(rate), ...counts],
+      2,
+    )
   })
   element('workers').replaceChildren(...rows)
 }
 
 /** @param {LiveState} state */
-function showRequests({ at, requests }) {
-  const before = history.at(-MINUTE_SAMPLES) ?? history[0]
-  const seconds = before === undefined ? 0 : (at - before.at) / 1_000
-  const lately = ENDS.map(([end]) => Math.max(0, requests[end] - (before?.requests[end] ?? 0)))
-  const all = lately.reduce((sum, count) => sum + count, 0)
-  const rows = ENDS.map(([end, words, worry], index) => {
+function showRequests({ gateways, requests, requestsLately, requestsPerSecond }) {
+  const all = ENDS.reduce((sum, [end]) => sum + requestsLately[end], 0)
+  const rows = ENDS.map(([end, words, worry]) => {
+    const lately = requestsLately[end]
     const bar = document.createElement('div')
     bar.className = `bar ${worry}`
-    bar.style.width = all === 0 ? '0' : `${(100 * (lately[index] ?? 0)) / all}%`
-    bar.hidden = lately[index] === 0
-    const rate = seconds === 0 ? 0 : (lately[index] ?? 0) / seconds
-    return row([words, bar, short(rate), requests[end].toLocaleString('en')], 2)
+    bar.style.width = all === 0 ? '0' : `${(100 * lately) / all}%`
+    bar.hidden = lately === 0
+    return row([words, bar, short(requestsPerSecond[end]), requests[end].toLocaleString('en')], 2)
   })
   element('requests').replaceChildren(...rows)
+  element('gateways').textContent =
+    gateways.length === 1 ? 'What the gateway answers' : `What ${gateways.length} gateways answer together`
+  element('gateways').title = gateways.join(', ')
 }
 
 /**
@@ -221,11 +217,11 @@ async function poll() {
     if (!response.ok) throw new Error(`answered with ${response.status}`)
     /** @type {LiveState} */
     const state = await response.json()
-    history.push(state)
-    if (history.length > KEPT) history.shift()
+    answers.push(state)
+    if (answers.length > RATE_SAMPLES + 1) answers.shift()
     judge(state)
     showNow(state)
-    showCharts()
+    showCharts(state.history)
     showWorkers(state.workers)
     showRequests(state)
   } catch {

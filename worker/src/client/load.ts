@@ -1,10 +1,11 @@
 /** The state of the queue, read a few times a second. */
 import type { RedisClock } from '../clock.js'
 import type { Logger } from '../log.js'
-import { capacityKey, queueKey, READ_LOAD, sumCapacity, toEntries } from '../protocol/capacity.js'
+import { capacityKey, liveWorkers, queueKey, READ_LOAD, sumCapacity, toEntries } from '../protocol/capacity.js'
 import type { RedisConnection } from '../redis.js'
 import { withResolvers } from '../with-resolvers.js'
 import { within } from '../within.js'
+import { countFinishedJobs } from './finished-jobs.js'
 import { createLoadState, type Depth, type LoadState } from './load-state.js'
 
 export const READ_INTERVAL_MS = 250
@@ -12,6 +13,8 @@ export const READ_INTERVAL_MS = 250
 export interface LoadReader extends Omit<LoadState, 'reading'> {
   /** Resolves with the first reading, or after this time in vain. */
   whenKnown(waitMs: number): Promise<void>
+  /** Jobs that workers said they ended, since this gateway started. */
+  finishedJobs(): number
   close(): void
 }
 
@@ -25,6 +28,7 @@ export function readLoad(options: {
   const states = ['wait', 'prioritized', 'active'] as const
   const keys = [capacityKey(prefix), ...states.map((state) => queueKey(prefix, state))]
   const { reading: beginReading, ...state } = createLoadState()
+  const finished = countFinishedJobs()
   const { promise: known, resolve: isKnown } = withResolvers<void>()
   let isReading = false
 
@@ -37,7 +41,9 @@ export function readLoad(options: {
         async () => parseLoad(await redis.eval(READ_LOAD, keys.length, ...keys)),
         (answer) => answer.at,
       )
-      reading.succeeded(depth, sumCapacity(capacity, at))
+      const workers = liveWorkers(capacity, at)
+      finished.heard(workers)
+      reading.succeeded(depth, sumCapacity(workers))
       isKnown()
     } catch (error) {
       reading.failed()
@@ -55,6 +61,7 @@ export function readLoad(options: {
   return {
     ...state,
     whenKnown: (waitMs) => within(waitMs, known),
+    finishedJobs: finished.count,
     close() {
       clearInterval(timer)
       redis.off('ready', read)

@@ -138,12 +138,11 @@ export function liveWorkers(entries: Record<string, string>, now: number): Map<s
   return live
 }
 
-/** Adds up the entries that are fresh at `now`. */
+/** What live workers could do together. */
 export function sumCapacity(
-  entries: Record<string, string>,
-  now: number,
-): Omit<Load, 'known' | 'waiting' | 'deferred' | 'active'> {
-  const live = [...liveWorkers(entries, now).values()]
+  workers: ReadonlyMap<string, WorkerCapacity>,
+): Pick<Load, 'workers' | 'slots' | 'jobsPerSecond' | 'serviceMs'> {
+  const live = [...workers.values()]
   const slots = live.reduce((sum, worker) => sum + worker.slots, 0)
   const jobsPerSecond = live.reduce((sum, worker) => sum + (worker.slots * 1_000) / worker.serviceMs, 0)
   return {
@@ -152,6 +151,11 @@ export function sumCapacity(
     jobsPerSecond,
     serviceMs: slots === 0 ? 0 : (slots * 1_000) / jobsPerSecond,
   }
+}
+
+/** The jobs that a worker has ended since it started, whatever became of them. */
+export function finishedBy({ finished: { answered, expired, failed } }: WorkerCapacity): number {
+  return answered + expired + failed
 }
 
 function parseCapacity(entry: string): WorkerCapacity | undefined {
