@@ -28,7 +28,7 @@ function scene({
   predicted?: Partial<Record<Lane, number>>
   maxOutstanding?: number
 } = {}) {
-  let nowMs = 0
+  let nowMs = 1_000_000
   let load = WORKERS
   const predictedMs = { held: 300, deferred: 300, ...predicted }
   const admission = createAdmission(

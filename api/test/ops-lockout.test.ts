@@ -47,3 +47,27 @@ test('also an address that has logged in before is locked out when it guesses it
   fail('operator', 10)
   assert.ok(lockout.remainingMs('operator') > 0)
 })
+
+test('failures are forgotten after a minute, whoever made them', () => {
+  const { lockout, pass, fail } = scene()
+  for (let address = 0; address < 7; address++) fail(`guesser ${address}`, 9)
+  assert.ok(lockout.remainingMs('newcomer') > 0)
+  pass(90_000)
+  assert.equal(lockout.remainingMs('newcomer'), 0)
+  fail('guesser 0', 9)
+  assert.equal(lockout.remainingMs('guesser 0'), 0)
+})
+
+test('the hundred addresses that logged in last are known, and no others', () => {
+  const { lockout, fail } = scene()
+  lockout.succeeded('first')
+  for (let address = 1; address < 100; address++) lockout.succeeded(`operator ${address}`)
+  fail('guesser', 60)
+  assert.equal(lockout.remainingMs('first'), 0)
+  lockout.succeeded('first')
+  lockout.succeeded('one more')
+  assert.ok(lockout.remainingMs('operator 1') > 0)
+  for (const address of ['first', 'operator 2', 'operator 99', 'one more']) {
+    assert.equal(lockout.remainingMs(address), 0, address)
+  }
+})

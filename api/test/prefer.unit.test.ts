@@ -23,6 +23,7 @@ const preferences: [header: string | string[] | undefined, preference: ReturnTyp
   ['Respond-Async; x', async],
   ['respond-async, respond-async', async],
   ['respond-async, wait=5', { waitMs: 5_000, applied: 'respond-async, wait=5' }],
+  ['respond-async, respond-async, wait=5', { waitMs: 5_000, applied: 'respond-async, wait=5' }],
   ['wait=5, respond-async', { waitMs: 5_000, applied: 'respond-async, wait=5' }],
   [['respond-async', 'wait=5'], { waitMs: 5_000, applied: 'respond-async, wait=5' }],
   ['wait', nothing],

@@ -8,6 +8,7 @@ import { createDelivery } from '../src/deliver.ts'
 import { createLogger } from '../src/log.ts'
 import { forgotten } from './garbage.ts'
 import { answerOf, readyClient, startedWorker } from './parts.ts'
+import { startRelay } from './relay.ts'
 import { failureOf, jobKey, resultOf, type Space, spaceFor } from './space.ts'
 import { startedWorkerProcess } from './worker-process.ts'
 
@@ -65,6 +66,18 @@ const ends: [how: string, end: (space: Space, client: PasswordClient) => Promise
     async (space, client) => {
       const job = await jobOfAnother(space)
       assert.equal(await answerOf(await client.resume(job), 20), undefined)
+      return job
+    },
+  ],
+  [
+    'cannot be redeemed for want of Redis',
+    async (space) => {
+      const relay = await startRelay(space)
+      const client = await readyClient(space, { redisUrl: relay.redisUrl })
+      const job = await jobOfAnother(space)
+      relay.cut()
+      await until(() => !client.isReady())
+      await assert.rejects(client.resume(job))
       return job
     },
   ],

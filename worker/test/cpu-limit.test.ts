@@ -88,6 +88,15 @@ test('cgroup v1: the controller may be mounted as cpu alone', () => {
   assert.equal(slots(files), 2)
 })
 
+test('cgroup v1: the groups of other controllers are no limit, though the cpu controller has one of the same name', () => {
+  const files = {
+    '/proc/self/cgroup': '9:memory:/elsewhere\n4:cpu:/docker/1\n',
+    '/sys/fs/cgroup/cpu/elsewhere/cpu.cfs_quota_us': '200000\n',
+    '/sys/fs/cgroup/cpu/elsewhere/cpu.cfs_period_us': '100000\n',
+  }
+  assert.equal(slots(files), 16)
+})
+
 test('files that make no sense are no limit', () => {
   assert.equal(slots({ ...container, '/sys/fs/cgroup/cpu.max': '' }), 16)
   assert.equal(slots({ ...container, '/sys/fs/cgroup/cpu.max': '0 100000' }), 16)

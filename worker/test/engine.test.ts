@@ -30,6 +30,7 @@ test('an engine that does not load, fails, or answers wrong either way is passed
     }),
     engine('matches everything', async () => true),
     engine('matches nothing', async () => false),
+    engine('reads only the beginning', async (password, storedHash) => `#${password}`.startsWith(storedHash)),
   ]
   for (const [i, candidate] of broken.entries()) {
     assert.deepEqual(await namesOf([candidate, engine('slow')]), ['slow'], `${i}`)

@@ -12,7 +12,10 @@ function scene(t: TestContext) {
   t.mock.timers.enable({ apis: ['setInterval'] })
   let nowMs = 0
   let looks = 0
-  const redis = { connected: true, answersOthers: true }
+  const redis: { connected: boolean; answersOthers: boolean | Promise<boolean> } = {
+    connected: true,
+    answersOthers: true,
+  }
   const liveness = createLiveness(
     {
       slots: 2,
@@ -120,6 +123,20 @@ test('while the connection is being made nothing is looked into, and its silence
   await pass(STUCK_AFTER_MS - STEP_MS)
   assert.deepEqual([liveness.isAlive(), looks()], [true, 0])
   await pass(STEP_MS)
+  assert.equal(liveness.isAlive(), false)
+})
+
+test('one look at a time: each opens a connection', async (t) => {
+  const { liveness, redis, pass, looks } = scene(t)
+  let answer: (answers: boolean) => void = () => undefined
+  redis.answersOthers = new Promise<boolean>((resolve) => {
+    answer = resolve
+  })
+  assert.equal(liveness.isAlive(), true)
+  await pass(4 * STUCK_AFTER_MS)
+  assert.deepEqual([liveness.isAlive(), looks()], [true, 1])
+  answer(true)
+  await turn()
   assert.equal(liveness.isAlive(), false)
 })
 

@@ -242,6 +242,45 @@ for (const [when, lose] of breaks) {
   })
 }
 
+test('a job whose connection breaks while it is added, and cannot be had again at once, is added over the next one', async (t) => {
+  const space = spaceFor(t)
+  const relay = await startRelay(space)
+  const client = await readyClient(space, { redisUrl: relay.redisUrl })
+  relay.hold()
+  const submitted = client.submit('verify', request)
+  await sleep(100)
+  relay.cut()
+  // Then the command has failed: it is sent again over one new connection only.
+  await until(() => relay.refused() >= 4)
+  relay.mend()
+  const pending = await submitted
+  assert.deepEqual(await waitingJobs(space), [pending.job.id])
+})
+
+test('a job of which Redis did not say whether it took it is taken back', async (t) => {
+  const space = spaceFor(t)
+  const relay = await startRelay(space)
+  const client = await readyClient(space, { redisUrl: relay.redisUrl })
+  relay.holdAnswers()
+  const submitted = assert.rejects(client.submit('verify', request), isUnavailable)
+  await until(async () => (await waitingJobs(space)).length === 1)
+  await submitted
+  relay.mend()
+  await until(async () => (await waitingJobs(space)).length === 0)
+})
+
+test('a job that is lost after its deadline is not added again', async (t) => {
+  const space = spaceFor(t)
+  const { observer, counted } = countingObserver()
+  const client = await readyClient(space, { observer, jobLifeMs: 200 })
+  const { job, answer } = await client.submit('verify', request)
+  await until(() => client.now() > job.deadline)
+  await loseEverything(space)
+  // Two looks at what has become of it come by meanwhile.
+  assert.equal(await answer({ waitMs: 2_500, signal: new AbortController().signal }), undefined)
+  assert.equal(counted.addedAgain, 0)
+})
+
 test('a verdict that came while the client was away is found when it is back', async (t) => {
   const space = spaceFor(t)
   const relay = await startRelay(space)

@@ -6,6 +6,11 @@ const forms: [url: string, target: ReturnType<typeof parseRedisUrl>][] = [
   ['redis://cache', { kind: 'single', login: {}, node: { host: 'cache', port: 6379 }, database: 0 }],
   ['redis://cache:6380/', { kind: 'single', login: {}, node: { host: 'cache', port: 6380 }, database: 0 }],
   ['redis://10.0.0.7:6380/3', { kind: 'single', login: {}, node: { host: '10.0.0.7', port: 6380 }, database: 3 }],
+  ['redis://cache:65535', { kind: 'single', login: {}, node: { host: 'cache', port: 65_535 }, database: 0 }],
+  [
+    'redis://ann@cache/12',
+    { kind: 'single', login: { username: 'ann' }, node: { host: 'cache', port: 6379 }, database: 12 },
+  ],
   ['rediss://cache', { kind: 'single', login: { tls: {} }, node: { host: 'cache', port: 6379 }, database: 0 }],
   [
     'redis://ann:p%40ss%2Fw%3Ard%25@cache',
@@ -22,7 +27,7 @@ const forms: [url: string, target: ReturnType<typeof parseRedisUrl>][] = [
   ],
   ['redis://[2001:db8::7]', { kind: 'single', login: {}, node: { host: '2001:db8::7', port: 6379 }, database: 0 }],
   [
-    'redis+sentinel://ann:secret@one,two:26380/main/2',
+    'redis+sentinel://ann:secret@one,two:26380/main/12',
     {
       kind: 'sentinel',
       login: { username: 'ann', password: 'secret' },
@@ -32,7 +37,7 @@ const forms: [url: string, target: ReturnType<typeof parseRedisUrl>][] = [
         { host: 'two', port: 26380 },
       ],
       master: 'main',
-      database: 2,
+      database: 12,
     },
   ],
   [
@@ -79,6 +84,8 @@ test('what is no Redis URL is refused in one sentence that names the variable an
     'ann:hush@cache',
     'https://ann:hush@cache',
     'redis://',
+    'xredis://cache',
+    'redis+sentinel://cache//main',
     'redis://ann:hu/sh@cache',
     'redis://ann:hu@sh@cache',
     'redis://ann:hush:cache',

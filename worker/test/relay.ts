@@ -17,6 +17,8 @@ export interface Relay {
   mend(): void
   /** The addresses that Redis sees its connections come from. */
   addresses(): string[]
+  /** How many connections it has refused. */
+  refused(): number
 }
 
 export async function startRelay(space: Space): Promise<Relay> {
@@ -25,8 +27,12 @@ export async function startRelay(space: Space): Promise<Relay> {
   const ways = new Set<Socket>()
   let isCut = false
   let isHeld = false
+  let refusals = 0
   const server = createServer((near) => {
-    if (isCut) return near.destroy()
+    if (isCut) {
+      refusals += 1
+      return near.destroy()
+    }
     const far = connect(Number(target.port), target.hostname)
     ways.add(far)
     far.on('close', () => ways.delete(far))
@@ -75,6 +81,7 @@ export async function startRelay(space: Space): Promise<Relay> {
       isHeld = false
       for (const socket of sockets) socket.resume()
     },
+    refused: () => refusals,
     addresses: () => [...ways].map((far) => `${far.localAddress}:${far.localPort}`),
   }
 }
