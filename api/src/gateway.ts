@@ -1,7 +1,7 @@
 /** One gateway process: connections opened, the public and the ops listener started, everything closed in order. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { connectDatabase, poolUse } from '@spillway/prisma'
-import { connectRedis, createPasswordClient, parseKeyring } from '@spillway/worker/client'
+import { connectRedis, createPasswordClient, parseKeyring, watchRedis } from '@spillway/worker/client'
 import { beginClosing } from '@spillway/worker/closing'
 import { startFallback } from '@spillway/worker/fallback'
 import type { Logger } from '@spillway/worker/log'
@@ -43,7 +43,8 @@ export async function startGateway(config: GatewayConfig, env: NodeJS.ProcessEnv
   const keys = parseSigningKeys(config.SPILLWAY_JWT_KEYS)
   const database = connectDatabase({ url: config.DATABASE_URL, poolSize: config.DATABASE_POOL_SIZE })
   const redis = connectRedis(config.REDIS_URL, 'producer')
-  redis.on('error', (error) => log.warn({ err: error, connection: 'limits' }, 'redis connection failed'))
+  const watch = watchRedis(log)
+  watch.watch(redis, 'limits')
   const metrics = createGatewayMetrics()
   const tracing = await startTracing({ service: 'spillway-gateway', endpoint: config.OTEL_EXPORTER_OTLP_ENDPOINT })
   const passwords = createPasswordClient({
@@ -52,6 +53,7 @@ export async function startGateway(config: GatewayConfig, env: NodeJS.ProcessEnv
     keyring,
     jobLifeMs: config.TICKET_TTL_MS,
     log,
+    watch,
     ...(tracing ? { telemetry: tracing.telemetry } : {}),
     observer: {
       verdictReceived: (source) => metrics.verdicts.inc({ source }),
@@ -59,7 +61,7 @@ export async function startGateway(config: GatewayConfig, env: NodeJS.ProcessEnv
       jobAddedAgain: () => metrics.jobsAddedAgain.inc(),
     },
   })
-  const reporter = createQueueReporter({ redisUrl: config.REDIS_URL, prefix: config.QUEUE_PREFIX, log })
+  const reporter = createQueueReporter({ redisUrl: config.REDIS_URL, prefix: config.QUEUE_PREFIX, watch })
   const fallback = startFallback({
     concurrency: config.LOCAL_FALLBACK_CONCURRENCY,
     env,
@@ -85,7 +87,7 @@ export async function startGateway(config: GatewayConfig, env: NodeJS.ProcessEnv
     log,
     isDraining: () => draining,
   })
-  const ops = await buildOps(config, { metrics, passwords, reporter, redis, log })
+  const ops = await buildOps(config, { metrics, passwords, reporter, redis, watch, log })
 
   async function close(): Promise<void> {
     draining = true

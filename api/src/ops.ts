@@ -1,7 +1,7 @@
 /** The ops listener of a gateway: metrics for Prometheus, and the queue for operators. The public port has none of it. */
 import helmet from '@fastify/helmet'
 import { boardPlugin } from '@spillway/worker/board'
-import type { PasswordClient, RedisConnection } from '@spillway/worker/client'
+import type { PasswordClient, RedisConnection, RedisWatch } from '@spillway/worker/client'
 import type { QueueReporter } from '@spillway/worker/queue-report'
 import { type FastifyBaseLogger, type FastifyInstance, fastify, LogController } from 'fastify'
 import type { GatewayConfig } from './config.js'
@@ -18,6 +18,7 @@ export interface OpsDeps {
   passwords: PasswordClient
   reporter: QueueReporter
   redis: RedisConnection
+  watch: RedisWatch
   log: FastifyBaseLogger
 }
 
@@ -58,6 +59,7 @@ export async function buildOps(config: GatewayConfig, deps: OpsDeps): Promise<Fa
     await operators.register(livePlugin, { ...deps, queuePrefix: config.QUEUE_PREFIX, boardPath: BOARD_PATH })
     await operators.register(boardPlugin, {
       redisUrl: config.REDIS_URL,
+      watch: deps.watch,
       queuePrefix: config.QUEUE_PREFIX,
       readOnly: !config.OPS_ALLOW_WRITES,
       basePath: BOARD_PATH,

@@ -46,6 +46,21 @@ test('PostgreSQL and Redis may come later', async (t) => {
   expect(200, await login(gateway.url, await newAccount(gateway.url)))
 })
 
+test('a gateway that does not find Redis says so once in ten seconds for all of its connections', async (t) => {
+  const env = { ...system.environment, REDIS_URL: away.REDIS_URL }
+  const gateway = startProcess({ entry: 'api/dist/main.js', env })
+  t.after(() => gateway.close())
+  await gateway.waitForLog(({ msg }) => msg === 'gateway listening')
+  const listeningAt = performance.now()
+  await until(() => performance.now() - listeningAt > 1_000)
+  const lines = gateway.logs.filter(({ level }) => level === 'warn')
+  assert.ok(lines.length > 0 && lines.length <= 1 + Math.floor(process.uptime() / 10), gateway.output())
+  assert.deepEqual(
+    lines.filter(({ msg, err }) => msg !== 'redis connection failed' || err !== undefined),
+    [],
+  )
+})
+
 test('a port that is taken is told in one sentence, with exit code 1', async (t) => {
   const other = createServer()
   await once(other.listen(0, '127.0.0.1'), 'listening')

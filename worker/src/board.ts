@@ -11,9 +11,11 @@ import { describeData, describeJob } from './board-words.js'
 import { openQueue } from './open-queue.js'
 import { readJob } from './read-job.js'
 import { connectRedis } from './redis.js'
+import type { RedisWatch } from './redis-watch.js'
 
 export interface BoardOptions {
   redisUrl: string
+  watch: RedisWatch
   queuePrefix: string
   /** Refuse every change, with 405. */
   readOnly: boolean
@@ -49,10 +51,10 @@ class ReadableJobs extends BullMQAdapter {
 }
 
 export const boardPlugin: FastifyPluginAsync<BoardOptions> = async (app, options) => {
-  const { redisUrl, queuePrefix, readOnly, basePath, logUrl, links } = options
+  const { redisUrl, watch, queuePrefix, readOnly, basePath, logUrl, links } = options
   const redis = connectRedis(redisUrl, 'producer')
-  redis.on('error', (error) => app.log.warn({ err: error, connection: 'board' }, 'redis connection failed'))
-  const queue = openQueue({ redis, prefix: queuePrefix, log: app.log })
+  watch.watch(redis, 'board')
+  const queue = openQueue({ redis, prefix: queuePrefix, watch })
 
   const shown = new ReadableJobs(queue, {
     readOnlyMode: readOnly,

@@ -12,6 +12,7 @@ import {
   type WorkerCapacity,
 } from './protocol/capacity.js'
 import type { RedisConnection } from './redis.js'
+import { warnSeldom } from './tell-seldom.js'
 import { withResolvers } from './with-resolvers.js'
 
 /** Each new service time counts this much: the mean follows a change within some ten jobs. */
@@ -52,6 +53,7 @@ export function publishCapacity(options: CapacityPublisherOptions): CapacityPubl
   const finished = { answered: 0, expired: 0, failed: 0 }
   let serviceMs = options.serviceMs
   const first = withResolvers<void>()
+  const notPublished = warnSeldom(log, 'capacity could not be published')
   let publishing: Promise<void> | undefined
 
   async function publish(): Promise<void> {
@@ -70,6 +72,7 @@ export function publishCapacity(options: CapacityPublisherOptions): CapacityPubl
         ),
       ({ at }) => at,
     )
+    notPublished.over()
     heard(answer.waiting)
     first.resolve()
   }
@@ -78,7 +81,7 @@ export function publishCapacity(options: CapacityPublisherOptions): CapacityPubl
     // One at a time: what Redis does not answer now is not worth saying twice.
     publishing ??= publish()
       .catch((error: unknown) => {
-        log.warn({ err: error }, 'capacity could not be published')
+        notPublished.tell(error)
         // A refusal is an answer, and while Redis refuses writes no job can be taken either.
         if (error instanceof ReplyError) heard(0)
       })

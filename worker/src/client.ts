@@ -30,6 +30,7 @@ import {
 import { type JobRef, requestSeal } from './protocol/reply.js'
 import type { Keyring } from './protocol/seal.js'
 import { connectRedis, type RedisConnection } from './redis.js'
+import { type RedisWatch, watchRedis } from './redis-watch.js'
 import { within } from './within.js'
 
 export type { Answer } from './client/verdicts.js'
@@ -40,6 +41,7 @@ export { DEFAULT_QUEUE_PREFIX } from './protocol/job.js'
 export type { JobRef } from './protocol/reply.js'
 export { type Keyring, parseKeyring, SealError } from './protocol/seal.js'
 export { connectRedis, type RedisConnection } from './redis.js'
+export { type RedisWatch, watchRedis } from './redis-watch.js'
 
 /** How a verdict got here: announced, or found by asking although it should have been announced. */
 export type VerdictSource = 'message' | 'asked'
@@ -62,6 +64,8 @@ export interface PasswordClientOptions {
   /** How long a job may wait before it is dropped, and its verdict be asked for, in milliseconds. */
   jobLifeMs: number
   log: Logger
+  /** The watch over all connections of this process [one of its own]. */
+  watch?: RedisWatch
   observer?: ClientObserver
   /** Makes adding a job part of the trace that is active when it is submitted. */
   telemetry?: Telemetry
@@ -101,7 +105,7 @@ export interface PasswordClient {
 }
 
 export function createPasswordClient(options: PasswordClientOptions): PasswordClient {
-  const { keyring, log, observer, prefix = DEFAULT_QUEUE_PREFIX } = options
+  const { keyring, log, observer, prefix = DEFAULT_QUEUE_PREFIX, watch = watchRedis(log) } = options
   const replyTo = randomUUID()
   const clock = createRedisClock()
   const submitted = createWaiters<Verdict>()
@@ -109,13 +113,9 @@ export function createPasswordClient(options: PasswordClientOptions): PasswordCl
 
   const redis = connectRedis(options.redisUrl, 'producer')
   const subscriber = connectRedis(options.redisUrl, 'consumer')
-  for (const [connection, role] of [
-    [redis, 'commands'],
-    [subscriber, 'replies'],
-  ] as const) {
-    connection.on('error', (error) => log.warn({ err: error, connection: role }, 'redis connection failed'))
-  }
-  const producer = createProducer({ redis, prefix, log, telemetry: options.telemetry })
+  watch.watch(redis, 'commands')
+  watch.watch(subscriber, 'replies')
+  const producer = createProducer({ redis, prefix, log, watch, telemetry: options.telemetry })
   const load = readLoad({ redis, prefix, clock, log })
   const verdicts = createVerdicts({ redis, prefix, keyring, log, broken: () => observer?.verdictBroken() })
   const cancellation = createCancellation({ redis, prefix, clock })

@@ -10,6 +10,7 @@ import { openQueue } from './open-queue.js'
 import { jobKey, queueKey } from './protocol/capacity.js'
 import { readJob } from './read-job.js'
 import type { RedisConnection } from './redis.js'
+import type { RedisWatch } from './redis-watch.js'
 
 /** How many entries of each list and set one look takes: a thousand take a tenth of a second. */
 const LOOK_LENGTH = 1_000
@@ -44,9 +45,10 @@ export function watchForMalformedJobs(options: {
   redis: RedisConnection
   prefix: string
   log: Logger
+  watch: RedisWatch
   metrics: Pick<WorkerMetrics, 'jobs'>
 }): MalformedJobs {
-  const { redis, prefix, log, metrics } = options
+  const { redis, prefix, log, watch, metrics } = options
   const queue = openQueue(options)
   const lists = [queueKey(prefix, 'wait'), queueKey(prefix, 'active')]
   const sets = (['prioritized', 'delayed', 'completed', 'failed'] as const).map((part) => queueKey(prefix, part))
@@ -91,7 +93,7 @@ export function watchForMalformedJobs(options: {
         metrics.jobs.inc({ job: 'unknown', outcome: 'forged' }, removed)
         log.error({ code: 'forged_job', count: removed }, 'malformed jobs removed')
       } else {
-        log.warn({ err: error, times }, 'queue error')
+        watch.queueFailed(error, times)
       }
       // What came meanwhile is of the same cause; where it is not, it comes again.
       suspicion = undefined

@@ -2,15 +2,16 @@
 import { Queue, type Telemetry } from 'bullmq'
 import { QUEUE_NAME } from './protocol/job.js'
 import type { RedisConnection } from './redis.js'
+import type { RedisWatch } from './redis-watch.js'
 
 /** Asks nothing of Redis before the first command: it may be away when a process starts, and come later. */
 export function openQueue(options: {
   redis: RedisConnection
   prefix: string
-  log: { warn(facts: object, message: string): void }
+  watch: RedisWatch
   telemetry?: Telemetry | undefined
 }): Queue {
-  const { redis, prefix, log, telemetry } = options
+  const { redis, prefix, watch, telemetry } = options
   const queue = new Queue(QUEUE_NAME, {
     connection: redis,
     prefix,
@@ -19,6 +20,6 @@ export function openQueue(options: {
     skipMetasUpdate: true,
     ...(telemetry ? { telemetry } : {}),
   })
-  queue.on('error', (error) => log.warn({ err: error }, 'queue error'))
+  queue.on('error', (error) => watch.queueFailed(error))
   return queue
 }

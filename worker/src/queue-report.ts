@@ -2,10 +2,10 @@
  * The door for those who watch the queue: its depth and age, its finished jobs, and what each worker does, read in one
  * round trip when it is asked for. Loads no hashing code, and shows nothing of what was sealed.
  */
-import type { Logger } from './log.js'
 import { capacityKey, jobKey, liveWorkers, queueKey, toEntries, type WorkerCapacity } from './protocol/capacity.js'
 import { isJobData, isJobResult, type JobResult } from './protocol/job.js'
 import { connectRedis } from './redis.js'
+import type { RedisWatch } from './redis-watch.js'
 
 /** Answers are this old at most: many who watch cost Redis no more than one. */
 const FRESH_FOR_MS = 500
@@ -50,10 +50,10 @@ return {time[1] * 1000 + math.floor(time[2] / 1000),
   results, redis.call('HGETALL', KEYS[1])}`
 
 /** Opens a connection of its own; close() lets go of it. */
-export function createQueueReporter(options: { redisUrl: string; prefix: string; log: Logger }): QueueReporter {
-  const { prefix, log } = options
+export function createQueueReporter(options: { redisUrl: string; prefix: string; watch: RedisWatch }): QueueReporter {
+  const { prefix, watch } = options
   const redis = connectRedis(options.redisUrl, 'producer')
-  redis.on('error', (error) => log.warn({ err: error, connection: 'report' }, 'redis connection failed'))
+  watch.watch(redis, 'report')
   const states = ['wait', 'prioritized', 'active', 'completed', 'failed', 'meta'] as const
   const keys = [capacityKey(prefix), ...states.map((state) => queueKey(prefix, state))]
   let answer: Promise<QueueReport> | undefined

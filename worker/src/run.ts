@@ -18,6 +18,7 @@ import { ForgedJobError, processJob } from './process.js'
 import { QUEUE_NAME } from './protocol/job.js'
 import { parseKeyring } from './protocol/seal.js'
 import { connectRedis } from './redis.js'
+import { watchRedis } from './redis-watch.js'
 import { KEEP_FINISHED, startSweep } from './sweep.js'
 import { startTracing } from './tracing.js'
 import { exposeWorkerState } from './worker-state.js'
@@ -65,7 +66,8 @@ export async function startWorker(config: WorkerConfig, concurrency: number, log
   const name = `${hostname()}:${process.pid}`
 
   const redis = connectRedis(config.REDIS_URL, 'consumer')
-  redis.on('error', (error) => log.warn({ err: error }, 'redis connection failed'))
+  const watch = watchRedis(log)
+  watch.watch(redis, 'queue')
   const isConnected = () => redis.status === 'ready'
   const liveness = createLiveness({
     slots: concurrency,
@@ -93,7 +95,7 @@ export async function startWorker(config: WorkerConfig, concurrency: number, log
     serviceMs: await measureServiceMs(hasher),
     heard: liveness.heard,
   })
-  const sweep = startSweep({ redis, prefix, log })
+  const sweep = startSweep({ redis, prefix, log, watch })
 
   const delivery = createDelivery({ redis, prefix, clock, log })
 
@@ -138,8 +140,10 @@ export async function startWorker(config: WorkerConfig, concurrency: number, log
       ...(tracing ? { telemetry: tracing.telemetry } : {}),
     },
   )
-  const malformed = watchForMalformedJobs({ redis, prefix, log, metrics })
-  worker.on('error', malformed.suspect)
+  const malformed = watchForMalformedJobs({ redis, prefix, log, watch, metrics })
+  worker.on('error', (error) => {
+    if (!watch.isTold(error)) malformed.suspect(error)
+  })
   worker.on('failed', (job, error) => {
     capacity.finished('failed')
     const forged = error instanceof ForgedJobError

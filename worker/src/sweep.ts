@@ -7,6 +7,7 @@ import type { Logger } from './log.js'
 import { openQueue } from './open-queue.js'
 import { CAPACITY_KEY_TTL_S, capacityKey, SWEEP_CAPACITY } from './protocol/capacity.js'
 import type { RedisConnection } from './redis.js'
+import type { RedisWatch } from './redis-watch.js'
 
 /** Of each kind, completed and failed: 500 at most, for ten minutes; 2.2 MiB for both together (`pnpm measure:kept-jobs`). */
 export const KEEP_FINISHED = { age: 600, count: 500 }
@@ -17,6 +18,7 @@ export interface SweepOptions {
   redis: RedisConnection
   prefix: string
   log: Logger
+  watch: RedisWatch
   /** How long finished jobs are kept, in milliseconds. */
   keepMs?: number
   /** How long a worker's capacity is kept that is not renewed, in seconds. */

@@ -7,11 +7,13 @@ import { createLogger } from '../src/log.ts'
 import { capacityKey } from '../src/protocol/capacity.ts'
 import { QUEUE_NAME } from '../src/protocol/job.ts'
 import { connectRedis } from '../src/redis.ts'
+import { watchRedis } from '../src/redis-watch.ts'
 import { startSweep } from '../src/sweep.ts'
 import { startedWorker } from './parts.ts'
 import { spaceFor } from './space.ts'
 
 const log = createLogger({ service: 'test', level: 'silent' })
+const watch = watchRedis(log)
 
 test('completed and failed jobs go when they are old enough, although no other job finishes', async () => {
   const { redisUrl, queuePrefix: prefix, close } = await createNamespace()
@@ -34,7 +36,7 @@ test('completed and failed jobs go when they are old enough, although no other j
       const { completed, failed } = await kept()
       return completed === 1 && failed === 1
     })
-    const sweep = startSweep({ redis, prefix, log, keepMs: 300, everyMs: 10 })
+    const sweep = startSweep({ redis, prefix, log, watch, keepMs: 300, everyMs: 10 })
     const [job] = await queue.getCompleted()
     await until(async () => {
       const { completed, failed } = await kept()
@@ -75,7 +77,7 @@ test('the capacity of workers that are gone is swept out, with what is none, and
   await redis.hset(key, { dead: at(61), ahead: at(-65), resting: at(50), ...leftovers })
   const connection = connectRedis(space.redisUrl, 'consumer')
   space.closing(async () => connection.disconnect())
-  const sweep = startSweep({ redis: connection, prefix, log, everyMs: 10 })
+  const sweep = startSweep({ redis: connection, prefix, log, watch, everyMs: 10 })
   space.closing(() => sweep.close())
   await until(async () => (await redis.hlen(key)) <= 2)
   assert.deepEqual(Object.keys(await redis.hgetall(key)).sort(), [...living, 'resting'].sort())

@@ -7,6 +7,7 @@ import { openQueue } from '../open-queue.js'
 import { DEFERRED_PRIORITY, type JobData, type Lane } from '../protocol/job.js'
 import type { JobRef } from '../protocol/reply.js'
 import type { RedisConnection } from '../redis.js'
+import type { RedisWatch } from '../redis-watch.js'
 import { bringAlong } from './ageing.js'
 import { reached } from './reached.js'
 
@@ -33,6 +34,7 @@ export function createProducer(options: {
   redis: RedisConnection
   prefix: string
   log: Logger
+  watch: RedisWatch
   telemetry?: Telemetry | undefined
 }): Producer {
   const { redis, prefix, log } = options

@@ -8,6 +8,7 @@ import { jobKey, toEntries } from '../protocol/capacity.js'
 import type { Verdict } from '../protocol/job.js'
 import { verdictKey } from '../protocol/reply.js'
 import type { RedisConnection } from '../redis.js'
+import { warnSeldom } from '../tell-seldom.js'
 import type { Producer } from './producer.js'
 import type { Answer } from './verdicts.js'
 import type { Waiter, Waiters } from './waiters.js'
@@ -47,6 +48,7 @@ export function createRecheck(options: {
   addedAgain(): void
 }): () => Promise<void> {
   const { redis, prefix, clock, log, submitted, redeeming, producer, found, addedAgain } = options
+  const notSeenTo = warnSeldom(log, 'what became of the waiting jobs could not be seen to')
   let asking = false
 
   async function recheck(): Promise<void> {
@@ -73,7 +75,7 @@ export function createRecheck(options: {
     try {
       await recheck()
     } catch (error) {
-      log.warn({ err: error }, 'what became of the waiting jobs could not be seen to')
+      notSeenTo.tell(error)
     } finally {
       asking = false
     }

@@ -1,0 +1,124 @@
+// What the log says of connections to Redis that fail, and of those that come back.
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { startProcess, until } from '@spillway/local/testing'
+import { Worker } from 'bullmq'
+import { connectRedis } from '../src/redis.ts'
+import { type RedisWatch, watchRedis } from '../src/redis-watch.ts'
+import { warnSeldom } from '../src/tell-seldom.ts'
+import { workerEnvironment } from './parts.ts'
+import { startRelay } from './relay.ts'
+import { spaceFor } from './space.ts'
+import { entry } from './worker-process.ts'
+
+const HOUR_MS = 3_600_000
+const FAILED = 'redis connection failed'
+const BACK = 'redis connection is back'
+
+interface Line {
+  msg: string
+  times: number
+}
+
+function linesOf(): { lines: Line[]; log: Parameters<typeof watchRedis>[0] } {
+  const lines: Line[] = []
+  const keep = (facts: object, msg: string) => lines.push({ times: 0, ...facts, msg })
+  return { lines, log: { warn: keep, info: keep } }
+}
+
+/** Three connections by way of a relay: one, another one, and the duplicate that BullMQ waits for jobs on. */
+async function watched(t: TestContext, watch: RedisWatch) {
+  const space = spaceFor(t)
+  const relay = await startRelay(space)
+  let failures = 0
+  const connections = ['one', 'other'].map((name) => {
+    const redis = connectRedis(relay.redisUrl, 'consumer')
+    watch.watch(redis, name)
+    redis.on('reconnecting', () => {
+      failures += 1
+    })
+    space.closing(async () => redis.disconnect())
+    return redis
+  })
+  const [connection] = connections
+  assert.ok(connection)
+  const worker = new Worker('passwords', async () => undefined, { connection, prefix: space.prefix })
+  worker.on('error', (error) => watch.queueFailed(error))
+  space.closing(() => worker.close(true))
+  await worker.waitUntilReady()
+  await until(() => connections.every(({ status }) => status === 'ready'))
+  return { relay, failures: () => failures }
+}
+
+test('any number of failures of any number of connections is one line, and their return is one', async (t) => {
+  const { lines, log } = linesOf()
+  const { relay, failures } = await watched(t, watchRedis(log, HOUR_MS))
+  for (let round = 1; round <= 2; round += 1) {
+    const before = failures()
+    relay.cut()
+    await until(() => failures() - before >= 8)
+    relay.mend()
+    await until(() => lines.some(({ msg }) => msg === BACK), { timeoutMs: 30_000 })
+    assert.deepEqual(
+      lines.splice(0).map(({ msg }) => msg),
+      [FAILED, BACK],
+    )
+  }
+})
+
+test('while it lasts, a line now and then says how often', async (t) => {
+  const { lines, log } = linesOf()
+  const { relay, failures } = await watched(t, watchRedis(log, 200))
+  relay.cut()
+  await until(() => lines.length >= 3)
+  assert.deepEqual(new Set(lines.map(({ msg }) => msg)), new Set([FAILED]))
+  assert.equal(lines[0]?.times, 1)
+  const told = lines.reduce((sum, { times }) => sum + times, 0)
+  assert.ok(told > lines.length, `${told} failures in ${lines.length} lines`)
+  // That of the duplicate is not counted here.
+  assert.ok(failures() > 0)
+  relay.mend()
+})
+
+test('the first of what happens often is told at once, and the others are counted until the next line', async () => {
+  const { lines, log } = linesOf()
+  const everyMs = 50
+  const warning = warnSeldom(log, 'it failed', everyMs)
+  let told = 0
+  const tell = () => {
+    told += 1
+    warning.tell(new Error('why'))
+  }
+  const startedAt = performance.now()
+  await until(() => {
+    tell()
+    return lines.length === 4
+  })
+  assert.ok(performance.now() - startedAt >= 3 * everyMs)
+  assert.deepEqual(lines[0], { msg: 'it failed', reason: 'why', times: 1 })
+  assert.equal(
+    lines.reduce((sum, { times }) => sum + times, 0),
+    told,
+  )
+  warning.over()
+  tell()
+  assert.equal(lines.length, 5)
+})
+
+test('a worker that does not find Redis says so once in ten seconds, without a stack, and when it is there', async (t) => {
+  const space = spaceFor(t)
+  const relay = await startRelay(space)
+  relay.cut()
+  const worker = startProcess({ entry, env: { ...workerEnvironment(space), REDIS_URL: relay.redisUrl } })
+  space.closing(() => worker.close())
+  const { reason } = await worker.waitForLog(({ msg }) => msg === FAILED)
+  assert.equal(typeof reason, 'string')
+  const foundAt = performance.now()
+  await until(() => performance.now() - foundAt > 2_000)
+  const most = 1 + Math.floor((performance.now() - foundAt) / 10_000)
+  const lines = worker.logs.filter(({ level }) => level === 'warn')
+  assert.ok(lines.length <= most, worker.output())
+  assert.ok(!worker.output().includes('stack'), worker.output())
+  relay.mend()
+  await worker.waitForLog(({ msg }) => msg === BACK, 30_000)
+})
