@@ -1,7 +1,8 @@
 /**
  * Standard output for lines that are written together: one by one they cost a worker a quarter of its event loop. What cannot be
- * written, because its reader has gone or the disk is full, is dropped: nothing waits for it, least of all the end. By hand:
- * SonicBoom, which pino would use, repeats a failed write for ever at the exit, and throws what a full disk says.
+ * written, because its reader has gone or the disk is full, is dropped: nothing waits for it, least of all the end. So is what a
+ * reader that has stopped leaves no room for, and its count is a line of its own. By hand: SonicBoom, which pino would use, repeats
+ * a failed write for ever at the exit, and throws what a full disk says.
  */
 import { write, writeSync } from 'node:fs'
 
@@ -9,6 +10,8 @@ const STDOUT = 1
 /** Lines are written at the latest after this long, or when they are this many characters. */
 const GATHER_MS = 100
 const GATHER_LENGTH = 8 * 1_024
+/** Characters that are kept for a reader that does not read: some fifty thousand lines. */
+const KEPT_LENGTH = 8 * 1_024 * 1_024
 /** A pipe that does not block and is full is tried again after this long; at the exit, for so long in all. */
 const AGAIN_MS = 20
 const LAST_WRITE_MS = 1_000
@@ -31,6 +34,7 @@ export function gatheredStdout(): GatheredOutput {
 
 function gatherStdout(): GatheredOutput {
   let gathered = ''
+  let dropped = 0
   let unwritten: Buffer = NOTHING
   let isWriting = false
   let isFlushDue = false
@@ -63,8 +67,9 @@ function gatherStdout(): GatheredOutput {
   }
 
   function takeGathered(): Buffer {
-    const taken = Buffer.from(gathered)
+    const taken = Buffer.from(dropped === 0 ? gathered : gathered + droppedLine(dropped))
     gathered = ''
+    dropped = 0
     return taken
   }
 
@@ -75,7 +80,8 @@ function gatherStdout(): GatheredOutput {
 
   return {
     write(line) {
-      gathered += line
+      if (gathered.length + line.length > KEPT_LENGTH) dropped += 1
+      else gathered += line
       if (gathered.length >= GATHER_LENGTH) writeOn()
       else flushAfter(GATHER_MS)
     },
@@ -84,6 +90,10 @@ function gatherStdout(): GatheredOutput {
       writeOn()
     },
   }
+}
+
+function droppedLine(count: number): string {
+  return `${JSON.stringify({ level: 'warn', time: new Date(), count, msg: 'log lines dropped: nobody read them in time' })}\n`
 }
 
 /** Without an event loop. */

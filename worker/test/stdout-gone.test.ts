@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, openSync, readFileSync } from 'node:fs'
+import { text } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
@@ -49,6 +50,23 @@ test('a reader that goes while lines are written keeps no process from going on,
   child.stdout.destroy()
   child.stdin?.write('go')
   assert.deepEqual(await ended(child), { code: 3, said: '' })
+})
+
+test('of what a reader leaves unread a bounded part is kept, and the number of lines that were dropped', async (t) => {
+  const program = `
+    const line = 'x'.repeat(100_000)
+    for (let i = 0; i < 1_000; i += 1) log.info(line)
+    writeSync(2, String(process.memoryUsage().rss))`
+  const child = runLogger(t, program, 'pipe')
+  assert.ok(child.stdout && child.stderr)
+  child.stdout.pause()
+  const [rss] = await once(child.stderr, 'data')
+  assert.ok(Number(rss) < 120 * 1_024 * 1_024, `${rss} bytes`)
+  const lines = (await text(child.stdout)).trimEnd().split('\n')
+  const [first, last] = [lines[0] ?? '', lines.at(-1) ?? ''].map((line) => JSON.parse(line))
+  assert.equal(first.msg.length, 100_000)
+  assert.equal(last.msg, 'log lines dropped: nobody read them in time')
+  assert.equal(lines.length - 1 + last.count, 1_000)
 })
 
 test('a full disk keeps no process from going on, nor from its exit', async (t) => {
