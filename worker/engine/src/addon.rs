@@ -1,0 +1,154 @@
+//! The doors for Node. What JavaScript makes of them: `worker/src/hashing/native.ts`.
+
+use std::sync::OnceLock;
+
+use napi::bindgen_prelude::{AsyncTask, Either, Function, Uint8Array};
+use napi::threadsafe_function::ThreadsafeFunctionCallMode;
+use napi::{Env, Error, Result, Status, Task};
+use napi_derive::napi;
+use zeroize::Zeroizing;
+
+use crate::calls::{Call, Outcome};
+use crate::profile::Profile;
+use crate::stored::Stored;
+use crate::threads::Threads;
+
+/// Found once for the process, whatever the number of its engines.
+static PROFILE: OnceLock<Profile> = OnceLock::new();
+
+/// What this processor does best.
+#[napi(object, js_name = "Profile")]
+pub struct FoundProfile {
+    /// How many bcrypt hashes are fastest together; 0 where the known answers were not right.
+    pub bcrypt_width: u32,
+    /// The same for argon2 of a few megabytes.
+    pub argon2_width: u32,
+    /// The kind of code for argon2.
+    pub argon2_code: String,
+    /// What gave wrong answers and is not used.
+    pub wrong: Vec<String>,
+}
+
+/// Off the event loop, because it takes a tenth of a second.
+pub struct Measure;
+
+impl Task for Measure {
+    type Output = &'static Profile;
+    type JsValue = FoundProfile;
+
+    fn compute(&mut self) -> Result<Self::Output> {
+        Ok(PROFILE.get_or_init(Profile::measure))
+    }
+
+    fn resolve(&mut self, _: Env, profile: Self::Output) -> Result<Self::JsValue> {
+        Ok(FoundProfile {
+            bcrypt_width: profile.bcrypt_width as u32,
+            argon2_width: profile.argon2.width as u32,
+            argon2_code: profile.argon2.compressor.name().to_owned(),
+            wrong: profile.wrong.clone(),
+        })
+    }
+}
+
+/// Tries all widths and kinds of code with known answers, and finds the fastest.
+#[napi]
+pub fn measure() -> AsyncTask<Measure> {
+    AsyncTask::new(Measure)
+}
+
+/// What became of a call: one of its last three members is there.
+#[napi(object)]
+pub struct Settled {
+    /// The id that it was given.
+    pub id: u32,
+    /// Whether the password is the one of the stored hash.
+    pub matches: Option<bool>,
+    /// A new stored hash.
+    pub hash: Option<String>,
+    /// Why it could not be done.
+    pub failure: Option<String>,
+}
+
+impl From<(u32, Outcome)> for Settled {
+    fn from((id, outcome): (u32, Outcome)) -> Self {
+        let nothing = Self { id, matches: None, hash: None, failure: None };
+        match outcome {
+            Outcome::Verified(matches) => Self { matches: Some(matches), ..nothing },
+            Outcome::Hashed(hash) => Self { hash: Some(hash), ..nothing },
+            Outcome::Failed(failure) => Self { failure: Some(failure.to_owned()), ..nothing },
+        }
+    }
+}
+
+/// Threads that hash.
+#[napi]
+pub struct Engine {
+    threads: Threads,
+}
+
+#[napi]
+impl Engine {
+    /// `settle` is called once for each batch. It keeps no event loop alive.
+    #[napi(constructor)]
+    pub fn new(threads: u32, settle: Function<Vec<Settled>, ()>) -> Result<Self> {
+        let profile = PROFILE.get_or_init(Profile::measure);
+        let settle = settle.build_threadsafe_function::<Vec<Settled>>().weak::<true>().build()?;
+        let settle = move |outcomes: Vec<(u32, Outcome)>| {
+            // A call into an environment that ends is dropped by Node: nobody is left to hear of it.
+            settle.call(outcomes.into_iter().map(Settled::from).collect(), ThreadsafeFunctionCallMode::NonBlocking);
+        };
+        let threads = Threads::start(threads as usize, profile, Box::new(settle)).map_err(|error| {
+            Error::new(Status::GenericFailure, format!("the engine's threads could not be started: {error}"))
+        })?;
+        Ok(Self { threads })
+    }
+
+    /// Verifies when `stored` is a hash, hashes when it is a setting. Throws when it is neither.
+    #[napi]
+    pub fn submit(&self, id: u32, password: Either<String, Uint8Array>, stored: String) -> Result<()> {
+        let password = Zeroizing::new(match password {
+            Either::A(text) => text.into_bytes(),
+            Either::B(bytes) => bytes.to_vec(),
+        });
+        let stored = parse(&stored)?;
+        self.threads.submit(Call { id, password, stored });
+        Ok(())
+    }
+
+    /// Takes a call back, if it has not begun: it is never settled then.
+    #[napi]
+    pub fn cancel(&self, id: u32) -> bool {
+        self.threads.cancel(id)
+    }
+
+    /// How many calls like this one are hashed together. Throws when `stored` is neither a hash nor a setting.
+    #[napi]
+    pub fn width_of(&self, stored: String) -> Result<u32> {
+        let profile = PROFILE.get_or_init(Profile::measure);
+        Ok(profile.width(parse(&stored)?.method) as u32)
+    }
+
+    /// How many calls wait.
+    #[napi(getter)]
+    pub fn waiting(&self) -> u32 {
+        self.threads.waiting() as u32
+    }
+
+    /// How many calls are in hand.
+    #[napi(getter)]
+    pub fn running(&self) -> u32 {
+        self.threads.running() as u32
+    }
+
+    /// Ends the threads after the batch in hand; what waits is never done.
+    #[napi]
+    pub fn end(&self) {
+        self.threads.end();
+    }
+}
+
+fn parse(stored: &str) -> Result<Stored> {
+    Stored::parse(stored).map_err(|_| {
+        Error::new(Status::InvalidArg, "the engine does not know this form of a hash, or not at this cost")
+    })
+}

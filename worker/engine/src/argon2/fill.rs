@@ -1,0 +1,186 @@
+//! Fills the memory (RFC 9106, section 3.4), of several passwords in step: while a block of one is computed, the block that
+//! the next one will be made from is on its way from memory for all the others.
+
+use super::block::Block;
+use super::compress::Compressor;
+use super::{Params, Variant, Version};
+
+/// Addresses in a block of them.
+const ADDRESSES: usize = 128;
+
+/// Where in the memory the work is.
+#[derive(Clone, Copy)]
+struct Segment {
+    pass: usize,
+    slice: usize,
+    lane: usize,
+}
+
+pub fn fill<const WIDTH: usize>(params: &Params, compressor: Compressor, memories: &mut [&mut [Block]; WIDTH]) {
+    for pass in 0..params.cost.passes as usize {
+        for slice in 0..4 {
+            // What one lane of a slice reads of the others was finished with the slice before, so their order is free.
+            for lane in 0..params.cost.lanes as usize {
+                let segment = Segment { pass, slice, lane };
+                if segment.is_independent(params.variant) {
+                    fill_independent(params, compressor, segment, memories);
+                } else {
+                    fill_dependent(params, compressor, segment, memories);
+                }
+            }
+        }
+    }
+}
+
+/// A segment whose references are chosen by what is in the previous block.
+fn fill_dependent<const WIDTH: usize>(
+    params: &Params,
+    compressor: Compressor,
+    segment: Segment,
+    memories: &mut [&mut [Block]; WIDTH],
+) {
+    let first = segment.first_block();
+    let mut references = [0; WIDTH];
+    for (memory, reference) in memories.iter().zip(&mut references) {
+        let previous = &memory[segment.previous(params, first)];
+        *reference = segment.reference(params, first, previous.0[0]);
+    }
+    for i in first..params.segment_blocks() {
+        for (memory, reference) in memories.iter_mut().zip(&mut references) {
+            let chosen_by = make_block(params, compressor, segment, i, memory, *reference);
+            if i + 1 < params.segment_blocks() {
+                *reference = segment.reference(params, i + 1, chosen_by);
+                prefetch(&memory[*reference]);
+                prefetch(&memory[segment.target(params, i + 1)]);
+            }
+        }
+    }
+}
+
+/// A segment whose references are the same for every password: they depend on nothing but the place.
+fn fill_independent<const WIDTH: usize>(
+    params: &Params,
+    compressor: Compressor,
+    segment: Segment,
+    memories: &mut [&mut [Block]; WIDTH],
+) {
+    let mut addresses = Addresses::new(params, segment);
+    let first = segment.first_block();
+    let mut reference = segment.reference(params, first, addresses.at(compressor, first));
+    for i in first..params.segment_blocks() {
+        let next = (i + 1 < params.segment_blocks())
+            .then(|| segment.reference(params, i + 1, addresses.at(compressor, i + 1)));
+        for memory in memories.iter_mut() {
+            if let Some(next) = next {
+                prefetch(&memory[next]);
+                prefetch(&memory[segment.target(params, i + 1)]);
+            }
+            make_block(params, compressor, segment, i, memory, reference);
+        }
+        reference = next.unwrap_or_default();
+    }
+}
+
+/// Makes the `i`th block of a segment and gives the word of it that chooses a reference.
+#[inline(always)]
+fn make_block(
+    params: &Params,
+    compressor: Compressor,
+    segment: Segment,
+    i: usize,
+    memory: &mut [Block],
+    reference: usize,
+) -> u64 {
+    let target = segment.target(params, i);
+    let (before, rest) = memory.split_at_mut(target);
+    let (block, after) = rest.split_first_mut().expect("the target is in the memory");
+    let other = |at: usize| if at < target { &before[at] } else { &after[at - target - 1] };
+    let mix = segment.pass > 0 && params.version == Version::V19;
+    compressor.compress(other(segment.previous(params, i)), other(reference), block, mix);
+    block.0[0]
+}
+
+impl Segment {
+    fn is_independent(self, variant: Variant) -> bool {
+        match variant {
+            Variant::D => false,
+            Variant::I => true,
+            Variant::Id => self.pass == 0 && self.slice < 2,
+        }
+    }
+
+    /// The first two blocks of a lane are made from the password.
+    fn first_block(self) -> usize {
+        if self.pass == 0 && self.slice == 0 { 2 } else { 0 }
+    }
+
+    fn target(self, params: &Params, i: usize) -> usize {
+        self.lane * params.lane_blocks() + self.slice * params.segment_blocks() + i
+    }
+
+    fn previous(self, params: &Params, i: usize) -> usize {
+        let target = self.target(params, i);
+        if self.slice == 0 && i == 0 { target + params.lane_blocks() - 1 } else { target - 1 }
+    }
+
+    /// Where the block stands that the random word chooses for the `i`th one (sections 3.4.1.3 and 3.4.2).
+    #[inline(always)]
+    fn reference(self, params: &Params, i: usize, random: u64) -> usize {
+        let [blocks, segment] = [params.lane_blocks(), params.segment_blocks()];
+        let lane = if self.pass == 0 && self.slice == 0 {
+            self.lane
+        } else {
+            (random >> 32) as usize % params.cost.lanes as usize
+        };
+        let finished = if self.pass == 0 { self.slice * segment } else { blocks - segment };
+        // Of the own lane also what this segment has made, but for the previous block, which is used anyway. Of other
+        // lanes not the last block, in the first step of a segment.
+        let candidates = if lane == self.lane { finished + i - 1 } else { finished - usize::from(i == 0) };
+        let skewed = (random & 0xffff_ffff).pow(2) >> 32;
+        let back = 1 + ((candidates as u64 * skewed) >> 32) as usize;
+        let start = if self.pass == 0 || self.slice == 3 { 0 } else { (self.slice + 1) * segment };
+        let at = start + candidates - back;
+        lane * blocks + if at >= blocks { at - blocks } else { at }
+    }
+}
+
+/// The random words of a segment whose references depend on no password.
+struct Addresses {
+    counted: Block,
+    current: Block,
+}
+
+impl Addresses {
+    fn new(params: &Params, Segment { pass, slice, lane }: Segment) -> Self {
+        let mut counted = Block::ZERO;
+        let [passes, variant] = [params.cost.passes as usize, params.variant as usize];
+        for (word, value) in counted.0.iter_mut().zip([pass, lane, slice, params.blocks(), passes, variant]) {
+            *word = value as u64;
+        }
+        Self { counted, current: Block::ZERO }
+    }
+
+    /// The word for the `i`th block. They are asked for in order.
+    fn at(&mut self, compressor: Compressor, i: usize) -> u64 {
+        if self.counted.0[6] == 0 || i.is_multiple_of(ADDRESSES) {
+            self.counted.0[6] += 1;
+            let mut once = Block::ZERO;
+            compressor.compress(&Block::ZERO, &self.counted, &mut once, false);
+            compressor.compress(&Block::ZERO, &once, &mut self.current, false);
+        }
+        self.current.0[i % ADDRESSES]
+    }
+}
+
+/// Has the block brought to the first-level cache while something else is done.
+#[inline(always)]
+fn prefetch(block: &Block) {
+    #[cfg(target_arch = "x86_64")]
+    for line in block.0.chunks_exact(8) {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: every x86-64 processor has this instruction, and the line is borrowed.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = block;
+}

@@ -1,0 +1,169 @@
+//! Blowfish as bcrypt keys it, several independent ciphers side by side.
+//!
+//! A round is a chain of about ten cycles, because each load needs the result of the one before, and occupies a core for
+//! less than three of them: rounds of other ciphers fit in between. The compiler is left to interleave them: `WIDTH` is a
+//! constant, all loops over it are unrolled, and an index of eight bits needs no check against a table of 256 words.
+
+use zeroize::Zeroize;
+
+use super::tables::{BOXES, SUBKEYS};
+
+/// A key or a salt as it is mixed into the subkeys: its bytes over and over, big-endian.
+pub type Words = [u32; 18];
+
+#[derive(Clone)]
+#[repr(align(64))]
+struct Cipher {
+    boxes: [[u32; 256]; 4],
+    subkeys: [u32; 18],
+}
+
+/// Ciphers that are keyed and encrypt in step. Wiped when dropped.
+pub struct Ciphers<const WIDTH: usize>(Box<[Cipher]>);
+
+/// Both halves of the block that each cipher works on.
+pub type Halves<const WIDTH: usize> = [[u32; WIDTH]; 2];
+
+impl<const WIDTH: usize> Ciphers<WIDTH> {
+    pub fn new() -> Self {
+        let fresh = Cipher { boxes: BOXES, subkeys: SUBKEYS };
+        Self(vec![fresh; WIDTH].into_boxed_slice())
+    }
+
+    /// ExpandKey of the bcrypt paper with a salt of all zeros, as it is repeated 2^cost times: nearly all of the time is
+    /// spent here.
+    #[inline(never)]
+    pub fn expand(&mut self, keys: &[Words; WIDTH]) {
+        let mut halves = [[0; WIDTH]; 2];
+        self.expand_subkeys(keys, |ciphers| {
+            encrypt_apart(ciphers, &mut halves);
+            halves
+        });
+        let ciphers = self.array_mut();
+        for b in 0..4 {
+            for i in (0..256).step_by(2) {
+                encrypt(ciphers, &mut halves);
+                for n in 0..WIDTH {
+                    ciphers[n].boxes[b][i] = halves[0][n];
+                    ciphers[n].boxes[b][i + 1] = halves[1][n];
+                }
+            }
+        }
+    }
+
+    /// ExpandKey with a salt, of which the next two words are mixed into every block before it is encrypted.
+    pub fn expand_salted(&mut self, keys: &[Words; WIDTH], salts: &[Words; WIDTH]) {
+        let mut halves = [[0; WIDTH]; 2];
+        let mut next = 0;
+        let mut encrypt_salted = |ciphers: &[Cipher; WIDTH]| {
+            for n in 0..WIDTH {
+                halves[0][n] ^= salts[n][next];
+                halves[1][n] ^= salts[n][next + 1];
+            }
+            next = (next + 2) % 4;
+            encrypt_apart(ciphers, &mut halves);
+            halves
+        };
+        self.expand_subkeys(keys, &mut encrypt_salted);
+        let ciphers = self.array_mut();
+        for b in 0..4 {
+            for i in (0..256).step_by(2) {
+                let [left, right] = encrypt_salted(ciphers);
+                for n in 0..WIDTH {
+                    ciphers[n].boxes[b][i] = left[n];
+                    ciphers[n].boxes[b][i + 1] = right[n];
+                }
+            }
+        }
+    }
+
+    /// Encrypts one block with each cipher.
+    pub fn encrypt(&self, halves: &mut Halves<WIDTH>) {
+        encrypt_apart((&*self.0).try_into().expect("as many as were made"), halves);
+    }
+
+    fn expand_subkeys(&mut self, keys: &[Words; WIDTH], mut next: impl FnMut(&[Cipher; WIDTH]) -> Halves<WIDTH>) {
+        let ciphers = self.array_mut();
+        for (cipher, key) in ciphers.iter_mut().zip(keys) {
+            for (subkey, word) in cipher.subkeys.iter_mut().zip(key) {
+                *subkey ^= word;
+            }
+        }
+        for i in (0..18).step_by(2) {
+            let [left, right] = next(ciphers);
+            for n in 0..WIDTH {
+                ciphers[n].subkeys[i] = left[n];
+                ciphers[n].subkeys[i + 1] = right[n];
+            }
+        }
+    }
+
+    fn array_mut(&mut self) -> &mut [Cipher; WIDTH] {
+        (&mut *self.0).try_into().expect("as many as were made")
+    }
+}
+
+impl<const WIDTH: usize> Drop for Ciphers<WIDTH> {
+    fn drop(&mut self) {
+        for cipher in &mut self.0 {
+            cipher.boxes.zeroize();
+            cipher.subkeys.zeroize();
+        }
+    }
+}
+
+/// The same where it does not matter: the code is long, and takes its time to compile.
+#[inline(never)]
+fn encrypt_apart<const WIDTH: usize>(ciphers: &[Cipher; WIDTH], halves: &mut Halves<WIDTH>) {
+    encrypt(ciphers, halves);
+}
+
+/// Sixteen rounds. They are written out, because the compiler leaves so long a loop as it is, and then moves all halves
+/// around at its end.
+#[inline(always)]
+fn encrypt<const WIDTH: usize>(ciphers: &[Cipher; WIDTH], halves: &mut Halves<WIDTH>) {
+    for n in 0..WIDTH {
+        halves[0][n] ^= ciphers[n].subkeys[0];
+    }
+    two_rounds(ciphers, halves, 1);
+    two_rounds(ciphers, halves, 3);
+    two_rounds(ciphers, halves, 5);
+    two_rounds(ciphers, halves, 7);
+    two_rounds(ciphers, halves, 9);
+    two_rounds(ciphers, halves, 11);
+    two_rounds(ciphers, halves, 13);
+    two_rounds(ciphers, halves, 15);
+    let [left, right] = halves;
+    for n in 0..WIDTH {
+        let last = right[n] ^ ciphers[n].subkeys[17];
+        right[n] = left[n];
+        left[n] = last;
+    }
+}
+
+/// A subkey is mixed into the half that the round function does not read, so that only the round function itself is on the
+/// chain.
+#[inline(always)]
+fn two_rounds<const WIDTH: usize>(ciphers: &[Cipher; WIDTH], [left, right]: &mut Halves<WIDTH>, subkey: usize) {
+    for n in 0..WIDTH {
+        right[n] ^= ciphers[n].subkeys[subkey];
+        right[n] ^= ciphers[n].round(left[n]);
+    }
+    for n in 0..WIDTH {
+        left[n] ^= ciphers[n].subkeys[subkey + 1];
+        left[n] ^= ciphers[n].round(right[n]);
+    }
+}
+
+impl Cipher {
+    #[inline(always)]
+    fn round(&self, half: u32) -> u32 {
+        let [first, second, third, fourth] = &self.boxes;
+        // By shifts: the bytes of `to_be_bytes` cost a swap that the whole chain would wait for.
+        let a = first[(half >> 24) as usize];
+        let b = second[usize::from((half >> 16) as u8)];
+        let c = third[usize::from((half >> 8) as u8)];
+        let d = fourth[usize::from(half as u8)];
+        (a.wrapping_add(b) ^ c).wrapping_add(d)
+    }
+}

@@ -1,0 +1,211 @@
+//! What this processor does best: every width and every kind of code is tried with known answers and timed, once.
+
+use std::time::{Duration, Instant};
+
+use crate::argon2::{self, Arena, Compressor, Cost, Params, Variant, Version};
+use crate::bcrypt;
+use crate::stored::{Method, Stored};
+
+/// What was found.
+#[derive(Clone, Debug)]
+pub struct Profile {
+    /// How many bcrypt hashes are fastest together; 0 where not even one was right.
+    pub bcrypt_width: usize,
+    /// The code for argon2, and how many are fastest together; 0 where not even one was right.
+    pub argon2: Argon2Profile,
+    /// What gave wrong answers and is not used.
+    pub wrong: Vec<String>,
+}
+
+/// What was found for argon2.
+#[derive(Clone, Copy, Debug)]
+pub struct Argon2Profile {
+    /// The fastest code that was right.
+    pub compressor: Compressor,
+    /// How many are fastest together.
+    pub width: usize,
+}
+
+impl Profile {
+    /// Tries everything. Takes about a tenth of a second of processor time.
+    pub fn measure() -> Self {
+        let mut wrong = Vec::new();
+        Self { bcrypt_width: bcrypt_width(&mut wrong), argon2: argon2_profile(&mut wrong), wrong }
+    }
+
+    /// How many of a method are fastest together; 0 where it cannot be done.
+    pub fn width(&self, method: Method) -> usize {
+        match method {
+            Method::Bcrypt { .. } => self.bcrypt_width,
+            // As many as fit into the memory that is kept: more would be mapped and given back each time.
+            Method::Argon2(params) => (argon2::KEPT_BLOCKS / params.blocks()).max(1).min(self.argon2.width),
+        }
+    }
+}
+
+/// A wider batch is used when it saves at least this share of the time of each: it makes the others in it wait longer.
+const WORTH_IT: f64 = 0.02;
+/// The shortest of so many times counts: what disturbs makes them longer.
+const TIMES: usize = 5;
+
+/// From Openwall's crypt_blowfish (wrapper.c), where most implementations took their tests. Cost 5.
+const BCRYPT_ANSWERS: [(&[u8], &str); 6] = [
+    (b"U*U", "$2a$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW"),
+    (b"U*U*", "$2a$05$CCCCCCCCCCCCCCCCCCCCC.VGOzA784oUp/Z0DY336zx7pLYAy0lwK"),
+    (b"U*U*U", "$2a$05$XXXXXXXXXXXXXXXXXXXXXOAcXxm9kjPGEMsLznoKqmqw7tc8WCx4a"),
+    (b"", "$2a$05$CCCCCCCCCCCCCCCCCCCCC.7uG0VCzI2bS7j6ymqJi9CdcdxiRTWNy"),
+    (
+        b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789chars after 72 are ignored",
+        "$2a$05$abcdefghijklmnopqrstuu5s2v8.iXieOjg/.AySBTTZIIVFJeBui",
+    ),
+    (b"\xff\xff\xa3", "$2y$05$/OK.fbVrR/bpIqNJ5ianF.CE5elHaaO4EbggVDjb8P19RukzXSM3e"),
+];
+
+/// The width at which each takes the least time.
+fn bcrypt_width(wrong: &mut Vec<String>) -> usize {
+    let widths = (1..=bcrypt::WIDEST).map_while(|width| {
+        let each = least((0..2).map(|round| timed(|| bcrypt_is_right(width, round))));
+        if each.is_none() {
+            wrong.push(format!("bcrypt, {width} at a time"));
+        }
+        each.map(|together| together.div_f64(width as f64))
+    });
+    best_width(widths)
+}
+
+/// All lanes different; every third password is wrong, beginning with another one each time.
+fn bcrypt_is_right(width: usize, round: usize) -> bool {
+    let lanes: Vec<_> = (0..width)
+        .map(|n| {
+            let (password, text) = BCRYPT_ANSWERS[(n + round) % BCRYPT_ANSWERS.len()];
+            let right = (n + round) % 3 != 2 && n < BCRYPT_ANSWERS.len();
+            let password = if right { password.to_vec() } else { [b"x", password].concat() };
+            (password, Stored::parse(text).expect("a known answer"), right)
+        })
+        .collect();
+    let inputs: Vec<_> = lanes
+        .iter()
+        .map(|(password, stored, _)| bcrypt::Input {
+            password,
+            salt: stored.salt.as_slice().try_into().expect("16 bytes, as parsed"),
+        })
+        .collect();
+    let digests = bcrypt::digests(5, &inputs);
+    lanes.iter().zip(digests).all(|((_, stored, right), digest)| (stored.digest.as_deref() == Some(&digest)) == *right)
+}
+
+/// Of "password", by the original implementation (test.c): 32 bytes at 256 KiB, two passes.
+const ARGON2_ANSWERS: [&str; 5] = [
+    "$argon2id$v=19$m=256,t=2,p=1$c29tZXNhbHQ$nf65EOgLrQMR/uIPnA4rEsF5h7TKyQwu9U1bMCHGi/4",
+    "$argon2id$v=19$m=256,t=2,p=2$c29tZXNhbHQ$bQk8UB/VmZZF4Oo79iDXuL5/0ttZwg2f/5U52iv1cDc",
+    "$argon2i$v=19$m=256,t=2,p=1$c29tZXNhbHQ$iekCn0Y3spW+sCcFanM2xBT63UP2sghkUoHLIUpWRS8",
+    "$argon2i$v=19$m=256,t=2,p=2$c29tZXNhbHQ$T/XOJ2mh1/TIpJHfCdQan76Q5esCFVoT5MAeIM1Oq2E",
+    "$argon2i$v=16$m=256,t=2,p=1$c29tZXNhbHQ$/U3YPXYsSb3q9XxHvc0MLxur+GP960kN9j7emXX8zwY",
+];
+
+fn argon2_profile(wrong: &mut Vec<String>) -> Argon2Profile {
+    let mut arena = Arena::default();
+    let mut fastest: Option<(Duration, Compressor)> = None;
+    for compressor in Compressor::available() {
+        let right = |arena: &mut Arena| (1..=argon2::WIDEST).all(|width| argon2_is_right(compressor, width, arena));
+        let Some(took) = least((0..2).map(|_| timed(|| right(&mut arena)))) else {
+            wrong.push(format!("argon2, {}", compressor.name()));
+            continue;
+        };
+        if fastest.is_none_or(|(least, _)| took < least) {
+            fastest = Some((took, compressor));
+        }
+    }
+    let Some((_, compressor)) = fastest else { return Argon2Profile { compressor: Compressor::PORTABLE, width: 0 } };
+    Argon2Profile { compressor, width: argon2_width(compressor, &mut arena) }
+}
+
+/// One lane has the right password, each in turn, and the others have wrong ones that differ.
+fn argon2_is_right(compressor: Compressor, width: usize, arena: &mut Arena) -> bool {
+    ARGON2_ANSWERS.iter().all(|text| {
+        let stored = Stored::parse(text).expect("a known answer");
+        let Method::Argon2(params) = stored.method else { unreachable!("an answer of argon2") };
+        (0..width).all(|right| {
+            let passwords: Vec<_> =
+                (0..width).map(|n| if n == right { "password".to_owned() } else { format!("password{n}") }).collect();
+            let inputs: Vec<_> = passwords
+                .iter()
+                .map(|password| argon2::Input { password: password.as_bytes(), salt: &stored.salt, digest_bytes: 32 })
+                .collect();
+            let Ok(digests) = argon2::digests(&params, compressor, arena, &inputs) else { return false };
+            digests.into_iter().enumerate().all(|(n, digest)| (Some(digest) == stored.digest) == (n == right))
+        })
+    })
+}
+
+/// The width at which each takes the least time, with more memory than a second-level cache has.
+fn argon2_width(compressor: Compressor, arena: &mut Arena) -> usize {
+    let cost = Cost { memory_kib: 4_096, passes: 1, lanes: 1 };
+    let params = Params { variant: Variant::D, version: Version::V19, cost };
+    let input = argon2::Input { password: b"timed", salt: b"timedtimed", digest_bytes: 32 };
+    // The first call maps the memory, for the widest.
+    let mut run = |width: usize| argon2::digests(&params, compressor, arena, &vec![input; width]).is_ok();
+    if !run(argon2::WIDEST) {
+        return 1;
+    }
+    let widths: Vec<_> = (1..=argon2::WIDEST)
+        .map(|width| least((0..TIMES).map(|_| timed(|| run(width)))).map(|took| took.div_f64(width as f64)))
+        .collect();
+    best_width(widths.into_iter().map_while(|each| each))
+}
+
+/// The first is one at a time. 0 when there is none.
+fn best_width(each: impl Iterator<Item = Duration>) -> usize {
+    let mut best = (0, Duration::MAX);
+    for (n, took) in each.enumerate() {
+        if best.0 == 0 || took < best.1.mul_f64(1.0 - WORTH_IT) {
+            best = (n + 1, took);
+        }
+    }
+    best.0
+}
+
+/// How long it took, when it was right.
+fn timed(work: impl FnOnce() -> bool) -> Option<Duration> {
+    let start = Instant::now();
+    work().then(|| start.elapsed())
+}
+
+/// The shortest, when all of them were right.
+fn least(times: impl Iterator<Item = Option<Duration>>) -> Option<Duration> {
+    times.collect::<Option<Vec<_>>>()?.into_iter().min()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_known_answers_are_right_here_at_every_width() {
+        let profile = Profile::measure();
+        assert_eq!(profile.wrong, Vec::<String>::new());
+        assert!((1..=bcrypt::WIDEST).contains(&profile.bcrypt_width));
+        assert!((1..=argon2::WIDEST).contains(&profile.argon2.width));
+    }
+
+    #[test]
+    fn the_widest_batch_is_bounded_by_the_memory_that_is_kept() {
+        let argon2 = Argon2Profile { compressor: Compressor::PORTABLE, width: 3 };
+        let profile = Profile { bcrypt_width: 6, argon2, wrong: vec![] };
+        let width = |memory_kib| {
+            let cost = Cost { memory_kib, passes: 2, lanes: 1 };
+            profile.width(Method::Argon2(Params { variant: Variant::Id, version: Version::V19, cost }))
+        };
+        assert_eq!([8, 19_456, 24_576, 32_768, 65_536, 1_048_576].map(width), [3, 3, 2, 2, 1, 1]);
+        assert_eq!(profile.width(Method::Bcrypt { cost: 10 }), 6);
+    }
+
+    #[test]
+    fn a_width_is_best_that_saves_time_for_each() {
+        let best = |each: &[u64]| best_width(each.iter().map(|&ms| Duration::from_millis(ms)));
+        assert_eq!(best(&[]), 0);
+        assert_eq!(best(&[100]), 1);
+        assert_eq!(best(&[100, 120, 110]), 1);
+        assert_eq!(best(&[1000, 500, 400, 399, 450]), 3);
+    }
+}
