@@ -92,12 +92,20 @@ export async function buildApp(config: GatewayConfig, deps: GatewayDeps): Promis
   await app.register(problemPlugin)
   await app.register(jsonBodyPlugin)
   await app.register(docsPlugin)
-  await app.register(accessTokenPlugin, { keys, issuer: config.JWT_ISSUER, ttlS: config.ACCESS_TOKEN_TTL_S })
+  await app.register(accessTokenPlugin, {
+    keys,
+    issuer: config.JWT_ISSUER,
+    audience: config.JWT_AUDIENCE,
+    ttlS: config.ACCESS_TOKEN_TTL_S,
+  })
   await app.register(limitsPlugin, {
     redis,
     queuePrefix: config.QUEUE_PREFIX,
     perAddress: config.LIMIT_PER_ADDRESS,
     perAccount: config.LIMIT_PER_ACCOUNT,
+    refreshPerAddress: config.LIMIT_REFRESH_PER_ADDRESS,
+    refreshPerSession: config.LIMIT_REFRESH_PER_SESSION,
+    redeemPerAddress: config.LIMIT_REDEEM_PER_ADDRESS,
   })
 
   const issueTokens = createTokenIssuer(app, { accessTokenTtlS: config.ACCESS_TOKEN_TTL_S })

@@ -24,6 +24,8 @@ const GatewayConfig = {
     /** kid:base64 of an Ed25519 private key (PKCS#8 DER), comma-separated; the first signs, all verify. */
     SPILLWAY_JWT_KEYS: { type: 'string' },
     JWT_ISSUER: { type: 'string', default: 'spillway', minLength: 1 },
+    /** Whom access tokens are for; services that take them must ask for the same. */
+    JWT_AUDIENCE: { type: 'string', default: 'spillway', minLength: 1 },
     ACCESS_TOKEN_TTL_S: { type: 'integer', default: 900, minimum: 1 },
     /** How long a session can be kept alive by refreshing. */
     SESSION_TTL_S: { type: 'integer', default: 30 * 24 * 3_600, minimum: 1 },
@@ -41,6 +43,11 @@ const GatewayConfig = {
     /** Credential requests a minute from one address and on one account; 0 turns a limit off. */
     LIMIT_PER_ADDRESS: { type: 'integer', default: 300, minimum: 0 },
     LIMIT_PER_ACCOUNT: { type: 'integer', default: 20, minimum: 0 },
+    /** Refreshes and logouts a minute from one address, and refreshes of one session: enough for a company of 40,000, and many tabs. */
+    LIMIT_REFRESH_PER_ADDRESS: { type: 'integer', default: 3_000, minimum: 0 },
+    LIMIT_REFRESH_PER_SESSION: { type: 'integer', default: 60, minimum: 0 },
+    /** Redemptions a minute from one address: enough for a hundred tickets that are asked for every second. */
+    LIMIT_REDEEM_PER_ADDRESS: { type: 'integer', default: 6_000, minimum: 0 },
     /** Proxies whose X-Forwarded-For is believed: addresses or CIDR ranges, comma-separated. */
     TRUST_PROXY: { type: 'string', default: '' },
     /** Who may see the queue on the ops port. Without a password the port must stay on the loopback. */

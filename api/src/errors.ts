@@ -39,8 +39,11 @@ export const refusalReasons = [
   'too_many_waiting',
   'address_limit',
   'account_limit',
+  'session_limit',
+  'ticket_held',
   'wrong_password',
   'unknown_account',
+  'unsupported_hash',
   'password_changed',
   'refresh_token_reused',
 ] as const

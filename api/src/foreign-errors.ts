@@ -43,6 +43,9 @@ export function toApiError(error: FastifyError): ApiError {
   if (error.code?.startsWith('FST_JWT') || error.code?.startsWith('FAST_JWT')) return new ApiError('invalid_token')
   // Nobody is there to be answered, and nothing failed.
   if (error instanceof PasswordClientError && error.code === 'wait_aborted') return new ApiError('unavailable')
+  if (error instanceof PasswordClientError && error.code === 'held_too_often') {
+    return new ApiError('too_many_requests', { reason: 'ticket_held', retryAfterS: 1 })
+  }
   if (error instanceof PasswordClientError || isDatabaseUnavailable(error)) {
     return new ApiError('unavailable', { cause: error, retryAfterS: 1 })
   }

@@ -163,8 +163,12 @@ function isAbort(error: unknown): boolean {
   return error instanceof PasswordClientError && error.code === 'wait_aborted'
 }
 
-/** What a worker could not do ends here: it is the same for every kind of operation. */
+/**
+ * What a worker could not do ends here: it is the same for every kind of operation. A stored hash that it does not understand is
+ * answered as a wrong password, not to tell strangers of the account; operators are told by metrics and logs.
+ */
 function verdictOf(answer: Verdict): Exclude<Verdict, { kind: 'refused' }> {
-  if (answer.kind === 'refused') throw new ApiError('internal_error', { cause: new Error(`worker: ${answer.code}`) })
-  return answer
+  if (answer.kind !== 'refused') return answer
+  if (answer.code === 'unsupported_hash') throw new ApiError('invalid_credentials', { reason: 'unsupported_hash' })
+  throw new ApiError('internal_error', { cause: new Error(`worker: ${answer.code}`) })
 }

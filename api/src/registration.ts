@@ -1,5 +1,5 @@
 /** Registration without HTTP: refuse a taken address early, hash, then create the account under the job's id. */
-import { type Database, violatedUniqueConstraint } from '@spillway/prisma'
+import { type Database, Prisma, rawQuery } from '@spillway/prisma'
 import { normalizeEmail, normalizePassword } from './credentials.js'
 import { ApiError } from './errors.js'
 import type { Finish, Registered, RegisterOperation, Started, Submit } from './operations.js'
@@ -23,15 +23,19 @@ export function createRegistration({ database }: { database: Database }): Regist
 
     async finish({ email }, jobId, verdict) {
       if (verdict.kind !== 'hashed') throw new ApiError('internal_error')
-      try {
-        const user = await database.user.create({ data: { id: jobId, email, passwordHash: verdict.hash } })
-        return { status: 201, body: { id: user.id, email: user.email, createdAt: user.createdAt.toISOString() } }
-      } catch (error) {
-        const constraint = violatedUniqueConstraint(error)
-        if (constraint === undefined) throw error
-        // The account has the job's id, so the same id again is the same ticket again.
-        throw new ApiError(constraint.includes('email') ? 'email_taken' : 'ticket_used')
+      const createdAt = new Date()
+      // A violated constraint would be written to PostgreSQL's log, with the address in it; a conflict that is expected is not.
+      const sql = Prisma.sql`
+        INSERT INTO users (id, email, password_hash, created_at, updated_at)
+        VALUES (${jobId}::uuid, ${email}, ${verdict.hash}, ${createdAt}::timestamptz, ${createdAt}::timestamptz)
+        ON CONFLICT DO NOTHING RETURNING id`
+      const [created] = await rawQuery<{ id: string }>(database, sql)
+      if (created !== undefined) {
+        return { status: 201, body: { id: jobId, email, createdAt: createdAt.toISOString() } }
       }
+      // The account has the job's id, so the same id again is the same ticket again.
+      const mine = await database.user.findUnique({ where: { id: jobId }, select: { id: true } })
+      throw new ApiError(mine === null ? 'email_taken' : 'ticket_used')
     },
   }
 }

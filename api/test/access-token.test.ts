@@ -13,7 +13,7 @@ after(() => system.close())
 await system.worker()
 const { url } = await system.gateway({ SPILLWAY_JWT_KEYS: older, ACCESS_TOKEN_TTL_S: '120' })
 const jwks = (at: string) => createRemoteJWKSet(new URL(`${at}/.well-known/jwks.json`))
-const claims = { issuer: 'spillway', algorithms: ['EdDSA'] }
+const claims = { issuer: 'spillway', audience: 'spillway', algorithms: ['EdDSA'] }
 
 const account = await newAccount(url)
 const { accessToken } = expect(200, await login(url, account))
@@ -75,7 +75,19 @@ test('forged tokens are refused', async (t) => {
     'an id that is a property of every object': await signed({}, key, { ...header, kid: 'constructor' }),
     'expired a second ago': await signed({ exp: Math.floor(Date.now() / 1_000) - 1 }),
     'not valid yet': await signed({ nbf: Math.floor(Date.now() / 1_000) + 60 }),
+    'no expiry': await signed({ exp: undefined }),
+    'an expiry that is no time': await signed({ exp: 'tomorrow' }),
     'another issuer': await signed({ iss: 'someone-else' }),
+    'no issuer': await signed({ iss: undefined }),
+    'another audience': await signed({ aud: 'someone-else' }),
+    'other audiences': await signed({ aud: ['someone', 'someone-else'] }),
+    'no audience, as before there were any': await signed({ aud: undefined }),
+    'no session': await signed({ sid: undefined }),
+    'a session that is no id': await signed({ sid: 'x' }),
+    'a session that is no text': await signed({ sid: { id: payload.sid } }),
+    'a session in a list': await signed({ sid: [payload.sid] }),
+    'no user': await signed({ sub: undefined }),
+    'a user that is no id': await signed({ sub: 'x' }),
     'another session': await signed({ sid: '00000000-0000-4000-8000-000000000000' }),
     'another user': await signed({ sub: '00000000-0000-4000-8000-000000000000' }),
     'a changed payload': `${head}.${other.toString('base64url')}.${signature}`,
@@ -83,6 +95,7 @@ test('forged tokens are refused', async (t) => {
     'no token': 'token',
   }
   expect(200, await me(url, await signed({})))
+  expect(200, await me(url, await signed({ aud: ['someone-else', 'spillway'] })))
   for (const [kind, forgery] of Object.entries(forgeries)) {
     await t.test(kind, async () => {
       const answer = await me(url, forgery)
@@ -104,6 +117,15 @@ test('a header that carries no bearer token is refused', async () => {
     assertProblem(await call(url, 'GET', '/v1/me', { headers: { authorization } }), 401, 'invalid_token')
   }
   assertProblem(await call(url, 'GET', '/v1/me'), 401, 'invalid_token')
+})
+
+test('tokens are for the audience that was set, and no other', async () => {
+  const other = await system.gateway({ SPILLWAY_JWT_KEYS: older, JWT_AUDIENCE: 'another-service' })
+  const fresh = expect(200, await login(other.url, account))
+  await jwtVerify(fresh.accessToken, jwks(url), { ...claims, audience: 'another-service' })
+  expect(200, await me(other.url, fresh.accessToken))
+  assertProblem(await me(url, fresh.accessToken), 401, 'invalid_token')
+  assertProblem(await me(other.url, accessToken), 401, 'invalid_token')
 })
 
 test('a signing key is rotated without ending a session', async () => {

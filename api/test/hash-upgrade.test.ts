@@ -1,13 +1,14 @@
 // Stored hashes of other algorithms and other costs: which are replaced on login, and which are kept.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
+import { until } from '@spillway/local/testing'
 import { accountWithHash } from './account.ts'
-import { assertProblem, expect, login, me, redeem, respondAsync } from './client.ts'
+import { type Answer, assertProblem, changePassword, expect, login, me, redeem, respondAsync } from './client.ts'
 import { openSystem } from './system.ts'
 
 const system = await openSystem()
 after(() => system.close())
-await system.worker()
+const worker = await system.worker()
 const { url } = await system.gateway()
 
 const password = 'an older pass phrase'
@@ -68,14 +69,52 @@ test('a password that bcrypt would have cut is refused, not cut', async () => {
   expect(200, await login(url, credentials))
 })
 
-test('a stored hash that nothing here understands is our failure, told without detail', async () => {
-  for (const stored of [
-    '5f4dcc3b5aa765d61d8327deb882cf99',
-    '$argon2id$v=19$m=9999999,t=1,p=1$c2FsdHNhbHQ$aGFzaA',
-    '',
-  ]) {
-    const answer = await login(url, await accountWithHash(system.database, stored, password))
-    assertProblem(answer, 500, 'internal_error')
-    assert.deepEqual(Object.keys(answer.body).sort(), ['code', 'status', 'title', 'type'])
+const notUnderstood = ['5f4dcc3b5aa765d61d8327deb882cf99', '$argon2id$v=19$m=9999999,t=1,p=1$c2FsdHNhbHQ$aGFzaA', '']
+
+test('a stored hash that nothing here understands is answered as a wrong password, at once and by ticket', async () => {
+  const known = await accountWithHash(system.database, strongerArgon2, password)
+  const wrong = await login(url, { ...known, password: 'not the one' })
+  for (const stored of notUnderstood) {
+    const credentials = await accountWithHash(system.database, stored, password)
+    assertSame(await login(url, credentials), wrong)
+    const { ticket } = expect(202, await login(url, credentials, respondAsync))
+    assertSame(await redeem(url, ticket), wrong)
+    assertProblem(await redeem(url, ticket), 409, 'ticket_used')
+    assert.equal((await storedOf(credentials)).passwordHash, stored)
   }
 })
+
+test('so is it where the password is to be changed', async () => {
+  const credentials = await accountWithHash(system.database, strongerArgon2, password)
+  const { accessToken } = expect(200, await login(url, credentials))
+  const change = (currentPassword: string) =>
+    changePassword(url, accessToken, { currentPassword, newPassword: 'another pass phrase' })
+  const wrong = await change('not the one')
+  assertProblem(wrong, 401, 'invalid_credentials')
+  const where = { email: credentials.email }
+  await system.database.user.update({ where, data: { passwordHash: '5f4dcc3b5aa765d61d8327deb882cf99' } })
+  assertSame(await change(password), wrong)
+})
+
+test('gateway and worker count it, and the log of the worker leads from the job to it', async () => {
+  const { url, opsUrl } = await system.gateway()
+  const credentials = await accountWithHash(system.database, 'scrypt:16384:8:1', password)
+  expect(401, await login(url, credentials))
+  assert.match(await metricsOf(opsUrl), /^spillway_refused_total{reason="unsupported_hash"} 1$/m)
+  assert.match(await metricsOf(opsUrl), /^spillway_refused_total{reason="wrong_password"} 0$/m)
+  await until(async () =>
+    /^spillway_jobs_total{job="verify",outcome="unsupported_hash"} [1-9]/m.test(await metricsOf(worker.opsUrl)),
+  )
+  const { jobId } = await worker.process.waitForLog(({ outcome }) => outcome === 'unsupported_hash')
+  assert.ok(worker.process.logs.some((line) => line.jobId === jobId && line.msg === 'job refused'))
+})
+
+const metricsOf = async (opsUrl: string) => await (await fetch(`${opsUrl}/metrics`)).text()
+
+/** Checks that nothing tells these answers apart, but the time of day. */
+function assertSame(answer: Answer, expected: Answer): void {
+  assertProblem(answer, expected.status, expected.body.code)
+  assert.deepEqual(answer.body, expected.body)
+  const headersOf = ({ headers }: Answer) => [...headers].filter(([name]) => name !== 'date')
+  assert.deepEqual(headersOf(answer), headersOf(expected))
+}

@@ -1,7 +1,20 @@
 // Limits on credential requests: what is counted, for whom, and what the client is told.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { type Answer, assertProblem, changePassword, expect, login, newCredentials, register } from './client.ts'
+import {
+  type Answer,
+  assertProblem,
+  call,
+  changePassword,
+  expect,
+  login,
+  newAccount,
+  newCredentials,
+  redeem,
+  refresh,
+  register,
+  respondAsync,
+} from './client.ts'
 import { openSystem } from './system.ts'
 
 const system = await openSystem()
@@ -81,6 +94,48 @@ test('a client is told of its own limit, and nothing of an account until that re
   const refused = await login(url, credentials, stranger)
   assertProblem(refused, 429, 'too_many_requests')
   assertLimits(refused, 2, 0)
+})
+
+test('a session is refreshed so often a minute and no more, at whichever gateway, and goes on afterwards', async () => {
+  const [here, there] = await Promise.all([1, 2].map(() => system.gateway({ LIMIT_REFRESH_PER_SESSION: '3' })))
+  const { url } = await system.gateway()
+  const credentials = await newAccount(url)
+  let { refreshToken } = expect(200, await login(url, credentials))
+  const other = expect(200, await login(url, credentials))
+  for (let n = 0; n < 3; n += 1)
+    ({ refreshToken } = expect(200, await refresh((n % 2 ? here : there)?.url ?? '', refreshToken)))
+  for (const gateway of [here, there]) {
+    const answer = await refresh(gateway?.url ?? '', refreshToken)
+    assertProblem(answer, 429, 'too_many_requests')
+    assertLimits(answer, 3, 0)
+    assert.ok(Number(answer.headers.get('retry-after')) >= 1)
+  }
+  expect(200, await refresh(here?.url ?? '', other.refreshToken))
+  expect(200, await refresh(url, refreshToken))
+})
+
+test('one address refreshes and ends sessions so often a minute and no more, whatever it shows', async () => {
+  const { url } = await system.gateway({ LIMIT_REFRESH_PER_ADDRESS: '3', TRUST_PROXY: '127.0.0.1' })
+  const post = (path: string, refreshToken: string, address: string) =>
+    call(url, 'POST', path, { body: { refreshToken }, ...from(address) })
+  for (let n = 0; n < 3; n += 1) {
+    const answer = await post(n === 1 ? '/v1/logout' : '/v1/token/refresh', `a token ${n}`, '198.51.100.20')
+    assert.equal(answer.status, n === 1 ? 204 : 401)
+    assertLimits(answer, 3, 2 - n)
+  }
+  for (const path of ['/v1/token/refresh', '/v1/logout'])
+    assertProblem(await post(path, 'a token', '198.51.100.20'), 429, 'too_many_requests')
+  expect(401, await post('/v1/token/refresh', 'a token', '198.51.100.21'))
+})
+
+test('one address redeems so often a minute and no more, and its ticket stays good', async () => {
+  const { url } = await system.gateway({ LIMIT_REDEEM_PER_ADDRESS: '2', TRUST_PROXY: '127.0.0.1' })
+  const { ticket } = expect(202, await register(url, newCredentials(), respondAsync))
+  for (let n = 0; n < 2; n += 1) expect(400, await redeem(url, 'no ticket', from('198.51.100.22')))
+  const refused = await redeem(url, ticket, from('198.51.100.22'))
+  assertProblem(refused, 429, 'too_many_requests')
+  assertLimits(refused, 2, 0)
+  expect(201, await redeem(url, ticket, from('198.51.100.23')))
 })
 
 test('an IPv6 client is counted by its network', async () => {

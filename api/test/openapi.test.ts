@@ -39,9 +39,9 @@ const withBody = ['400', '413', '415', '422', '500', '503']
 const design: Record<string, string[]> = {
   'POST /v1/users': ['201', '202', '409', '429', ...withBody],
   'POST /v1/login': ['200', '202', '401', '429', ...withBody],
-  'POST /v1/tickets/redeem': ['200', '201', '202', '204', '401', '409', '410', ...withBody],
-  'POST /v1/token/refresh': ['200', '401', ...withBody],
-  'POST /v1/logout': ['204', ...withBody],
+  'POST /v1/tickets/redeem': ['200', '201', '202', '204', '401', '409', '410', '429', ...withBody],
+  'POST /v1/token/refresh': ['200', '401', '429', ...withBody],
+  'POST /v1/logout': ['204', '429', ...withBody],
   'GET /v1/me': ['200', '401', '500', '503'],
   'PUT /v1/me/password': ['202', '204', '401', '429', ...withBody],
   'GET /.well-known/jwks.json': ['200'],

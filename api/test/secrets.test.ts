@@ -131,7 +131,7 @@ async function runEveryFlow(): Promise<void> {
   expect(401, await login(here, wrong))
   expect(401, await login(here, noted(newCredentials())))
   const unwell = await accountWithHash(system.database, 'not-a-hash-of-any-known-kind')
-  expect(500, await login(here, noted(unwell)))
+  expect(401, await login(here, noted(unwell)))
 
   const tokens = notedTokens(expect(200, await login(here, credentials)))
   const byTicket = notedTicket(expect(202, await login(here, credentials, respondAsync)))

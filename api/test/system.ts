@@ -58,6 +58,9 @@ export async function openSystem(): Promise<System> {
     OPS_PORT: '0',
     LIMIT_PER_ADDRESS: '0',
     LIMIT_PER_ACCOUNT: '0',
+    LIMIT_REFRESH_PER_ADDRESS: '0',
+    LIMIT_REFRESH_PER_SESSION: '0',
+    LIMIT_REDEEM_PER_ADDRESS: '0',
     LOG_LEVEL: 'info',
   }
 

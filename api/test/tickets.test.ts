@@ -1,5 +1,7 @@
 // Tickets that answer nothing: expired, forged, damaged, another service's.
 import assert from 'node:assert/strict'
+import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
 import { after, test } from 'node:test'
 import { until } from '@spillway/local/testing'
 import { slowAccount } from './account.ts'
@@ -114,3 +116,31 @@ test('a seal key is rotated without losing a ticket', async (t) => {
   const change = { currentPassword: credentials.password, newPassword: 'another pass phrase' }
   expect(204, await changePassword(before.url, tokens.accessToken, change))
 })
+
+test('of a thousand connections that redeem one ticket at once a few are held, and all others told to come later', async () => {
+  const { url, opsUrl } = await system.gateway({ LOGIN_WAIT_MS: '50000' })
+  const credentials = await newAccount(url)
+  const [connections, heldMax] = [1_000, 8]
+  const answers: string[] = []
+  const { asked } = await whileFrozen(worker, async () => {
+    const { ticket } = expect(202, await login(url, credentials, respondAsync))
+    const asked = Array.from({ length: connections }, async () => void answers.push(await redeemByItself(url, ticket)))
+    await until(() => answers.length === connections - heldMax, { timeoutMs: 45_000 })
+    return { asked }
+  })
+  await Promise.all(asked)
+  for (const answer of answers.slice(0, -heldMax)) assert.match(answer, /^HTTP\/1.1 429 [\s\S]*\r\nretry-after: 1\r\n/)
+  const held = answers.slice(-heldMax).map((answer) => Number(answer.split(' ')[1]))
+  assert.deepEqual(held.sort(), [200, ...Array.from({ length: heldMax - 1 }, () => 409)])
+  const metrics = await (await fetch(`${opsUrl}/metrics`)).text()
+  assert.match(metrics, /^spillway_refused_total{reason="ticket_held"} 992$/m)
+})
+
+/** Redeems a ticket on a connection of its own; the answer as it came. */
+async function redeemByItself(url: string, ticket: string): Promise<string> {
+  const body = JSON.stringify({ ticket })
+  const socket = connect(Number(new URL(url).port), '127.0.0.1')
+  const head = `host: x\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: ${body.length}`
+  socket.write(`POST /v1/tickets/redeem HTTP/1.1\r\n${head}\r\n\r\n${body}`)
+  return await text(socket)
+}

@@ -1,14 +1,7 @@
-// What a failed query means to the caller. Both questions are answered from what PostgreSQL and the driver said, because
+// What a failed query means to the caller, from what PostgreSQL and the driver said, because
 // Prisma reports the same event under different codes for models, raw SQL and transactions.
 import { type Error as DriverCause, isDriverAdapterError } from '@prisma/driver-adapter-utils'
 import { Prisma } from './generated/client.js'
-
-/** The name of the unique constraint or index that the error reports as violated (`users_email_key`), if it does. */
-export function violatedUniqueConstraint(error: unknown): string | undefined {
-  const cause = driverCause(error)
-  if (cause?.kind !== 'UniqueConstraintViolation' || !cause.constraint) return undefined
-  return 'index' in cause.constraint ? cause.constraint.index : undefined
-}
 
 /**
  * Whether the error means that the database could not be asked, or not in time, so that the same call may succeed later:

@@ -56,6 +56,8 @@ export interface ClientObserver {
 /** How often Redis is asked although nothing seems to be wrong: messages and jobs may be lost without a trace. */
 const RECHECK_INTERVAL_MS = 1_000
 const LAST_LOOK_MS = 500
+/** How many may wait for the same job with its ticket: a client that lost some connections, not one that opens thousands. */
+const REDEEMERS_MAX = 8
 
 export interface PasswordClientOptions {
   redisUrl: string
@@ -84,7 +86,10 @@ export interface PendingJob<A extends Answer = Verdict> {
 export interface PasswordClient {
   /** Adds a job, to the held ones unless it is said to be deferred. Throws `queue_unavailable` when Redis does not take it. */
   submit<Name extends JobName>(name: Name, request: Requests[Name], lane?: Lane): Promise<PendingJob>
-  /** Waits on for a job that this or another gateway added. Throws `queue_unavailable` when Redis does not answer. */
+  /**
+   * Waits on for a job that this or another gateway added. Throws `held_too_often` when eight do so here already, and
+   * `queue_unavailable` when Redis does not answer.
+   */
   resume(job: JobRef): Promise<PendingJob<Answer>>
   /** Takes back a job that no one waits for any more, now or as soon as Redis answers. True when it had not begun. */
   cancel(job: JobRef): Promise<boolean>
@@ -218,6 +223,8 @@ export function createPasswordClient(options: PasswordClientOptions): PasswordCl
       return pending(submitted, waiter, verdicts.open)
     },
     async resume(job) {
+      if (redeeming.holders(job.id) >= REDEEMERS_MAX)
+        throw new PasswordClientError('held_too_often', 'enough connections wait for this job already')
       const waiter = redeeming.hold(job)
       try {
         const followed = verdicts.follow(job, replyTo, job.deadline - clock.now())

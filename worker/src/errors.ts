@@ -1,6 +1,6 @@
 /** What the client throws, each with a stable code. */
 
-export type ClientErrorCode = 'queue_unavailable' | 'wait_aborted'
+export type ClientErrorCode = 'queue_unavailable' | 'wait_aborted' | 'held_too_often'
 
 export class PasswordClientError extends Error {
   override readonly name = 'PasswordClientError'

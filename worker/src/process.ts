@@ -15,6 +15,7 @@ import {
   type JobResult,
   jobNames,
   type Verdict,
+  type VerifyRequest,
 } from './protocol/job.js'
 import { type JobRef, requestSeal, verdictSeal } from './protocol/reply.js'
 import { type Keyring, SealError } from './protocol/seal.js'
@@ -110,7 +111,9 @@ async function answer(job: JobRef, data: JobData, options: ProcessOptions): Prom
   }
   if (job.name === 'verify' && isVerifyRequest(request)) {
     const algorithm = request.storedHash === null ? 'argon2id' : algorithmName(request.storedHash)
-    return { verdict: await orRefusal(job, options, () => verify(request, algorithm, options)), algorithm }
+    const verdict = await orRefusal(job, options, () => verifyOrDecoy(request, algorithm, options))
+    const isDecoy = verdict.kind === 'refused' && verdict.code === 'unsupported_hash'
+    return { verdict, algorithm: isDecoy ? 'argon2id' : algorithm }
   }
   throw forged('the sealed request is malformed', job.name, options.metrics)
 }
@@ -125,8 +128,22 @@ async function orRefusal(job: JobRef, { log }: ProcessOptions, work: () => Promi
   }
 }
 
+/** A stored hash that nothing here understands takes as long as one that does: its account could be told from others by time. */
+async function verifyOrDecoy(
+  request: VerifyRequest,
+  algorithm: AlgorithmName,
+  options: ProcessOptions,
+): Promise<Verdict> {
+  try {
+    return await verify(request, algorithm, options)
+  } catch (error) {
+    if (error instanceof UnsupportedHashError) await options.hasher.decoy(request.password)
+    throw error
+  }
+}
+
 async function verify(
-  { password, storedHash, nextPassword }: { password: string; storedHash: string | null; nextPassword?: string },
+  { password, storedHash, nextPassword }: VerifyRequest,
   algorithm: AlgorithmName,
   { hasher, metrics }: ProcessOptions,
 ): Promise<Verdict> {

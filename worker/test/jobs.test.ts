@@ -92,6 +92,21 @@ test('verify: a stored hash that nothing here understands is refused with a code
   }
 })
 
+test('verify: a stored hash that nothing here understands costs the work of a decoy', async (t) => {
+  const space = spaceFor(t)
+  await startedWorker(space, { env: { ARGON2_MEMORY_KIB: '65536', ARGON2_TIME: '3' } })
+  const client = await readyClient(space)
+  for (const storedHash of ['plain text', null]) {
+    const pending = await client.submit('verify', { password: 'x', storedHash, nextPassword: 'y' })
+    await answerOf(pending)
+    const result = await until(() => resultOf(space, pending.job.id))
+    assert.ok(
+      typeof result === 'object' && 'serviceMs' in result && Number(result.serviceMs) > 10,
+      JSON.stringify(result),
+    )
+  }
+})
+
 test('test hashes are refused by a worker that was not told to accept them', async (t) => {
   const space = spaceFor(t)
   await startedWorker(space, { env: { SPILLWAY_TEST_HASHES: 'false' } })

@@ -1,7 +1,7 @@
 /** POST /v1/tickets/redeem: what the call that gave the ticket would have answered. */
 import { TokenBody, UserBody } from '../operations.js'
 import { PreferHeader } from '../prefer.js'
-import { bodyProblems, problemResponse, ticketResponse, unauthorizedProblem } from '../responses.js'
+import { bodyProblems, limitProblem, problemResponse, ticketResponse, unauthorizedProblem } from '../responses.js'
 import type { RoutePlugin } from './deps.js'
 
 export const ticketRoutes: RoutePlugin = async (app, { hold }) => {
@@ -26,9 +26,11 @@ export const ticketRoutes: RoutePlugin = async (app, { hold }) => {
           401: unauthorizedProblem,
           409: problemResponse,
           410: problemResponse,
+          429: limitProblem,
           ...bodyProblems,
         },
       },
+      onRequest: app.limitRedeemAddress,
     },
     async (request, reply) => {
       const { status, body } = await hold.redeem(request, reply, request.body.ticket)

@@ -1,6 +1,6 @@
 /** POST /v1/token/refresh and POST /v1/logout. */
 import { TokenBody } from '../operations.js'
-import { bodyProblems, unauthorizedProblem } from '../responses.js'
+import { bodyProblems, limitProblem, unauthorizedProblem } from '../responses.js'
 import type { RoutePlugin } from './deps.js'
 
 const RefreshTokenBody = {
@@ -20,8 +20,10 @@ export const tokenRoutes: RoutePlugin = async (app, { sessions, issueTokens }) =
           'The old token dies: for some seconds it gives the same successor again, so that two at once both go on. Showing a dead one ' +
           'ends the session for everyone who holds a part of it.',
         body: RefreshTokenBody,
-        response: { 200: TokenBody, 401: unauthorizedProblem, ...bodyProblems },
+        response: { 200: TokenBody, 401: unauthorizedProblem, 429: limitProblem, ...bodyProblems },
       },
+      onRequest: app.limitRefreshAddress,
+      preHandler: app.limitSession,
     },
     async (request) => issueTokens(await sessions.refresh(request.body.refreshToken)),
   )
@@ -33,8 +35,9 @@ export const tokenRoutes: RoutePlugin = async (app, { sessions, issueTokens }) =
         summary: 'End the session of a refresh token',
         description: 'Says 204 also for a token that is unknown or dead.',
         body: RefreshTokenBody,
-        response: { 204: { type: 'null' }, ...bodyProblems },
+        response: { 204: { type: 'null' }, 429: limitProblem, ...bodyProblems },
       },
+      onRequest: app.limitRefreshAddress,
     },
     async (request, reply) => {
       await sessions.end(request.body.refreshToken)

@@ -72,8 +72,12 @@ test('values that cannot work are refused with the way out', { skip }, async () 
   }
 })
 
+const unlimited = ['limitPerAddress', 'limitRefreshPerAddress', 'limitRedeemPerAddress'].map(
+  (name) => `config.${name}=0`,
+)
+
 test('without a limit for each address nobody need know who the proxies are', { skip }, async () => {
-  const ingress = manifests(await render({ set: ['ingress.enabled=true', 'config.limitPerAddress=0'] }))
+  const ingress = manifests(await render({ set: ['ingress.enabled=true', ...unlimited] }))
   assert.ok(ingress.some(({ kind }) => kind === 'Ingress'))
 })
 

@@ -68,6 +68,9 @@ export function openSystem({ keeper, postgres }: Stage, options: SystemOptions):
     SPILLWAY_JWT_KEYS: `chaos:${privateKey.export({ format: 'der', type: 'pkcs8' }).toString('base64')}`,
     LIMIT_PER_ADDRESS: '0',
     LIMIT_PER_ACCOUNT: '0',
+    LIMIT_REFRESH_PER_ADDRESS: '0',
+    LIMIT_REFRESH_PER_SESSION: '0',
+    LIMIT_REDEEM_PER_ADDRESS: '0',
     ...options.gatewayEnv,
   }
   const workerEnv = { ...shared, WORKER_CONCURRENCY: '4', ...options.workerEnv }

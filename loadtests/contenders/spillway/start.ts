@@ -62,6 +62,9 @@ export async function startSpillway(options: SpillwayOptions): Promise<SpillwayR
     // Counted as in production, but never reached: all callers come from one address and log in far more often than people do.
     LIMIT_PER_ADDRESS: '1000000',
     LIMIT_PER_ACCOUNT: '1000000',
+    LIMIT_REFRESH_PER_ADDRESS: '1000000',
+    LIMIT_REFRESH_PER_SESSION: '1000000',
+    LIMIT_REDEEM_PER_ADDRESS: '1000000',
   }
   const programs = await allOrNone([
     ...start(options.gateways, { path: gateway, env: gatewayEnv, cores, nodeArgs }),

@@ -24,6 +24,8 @@ export interface Waiters<Answer> {
   /** Redis took a job from here. */
   added(jobId: string, data: JobData): void
   release(jobId: string): void
+  /** How many wait for a job. */
+  holders(jobId: string): number
   get(jobId: string): Waiter<Answer> | undefined
   settle(jobId: string, answer: Answer): void
   jobIds(): string[]
@@ -53,6 +55,7 @@ export function createWaiters<Answer>(): Waiters<Answer> {
       entry.holders -= 1
       if (entry.holders === 0) entries.delete(jobId)
     },
+    holders: (jobId) => entries.get(jobId)?.holders ?? 0,
     get: (jobId) => entries.get(jobId),
     settle: (jobId, answer) => entries.get(jobId)?.settle(answer),
     jobIds: () => [...entries.keys()],

@@ -1,0 +1,42 @@
+// What many registrations of one address at once come to, and what PostgreSQL writes down of them.
+import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { after, test } from 'node:test'
+import { until } from '@spillway/local/testing'
+import { expect, newCredentials, redeem, register, respondAsync } from './client.ts'
+import { openSystem } from './system.ts'
+
+const system = await openSystem()
+after(() => system.close())
+await system.worker()
+const [{ url: here }, { url: there }] = await Promise.all([system.gateway(), system.gateway()])
+
+test('twenty registrations of one address at once leave no word of it in the log of PostgreSQL', async (t) => {
+  const log = await serverLog()
+  if (log === undefined) return t.skip('this PostgreSQL keeps its log on another machine')
+  const credentials = newCredentials()
+  const tickets = await Promise.all(
+    Array.from({ length: 20 }, async (_, n) =>
+      expect(202, await register(n % 2 ? here : there, credentials, respondAsync)),
+    ),
+  )
+  // Each of them twice: whoever comes second with a ticket is told of the ticket, if the first made the account.
+  const redemptions = [...tickets, ...tickets].map(({ ticket }, n) => redeem(n % 2 ? here : there, ticket))
+  const outcomes = (await Promise.all(redemptions)).map(({ status, body }) => (status === 201 ? 'created' : body.code))
+  assert.equal(outcomes.filter((outcome) => outcome === 'created').length, 1)
+  assert.deepEqual([...new Set(outcomes)].sort(), ['created', 'email_taken', 'ticket_used'])
+
+  const marker = `marker of ${credentials.password}`
+  await assert.rejects(system.database.$queryRawUnsafe(`SELECT '${marker}'::uuid`))
+  await until(async () => (await readFile(log, 'utf8')).includes(marker))
+  assert.ok(!(await readFile(log, 'utf8')).includes(credentials.email))
+})
+
+/** The file that the standard error of PostgreSQL goes to, where it runs on this machine. */
+async function serverLog(): Promise<string | undefined> {
+  const [server] = await system.database.$queryRaw<{ pid: number; data: string }[]>`
+    SELECT split_part(pg_read_file('postmaster.pid'), E'\\n', 1)::int AS pid, current_setting('data_directory') AS data`
+  const log = `/proc/${server?.pid}/fd/2`
+  return existsSync(log) && existsSync(server?.data ?? '') ? log : undefined
+}
