@@ -127,6 +127,7 @@ export async function buildApp(config: GatewayConfig, deps: GatewayDeps): Promis
     finish: finishAny({ registration, login, passwordChange }),
     metrics,
     waitLimitMs: config.LOGIN_WAIT_MS,
+    ticketTtlMs: config.TICKET_TTL_MS,
   })
 
   const routes: RouteDeps = {

@@ -50,8 +50,9 @@ export function createHold(deps: {
   finish: Finish<Operation, Outcome>
   metrics: GatewayMetrics
   waitLimitMs: number
+  ticketTtlMs: number
 }): Hold {
-  const { passwords, tickets, admission, metrics, waitLimitMs } = deps
+  const { passwords, tickets, admission, metrics, waitLimitMs, ticketTtlMs } = deps
 
   /** How long to hold this request, in milliseconds: as its client prefers, up to the limit. */
   function waitOf(request: FastifyRequest, reply: FastifyReply): number {
@@ -113,11 +114,13 @@ export function createHold(deps: {
       const { lane, waitMs } = admission.admit(waitOf(request, reply))
       const started = await start(submitter(request, lane))
       const { job } = started.pending
+      const expiresAt = Date.now() + ticketTtlMs
       request.jobId = job.id
       try {
         const answer = await answerOf(started, remainingWaitMs(waitMs, reply.elapsedTime), request, reply)
         // Without a wait there is a ticket, also where the answer was quicker.
-        if (answer === undefined || waitMs === 0) return ticketFor({ operation: started.operation, job }, lane, reply)
+        if (answer === undefined || waitMs === 0)
+          return ticketFor({ operation: started.operation, job, expiresAt }, lane, reply)
         return await finish(started.operation, job.id, verdictOf(answer))
       } catch (error) {
         if (isAbort(error) && (await passwords.cancel(job))) metrics.cancelled.inc()
@@ -126,14 +129,15 @@ export function createHold(deps: {
     },
 
     async redeem(request, reply, ticket) {
-      const { operation, job } = tickets.read(ticket)
+      const contents = tickets.read(ticket)
+      const { operation, job } = contents
       if (passwords.now() >= job.deadline) throw new ApiError('ticket_expired')
       request.jobId = job.id
       const waitMs = Math.min(waitOf(request, reply), job.deadline - passwords.now())
       const answer = await answerOf({ operation, pending: await passwords.resume(job) }, waitMs, request, reply)
       if (answer === undefined) {
         if (passwords.now() >= job.deadline) throw new ApiError('ticket_expired')
-        return ticketFor({ operation, job }, 'deferred', reply)
+        return ticketFor(contents, 'deferred', reply)
       }
       if (answer === 'used') throw new ApiError('ticket_used')
       try {

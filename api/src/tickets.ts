@@ -10,27 +10,45 @@ import { Operation } from './operations.js'
 
 const Contents = {
   type: 'object',
-  properties: { operation: Operation, jobName: { enum: ['hash', 'verify'] }, deadline: { type: 'integer' } },
+  properties: {
+    operation: Operation,
+    jobName: { enum: ['hash', 'verify'] },
+    deadline: { type: 'integer' },
+    expiresAt: { type: 'integer' },
+  },
   required: ['operation', 'jobName', 'deadline'],
   additionalProperties: false,
 } as const
 const isContents = checkFor<FromSchema<typeof Contents>>(Contents)
 
+/**
+ * A ticket is good until its job's deadline, by Redis's clock, which all share; and because that clock may be turned back, and what
+ * it kept be put there again, no longer than this after its expiry by the clock of the gateway that reads it. Clocks of gateways may
+ * be a minute apart.
+ */
+const CLOCKS_APART_MS = 90_000
+
 export interface TicketContents {
   operation: Operation
   job: JobRef
+  /** Epoch milliseconds by the wall clock of the gateway that took the request. A ticket given anew keeps it. */
+  expiresAt: number
 }
 
 export interface Tickets {
   issue(ticket: TicketContents): string
-  /** Throws `invalid_ticket` for what was not issued here. Whether it has expired is for the caller to see. */
+  /**
+   * Throws `invalid_ticket` for what was not issued here, and `ticket_expired` for what is over by this machine's clock. Whether it is
+   * by Redis's is for the caller to see.
+   */
   read(ticket: string): TicketContents
 }
 
 export function createTickets(keyring: Keyring): Tickets {
   return {
-    issue: ({ operation, job }) =>
-      `${job.id}.${keyring.seal({ purpose: 'ticket', id: job.id }, { operation, jobName: job.name, deadline: job.deadline })}`,
+    issue({ operation, job: { id, name, deadline }, expiresAt }) {
+      return `${id}.${keyring.seal({ purpose: 'ticket', id }, { operation, jobName: name, deadline, expiresAt })}`
+    },
 
     read(ticket) {
       const dot = ticket.indexOf('.')
@@ -38,8 +56,10 @@ export function createTickets(keyring: Keyring): Tickets {
       try {
         const contents = keyring.open({ purpose: 'ticket', id }, ticket.slice(dot + 1))
         if (!isContents(contents)) throw new ApiError('invalid_ticket')
-        const { operation, jobName, deadline } = contents
-        return { operation, job: { id, name: jobName, deadline } }
+        // Gateways of an earlier version seal no expiry: Redis's clock, as it was then, has to do.
+        const { operation, jobName, deadline, expiresAt = deadline } = contents
+        if (Date.now() > expiresAt + CLOCKS_APART_MS) throw new ApiError('ticket_expired')
+        return { operation, job: { id, name: jobName, deadline }, expiresAt }
       } catch (error) {
         if (error instanceof SealError) throw new ApiError('invalid_ticket', { cause: error })
         throw error

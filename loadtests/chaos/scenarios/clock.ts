@@ -1,5 +1,5 @@
 // Clocks that disagree: deadlines, tickets and tokens of one machine are good at all others.
-import { fileURLToPath } from 'node:url'
+import { clockOff } from '@spillway/local/testing'
 import { expect } from '../findings.ts'
 import type { Scenario } from '../scenario.ts'
 import { openSystem } from '../stage/system.ts'
@@ -11,14 +11,6 @@ const PER_SECOND = 40
 const SHIFT_MS = 30_000
 /** Shorter than the clocks are apart, so that a deadline by the wrong clock is over at once or never. */
 const TICKET_TTL_MS = '11000'
-
-const preload = new URL('../stage/shifted-clock.mjs', import.meta.url)
-
-/** An environment in which the wall clock is off. */
-function clockOff(shiftMs: number): NodeJS.ProcessEnv {
-  // Quoted: Node splits its options at blanks.
-  return { CLOCK_SHIFT_MS: String(shiftMs), NODE_OPTIONS: `--import "file://${encodeURI(fileURLToPath(preload))}"` }
-}
 
 export const clock: Scenario = {
   name: 'clock',
