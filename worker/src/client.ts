@@ -24,6 +24,7 @@ import {
   type JobData,
   type JobName,
   type Lane,
+  padRequest,
   type Requests,
   type Verdict,
 } from './protocol/job.js'
@@ -206,7 +207,7 @@ export function createPasswordClient(options: PasswordClientOptions): PasswordCl
       if (redis.status !== 'ready') await producer.connected()
       const enqueuedAt = clock.now()
       const job: JobRef = { id: randomUUID(), name, deadline: enqueuedAt + options.jobLifeMs }
-      const sealed = keyring.seal(requestSeal(job), request)
+      const sealed = keyring.seal(requestSeal(job), padRequest(request))
       const data: JobData = { deadline: job.deadline, enqueuedAt, replyTo, sealed }
       const waiter = submitted.hold(job)
       try {

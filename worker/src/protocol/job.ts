@@ -85,6 +85,23 @@ const VerifyRequest = {
 export type VerifyRequest = FromSchema<typeof VerifyRequest>
 export const isVerifyRequest = checkFor<VerifyRequest>(VerifyRequest)
 
+/**
+ * What the contents of a verify take besides its passwords, in bytes of JSON. Hashes of up to 212 characters fit, salts of 48 bytes
+ * and digests of 64 among them, the longest that the PHC string format has; longer ones take more.
+ */
+const BESIDES_PASSWORDS_BYTES = 256
+
+/**
+ * Has the contents of every verify take the same, whatever its stored hash: else who sees how long they are once they are sealed,
+ * in blocks, learns of long passwords whether there was a hash. Workers pass over the padding, those of earlier versions too.
+ */
+export function padRequest(request: Requests[JobName]): object {
+  if (!('storedHash' in request)) return request
+  const besides = Buffer.byteLength(JSON.stringify({ password: '', storedHash: request.storedHash, padding: '' }))
+  const missing = Math.ceil(besides / BESIDES_PASSWORDS_BYTES) * BESIDES_PASSWORDS_BYTES - besides
+  return { ...request, padding: ' '.repeat(missing) }
+}
+
 /** The sealed contents by job name. */
 export interface Requests {
   hash: HashRequest
