@@ -8,7 +8,7 @@ import { promisify } from 'node:util'
 import { until } from '@spillway/local/testing'
 import { login, newAccount } from './client.ts'
 import { type CollectedSpan, type Collector, openCollector } from './otlp-collector.ts'
-import { openSystem, type System } from './system.ts'
+import { openSystem, type System, whileFrozen } from './system.ts'
 
 let collector: Collector
 let system: System
@@ -34,7 +34,11 @@ test('a login is one trace: the caller, HTTP, adding the job, processing it, has
   const traceId = randomBytes(16).toString('hex')
   const callerSpanId = randomBytes(8).toString('hex')
   const answer = await login(gateway.url, credentials, {
-    headers: { traceparent: `00-${traceId}-${callerSpanId}-01`, baggage: 'note=kept-by-nobody' },
+    headers: {
+      traceparent: `00-${traceId}-${callerSpanId}-01`,
+      tracestate: 'vendor=kept-by-nobody',
+      baggage: 'note=kept-by-nobody',
+    },
   })
   assert.equal(answer.status, 200)
 
@@ -66,7 +70,48 @@ test('a login is one trace: the caller, HTTP, adding the job, processing it, has
     await process.waitForLog((line) => line.jobId === jobId && line.traceId === traceId)
   }
   assert.ok(!collector.received().includes(credentials.password), 'the password was sent to the collector')
-  assert.ok(!collector.received().includes('kept-by-nobody'), 'baggage of the public port was passed on')
+  assert.ok(!collector.received().includes('kept-by-nobody'), 'tracestate or baggage of the public port was passed on')
+  const { tm } = JSON.parse((await system.redis.hget(jobKey(String(jobId)), 'opts')) ?? '')
+  const { traceparent, ...others } = JSON.parse(tm)
+  assert.match(traceparent, new RegExp(`^00-${traceId}-[\\da-f]{16}-01$`))
+  assert.deepEqual(others, {})
+})
+
+const strangers = [
+  '',
+  'x',
+  `00-${'0'.repeat(32)}-${'1'.repeat(16)}-01`,
+  `00-${'1'.repeat(32)}-${'0'.repeat(16)}-01`,
+  `ff-${'1'.repeat(32)}-${'1'.repeat(16)}-01`,
+  `00-${'g'.repeat(32)}-${'1'.repeat(16)}-01`,
+  `00-${'1'.repeat(32)}-${'1'.repeat(16)}-01-kept-by-nobody`,
+  `00-${'1'.repeat(32)}-${'1'.repeat(16)}-01${'x'.repeat(4_000)}`,
+]
+
+test('what is no traceparent is passed over: the request is answered, in a trace of its own', async () => {
+  const credentials = await newAccount(gateway.url)
+  for (const traceparent of strangers) {
+    const answer = await login(gateway.url, credentials, { headers: { traceparent, tracestate: 'a=kept-by-nobody' } })
+    assert.equal(answer.status, 200, traceparent)
+  }
+  const roots = () => collector.spans.filter(({ name, parentSpanId }) => name === 'POST /v1/login' && !parentSpanId)
+  await until(() => roots().length >= strangers.length)
+  assert.ok(!collector.received().includes('kept-by-nobody'))
+})
+
+test('a context that someone wrote into a job keeps nobody from their login', async () => {
+  const credentials = await newAccount(gateway.url)
+  const forged = ['{', 'null', '5', '{"traceparent":5}', '{"traceparent":"x"}', 7, null, {}, [], { traceparent: [] }]
+  for (const tm of forged) {
+    const answer = await whileFrozen(worker, async () => {
+      const answering = login(gateway.url, credentials)
+      const id = await until(async () => (await system.redis.lrange(jobKey('wait'), 0, -1))[0])
+      const opts = JSON.parse((await system.redis.hget(jobKey(id), 'opts')) ?? '')
+      await system.redis.hset(jobKey(id), 'opts', JSON.stringify({ ...opts, tm }))
+      return { answering }
+    })
+    assert.equal((await answer.answering).status, 200, JSON.stringify(tm))
+  }
 })
 
 test('what is refused says why, and housekeeping makes no traces', async () => {
@@ -94,6 +139,10 @@ test('without a collector the SDK of OpenTelemetry is not even loaded', async ()
     assert.equal(stdout.trim(), '0', entry)
   }
 })
+
+function jobKey(id: string): string {
+  return `${system.namespace.queuePrefix}:passwords:${id}`
+}
 
 function attributeOf(spans: CollectedSpan[], name: string, attribute: string): unknown {
   return spans.find((span) => span.name === name)?.attributes[attribute]

@@ -1,11 +1,21 @@
 /** OpenTelemetry set up: where spans go, which are worth sending, and how context travels. */
 import { hostname } from 'node:os'
-import { type Attributes, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
-import { W3CTraceContextPropagator } from '@opentelemetry/core'
+import {
+  type Attributes,
+  type Context,
+  SpanKind,
+  SpanStatusCode,
+  type TextMapGetter,
+  type TextMapPropagator,
+  type TextMapSetter,
+  trace,
+} from '@opentelemetry/api'
+import { TRACE_PARENT_HEADER, W3CTraceContextPropagator } from '@opentelemetry/core'
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
 import { detectResources, envDetector, hostDetector, resourceFromAttributes } from '@opentelemetry/resources'
 import { BatchSpanProcessor, NodeTracerProvider, type ReadableSpan } from '@opentelemetry/sdk-trace-node'
 import { StackContextManager } from '@opentelemetry/sdk-trace-web'
+import type { Telemetry } from 'bullmq'
 import { BullMQOtel } from 'bullmq-otel'
 import type { Tracing } from './tracing.js'
 import { within } from './within.js'
@@ -24,6 +34,50 @@ class WorthSending extends BatchSpanProcessor {
   }
 }
 
+/**
+ * W3C trace context without `tracestate`, and no baggage: whoever calls the public port would otherwise store bytes of their choice in
+ * Redis and in traces. A `traceparent` is of one form and length, or none.
+ */
+class TraceparentPropagator implements TextMapPropagator {
+  readonly #traceContext = new W3CTraceContextPropagator()
+
+  inject<Carrier>(context: Context, carrier: Carrier, setter: TextMapSetter<Carrier>): void {
+    this.#traceContext.inject(context, carrier, {
+      set: (to, key, value) => key === TRACE_PARENT_HEADER && setter.set(to, key, value),
+    })
+  }
+
+  extract<Carrier>(context: Context, carrier: Carrier, getter: TextMapGetter<Carrier>): Context {
+    return this.#traceContext.extract(context, carrier, {
+      keys: () => this.fields(),
+      get: (from, key) => (key === TRACE_PARENT_HEADER ? getter.get(from, key) : undefined),
+    })
+  }
+
+  fields(): string[] {
+    return [TRACE_PARENT_HEADER]
+  }
+}
+
+/** A job's context stands in Redis, unsealed. One that cannot be read would keep BullMQ from doing the job: it begins a trace instead. */
+function believingNoContext({ tracer, contextManager }: Telemetry): Telemetry {
+  return {
+    tracer,
+    contextManager: {
+      active: () => contextManager.active(),
+      with: (context, work) => contextManager.with(context, work),
+      getMetadata: (context) => contextManager.getMetadata(context),
+      fromMetadata(active, metadata) {
+        try {
+          return contextManager.fromMetadata(active, metadata)
+        } catch {
+          return active
+        }
+      },
+    },
+  }
+}
+
 export function startSdk({ service, endpoint }: { service: string; endpoint: string }): Tracing {
   const url = `${endpoint.replace(/\/$/, '')}/v1/traces`
   const provider = new NodeTracerProvider({
@@ -38,13 +92,12 @@ export function startSdk({ service, endpoint }: { service: string; endpoint: str
     // Whatever begins a span does so at once, before it waits for anything. To follow a context through every promise, as
     // AsyncLocalStorage does, costs all promises of the process: half a millisecond a login on Node 20.
     contextManager: new StackContextManager(),
-    // No baggage: whoever calls the public port would otherwise store bytes of their choice in Redis.
-    propagator: new W3CTraceContextPropagator(),
+    propagator: new TraceparentPropagator(),
   })
   const tracer = trace.getTracer(SPILLWAY_SCOPE)
 
   return {
-    telemetry: new BullMQOtel({ tracerName: BULLMQ_SCOPE }),
+    telemetry: believingNoContext(new BullMQOtel({ tracerName: BULLMQ_SCOPE })),
     inSpan: (name: string, attributes: Attributes, work) =>
       tracer.startActiveSpan(name, { attributes }, async (span) => {
         try {
