@@ -9,7 +9,7 @@ import { CAPACITY_KEY_TTL_S, capacityKey, SWEEP_CAPACITY } from './protocol/capa
 import type { RedisConnection } from './redis.js'
 import type { RedisWatch } from './redis-watch.js'
 
-/** Of each kind, completed and failed: 500 at most, for ten minutes; 2.2 MiB for both together (`pnpm measure:kept-jobs`). */
+/** Of each kind, completed and failed: 500 at most, for ten minutes; 2.0 MiB for both together (`pnpm measure:kept-jobs`). */
 export const KEEP_FINISHED = { age: 600, count: 500 }
 
 const SWEEP_INTERVAL_MS = 60_000
