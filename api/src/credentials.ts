@@ -45,7 +45,23 @@ function isPassword(value: string, minBytes: number): boolean {
   return bytes >= minBytes && bytes <= PASSWORD_MAX_BYTES && value.isWellFormed()
 }
 
-export const EmailField = { type: 'string', format: 'address', maxLength: 320, examples: ['ada@example.test'] } as const
-const examples = ['correct horse battery staple']
-export const PasswordField = { type: 'string', format: 'current-password', examples } as const
-export const NewPasswordField = { type: 'string', format: 'new-password', examples } as const
+export const EmailField = {
+  type: 'string',
+  format: 'address',
+  minLength: 3,
+  maxLength: 320,
+  examples: ['ada@example.test'],
+} as const
+// Lengths in characters for those who generate clients: a character is at least one of the bytes that the formats count.
+const password = { type: 'string', maxLength: PASSWORD_MAX_BYTES, examples: ['correct horse battery staple'] } as const
+export const PasswordField = {
+  ...password,
+  format: 'current-password',
+  description: formatMessages['current-password'],
+  minLength: 1,
+} as const
+export const NewPasswordField = {
+  ...password,
+  format: 'new-password',
+  description: formatMessages['new-password'],
+} as const

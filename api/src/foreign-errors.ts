@@ -54,9 +54,13 @@ export function toApiError(error: FastifyError): ApiError {
   return new ApiError('internal_error', { cause: error })
 }
 
+/** One for each field: what a format of ours says about it tells more than a length does. */
 function fieldErrors(error: FastifyError): FieldError[] {
-  return (error.validation ?? [])
-    .slice(0, FIELD_ERRORS_MAX)
+  const found = (error.validation ?? []).slice(0, FIELD_ERRORS_MAX)
+  const formats = found.filter(({ params }) => isOurFormat(String(params.format)))
+  const told = new Set<string>(formats.map(({ instancePath }) => instancePath))
+  return found
+    .filter((each) => formats.includes(each) || !told.has(each.instancePath))
     .map(({ instancePath, params, message = 'is not valid' }) => {
       const format = typeof params.format === 'string' ? params.format : ''
       const missing = typeof params.missingProperty === 'string' ? params.missingProperty : undefined

@@ -20,6 +20,8 @@ import type { TicketContents, Tickets } from './tickets.js'
 import { preferredWaitMs, remainingWaitMs, ticketRetryAfterS } from './wait-times.js'
 
 export const TicketBody = {
+  title: 'Ticket',
+  description: 'Instead of an answer that takes longer than the request is held',
   type: 'object',
   properties: {
     ticket: { type: 'string', description: 'Redeem it at /v1/tickets/redeem, at any gateway, once' },
@@ -27,6 +29,7 @@ export const TicketBody = {
   },
   required: ['ticket', 'retryAfter'],
   additionalProperties: false,
+  examples: [{ ticket: 'made-by-a-gateway.opaque', retryAfter: 4 }],
 } as const
 
 export type Ticketed = { status: 202; body: FromSchema<typeof TicketBody> }

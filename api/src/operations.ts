@@ -56,16 +56,23 @@ export interface Started<O extends Operation = Operation> {
 }
 
 export const UserBody = {
+  title: 'User',
+  description: 'An account',
   type: 'object',
   properties: {
     id: { type: 'string', format: 'uuid' },
-    email: { type: 'string' },
+    email: { type: 'string', description: 'As addresses are compared: lower-cased' },
     createdAt: { type: 'string', format: 'date-time' },
   },
   required: ['id', 'email', 'createdAt'],
   additionalProperties: false,
+  examples: [
+    { id: '6f1d2b1e-6d0c-4c44-9a6e-0a3f5f3c1b7a', email: 'ada@example.test', createdAt: '2026-01-02T03:04:05.678Z' },
+  ],
 } as const
 export const TokenBody = {
+  title: 'Tokens',
+  description: 'A session',
   type: 'object',
   properties: {
     accessToken: {
@@ -78,6 +85,14 @@ export const TokenBody = {
   },
   required: ['accessToken', 'refreshToken', 'tokenType', 'expiresIn'],
   additionalProperties: false,
+  examples: [
+    {
+      accessToken: 'eyJhbGciOiJFZERTQSJ9.eyJzdWIiOiI2ZjFkIn0.c2lnbmF0dXJl',
+      refreshToken: 'bm90IGEgdG9rZW4gb2YgYW55b25l',
+      tokenType: 'Bearer',
+      expiresIn: 900,
+    },
+  ],
 } as const
 
 export type LoggedIn = { status: 200; body: FromSchema<typeof TokenBody> }

@@ -6,15 +6,18 @@ import { errorCodes } from './errors.js'
 import { TicketBody } from './hold.js'
 
 export const ProblemBody = {
+  title: 'Problem',
+  description: 'Why a request was not answered as it asked (RFC 9457)',
   type: 'object',
   properties: {
     type: { const: 'about:blank' },
     title: { type: 'string' },
-    status: { type: 'integer' },
+    status: { type: 'integer', minimum: 400, maximum: 599 },
     code: { type: 'string', enum: errorCodes },
     errors: {
       type: 'array',
       items: {
+        title: 'FieldError',
         type: 'object',
         properties: { field: { type: 'string' }, message: { type: 'string' } },
         required: ['field', 'message'],
@@ -24,6 +27,15 @@ export const ProblemBody = {
   },
   required: ['type', 'title', 'status', 'code'],
   additionalProperties: false,
+  examples: [
+    {
+      type: 'about:blank',
+      title: 'The request is not valid',
+      status: 422,
+      code: 'invalid_request',
+      errors: [{ field: 'email', message: 'must be an e-mail address' }],
+    },
+  ],
 } as const
 
 const retryAfter = {

@@ -18,6 +18,8 @@ import {
 import { openSystem } from './system.ts'
 
 interface Operation {
+  operationId?: string
+  tags?: string[]
   summary?: string
   security?: object[]
   requestBody?: { content: Record<string, object> }
@@ -27,6 +29,13 @@ interface Operation {
 type Description = {
   openapi: string
   paths: Record<string, Record<string, Operation>>
+  tags: { name: string; description: string }[]
+  components: { schemas: Record<string, Schema> }
+}
+interface Schema {
+  $ref?: string
+  properties?: Record<string, Schema & { minLength?: number; maxLength?: number }>
+  examples?: unknown[]
 }
 
 const system = await openSystem()
@@ -72,6 +81,65 @@ test('each call says what it is for, and which need an access token', () => {
     assert.ok(operation?.summary)
     assert.equal(operation?.security !== undefined, name.includes('/v1/me'), name)
   }
+})
+
+test('each call has a name of its own and a group that is described, for those who generate clients', () => {
+  const operations = Object.keys(design).map(operationOf)
+  const names = operations.map((operation) => operation?.operationId ?? '')
+  assert.equal(new Set(names).size, names.length)
+  for (const name of names) assert.match(name, /^[a-z][A-Za-z]+$/)
+  const groups = new Set(document.tags.filter(({ description }) => description !== '').map(({ name }) => name))
+  for (const { operationId, tags } of operations.filter((operation) => operation !== undefined)) {
+    assert.ok(tags?.length === 1 && groups.has(tags[0] ?? ''), operationId)
+  }
+})
+
+test('what several calls have in common is said once: problems, tickets, tokens, users', () => {
+  const { schemas } = document.components
+  for (const name of ['Problem', 'FieldError', 'Ticket', 'Tokens', 'User', 'Credentials'])
+    assert.ok(schemas[name], name)
+  assert.equal(JSON.stringify(document).match(/about:blank/g)?.length, 2, 'the schema, and its example')
+  for (const name of Object.keys(design)) {
+    const { requestBody, responses } = operationOf(name) ?? { responses: {} }
+    for (const content of [requestBody?.content, ...Object.values(responses).map((response) => response.content)]) {
+      for (const { schema } of Object.values<{ schema?: Schema }>(content ?? {})) assert.ok(schema?.$ref, name)
+    }
+  }
+  assert.ok(schemas.Problem?.examples?.length)
+  const contents = Object.values(document.paths).flatMap((methods) =>
+    Object.values(methods).flatMap(({ responses }) =>
+      Object.values(responses).flatMap(({ content }) => Object.values(content ?? {})),
+    ),
+  )
+  for (const name of ['Ticket', 'Tokens', 'User']) {
+    const ofName = contents.filter(({ schema }: { schema?: Schema }) => schema?.$ref?.endsWith(`/${name}`))
+    assert.ok(ofName.length > 0 && ofName.every((media) => 'example' in media || 'examples' in media), name)
+  }
+})
+
+test('lengths that the document gives are those that are enforced', async () => {
+  let tried = 0
+  for (const name of Object.keys(design)) {
+    const [method = '', path = ''] = name.split(' ')
+    if (method !== 'POST') continue
+    const { schema } = Object.values<{ schema?: Schema }>(operationOf(name)?.requestBody?.content ?? {})[0] ?? {}
+    const body = document.components.schemas[schema?.$ref?.split('/').at(-1) ?? '']
+    for (const [field, { minLength, maxLength }] of Object.entries(body?.properties ?? {})) {
+      assert.ok(maxLength !== undefined, `${name} ${field}`)
+      const wrong = async (length: number): Promise<boolean> => {
+        const value = field === 'email' ? `${'x'.repeat(length - 2)}@x` : 'x'.repeat(length)
+        const { errors = [] } = (await call(url, method, path, { body: { [field]: value } })).body ?? {}
+        return errors.some((error: { field: string }) => error.field === field)
+      }
+      const found = [await wrong(maxLength + 1), await wrong(maxLength)]
+      assert.deepEqual(found, [true, false], `${name} ${field}`)
+      if (minLength !== undefined) {
+        assert.deepEqual([await wrong(minLength - 1), await wrong(minLength)], [true, false], `${name} ${field}`)
+      }
+      tried++
+    }
+  }
+  assert.equal(tried, 7)
 })
 
 test('each call says which headers it takes and which its answers have', () => {
@@ -137,6 +205,10 @@ test('the page to read it on takes everything from this host', async () => {
     assert.doesNotMatch(source, /fetch\(|@import|validatorUrl: (?!null)/)
   }
   assert.ok(linked.length >= 4)
+  assert.match(await (await fetch(`${url}/docs`)).text(), /<title>Spillway API<\/title>/)
+  const initializer = await (await fetch(`${url}/docs/static/swagger-initializer.js`)).text()
+  const [, shownLogo = ''] = /data:image\/svg\+xml;base64,([\w+/=]+)/.exec(initializer) ?? []
+  assert.match(Buffer.from(shownLogo, 'base64').toString(), />Spillway<\/text>/)
   for (const link of linked) {
     assert.equal(new URL(link).origin, new URL(url).origin)
     assert.equal((await fetch(link)).status, 200, link)

@@ -3,12 +3,16 @@ import type { RoutePlugin } from './deps.js'
 
 const Check = { type: 'string', enum: ['ok', 'failing'] } as const
 const Liveness = {
+  title: 'Liveness',
+  description: 'The process runs',
   type: 'object',
   properties: { status: { const: 'ok' } },
   required: ['status'],
   additionalProperties: false,
 } as const
 const Readiness = {
+  title: 'Readiness',
+  description: 'Each thing that a login needs',
   type: 'object',
   properties: {
     status: Check,
@@ -29,13 +33,28 @@ export const healthRoutes: RoutePlugin = async (app, { database, passwords, isDr
   // Probes come every few seconds; only what is wrong with them is worth a line.
   const logLevel = 'warn'
 
-  app.get('/healthz', { logLevel, schema: { summary: 'Liveness', response: { 200: Liveness } } }, async () => ({
-    status: 'ok' as const,
-  }))
+  app.get(
+    '/healthz',
+    {
+      logLevel,
+      schema: { operationId: 'getLiveness', tags: ['Probes'], summary: 'Liveness', response: { 200: Liveness } },
+    },
+    async () => ({
+      status: 'ok' as const,
+    }),
+  )
 
   app.get(
     '/readyz',
-    { logLevel, schema: { summary: 'Readiness', response: { 200: Readiness, 503: Readiness } } },
+    {
+      logLevel,
+      schema: {
+        operationId: 'getReadiness',
+        tags: ['Probes'],
+        summary: 'Readiness',
+        response: { 200: Readiness, 503: Readiness },
+      },
+    },
     async (_request, reply) => {
       const answers = await database.$queryRaw`SELECT 1`.then(
         () => true,

@@ -3,11 +3,14 @@ import type { RoutePlugin } from './deps.js'
 
 const text = { type: 'string' } as const
 const KeySet = {
+  title: 'KeySet',
+  description: 'The public keys of access tokens (RFC 7517)',
   type: 'object',
   properties: {
     keys: {
       type: 'array',
       items: {
+        title: 'PublicKey',
         type: 'object',
         properties: { kty: text, crv: text, x: text, kid: text, alg: text, use: text },
         required: ['kty', 'crv', 'x', 'kid', 'alg', 'use'],
@@ -22,7 +25,7 @@ const KeySet = {
 export const keysRoutes: RoutePlugin = async (app, { jwks }) => {
   app.get(
     '/.well-known/jwks.json',
-    { schema: { summary: 'Public keys', response: { 200: KeySet } } },
+    { schema: { operationId: 'getKeys', tags: ['Sessions'], summary: 'Public keys', response: { 200: KeySet } } },
     async (_request, reply) => reply.header('cache-control', 'public, max-age=300').send(jwks),
   )
 }

@@ -10,12 +10,15 @@ export const loginRoutes: RoutePlugin = async (app, { login, hold }) => {
     '/v1/login',
     {
       schema: {
+        operationId: 'login',
+        tags: ['Sessions'],
         summary: 'Log in',
         description:
           'The same 401 for a wrong password and an unknown address; after the same time too, where the hash of the account ' +
           "is of today's policy.",
         headers: PreferHeader,
         body: {
+          title: 'Credentials',
           type: 'object',
           properties: { email: EmailField, password: PasswordField },
           required: ['email', 'password'],

@@ -15,7 +15,15 @@ export const meRoutes: RoutePlugin = async (app, deps) => {
 
   app.get(
     '/v1/me',
-    { schema: { summary: 'Who am I', security, response: { 200: UserBody, 401: unauthorizedProblem, ...anyProblem } } },
+    {
+      schema: {
+        operationId: 'getMe',
+        tags: ['Accounts'],
+        summary: 'Who am I',
+        security,
+        response: { 200: UserBody, 401: unauthorizedProblem, ...anyProblem },
+      },
+    },
     async ({ user: { sub, sid } }) => {
       const user = await sessions.userOf({ sessionId: sid, userId: sub })
       if (user === undefined) throw new ApiError('invalid_token')
@@ -27,11 +35,14 @@ export const meRoutes: RoutePlugin = async (app, deps) => {
     '/v1/me/password',
     {
       schema: {
+        operationId: 'changePassword',
+        tags: ['Accounts'],
         summary: 'Change the password',
         description: 'Ends every other session of the user.',
         security,
         headers: PreferHeader,
         body: {
+          title: 'PasswordChange',
           type: 'object',
           properties: { currentPassword: PasswordField, newPassword: NewPasswordField },
           required: ['currentPassword', 'newPassword'],

@@ -9,10 +9,13 @@ export const ticketRoutes: RoutePlugin = async (app, { hold }) => {
     '/v1/tickets/redeem',
     {
       schema: {
+        operationId: 'redeemTicket',
+        tags: ['Tickets'],
         summary: 'Redeem a ticket',
         description: 'Answers once, at any gateway; 202 while the answer is not there yet. Held as the first call was.',
         headers: PreferHeader,
         body: {
+          title: 'TicketToRedeem',
           type: 'object',
           properties: { ticket: { type: 'string', maxLength: 4_096 } },
           required: ['ticket'],

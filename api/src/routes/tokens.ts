@@ -4,6 +4,7 @@ import { bodyProblems, limitProblem, unauthorizedProblem } from '../responses.js
 import type { RoutePlugin } from './deps.js'
 
 const RefreshTokenBody = {
+  title: 'RefreshToken',
   type: 'object',
   properties: { refreshToken: { type: 'string', minLength: 1, maxLength: 256 } },
   required: ['refreshToken'],
@@ -15,6 +16,8 @@ export const tokenRoutes: RoutePlugin = async (app, { sessions, issueTokens }) =
     '/v1/token/refresh',
     {
       schema: {
+        operationId: 'refreshTokens',
+        tags: ['Sessions'],
         summary: 'Trade a refresh token for a new pair',
         description:
           'The old token dies: for some seconds it gives the same successor again, so that two at once both go on. Showing a dead one ' +
@@ -32,6 +35,8 @@ export const tokenRoutes: RoutePlugin = async (app, { sessions, issueTokens }) =
     '/v1/logout',
     {
       schema: {
+        operationId: 'logout',
+        tags: ['Sessions'],
         summary: 'End the session of a refresh token',
         description: 'Says 204 also for a token that is unknown or dead.',
         body: RefreshTokenBody,

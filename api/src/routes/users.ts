@@ -10,9 +10,12 @@ export const usersRoutes: RoutePlugin = async (app, { registration, hold }) => {
     '/v1/users',
     {
       schema: {
+        operationId: 'register',
+        tags: ['Accounts'],
         summary: 'Register',
         headers: PreferHeader,
         body: {
+          title: 'NewAccount',
           type: 'object',
           properties: { email: EmailField, password: NewPasswordField },
           required: ['email', 'password'],
