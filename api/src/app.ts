@@ -5,6 +5,7 @@ import type { Keyring, PasswordClient, RedisConnection } from '@spillway/worker/
 import type { Tracing } from '@spillway/worker/tracing'
 import { type FastifyBaseLogger, type FastifyInstance, fastify, LogController } from 'fastify'
 import { createAdmission } from './admission.js'
+import { arrivalWithin } from './arrival.js'
 import { type GatewayConfig, listOf } from './config.js'
 import { formats } from './credentials.js'
 import { finishAny } from './finish.js'
@@ -38,9 +39,6 @@ import { createTokenIssuer } from './tokens.js'
 
 /** The largest body is a change of two passwords of 1,024 bytes, escaped; nothing here needs more. */
 const BODY_LIMIT_BYTES = 16 * 1_024
-
-/** How long a request may take to arrive, body and all. */
-const REQUEST_TIMEOUT_MS = 30_000
 
 /** What a request in hand may take beyond its wait: its queries before and after. */
 const CLOSE_MARGIN_MS = 5_000
@@ -77,7 +75,7 @@ export async function buildApp(config: GatewayConfig, deps: GatewayDeps): Promis
     // A stopping gateway answers what still comes in on open connections, and closes them with the answer.
     return503OnClosing: false,
     forceCloseConnections: 'idle',
-    requestTimeout: REQUEST_TIMEOUT_MS,
+    ...arrivalWithin(config.REQUEST_TIMEOUT_MS),
     clientErrorHandler: sendConnectionProblem,
     frameworkErrors: (error, request, reply) => sendProblem(toApiError(error), request, reply),
     ajv: { customOptions: { allErrors: true, coerceTypes: false, removeAdditional: false, formats } },

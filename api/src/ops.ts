@@ -4,6 +4,7 @@ import { boardPlugin } from '@spillway/worker/board'
 import type { PasswordClient, RedisConnection, RedisWatch } from '@spillway/worker/client'
 import type { QueueReporter } from '@spillway/worker/queue-report'
 import { type FastifyBaseLogger, type FastifyInstance, fastify, LogController } from 'fastify'
+import { arrivalWithin } from './arrival.js'
 import type { GatewayConfig } from './config.js'
 import { livePlugin } from './live.js'
 import type { GatewayMetrics } from './metrics.js'
@@ -29,6 +30,7 @@ export async function buildOps(config: GatewayConfig, deps: OpsDeps): Promise<Fa
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true }),
     forceCloseConnections: true,
+    ...arrivalWithin(config.REQUEST_TIMEOUT_MS),
   })
   await app.register(problemPlugin)
   await app.register(jsonBodyPlugin)
