@@ -15,6 +15,7 @@ import { createLogin } from './login.js'
 import type { GatewayMetrics } from './metrics.js'
 import { createPasswordChange } from './password-change.js'
 import { accessTokenPlugin } from './plugins/access-token.js'
+import { answerHeadersPlugin } from './plugins/answer-headers.js'
 import { clientGonePlugin } from './plugins/client-gone.js'
 import { docsPlugin } from './plugins/docs.js'
 import { drainPlugin } from './plugins/drain.js'
@@ -87,6 +88,7 @@ export async function buildApp(config: GatewayConfig, deps: GatewayDeps): Promis
   if (tracing !== undefined) await app.register(import('./plugins/request-trace.js'))
   await app.register(requestLogPlugin)
   await app.register(requestMetricsPlugin, { metrics })
+  await app.register(answerHeadersPlugin)
   await app.register(problemPlugin)
   await app.register(jsonBodyPlugin)
   await app.register(docsPlugin)

@@ -7,12 +7,15 @@ import type { FromSchema } from 'json-schema-to-ts'
 import { ApiError, type ErrorCode, type RefusalReason } from '../errors.js'
 import { toApiError } from '../foreign-errors.js'
 import type { ProblemBody } from '../responses.js'
+import { answerHeaders } from './answer-headers.js'
 
 /** Node's codes for what never becomes a request; anything else is not HTTP. */
 const connectionCodes: Record<string, ErrorCode> = {
   HPE_HEADER_OVERFLOW: 'headers_too_large',
   ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
 }
+
+const problemType = { 'content-type': 'application/problem+json' } as const
 
 export const problemPlugin = fp(
   async (app: FastifyInstance) => {
@@ -52,7 +55,8 @@ export function sendProblem(error: ApiError, request: FastifyRequest, reply: Fas
   if (error.status === 401 && !reply.hasHeader('www-authenticate')) reply.header('www-authenticate', 'Bearer')
   return reply
     .code(error.status)
-    .header('content-type', 'application/problem+json')
+    .headers(answerHeaders)
+    .headers(problemType)
     .serializer(JSON.stringify)
     .send(problemOf(error))
 }
@@ -62,8 +66,9 @@ export function sendConnectionProblem({ code }: { code: string }, socket: Socket
   const error = new ApiError(connectionCodes[code] ?? 'malformed_request')
   if (socket.writable) {
     const body = JSON.stringify(problemOf(error))
-    const headers = `content-type: application/problem+json\r\ncontent-length: ${body.length}\r\nconnection: close`
-    socket.write(`HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}\r\n${headers}\r\n\r\n${body}`)
+    const headers = { ...answerHeaders, ...problemType, 'content-length': body.length, connection: 'close' }
+    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
+    socket.write(`HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}\r\n${lines.join('')}\r\n${body}`)
   }
   socket.destroy()
 }
