@@ -63,7 +63,7 @@ test('a gateway that fails to close one thing closes the others, says so in its 
   expect(401, await login(String(url), newCredentials()))
   assert.deepEqual(await gateway.stop(), { code: 1, signal: null })
   const { err } = await gateway.waitForLog(({ level }) => level === 'error')
-  assert.match(JSON.stringify(err), /could not close the queue.*in the way/)
+  assert.match(JSON.stringify(err), /could not .*close the queue.*in the way/)
   // They are sent at the end, or after five seconds.
   assert.ok(collector.spans.length > 0, 'the last traces were sent')
 })
@@ -97,7 +97,8 @@ test('connections without a request, idle or never used, do not keep a gateway',
   await once(idle, 'data')
   const startedAt = performance.now()
   assert.deepEqual(await process.stop('SIGINT'), stopped)
-  assert.ok(performance.now() - startedAt < 4_000)
+  // They would for a minute.
+  assert.ok(performance.now() - startedAt < 20_000)
   await until(() => unused.destroyed && idle.destroyed)
 })
 
@@ -112,7 +113,8 @@ test('a request whose body never comes keeps a gateway no longer than one that i
   expect(404, await call(url, 'GET', '/'))
   const startedAt = performance.now()
   await close()
-  assert.ok(performance.now() - startedAt < 9_000)
+  // A body may take 30 s.
+  assert.ok(performance.now() - startedAt < 15_000)
 })
 
 test('a closed gateway leaves no connection open', async () => {

@@ -91,7 +91,7 @@ test('a connection that goes silent in mid-query is given up', async (t) => {
     (database: Database) => database.user.count(),
     (database: Database) => rawQuery(database, Prisma.sql`SELECT 1`),
   ]) {
-    const database = opened(t, through, { statementTimeoutMs: 100 })
+    const database = opened(t, through, { statementTimeoutMs: 1_000 })
     silent = false
     await database.user.count()
     silent = true
@@ -102,13 +102,13 @@ test('a connection that goes silent in mid-query is given up', async (t) => {
 })
 
 test('a connection that the server ends makes the database unavailable for that query alone', async (t) => {
-  const database = opened(t, url)
+  const database = opened(t, url, { statementTimeoutMs: 10_000 })
   const other = opened(t, url)
   const [row] = await database.$queryRaw<{ pid: number }[]>`SELECT pg_backend_pid() AS pid`
-  const sleeping = failure(database.$transaction((inner) => inner.$queryRaw`SELECT pg_sleep(0.9)::text`))
+  const sleeping = failure(database.$transaction((inner) => inner.$queryRaw`SELECT pg_sleep(4.5)::text`))
   await until(
     async () =>
-      (await other.$executeRaw`SELECT FROM pg_stat_activity WHERE query LIKE '%pg_sleep(0.9)%' AND pid = ${row?.pid}`) >
+      (await other.$executeRaw`SELECT FROM pg_stat_activity WHERE query LIKE '%pg_sleep(4.5)%' AND pid = ${row?.pid}`) >
       0,
   )
   await other.$queryRaw`SELECT pg_terminate_backend(${row?.pid}::int)`
@@ -118,7 +118,7 @@ test('a connection that the server ends makes the database unavailable for that 
 
 test('having no connection free in time makes the database unavailable', async (t) => {
   // Time enough for the first connection to be opened, on a busy machine as well.
-  const database = opened(t, url, { poolSize: 1, connectionTimeoutMs: 1_000 })
+  const database = opened(t, url, { poolSize: 1, connectionTimeoutMs: 2_000 })
   await database.$transaction(async () => {
     const errors = await Promise.all([
       failure(database.user.count()),

@@ -88,7 +88,7 @@ test('a worker that stops is not counted on any more, at once', async (t) => {
   await until(() => client.load().workers === 1)
   await worker.close()
   assert.equal(await space.redis.hlen(capacityKey(space.prefix)), 0)
-  await until(() => client.load().workers === 0, { timeoutMs: 1_000 })
+  await until(() => client.load().workers === 0)
   assert.equal(client.predictedWaitMs('held'), Number.POSITIVE_INFINITY)
 })
 

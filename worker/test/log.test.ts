@@ -18,7 +18,7 @@ test('a line that comes while earlier ones are still being written is written af
   `
   const child = spawn(process.execPath, ['--input-type=module', '--eval', program], {
     stdio: ['ignore', 'pipe', 'inherit'],
-    timeout: 8_000,
+    timeout: 30_000,
     killSignal: 'SIGKILL',
   })
   try {

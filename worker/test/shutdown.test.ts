@@ -41,7 +41,8 @@ test('SIGINT does the same: an idle worker ends at once, and its ops port with i
   const stopping = performance.now()
   assert.deepEqual(await worker.stop('SIGINT'), { code: 0, signal: null })
   const tookMs = performance.now() - stopping
-  assert.ok(tookMs < 2_000, `took ${tookMs} ms`)
+  // Half of its grace.
+  assert.ok(tookMs < 5_000, `took ${tookMs} ms`)
   await assert.rejects(fetch(`${worker.opsUrl}/healthz`))
 })
 
@@ -64,7 +65,7 @@ test('jobs that outlast the grace are handed back, and another worker does them 
   const startedAt = performance.now()
   assert.deepEqual(await Promise.all(answers), [match, match, match])
   const tookMs = performance.now() - startedAt
-  assert.ok(tookMs < 3_500, `took ${tookMs} ms, where the hash alone takes 2000`)
+  assert.ok(tookMs < 4_500, `took ${tookMs} ms, where the hash alone takes 2000`)
 })
 
 test('a job that was taken over by another worker is not handed back, and the others are', async (t) => {
@@ -111,7 +112,8 @@ for (const collector of ['is away', 'says nothing'] as const) {
     const stopping = performance.now()
     assert.deepEqual(await worker.stop(), { code: 0, signal: null })
     const tookMs = performance.now() - stopping
-    assert.ok(tookMs < 4_000, `took ${tookMs} ms`)
+    // The exporter's own patience is ten seconds.
+    assert.ok(tookMs < 8_000, `took ${tookMs} ms`)
   })
 }
 
@@ -127,7 +129,7 @@ test('SIGTERM while Redis is away ends the worker all the same, with exit code 0
   const stopping = performance.now()
   assert.deepEqual(await worker.stop(), { code: 0, signal: null })
   const tookMs = performance.now() - stopping
-  assert.ok(tookMs < 5_000, `took ${tookMs} ms`)
+  assert.ok(tookMs < 10_000, `took ${tookMs} ms`)
 })
 
 test('SIGTERM before Redis has been found ends the worker with exit code 0', async (t) => {

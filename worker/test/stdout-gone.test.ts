@@ -12,7 +12,7 @@ import { spaceFor } from './space.ts'
 import { startedWorkerProcess } from './worker-process.ts'
 
 const log = fileURLToPath(new URL('../dist/log.js', import.meta.url))
-const endMs = 10_000
+const endMs = 30_000
 
 /** Runs a program that has a `log`, with this for its standard output. Lines of its standard error come from `stderr`. */
 function runLogger(t: TestContext, program: string, stdout: 'pipe' | number): ChildProcess {

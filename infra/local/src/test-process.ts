@@ -21,9 +21,9 @@ export interface TestProcess {
   logs: LogLine[]
   /** The same as one text, as it was printed. */
   output(): string
-  /** Resolves with the first line, past or to come, that fits. Rejects when it exits before that, or after timeoutMs [15 s]. */
+  /** Resolves with the first line, past or to come, that fits. Rejects when it exits before that, or after timeoutMs [30 s]. */
   waitForLog(fits: (line: LogLine) => boolean, timeoutMs?: number): Promise<LogLine>
-  /** Asks it to end [SIGTERM] and waits for it, for at most 15 seconds. */
+  /** Asks it to end [SIGTERM] and waits for it, for at most 30 seconds. */
   stop(signal?: NodeJS.Signals): Promise<Exit>
   exited: Promise<Exit>
   /** Stops reading its standard output for good, as when the program that it was piped into has ended. */
@@ -81,7 +81,7 @@ export function startProcess({
     })
   })
   const output = (): string => lines.join('\n')
-  const waitForLog = async (fits: (line: LogLine) => boolean, timeoutMs = 15_000): Promise<LogLine> => {
+  const waitForLog = async (fits: (line: LogLine) => boolean, timeoutMs = 30_000): Promise<LogLine> => {
     const found = await until(() => logs.find(fits) ?? exit !== undefined, {
       timeoutMs,
       what: `a log line of ${entry}`,
@@ -92,7 +92,7 @@ export function startProcess({
   }
   const stop = async (signal: NodeJS.Signals = 'SIGTERM'): Promise<Exit> => {
     child.kill(signal)
-    return await until(() => exit, { timeoutMs: 15_000, what: `the end of ${entry} by ${signal}` })
+    return await until(() => exit, { timeoutMs: 30_000, what: `the end of ${entry} by ${signal}` })
   }
   const close = async (): Promise<void> => {
     child.kill('SIGKILL')
