@@ -114,7 +114,7 @@ test('the predicted wait that operators see counts those who wait with a ticket'
 async function deferredBeforeHeld({ redis, namespace }: System): Promise<number> {
   const queue = `${namespace.queuePrefix}:passwords:`
   const jobs = await until(async () => {
-    const ids = await redis.zrange(`${queue}completed`, 0, -1)
+    const ids = await redis.zrange(`${queue}completed`, '0', '-1')
     const found = await Promise.all(
       ids.map(async (id) => {
         const [priority, addedAt, endedAt] = await redis.hmget(`${queue}${id}`, 'priority', 'timestamp', 'finishedOn')
