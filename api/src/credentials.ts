@@ -1,5 +1,9 @@
 /** What counts as an e-mail address and a password, and the one form in which each is compared. */
 
+/** Of an address in the form in which it is compared, in octets of UTF-8 (RFC 5321, 4.5.3.1, and RFC 6531, 3.2). */
+const ADDRESS_MAX_BYTES = 254
+const LOCAL_PART_MAX_BYTES = 64
+
 const PASSWORD_MAX_BYTES = 1_024
 const NEW_PASSWORD_MIN_BYTES = 8
 
@@ -23,21 +27,32 @@ export function normalizePassword(password: string): string {
  * that JSON Schema or OpenAPI knows, such as `password`: theirs, which checks nothing, would take the place of ours.
  */
 export const formats = {
-  /**
-   * Something, an at sign, something, in any script; whether it exists only a message to it can tell. Control characters
-   * are in no address, and PostgreSQL takes no NUL.
-   */
-  address: (value: string) => /^\s*[^\s@\p{Cc}]+@[^\s@\p{Cc}]+\s*$/u.test(value) && value.isWellFormed(),
+  address: isAddress,
   'current-password': (value: string) => isPassword(value, 1),
   'new-password': (value: string) => isPassword(value, NEW_PASSWORD_MIN_BYTES),
 }
 
 /** What to tell the client when a format does not fit. */
 export const formatMessages: Record<keyof typeof formats, string> = {
-  address: 'must be an e-mail address',
+  address: `must be an e-mail address of at most ${ADDRESS_MAX_BYTES} bytes, ${LOCAL_PART_MAX_BYTES} before the at sign`,
   'current-password': `must be text of 1 to ${PASSWORD_MAX_BYTES} bytes`,
   'new-password': `must be text of ${NEW_PASSWORD_MIN_BYTES} to ${PASSWORD_MAX_BYTES} bytes`,
 }
+
+/**
+ * Something, an at sign, something, in any script; whether it exists only a message to it can tell. Its length is that of the
+ * form in which it is compared and kept: lower case and NFC make one letter up to three times as long. Control characters are in
+ * no address, and PostgreSQL takes no NUL. What cannot be seen, or turns the direction, would make different addresses look alike.
+ */
+function isAddress(value: string): boolean {
+  if (!/^\s*[^\s@\p{Cc}]+@[^\s@\p{Cc}]+\s*$/u.test(value) || unseen.test(value) || !value.isWellFormed()) return false
+  const address = normalizeEmail(value)
+  const localPart = address.slice(0, address.indexOf('@'))
+  return Buffer.byteLength(address) <= ADDRESS_MAX_BYTES && Buffer.byteLength(localPart) <= LOCAL_PART_MAX_BYTES
+}
+
+/** U+2800 is the braille pattern without a dot: a symbol to Unicode, and a blank to the eye. */
+const unseen = /[\p{Cf}\p{Default_Ignorable_Code_Point}\p{Bidi_Control}\u2800]/u
 
 // Half a surrogate pair would become U+FFFD on the way to bytes, and different passwords the same.
 function isPassword(value: string, minBytes: number): boolean {
@@ -48,8 +63,9 @@ function isPassword(value: string, minBytes: number): boolean {
 export const EmailField = {
   type: 'string',
   format: 'address',
+  description: formatMessages.address,
   minLength: 3,
-  maxLength: 320,
+  maxLength: ADDRESS_MAX_BYTES,
   examples: ['ada@example.test'],
 } as const
 // Lengths in characters for those who generate clients: a character is at least one of the bytes that the formats count.

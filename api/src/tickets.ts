@@ -8,6 +8,9 @@ import type { FromSchema } from 'json-schema-to-ts'
 import { ApiError } from './errors.js'
 import { Operation } from './operations.js'
 
+/** No ticket is longer: a registration's holds an address (credentials.ts), the others hold nothing that clients choose. */
+export const TICKET_MAX_LENGTH = 2_048
+
 const Contents = {
   type: 'object',
   properties: {

@@ -127,7 +127,7 @@ test('lengths that the document gives are those that are enforced', async () => 
     for (const [field, { minLength, maxLength }] of Object.entries(body?.properties ?? {})) {
       assert.ok(maxLength !== undefined, `${name} ${field}`)
       const wrong = async (length: number): Promise<boolean> => {
-        const value = field === 'email' ? `${'x'.repeat(length - 2)}@x` : 'x'.repeat(length)
+        const value = field === 'email' ? `x@${'x'.repeat(length - 2)}` : 'x'.repeat(length)
         const { errors = [] } = (await call(url, method, path, { body: { [field]: value } })).body ?? {}
         return errors.some((error: { field: string }) => error.field === field)
       }

@@ -1,9 +1,12 @@
 // Tickets that answer nothing: expired, forged, damaged, another service's.
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { after, test } from 'node:test'
 import { until } from '@spillway/local/testing'
+import { parseKeyring } from '@spillway/worker/client'
+import { createTickets, TICKET_MAX_LENGTH } from '../src/tickets.ts'
 import { slowAccount } from './account.ts'
 import {
   assertProblem,
@@ -68,10 +71,27 @@ test('what is no ticket of this service is refused', async () => {
     `${id}.${kid}.${sealed.slice(0, -4)}`,
     `${otherId}.${kid}.${sealed}`,
     `.${kid}.${sealed}`,
-    'x'.repeat(4_096),
+    'x'.repeat(2_048),
   ]
   for (const forgery of forgeries) assertProblem(await redeem(url, forgery), 400, 'invalid_ticket')
-  assertProblem(await redeem(url, 'x'.repeat(4_097)), 422, 'invalid_request')
+  assertProblem(await redeem(url, 'x'.repeat(2_049)), 422, 'invalid_request')
+  expect(201, await redeem(url, ticket))
+})
+
+test('the longest ticket that is given can be redeemed', async () => {
+  // The longest name that a seal key may have, and an address of quotes, which JSON writes in two bytes each.
+  const kid = 'k'.repeat(32)
+  const email = `${'"'.repeat(64)}@${'"'.repeat(189)}`
+  const issued = createTickets(parseKeyring(newSealKey(kid))).issue({
+    operation: { kind: 'register', email },
+    job: { id: randomUUID(), name: 'verify', deadline: Number.MAX_SAFE_INTEGER },
+    expiresAt: Number.MAX_SAFE_INTEGER,
+  })
+  assert.ok(issued.length <= TICKET_MAX_LENGTH, `${issued.length} characters`)
+
+  const answer = await register(url, { email, password: newCredentials().password }, respondAsync)
+  const { ticket } = expect(202, answer)
+  assert.ok(ticket.length <= issued.length)
   expect(201, await redeem(url, ticket))
 })
 

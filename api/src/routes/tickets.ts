@@ -2,6 +2,7 @@
 import { TokenBody, UserBody } from '../operations.js'
 import { PreferHeader } from '../prefer.js'
 import { bodyProblems, limitProblem, problemResponse, ticketResponse, unauthorizedProblem } from '../responses.js'
+import { TICKET_MAX_LENGTH } from '../tickets.js'
 import type { RoutePlugin } from './deps.js'
 
 export const ticketRoutes: RoutePlugin = async (app, { hold }) => {
@@ -17,7 +18,7 @@ export const ticketRoutes: RoutePlugin = async (app, { hold }) => {
         body: {
           title: 'TicketToRedeem',
           type: 'object',
-          properties: { ticket: { type: 'string', maxLength: 4_096 } },
+          properties: { ticket: { type: 'string', maxLength: TICKET_MAX_LENGTH } },
           required: ['ticket'],
           additionalProperties: false,
         },
