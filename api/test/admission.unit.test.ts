@@ -131,6 +131,12 @@ test('those who were told to come back are expected no more once what they waite
   assert.equal(refused({ waiting: ROOM })[1], 2)
 })
 
+test('whom no worker could tell when to come back is not expected', () => {
+  const { refused } = scene({ maxOutstanding: ROOM })
+  for (let n = 0; n < 100; n += 1) refused({ ...NO_WORKERS, waiting: ROOM })
+  assert.equal(refused({ waiting: ROOM })[1], 2)
+})
+
 test('nobody is told to come back later than after a minute', () => {
   assert.equal(scene().refused({ waiting: 100_000, jobsPerSecond: 1 })[1], 60)
 })

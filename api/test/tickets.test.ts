@@ -52,6 +52,20 @@ test('a job whose ticket expired before its turn is dropped, and redeeming it is
   assert.equal(dropped.outcome, 'expired')
 })
 
+test('a redemption is held no longer than its ticket is good, however long it may be otherwise', async () => {
+  const { url: patient } = await system.gateway({ TICKET_TTL_MS: '6000', LOGIN_WAIT_MS: '3000' })
+  await whileFrozen(worker, async () => {
+    const startedAt = performance.now()
+    const { ticket } = expect(202, await register(patient, newCredentials(), respondAsync))
+    // With two and with three seconds behind it, it has one left.
+    expect(202, await redeem(patient, ticket, { headers: { prefer: 'wait=2' } }))
+    expect(202, await redeem(patient, ticket))
+    assertProblem(await redeem(patient, ticket), 410, 'ticket_expired')
+    const tookMs = performance.now() - startedAt
+    assert.ok(tookMs < 7_500, `held until ${tookMs} ms after the ticket was given`)
+  })
+})
+
 test('what is no ticket of this service is refused', async () => {
   const { ticket } = expect(202, await register(url, newCredentials(), respondAsync))
   const other = expect(202, await register(url, newCredentials(), respondAsync))

@@ -63,6 +63,17 @@ const forms: [url: string, target: ReturnType<typeof parseRedisUrl>][] = [
     },
   ],
   [
+    'redis+sentinel://one/main?sentinelPassword',
+    {
+      kind: 'sentinel',
+      login: {},
+      sentinelLogin: {},
+      nodes: [{ host: 'one', port: 26379 }],
+      master: 'main',
+      database: 0,
+    },
+  ],
+  [
     'rediss+cluster://:secret@one,[::2]:7001',
     {
       kind: 'cluster',
@@ -85,6 +96,7 @@ test('what is no Redis URL is refused in one sentence that names the variable an
     'https://ann:hush@cache',
     'redis://',
     'xredis://cache',
+    'redis+sentinel://cache/main/1\nhush',
     'redis+sentinel://cache//main',
     'redis://ann:hu/sh@cache',
     'redis://ann:hu@sh@cache',

@@ -17,8 +17,6 @@ export interface Relay {
   mend(): void
   /** The addresses that Redis sees its connections come from. */
   addresses(): string[]
-  /** How many connections it has refused. */
-  refused(): number
 }
 
 export async function startRelay(space: Space): Promise<Relay> {
@@ -27,12 +25,8 @@ export async function startRelay(space: Space): Promise<Relay> {
   const ways = new Set<Socket>()
   let isCut = false
   let isHeld = false
-  let refusals = 0
   const server = createServer((near) => {
-    if (isCut) {
-      refusals += 1
-      return near.destroy()
-    }
+    if (isCut) return near.destroy()
     const far = connect(Number(target.port), target.hostname)
     ways.add(far)
     far.on('close', () => ways.delete(far))
@@ -81,7 +75,6 @@ export async function startRelay(space: Space): Promise<Relay> {
       isHeld = false
       for (const socket of sockets) socket.resume()
     },
-    refused: () => refusals,
     addresses: () => [...ways].map((far) => `${far.localAddress}:${far.localPort}`),
   }
 }

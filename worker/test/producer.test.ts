@@ -1,0 +1,73 @@
+// Adding jobs over a connection that breaks: once more over the next one, and no more than that.
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { Redis } from 'ioredis'
+import { createProducer } from '../src/client/producer.ts'
+import { PasswordClientError } from '../src/errors.ts'
+import { createLogger } from '../src/log.ts'
+import { watchRedis } from '../src/redis-watch.ts'
+import { startRelay } from './relay.ts'
+import { spaceFor, waitingJobs } from './space.ts'
+
+const isUnavailable = (error: unknown) => error instanceof PasswordClientError && error.code === 'queue_unavailable'
+
+async function scene(t: TestContext) {
+  const space = spaceFor(t)
+  const relay = await startRelay(space)
+  const redis = new Redis(relay.redisUrl, {
+    enableOfflineQueue: false,
+    maxRetriesPerRequest: 1,
+    commandTimeout: 200,
+    retryStrategy: () => 20,
+  }).on('error', () => undefined)
+  space.closing(async () => redis.disconnect())
+  const log = createLogger({ service: 'test', level: 'silent' })
+  const producer = createProducer({ redis, prefix: space.prefix, log, watch: watchRedis(log) })
+  space.closing(() => producer.close())
+  await producer.connected()
+  const data = { deadline: 2, enqueuedAt: 1, replyTo: 'here', sealed: 'sealed' }
+  const add = (id: string) => producer.addDespiteCut({ id, name: 'verify', deadline: 2 }, data, 'held')
+  await add('first')
+  return { redis, relay, add, waiting: () => waitingJobs(space) }
+}
+
+/** Resolves when the next command has been sent, with what ioredis says of its answer. */
+function nextCommand(redis: Redis): Promise<{ answer: Promise<unknown> }> {
+  return new Promise((resolve) => {
+    const { sendCommand } = redis
+    redis.sendCommand = (...command) => {
+      const answer = sendCommand.apply(redis, command)
+      resolve({ answer: Promise.resolve(answer) })
+      return answer
+    }
+  })
+}
+
+test('a job whose connection breaks before Redis has answered is added over the next one, once', async (t) => {
+  const { redis, relay, add, waiting } = await scene(t)
+  relay.hold()
+  const command = nextCommand(redis)
+  const added = add('second')
+  const { answer } = await command
+  relay.cut()
+  await assert.rejects(answer, /timed out/)
+  relay.mend()
+  await added
+  assert.deepEqual(await waiting(), ['second', 'first'])
+})
+
+test('a job that Redis does not take over a connection that stands is not tried again', async (t) => {
+  const { relay, add } = await scene(t)
+  relay.hold()
+  await assert.rejects(add('second'), isUnavailable)
+})
+
+test('a job whose connection does not come back at once is given up', async (t) => {
+  const { redis, relay, add } = await scene(t)
+  relay.hold()
+  const command = nextCommand(redis)
+  const refused = assert.rejects(add('second'), isUnavailable)
+  await command
+  relay.cut()
+  await refused
+})
