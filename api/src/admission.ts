@@ -7,13 +7,7 @@
  */
 import type { Lane, Load, PasswordClient } from '@spillway/worker/client'
 import { ApiError } from './errors.js'
-
-const RETRY_AFTER_MAX_S = 60
-
-/** Workers do a little less than their service time alone promises: a job is fetched and delivered as well. */
-const OPTIMISM = 1.2
-/** Who is told in the middle of a spike comes back after its end: until then newcomers take what gets free. */
-const SPIKE_GOES_ON_S = 1
+import { createReturns } from './returns.js'
 
 /** Newcomers overtake while those among them would begin within this: so soon after a spike all is as if it had not been. */
 const OVERTAKING_MS = 1_000
@@ -43,9 +37,7 @@ export function createAdmission(
   { ticketTtlMs, maxOutstanding }: AdmissionLimits,
   now: () => number = () => performance.now(),
 ): Admission {
-  /** Jobs refused here that were told when to come back, and are expected then. */
-  let expected = 0
-  let countedAt = now()
+  const returns = createReturns(now)
 
   /** Without a worker, or when a worker alone would take longer than the wait, there is nothing to be quick for. */
   function laneFor(waitMs: number): Lane {
@@ -62,16 +54,6 @@ export function createAdmission(
     return Math.min(maxOutstanding, Math.max(slots, (jobsPerSecond * ticketTtlMs * TICKETED_SHARE) / 1_000))
   }
 
-  /** When there will be room for one more, after those who were sent away before. */
-  function retryAfterS(jobsPerSecond: number, excessJobs: number): number {
-    if (jobsPerSecond === 0) return RETRY_AFTER_MAX_S
-    const elapsedS = (now() - countedAt) / 1_000
-    expected = Math.max(0, expected - elapsedS * jobsPerSecond) + 1
-    countedAt = now()
-    const roomInS = ((excessJobs + expected) / jobsPerSecond) * OPTIMISM + SPIKE_GOES_ON_S
-    return Math.min(RETRY_AFTER_MAX_S, Math.ceil(roomInS))
-  }
-
   return {
     admit(waitMs) {
       const load = passwords.load()
@@ -80,7 +62,7 @@ export function createAdmission(
       if (outstanding >= room) {
         throw new ApiError('busy', {
           reason: outstanding >= maxOutstanding ? 'too_many_waiting' : 'predicted_wait',
-          retryAfterS: retryAfterS(load.jobsPerSecond, outstanding + 1 - room),
+          retryAfterS: returns.afterS(load.jobsPerSecond, outstanding + 1 - room),
         })
       }
       const lane = laneFor(waitMs)

@@ -11,6 +11,7 @@ import { formats } from './credentials.js'
 import { finishAny } from './finish.js'
 import { toApiError } from './foreign-errors.js'
 import { createHold } from './hold.js'
+import type { LoadShedder } from './load-shedding.js'
 import { createLogin } from './login.js'
 import type { GatewayMetrics } from './metrics.js'
 import { createPasswordChange } from './password-change.js'
@@ -21,6 +22,7 @@ import { docsPlugin } from './plugins/docs.js'
 import { drainPlugin } from './plugins/drain.js'
 import { jsonBodyPlugin } from './plugins/json-body.js'
 import { limitsPlugin } from './plugins/limits.js'
+import { loadSheddingPlugin } from './plugins/load-shedding.js'
 import { problemPlugin, sendConnectionProblem, sendProblem } from './plugins/problem.js'
 import { requestLogPlugin } from './plugins/request-log.js'
 import { requestMetricsPlugin } from './plugins/request-metrics.js'
@@ -56,6 +58,7 @@ export interface GatewayDeps {
   keys: SigningKeys
   redis: RedisConnection
   metrics: GatewayMetrics
+  shedder: LoadShedder
   /** Only when traces are sent somewhere. */
   tracing?: Tracing | undefined
   log: FastifyBaseLogger
@@ -65,7 +68,7 @@ export interface GatewayDeps {
 
 /** Builds the public application; it opens and closes nothing of what it is given. */
 export async function buildApp(config: GatewayConfig, deps: GatewayDeps): Promise<FastifyInstance> {
-  const { database, passwords, keyring, keys, redis, metrics, tracing, log } = deps
+  const { database, passwords, keyring, keys, redis, metrics, shedder, tracing, log } = deps
   const proxies = listOf(config.TRUST_PROXY)
   const app: FastifyInstance = fastify({
     loggerInstance: log,
@@ -89,6 +92,7 @@ export async function buildApp(config: GatewayConfig, deps: GatewayDeps): Promis
   await app.register(requestLogPlugin)
   await app.register(requestMetricsPlugin, { metrics })
   await app.register(answerHeadersPlugin)
+  await app.register(loadSheddingPlugin, { shedder, metrics, bodyLimitBytes: BODY_LIMIT_BYTES })
   await app.register(problemPlugin)
   await app.register(jsonBodyPlugin)
   await app.register(docsPlugin)

@@ -23,7 +23,7 @@ const problems = {
   too_many_requests: { status: 429, title: 'Too many requests' },
   headers_too_large: { status: 431, title: 'The headers are too large' },
   internal_error: { status: 500, title: 'Something went wrong here' },
-  busy: { status: 503, title: 'Too many logins are waiting; try again later' },
+  busy: { status: 503, title: 'Too many requests are waiting; try again later' },
   unavailable: { status: 503, title: 'A part of the service is not reachable; try again later' },
 } as const
 
@@ -37,6 +37,7 @@ export const errorCodes = Object.keys(problems)
 export const refusalReasons = [
   'predicted_wait',
   'too_many_waiting',
+  'gateway_overloaded',
   'address_limit',
   'account_limit',
   'session_limit',

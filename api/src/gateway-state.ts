@@ -3,10 +3,12 @@ import type { PoolUse } from '@spillway/prisma'
 import type { PasswordClient } from '@spillway/worker/client'
 import type { QueueReporter } from '@spillway/worker/queue-report'
 import { Gauge, type Registry } from 'prom-client'
+import type { LoadShedder } from './load-shedding.js'
 
 export interface GatewayState {
   passwords: Pick<PasswordClient, 'load' | 'predictedWaitMs' | 'isReady'>
   reporter: QueueReporter
+  shedder: Pick<LoadShedder, 'inHand' | 'delayMs'>
   poolUse(): PoolUse
   /** Whether this gateway hashes itself, for want of workers. */
   isFallingBack(): boolean
@@ -14,7 +16,7 @@ export interface GatewayState {
 
 /** Adds the gauges to a registry. Without Redis, what only Redis knows is left out rather than told wrong. */
 export function exposeGatewayState(registry: Registry, state: GatewayState): void {
-  const { passwords, reporter, poolUse, isFallingBack } = state
+  const { passwords, reporter, shedder, poolUse, isFallingBack } = state
   const registers = [registry]
   const gauges: [name: string, help: string, read: () => number][] = [
     ['spillway_workers', 'Workers that published their capacity of late', () => passwords.load().workers],
@@ -34,6 +36,16 @@ export function exposeGatewayState(registry: Registry, state: GatewayState): voi
       'spillway_fallback_active',
       'Whether this gateway hashes itself, for want of workers',
       () => Number(isFallingBack()),
+    ],
+    [
+      'spillway_requests_in_hand',
+      'Requests that this gateway works on itself, without those that it holds for a worker',
+      () => shedder.inHand(),
+    ],
+    [
+      'spillway_gateway_delay_seconds',
+      'How long requests waited of late until this gateway began with them',
+      () => shedder.delayMs() / 1_000,
     ],
     ['spillway_redis_connected', 'Whether the connection to Redis is up', () => Number(passwords.isReady())],
   ]

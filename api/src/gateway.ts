@@ -11,6 +11,7 @@ import { buildApp, closeTimeMs } from './app.js'
 import type { GatewayConfig } from './config.js'
 import { startDeletingExpiredSessions } from './expired-sessions.js'
 import { exposeGatewayState } from './gateway-state.js'
+import { createLoadShedder } from './load-shedding.js'
 import { createGatewayMetrics } from './metrics.js'
 import { buildOps } from './ops.js'
 import { parseSigningKeys } from './signing-keys.js'
@@ -46,6 +47,7 @@ export async function startGateway(config: GatewayConfig, env: NodeJS.ProcessEnv
   const watch = watchRedis(log)
   watch.watch(redis, 'limits')
   const metrics = createGatewayMetrics()
+  const shedder = createLoadShedder(config.DATABASE_POOL_SIZE)
   const tracing = await startTracing({ service: 'spillway-gateway', endpoint: config.OTEL_EXPORTER_OTLP_ENDPOINT })
   const passwords = createPasswordClient({
     redisUrl: config.REDIS_URL,
@@ -71,6 +73,7 @@ export async function startGateway(config: GatewayConfig, env: NodeJS.ProcessEnv
   exposeGatewayState(metrics.registry, {
     passwords,
     reporter,
+    shedder,
     poolUse: () => poolUse(database),
     isFallingBack: fallback.active,
   })
@@ -83,6 +86,7 @@ export async function startGateway(config: GatewayConfig, env: NodeJS.ProcessEnv
     keys,
     redis,
     metrics,
+    shedder,
     tracing,
     log,
     isDraining: () => draining,

@@ -73,6 +73,8 @@ export function createHold(deps: {
     reply: FastifyReply,
   ): Promise<A | undefined> {
     const heldAt = performance.now()
+    const { work } = request
+    work?.pause()
     let outcome: WaitOutcome = 'failed'
     try {
       const answer = await pending.answer({ waitMs, signal: request.clientGone })
@@ -83,6 +85,7 @@ export function createHold(deps: {
       if (isAbort(error)) outcome = 'client_gone'
       throw error
     } finally {
+      work?.resume()
       metrics.wait.observe({ operation: operation.kind, outcome }, (performance.now() - heldAt) / 1_000)
     }
   }

@@ -15,7 +15,7 @@ const connectionCodes: Record<string, ErrorCode> = {
   ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
 }
 
-const problemType = { 'content-type': 'application/problem+json' } as const
+export const problemType = { 'content-type': 'application/problem+json' } as const
 
 export const problemPlugin = fp(
   async (app: FastifyInstance) => {
@@ -73,7 +73,8 @@ export function sendConnectionProblem({ code }: { code: string }, socket: Socket
   socket.destroy()
 }
 
-function problemOf({ message, status, code, fields }: ApiError): FromSchema<typeof ProblemBody> {
+/** What the client is told of an error. */
+export function problemOf({ message, status, code, fields }: ApiError): FromSchema<typeof ProblemBody> {
   return { type: 'about:blank', title: message, status, code, ...(fields && { errors: fields }) }
 }
 

@@ -32,11 +32,13 @@ const Readiness = {
 export const healthRoutes: RoutePlugin = async (app, { database, passwords, isDraining }) => {
   // Probes come every few seconds; only what is wrong with them is worth a line.
   const logLevel = 'warn'
+  const config = { priority: 'always' } as const
 
   app.get(
     '/healthz',
     {
       logLevel,
+      config,
       schema: { operationId: 'getLiveness', tags: ['Probes'], summary: 'Liveness', response: { 200: Liveness } },
     },
     async () => ({
@@ -48,6 +50,7 @@ export const healthRoutes: RoutePlugin = async (app, { database, passwords, isDr
     '/readyz',
     {
       logLevel,
+      config,
       schema: {
         operationId: 'getReadiness',
         tags: ['Probes'],

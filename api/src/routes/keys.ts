@@ -25,7 +25,10 @@ const KeySet = {
 export const keysRoutes: RoutePlugin = async (app, { jwks }) => {
   app.get(
     '/.well-known/jwks.json',
-    { schema: { operationId: 'getKeys', tags: ['Sessions'], summary: 'Public keys', response: { 200: KeySet } } },
+    {
+      config: { priority: 'always' },
+      schema: { operationId: 'getKeys', tags: ['Sessions'], summary: 'Public keys', response: { 200: KeySet } },
+    },
     async (_request, reply) => reply.header('cache-control', 'public, max-age=300').send(jwks),
   )
 }

@@ -16,6 +16,7 @@ export const meRoutes: RoutePlugin = async (app, deps) => {
   app.get(
     '/v1/me',
     {
+      config: { priority: 'promised' },
       schema: {
         operationId: 'getMe',
         tags: ['Accounts'],

@@ -9,6 +9,7 @@ export const ticketRoutes: RoutePlugin = async (app, { hold }) => {
   app.post(
     '/v1/tickets/redeem',
     {
+      config: { priority: 'promised' },
       schema: {
         operationId: 'redeemTicket',
         tags: ['Tickets'],

@@ -15,6 +15,7 @@ export const tokenRoutes: RoutePlugin = async (app, { sessions, issueTokens }) =
   app.post(
     '/v1/token/refresh',
     {
+      config: { priority: 'promised' },
       schema: {
         operationId: 'refreshTokens',
         tags: ['Sessions'],
@@ -34,6 +35,7 @@ export const tokenRoutes: RoutePlugin = async (app, { sessions, issueTokens }) =
   app.post(
     '/v1/logout',
     {
+      config: { priority: 'promised' },
       schema: {
         operationId: 'logout',
         tags: ['Sessions'],

@@ -47,6 +47,15 @@ export const whoIsSlow: Row = {
       queries: [{ expr: `nodejs_eventloop_lag_p99_seconds ${OURS}`, legend: '{{job}} {{instance}}' }],
     },
     {
+      title: 'Requests at gateways',
+      description:
+        'in hand: what each gateway works on itself; at 100 the others wait in line. delay: for how many seconds they do.',
+      queries: [
+        { expr: 'spillway_requests_in_hand', legend: '{{instance}} in hand' },
+        { expr: 'spillway_gateway_delay_seconds', legend: '{{instance}} delay' },
+      ],
+    },
+    {
       title: 'Database connections',
       description: 'waiting are queries without a connection: worry when there are any for minutes.',
       queries: [{ expr: 'sum by (state) (spillway_database_connections)', legend: '{{state}}' }],

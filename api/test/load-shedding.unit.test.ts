@@ -1,0 +1,190 @@
+// When the gateway refuses what it cannot do in time itself, and when it must not: on a clock that the tests turn.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createLoadShedder, type Priority, type Work } from '../src/load-shedding.ts'
+import { type Arrival, simulate } from './simulated-gateway.ts'
+
+/** What the simulated gateway can do a second, at a millisecond each. */
+const CAPACITY = 1_000
+
+/** So many a second, evenly, from a moment on. */
+function steadily(perSecond: number, fromMs: number, toMs: number, priority: Priority = 'new'): Arrival[] {
+  const everyMs = 1_000 / perSecond
+  return Array.from({ length: Math.floor((toMs - fromMs) / everyMs) }, (_, n) => ({
+    atMs: fromMs + n * everyMs,
+    priority,
+  }))
+}
+
+for (const times of [1.5, 2, 4]) {
+  test(`at ${times} times what it can do, 0.9 of that are served, and nobody waits long for either answer`, async () => {
+    const ends = await simulate({ arrivals: steadily(CAPACITY * times, 0, 12_000) })
+    const late = ends.filter(({ endMs }) => endMs > 4_000 && endMs <= 12_000)
+    const served = late.filter(({ served }) => served).length / 8
+    assert.ok(served >= 0.9 * CAPACITY, `${served} a second`)
+    assert.ok(late.length > served * 8, 'and others are refused')
+    const slowestMs = Math.max(...late.map(({ arrival, endMs }) => endMs - arrival.atMs))
+    assert.ok(slowestMs < 500, `${slowestMs} ms`)
+  })
+}
+
+test('at half of what it can do, nobody is refused', async () => {
+  const ends = await simulate({ arrivals: steadily(CAPACITY / 2, 0, 5_000) })
+  assert.ok(ends.every(({ served }) => served))
+})
+
+test('a burst that is over within a second and a half is served as a whole', async () => {
+  const burst = Array.from({ length: 1_200 }, (): Arrival => ({ atMs: 1_000, priority: 'new' }))
+  const ends = await simulate({ arrivals: [...steadily(100, 0, 1_000), ...burst, ...steadily(100, 1_001, 4_000)] })
+  assert.ok(ends.every(({ served }) => served))
+})
+
+test('a larger one is cut to that, and the others are told at once', async () => {
+  const burst = Array.from({ length: 5_000 }, (): Arrival => ({ atMs: 0, priority: 'new' }))
+  const ends = await simulate({ arrivals: burst })
+  const served = ends.filter(({ served }) => served)
+  assert.ok(served.length > 1_200 && served.length < 2_000, `${served.length}`)
+  assert.ok(Math.max(...ends.map(({ endMs }) => endMs)) < 3_500)
+})
+
+const pauses: [what: string, pauses: { atMs: number; forMs: number }[]][] = [
+  ['a laptop that slept for an hour', [{ atMs: 2_000, forMs: 3_600_000 }]],
+  ['a process that was stopped for five seconds', [{ atMs: 2_000, forMs: 5_000 }]],
+  ['collections of garbage', Array.from({ length: 8 }, (_, n) => ({ atMs: 500 + n * 500, forMs: 150 }))],
+]
+for (const [what, stops] of pauses) {
+  test(`${what}: nobody is refused for it`, async () => {
+    // Who asks while it stands still has to be few enough to be done soon after.
+    const stopped = stops.reduce((sum, { forMs }) => sum + forMs, 0)
+    const before = steadily(CAPACITY / 10, 0, 5_000)
+    const arrivals = [...before, ...steadily(CAPACITY / 10, stopped + 2_000, stopped + 4_000)]
+    const ends = await simulate({ arrivals: arrivals.sort((a, b) => a.atMs - b.atMs), pauses: stops })
+    assert.ok(ends.every(({ served }) => served))
+  })
+}
+
+test('the first requests take twenty times as long: nobody is refused', async () => {
+  const ends = await simulate({ arrivals: steadily(60, 0, 4_000), serveMs: (nth) => (nth < 60 ? 20 : 1) })
+  assert.ok(ends.every(({ served }) => served))
+})
+
+test('while new requests are refused, promised ones are served, and before them', async () => {
+  const fresh = steadily(CAPACITY * 2, 0, 8_000)
+  const promised = steadily(CAPACITY / 4, 0, 8_000, 'promised')
+  const ends = await simulate({ arrivals: [...fresh, ...promised].sort((a, b) => a.atMs - b.atMs) })
+  const late = ends.filter(({ arrival }) => arrival.atMs > 4_000)
+  const of = (priority: Priority) => late.filter(({ arrival }) => arrival.priority === priority)
+  assert.ok(of('promised').every(({ served }) => served))
+  assert.ok(of('new').some(({ served }) => !served))
+  const mean = (all: typeof ends) => all.reduce((sum, { endMs, arrival }) => sum + endMs - arrival.atMs, 0) / all.length
+  assert.ok(mean(of('promised')) < mean(of('new').filter(({ served }) => served)))
+})
+
+test('probes are answered whatever is refused', async () => {
+  const flood = steadily(CAPACITY * 4, 0, 5_000)
+  const probes = steadily(20, 0, 5_000, 'always')
+  const ends = await simulate({ arrivals: [...flood, ...probes].sort((a, b) => a.atMs - b.atMs) })
+  const probed = ends.filter(({ arrival }) => arrival.priority === 'always')
+  assert.equal(probed.length, 100)
+  assert.ok(probed.every(({ served }) => served))
+})
+
+test('two seconds after the end it is as if nothing had been', async () => {
+  const flood = steadily(CAPACITY * 4, 0, 5_000)
+  const after = Array.from({ length: 500 }, (): Arrival => ({ atMs: 7_000, priority: 'new' }))
+  const ends = await simulate({ arrivals: [...flood, ...after] })
+  assert.ok(ends.filter(({ arrival }) => arrival.atMs >= 7_000).every(({ served }) => served))
+})
+
+/** A shedder whose room is taken, on a clock that stands still until it is turned. */
+async function full() {
+  const later: { atMs: number; callback: () => void }[] = []
+  let nowMs = 0
+  const shedder = createLoadShedder(10, {
+    now: () => nowMs,
+    afterTurn: (callback) => void later.push({ atMs: nowMs, callback }),
+    after: (ms, callback) => void later.push({ atMs: nowMs + ms, callback }),
+  })
+  async function turnTo(ms: number): Promise<void> {
+    for (;;) {
+      const next = later.sort((a, b) => a.atMs - b.atMs)[0]
+      if (next === undefined || next.atMs > ms) break
+      later.shift()
+      nowMs = Math.max(nowMs, next.atMs)
+      next.callback()
+    }
+    nowMs = ms
+    await Promise.resolve()
+  }
+  const works: Work[] = []
+  for (let n = 0; n < 100; n++) {
+    const work = await shedder.begin('new', () => false)
+    assert.ok(work)
+    works.push(work)
+  }
+  return { shedder, works, turnTo }
+}
+
+test('a request that is held for a worker makes room for another, and is counted again when it goes on', async () => {
+  const { shedder, works } = await full()
+  const waiting = shedder.begin('new', () => false)
+  works[0]?.pause()
+  assert.ok(await waiting)
+  assert.equal(shedder.inHand(), 100)
+  works[0]?.resume()
+  assert.equal(shedder.inHand(), 101)
+  for (const work of works) {
+    work.end()
+    work.end()
+    work.resume()
+    work.pause()
+  }
+  assert.equal(shedder.inHand(), 1)
+})
+
+test('whoever has gone while waiting is not begun', async () => {
+  const { shedder, works } = await full()
+  let isGone = false
+  const gone = shedder.begin('new', () => isGone)
+  const next = shedder.begin('new', () => false)
+  isGone = true
+  works[0]?.end()
+  assert.equal(await gone, undefined)
+  assert.ok(await next)
+  assert.equal(shedder.isShedding(), false)
+})
+
+test('nobody waits in line for longer than a second and a half, whatever becomes of those before', async () => {
+  const { shedder, turnTo } = await full()
+  let ended = 0
+  for (let n = 0; n < 10; n++) void shedder.begin('promised', () => false).then((work) => (ended += work ? 0 : 1))
+  await turnTo(1_400)
+  assert.equal(ended, 0)
+  await turnTo(1_600)
+  assert.equal(ended, 10)
+  assert.ok(shedder.isShedding())
+  await turnTo(4_000)
+  assert.equal(shedder.isShedding(), false)
+})
+
+test('turns of the event loop that take too long, one after the other: what comes late in one is refused', async () => {
+  let nowMs = 0
+  let endTurn = () => {}
+  const shedder = createLoadShedder(10, { now: () => nowMs, afterTurn: (end) => (endTurn = end), after: () => {} })
+  /** Reads so many requests that are answered as soon as they are read, at a millisecond each; gives the admitted ones. */
+  async function turn(requests: number): Promise<number> {
+    let admitted = 0
+    for (let n = 0; n < requests; n++) {
+      nowMs++
+      if (!shedder.admits('new')) continue
+      admitted++
+      const work = await shedder.begin('new', () => false)
+      work?.end()
+    }
+    endTurn()
+    return admitted
+  }
+  for (let n = 0; n < 7; n++) assert.equal(await turn(250), 250)
+  const admitted = await turn(250)
+  assert.ok(admitted >= 100 && admitted <= 110, `${admitted}`)
+})

@@ -1,0 +1,86 @@
+// A gateway of one processor on a clock of its own: reads what has come, refuses or serves it, turn by turn of its event loop.
+import { setImmediate as flushed } from 'node:timers/promises'
+import { createLoadShedder, type Priority, type Work } from '../src/load-shedding.ts'
+
+export interface Arrival {
+  atMs: number
+  priority: Priority
+}
+
+export interface End {
+  arrival: Arrival
+  served: boolean
+  endMs: number
+}
+
+export interface Simulation {
+  /** By time. */
+  arrivals: readonly Arrival[]
+  /** What serving the nth takes of the processor, beyond reading it, in milliseconds [1]. */
+  serveMs?: (nth: number) => number
+  /** When the process stands still, and for how long. */
+  pauses?: readonly { atMs: number; forMs: number }[]
+}
+
+/** A fortieth of serving, as measured. */
+const REFUSE_MS = 0.025
+const READ_MS = 0.1
+const IDLE_TURN_MS = 1
+
+/** Resolves when everyone was served or refused. */
+export async function simulate({ arrivals, serveMs = () => 1, pauses = [] }: Simulation): Promise<End[]> {
+  let nowMs = 0
+  let endTurn: (() => void) | undefined
+  let timers: { atMs: number; callback: () => void }[] = []
+  const shedder = createLoadShedder(10, {
+    now: () => nowMs,
+    afterTurn: (callback) => (endTurn = callback),
+    after: (ms, callback) => void timers.push({ atMs: nowMs + ms, callback }),
+  })
+  const ends: End[] = []
+  const begun: { arrival: Arrival; work: Work }[] = []
+  const stops = [...pauses]
+  let read = 0
+  let served = 0
+
+  while (ends.length < arrivals.length) {
+    const [stop] = stops
+    if (stop !== undefined && nowMs >= stop.atMs) {
+      nowMs += stop.forMs
+      stops.shift()
+    }
+    const due = timers.filter(({ atMs }) => atMs <= nowMs)
+    timers = timers.filter(({ atMs }) => atMs > nowMs)
+    for (const { callback } of due) callback()
+
+    const turnMs = nowMs
+    for (let next = arrivals[read]; next !== undefined && next.atMs <= turnMs; next = arrivals[read]) {
+      const arrival = next
+      read++
+      if (!shedder.admits(arrival.priority)) {
+        nowMs += REFUSE_MS
+        ends.push({ arrival, served: false, endMs: nowMs })
+        continue
+      }
+      nowMs += READ_MS
+      void shedder
+        .begin(arrival.priority, () => false)
+        .then((work) => {
+          if (work === undefined) ends.push({ arrival, served: false, endMs: nowMs })
+          else begun.push({ arrival, work })
+        })
+    }
+    await flushed()
+    // As many as are answered by the database in one turn.
+    for (const { arrival, work } of begun.splice(0, 10)) {
+      nowMs += serveMs(served++) - (arrival.priority === 'always' ? 0 : READ_MS)
+      work.end()
+      ends.push({ arrival, served: true, endMs: nowMs })
+    }
+    await flushed()
+    endTurn?.()
+    endTurn = undefined
+    if (nowMs === turnMs) nowMs += IDLE_TURN_MS
+  }
+  return ends
+}
