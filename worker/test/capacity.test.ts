@@ -2,7 +2,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { until } from '@spillway/local/testing'
-import { capacityKey } from '../src/protocol/capacity.ts'
+import { publishCapacity } from '../src/capacity-publisher.ts'
+import { createRedisClock } from '../src/clock.ts'
+import { createLogger } from '../src/log.ts'
+import { capacityKey, queueKey } from '../src/protocol/capacity.ts'
 import { answerOf, readyClient, startedWorker } from './parts.ts'
 import { type Space, spaceFor } from './space.ts'
 import { startedWorkerProcess } from './worker-process.ts'
@@ -117,4 +120,36 @@ test('a worker process that is killed is forgotten within two seconds', async (t
   // Half a second of it for a machine that is busy with other tests.
   assert.ok(tookMs < 2_500, `took ${tookMs} ms`)
   assert.equal(client.predictedWaitMs('held'), Number.POSITIVE_INFINITY)
+})
+
+test('jobs that operators hold back are none that could be taken: by a pause, by a limit on their rate or on what is active', async (t) => {
+  const space = spaceFor(t)
+  const { redis, prefix } = space
+  const client = await readyClient(space)
+  for (const lane of ['held', 'deferred'] as const) await client.submit('hash', { password: 'x' }, lane)
+  let waiting: number | undefined
+  const capacity = publishCapacity({
+    redis,
+    prefix,
+    clock: createRedisClock(),
+    log: createLogger({ service: 'test', level: 'silent' }),
+    name: 'test',
+    slots: 1,
+    busySlots: () => 0,
+    fallback: false,
+    serviceMs: 1,
+    heard(jobs) {
+      waiting = jobs
+    },
+  })
+  space.closing(() => capacity.close())
+  await redis.lpush(queueKey(prefix, 'active'), 'a-job')
+  for (const setting of ['paused', 'max', 'concurrency']) {
+    await until(() => waiting === 2)
+    await redis.hset(queueKey(prefix, 'meta'), setting, 1)
+    await until(() => waiting === 0, { what: `no job to be taken because of ${setting}` })
+    await redis.hdel(queueKey(prefix, 'meta'), setting)
+  }
+  await redis.hset(queueKey(prefix, 'meta'), 'concurrency', 2)
+  await until(() => waiting === 2)
 })
