@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { after, test } from 'node:test'
 import { until } from '@spillway/local/testing'
-import { expect, newCredentials, redeem, register, respondAsync } from './client.ts'
+import { type Answer, expect, newCredentials, redeem, register, respondAsync } from './client.ts'
 import { openSystem } from './system.ts'
 
 const system = await openSystem()
@@ -21,17 +21,22 @@ test('twenty registrations of one address at once leave no word of it in the log
       expect(202, await register(n % 2 ? here : there, credentials, respondAsync)),
     ),
   )
-  // Each of them twice: whoever comes second with a ticket is told of the ticket, if the first made the account.
-  const redemptions = [...tickets, ...tickets].map(({ ticket }, n) => redeem(n % 2 ? here : there, ticket))
+  const redemptions = tickets.map(({ ticket }, n) => redeemed(n % 2 ? here : there, ticket))
   const outcomes = (await Promise.all(redemptions)).map(({ status, body }) => (status === 201 ? 'created' : body.code))
-  assert.equal(outcomes.filter((outcome) => outcome === 'created').length, 1)
-  assert.deepEqual([...new Set(outcomes)].sort(), ['created', 'email_taken', 'ticket_used'])
+  assert.deepEqual([...new Set(outcomes)].sort(), ['created', 'email_taken'])
+  assert.equal(await system.database.user.count({ where: { email: credentials.email } }), 1)
 
   const marker = `marker of ${credentials.password}`
   await assert.rejects(system.database.$queryRawUnsafe(`SELECT '${marker}'::uuid`))
   await until(async () => (await readFile(log, 'utf8')).includes(marker))
   assert.ok(!(await readFile(log, 'utf8')).includes(credentials.email))
 })
+
+/** The answer for a ticket: a machine that is busy may have none in time, and the ticket stays good. */
+async function redeemed(url: string, ticket: string): Promise<Answer> {
+  const answer = await redeem(url, ticket)
+  return answer.status === 503 ? redeemed(url, ticket) : answer
+}
 
 /** The file that the standard error of PostgreSQL goes to, where it runs on this machine. */
 async function serverLog(): Promise<string | undefined> {
