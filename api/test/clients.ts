@@ -1,0 +1,18 @@
+// What the tests of generated clients share: the description of a real gateway, in a folder in which what is made of it works.
+import { execFile } from 'node:child_process'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+
+export const run = promisify(execFile)
+export const clientsDir = fileURLToPath(new URL('clients/', import.meta.url))
+
+/** The folder goes with the test. */
+export async function describedIn(t: TestContext, url: string): Promise<string> {
+  const dir = await mkdtemp(join(clientsDir, '.generated-'))
+  t.after(() => rm(dir, { recursive: true, force: true }))
+  await writeFile(join(dir, 'openapi.json'), await (await fetch(`${url}/openapi.json`)).text())
+  return dir
+}
