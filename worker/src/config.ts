@@ -18,6 +18,8 @@ const WorkerConfig = {
     ARGON2_MEMORY_KIB: { type: 'integer', default: 19_456, minimum: 8, maximum: 1_048_576 },
     ARGON2_TIME: { type: 'integer', default: 2, minimum: 1, maximum: 64 },
     ARGON2_PARALLELISM: { type: 'integer', default: 1, minimum: 1, maximum: 16 },
+    /** What hashes: the engine in worker/engine where it has been built, or always the packages that npm installs. */
+    HASH_ENGINE: { type: 'string', default: 'native', enum: ['native', 'packages'] },
     /** Where /metrics, /healthz and /readyz are served. */
     OPS_HOST: { type: 'string', default: '127.0.0.1' },
     OPS_PORT: { type: 'integer', default: 9465, minimum: 0, maximum: 65_535 },

@@ -59,7 +59,11 @@ export async function startWorker(config: WorkerConfig, concurrency: number, log
     time: config.ARGON2_TIME,
     parallelism: config.ARGON2_PARALLELISM,
   }
-  const hasher = await createHasher(policy, { testHashes: config.SPILLWAY_TEST_HASHES })
+  const hasher = await createHasher(policy, {
+    testHashes: config.SPILLWAY_TEST_HASHES,
+    nativeThreads: config.HASH_ENGINE === 'native' ? concurrency : undefined,
+  })
+  log.info({ engines: hasher.engines }, hasher.description)
   const clock = createRedisClock()
   const metrics = createWorkerMetrics()
   const tracing = await startTracing({ service: 'spillway-worker', endpoint: config.OTEL_EXPORTER_OTLP_ENDPOINT })

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
+import { onPath } from '@spillway/local/on-path'
 import { Refusal } from '@spillway/local/refusal'
 import { defaultStateDir, repositoryDir } from '@spillway/local/repository'
 import { type Context, followStage, type Image } from './follow.ts'
@@ -44,14 +45,23 @@ export async function buildImages(say: (sentence: string) => void): Promise<Reco
   await mkdir(dir, { recursive: true })
   const context: Context = { dir: repositoryDir, includes: isInContext, stages: new Map(), say }
   for (const stage of recipe) {
-    context.stages.set(stage.name, await followStage(stage, join(dir, version, stage.name), context))
+    const root = join(dir, version, stage.name)
+    const left = stage.name === 'engine' && onPath(['cargo']) === undefined
+    if (left) say('No cargo here: the image of the worker is without the native engine, and hashes with packages.')
+    context.stages.set(stage.name, left ? await emptyStage(root) : await followStage(stage, root, context))
   }
   const images = { gateway: imageOf('gateway', context), worker: imageOf('worker', context) }
-  await rm(join(dir, version, 'build'), { recursive: true, force: true })
+  for (const stage of ['build', 'engine']) await rm(join(dir, version, stage), { recursive: true, force: true })
   const record = recordOf(version)
   await writeFile(`${record}.partial`, JSON.stringify(images))
   await rename(`${record}.partial`, record)
   return images
+}
+
+/** What stands for a stage that cannot be followed here: what others take from it is an empty folder. */
+async function emptyStage(root: string): Promise<Image> {
+  await mkdir(join(root, 'out/engine'), { recursive: true })
+  return { root, env: {}, workdir: '/', uid: 0, gid: 0, entrypoint: [], cmd: [] }
 }
 
 function imageOf(target: Target, { stages }: Context): Image {

@@ -8,7 +8,7 @@ test('every step of the Dockerfile is one that the builder follows', () => {
   const stages = readRecipe()
   assert.deepEqual(
     stages.map(({ name }) => name),
-    ['build', 'runtime', 'worker', 'gateway'],
+    ['build', 'engine', 'runtime', 'worker', 'gateway'],
   )
 })
 
@@ -29,7 +29,7 @@ test('steps use paths relative to their folder, so that they do the same in any'
 
 test('what is shipped runs as somebody, and is built on a base of an exact version', () => {
   const stages = readRecipe()
-  for (const { base } of stages.filter(({ name }) => name === 'build' || name === 'runtime'))
+  for (const { base } of stages.filter(({ name }) => ['build', 'engine', 'runtime'].includes(name)))
     assert.match(base, /^[a-z]+:\d+\.\d+\.\d+-[a-z-]+$/)
   const runtime = stages.find(({ name }) => name === 'runtime')
   assert.ok(runtime?.steps.some((step) => step.kind === 'user' && step.uid > 0))
@@ -48,6 +48,8 @@ test('nothing that was built or installed outside gets into an image', () => {
     'worker/dist/main.cjs',
     'worker/test/a.test.ts',
     '.git/HEAD',
+    'worker/engine/target/release/build',
+    'worker/engine/spillway.node',
   ])
     assert.equal(context(path), false, path)
   for (const path of ['api/src/main.ts', 'prisma/migrations', 'pnpm-lock.yaml']) assert.equal(context(path), true, path)

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { onLauncherGone } from './ancestors.ts'
 import { build } from './build.ts'
 import { expectReadyLines, startCluster } from './cluster.ts'
+import { buildEngine } from './engine.ts'
 import { readEnvironment } from './environment.ts'
 import { type Keeper, openKeeper } from './keeper.ts'
 import { takeLock } from './lock.ts'
@@ -49,6 +50,7 @@ async function start(options: StartOptions, keeper: Keeper, fail: (error: unknow
       say,
     }),
     build(keeper, ['@spillway/api', '@spillway/worker']),
+    buildEngine(keeper, say),
   ])
   services.died.then((name) => fail(new Refusal(`${name} ended: its log in ${logDir} tells why.`)), fail)
   const { databaseUrl, redisUrl } = services

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdir, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { build } from './build.ts'
+import { buildEngine, hasEngine } from './engine.ts'
 import type { LocalEnvironment } from './environment.ts'
 import type { Keeper } from './keeper.ts'
 import { migrate } from './migrate.ts'
@@ -40,7 +41,9 @@ export async function startTestServices(keeper: Keeper, environment: LocalEnviro
     say: console.log,
   })
   try {
-    const [services] = await Promise.all([starting, build(keeper)])
+    // It takes a minute when it is built for the first time: that is left to `pnpm start` and to CI.
+    const engine = hasEngine() || process.env.CI === 'true' ? buildEngine(keeper, console.log) : undefined
+    const [services] = await Promise.all([starting, build(keeper), engine])
     const template = `spillway_template_${id.replace('-', '_')}`
     const templateUrl = withDatabase(services.databaseUrl, template)
     await migrate(keeper, templateUrl)

@@ -16,6 +16,10 @@ use crate::threads::Threads;
 /// Found once for the process, whatever the number of its engines.
 static PROFILE: OnceLock<Profile> = OnceLock::new();
 
+fn profile() -> &'static Profile {
+    PROFILE.get_or_init(Profile::measure)
+}
+
 /// What this processor does best.
 #[napi(object, js_name = "Profile")]
 pub struct FoundProfile {
@@ -37,7 +41,7 @@ impl Task for Measure {
     type JsValue = FoundProfile;
 
     fn compute(&mut self) -> Result<Self::Output> {
-        Ok(PROFILE.get_or_init(Profile::measure))
+        Ok(profile())
     }
 
     fn resolve(&mut self, _: Env, profile: Self::Output) -> Result<Self::JsValue> {
@@ -91,13 +95,12 @@ impl Engine {
     /// `settle` is called once for each batch. It keeps no event loop alive.
     #[napi(constructor)]
     pub fn new(threads: u32, settle: Function<Vec<Settled>, ()>) -> Result<Self> {
-        let profile = PROFILE.get_or_init(Profile::measure);
         let settle = settle.build_threadsafe_function::<Vec<Settled>>().weak::<true>().build()?;
         let settle = move |outcomes: Vec<(u32, Outcome)>| {
             // A call into an environment that ends is dropped by Node: nobody is left to hear of it.
             settle.call(outcomes.into_iter().map(Settled::from).collect(), ThreadsafeFunctionCallMode::NonBlocking);
         };
-        let threads = Threads::start(threads as usize, profile, Box::new(settle)).map_err(|error| {
+        let threads = Threads::start(threads as usize, profile(), Box::new(settle)).map_err(|error| {
             Error::new(Status::GenericFailure, format!("the engine's threads could not be started: {error}"))
         })?;
         Ok(Self { threads })
@@ -111,6 +114,9 @@ impl Engine {
             Either::B(bytes) => bytes.to_vec(),
         });
         let stored = parse(&stored)?;
+        if profile().width(stored.method) == 0 {
+            return Err(Error::new(Status::GenericFailure, "the engine gave wrong answers here and is not used"));
+        }
         self.threads.submit(Call { id, password, stored });
         Ok(())
     }
@@ -124,8 +130,7 @@ impl Engine {
     /// How many calls like this one are hashed together. Throws when `stored` is neither a hash nor a setting.
     #[napi]
     pub fn width_of(&self, stored: String) -> Result<u32> {
-        let profile = PROFILE.get_or_init(Profile::measure);
-        Ok(profile.width(parse(&stored)?.method) as u32)
+        Ok(profile().width(parse(&stored)?.method) as u32)
     }
 
     /// How many calls wait.

@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::Duration;
 
 use crate::argon2::Arena;
 use crate::calls::{Call, Outcome, perform};
@@ -14,6 +15,10 @@ use crate::profile::Profile;
 
 /// Is told what became of the calls of a batch, on the thread that did it.
 pub type Settle = dyn Fn(Vec<(u32, Outcome)>) + Send + Sync;
+
+/// A thread that has nothing to do wipes its memory after that long. Not at once: under load the next call is on its way, and
+/// overwrites it anyway.
+const WIPED_AFTER: Duration = Duration::from_millis(100);
 
 /// A number of threads. When dropped they end after the batch in hand, and what waits is wiped and never done.
 pub struct Threads(Arc<Shared>);
@@ -127,7 +132,11 @@ impl Shared {
             }
             if arena.is_clean() {
                 state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
-            } else {
+                continue;
+            }
+            let waited = self.changed.wait_timeout(state, WIPED_AFTER).unwrap_or_else(PoisonError::into_inner);
+            state = waited.0;
+            if waited.1.timed_out() && state.waiting.is_empty() {
                 drop(state);
                 arena.wipe();
                 state = self.lock();

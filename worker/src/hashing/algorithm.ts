@@ -13,12 +13,13 @@ export interface Verifier {
   readonly engine: string
   /** Whether the stored hash is of this algorithm, well-formed, and within the cost that a worker is willing to pay. */
   recognizes(storedHash: string): boolean
-  verify(password: string, storedHash: string): Promise<boolean>
+  /** The signal takes the call back where it has not begun: the promise is rejected with its reason then. */
+  verify(password: string, storedHash: string, signal?: AbortSignal): Promise<boolean>
   /** Whether a stored hash is weaker than today's policy. Never true for a stronger one: a cost once paid is kept. */
   isBelow(storedHash: string): boolean
 }
 
 /** The algorithm that new hashes are made with. */
 export interface Algorithm extends Verifier {
-  hash(password: string): Promise<string>
+  hash(password: string, signal?: AbortSignal): Promise<string>
 }

@@ -2,6 +2,7 @@
 
 import type { Algorithm, Policy } from './algorithm.js'
 import { type Engine, type KnownAnswer, loadEngines, verifyByFirst } from './engine.js'
+import { argon2Setting, NATIVE_NAME, type NativeEngine } from './native.js'
 
 /** Stored hashes may ask for this much and no more, so that one bad row cannot take a worker down. */
 const MEMORY_LIMIT_KIB = 1_048_576
@@ -12,7 +13,7 @@ const PARALLELISM_LIMIT = 16
 const PHC = /^\$argon2(?:id|i|d)\$v=(?:16|19)\$m=(\d+),t=(\d+),p=(\d+)\$[A-Za-z0-9+/]{11,}\$[A-Za-z0-9+/]{6,}$/
 
 interface Argon2Engine extends Engine {
-  hash(password: string): Promise<string>
+  hash(password: string, signal?: AbortSignal): Promise<string>
 }
 
 /**
@@ -21,8 +22,11 @@ interface Argon2Engine extends Engine {
  * `@node-rs/argon2` picks code for the processor it runs on and takes 0.4 of the time of `argon2`, whose prebuilt code is
  * for every x86-64 there is (`pnpm load engines`).
  */
-export async function createArgon2(policy: Policy): Promise<Algorithm> {
-  const engines = await loadEngines([() => nodeRsEngine(policy), () => referenceEngine(policy)], knownAnswers)
+export async function createArgon2(policy: Policy, native?: NativeEngine): Promise<Algorithm> {
+  const engines = await loadEngines(
+    [() => nativeEngine(policy, native), () => nodeRsEngine(policy), () => referenceEngine(policy)],
+    knownAnswers,
+  )
   return {
     engine: engines[0].name,
     recognizes(storedHash) {
@@ -30,12 +34,21 @@ export async function createArgon2(policy: Policy): Promise<Algorithm> {
       return cost !== undefined && isPossible(cost) && isAffordable(cost)
     },
     hash: engines[0].hash,
-    verify: (password, storedHash) => verifyByFirst(engines, password, storedHash),
+    verify: (password, storedHash, signal) => verifyByFirst(engines, password, storedHash, signal),
     isBelow(storedHash) {
       const cost = costOf(storedHash)
       if (cost === undefined || !storedHash.startsWith('$argon2id$v=19$')) return true
       return cost.memoryKib < policy.memoryKib || cost.time < policy.time
     },
+  }
+}
+
+async function nativeEngine(policy: Policy, native: NativeEngine | undefined): Promise<Argon2Engine> {
+  if (native === undefined) throw new Error('it is not built, or turned off')
+  return {
+    name: NATIVE_NAME,
+    hash: (password, signal) => native.hash(password, argon2Setting(policy), { signal }),
+    verify: (password, storedHash, signal) => native.verify(password, storedHash, { signal }),
   }
 }
 

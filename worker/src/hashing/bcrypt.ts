@@ -2,6 +2,7 @@
 
 import type { Verifier } from './algorithm.js'
 import { type Engine, type KnownAnswer, loadEngines, verifyByFirst } from './engine.js'
+import { NATIVE_NAME, type NativeEngine } from './native.js'
 
 /** bcrypt reads this many bytes and ignores the rest, and implementations stop at a NUL: both would let a prefix match. */
 const PASSWORD_LIMIT_BYTES = 72
@@ -9,22 +10,30 @@ const COST_LIMIT = 17
 
 const MODULAR_CRYPT = /^\$2[aby]\$(\d{2})\$[./A-Za-z0-9]{53}$/
 
-export async function createBcrypt(): Promise<Verifier> {
-  const engines = await loadEngines([nodeRsEngine, nodeEngine], knownAnswers)
+export async function createBcrypt(native?: NativeEngine): Promise<Verifier> {
+  const engines = await loadEngines([() => nativeEngine(native), nodeRsEngine, nodeEngine], knownAnswers)
   return {
     engine: engines[0].name,
     recognizes(storedHash) {
       const cost = Number(MODULAR_CRYPT.exec(storedHash)?.[1])
       return cost >= 4 && cost <= COST_LIMIT
     },
-    async verify(password, storedHash) {
+    async verify(password, storedHash, signal) {
       // `2y` is PHP's name for what the others call `2b`.
       const hash = storedHash.replace(/^\$2y\$/, '$2b$')
       const readWhole = Buffer.byteLength(password) <= PASSWORD_LIMIT_BYTES && !password.includes('\0')
-      const matches = await verifyByFirst(engines, readWhole ? password : '', hash)
+      const matches = await verifyByFirst(engines, readWhole ? password : '', hash, signal)
       return readWhole && matches
     },
     isBelow: () => true,
+  }
+}
+
+async function nativeEngine(native: NativeEngine | undefined): Promise<Engine> {
+  if (native === undefined) throw new Error('it is not built, or turned off')
+  return {
+    name: NATIVE_NAME,
+    verify: (password, storedHash, signal) => native.verify(password, storedHash, { signal }),
   }
 }
 

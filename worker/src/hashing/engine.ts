@@ -12,7 +12,8 @@ export interface KnownAnswer {
 export interface Engine {
   /** The package it comes from. */
   readonly name: string
-  verify(password: string, storedHash: string): Promise<boolean>
+  /** The signal takes the call back where it has not begun and the engine can do that. */
+  verify(password: string, storedHash: string, signal?: AbortSignal): Promise<boolean>
 }
 
 /** The engines that work here, in order of preference. Throws when none does. */
@@ -35,12 +36,14 @@ export async function verifyByFirst(
   engines: readonly Engine[],
   password: string,
   storedHash: string,
+  signal?: AbortSignal,
 ): Promise<boolean> {
   let refusal: unknown
   for (const engine of engines) {
     try {
-      return await engine.verify(password, storedHash)
+      return await engine.verify(password, storedHash, signal)
     } catch (error) {
+      signal?.throwIfAborted()
       refusal = error
     }
   }

@@ -4,16 +4,24 @@ import type { RefusalCode } from '../protocol/job.js'
 import type { Policy, Verifier } from './algorithm.js'
 import { createArgon2 } from './argon2.js'
 import { createBcrypt } from './bcrypt.js'
+import { NATIVE_NAME, type NativeEngine, startNativeEngine } from './native.js'
 import { testDoubles } from './testdoubles.js'
 
 export interface Hasher {
   /** The implementation in use for each algorithm. */
   readonly engines: { argon2: string; bcrypt: string }
-  hash(password: string): Promise<string>
-  /** Throws {@link UnsupportedHashError} for a stored hash that no algorithm recognizes. */
-  verify(password: string, storedHash: string): Promise<boolean>
+  /** Which engine that is and how to have the other, in a sentence for whoever runs this. */
+  readonly description: string
+  /** The engine that hashes several at a time, where it is built and turned on. */
+  readonly native: NativeEngine | undefined
+  hash(password: string, signal?: AbortSignal): Promise<string>
+  /**
+   * Throws {@link UnsupportedHashError} for a stored hash that no algorithm recognizes. The signal takes a call back that has
+   * not begun, here and in the others.
+   */
+  verify(password: string, storedHash: string, signal?: AbortSignal): Promise<boolean>
   /** The work of {@link Hasher.verify} at today's cost; the password matches nothing. */
-  decoy(password: string): Promise<void>
+  decoy(password: string, signal?: AbortSignal): Promise<void>
   isBelow(storedHash: string): boolean
 }
 
@@ -23,9 +31,17 @@ export class UnsupportedHashError extends Error {
   readonly code: RefusalCode = 'unsupported_hash'
 }
 
+export interface HasherOptions {
+  testHashes: boolean
+  /** With so many threads of its own the native engine is used, where it is built. */
+  nativeThreads?: number | undefined
+}
+
 /** Loads and tests the implementations; throws when an algorithm has none that works here. */
-export async function createHasher(policy: Policy, options: { testHashes: boolean }): Promise<Hasher> {
-  const [argon2, bcrypt] = await Promise.all([createArgon2(policy), createBcrypt()])
+export async function createHasher(policy: Policy, options: HasherOptions): Promise<Hasher> {
+  const { nativeThreads } = options
+  const native = nativeThreads ? await startNativeEngine(nativeThreads).catch(() => undefined) : undefined
+  const [argon2, bcrypt] = await Promise.all([createArgon2(policy, native), createBcrypt(native)])
   const verifiers = [argon2, bcrypt, ...(options.testHashes ? testDoubles : [])]
   const decoyHash = argon2Decoy(policy)
 
@@ -37,13 +53,23 @@ export async function createHasher(policy: Policy, options: { testHashes: boolea
 
   return {
     engines: { argon2: argon2.engine, bcrypt: bcrypt.engine },
+    description: describe(native, [argon2.engine, bcrypt.engine]),
+    native,
     hash: argon2.hash,
-    verify: async (password, storedHash) => verifierOf(storedHash).verify(password, storedHash),
-    decoy: async (password) => {
-      await argon2.verify(password, decoyHash)
+    verify: async (password, storedHash, signal) => verifierOf(storedHash).verify(password, storedHash, signal),
+    decoy: async (password, signal) => {
+      await argon2.verify(password, decoyHash, signal)
     },
     isBelow: (storedHash) => verifierOf(storedHash).isBelow(storedHash),
   }
+}
+
+function describe(native: NativeEngine | undefined, engines: string[]): string {
+  if (native !== undefined) {
+    const wrong = native.wrong.length > 0 ? `; wrong here and not used: ${native.wrong.join(', ')}` : ''
+    return `hashing with ${NATIVE_NAME}, ${native.description}; HASH_ENGINE=packages turns it off${wrong}`
+  }
+  return `hashing with ${engines.join(' and ')}, one at a time; with cargo, pnpm start builds ${NATIVE_NAME}, which HASH_ENGINE=native uses`
 }
 
 /** A well-formed hash whose digest is random: to verify against it costs the same, and no password is known to match. */

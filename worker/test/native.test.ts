@@ -1,0 +1,155 @@
+// The native engine as JavaScript sees it. Skipped where it has not been built.
+import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
+import { test } from 'node:test'
+import { Worker } from 'node:worker_threads'
+import { startProcess, until } from '@spillway/local/testing'
+import { createHasher, UnsupportedHashError } from '../src/hashing/index.ts'
+import { ADDON_FILE, argon2Setting, NATIVE_NAME, type NativeEngine, startNativeEngine } from '../src/hashing/native.ts'
+
+const skip = existsSync(ADDON_FILE) ? false : 'worker/engine has not been built here: that takes cargo'
+
+const policy = { memoryKib: 64, time: 1, parallelism: 1 }
+const right = '$2b$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW'
+/** A second of work: what is submitted after it waits. */
+const long = '$2b$14$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW'
+
+/** An engine of one thread that has just begun with something long; it is left to the end of the process. */
+async function busyEngine(): Promise<NativeEngine> {
+  const engine = await startNativeEngine(1)
+  engine.verify('U*U', long).catch(() => {})
+  await until(() => engine.running === 1, { what: 'a thread that is busy' })
+  return engine
+}
+
+test('an engine that is built is the first of a hasher, and named in what a worker says', { skip }, async () => {
+  const hasher = await createHasher(policy, { testHashes: false, nativeThreads: 2 })
+  assert.deepEqual(hasher.engines, { argon2: NATIVE_NAME, bcrypt: NATIVE_NAME })
+  assert.match(
+    hasher.description,
+    /worker\/engine, bcrypt [1-8] at a time, argon2 [1-4] at a time \(\w+\); HASH_ENGINE=packages/,
+  )
+  assert.deepEqual(hasher.native?.wrong, [])
+  const stored = await hasher.hash('correct horse')
+  assert.match(stored, /^\$argon2id\$v=19\$m=64,t=1,p=1\$[\w+/]{22}\$[\w+/]{43}$/)
+  assert.equal(await hasher.verify('correct horse', stored), true)
+  assert.equal(await hasher.verify('correct hors', stored), false)
+  assert.equal(await hasher.verify('U*U', right), true)
+  assert.equal(await hasher.verify('U*U', right.replace('2b', '2y')), true)
+  await assert.rejects(hasher.verify('U*U', right.replace('05', '18')), UnsupportedHashError)
+})
+
+test('without threads for it the packages hash, and what a worker says tells how to have it', async () => {
+  const hasher = await createHasher(policy, { testHashes: false })
+  assert.equal(hasher.native, undefined)
+  assert.ok(!Object.values(hasher.engines).includes(NATIVE_NAME))
+  assert.match(hasher.description, /one at a time; with cargo, pnpm start builds worker\/engine/)
+})
+
+test('a hash of a form that only the packages know is verified by them', { skip }, async () => {
+  const hasher = await createHasher(policy, { testHashes: false, nativeThreads: 1 })
+  // A salt whose last character has bits that mean nothing.
+  const lenient = '$argon2id$v=19$m=256,t=2,p=1$c29tZXNhbHQ$nf65EOgLrQMR/uIPnA4rEsF5h7TKyQwu9U1bMCHGi/5'
+  await assert.rejects(async () => hasher.native?.verify('password', lenient), /does not know this form/)
+  await hasher.verify('password', lenient).catch((error: unknown) => assert.ok(error instanceof Error))
+})
+
+test('many calls at once are all answered, each with its own verdict', { skip }, async () => {
+  const engine = await startNativeEngine(2)
+  const settings = [argon2Setting(policy), argon2Setting({ ...policy, memoryKib: 72 }), '$2b$04$CCCCCCCCCCCCCCCCCCCCC.']
+  const hashes = await Promise.all(
+    Array.from({ length: 60 }, (_, n) => engine.hash(`password ${n}`, settings[n % 3] ?? '')),
+  )
+  const verdicts = await Promise.all(hashes.map((hash, n) => engine.verify(`password ${n % 4 ? n : 'x'}`, hash)))
+  assert.deepEqual(
+    verdicts,
+    hashes.map((_, n) => n % 4 !== 0),
+  )
+  assert.deepEqual([engine.waiting, engine.running], [0, 0])
+})
+
+test('bytes and text of the same bytes are the same password', { skip }, async () => {
+  const engine = await startNativeEngine(1)
+  const stored = await engine.hash('päss\0wörd', argon2Setting(policy))
+  assert.equal(await engine.verify(Buffer.from('päss\0wörd'), stored), true)
+  assert.equal(await engine.verify(new Uint8Array([1, ...Buffer.from('päss\0wörd')]).subarray(1), stored), true)
+  assert.equal(await engine.verify(Buffer.from('päss\0wörd', 'latin1'), stored), false)
+})
+
+test('a call that waits is taken back, and the others are done', { skip }, async () => {
+  const engine = await busyEngine()
+  const aborter = new AbortController()
+  const taken = engine.verify('U*U', right, { signal: aborter.signal })
+  const left = engine.verify('U*U', right)
+  assert.equal(engine.waiting, 2)
+  aborter.abort(new Error('the client went away'))
+  await assert.rejects(taken, /the client went away/)
+  assert.equal(engine.waiting, 1)
+  assert.equal(await left, true)
+})
+
+test('a call that began is done though its signal came, and one whose signal came before never begins', {
+  skip,
+}, async () => {
+  const engine = await startNativeEngine(1)
+  const aborter = new AbortController()
+  const begun = engine.verify('U*U', right.replace('$05$', '$10$'), { signal: aborter.signal })
+  await until(() => engine.running === 1, { what: 'a call that began' })
+  aborter.abort(new Error('too late'))
+  assert.equal(await begun, false)
+  await assert.rejects(engine.verify('U*U', right, { signal: aborter.signal }), /too late/)
+  assert.equal(engine.waiting, 0)
+})
+
+test('a call that waits when the engine is closed is rejected', { skip }, async () => {
+  const engine = await busyEngine()
+  const waiting = engine.verify('U*U', right)
+  engine.close()
+  await assert.rejects(waiting, /the engine was closed/)
+})
+
+test('the width of a hash that is not known is refused, and memory bounds that of argon2', { skip }, async () => {
+  const engine = await startNativeEngine(1)
+  assert.throws(() => engine.widthOf('$2x$05$CCCCCCCCCCCCCCCCCCCCC.'), /does not know/)
+  assert.ok(engine.widthOf(right) >= 1)
+  const setting = (memoryKib: number) => argon2Setting({ ...policy, memoryKib })
+  assert.ok(engine.widthOf(setting(19_456)) >= 1)
+  assert.equal(engine.widthOf(setting(65_536)), 1)
+})
+
+const program = `
+  import { startNativeEngine } from ${JSON.stringify(new URL('../src/hashing/native.ts', import.meta.url).href)}
+  const engine = await startNativeEngine(2)
+`
+
+test('a process ends by itself when it has no more calls, and at once when it is told to', { skip }, async (t) => {
+  const run = (script: string) => {
+    const nodeArgs = ['--import', 'tsx', '--input-type=module', '--eval', program + script]
+    const child = startProcess({ entry: '--', nodeArgs })
+    t.after(() => child.close())
+    return child
+  }
+  const idle = run(`console.log(await engine.verify('U*U', '${right}'))`)
+  assert.deepEqual(await idle.exited, { code: 0, signal: null })
+  assert.match(idle.output(), /true/)
+  const busy = run(
+    `engine.verify('U*U', '${long}'); engine.verify('U*U', '${long}'); setTimeout(() => process.exit(7), 50)`,
+  )
+  assert.deepEqual(await busy.exited, { code: 7, signal: null })
+})
+
+test('a thread of JavaScript may end with calls in hand', { skip }, async () => {
+  const loader = JSON.stringify(ADDON_FILE)
+  for (let round = 0; round < 5; round += 1) {
+    const worker = new Worker(
+      `const { Engine } = require(${loader}); const { parentPort } = require('node:worker_threads')
+       const engine = new Engine(2, () => {}); for (let id = 0; id < 20; id++) engine.submit(id, 'U*U', '${right}')
+       parentPort.postMessage('busy'); setInterval(() => {}, 1000)`,
+      { eval: true },
+    )
+    await new Promise((resolve) => worker.once('message', resolve))
+    assert.equal(await worker.terminate(), 1)
+  }
+  const engine = await startNativeEngine(1)
+  assert.equal(await engine.verify('U*U', right), true)
+})
