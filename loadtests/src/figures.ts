@@ -31,6 +31,7 @@ export const figures = {
   generatorPercent: { title: 'Load generator, of a core', unit: '%', better: 'lower' },
   processorMsPerAnswer: { title: 'Processor time an answer', unit: 'ms', better: 'lower' },
   hashProcessorMs: { title: 'Processor time a verify', unit: 'ms', better: 'lower' },
+  ofPackagePercent: { title: 'Of the fastest package', unit: '%', better: 'lower' },
   gatewayMsPerLogin: { title: 'Gateway time a login', unit: 'ms', better: 'lower' },
   redisMsPerLogin: { title: 'Redis time a login', unit: 'ms', better: 'lower' },
   redisServesPerSecond: { title: 'One Redis serves', unit: '/s', better: 'higher' },

@@ -46,6 +46,8 @@ export interface RunningWorker {
   opsUrl: string
   /** The implementation in use for each algorithm. */
   engines: Hasher['engines']
+  /** Which engine that is and how to have the other, in a sentence. */
+  hashing: string
   /** Stops taking jobs, finishes those in hand, hands back what cannot be finished in time. Never rejects. */
   close(): Promise<void>
 }
@@ -63,7 +65,6 @@ export async function startWorker(config: WorkerConfig, concurrency: number, log
     testHashes: config.SPILLWAY_TEST_HASHES,
     nativeThreads: config.HASH_ENGINE === 'native' ? concurrency : undefined,
   })
-  log.info({ engines: hasher.engines }, hasher.description)
   const clock = createRedisClock()
   const metrics = createWorkerMetrics()
   const tracing = await startTracing({ service: 'spillway-worker', endpoint: config.OTEL_EXPORTER_OTLP_ENDPOINT })
@@ -173,6 +174,7 @@ export async function startWorker(config: WorkerConfig, concurrency: number, log
   return {
     opsUrl: ops.url,
     engines: hasher.engines,
+    hashing: hasher.description,
     async close() {
       const { step } = beginClosing('worker', log)
       liveness.close()

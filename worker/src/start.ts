@@ -16,6 +16,7 @@ export async function start(env: NodeJS.ProcessEnv, concurrency: number): Promis
     closeOnSignal('worker', log, async () => worker?.close())
     worker = await startWorker(config, concurrency, log)
     standBackAsSession()
+    log.info({ engines: worker.engines }, worker.hashing)
     log.info({ opsUrl: worker.opsUrl, concurrency, engines: worker.engines }, 'worker ready')
     log.flush()
   } catch (error) {

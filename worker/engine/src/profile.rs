@@ -1,6 +1,6 @@
 //! What this processor does best: every width and every kind of code is tried with known answers and timed, once.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::argon2::{self, Arena, Compressor, Cost, Params, Variant, Version};
 use crate::bcrypt;
@@ -46,7 +46,7 @@ impl Profile {
 /// A wider batch is used when it saves at least this share of the time of each: it makes the others in it wait longer.
 const WORTH_IT: f64 = 0.02;
 /// The shortest of so many times counts: what disturbs makes them longer.
-const TIMES: usize = 5;
+const TIMES: usize = 4;
 
 /// From Openwall's crypt_blowfish (wrapper.c), where most implementations took their tests. Cost 5.
 const BCRYPT_ANSWERS: [(&[u8], &str); 6] = [
@@ -63,14 +63,11 @@ const BCRYPT_ANSWERS: [(&[u8], &str); 6] = [
 
 /// The width at which each takes the least time.
 fn bcrypt_width(wrong: &mut Vec<String>) -> usize {
-    let widths = (1..=bcrypt::WIDEST).map_while(|width| {
-        let each = least((0..2).map(|round| timed(|| bcrypt_is_right(width, round))));
-        if each.is_none() {
-            wrong.push(format!("bcrypt, {width} at a time"));
-        }
-        each.map(|together| together.div_f64(width as f64))
-    });
-    best_width(widths)
+    let widths = least_of_each(bcrypt::WIDEST, bcrypt_is_right);
+    if widths.len() < bcrypt::WIDEST {
+        wrong.push(format!("bcrypt, {} at a time", widths.len() + 1));
+    }
+    best_width(&widths)
 }
 
 /// All lanes different; every third password is wrong, beginning with another one each time.
@@ -105,18 +102,19 @@ const ARGON2_ANSWERS: [&str; 5] = [
 
 fn argon2_profile(wrong: &mut Vec<String>) -> Argon2Profile {
     let mut arena = Arena::default();
-    let mut fastest: Option<(Duration, Compressor)> = None;
-    for compressor in Compressor::available() {
-        let right = |arena: &mut Arena| (1..=argon2::WIDEST).all(|width| argon2_is_right(compressor, width, arena));
-        let Some(took) = least((0..2).map(|_| timed(|| right(&mut arena)))) else {
-            wrong.push(format!("argon2, {}", compressor.name()));
-            continue;
-        };
-        if fastest.is_none_or(|(least, _)| took < least) {
-            fastest = Some((took, compressor));
-        }
-    }
-    let Some((_, compressor)) = fastest else { return Argon2Profile { compressor: Compressor::PORTABLE, width: 0 } };
+    let right: Vec<_> = Compressor::available()
+        .into_iter()
+        .filter(|&compressor| {
+            let right = (1..=argon2::WIDEST).all(|width| argon2_is_right(compressor, width, &mut arena));
+            if !right {
+                wrong.push(format!("argon2, {}", compressor.name()));
+            }
+            right
+        })
+        .collect();
+    let took = least_of_each(right.len(), |n, _| argon2_is_right(right[n - 1], 1, &mut arena));
+    let fastest = took.iter().zip(&right).min_by_key(|(took, _)| **took);
+    let Some((_, &compressor)) = fastest else { return Argon2Profile { compressor: Compressor::PORTABLE, width: 0 } };
     Argon2Profile { compressor, width: argon2_width(compressor, &mut arena) }
 }
 
@@ -148,32 +146,50 @@ fn argon2_width(compressor: Compressor, arena: &mut Arena) -> usize {
     if !run(argon2::WIDEST) {
         return 1;
     }
-    let widths: Vec<_> = (1..=argon2::WIDEST)
-        .map(|width| least((0..TIMES).map(|_| timed(|| run(width)))).map(|took| took.div_f64(width as f64)))
-        .collect();
-    best_width(widths.into_iter().map_while(|each| each))
+    best_width(&least_of_each(argon2::WIDEST, |width, _| run(width)))
 }
 
-/// The first is one at a time. 0 when there is none.
-fn best_width(each: impl Iterator<Item = Duration>) -> usize {
+/// The best of these times of so many together, one more each. 0 when there is none.
+fn best_width(together: &[Duration]) -> usize {
     let mut best = (0, Duration::MAX);
-    for (n, took) in each.enumerate() {
-        if best.0 == 0 || took < best.1.mul_f64(1.0 - WORTH_IT) {
-            best = (n + 1, took);
+    for (n, took) in together.iter().enumerate() {
+        let each = took.div_f64((n + 1) as f64);
+        if best.0 == 0 || each < best.1.mul_f64(1.0 - WORTH_IT) {
+            best = (n + 1, each);
         }
     }
     best.0
 }
 
-/// How long it took, when it was right.
-fn timed(work: impl FnOnce() -> bool) -> Option<Duration> {
-    let start = Instant::now();
-    work().then(|| start.elapsed())
+/// The shortest processor time of each, of 1 to `count`, up to the first one that was not right. They are timed in turn, so
+/// that what disturbs one disturbs them all; with which time it is.
+fn least_of_each(count: usize, mut work: impl FnMut(usize, usize) -> bool) -> Vec<Duration> {
+    let mut least = vec![Duration::MAX; count];
+    for time in 0..TIMES {
+        for n in 0..least.len() {
+            let start = processor_time();
+            if !work(n + 1, time) {
+                least.truncate(n);
+                break;
+            }
+            least[n] = least[n].min(processor_time() - start);
+        }
+    }
+    least
 }
 
-/// The shortest, when all of them were right.
-fn least(times: impl Iterator<Item = Option<Duration>>) -> Option<Duration> {
-    times.collect::<Option<Vec<_>>>()?.into_iter().min()
+/// Of this thread, because the processor may be busy with others.
+#[cfg(unix)]
+fn processor_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+/// The nearest that there is elsewhere.
+#[cfg(not(unix))]
+fn processor_time() -> Duration {
+    static START: std::sync::LazyLock<std::time::Instant> = std::sync::LazyLock::new(std::time::Instant::now);
+    START.elapsed()
 }
 
 #[cfg(test)]
@@ -202,7 +218,10 @@ mod tests {
 
     #[test]
     fn a_width_is_best_that_saves_time_for_each() {
-        let best = |each: &[u64]| best_width(each.iter().map(|&ms| Duration::from_millis(ms)));
+        let best = |each: &[u64]| {
+            let together: Vec<_> = (1..).zip(each).map(|(n, &ms)| n * Duration::from_millis(ms)).collect();
+            best_width(&together)
+        };
         assert_eq!(best(&[]), 0);
         assert_eq!(best(&[100]), 1);
         assert_eq!(best(&[100, 120, 110]), 1);

@@ -63,9 +63,12 @@ fn ask_for_huge_pages(blocks: &mut Vec<Block>) {
     let start = address.next_multiple_of(PAGE);
     let end = address + size_of_val(memory);
     if start < end {
-        // SAFETY: the range lies in memory that is ours, and MADV_HUGEPAGE changes nothing that is in it. When it fails,
-        // the memory is as good as before.
-        unsafe { libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_HUGEPAGE) };
+        // SAFETY: the range lies in memory that is ours, and the advice changes nothing that is in it.
+        let advised = unsafe {
+            rustix::mm::madvise(start as *mut std::ffi::c_void, end - start, rustix::mm::Advice::LinuxHugepage)
+        };
+        // Without huge pages the memory is as good as before, only slower.
+        let _ = advised;
     }
 }
 
