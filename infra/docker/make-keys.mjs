@@ -1,20 +1,22 @@
-// Makes the keys of a local installation, each once: `node make-keys.mjs <folder>`. The files are read by Node's --env-file.
+// Makes the keys of a local installation, each once: `node make-keys.mjs <folder>`. The files are read by Node's --env-file. They
+// are in a folder for each of those who may have them: `seal` for gateways and workers, `gateway` for gateways alone.
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
-import { chownSync, existsSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { chownSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 
 const [, , dir = '.'] = process.argv
 const { privateKey } = generateKeyPairSync('ed25519')
 const files = {
-  'seal.env': `SPILLWAY_SEAL_KEYS=local:${randomBytes(32).toString('base64')}\n`,
-  'jwt.env': `SPILLWAY_JWT_KEYS=local:${privateKey.export({ type: 'pkcs8', format: 'der' }).toString('base64')}\n`,
-  'ops.env': `OPS_PASSWORD=${randomBytes(12).toString('base64url')}\n`,
+  'seal/seal.env': `SPILLWAY_SEAL_KEYS=local:${randomBytes(32).toString('base64')}\n`,
+  'gateway/jwt.env': `SPILLWAY_JWT_KEYS=local:${privateKey.export({ type: 'pkcs8', format: 'der' }).toString('base64')}\n`,
+  'gateway/ops.env': `OPS_PASSWORD=${randomBytes(12).toString('base64url')}\n`,
 }
 /** Whom the images run as. */
 const UID = 1_000
 for (const [name, content] of Object.entries(files)) {
   const file = join(dir, name)
   if (existsSync(file)) continue
+  mkdirSync(dirname(file), { recursive: true })
   writeFileSync(file, content, { mode: 0o400 })
   if (process.getuid?.() === 0) chownSync(file, UID, UID)
 }

@@ -44,6 +44,9 @@ const WorkerConfig = {
 } as const
 export type WorkerConfig = FromSchema<typeof WorkerConfig>
 
+/** The names of all that a worker reads. */
+export const WORKER_VARIABLES: readonly string[] = Object.keys(WorkerConfig.properties)
+
 /** Reads the environment once. Throws one error that names everything wrong in it, and none of the values. */
 export function readWorkerConfig(env: NodeJS.ProcessEnv): WorkerConfig {
   const problems: string[] = []

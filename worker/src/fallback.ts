@@ -4,11 +4,15 @@
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
+import { WORKER_VARIABLES } from './config.js'
 import type { Logger } from './log.js'
 
 const CHECK_INTERVAL_MS = 250
 /** For so long nothing may be heard of any worker: one that restarts is not replaced. */
 const PATIENCE_MS = 500
+
+/** What Node, its TLS, the system's libraries and the SDK for traces read themselves. */
+const RUNTIME_VARIABLE = /^(PATH|HOME|TZ|LANG|TMPDIR|GLIBC_TUNABLES|(NODE|SSL|LC|LD|MALLOC|OTEL)_\w+)$/
 
 export interface Fallback {
   /** Whether the stand-in is running. */
@@ -49,8 +53,9 @@ export function startFallback({ concurrency, env, isAlone, log }: FallbackOption
 
   function startProcess(): ChildProcess {
     const child = fork(fileURLToPath(new URL('./main.cjs', import.meta.url)), {
+      execArgv: ownOptions(process.execArgv),
       env: {
-        ...env,
+        ...ofWorker(env),
         WORKER_CONCURRENCY: String(concurrency),
         OPS_HOST: '127.0.0.1',
         OPS_PORT: '0',
@@ -98,4 +103,22 @@ export function startFallback({ concurrency, env, isAlone, log }: FallbackOption
       await stop()
     },
   }
+}
+
+/** What a worker has a use for: the rest of a gateway's environment is its database and its signing keys. */
+function ofWorker(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return Object.fromEntries(
+    Object.entries(env).filter(([name]) => WORKER_VARIABLES.includes(name) || RUNTIME_VARIABLE.test(name)),
+  )
+}
+
+/** Node's options but for files of variables, which would bring all of them back, and an inspector, which has its port. */
+function ownOptions(options: string[]): string[] {
+  const left: string[] = []
+  for (let n = 0; n < options.length; n += 1) {
+    const option = options[n] ?? ''
+    if (/^--env-file(-if-exists)?$/.test(option)) n += 1
+    else if (!/^--(env-file|inspect)/.test(option)) left.push(option)
+  }
+  return left
 }

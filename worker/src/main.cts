@@ -2,6 +2,8 @@
  * Entry point of a worker. CommonJS, because an ES module is loaded through libuv's thread pool, and the pool takes its size
  * when it is first used: here nothing has used it yet.
  */
+require('./no-inspector.js')
+
 const { workerConcurrency }: typeof import('./cpu-limit.js') = require('./cpu-limit.js')
 const { standBack }: typeof import('./stand-back.js') = require('./stand-back.js')
 

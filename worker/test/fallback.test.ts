@@ -1,5 +1,8 @@
 // The worker that a gateway starts where there is none: one that cannot be started yet, and one that has to stop.
 import assert from 'node:assert/strict'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { until } from '@spillway/local/testing'
 import { startFallback } from '@spillway/worker/fallback'
@@ -28,10 +31,10 @@ const obstacles: Record<string, Obstacle> = {
   'thrown at once': {
     // More than Linux takes for one name.
     put: (env) => {
-      env.TOO_LONG = 'x'.repeat(200_000)
+      env.NODE_ENV = 'x'.repeat(200_000)
     },
     remove: (env) => {
-      delete env.TOO_LONG
+      delete env.NODE_ENV
     },
   },
 }
@@ -75,6 +78,45 @@ test('a fallback that stops because workers are back finishes its job, also when
   await until(() => client.load().slots === 0)
   await fallback.close()
   assert.deepEqual(await answer, { kind: 'match' })
+})
+
+test('a fallback is given nothing of its gateway that a worker does not read, not by its files of variables either', async (t) => {
+  const space = spaceFor(t)
+  const dir = await mkdtemp(join(tmpdir(), 'spillway-test-'))
+  space.closing(() => rm(dir, { recursive: true }))
+  const [told, file] = [join(dir, 'told'), join(dir, 'gateway.env')]
+  await writeFile(file, 'DATABASE_URL=hush\nSPILLWAY_JWT_KEYS=hush\n')
+  // The process that is started tells what it was given.
+  const tell = `import { writeFileSync } from 'node:fs'; writeFileSync(${JSON.stringify(told)}, JSON.stringify(process.env))`
+  const given = [
+    `--env-file=${file}`,
+    '--env-file',
+    file,
+    '--import',
+    `data:text/javascript,${encodeURIComponent(tell)}`,
+  ]
+  const before = [...process.execArgv]
+  process.execArgv.push(...given)
+  t.after(() => process.execArgv.splice(0, Number.POSITIVE_INFINITY, ...before))
+  const fallback = startFallback({
+    concurrency: 1,
+    env: {
+      ...environment(space),
+      ...{ DATABASE_URL: 'hush', SPILLWAY_JWT_KEYS: 'hush', OPS_USER: 'hush', OPS_PASSWORD: 'hush', ANYTHING: 'hush' },
+      NODE_EXTRA_CA_CERTS: '/dev/null',
+      OTEL_SERVICE_NAME: 'kept',
+    },
+    isAlone: () => true,
+    log: createLogger({ service: 'test', level: 'silent' }),
+  })
+  space.closing(() => fallback.close())
+  const env: Record<string, string> = await until(async () => JSON.parse(await readFile(told, 'utf8')))
+  assert.deepEqual(
+    Object.entries(env).filter(([, value]) => value.includes('hush')),
+    [],
+  )
+  assert.deepEqual([env.NODE_EXTRA_CA_CERTS, env.OTEL_SERVICE_NAME, env.OPS_PORT], ['/dev/null', 'kept', '0'])
+  assert.equal(env.SPILLWAY_SEAL_KEYS, environment(space).SPILLWAY_SEAL_KEYS)
 })
 
 function environment(space: Space): NodeJS.ProcessEnv {

@@ -1,9 +1,12 @@
 // The Dockerfile and the compose file, by those who know them.
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
-import { existsSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
+import { existsSync, readdirSync } from 'node:fs'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { parse } from 'yaml'
 import { composeSchema } from '../src/compose-schema.ts'
@@ -39,5 +42,33 @@ test('every image of the compose file is of an exact version, and what it mounts
       const path = new URL(volume.split(':')[0] ?? '', composeFile)
       assert.ok(existsSync(path) || path.pathname.includes('/alerts/') || path.pathname.includes('/grafana/'), volume)
     }
+  }
+})
+
+test('workers see the seal keys and no other, gateways all, the rest none; each finds the files that it reads', async (t) => {
+  interface Service {
+    command?: string[]
+    volumes?: string[]
+  }
+  const { services }: { services: Record<string, Service> } = parse(await readFile(composeFile, 'utf8'), {
+    merge: true,
+  })
+  const keys = await mkdtemp(join(tmpdir(), 'spillway-keys-'))
+  t.after(() => rm(keys, { recursive: true }))
+  execFileSync(process.execPath, [fileURLToPath(new URL('../make-keys.mjs', import.meta.url)), keys])
+  /** What a volume holds is where the service that makes the keys has mounted it. */
+  const mounts = ({ volumes = [] }: Service) =>
+    volumes.map((volume) => volume.split(':')).filter(([name]) => name?.endsWith('-keys'))
+  const made = new Map(
+    (services.keys ? mounts(services.keys) : []).map(([name, path = '']) => [name, path.replace('/keys', keys)]),
+  )
+  const seen = (service: Service) =>
+    mounts(service).flatMap(([name, path]) => readdirSync(made.get(name) ?? '').map((file) => `${path}/${file}`))
+  const all = ['/keys/seal/seal.env', '/keys/gateway/jwt.env', '/keys/gateway/ops.env']
+  for (const [name, service] of Object.entries(services).filter(([name]) => name !== 'keys')) {
+    const expected = name === 'gateway' ? all : name === 'worker' ? all.slice(0, 1) : []
+    assert.deepEqual(seen(service).sort(), expected.toSorted(), name)
+    const read = (service.command ?? []).flatMap((word) => /^--env-file=(.*)$/.exec(word)?.[1] ?? [])
+    assert.deepEqual(read.toSorted(), expected.toSorted(), name)
   }
 })

@@ -107,6 +107,10 @@ test('no secret is in the chart: passwords and keys come from Secrets that are t
   const gateway = await deployment('gateway', ['redis.password.secret=redis-login'])
   for (const name of ['DATABASE_URL', 'SPILLWAY_SEAL_KEYS', 'SPILLWAY_JWT_KEYS', 'OPS_PASSWORD', 'REDIS_PASSWORD'])
     assert.ok(variable(gateway, name)?.valueFrom, name)
+  const worker = await deployment('worker')
+  assert.ok(variable(worker, 'SPILLWAY_SEAL_KEYS')?.valueFrom)
+  for (const name of ['DATABASE_URL', 'SPILLWAY_JWT_KEYS', 'OPS_PASSWORD'])
+    assert.equal(variable(worker, name), undefined, name)
 })
 
 test('sentinels are asked with a password of their own, where they have one', { skip }, async () => {
