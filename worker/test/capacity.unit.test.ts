@@ -1,7 +1,7 @@
 // What workers' entries add up to, and what is no entry.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { FRESH_FOR_MS, liveWorkers, sumCapacity, toEntries } from '../src/protocol/capacity.ts'
+import { FRESH_FOR_MS, finishedBy, liveWorkers, sumCapacity, toEntries } from '../src/protocol/capacity.ts'
 
 const now = 1_800_000_000_000
 const entry = {
@@ -73,4 +73,8 @@ test('names and values that come by turns are put together, and half a pair is l
   assert.deepEqual(toEntries(['a', '1', 'b', 2]), { a: '1', b: '2' })
   assert.deepEqual(toEntries(['a', '1', 'b']), { a: '1' })
   for (const none of [[], null, 'ab', undefined]) assert.deepEqual(toEntries(none), {})
+})
+
+test('jobs that ended are counted whatever became of them', () => {
+  assert.equal(finishedBy({ ...entry, finished: { answered: 4, expired: 2, failed: 1 } }), 7)
 })

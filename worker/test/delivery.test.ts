@@ -2,6 +2,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { until } from '@spillway/local/testing'
+import { createRedisClock } from '../src/clock.ts'
+import { createDelivery } from '../src/deliver.ts'
+import { createLogger } from '../src/log.ts'
 import { type JobRef, redeemerKey, replyChannel, verdictKey } from '../src/protocol/reply.ts'
 import { answerOf, jobsCounted, readyClient, startedWorker } from './parts.ts'
 import { jobKey, type Space, spaceFor } from './space.ts'
@@ -85,3 +88,29 @@ for (const [what, write] of wrongTypes) {
     assert.ok(await answerOf(redeemed))
   })
 }
+
+test('a verdict is announced once to the gateway that added its job, and once to another one that redeems its ticket', async (t) => {
+  const { redis, prefix, closing } = spaceFor(t)
+  const log = createLogger({ service: 'test', level: 'silent' })
+  const delivery = createDelivery({ redis, prefix, clock: createRedisClock(), log })
+  const heard: string[][] = []
+  const subscriber = redis.duplicate()
+  closing(async () => subscriber.disconnect())
+  subscriber.on('message', (channel: string, message: string) => heard.push([channel, message]))
+  const [adding, redeeming, bystander] = ['adding', 'redeeming', 'bystander'].map((to) => replyChannel(prefix, to))
+  await subscriber.subscribe(`${adding}`, `${redeeming}`, `${bystander}`)
+  const deliver = (id: string) =>
+    delivery.deliver({ id, name: 'verify', deadline: Date.now() + 60_000, replyTo: 'adding' }, 'sealed')
+
+  await redis.set(redeemerKey(prefix, 'elsewhere'), 'redeeming')
+  await redis.set(redeemerKey(prefix, 'at-home'), 'adding')
+  for (const id of ['elsewhere', 'at-home', 'nowhere']) await deliver(id)
+  const expected = [
+    [adding, 'elsewhere sealed'],
+    [redeeming, 'elsewhere sealed'],
+    [adding, 'at-home sealed'],
+    [adding, 'nowhere sealed'],
+  ]
+  await until(() => heard.length >= expected.length)
+  assert.deepEqual(heard, expected)
+})

@@ -11,6 +11,7 @@ test('all who wait for a job are one entry, there until the last of them lets go
   const first = waiters.hold(job)
   assert.equal(waiters.hold({ ...job }), first)
   assert.deepEqual([first.job, first.data, waiters.jobIds()], [job, undefined, ['a-job']])
+  assert.equal(waiters.holders(job.id), 2)
   waiters.release(job.id)
   assert.equal(waiters.get(job.id), first)
   waiters.release(job.id)
@@ -40,4 +41,5 @@ test('for a job that nobody waits for, an answer, an addition and a release chan
   waiters.added(job.id, data)
   waiters.release(job.id)
   assert.deepEqual(waiters.jobIds(), [])
+  assert.equal(waiters.holders(job.id), 0)
 })

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { createCipheriv, createDecipheriv } from 'node:crypto'
 import { test } from 'node:test'
 import { capacityKey, jobKey, queueKey } from '../src/protocol/capacity.ts'
-import { DEFAULT_QUEUE_PREFIX, DEFERRED_PRIORITY, QUEUE_NAME } from '../src/protocol/job.ts'
+import { DEFAULT_QUEUE_PREFIX, DEFERRED_PRIORITY, padRequest, QUEUE_NAME } from '../src/protocol/job.ts'
 import {
   decodeReply,
   redeemerKey,
@@ -102,6 +102,25 @@ test('what is too short to hold a nonce and a tag says so, and of an unknown key
   assert.equal(refusal(`k1.${Buffer.alloc(27).toString('base64url')}`), 'SealError seal_broken: too short to be sealed')
   assert.equal(refusal(`k1.${shortest}=`), 'SealError seal_broken: not encoded as sealed values are')
   assert.equal(refusal(`k2.${shortest}`), 'SealError seal_broken: sealed under an unknown key')
+})
+
+test('a verify is padded to blocks of 256 bytes besides its passwords, whatever its stored hash, and a hash is not', () => {
+  const hash = { password: 'correct horse' }
+  assert.deepEqual(padRequest(hash), hash)
+  for (const [storedHash, bytes] of [
+    [null, 256],
+    ['x'.repeat(212), 256],
+    ['x'.repeat(213), 512],
+  ] as const) {
+    const padded = padRequest({ password: '', storedHash })
+    assert.match(JSON.stringify(padded), /,"padding":" *"}$/)
+    assert.deepEqual(
+      [JSON.stringify(padded).length, { ...padded, padding: '' }],
+      [bytes, { password: '', storedHash, padding: '' }],
+    )
+  }
+  const padded = JSON.stringify(padRequest({ password: '', storedHash: null, nextPassword: 'x' }))
+  assert.equal(padded.length - ',"nextPassword":"x"'.length, 256)
 })
 
 test('keys and channels in Redis are called what they always were', () => {
