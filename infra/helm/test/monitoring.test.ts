@@ -12,7 +12,7 @@ import { helm, rendered, skip } from './programs.ts'
 
 interface Group {
   name: string
-  rules: { alert?: string; record?: string; expr: string }[]
+  rules: { alert?: string; record?: string; expr: string; annotations?: Record<string, string> }[]
 }
 
 function namesIn(groups: Group[]): (string | undefined)[] {
@@ -51,6 +51,27 @@ test('the rules know how many workers there should be at least', { skip }, async
   assert.equal(await minimum(), 'vector(1)')
   assert.equal(await minimum('autoscaling.minReplicas=0'), 'vector(0)')
   assert.equal(await minimum('autoscaling.enabled=false', 'worker.replicas=4'), 'vector(4)')
+})
+
+test('alerts link to their runbooks where these are read, once that is said', { skip }, async () => {
+  const alertsWith = async (...set: string[]) => {
+    const [rule] = await rendered('PrometheusRule', { set: ['monitoring.prometheusRule.enabled=true', ...set] })
+    return groupsOf(rule)
+      .flatMap((group) => group.rules)
+      .filter(({ alert }) => alert !== undefined)
+  }
+  for (const { alert = '', annotations = {} } of await alertsWith()) {
+    assert.equal(annotations.runbook, `infra/alerts/README.md#${alert.toLowerCase()}`)
+    assert.equal(annotations.runbook_url, undefined)
+  }
+  const page = 'https://code.example.test/spillway/blob/main/infra/alerts/README.md'
+  const linked = await alertsWith(`monitoring.prometheusRule.runbookUrl=${page}`)
+  assert.ok(linked.length > 10)
+  for (const { alert = '', annotations = {} } of linked) {
+    assert.equal(annotations.runbook_url, `${page}#${alert.toLowerCase()}`)
+    assert.deepEqual([annotations.runbook, typeof annotations.summary], [undefined, 'string'])
+  }
+  await assert.rejects(alertsWith('monitoring.prometheusRule.runbookUrl=/runbooks'), /runbookUrl/)
 })
 
 test('the ConfigMap has every dashboard', { skip }, async () => {
