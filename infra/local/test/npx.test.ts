@@ -1,11 +1,11 @@
-// What README and .ci/run tell npx to do, on a machine that has no pnpm and nobody to ask: npm's `yes` is false, there is no
-// terminal, and npm's cache is empty. The registry is one of this test's own: its pnpm says what it was asked for.
+// What README and .ci/run tell npx to do, on a machine that has no pnpm, no Rust and nobody to ask: npm's `yes` is false,
+// there is no terminal, and npm's cache is empty. The registry is one of this test's own: its pnpm says what it was asked for.
 import assert from 'node:assert/strict'
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
-import { join } from 'node:path'
+import { delimiter, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { atEnd } from '../src/at-end.ts'
 import { repositoryDir } from '../src/repository.ts'
@@ -16,10 +16,13 @@ async function bareMachine(t: TestContext): Promise<NodeJS.ProcessEnv> {
   const dir = await scratchDir(t)
   const manifest = { name: 'pnpm', version: '1.0.0', bin: { pnpm: 'pnpm.js' } }
   const home = join(dir, 'home')
-  await mkdir(home)
+  const bin = join(dir, 'bin')
+  await Promise.all([mkdir(home), mkdir(bin)])
+  await writeFile(join(bin, 'cargo'), '#!/bin/sh\nexit 1\n', { mode: 0o755 })
   await writeFile(join(dir, 'package.json'), JSON.stringify(manifest))
   await writeFile(join(dir, 'pnpm.js'), "#!/usr/bin/env node\nconsole.log('asked for', ...process.argv.slice(2))\n")
-  const env = { PATH: process.env.PATH, HOME: home, npm_config_prefix: home, npm_config_update_notifier: 'false' }
+  const path = [bin, process.env.PATH].join(delimiter)
+  const env = { PATH: path, HOME: home, npm_config_prefix: home, npm_config_update_notifier: 'false' }
   execFileSync('npm', ['pack', '--silent'], { cwd: dir, env })
   const tarball = await readFile(join(dir, 'pnpm-1.0.0.tgz'))
   const registry = createServer(({ url, headers }, response) => {
