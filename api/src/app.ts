@@ -14,6 +14,7 @@ import { createHold } from './hold.js'
 import type { LoadShedder } from './load-shedding.js'
 import { createLogin } from './login.js'
 import type { GatewayMetrics } from './metrics.js'
+import { createPasswordCheck } from './new-password.js'
 import { createPasswordChange } from './password-change.js'
 import { accessTokenPlugin } from './plugins/access-token.js'
 import { answerHeadersPlugin } from './plugins/answer-headers.js'
@@ -117,9 +118,10 @@ export async function buildApp(config: GatewayConfig, deps: GatewayDeps): Promis
     sessionTtlS: config.SESSION_TTL_S,
     refreshGraceS: config.REFRESH_GRACE_S,
   })
-  const registration = createRegistration({ database })
+  const checkPassword = createPasswordCheck({ minLength: config.PASSWORD_MIN_LENGTH, service: config.JWT_ISSUER })
+  const registration = createRegistration({ database, checkPassword })
   const login = createLogin({ database, sessions, issueTokens })
-  const passwordChange = createPasswordChange({ database, sessions })
+  const passwordChange = createPasswordChange({ database, sessions, checkPassword })
   const admission = createAdmission(passwords, {
     ticketTtlMs: config.TICKET_TTL_MS,
     maxOutstanding: config.MAX_OUTSTANDING,

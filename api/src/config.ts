@@ -1,8 +1,9 @@
 /** A gateway's configuration: every name, its default, and its bounds. */
 import { isIP } from 'node:net'
-import { DEFAULT_QUEUE_PREFIX } from '@spillway/worker/client'
+import { DEFAULT_QUEUE_PREFIX, refuseGuessableKeys } from '@spillway/worker/client'
 import { envSchema } from 'env-schema'
 import type { FromSchema } from 'json-schema-to-ts'
+import { isCommon } from './new-password.js'
 
 const GatewayConfig = {
   type: 'object',
@@ -26,9 +27,9 @@ const GatewayConfig = {
     JWT_ISSUER: { type: 'string', default: 'spillway', minLength: 1 },
     /** Whom access tokens are for; services that take them must ask for the same. */
     JWT_AUDIENCE: { type: 'string', default: 'spillway', minLength: 1 },
-    ACCESS_TOKEN_TTL_S: { type: 'integer', default: 900, minimum: 1 },
+    ACCESS_TOKEN_TTL_S: { type: 'integer', default: 900, minimum: 1, maximum: 86_400 },
     /** How long a session can be kept alive by refreshing. */
-    SESSION_TTL_S: { type: 'integer', default: 30 * 24 * 3_600, minimum: 1 },
+    SESSION_TTL_S: { type: 'integer', default: 30 * 24 * 3_600, minimum: 1, maximum: 365 * 24 * 3_600 },
     /** How long the refresh token that was replaced last gives its successor again, in seconds; 0 for not at all. */
     REFRESH_GRACE_S: { type: 'integer', default: 10, minimum: 0, maximum: 300 },
     /**
@@ -52,7 +53,9 @@ const GatewayConfig = {
     REQUEST_TIMEOUT_MS: { type: 'integer', default: 30_000, minimum: 1_000, maximum: 300_000 },
     /** Proxies whose X-Forwarded-For is believed: addresses or CIDR ranges, comma-separated. */
     TRUST_PROXY: { type: 'string', default: '' },
-    /** Who may see the queue on the ops port. Without a password the port must stay on the loopback. */
+    /** Characters of a new password. NIST SP 800-63B-4, 3.1.1.2: 15 where it is all that a login asks for, 8 where it is not. */
+    PASSWORD_MIN_LENGTH: { type: 'integer', default: 8, minimum: 8, maximum: 64 },
+    /** Who may see the queue on the ops port. Without a password the port must stay on the loopback, beyond it one has 12 characters. */
     OPS_USER: { type: 'string', default: 'operator', minLength: 1 },
     OPS_PASSWORD: { type: 'string', default: '' },
     /** Whether operators may retry, remove and pause there, or only look. */
@@ -74,6 +77,9 @@ export type GatewayConfig = FromSchema<typeof GatewayConfig>
 
 /** What is left of a ticket that is given after the longest wait, in milliseconds: enough to come back a second later. */
 const TIME_TO_REDEEM_MS = 3_000
+
+/** Of the operators' password where others reach the port: it is shared, and seldom changed. */
+const OPS_PASSWORD_MIN_LENGTH = 12
 
 /** Reads the environment once. Throws one error that names everything wrong in it, and none of the values. */
 export function readGatewayConfig(env: NodeJS.ProcessEnv): GatewayConfig {
@@ -99,8 +105,20 @@ function contradictionsIn(env: NodeJS.ProcessEnv): string[] {
     )
   if (!listOf(env.TRUST_PROXY ?? TRUST_PROXY.default).every(isAddressRange))
     problems.push('TRUST_PROXY must be a comma-separated list of IP addresses or CIDR ranges')
-  if ((env.OPS_PASSWORD ?? OPS_PASSWORD.default) === '' && !isLoopback(env.OPS_HOST ?? OPS_HOST.default))
-    problems.push('OPS_HOST is open to others and OPS_PASSWORD is not set: set a password, or listen on 127.0.0.1')
+  if (!isLoopback(env.OPS_HOST ?? OPS_HOST.default)) {
+    const password = env.OPS_PASSWORD ?? OPS_PASSWORD.default
+    if (password === '')
+      problems.push('OPS_HOST is open to others and OPS_PASSWORD is not set: set a password, or listen on 127.0.0.1')
+    else if ([...password].length < OPS_PASSWORD_MIN_LENGTH || isCommon(password))
+      problems.push(
+        `OPS_HOST is open to others and OPS_PASSWORD can be guessed: it must have ${OPS_PASSWORD_MIN_LENGTH} characters and be no common password`,
+      )
+  }
+  try {
+    if (env.SPILLWAY_SEAL_KEYS !== undefined) refuseGuessableKeys(env.SPILLWAY_SEAL_KEYS)
+  } catch (error) {
+    problems.push(error instanceof Error ? error.message : String(error))
+  }
   return problems
 }
 

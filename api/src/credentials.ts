@@ -5,7 +5,8 @@ const ADDRESS_MAX_BYTES = 254
 const LOCAL_PART_MAX_BYTES = 64
 
 const PASSWORD_MAX_BYTES = 1_024
-const NEW_PASSWORD_MIN_BYTES = 8
+/** NIST SP 800-63B-4, 3.1.1.2: for a password that is not all there is to a login. PASSWORD_MIN_LENGTH may ask for more. */
+const NEW_PASSWORD_MIN_LENGTH = 8
 
 /**
  * The form in which addresses are compared: trimmed, lower-cased by Unicode's rules, not a locale's, and composed (NFC).
@@ -23,20 +24,20 @@ export function normalizePassword(password: string): string {
 }
 
 /**
- * Checks for the JSON schema formats below. Sizes are those of the bytes that will be hashed. None is called as a format
+ * Checks for the JSON schema formats below. Sizes in bytes are those of what will be hashed. None is called as a format
  * that JSON Schema or OpenAPI knows, such as `password`: theirs, which checks nothing, would take the place of ours.
  */
 export const formats = {
   address: isAddress,
-  'current-password': (value: string) => isPassword(value, 1),
-  'new-password': (value: string) => isPassword(value, NEW_PASSWORD_MIN_BYTES),
+  'current-password': isPassword,
+  'new-password': (value: string) => isPassword(value) && lengthOf(value) >= NEW_PASSWORD_MIN_LENGTH,
 }
 
 /** What to tell the client when a format does not fit. */
 export const formatMessages: Record<keyof typeof formats, string> = {
   address: `must be an e-mail address of at most ${ADDRESS_MAX_BYTES} bytes, ${LOCAL_PART_MAX_BYTES} before the at sign`,
   'current-password': `must be text of 1 to ${PASSWORD_MAX_BYTES} bytes`,
-  'new-password': `must be text of ${NEW_PASSWORD_MIN_BYTES} to ${PASSWORD_MAX_BYTES} bytes`,
+  'new-password': `must be text of at least ${NEW_PASSWORD_MIN_LENGTH} characters and at most ${PASSWORD_MAX_BYTES} bytes`,
 }
 
 /**
@@ -55,9 +56,14 @@ function isAddress(value: string): boolean {
 const unseen = /[\p{Cf}\p{Default_Ignorable_Code_Point}\p{Bidi_Control}\u2800]/u
 
 // Half a surrogate pair would become U+FFFD on the way to bytes, and different passwords the same.
-function isPassword(value: string, minBytes: number): boolean {
+function isPassword(value: string): boolean {
   const bytes = Buffer.byteLength(normalizePassword(value))
-  return bytes >= minBytes && bytes <= PASSWORD_MAX_BYTES && value.isWellFormed()
+  return bytes >= 1 && bytes <= PASSWORD_MAX_BYTES && value.isWellFormed()
+}
+
+/** How many characters a password has: code points of the form in which it is hashed, as NIST SP 800-63B-4, 3.1.1.2, counts. */
+export function lengthOf(password: string): number {
+  return [...normalizePassword(password)].length
 }
 
 export const EmailField = {
@@ -79,5 +85,5 @@ export const PasswordField = {
 export const NewPasswordField = {
   ...password,
   format: 'new-password',
-  description: formatMessages['new-password'],
+  description: `${formatMessages['new-password']}; none that is guessed first, no name of the account or the service`,
 } as const

@@ -54,6 +54,8 @@ export type RefusalReason = (typeof refusalReasons)[number]
 export interface FieldError {
   field: string
   message: string
+  /** Only where a client may want to tell it from others. */
+  code?: 'password_too_short' | 'password_too_common'
 }
 
 export interface ApiErrorOptions extends ErrorOptions {

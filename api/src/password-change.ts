@@ -2,6 +2,7 @@
 import type { Database } from '@spillway/prisma'
 import { normalizePassword } from './credentials.js'
 import { ApiError } from './errors.js'
+import type { CheckNewPassword } from './new-password.js'
 import type { ChangePasswordOperation, Finish, PasswordChanged, Started, Submit } from './operations.js'
 import type { Sessions } from './sessions.js'
 
@@ -18,17 +19,17 @@ export interface PasswordChange {
   finish: Finish<ChangePasswordOperation, PasswordChanged>
 }
 
-export function createPasswordChange({
-  database,
-  sessions,
-}: {
+export function createPasswordChange(deps: {
   database: Database
   sessions: Sessions
+  checkPassword: CheckNewPassword
 }): PasswordChange {
+  const { database, sessions, checkPassword } = deps
   return {
     async start({ userId, sessionId, currentPassword, newPassword }, submit) {
       const user = await sessions.userOf({ sessionId, userId })
       if (user === undefined) throw new ApiError('invalid_token')
+      checkPassword({ field: 'newPassword', password: newPassword, email: user.email })
       const pending = await submit('verify', {
         password: normalizePassword(currentPassword),
         storedHash: user.passwordHash,

@@ -2,18 +2,21 @@
 import { type Database, Prisma, rawQuery } from '@spillway/prisma'
 import { normalizeEmail, normalizePassword } from './credentials.js'
 import { ApiError } from './errors.js'
+import type { CheckNewPassword } from './new-password.js'
 import type { Finish, Registered, RegisterOperation, Started, Submit } from './operations.js'
 
 export interface Registration {
-  /** Throws `email_taken` before any hashing. */
+  /** Throws `invalid_request` and `email_taken` before any hashing. */
   start(input: { email: string; password: string }, submit: Submit): Promise<Started<RegisterOperation>>
   finish: Finish<RegisterOperation, Registered>
 }
 
-export function createRegistration({ database }: { database: Database }): Registration {
+export function createRegistration(deps: { database: Database; checkPassword: CheckNewPassword }): Registration {
+  const { database, checkPassword } = deps
   return {
     async start({ email: given, password }, submit) {
       const email = normalizeEmail(given)
+      checkPassword({ field: 'password', password, email })
       if ((await database.user.findUnique({ where: { email }, select: { id: true } })) !== null) {
         throw new ApiError('email_taken')
       }

@@ -19,7 +19,7 @@ export const ProblemBody = {
       items: {
         title: 'FieldError',
         type: 'object',
-        properties: { field: { type: 'string' }, message: { type: 'string' } },
+        properties: { field: { type: 'string' }, message: { type: 'string' }, code: { type: 'string' } },
         required: ['field', 'message'],
         additionalProperties: false,
       },

@@ -115,17 +115,27 @@ test('an address holds nothing that cannot be seen or turns the direction', asyn
   }
 })
 
-test('a new password has 8 to 1,024 bytes of UTF-8, in any script', async () => {
+test('a new password has at least 8 characters and at most 1,024 bytes, in any script', async () => {
   const { email } = await newAccount(url)
   const takes = [
-    '12345678',
     'a'.repeat(1_024),
-    '\u{e9}'.repeat(4),
-    '\u{1f511}\u{1f511}',
+    '\u{e9}'.repeat(8),
+    // One character that becomes three.
+    '\u{fb03}\u{fb03}\u{fb03}',
+    '\u{1f511}'.repeat(8),
     '\u{1f511}'.repeat(256),
     ' '.repeat(8),
   ]
-  const refuses = ['', '1234567', 'a'.repeat(1_025), '\u{e9}'.repeat(3), '\u{1f511}a', `${'\u{1f511}'.repeat(256)}a`]
+  const refuses = [
+    '',
+    'a-phras',
+    'a'.repeat(1_025),
+    '\u{e9}'.repeat(7),
+    // Composed, they are seven.
+    'e\u{301}'.repeat(7),
+    '\u{1f511}'.repeat(7),
+    `${'\u{1f511}'.repeat(256)}a`,
+  ]
   for (const taken of takes) {
     const credentials = { email: newCredentials().email, password: taken }
     expect(201, await register(url, credentials))
@@ -134,15 +144,62 @@ test('a new password has 8 to 1,024 bytes of UTF-8, in any script', async () => 
   for (const refused of refuses) {
     const answer = await register(url, { email: newCredentials().email, password: refused })
     assertProblem(answer, 422, 'invalid_request')
-    assert.deepEqual(answer.body.errors, [{ field: 'password', message: 'must be text of 8 to 1024 bytes' }])
+    assert.deepEqual(answer.body.errors, [
+      { field: 'password', message: 'must be text of at least 8 characters and at most 1024 bytes' },
+    ])
   }
   assert.equal(await system.database.user.count({ where: { email } }), 1)
+})
+
+test('a new password is none that is guessed first, nor a name of the account or the service with some digits', async () => {
+  const names = ['ada.lovelace', 'Ada.Lovelace1815', '!!ada.lovelace!!', 'Spillway2026!', 'spillway']
+  const common = ['password', 'Password1', 'QWERTYUIOP', 'iloveyou', '12345678', '\u{ff30}assword', 'trustno1']
+  const email = `ada.lovelace@${randomUUID()}.test`
+  const account = { email, password }
+  expect(201, await register(url, account))
+  const { accessToken } = expect(200, await login(url, account))
+  for (const guessed of [...names, ...common, email, email.toUpperCase()]) {
+    // Refused for what it is, whether or not the address is taken.
+    const registered = await register(url, { email, password: guessed })
+    const changed = await changePassword(url, accessToken, { currentPassword: password, newPassword: guessed })
+    for (const [answer, field] of [
+      [registered, 'password'],
+      [changed, 'newPassword'],
+    ] as const) {
+      assertProblem(answer, 422, 'invalid_request')
+      const message = 'must be none of the passwords that are guessed first'
+      assert.deepEqual(answer.body.errors, [{ field, message, code: 'password_too_common' }], guessed)
+    }
+  }
+  // The name of another account is nobody's here, and more than a name is a passphrase.
+  for (const taken of ['ada.lovelace1815', 'ada.lovelace of the spillway', 'a password 1'])
+    expect(201, await register(url, { email: newCredentials().email, password: taken }))
+})
+
+test('PASSWORD_MIN_LENGTH asks for more characters of new passwords, and of no others', async () => {
+  const { url: strict } = await system.gateway({ PASSWORD_MIN_LENGTH: '15' })
+  const short = { email: newCredentials().email, password: '\u{e9}'.repeat(14) }
+  const answer = await register(strict, short)
+  assertProblem(answer, 422, 'invalid_request')
+  const message = 'must be text of at least 15 characters'
+  assert.deepEqual(answer.body.errors, [{ field: 'password', message, code: 'password_too_short' }])
+  expect(201, await register(url, short))
+  const { accessToken } = expect(200, await login(strict, short))
+  const change = { currentPassword: short.password, newPassword: `${short.password}!` }
+  expect(204, await changePassword(strict, accessToken, change))
+})
+
+test('an account whose password is common can still log in, and change it', async () => {
+  const stored = '$argon2id$v=19$m=1024,t=1,p=1$c29tZXNhbHRzb21lc2FsdA$FiU+I6KbINfHoMBfkVDnS6qmzxgy7cg41IT8JQoCvvk'
+  const account = await accountWithHash(system.database, stored, 'password')
+  const { accessToken } = expect(200, await login(url, account))
+  expect(204, await changePassword(url, accessToken, { currentPassword: 'password', newPassword: password }))
 })
 
 test('the limits are the same for a change of password', async () => {
   const credentials = await newAccount(url)
   const { accessToken } = expect(200, await login(url, credentials))
-  for (const newPassword of ['1234567', 'a'.repeat(1_025)]) {
+  for (const newPassword of ['a-phras', 'a'.repeat(1_025)]) {
     const answer = await changePassword(url, accessToken, { currentPassword: credentials.password, newPassword })
     assertProblem(answer, 422, 'invalid_request')
     assert.deepEqual(

@@ -89,7 +89,9 @@ test('each wrong value is named, and never shown', () => {
     MAX_OUTSTANDING: '0',
     TRUST_PROXY: 'proxy-4711',
     LOG_LEVEL: 'loud-4711',
-    ACCESS_TOKEN_TTL_S: '0',
+    ACCESS_TOKEN_TTL_S: '86401',
+    SESSION_TTL_S: String(366 * 86_400),
+    PASSWORD_MIN_LENGTH: '7',
     OPS_HOST: '0.0.0.0',
   }
   readGatewayConfig(complete)
@@ -100,6 +102,31 @@ test('each wrong value is named, and never shown', () => {
       name,
     )
   }
+})
+
+test('a password of operators that can be guessed is refused where others reach the port, and not on the loopback', () => {
+  for (const OPS_PASSWORD of ['x', 'elevenchars', 'Password1234', '123456789012']) {
+    const env = { ...complete, OPS_PASSWORD }
+    readGatewayConfig(env)
+    for (const OPS_HOST of ['0.0.0.0', '::', '10.0.0.1'])
+      assert.throws(
+        () => readGatewayConfig({ ...env, OPS_HOST }),
+        ({ message }: Error) => message.includes('OPS_PASSWORD') && !message.includes(OPS_PASSWORD),
+      )
+  }
+  readGatewayConfig({ ...complete, OPS_HOST: '0.0.0.0', OPS_PASSWORD: 'twelve chars' })
+})
+
+test('lives of sessions within reason are taken', () => {
+  readGatewayConfig({ ...complete, ACCESS_TOKEN_TTL_S: '86400', SESSION_TTL_S: String(365 * 86_400) })
+})
+
+test('seal keys that can be guessed are refused', () => {
+  const guessed = `k1:${Buffer.alloc(32, 7).toString('base64')}`
+  assert.throws(
+    () => readGatewayConfig({ ...complete, SPILLWAY_SEAL_KEYS: `${complete.SPILLWAY_SEAL_KEYS},${guessed}` }),
+    ({ message }: Error) => /^SPILLWAY_SEAL_KEYS .*guessed/.test(message) && !message.includes('BwcH'),
+  )
 })
 
 test('a wait that leaves no time to redeem its ticket is refused', () => {

@@ -1,8 +1,8 @@
 /** A worker's configuration: every name, its default, and its bounds. */
 import { envSchema } from 'env-schema'
 import type { FromSchema } from 'json-schema-to-ts'
+import { refuseGuessableKeys } from './protocol/guessable-key.js'
 import { DEFAULT_QUEUE_PREFIX } from './protocol/job.js'
-import { parseKeyring } from './protocol/seal.js'
 import { parseRedisUrl } from './redis-url.js'
 
 const WorkerConfig = {
@@ -59,7 +59,7 @@ export function readWorkerConfig(env: NodeJS.ProcessEnv): WorkerConfig {
     }
   }
   const config = attempt(() => envSchema<WorkerConfig>({ schema: WorkerConfig, data: env, env: false }))
-  attempt(() => env.SPILLWAY_SEAL_KEYS !== undefined && parseKeyring(env.SPILLWAY_SEAL_KEYS))
+  attempt(() => env.SPILLWAY_SEAL_KEYS !== undefined && refuseGuessableKeys(env.SPILLWAY_SEAL_KEYS))
   attempt(() => env.REDIS_URL !== undefined && parseRedisUrl(env.REDIS_URL))
   if (env.SPILLWAY_TEST_HASHES === 'true' && env.NODE_ENV === 'production')
     problems.push('SPILLWAY_TEST_HASHES is for load tests and must not be set with NODE_ENV=production')

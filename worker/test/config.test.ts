@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import { readWorkerConfig } from '../src/config.ts'
 
-const sealKeys = `k1:${Buffer.alloc(32, 1).toString('base64')}`
+const sealKeys = `k1:${randomBytes(32).toString('base64')}`
 
 const defaults = {
   REDIS_URL: 'redis://127.0.0.1:6379',
@@ -60,6 +61,31 @@ test('everything wrong is named together, and no value is repeated', () => {
       return true
     },
   )
+})
+
+test('seal keys that a person made are refused, wherever they stand in the list, and random ones are not', () => {
+  const bytes = (byteAt: (n: number) => number) => Buffer.from(Array.from({ length: 32 }, (_, n) => byteAt(n) & 0xff))
+  const guessable = {
+    'one byte': bytes(() => 0),
+    counting: bytes((n) => n),
+    'counting down by threes': bytes((n) => 250 - 3 * n),
+    text: Buffer.from('a passphrase that has 32 letters'),
+    'hexadecimal text': Buffer.from(randomBytes(16).toString('hex')),
+    'half a key twice': Buffer.concat(Array(2).fill(randomBytes(16))),
+    'a word again and again': Buffer.from('\xffsecret\x00'.repeat(4), 'latin1'),
+    'few bytes': bytes((n) => (n * n) % 7),
+  }
+  for (const [what, key] of Object.entries(guessable)) {
+    for (const list of [`k1:${key.toString('base64')}`, `${sealKeys},k2:${key.toString('base64url')}`]) {
+      assert.throws(
+        () => readWorkerConfig({ SPILLWAY_SEAL_KEYS: list }),
+        ({ message }: Error) => /SPILLWAY_SEAL_KEYS.*guessed/.test(message) && !message.includes(list.slice(-20)),
+        what,
+      )
+    }
+  }
+  for (let n = 0; n < 1_000; n += 1)
+    readWorkerConfig({ SPILLWAY_SEAL_KEYS: `k${n}:${randomBytes(32).toString('base64')}` })
 })
 
 test('a missing name is named with the wrong ones', () => {

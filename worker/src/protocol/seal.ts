@@ -38,15 +38,7 @@ export interface Keyring {
  * putting the new one second everywhere, then first, then dropping the old one. Throws with a message fit for an operator.
  */
 export function parseKeyring(text: string): Keyring {
-  const keys = new Map<string, KeyObject>()
-  for (const entry of text.split(',')) {
-    const [, kid, encoded] = /^\s*([\w-]{1,32}):([A-Za-z0-9+/_=-]+)\s*$/.exec(entry) ?? []
-    const key = Buffer.from(encoded ?? '', 'base64')
-    if (kid === undefined || key.length !== KEY_BYTES)
-      throw new Error('SPILLWAY_SEAL_KEYS must be a comma-separated list of kid:base64, each of 32 bytes')
-    if (keys.has(kid)) throw new Error(`SPILLWAY_SEAL_KEYS names the key "${kid}" twice`)
-    keys.set(kid, createSecretKey(key))
-  }
+  const keys = new Map([...readKeys(text)].map(([kid, key]): [string, KeyObject] => [kid, createSecretKey(key)]))
   const [[sealingKid, sealingKey] = []] = keys
   if (sealingKid === undefined || sealingKey === undefined) throw new Error('SPILLWAY_SEAL_KEYS holds no key')
 
@@ -85,6 +77,20 @@ export function parseKeyring(text: string): Keyring {
       }
     },
   }
+}
+
+/** The keys of a keyring by their names, in order. Throws as parseKeyring does. */
+export function readKeys(text: string): Map<string, Buffer> {
+  const keys = new Map<string, Buffer>()
+  for (const entry of text.split(',')) {
+    const [, kid, encoded] = /^\s*([\w-]{1,32}):([A-Za-z0-9+/_=-]+)\s*$/.exec(entry) ?? []
+    const key = Buffer.from(encoded ?? '', 'base64')
+    if (kid === undefined || key.length !== KEY_BYTES)
+      throw new Error('SPILLWAY_SEAL_KEYS must be a comma-separated list of kid:base64, each of 32 bytes')
+    if (keys.has(kid)) throw new Error(`SPILLWAY_SEAL_KEYS names the key "${kid}" twice`)
+    keys.set(kid, key)
+  }
+  return keys
 }
 
 /**
