@@ -13,8 +13,6 @@ const crate = join(repositoryDir, 'worker', 'engine')
 const addon = join(crate, 'spillway.node')
 const library = `libspillway_engine.${process.platform === 'darwin' ? 'dylib' : 'so'}`
 
-/** cargo is silent for less than this when there is nothing to build. */
-const nothingToDoMs = 3_000
 const progressMs = 15_000
 /** How long another build of it is waited for. */
 const waitMs = 900_000
@@ -56,22 +54,20 @@ async function runCargo(keeper: Keeper, say: (sentence: string) => void): Promis
     env: { ...process.env, CARGO_NET_RETRY: '1', CARGO_HTTP_TIMEOUT: '10', CARGO_TERM_COLOR: 'never' },
   })
   child.stdin?.end()
+  const once = hasEngine() ? 'because it changed' : 'once'
   const lines: string[] = []
   let crates = 0
   for (const stream of [child.stdout, child.stderr]) {
     if (stream === null) continue
     createInterface({ input: stream }).on('line', (line) => {
       lines.push(line)
-      if (/^\s*Compiling /.test(line)) crates += 1
+      if (!/^\s*Compiling /.test(line)) return
+      if (crates === 0) say(`Building the native hashing engine with cargo, ${once}: about a minute of two cores.`)
+      crates += 1
     })
   }
-  const announced = setTimeout(() => {
-    const once = hasEngine() ? 'because it changed' : 'once'
-    say(`Building the native hashing engine with cargo, ${once}: about a minute of two cores.`)
-  }, nothingToDoMs)
-  const progress = setInterval(() => say(`  ${crates} of its crates so far ...`), progressMs)
+  const progress = setInterval(() => crates > 0 && say(`  ${crates} of its crates so far ...`), progressMs)
   const code = await new Promise((resolve) => child.on('close', resolve).on('error', resolve))
-  clearTimeout(announced)
   clearInterval(progress)
   if (code !== 0) throw new Error(lastWords(lines.join('\n')))
 }

@@ -50,7 +50,7 @@ async function start(options: StartOptions, keeper: Keeper, fail: (error: unknow
       say,
     }),
     build(keeper, ['@spillway/api', '@spillway/worker']),
-    buildEngine(keeper, say),
+    environment.inherited.HASH_ENGINE === 'packages' ? undefined : buildEngine(keeper, say),
   ])
   services.died.then((name) => fail(new Refusal(`${name} ended: its log in ${logDir} tells why.`)), fail)
   const { databaseUrl, redisUrl } = services

@@ -19,7 +19,8 @@ export function runStart(
     entry: 'infra/local/src/start.ts',
     nodeArgs: ['--import', 'tsx'],
     args,
-    env: { PORT: '0', OPS_PORT: '0', SPILLWAY_DIR: stateDir, ...env },
+    // Where there is a Rust toolchain, a build of the engine would take longer than all that is tested here.
+    env: { PORT: '0', OPS_PORT: '0', HASH_ENGINE: 'packages', SPILLWAY_DIR: stateDir, ...env },
   })
   atEnd(t, async () => {
     const pids = descendants(spillway.pid)
