@@ -2,7 +2,7 @@
  * Load shedding: which requests to refuse because this gateway itself is behind, however many workers there are.
  *
  * What counts is work of the gateway's own: a request is in hand until it is answered, less the time for which it is held for a
- * worker. Only so many are in hand at a time, as more would make none of them quicker; the others wait in line, those first that
+ * worker. Only so many are in hand at a time as are answered in a moment; the others wait in line, those first that
  * were promised an answer. A burst may wait for as long as people do not mind. When the line has not been empty for longer than
  * that takes, waiting serves nobody: from then on it is kept as short as what is done in a moment, and whoever finds it full
  * is refused before anything is made of the request. A single pause, of whatever length, changes nothing.
@@ -12,14 +12,22 @@
  * everything or nothing; a line for the connections to the database leaves that delay short.
  */
 
-/** Requests in hand at a time: many more than a processor needs, also where Redis is 50 ms away. */
+/**
+ * Requests in hand at a time: as many as are answered in this time, in milliseconds, so that each takes about that long itself. Fewer
+ * cost more each, because what is sent together is sent in one; with twice as many, queries wait too long for a connection.
+ */
+const IN_HAND_MS = 500
+/** The least, from which it begins: enough for a processor, also where Redis is 50 ms away. */
 const IN_HAND = 100
 /** For each connection to PostgreSQL, where that comes to more: fewer would leave some idle. */
 const PER_CONNECTION = 3
 
-/** How long a request may wait in line, in milliseconds, and how many may, at 16 KiB each or less. */
+/**
+ * How long a request may wait in line, in milliseconds. As many may as are answered in that time: to take in more, only to refuse
+ * them later, costs what the others wait for. How many that is at the beginning of a burst is not known.
+ */
 const BURST_WAIT_MS = 1_500
-const LONGEST_LINE = 2_000
+const BURST_LINE = 500
 /** The same once waiting serves nobody. The line must not run empty, or the processor would. */
 const SHEDDING_WAIT_MS = 100
 const SHORTEST_LINE = 16
@@ -60,7 +68,7 @@ export interface LoadShedder {
   begin(priority: Priority, isGone: () => boolean): Promise<Work | undefined>
   /** Whether any request was refused of late. */
   isShedding(): boolean
-  /** Requests a second that are begun of late. */
+  /** Requests a second that are answered of late. */
   perSecond(): number
   inHand(): number
   /** How long requests of late waited until they were begun, on average, in milliseconds. */
@@ -90,14 +98,14 @@ interface Waiting {
 /** @param connections to PostgreSQL, at the most */
 export function createLoadShedder(connections: number, clock: Clock = systemClock): LoadShedder {
   const { now } = clock
-  const room = Math.max(IN_HAND, PER_CONNECTION * connections)
+  const leastRoom = Math.max(IN_HAND, PER_CONNECTION * connections)
   const lines: Record<Exclude<Priority, 'always'>, Waiting[]> = { promised: [], new: [] }
   let inHand = 0
   /** The turn of the event loop in which requests are being read. */
   let turnStartMs: number | undefined
   let lastTurnMs = now()
-  let window = { startMs: now(), begun: 0, waitedMs: 0 }
-  let begunPerMs = 0
+  let window = { startMs: now(), begun: 0, waitedMs: 0, ended: 0 }
+  let endedPerMs = 0
   let delayMs = 0
   let lineSinceMs: number | undefined
   /** Set while waiting serves nobody. */
@@ -127,10 +135,14 @@ export function createLoadShedder(connections: number, clock: Clock = systemCloc
   }
 
   function closeWindow(endMs: number): void {
-    const { startMs, begun, waitedMs } = window
-    begunPerMs += SMOOTHING * (begun / (endMs - startMs) - begunPerMs)
+    const { startMs, begun, waitedMs, ended } = window
+    endedPerMs += SMOOTHING * (ended / (endMs - startMs) - endedPerMs)
     delayMs = begun === 0 ? delayMs : waitedMs / begun
-    window = { startMs: endMs, begun: 0, waitedMs: 0 }
+    window = { startMs: endMs, begun: 0, waitedMs: 0, ended: 0 }
+  }
+
+  function room(): number {
+    return Math.max(leastRoom, endedPerMs * IN_HAND_MS)
   }
 
   function sheds(priority: Priority): boolean {
@@ -138,7 +150,8 @@ export function createLoadShedder(connections: number, clock: Clock = systemCloc
   }
 
   function longestLine(priority: Priority): number {
-    return sheds(priority) ? Math.max(SHORTEST_LINE, begunPerMs * SHEDDING_WAIT_MS) : LONGEST_LINE
+    if (sheds(priority)) return Math.max(SHORTEST_LINE, endedPerMs * SHEDDING_WAIT_MS)
+    return Math.max(BURST_LINE, endedPerMs * BURST_WAIT_MS)
   }
 
   function longestWaitMs(priority: Priority): number {
@@ -149,7 +162,7 @@ export function createLoadShedder(connections: number, clock: Clock = systemCloc
   function advance(): void {
     for (const priority of ['promised', 'new'] as const) {
       const line = lines[priority]
-      while (inHand < room) {
+      while (inHand < room()) {
         const next = line.shift()
         if (next === undefined) break
         if (next.isGone()) next.begin(undefined)
@@ -183,6 +196,7 @@ export function createLoadShedder(connections: number, clock: Clock = systemCloc
     let state: 'in hand' | 'paused' | 'ended' = 'in hand'
     function leave(to: 'paused' | 'ended'): void {
       const wasInHand = state === 'in hand'
+      if (state !== 'ended' && to === 'ended') window.ended++
       if (state !== 'ended') state = to
       if (!wasInHand) return
       inHand--
@@ -213,7 +227,7 @@ export function createLoadShedder(connections: number, clock: Clock = systemCloc
       currentTurn()
       const line = lines[priority]
       const sinceMs = now()
-      if (inHand < room && line.length === 0) return newWork(sinceMs)
+      if (inHand < room() && line.length === 0) return newWork(sinceMs)
       if (line.length >= longestLine(priority)) {
         refusedMs = sinceMs
         return undefined
@@ -226,7 +240,7 @@ export function createLoadShedder(connections: number, clock: Clock = systemCloc
       })
     },
     isShedding: () => now() - refusedMs <= CALM_MS,
-    perSecond: () => begunPerMs * 1_000,
+    perSecond: () => endedPerMs * 1_000,
     inHand: () => inHand,
     delayMs: () => (now() - lastTurnMs > CALM_MS ? 0 : delayMs),
   }

@@ -24,7 +24,7 @@ for (const times of [1.5, 2, 4]) {
     assert.ok(served >= 0.9 * CAPACITY, `${served} a second`)
     assert.ok(late.length > served * 8, 'and others are refused')
     const slowestMs = Math.max(...late.map(({ arrival, endMs }) => endMs - arrival.atMs))
-    assert.ok(slowestMs < 500, `${slowestMs} ms`)
+    assert.ok(slowestMs < 800, `${slowestMs} ms`)
   })
 }
 
@@ -33,8 +33,8 @@ test('at half of what it can do, nobody is refused', async () => {
   assert.ok(ends.every(({ served }) => served))
 })
 
-test('a burst that is over within a second and a half is served as a whole', async () => {
-  const burst = Array.from({ length: 1_200 }, (): Arrival => ({ atMs: 1_000, priority: 'new' }))
+test('a burst of six hundred is served as a whole', async () => {
+  const burst = Array.from({ length: 600 }, (): Arrival => ({ atMs: 1_000, priority: 'new' }))
   const ends = await simulate({ arrivals: [...steadily(100, 0, 1_000), ...burst, ...steadily(100, 1_001, 4_000)] })
   assert.ok(ends.every(({ served }) => served))
 })
@@ -43,7 +43,7 @@ test('a larger one is cut to that, and the others are told at once', async () =>
   const burst = Array.from({ length: 5_000 }, (): Arrival => ({ atMs: 0, priority: 'new' }))
   const ends = await simulate({ arrivals: burst })
   const served = ends.filter(({ served }) => served)
-  assert.ok(served.length > 1_200 && served.length < 2_000, `${served.length}`)
+  assert.ok(served.length >= 600 && served.length < 1_000, `${served.length}`)
   assert.ok(Math.max(...ends.map(({ endMs }) => endMs)) < 3_500)
 })
 
@@ -188,3 +188,26 @@ test('turns of the event loop that take too long, one after the other: what come
   const admitted = await turn(250)
   assert.ok(admitted >= 100 && admitted <= 110, `${admitted}`)
 })
+
+const rooms = [
+  { what: 'a hundred', connections: 10, answeredPerMs: 0, least: 100, most: 100 },
+  { what: 'three for each connection to the database', connections: 100, answeredPerMs: 0, least: 300, most: 300 },
+  { what: 'what is answered in half a second', connections: 10, answeredPerMs: 1, least: 450, most: 550 },
+]
+for (const { what, connections, answeredPerMs, least, most } of rooms) {
+  test(`${what}: so many are in hand at a time where that is the most`, async () => {
+    let nowMs = 0
+    let endTurn = () => {}
+    const shedder = createLoadShedder(connections, {
+      now: () => nowMs,
+      afterTurn: (end) => (endTurn = end),
+      after: () => {},
+    })
+    for (; nowMs < 3_000; nowMs++) {
+      for (let n = 0; n < answeredPerMs; n++) (await shedder.begin('new', () => false))?.end()
+      endTurn()
+    }
+    for (let n = 0; n < 1_000; n++) void shedder.begin('new', () => false)
+    assert.ok(shedder.inHand() >= least && shedder.inHand() <= most, `${shedder.inHand()}`)
+  })
+}

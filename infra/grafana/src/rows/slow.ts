@@ -49,7 +49,7 @@ export const whoIsSlow: Row = {
     {
       title: 'Requests at gateways',
       description:
-        'in hand: what each gateway works on itself; at 100 the others wait in line. delay: for how many seconds they do.',
+        'in hand: what each gateway works on itself, 100 or what it answers in half a second. delay: for how many seconds others wait in line.',
       queries: [
         { expr: 'spillway_requests_in_hand', legend: '{{instance}} in hand' },
         { expr: 'spillway_gateway_delay_seconds', legend: '{{instance}} delay' },
