@@ -17,7 +17,13 @@ const bundling =
 
 const mutants = await new Stryker({
   mutate: modules,
-  ignorePatterns: ['**', '!{api,worker}/{src,test}/**', '!{api,worker}/*.json', '!tsconfig.base.json'],
+  ignorePatterns: [
+    '**',
+    '!{api,worker}/src/**',
+    '!{api,worker}/test/*.ts',
+    '!{api,worker}/*.json',
+    '!tsconfig.base.json',
+  ],
   tempDirName: `${stateDir}/sandboxes`,
   // Each test file as one file of JavaScript beside it: to load TypeScript would take four times as long as the tests.
   buildCommand: `${process.execPath} ${esbuild} ${testFiles.join(' ')} ${bundling}`,
