@@ -168,8 +168,11 @@ test('without a password only requests that call the port by a loopback name are
   assert.equal(await statusUnderName(port, `localhost:${port}`), 200)
 })
 
-test('the live page is told of the queue, its workers and what became of requests', async () => {
-  const { url, opsUrl } = await system.gateway({ LOGIN_WAIT_MS: '0' })
+test('the live page is told of the queue, its workers and what became of requests', async (t) => {
+  // Requests of all gateways are counted, and there have been some.
+  const own = await openSystem()
+  t.after(() => own.close())
+  const { url, opsUrl } = await own.gateway({ LOGIN_WAIT_MS: '0' })
   const live = async () => JSON.parse((await ask(`${opsUrl}/live.json`)).text)
   assert.equal((await login(url, { email: 'nobody@example.test', password: 'a passphrase' }, respondAsync)).status, 202)
   const waiting = await until(async () => {
@@ -181,7 +184,7 @@ test('the live page is told of the queue, its workers and what became of request
   assert.ok(waiting.queue.oldestMs.deferred > 0)
   assert.equal(waiting.requests.ticket, 1)
 
-  await system.worker()
+  await own.worker()
   const done = await until(async () => {
     const state = await live()
     // The prediction is read apart from the report, a quarter of a second later at most.
