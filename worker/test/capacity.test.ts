@@ -6,20 +6,10 @@ import { publishCapacity } from '../src/capacity-publisher.ts'
 import { createRedisClock } from '../src/clock.ts'
 import { createLogger } from '../src/log.ts'
 import { capacityKey, queueKey } from '../src/protocol/capacity.ts'
+import { entry } from './capacity-entry.ts'
 import { answerOf, readyClient, startedWorker } from './parts.ts'
 import { type Space, spaceFor } from './space.ts'
 import { startedWorkerProcess } from './worker-process.ts'
-
-const now = 1_800_000_000_000
-const entry = {
-  slots: 4,
-  serviceMs: 20,
-  at: now,
-  name: 'host:1',
-  fallback: false,
-  busy: 0,
-  finished: { answered: 0, expired: 0, failed: 0 },
-}
 
 /** Writes the entry of a worker that there is not, fresh for the next second and a half. */
 async function pretend({ redis, prefix }: Space, slots: number, serviceMs: number): Promise<void> {

@@ -2,17 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { FRESH_FOR_MS, finishedBy, liveWorkers, sumCapacity, toEntries } from '../src/protocol/capacity.ts'
-
-const now = 1_800_000_000_000
-const entry = {
-  slots: 4,
-  serviceMs: 20,
-  at: now,
-  name: 'host:1',
-  fallback: false,
-  busy: 0,
-  finished: { answered: 0, expired: 0, failed: 0 },
-}
+import { entry, now } from './capacity-entry.ts'
 
 test('slots and jobs per second are summed up over workers of different speed', () => {
   const entries = {
