@@ -7,15 +7,14 @@ import { type FastifyBaseLogger, type FastifyInstance, fastify, LogController } 
 import { createAdmission } from './admission.js'
 import { arrivalWithin } from './arrival.js'
 import { type GatewayConfig, listOf } from './config.js'
-import { formats } from './credentials.js'
-import { finishAny } from './finish.js'
 import { toApiError } from './foreign-errors.js'
 import { createHold } from './hold.js'
 import type { LoadShedder } from './load-shedding.js'
-import { createLogin } from './login.js'
 import type { GatewayMetrics } from './metrics.js'
-import { createPasswordCheck } from './new-password.js'
-import { createPasswordChange } from './password-change.js'
+import { operations } from './operations/list.js'
+import { createPasswordCheck } from './operations/new-password.js'
+import type { OperationDeps } from './operations/operation.js'
+import { resumeAny } from './operations/resume.js'
 import { accessTokenPlugin } from './plugins/access-token.js'
 import { answerHeadersPlugin } from './plugins/answer-headers.js'
 import { clientGonePlugin } from './plugins/client-gone.js'
@@ -27,15 +26,13 @@ import { loadSheddingPlugin } from './plugins/load-shedding.js'
 import { problemPlugin, sendConnectionProblem, sendProblem } from './plugins/problem.js'
 import { requestLogPlugin } from './plugins/request-log.js'
 import { requestMetricsPlugin } from './plugins/request-metrics.js'
-import { createRegistration } from './registration.js'
 import type { RouteDeps } from './routes/deps.js'
 import { healthRoutes } from './routes/health.js'
 import { keysRoutes } from './routes/keys.js'
-import { loginRoutes } from './routes/login.js'
 import { meRoutes } from './routes/me.js'
 import { ticketRoutes } from './routes/tickets.js'
 import { tokenRoutes } from './routes/tokens.js'
-import { usersRoutes } from './routes/users.js'
+import { formats } from './schemas/credentials.js'
 import { createSessions } from './sessions.js'
 import type { SigningKeys } from './signing-keys.js'
 import { createTickets } from './tickets.js'
@@ -119,9 +116,7 @@ export async function buildApp(config: GatewayConfig, deps: GatewayDeps): Promis
     refreshGraceS: config.REFRESH_GRACE_S,
   })
   const checkPassword = createPasswordCheck({ minLength: config.PASSWORD_MIN_LENGTH, service: config.JWT_ISSUER })
-  const registration = createRegistration({ database, checkPassword })
-  const login = createLogin({ database, sessions, issueTokens })
-  const passwordChange = createPasswordChange({ database, sessions, checkPassword })
+  const operationDeps: OperationDeps = { database, sessions, issueTokens, checkPassword }
   const admission = createAdmission(passwords, {
     ticketTtlMs: config.TICKET_TTL_MS,
     maxOutstanding: config.MAX_OUTSTANDING,
@@ -130,7 +125,7 @@ export async function buildApp(config: GatewayConfig, deps: GatewayDeps): Promis
     passwords,
     tickets: createTickets(keyring),
     admission,
-    finish: finishAny({ registration, login, passwordChange }),
+    resume: resumeAny(operations, operationDeps),
     metrics,
     waitLimitMs: config.LOGIN_WAIT_MS,
     ticketTtlMs: config.TICKET_TTL_MS,
@@ -141,16 +136,12 @@ export async function buildApp(config: GatewayConfig, deps: GatewayDeps): Promis
     passwords,
     isDraining: deps.isDraining,
     hold,
-    registration,
-    login,
-    passwordChange,
     sessions,
     issueTokens,
     jwks: keys.jwks,
   }
   await app.register(healthRoutes, routes)
-  await app.register(usersRoutes, routes)
-  await app.register(loginRoutes, routes)
+  for (const operation of operations) operation.mount(app, { ...operationDeps, hold })
   await app.register(ticketRoutes, routes)
   await app.register(tokenRoutes, routes)
   await app.register(meRoutes, routes)

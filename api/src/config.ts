@@ -3,7 +3,7 @@ import { isIP } from 'node:net'
 import { DEFAULT_QUEUE_PREFIX, refuseGuessableKeys } from '@spillway/worker/client'
 import { envSchema } from 'env-schema'
 import type { FromSchema } from 'json-schema-to-ts'
-import { isCommon } from './new-password.js'
+import { isCommon } from './operations/new-password.js'
 
 const GatewayConfig = {
   type: 'object',

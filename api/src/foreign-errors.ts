@@ -5,8 +5,8 @@
 import { isDatabaseUnavailable } from '@spillway/prisma'
 import { PasswordClientError } from '@spillway/worker/client'
 import type { FastifyError } from 'fastify'
-import { formatMessages } from './credentials.js'
 import { ApiError, type ErrorCode, type FieldError } from './errors.js'
+import { formatMessages } from './schemas/credentials.js'
 
 /** Fastify's codes for requests that are wrong before a handler sees them. */
 const fastifyCodes: Record<string, ErrorCode> = {

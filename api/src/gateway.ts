@@ -13,6 +13,7 @@ import { startDeletingExpiredSessions } from './expired-sessions.js'
 import { exposeGatewayState } from './gateway-state.js'
 import { createLoadShedder } from './load-shedding.js'
 import { createGatewayMetrics } from './metrics.js'
+import { operations } from './operations/list.js'
 import { buildOps } from './ops.js'
 import { parseSigningKeys } from './signing-keys.js'
 
@@ -46,7 +47,7 @@ export async function startGateway(config: GatewayConfig, env: NodeJS.ProcessEnv
   const redis = connectRedis(config.REDIS_URL, 'producer')
   const watch = watchRedis(log)
   watch.watch(redis, 'limits')
-  const metrics = createGatewayMetrics()
+  const metrics = createGatewayMetrics(operations.map(({ kind }) => kind))
   const shedder = createLoadShedder(config.DATABASE_POOL_SIZE)
   const tracing = await startTracing({ service: 'spillway-gateway', endpoint: config.OTEL_EXPORTER_OTLP_ENDPOINT })
   const passwords = createPasswordClient({

@@ -2,11 +2,13 @@
 import { once } from 'node:events'
 import {
   type Answer,
+  type JobName,
   type JobRef,
   type Lane,
   type PasswordClient,
   PasswordClientError,
   type PendingJob,
+  type Requests,
   type Verdict,
 } from '@spillway/worker/client'
 import type { FastifyReply, FastifyRequest } from 'fastify'
@@ -14,43 +16,59 @@ import type { FromSchema } from 'json-schema-to-ts'
 import type { Admission } from './admission.js'
 import { ApiError } from './errors.js'
 import type { GatewayMetrics, WaitOutcome } from './metrics.js'
-import type { Finish, Operation, Outcome, Started, Submit } from './operations.js'
 import { parsePrefer } from './prefer.js'
+import type { TicketBody } from './schemas/bodies.js'
 import type { TicketContents, Tickets } from './tickets.js'
 import { preferredWaitMs, remainingWaitMs, ticketRetryAfterS } from './wait-times.js'
 
-export const TicketBody = {
-  title: 'Ticket',
-  description: 'Instead of an answer that takes longer than the request is held',
-  type: 'object',
-  properties: {
-    ticket: { type: 'string', description: 'Redeem it at /v1/tickets/redeem, at any gateway, once' },
-    retryAfter: { type: 'integer', description: 'Seconds after which an answer is expected' },
-  },
-  required: ['ticket', 'retryAfter'],
-  additionalProperties: false,
-  examples: [{ ticket: 'made-by-a-gateway.opaque', retryAfter: 4 }],
-} as const
+/** Adds the job of an operation, where and how the request that it is for may. */
+export type Submit = <Name extends JobName>(name: Name, request: Requests[Name]) => Promise<PendingJob>
+
+/** A job that was submitted, and what finishing its operation takes besides the verdict. */
+export interface Submitted<Contents> {
+  contents: Contents
+  pending: PendingJob
+}
+
+/** A job with its verdict. What a worker could not do is no verdict here. */
+export interface Job {
+  id: string
+  verdict: Exclude<Verdict, { kind: 'refused' }>
+}
+
+/** The good end of an operation. */
+export interface Finished {
+  status: number
+  body: unknown
+}
+/** Finishes an operation whose job is answered; throws an {@link ApiError} for any other end than the good one. */
+export type Finish = (job: Job) => Promise<Finished>
+
+/** An operation whose job was submitted. */
+export interface Started extends Submitted<object> {
+  kind: string
+  finish: Finish
+}
 
 export type Ticketed = { status: 202; body: FromSchema<typeof TicketBody> }
 
 export interface Hold {
-  /** Lets a request in and begins its operation. Its job is taken back when the client goes away before the answer. */
-  begin<O extends Operation, Good extends Outcome>(
+  /** Lets a request in and starts its operation. Its job is taken back when the client goes away before the answer. */
+  begin(
     request: FastifyRequest,
     reply: FastifyReply,
-    operation: { start: (submit: Submit) => Promise<Started<O>>; finish: Finish<O, Good> },
-  ): Promise<Good | Ticketed>
+    start: (submit: Submit) => Promise<Started>,
+  ): Promise<Finished | Ticketed>
   /** Goes on with the operation of a ticket. Throws `ticket_expired` after its deadline. */
-  redeem(request: FastifyRequest, reply: FastifyReply, ticket: string): Promise<Outcome | Ticketed>
+  redeem(request: FastifyRequest, reply: FastifyReply, ticket: string): Promise<Finished | Ticketed>
 }
 
 export function createHold(deps: {
   passwords: PasswordClient
   tickets: Tickets
   admission: Admission
-  /** For operations that come back with a ticket. */
-  finish: Finish<Operation, Outcome>
+  /** How to finish the operation of a ticket. Throws `invalid_ticket` for one that this gateway does not know. */
+  resume(operation: TicketContents['operation']): Finish
   metrics: GatewayMetrics
   waitLimitMs: number
   ticketTtlMs: number
@@ -67,7 +85,7 @@ export function createHold(deps: {
 
   /** The answer within this time, if there is one, and once it can be written. Throws when the client goes away first. */
   async function answerOf<A extends Answer>(
-    { operation, pending }: { operation: Operation; pending: PendingJob<A> },
+    { kind, pending }: { kind: string; pending: PendingJob<A> },
     waitMs: number,
     request: FastifyRequest,
     reply: FastifyReply,
@@ -86,7 +104,7 @@ export function createHold(deps: {
       throw error
     } finally {
       work?.resume()
-      metrics.wait.observe({ operation: operation.kind, outcome }, (performance.now() - heldAt) / 1_000)
+      metrics.wait.observe({ operation: kind, outcome }, (performance.now() - heldAt) / 1_000)
     }
   }
 
@@ -116,18 +134,19 @@ export function createHold(deps: {
   }
 
   return {
-    async begin(request, reply, { start, finish }) {
+    async begin(request, reply, start) {
       const { lane, waitMs } = admission.admit(waitOf(request, reply))
       const started = await start(submitter(request, lane))
-      const { job } = started.pending
+      const { kind, contents, pending, finish } = started
+      const { job } = pending
       const expiresAt = Date.now() + ticketTtlMs
       request.jobId = job.id
       try {
         const answer = await answerOf(started, remainingWaitMs(waitMs, reply.elapsedTime), request, reply)
         // Without a wait there is a ticket, also where the answer was quicker.
         if (answer === undefined || waitMs === 0)
-          return ticketFor({ operation: started.operation, job, expiresAt }, lane, reply)
-        return await finish(started.operation, job.id, verdictOf(answer))
+          return ticketFor({ operation: { ...contents, kind }, job, expiresAt }, lane, reply)
+        return await finish({ id: job.id, verdict: verdictOf(answer) })
       } catch (error) {
         if (isAbort(error) && (await passwords.cancel(job))) metrics.cancelled.inc()
         throw error
@@ -137,19 +156,25 @@ export function createHold(deps: {
     async redeem(request, reply, ticket) {
       const contents = tickets.read(ticket)
       const { operation, job } = contents
+      const finish = deps.resume(operation)
       if (passwords.now() >= job.deadline) throw new ApiError('ticket_expired')
       request.jobId = job.id
       const waitMs = Math.min(waitOf(request, reply), job.deadline - passwords.now())
-      const answer = await answerOf({ operation, pending: await passwords.resume(job) }, waitMs, request, reply)
+      const answer = await answerOf(
+        { kind: operation.kind, pending: await passwords.resume(job) },
+        waitMs,
+        request,
+        reply,
+      )
       if (answer === undefined) {
         if (passwords.now() >= job.deadline) throw new ApiError('ticket_expired')
         return ticketFor(contents, 'deferred', reply)
       }
       if (answer === 'used') throw new ApiError('ticket_used')
       try {
-        const outcome = await deps.finish(operation, job.id, verdictOf(answer))
+        const finished = await finish({ id: job.id, verdict: verdictOf(answer) })
         await retire(request, job)
-        return outcome
+        return finished
       } catch (error) {
         // A failure of ours leaves the ticket good; an answer uses it up, also an unwelcome one.
         if (error instanceof ApiError && error.status < 500) await retire(request, job)

@@ -19,7 +19,6 @@ export interface GatewayMetrics {
 
 const DURATION_BUCKETS_S = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 8, 10, 30]
 
-const operations = ['login', 'register', 'change_password'] as const
 /** How a wait for a verdict can end: with it, with a ticket instead, or because the client went away or Redis did. */
 const waitOutcomes = ['answered', 'ticket', 'client_gone', 'failed'] as const
 export type WaitOutcome = (typeof waitOutcomes)[number]
@@ -30,8 +29,12 @@ export type TicketEvent = (typeof ticketEvents)[number]
 /** How a verdict got here: announced, or found by asking for it because no announcement came. */
 const verdictSources = ['message', 'asked'] as const
 
-/** A registry of its own, with Node's and the process's metrics in it. Series that can be foreseen start at 0. */
-export function createGatewayMetrics(): GatewayMetrics {
+/**
+ * A registry of its own, with Node's and the process's metrics in it. Series that can be foreseen start at 0.
+ *
+ * @param operations their kinds, as labels
+ */
+export function createGatewayMetrics(operations: readonly string[]): GatewayMetrics {
   const registry = createRegistry()
   const registers = [registry]
   const metrics: GatewayMetrics = {

@@ -6,7 +6,6 @@ import { type JobRef, type Keyring, SealError } from '@spillway/worker/client'
 import { checkFor } from '@spillway/worker/schema'
 import type { FromSchema } from 'json-schema-to-ts'
 import { ApiError } from './errors.js'
-import { Operation } from './operations.js'
 
 /** No ticket is longer: a registration's holds an address (credentials.ts), the others hold nothing that clients choose. */
 export const TICKET_MAX_LENGTH = 2_048
@@ -14,7 +13,8 @@ export const TICKET_MAX_LENGTH = 2_048
 const Contents = {
   type: 'object',
   properties: {
-    operation: Operation,
+    /** Its kind, and what that kind of operation put there. */
+    operation: { type: 'object', properties: { kind: { type: 'string' } }, required: ['kind'] },
     jobName: { enum: ['hash', 'verify'] },
     deadline: { type: 'integer' },
     expiresAt: { type: 'integer' },
@@ -32,7 +32,7 @@ const isContents = checkFor<FromSchema<typeof Contents>>(Contents)
 const CLOCKS_APART_MS = 90_000
 
 export interface TicketContents {
-  operation: Operation
+  operation: { kind: string; [name: string]: unknown }
   job: JobRef
   /** Epoch milliseconds by the wall clock of the gateway that took the request. A ticket given anew keeps it. */
   expiresAt: number

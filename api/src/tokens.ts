@@ -1,7 +1,7 @@
 /** The answer to a login or a refresh: a signed access token beside its refresh token. */
 import type { FastifyInstance } from 'fastify'
 import type { FromSchema } from 'json-schema-to-ts'
-import type { TokenBody } from './operations.js'
+import type { TokenBody } from './schemas/bodies.js'
 
 export type IssueTokens = (grant: {
   userId: string

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, test } from 'node:test'
 import { until } from '@spillway/local/testing'
-import { normalizeEmail } from '../src/credentials.ts'
+import { normalizeEmail } from '../src/schemas/credentials.ts'
 import { accountWithHash } from './account.ts'
 import {
   assertProblem,

@@ -13,10 +13,10 @@ import type { RedisConnection } from '@spillway/worker/client'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { networkOf } from '../client-network.js'
-import { normalizeEmail } from '../credentials.js'
 import { ApiError, type RefusalReason } from '../errors.js'
 import { digest, familyOf } from '../refresh-tokens.js'
 import { type Count, createRequestCounts } from '../request-counts.js'
+import { normalizeEmail } from '../schemas/credentials.js'
 
 const WINDOW_MS = 60_000
 

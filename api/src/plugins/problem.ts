@@ -6,7 +6,7 @@ import fp from 'fastify-plugin'
 import type { FromSchema } from 'json-schema-to-ts'
 import { ApiError, type ErrorCode, type RefusalReason } from '../errors.js'
 import { toApiError } from '../foreign-errors.js'
-import type { ProblemBody } from '../responses.js'
+import type { ProblemBody } from '../schemas/responses.js'
 import { answerHeaders } from './answer-headers.js'
 
 /** Node's codes for what never becomes a request; anything else is not HTTP. */

@@ -3,9 +3,6 @@ import type { FastifyPluginAsyncJsonSchemaToTs } from '@fastify/type-provider-js
 import type { Database } from '@spillway/prisma'
 import type { PasswordClient } from '@spillway/worker/client'
 import type { Hold } from '../hold.js'
-import type { Login } from '../login.js'
-import type { PasswordChange } from '../password-change.js'
-import type { Registration } from '../registration.js'
 import type { Sessions } from '../sessions.js'
 import type { PublicJwk } from '../signing-keys.js'
 import type { IssueTokens } from '../tokens.js'
@@ -15,9 +12,6 @@ export interface RouteDeps {
   passwords: PasswordClient
   isDraining(): boolean
   hold: Hold
-  registration: Registration
-  login: Login
-  passwordChange: PasswordChange
   sessions: Sessions
   issueTokens: IssueTokens
   jwks: { keys: PublicJwk[] }

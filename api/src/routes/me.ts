@@ -1,16 +1,11 @@
-/** GET /v1/me and PUT /v1/me/password: the signed-in user. */
-import { NewPasswordField, PasswordField } from '../credentials.js'
+/** GET /v1/me: the signed-in user. */
 import { ApiError } from '../errors.js'
-import { UserBody } from '../operations.js'
 import { requireAccessToken } from '../plugins/access-token.js'
-import { PreferHeader } from '../prefer.js'
-import { anyProblem, bodyProblems, limitProblem, ticketResponse, unauthorizedProblem } from '../responses.js'
+import { UserBody } from '../schemas/bodies.js'
+import { anyProblem, unauthorizedProblem } from '../schemas/responses.js'
 import type { RoutePlugin } from './deps.js'
 
-const security = [{ accessToken: [] }]
-
-export const meRoutes: RoutePlugin = async (app, deps) => {
-  const { hold, passwordChange, sessions } = deps
+export const meRoutes: RoutePlugin = async (app, { sessions }) => {
   app.addHook('onRequest', requireAccessToken)
 
   app.get(
@@ -21,7 +16,7 @@ export const meRoutes: RoutePlugin = async (app, deps) => {
         operationId: 'getMe',
         tags: ['Accounts'],
         summary: 'Who am I',
-        security,
+        security: [{ accessToken: [] }],
         response: { 200: UserBody, 401: unauthorizedProblem, ...anyProblem },
       },
     },
@@ -29,44 +24,6 @@ export const meRoutes: RoutePlugin = async (app, deps) => {
       const user = await sessions.userOf({ sessionId: sid, userId: sub })
       if (user === undefined) throw new ApiError('invalid_token')
       return { id: user.id, email: user.email, createdAt: user.createdAt.toISOString() }
-    },
-  )
-
-  app.put(
-    '/v1/me/password',
-    {
-      schema: {
-        operationId: 'changePassword',
-        tags: ['Accounts'],
-        summary: 'Change the password',
-        description: 'Ends every other session of the user.',
-        security,
-        headers: PreferHeader,
-        body: {
-          title: 'PasswordChange',
-          type: 'object',
-          properties: { currentPassword: PasswordField, newPassword: NewPasswordField },
-          required: ['currentPassword', 'newPassword'],
-          additionalProperties: false,
-        },
-        response: {
-          202: ticketResponse,
-          204: { type: 'null' },
-          401: unauthorizedProblem,
-          429: limitProblem,
-          ...bodyProblems,
-        },
-      },
-      onRequest: app.limitAddress,
-      preHandler: app.limitAccount,
-    },
-    async (request, reply) => {
-      const { sub: userId, sid: sessionId } = request.user
-      const { status, body } = await hold.begin(request, reply, {
-        start: (submit) => passwordChange.start({ userId, sessionId, ...request.body }, submit),
-        finish: passwordChange.finish,
-      })
-      return reply.code(status).send(body)
     },
   )
 }

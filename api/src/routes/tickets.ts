@@ -1,9 +1,20 @@
 /** POST /v1/tickets/redeem: what the call that gave the ticket would have answered. */
-import { TokenBody, UserBody } from '../operations.js'
+import { operations } from '../operations/list.js'
+import type { Operation } from '../operations/operation.js'
 import { PreferHeader } from '../prefer.js'
-import { bodyProblems, limitProblem, problemResponse, ticketResponse, unauthorizedProblem } from '../responses.js'
+import { bodyProblems, limitProblem, problemResponse, ticketResponse } from '../schemas/responses.js'
+import type { JsonObject } from '../schemas/schema.js'
 import { TICKET_MAX_LENGTH } from '../tickets.js'
 import type { RoutePlugin } from './deps.js'
+
+const response: Record<number, object> = {
+  ...endsOf(operations),
+  202: ticketResponse,
+  409: problemResponse,
+  410: problemResponse,
+  429: limitProblem,
+  ...bodyProblems,
+}
 
 export const ticketRoutes: RoutePlugin = async (app, { hold }) => {
   app.post(
@@ -23,17 +34,7 @@ export const ticketRoutes: RoutePlugin = async (app, { hold }) => {
           required: ['ticket'],
           additionalProperties: false,
         },
-        response: {
-          200: TokenBody,
-          201: UserBody,
-          202: ticketResponse,
-          204: { type: 'null', description: 'The password was changed' },
-          401: unauthorizedProblem,
-          409: problemResponse,
-          410: problemResponse,
-          429: limitProblem,
-          ...bodyProblems,
-        },
+        response,
       },
       onRequest: app.limitRedeemAddress,
     },
@@ -42,4 +43,22 @@ export const ticketRoutes: RoutePlugin = async (app, { hold }) => {
       return reply.code(status).send(body)
     },
   )
+}
+
+/** What redeeming can end in: what the operations themselves end in. */
+function endsOf(operations: readonly Operation[]): Record<number, object> {
+  const statuses = new Set(operations.map(({ answer }) => answer.status))
+  const answers = [...statuses].map((status) => {
+    const bodies = operations.filter(({ answer }) => answer.status === status).map(({ answer }) => answer.body)
+    return [status, eitherOf(bodies)]
+  })
+  return Object.assign(Object.fromEntries(answers), ...operations.map(({ problems }) => problems))
+}
+
+function eitherOf(bodies: JsonObject[]): JsonObject {
+  const [only] = bodies
+  if (only !== undefined && bodies.length === 1) return only
+  if (bodies.some(({ type }) => type !== 'null')) return { anyOf: bodies }
+  // An answer without a body can only be told from another by what it is about.
+  return { type: 'null', description: bodies.map(({ description }) => description).join('; or: ') }
 }

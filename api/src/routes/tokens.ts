@@ -1,6 +1,6 @@
 /** POST /v1/token/refresh and POST /v1/logout. */
-import { TokenBody } from '../operations.js'
-import { bodyProblems, limitProblem, unauthorizedProblem } from '../responses.js'
+import { TokenBody } from '../schemas/bodies.js'
+import { bodyProblems, limitProblem, unauthorizedProblem } from '../schemas/responses.js'
 import type { RoutePlugin } from './deps.js'
 
 const RefreshTokenBody = {

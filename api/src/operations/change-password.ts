@@ -1,0 +1,58 @@
+/** PUT /v1/me/password: one job verifies the current password and hashes the next. */
+import { ApiError } from '../errors.js'
+import { NewPasswordField, normalizePassword, PasswordField } from '../schemas/credentials.js'
+import { unauthorizedProblem } from '../schemas/responses.js'
+import { schemaOf } from '../schemas/schema.js'
+import { SignedInContents, signedIn } from './access.js'
+import { defineOperation } from './operation.js'
+
+export const changePassword = defineOperation({
+  kind: 'change_password',
+  method: 'PUT',
+  url: '/v1/me/password',
+  operationId: 'changePassword',
+  tags: ['Accounts'],
+  summary: 'Change the password',
+  description: 'Ends every other session of the user.',
+  access: signedIn,
+  body: schemaOf({
+    title: 'PasswordChange',
+    type: 'object',
+    properties: { currentPassword: PasswordField, newPassword: NewPasswordField },
+    required: ['currentPassword', 'newPassword'],
+    additionalProperties: false,
+  }),
+  contents: SignedInContents,
+  answer: { status: 204, body: schemaOf({ type: 'null', description: 'The password was changed' }) },
+  problems: { 401: unauthorizedProblem },
+
+  async start({ sessions, checkPassword }, { body: { currentPassword, newPassword }, caller }, submit) {
+    const user = await sessions.userOf(caller)
+    if (user === undefined) throw new ApiError('invalid_token')
+    checkPassword({ field: 'newPassword', password: newPassword, email: user.email })
+    const pending = await submit('verify', {
+      password: normalizePassword(currentPassword),
+      storedHash: user.passwordHash,
+      nextPassword: normalizePassword(newPassword),
+    })
+    return { contents: { ...caller, credentialVersion: user.credentialVersion }, pending }
+  },
+
+  async finish({ database, sessions }, { userId, sessionId, credentialVersion }, { verdict }) {
+    if (verdict.kind !== 'match' || verdict.hash === undefined)
+      throw new ApiError('invalid_credentials', { reason: 'wrong_password' })
+    const data = { passwordHash: verdict.hash, credentialVersion: { increment: 1 } }
+    // Both or neither: a new password that leaves a thief's session alive would be believed to have ended it.
+    await database.$transaction(async (transaction) => {
+      const { count } = await transaction.user.updateMany({ where: { id: userId, credentialVersion }, data })
+      if (count === 0) {
+        // Changed meanwhile: by this very ticket, or by another, and what was verified is no longer the password.
+        const user = await transaction.user.findUnique({ where: { id: userId }, select: { passwordHash: true } })
+        if (user?.passwordHash === verdict.hash) throw new ApiError('ticket_used')
+        throw new ApiError('invalid_credentials', { reason: 'password_changed' })
+      }
+      await sessions.endOthers({ userId, keptSessionId: sessionId }, transaction)
+    })
+    return null
+  },
+})

@@ -1,0 +1,66 @@
+/** POST /v1/login: find the credential, verify it or a decoy in its place, then open a session and upgrade the hash. */
+import { Prisma, rawQuery, type User } from '@spillway/prisma'
+import { ApiError } from '../errors.js'
+import { TokenBody } from '../schemas/bodies.js'
+import { EmailField, normalizeEmail, normalizePassword, PasswordField } from '../schemas/credentials.js'
+import { unauthorizedProblem } from '../schemas/responses.js'
+import { schemaOf } from '../schemas/schema.js'
+import { anyone } from './access.js'
+import { defineOperation } from './operation.js'
+
+export const login = defineOperation({
+  kind: 'login',
+  method: 'POST',
+  url: '/v1/login',
+  operationId: 'login',
+  tags: ['Sessions'],
+  summary: 'Log in',
+  description:
+    'The same 401 for a wrong password and an unknown address; after the same time too, where the hash of the account ' +
+    "is of today's policy.",
+  access: anyone,
+  body: schemaOf({
+    title: 'Credentials',
+    type: 'object',
+    properties: { email: EmailField, password: PasswordField },
+    required: ['email', 'password'],
+    additionalProperties: false,
+  }),
+  contents: schemaOf({
+    type: 'object',
+    properties: {
+      /** Null when no account has the address; the job is then a decoy. */
+      userId: { type: ['string', 'null'] },
+      credentialVersion: { type: 'integer' },
+    },
+    required: ['userId', 'credentialVersion'],
+    additionalProperties: false,
+  }),
+  answer: { status: 200, body: schemaOf(TokenBody) },
+  problems: { 401: unauthorizedProblem },
+
+  async start({ database }, { body: { email, password } }, submit) {
+    const sql = Prisma.sql`
+      SELECT id, password_hash AS "passwordHash", credential_version AS "credentialVersion"
+      FROM users WHERE email = ${normalizeEmail(email)}`
+    const [user] = await rawQuery<Pick<User, 'id' | 'passwordHash' | 'credentialVersion'>>(database, sql)
+    const pending = await submit('verify', {
+      password: normalizePassword(password),
+      storedHash: user?.passwordHash ?? null,
+    })
+    return { contents: { userId: user?.id ?? null, credentialVersion: user?.credentialVersion ?? 0 }, pending }
+  },
+
+  async finish({ database, sessions, issueTokens }, { userId, credentialVersion }, { id: sessionId, verdict }) {
+    if (userId === null) throw new ApiError('invalid_credentials', { reason: 'unknown_account' })
+    if (verdict.kind !== 'match') throw new ApiError('invalid_credentials', { reason: 'wrong_password' })
+    if (verdict.hash !== undefined) {
+      // Only while the password is still the one that was verified. First, so that a failure leaves the ticket good.
+      await database.user.updateMany({ where: { id: userId, credentialVersion }, data: { passwordHash: verdict.hash } })
+    }
+    const session = await sessions.open({ id: sessionId, userId, credentialVersion })
+    if (session === 'stale') throw new ApiError('invalid_credentials', { reason: 'password_changed' })
+    if (session === 'exists') throw new ApiError('ticket_used')
+    return issueTokens({ userId, sessionId, refreshToken: session.refreshToken })
+  },
+})

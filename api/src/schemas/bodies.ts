@@ -1,0 +1,55 @@
+/** Bodies that more than one call answers with. */
+
+export const UserBody = {
+  title: 'User',
+  description: 'An account',
+  type: 'object',
+  properties: {
+    id: { type: 'string', format: 'uuid' },
+    email: { type: 'string', description: 'As addresses are compared: lower-cased' },
+    createdAt: { type: 'string', format: 'date-time' },
+  },
+  required: ['id', 'email', 'createdAt'],
+  additionalProperties: false,
+  examples: [
+    { id: '6f1d2b1e-6d0c-4c44-9a6e-0a3f5f3c1b7a', email: 'ada@example.test', createdAt: '2026-01-02T03:04:05.678Z' },
+  ],
+} as const
+
+export const TokenBody = {
+  title: 'Tokens',
+  description: 'A session',
+  type: 'object',
+  properties: {
+    accessToken: {
+      type: 'string',
+      description: 'JWT (RFC 7519), signed with EdDSA; verify it by /.well-known/jwks.json',
+    },
+    refreshToken: { type: 'string', description: 'Opaque; good for one refresh' },
+    tokenType: { const: 'Bearer' },
+    expiresIn: { type: 'integer', description: 'Seconds until the access token expires' },
+  },
+  required: ['accessToken', 'refreshToken', 'tokenType', 'expiresIn'],
+  additionalProperties: false,
+  examples: [
+    {
+      accessToken: 'eyJhbGciOiJFZERTQSJ9.eyJzdWIiOiI2ZjFkIn0.c2lnbmF0dXJl',
+      refreshToken: 'bm90IGEgdG9rZW4gb2YgYW55b25l',
+      tokenType: 'Bearer',
+      expiresIn: 900,
+    },
+  ],
+} as const
+
+export const TicketBody = {
+  title: 'Ticket',
+  description: 'Instead of an answer that takes longer than the request is held',
+  type: 'object',
+  properties: {
+    ticket: { type: 'string', description: 'Redeem it at /v1/tickets/redeem, at any gateway, once' },
+    retryAfter: { type: 'integer', description: 'Seconds after which an answer is expected' },
+  },
+  required: ['ticket', 'retryAfter'],
+  additionalProperties: false,
+  examples: [{ ticket: 'made-by-a-gateway.opaque', retryAfter: 4 }],
+} as const
