@@ -9,12 +9,13 @@ import { arrivalWithin } from './arrival.js'
 import { type GatewayConfig, listOf } from './config.js'
 import { toApiError } from './foreign-errors.js'
 import { createHold } from './hold.js'
-import type { LoadShedder } from './load-shedding.js'
+import type { LoadShedder } from './load-shedding/load-shedder.js'
 import type { GatewayMetrics } from './metrics.js'
 import { operations } from './operations/list.js'
 import { createPasswordCheck } from './operations/new-password.js'
 import type { OperationDeps } from './operations/operation.js'
 import { resumeAny } from './operations/resume.js'
+import { acceptorsPlugin } from './plugins/acceptors.js'
 import { accessTokenPlugin } from './plugins/access-token.js'
 import { answerHeadersPlugin } from './plugins/answer-headers.js'
 import { clientGonePlugin } from './plugins/client-gone.js'
@@ -40,6 +41,12 @@ import { createTokenIssuer } from './tokens.js'
 
 /** The largest body is a change of two passwords of 1,024 bytes, escaped; nothing here needs more. */
 const BODY_LIMIT_BYTES = 16 * 1_024
+
+/**
+ * Connections the system holds until they are accepted, where net.core.somaxconn allows it. In a spike Node's own 511 are
+ * too few: the others are dropped, and try again after 1, 3 and 7 s.
+ */
+export const BACKLOG = 4_096
 
 /** What a request in hand may take beyond its wait: its queries before and after. */
 const CLOSE_MARGIN_MS = 5_000
@@ -146,5 +153,7 @@ export async function buildApp(config: GatewayConfig, deps: GatewayDeps): Promis
   await app.register(tokenRoutes, routes)
   await app.register(meRoutes, routes)
   await app.register(keysRoutes, routes)
+  // Last, so that its connections end before anything else is closed.
+  await app.register(acceptorsPlugin, { backlog: BACKLOG })
   return app
 }

@@ -3,7 +3,7 @@ import type { PoolUse } from '@spillway/prisma'
 import type { PasswordClient } from '@spillway/worker/client'
 import type { QueueReporter } from '@spillway/worker/queue-report'
 import { Gauge, type Registry } from 'prom-client'
-import type { LoadShedder } from './load-shedding.js'
+import type { LoadShedder } from './load-shedding/load-shedder.js'
 
 export interface GatewayState {
   passwords: Pick<PasswordClient, 'load' | 'predictedWaitMs' | 'isReady'>

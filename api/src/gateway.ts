@@ -7,11 +7,11 @@ import { startFallback } from '@spillway/worker/fallback'
 import type { Logger } from '@spillway/worker/log'
 import { createQueueReporter } from '@spillway/worker/queue-report'
 import { startTracing } from '@spillway/worker/tracing'
-import { buildApp, closeTimeMs } from './app.js'
+import { BACKLOG, buildApp, closeTimeMs } from './app.js'
 import type { GatewayConfig } from './config.js'
 import { startDeletingExpiredSessions } from './expired-sessions.js'
 import { exposeGatewayState } from './gateway-state.js'
-import { createLoadShedder } from './load-shedding.js'
+import { createLoadShedder } from './load-shedding/load-shedder.js'
 import { createGatewayMetrics } from './metrics.js'
 import { operations } from './operations/list.js'
 import { buildOps } from './ops.js'
@@ -19,11 +19,6 @@ import { parseSigningKeys } from './signing-keys.js'
 
 /** Requests that come before the queue has been read would be put off; where Redis is away they are refused anyhow. */
 const FIRST_LOOK_MS = 500
-/**
- * Connections the system holds until they are accepted, where net.core.somaxconn allows it. In a spike Node's own 511 are
- * too few: the others are dropped, and try again after 1, 3 and 7 s.
- */
-const BACKLOG = 4_096
 /** How long a stopping gateway waits for each of those that it says farewell to. */
 const FAREWELL_MS = 2_500
 /** A fallback worker finishes what it has, for its own SHUTDOWN_GRACE_MS. It ends with this process at the latest. */

@@ -1,13 +1,13 @@
-/** When those who are refused are to come back: spread over the time in which there is room for them. */
+/** Retry-After: refused clients are told to come back spread over the time in which there will be room for them. */
 const RETRY_AFTER_MAX_S = 60
-/** Rates are a little less than they promise: a job is fetched and delivered as well. */
+/** Measured rates promise a little too much, because a job is fetched and delivered as well. */
 const OPTIMISM = 1.2
-/** Who is told in the middle of a spike comes back after its end: until then newcomers take what gets free. */
+/** Seconds that a spike is taken to last from here: until its end, new clients take the room that becomes free. */
 const SPIKE_GOES_ON_S = 1
 
 export interface Returns {
   /**
-   * Seconds until there is room for one more, after those who were sent away before.
+   * Seconds until there is room for one more, behind the clients that were refused before.
    *
    * @param perSecond how many can be served
    * @param excess how many too many there are at the moment, with this one
@@ -16,7 +16,7 @@ export interface Returns {
 }
 
 export function createReturns(now: () => number = () => performance.now()): Returns {
-  /** Refused ones that were told when to come back, and are expected then. */
+  /** Refused clients that are still to come back. */
   let expected = 0
   let countedAt = now()
   return {

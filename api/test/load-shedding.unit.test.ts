@@ -1,7 +1,7 @@
 // When the gateway refuses what it cannot do in time itself, and when it must not: on a clock that the tests turn.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createLoadShedder, type Priority, type Work } from '../src/load-shedding.ts'
+import { createLoadShedder, type Priority, type Work } from '../src/load-shedding/load-shedder.ts'
 import { type Arrival, simulate } from './simulated-gateway.ts'
 
 /** What the simulated gateway can do a second, at a millisecond each. */
@@ -134,8 +134,8 @@ test('a request that is held for a worker makes room for another, and is counted
   works[0]?.resume()
   assert.equal(shedder.inHand(), 101)
   for (const work of works) {
-    work.end()
-    work.end()
+    work.end(true)
+    work.end(true)
     work.resume()
     work.pause()
   }
@@ -148,7 +148,7 @@ test('whoever has gone while waiting is not begun', async () => {
   const gone = shedder.begin('new', () => isGone)
   const next = shedder.begin('new', () => false)
   isGone = true
-  works[0]?.end()
+  works[0]?.end(true)
   assert.equal(await gone, undefined)
   assert.ok(await next)
   assert.equal(shedder.isShedding(), false)
@@ -179,7 +179,7 @@ test('turns of the event loop that take too long, one after the other: what come
       if (!shedder.admits('new')) continue
       admitted++
       const work = await shedder.begin('new', () => false)
-      work?.end()
+      work?.end(true)
     }
     endTurn()
     return admitted
@@ -204,7 +204,7 @@ for (const { what, connections, answeredPerMs, least, most } of rooms) {
       after: () => {},
     })
     for (; nowMs < 3_000; nowMs++) {
-      for (let n = 0; n < answeredPerMs; n++) (await shedder.begin('new', () => false))?.end()
+      for (let n = 0; n < answeredPerMs; n++) (await shedder.begin('new', () => false))?.end(true)
       endTurn()
     }
     for (let n = 0; n < 1_000; n++) void shedder.begin('new', () => false)

@@ -1,6 +1,6 @@
 // A gateway of one processor on a clock of its own: reads what has come, refuses or serves it, turn by turn of its event loop.
 import { setImmediate as flushed } from 'node:timers/promises'
-import { createLoadShedder, type Priority, type Work } from '../src/load-shedding.ts'
+import { createLoadShedder, type Priority, type Work } from '../src/load-shedding/load-shedder.ts'
 
 export interface Arrival {
   atMs: number
@@ -74,7 +74,7 @@ export async function simulate({ arrivals, serveMs = () => 1, pauses = [] }: Sim
     // As many as are answered by the database in one turn.
     for (const { arrival, work } of begun.splice(0, 10)) {
       nowMs += serveMs(served++) - (arrival.priority === 'always' ? 0 : READ_MS)
-      work.end()
+      work.end(true)
       ends.push({ arrival, served: true, endMs: nowMs })
     }
     await flushed()

@@ -1,24 +1,25 @@
 /**
- * Refuses requests while the gateway is behind with its own work: as soon as their heads are read, before Fastify makes anything
- * of them, because a refusal that costs much is no help. One whose body takes its time is judged again when it is there.
- * The connection stays open for the next try. Says when it began and what it came to instead of a line for each request.
+ * Refuses requests while the gateway is behind with its own work. A request is judged when its head has been read, before Fastify
+ * makes anything of it, because a refusal that costs much is no help; again when its turn comes; and again when a body that
+ * took its time has arrived. The connection stays open for the next try. The log has the beginning and the end of a time of
+ * refusals, with their number, instead of a line for each.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { busy, createBusyAnswers } from '../busy-answers.js'
 import { ApiError } from '../errors.js'
-import type { LoadShedder, Priority, Work } from '../load-shedding.js'
+import type { LoadShedder, Priority, Work } from '../load-shedding/load-shedder.js'
 import type { GatewayMetrics } from '../metrics.js'
 import { createReturns } from '../returns.js'
 
-/** How often it is looked whether it is over, in milliseconds. */
+/** How often the end of the refusals is looked for, in milliseconds. */
 const LOOK_MS = 1_000
 
 export interface LoadSheddingOptions {
   shedder: LoadShedder
   metrics: GatewayMetrics
-  /** The largest body that is read to its end although nobody wants it. */
+  /** The largest body of a refused request that is read to its end. */
   bodyLimitBytes: number
 }
 
@@ -80,17 +81,17 @@ export const loadSheddingPlugin = fp(
       throw new ApiError('busy', { reason: 'gateway_overloaded', retryAfterS })
     }
     app.addHook('onRequest', begin)
-    // A body that is still on its way takes no room: it may take its time, on purpose too.
+    // A request whose body is still on its way is not in hand: a client could delay it on purpose.
     app.addHook('preParsing', async (request) => {
       if (request.raw.complete) return
-      request.work?.end()
+      request.work?.end(false)
       request.work = undefined
     })
     app.addHook('preValidation', async (request) => {
       if (request.work === undefined) await begin(request)
     })
-    // Every handler ends in an answer, also when nobody is there any more to hear it.
-    app.addHook('onSend', async (request) => request.work?.end())
+    // Every handler ends in an answer, also when its client has gone.
+    app.addHook('onSend', async (request, reply) => request.work?.end(reply.statusCode < 500))
   },
   { name: 'load-shedding' },
 )
@@ -101,7 +102,7 @@ declare module 'fastify' {
     priority?: Priority
   }
   interface FastifyRequest {
-    /** The gateway's own work on it, once it has arrived whole. */
+    /** The gateway's own work on it. */
     work?: Work | undefined
   }
 }
