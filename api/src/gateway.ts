@@ -1,21 +1,21 @@
 /** One gateway process: connections opened, the public and the ops listener started, everything closed in order. */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { connectRedis, createPasswordClient, parseKeyring, watchRedis } from '@spillway/client'
+import { createQueueReporter } from '@spillway/client/queue/report'
 import { connectDatabase, poolUse } from '@spillway/prisma'
-import { connectRedis, createPasswordClient, parseKeyring, watchRedis } from '@spillway/worker/client'
 import { beginClosing } from '@spillway/worker/closing'
 import { startFallback } from '@spillway/worker/fallback'
 import type { Logger } from '@spillway/worker/log'
-import { createQueueReporter } from '@spillway/worker/queue-report'
 import { startTracing } from '@spillway/worker/tracing'
 import { BACKLOG, buildApp, closeTimeMs } from './app.js'
 import type { GatewayConfig } from './config.js'
-import { startDeletingExpiredSessions } from './expired-sessions.js'
-import { exposeGatewayState } from './gateway-state.js'
+import { createGatewayMetrics } from './http/metrics.js'
 import { createLoadShedder } from './load-shedding/load-shedder.js'
-import { createGatewayMetrics } from './metrics.js'
 import { operations } from './operations/list.js'
-import { buildOps } from './ops.js'
-import { parseSigningKeys } from './signing-keys.js'
+import { exposeGatewayState } from './ops/gauges.js'
+import { buildOps } from './ops/server.js'
+import { startDeletingExpiredSessions } from './sessions/expired-sessions.js'
+import { parseSigningKeys } from './sessions/signing-keys.js'
 
 /** Requests that come before the queue has been read would be put off; where Redis is away they are refused anyhow. */
 const FIRST_LOOK_MS = 500

@@ -11,8 +11,8 @@ import { type TestContext, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { startProcess, until } from '@spillway/local/testing'
 import { type FastifyInstance, fastify } from 'fastify'
-import { acceptorsPlugin } from '../src/plugins/acceptors.ts'
-import { drainPlugin } from '../src/plugins/drain.ts'
+import { acceptorsPlugin } from '../src/http/acceptors.ts'
+import { drainPlugin } from '../src/http/drain.ts'
 import { openSystem } from './system.ts'
 
 const CONNECTIONS = 300

@@ -1,7 +1,7 @@
 // What cannot be answered in time: refused at once, or given its ticket at once.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { readPlainGauge } from '@spillway/local/prometheus'
+import { readPlainGauge } from '@spillway/local/services/prometheus'
 import { until } from '@spillway/local/testing'
 import { slowAccount } from './account.ts'
 import { type Answer, assertProblem, expect, login, newCredentials, redeem, register, respondAsync } from './client.ts'

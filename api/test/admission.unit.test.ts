@@ -1,9 +1,9 @@
 // The bounds and the arithmetic of admission: who is held, who gets a ticket at once, who is told to come back, and when.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Lane, Load } from '@spillway/worker/client'
-import { createAdmission } from '../src/admission.ts'
-import { ApiError } from '../src/errors.ts'
+import type { Lane, Load } from '@spillway/client'
+import { ApiError } from '../src/problems/errors.ts'
+import { createAdmission } from '../src/waiting/admission.ts'
 
 /** Two slots of 200 ms each: in a ticket's life of 60 s they do 600 jobs, and newcomers may take 270 of these. */
 const WORKERS: Load = {

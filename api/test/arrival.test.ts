@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { after, before, test } from 'node:test'
-import { ARRIVAL_CHECK_MS, arrivalWithin } from '../src/arrival.ts'
 import { readGatewayConfig } from '../src/config.ts'
+import { ARRIVAL_CHECK_MS, arrivalWithin } from '../src/http/arrival.ts'
 import { openSystem, type System } from './system.ts'
 
 const TIMEOUT_MS = 1_000

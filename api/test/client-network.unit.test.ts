@@ -1,7 +1,7 @@
 // What a client counts as by its address.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { networkOf } from '../src/client-network.ts'
+import { networkOf } from '../src/limits/client-network.ts'
 
 const networks: [client: string, network: string][] = [
   ['192.0.2.1', '192.0.2.1'],

@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto'
 import { after, test } from 'node:test'
 import { until } from '@spillway/local/testing'
 import { connectDatabase } from '@spillway/prisma'
-import { startDeletingExpiredSessions } from '../src/expired-sessions.ts'
+import { startDeletingExpiredSessions } from '../src/sessions/expired-sessions.ts'
 import { openSystem } from './system.ts'
 
 const system = await openSystem()

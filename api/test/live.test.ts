@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
 import { until } from '@spillway/local/testing'
-import { scaleOf } from '../src/live/chart.js'
-import type { LiveState } from '../src/live-state.ts'
+import { scaleOf } from '../src/ops/live/page/chart.js'
+import type { LiveState } from '../src/ops/live/state.ts'
 import { login, respondAsync } from './client.ts'
 import { openSystem } from './system.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createLockout } from '../src/lockout.ts'
+import { createLockout } from '../src/ops/lockout.ts'
 
 function scene() {
   let now = 0

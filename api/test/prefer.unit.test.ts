@@ -1,7 +1,7 @@
 // What a client prefers, by RFC 7240.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { parsePrefer } from '../src/prefer.ts'
+import { parsePrefer } from '../src/waiting/prefer.ts'
 
 const nothing = { waitMs: undefined, applied: undefined }
 const wait = (seconds: number) => ({ waitMs: seconds * 1_000, applied: `wait=${seconds}` })

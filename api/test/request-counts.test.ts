@@ -1,9 +1,9 @@
 // Counts of requests in Redis: a window has an end, and nothing moves it.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
+import { connectRedis } from '@spillway/client'
 import { createNamespace, until } from '@spillway/local/testing'
-import { connectRedis } from '@spillway/worker/client'
-import { createRequestCounts } from '../src/request-counts.ts'
+import { createRequestCounts } from '../src/limits/request-counts.ts'
 
 const namespace = await createNamespace()
 const redis = connectRedis(namespace.redisUrl, 'consumer')

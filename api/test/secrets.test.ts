@@ -4,8 +4,8 @@ import { existsSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
+import { connectRedis } from '@spillway/client'
 import { until } from '@spillway/local/testing'
-import { connectRedis } from '@spillway/worker/client'
 import { accountWithHash } from './account.ts'
 import {
   type Body,

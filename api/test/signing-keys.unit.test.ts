@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { createPrivateKey, generateKeyPairSync, sign, verify } from 'node:crypto'
 import { test } from 'node:test'
-import { parseSigningKeys } from '../src/signing-keys.ts'
+import { parseSigningKeys } from '../src/sessions/signing-keys.ts'
 
 /** Private and public half of RFC 8037, appendix A, the former in PKCS#8. */
 const PRIVATE = Buffer.concat([

@@ -1,8 +1,8 @@
 // Gateways and workers of one test file, on a database and Redis keys of their own.
 import assert from 'node:assert/strict'
+import { connectRedis, type RedisConnection } from '@spillway/client'
 import { createNamespace, type Namespace, startProcess, type TestProcess, until } from '@spillway/local/testing'
 import { connectDatabase, type Database } from '@spillway/prisma'
-import { connectRedis, type RedisConnection } from '@spillway/worker/client'
 import { createLogger } from '@spillway/worker/log'
 import { readGatewayConfig } from '../src/config.ts'
 import { type Gateway, startGateway } from '../src/gateway.ts'

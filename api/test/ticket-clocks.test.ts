@@ -2,8 +2,8 @@
 // is, to a gateway, the same as a wall clock of its own that is an hour ahead: so nothing but that is shifted.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
+import { parseKeyring } from '@spillway/client'
 import { clockOff, until } from '@spillway/local/testing'
-import { parseKeyring } from '@spillway/worker/client'
 import { slowAccount } from './account.ts'
 import { assertProblem, expect, login, newCredentials, redeem, register, respondAsync } from './client.ts'
 import { openSystem, whileFrozen } from './system.ts'

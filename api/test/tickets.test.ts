@@ -4,9 +4,9 @@ import { randomUUID } from 'node:crypto'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { after, test } from 'node:test'
+import { parseKeyring } from '@spillway/client'
 import { until } from '@spillway/local/testing'
-import { parseKeyring } from '@spillway/worker/client'
-import { createTickets, TICKET_MAX_LENGTH } from '../src/tickets.ts'
+import { createTickets, TICKET_MAX_LENGTH } from '../src/waiting/tickets.ts'
 import { slowAccount } from './account.ts'
 import {
   assertProblem,

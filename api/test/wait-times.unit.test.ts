@@ -1,7 +1,7 @@
 // How long a request is held at most, and when the holder of a ticket is told to come back.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { preferredWaitMs, remainingWaitMs, ticketRetryAfterS } from '../src/wait-times.ts'
+import { preferredWaitMs, remainingWaitMs, ticketRetryAfterS } from '../src/waiting/wait-times.ts'
 
 test('a request is held as long as its client prefers, and never longer than the limit', () => {
   assert.equal(preferredWaitMs(undefined, 8_000), 8_000)

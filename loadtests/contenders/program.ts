@@ -4,7 +4,7 @@ import { type ChildProcess, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { type Keeper, openKeeper, rank } from '@spillway/local/keeper'
+import { type Keeper, openKeeper, rank } from '@spillway/local/processes/keeper'
 
 /** A program that prints nothing for this long after its start has failed. */
 const READY_WITHIN_MS = 60_000

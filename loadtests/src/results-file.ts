@@ -1,7 +1,7 @@
 // Reads and writes results and their report.
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { defaultStateDir } from '@spillway/local/repository'
+import { defaultStateDir } from '@spillway/local/processes/repository'
 import { renderReport } from '../report/report.ts'
 import { BadOption } from './option-values.ts'
 import type { Results } from './results.ts'

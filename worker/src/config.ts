@@ -1,9 +1,10 @@
 /** A worker's configuration: every name, its default, and its bounds. */
+
+import { refuseGuessableKeys } from '@spillway/client/protocol/guessable-key'
+import { DEFAULT_QUEUE_PREFIX } from '@spillway/client/protocol/job'
+import { parseRedisUrl } from '@spillway/client/redis/url'
 import { envSchema } from 'env-schema'
 import type { FromSchema } from 'json-schema-to-ts'
-import { refuseGuessableKeys } from './protocol/guessable-key.js'
-import { DEFAULT_QUEUE_PREFIX } from './protocol/job.js'
-import { parseRedisUrl } from './redis-url.js'
 
 const WorkerConfig = {
   type: 'object',

@@ -5,7 +5,7 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { WORKER_VARIABLES } from './config.js'
-import type { Logger } from './log.js'
+import type { Logger } from './process/log.js'
 
 const CHECK_INTERVAL_MS = 250
 /** For so long nothing may be heard of any worker: one that restarts is not replaced. */

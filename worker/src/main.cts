@@ -2,10 +2,10 @@
  * Entry point of a worker. CommonJS, because an ES module is loaded through libuv's thread pool, and the pool takes its size
  * when it is first used: here nothing has used it yet.
  */
-require('./no-inspector.js')
+require('./process/no-inspector.js')
 
-const { workerConcurrency }: typeof import('./cpu-limit.js') = require('./cpu-limit.js')
-const { standBack }: typeof import('./stand-back.js') = require('./stand-back.js')
+const { workerConcurrency }: typeof import('./consumer/cpu-limit.js') = require('./consumer/cpu-limit.js')
+const { standBack }: typeof import('./process/priority.js') = require('./process/priority.js')
 
 /** Threads beside the ones that hash, so that a DNS lookup or a file read never queues behind a hash. */
 const SPARE_THREADS = 2

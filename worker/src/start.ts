@@ -1,9 +1,10 @@
 /** Runs a worker as a process: configuration in, signals handled, one sentence and exit code 1 when it cannot start. */
-import { closeOnSignal } from './close-on-signal.js'
+
 import { readWorkerConfig } from './config.js'
-import { createLogger } from './log.js'
-import { type RunningWorker, startWorker } from './run.js'
-import { standBackAsSession } from './stand-back.js'
+import { type RunningWorker, startWorker } from './consumer/start.js'
+import { closeOnSignal } from './process/close-on-signal.js'
+import { createLogger } from './process/log.js'
+import { standBackAsSession } from './process/priority.js'
 
 export async function start(env: NodeJS.ProcessEnv, concurrency: number): Promise<void> {
   try {

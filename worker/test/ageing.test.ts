@@ -1,8 +1,8 @@
 // Held jobs go before deferred ones, and these get their turn all the same.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { queueKey } from '@spillway/client/protocol/capacity'
 import { until } from '@spillway/local/testing'
-import { queueKey } from '../src/protocol/capacity.ts'
 import { answerOf, readyClient, startedWorker } from './parts.ts'
 import { jobKey, spaceFor, waitingJobs } from './space.ts'
 

@@ -1,7 +1,7 @@
 // What operators read of a job: its times and its end, and nothing that anybody made up.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { describeData, describeJob } from '../src/board-words.ts'
+import { describeData, describeJob } from '../src/board/words.ts'
 
 const added = { name: 'verify', timestamp: 1_000 }
 

@@ -1,7 +1,7 @@
 // What workers' entries add up to, and what is no entry.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { FRESH_FOR_MS, finishedBy, liveWorkers, sumCapacity, toEntries } from '../src/protocol/capacity.ts'
+import { FRESH_FOR_MS, finishedBy, liveWorkers, sumCapacity, toEntries } from '@spillway/client/protocol/capacity'
 import { entry, now } from './capacity-entry.ts'
 
 test('slots and jobs per second are summed up over workers of different speed', () => {

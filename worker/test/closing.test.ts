@@ -1,7 +1,7 @@
 // The end of a process, step by step, whatever becomes of each.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { beginClosing } from '../src/closing.ts'
+import { beginClosing } from '../src/process/closing.ts'
 
 test('a step that rejects, throws or never ends is told, and all the others are taken', async () => {
   const told: unknown[] = []

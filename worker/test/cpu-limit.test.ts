@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { posix } from 'node:path'
 import { test } from 'node:test'
-import { workerConcurrency } from '../src/cpu-limit.ts'
+import { workerConcurrency } from '../src/consumer/cpu-limit.ts'
 
 /** A machine of 16 processors with these files and variables, and nothing else. */
 function slots(files: Record<string, string>, env: Record<string, string> = {}, processors = 16): number {

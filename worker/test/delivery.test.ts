@@ -1,11 +1,11 @@
 // What a verdict costs on its way to Redis.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { type JobRef, redeemerKey, replyChannel, verdictKey } from '@spillway/client/protocol/reply'
+import { createRedisClock } from '@spillway/client/redis/clock'
 import { until } from '@spillway/local/testing'
-import { createRedisClock } from '../src/clock.ts'
-import { createDelivery } from '../src/deliver.ts'
-import { createLogger } from '../src/log.ts'
-import { type JobRef, redeemerKey, replyChannel, verdictKey } from '../src/protocol/reply.ts'
+import { createDelivery } from '../src/consumer/deliver.ts'
+import { createLogger } from '../src/process/log.ts'
 import { answerOf, jobsCounted, readyClient, startedWorker } from './parts.ts'
 import { jobKey, type Space, spaceFor } from './space.ts'
 

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { test } from 'node:test'
+import { connectRedis } from '@spillway/client/redis/connect'
 import { until } from '@spillway/local/testing'
-import { connectRedis } from '../src/redis.ts'
 import { startOwnRedis } from './own-redis.ts'
 import { spaceFor } from './space.ts'
 

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { until } from '@spillway/local/testing'
 import { startFallback } from '@spillway/worker/fallback'
-import { createLogger } from '../src/log.ts'
+import { createLogger } from '../src/process/log.ts'
 import { answerOf, readyClient, workerEnvironment } from './parts.ts'
 import { type Space, spaceFor } from './space.ts'
 

@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
-import { until } from '@spillway/local/testing'
-import type { PendingJob } from '../src/client.ts'
+import type { PendingJob } from '@spillway/client'
 import {
   type JobRef,
   redeemerKey,
@@ -12,8 +11,9 @@ import {
   usedSeal,
   verdictKey,
   verdictSeal,
-} from '../src/protocol/reply.ts'
-import { parseKeyring } from '../src/protocol/seal.ts'
+} from '@spillway/client/protocol/reply'
+import { parseKeyring } from '@spillway/client/protocol/seal'
+import { until } from '@spillway/local/testing'
 import { answerOf, keyring, readyClient, startedWorker } from './parts.ts'
 import { jobKey, type Space, spaceFor } from './space.ts'
 

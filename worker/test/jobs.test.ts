@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { HashRequest, VerifyRequest } from '@spillway/client/protocol/job'
+import { verdictKey } from '@spillway/client/protocol/reply'
 import { until } from '@spillway/local/testing'
 import { createHasher } from '../src/hashing/index.ts'
-import type { HashRequest, VerifyRequest } from '../src/protocol/job.ts'
-import { verdictKey } from '../src/protocol/reply.ts'
 import { answerOf, jobsCounted, policy, readyClient, startedWorker } from './parts.ts'
 import { resultOf, type Space, spaceFor } from './space.ts'
 

@@ -1,10 +1,10 @@
 // How a worker's silence is looked into: once at a time, and not believed when it is over.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { answersAnew } from '@spillway/client/redis/answers-anew'
+import { withResolvers } from '@spillway/client/with-resolvers'
 import { until } from '@spillway/local/testing'
-import { answersAnew } from '../src/answers-anew.ts'
-import { createLiveness } from '../src/liveness.ts'
-import { withResolvers } from '../src/with-resolvers.ts'
+import { createLiveness } from '../src/consumer/liveness.ts'
 import { spaceFor } from './space.ts'
 
 test('one look into silence at a time, and none says what is not so any more', async (t) => {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
-import { createLiveness } from '../src/liveness.ts'
+import { createLiveness } from '../src/consumer/liveness.ts'
 
 const STUCK_AFTER_MS = 15_000
 const STEP_MS = 500

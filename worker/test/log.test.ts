@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 
-const log = fileURLToPath(new URL('../dist/log.js', import.meta.url))
+const log = fileURLToPath(new URL('../dist/process/log.js', import.meta.url))
 
 test('a line that comes while earlier ones are still being written is written after them, without any other', async () => {
   const moreThanAPipeHolds = 2 ** 21

@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
+import { createPasswordClient, parseKeyring } from '@spillway/client'
 import { createNamespace, type Namespace, startProcess, type TestProcess, until } from '@spillway/local/testing'
-import { createPasswordClient, parseKeyring } from '../src/client.ts'
-import { createLogger } from '../src/log.ts'
+import { createLogger } from '../src/process/log.ts'
 import { type FreezingProxy, openFreezingProxy } from './freezing-proxy.ts'
 
 const STUCK_AFTER_MS = 1_500

@@ -3,9 +3,9 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after } from 'node:test'
-import { openKeeper } from '@spillway/local/keeper'
-import { startRedis } from '@spillway/local/redis'
-import { programsDir } from '@spillway/local/repository'
+import { openKeeper } from '@spillway/local/processes/keeper'
+import { programsDir } from '@spillway/local/processes/repository'
+import { startRedis } from '@spillway/local/services/redis'
 import type { Space } from './space.ts'
 
 /** Starts it, and ends it after the tests of this file. Resolves with its url. */

@@ -1,17 +1,17 @@
 // Both ends of the queue, started for one test: real ones, in this process.
 import { randomBytes } from 'node:crypto'
-import { until } from '@spillway/local/testing'
 import {
   type Answer,
   createPasswordClient,
   type PasswordClient,
   type PasswordClientOptions,
   type PendingJob,
-} from '../src/client.ts'
+} from '@spillway/client'
+import { parseKeyring } from '@spillway/client/protocol/seal'
+import { until } from '@spillway/local/testing'
 import { readWorkerConfig } from '../src/config.ts'
-import { createLogger } from '../src/log.ts'
-import { parseKeyring } from '../src/protocol/seal.ts'
-import { type RunningWorker, startWorker } from '../src/run.ts'
+import { type RunningWorker, startWorker } from '../src/consumer/start.ts'
+import { createLogger } from '../src/process/log.ts'
 import type { Space } from './space.ts'
 
 export const sealKeys = `test:${randomBytes(32).toString('base64')}`

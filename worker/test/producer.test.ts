@@ -1,11 +1,11 @@
 // Adding jobs over a connection that breaks: once more over the next one, and no more than that.
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
+import { PasswordClientError } from '@spillway/client/errors'
+import { createProducer } from '@spillway/client/passwords/producer'
+import { watchRedis } from '@spillway/client/redis/watch'
 import { Redis } from 'ioredis'
-import { createProducer } from '../src/client/producer.ts'
-import { PasswordClientError } from '../src/errors.ts'
-import { createLogger } from '../src/log.ts'
-import { watchRedis } from '../src/redis-watch.ts'
+import { createLogger } from '../src/process/log.ts'
 import { startRelay } from './relay.ts'
 import { spaceFor, waitingJobs } from './space.ts'
 

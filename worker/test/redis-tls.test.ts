@@ -7,9 +7,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { promisify } from 'node:util'
-import { findRedis } from '@spillway/local/find-redis'
-import { openKeeper, rank } from '@spillway/local/keeper'
-import { programsDir } from '@spillway/local/repository'
+import { openKeeper, rank } from '@spillway/local/processes/keeper'
+import { programsDir } from '@spillway/local/processes/repository'
+import { findRedis } from '@spillway/local/services/find-redis'
 import { freePort, until } from '@spillway/local/testing'
 
 const run = promisify(execFile)
@@ -97,7 +97,7 @@ async function answers(url: string, ...command: string[]): Promise<void> {
 /** In a process of its own: Node reads which authorities to trust when it starts. */
 async function ask(url: string, env: NodeJS.ProcessEnv, ...command: string[]): Promise<string> {
   const program = `
-    import { connectRedis } from ${JSON.stringify(new URL('../dist/redis.js', import.meta.url))}
+    import { connectRedis } from ${JSON.stringify(new URL('../client/dist/redis/connect.js', import.meta.url))}
     const redis = connectRedis(process.env.REDIS_URL, 'consumer')
     redis.once('error', (error) => { console.error(error.message); process.exit(1) })
     console.log(await redis.call(...(process.argv.length > 1 ? process.argv.slice(1) : ['PING'])))

@@ -1,11 +1,11 @@
 // The channel on which answers come: a connection that nobody closed, but over which nothing comes any more, is replaced.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { hearReplies } from '@spillway/client/passwords/replies'
+import { replyChannel } from '@spillway/client/protocol/reply'
+import { connectRedis } from '@spillway/client/redis/connect'
 import { until } from '@spillway/local/testing'
-import { hearReplies } from '../src/client/replies.ts'
-import { createLogger } from '../src/log.ts'
-import { replyChannel } from '../src/protocol/reply.ts'
-import { connectRedis } from '../src/redis.ts'
+import { createLogger } from '../src/process/log.ts'
 import { openFreezingProxy } from './freezing-proxy.ts'
 import { spaceFor } from './space.ts'
 

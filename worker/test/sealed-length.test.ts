@@ -1,8 +1,8 @@
 // How long a sealed request is tells nothing of whose password is verified: known, unknown, or of an older system.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { padRequest } from '../src/protocol/job.ts'
-import { requestSeal } from '../src/protocol/reply.ts'
+import { padRequest } from '@spillway/client/protocol/job'
+import { requestSeal } from '@spillway/client/protocol/reply'
 import { answerOf, keyring, readyClient, startedWorker } from './parts.ts'
 import { jobKey, spaceFor } from './space.ts'
 

@@ -1,9 +1,9 @@
 // What one test has to itself: a queue in the real Redis, and an end for everything that it starts.
 import { randomBytes } from 'node:crypto'
 import { after, type TestContext } from 'node:test'
+import { queueKey } from '@spillway/client/protocol/capacity'
 import { createNamespace } from '@spillway/local/testing'
 import { Redis } from 'ioredis'
-import { queueKey } from '../src/protocol/capacity.ts'
 
 export interface Space {
   redisUrl: string

@@ -1,12 +1,12 @@
 // What the queue leaves where others can read: in Redis's keys and messages, and under which names.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { queueKey } from '@spillway/client/protocol/capacity'
+import { DEFAULT_QUEUE_PREFIX } from '@spillway/client/protocol/job'
+import { verdictKey } from '@spillway/client/protocol/reply'
 import { until } from '@spillway/local/testing'
 import { Redis } from 'ioredis'
 import { createHasher } from '../src/hashing/index.ts'
-import { queueKey } from '../src/protocol/capacity.ts'
-import { DEFAULT_QUEUE_PREFIX } from '../src/protocol/job.ts'
-import { verdictKey } from '../src/protocol/reply.ts'
 import { answerOf, policy, readyClient, startedWorker } from './parts.ts'
 import { failureOf, jobKey, resultOf, type Space, spaceFor, waitingJobs } from './space.ts'
 

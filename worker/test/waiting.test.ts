@@ -1,9 +1,9 @@
 // How long a job is waited for, by whom, and what becomes of it when nobody waits any more.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { PasswordClientError } from '@spillway/client/errors'
+import { redeemerKey, verdictKey } from '@spillway/client/protocol/reply'
 import { until } from '@spillway/local/testing'
-import { PasswordClientError } from '../src/errors.ts'
-import { redeemerKey, verdictKey } from '../src/protocol/reply.ts'
 import { answerOf, readyClient, startedWorker } from './parts.ts'
 import { startRelay } from './relay.ts'
 import { activeJobs, jobKey, resultOf, spaceFor, waitingJobs } from './space.ts'

@@ -108,7 +108,7 @@ test('it hashes on as many threads as it has slots, its own or those of the pool
 test('it stands back, and who was started even further back stays there', {
   skip: process.platform === 'win32' ? 'this system has no nice' : false,
 }, async () => {
-  const module = new URL('../dist/stand-back.js', import.meta.url).href
+  const module = new URL('../dist/process/priority.js', import.meta.url).href
   const script = `const { standBack } = await import(${JSON.stringify(module)})
     standBack()
     console.log((await import('node:os')).getPriority())`
@@ -124,7 +124,7 @@ test('it stands back, and who was started even further back stays there', {
 test('its session stands back when it has one of its own, and not when others share it', {
   skip: withoutAutogroups(),
 }, async () => {
-  const module = new URL('../dist/stand-back.js', import.meta.url).href
+  const module = new URL('../dist/process/priority.js', import.meta.url).href
   const script = `const { standBackAsSession } = await import(${JSON.stringify(module)})
     standBackAsSession()
     console.log((await import('node:fs')).readFileSync('/proc/self/autogroup', 'utf8'))`

@@ -1,7 +1,7 @@
 /** Who may call an operation, and what the operation learns of its caller. */
 import type { FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
-import { requireAccessToken } from '../plugins/access-token.js'
 import { schemaOf } from '../schemas/schema.js'
+import { requireAccessToken } from '../sessions/access-token.js'
 
 export interface Access<Caller> {
   /** Run before anything else is made of the request. */

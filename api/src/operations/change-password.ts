@@ -1,5 +1,5 @@
 /** PUT /v1/me/password: one job verifies the current password and hashes the next. */
-import { ApiError } from '../errors.js'
+import { ApiError } from '../problems/errors.js'
 import { NewPasswordField, normalizePassword, PasswordField } from '../schemas/credentials.js'
 import { unauthorizedProblem } from '../schemas/responses.js'
 import { schemaOf } from '../schemas/schema.js'

@@ -1,6 +1,6 @@
 /** POST /v1/login: find the credential, verify it or a decoy in its place, then open a session and upgrade the hash. */
 import { Prisma, rawQuery, type User } from '@spillway/prisma'
-import { ApiError } from '../errors.js'
+import { ApiError } from '../problems/errors.js'
 import { TokenBody } from '../schemas/bodies.js'
 import { EmailField, normalizeEmail, normalizePassword, PasswordField } from '../schemas/credentials.js'
 import { unauthorizedProblem } from '../schemas/responses.js'

@@ -1,6 +1,6 @@
 /** What a new password must not be: short, or one of those that are guessed first (NIST SP 800-63B-4, 3.1.1.2). */
 import { dictionary } from '@zxcvbn-ts/language-common'
-import { ApiError, type FieldError } from '../errors.js'
+import { ApiError, type FieldError } from '../problems/errors.js'
 import { lengthOf, normalizePassword } from '../schemas/credentials.js'
 
 export interface NewPassword {

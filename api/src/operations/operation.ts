@@ -4,13 +4,13 @@
  */
 import type { Database } from '@spillway/prisma'
 import type { FastifyInstance } from 'fastify'
-import { ApiError } from '../errors.js'
-import type { Finish, Hold, Job, Submit, Submitted } from '../hold.js'
-import { PreferHeader } from '../prefer.js'
+import { ApiError } from '../problems/errors.js'
 import { bodyProblems, limitProblem, ticketResponse } from '../schemas/responses.js'
 import type { JsonObject, Schema } from '../schemas/schema.js'
-import type { Sessions } from '../sessions.js'
-import type { IssueTokens } from '../tokens.js'
+import type { Sessions } from '../sessions/sessions.js'
+import type { IssueTokens } from '../sessions/tokens.js'
+import type { Finish, Hold, Job, Submit, Submitted } from '../waiting/hold.js'
+import { PreferHeader } from '../waiting/prefer.js'
 import type { Access } from './access.js'
 import type { CheckNewPassword } from './new-password.js'
 

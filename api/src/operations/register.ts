@@ -1,6 +1,6 @@
 /** POST /v1/users: refuse a taken address early, hash, then create the account under the job's id. */
 import { Prisma, rawQuery } from '@spillway/prisma'
-import { ApiError } from '../errors.js'
+import { ApiError } from '../problems/errors.js'
 import { UserBody } from '../schemas/bodies.js'
 import { EmailField, NewPasswordField, normalizeEmail, normalizePassword } from '../schemas/credentials.js'
 import { problemResponse } from '../schemas/responses.js'

@@ -1,7 +1,7 @@
 /** How to finish an operation that its ticket names. */
-import { ApiError } from '../errors.js'
-import type { Finish } from '../hold.js'
-import type { TicketContents } from '../tickets.js'
+import { ApiError } from '../problems/errors.js'
+import type { Finish } from '../waiting/hold.js'
+import type { TicketContents } from '../waiting/tickets.js'
 import type { Operation, OperationDeps } from './operation.js'
 
 /** Throws `invalid_ticket` for an operation that this gateway does not know: a gateway of another version sealed it. */

@@ -1,5 +1,5 @@
 /** POST /v1/me/password/verify: whether the person at the keyboard still knows the password, before something dangerous. */
-import { ApiError } from '../errors.js'
+import { ApiError } from '../problems/errors.js'
 import { normalizePassword, PasswordField } from '../schemas/credentials.js'
 import { unauthorizedProblem } from '../schemas/responses.js'
 import { schemaOf } from '../schemas/schema.js'

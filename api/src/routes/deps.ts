@@ -1,11 +1,11 @@
 /** What routes are given, and what they are: plugins whose types come from their JSON schemas. */
 import type { FastifyPluginAsyncJsonSchemaToTs } from '@fastify/type-provider-json-schema-to-ts'
+import type { PasswordClient } from '@spillway/client'
 import type { Database } from '@spillway/prisma'
-import type { PasswordClient } from '@spillway/worker/client'
-import type { Hold } from '../hold.js'
-import type { Sessions } from '../sessions.js'
-import type { PublicJwk } from '../signing-keys.js'
-import type { IssueTokens } from '../tokens.js'
+import type { Sessions } from '../sessions/sessions.js'
+import type { PublicJwk } from '../sessions/signing-keys.js'
+import type { IssueTokens } from '../sessions/tokens.js'
+import type { Hold } from '../waiting/hold.js'
 
 export interface RouteDeps {
   database: Database

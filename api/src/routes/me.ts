@@ -1,8 +1,8 @@
 /** GET /v1/me: the signed-in user. */
-import { ApiError } from '../errors.js'
-import { requireAccessToken } from '../plugins/access-token.js'
+import { ApiError } from '../problems/errors.js'
 import { UserBody } from '../schemas/bodies.js'
 import { anyProblem, unauthorizedProblem } from '../schemas/responses.js'
+import { requireAccessToken } from '../sessions/access-token.js'
 import type { RoutePlugin } from './deps.js'
 
 export const meRoutes: RoutePlugin = async (app, { sessions }) => {

@@ -1,10 +1,10 @@
 /** POST /v1/tickets/redeem: what the call that gave the ticket would have answered. */
 import { operations } from '../operations/list.js'
 import type { Operation } from '../operations/operation.js'
-import { PreferHeader } from '../prefer.js'
 import { bodyProblems, limitProblem, problemResponse, ticketResponse } from '../schemas/responses.js'
 import type { JsonObject } from '../schemas/schema.js'
-import { TICKET_MAX_LENGTH } from '../tickets.js'
+import { PreferHeader } from '../waiting/prefer.js'
+import { TICKET_MAX_LENGTH } from '../waiting/tickets.js'
 import type { RoutePlugin } from './deps.js'
 
 const response: Record<number, object> = {

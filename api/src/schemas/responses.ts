@@ -2,7 +2,7 @@
  * Answers that several calls have in common, as the description of the API has them: tickets and problems. The headers are for
  * that alone; nothing is checked or added by them when an answer is sent.
  */
-import { errorCodes } from '../errors.js'
+import { errorCodes } from '../problems/errors.js'
 import { TicketBody } from './bodies.js'
 
 export const ProblemBody = {

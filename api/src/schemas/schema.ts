@@ -1,5 +1,5 @@
 /** A JSON schema together with the type of the values that it admits, where a generic function needs both. */
-import { checkFor } from '@spillway/worker/schema'
+import { checkFor } from '@spillway/client/protocol/schema'
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
 
 /** A JSON schema, as far as anyone looks into it. */

@@ -3,7 +3,7 @@
 import { copyFileSync, existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { moduleDir } from '@spillway/helm/modules'
-import { programsDir } from '@spillway/local/repository'
+import { programsDir } from '@spillway/local/processes/repository'
 
 export const composeSchema = join(programsDir, 'compose-spec.json')
 

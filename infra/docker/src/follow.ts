@@ -4,8 +4,8 @@ import { execFile } from 'node:child_process'
 import { cpSync, mkdirSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
-import { lastWords } from '@spillway/local/last-words'
-import { Refusal } from '@spillway/local/refusal'
+import { lastWords } from '@spillway/local/processes/log-tail'
+import { Refusal } from '@spillway/local/processes/user-error'
 import type { Stage, Step } from './recipe.ts'
 
 /** What a container of an image is started with. */

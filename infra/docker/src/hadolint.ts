@@ -4,7 +4,7 @@ import { chmodSync, existsSync } from 'node:fs'
 import { mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { programsDir } from '@spillway/local/repository'
+import { programsDir } from '@spillway/local/processes/repository'
 
 const requirements = fileURLToPath(new URL('../hadolint.txt', import.meta.url))
 

@@ -1,6 +1,6 @@
 // The command `pnpm images`: builds the images as plain folders and says how large they are.
 import { execFileSync } from 'node:child_process'
-import { report } from '@spillway/local/refusal'
+import { report } from '@spillway/local/processes/user-error'
 import { buildImages, targets } from './images.ts'
 
 try {

@@ -1,8 +1,8 @@
 // What people, mistakes and attackers do to a system within a minute, so that every panel has something to show.
 import { randomBytes, randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { createPasswordClient, type Keyring, type PasswordClient, parseKeyring } from '@spillway/client'
 import { until } from '@spillway/local/testing'
-import { createPasswordClient, type Keyring, type PasswordClient, parseKeyring } from '@spillway/worker/client'
 import { createLogger } from '@spillway/worker/log'
 import { type GatewayHandle, OPERATOR, type Scene } from './scene.ts'
 

@@ -1,7 +1,7 @@
 // The command `pnpm measure:kept-jobs`: what the finished jobs that are kept for operators take of Redis's memory.
 import { randomBytes } from 'node:crypto'
+import { createPasswordClient, parseKeyring } from '@spillway/client'
 import { until } from '@spillway/local/testing'
-import { createPasswordClient, parseKeyring } from '@spillway/worker/client'
 import { createLogger } from '@spillway/worker/log'
 import { Redis } from 'ioredis'
 import { runWithServices } from './run-with-services.ts'

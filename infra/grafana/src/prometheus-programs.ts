@@ -1,9 +1,10 @@
 // Prometheus and its promtool: from the PATH, otherwise from Debian's packages, unpacked into the ignored folder.
-import { type AptProgram, aptProgram, isUnpacked } from '@spillway/local/apt-packages'
-import type { Keeper } from '@spillway/local/keeper'
-import { onPath } from '@spillway/local/on-path'
-import { Refusal } from '@spillway/local/refusal'
-import { programsDir } from '@spillway/local/repository'
+
+import type { Keeper } from '@spillway/local/processes/keeper'
+import { programsDir } from '@spillway/local/processes/repository'
+import { Refusal } from '@spillway/local/processes/user-error'
+import { type AptProgram, aptProgram, isUnpacked } from '@spillway/local/services/apt-packages'
+import { onPath } from '@spillway/local/services/on-path'
 
 const NAME = 'prometheus'
 

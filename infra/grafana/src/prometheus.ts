@@ -2,7 +2,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { type Keeper, rank } from '@spillway/local/keeper'
+import { type Keeper, rank } from '@spillway/local/processes/keeper'
 import { freePort, until } from '@spillway/local/testing'
 import { prometheusProgram } from './prometheus-programs.ts'
 

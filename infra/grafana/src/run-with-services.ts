@@ -1,9 +1,10 @@
 // Runs a command of this package with a PostgreSQL and a Redis of its own, all built and migrated, and cleans up after it.
-import { readEnvironment } from '@spillway/local/environment'
-import { type Keeper, openKeeper } from '@spillway/local/keeper'
-import { report } from '@spillway/local/refusal'
-import { toVariables } from '@spillway/local/test-environment'
-import { startTestServices } from '@spillway/local/test-services'
+
+import { type Keeper, openKeeper } from '@spillway/local/processes/keeper'
+import { report } from '@spillway/local/processes/user-error'
+import { readEnvironment } from '@spillway/local/start/environment'
+import { toVariables } from '@spillway/local/testing/environment'
+import { startTestServices } from '@spillway/local/testing/services'
 
 export interface Run {
   keeper: Keeper

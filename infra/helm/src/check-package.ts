@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import { report } from '@spillway/local/refusal'
+import { report } from '@spillway/local/processes/user-error'
 
 /**
  * Prepares and runs the tests of a package, whose folder is given as a URL. What goes wrong is told, and left in the exit code of
@@ -11,7 +11,7 @@ import { report } from '@spillway/local/refusal'
 export async function checkPackage(packageUrl: URL, prepare: () => Promise<unknown>): Promise<void> {
   try {
     await prepare()
-    const harness = fileURLToPath(import.meta.resolve('@spillway/local/test-package'))
+    const harness = fileURLToPath(import.meta.resolve('@spillway/local/testing/package'))
     const tests = spawn(process.execPath, ['--import', 'tsx', harness], {
       cwd: fileURLToPath(packageUrl),
       stdio: 'inherit',

@@ -1,8 +1,8 @@
 // Programs that are run to their end.
 import { execFile } from 'node:child_process'
 import { basename } from 'node:path'
-import { lastWords } from '@spillway/local/last-words'
-import { Refusal } from '@spillway/local/refusal'
+import { lastWords } from '@spillway/local/processes/log-tail'
+import { Refusal } from '@spillway/local/processes/user-error'
 
 /** Rendered charts and schemas are larger than Node's own limit of 1 MiB. */
 const OUTPUT_LIMIT_BYTES = 256 * 1_024 * 1_024

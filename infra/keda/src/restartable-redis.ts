@@ -1,6 +1,6 @@
 // A Redis that can be taken away and brought back at the same address, with the data it had.
-import { type RedisOptions, startRedis } from '@spillway/local/redis'
-import type { Service } from '@spillway/local/service'
+import { type RedisOptions, startRedis } from '@spillway/local/services/redis'
+import type { Service } from '@spillway/local/services/service'
 import { Redis } from 'ioredis'
 
 export interface RestartableRedis {

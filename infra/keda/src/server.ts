@@ -1,9 +1,9 @@
 // One program of the cluster: started with a log file, awaited until it answers, ended with this process at the latest.
 import { closeSync, openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Keeper, rank } from '@spillway/local/keeper'
-import { lastWords } from '@spillway/local/last-words'
-import { until } from '@spillway/local/until'
+import { type Keeper, rank } from '@spillway/local/processes/keeper'
+import { lastWords } from '@spillway/local/processes/log-tail'
+import { until } from '@spillway/local/processes/until'
 
 export interface ServerOptions {
   keeper: Keeper

@@ -4,16 +4,16 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
-import { isRunning } from '../src/process-table.ts'
-import { repositoryDir } from '../src/repository.ts'
-import { startProcess } from '../src/test-process.ts'
-import { until } from '../src/until.ts'
+import { isRunning } from '../src/processes/process-table.ts'
+import { repositoryDir } from '../src/processes/repository.ts'
+import { until } from '../src/processes/until.ts'
+import { startProcess } from '../src/testing/process.ts'
 import { scratchDir } from './scratch.ts'
 
 test('the death of the package manager that started it is noticed, that of a shell in between is not', async (t) => {
   const dir = await scratchDir(t)
   const command = join(dir, 'command.mts')
-  const module = pathToFileURL(join(repositoryDir, 'infra/local/src/ancestors.ts')).href
+  const module = pathToFileURL(join(repositoryDir, 'infra/local/src/processes/ancestors.ts')).href
   await writeFile(
     command,
     `import { onLauncherGone } from ${JSON.stringify(module)}

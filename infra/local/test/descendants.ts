@@ -1,7 +1,7 @@
 // All processes below one, as the system lists them.
 import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync } from 'node:fs'
-import { findProcess } from '../src/process-table.ts'
+import { findProcess } from '../src/processes/process-table.ts'
 
 /** The ids of the children of a process, of theirs, and so on. */
 export function descendants(pid: number): number[] {

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { satisfies, validRange } from 'semver'
 import { parse } from 'yaml'
-import { repositoryDir } from '../src/repository.ts'
+import { repositoryDir } from '../src/processes/repository.ts'
 
 interface Lockfile {
   packages: Record<string, { engines?: { node?: string } }>

@@ -3,12 +3,12 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { pathToFileURL } from 'node:url'
-import { atEnd } from '../src/at-end.ts'
-import { openKeeper, rank, ToolFailure } from '../src/keeper.ts'
-import { isRunning } from '../src/process-table.ts'
-import { repositoryDir } from '../src/repository.ts'
-import { startProcess } from '../src/test-process.ts'
-import { until } from '../src/until.ts'
+import { openKeeper, rank, ToolFailure } from '../src/processes/keeper.ts'
+import { isRunning } from '../src/processes/process-table.ts'
+import { repositoryDir } from '../src/processes/repository.ts'
+import { until } from '../src/processes/until.ts'
+import { atEnd } from '../src/testing/at-end.ts'
+import { startProcess } from '../src/testing/process.ts'
 import { scratchDir } from './scratch.ts'
 
 /** A shell that notes its name when asked to end, and its id when it can be asked. */
@@ -40,7 +40,7 @@ test('a process that is killed takes along what it started', async (t) => {
   const source = join(repositoryDir, 'infra/local/src')
   await writeFile(
     script,
-    `import { openKeeper } from ${JSON.stringify(pathToFileURL(join(source, 'keeper.ts')).href)}
+    `import { openKeeper } from ${JSON.stringify(pathToFileURL(join(source, 'processes/keeper.ts')).href)}
      const child = openKeeper().spawn({ command: 'sleep', args: ['600'], rank: 0 })
      console.log(JSON.stringify({ msg: 'started', childPid: child.pid }))`,
   )

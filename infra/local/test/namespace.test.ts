@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Redis } from 'ioredis'
 import pg from 'pg'
-import { createNamespace } from '../src/namespace.ts'
-import { databaseOf, query } from '../src/query.ts'
+import { databaseOf, query } from '../src/services/query.ts'
+import { createNamespace } from '../src/testing/namespace.ts'
 
 test('namespaces made at once are migrated, and see nothing of each other', async () => {
   const namespaces = await Promise.all(Array.from({ length: 4 }, createNamespace))

@@ -7,8 +7,8 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { delimiter, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { atEnd } from '../src/at-end.ts'
-import { repositoryDir } from '../src/repository.ts'
+import { repositoryDir } from '../src/processes/repository.ts'
+import { atEnd } from '../src/testing/at-end.ts'
 import { scratchDir } from './scratch.ts'
 
 /** A registry of one package, a pnpm that prints its arguments, and the environment in which npm knows no other. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { placeIn } from '../src/places.ts'
+import { placeIn } from '../src/start/places.ts'
 
 test('where a member listens is read from its ready line, port 80 and IPv6 included', () => {
   const gateway = placeIn({ url: 'http://127.0.0.1:80', opsUrl: 'http://[::1]:9464' }, 'gateway 1')

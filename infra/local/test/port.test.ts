@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { test } from 'node:test'
-import { atEnd } from '../src/at-end.ts'
-import { freePort, onFreePort } from '../src/port.ts'
+import { freePort, onFreePort } from '../src/processes/port.ts'
+import { atEnd } from '../src/testing/at-end.ts'
 
 test('who finds its port taken by somebody quicker starts on another one', async (t) => {
   const preferred = await freePort()

@@ -4,14 +4,14 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { Redis } from 'ioredis'
-import { atEnd } from '../src/at-end.ts'
-import { openKeeper } from '../src/keeper.ts'
-import { onPath } from '../src/on-path.ts'
-import { startRedis } from '../src/redis.ts'
-import { aptRedis } from '../src/redis-apt.ts'
-import { serverNames } from '../src/redis-program.ts'
-import { programsDir, repositoryDir } from '../src/repository.ts'
-import { startProcess } from '../src/test-process.ts'
+import { openKeeper } from '../src/processes/keeper.ts'
+import { programsDir, repositoryDir } from '../src/processes/repository.ts'
+import { onPath } from '../src/services/on-path.ts'
+import { startRedis } from '../src/services/redis.ts'
+import { aptRedis } from '../src/services/redis-apt.ts'
+import { serverNames } from '../src/services/redis-program.ts'
+import { atEnd } from '../src/testing/at-end.ts'
+import { startProcess } from '../src/testing/process.ts'
 import { scratchDir } from './scratch.ts'
 
 const noApt = onPath(serverNames) ? 'there is a Redis on the PATH' : onPath(['apt-get']) ? false : 'there is no apt'
@@ -77,8 +77,8 @@ test('where no Redis can be had, one sentence names the ways out', async (t) => 
   const module = (name: string) => JSON.stringify(pathToFileURL(join(repositoryDir, 'infra/local/src', name)).href)
   await writeFile(
     script,
-    `import { openKeeper } from ${module('keeper.ts')}
-     import { findRedis } from ${module('find-redis.ts')}
+    `import { openKeeper } from ${module('processes/keeper.ts')}
+     import { findRedis } from ${module('services/find-redis.ts')}
      const search = { keeper: openKeeper(), dir: ${JSON.stringify(dir)}, programsDir: ${JSON.stringify(dir)}, durable: false }
      await findRedis({ ...search, say: console.log }).catch((error) => console.log(error.message))`,
   )

@@ -3,8 +3,8 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
-import { atEnd } from '../src/at-end.ts'
-import { removeHome } from '../src/postgres-user.ts'
+import { removeHome } from '../src/services/postgres-user.ts'
+import { atEnd } from '../src/testing/at-end.ts'
 
 /** A new folder that anyone may enter. It is gone after the test, with what PostgreSQL had to put elsewhere for it. */
 export async function scratchDir(t: TestContext): Promise<string> {

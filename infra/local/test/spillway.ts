@@ -1,9 +1,9 @@
 // `pnpm start` under test, on free ports.
 import type { TestContext } from 'node:test'
-import { atEnd } from '../src/at-end.ts'
-import { isRunning } from '../src/process-table.ts'
-import { startProcess, type TestProcess } from '../src/test-process.ts'
-import { until } from '../src/until.ts'
+import { isRunning } from '../src/processes/process-table.ts'
+import { until } from '../src/processes/until.ts'
+import { atEnd } from '../src/testing/at-end.ts'
+import { startProcess, type TestProcess } from '../src/testing/process.ts'
 import { descendants } from './descendants.ts'
 
 const upMs = 60_000
@@ -16,7 +16,7 @@ export function runStart(
   env: NodeJS.ProcessEnv = {},
 ): TestProcess {
   const spillway = startProcess({
-    entry: 'infra/local/src/start.ts',
+    entry: 'infra/local/src/start/main.ts',
     nodeArgs: ['--import', 'tsx'],
     args,
     // Where there is a Rust toolchain, a build of the engine would take longer than all that is tested here.

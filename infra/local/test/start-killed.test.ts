@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { findProcess } from '../src/process-table.ts'
+import { findProcess } from '../src/processes/process-table.ts'
 import { scratchDir } from './scratch.ts'
 import { allEnded, curls, runStart, status, whenUp } from './spillway.ts'
 

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { onPath } from '../src/on-path.ts'
+import { onPath } from '../src/services/on-path.ts'
 import { scratchDir } from './scratch.ts'
 import { allEnded, curls, runStart, status, whenUp } from './spillway.ts'
 

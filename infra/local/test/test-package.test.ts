@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { repositoryDir } from '../src/repository.ts'
-import { testEnvironment, toVariables } from '../src/test-environment.ts'
-import { startProcess } from '../src/test-process.ts'
-import { isGreen, resultsVariable, type TestResults } from '../src/test-results.ts'
+import { repositoryDir } from '../src/processes/repository.ts'
+import { testEnvironment, toVariables } from '../src/testing/environment.ts'
+import { startProcess } from '../src/testing/process.ts'
+import { isGreen, resultsVariable, type TestResults } from '../src/testing/results.ts'
 import { scratchDir } from './scratch.ts'
 
 const imports = "import { describe, test } from 'node:test'\nimport assert from 'node:assert'\n"
@@ -17,7 +17,7 @@ async function runPackage(t: TestContext, files: Record<string, string>, filters
   await writeFile(join(dir, 'package.json'), '{ "name": "@spillway/tried", "type": "module" }')
   for (const [name, text] of Object.entries(files)) await writeFile(join(dir, 'test', name), imports + text)
   const run = startProcess({
-    entry: join(repositoryDir, 'infra/local/src/test-package.ts'),
+    entry: join(repositoryDir, 'infra/local/src/testing/package.ts'),
     args: filters,
     nodeArgs: ['--import', import.meta.resolve('tsx')],
     cwd: dir,

@@ -1,6 +1,6 @@
 // What one login costs, measured by `pnpm --filter @spillway/sizing run measure` on the machine that the file names.
 import { existsSync, readFileSync } from 'node:fs'
-import { Refusal } from '@spillway/local/refusal'
+import { Refusal } from '@spillway/local/processes/user-error'
 import type { SpikeCost } from './spike.ts'
 
 export interface Figures {

@@ -1,5 +1,5 @@
 // The command `pnpm size`: how many pods, cores, and what else, for this many logins a second.
-import { report } from '@spillway/local/refusal'
+import { report } from '@spillway/local/processes/user-error'
 import { describe } from './describe.ts'
 import { readFigures } from './figures.ts'
 import { readDemand } from './options.ts'

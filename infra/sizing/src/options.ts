@@ -1,6 +1,6 @@
 // The demand as it is given on the command line.
 import { parseArgs } from 'node:util'
-import { Refusal } from '@spillway/local/refusal'
+import { Refusal } from '@spillway/local/processes/user-error'
 import type { Figures } from './figures.ts'
 import type { Demand } from './sizing.ts'
 

@@ -1,5 +1,5 @@
 // A spike, as a fluid: while more comes in than the slots can take, the rest piles up. The rules are those of the gateway's
-// admission (api/src/admission.ts): newcomers overtake while few others have just done so, and each brings the one along who has
+// admission (api/src/waiting/admission.ts): newcomers overtake while few others have just done so, and each brings the one along who has
 // waited longest; who cannot be answered while the request is held gets a ticket; who finds no room is told when to come back,
 // and does.
 import { createLane } from './lane.ts'

@@ -1,6 +1,6 @@
 // Floods: of registrations, from one address, on one account. Others get their share, and what is over a limit costs no hash.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { readGauge } from '@spillway/local/prometheus'
+import { readGauge } from '@spillway/local/services/prometheus'
 import { createClient } from '../../load/client.ts'
 import { openLoop } from '../../load/open.ts'
 import { countVisits, expect, newFindings } from '../findings.ts'

@@ -1,6 +1,6 @@
 // A gateway is killed: its clients go to the next one, and what it leaves behind goes away by itself.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { readGauge } from '@spillway/local/prometheus'
+import { readGauge } from '@spillway/local/services/prometheus'
 import { expect } from '../findings.ts'
 import { until } from '../local.ts'
 import type { Scenario } from '../scenario.ts'

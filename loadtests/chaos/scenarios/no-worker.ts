@@ -1,6 +1,6 @@
 // All workers are gone: gateways notice, nobody hangs, and everything is done when they are back.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { readGauge } from '@spillway/local/prometheus'
+import { readGauge } from '@spillway/local/services/prometheus'
 import { expect, type Findings } from '../findings.ts'
 import type { Scenario } from '../scenario.ts'
 import { drained } from '../stage/queue.ts'

@@ -1,6 +1,6 @@
 // A long run at most of capacity, with a worker killed each minute: no login fails, no memory grows, no key stays.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { readPlainGauge } from '@spillway/local/prometheus'
+import { readPlainGauge } from '@spillway/local/services/prometheus'
 import { countVisits, expect, type Findings } from '../findings.ts'
 import { until } from '../local.ts'
 import type { Scenario } from '../scenario.ts'

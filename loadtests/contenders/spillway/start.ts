@@ -2,8 +2,8 @@
 // prefix of their own.
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
-import { allOrNone } from '@spillway/local/all-or-none'
-import { readGauge } from '@spillway/local/prometheus'
+import { allOrNone } from '@spillway/local/processes/all-or-none'
+import { readGauge } from '@spillway/local/services/prometheus'
 import { Redis } from 'ioredis'
 import type { Part, Running, StartOptions } from '../contender.ts'
 import { type Program, type StartedProgram, startProgram } from '../program.ts'

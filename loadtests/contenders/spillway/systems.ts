@@ -1,5 +1,5 @@
 // Several of Spillway side by side that know nothing of each other: what they share is the machine and its servers.
-import { allOrNone } from '@spillway/local/all-or-none'
+import { allOrNone } from '@spillway/local/processes/all-or-none'
 import type { Part } from '../contender.ts'
 import { type SpillwayOptions, type SpillwayRunning, startSpillway } from './start.ts'
 

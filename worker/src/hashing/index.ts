@@ -1,6 +1,6 @@
 /** Hashing by policy: which algorithm a stored hash belongs to, whether it is still good enough, and the decoy. */
 import { randomBytes } from 'node:crypto'
-import type { RefusalCode } from '../protocol/job.js'
+import type { RefusalCode } from '@spillway/client/protocol/job'
 import type { Policy, Verifier } from './algorithm.js'
 import { createArgon2 } from './argon2.js'
 import { createBcrypt } from './bcrypt.js'

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { programsDir } from '@spillway/local/repository'
+import { programsDir } from '@spillway/local/processes/repository'
 import { parseAllDocuments } from 'yaml'
 import { crdDirs, moduleDir, moduleVersion } from '../modules.ts'
 import { customResourceSchemas } from './custom-resources.ts'

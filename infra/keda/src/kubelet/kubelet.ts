@@ -2,7 +2,7 @@
 // the loopback interface. What it leaves out: images are not pulled, nodes are not chosen, limits are not enforced.
 import { join } from 'node:path'
 import type { Image } from '@spillway/docker/follow'
-import type { Keeper } from '@spillway/local/keeper'
+import type { Keeper } from '@spillway/local/processes/keeper'
 import type { KubernetesApi, WatchEvent } from '../api.ts'
 import type { Pod } from './pod.ts'
 import { type PodRun, runPod } from './run-pod.ts'

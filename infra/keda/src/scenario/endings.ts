@@ -1,6 +1,6 @@
 // Workers that are killed, scaled to zero, uninstalled: what becomes of their jobs.
 import assert from 'node:assert/strict'
-import { until } from '@spillway/local/until'
+import { until } from '@spillway/local/processes/until'
 import { installChart, NAMESPACE, RELEASE } from '../installation.ts'
 import type { Steps } from '../steps.ts'
 import { jobKeys, type Stage } from './stage.ts'

@@ -1,6 +1,6 @@
 // Idle, a spike, and back: how workers come and go with the queue, and that no login fails over it.
 import assert from 'node:assert/strict'
-import { until } from '@spillway/local/until'
+import { until } from '@spillway/local/processes/until'
 import type { Steps } from '../steps.ts'
 import { JOBS_PER_WORKER, MAX_REPLICAS, type Stage, SYNC_MS } from './stage.ts'
 

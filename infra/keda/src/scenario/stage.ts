@@ -1,6 +1,6 @@
 // What every step of the scenario works with: the people who log in, the timeline, and questions to the cluster.
 import assert from 'node:assert/strict'
-import { until } from '@spillway/local/until'
+import { until } from '@spillway/local/processes/until'
 import { Queue } from 'bullmq'
 import { createAccounts, type Environment } from '../environment.ts'
 import { NAMESPACE } from '../installation.ts'

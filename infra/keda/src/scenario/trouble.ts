@@ -1,6 +1,6 @@
 // A paused queue, and a Redis that is away or answers with errors: who works on, and who waits.
 import assert from 'node:assert/strict'
-import { until } from '@spillway/local/until'
+import { until } from '@spillway/local/processes/until'
 import { KEDA_USER } from '../installation.ts'
 import type { Steps } from '../steps.ts'
 import { AUTOSCALER, JOBS_PER_WORKER, SCALED_OBJECT, type Stage, SYNC_MS } from './stage.ts'

@@ -2,8 +2,8 @@
 // Takes five minutes. Rates and waits need a machine with nothing else to do; processor time is not disturbed as easily.
 import { writeFile } from 'node:fs/promises'
 import { cpus, release } from 'node:os'
-import { openKeeper } from '@spillway/local/keeper'
-import { report } from '@spillway/local/refusal'
+import { openKeeper } from '@spillway/local/processes/keeper'
+import { report } from '@spillway/local/processes/user-error'
 import { type Figures, figuresFile } from '../figures.ts'
 import { checkSpike, checkWaits, SLOTS, standIns } from './checks.ts'
 import { measureCost, measureHash, measureMemory, measureTurnaround } from './costs.ts'

@@ -1,0 +1,37 @@
+/**
+ * Bodies are JSON in UTF-8 and nothing else (RFC 8259, 8.1). Fastify's own parser puts U+FFFD for every byte that is no UTF-8,
+ * and ignores what the client says of its charset: passwords in another encoding would become the same password.
+ */
+import type { FastifyInstance } from 'fastify'
+import fp from 'fastify-plugin'
+import { ApiError } from '../problems/errors.js'
+
+// One byte order mark is left for the parser of JSON to pass over; a second one is no JSON.
+const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+export const jsonBodyPlugin = fp(
+  async (app: FastifyInstance) => {
+    const parseJson = app.getDefaultJsonParser('error', 'error')
+    app.removeAllContentTypeParsers()
+    app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, bytes: Buffer, done) => {
+      if (!isUtf8(request.headers['content-type'])) return done(new ApiError('unsupported_media_type'))
+      let text: string
+      try {
+        text = decoder.decode(bytes)
+      } catch {
+        return done(new ApiError('malformed_request'))
+      }
+      return parseJson(request, text, done)
+    })
+  },
+  { name: 'json-body' },
+)
+
+/** Whether a media type names no charset, or UTF-8 once. JSON has no such parameter, and some clients send it all the same. */
+function isUtf8(mediaType = ''): boolean {
+  const charsets = mediaType
+    .split(';')
+    .slice(1)
+    .filter((parameter) => /charset/i.test(parameter))
+  return charsets.length <= 1 && charsets.every((charset) => /^\s*charset=("utf-8"|utf-8)\s*$/i.test(charset))
+}

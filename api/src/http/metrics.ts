@@ -1,0 +1,108 @@
+/** What a gateway counts, in Prometheus's names and units (seconds). No label grows with users. */
+import { createRegistry } from '@spillway/worker/registry'
+import { Counter, Histogram, type Registry } from 'prom-client'
+import { refusalReasons } from '../problems/errors.js'
+
+export interface GatewayMetrics {
+  registry: Registry
+  requests: Counter<'method' | 'route' | 'status' | 'outcome'>
+  requestDuration: Histogram<'method' | 'route'>
+  wait: Histogram<'operation' | 'outcome'>
+  tickets: Counter<'event'>
+  refused: Counter<'reason'>
+  cancelled: Counter
+  verdicts: Counter<'source'>
+  jobsAddedAgain: Counter
+  sealFailures: Counter<'purpose'>
+  operatorFailures: Counter
+}
+
+const DURATION_BUCKETS_S = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 8, 10, 30]
+
+/** How a wait for a verdict can end: with it, with a ticket instead, or because the client went away or Redis did. */
+const waitOutcomes = ['answered', 'ticket', 'client_gone', 'failed'] as const
+export type WaitOutcome = (typeof waitOutcomes)[number]
+
+const ticketEvents = ['issued', 'redeemed', 'pending', 'expired', 'used', 'invalid'] as const
+export type TicketEvent = (typeof ticketEvents)[number]
+
+/** How a verdict got here: announced, or found by asking for it because no announcement came. */
+const verdictSources = ['message', 'asked'] as const
+
+/**
+ * A registry of its own, with Node's and the process's metrics in it. Series that can be foreseen start at 0.
+ *
+ * @param operations their kinds, as labels
+ */
+export function createGatewayMetrics(operations: readonly string[]): GatewayMetrics {
+  const registry = createRegistry()
+  const registers = [registry]
+  const metrics: GatewayMetrics = {
+    registry,
+    requests: new Counter({
+      name: 'spillway_http_requests_total',
+      help: "Requests answered, by route and outcome: ok, ticket, failing, client_gone, or a problem's code",
+      labelNames: ['method', 'route', 'status', 'outcome'],
+      registers,
+    }),
+    requestDuration: new Histogram({
+      name: 'spillway_http_request_duration_seconds',
+      help: 'Time from the head of a request to the end of its answer',
+      labelNames: ['method', 'route'],
+      buckets: DURATION_BUCKETS_S,
+      registers,
+    }),
+    wait: new Histogram({
+      name: 'spillway_wait_seconds',
+      help: 'Time that a request was held for its verdict, by how the wait ended',
+      labelNames: ['operation', 'outcome'],
+      buckets: DURATION_BUCKETS_S,
+      registers,
+    }),
+    tickets: new Counter({
+      name: 'spillway_tickets_total',
+      help: 'Tickets given out, and what became of each attempt to redeem one',
+      labelNames: ['event'],
+      registers,
+    }),
+    refused: new Counter({
+      name: 'spillway_refused_total',
+      help: 'Requests refused, by reason',
+      labelNames: ['reason'],
+      registers,
+    }),
+    cancelled: new Counter({
+      name: 'spillway_jobs_cancelled_total',
+      help: 'Jobs taken back before they began, because their client went away',
+      registers,
+    }),
+    verdicts: new Counter({
+      name: 'spillway_verdicts_total',
+      help: 'Verdicts received, by how they got here',
+      labelNames: ['source'],
+      registers,
+    }),
+    jobsAddedAgain: new Counter({
+      name: 'spillway_jobs_added_again_total',
+      help: 'Jobs that Redis lost while they were waited for, added again',
+      registers,
+    }),
+    sealFailures: new Counter({
+      name: 'spillway_seal_failures_total',
+      help: 'Sealed values that did not open: forged, swapped, damaged, or of an unknown key',
+      labelNames: ['purpose'],
+      registers,
+    }),
+    operatorFailures: new Counter({
+      name: 'spillway_operator_login_failures_total',
+      help: 'Wrong user names or passwords at the ops port',
+      registers,
+    }),
+  }
+  for (const operation of operations) for (const outcome of waitOutcomes) metrics.wait.zero({ operation, outcome })
+  for (const event of ticketEvents) metrics.tickets.inc({ event }, 0)
+  for (const reason of refusalReasons) metrics.refused.inc({ reason }, 0)
+  for (const source of verdictSources) metrics.verdicts.inc({ source }, 0)
+  for (const purpose of ['verdict', 'ticket']) metrics.sealFailures.inc({ purpose }, 0)
+  return metrics
+}

@@ -1,0 +1,54 @@
+/** Counts every request by route and outcome, and what became of tickets. A client that goes away is counted too. */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import fp from 'fastify-plugin'
+import type { ErrorCode } from '../problems/errors.js'
+import type { GatewayMetrics, TicketEvent } from './metrics.js'
+
+/** What a problem at a redemption says of its ticket; any other answer below 500 to a ticket is what it was for. */
+const ticketProblems: Partial<Record<ErrorCode, TicketEvent>> = {
+  ticket_expired: 'expired',
+  ticket_used: 'used',
+  invalid_ticket: 'invalid',
+}
+const REDEEM_ROUTE = '/v1/tickets/redeem'
+
+export const requestMetricsPlugin = fp(
+  async (app: FastifyInstance, { metrics }: { metrics: GatewayMetrics }) => {
+    app.onClientGone((request) => count(metrics, request, 'client_gone', 499))
+    app.addHook('onResponse', async (request, reply) => {
+      const { method } = request
+      const route = routeOf(request)
+      count(metrics, request, outcomeOf(request, reply), reply.statusCode)
+      metrics.requestDuration.observe({ method, route }, reply.elapsedTime / 1_000)
+      if (request.refusedFor !== undefined) metrics.refused.inc({ reason: request.refusedFor })
+      const event = ticketEventOf(request, reply)
+      if (event !== undefined) metrics.tickets.inc({ event })
+      if (event === 'invalid') metrics.sealFailures.inc({ purpose: 'ticket' })
+    })
+  },
+  { name: 'request-metrics' },
+)
+
+function count(metrics: GatewayMetrics, request: FastifyRequest, outcome: string, status: number): void {
+  metrics.requests.inc({ method: request.method, route: routeOf(request), status, outcome })
+}
+
+/** The route as it was registered: what clients make up is one series, `none`. */
+function routeOf(request: FastifyRequest): string {
+  return request.routeOptions.url ?? 'none'
+}
+
+function outcomeOf(request: FastifyRequest, reply: FastifyReply): string {
+  if (request.errorCode !== undefined) return request.errorCode
+  if (reply.statusCode === 202) return 'ticket'
+  return reply.statusCode < 400 ? 'ok' : 'failing'
+}
+
+function ticketEventOf(request: FastifyRequest, { statusCode }: FastifyReply): TicketEvent | undefined {
+  if (routeOf(request) !== REDEEM_ROUTE) return statusCode === 202 ? 'issued' : undefined
+  if (statusCode === 202) return 'pending'
+  const problem = request.errorCode && ticketProblems[request.errorCode]
+  if (problem !== undefined) return problem
+  // A request in which there was no ticket to be read has no job either.
+  return statusCode < 500 && request.jobId !== undefined ? 'redeemed' : undefined
+}

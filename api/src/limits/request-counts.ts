@@ -1,0 +1,41 @@
+/** Counts of requests in Redis, where all gateways share them. */
+import type { RedisConnection } from '@spillway/client'
+import type { ClientContext, Result } from 'ioredis'
+
+/**
+ * Lua: counts a request.
+ * KEYS: the counter. ARGV: how long it lives from its first request, in milliseconds. Returns the count and the milliseconds left.
+ */
+const COUNT_REQUEST = `
+local count = redis.call('INCR', KEYS[1])
+local left = redis.call('PTTL', KEYS[1])
+if left < 0 then
+  redis.call('PEXPIRE', KEYS[1], ARGV[1])
+  left = tonumber(ARGV[1])
+end
+return {count, left}`
+
+export interface Count {
+  /** How many there were in this window, with this one. */
+  count: number
+  /** Until the window ends, rounded up. */
+  resetS: number
+}
+
+/** Counts a request under a key. */
+export type CountRequest = (key: string) => Promise<Count>
+
+/** A window begins with the first request that is counted in it. */
+export function createRequestCounts(redis: RedisConnection, { windowMs }: { windowMs: number }): CountRequest {
+  redis.defineCommand('countRequest', { numberOfKeys: 1, lua: COUNT_REQUEST })
+  return async (key) => {
+    const [count, resetMs] = await redis.countRequest(key, windowMs)
+    return { count, resetS: Math.ceil(resetMs / 1_000) }
+  }
+}
+
+declare module 'ioredis' {
+  interface RedisCommander<Context extends ClientContext> {
+    countRequest(key: string, windowMs: number): Result<[number, number], Context>
+  }
+}

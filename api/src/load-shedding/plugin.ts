@@ -1,0 +1,108 @@
+/**
+ * Refuses requests while the gateway is behind with its own work. A request is judged when its head has been read, before Fastify
+ * makes anything of it, because a refusal that costs much is no help; again when its turn comes; and again when a body that
+ * took its time has arrived. The connection stays open for the next try. The log has the beginning and the end of a time of
+ * refusals, with their number, instead of a line for each.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import fp from 'fastify-plugin'
+import type { GatewayMetrics } from '../http/metrics.js'
+import { ApiError } from '../problems/errors.js'
+import { busy, createBusyAnswers } from './busy-answers.js'
+import type { LoadShedder, Priority, Work } from './load-shedder.js'
+import { createReturns } from './retry-after.js'
+
+/** How often the end of the refusals is looked for, in milliseconds. */
+const LOOK_MS = 1_000
+
+export interface LoadSheddingOptions {
+  shedder: LoadShedder
+  metrics: GatewayMetrics
+  /** The largest body of a refused request that is read to its end. */
+  bodyLimitBytes: number
+}
+
+interface KnownRoute {
+  url: string
+  priority: Priority
+}
+
+export const loadSheddingPlugin = fp(
+  async (app: FastifyInstance, { shedder, metrics, bodyLimitBytes }: LoadSheddingOptions) => {
+    const returns = createReturns()
+    const routes = new Map<string, KnownRoute>()
+    app.addHook('onRoute', ({ method, url, config }) => {
+      for (const each of [method].flat()) routes.set(`${each} ${url}`, { url, priority: config?.priority ?? 'new' })
+    })
+
+    let since: { startedMs: number; refused: number } | undefined
+    let look: NodeJS.Timeout | undefined
+    function note(): void {
+      if (since === undefined) {
+        since = { startedMs: performance.now(), refused: 0 }
+        app.log.warn({ inHand: shedder.inHand(), delayMs: shedder.delayMs() }, 'shedding load')
+        look = setInterval(noteEnd, LOOK_MS).unref()
+      }
+      since.refused++
+    }
+    function noteEnd(): void {
+      if (since === undefined || shedder.isShedding()) return
+      const seconds = (performance.now() - since.startedMs) / 1_000
+      app.log.warn({ refused: since.refused, seconds: Math.round(seconds) }, 'shedding load is over')
+      since = undefined
+      clearInterval(look)
+    }
+    app.addHook('onClose', async () => clearInterval(look))
+
+    const answerBusy = createBusyAnswers({ bodyLimitBytes, isClosing: () => !app.server.listening })
+    function refuse(request: IncomingMessage, response: ServerResponse, route = 'none'): void {
+      note()
+      metrics.refused.inc({ reason: 'gateway_overloaded' })
+      metrics.requests.inc({ method: request.method ?? '', route, status: busy.status, outcome: busy.code })
+      answerBusy(request, response, returns.afterS(shedder.perSecond()))
+    }
+
+    const handlers = app.server.listeners('request')
+    app.server.removeAllListeners('request')
+    app.server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+      const [path = ''] = (request.url ?? '').split('?', 1)
+      const route = routes.get(`${request.method} ${path}`)
+      if (!shedder.admits(route?.priority ?? 'new')) return refuse(request, response, route?.url)
+      for (const handle of handlers) handle.call(app.server, request, response)
+    })
+
+    async function begin(request: FastifyRequest): Promise<void> {
+      const { priority = 'new' } = request.routeOptions.config
+      request.work = await shedder.begin(priority, () => request.raw.socket.destroyed)
+      if (request.work !== undefined) return
+      if (!request.raw.socket.destroyed) note()
+      const retryAfterS = returns.afterS(shedder.perSecond())
+      throw new ApiError('busy', { reason: 'gateway_overloaded', retryAfterS })
+    }
+    app.addHook('onRequest', begin)
+    // A request whose body is still on its way is not in hand: a client could delay it on purpose.
+    app.addHook('preParsing', async (request) => {
+      if (request.raw.complete) return
+      request.work?.end(false)
+      request.work = undefined
+    })
+    app.addHook('preValidation', async (request) => {
+      if (request.work === undefined) await begin(request)
+    })
+    // Every handler ends in an answer, also when its client has gone.
+    app.addHook('onSend', async (request, reply) => request.work?.end(reply.statusCode < 500))
+  },
+  { name: 'load-shedding' },
+)
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** [new] */
+    priority?: Priority
+  }
+  interface FastifyRequest {
+    /** The gateway's own work on it. */
+    work?: Work | undefined
+  }
+}

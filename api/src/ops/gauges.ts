@@ -1,0 +1,103 @@
+/** What a gateway knows of the queue, its workers and its own connections, as gauges that are read when Prometheus asks. */
+
+import type { PasswordClient } from '@spillway/client'
+import type { QueueReporter } from '@spillway/client/queue/report'
+import type { PoolUse } from '@spillway/prisma'
+import { Gauge, type Registry } from 'prom-client'
+import type { LoadShedder } from '../load-shedding/load-shedder.js'
+
+export interface GatewayState {
+  passwords: Pick<PasswordClient, 'load' | 'predictedWaitMs' | 'isReady'>
+  reporter: QueueReporter
+  shedder: Pick<LoadShedder, 'inHand' | 'delayMs'>
+  poolUse(): PoolUse
+  /** Whether this gateway hashes itself, for want of workers. */
+  isFallingBack(): boolean
+}
+
+/** Adds the gauges to a registry. Without Redis, what only Redis knows is left out rather than told wrong. */
+export function exposeGatewayState(registry: Registry, state: GatewayState): void {
+  const { passwords, reporter, shedder, poolUse, isFallingBack } = state
+  const registers = [registry]
+  const gauges: [name: string, help: string, read: () => number][] = [
+    ['spillway_workers', 'Workers that published their capacity of late', () => passwords.load().workers],
+    ['spillway_slots', 'Jobs that all live workers hash at a time', () => passwords.load().slots],
+    [
+      'spillway_capacity_jobs_per_second',
+      'Jobs a second that all live workers could finish together',
+      () => passwords.load().jobsPerSecond,
+    ],
+    [
+      'spillway_predicted_wait_seconds',
+      'Time until all jobs that wait now, and one more, would be answered; +Inf when no worker is alive',
+      // That of held jobs would never tell of an overload: admission keeps it at about a second.
+      () => passwords.predictedWaitMs('deferred') / 1_000,
+    ],
+    [
+      'spillway_fallback_active',
+      'Whether this gateway hashes itself, for want of workers',
+      () => Number(isFallingBack()),
+    ],
+    [
+      'spillway_requests_in_hand',
+      'Requests that this gateway works on itself, without those that it holds for a worker',
+      () => shedder.inHand(),
+    ],
+    [
+      'spillway_gateway_delay_seconds',
+      'How long requests waited of late until this gateway began with them',
+      () => shedder.delayMs() / 1_000,
+    ],
+    ['spillway_redis_connected', 'Whether the connection to Redis is up', () => Number(passwords.isReady())],
+  ]
+  for (const [name, help, read] of gauges) {
+    new Gauge({
+      name,
+      help,
+      registers,
+      collect() {
+        this.set(read())
+      },
+    })
+  }
+  new Gauge({
+    name: 'spillway_database_connections',
+    help: 'Connections to PostgreSQL by use; waiting are queries that have none yet',
+    labelNames: ['state'],
+    registers,
+    collect() {
+      for (const [state, count] of Object.entries(poolUse())) this.set({ state }, count)
+    },
+  })
+  const report = () => reporter.read().catch(() => undefined)
+  new Gauge({
+    name: 'spillway_queue_jobs',
+    help: 'Jobs in the queue, by state; of finished ones those that are still kept',
+    labelNames: ['state'],
+    registers,
+    async collect() {
+      this.reset()
+      for (const [state, count] of Object.entries((await report())?.jobs ?? {})) this.set({ state }, count)
+    },
+  })
+  new Gauge({
+    name: 'spillway_oldest_job_age_seconds',
+    help: 'How long the job that is next has waited, by state; 0 when none waits',
+    labelNames: ['state'],
+    registers,
+    async collect() {
+      this.reset()
+      for (const [state, ms] of Object.entries((await report())?.oldestMs ?? {})) this.set({ state }, ms / 1_000)
+    },
+  })
+  new Gauge({
+    name: 'spillway_queue_paused',
+    help: 'Whether operators have paused the queue',
+    registers,
+    async collect() {
+      const paused = (await report())?.paused
+      if (paused === undefined) this.remove()
+      else this.set(Number(paused))
+    },
+  })
+}

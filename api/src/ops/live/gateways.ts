@@ -1,0 +1,160 @@
+/**
+ * What became of the requests of all gateways: each writes its own counts into one hash, once a second, and only who looks at
+ * the live page reads it. An entry that is not renewed counts for nothing; what is no entry is passed over, since anyone who
+ * writes to Redis could have written it.
+ */
+import { randomUUID } from 'node:crypto'
+import { hostname } from 'node:os'
+import type { PasswordClient, RedisConnection } from '@spillway/client'
+import { checkFor } from '@spillway/client/protocol/schema'
+import type { FastifyBaseLogger } from 'fastify'
+import type { FromSchema } from 'json-schema-to-ts'
+import type { GatewayMetrics } from '../../http/metrics.js'
+import { countEnds, noEnds, type RequestEnds, requestEnds, zipEnds } from '../../http/request-ends.js'
+
+const PUBLISH_MS = 1_000
+/** A gateway unheard of for this long is not counted. */
+const FRESH_FOR_MS = 3_000
+/** An entry that has not been renewed for this long is swept out by the next gateway that starts; so is the hash, by Redis. */
+const KEPT_S = 60
+/** What counts as lately. */
+const LATELY_SAMPLES = 60
+
+const Count = { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER } as const
+const Counts = {
+  type: 'object',
+  properties: { answered: Count, ticket: Count, rejected: Count, refused: Count, failed: Count, gone: Count },
+  required: requestEnds,
+  additionalProperties: false,
+} as const
+const Entry = {
+  type: 'object',
+  properties: {
+    /** When it was written: epoch milliseconds by Redis's clock. */
+    at: { type: 'integer' },
+    /** Where it runs. */
+    name: { type: 'string', pattern: '^[\\w.:-]{1,128}$' },
+    /** Since it started, and within the last so many milliseconds. */
+    total: Counts,
+    lately: Counts,
+    latelyMs: { type: 'integer', minimum: 1, maximum: 600_000 },
+  },
+  required: ['at', 'name', 'total', 'lately', 'latelyMs'],
+  additionalProperties: false,
+} as const
+type Entry = FromSchema<typeof Entry>
+const isEntry = checkFor<Entry>(Entry)
+
+export interface Gateways {
+  /** Their names, this one's first. */
+  names: string[]
+  /** Requests since each started, those of about the last minute, and how many of these a second. */
+  total: RequestEnds
+  lately: RequestEnds
+  perSecond: RequestEnds
+}
+
+export interface GatewayReports {
+  /** All gateways that are heard of; this one alone while Redis does not answer. */
+  read(): Promise<Gateways>
+  /** Takes this gateway's entry away. */
+  close(): Promise<void>
+}
+
+export interface GatewayReportsOptions {
+  redis: RedisConnection
+  queuePrefix: string
+  passwords: Pick<PasswordClient, 'now'>
+  metrics: Pick<GatewayMetrics, 'requests'>
+  log: FastifyBaseLogger
+}
+
+/** Publishes at once and each second, whether Redis takes it or not. */
+export function startGatewayReports(options: GatewayReportsOptions): GatewayReports {
+  const { redis, queuePrefix, passwords, metrics, log } = options
+  const id = randomUUID()
+  const key = `${queuePrefix}:gateways`
+  const name = `${hostname()}:${process.pid}`.replaceAll(/[^\w.:-]/g, '_').slice(-128)
+  const samples: { atMs: number; ends: RequestEnds }[] = [{ atMs: performance.now(), ends: noEnds }]
+  let publishing: Promise<void> | undefined
+  let swept = false
+
+  async function own(): Promise<Entry> {
+    const total = await countEnds(metrics)
+    const before = samples[0] ?? { atMs: 0, ends: noEnds }
+    const latelyMs = Math.max(1, Math.round(performance.now() - before.atMs))
+    const lately = zipEnds(total, before.ends, (now, then) => now - then)
+    return { at: Math.round(passwords.now()), name, total, lately, latelyMs }
+  }
+
+  async function publish(): Promise<void> {
+    const entry = await own()
+    samples.push({ atMs: performance.now(), ends: entry.total })
+    if (samples.length > LATELY_SAMPLES) samples.shift()
+    await redis.hset(key, id, JSON.stringify(entry))
+    await redis.expire(key, KEPT_S)
+    if (!swept) await sweep()
+    swept = true
+  }
+
+  /** What has no time goes as well; whatever else an entry holds is not judged: it may be that of a newer version. */
+  async function sweep(): Promise<void> {
+    const old = Object.entries(await redis.hgetall(key)).filter(([, text]) => {
+      const at = Number(Object(parse(text)).at)
+      return !(Math.abs(passwords.now() - at) <= KEPT_S * 1_000)
+    })
+    if (old.length > 0) await redis.hdel(key, ...old.map(([field]) => field))
+  }
+
+  async function others(): Promise<Entry[]> {
+    const now = passwords.now()
+    const { [id]: _own, ...entries } = await redis.hgetall(key)
+    return Object.values(entries)
+      .map(parse)
+      .filter((entry) => isEntry(entry))
+      .filter(({ at }) => Math.abs(now - at) <= FRESH_FOR_MS)
+  }
+
+  function publishUnlessUnderway(): void {
+    publishing ??= publish()
+      .catch((error: unknown) => log.debug({ err: error }, 'the counts of this gateway could not be published'))
+      .finally(() => {
+        publishing = undefined
+      })
+  }
+
+  publishUnlessUnderway()
+  const timer = setInterval(publishUnlessUnderway, PUBLISH_MS)
+  timer.unref()
+
+  return {
+    async read() {
+      const entries = [await own(), ...(await others().catch(() => []))]
+      return {
+        names: entries.map((entry) => entry.name),
+        total: sum(entries.map(({ total }) => total)),
+        lately: sum(entries.map(({ lately }) => lately)),
+        perSecond: sum(
+          entries.map(({ lately, latelyMs }) => zipEnds(lately, noEnds, (count) => (count * 1_000) / latelyMs)),
+        ),
+      }
+    },
+    async close() {
+      clearInterval(timer)
+      await publishing
+      await redis.hdel(key, id).catch(() => undefined)
+    },
+  }
+}
+
+function sum(all: RequestEnds[]): RequestEnds {
+  return all.reduce((a, b) => zipEnds(a, b, (x, y) => x + y), noEnds)
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,72 @@
+/** What the live page is told each second: the queue and its workers as they are, the last minutes, and what all gateways answer. */
+import type { PasswordClient } from '@spillway/client'
+import type { QueueReport, QueueReporter } from '@spillway/client/queue/report'
+import type { RequestEnds } from '../../http/request-ends.js'
+import type { GatewayReports } from './gateways.js'
+import type { LiveHistory } from './history.js'
+
+interface Percentiles {
+  p50: number
+  p95: number
+}
+
+export interface LiveState {
+  /** Epoch milliseconds. */
+  at: number
+  /** Null while Redis does not answer. */
+  queue: (QueueReport['jobs'] & Pick<QueueReport, 'paused' | 'oldestMs'>) | null
+  workers: QueueReport['workers']
+  /** Of the jobs that finished last; null when none is kept. */
+  times: { jobs: number; queueWaitMs: Percentiles; serviceMs: Percentiles } | null
+  /** Until all jobs that wait now, and one more, would be answered; null when no worker is alive. */
+  predictedWaitMs: number | null
+  jobsPerSecond: number
+  /** The gateways that are heard of by name, this one first: the requests are those of all of them. */
+  gateways: string[]
+  /** By the kind of their end: since each gateway started, of the last minute, and these a second. */
+  requests: RequestEnds
+  requestsLately: RequestEnds
+  requestsPerSecond: RequestEnds
+  history: LiveHistory
+}
+
+export async function liveState(sources: {
+  passwords: PasswordClient
+  reporter: QueueReporter
+  gateways: GatewayReports
+  history: { read(): LiveHistory }
+}): Promise<LiveState> {
+  const { passwords, reporter, history } = sources
+  const [report, gateways] = await Promise.all([reporter.read().catch(() => undefined), sources.gateways.read()])
+  const predictedMs = passwords.predictedWaitMs('deferred')
+  return {
+    at: Date.now(),
+    queue: report ? { ...report.jobs, paused: report.paused, oldestMs: report.oldestMs } : null,
+    workers: report?.workers.sort((a, b) => a.name.localeCompare(b.name)) ?? [],
+    times: report ? timesOf(report) : null,
+    predictedWaitMs: Number.isFinite(predictedMs) ? predictedMs : null,
+    jobsPerSecond: passwords.load().jobsPerSecond,
+    gateways: gateways.names,
+    requests: gateways.total,
+    requestsLately: gateways.lately,
+    requestsPerSecond: gateways.perSecond,
+    history: history.read(),
+  }
+}
+
+function timesOf({ recent }: QueueReport): LiveState['times'] {
+  const hashed = recent.filter(({ outcome }) => outcome === 'answered')
+  if (hashed.length === 0) return null
+  return {
+    jobs: hashed.length,
+    queueWaitMs: percentiles(hashed.map(({ queueWaitMs }) => queueWaitMs)),
+    serviceMs: percentiles(hashed.map(({ serviceMs }) => serviceMs)),
+  }
+}
+
+/** By nearest rank; of at least one value. */
+function percentiles(values: number[]): Percentiles {
+  const sorted = values.toSorted((a, b) => a - b)
+  const at = (share: number) => sorted[Math.ceil(share * sorted.length) - 1] ?? 0
+  return { p50: at(0.5), p95: at(0.95) }
+}

@@ -1,0 +1,76 @@
+/** The ops listener of a gateway: metrics for Prometheus, and the queue for operators. The public port has none of it. */
+import helmet from '@fastify/helmet'
+import type { PasswordClient, RedisConnection, RedisWatch } from '@spillway/client'
+import type { QueueReporter } from '@spillway/client/queue/report'
+import { boardPlugin } from '@spillway/worker/board'
+import { type FastifyBaseLogger, type FastifyInstance, fastify, LogController } from 'fastify'
+import type { GatewayConfig } from '../config.js'
+import { arrivalWithin } from '../http/arrival.js'
+import { jsonBodyPlugin } from '../http/json-body.js'
+import type { GatewayMetrics } from '../http/metrics.js'
+import { problemPlugin } from '../problems/plugin.js'
+import { livePlugin } from './live/plugin.js'
+import { operatorsPlugin } from './operators.js'
+
+const BOARD_PATH = '/queues'
+
+export interface OpsDeps {
+  metrics: GatewayMetrics
+  passwords: PasswordClient
+  reporter: QueueReporter
+  redis: RedisConnection
+  watch: RedisWatch
+  log: FastifyBaseLogger
+}
+
+export async function buildOps(config: GatewayConfig, deps: OpsDeps): Promise<FastifyInstance> {
+  const { metrics, log } = deps
+  const { registry } = metrics
+  const app: FastifyInstance = fastify({
+    loggerInstance: log,
+    logController: new LogController({ disableRequestLogging: true }),
+    forceCloseConnections: true,
+    ...arrivalWithin(config.REQUEST_TIMEOUT_MS),
+  })
+  await app.register(problemPlugin)
+  await app.register(jsonBodyPlugin)
+  await app.register(helmet, {
+    // The board styles its elements in place, and would fetch fonts from elsewhere: it does without.
+    contentSecurityPolicy: {
+      useDefaults: false,
+      directives: {
+        defaultSrc: ["'self'"],
+        styleSrc: ["'self'", "'unsafe-inline'"],
+        imgSrc: ["'self'", 'data:'],
+        frameAncestors: ["'none'"],
+        baseUri: ["'self'"],
+        formAction: ["'self'"],
+      },
+    },
+    // TLS, where there is any, ends before this listener, and the loopback has none.
+    strictTransportSecurity: false,
+  })
+
+  app.get('/metrics', async (_request, reply) => reply.type(registry.contentType).send(await registry.metrics()))
+  await app.register(async (operators) => {
+    await operators.register(operatorsPlugin, {
+      user: config.OPS_USER,
+      password: config.OPS_PASSWORD,
+      onFailure: () => metrics.operatorFailures.inc(),
+    })
+    await operators.register(livePlugin, { ...deps, queuePrefix: config.QUEUE_PREFIX, boardPath: BOARD_PATH })
+    await operators.register(boardPlugin, {
+      redisUrl: config.REDIS_URL,
+      watch: deps.watch,
+      queuePrefix: config.QUEUE_PREFIX,
+      readOnly: !config.OPS_ALLOW_WRITES,
+      basePath: BOARD_PATH,
+      logUrl: config.OPS_LOG_URL,
+      links: [
+        { text: 'Live', url: '/' },
+        { text: 'Metrics', url: '/metrics' },
+      ],
+    })
+  })
+  return app
+}

@@ -1,0 +1,209 @@
+/** Holds a request until its job is answered, and gives a ticket when that takes longer than the client or we want to wait. */
+import { once } from 'node:events'
+import {
+  type Answer,
+  type JobName,
+  type JobRef,
+  type Lane,
+  type PasswordClient,
+  PasswordClientError,
+  type PendingJob,
+  type Requests,
+  type Verdict,
+} from '@spillway/client'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FromSchema } from 'json-schema-to-ts'
+import type { GatewayMetrics, WaitOutcome } from '../http/metrics.js'
+import { ApiError } from '../problems/errors.js'
+import type { TicketBody } from '../schemas/bodies.js'
+import type { Admission } from './admission.js'
+import { parsePrefer } from './prefer.js'
+import type { TicketContents, Tickets } from './tickets.js'
+import { preferredWaitMs, remainingWaitMs, ticketRetryAfterS } from './wait-times.js'
+
+/** Adds the job of an operation, where and how the request that it is for may. */
+export type Submit = <Name extends JobName>(name: Name, request: Requests[Name]) => Promise<PendingJob>
+
+/** A job that was submitted, and what finishing its operation takes besides the verdict. */
+export interface Submitted<Contents> {
+  contents: Contents
+  pending: PendingJob
+}
+
+/** A job with its verdict. What a worker could not do is no verdict here. */
+export interface Job {
+  id: string
+  verdict: Exclude<Verdict, { kind: 'refused' }>
+}
+
+/** The good end of an operation. */
+export interface Finished {
+  status: number
+  body: unknown
+}
+/** Finishes an operation whose job is answered; throws an {@link ApiError} for any other end than the good one. */
+export type Finish = (job: Job) => Promise<Finished>
+
+/** An operation whose job was submitted. */
+export interface Started extends Submitted<object> {
+  kind: string
+  finish: Finish
+}
+
+export type Ticketed = { status: 202; body: FromSchema<typeof TicketBody> }
+
+export interface Hold {
+  /** Lets a request in and starts its operation. Its job is taken back when the client goes away before the answer. */
+  begin(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    start: (submit: Submit) => Promise<Started>,
+  ): Promise<Finished | Ticketed>
+  /** Goes on with the operation of a ticket. Throws `ticket_expired` after its deadline. */
+  redeem(request: FastifyRequest, reply: FastifyReply, ticket: string): Promise<Finished | Ticketed>
+}
+
+export function createHold(deps: {
+  passwords: PasswordClient
+  tickets: Tickets
+  admission: Admission
+  /** How to finish the operation of a ticket. Throws `invalid_ticket` for one that this gateway does not know. */
+  resume(operation: TicketContents['operation']): Finish
+  metrics: GatewayMetrics
+  waitLimitMs: number
+  ticketTtlMs: number
+}): Hold {
+  const { passwords, tickets, admission, metrics, waitLimitMs, ticketTtlMs } = deps
+
+  /** How long to hold this request, in milliseconds: as its client prefers, up to the limit. */
+  function waitOf(request: FastifyRequest, reply: FastifyReply): number {
+    const { waitMs: preferredMs, applied } = parsePrefer(request.headers.prefer)
+    const waitMs = preferredWaitMs(preferredMs, waitLimitMs)
+    if (applied !== undefined && waitMs === preferredMs) reply.header('preference-applied', applied)
+    return waitMs
+  }
+
+  /** The answer within this time, if there is one, and once it can be written. Throws when the client goes away first. */
+  async function answerOf<A extends Answer>(
+    { kind, pending }: { kind: string; pending: PendingJob<A> },
+    waitMs: number,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<A | undefined> {
+    const heldAt = performance.now()
+    const { work } = request
+    work?.pause()
+    let outcome: WaitOutcome = 'failed'
+    try {
+      const answer = await pending.answer({ waitMs, signal: request.clientGone })
+      await turnOf(request, reply)
+      outcome = answer === undefined ? 'ticket' : 'answered'
+      return answer
+    } catch (error) {
+      if (isAbort(error)) outcome = 'client_gone'
+      throw error
+    } finally {
+      work?.resume()
+      metrics.wait.observe({ operation: kind, outcome }, (performance.now() - heldAt) / 1_000)
+    }
+  }
+
+  function submitter(request: FastifyRequest, lane: Lane): Submit {
+    return (name, contents) => {
+      const submit = () => passwords.submit(name, contents, lane)
+      return request.inTrace?.(submit) ?? submit()
+    }
+  }
+
+  function ticketFor(ticket: TicketContents, lane: Lane, reply: FastifyReply): Ticketed {
+    const retryAfter = ticketRetryAfterS({
+      predictedMs: passwords.predictedWaitMs(lane),
+      ticketLeftMs: ticket.job.deadline - passwords.now(),
+    })
+    reply.header('retry-after', retryAfter)
+    return { status: 202, body: { ticket: tickets.issue(ticket), retryAfter } }
+  }
+
+  /** Uses a ticket up. Where that fails its answer is good all the same: the database gives nothing twice either. */
+  async function retire(request: FastifyRequest, job: JobRef): Promise<void> {
+    try {
+      await passwords.retire(job)
+    } catch (error) {
+      request.log.warn({ err: error, jobId: job.id }, 'a ticket could not be marked as used')
+    }
+  }
+
+  return {
+    async begin(request, reply, start) {
+      const { lane, waitMs } = admission.admit(waitOf(request, reply))
+      const started = await start(submitter(request, lane))
+      const { kind, contents, pending, finish } = started
+      const { job } = pending
+      const expiresAt = Date.now() + ticketTtlMs
+      request.jobId = job.id
+      try {
+        const answer = await answerOf(started, remainingWaitMs(waitMs, reply.elapsedTime), request, reply)
+        // Without a wait there is a ticket, also where the answer was quicker.
+        if (answer === undefined || waitMs === 0)
+          return ticketFor({ operation: { ...contents, kind }, job, expiresAt }, lane, reply)
+        return await finish({ id: job.id, verdict: verdictOf(answer) })
+      } catch (error) {
+        if (isAbort(error) && (await passwords.cancel(job))) metrics.cancelled.inc()
+        throw error
+      }
+    },
+
+    async redeem(request, reply, ticket) {
+      const contents = tickets.read(ticket)
+      const { operation, job } = contents
+      const finish = deps.resume(operation)
+      if (passwords.now() >= job.deadline) throw new ApiError('ticket_expired')
+      request.jobId = job.id
+      const waitMs = Math.min(waitOf(request, reply), job.deadline - passwords.now())
+      const answer = await answerOf(
+        { kind: operation.kind, pending: await passwords.resume(job) },
+        waitMs,
+        request,
+        reply,
+      )
+      if (answer === undefined) {
+        if (passwords.now() >= job.deadline) throw new ApiError('ticket_expired')
+        return ticketFor(contents, 'deferred', reply)
+      }
+      if (answer === 'used') throw new ApiError('ticket_used')
+      try {
+        const finished = await finish({ id: job.id, verdict: verdictOf(answer) })
+        await retire(request, job)
+        return finished
+      } catch (error) {
+        // A failure of ours leaves the ticket good; an answer uses it up, also an unwelcome one.
+        if (error instanceof ApiError && error.status < 500) await retire(request, job)
+        throw error
+      }
+    },
+  }
+}
+
+/**
+ * Resolves when an answer can be written: those of earlier requests on the same connection come first (RFC 9112, 9.3.2). A
+ * session, an account or a ticket that comes of a job must not be for a client that goes away meanwhile and never hears of it.
+ */
+async function turnOf({ clientGone }: FastifyRequest, { raw }: FastifyReply): Promise<void> {
+  // The promise is rejected when the signal fires.
+  if (raw.socket === null) await once(raw, 'socket', { signal: clientGone }).catch(() => undefined)
+  if (clientGone.aborted) throw new PasswordClientError('wait_aborted', 'the client went away')
+}
+
+function isAbort(error: unknown): boolean {
+  return error instanceof PasswordClientError && error.code === 'wait_aborted'
+}
+
+/**
+ * What a worker could not do ends here: it is the same for every kind of operation. A stored hash that it does not understand is
+ * answered as a wrong password, not to tell strangers of the account; operators are told by metrics and logs.
+ */
+function verdictOf(answer: Verdict): Exclude<Verdict, { kind: 'refused' }> {
+  if (answer.kind !== 'refused') return answer
+  if (answer.code === 'unsupported_hash') throw new ApiError('invalid_credentials', { reason: 'unsupported_hash' })
+  throw new ApiError('internal_error', { cause: new Error(`worker: ${answer.code}`) })
+}

@@ -1,0 +1,112 @@
+// Starts processes so that none of them outlives this one: each is known to a keeper process that ends them all when
+// this process ends, however that happens. They get sessions of their own, so that Ctrl-C reaches this process alone
+// and the order in which things close is ours.
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { Socket } from 'node:net'
+import { basename } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { lastWords } from './log-tail.ts'
+import { Refusal } from './user-error.ts'
+
+/** Who is ended first when everything ends: the lower rank. The next rank is asked once the one before is gone. */
+export const rank = { tool: 0, gateway: 1, worker: 2, service: 3 } as const
+
+export interface KeptProcess {
+  command: string
+  args: string[]
+  rank: number
+  /** The signal that asks it to end [SIGTERM]. */
+  signal?: NodeJS.Signals
+  cwd?: string
+  env?: NodeJS.ProcessEnv
+  uid?: number | undefined
+  gid?: number | undefined
+  /** A file descriptor that takes both outputs; without it both are piped. */
+  logFd?: number
+}
+
+/** A process that is run to its end. */
+export type Tool = Omit<KeptProcess, 'rank' | 'logFd'>
+
+/** A tool ended with something else than 0. */
+export class ToolFailure extends Refusal {
+  override name = 'ToolFailure'
+  /** All it printed. */
+  readonly output: string
+
+  constructor({ command, args }: Tool, output: string) {
+    super(`${[basename(command), ...args].join(' ').slice(0, 100)} failed: ${lastWords(output)}`)
+    this.output = output
+  }
+}
+
+export interface Keeper {
+  pid: number
+  /** True from the moment that close() is called. */
+  readonly closing: boolean
+  /** Starts a process. It is ended with this one, at the latest. */
+  spawn(what: KeptProcess): ChildProcess
+  /** Runs a process to its end and gives what it printed. Rejects with a ToolFailure if it fails. */
+  run(what: Tool): Promise<string>
+  /** Ends all that still runs, rank by rank, and resolves when nothing is left. */
+  close(): Promise<void>
+}
+
+/** Longer than a worker takes to finish what it has in hand, and than PostgreSQL takes to write down what it knows. */
+const defaultGraceMs = 15_000
+
+/** Starts a keeper process for this one. What does not end by its own signal within graceMs [15 s] is killed. */
+export function openKeeper(graceMs = defaultGraceMs): Keeper {
+  const script = fileURLToPath(new URL('keeper-process.ts', import.meta.url))
+  const keeper = spawn(process.execPath, ['--import', import.meta.resolve('tsx'), script, String(graceMs)], {
+    detached: true,
+    cwd: '/',
+    stdio: ['pipe', 'ignore', 'ignore'],
+  })
+  const { pid, stdin } = keeper
+  if (pid === undefined) throw new Refusal('No further process could be started: free some memory or processes.')
+  const exited = once(keeper, 'exit')
+  keeper.unref()
+  if (stdin instanceof Socket) stdin.unref()
+  // Broken only once the keeper is gone, which close() or a failing test will show.
+  stdin.on('error', () => {})
+
+  const start = ({ command, args, rank, signal = 'SIGTERM', logFd, ...options }: KeptProcess): ChildProcess => {
+    if (stdin.writableEnded) throw new Refusal('Closing: nothing more is started.')
+    const output = logFd ?? 'pipe'
+    const child = spawn(command, args, { ...options, detached: true, stdio: ['pipe', output, output] })
+    child.on('error', () => {})
+    if (child.pid !== undefined) {
+      stdin.write(`watch ${child.pid} ${signal} ${rank}\n`)
+      child.on('exit', () => stdin.writable && stdin.write(`forget ${child.pid}\n`))
+    }
+    return child
+  }
+
+  const run = async (what: Tool): Promise<string> => {
+    const child = start({ ...what, rank: rank.tool })
+    child.stdin?.end()
+    let output = ''
+    for (const stream of [child.stdout, child.stderr])
+      stream?.setEncoding('utf8').on('data', (text) => (output += text))
+    const code = await new Promise((resolve) => child.on('close', resolve).on('error', resolve))
+    if (code === 0) return output
+    throw new ToolFailure(what, code instanceof Error ? code.message : output)
+  }
+
+  const close = async (): Promise<void> => {
+    keeper.ref()
+    stdin.end()
+    await exited
+  }
+  return {
+    pid,
+    get closing() {
+      return stdin.writableEnded
+    },
+    spawn: start,
+    run,
+    close,
+  }
+}

@@ -1,0 +1,39 @@
+// Where a Redis comes from: the PATH, else fetched into the ignored folder, else what the system offers.
+import { execFileSync } from 'node:child_process'
+import { Refusal } from '../processes/user-error.ts'
+import { onPath } from './on-path.ts'
+import { aptRedis } from './redis-apt.ts'
+import { localProgram, type RedisProgram, type RedisSearch, serverNames } from './redis-program.ts'
+import { brewRedis, containerRedis, systemRedis } from './redis-system.ts'
+
+/** One place a Redis may come from: undefined where it does not apply, a rejection where it should have worked. */
+type RedisSource = (search: RedisSearch) => Promise<RedisProgram | undefined>
+
+/** From the least to the most intrusive; only the last one changes the system itself, and only as root. */
+const sources: RedisSource[] = [pathRedis, aptRedis, brewRedis, containerRedis, systemRedis]
+
+/** The first Redis that works. Rejects with a Refusal that says why each source that applied did not. */
+export async function findRedis(search: RedisSearch): Promise<RedisProgram> {
+  const failures: string[] = []
+  for (const source of sources) {
+    try {
+      const program = await source(search)
+      if (program) return program
+    } catch (error) {
+      if (search.keeper.closing) throw error
+      failures.push(error instanceof Error ? error.message : String(error))
+    }
+  }
+  const why = failures.length > 0 ? ` (${failures.join('; ')})` : ''
+  throw new Refusal(
+    'No Redis could be had: install redis-server or valkey-server, start Docker or Podman, ' +
+      `or set REDIS_URL to a Redis of your own.${why}`,
+  )
+}
+
+async function pathRedis({ dir }: RedisSearch): Promise<RedisProgram | undefined> {
+  const command = onPath(serverNames)
+  if (command === undefined) return undefined
+  execFileSync(command, ['--version'], { stdio: 'ignore' })
+  return localProgram(command, dir)
+}

@@ -1,0 +1,92 @@
+// PostgreSQL refuses to run as root. For root it runs as `nobody`, which every system has, so that no user is created;
+// and what nobody cannot reach (a checkout under a home of mode 700) is kept where it can.
+import { execFileSync, spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { chmod, chown, cp, mkdir, rename, rm } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { Refusal } from '../processes/user-error.ts'
+
+/** Where root keeps what `nobody` has to reach, when the checkout lies in a folder that it may not enter. */
+const sharedDir = '/var/lib/spillway'
+
+export interface PostgresUser {
+  /** Set for root alone: run PostgreSQL as this user. */
+  uid?: number
+  gid?: number
+}
+
+/** Who PostgreSQL runs as: the user of this process, or nobody for root. */
+export function postgresUser(): PostgresUser {
+  if (process.getuid?.() !== 0) return {}
+  try {
+    const [uid, gid] = ['-u', '-g'].map((flag) => Number(execFileSync('id', [flag, 'nobody'], { encoding: 'utf8' })))
+    if (uid === undefined || gid === undefined) throw new Error('id said nothing')
+    const { error } = spawnSync('/bin/sh', ['-c', ':'], { uid, gid, cwd: '/' })
+    if (error) throw error
+    return { uid, gid }
+  } catch (cause) {
+    throw new Refusal(
+      'PostgreSQL refuses to run as root, and this root cannot run it as the user nobody: ' +
+        'use a user that is not root, or set DATABASE_URL to a PostgreSQL of your own.',
+      { cause },
+    )
+  }
+}
+
+/**
+ * Creates the folder that PostgreSQL may write in: the one asked for, or, where its user cannot reach that, one of the
+ * same purpose outside the checkout. Gives the folder that it became.
+ */
+export async function makeHome(wanted: string, user: PostgresUser, say: (sentence: string) => void): Promise<string> {
+  await mkdir(wanted, { recursive: true, mode: 0o700 })
+  if (user.uid === undefined || user.gid === undefined) return wanted
+  await chown(wanted, user.uid, user.gid)
+  if (mayUse(wanted, user)) return wanted
+  const elsewhere = homeElsewhere(wanted)
+  say(`As root, PostgreSQL runs as nobody, who may not enter ${wanted}: its data is in ${elsewhere}.`)
+  await makeSharedDir()
+  await mkdir(elsewhere, { recursive: true, mode: 0o700 })
+  await chown(elsewhere, user.uid, user.gid)
+  return elsewhere
+}
+
+/** Deletes a folder that makeHome created, wherever it became. */
+export async function removeHome(wanted: string): Promise<void> {
+  for (const dir of [wanted, homeElsewhere(wanted)]) await rm(dir, { recursive: true, force: true })
+}
+
+/** The folder of the programs as their user can reach it: the installed one, or for root a copy outside the checkout. */
+export async function reachablePrograms(binDir: string, user: PostgresUser): Promise<string> {
+  if (user.uid === undefined || mayUse(binDir, user)) return binDir
+  const native = dirname(binDir)
+  const copy = join(sharedDir, `postgresql-${createHash('sha256').update(native).digest('hex').slice(0, 12)}`)
+  if (!existsSync(copy)) {
+    await makeSharedDir()
+    const partial = `${copy}.${process.pid}`
+    await cp(native, partial, { recursive: true, verbatimSymlinks: true })
+    // Another run may have been faster: then its copy is used.
+    await rename(partial, copy).catch(() => rm(partial, { recursive: true, force: true }))
+  }
+  return join(copy, basename(binDir))
+}
+
+/** Open to all whatever the umask: it exists to be entered by another user. */
+async function makeSharedDir(): Promise<void> {
+  await mkdir(sharedDir, { recursive: true })
+  await chmod(sharedDir, 0o755)
+}
+
+function homeElsewhere(wanted: string): string {
+  return join(sharedDir, `data-${createHash('sha256').update(wanted).digest('hex').slice(0, 12)}`)
+}
+
+/** Whether a user may enter a folder, by every step of its path. */
+function mayUse(dir: string, { uid, gid }: PostgresUser): boolean {
+  const asked = spawnSync('/bin/sh', ['-c', 'test -x "$0"', dir], {
+    cwd: '/',
+    ...(uid === undefined ? {} : { uid }),
+    ...(gid === undefined ? {} : { gid }),
+  })
+  return asked.status === 0
+}

@@ -1,0 +1,60 @@
+// A server of our own as a process: started, awaited until it answers, and closed.
+import { once } from 'node:events'
+import { closeSync, openSync } from 'node:fs'
+import type { Keeper, KeptProcess } from '../processes/keeper.ts'
+import { rank } from '../processes/keeper.ts'
+import { lastWordsOf } from '../processes/log-tail.ts'
+import { until } from '../processes/until.ts'
+import { Refusal } from '../processes/user-error.ts'
+
+export interface Service {
+  /** What clients connect to. Carries the password. */
+  url: string
+  /** Resolves when its process has ended, for whatever reason. */
+  exited: Promise<unknown>
+  close(): Promise<void>
+}
+
+export interface ServiceProcess {
+  keeper: Keeper
+  /** Its name in sentences, such as PostgreSQL. */
+  name: string
+  process: Omit<KeptProcess, 'rank' | 'logFd'>
+  /** Handed to its standard input. */
+  input?: string
+  /** Takes what it prints. */
+  logFile: string
+  url: string
+  /** Rejects as long as the service does not answer at its url. */
+  ping(url: string): Promise<unknown>
+}
+
+const readyMs = 60_000
+const closeMs = 15_000
+
+/** Starts a server and resolves once it answers; rejects with a Refusal, its last words in it, if it ends before that. */
+export async function startService({ keeper, name, logFile, url, ...what }: ServiceProcess): Promise<Service> {
+  const logFd = openSync(logFile, 'w')
+  const child = keeper.spawn({ ...what.process, rank: rank.service, logFd })
+  closeSync(logFd)
+  child.stdin?.on('error', () => {})
+  child.stdin?.end(what.input)
+
+  let ended = child.pid === undefined
+  const exited = ended ? Promise.resolve() : once(child, 'exit').then(() => (ended = true))
+  const answered = await until(() => ended || what.ping(url).then(() => true), {
+    timeoutMs: readyMs,
+    what: name,
+  }).catch(() => false)
+
+  const close = async (): Promise<void> => {
+    if (ended) return
+    child.kill(what.process.signal)
+    const timer = setTimeout(() => child.kill('SIGKILL'), closeMs)
+    await exited
+    clearTimeout(timer)
+  }
+  if (answered && !ended) return { url, exited, close }
+  await close()
+  throw new Refusal(`${name} did not start: ${lastWordsOf(logFile)} (its log: ${logFile})`)
+}

@@ -1,0 +1,36 @@
+// Compiles the packages, from turbo's cache where nothing changed.
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Keeper, ToolFailure } from '../processes/keeper.ts'
+import { defaultStateDir, repositoryDir } from '../processes/repository.ts'
+import { Refusal } from '../processes/user-error.ts'
+import { takeLock } from './lock.ts'
+
+/** How long another build of this checkout is waited for. */
+const waitMs = 300_000
+
+export const turbo = join(repositoryDir, 'node_modules', '.bin', 'turbo')
+
+/** Settings of turbo that keep it to its task. */
+export const turboEnv = { TURBO_TELEMETRY_DISABLED: '1', TURBO_NO_UPDATE_NOTIFIER: '1' }
+
+/** Builds these packages and what they depend on; all of them if none is named. Silent unless it fails. */
+export async function build(keeper: Keeper, packages: string[] = []): Promise<void> {
+  mkdirSync(defaultStateDir, { recursive: true })
+  // One at a time: two would write the same files.
+  const lock = await takeLock(join(defaultStateDir, 'build.lock'), keeper, waitMs)
+  if (!lock) throw new Refusal('Another build of this checkout does not come to its end: stop it and try again.')
+  const filters = packages.map((name) => `--filter=${name}...`)
+  try {
+    await keeper.run({
+      command: turbo,
+      args: ['run', 'build', '--output-logs=errors-only', '--log-order=grouped', ...filters],
+      cwd: repositoryDir,
+      env: { ...process.env, ...turboEnv },
+    })
+  } catch (error) {
+    throw error instanceof ToolFailure ? new Refusal(`The build failed.\n${error.output}`) : error
+  } finally {
+    lock.close()
+  }
+}

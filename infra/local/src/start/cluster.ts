@@ -1,0 +1,103 @@
+// The gateways and workers of a local run: their environment, and the wait until they can log someone in.
+import { join } from 'node:path'
+import { type Keeper, rank } from '../processes/keeper.ts'
+import { until } from '../processes/until.ts'
+import { Refusal } from '../processes/user-error.ts'
+import { readPlainGauge } from '../services/prometheus.ts'
+import type { LocalEnvironment } from './environment.ts'
+import { startMember } from './member.ts'
+import { hostToDial, type Place, placeIn, toVariables } from './places.ts'
+import type { Secrets } from './secrets.ts'
+
+export interface ClusterOptions {
+  keeper: Keeper
+  environment: LocalEnvironment
+  secrets: Secrets
+  gateways: Place[]
+  workers: Place[]
+  databaseUrl: string
+  redisUrl: string
+  logDir: string
+  /** Told of every death. */
+  say: (sentence: string) => void
+  /** Told when a member that died could not be started again. */
+  fail: (error: unknown) => void
+}
+
+const readyMs = 30_000
+const knownMs = 2_000
+
+/** Members say in their log that they are ready. Throws a Refusal for a LOG_LEVEL at which they would not. */
+export function expectReadyLines({ LOG_LEVEL: level = '' }: NodeJS.ProcessEnv): void {
+  if (!['warn', 'error', 'fatal', 'silent'].includes(level)) return
+  throw new Refusal(`LOG_LEVEL must be info, debug or trace here, not "${level}": the log tells when all is ready.`)
+}
+
+/**
+ * Starts all members at once and resolves when every gateway is ready to log someone in, with where they listen. Needs a
+ * migrated database.
+ */
+export async function startCluster(options: ClusterOptions): Promise<{ gateways: Place[]; workers: Place[] }> {
+  const { keeper, environment, secrets, databaseUrl, redisUrl, logDir, say, fail } = options
+  const env = {
+    // The limit on an address stays on. Whoever plays a crowd on this machine, as `pnpm load spike --target` does, says so as a
+    // balancer would; others are not believed.
+    TRUST_PROXY: '127.0.0.1,::1',
+    OPS_USER: 'operator',
+    OPS_PASSWORD: secrets.opsPassword,
+    SPILLWAY_SEAL_KEYS: secrets.sealKeys,
+    SPILLWAY_JWT_KEYS: secrets.jwtKeys,
+    // Less than the keeper's patience.
+    SHUTDOWN_GRACE_MS: '5000',
+    ...environment.inherited,
+    HOST: environment.host,
+    DATABASE_URL: databaseUrl,
+    REDIS_URL: redisUrl,
+  }
+  const start = async (place: Place, entry: string, readyMessage: string, itsRank: number): Promise<Place> => {
+    const { name } = place
+    const ready = await startMember({
+      keeper,
+      name,
+      entry,
+      readyMessage,
+      rank: itsRank,
+      env: { ...env, ...toVariables(place) },
+      // Who is started again is found where the first one was.
+      envAgain: (line) => toVariables(placeIn(line, name)),
+      logFile: join(logDir, `${name.replace(' ', '-')}.log`),
+      say,
+      fail,
+    })
+    return placeIn(ready, name)
+  }
+  const [gateways, workers] = await Promise.all([
+    Promise.all(options.gateways.map((place) => start(place, 'api/dist/main.js', 'gateway listening', rank.gateway))),
+    Promise.all(options.workers.map((place) => start(place, 'worker/dist/main.cjs', 'worker ready', rank.worker))),
+  ])
+  await Promise.all(gateways.map((place) => answersReady(place, environment.host)))
+  await Promise.all(gateways.map((place) => knowsWorkers(place, workers.length)))
+  return { gateways, workers }
+}
+
+/**
+ * A login that is quicker than the gateway's next look at the queue would be given a ticket. One whose metrics cannot be read
+ * here (OPS_HOST may be anything) is not waited for long.
+ */
+async function knowsWorkers({ opsPort }: Place, count: number): Promise<void> {
+  const known = async () => (await readPlainGauge(`http://127.0.0.1:${opsPort}`, 'spillway_workers')) >= count
+  await until(known, { timeoutMs: knownMs }).catch(() => undefined)
+}
+
+async function answersReady({ name, port }: Place, host: string): Promise<void> {
+  const url = `http://${hostToDial(host)}:${port}/readyz`
+  let answer = 'no answer'
+  const ready = async (): Promise<boolean> => {
+    const response = await fetch(url)
+    answer = await response.text()
+    return response.ok
+  }
+  await until(ready, { timeoutMs: readyMs }).catch((cause) => {
+    throw new Refusal(`${name} listens, but says that it is not ready: ${answer}`, { cause })
+  })
+}

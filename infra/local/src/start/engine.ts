@@ -1,0 +1,73 @@
+// Builds the native hashing engine where this system has cargo. Nothing needs it: without it the packages hash.
+import { copyFileSync, existsSync, renameSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { type Keeper, rank } from '../processes/keeper.ts'
+import { lastWords } from '../processes/log-tail.ts'
+import { defaultStateDir, repositoryDir } from '../processes/repository.ts'
+import { onPath } from '../services/on-path.ts'
+import { takeLock } from './lock.ts'
+
+const crate = join(repositoryDir, 'worker', 'engine')
+/** Where a worker looks for it (worker/src/hashing/native.ts). */
+const addon = join(crate, 'spillway.node')
+const library = `libspillway_engine.${process.platform === 'darwin' ? 'dylib' : 'so'}`
+
+const progressMs = 15_000
+/** How long another build of it is waited for. */
+const waitMs = 900_000
+
+/** Whether it has been built here before. */
+export function hasEngine(): boolean {
+  return existsSync(addon)
+}
+
+/** Builds it when its source has changed. Never rejects for it: one line says when it could not be built. */
+export async function buildEngine(keeper: Keeper, say: (sentence: string) => void): Promise<void> {
+  if (onPath(['cargo']) === undefined) return
+  const lock = await takeLock(join(defaultStateDir, 'engine.lock'), keeper, waitMs)
+  if (!lock) return
+  try {
+    await runCargo(keeper, say)
+    const built = join(crate, 'target', 'release', library)
+    // A worker that has it loaded keeps what it has.
+    copyFileSync(built, `${addon}.new`)
+    renameSync(`${addon}.new`, addon)
+  } catch (error) {
+    // One of an older source must not be taken for it.
+    rmSync(addon, { force: true })
+    const reason = error instanceof Error ? error.message : String(error)
+    if (!keeper.closing)
+      say(`The native hashing engine cannot be built here, the packages hash in its place: ${reason}`)
+  } finally {
+    lock.close()
+  }
+}
+
+async function runCargo(keeper: Keeper, say: (sentence: string) => void): Promise<void> {
+  const child = keeper.spawn({
+    command: 'cargo',
+    args: ['build', '--release', '--locked', '--features', 'addon'],
+    rank: rank.tool,
+    cwd: crate,
+    // Without a network it shall fail soon.
+    env: { ...process.env, CARGO_NET_RETRY: '1', CARGO_HTTP_TIMEOUT: '10', CARGO_TERM_COLOR: 'never' },
+  })
+  child.stdin?.end()
+  const once = hasEngine() ? 'because it changed' : 'once'
+  const lines: string[] = []
+  let crates = 0
+  for (const stream of [child.stdout, child.stderr]) {
+    if (stream === null) continue
+    createInterface({ input: stream }).on('line', (line) => {
+      lines.push(line)
+      if (!/^\s*Compiling /.test(line)) return
+      if (crates === 0) say(`Building the native hashing engine with cargo, ${once}: about a minute of two cores.`)
+      crates += 1
+    })
+  }
+  const progress = setInterval(() => crates > 0 && say(`  ${crates} of its crates so far ...`), progressMs)
+  const code = await new Promise((resolve) => child.on('close', resolve).on('error', resolve))
+  clearInterval(progress)
+  if (code !== 0) throw new Error(lastWords(lines.join('\n')))
+}

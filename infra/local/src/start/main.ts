@@ -1,0 +1,105 @@
+// The command `pnpm start`: everything on this machine, from nothing, until Ctrl-C.
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { onLauncherGone } from '../processes/ancestors.ts'
+import { type Keeper, openKeeper } from '../processes/keeper.ts'
+import { programsDir } from '../processes/repository.ts'
+import { Refusal, report } from '../processes/user-error.ts'
+import { removeHome } from '../services/postgres-user.ts'
+import { startServices } from '../services/services.ts'
+import { build } from './build.ts'
+import { expectReadyLines, startCluster } from './cluster.ts'
+import { buildEngine } from './engine.ts'
+import { readEnvironment } from './environment.ts'
+import { takeLock } from './lock.ts'
+import { migrate } from './migrate.ts'
+import { help, parseOptions, type StartOptions } from './options.ts'
+import { choosePlaces, hostToDial } from './places.ts'
+import { checkPlatform } from './platform.ts'
+import { screen } from './screen.ts'
+import { loadSecrets } from './secrets.ts'
+
+/** How long a run that was just told to stop is waited for. */
+const closingMs = 3_000
+
+const say = (sentence: string): void => console.log(sentence)
+
+async function start(options: StartOptions, keeper: Keeper, fail: (error: unknown) => void): Promise<void> {
+  const environment = readEnvironment(process.env)
+  expectReadyLines(environment.inherited)
+  const { stateDir } = environment
+  mkdirSync(stateDir, { recursive: true })
+  if (!(await takeLock(join(stateDir, 'start.lock'), keeper, closingMs))) {
+    throw new Refusal(`Spillway already runs on ${stateDir}: stop it first, or set SPILLWAY_DIR to another folder.`)
+  }
+  const wanted = await choosePlaces(environment, options)
+  if (options.fresh) await forget(stateDir)
+  const secrets = loadSecrets(stateDir)
+  const logDir = join(stateDir, 'logs')
+  const running = join(stateDir, 'running.json')
+  for (const old of [logDir, running]) rmSync(old, { recursive: true, force: true })
+  const [services] = await Promise.all([
+    startServices({
+      ...environment,
+      keeper,
+      dir: stateDir,
+      programsDir,
+      password: secrets.servicesPassword,
+      durable: true,
+      preferredPorts: { postgres: 15_432, redis: 16_379 },
+      say,
+    }),
+    build(keeper, ['@spillway/api', '@spillway/worker']),
+    environment.inherited.HASH_ENGINE === 'packages' ? undefined : buildEngine(keeper, say),
+  ])
+  services.died.then((name) => fail(new Refusal(`${name} ended: its log in ${logDir} tells why.`)), fail)
+  const { databaseUrl, redisUrl } = services
+  await migrate(keeper, databaseUrl)
+  const members = { keeper, environment, secrets, databaseUrl, redisUrl, logDir, say, fail }
+  const places = await startCluster({ ...wanted, ...members })
+  const gatewayUrl = `http://${hostToDial(environment.host)}:${places.gateways[0]?.port}`
+  // For `pnpm seed`.
+  writeFileSync(running, JSON.stringify({ databaseUrl, gatewayUrl }), { mode: 0o600 })
+  const { OPS_USER: user = 'operator', OPS_PASSWORD: password = secrets.opsPassword } = environment.inherited
+  say(screen({ ...places, environment, databaseUrl, redisUrl, operator: { user, password }, logDir }))
+}
+
+/** Deletes what earlier runs left, except for fetched programs and the lock. */
+async function forget(stateDir: string): Promise<void> {
+  await removeHome(join(stateDir, 'postgres'))
+  for (const name of ['redis', 'secrets.json']) rmSync(join(stateDir, name), { recursive: true, force: true })
+}
+
+async function main(): Promise<void> {
+  checkPlatform()
+  const options = parseOptions(process.argv.slice(2))
+  if (options.help) return say(help)
+  const keeper = openKeeper()
+  const stop = (code: number): void => {
+    if (keeper.closing) return
+    keeper.close().then(
+      () => process.exit(code),
+      () => process.exit(1),
+    )
+  }
+  const fail = (error: unknown): void => {
+    if (keeper.closing) return
+    report(error)
+    stop(1)
+  }
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.on(signal, () => {
+      if (!keeper.closing) say('Stopping ...')
+      stop(0)
+    })
+  }
+  onLauncherGone(() => stop(1))
+  // The terminal may be gone before this process.
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
+  await start(options, keeper, fail).catch(fail)
+}
+
+await main().catch((error) => {
+  report(error)
+  process.exitCode = 1
+})

@@ -1,0 +1,21 @@
+// Brings a database to the newest schema by the command that deployments use, too.
+import { type Keeper, ToolFailure } from '../processes/keeper.ts'
+import { lastWords } from '../processes/log-tail.ts'
+import { repositoryDir } from '../processes/repository.ts'
+import { Refusal } from '../processes/user-error.ts'
+
+/** Applies the migrations that the database lacks, creating it if need be. Needs a build. */
+export async function migrate(keeper: Keeper, databaseUrl: string): Promise<void> {
+  try {
+    await keeper.run({
+      command: process.execPath,
+      args: ['prisma/dist/migrate.js'],
+      cwd: repositoryDir,
+      env: { ...process.env, DATABASE_URL: databaseUrl },
+    })
+  } catch (error) {
+    throw error instanceof ToolFailure
+      ? new Refusal(`The database cannot be migrated: ${lastWords(error.output)}`)
+      : error
+  }
+}

@@ -1,0 +1,69 @@
+// The command line of `pnpm start`.
+import { parseArgs } from 'node:util'
+import { Refusal } from '../processes/user-error.ts'
+
+export interface StartOptions {
+  gateways: number
+  workers: number
+  fresh: boolean
+  help: boolean
+}
+
+export const help = `pnpm start [--gateways N] [--workers N] [--fresh]
+
+Starts PostgreSQL, Redis, gateways and workers on this machine, and prints where each thing listens. Ctrl-C ends it all.
+
+  --gateways N   how many gateways [1]
+  --workers N    how many workers [1]; each hashes as many passwords at a time as there are cores, so that more of them
+                 make nothing faster here, and every hash slower: set WORKER_CONCURRENCY with it
+  --fresh        deletes what earlier runs left in SPILLWAY_DIR first: accounts, jobs, logs and secrets
+  --help         prints this
+
+From the environment:
+
+  PORT           of the first gateway [3000]; the others get the next ones. 0: any free ones
+  OPS_PORT       of the first gateway's ops port [9464]; the other gateways and then the workers get the next ones
+  DATABASE_URL   a PostgreSQL to use instead of the embedded one
+  REDIS_URL      a Redis to use instead of the embedded one
+  SPILLWAY_DIR   where data, logs and secrets are kept [.spillway]
+
+The embedded PostgreSQL listens on port 15432 and Redis on 16379 of the loopback interface, or on any free port where
+those are taken. Every other variable reaches the gateways and workers as it is, such as WORKER_CONCURRENCY or LOG_LEVEL
+(info, debug or trace).
+`
+
+const most = 64
+
+/** Reads the arguments. Throws a Refusal that says which one is wrong. */
+export function parseOptions(args: string[]): StartOptions {
+  const { values } = parse(args)
+  return {
+    gateways: count('--gateways', values.gateways),
+    workers: count('--workers', values.workers),
+    fresh: values.fresh === true,
+    help: values.help === true,
+  }
+}
+
+function parse(args: string[]) {
+  try {
+    return parseArgs({
+      args,
+      options: {
+        gateways: { type: 'string', default: '1' },
+        workers: { type: 'string', default: '1' },
+        fresh: { type: 'boolean' },
+        help: { type: 'boolean', short: 'h' },
+      },
+    })
+  } catch (error) {
+    const message = error instanceof Error ? error.message.split(/\. |\n/)[0] : String(error)
+    throw new Refusal(`${message}: see "pnpm start --help".`)
+  }
+}
+
+function count(option: string, text: string): number {
+  const value = Number(text)
+  if (/^\d+$/.test(text) && value >= 1 && value <= most) return value
+  throw new Refusal(`${option} takes a whole number from 1 to ${most}, not "${text}".`)
+}

@@ -1,0 +1,69 @@
+// Where the gateways and workers of a local run listen.
+
+import { whyNotListen } from '../processes/port.ts'
+import { Refusal } from '../processes/user-error.ts'
+import type { LocalEnvironment } from './environment.ts'
+
+/** Where one gateway or worker listens, or shall: 0 is any free port, chosen when it does. A worker has an ops port only. */
+export interface Place {
+  name: string
+  opsPort: number
+  port?: number
+}
+
+/** Gives every member its ports, or 0. Throws a Refusal if one is taken. */
+export async function choosePlaces(
+  { host, port, opsPort }: LocalEnvironment,
+  count: { gateways: number; workers: number },
+): Promise<{ gateways: Place[]; workers: Place[] }> {
+  const choose = async (variable: string, listenOn: string, first: number, index: number): Promise<number> => {
+    // A port found free now may be taken by the time its member listens.
+    if (first === 0) return 0
+    const wanted = first + index
+    const code = await whyNotListen(wanted, listenOn)
+    if (code === undefined) return wanted
+    if (code === 'EADDRINUSE') {
+      throw new Refusal(
+        `Port ${wanted} is taken: stop what listens there, or set ${variable} to the first of some free ports.`,
+      )
+    }
+    throw new Refusal(
+      `${listenOn} port ${wanted} cannot be listened on (${code}): set ${variable} or HOST to what this machine has.`,
+    )
+  }
+  const gateways: Place[] = []
+  for (let index = 0; index < count.gateways; index++) {
+    gateways.push({
+      name: `gateway ${index + 1}`,
+      port: await choose('PORT', host, port, index),
+      opsPort: await choose('OPS_PORT', '127.0.0.1', opsPort, index),
+    })
+  }
+  const workers: Place[] = []
+  for (let index = 0; index < count.workers; index++) {
+    const opsIndex = count.gateways + index
+    workers.push({
+      name: `worker ${index + 1}`,
+      opsPort: await choose('OPS_PORT', '127.0.0.1', opsPort, opsIndex),
+    })
+  }
+  return { gateways, workers }
+}
+
+/** The host by which this machine reaches a server that listens there. */
+export function hostToDial(host: string): string {
+  if (host === '0.0.0.0' || host === '::') return '127.0.0.1'
+  return host.includes(':') ? `[${host}]` : host
+}
+
+/** Where a member says in its ready line that it listens. */
+export function placeIn(line: Record<string, unknown>, name: string): Place {
+  // A URL drops the port that its scheme has anyway.
+  const port = (url: unknown): number => Number(new URL(String(url)).port || 80)
+  return { name, opsPort: port(line.opsUrl), ...(line.url === undefined ? {} : { port: port(line.url) }) }
+}
+
+/** The variables by which a member is told where to listen. */
+export function toVariables({ port, opsPort }: Place): NodeJS.ProcessEnv {
+  return { OPS_PORT: String(opsPort), ...(port === undefined ? {} : { PORT: String(port) }) }
+}

@@ -1,0 +1,44 @@
+// The secrets of a local run: made once, kept in the ignored folder, readable by their owner alone.
+import { generateKeyPairSync, randomBytes } from 'node:crypto'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Refusal } from '../processes/user-error.ts'
+
+const names = ['sealKeys', 'jwtKeys', 'opsPassword', 'servicesPassword'] as const
+
+/** Seal and JWT keys in the form of their variables, the operator's password, and that of the embedded services. */
+export type Secrets = Record<(typeof names)[number], string>
+
+/** The secrets of a state folder, made at the first call. */
+export function loadSecrets(dir: string): Secrets {
+  const file = join(dir, 'secrets.json')
+  if (existsSync(file)) return read(file)
+  if (existsSync(join(dir, 'postgres'))) {
+    throw new Refusal(`${file} is gone, and with it the password of the database: start again with --fresh.`)
+  }
+  const { privateKey } = generateKeyPairSync('ed25519')
+  const secrets: Secrets = {
+    sealKeys: `local:${randomBytes(32).toString('base64')}`,
+    jwtKeys: `local:${privateKey.export({ type: 'pkcs8', format: 'der' }).toString('base64')}`,
+    opsPassword: randomBytes(12).toString('base64url'),
+    servicesPassword: randomBytes(12).toString('base64url'),
+  }
+  writeFileSync(file, `${JSON.stringify(secrets, undefined, 2)}\n`, { mode: 0o600 })
+  return secrets
+}
+
+function read(file: string): Secrets {
+  try {
+    const found: unknown = JSON.parse(readFileSync(file, 'utf8'))
+    if (isSecrets(found)) return found
+  } catch {
+    // Told below.
+  }
+  throw new Refusal(`${file} is damaged: start again with --fresh.`)
+}
+
+function isSecrets(value: unknown): value is Secrets {
+  return (
+    typeof value === 'object' && value !== null && names.every((name) => typeof Reflect.get(value, name) === 'string')
+  )
+}

@@ -1,0 +1,8 @@
+// The door for the tests of the other packages: real services, real processes, states instead of sleeps.
+
+export { freePort } from '../processes/port.ts'
+export { until } from '../processes/until.ts'
+export { atEnd } from './at-end.ts'
+export { clockOff } from './clock-off.ts'
+export { createNamespace, type Namespace } from './namespace.ts'
+export { type Exit, type LogLine, type ProcessToTest, startProcess, type TestProcess } from './process.ts'

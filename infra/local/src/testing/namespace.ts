@@ -1,0 +1,61 @@
+// A database and a Redis key prefix that a test file has to itself.
+import { randomBytes } from 'node:crypto'
+import { Redis } from 'ioredis'
+import { until } from '../processes/until.ts'
+import { databaseOf, query, withDatabase } from '../services/query.ts'
+import { testEnvironment } from './environment.ts'
+
+export interface Namespace {
+  /** A migrated database of its own. */
+  databaseUrl: string
+  redisUrl: string
+  /** The prefix of its keys, in braces: a hash tag, so that Redis Cluster keeps them in one slot. */
+  queuePrefix: string
+  /** Deletes the database and the keys. Rejects, naming them, if connections to the database were left open. */
+  close(): Promise<void>
+}
+
+/** How long a connection that was ended may take to vanish from PostgreSQL's list. */
+const disconnectMs = 2_000
+
+/** Creates a namespace in the services of this test run. */
+export async function createNamespace(): Promise<Namespace> {
+  const { templateUrl, redisUrl } = testEnvironment()
+  const name = `test_${randomBytes(6).toString('hex')}`
+  const queuePrefix = `{${name.replace('_', '-')}}`
+  const template = databaseOf(templateUrl)
+  const maintenanceUrl = withDatabase(templateUrl, 'postgres')
+  await query(maintenanceUrl, `CREATE DATABASE "${name}" TEMPLATE "${template}"`)
+  const close = async (): Promise<void> => {
+    const leaked = await until(() => connectionsTo(maintenanceUrl, name).then((open) => open.length === 0), {
+      timeoutMs: disconnectMs,
+    }).then(
+      () => [],
+      () => connectionsTo(maintenanceUrl, name),
+    )
+    await query(maintenanceUrl, `DROP DATABASE "${name}" WITH (FORCE)`)
+    await deleteKeys(redisUrl, queuePrefix)
+    if (leaked.length > 0) throw new Error(`connections to the database were left open: ${leaked.join('; ')}`)
+  }
+  return { databaseUrl: withDatabase(templateUrl, name), redisUrl, queuePrefix, close }
+}
+
+async function connectionsTo(maintenanceUrl: string, database: string): Promise<string[]> {
+  const rows = await query(
+    maintenanceUrl,
+    'SELECT pid, application_name, state, query FROM pg_stat_activity WHERE datname = $1',
+    [database],
+  )
+  return rows.map((row) => `${row.application_name || 'unnamed'} (pid ${row.pid}, ${row.state}), last: ${row.query}`)
+}
+
+async function deleteKeys(redisUrl: string, prefix: string): Promise<void> {
+  const redis = new Redis(redisUrl)
+  try {
+    for await (const keys of redis.scanStream({ match: `${prefix}*`, count: 1_000 })) {
+      if (Array.isArray(keys) && keys.length > 0) await redis.unlink(...keys)
+    }
+  } finally {
+    redis.disconnect()
+  }
+}

@@ -1,0 +1,88 @@
+/** The state of the queue, read a few times a second. */
+
+import type { Logger } from '../logger.js'
+import { capacityKey, liveWorkers, queueKey, READ_LOAD, sumCapacity, toEntries } from '../protocol/capacity.js'
+import type { RedisClock } from '../redis/clock.js'
+import type { RedisConnection } from '../redis/connect.js'
+import { withResolvers } from '../with-resolvers.js'
+import { within } from '../within.js'
+import { countFinishedJobs } from './finished-jobs.js'
+import { createLoadState, type Depth, type LoadState } from './load-state.js'
+
+export const READ_INTERVAL_MS = 250
+
+export interface LoadReader extends Omit<LoadState, 'reading'> {
+  /** Resolves with the first reading, or after this time in vain. */
+  whenKnown(waitMs: number): Promise<void>
+  /** Jobs that workers said they ended, since this gateway started. */
+  finishedJobs(): number
+  close(): void
+}
+
+export function readLoad(options: {
+  redis: RedisConnection
+  prefix: string
+  clock: RedisClock
+  log: Logger
+}): LoadReader {
+  const { redis, prefix, clock, log } = options
+  const states = ['wait', 'prioritized', 'active'] as const
+  const keys = [capacityKey(prefix), ...states.map((state) => queueKey(prefix, state))]
+  const { reading: beginReading, ...state } = createLoadState()
+  const finished = countFinishedJobs()
+  const { promise: known, resolve: isKnown } = withResolvers<void>()
+  let isReading = false
+
+  async function read(): Promise<void> {
+    if (isReading) return
+    isReading = true
+    const reading = beginReading()
+    try {
+      const { at, capacity, ...depth } = await clock.synchronize(
+        async () => parseLoad(await redis.eval(READ_LOAD, keys.length, ...keys)),
+        (answer) => answer.at,
+      )
+      const workers = liveWorkers(capacity, at)
+      finished.heard(workers)
+      reading.succeeded(depth, sumCapacity(workers))
+      isKnown()
+    } catch (error) {
+      reading.failed()
+      log.debug({ err: error }, 'queue load could not be read')
+    } finally {
+      isReading = false
+    }
+  }
+
+  const timer = setInterval(read, READ_INTERVAL_MS)
+  timer.unref()
+  // While the connection is being made there is nothing to read from.
+  redis.on('ready', read)
+
+  return {
+    ...state,
+    whenKnown: (waitMs) => within(waitMs, known),
+    finishedJobs: finished.count,
+    close() {
+      clearInterval(timer)
+      redis.off('ready', read)
+    },
+  }
+}
+
+interface LoadAnswer extends Depth {
+  at: number
+  capacity: Record<string, string>
+}
+
+function parseLoad(answer: unknown): LoadAnswer {
+  if (!Array.isArray(answer)) throw new Error('Redis gave no load')
+  const [at, waiting, deferred, active, pairs]: unknown[] = answer
+  return {
+    at: Number(at),
+    waiting: Number(waiting),
+    deferred: Number(deferred),
+    active: Number(active),
+    capacity: toEntries(pairs),
+  }
+}

@@ -1,0 +1,25 @@
+/** BullMQ's queue, for those who add to it or look into it on a connection of ours. */
+import { Queue, type Telemetry } from 'bullmq'
+import { QUEUE_NAME } from '../protocol/job.js'
+import type { RedisConnection } from '../redis/connect.js'
+import type { RedisWatch } from '../redis/watch.js'
+
+/** Asks nothing of Redis before the first command: it may be away when a process starts, and come later. */
+export function openQueue(options: {
+  redis: RedisConnection
+  prefix: string
+  watch: RedisWatch
+  telemetry?: Telemetry | undefined
+}): Queue {
+  const { redis, prefix, watch, telemetry } = options
+  const queue = new Queue(QUEUE_NAME, {
+    connection: redis,
+    prefix,
+    skipWaitingForReady: true,
+    skipVersionCheck: true,
+    skipMetasUpdate: true,
+    ...(telemetry ? { telemetry } : {}),
+  })
+  queue.on('error', (error) => watch.queueFailed(error))
+  return queue
+}

@@ -1,0 +1,113 @@
+/**
+ * The door for those who watch the queue: its depth and age, its finished jobs, and what each worker does, read in one
+ * round trip when it is asked for. Loads no hashing code, and shows nothing of what was sealed.
+ */
+import { capacityKey, jobKey, liveWorkers, queueKey, toEntries, type WorkerCapacity } from '../protocol/capacity.js'
+import { isJobData, isJobResult, type JobResult } from '../protocol/job.js'
+import { connectRedis } from '../redis/connect.js'
+import type { RedisWatch } from '../redis/watch.js'
+
+/** Answers are this old at most: many who watch cost Redis no more than one. */
+const FRESH_FOR_MS = 500
+/** How many of the last finished jobs are looked at for their times. */
+const RECENT_JOBS = 100
+
+export interface QueueReport {
+  /** Jobs by state; of the finished ones only those that are still kept. */
+  jobs: { waiting: number; deferred: number; active: number; completed: number; failed: number }
+  /** Operators have paused it: workers take nothing. */
+  paused: boolean
+  /** How long the next job has waited, of those with a request held for them and of those with a ticket alone; 0 for none. */
+  oldestMs: { waiting: number; deferred: number }
+  workers: ({ id: string } & WorkerCapacity)[]
+  /** The last completed jobs, the latest first. */
+  recent: JobResult[]
+}
+
+export interface QueueReporter {
+  /** Rejects when Redis does not answer. */
+  read(): Promise<QueueReport>
+  close(): void
+}
+
+/**
+ * Lua: the queue for those who watch it.
+ * KEYS: capacity hash, waiting list, deferred set, active list, completed set, failed set, meta hash. ARGV: what keys of jobs
+ * begin with, how many finished jobs to look at. Returns the time in epoch milliseconds, five lengths, whether it is paused,
+ * the data of the jobs that are next in the list and in the set, the results of the last jobs, the capacity hash's pairs.
+ */
+const READ_QUEUE = `
+local time = redis.call('TIME')
+local function dataOf(id) return id and redis.call('HGET', ARGV[1] .. id, 'data') or '' end
+local results = {}
+for i, id in ipairs(redis.call('ZREVRANGE', KEYS[5], 0, ARGV[2] - 1)) do
+  results[i] = redis.call('HGET', ARGV[1] .. id, 'returnvalue') or ''
+end
+return {time[1] * 1000 + math.floor(time[2] / 1000),
+  redis.call('LLEN', KEYS[2]), redis.call('ZCARD', KEYS[3]), redis.call('LLEN', KEYS[4]),
+  redis.call('ZCARD', KEYS[5]), redis.call('ZCARD', KEYS[6]), redis.call('HEXISTS', KEYS[7], 'paused'),
+  dataOf(redis.call('LINDEX', KEYS[2], -1)), dataOf(redis.call('ZRANGE', KEYS[3], 0, 0)[1]),
+  results, redis.call('HGETALL', KEYS[1])}`
+
+/** Opens a connection of its own; close() lets go of it. */
+export function createQueueReporter(options: { redisUrl: string; prefix: string; watch: RedisWatch }): QueueReporter {
+  const { prefix, watch } = options
+  const redis = connectRedis(options.redisUrl, 'producer')
+  watch.watch(redis, 'report')
+  const states = ['wait', 'prioritized', 'active', 'completed', 'failed', 'meta'] as const
+  const keys = [capacityKey(prefix), ...states.map((state) => queueKey(prefix, state))]
+  let answer: Promise<QueueReport> | undefined
+  let askedAt = Number.NEGATIVE_INFINITY
+
+  async function ask(): Promise<QueueReport> {
+    return parseReport(await redis.eval(READ_QUEUE, keys.length, ...keys, jobKey(prefix), RECENT_JOBS))
+  }
+
+  return {
+    read() {
+      if (answer === undefined || performance.now() - askedAt > FRESH_FOR_MS) {
+        askedAt = performance.now()
+        answer = ask()
+      }
+      return answer
+    },
+    close: () => redis.disconnect(),
+  }
+}
+
+function parseReport(reply: unknown): QueueReport {
+  if (!Array.isArray(reply)) throw new Error('Redis gave no report')
+  const [at, waiting, deferred, active, completed, failed, paused, nextHeld, nextDeferred, results, pairs]: unknown[] =
+    reply
+  const ageMs = (json: unknown) => {
+    const data = parse(json)
+    return isJobData(data) ? Math.max(0, Number(at) - data.enqueuedAt) : 0
+  }
+  return {
+    jobs: {
+      waiting: Number(waiting),
+      deferred: Number(deferred),
+      active: Number(active),
+      completed: Number(completed),
+      failed: Number(failed),
+    },
+    paused: paused === 1,
+    oldestMs: { waiting: ageMs(nextHeld), deferred: ageMs(nextDeferred) },
+    workers: [...liveWorkers(toEntries(pairs), Number(at))].map(([id, capacity]) => ({ id, ...capacity })),
+    recent: toArray(results)
+      .map(parse)
+      .filter((result) => isJobResult(result)),
+  }
+}
+
+function parse(json: unknown): unknown {
+  try {
+    return JSON.parse(String(json))
+  } catch {
+    return undefined
+  }
+}
+
+function toArray(value: unknown): unknown[] {
+  return Array.isArray(value) ? value : []
+}

@@ -1,0 +1,40 @@
+// Jobs that all workers have ended, whoever comes and goes.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { countFinishedJobs } from '../src/passwords/finished-jobs.ts'
+import type { WorkerCapacity } from '../src/protocol/capacity.ts'
+
+const alive = (counts: Record<string, number>): Map<string, WorkerCapacity> =>
+  new Map(
+    Object.entries(counts).map(([id, answered]) => [
+      id,
+      {
+        slots: 1,
+        serviceMs: 10,
+        fallback: false,
+        at: 0,
+        name: id,
+        busy: 0,
+        finished: { answered, expired: 1, failed: 1 },
+      },
+    ]),
+  )
+
+test('what a worker did before it was heard of is not counted, what it does from then on is', () => {
+  const finished = countFinishedJobs()
+  finished.heard(alive({ a: 1_000 }))
+  assert.equal(finished.count(), 0)
+  finished.heard(alive({ a: 1_003, b: 500 }))
+  finished.heard(alive({ a: 1_005, b: 501 }))
+  assert.equal(finished.count(), 6)
+})
+
+test('a worker that goes, comes back or starts anew takes nothing away', () => {
+  const finished = countFinishedJobs()
+  finished.heard(alive({ a: 10 }))
+  finished.heard(alive({ a: 12 }))
+  finished.heard(alive({}))
+  finished.heard(alive({ a: 20 }))
+  finished.heard(alive({ a: 3 }))
+  assert.equal(finished.count(), 2)
+})

@@ -1,0 +1,39 @@
+// What one turn of the event loop asks of Redis leaves together, and at its end.
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { Redis } from 'ioredis'
+import { spaceFor } from '../../test/space.ts'
+import { connectRedis } from '../src/redis/connect.ts'
+
+function connected(t: TestContext): Redis {
+  const space = spaceFor(t)
+  const redis = connectRedis(space.redisUrl, 'consumer')
+  assert.ok(redis instanceof Redis)
+  space.closing(async () => redis.disconnect())
+  return redis
+}
+
+test('commands of one turn leave together at its end, also those that follow from promises', async (t) => {
+  const redis = connected(t)
+  await redis.ping()
+  const answers = [redis.ping()]
+  const oneCommand = redis.stream.writableLength
+  assert.ok(oneCommand > 0)
+  await Promise.resolve()
+  answers.push(redis.ping())
+  assert.equal(redis.stream.writableLength, 2 * oneCommand)
+  await new Promise(setImmediate)
+  assert.deepEqual([redis.stream.writableCorked, redis.stream.writableLength], [0, 0])
+  assert.deepEqual(await Promise.all(answers), ['PONG', 'PONG'])
+})
+
+test('a connection that ends with commands on their way is replaced by one that gathers as well', async (t) => {
+  const redis = connected(t)
+  await redis.ping()
+  const answer = redis.ping()
+  redis.stream.destroy()
+  assert.equal(await answer, 'PONG')
+  const next = redis.ping()
+  assert.equal(redis.stream.writableCorked, 1)
+  assert.equal(await next, 'PONG')
+})

@@ -1,0 +1,97 @@
+// What a gateway makes of what it knows of the queue: what it was told last, what it added since, and what a job would wait.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createLoadState } from '../src/passwords/load-state.ts'
+
+/** Two slots of 200 ms each. */
+const workers = { workers: 1, slots: 2, jobsPerSecond: 10, serviceMs: 200 }
+const noWorkers = { workers: 0, slots: 0, jobsPerSecond: 0, serviceMs: 0 }
+const depth = { waiting: 3, deferred: 20, active: 2 }
+
+function scene() {
+  let nowMs = 0
+  const state = createLoadState(() => nowMs)
+  return {
+    state,
+    pass(ms: number) {
+      nowMs += ms
+    },
+  }
+}
+
+test('before the first reading nothing is known, and no worker is counted on', () => {
+  const { state } = scene()
+  assert.deepEqual(state.current(), { known: false, waiting: 0, deferred: 0, active: 0, ...noWorkers })
+  for (const lane of ['held', 'deferred'] as const) assert.equal(state.predictedWaitMs(lane), Number.POSITIVE_INFINITY)
+})
+
+test('a held job waits for those that are held or in hand, a deferred one for all, and no job less than its own time', () => {
+  const { state } = scene()
+  state.reading().succeeded(depth, workers)
+  assert.deepEqual(state.current(), { known: true, ...depth, ...workers })
+  assert.equal(state.predictedWaitMs('held'), 600)
+  assert.equal(state.predictedWaitMs('deferred'), 2_600)
+  state.reading().succeeded({ waiting: 0, deferred: 0, active: 0 }, workers)
+  assert.equal(state.predictedWaitMs('held'), 200)
+})
+
+test('what was added since the last reading counts at once, in its lane, until a reading that began later is back', () => {
+  const { state } = scene()
+  const counted = () => [state.current().waiting, state.current().deferred]
+  state.reading().succeeded(depth, workers)
+  state.added('held')
+  state.added('deferred')
+  state.added('deferred')
+  assert.deepEqual(counted(), [4, 22])
+  const reading = state.reading()
+  state.added('held')
+  state.added('deferred')
+  reading.succeeded(depth, workers)
+  assert.deepEqual(counted(), [4, 21])
+  state.reading().succeeded(depth, workers)
+  assert.deepEqual(counted(), [3, 20])
+})
+
+test('a reading that fails takes away the workers, and neither the depth nor what was added', () => {
+  const { state } = scene()
+  state.reading().succeeded(depth, workers)
+  state.added('held')
+  state.reading().failed()
+  assert.deepEqual(state.current(), { known: false, ...depth, waiting: 4, ...noWorkers })
+  assert.equal(state.predictedWaitMs('held'), Number.POSITIVE_INFINITY)
+})
+
+test('after Redis was away the workers of before count for a second and a half, while they have not published again', () => {
+  const { state, pass } = scene()
+  state.reading().succeeded(depth, workers)
+  state.reading().failed()
+  pass(1_500)
+  state.reading().succeeded(depth, noWorkers)
+  assert.deepEqual(state.current(), { known: true, ...depth, ...workers })
+  pass(1)
+  state.reading().succeeded(depth, noWorkers)
+  assert.deepEqual(state.current(), { known: true, ...depth, ...noWorkers })
+})
+
+test('workers that are back count as they are now, and those that leave later are gone at once', () => {
+  const { state } = scene()
+  state.reading().succeeded(depth, workers)
+  state.reading().failed()
+  const others = { workers: 2, slots: 4, jobsPerSecond: 40, serviceMs: 100 }
+  state.reading().succeeded(depth, others)
+  assert.equal(state.current().slots, 4)
+  const elsewhere = scene().state
+  elsewhere.reading().succeeded(depth, workers)
+  elsewhere.reading().succeeded(depth, noWorkers)
+  assert.equal(elsewhere.current().workers, 0)
+})
+
+test('an outage before the first worker was seen gives nobody any credit', () => {
+  const { state, pass } = scene()
+  state.reading().failed()
+  pass(100)
+  state.reading().succeeded(depth, noWorkers)
+  state.reading().succeeded(depth, workers)
+  state.reading().succeeded(depth, noWorkers)
+  assert.equal(state.current().workers, 0)
+})

@@ -1,0 +1,104 @@
+/**
+ * The door for operators: Bull Board over the queue, as a Fastify plugin for a listener that has authenticated its visitors.
+ * It shows how long a job waited and was hashed, what came of it and who did it, and nothing of what was sealed.
+ */
+import { createBullBoard } from '@bull-board/api'
+import { BullMQAdapter } from '@bull-board/api/bullMQAdapter'
+import { FastifyAdapter } from '@bull-board/fastify'
+import { openQueue } from '@spillway/client/queue/open-queue'
+import { readJob } from '@spillway/client/queue/read-job'
+import { connectRedis } from '@spillway/client/redis/connect'
+import type { RedisWatch } from '@spillway/client/redis/watch'
+import type { Job, Queue } from 'bullmq'
+import type { FastifyPluginAsync } from 'fastify'
+import { describeData, describeJob } from './words.js'
+
+export interface BoardOptions {
+  redisUrl: string
+  watch: RedisWatch
+  queuePrefix: string
+  /** Refuse every change, with 405. */
+  readOnly: boolean
+  /** The path under which the plugin is registered. */
+  basePath: string
+  /** Where logs are searched, with `{jobId}` in it; empty for nowhere. */
+  logUrl: string
+  /** Further pages of the same listener. */
+  links: { text: string; url: string }[]
+}
+
+/** Shows the jobs that can be read and passes over the others: one of them, forged, would else be an error for the whole page. */
+class ReadableJobs extends BullMQAdapter {
+  readonly #queue: Queue
+
+  constructor(queue: Queue, options: ConstructorParameters<typeof BullMQAdapter>[1]) {
+    super(queue, options)
+    this.#queue = queue
+  }
+
+  override async getJob(id: string): Promise<Job | undefined> {
+    const job = await readJob(this.#queue, id)
+    return job === 'malformed' ? undefined : job
+  }
+
+  override async getJobs(...[statuses, start = 0, end = -1]: Parameters<BullMQAdapter['getJobs']>): Promise<Job[]> {
+    // A paused queue's jobs wait, as all others do.
+    const states = statuses.filter((status) => status !== 'paused')
+    const ids = await this.#queue.getRanges(states, start, end)
+    const jobs = await Promise.all(ids.map((id) => this.getJob(id)))
+    return jobs.filter((job) => job !== undefined)
+  }
+}
+
+export const boardPlugin: FastifyPluginAsync<BoardOptions> = async (app, options) => {
+  const { redisUrl, watch, queuePrefix, readOnly, basePath, logUrl, links } = options
+  const redis = connectRedis(redisUrl, 'producer')
+  watch.watch(redis, 'board')
+  const queue = openQueue({ redis, prefix: queuePrefix, watch })
+
+  const shown = new ReadableJobs(queue, {
+    readOnlyMode: readOnly,
+    description: 'Hash and verify jobs; what they carry is sealed',
+    ...(logUrl === ''
+      ? {}
+      : {
+          externalJobUrl: ({ id }) => ({
+            displayText: 'Log',
+            href: logUrl.replaceAll('{jobId}', encodeURIComponent(String(id))),
+          }),
+        }),
+  })
+  shown.setFormatter('name', describeJob)
+  shown.setFormatter('data', describeData)
+
+  const serverAdapter = new FastifyAdapter().setBasePath(basePath)
+  createBullBoard({
+    queues: [shown],
+    serverAdapter,
+    options: {
+      uiConfig: {
+        boardTitle: 'Spillway',
+        hideDocsLink: true,
+        miscLinks: links,
+        pollingInterval: { showSetting: true },
+      },
+      handlerHooks: {
+        // The board's own read-only mode answers some changes with a 200 that did nothing.
+        before: ({ method }) =>
+          readOnly && method !== 'get'
+            ? { allow: false, status: 405, message: 'The queue is read-only here' }
+            : undefined,
+      },
+    },
+  })
+  // Errors are the listener's own to answer: thrown here, they go on to its handler.
+  serverAdapter.setErrorHandler((error) => {
+    throw error
+  })
+  await app.register(serverAdapter.registerPlugin(), { prefix: basePath })
+
+  app.addHook('onClose', async () => {
+    await queue.close()
+    redis.disconnect()
+  })
+}

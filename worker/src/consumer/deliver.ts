@@ -1,0 +1,61 @@
+/** Delivering a verdict: stored until its ticket could no longer be redeemed, announced to whoever waits. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type JobRef, REPLY, redeemerKey, replyChannel, verdictKey } from '@spillway/client/protocol/reply'
+import type { RedisClock } from '@spillway/client/redis/clock'
+import type { RedisConnection } from '@spillway/client/redis/connect'
+import type { Result } from 'ioredis'
+import type { Logger } from '../process/log.js'
+
+const RETRY_MS = 200
+
+declare module 'ioredis' {
+  interface RedisCommander<Context> {
+    /** {@link REPLY}, by its digest: its source is sent once for each connection. */
+    storeVerdict(...keysAndArguments: (string | number)[]): Result<unknown, Context>
+  }
+}
+
+export interface Delivery {
+  /**
+   * Resolves when Redis has taken the verdict. One that it refuses, being full or read-only, is offered again until the job's
+   * deadline, when this rejects; while Redis is away the connection itself waits.
+   */
+  deliver(job: JobRef & { replyTo: string }, sealed: string): Promise<void>
+  /** Resolves when nothing is on its way any more. */
+  settled(): Promise<void>
+}
+
+export function createDelivery(options: {
+  redis: RedisConnection
+  prefix: string
+  clock: RedisClock
+  log: Logger
+}): Delivery {
+  const { redis, prefix, clock, log } = options
+  const underway = new Set<Promise<void>>()
+  redis.defineCommand('storeVerdict', { lua: REPLY, numberOfKeys: 2 })
+
+  async function deliver({ id, deadline, replyTo }: JobRef & { replyTo: string }, sealed: string): Promise<void> {
+    const keys = [verdictKey(prefix, id), redeemerKey(prefix, id)]
+    for (let attempt = 1; ; attempt += 1) {
+      const keepMs = Math.max(1, deadline - clock.now())
+      try {
+        await redis.storeVerdict(...keys, sealed, keepMs, replyChannel(prefix, ''), replyTo, id)
+        return
+      } catch (error) {
+        if (clock.now() >= deadline) throw error
+        if (attempt === 1) log.warn({ jobId: id, err: error }, 'verdict not taken by Redis, trying again')
+        await sleep(RETRY_MS)
+      }
+    }
+  }
+
+  return {
+    deliver(job, sealed) {
+      const delivered = deliver(job, sealed).finally(() => underway.delete(delivered))
+      underway.add(delivered)
+      return delivered
+    },
+    settled: async () => void (await Promise.allSettled(underway)),
+  }
+}

@@ -1,0 +1,52 @@
+/** What a worker is and does at this moment, as gauges that are read when Prometheus asks. */
+import { Gauge, type Registry } from 'prom-client'
+import type { Policy } from '../hashing/algorithm.js'
+
+export interface WorkerState {
+  slots: number
+  policy: Policy
+  /** The implementation in use for each algorithm, by its package. */
+  engines: Readonly<Record<string, string>>
+  busySlots(): number
+  /** For how long this worker could have taken a job and did not, in milliseconds; 0 while it makes progress. */
+  stuckMs(): number
+  isConnected(): boolean
+}
+
+/** Adds the gauges to a registry. */
+export function exposeWorkerState(registry: Registry, state: WorkerState): void {
+  const { slots, policy, engines } = state
+  const gauges: [name: string, help: string, read: () => number][] = [
+    ['spillway_worker_slots', 'Jobs that this worker hashes at a time', () => slots],
+    ['spillway_worker_slots_busy', 'Slots that hold a job now', state.busySlots],
+    [
+      'spillway_worker_stuck_seconds',
+      'For how long jobs have waited and a slot been free without any progress',
+      () => state.stuckMs() / 1_000,
+    ],
+    ['spillway_redis_connected', 'Whether the connection to Redis is up', () => Number(state.isConnected())],
+  ]
+  for (const [name, help, read] of gauges) {
+    new Gauge({
+      name,
+      help,
+      registers: [registry],
+      collect() {
+        this.set(read())
+      },
+    })
+  }
+  new Gauge({
+    name: 'spillway_password_policy_info',
+    help: 'Always 1; its labels are the algorithm and cost of new hashes',
+    labelNames: ['algorithm', 'memory_kib', 'time', 'parallelism'],
+    registers: [registry],
+  }).set({ algorithm: 'argon2id', memory_kib: policy.memoryKib, time: policy.time, parallelism: policy.parallelism }, 1)
+  const engineInfo = new Gauge({
+    name: 'spillway_hash_engine_info',
+    help: 'Always 1; its labels are an algorithm and the implementation of it that is in use',
+    labelNames: ['algorithm', 'engine'],
+    registers: [registry],
+  })
+  for (const [algorithm, engine] of Object.entries(engines)) engineInfo.set({ algorithm, engine }, 1)
+}

@@ -1,0 +1,87 @@
+/** What a worker counts, in Prometheus's names and units (seconds). No label grows with users. */
+
+import { jobNames } from '@spillway/client/protocol/job'
+import { Counter, Histogram, type Registry } from 'prom-client'
+import { algorithmNames } from '../hashing/algorithm-name.js'
+import { createRegistry } from '../process/registry.js'
+
+/**
+ * How a job can end. `hashed` is the good end of a verify as well: which way it went only the gateway learns. `undelivered` is a
+ * verdict that Redis refused to take until its deadline.
+ */
+const outcomes = ['hashed', 'expired', 'forged', 'unsupported_hash', 'hashing_failed', 'undelivered'] as const
+
+export interface WorkerMetrics {
+  registry: Registry
+  jobs: Counter<'job' | 'outcome'>
+  queueWait: Histogram<'job'>
+  service: Histogram<'job' | 'algorithm'>
+  rehashes: Counter<'from'>
+  sealFailures: Counter<'purpose'>
+  /** Jobs that this worker found abandoned by another one. */
+  stalled: Counter
+  /** Jobs that this worker put back unfinished when it stopped. */
+  handedBack: Counter
+}
+
+const QUEUE_WAIT_BUCKETS_S = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
+const SERVICE_BUCKETS_S = [0.0025, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12]
+
+/** A registry of its own, with Node's and the process's metrics in it. Series that can be foreseen start at 0. */
+export function createWorkerMetrics(): WorkerMetrics {
+  const registry = createRegistry()
+  const registers = [registry]
+  const metrics: WorkerMetrics = {
+    registry,
+    jobs: new Counter({
+      name: 'spillway_jobs_total',
+      help: 'Jobs that ended here, by name and outcome',
+      labelNames: ['job', 'outcome'],
+      registers,
+    }),
+    queueWait: new Histogram({
+      name: 'spillway_queue_wait_seconds',
+      help: 'Time from adding a job to its start',
+      labelNames: ['job'],
+      buckets: QUEUE_WAIT_BUCKETS_S,
+      registers,
+    }),
+    service: new Histogram({
+      name: 'spillway_service_seconds',
+      help: 'Time of the hashing alone, by the algorithm of the hash that was made or verified',
+      labelNames: ['job', 'algorithm'],
+      buckets: SERVICE_BUCKETS_S,
+      registers,
+    }),
+    rehashes: new Counter({
+      name: 'spillway_rehashes_total',
+      help: 'Stored hashes below the policy that were replaced at a login, by their algorithm',
+      labelNames: ['from'],
+      registers,
+    }),
+    sealFailures: new Counter({
+      name: 'spillway_seal_failures_total',
+      help: 'Sealed values that did not open: forged, swapped, damaged, or of an unknown key',
+      labelNames: ['purpose'],
+      registers,
+    }),
+    stalled: new Counter({
+      name: 'spillway_jobs_stalled_total',
+      help: 'Jobs taken over from a worker that stopped renewing their lock',
+      registers,
+    }),
+    handedBack: new Counter({
+      name: 'spillway_jobs_handed_back_total',
+      help: 'Jobs put back unfinished by a stopping worker',
+      registers,
+    }),
+  }
+  for (const job of jobNames) {
+    for (const outcome of outcomes) metrics.jobs.inc({ job, outcome }, 0)
+    metrics.queueWait.zero({ job })
+  }
+  for (const from of algorithmNames) metrics.rehashes.inc({ from }, 0)
+  metrics.jobs.inc({ job: 'unknown', outcome: 'forged' }, 0)
+  metrics.sealFailures.inc({ purpose: 'request' }, 0)
+  return metrics
+}
