@@ -32,6 +32,7 @@ import { ticketRoutes } from './routes/tickets.js'
 import { tokenRoutes } from './routes/tokens.js'
 import { formats } from './schemas/credentials.js'
 import { accessTokenPlugin } from './sessions/access-token.js'
+import { sessionNameOf } from './sessions/refresh-tokens.js'
 import { createSessions } from './sessions/sessions.js'
 import type { SigningKeys } from './sessions/signing-keys.js'
 import { createTokenIssuer } from './sessions/tokens.js'
@@ -115,6 +116,7 @@ export async function buildApp(config: GatewayConfig, deps: GatewayDeps): Promis
     refreshPerAddress: config.LIMIT_REFRESH_PER_ADDRESS,
     refreshPerSession: config.LIMIT_REFRESH_PER_SESSION,
     redeemPerAddress: config.LIMIT_REDEEM_PER_ADDRESS,
+    sessionNameOf,
   })
 
   const issueTokens = createTokenIssuer(app, { accessTokenTtlS: config.ACCESS_TOKEN_TTL_S })

@@ -24,7 +24,7 @@ for (const times of [1.5, 2, 4]) {
     assert.ok(served >= 0.9 * CAPACITY, `${served} a second`)
     assert.ok(late.length > served * 8, 'and others are refused')
     const slowestMs = Math.max(...late.map(({ arrival, endMs }) => endMs - arrival.atMs))
-    assert.ok(slowestMs < 800, `${slowestMs} ms`)
+    assert.ok(slowestMs < 1_700, `${slowestMs} ms`)
   })
 }
 
@@ -117,7 +117,7 @@ async function full() {
     await Promise.resolve()
   }
   const works: Work[] = []
-  for (let n = 0; n < 100; n++) {
+  for (let n = 0; n < 500; n++) {
     const work = await shedder.begin('new', () => false)
     assert.ok(work)
     works.push(work)
@@ -130,9 +130,9 @@ test('a request that is held for a worker makes room for another, and is counted
   const waiting = shedder.begin('new', () => false)
   works[0]?.pause()
   assert.ok(await waiting)
-  assert.equal(shedder.inHand(), 100)
+  assert.equal(shedder.inHand(), 500)
   works[0]?.resume()
-  assert.equal(shedder.inHand(), 101)
+  assert.equal(shedder.inHand(), 501)
   for (const work of works) {
     work.end(true)
     work.end(true)
@@ -190,9 +190,9 @@ test('turns of the event loop that take too long, one after the other: what come
 })
 
 const rooms = [
-  { what: 'a hundred', connections: 10, answeredPerMs: 0, least: 100, most: 100 },
-  { what: 'three for each connection to the database', connections: 100, answeredPerMs: 0, least: 300, most: 300 },
-  { what: 'what is answered in half a second', connections: 10, answeredPerMs: 1, least: 450, most: 550 },
+  { what: 'five hundred', connections: 10, answeredPerMs: 0, least: 500, most: 500 },
+  { what: 'three for each connection to the database', connections: 200, answeredPerMs: 0, least: 600, most: 600 },
+  { what: 'what is answered in a second', connections: 10, answeredPerMs: 1, least: 900, most: 1_100 },
 ]
 for (const { what, connections, answeredPerMs, least, most } of rooms) {
   test(`${what}: so many are in hand at a time where that is the most`, async () => {
@@ -207,7 +207,7 @@ for (const { what, connections, answeredPerMs, least, most } of rooms) {
       for (let n = 0; n < answeredPerMs; n++) (await shedder.begin('new', () => false))?.end(true)
       endTurn()
     }
-    for (let n = 0; n < 1_000; n++) void shedder.begin('new', () => false)
+    for (let n = 0; n < 2_000; n++) void shedder.begin('new', () => false)
     assert.ok(shedder.inHand() >= least && shedder.inHand() <= most, `${shedder.inHand()}`)
   })
 }

@@ -15,9 +15,9 @@ const { url, opsUrl } = gateway
 const account = await newAccount(url)
 
 /** More than are in hand at a time. */
-const MANY = 150
+const MANY = 600
 const BODY_BYTES = 10
-const IN_HAND = 100
+const IN_HAND = 500
 /** Often enough that requests are queued at every moment. */
 const EVERY_MS = 5
 /** However busy the machine is. */

@@ -1,6 +1,6 @@
 // The services, processes and waits of local runs and tests, as far as the chaos suite stands on them.
 
-export { type Keeper, openKeeper, rank } from '../../infra/local/src/processes/keeper.ts'
+export { type Keeper, openKeeper, stopOrder } from '../../infra/local/src/processes/keeper.ts'
 export { freePort } from '../../infra/local/src/processes/port.ts'
 export { isRunning } from '../../infra/local/src/processes/process-table.ts'
 export { defaultStateDir, programsDir } from '../../infra/local/src/processes/repository.ts'

@@ -4,7 +4,7 @@ import { type ChildProcess, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { type Keeper, openKeeper, rank } from '@spillway/local/processes/keeper'
+import { type Keeper, openKeeper, stopOrder } from '@spillway/local/processes/keeper'
 
 /** A program that prints nothing for this long after its start has failed. */
 const READY_WITHIN_MS = 60_000
@@ -51,7 +51,7 @@ export async function startProgram(program: Program): Promise<StartedProgram> {
   )
   keeper ??= openKeeper()
   const startMs = performance.now()
-  const child = keeper.spawn({ command, args, rank: rank.tool, env: { ...inherited, ...program.env } })
+  const child = keeper.spawn({ command, args, stopOrder: stopOrder.tool, env: { ...inherited, ...program.env } })
   child.stdin?.end()
   const close = () => end(child, program.endSignal ?? 'SIGTERM')
   try {
@@ -71,11 +71,11 @@ export function pinned(command: string[], cores: readonly number[] | undefined):
 
 function readyLine(child: ChildProcess): Promise<Record<string, unknown>> {
   return new Promise((resolve, reject) => {
-    let lastWords = ''
-    const fail = (what: string) => reject(new Error(`${what}${lastWords === '' ? '' : `: ${lastWords.slice(0, 300)}`}`))
+    let lastLine = ''
+    const fail = (what: string) => reject(new Error(`${what}${lastLine === '' ? '' : `: ${lastLine.slice(0, 300)}`}`))
     const timer = setTimeout(() => fail(`not ready within ${READY_WITHIN_MS / 1_000} s`), READY_WITHIN_MS)
     const hear = (line: string) => {
-      if (line.trim() !== '') lastWords = line.trim()
+      if (line.trim() !== '') lastLine = line.trim()
       const said = parse(line)
       if (typeof said?.url === 'string' || typeof said?.opsUrl === 'string') {
         clearTimeout(timer)

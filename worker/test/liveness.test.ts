@@ -1,7 +1,8 @@
 // How a worker's silence is looked into: once at a time, and not believed when it is over.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { answersAnew } from '@spillway/client/redis/answers-anew'
+import { capacityKey } from '@spillway/client/protocol/capacity'
+import { redisAnswersNewConnection } from '@spillway/client/redis/new-connection'
 import { withResolvers } from '@spillway/client/with-resolvers'
 import { until } from '@spillway/local/testing'
 import { createLiveness } from '../src/consumer/liveness.ts'
@@ -13,7 +14,7 @@ test('one look into silence at a time, and none says what is not so any more', a
     slots: 1,
     stuckAfterMs: 300,
     isConnected: () => true,
-    answersAnew() {
+    redisAnswersNewConnection() {
       const { promise, resolve } = withResolvers<boolean>()
       looks.push(resolve)
       return promise
@@ -41,6 +42,6 @@ test('Redis is there for others when it answers for our keys: a PING, which any 
   const url = new URL(space.redisUrl)
   url.username = name
   url.password = 'secret'
-  assert.equal(await answersAnew({ redisUrl: url.href, prefix }), false)
-  assert.equal(await answersAnew({ redisUrl: space.redisUrl, prefix }), true)
+  assert.equal(await redisAnswersNewConnection({ redisUrl: url.href, key: capacityKey(prefix) }), false)
+  assert.equal(await redisAnswersNewConnection({ redisUrl: space.redisUrl, key: capacityKey(prefix) }), true)
 })

@@ -21,7 +21,7 @@ function scene(t: TestContext) {
       slots: 2,
       stuckAfterMs: STUCK_AFTER_MS,
       isConnected: () => redis.connected,
-      async answersAnew() {
+      async redisAnswersNewConnection() {
         looks += 1
         return redis.answersOthers
       },

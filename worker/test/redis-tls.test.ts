@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { promisify } from 'node:util'
-import { openKeeper, rank } from '@spillway/local/processes/keeper'
+import { openKeeper, stopOrder } from '@spillway/local/processes/keeper'
 import { programsDir } from '@spillway/local/processes/repository'
 import { findRedis } from '@spillway/local/services/find-redis'
 import { freePort, until } from '@spillway/local/testing'
@@ -82,7 +82,7 @@ async function startTls(role: 'master' | 'sentinel' | 'node', settings: string[]
   // A Sentinel writes to its file.
   writeFileSync(file, ['port 0', `tls-port ${port}`, 'bind 127.0.0.1', ...tls, ...settings, 'save ""', ''].join('\n'))
   const args = role === 'sentinel' ? [file, '--sentinel'] : [file]
-  keeper.spawn({ ...program, args, cwd: dir, rank: rank.service }).stdin?.end()
+  keeper.spawn({ ...program, args, cwd: dir, stopOrder: stopOrder.service }).stdin?.end()
   const password = role === 'sentinel' ? 'guard' : 'hush'
   const host = role === 'node' ? 'localhost' : '127.0.0.1'
   await until(() => answers(`rediss://:${password}@${host}:${port}`).then(() => true), { timeoutMs: 20_000 })

@@ -1,7 +1,7 @@
 /** Counts every request by route and outcome, and what became of tickets. A client that goes away is counted too. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import type { ErrorCode } from '../problems/errors.js'
+import type { ErrorCode } from '../schemas/problem-codes.js'
 import type { GatewayMetrics, TicketEvent } from './metrics.js'
 
 /** What a problem at a redemption says of its ticket; any other answer below 500 to a ticket is what it was for. */

@@ -14,7 +14,6 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { ApiError, type RefusalReason } from '../problems/errors.js'
 import { normalizeEmail } from '../schemas/credentials.js'
-import { digest, familyOf } from '../sessions/refresh-tokens.js'
 import { networkOf } from './client-network.js'
 import { type Count, createRequestCounts } from './request-counts.js'
 
@@ -29,6 +28,8 @@ export interface LimitsOptions {
   refreshPerAddress: number
   refreshPerSession: number
   redeemPerAddress: number
+  /** The session of a refresh token under a name that says nothing to a reader of Redis. */
+  sessionNameOf(refreshToken: string): string
 }
 
 interface Limit {
@@ -72,7 +73,7 @@ export const limitsPlugin = fp(
       limit({
         max: options.refreshPerSession,
         reason: 'session_limit',
-        nameOf: (request) => `session:${sessionOf(request)}`,
+        nameOf: (request) => `session:${options.sessionNameOf(refreshTokenOf(request))}`,
         told: 'when refused',
       }),
     )
@@ -97,10 +98,8 @@ function accountOf({ body, user }: FastifyRequest): string {
   return createHash('sha256').update(account).digest('base64url')
 }
 
-/** A digest of what a session's tokens share, or of a token that shares nothing. */
-function sessionOf({ body }: FastifyRequest): string {
-  const token = typeof body === 'object' && body !== null && 'refreshToken' in body ? String(body.refreshToken) : ''
-  return Buffer.from(familyOf(token)?.familyHash ?? digest(token)).toString('base64url')
+function refreshTokenOf({ body }: FastifyRequest): string {
+  return typeof body === 'object' && body !== null && 'refreshToken' in body ? String(body.refreshToken) : ''
 }
 
 declare module 'fastify' {

@@ -16,11 +16,14 @@ import { createThroughput } from './throughput.js'
 
 /**
  * Requests in hand at a time: as many as are answered in this time, in milliseconds. With fewer, less is sent to PostgreSQL and Redis
- * in one write, and each costs more; with twice as many, queries wait too long for a connection.
+ * in one write, and each costs more.
  */
-const IN_HAND_MS = 500
-/** At least so many, and so many before the throughput is known: enough for a processor, also where Redis is 50 ms away. */
-const IN_HAND = 100
+const IN_HAND_MS = 1_000
+/**
+ * At least so many. With 100, a gateway that was slow for a moment had so few in hand that it stayed slow, and refused what it could
+ * have done: 278 logins a second of 600, where it does all 600 with this.
+ */
+const IN_HAND = 500
 /** At least so many for each connection to PostgreSQL: with fewer, some would be idle. */
 const PER_CONNECTION = 3
 

@@ -1,7 +1,7 @@
 /** Retry-After: refused clients are told to come back spread over the time in which there will be room for them. */
 const RETRY_AFTER_MAX_S = 60
 /** Measured rates promise a little too much, because a job is fetched and delivered as well. */
-const OPTIMISM = 1.2
+const CAPACITY_OVERHEAD = 1.2
 /** Seconds that a spike is taken to last from here: until its end, new clients take the room that becomes free. */
 const SPIKE_GOES_ON_S = 1
 
@@ -25,7 +25,7 @@ export function createReturns(now: () => number = () => performance.now()): Retu
       const elapsedS = (now() - countedAt) / 1_000
       expected = Math.max(0, expected - elapsedS * perSecond) + 1
       countedAt = now()
-      const roomInS = ((excess + expected) / perSecond) * OPTIMISM + SPIKE_GOES_ON_S
+      const roomInS = ((excess + expected) / perSecond) * CAPACITY_OVERHEAD + SPIKE_GOES_ON_S
       return Math.min(RETRY_AFTER_MAX_S, Math.ceil(roomInS))
     },
   }

@@ -7,7 +7,8 @@ import { PasswordClientError } from '@spillway/client'
 import { isDatabaseUnavailable } from '@spillway/prisma'
 import type { FastifyError } from 'fastify'
 import { formatMessages } from '../schemas/credentials.js'
-import { ApiError, type ErrorCode, type FieldError } from './errors.js'
+import type { ErrorCode } from '../schemas/problem-codes.js'
+import { ApiError, type FieldError } from './errors.js'
 
 /** Fastify's codes for requests that are wrong before a handler sees them. */
 const fastifyCodes: Record<string, ErrorCode> = {

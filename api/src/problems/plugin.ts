@@ -4,9 +4,10 @@ import type { Socket } from 'node:net'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import type { FromSchema } from 'json-schema-to-ts'
+import type { ErrorCode } from '../schemas/problem-codes.js'
 import type { ProblemBody } from '../schemas/responses.js'
 import { answerHeaders } from './answer-headers.js'
-import { ApiError, type ErrorCode, type RefusalReason } from './errors.js'
+import { ApiError, type RefusalReason } from './errors.js'
 import { toApiError } from './foreign-errors.js'
 
 /** Node's codes for what never becomes a request; anything else is not HTTP. */

@@ -2,8 +2,9 @@
  * Answers that several calls have in common, as the description of the API has them: tickets and problems. The headers are for
  * that alone; nothing is checked or added by them when an answer is sent.
  */
-import { errorCodes } from '../problems/errors.js'
+
 import { TicketBody } from './bodies.js'
+import { errorCodes } from './problem-codes.js'
 
 export const ProblemBody = {
   title: 'Problem',

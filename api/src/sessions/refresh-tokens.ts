@@ -55,3 +55,8 @@ export function digest(text: string): Digest {
 function random(bytes: number): string {
   return randomBytes(bytes).toString('base64url')
 }
+
+/** A name for the session of a token: a digest of what its tokens share, or of a token that shares nothing. */
+export function sessionNameOf(token: string): string {
+  return Buffer.from(familyOf(token)?.familyHash ?? digest(token)).toString('base64url')
+}

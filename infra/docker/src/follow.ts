@@ -4,8 +4,8 @@ import { execFile } from 'node:child_process'
 import { cpSync, mkdirSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
-import { lastWords } from '@spillway/local/processes/log-tail'
-import { Refusal } from '@spillway/local/processes/user-error'
+import { logTail } from '@spillway/local/processes/log-tail'
+import { UserError } from '@spillway/local/processes/user-error'
 import type { Stage, Step } from './recipe.ts'
 
 /** What a container of an image is started with. */
@@ -33,7 +33,7 @@ export interface Context {
 /** The largest output of a step that is kept for its failure. */
 const OUTPUT_LIMIT_BYTES = 64 * 1_024 * 1_024
 
-/** Follows all steps of a stage into a folder, which must be empty. Rejects with a Refusal when a step fails. */
+/** Follows all steps of a stage into a folder, which must be empty. Rejects with a UserError when a step fails. */
 export async function followStage(stage: Stage, root: string, context: Context): Promise<Image> {
   mkdirSync(root, { recursive: true })
   const base = context.stages.get(stage.base)
@@ -78,7 +78,7 @@ async function follow(step: Step, image: Image, context: Context): Promise<void>
 function copy(step: Extract<Step, { kind: 'copy' }>, image: Image, context: Context): void {
   const from = step.from === undefined ? undefined : context.stages.get(step.from)
   if (step.from !== undefined && from === undefined)
-    throw new Refusal(`COPY takes from ${step.from}, which is no stage.`)
+    throw new UserError(`COPY takes from ${step.from}, which is no stage.`)
   const target = join(image.root, resolve(image.workdir, step.target))
   const intoFolder = step.target.endsWith('/') || step.target === '.' || step.sources.length > 1
   for (const source of step.sources) {
@@ -102,6 +102,6 @@ async function run(command: string, { root, workdir, env }: Image): Promise<void
   } catch (cause) {
     const output =
       cause instanceof Error && 'stdout' in cause && 'stderr' in cause ? `${cause.stdout}${cause.stderr}` : ''
-    throw new Refusal(`RUN ${command} failed: ${lastWords(output)}`, { cause })
+    throw new UserError(`RUN ${command} failed: ${logTail(output)}`, { cause })
   }
 }

@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs'
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { defaultStateDir, repositoryDir } from '@spillway/local/processes/repository'
-import { Refusal } from '@spillway/local/processes/user-error'
+import { UserError } from '@spillway/local/processes/user-error'
 import { onPath } from '@spillway/local/services/on-path'
 import { type Context, followStage, type Image } from './follow.ts'
 import { dockerfile, readRecipe, type Stage } from './recipe.ts'
@@ -66,7 +66,7 @@ async function emptyStage(root: string): Promise<Image> {
 
 function imageOf(target: Target, { stages }: Context): Image {
   const image = stages.get(target)
-  if (image === undefined) throw new Refusal(`The Dockerfile has no stage ${target}.`)
+  if (image === undefined) throw new UserError(`The Dockerfile has no stage ${target}.`)
   return image
 }
 

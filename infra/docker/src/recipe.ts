@@ -1,7 +1,7 @@
 // A Dockerfile as a list of stages, each a list of steps; and only what the builder of plain folders can follow.
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { Refusal } from '@spillway/local/processes/user-error'
+import { UserError } from '@spillway/local/processes/user-error'
 import { type Copy, DockerfileParser, type From, type Instruction } from 'dockerfile-ast'
 
 export const dockerfile = fileURLToPath(new URL('../Dockerfile', import.meta.url))
@@ -22,7 +22,7 @@ export interface Stage {
   steps: Step[]
 }
 
-/** Reads a Dockerfile. Throws a Refusal for an instruction that {@link Step} has no kind for. */
+/** Reads a Dockerfile. Throws a UserError for an instruction that {@link Step} has no kind for. */
 export function readRecipe(text = readFileSync(dockerfile, 'utf8')): Stage[] {
   const stages: Stage[] = []
   for (const instruction of DockerfileParser.parse(text).getInstructions()) {
@@ -30,7 +30,7 @@ export function readRecipe(text = readFileSync(dockerfile, 'utf8')): Stage[] {
       stages.push({ name: instruction.getBuildStage() ?? '', base: instruction.getImage() ?? '', steps: [] })
     } else {
       const stage = stages.at(-1)
-      if (stage === undefined) throw new Refusal('The Dockerfile must start with FROM.')
+      if (stage === undefined) throw new UserError('The Dockerfile must start with FROM.')
       stage.steps.push(readStep(instruction))
     }
   }
@@ -63,7 +63,7 @@ function readStep(instruction: Instruction): Step {
     case 'EXPOSE':
       return { kind: 'expose', ports: words }
     default:
-      throw new Refusal(
+      throw new UserError(
         `The builder of plain folders does not know ${keyword}: teach it, or do without in the Dockerfile.`,
       )
   }
@@ -71,14 +71,14 @@ function readStep(instruction: Instruction): Step {
 
 function readVariable(word: string): [string, string] {
   const [, name, value] = /^(\w+)=(.*)$/.exec(word) ?? []
-  if (name === undefined || value === undefined) throw new Refusal(`Write ENV as NAME=value, not "${word}".`)
+  if (name === undefined || value === undefined) throw new UserError(`Write ENV as NAME=value, not "${word}".`)
   return [name, value]
 }
 
 /** The form without a shell, which would stand between a process and its signals. */
 function readList(instruction: Instruction): string[] {
   const content = instruction.getArgumentsContent() ?? ''
-  if (!content.startsWith('[')) throw new Refusal(`Write ${instruction.getKeyword()} as a list of words.`)
+  if (!content.startsWith('[')) throw new UserError(`Write ${instruction.getKeyword()} as a list of words.`)
   const words: unknown = JSON.parse(content)
   return Array.isArray(words) ? words.map(String) : []
 }

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { openKeeper, rank } from '@spillway/local/processes/keeper'
+import { openKeeper, stopOrder } from '@spillway/local/processes/keeper'
 import { atEnd, createNamespace, until } from '@spillway/local/testing'
 import { parse } from 'yaml'
 import { canConfine, containerCommand } from '../src/container.ts'
@@ -34,7 +34,7 @@ function start(
   assert.ok(images)
   const keeper = openKeeper()
   atEnd(t, () => keeper.close())
-  const child = keeper.spawn({ ...containerCommand(images[target], options), rank: rank.tool })
+  const child = keeper.spawn({ ...containerCommand(images[target], options), stopOrder: stopOrder.tool })
   assert.ok(child.pid && child.stdout && child.stderr)
   const lines: Record<string, unknown>[] = []
   const text: string[] = []

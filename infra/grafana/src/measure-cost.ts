@@ -3,7 +3,7 @@
 // machine does falls on both.
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
-import { createGatewayMetrics } from '@spillway/api/dist/http/metrics.js'
+import { createGatewayMetrics } from '@spillway/api/metrics'
 import { runWithServices } from './run-with-services.ts'
 import { type GatewayHandle, OPERATOR, openScene, type Scene, type WorkerHandle } from './scene.ts'
 

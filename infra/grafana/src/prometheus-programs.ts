@@ -2,13 +2,13 @@
 
 import type { Keeper } from '@spillway/local/processes/keeper'
 import { programsDir } from '@spillway/local/processes/repository'
-import { Refusal } from '@spillway/local/processes/user-error'
+import { UserError } from '@spillway/local/processes/user-error'
 import { type AptProgram, aptProgram, isUnpacked } from '@spillway/local/services/apt-packages'
 import { onPath } from '@spillway/local/services/on-path'
 
 const NAME = 'prometheus'
 
-/** Finds one of the two, fetching both where needed. Rejects with a Refusal that says the way out. */
+/** Finds one of the two, fetching both where needed. Rejects with a UserError that says the way out. */
 export async function prometheusProgram(keeper: Keeper, name: 'prometheus' | 'promtool'): Promise<AptProgram> {
   const installed = onPath([name])
   if (installed !== undefined) return { command: installed, env: {} }
@@ -20,7 +20,8 @@ export async function prometheusProgram(keeper: Keeper, name: 'prometheus' | 'pr
     commands: [name],
     announce: () => console.log('No Prometheus on the PATH: fetching one with apt-get into the ignored folder.'),
   })
-  if (fetched === undefined) throw new Refusal(`There is no ${name} here, and no apt to fetch it: put it on the PATH.`)
+  if (fetched === undefined)
+    throw new UserError(`There is no ${name} here, and no apt to fetch it: put it on the PATH.`)
   return fetched
 }
 

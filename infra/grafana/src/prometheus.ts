@@ -2,7 +2,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { type Keeper, rank } from '@spillway/local/processes/keeper'
+import { type Keeper, stopOrder } from '@spillway/local/processes/keeper'
 import { freePort, until } from '@spillway/local/testing'
 import { prometheusProgram } from './prometheus-programs.ts'
 
@@ -54,7 +54,7 @@ export async function startPrometheus(
       `--web.listen-address=127.0.0.1:${port}`,
       '--log.level=error',
     ],
-    rank: rank.tool,
+    stopOrder: stopOrder.tool,
     env: { ...process.env, ...env },
   })
   const url = `http://127.0.0.1:${port}`

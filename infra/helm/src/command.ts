@@ -1,8 +1,8 @@
 // Programs that are run to their end.
 import { execFile } from 'node:child_process'
 import { basename } from 'node:path'
-import { lastWords } from '@spillway/local/processes/log-tail'
-import { Refusal } from '@spillway/local/processes/user-error'
+import { logTail } from '@spillway/local/processes/log-tail'
+import { UserError } from '@spillway/local/processes/user-error'
 
 /** Rendered charts and schemas are larger than Node's own limit of 1 MiB. */
 const OUTPUT_LIMIT_BYTES = 256 * 1_024 * 1_024
@@ -15,13 +15,13 @@ export interface CommandOptions {
 }
 
 /** A program ended with something else than 0; the message ends with its last words. */
-export class CommandFailure extends Refusal {
+export class CommandFailure extends UserError {
   override name = 'CommandFailure'
   /** All it printed. */
   readonly output: string
 
   constructor(command: string, args: string[], output: string, cause: unknown) {
-    super(`${[basename(command), ...args].join(' ').slice(0, 100)} failed: ${lastWords(output)}`, { cause })
+    super(`${[basename(command), ...args].join(' ').slice(0, 100)} failed: ${logTail(output)}`, { cause })
     this.output = output
   }
 }

@@ -6,7 +6,7 @@ import { mkdir, readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { programsDir } from '@spillway/local/processes/repository'
-import { Refusal } from '@spillway/local/processes/user-error'
+import { UserError } from '@spillway/local/processes/user-error'
 import { run } from './command.ts'
 import { moduleVersion } from './modules.ts'
 
@@ -29,14 +29,14 @@ export async function isBuilt(set: ProgramSet): Promise<boolean> {
 
 /**
  * Gives the folder of a set's programs, building them first where need be. `say` is told when that takes long.
- * Rejects with a Refusal when there is no Go.
+ * Rejects with a UserError when there is no Go.
  */
 export async function buildPrograms(set: ProgramSet, say: (sentence: string) => void): Promise<string> {
   const dir = await programSetDir(set)
   if (existsSync(dir)) return dir
   const startedAt = Date.now()
   await run('go', ['version']).catch((cause: unknown) => {
-    throw new Refusal('Go 1.26 or newer is needed to build the programs that this runs: install it and try again.', {
+    throw new UserError('Go 1.26 or newer is needed to build the programs that this runs: install it and try again.', {
       cause,
     })
   })

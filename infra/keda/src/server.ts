@@ -1,8 +1,8 @@
 // One program of the cluster: started with a log file, awaited until it answers, ended with this process at the latest.
 import { closeSync, openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Keeper, rank } from '@spillway/local/processes/keeper'
-import { lastWords } from '@spillway/local/processes/log-tail'
+import { type Keeper, stopOrder } from '@spillway/local/processes/keeper'
+import { logTail } from '@spillway/local/processes/log-tail'
 import { until } from '@spillway/local/processes/until'
 
 export interface ServerOptions {
@@ -36,13 +36,13 @@ export async function startServer({
   const child = keeper.spawn({
     command,
     args,
-    rank: rank.service,
+    stopOrder: stopOrder.service,
     logFd,
     env: { PATH: process.env.PATH, HOME: logDir, ...env },
   })
   closeSync(logFd)
   const failure = (what: string): Error =>
-    new Error(`${name} ${what}: ${lastWords(readFileSync(logFile, 'utf8'))} (its log: ${logFile})`)
+    new Error(`${name} ${what}: ${logTail(readFileSync(logFile, 'utf8'))} (its log: ${logFile})`)
   const answered = await until(async () => child.exitCode !== null || (await isReady()), {
     timeoutMs: READY_MS,
     what: name,

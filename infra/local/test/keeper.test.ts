@@ -3,7 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { pathToFileURL } from 'node:url'
-import { openKeeper, rank, ToolFailure } from '../src/processes/keeper.ts'
+import { openKeeper, stopOrder, ToolFailure } from '../src/processes/keeper.ts'
 import { isRunning } from '../src/processes/process-table.ts'
 import { repositoryDir } from '../src/processes/repository.ts'
 import { until } from '../src/processes/until.ts'
@@ -22,16 +22,18 @@ test('closing ends the lower ranks first, and kills what does not listen', async
   const keeper = openKeeper(500)
   const deaf = { command: 'sh', args: ['-c', `trap '' TERM; echo up; while :; do sleep 0.05; done`] }
   const children = [
-    keeper.spawn({ ...noting('service', file), rank: rank.service }),
-    keeper.spawn({ ...noting('worker', file), rank: rank.worker }),
-    keeper.spawn({ ...deaf, rank: rank.worker }),
-    keeper.spawn({ ...noting('gateway', file), rank: rank.gateway }),
+    keeper.spawn({ ...noting('service', file), stopOrder: stopOrder.service }),
+    keeper.spawn({ ...noting('worker', file), stopOrder: stopOrder.worker }),
+    keeper.spawn({ ...deaf, stopOrder: stopOrder.worker }),
+    keeper.spawn({ ...noting('gateway', file), stopOrder: stopOrder.gateway }),
   ]
   await Promise.all(children.map((child) => new Promise((resolve) => child.stdout?.once('data', resolve))))
   await keeper.close()
   assert.equal(await readFile(file, 'utf8'), 'gateway\nworker\nservice\n')
   assert.ok(children.every(({ pid }) => pid !== undefined && !isRunning(pid)))
-  assert.throws(() => keeper.spawn({ ...deaf, rank: rank.tool }), { message: 'Closing: nothing more is started.' })
+  assert.throws(() => keeper.spawn({ ...deaf, stopOrder: stopOrder.tool }), {
+    message: 'Closing: nothing more is started.',
+  })
 })
 
 test('a process that is killed takes along what it started', async (t) => {
@@ -41,7 +43,7 @@ test('a process that is killed takes along what it started', async (t) => {
   await writeFile(
     script,
     `import { openKeeper } from ${JSON.stringify(pathToFileURL(join(source, 'processes/keeper.ts')).href)}
-     const child = openKeeper().spawn({ command: 'sleep', args: ['600'], rank: 0 })
+     const child = openKeeper().spawn({ command: 'sleep', args: ['600'], stopOrder: 0 })
      console.log(JSON.stringify({ msg: 'started', childPid: child.pid }))`,
   )
   const launcher = startProcess({ entry: script, nodeArgs: ['--import', 'tsx'] })

@@ -1,6 +1,6 @@
 // What one login costs, measured by `pnpm --filter @spillway/sizing run measure` on the machine that the file names.
 import { existsSync, readFileSync } from 'node:fs'
-import { Refusal } from '@spillway/local/processes/user-error'
+import { UserError } from '@spillway/local/processes/user-error'
 import type { SpikeCost } from './spike.ts'
 
 export interface Figures {
@@ -43,10 +43,10 @@ export interface SpikeCheck {
 
 export const figuresFile = new URL('../figures.json', import.meta.url)
 
-/** Reads them. Rejects what has not been measured yet with a Refusal. */
+/** Reads them. Rejects what has not been measured yet with a UserError. */
 export function readFigures(): Figures {
   if (!existsSync(figuresFile)) {
-    throw new Refusal('There are no figures to size by yet: run `pnpm --filter @spillway/sizing run measure` first.')
+    throw new UserError('There are no figures to size by yet: run `pnpm --filter @spillway/sizing run measure` first.')
   }
   return JSON.parse(readFileSync(figuresFile, 'utf8'))
 }

@@ -1,6 +1,6 @@
 // The demand as it is given on the command line.
 import { parseArgs } from 'node:util'
-import { Refusal } from '@spillway/local/processes/user-error'
+import { UserError } from '@spillway/local/processes/user-error'
 import type { Figures } from './figures.ts'
 import type { Demand } from './sizing.ts'
 
@@ -14,11 +14,11 @@ export const usage = `pnpm size --logins-per-second 500 --p99-wait 1s
   --spike-length TIME     how long it lasts [60s]
   --scale-time TIME       from a spike's start until the workers it asks for hash [30s]`
 
-/** Reads the arguments; what is not given comes from the figures or is the default. Throws a Refusal that says what is wrong. */
+/** Reads the arguments; what is not given comes from the figures or is the default. Throws a UserError that says what is wrong. */
 export function readDemand(args: string[], figures: Figures): Demand {
   const given = parse(args)
   const logins = given['logins-per-second']
-  if (logins === undefined) throw new Refusal(`Say how many logins a second: ${usage}`)
+  if (logins === undefined) throw new UserError(`Say how many logins a second: ${usage}`)
   return {
     loginsPerSecond: positive('logins-per-second', logins),
     p99WaitMs: milliseconds('p99-wait', given['p99-wait'] ?? '1s'),
@@ -45,24 +45,24 @@ function parse(args: string[]): Partial<Record<(typeof names)[number], string>> 
     const options = Object.fromEntries(names.map((name) => [name, { type: 'string' as const }]))
     return parseArgs({ args: args.filter((arg) => arg !== '--'), options, strict: true }).values
   } catch (cause) {
-    throw new Refusal(`${cause instanceof Error ? cause.message : cause}\n${usage}`, { cause })
+    throw new UserError(`${cause instanceof Error ? cause.message : cause}\n${usage}`, { cause })
   }
 }
 
 function positive(name: string, text: string): number {
   const value = Number(text)
   if (Number.isFinite(value) && value > 0) return value
-  throw new Refusal(`--${name} must be a number above 0, not "${text}".`)
+  throw new UserError(`--${name} must be a number above 0, not "${text}".`)
 }
 
 function whole(name: string, text: string): number {
   if (Number.isInteger(Number(text))) return positive(name, text)
-  throw new Refusal(`--${name} must be a whole number, not "${text}".`)
+  throw new UserError(`--${name} must be a whole number, not "${text}".`)
 }
 
 function milliseconds(name: string, text: string): number {
   const [, number, unit] = /^([\d.]+)(ms|s|m)$/.exec(text) ?? []
   if (number === undefined || unit === undefined)
-    throw new Refusal(`--${name} must be a time such as 250ms or 1s, not "${text}".`)
+    throw new UserError(`--${name} must be a time such as 250ms or 1s, not "${text}".`)
   return positive(name, number) * (unit === 'ms' ? 1 : unit === 's' ? 1_000 : 60_000)
 }

@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { moveTo } from '../../measure/cores.ts'
-import { type Keeper, rank } from '../local.ts'
+import { type Keeper, stopOrder } from '../local.ts'
 
 const PROGRAM = `const server = require('node:http').createServer((_, answer) => answer.end('{}'))
 server.listen(0, '127.0.0.1', () => console.log('http://127.0.0.1:' + server.address().port))`
@@ -14,7 +14,7 @@ export interface BareServer {
 
 /** @param cores where it runs; anywhere without them */
 export async function startBareServer(keeper: Keeper, cores?: readonly number[]): Promise<BareServer> {
-  const child = keeper.spawn({ command: process.execPath, args: ['-e', PROGRAM], rank: rank.tool })
+  const child = keeper.spawn({ command: process.execPath, args: ['-e', PROGRAM], stopOrder: stopOrder.tool })
   if (child.stdout === null || child.pid === undefined) throw new Error('the bare server could not be started')
   const [url] = await once(createInterface(child.stdout), 'line')
   if (cores !== undefined) moveTo(child.pid, cores)

@@ -1,7 +1,7 @@
 // A gateway or worker as a process of its own that scenarios may kill: what it said when it was ready, what it complained
 // about, and how it ended.
 import { createInterface } from 'node:readline'
-import { type Keeper, rank, until } from '../local.ts'
+import { type Keeper, stopOrder, until } from '../local.ts'
 
 /** How it ended: an exit code or the signal that killed it. */
 export interface Exit {
@@ -50,7 +50,7 @@ export async function startPart({ keeper, name, entry, env, readyMessage }: Part
   const child = keeper.spawn({
     command: process.execPath,
     args: [entry],
-    rank: rank.worker,
+    stopOrder: stopOrder.worker,
     env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env },
   })
   const { pid, stdout, stderr } = child

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { mkdirSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
-import { freePort, type Keeper, type RedisProgram, rank, until } from '../local.ts'
+import { freePort, type Keeper, type RedisProgram, stopOrder, until } from '../local.ts'
 
 export interface RedisServer {
   host: string
@@ -70,7 +70,7 @@ export async function startRedisServer({
 
   async function start(): Promise<void> {
     const logFd = openSync(join(dir, 'redis.log'), 'a')
-    child = keeper.spawn({ ...what, args: [...what.args, ...args], cwd: dir, rank: rank.service, logFd })
+    child = keeper.spawn({ ...what, args: [...what.args, ...args], cwd: dir, stopOrder: stopOrder.service, logFd })
     ended = once(child, 'exit')
     child.stdin?.end(input)
     await until(() => command('PING').then(() => true), { timeoutMs: 20_000, what: `Redis on port ${port}` })

@@ -2,7 +2,7 @@
 import { openSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
-import { freePort, rank, until } from '../local.ts'
+import { freePort, stopOrder, until } from '../local.ts'
 import type { RedisServer } from './redis.ts'
 import type { Stage } from './stage.ts'
 
@@ -78,7 +78,7 @@ async function startSentinel({ keeper, program, newDir }: Stage, master: RedisSe
   const { process: what } = program(port)
   const logFd = openSync(join(dir, 'sentinel.log'), 'a')
   const args = [...what.args.slice(0, -1), file, '--sentinel']
-  const child = keeper.spawn({ ...what, args, cwd: dir, rank: rank.service, logFd })
+  const child = keeper.spawn({ ...what, args, cwd: dir, stopOrder: stopOrder.service, logFd })
   child.stdin?.end()
   await until(() => ask(port, 'MASTERS'), { what: `a Sentinel on port ${port}` })
   return { port, end: () => child.kill('SIGKILL') }

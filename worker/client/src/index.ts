@@ -12,7 +12,7 @@ import type { Logger } from './logger.js'
 import { createCancellation } from './passwords/cancellation.js'
 import { readLoad } from './passwords/load.js'
 import { createProducer } from './passwords/producer.js'
-import { reached } from './passwords/reached.js'
+import { orQueueUnavailable } from './passwords/queue-unavailable.js'
 import { createRecheck } from './passwords/recheck.js'
 import { hearReplies } from './passwords/replies.js'
 import { type Answer, createVerdicts } from './passwords/verdicts.js'
@@ -220,7 +220,7 @@ export function createPasswordClient(options: PasswordClientOptions): PasswordCl
         void cancellation.cancel(job)
         throw error
       }
-      if (lane === 'held' && load.current().deferred > 0) producer.overtook()
+      if (lane === 'held' && load.current().deferred > 0) producer.promoteOldestDeferred()
       load.added(lane)
       return pending(submitted, waiter, verdicts.open)
     },
@@ -230,7 +230,7 @@ export function createPasswordClient(options: PasswordClientOptions): PasswordCl
       const waiter = redeeming.hold(job)
       try {
         const followed = verdicts.follow(job, replyTo, job.deadline - clock.now())
-        const stored = await reached(followed, 'the verdict could not be asked for')
+        const stored = await orQueueUnavailable(followed, 'the verdict could not be asked for')
         if (stored !== undefined) offer(redeeming, job.id, () => verdicts.openForTicket(job, stored), 'message')
         return pending(redeeming, waiter, verdicts.openForTicket)
       } catch (error) {
@@ -239,7 +239,7 @@ export function createPasswordClient(options: PasswordClientOptions): PasswordCl
       }
     },
     cancel: cancellation.cancel,
-    retire: (job) => reached(verdicts.retire(job), 'the verdict could not be marked as used'),
+    retire: (job) => orQueueUnavailable(verdicts.retire(job), 'the verdict could not be marked as used'),
     whenKnown: load.whenKnown,
     load: load.current,
     finishedJobs: load.finishedJobs,

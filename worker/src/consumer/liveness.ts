@@ -28,13 +28,13 @@ export interface LivenessOptions {
   /** Whether the connection to Redis believes that it is up. One that knows better is already being replaced. */
   isConnected(): boolean
   /** Asks Redis over a new connection; false when that cannot be had. Never rejects. */
-  answersAnew(): Promise<boolean>
+  redisAnswersNewConnection(): Promise<boolean>
   /** Longer than a queue's blocking read and a reconnect together. */
   stuckAfterMs: number
 }
 
 export function createLiveness(options: LivenessOptions, now: () => number = () => performance.now()): Liveness {
-  const { slots, isConnected, answersAnew, stuckAfterMs } = options
+  const { slots, isConnected, redisAnswersNewConnection, stuckAfterMs } = options
   let active = 0
   let progressAt = now()
   let heardAt = now()
@@ -52,7 +52,7 @@ export function createLiveness(options: LivenessOptions, now: () => number = () 
     isLooking = true
     if (!isConnected()) heardAt = now()
     // Asked again afterwards: meanwhile Redis may have been heard after all.
-    cutOff = hearsNothing() && (await answersAnew()) && hearsNothing()
+    cutOff = hearsNothing() && (await redisAnswersNewConnection()) && hearsNothing()
     isLooking = false
   }
 

@@ -1,10 +1,11 @@
 /** The worker: BullMQ's consumer wired to hashing, replies, capacity and probes. */
 import { hostname } from 'node:os'
+import { capacityKey } from '@spillway/client/protocol/capacity'
 import { QUEUE_NAME } from '@spillway/client/protocol/job'
 import { parseKeyring } from '@spillway/client/protocol/seal'
-import { answersAnew } from '@spillway/client/redis/answers-anew'
 import { createRedisClock } from '@spillway/client/redis/clock'
 import { connectRedis } from '@spillway/client/redis/connect'
+import { redisAnswersNewConnection } from '@spillway/client/redis/new-connection'
 import { watchRedis } from '@spillway/client/redis/watch'
 import { type Job, Worker } from 'bullmq'
 import type { WorkerConfig } from '../config.js'
@@ -20,7 +21,7 @@ import { createDelivery } from './deliver.js'
 import { createLiveness } from './liveness.js'
 import { watchForMalformedJobs } from './malformed-jobs.js'
 import { ForgedJobError, processJob } from './process-job.js'
-import { handBack } from './requeue.js'
+import { requeueUnfinished } from './requeue.js'
 import { KEEP_FINISHED, startSweep } from './sweep.js'
 
 /**
@@ -78,7 +79,8 @@ export async function startWorker(config: WorkerConfig, concurrency: number, log
     slots: concurrency,
     stuckAfterMs: config.STUCK_AFTER_MS,
     isConnected,
-    answersAnew: () => answersAnew({ redisUrl: config.REDIS_URL, prefix }),
+    redisAnswersNewConnection: () =>
+      redisAnswersNewConnection({ redisUrl: config.REDIS_URL, key: capacityKey(prefix) }),
   })
   exposeWorkerState(metrics.registry, {
     slots: concurrency,
@@ -183,7 +185,7 @@ export async function startWorker(config: WorkerConfig, concurrency: number, log
         step('end the sweep', FAREWELL_MS, sweep.close),
       ])
       await step('finish jobs', config.SHUTDOWN_GRACE_MS, () => worker.close().finally(delivery.settled))
-      await step('hand jobs back', FAREWELL_MS, () => handBack([...inHand.values()], { log, metrics }))
+      await step('hand jobs back', FAREWELL_MS, () => requeueUnfinished([...inHand.values()], { log, metrics }))
       await step('end the watch', FAREWELL_MS, malformed.close)
       await step('close the ops port', FAREWELL_MS, ops.close)
       await step('let go of Redis', FAREWELL_MS, () => redis.disconnect())

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { containerCommand } from '@spillway/docker/container'
 import type { Image } from '@spillway/docker/follow'
-import { type Keeper, rank } from '@spillway/local/processes/keeper'
+import { type Keeper, stopOrder } from '@spillway/local/processes/keeper'
 import type { KubernetesApi } from '../api.ts'
 import { expand, resolveEnvironment } from './environment.ts'
 import { type Pod, type PodState, statusOf } from './pod.ts'
@@ -74,7 +74,7 @@ export async function runPod({ api, keeper, pod, image, podIp, logDir }: PodRunO
     const logFd = openSync(join(logDir, `${name}.log`), 'a')
     const args = container.args?.map((argument) => expand(argument, env))
     const command = containerCommand(image, { env, ...(args ? { args } : {}) })
-    const child = keeper.spawn({ ...command, rank: rank.worker, logFd })
+    const child = keeper.spawn({ ...command, stopOrder: stopOrder.worker, logFd })
     closeSync(logFd)
     run.pid = child.pid
     const probing = new AbortController()

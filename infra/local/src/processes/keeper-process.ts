@@ -1,5 +1,5 @@
 // The keeper: a process of its own session that outlives its launcher for long enough to end what the launcher started.
-// It reads lines, "watch <pid> <signal> <rank>" and "forget <pid>", and acts when its standard input ends, however the
+// It reads lines, "watch <pid> <signal> <stopOrder>" and "forget <pid>", and acts when its standard input ends, however the
 // launcher came to that: by closing it, by crashing, or by SIGKILL.
 import { constants } from 'node:os'
 import { createInterface } from 'node:readline'
@@ -12,19 +12,19 @@ const graceMs = Number(process.argv[2])
 const killMs = 1_000
 const pollMs = 20
 
-const watched = new Map<number, { signal: NodeJS.Signals; rank: number }>()
+const watched = new Map<number, { signal: NodeJS.Signals; stopOrder: number }>()
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
 
 for await (const line of createInterface({ input: process.stdin })) {
-  const [verb, pid, signal, rank] = line.split(' ')
-  if (verb === 'watch' && isSignal(signal)) watched.set(Number(pid), { signal, rank: Number(rank) })
+  const [verb, pid, signal, stopOrder] = line.split(' ')
+  if (verb === 'watch' && isSignal(signal)) watched.set(Number(pid), { signal, stopOrder: Number(stopOrder) })
   else watched.delete(Number(pid))
 }
 
-const ranks = [...new Set([...watched.values()].map(({ rank }) => rank))].sort((a, b) => a - b)
-for (const rank of ranks) {
-  const pids = [...watched].filter(([, entry]) => entry.rank === rank)
+const stopOrders = [...new Set([...watched.values()].map(({ stopOrder }) => stopOrder))].sort((a, b) => a - b)
+for (const stopOrder of stopOrders) {
+  const pids = [...watched].filter(([, entry]) => entry.stopOrder === stopOrder)
   await Promise.all(pids.map(([pid, { signal }]) => end(pid, signal)))
 }
 process.exit(0)

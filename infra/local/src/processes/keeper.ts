@@ -6,16 +6,16 @@ import { once } from 'node:events'
 import { Socket } from 'node:net'
 import { basename } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { lastWords } from './log-tail.ts'
-import { Refusal } from './user-error.ts'
+import { logTail } from './log-tail.ts'
+import { UserError } from './user-error.ts'
 
-/** Who is ended first when everything ends: the lower rank. The next rank is asked once the one before is gone. */
-export const rank = { tool: 0, gateway: 1, worker: 2, service: 3 } as const
+/** The order in which processes are stopped: the lowest first, the next once those before it are gone. */
+export const stopOrder = { tool: 0, gateway: 1, worker: 2, service: 3 } as const
 
 export interface KeptProcess {
   command: string
   args: string[]
-  rank: number
+  stopOrder: number
   /** The signal that asks it to end [SIGTERM]. */
   signal?: NodeJS.Signals
   cwd?: string
@@ -27,16 +27,16 @@ export interface KeptProcess {
 }
 
 /** A process that is run to its end. */
-export type Tool = Omit<KeptProcess, 'rank' | 'logFd'>
+export type Tool = Omit<KeptProcess, 'stopOrder' | 'logFd'>
 
 /** A tool ended with something else than 0. */
-export class ToolFailure extends Refusal {
+export class ToolFailure extends UserError {
   override name = 'ToolFailure'
   /** All it printed. */
   readonly output: string
 
   constructor({ command, args }: Tool, output: string) {
-    super(`${[basename(command), ...args].join(' ').slice(0, 100)} failed: ${lastWords(output)}`)
+    super(`${[basename(command), ...args].join(' ').slice(0, 100)} failed: ${logTail(output)}`)
     this.output = output
   }
 }
@@ -49,7 +49,7 @@ export interface Keeper {
   spawn(what: KeptProcess): ChildProcess
   /** Runs a process to its end and gives what it printed. Rejects with a ToolFailure if it fails. */
   run(what: Tool): Promise<string>
-  /** Ends all that still runs, rank by rank, and resolves when nothing is left. */
+  /** Ends all that still runs, in the order of their stopOrder, and resolves when nothing is left. */
   close(): Promise<void>
 }
 
@@ -65,27 +65,27 @@ export function openKeeper(graceMs = defaultGraceMs): Keeper {
     stdio: ['pipe', 'ignore', 'ignore'],
   })
   const { pid, stdin } = keeper
-  if (pid === undefined) throw new Refusal('No further process could be started: free some memory or processes.')
+  if (pid === undefined) throw new UserError('No further process could be started: free some memory or processes.')
   const exited = once(keeper, 'exit')
   keeper.unref()
   if (stdin instanceof Socket) stdin.unref()
   // Broken only once the keeper is gone, which close() or a failing test will show.
   stdin.on('error', () => {})
 
-  const start = ({ command, args, rank, signal = 'SIGTERM', logFd, ...options }: KeptProcess): ChildProcess => {
-    if (stdin.writableEnded) throw new Refusal('Closing: nothing more is started.')
+  const start = ({ command, args, stopOrder, signal = 'SIGTERM', logFd, ...options }: KeptProcess): ChildProcess => {
+    if (stdin.writableEnded) throw new UserError('Closing: nothing more is started.')
     const output = logFd ?? 'pipe'
     const child = spawn(command, args, { ...options, detached: true, stdio: ['pipe', output, output] })
     child.on('error', () => {})
     if (child.pid !== undefined) {
-      stdin.write(`watch ${child.pid} ${signal} ${rank}\n`)
+      stdin.write(`watch ${child.pid} ${signal} ${stopOrder}\n`)
       child.on('exit', () => stdin.writable && stdin.write(`forget ${child.pid}\n`))
     }
     return child
   }
 
   const run = async (what: Tool): Promise<string> => {
-    const child = start({ ...what, rank: rank.tool })
+    const child = start({ ...what, stopOrder: stopOrder.tool })
     child.stdin?.end()
     let output = ''
     for (const stream of [child.stdout, child.stderr])

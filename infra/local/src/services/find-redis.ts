@@ -1,6 +1,6 @@
 // Where a Redis comes from: the PATH, else fetched into the ignored folder, else what the system offers.
 import { execFileSync } from 'node:child_process'
-import { Refusal } from '../processes/user-error.ts'
+import { UserError } from '../processes/user-error.ts'
 import { onPath } from './on-path.ts'
 import { aptRedis } from './redis-apt.ts'
 import { localProgram, type RedisProgram, type RedisSearch, serverNames } from './redis-program.ts'
@@ -12,7 +12,7 @@ type RedisSource = (search: RedisSearch) => Promise<RedisProgram | undefined>
 /** From the least to the most intrusive; only the last one changes the system itself, and only as root. */
 const sources: RedisSource[] = [pathRedis, aptRedis, brewRedis, containerRedis, systemRedis]
 
-/** The first Redis that works. Rejects with a Refusal that says why each source that applied did not. */
+/** The first Redis that works. Rejects with a UserError that says why each source that applied did not. */
 export async function findRedis(search: RedisSearch): Promise<RedisProgram> {
   const failures: string[] = []
   for (const source of sources) {
@@ -25,7 +25,7 @@ export async function findRedis(search: RedisSearch): Promise<RedisProgram> {
     }
   }
   const why = failures.length > 0 ? ` (${failures.join('; ')})` : ''
-  throw new Refusal(
+  throw new UserError(
     'No Redis could be had: install redis-server or valkey-server, start Docker or Podman, ' +
       `or set REDIS_URL to a Redis of your own.${why}`,
   )

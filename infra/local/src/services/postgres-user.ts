@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { chmod, chown, cp, mkdir, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { Refusal } from '../processes/user-error.ts'
+import { UserError } from '../processes/user-error.ts'
 
 /** Where root keeps what `nobody` has to reach, when the checkout lies in a folder that it may not enter. */
 const sharedDir = '/var/lib/spillway'
@@ -26,7 +26,7 @@ export function postgresUser(): PostgresUser {
     if (error) throw error
     return { uid, gid }
   } catch (cause) {
-    throw new Refusal(
+    throw new UserError(
       'PostgreSQL refuses to run as root, and this root cannot run it as the user nobody: ' +
         'use a user that is not root, or set DATABASE_URL to a PostgreSQL of your own.',
       { cause },

@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path'
 import type { Keeper } from '../processes/keeper.ts'
 import { endOrphan } from '../processes/orphan.ts'
 import { onFreePort } from '../processes/port.ts'
-import { Refusal } from '../processes/user-error.ts'
+import { UserError } from '../processes/user-error.ts'
 import { makeHome, type PostgresUser, postgresUser, reachablePrograms } from './postgres-user.ts'
 import { query, withDatabase } from './query.ts'
 import { type Service, startService } from './service.ts'
@@ -70,7 +70,7 @@ async function installedPrograms(): Promise<string> {
   } catch {
     // Told below: the package is optional, so that other platforms can install the rest.
   }
-  throw new Refusal(
+  throw new UserError(
     `There is no embedded PostgreSQL for ${platform}: set DATABASE_URL to a PostgreSQL of your own ` +
       '(or run "npx --yes pnpm install" if the installation was cut short).',
   )

@@ -4,7 +4,7 @@ import type { Keeper, KeptProcess } from '../processes/keeper.ts'
 
 /** How to run a Redis that was found, so that it answers on this port of the loopback interface. */
 export type RedisProgram = (port: number) => {
-  process: Omit<KeptProcess, 'rank' | 'logFd'>
+  process: Omit<KeptProcess, 'stopOrder' | 'logFd'>
   /** The part of its configuration that depends on where it runs. */
   settings: Record<string, string>
 }

@@ -14,7 +14,7 @@ export interface RedisOptions extends RedisSearch {
   password: string
 }
 
-/** Starts Redis on the data of its last run. Rejects with a Refusal when none can be had. */
+/** Starts Redis on the data of its last run. Rejects with a UserError when none can be had. */
 export async function startRedis(options: RedisOptions): Promise<Service> {
   const { keeper, dir, password, logFile } = options
   const created = await mkdir(dir, { recursive: true, mode: 0o700 })

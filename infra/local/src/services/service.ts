@@ -2,10 +2,10 @@
 import { once } from 'node:events'
 import { closeSync, openSync } from 'node:fs'
 import type { Keeper, KeptProcess } from '../processes/keeper.ts'
-import { rank } from '../processes/keeper.ts'
-import { lastWordsOf } from '../processes/log-tail.ts'
+import { stopOrder } from '../processes/keeper.ts'
+import { logTailOf } from '../processes/log-tail.ts'
 import { until } from '../processes/until.ts'
-import { Refusal } from '../processes/user-error.ts'
+import { UserError } from '../processes/user-error.ts'
 
 export interface Service {
   /** What clients connect to. Carries the password. */
@@ -19,7 +19,7 @@ export interface ServiceProcess {
   keeper: Keeper
   /** Its name in sentences, such as PostgreSQL. */
   name: string
-  process: Omit<KeptProcess, 'rank' | 'logFd'>
+  process: Omit<KeptProcess, 'stopOrder' | 'logFd'>
   /** Handed to its standard input. */
   input?: string
   /** Takes what it prints. */
@@ -32,10 +32,10 @@ export interface ServiceProcess {
 const readyMs = 60_000
 const closeMs = 15_000
 
-/** Starts a server and resolves once it answers; rejects with a Refusal, its last words in it, if it ends before that. */
+/** Starts a server and resolves once it answers; rejects with a UserError, its last words in it, if it ends before that. */
 export async function startService({ keeper, name, logFile, url, ...what }: ServiceProcess): Promise<Service> {
   const logFd = openSync(logFile, 'w')
-  const child = keeper.spawn({ ...what.process, rank: rank.service, logFd })
+  const child = keeper.spawn({ ...what.process, stopOrder: stopOrder.service, logFd })
   closeSync(logFd)
   child.stdin?.on('error', () => {})
   child.stdin?.end(what.input)
@@ -56,5 +56,5 @@ export async function startService({ keeper, name, logFile, url, ...what }: Serv
   }
   if (answered && !ended) return { url, exited, close }
   await close()
-  throw new Refusal(`${name} did not start: ${lastWordsOf(logFile)} (its log: ${logFile})`)
+  throw new UserError(`${name} did not start: ${logTailOf(logFile)} (its log: ${logFile})`)
 }

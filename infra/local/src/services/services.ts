@@ -3,7 +3,7 @@ import { chmod, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { allOrNone } from '../processes/all-or-none.ts'
 import type { Keeper } from '../processes/keeper.ts'
-import { Refusal } from '../processes/user-error.ts'
+import { UserError } from '../processes/user-error.ts'
 import { startPostgres } from './postgres.ts'
 import { pingRedis, startRedis } from './redis.ts'
 import type { Service } from './service.ts'
@@ -35,7 +35,7 @@ export interface Services {
   close(): Promise<void>
 }
 
-/** Starts what is not given, both at once. Rejects with a Refusal, nothing left running, if one cannot be had. */
+/** Starts what is not given, both at once. Rejects with a UserError, nothing left running, if one cannot be had. */
 export async function startServices(options: ServicesOptions): Promise<Services> {
   const { dir, preferredPorts } = options
   await mkdir(join(dir, 'logs'), { recursive: true })
@@ -79,9 +79,12 @@ async function givenRedis(url: string): Promise<Service> {
     return given(url)
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause)
-    throw new Refusal(`REDIS_URL is set, but nothing answers there (${why}): start that server, or unset REDIS_URL.`, {
-      cause,
-    })
+    throw new UserError(
+      `REDIS_URL is set, but nothing answers there (${why}): start that server, or unset REDIS_URL.`,
+      {
+        cause,
+      },
+    )
   }
 }
 

@@ -3,7 +3,7 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Keeper, ToolFailure } from '../processes/keeper.ts'
 import { defaultStateDir, repositoryDir } from '../processes/repository.ts'
-import { Refusal } from '../processes/user-error.ts'
+import { UserError } from '../processes/user-error.ts'
 import { takeLock } from './lock.ts'
 
 /** How long another build of this checkout is waited for. */
@@ -19,7 +19,7 @@ export async function build(keeper: Keeper, packages: string[] = []): Promise<vo
   mkdirSync(defaultStateDir, { recursive: true })
   // One at a time: two would write the same files.
   const lock = await takeLock(join(defaultStateDir, 'build.lock'), keeper, waitMs)
-  if (!lock) throw new Refusal('Another build of this checkout does not come to its end: stop it and try again.')
+  if (!lock) throw new UserError('Another build of this checkout does not come to its end: stop it and try again.')
   const filters = packages.map((name) => `--filter=${name}...`)
   try {
     await keeper.run({
@@ -29,7 +29,7 @@ export async function build(keeper: Keeper, packages: string[] = []): Promise<vo
       env: { ...process.env, ...turboEnv },
     })
   } catch (error) {
-    throw error instanceof ToolFailure ? new Refusal(`The build failed.\n${error.output}`) : error
+    throw error instanceof ToolFailure ? new UserError(`The build failed.\n${error.output}`) : error
   } finally {
     lock.close()
   }

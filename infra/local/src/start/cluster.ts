@@ -1,8 +1,8 @@
 // The gateways and workers of a local run: their environment, and the wait until they can log someone in.
 import { join } from 'node:path'
-import { type Keeper, rank } from '../processes/keeper.ts'
+import { type Keeper, stopOrder } from '../processes/keeper.ts'
 import { until } from '../processes/until.ts'
-import { Refusal } from '../processes/user-error.ts'
+import { UserError } from '../processes/user-error.ts'
 import { readPlainGauge } from '../services/prometheus.ts'
 import type { LocalEnvironment } from './environment.ts'
 import { startMember } from './member.ts'
@@ -27,10 +27,10 @@ export interface ClusterOptions {
 const readyMs = 30_000
 const knownMs = 2_000
 
-/** Members say in their log that they are ready. Throws a Refusal for a LOG_LEVEL at which they would not. */
+/** Members say in their log that they are ready. Throws a UserError for a LOG_LEVEL at which they would not. */
 export function expectReadyLines({ LOG_LEVEL: level = '' }: NodeJS.ProcessEnv): void {
   if (!['warn', 'error', 'fatal', 'silent'].includes(level)) return
-  throw new Refusal(`LOG_LEVEL must be info, debug or trace here, not "${level}": the log tells when all is ready.`)
+  throw new UserError(`LOG_LEVEL must be info, debug or trace here, not "${level}": the log tells when all is ready.`)
 }
 
 /**
@@ -61,7 +61,7 @@ export async function startCluster(options: ClusterOptions): Promise<{ gateways:
       name,
       entry,
       readyMessage,
-      rank: itsRank,
+      stopOrder: itsRank,
       env: { ...env, ...toVariables(place) },
       // Who is started again is found where the first one was.
       envAgain: (line) => toVariables(placeIn(line, name)),
@@ -72,8 +72,10 @@ export async function startCluster(options: ClusterOptions): Promise<{ gateways:
     return placeIn(ready, name)
   }
   const [gateways, workers] = await Promise.all([
-    Promise.all(options.gateways.map((place) => start(place, 'api/dist/main.js', 'gateway listening', rank.gateway))),
-    Promise.all(options.workers.map((place) => start(place, 'worker/dist/main.cjs', 'worker ready', rank.worker))),
+    Promise.all(
+      options.gateways.map((place) => start(place, 'api/dist/main.js', 'gateway listening', stopOrder.gateway)),
+    ),
+    Promise.all(options.workers.map((place) => start(place, 'worker/dist/main.cjs', 'worker ready', stopOrder.worker))),
   ])
   await Promise.all(gateways.map((place) => answersReady(place, environment.host)))
   await Promise.all(gateways.map((place) => knowsWorkers(place, workers.length)))
@@ -98,6 +100,6 @@ async function answersReady({ name, port }: Place, host: string): Promise<void> 
     return response.ok
   }
   await until(ready, { timeoutMs: readyMs }).catch((cause) => {
-    throw new Refusal(`${name} listens, but says that it is not ready: ${answer}`, { cause })
+    throw new UserError(`${name} listens, but says that it is not ready: ${answer}`, { cause })
   })
 }

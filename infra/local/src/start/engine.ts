@@ -2,8 +2,8 @@
 import { copyFileSync, existsSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { type Keeper, rank } from '../processes/keeper.ts'
-import { lastWords } from '../processes/log-tail.ts'
+import { type Keeper, stopOrder } from '../processes/keeper.ts'
+import { logTail } from '../processes/log-tail.ts'
 import { defaultStateDir, repositoryDir } from '../processes/repository.ts'
 import { onPath } from '../services/on-path.ts'
 import { takeLock } from './lock.ts'
@@ -48,7 +48,7 @@ async function runCargo(keeper: Keeper, say: (sentence: string) => void): Promis
   const child = keeper.spawn({
     command: 'cargo',
     args: ['build', '--release', '--locked', '--features', 'addon'],
-    rank: rank.tool,
+    stopOrder: stopOrder.tool,
     cwd: crate,
     // Without a network it shall fail soon.
     env: { ...process.env, CARGO_NET_RETRY: '1', CARGO_HTTP_TIMEOUT: '10', CARGO_TERM_COLOR: 'never' },
@@ -69,5 +69,5 @@ async function runCargo(keeper: Keeper, say: (sentence: string) => void): Promis
   const progress = setInterval(() => crates > 0 && say(`  ${crates} of its crates so far ...`), progressMs)
   const code = await new Promise((resolve) => child.on('close', resolve).on('error', resolve))
   clearInterval(progress)
-  if (code !== 0) throw new Error(lastWords(lines.join('\n')))
+  if (code !== 0) throw new Error(logTail(lines.join('\n')))
 }

@@ -1,7 +1,7 @@
 // What the local commands read from the environment, read once.
 import { resolve } from 'node:path'
 import { defaultStateDir, repositoryDir } from '../processes/repository.ts'
-import { Refusal } from '../processes/user-error.ts'
+import { UserError } from '../processes/user-error.ts'
 
 export interface LocalEnvironment {
   /** Of the first gateway; 0 for any free ones. */
@@ -17,7 +17,7 @@ export interface LocalEnvironment {
   inherited: NodeJS.ProcessEnv
 }
 
-/** Throws a Refusal that names the variable that is wrong. An empty variable counts as unset. */
+/** Throws a UserError that names the variable that is wrong. An empty variable counts as unset. */
 export function readEnvironment(env: NodeJS.ProcessEnv): LocalEnvironment {
   return {
     port: port(env, 'PORT', 3000),
@@ -34,5 +34,5 @@ function port(env: NodeJS.ProcessEnv, name: string, byDefault: number): number {
   const text = env[name]
   if (!text) return byDefault
   if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text)
-  throw new Refusal(`${name} must be a port from 0 to 65535, not "${text}".`)
+  throw new UserError(`${name} must be a port from 0 to 65535, not "${text}".`)
 }

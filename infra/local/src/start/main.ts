@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { onLauncherGone } from '../processes/ancestors.ts'
 import { type Keeper, openKeeper } from '../processes/keeper.ts'
 import { programsDir } from '../processes/repository.ts'
-import { Refusal, report } from '../processes/user-error.ts'
+import { report, UserError } from '../processes/user-error.ts'
 import { removeHome } from '../services/postgres-user.ts'
 import { startServices } from '../services/services.ts'
 import { build } from './build.ts'
@@ -30,7 +30,7 @@ async function start(options: StartOptions, keeper: Keeper, fail: (error: unknow
   const { stateDir } = environment
   mkdirSync(stateDir, { recursive: true })
   if (!(await takeLock(join(stateDir, 'start.lock'), keeper, closingMs))) {
-    throw new Refusal(`Spillway already runs on ${stateDir}: stop it first, or set SPILLWAY_DIR to another folder.`)
+    throw new UserError(`Spillway already runs on ${stateDir}: stop it first, or set SPILLWAY_DIR to another folder.`)
   }
   const wanted = await choosePlaces(environment, options)
   if (options.fresh) await forget(stateDir)
@@ -52,7 +52,7 @@ async function start(options: StartOptions, keeper: Keeper, fail: (error: unknow
     build(keeper, ['@spillway/api', '@spillway/worker']),
     environment.inherited.HASH_ENGINE === 'packages' ? undefined : buildEngine(keeper, say),
   ])
-  services.died.then((name) => fail(new Refusal(`${name} ended: its log in ${logDir} tells why.`)), fail)
+  services.died.then((name) => fail(new UserError(`${name} ended: its log in ${logDir} tells why.`)), fail)
   const { databaseUrl, redisUrl } = services
   await migrate(keeper, databaseUrl)
   const members = { keeper, environment, secrets, databaseUrl, redisUrl, logDir, say, fail }

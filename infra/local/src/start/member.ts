@@ -4,10 +4,10 @@ import { once } from 'node:events'
 import { closeSync, openSync, readFileSync, statSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Keeper } from '../processes/keeper.ts'
-import { lastWordsOf } from '../processes/log-tail.ts'
+import { logTailOf } from '../processes/log-tail.ts'
 import { repositoryDir } from '../processes/repository.ts'
 import { until } from '../processes/until.ts'
-import { Refusal } from '../processes/user-error.ts'
+import { UserError } from '../processes/user-error.ts'
 
 export interface MemberOptions {
   keeper: Keeper
@@ -15,7 +15,7 @@ export interface MemberOptions {
   name: string
   /** What Node runs, from the root of the checkout. */
   entry: string
-  rank: number
+  stopOrder: number
   env: NodeJS.ProcessEnv
   /** What its ready line adds to env for those that are started in its place. */
   envAgain?: (ready: ReadyLine) => NodeJS.ProcessEnv
@@ -35,12 +35,12 @@ const readyMs = 30_000
 /** The pause before a dead member is started again, so that one that dies at once does not keep a processor busy. */
 const restartMs = 1_000
 
-/** Starts a member and resolves with its ready line. Rejects with a Refusal, its last words in it, if that does not come. */
+/** Starts a member and resolves with its ready line. Rejects with a UserError, its last words in it, if that does not come. */
 export async function startMember(options: MemberOptions): Promise<ReadyLine> {
-  const { keeper, name, entry, env, envAgain, rank, logFile, readyMessage, say, fail } = options
+  const { keeper, name, entry, env, envAgain, stopOrder, logFile, readyMessage, say, fail } = options
   const logFd = openSync(logFile, 'a')
   const before = statSync(logFile).size
-  const child = keeper.spawn({ command: process.execPath, args: [entry], rank, env, cwd: repositoryDir, logFd })
+  const child = keeper.spawn({ command: process.execPath, args: [entry], stopOrder, env, cwd: repositoryDir, logFd })
   closeSync(logFd)
   child.stdin?.end()
   const log = (): string => readFileSync(logFile).subarray(before).toString()
@@ -50,13 +50,13 @@ export async function startMember(options: MemberOptions): Promise<ReadyLine> {
   if (typeof ready === 'boolean') {
     const end = child.signalCode ?? child.exitCode
     const what = end === null ? 'did not become ready' : `ended (${end}) before it was ready`
-    throw new Refusal(`${name} ${what}: ${lastWordsOf(logFile)} (its log: ${logFile})`)
+    throw new UserError(`${name} ${what}: ${logTailOf(logFile)} (its log: ${logFile})`)
   }
   exited
     .then(async ([code, signal]) => {
       if (keeper.closing) return
       say(
-        `${name} ended (${signal ?? `exit code ${code}`}) and is started again. Its last words: ${lastWordsOf(logFile)}`,
+        `${name} ended (${signal ?? `exit code ${code}`}) and is started again. Its last words: ${logTailOf(logFile)}`,
       )
       await sleep(restartMs)
       if (!keeper.closing) await startMember({ ...options, env: { ...env, ...envAgain?.(ready) } })

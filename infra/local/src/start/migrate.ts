@@ -1,8 +1,8 @@
 // Brings a database to the newest schema by the command that deployments use, too.
 import { type Keeper, ToolFailure } from '../processes/keeper.ts'
-import { lastWords } from '../processes/log-tail.ts'
+import { logTail } from '../processes/log-tail.ts'
 import { repositoryDir } from '../processes/repository.ts'
-import { Refusal } from '../processes/user-error.ts'
+import { UserError } from '../processes/user-error.ts'
 
 /** Applies the migrations that the database lacks, creating it if need be. Needs a build. */
 export async function migrate(keeper: Keeper, databaseUrl: string): Promise<void> {
@@ -15,7 +15,7 @@ export async function migrate(keeper: Keeper, databaseUrl: string): Promise<void
     })
   } catch (error) {
     throw error instanceof ToolFailure
-      ? new Refusal(`The database cannot be migrated: ${lastWords(error.output)}`)
+      ? new UserError(`The database cannot be migrated: ${logTail(error.output)}`)
       : error
   }
 }

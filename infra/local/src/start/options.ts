@@ -1,6 +1,6 @@
 // The command line of `pnpm start`.
 import { parseArgs } from 'node:util'
-import { Refusal } from '../processes/user-error.ts'
+import { UserError } from '../processes/user-error.ts'
 
 export interface StartOptions {
   gateways: number
@@ -34,7 +34,7 @@ those are taken. Every other variable reaches the gateways and workers as it is,
 
 const most = 64
 
-/** Reads the arguments. Throws a Refusal that says which one is wrong. */
+/** Reads the arguments. Throws a UserError that says which one is wrong. */
 export function parseOptions(args: string[]): StartOptions {
   const { values } = parse(args)
   return {
@@ -58,12 +58,12 @@ function parse(args: string[]) {
     })
   } catch (error) {
     const message = error instanceof Error ? error.message.split(/\. |\n/)[0] : String(error)
-    throw new Refusal(`${message}: see "pnpm start --help".`)
+    throw new UserError(`${message}: see "pnpm start --help".`)
   }
 }
 
 function count(option: string, text: string): number {
   const value = Number(text)
   if (/^\d+$/.test(text) && value >= 1 && value <= most) return value
-  throw new Refusal(`${option} takes a whole number from 1 to ${most}, not "${text}".`)
+  throw new UserError(`${option} takes a whole number from 1 to ${most}, not "${text}".`)
 }

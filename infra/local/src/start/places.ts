@@ -1,7 +1,7 @@
 // Where the gateways and workers of a local run listen.
 
 import { whyNotListen } from '../processes/port.ts'
-import { Refusal } from '../processes/user-error.ts'
+import { UserError } from '../processes/user-error.ts'
 import type { LocalEnvironment } from './environment.ts'
 
 /** Where one gateway or worker listens, or shall: 0 is any free port, chosen when it does. A worker has an ops port only. */
@@ -11,7 +11,7 @@ export interface Place {
   port?: number
 }
 
-/** Gives every member its ports, or 0. Throws a Refusal if one is taken. */
+/** Gives every member its ports, or 0. Throws a UserError if one is taken. */
 export async function choosePlaces(
   { host, port, opsPort }: LocalEnvironment,
   count: { gateways: number; workers: number },
@@ -23,11 +23,11 @@ export async function choosePlaces(
     const code = await whyNotListen(wanted, listenOn)
     if (code === undefined) return wanted
     if (code === 'EADDRINUSE') {
-      throw new Refusal(
+      throw new UserError(
         `Port ${wanted} is taken: stop what listens there, or set ${variable} to the first of some free ports.`,
       )
     }
-    throw new Refusal(
+    throw new UserError(
       `${listenOn} port ${wanted} cannot be listened on (${code}): set ${variable} or HOST to what this machine has.`,
     )
   }

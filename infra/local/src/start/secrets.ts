@@ -2,7 +2,7 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { Refusal } from '../processes/user-error.ts'
+import { UserError } from '../processes/user-error.ts'
 
 const names = ['sealKeys', 'jwtKeys', 'opsPassword', 'servicesPassword'] as const
 
@@ -14,7 +14,7 @@ export function loadSecrets(dir: string): Secrets {
   const file = join(dir, 'secrets.json')
   if (existsSync(file)) return read(file)
   if (existsSync(join(dir, 'postgres'))) {
-    throw new Refusal(`${file} is gone, and with it the password of the database: start again with --fresh.`)
+    throw new UserError(`${file} is gone, and with it the password of the database: start again with --fresh.`)
   }
   const { privateKey } = generateKeyPairSync('ed25519')
   const secrets: Secrets = {
@@ -34,7 +34,7 @@ function read(file: string): Secrets {
   } catch {
     // Told below.
   }
-  throw new Refusal(`${file} is damaged: start again with --fresh.`)
+  throw new UserError(`${file} is damaged: start again with --fresh.`)
 }
 
 function isSecrets(value: unknown): value is Secrets {

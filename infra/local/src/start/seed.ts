@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { repositoryDir } from '../processes/repository.ts'
-import { Refusal, report } from '../processes/user-error.ts'
+import { report, UserError } from '../processes/user-error.ts'
 import { readEnvironment } from './environment.ts'
 import { isHeld } from './lock.ts'
 
@@ -14,7 +14,7 @@ async function seed(args: string[]): Promise<number> {
   const given = inherited.DATABASE_URL && inherited.GATEWAY_URL
   const env = given || asksForHelp ? inherited : { ...inherited, ...findRunning(stateDir) }
   const program = join(repositoryDir, 'prisma/dist/seed-program.js')
-  if (!existsSync(program)) throw new Refusal('Nothing is built yet: run "pnpm build" first.')
+  if (!existsSync(program)) throw new UserError('Nothing is built yet: run "pnpm build" first.')
   const [code] = await once(spawn(process.execPath, [program, ...args], { env, stdio: 'inherit' }), 'exit')
   return code ?? 1
 }
@@ -22,12 +22,12 @@ async function seed(args: string[]): Promise<number> {
 /** Where the gateway and the database of the running `pnpm start` are, as variables. */
 function findRunning(stateDir: string): { DATABASE_URL: string; GATEWAY_URL: string } {
   const nothing = 'Nothing runs to be seeded: run "pnpm start" first, or set both DATABASE_URL and GATEWAY_URL.'
-  if (!isHeld(join(stateDir, 'start.lock'))) throw new Refusal(nothing)
+  if (!isHeld(join(stateDir, 'start.lock'))) throw new UserError(nothing)
   try {
     const { databaseUrl, gatewayUrl } = JSON.parse(readFileSync(join(stateDir, 'running.json'), 'utf8'))
     return { DATABASE_URL: String(databaseUrl), GATEWAY_URL: String(gatewayUrl) }
   } catch (cause) {
-    throw new Refusal('"pnpm start" is not ready yet: wait until it has printed where things listen.', { cause })
+    throw new UserError('"pnpm start" is not ready yet: wait until it has printed where things listen.', { cause })
   }
 }
 

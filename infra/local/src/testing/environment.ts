@@ -1,5 +1,5 @@
 // What a test run tells the processes of its tests: where the template database and Redis are, and where results go.
-import { Refusal } from '../processes/user-error.ts'
+import { UserError } from '../processes/user-error.ts'
 
 export interface TestEnvironment {
   /** The migrated database that namespaces are copies of. Nobody connects to it. */
@@ -24,7 +24,7 @@ export function findTestEnvironment(): TestEnvironment | undefined {
 export function testEnvironment(): TestEnvironment {
   const found = findTestEnvironment()
   if (found) return found
-  throw new Refusal(
+  throw new UserError(
     'This test needs PostgreSQL and Redis: run it by "pnpm test", with a part of its file name after it.',
   )
 }

@@ -1,6 +1,6 @@
 // A real process of this project under test: its log lines, its exit, its end.
 import { createInterface } from 'node:readline'
-import { type Keeper, openKeeper, rank } from '../processes/keeper.ts'
+import { type Keeper, openKeeper, stopOrder } from '../processes/keeper.ts'
 import { repositoryDir } from '../processes/repository.ts'
 import { until } from '../processes/until.ts'
 
@@ -58,7 +58,7 @@ export function startProcess({
   const child = keeper.spawn({
     command: process.execPath,
     args: [...nodeArgs, entry, ...args],
-    rank: rank.tool,
+    stopOrder: stopOrder.tool,
     cwd,
     env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env },
   })

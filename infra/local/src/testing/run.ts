@@ -2,9 +2,9 @@
 // Arguments pick the test files whose path contains one of them.
 import { join } from 'node:path'
 import { onLauncherGone } from '../processes/ancestors.ts'
-import { type Keeper, openKeeper, rank } from '../processes/keeper.ts'
+import { type Keeper, openKeeper, stopOrder } from '../processes/keeper.ts'
 import { repositoryDir } from '../processes/repository.ts'
-import { Refusal, report } from '../processes/user-error.ts'
+import { report, UserError } from '../processes/user-error.ts'
 import { turbo, turboEnv } from '../start/build.ts'
 import { readEnvironment } from '../start/environment.ts'
 import { checkPlatform } from '../start/platform.ts'
@@ -26,7 +26,7 @@ async function test(filters: string[], keeper: Keeper): Promise<TestResults> {
         ...['run', 'test', '--only', '--continue', '--concurrency=1', '--ui=stream'],
         ...['--log-order=stream', '--log-prefix=none', '--output-logs=full', '--', ...filters],
       ],
-      rank: rank.tool,
+      stopOrder: stopOrder.tool,
       cwd: repositoryDir,
       env: { ...process.env, ...turboEnv, ...color, ...toVariables(services), ...resultsVariable(resultsDir) },
       logFd: process.stdout.fd,
@@ -47,7 +47,7 @@ async function main(): Promise<void> {
   const filters = process.argv.slice(2).filter((argument) => argument !== '--')
   const unknown = filters.find((argument) => argument.startsWith('-'))
   if (unknown !== undefined) {
-    throw new Refusal(`"${unknown}" is no option: pnpm test takes parts of the names of test files, or nothing.`)
+    throw new UserError(`"${unknown}" is no option: pnpm test takes parts of the names of test files, or nothing.`)
   }
   const keeper = openKeeper()
   // All that is awaited ends with its process, and what was made is removed on the way out.
@@ -58,14 +58,14 @@ async function main(): Promise<void> {
   onLauncherGone(stop)
   try {
     const results = await test(filters, keeper)
-    if (keeper.closing) throw new Refusal(stopped)
+    if (keeper.closing) throw new UserError(stopped)
     if (filters.length > 0 && results.passed + results.failed + results.skipped === 0) {
       console.error(`\nNo test file's path contains ${filters.map((filter) => `"${filter}"`).join(' or ')}.`)
     }
     console.log(`\n${summary(results)}`)
     process.exitCode = isGreen(results) ? 0 : 1
   } catch (error) {
-    throw keeper.closing ? new Refusal(stopped) : error
+    throw keeper.closing ? new UserError(stopped) : error
   } finally {
     await keeper.close()
   }

@@ -4,7 +4,7 @@
  */
 
 import type { JobRef } from '../protocol/reply.js'
-import { takeBack } from '../queue/take-back.js'
+import { removeWaitingJob } from '../queue/remove-waiting-job.js'
 import type { RedisClock } from '../redis/clock.js'
 import type { RedisConnection } from '../redis/connect.js'
 
@@ -28,7 +28,7 @@ export function createCancellation({ redis, prefix, clock }: CancellationOptions
 
   async function cancel(job: JobRef): Promise<boolean> {
     try {
-      const removed = await takeBack(redis, prefix, job.id)
+      const removed = await removeWaitingJob(redis, prefix, job.id)
       unanswered.delete(job.id)
       return removed
     } catch {

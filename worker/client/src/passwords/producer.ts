@@ -5,11 +5,11 @@ import { PasswordClientError } from '../errors.js'
 import type { Logger } from '../logger.js'
 import { DEFERRED_PRIORITY, type JobData, type Lane } from '../protocol/job.js'
 import type { JobRef } from '../protocol/reply.js'
-import { bringAlong } from '../queue/ageing.js'
 import { openQueue } from '../queue/open-queue.js'
+import { promoteOldestDeferred } from '../queue/promote-oldest-deferred.js'
 import type { RedisConnection } from '../redis/connect.js'
 import type { RedisWatch } from '../redis/watch.js'
-import { reached } from './reached.js'
+import { orQueueUnavailable } from './queue-unavailable.js'
 
 /** How long a new job waits for a connection that was just lost. */
 const RECONNECT_PATIENCE_MS = 500
@@ -26,7 +26,7 @@ export interface Producer {
   /** The same, but where the connection breaks on the way, once more on the next. */
   addDespiteCut(job: JobRef, data: JobData, lane: Lane): Promise<void>
   /** Lets a deferred job in for the held one that went before it. Nobody waits for this: where it fails, the next one does it. */
-  overtook(): void
+  promoteOldestDeferred(): void
   close(): Promise<void>
 }
 
@@ -42,7 +42,7 @@ export function createProducer(options: {
 
   async function add(job: JobRef, data: JobData, lane: Lane): Promise<void> {
     const priority = lane === 'deferred' ? { priority: DEFERRED_PRIORITY } : {}
-    await reached(queue.add(job.name, data, { jobId: job.id, ...priority }), 'the job could not be added')
+    await orQueueUnavailable(queue.add(job.name, data, { jobId: job.id, ...priority }), 'the job could not be added')
   }
 
   async function isReadyWithin(patienceMs: number): Promise<boolean> {
@@ -66,8 +66,8 @@ export function createProducer(options: {
         await add(job, data, lane)
       }
     },
-    overtook() {
-      bringAlong(redis, prefix).catch((error: unknown) =>
+    promoteOldestDeferred() {
+      promoteOldestDeferred(redis, prefix).catch((error: unknown) =>
         log.debug({ err: error }, 'no deferred job was brought along'),
       )
     },

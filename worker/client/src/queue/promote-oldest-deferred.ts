@@ -1,5 +1,5 @@
 /**
- * Ageing, in the sense of schedulers: held jobs go before deferred ones, and each that does brings the one along that has
+ * Ageing, in the sense of schedulers: held jobs go before deferred ones, and each that does promotes the deferred one that has
  * waited longest. So deferred jobs get half of what workers can do at least, however many newcomers there are.
  */
 import { jobKey, queueKey } from '../protocol/capacity.js'
@@ -10,7 +10,7 @@ import type { RedisConnection } from '../redis/connect.js'
  * so that any number of gateways can do it at once.
  * KEYS: deferred set, waiting list. ARGV: start of every job's key. Returns 1 when there was one, else 0.
  */
-const BRING_ALONG = `
+const PROMOTE_OLDEST_DEFERRED = `
 local id = redis.call('ZRANGE', KEYS[1], 0, 0)[1]
 if not id then return 0 end
 redis.call('ZREM', KEYS[1], id)
@@ -20,7 +20,7 @@ redis.call('LPUSH', KEYS[2], id)
 return 1`
 
 /** Lets the deferred job that has waited longest in among the held ones; does nothing when none waits. */
-export async function bringAlong(redis: RedisConnection, prefix: string): Promise<void> {
+export async function promoteOldestDeferred(redis: RedisConnection, prefix: string): Promise<void> {
   const keys = [queueKey(prefix, 'prioritized'), queueKey(prefix, 'wait')]
-  await redis.eval(BRING_ALONG, keys.length, ...keys, jobKey(prefix))
+  await redis.eval(PROMOTE_OLDEST_DEFERRED, keys.length, ...keys, jobKey(prefix))
 }

@@ -2,7 +2,7 @@
 import { PasswordClientError } from '../errors.js'
 
 /** What Redis answers; when it does not, an error under the one code for that. */
-export async function reached<T>(answer: Promise<T>, failure: string): Promise<T> {
+export async function orQueueUnavailable<T>(answer: Promise<T>, failure: string): Promise<T> {
   try {
     return await answer
   } catch (error) {
