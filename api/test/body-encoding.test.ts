@@ -40,6 +40,7 @@ before(async () => {
     'POST /v1/tickets/redeem': { ticket: 'ticket' },
     'POST /v1/token/refresh': { refreshToken },
     'POST /v1/logout': { refreshToken },
+    'POST /v1/me/password/verify': { password: credentials.password },
     'PUT /v1/me/password': { currentPassword: credentials.password, newPassword: 'another pass phrase' },
   }
   const document: { paths: Record<string, Record<string, { requestBody?: unknown }>> } = JSON.parse(

@@ -43,7 +43,7 @@ test('a larger one is cut to that, and the others are told at once', async () =>
   const burst = Array.from({ length: 5_000 }, (): Arrival => ({ atMs: 0, priority: 'new' }))
   const ends = await simulate({ arrivals: burst })
   const served = ends.filter(({ served }) => served)
-  assert.ok(served.length >= 600 && served.length < 1_000, `${served.length}`)
+  assert.ok(served.length >= 600 && served.length <= 1_000, `${served.length}`)
   assert.ok(Math.max(...ends.map(({ endMs }) => endMs)) < 3_500)
 })
 

@@ -5,6 +5,7 @@ import { DEFAULT_QUEUE_PREFIX } from '@spillway/client/protocol/job'
 import { parseRedisUrl } from '@spillway/client/redis/url'
 import { envSchema } from 'env-schema'
 import type { FromSchema } from 'json-schema-to-ts'
+import { policySettings } from './hashing/policy.js'
 
 const WorkerConfig = {
   type: 'object',
@@ -15,10 +16,8 @@ const WorkerConfig = {
     QUEUE_PREFIX: { type: 'string', default: DEFAULT_QUEUE_PREFIX, pattern: '^\\{[\\w-]+\\}$' },
     /** kid:base64 of 32 bytes, comma-separated; the first seals, all open. */
     SPILLWAY_SEAL_KEYS: { type: 'string' },
-    /** Today's policy: RFC 9106 and OWASP's Password Storage Cheat Sheet give 19 MiB, 2 passes, 1 lane as a minimum. */
-    ARGON2_MEMORY_KIB: { type: 'integer', default: 19_456, minimum: 8, maximum: 1_048_576 },
-    ARGON2_TIME: { type: 'integer', default: 2, minimum: 1, maximum: 64 },
-    ARGON2_PARALLELISM: { type: 'integer', default: 1, minimum: 1, maximum: 16 },
+    /** The cost of new hashes: see hashing/policy.ts. */
+    ...policySettings,
     /** What hashes: the engine in worker/engine where it has been built, or always the packages that npm installs. */
     HASH_ENGINE: { type: 'string', default: 'native', enum: ['native', 'packages'] },
     /** Where /metrics, /healthz and /readyz are served. */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createHasher, type Hasher, UnsupportedHashError } from '../src/hashing/index.ts'
+import { argon2idPolicy } from '../src/hashing/policy.ts'
 
 const policy = { memoryKib: 8_192, time: 2, parallelism: 1 }
 
@@ -25,7 +26,7 @@ function median(values: number[]): number {
 }
 
 test('the decoy takes the processor time of a verify, for any password', async () => {
-  const hasher = await createHasher(policy, { testHashes: false })
+  const hasher = await createHasher(argon2idPolicy(policy), { testHashes: false })
   const storedHash = await hasher.hash('correct horse')
   const decoys = ['wrong', 'correct horse', 'x'.repeat(1_024)].map((password) => () => hasher.decoy(password))
   const [verifyMs = Number.NaN, ...decoysMs] = await processorMs([() => hasher.verify('wrong', storedHash), ...decoys])
@@ -35,15 +36,15 @@ test('the decoy takes the processor time of a verify, for any password', async (
 })
 
 test('the decoy follows the policy', async () => {
-  const cheap = await createHasher({ ...policy, memoryKib: 1_024 }, { testHashes: false })
-  const dear = await createHasher({ ...policy, time: 8 }, { testHashes: false })
+  const cheap = await createHasher(argon2idPolicy({ ...policy, memoryKib: 1_024 }), { testHashes: false })
+  const dear = await createHasher(argon2idPolicy({ ...policy, time: 8 }), { testHashes: false })
   const calls = [cheap, dear].map((hasher) => () => hasher.decoy('wrong'))
   const [cheapMs = Number.NaN, dearMs = Number.NaN] = await processorMs(calls)
   assert.ok(dearMs > cheapMs * 4, `m=8192,t=8 took ${dearMs} ms, m=1024,t=2 took ${cheapMs} ms`)
 })
 
 test('a password that bcrypt would not read whole takes the processor time of any other', async () => {
-  const hasher = await createHasher(policy, { testHashes: false })
+  const hasher = await createHasher(argon2idPolicy(policy), { testHashes: false })
   const storedHash = '$2b$08$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW'
   const passwords = ['wrong', 'x'.repeat(1_024), 'wrong\0']
   const [anyMs = Number.NaN, ...refusedMs] = await processorMs(
@@ -53,12 +54,12 @@ test('a password that bcrypt would not read whole takes the processor time of an
 })
 
 test('the decoy tells nothing about the password', async () => {
-  const hasher = await createHasher(policy, { testHashes: false })
+  const hasher = await createHasher(argon2idPolicy(policy), { testHashes: false })
   for (const password of ['', 'x', 'correct horse', '\0']) assert.equal(await hasher.decoy(password), undefined)
 })
 
 test('hashing leaves the event loop free', async () => {
-  const hasher = await createHasher({ ...policy, time: 8 }, { testHashes: false })
+  const hasher = await createHasher(argon2idPolicy({ ...policy, time: 8 }), { testHashes: false })
   const storedHash = await hasher.hash('correct horse')
   const work: [what: string, start: () => Promise<unknown>][] = [
     ['hash', () => hasher.hash('x')],
@@ -89,8 +90,8 @@ async function isAccepted(hasher: Hasher, storedHash: string): Promise<boolean> 
 }
 
 test('hashes that hash nothing are accepted only where that is asked for', async () => {
-  const strict = await createHasher(policy, { testHashes: false })
-  const lenient = await createHasher(policy, { testHashes: true })
+  const strict = await createHasher(argon2idPolicy(policy), { testHashes: false })
+  const lenient = await createHasher(argon2idPolicy(policy), { testHashes: true })
   for (const storedHash of ['$spillway-token$', '$spillway-wait$1$']) {
     assert.equal(await isAccepted(strict, storedHash), false)
     assert.equal(await isAccepted(lenient, storedHash), true)
@@ -103,13 +104,13 @@ test('hashes that hash nothing are accepted only where that is asked for', async
 })
 
 test('a waiting hash takes its time', async () => {
-  const hasher = await createHasher(policy, { testHashes: true })
+  const hasher = await createHasher(argon2idPolicy(policy), { testHashes: true })
   const startedAt = performance.now()
   await hasher.verify('right', '$spillway-wait$120$')
   assert.ok(performance.now() - startedAt >= 118)
 })
 
 test('new hashes are real ones, also where test hashes are accepted', async () => {
-  const hasher = await createHasher(policy, { testHashes: true })
+  const hasher = await createHasher(argon2idPolicy(policy), { testHashes: true })
   assert.match(await hasher.hash('x'), /^\$argon2id\$v=19\$m=8192,t=2,p=1\$/)
 })

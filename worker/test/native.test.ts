@@ -6,6 +6,7 @@ import { Worker } from 'node:worker_threads'
 import { startProcess, until } from '@spillway/local/testing'
 import { createHasher, UnsupportedHashError } from '../src/hashing/index.ts'
 import { ADDON_FILE, argon2Setting, NATIVE_NAME, type NativeEngine, startNativeEngine } from '../src/hashing/native.ts'
+import { argon2idPolicy } from '../src/hashing/policy.ts'
 
 const skip = existsSync(ADDON_FILE) ? false : 'worker/engine has not been built here: that takes cargo'
 
@@ -23,7 +24,7 @@ async function busyEngine(): Promise<NativeEngine> {
 }
 
 test('an engine that is built is the first of a hasher, and named in what a worker says', { skip }, async () => {
-  const hasher = await createHasher(policy, { testHashes: false, nativeThreads: 2 })
+  const hasher = await createHasher(argon2idPolicy(policy), { testHashes: false, nativeThreads: 2 })
   assert.deepEqual(hasher.engines, { argon2: NATIVE_NAME, bcrypt: NATIVE_NAME })
   assert.match(
     hasher.description,
@@ -40,14 +41,14 @@ test('an engine that is built is the first of a hasher, and named in what a work
 })
 
 test('without threads for it the packages hash, and what a worker says tells how to have it', async () => {
-  const hasher = await createHasher(policy, { testHashes: false })
+  const hasher = await createHasher(argon2idPolicy(policy), { testHashes: false })
   assert.equal(hasher.native, undefined)
   assert.ok(!Object.values(hasher.engines).includes(NATIVE_NAME))
   assert.match(hasher.description, /one at a time; with cargo, pnpm start builds worker\/engine/)
 })
 
 test('a hash of a form that only the packages know is verified by them', { skip }, async () => {
-  const hasher = await createHasher(policy, { testHashes: false, nativeThreads: 1 })
+  const hasher = await createHasher(argon2idPolicy(policy), { testHashes: false, nativeThreads: 1 })
   // A salt whose last character has bits that mean nothing.
   const lenient = '$argon2id$v=19$m=256,t=2,p=1$c29tZXNhbHQ$nf65EOgLrQMR/uIPnA4rEsF5h7TKyQwu9U1bMCHGi/5'
   await assert.rejects(async () => hasher.native?.verify('password', lenient), /does not know this form/)

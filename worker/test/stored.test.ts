@@ -7,10 +7,11 @@ import { verdictKey } from '@spillway/client/protocol/reply'
 import { until } from '@spillway/local/testing'
 import { Redis } from 'ioredis'
 import { createHasher } from '../src/hashing/index.ts'
+import { argon2idPolicy } from '../src/hashing/policy.ts'
 import { answerOf, policy, readyClient, startedWorker } from './parts.ts'
 import { failureOf, jobKey, resultOf, type Space, spaceFor, waitingJobs } from './space.ts'
 
-const hasher = await createHasher(policy, { testHashes: false })
+const hasher = await createHasher(argon2idPolicy(policy), { testHashes: false })
 
 /** Everything that stands under the prefix, as text. */
 async function dump({ redis, prefix }: Space): Promise<string> {

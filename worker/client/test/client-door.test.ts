@@ -14,8 +14,12 @@ const hooks = `
 /** Imports the module that is named on the command line; then tells of CommonJS modules and shared objects as well. */
 const script = `
   require('node:module').register('data:text/javascript,' + encodeURIComponent(${JSON.stringify(hooks)}))
-  import(require('node:url').pathToFileURL(process.argv[1])).then(async ({ createHasher }) => {
-    await createHasher?.({ memoryKib: 64, time: 1, parallelism: 1 }, { testHashes: false })
+  const entry = require('node:url').pathToFileURL(process.argv[1])
+  import(entry).then(async ({ createHasher }) => {
+    if (createHasher) {
+      const { argon2idPolicy } = await import(new URL('policy.js', entry))
+      await createHasher(argon2idPolicy({ memoryKib: 64, time: 1, parallelism: 1 }), { testHashes: false })
+    }
     const files = [...Object.keys(require.cache), ...process.report.getReport().sharedObjects]
     console.log(JSON.stringify({ msg: 'files', files }))
   })`

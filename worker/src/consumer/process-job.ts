@@ -108,13 +108,13 @@ async function answer(job: JobRef, data: JobData, options: ProcessOptions): Prom
   const request = openRequest(job, data, options)
   if (job.name === 'hash' && isHashRequest(request)) {
     const hash = async (): Promise<Verdict> => ({ kind: 'hashed', hash: await options.hasher.hash(request.password) })
-    return { verdict: await orRefusal(job, options, hash), algorithm: 'argon2id' }
+    return { verdict: await orRefusal(job, options, hash), algorithm: options.hasher.algorithm }
   }
   if (job.name === 'verify' && isVerifyRequest(request)) {
-    const algorithm = request.storedHash === null ? 'argon2id' : algorithmName(request.storedHash)
+    const algorithm = request.storedHash === null ? options.hasher.algorithm : algorithmName(request.storedHash)
     const verdict = await orRefusal(job, options, () => verifyOrDecoy(request, algorithm, options))
     const isDecoy = verdict.kind === 'refused' && verdict.code === 'unsupported_hash'
-    return { verdict, algorithm: isDecoy ? 'argon2id' : algorithm }
+    return { verdict, algorithm: isDecoy ? options.hasher.algorithm : algorithm }
   }
   throw forged('the sealed request is malformed', job.name, options.metrics)
 }

@@ -10,6 +10,7 @@ import { watchRedis } from '@spillway/client/redis/watch'
 import { type Job, Worker } from 'bullmq'
 import type { WorkerConfig } from '../config.js'
 import { createHasher, type Hasher } from '../hashing/index.js'
+import { policyOf } from '../hashing/policy.js'
 import { exposeWorkerState } from '../ops/gauges.js'
 import { createWorkerMetrics } from '../ops/metrics.js'
 import { startOps } from '../ops/server.js'
@@ -57,11 +58,7 @@ export interface RunningWorker {
 export async function startWorker(config: WorkerConfig, concurrency: number, log: Logger): Promise<RunningWorker> {
   const prefix = config.QUEUE_PREFIX
   const keyring = parseKeyring(config.SPILLWAY_SEAL_KEYS)
-  const policy = {
-    memoryKib: config.ARGON2_MEMORY_KIB,
-    time: config.ARGON2_TIME,
-    parallelism: config.ARGON2_PARALLELISM,
-  }
+  const policy = policyOf(config)
   const hasher = await createHasher(policy, {
     testHashes: config.SPILLWAY_TEST_HASHES,
     nativeThreads: config.HASH_ENGINE === 'native' ? concurrency : undefined,

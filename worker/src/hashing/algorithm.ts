@@ -1,14 +1,9 @@
-/** What a hashing algorithm is to a worker: something that verifies, and for new hashes one that hashes at a policy's cost. */
+/** A password hashing algorithm as a worker uses it. */
 
-/** What new hashes are made with today: argon2id at this cost. */
-export interface Policy {
-  memoryKib: number
-  time: number
-  parallelism: number
-}
-
-/** What can verify one algorithm's hashes. All of its work is off the event loop. */
+/** Verifies the hashes of one family of algorithms. All of its work is off the event loop. */
 export interface Verifier {
+  /** As operators know it: argon2, bcrypt. */
+  readonly family: string
   /** The implementation in use, by its package. */
   readonly engine: string
   /** Whether the stored hash is of this algorithm, well-formed, and within the cost that a worker is willing to pay. */
@@ -22,4 +17,6 @@ export interface Verifier {
 /** The algorithm that new hashes are made with. */
 export interface Algorithm extends Verifier {
   hash(password: string, signal?: AbortSignal): Promise<string>
+  /** A well-formed hash with a random digest: verifying against it takes as long as any, and no password is known to match. */
+  decoyHash(): string
 }

@@ -1,6 +1,7 @@
 /** argon2id (RFC 9106), the algorithm of today's policy, in the PHC string format. */
 
-import type { Algorithm, Policy } from './algorithm.js'
+import { randomBytes } from 'node:crypto'
+import type { Algorithm } from './algorithm.js'
 import { type Engine, type KnownAnswer, loadEngines, verifyByFirst } from './engine.js'
 import { argon2Setting, NATIVE_NAME, type NativeEngine } from './native.js'
 
@@ -12,47 +13,55 @@ const PARALLELISM_LIMIT = 16
 /** Versions 16 and 19; salts of 8 bytes and digests of 4 at least (RFC 9106, section 3.1), in base64 without padding. */
 const PHC = /^\$argon2(?:id|i|d)\$v=(?:16|19)\$m=(\d+),t=(\d+),p=(\d+)\$[A-Za-z0-9+/]{11,}\$[A-Za-z0-9+/]{6,}$/
 
+export interface Argon2Cost {
+  memoryKib: number
+  time: number
+  parallelism: number
+}
+
 interface Argon2Engine extends Engine {
   hash(password: string, signal?: AbortSignal): Promise<string>
 }
 
 /**
- * argon2id at the cost of a policy. It verifies argon2i, argon2d and version 16 as well; {@link Algorithm.isBelow} calls
+ * argon2id at this cost. It verifies argon2i, argon2d and version 16 as well; {@link Algorithm.isBelow} calls
  * them outdated.
  * `@node-rs/argon2` picks code for the processor it runs on and takes 0.4 of the time of `argon2`, whose prebuilt code is
  * for every x86-64 there is (`pnpm load engines`).
  */
-export async function createArgon2(policy: Policy, native?: NativeEngine): Promise<Algorithm> {
+export async function createArgon2(current: Argon2Cost, native?: NativeEngine): Promise<Algorithm> {
   const engines = await loadEngines(
-    [() => nativeEngine(policy, native), () => nodeRsEngine(policy), () => referenceEngine(policy)],
+    [() => nativeEngine(current, native), () => nodeRsEngine(current), () => referenceEngine(current)],
     knownAnswers,
   )
   return {
+    family: 'argon2',
     engine: engines[0].name,
     recognizes(storedHash) {
       const cost = costOf(storedHash)
       return cost !== undefined && isPossible(cost) && isAffordable(cost)
     },
     hash: engines[0].hash,
+    decoyHash: () => decoyHash(current),
     verify: (password, storedHash, signal) => verifyByFirst(engines, password, storedHash, signal),
     isBelow(storedHash) {
       const cost = costOf(storedHash)
       if (cost === undefined || !storedHash.startsWith('$argon2id$v=19$')) return true
-      return cost.memoryKib < policy.memoryKib || cost.time < policy.time
+      return cost.memoryKib < current.memoryKib || cost.time < current.time
     },
   }
 }
 
-async function nativeEngine(policy: Policy, native: NativeEngine | undefined): Promise<Argon2Engine> {
+async function nativeEngine(cost: Argon2Cost, native: NativeEngine | undefined): Promise<Argon2Engine> {
   if (native === undefined) throw new Error('it is not built, or turned off')
   return {
     name: NATIVE_NAME,
-    hash: (password, signal) => native.hash(password, argon2Setting(policy), { signal }),
+    hash: (password, signal) => native.hash(password, argon2Setting(cost), { signal }),
     verify: (password, storedHash, signal) => native.verify(password, storedHash, { signal }),
   }
 }
 
-async function nodeRsEngine({ memoryKib, time, parallelism }: Policy): Promise<Argon2Engine> {
+async function nodeRsEngine({ memoryKib, time, parallelism }: Argon2Cost): Promise<Argon2Engine> {
   const { hash, verify } = await import('@node-rs/argon2')
   const argon2id = 2
   const options = { algorithm: argon2id, memoryCost: memoryKib, timeCost: time, parallelism }
@@ -63,13 +72,18 @@ async function nodeRsEngine({ memoryKib, time, parallelism }: Policy): Promise<A
   }
 }
 
-async function referenceEngine({ memoryKib, time, parallelism }: Policy): Promise<Argon2Engine> {
+async function referenceEngine({ memoryKib, time, parallelism }: Argon2Cost): Promise<Argon2Engine> {
   const { hash, verify, argon2id } = await import('argon2')
   return {
     name: 'argon2',
     hash: (password) => hash(password, { type: argon2id, memoryCost: memoryKib, timeCost: time, parallelism }),
     verify: (password, storedHash) => verify(storedHash, password),
   }
+}
+
+function decoyHash({ memoryKib, time, parallelism }: Argon2Cost): string {
+  const random = (bytes: number) => randomBytes(bytes).toString('base64').replace(/=+$/, '')
+  return `$argon2id$v=19$m=${memoryKib},t=${time},p=${parallelism}$${random(16)}$${random(32)}`
 }
 
 /** Made by the reference implementation, password and salt as in its own tests; one and several lanes. */
@@ -79,17 +93,17 @@ const knownAnswers: KnownAnswer[] = [
   '$argon2i$v=19$m=256,t=2,p=1$c29tZXNhbHRzb21lc2FsdA$v1DTJpl9EsRIKW3SFzgsjRS88aGpPJC+3z7P2gMxfv8',
 ].map((storedHash) => ({ storedHash, password: 'password' }))
 
-function costOf(storedHash: string): Policy | undefined {
+function costOf(storedHash: string): Argon2Cost | undefined {
   const [, memoryKib, time, parallelism] = PHC.exec(storedHash) ?? []
   if (memoryKib === undefined) return undefined
   return { memoryKib: Number(memoryKib), time: Number(time), parallelism: Number(parallelism) }
 }
 
 /** RFC 9106, section 3.1: at least one pass, one lane, and eight blocks for each lane. */
-function isPossible({ memoryKib, time, parallelism }: Policy): boolean {
+function isPossible({ memoryKib, time, parallelism }: Argon2Cost): boolean {
   return time >= 1 && parallelism >= 1 && memoryKib >= 8 * parallelism
 }
 
-function isAffordable({ memoryKib, time, parallelism }: Policy): boolean {
+function isAffordable({ memoryKib, time, parallelism }: Argon2Cost): boolean {
   return memoryKib <= MEMORY_LIMIT_KIB && time <= TIME_LIMIT && parallelism <= PARALLELISM_LIMIT
 }

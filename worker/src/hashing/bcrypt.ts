@@ -13,6 +13,7 @@ const MODULAR_CRYPT = /^\$2[aby]\$(\d{2})\$[./A-Za-z0-9]{53}$/
 export async function createBcrypt(native?: NativeEngine): Promise<Verifier> {
   const engines = await loadEngines([() => nativeEngine(native), nodeRsEngine, nodeEngine], knownAnswers)
   return {
+    family: 'bcrypt',
     engine: engines[0].name,
     recognizes(storedHash) {
       const cost = Number(MODULAR_CRYPT.exec(storedHash)?.[1])

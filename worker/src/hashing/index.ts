@@ -1,15 +1,16 @@
 /** Hashing by policy: which algorithm a stored hash belongs to, whether it is still good enough, and the decoy. */
-import { randomBytes } from 'node:crypto'
 import type { RefusalCode } from '@spillway/client/protocol/job'
-import type { Policy, Verifier } from './algorithm.js'
-import { createArgon2 } from './argon2.js'
-import { createBcrypt } from './bcrypt.js'
+import type { Verifier } from './algorithm.js'
+import type { AlgorithmName } from './algorithm-name.js'
 import { NATIVE_NAME, type NativeEngine, startNativeEngine } from './native.js'
+import type { Policy } from './policy.js'
 import { testDoubles } from './testdoubles.js'
 
 export interface Hasher {
-  /** The implementation in use for each algorithm. */
-  readonly engines: { argon2: string; bcrypt: string }
+  /** The algorithm of new hashes and of decoys. */
+  readonly algorithm: AlgorithmName
+  /** The implementation in use for each family of algorithms. */
+  readonly engines: Readonly<Record<string, string>>
   /** Which engine that is and how to have the other, in a sentence for whoever runs this. */
   readonly description: string
   /** The engine that hashes several at a time, where it is built and turned on. */
@@ -41,9 +42,10 @@ export interface HasherOptions {
 export async function createHasher(policy: Policy, options: HasherOptions): Promise<Hasher> {
   const { nativeThreads } = options
   const native = nativeThreads ? await startNativeEngine(nativeThreads).catch(() => undefined) : undefined
-  const [argon2, bcrypt] = await Promise.all([createArgon2(policy, native), createBcrypt(native)])
-  const verifiers = [argon2, bcrypt, ...(options.testHashes ? testDoubles : [])]
-  const decoyHash = argon2Decoy(policy)
+  const { current, others } = await policy.load(native)
+  const verifiers = [current, ...others, ...(options.testHashes ? testDoubles : [])]
+  const engines = Object.fromEntries([current, ...others].map(({ family, engine }) => [family, engine]))
+  const decoyHash = current.decoyHash()
 
   function verifierOf(storedHash: string): Verifier {
     const verifier = verifiers.find((candidate) => candidate.recognizes(storedHash))
@@ -52,13 +54,14 @@ export async function createHasher(policy: Policy, options: HasherOptions): Prom
   }
 
   return {
-    engines: { argon2: argon2.engine, bcrypt: bcrypt.engine },
-    description: describe(native, [argon2.engine, bcrypt.engine]),
+    algorithm: policy.algorithm,
+    engines,
+    description: describe(native, Object.values(engines)),
     native,
-    hash: argon2.hash,
+    hash: current.hash,
     verify: async (password, storedHash, signal) => verifierOf(storedHash).verify(password, storedHash, signal),
     decoy: async (password, signal) => {
-      await argon2.verify(password, decoyHash, signal)
+      await current.verify(password, decoyHash, signal)
     },
     isBelow: (storedHash) => verifierOf(storedHash).isBelow(storedHash),
   }
@@ -70,10 +73,4 @@ function describe(native: NativeEngine | undefined, engines: string[]): string {
     return `hashing with ${NATIVE_NAME}, ${native.description}; HASH_ENGINE=packages turns it off${wrong}`
   }
   return `hashing with ${engines.join(' and ')}, one at a time; with cargo, pnpm start builds ${NATIVE_NAME}, which HASH_ENGINE=native uses`
-}
-
-/** A well-formed hash whose digest is random: to verify against it costs the same, and no password is known to match. */
-function argon2Decoy({ memoryKib, time, parallelism }: Policy): string {
-  const random = (bytes: number) => randomBytes(bytes).toString('base64').replace(/=+$/, '')
-  return `$argon2id$v=19$m=${memoryKib},t=${time},p=${parallelism}$${random(16)}$${random(32)}`
 }

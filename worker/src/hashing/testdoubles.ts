@@ -9,6 +9,7 @@ import type { Verifier } from './algorithm.js'
 const WAITING = /^\$spillway-wait\$(\d{1,5})\$$/
 
 const token: Verifier = {
+  family: 'test',
   engine: 'test',
   recognizes: (storedHash) => storedHash === '$spillway-token$',
   verify: async (password) => password !== 'wrong',
@@ -16,6 +17,7 @@ const token: Verifier = {
 }
 
 const waiting: Verifier = {
+  family: 'test',
   engine: 'test',
   recognizes: (storedHash) => WAITING.test(storedHash),
   async verify(password, storedHash) {

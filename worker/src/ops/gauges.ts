@@ -1,6 +1,6 @@
 /** What a worker is and does at this moment, as gauges that are read when Prometheus asks. */
 import { Gauge, type Registry } from 'prom-client'
-import type { Policy } from '../hashing/algorithm.js'
+import type { Policy } from '../hashing/policy.js'
 
 export interface WorkerState {
   slots: number
@@ -39,9 +39,9 @@ export function exposeWorkerState(registry: Registry, state: WorkerState): void 
   new Gauge({
     name: 'spillway_password_policy_info',
     help: 'Always 1; its labels are the algorithm and cost of new hashes',
-    labelNames: ['algorithm', 'memory_kib', 'time', 'parallelism'],
+    labelNames: ['algorithm', ...Object.keys(policy.cost)],
     registers: [registry],
-  }).set({ algorithm: 'argon2id', memory_kib: policy.memoryKib, time: policy.time, parallelism: policy.parallelism }, 1)
+  }).set({ algorithm: policy.algorithm, ...policy.cost }, 1)
   const engineInfo = new Gauge({
     name: 'spillway_hash_engine_info',
     help: 'Always 1; its labels are an algorithm and the implementation of it that is in use',
