@@ -1,7 +1,7 @@
 // PostgreSQL or Redis goes away, falls silent, or is not what it should be: prompt problems, nothing internal, and back again.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { until } from '@spillway/local/testing'
+import { startProxy, until } from '@spillway/local/testing'
 import { slowAccount } from './account.ts'
 import {
   type Answer,
@@ -19,7 +19,6 @@ import {
 } from './client.ts'
 import { locksAwaited } from './locks.ts'
 import { watchQueue } from './queue.ts'
-import { openRelay } from './relay.ts'
 import { openSystem, readiness } from './system.ts'
 
 const system = await openSystem()
@@ -29,12 +28,12 @@ await system.worker({ SPILLWAY_TEST_HASHES: 'true' })
 const PROMPT_MS = 8_000
 
 test('without PostgreSQL: 503 at once, named by readiness, and well again when it is back', async (t) => {
-  const relay = await openRelay(system.namespace.databaseUrl)
-  t.after(() => relay.close())
-  const { url } = await system.gateway({ DATABASE_URL: relay.url })
+  const proxy = await startProxy(system.namespace.databaseUrl)
+  t.after(() => proxy.close())
+  const { url } = await system.gateway({ DATABASE_URL: proxy.url })
   const credentials = await newAccount(url)
   const tokens = expect(200, await login(url, credentials))
-  await relay.cut()
+  proxy.refuse()
 
   for (const answer of await Promise.all([
     login(url, credentials),
@@ -48,46 +47,46 @@ test('without PostgreSQL: 503 at once, named by readiness, and well again when i
   assert.equal((await fetch(`${url}/readyz`)).status, 503)
   assert.deepEqual((await readiness(url)).checks, { database: 'failing', queue: 'ok' })
 
-  await relay.mend()
+  proxy.restore()
   await until(async () => (await readiness(url)).status === 'ok')
   expect(200, await refresh(url, tokens.refreshToken))
   expect(200, await login(url, credentials))
 })
 
 test('when PostgreSQL falls silent in mid-query, requests end as problems, not as hangs', async (t) => {
-  const relay = await openRelay(system.namespace.databaseUrl)
-  t.after(() => relay.close())
-  const { url } = await system.gateway({ DATABASE_URL: relay.url, DATABASE_POOL_SIZE: '1' })
+  const proxy = await startProxy(system.namespace.databaseUrl)
+  t.after(() => proxy.close())
+  const { url } = await system.gateway({ DATABASE_URL: proxy.url, DATABASE_POOL_SIZE: '1' })
   const credentials = await newAccount(url)
-  relay.freeze()
+  proxy.freeze()
   const startedAt = performance.now()
   for (const answer of await Promise.all([login(url, credentials), login(url, credentials)])) assertUnavailable(answer)
   assert.ok(performance.now() - startedAt < PROMPT_MS)
 })
 
 test('a login whose session cannot be opened keeps its ticket good', async (t) => {
-  const relay = await openRelay(system.namespace.databaseUrl)
-  t.after(() => relay.close())
-  const { url } = await system.gateway({ DATABASE_URL: relay.url, LOGIN_WAIT_MS: '0' })
+  const proxy = await startProxy(system.namespace.databaseUrl)
+  t.after(() => proxy.close())
+  const { url } = await system.gateway({ DATABASE_URL: proxy.url, LOGIN_WAIT_MS: '0' })
   const { ticket } = expect(202, await login(url, await slowAccount(system.database, 1)))
-  await relay.cut()
+  proxy.refuse()
   await until(async () => {
     const answer = await redeem(url, ticket)
     if (answer.status !== 202) assertUnavailable(answer)
     return answer.status === 503
   })
-  await relay.mend()
+  proxy.restore()
   await until(async () => (await redeem(url, ticket)).status === 200)
 })
 
 test('without Redis: 503 at once, what needs no queue goes on, and well again when it is back', async (t) => {
-  const relay = await openRelay(system.namespace.redisUrl)
-  t.after(() => relay.close())
+  const proxy = await startProxy(system.namespace.redisUrl)
+  t.after(() => proxy.close())
   const limits = { LIMIT_PER_ADDRESS: '1000', LIMIT_PER_ACCOUNT: '1000' }
-  const { url } = await system.gateway({ REDIS_URL: relay.url, ...limits })
+  const { url } = await system.gateway({ REDIS_URL: proxy.url, ...limits })
   const credentials = await newAccount(url)
   const tokens = expect(200, await login(url, credentials))
-  await relay.cut()
+  proxy.refuse()
 
   await until(async () => (await readiness(url)).checks.queue === 'failing')
   for (const answer of await Promise.all([login(url, credentials), register(url, newCredentials())])) {
@@ -97,26 +96,25 @@ test('without Redis: 503 at once, what needs no queue goes on, and well again wh
   expect(200, await refresh(url, tokens.refreshToken))
   assert.deepEqual((await readiness(url)).checks, { database: 'ok', queue: 'failing' })
 
-  await relay.mend()
+  proxy.restore()
   await until(async () => (await readiness(url)).workers === 1)
   expect(200, await login(url, credentials))
 })
 
 test('requests that are held while Redis goes away and comes back get their answer', async (t) => {
-  const relay = await openRelay(system.namespace.redisUrl)
-  t.after(() => relay.close())
-  const { url } = await system.gateway({ REDIS_URL: relay.url })
+  const proxy = await startProxy(system.namespace.redisUrl)
+  t.after(() => proxy.close())
+  const { url } = await system.gateway({ REDIS_URL: proxy.url })
   const held = login(url, await slowAccount(system.database, 1_500))
   await watchQueue(system).settled(0, 1)
-  await relay.cut()
-  await relay.mend()
+  proxy.cut()
   expect(200, await held)
 })
 
 test('an answer stands, also when Redis goes away before its ticket is marked as used', async (t) => {
-  const relay = await openRelay(system.namespace.redisUrl)
-  t.after(() => relay.close())
-  const { url } = await system.gateway({ REDIS_URL: relay.url })
+  const proxy = await startProxy(system.namespace.redisUrl)
+  t.after(() => proxy.close())
+  const { url } = await system.gateway({ REDIS_URL: proxy.url })
   const { email, password } = await slowAccount(system.database, 1)
   const { ticket } = expect(202, await login(url, { email, password }, respondAsync))
   await until(() => system.redis.exists(`${system.namespace.queuePrefix}:verdict:${ticket.split('.')[0]}`))
@@ -124,23 +122,23 @@ test('an answer stands, also when Redis goes away before its ticket is marked as
     await locked.user.update({ where: { email }, data: { updatedAt: new Date() } })
     const answer = redeem(url, ticket)
     await until(() => locksAwaited(system.database))
-    await relay.cut()
+    proxy.refuse()
     return { answer }
   })
   expect(200, await redeemed.answer)
 })
 
 test('when Redis falls silent, requests end as problems, not as hangs', async (t) => {
-  const relay = await openRelay(system.namespace.redisUrl)
-  t.after(() => relay.close())
-  const { url } = await system.gateway({ REDIS_URL: relay.url, LIMIT_PER_ADDRESS: '1000' })
+  const proxy = await startProxy(system.namespace.redisUrl)
+  t.after(() => proxy.close())
+  const { url } = await system.gateway({ REDIS_URL: proxy.url, LIMIT_PER_ADDRESS: '1000' })
   const credentials = await newAccount(url)
-  relay.freeze()
+  proxy.freeze()
   const startedAt = performance.now()
   const answer = await login(url, credentials)
   assert.ok(performance.now() - startedAt < PROMPT_MS)
   assertUnavailable(answer)
-  await relay.cut()
+  proxy.refuse()
 })
 
 test('a failure of our own is a 500 that says nothing about it', async (t) => {

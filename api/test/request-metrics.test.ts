@@ -1,7 +1,7 @@
 // What operators are told of requests: each counted once, as what it was.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { until } from '@spillway/local/testing'
+import { startProxy, until } from '@spillway/local/testing'
 import {
   assertProblem,
   call,
@@ -13,7 +13,6 @@ import {
   register,
   respondAsync,
 } from './client.ts'
-import { openRelay } from './relay.ts'
 import { openSystem } from './system.ts'
 
 const system = await openSystem()
@@ -45,10 +44,10 @@ test('a ticket counts as redeemed by its answer, and not by a request that canno
 })
 
 test('a part that is not reachable is a failure, and neither a refusal nor fine', async (t) => {
-  const relay = await openRelay(system.namespace.databaseUrl)
-  t.after(() => relay.close())
-  const { url, opsUrl } = await system.gateway({ DATABASE_URL: relay.url, LIMIT_PER_ACCOUNT: '1' })
-  await relay.cut()
+  const proxy = await startProxy(system.namespace.databaseUrl)
+  t.after(() => proxy.close())
+  const { url, opsUrl } = await system.gateway({ DATABASE_URL: proxy.url, LIMIT_PER_ACCOUNT: '1' })
+  proxy.refuse()
   const credentials = newCredentials()
   assertProblem(await refresh(url, 'a token'), 503, 'unavailable')
   assertProblem(await login(url, credentials), 503, 'unavailable')

@@ -3,11 +3,10 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { after, test } from 'node:test'
-import { startProcess, until } from '@spillway/local/testing'
+import { startProcess, startProxy, until } from '@spillway/local/testing'
 import { readGatewayConfig } from '../src/config.ts'
 import { call, expect, login, newAccount, newCredentials, register } from './client.ts'
 import { newSealKey, newSigningKey } from './keys.ts'
-import { openRelay } from './relay.ts'
 import { openSystem, readiness, startQuietly } from './system.ts'
 
 const system = await openSystem()
@@ -27,8 +26,11 @@ test('the first requests of a gateway that has just begun to listen are answered
 })
 
 test('PostgreSQL and Redis may come later', async (t) => {
-  const [database, redis] = [await openRelay(system.namespace.databaseUrl), await openRelay(system.namespace.redisUrl)]
-  await Promise.all([database.cut(), redis.cut()])
+  const [database, redis] = [
+    await startProxy(system.namespace.databaseUrl),
+    await startProxy(system.namespace.redisUrl),
+  ]
+  for (const proxy of [database, redis]) proxy.refuse()
   const gateway = await startQuietly({ ...system.environment, DATABASE_URL: database.url, REDIS_URL: redis.url })
   t.after(async () => {
     await gateway.close()
@@ -38,10 +40,10 @@ test('PostgreSQL and Redis may come later', async (t) => {
   assert.equal((await call(gateway.url, 'GET', '/healthz')).status, 200)
   expect(503, await register(gateway.url, newCredentials()))
 
-  await database.mend()
+  database.restore()
   await until(async () => (await readiness(gateway.url)).checks.database === 'ok')
   assert.deepEqual((await readiness(gateway.url)).checks, { database: 'ok', queue: 'failing' })
-  await redis.mend()
+  redis.restore()
   await until(async () => (await readiness(gateway.url)).workers === 1)
   expect(200, await login(gateway.url, await newAccount(gateway.url)))
 })

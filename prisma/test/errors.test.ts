@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { once } from 'node:events'
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
-import { type TestContext, test } from 'node:test'
-import { until } from '@spillway/local/testing'
+import { test } from 'node:test'
+import { startProxy, until } from '@spillway/local/testing'
 import { type Database, isDatabaseUnavailable, Prisma, rawQuery } from '../src/index.ts'
 import { migratedUrl as url } from './databases.ts'
 import { opened } from './opened.ts'
@@ -33,13 +31,16 @@ test('a server that cannot be reached, or refuses us, makes the database unavail
     change(changed)
     return changed.href
   }
+  const silent = await startProxy(url)
+  t.after(() => silent.close())
+  silent.freeze()
   const urls = [
     wrong((url) => (url.port = '1')),
     wrong((url) => (url.hostname = 'nowhere.invalid')),
     wrong((url) => (url.password = 'wrong')),
     wrong((url) => (url.pathname = 'no_such_database')),
     wrong((url) => url.searchParams.set('sslmode', 'verify-full')),
-    await relay(t, () => 'silent'),
+    silent.url,
   ]
   for (const unreachable of urls) {
     const database = opened(t, unreachable, { connectionTimeoutMs: 300 })
@@ -85,16 +86,16 @@ test('a statement that takes too long is ended by the server', async (t) => {
 })
 
 test('a connection that goes silent in mid-query is given up', async (t) => {
-  let silent = false
-  const through = await relay(t, () => (silent ? 'silent' : 'open'))
+  const proxy = await startProxy(url)
+  t.after(() => proxy.close())
   for (const ask of [
     (database: Database) => database.user.count(),
     (database: Database) => rawQuery(database, Prisma.sql`SELECT 1`),
   ]) {
-    const database = opened(t, through, { statementTimeoutMs: 1_000 })
-    silent = false
+    const database = opened(t, proxy.url, { statementTimeoutMs: 1_000 })
+    proxy.restore()
     await database.user.count()
-    silent = true
+    proxy.freeze()
     const error = await failure(ask(database))
     assert.match(String(error), /Query read timeout/)
     assert.equal(isDatabaseUnavailable(error), true)
@@ -140,24 +141,3 @@ const failure = (attempt: Promise<unknown>): Promise<unknown> =>
     () => assert.fail('it should have failed'),
     (error: unknown) => error,
   )
-
-/** A way to the database through a socket that can fall silent; gives its URL. Silent, it accepts and says nothing. */
-async function relay(t: TestContext, state: () => 'open' | 'silent'): Promise<string> {
-  const { hostname, port } = new URL(url)
-  const sockets: Socket[] = []
-  const server = createServer((client) => {
-    const upstream = connect(Number(port || 5432), hostname)
-    const pass = (from: Socket, to: Socket) => from.on('data', (chunk) => state() === 'open' && to.write(chunk))
-    pass(client, upstream)
-    pass(upstream, client)
-    for (const socket of [client, upstream]) sockets.push(socket.on('error', () => {}))
-  })
-  await once(server.listen(0, '127.0.0.1'), 'listening')
-  t.after(() => {
-    for (const socket of sockets) socket.destroy()
-    server.close()
-  })
-  const through = new URL(url)
-  through.host = `127.0.0.1:${(server.address() as AddressInfo).port}`
-  return through.href
-}

@@ -8,8 +8,7 @@ import { createDelivery } from '../src/consumer/deliver.ts'
 import { createLogger } from '../src/process/log.ts'
 import { forgotten } from './garbage.ts'
 import { answerOf, readyClient, startedWorker } from './parts.ts'
-import { startRelay } from './relay.ts'
-import { failureOf, jobKey, resultOf, type Space, spaceFor } from './space.ts'
+import { failureOf, jobKey, redisProxy, resultOf, type Space, spaceFor } from './space.ts'
 import { startedWorkerProcess } from './worker-process.ts'
 
 const request = { password: 'right', storedHash: '$spillway-token$' }
@@ -72,10 +71,10 @@ const ends: [how: string, end: (space: Space, client: PasswordClient) => Promise
   [
     'cannot be redeemed for want of Redis',
     async (space) => {
-      const relay = await startRelay(space)
-      const client = await readyClient(space, { redisUrl: relay.redisUrl })
+      const proxy = await redisProxy(space)
+      const client = await readyClient(space, { redisUrl: proxy.url })
       const job = await jobOfAnother(space)
-      relay.cut()
+      proxy.refuse()
       await until(() => !client.isReady())
       await assert.rejects(client.resume(job))
       return job

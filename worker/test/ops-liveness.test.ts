@@ -4,15 +4,22 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import { createPasswordClient, parseKeyring } from '@spillway/client'
-import { createNamespace, type Namespace, startProcess, type TestProcess, until } from '@spillway/local/testing'
+import {
+  createNamespace,
+  type Namespace,
+  startProcess,
+  startProxy,
+  type TcpProxy,
+  type TestProcess,
+  until,
+} from '@spillway/local/testing'
 import { createLogger } from '../src/process/log.ts'
-import { type FreezingProxy, openFreezingProxy } from './freezing-proxy.ts'
 
 const STUCK_AFTER_MS = 1_500
 
 interface Scene {
   namespace: Namespace
-  proxy: FreezingProxy
+  proxy: TcpProxy
   sealKeys: string
   /** Starts a worker that reaches Redis through the proxy alone. */
   worker(): Promise<{ process: TestProcess; opsUrl: string }>
@@ -20,13 +27,11 @@ interface Scene {
 
 async function scene(play: (scene: Scene) => Promise<void>): Promise<void> {
   const namespace = await createNamespace()
-  const redisUrl = new URL(namespace.redisUrl)
-  const proxy = await openFreezingProxy({ host: redisUrl.hostname, port: Number(redisUrl.port) })
-  redisUrl.port = String(proxy.port)
+  const proxy = await startProxy(namespace.redisUrl)
   const sealKeys = `test:${randomBytes(32).toString('base64')}`
   const processes: TestProcess[] = []
   const env = {
-    REDIS_URL: redisUrl.href,
+    REDIS_URL: proxy.url,
     QUEUE_PREFIX: namespace.queuePrefix,
     SPILLWAY_SEAL_KEYS: sealKeys,
     OPS_PORT: '0',
@@ -57,7 +62,7 @@ test('a worker whose connections are frozen is found by its probe, and its succe
   await scene(async ({ namespace, proxy, sealKeys, worker }) => {
     const wedged = await worker()
     assert.equal(await healthz(wedged.opsUrl), 200)
-    proxy.freeze()
+    proxy.freezeOpen()
 
     const client = createPasswordClient({
       redisUrl: namespace.redisUrl,
@@ -89,7 +94,7 @@ test('a worker whose connections are frozen is found by its probe, and its succe
 test('a worker stays alive while Redis answers nobody', async () => {
   await scene(async ({ proxy, worker }) => {
     const { opsUrl } = await worker()
-    proxy.freezeAll()
+    proxy.freeze()
     const deadline = Date.now() + 3 * STUCK_AFTER_MS
     const answers = new Set<number>()
     await until(async () => {

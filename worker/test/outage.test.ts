@@ -7,11 +7,10 @@ import type { ClientObserver, JobRef, PasswordClient } from '@spillway/client'
 import { PasswordClientError } from '@spillway/client/errors'
 import { queueKey } from '@spillway/client/protocol/capacity'
 import { verdictKey } from '@spillway/client/protocol/reply'
-import { freePort, until } from '@spillway/local/testing'
+import { freePort, type TcpProxy, until } from '@spillway/local/testing'
 import { forgotten } from './garbage.ts'
 import { answerOf, jobsCounted, readyClient, startedWorker } from './parts.ts'
-import { type Relay, startRelay } from './relay.ts'
-import { activeJobs, jobKey, resultOf, type Space, spaceFor, waitingJobs } from './space.ts'
+import { activeJobs, jobKey, redisProxy, resultOf, type Space, spaceFor, waitingJobs } from './space.ts'
 
 const request = { password: 'right', storedHash: '$spillway-token$' }
 const match = { kind: 'match' }
@@ -39,10 +38,10 @@ function countingObserver(): { observer: ClientObserver; counted: { addedAgain: 
 
 test('without Redis a client says so at once, and is not ready', async (t) => {
   const space = spaceFor(t)
-  const relay = await startRelay(space)
-  const client = await readyClient(space, { redisUrl: relay.redisUrl })
+  const proxy = await redisProxy(space)
+  const client = await readyClient(space, { redisUrl: proxy.url })
   const pending = await client.submit('verify', request)
-  relay.cut()
+  proxy.refuse()
   await until(() => !client.isReady())
   const startedAt = performance.now()
   await assert.rejects(client.submit('verify', request), isUnavailable)
@@ -54,7 +53,7 @@ test('without Redis a client says so at once, and is not ready', async (t) => {
   // A command that Redis does not answer takes two seconds.
   assert.ok(tookMs < 2_000, `took ${tookMs} ms`)
 
-  relay.mend()
+  proxy.restore()
   // What could not be taken back then is taken back now.
   await until(async () => (await waitingJobs(space)).length === 0)
   await until(() => client.isReady())
@@ -62,37 +61,37 @@ test('without Redis a client says so at once, and is not ready', async (t) => {
 
 test('a Redis that takes connections and answers nothing is given up within some two seconds', async (t) => {
   const space = spaceFor(t)
-  const relay = await startRelay(space)
-  const client = await readyClient(space, { redisUrl: relay.redisUrl })
-  relay.hold()
+  const proxy = await redisProxy(space)
+  const client = await readyClient(space, { redisUrl: proxy.url })
+  proxy.freeze()
   const startedAt = performance.now()
   await assert.rejects(client.submit('verify', request), isUnavailable)
   const tookMs = performance.now() - startedAt
   assert.ok(tookMs < 4_500, `took ${tookMs} ms`)
-  relay.mend()
+  proxy.restore()
 })
 
 test('a job that cannot be taken back is forgotten after its deadline, also while Redis is away, and before it when Redis is back', async (t) => {
   const space = spaceFor(t)
-  const relay = await startRelay(space)
-  const client = await readyClient(space, { redisUrl: relay.redisUrl })
-  relay.cut()
+  const proxy = await redisProxy(space)
+  const client = await readyClient(space, { redisUrl: proxy.url })
+  proxy.refuse()
   await until(() => !client.isReady())
   const late = await cancelledInVain(client, client.now() + 200)
   const remembered = await cancelledInVain(client, client.now() + 60_000)
   await forgotten(late)
   assert.notEqual(remembered.deref(), undefined)
-  relay.mend()
+  proxy.restore()
   // It is long before its deadline: what Redis has answered is not asked again.
   await forgotten(remembered)
 })
 
 test('a job that was never sent is not taken back', async (t) => {
   const space = spaceFor(t)
-  const relay = await startRelay(space)
-  const client = await readyClient(space, { redisUrl: relay.redisUrl })
+  const proxy = await redisProxy(space)
+  const client = await readyClient(space, { redisUrl: proxy.url })
   const { job } = await client.submit('verify', request)
-  relay.cut()
+  proxy.refuse()
   await until(() => !client.isReady())
   await assert.rejects(client.submit('verify', request), isUnavailable)
   assert.equal(await client.cancel(job), false)
@@ -105,15 +104,15 @@ test('a job that was never sent is not taken back', async (t) => {
       takenBack.push(command.at(-1))
     }
   })
-  relay.mend()
+  proxy.restore()
   await until(() => takenBack.includes(job.id))
   assert.deepEqual(takenBack, [job.id])
 })
 
 test('jobs that Redis lost are added again by the client that waits for them, and by nobody else', async (t) => {
   const space = spaceFor(t)
-  const relay = await startRelay(space)
-  const client = await readyClient(space, { redisUrl: relay.redisUrl })
+  const proxy = await redisProxy(space)
+  const client = await readyClient(space, { redisUrl: proxy.url })
   const [waited, left, resumed] = [
     await client.submit('verify', request),
     await client.submit('verify', request),
@@ -121,10 +120,10 @@ test('jobs that Redis lost are added again by the client that waits for them, an
   ]
   const answers = [answerOf(waited), answerOf(await client.resume(resumed.job), 2_000)]
   for (const given of [left, resumed]) await answerOf(given, 0)
-  relay.cut()
+  proxy.refuse()
   await until(() => !client.isReady())
   await loseEverything(space)
-  relay.mend()
+  proxy.restore()
   await until(async () => (await waitingJobs(space)).length > 0)
   assert.deepEqual(await waitingJobs(space), [waited.job.id])
 
@@ -135,11 +134,11 @@ test('jobs that Redis lost are added again by the client that waits for them, an
 for (const kind of ['commands', 'replies'] as const) {
   test(`jobs are added again when it was only the connection for ${kind} that broke`, async (t) => {
     const space = spaceFor(t)
-    const relay = await startRelay(space)
-    const client = await readyClient(space, { redisUrl: relay.redisUrl })
+    const proxy = await redisProxy(space)
+    const client = await readyClient(space, { redisUrl: proxy.url })
     const pending = await client.submit('verify', request)
     const answer = answerOf(pending)
-    const address = (await connectionsBy(space, relay))[kind]
+    const address = (await connectionsBy(space, proxy))[kind]
     const { prefix, redis } = space
     await redis
       .multi()
@@ -165,9 +164,9 @@ test('a job that Redis lost is added again although no connection broke, as when
 
 test('after a reconnect nothing is added again but what was lost', async (t) => {
   const space = spaceFor(t)
-  const relay = await startRelay(space)
+  const proxy = await redisProxy(space)
   const { observer, counted } = countingObserver()
-  const client = await readyClient(space, { redisUrl: relay.redisUrl, observer })
+  const client = await readyClient(space, { redisUrl: proxy.url, observer })
   await startedWorker(space, { slots: 1 })
   const inHand = await client.submit('verify', { ...request, storedHash: '$spillway-wait$2500$' })
   await until(async () => (await activeJobs(space)).length === 1)
@@ -177,11 +176,11 @@ test('after a reconnect nothing is added again but what was lost', async (t) => 
     await client.submit('verify', request),
   ]
   const answers = [lost, inHand, ...kept].map((pending) => answerOf(pending))
-  relay.cut()
+  proxy.refuse()
   await until(() => !client.isReady())
   const { prefix, redis } = space
   await redis.multi().lrem(queueKey(prefix, 'wait'), 1, lost.job.id).del(jobKey(space, lost.job.id)).exec()
-  relay.mend()
+  proxy.restore()
   await until(() => counted.addedAgain > 0)
   assert.deepEqual(await Promise.all(answers), [match, match, match, match])
   assert.equal(counted.addedAgain, 1)
@@ -194,32 +193,32 @@ test('after a reconnect nothing is added again but what was lost', async (t) => 
 
 test('a job whose adding waits for the connection is not taken for lost when that is back', async (t) => {
   const space = spaceFor(t)
-  const relay = await startRelay(space)
+  const proxy = await redisProxy(space)
   const { observer, counted } = countingObserver()
-  const client = await readyClient(space, { redisUrl: relay.redisUrl, observer })
-  relay.cut()
+  const client = await readyClient(space, { redisUrl: proxy.url, observer })
+  proxy.refuse()
   await until(() => !client.isReady())
   const submitted = client.submit('verify', request)
-  relay.mend()
+  proxy.restore()
   const answer = answerOf(await submitted)
   await startedWorker(space)
   assert.deepEqual(await answer, match)
   assert.equal(counted.addedAgain, 0)
 })
 
-const breaks: [when: string, lose: (relay: Relay, space: Space) => Promise<unknown>][] = [
+const breaks: [when: string, lose: (proxy: TcpProxy, space: Space) => Promise<unknown>][] = [
   [
     'before Redis heard of it',
-    (relay) => {
-      relay.hold()
+    (proxy) => {
+      proxy.freeze()
       // When a command was sent that does not arrive, nobody can say: it is given a moment.
       return sleep(100)
     },
   ],
   [
     'after Redis took it, before it could say so',
-    (relay, space) => {
-      relay.holdAnswers()
+    (proxy, space) => {
+      proxy.freezeReplies()
       return until(async () => (await waitingJobs(space)).length === 1)
     },
   ],
@@ -228,14 +227,14 @@ const breaks: [when: string, lose: (relay: Relay, space: Space) => Promise<unkno
 for (const [when, lose] of breaks) {
   test(`a job whose connection breaks while it is added, ${when}, is added once`, async (t) => {
     const space = spaceFor(t)
-    const relay = await startRelay(space)
+    const proxy = await redisProxy(space)
     const { observer, counted } = countingObserver()
-    const client = await readyClient(space, { redisUrl: relay.redisUrl, observer })
-    const lost = lose(relay, space)
+    const client = await readyClient(space, { redisUrl: proxy.url, observer })
+    const lost = lose(proxy, space)
     const submitted = client.submit('verify', request)
     await lost
-    relay.cut()
-    relay.mend()
+    proxy.refuse()
+    proxy.restore()
     const pending = await submitted
     assert.deepEqual(await waitingJobs(space), [pending.job.id])
     await startedWorker(space)
@@ -248,13 +247,13 @@ for (const [when, lose] of breaks) {
 
 test('a job of which Redis did not say whether it took it is taken back', async (t) => {
   const space = spaceFor(t)
-  const relay = await startRelay(space)
-  const client = await readyClient(space, { redisUrl: relay.redisUrl })
-  relay.holdAnswers()
+  const proxy = await redisProxy(space)
+  const client = await readyClient(space, { redisUrl: proxy.url })
+  proxy.freezeReplies()
   const submitted = assert.rejects(client.submit('verify', request), isUnavailable)
   await until(async () => (await waitingJobs(space)).length === 1)
   await submitted
-  relay.mend()
+  proxy.restore()
   await until(async () => (await waitingJobs(space)).length === 0)
 })
 
@@ -272,15 +271,15 @@ test('a job that is lost after its deadline is not added again', async (t) => {
 
 test('a verdict that came while the client was away is found when it is back', async (t) => {
   const space = spaceFor(t)
-  const relay = await startRelay(space)
-  const client = await readyClient(space, { redisUrl: relay.redisUrl })
+  const proxy = await redisProxy(space)
+  const client = await readyClient(space, { redisUrl: proxy.url })
   const pending = await client.submit('verify', request)
   const answer = answerOf(pending)
-  relay.cut()
+  proxy.refuse()
   await until(() => !client.isReady())
   await startedWorker(space)
   await until(() => space.redis.exists(verdictKey(space.prefix, pending.job.id)))
-  relay.mend()
+  proxy.restore()
   const mendedAt = performance.now()
   assert.deepEqual(await answer, match)
   // Well before the end of its wait, where it would be found in any case.
@@ -289,15 +288,15 @@ test('a verdict that came while the client was away is found when it is back', a
 
 test('a worker that lost Redis in the middle of a job answers it when Redis is back', async (t) => {
   const space = spaceFor(t)
-  const relay = await startRelay(space)
+  const proxy = await redisProxy(space)
   const client = await readyClient(space)
-  await startedWorker(space, { slots: 1, env: { REDIS_URL: relay.redisUrl } })
+  await startedWorker(space, { slots: 1, env: { REDIS_URL: proxy.url } })
   const pending = await client.submit('verify', { ...request, storedHash: '$spillway-wait$300$' })
   const answer = answerOf(pending)
   await until(() => client.load().workers === 1 && client.load().active === 1)
-  relay.cut()
+  proxy.refuse()
   await until(() => client.load().workers === 0, { what: 'a queue without workers' })
-  relay.mend()
+  proxy.restore()
   const mendedAt = performance.now()
   assert.deepEqual(await answer, match)
   assert.deepEqual(await answerOf(await client.submit('verify', request)), match)
@@ -307,26 +306,26 @@ test('a worker that lost Redis in the middle of a job answers it when Redis is b
 
 test('a client made while Redis is away is of use as soon as Redis is there', async (t) => {
   const space = spaceFor(t)
-  const relay = await startRelay(space)
+  const proxy = await redisProxy(space)
   await startedWorker(space)
-  relay.cut()
-  const ready = readyClient(space, { redisUrl: relay.redisUrl })
-  relay.mend()
+  proxy.refuse()
+  const ready = readyClient(space, { redisUrl: proxy.url })
+  proxy.restore()
   assert.deepEqual(await answerOf(await (await ready).submit('verify', request)), match)
 })
 
 test('a worker that is started while Redis is away is alive, and takes jobs when Redis is there', async (t) => {
   const space = spaceFor(t)
-  const relay = await startRelay(space)
-  relay.cut()
+  const proxy = await redisProxy(space)
+  proxy.refuse()
   const client = await readyClient(space)
   const pending = await client.submit('verify', request)
   const port = await freePort()
-  const started = startedWorker(space, { env: { REDIS_URL: relay.redisUrl, OPS_PORT: String(port) } })
+  const started = startedWorker(space, { env: { REDIS_URL: proxy.url, OPS_PORT: String(port) } })
   const probe = async (path: string) => (await fetch(`http://127.0.0.1:${port}${path}`)).status
   await until(async () => (await probe('/healthz')) === 200)
   assert.equal(await probe('/readyz'), 503)
-  relay.mend()
+  proxy.restore()
   await started
   assert.deepEqual(await answerOf(pending), match)
 })
@@ -378,9 +377,9 @@ async function userWithoutVerdicts(space: Space): Promise<{ name: string; redisU
 }
 
 /** Which of a client's two connections is which, by their addresses. */
-async function connectionsBy({ redis }: Space, relay: Relay): Promise<{ commands: string; replies: string }> {
+async function connectionsBy({ redis }: Space, proxy: TcpProxy): Promise<{ commands: string; replies: string }> {
   return await until(async () => {
-    const own = relay.addresses()
+    const own = proxy.addresses()
     const lines = String(await redis.client('LIST')).split('\n')
     const found = lines.flatMap((line) => {
       const [, address = '', flags = ''] = / addr=(\S+) .* flags=(\S+) /.exec(line) ?? []

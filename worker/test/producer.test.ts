@@ -6,15 +6,14 @@ import { createProducer } from '@spillway/client/passwords/producer'
 import { watchRedis } from '@spillway/client/redis/watch'
 import { Redis } from 'ioredis'
 import { createLogger } from '../src/process/log.ts'
-import { startRelay } from './relay.ts'
-import { spaceFor, waitingJobs } from './space.ts'
+import { redisProxy, spaceFor, waitingJobs } from './space.ts'
 
 const isUnavailable = (error: unknown) => error instanceof PasswordClientError && error.code === 'queue_unavailable'
 
 async function scene(t: TestContext) {
   const space = spaceFor(t)
-  const relay = await startRelay(space)
-  const redis = new Redis(relay.redisUrl, {
+  const proxy = await redisProxy(space)
+  const redis = new Redis(proxy.url, {
     enableOfflineQueue: false,
     maxRetriesPerRequest: 1,
     commandTimeout: 200,
@@ -28,7 +27,7 @@ async function scene(t: TestContext) {
   const data = { deadline: 2, enqueuedAt: 1, replyTo: 'here', sealed: 'sealed' }
   const add = (id: string) => producer.addDespiteCut({ id, name: 'verify', deadline: 2 }, data, 'held')
   await add('first')
-  return { redis, relay, add, waiting: () => waitingJobs(space) }
+  return { redis, proxy, add, waiting: () => waitingJobs(space) }
 }
 
 /** Resolves when the next command has been sent, with what ioredis says of its answer. */
@@ -44,30 +43,30 @@ function nextCommand(redis: Redis): Promise<{ answer: Promise<unknown> }> {
 }
 
 test('a job whose connection breaks before Redis has answered is added over the next one, once', async (t) => {
-  const { redis, relay, add, waiting } = await scene(t)
-  relay.hold()
+  const { redis, proxy, add, waiting } = await scene(t)
+  proxy.freeze()
   const command = nextCommand(redis)
   const added = add('second')
   const { answer } = await command
-  relay.cut()
+  proxy.refuse()
   await assert.rejects(answer, /timed out/)
-  relay.mend()
+  proxy.restore()
   await added
   assert.deepEqual(await waiting(), ['second', 'first'])
 })
 
 test('a job that Redis does not take over a connection that stands is not tried again', async (t) => {
-  const { relay, add } = await scene(t)
-  relay.hold()
+  const { proxy, add } = await scene(t)
+  proxy.freeze()
   await assert.rejects(add('second'), isUnavailable)
 })
 
 test('a job whose connection does not come back at once is given up', async (t) => {
-  const { redis, relay, add } = await scene(t)
-  relay.hold()
+  const { redis, proxy, add } = await scene(t)
+  proxy.freeze()
   const command = nextCommand(redis)
   const refused = assert.rejects(add('second'), isUnavailable)
   await command
-  relay.cut()
+  proxy.refuse()
   await refused
 })

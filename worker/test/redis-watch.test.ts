@@ -7,8 +7,7 @@ import { type RedisWatch, watchRedis } from '@spillway/client/redis/watch'
 import { startProcess, until } from '@spillway/local/testing'
 import { Worker } from 'bullmq'
 import { workerEnvironment } from './parts.ts'
-import { startRelay } from './relay.ts'
-import { spaceFor } from './space.ts'
+import { redisProxy, spaceFor } from './space.ts'
 import { entry } from './worker-process.ts'
 
 const HOUR_MS = 3_600_000
@@ -26,13 +25,13 @@ function linesOf(): { lines: Line[]; log: Parameters<typeof watchRedis>[0] } {
   return { lines, log: { warn: keep, info: keep } }
 }
 
-/** Three connections by way of a relay: one, another one, and the duplicate that BullMQ waits for jobs on. */
+/** Three connections by way of a proxy: one, another one, and the duplicate that BullMQ waits for jobs on. */
 async function watched(t: TestContext, watch: RedisWatch) {
   const space = spaceFor(t)
-  const relay = await startRelay(space)
+  const proxy = await redisProxy(space)
   let failures = 0
   const connections = ['one', 'other'].map((name) => {
-    const redis = connectRedis(relay.redisUrl, 'consumer')
+    const redis = connectRedis(proxy.url, 'consumer')
     watch.watch(redis, name)
     redis.on('reconnecting', () => {
       failures += 1
@@ -47,17 +46,17 @@ async function watched(t: TestContext, watch: RedisWatch) {
   space.closing(() => worker.close(true))
   await worker.waitUntilReady()
   await until(() => connections.every(({ status }) => status === 'ready'))
-  return { relay, failures: () => failures }
+  return { proxy, failures: () => failures }
 }
 
 test('any number of failures of any number of connections is one line, and their return is one', async (t) => {
   const { lines, log } = linesOf()
-  const { relay, failures } = await watched(t, watchRedis(log, HOUR_MS))
+  const { proxy, failures } = await watched(t, watchRedis(log, HOUR_MS))
   for (let round = 1; round <= 2; round += 1) {
     const before = failures()
-    relay.cut()
+    proxy.refuse()
     await until(() => failures() - before >= 8)
-    relay.mend()
+    proxy.restore()
     await until(() => lines.some(({ msg }) => msg === BACK), { timeoutMs: 30_000 })
     assert.deepEqual(
       lines.splice(0).map(({ msg }) => msg),
@@ -68,8 +67,8 @@ test('any number of failures of any number of connections is one line, and their
 
 test('while it lasts, a line now and then says how often', async (t) => {
   const { lines, log } = linesOf()
-  const { relay, failures } = await watched(t, watchRedis(log, 200))
-  relay.cut()
+  const { proxy, failures } = await watched(t, watchRedis(log, 200))
+  proxy.refuse()
   await until(() => lines.length >= 3)
   assert.deepEqual(new Set(lines.map(({ msg }) => msg)), new Set([FAILED]))
   assert.equal(lines[0]?.times, 1)
@@ -77,7 +76,7 @@ test('while it lasts, a line now and then says how often', async (t) => {
   assert.ok(told > lines.length, `${told} failures in ${lines.length} lines`)
   // That of the duplicate is not counted here.
   assert.ok(failures() > 0)
-  relay.mend()
+  proxy.restore()
 })
 
 test('the first of what happens often is told at once, and the others are counted until the next line', async () => {
@@ -107,9 +106,9 @@ test('the first of what happens often is told at once, and the others are counte
 
 test('a worker that does not find Redis says so once in ten seconds, without a stack, and when it is there', async (t) => {
   const space = spaceFor(t)
-  const relay = await startRelay(space)
-  relay.cut()
-  const worker = startProcess({ entry, env: { ...workerEnvironment(space), REDIS_URL: relay.redisUrl } })
+  const proxy = await redisProxy(space)
+  proxy.refuse()
+  const worker = startProcess({ entry, env: { ...workerEnvironment(space), REDIS_URL: proxy.url } })
   space.closing(() => worker.close())
   const { reason } = await worker.waitForLog(({ msg }) => msg === FAILED)
   assert.equal(typeof reason, 'string')
@@ -119,6 +118,6 @@ test('a worker that does not find Redis says so once in ten seconds, without a s
   const lines = worker.logs.filter(({ level }) => level === 'warn')
   assert.ok(lines.length <= most, worker.output())
   assert.ok(!worker.output().includes('stack'), worker.output())
-  relay.mend()
+  proxy.restore()
   await worker.waitForLog(({ msg }) => msg === BACK, 30_000)
 })

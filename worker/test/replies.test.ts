@@ -6,17 +6,13 @@ import { replyChannel } from '@spillway/client/protocol/reply'
 import { connectRedis } from '@spillway/client/redis/connect'
 import { until } from '@spillway/local/testing'
 import { createLogger } from '../src/process/log.ts'
-import { openFreezingProxy } from './freezing-proxy.ts'
-import { spaceFor } from './space.ts'
+import { redisProxy, spaceFor } from './space.ts'
 
 test('a subscriber that has fallen silent is replaced, and hears what is announced after that', async (t) => {
-  const { redis, redisUrl, prefix, closing } = spaceFor(t)
-  const { hostname, port } = new URL(redisUrl)
-  const proxy = await openFreezingProxy({ host: hostname, port: Number(port) })
-  closing(() => proxy.close())
-  const url = new URL(redisUrl)
-  url.port = String(proxy.port)
-  const subscriber = connectRedis(url.href, 'consumer').on('error', () => undefined)
+  const space = spaceFor(t)
+  const { redis, prefix, closing } = space
+  const proxy = await redisProxy(space)
+  const subscriber = connectRedis(proxy.url, 'consumer').on('error', () => undefined)
   closing(async () => subscriber.disconnect())
   const heard: unknown[] = []
   let confirmations = 0
@@ -31,7 +27,7 @@ test('a subscriber that has fallen silent is replaced, and hears what is announc
     },
   })
   await until(() => replies.isHearing())
-  proxy.freeze()
+  proxy.freezeOpen()
   await until(() => {
     replies.check()
     return confirmations === 2

@@ -6,8 +6,7 @@ import { test } from 'node:test'
 import type { PasswordClient, PendingJob } from '@spillway/client'
 import { startProcess, until } from '@spillway/local/testing'
 import { answerOf, readyClient, startedWorker, workerEnvironment } from './parts.ts'
-import { startRelay } from './relay.ts'
-import { activeJobs, jobKey, resultOf, type Space, spaceFor, waitingJobs } from './space.ts'
+import { activeJobs, jobKey, redisProxy, resultOf, type Space, spaceFor, waitingJobs } from './space.ts'
 import { entry, startedWorkerProcess } from './worker-process.ts'
 
 const match = { kind: 'match' }
@@ -119,11 +118,11 @@ for (const collector of ['is away', 'says nothing'] as const) {
 
 test('SIGTERM while Redis is away ends the worker all the same, with exit code 0', async (t) => {
   const space = spaceFor(t)
-  const relay = await startRelay(space)
+  const proxy = await redisProxy(space)
   const client = await readyClient(space)
-  const worker = await startedWorkerProcess(space, { REDIS_URL: relay.redisUrl, SHUTDOWN_GRACE_MS: '300' })
+  const worker = await startedWorkerProcess(space, { REDIS_URL: proxy.url, SHUTDOWN_GRACE_MS: '300' })
   await busy(space, client, [60_000], 1)
-  relay.cut()
+  proxy.refuse()
   const metrics = async () => (await fetch(`${worker.opsUrl}/metrics`)).text()
   await until(async () => (await metrics()).includes('spillway_redis_connected 0\n'))
   const stopping = performance.now()
@@ -134,9 +133,9 @@ test('SIGTERM while Redis is away ends the worker all the same, with exit code 0
 
 test('SIGTERM before Redis has been found ends the worker with exit code 0', async (t) => {
   const space = spaceFor(t)
-  const relay = await startRelay(space)
-  relay.cut()
-  const worker = startProcess({ entry, env: { ...workerEnvironment(space), REDIS_URL: relay.redisUrl } })
+  const proxy = await redisProxy(space)
+  proxy.refuse()
+  const worker = startProcess({ entry, env: { ...workerEnvironment(space), REDIS_URL: proxy.url } })
   space.closing(() => worker.close())
   await worker.waitForLog(({ msg }) => msg === 'redis connection failed')
   assert.deepEqual(await worker.stop(), { code: 0, signal: null })

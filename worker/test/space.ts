@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { after, type TestContext } from 'node:test'
 import { queueKey } from '@spillway/client/protocol/capacity'
-import { createNamespace } from '@spillway/local/testing'
+import { createNamespace, startProxy, type TcpProxy } from '@spillway/local/testing'
 import { Redis } from 'ioredis'
 
 export interface Space {
@@ -29,6 +29,13 @@ export function spaceFor(t: TestContext, redisUrl = namespace.redisUrl): Space {
     redis.disconnect()
   })
   return { redisUrl, prefix, redis, closing: (close) => closes.push(close) }
+}
+
+/** A proxy to the Redis of a space, closed after the test. */
+export async function redisProxy({ redisUrl, closing }: Space): Promise<TcpProxy> {
+  const proxy = await startProxy(redisUrl)
+  closing(() => proxy.close())
+  return proxy
 }
 
 /** The key of a job as BullMQ stores it. */

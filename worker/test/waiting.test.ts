@@ -5,8 +5,7 @@ import { PasswordClientError } from '@spillway/client/errors'
 import { redeemerKey, verdictKey } from '@spillway/client/protocol/reply'
 import { until } from '@spillway/local/testing'
 import { answerOf, readyClient, startedWorker } from './parts.ts'
-import { startRelay } from './relay.ts'
-import { activeJobs, jobKey, resultOf, spaceFor, waitingJobs } from './space.ts'
+import { activeJobs, jobKey, redisProxy, resultOf, spaceFor, waitingJobs } from './space.ts'
 
 const request = { password: 'right', storedHash: '$spillway-token$' }
 const match = { kind: 'match' }
@@ -108,8 +107,8 @@ test('any client redeems a verdict: before it is there, when it is there, and wi
 
 test('a redemption asks to be told of the verdict and looks for it in one round trip, in this order', async (t) => {
   const space = spaceFor(t)
-  const relay = await startRelay(space)
-  const client = await readyClient(space, { redisUrl: relay.redisUrl })
+  const proxy = await redisProxy(space)
+  const client = await readyClient(space, { redisUrl: proxy.url })
   const { job } = await (await readyClient(space)).submit('verify', request)
   const commands: string[] = []
   const monitor = await space.redis.monitor()
@@ -117,11 +116,11 @@ test('a redemption asks to be told of the verdict and looks for it in one round 
   monitor.on('monitor', (_time, [command, key]: string[]) => commands.push(`${command} ${key}`))
   const isAsked = (command: string) => commands.includes(command)
   const [told, looked] = [`set ${redeemerKey(space.prefix, job.id)}`, `get ${verdictKey(space.prefix, job.id)}`]
-  relay.holdAnswers()
+  proxy.freezeReplies()
   const resumed = client.resume(job)
   await until(() => isAsked(told) && isAsked(looked))
   assert.ok(commands.indexOf(told) < commands.indexOf(looked))
-  relay.mend()
+  proxy.restore()
   assert.equal(await answerOf(await resumed, 0), undefined)
 })
 

@@ -8,7 +8,7 @@ import type { Keeper } from '@spillway/local/processes/keeper'
 import { defaultStateDir, programsDir } from '@spillway/local/processes/repository'
 import { startPostgres } from '@spillway/local/services/postgres'
 import { query } from '@spillway/local/services/query'
-import { type Balancer, startBalancer } from './balancer.ts'
+import { type Address, startProxy } from '@spillway/local/testing/tcp-proxy'
 import { type ControlPlane, startControlPlane } from './control-plane.ts'
 import { type Backends, createSecrets, installChart, KEDA_USER, NAMESPACE } from './installation.ts'
 import { startKeda } from './keda-server.ts'
@@ -24,7 +24,7 @@ export interface Environment {
   backends: Backends
   redis: RestartableRedis
   /** Where clients find the gateways. */
-  gateway: Balancer
+  gateway: { url: string }
   /** Where Helm is. */
   helm: string
   /** Where everything writes its log. */
@@ -90,7 +90,8 @@ export async function startEnvironment(
     logDir,
     say,
   })
-  const gateway = await startBalancer(() => kubelet.pods('gateway'), GATEWAY_PORT)
+  const service = await startProxy('http://gateway', takeTurns(kubelet))
+  const gateway = { url: new URL(service.url).origin }
   await step('helm installs the chart: the hook migrates, and all pods become ready', async () => {
     await installChart(kubectl, backends, gateway.url)
     return undefined
@@ -106,11 +107,21 @@ export async function startEnvironment(
     logDir,
     async close() {
       kubelet.close()
-      await gateway.close()
+      await service.close()
       api.close()
       await redis.close()
       await postgres.close()
     },
+  }
+}
+
+/** In place of a Service: the gateways that are ready at each new connection, in turn. */
+function takeTurns(kubelet: Kubelet): () => Address | undefined {
+  let turn = 0
+  return () => {
+    const ready = kubelet.pods('gateway').filter(({ state }) => state.ready)
+    const pod = ready[turn++ % ready.length]
+    return pod && { host: pod.state.podIp, port: GATEWAY_PORT }
   }
 }
 

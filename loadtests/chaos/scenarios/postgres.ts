@@ -1,9 +1,8 @@
 // PostgreSQL fails: refused meanwhile, normal again within 5 s, and no connection is held for a job.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, type Findings } from '../findings.ts'
-import { query } from '../local.ts'
+import { query, startProxy, type TcpProxy } from '../local.ts'
 import type { Scenario } from '../scenario.ts'
-import { startProxy, type TcpProxy } from '../stage/proxy.ts'
 import type { Stage } from '../stage/stage.ts'
 import { openSystem } from '../stage/system.ts'
 import { startProbe } from '../traffic/probe.ts'
@@ -128,12 +127,10 @@ async function onPostgres(
   run: (parts: { system: ReturnType<typeof openSystem>; proxy: TcpProxy }) => Promise<Findings>,
 ): Promise<Findings> {
   const redis = await stage.redis()
-  const proxy = await startProxy(stage.postgres)
-  const databaseUrl = new URL(stage.postgres.url)
-  databaseUrl.port = String(proxy.port)
+  const proxy = await startProxy(stage.postgres.url)
   const system = openSystem(stage, {
     redisUrl: redis.url,
-    databaseUrl: databaseUrl.href,
+    databaseUrl: proxy.url,
     gatewayEnv: { DATABASE_POOL_SIZE: String(poolSize) },
     workerEnv: { WORKER_CONCURRENCY: '64' },
   })

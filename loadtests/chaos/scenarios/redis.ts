@@ -1,8 +1,8 @@
 // Redis fails in every way it can: defined answers meanwhile, and normal again within 5 s, without a restart of ours.
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Findings } from '../findings.ts'
+import { startProxy } from '../local.ts'
 import type { Scenario } from '../scenario.ts'
-import { startProxy } from '../stage/proxy.ts'
 import type { Stage } from '../stage/stage.ts'
 import { openSystem, type System } from '../stage/system.ts'
 import { underFault } from '../under-fault.ts'
@@ -58,10 +58,10 @@ const blackhole: Scenario = {
   estimatedS: 17,
   async run(stage) {
     const redis = await stage.redis()
-    const proxy = await startProxy(redis)
+    const proxy = await startProxy(redis.url)
     try {
-      return await withRedisFault(stage, `redis://127.0.0.1:${proxy.port}`, async () => {
-        proxy.blackhole()
+      return await withRedisFault(stage, proxy.url, async () => {
+        proxy.freezeOpen()
         await sleep(SILENT_MS)
       })
     } finally {

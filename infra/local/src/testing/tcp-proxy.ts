@@ -1,0 +1,154 @@
+// A TCP proxy in front of a server, which does to connections what networks do.
+import { once } from 'node:events'
+import { connect, createServer, type Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+export interface Address {
+  host: string
+  port: number
+}
+
+export interface TcpProxy {
+  /** The URL that was given, by way of this proxy. */
+  url: string
+  /** Every byte, in both directions, arrives this much later. */
+  delayMs: number
+  /** Ends the connections there are; new ones pass. */
+  cut(): void
+  /** Ends the connections there are and every new one, until `restore`. */
+  refuse(): void
+  /** Lets nothing through, on connections there are and new ones, and tells neither end, until `restore`. */
+  freeze(): void
+  /** The same on the connections there are alone, as a firewall does that forgot them. */
+  freezeOpen(): void
+  /** On the connections there are, lets requests through and no replies, until `restore`. */
+  freezeReplies(): void
+  /** Accepts connections again, and delivers what was frozen. */
+  restore(): void
+  /** The addresses, as host:port, that the server sees the connections come from. */
+  addresses(): string[]
+  close(): Promise<void>
+}
+
+interface Link {
+  client: Socket
+  upstream: Socket
+  frozen: boolean
+}
+
+/**
+ * Starts a proxy on a free port of the loopback interface.
+ *
+ * @param url where it leads: `redis://`, `postgresql://` or any other with a port
+ * @param target names the server of each new connection, in place of the URL's; undefined ends the connection
+ */
+export async function startProxy(
+  url: string,
+  target: () => Address | undefined = () => addressOf(url),
+): Promise<TcpProxy> {
+  const links = new Set<Link>()
+  let state: 'open' | 'refusing' | 'frozen' = 'open'
+  const server = createServer({ allowHalfOpen: true }, (client) => {
+    const address = state === 'refusing' ? undefined : target()
+    if (address === undefined) return void client.destroy()
+    const link: Link = { client, upstream: connect({ ...address, allowHalfOpen: true }), frozen: false }
+    links.add(link)
+    forward(link, client, link.upstream)
+    forward(link, link.upstream, client)
+    if (state === 'frozen') freezeLink(link)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const bound = server.address()
+  if (bound === null || typeof bound === 'string') throw new Error('the proxy is bound to no port')
+
+  function forward(link: Link, from: Socket, to: Socket): void {
+    from.setNoDelay(true)
+    let last: Promise<unknown> = Promise.resolve()
+    let delayed = 0
+    from.on('data', (bytes) => {
+      if (proxy.delayMs === 0 && delayed === 0) return void to.write(bytes)
+      // One after the other, so that nothing overtakes.
+      const dueMs = performance.now() + proxy.delayMs
+      delayed++
+      last = last.then(async () => {
+        await sleep(Math.max(dueMs - performance.now(), 0))
+        to.write(bytes)
+        delayed--
+      })
+    })
+    const pass = () => void last.then(() => link.frozen || passEnd(from, to))
+    from.on('end', pass)
+    from.on('error', () => undefined)
+    from.on('close', () => (to.destroyed ? links.delete(link) : pass()))
+  }
+
+  const through = new URL(url)
+  through.hostname = '127.0.0.1'
+  through.port = String(bound.port)
+  const proxy: TcpProxy = {
+    url: through.href,
+    delayMs: 0,
+    cut() {
+      for (const { client, upstream } of links) {
+        client.destroy()
+        upstream.destroy()
+      }
+    },
+    refuse() {
+      state = 'refusing'
+      proxy.cut()
+    },
+    freeze() {
+      state = 'frozen'
+      proxy.freezeOpen()
+    },
+    freezeOpen() {
+      for (const link of links) freezeLink(link)
+    },
+    freezeReplies() {
+      for (const { upstream } of links) upstream.pause()
+    },
+    restore() {
+      state = 'open'
+      for (const link of links) restoreLink(link)
+    },
+    addresses: () => [...links].map(({ upstream }) => `${upstream.localAddress}:${upstream.localPort}`),
+    async close() {
+      server.close()
+      proxy.cut()
+      await once(server, 'close')
+    },
+  }
+  return proxy
+}
+
+function freezeLink(link: Link): void {
+  link.frozen = true
+  link.client.pause()
+  link.upstream.pause()
+}
+
+function restoreLink(link: Link): void {
+  link.frozen = false
+  for (const [from, to] of [
+    [link.client, link.upstream],
+    [link.upstream, link.client],
+  ] as const) {
+    from.resume()
+    passEnd(from, to)
+  }
+}
+
+/** Tells one side what the other has ended: its sending, or the connection. A paused socket says so as well. */
+function passEnd(from: Socket, to: Socket): void {
+  if (from.readableEnded) to.end()
+  if (from.destroyed) to.destroySoon()
+}
+
+const defaultPorts: Record<string, number> = { 'redis:': 6_379, 'postgres:': 5_432, 'postgresql:': 5_432 }
+
+function addressOf(url: string): Address {
+  const { protocol, hostname, port } = new URL(url)
+  return { host: hostname, port: Number(port) || (defaultPorts[protocol] ?? 0) }
+}
