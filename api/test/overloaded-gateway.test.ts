@@ -18,8 +18,6 @@ const account = await newAccount(url)
 const MANY = 600
 const BODY_BYTES = 10
 const IN_HAND = 500
-/** Often enough that requests are queued at every moment. */
-const EVERY_MS = 5
 /** However busy the machine is. */
 const patience = { timeoutMs: 60_000 }
 
@@ -88,13 +86,15 @@ test('what it cannot do in time is refused, and nothing is left of it afterwards
   })
 })
 
-/** Someone logs in every few milliseconds, whatever becomes of the others, until told to stop. */
+/** More log in at any moment than are in hand at a time, until they are told to stop. */
 function keepAsking(): () => Promise<void> {
-  const asked: Promise<unknown>[] = []
-  const asking = setInterval(() => asked.push(login(url, account)), EVERY_MS)
+  let isOver = false
+  const asking = Array.from({ length: MANY + MANY / 4 }, async () => {
+    while (!isOver) await login(url, account)
+  })
   return async () => {
-    clearInterval(asking)
-    await Promise.all(asked)
+    isOver = true
+    await Promise.all(asking)
   }
 }
 
