@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict'
 import { createPrivateKey, createPublicKey, createSecretKey } from 'node:crypto'
 import { after, test } from 'node:test'
+import { newSigningKey } from '@spillway/local/testing'
 import { createRemoteJWKSet, exportJWK, type JWTHeaderParameters, jwtVerify, SignJWT, UnsecuredJWT } from 'jose'
 import { assertProblem, type Body, call, expect, login, me, newAccount, refresh } from './client.ts'
-import { newSigningKey } from './keys.ts'
 import { openSystem } from './system.ts'
 
 const [older, newer] = [newSigningKey('older'), newSigningKey('newer')]

@@ -53,7 +53,7 @@ test('without any worker a request gets its ticket at once, and its answer when 
 test('when the last worker is killed, requests get their ticket at once within moments', async () => {
   const lonely = await openSystem()
   try {
-    const { process } = await lonely.worker()
+    const process = await lonely.worker()
     const gateway = await lonely.gateway()
     expect(201, await register(gateway.url, newCredentials()))
     await process.close()

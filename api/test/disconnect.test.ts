@@ -12,7 +12,8 @@ import { openSystem } from './system.ts'
 const system = await openSystem()
 after(() => system.close())
 const worker = await system.worker({ SPILLWAY_TEST_HASHES: 'true' })
-const { url, process: gateway } = await system.gatewayProcess()
+const gateway = await system.gatewayProcess()
+const { url } = gateway
 const queue = watchQueue(system)
 /** Keeps the only slot for as long as jobs of the first tests have to wait. */
 const ahead = login(url, await slowAccount(system.database, 8_000))
@@ -62,8 +63,8 @@ test('a client that has its ticket may go away; of the jobs that were taken back
   await ahead
   await until(async () => (await redeem(url, ticket)).status === 200)
   // Lines keep their order: with this one there would be those of the jobs before it.
-  await worker.process.waitForLog(({ jobId }) => jobId === ticket.split('.')[0])
-  for (const jobId of takenBack) assert.ok(!worker.process.logs.some((line) => line.jobId === jobId))
+  await worker.waitForLog(({ jobId }) => jobId === ticket.split('.')[0])
+  for (const jobId of takenBack) assert.ok(!worker.logs.some((line) => line.jobId === jobId))
 })
 
 test('a job that has begun when its client goes away comes to its end, and that is no error', async () => {

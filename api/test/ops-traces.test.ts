@@ -66,7 +66,7 @@ test('a login is one trace: the caller, HTTP, adding the job, processing it, has
   const jobId = request?.attributes['messaging.message.id']
   assert.equal(attributeOf(trace, 'process passwords', 'bullmq.job.id'), jobId)
 
-  for (const process of [gateway.process, worker.process]) {
+  for (const process of [gateway, worker]) {
     await process.waitForLog((line) => line.jobId === jobId && line.traceId === traceId)
   }
   assert.ok(!collector.received().includes(credentials.password), 'the password was sent to the collector')

@@ -187,8 +187,8 @@ test('a change of password that cannot end the other sessions changes nothing', 
 test('both workers take part, and a job id leads from the line of a gateway to that of a worker', async () => {
   const credentials = await newAccount(here)
   await Promise.all(Array.from({ length: 20 }, (_, n) => login(n % 2 ? here : there, credentials)))
-  const linesOf = (processes: { process: TestProcess }[], msg: string) =>
-    processes.flatMap(({ process }) => process.logs.filter((line) => line.msg === msg && line.jobId !== undefined))
+  const linesOf = (processes: TestProcess[], msg: string) =>
+    processes.flatMap(({ logs }) => logs.filter((line) => line.msg === msg && line.jobId !== undefined))
   const loginsOf = () =>
     linesOf(gateways, 'request').filter(({ route, status }) => route === '/v1/login' && status === 200)
   await until(() => loginsOf().length >= 20)

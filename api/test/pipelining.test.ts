@@ -52,7 +52,7 @@ function sessionsOf({ email }: Credentials): Promise<number> {
 
 /** Jobs of which the log says that their clients went away. */
 function gone(): unknown[] {
-  return gateway.process.logs.filter(({ msg }) => msg === 'client gone').map(({ jobId }) => jobId)
+  return gateway.logs.filter(({ msg }) => msg === 'client gone').map(({ jobId }) => jobId)
 }
 
 /** The sum of the series of the gateway's metrics that begin like this. */

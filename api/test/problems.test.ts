@@ -180,9 +180,9 @@ test('what a client gets wrong is no error in the log', async () => {
   const gateway = await system.gatewayProcess()
   await call(gateway.url, 'GET', '/docs/static/%00')
   assertProblem(await redeem(gateway.url, 'made.up'), 400, 'invalid_ticket')
-  await gateway.process.waitForLog(({ code }) => code === 'invalid_ticket')
+  await gateway.waitForLog(({ code }) => code === 'invalid_ticket')
   assert.deepEqual(
-    gateway.process.logs.filter(({ level }) => level === 'error'),
+    gateway.logs.filter(({ level }) => level === 'error'),
     [],
   )
 })

@@ -36,7 +36,8 @@ replies.on('pmessage', (_pattern: string, _channel: string, message: string) => 
 await replies.psubscribe(`${system.namespace.queuePrefix}:*`)
 
 const worker = await system.worker({ LOG_LEVEL: 'trace' })
-const { process: gateway, url: here } = await system.gatewayProcess({ LOG_LEVEL: 'trace' })
+const gateway = await system.gatewayProcess({ LOG_LEVEL: 'trace' })
+const { url: here } = gateway
 const { url: there } = await system.gateway()
 const secrets = new Secrets()
 await runEveryFlow()
@@ -46,8 +47,8 @@ test('logs hold no secret', async () => {
   expect(404, await call(here, 'GET', '/nothing'))
   await gateway.waitForLog(({ msg, status }) => msg === 'request' && status === 404)
   const lastJob = gateway.logs.findLast(({ jobId, status }) => jobId !== undefined && status === 200)?.jobId
-  await worker.process.waitForLog(({ msg, jobId }) => msg === 'job answered' && jobId === lastJob)
-  for (const { process } of [worker, { process: gateway }]) {
+  await worker.waitForLog(({ msg, jobId }) => msg === 'job answered' && jobId === lastJob)
+  for (const process of [worker, gateway]) {
     assert.ok(process.logs.length > 10)
     assert.deepEqual(secrets.foundIn(process.output()), [])
   }

@@ -17,11 +17,12 @@ const queue = watchQueue(system)
 const stopped = { code: 0, signal: null }
 
 test('requests that are held at a SIGTERM are answered, new connections are refused, and the exit code is 0', async (t) => {
-  const { url, process } = await system.gatewayProcess()
+  const gateway = await system.gatewayProcess()
+  const { url } = gateway
   const accounts = await Promise.all([1, 2, 3, 4].map(() => slowAccount(system.database, 1_200)))
   const held = accounts.map((account) => login(url, account))
   await queue.settled(0, 4)
-  const exit = process.stop()
+  const exit = gateway.stop()
   await until(() =>
     opened(t, url).then(
       () => false,
@@ -35,22 +36,24 @@ test('requests that are held at a SIGTERM are answered, new connections are refu
 })
 
 test('a gateway that is told again to stop, by any signal, stops as it would have', async () => {
-  const { url, process } = await system.gatewayProcess()
+  const gateway = await system.gatewayProcess()
+  const { url } = gateway
   const held = login(url, await slowAccount(system.database, 1_200))
   await queue.settled(0, 1)
-  const exit = process.stop()
-  await process.waitForLog(({ msg }) => msg === 'gateway stopping')
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) globalThis.process.kill(process.pid, signal)
+  const exit = gateway.stop()
+  await gateway.waitForLog(({ msg }) => msg === 'gateway stopping')
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) gateway.signal(signal)
   expect(200, await held)
   assert.deepEqual(await exit, stopped)
-  assert.equal(process.logs.filter(({ msg }) => msg === 'gateway stopping').length, 1)
+  assert.equal(gateway.logs.filter(({ msg }) => msg === 'gateway stopping').length, 1)
 })
 
 test('a gateway whose log nobody reads any more goes on, and ends at a SIGTERM with exit code 0', async () => {
-  const { url, process } = await system.gatewayProcess()
-  process.closeStdout()
+  const gateway = await system.gatewayProcess()
+  const { url } = gateway
+  gateway.closeStdout()
   expect(201, await register(url, newCredentials()))
-  assert.deepEqual(await process.stop(), stopped)
+  assert.deepEqual(await gateway.stop(), stopped)
 })
 
 test('a gateway that fails to close one thing closes the others, says so in its log, and with exit code 1', async (t) => {
@@ -90,13 +93,14 @@ test('a request whose wait runs out while the gateway stops gets its ticket', as
 })
 
 test('connections without a request, idle or never used, do not keep a gateway', async (t) => {
-  const { url, process } = await system.gatewayProcess()
+  const gateway = await system.gatewayProcess()
+  const { url } = gateway
   const unused = await opened(t, url)
   const idle = await opened(t, url)
   await send(idle, 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n')
   await once(idle, 'data')
   const startedAt = performance.now()
-  assert.deepEqual(await process.stop('SIGINT'), stopped)
+  assert.deepEqual(await gateway.stop('SIGINT'), stopped)
   // They would for a minute.
   assert.ok(performance.now() - startedAt < 20_000)
   await until(() => unused.destroyed && idle.destroyed)

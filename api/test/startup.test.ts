@@ -3,10 +3,9 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { after, test } from 'node:test'
-import { startProcess, startProxy, until } from '@spillway/local/testing'
+import { newSealKey, newSigningKey, startProcess, startProxy, until } from '@spillway/local/testing'
 import { readGatewayConfig } from '../src/config.ts'
 import { call, expect, login, newAccount, newCredentials, register } from './client.ts'
-import { newSealKey, newSigningKey } from './keys.ts'
 import { openSystem, readiness, startQuietly } from './system.ts'
 
 const system = await openSystem()

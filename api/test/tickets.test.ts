@@ -5,7 +5,7 @@ import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { after, test } from 'node:test'
 import { parseKeyring } from '@spillway/client'
-import { until } from '@spillway/local/testing'
+import { newSealKey, until } from '@spillway/local/testing'
 import { createTickets, TICKET_MAX_LENGTH } from '../src/waiting/tickets.ts'
 import { slowAccount } from './account.ts'
 import {
@@ -19,7 +19,6 @@ import {
   register,
   respondAsync,
 } from './client.ts'
-import { newSealKey } from './keys.ts'
 import { openSystem, whileFrozen } from './system.ts'
 
 const system = await openSystem()
@@ -48,7 +47,7 @@ test('a job whose ticket expired before its turn is dropped, and redeeming it is
     const { ticket } = expect(202, await register(hasty, newCredentials(), respondAsync))
     assertProblem(await redeem(url, ticket), 410, 'ticket_expired')
   })
-  const dropped = await worker.process.waitForLog(({ msg }) => msg === 'job dropped')
+  const dropped = await worker.waitForLog(({ msg }) => msg === 'job dropped')
   assert.equal(dropped.outcome, 'expired')
 })
 

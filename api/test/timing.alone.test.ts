@@ -17,7 +17,7 @@ type Tries = Record<'wrong' | 'unknown' | 'unsupported', number[]>
 
 const system = await openSystem()
 after(() => system.close())
-const { process: worker } = await system.worker({ ARGON2_MEMORY_KIB: '19456', ARGON2_TIME: '2' })
+const worker = await system.worker({ ARGON2_MEMORY_KIB: '19456', ARGON2_TIME: '2' })
 const { url } = await system.gateway()
 
 test('a wrong password, an unknown address and an account whose hash nobody understands cost the same work', async () => {

@@ -105,7 +105,7 @@ test('the request of a right password, put into the job of a wrong one, is logge
   assert.equal(status, 202)
   expect(202, await redeem(url, body.ticket, respondAsync))
   assert.equal(await sessionsOf(victim), 0)
-  await worker.process.waitForLog(({ jobId, code }) => jobId === attempt.id && code === 'forged_job')
+  await worker.waitForLog(({ jobId, code }) => jobId === attempt.id && code === 'forged_job')
   expect(200, await busy.answer)
 })
 

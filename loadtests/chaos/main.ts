@@ -1,7 +1,7 @@
 // `pnpm chaos`: runs the scenarios that were asked for, one after the other, and ends with the table of what they found.
+import { report } from '@spillway/local/processes/user-error'
 import { createProgress } from '../src/progress.ts'
 import { type Findings, newFindings } from './findings.ts'
-import { report } from './local.ts'
 import { BadOption, type ChaosOptions, help, parseOptions } from './options.ts'
 import type { Scenario } from './scenario.ts'
 import { openStage, type Stage } from './stage/stage.ts'

@@ -11,8 +11,6 @@ export async function startRival(
   const program = await startProgram({
     path: compiled(`contenders/${name}/server`),
     cores: options.cores,
-    // It keeps nothing, and would hash on for callers that are long gone.
-    endSignal: 'SIGKILL',
     env: {
       DATABASE_URL: options.services.databaseUrl,
       ALGORITHM: options.algorithm,

@@ -1,8 +1,9 @@
 // Runs the bare hash, of a package or of the native engine, where a contender would run: in a process of its own, on the contender's cores.
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
+import { pinned } from '@spillway/local/processes/pinning'
 import type { Algorithm } from '../contenders/hashing.ts'
-import { compiled, pinned } from '../contenders/program.ts'
+import { compiled } from '../contenders/program.ts'
 
 export interface BareHash {
   /** The median of verifies one after the other. */

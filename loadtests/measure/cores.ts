@@ -1,7 +1,7 @@
 // Who runs on which core. The generator gets the first for itself, so that it takes nothing from those it measures.
 import { spawnSync } from 'node:child_process'
 import { availableParallelism } from 'node:os'
-import { canPin } from '../contenders/program.ts'
+import { canPin } from '@spillway/local/processes/pinning'
 
 /** Every core there is. Counted before anything is pinned: afterwards this process only sees those it may use. */
 export const allCores = Array.from({ length: availableParallelism() }, (_, n) => n)

@@ -77,7 +77,7 @@ async function addOddJobs(scene: Scene): Promise<void> {
 
 /** Kills a worker outright while it has a job, which another one must take over. */
 export async function killBusyWorker(scene: Scene): Promise<void> {
-  const victim = await scene.worker({ SPILLWAY_TEST_HASHES: 'true' })
+  const victim = await scene.worker({ env: { SPILLWAY_TEST_HASHES: 'true' } })
   await withClient(scene, parseKeyring(scene.sealKeys), 60_000, async (client) => {
     const busy = async () => /^spillway_worker_slots_busy 1$/m.test(await metricsOf(victim.opsUrl))
     await until(async () => {
@@ -85,7 +85,7 @@ export async function killBusyWorker(scene: Scene): Promise<void> {
       return await busy()
     })
   })
-  await victim.process.close()
+  await victim.close()
 }
 
 async function metricsOf(opsUrl: string): Promise<string> {
@@ -93,13 +93,12 @@ async function metricsOf(opsUrl: string): Promise<string> {
 }
 
 async function withClient(
-  { namespace }: Scene,
+  { redisUrl, queuePrefix: prefix }: Scene,
   keyring: Keyring,
   jobLifeMs: number,
   use: (client: PasswordClient) => Promise<void>,
 ): Promise<void> {
   const log = createLogger({ service: 'activity', level: 'silent' })
-  const { redisUrl, queuePrefix: prefix } = namespace
   const client = createPasswordClient({ redisUrl, prefix, keyring, jobLifeMs, log })
   try {
     await until(() => client.isReady())

@@ -47,7 +47,7 @@ function report(panel: string, samples: Awaited<ReturnType<Prometheus['query']>>
 
 process.exitCode = await runWithServices(async ({ keeper, dir }) => {
   const scene = await openScene()
-  const workers = [await scene.worker(), await scene.worker({ WORKER_CONCURRENCY: '2' })]
+  const workers = [await scene.worker(), await scene.worker({ env: { WORKER_CONCURRENCY: '2' } })]
   const gateways = [await scene.gateway({ LIMIT_PER_ACCOUNT: '12' }), await scene.gateway()] as const
   const prometheus = await startPrometheus(keeper, join(dir, 'prometheus'), {
     'spillway-gateway': gateways.map(({ opsUrl }) => opsUrl),

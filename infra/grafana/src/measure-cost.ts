@@ -4,8 +4,9 @@
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { createGatewayMetrics } from '@spillway/api/metrics'
+import type { Member } from '@spillway/local/testing'
 import { runWithServices } from './run-with-services.ts'
-import { type GatewayHandle, OPERATOR, openScene, type Scene, type WorkerHandle } from './scene.ts'
+import { type GatewayHandle, OPERATOR, openScene, type Scene } from './scene.ts'
 
 /** The first of each compile the code: until some thousand logins both sides take up to twice as long. */
 const WARM_UP_ROUNDS = 4
@@ -20,7 +21,7 @@ const METRIC_UPDATES = 8
 interface System {
   scene: Scene
   gateway: GatewayHandle
-  worker: WorkerHandle
+  worker: Member
 }
 
 const account = { email: 'someone@example.test', password: 'a passphrase' }
@@ -61,7 +62,7 @@ function watch({ gateway, worker }: System): () => void {
 
 /** Processor time of a login in milliseconds, over many. */
 async function measure({ gateway, worker }: System): Promise<number> {
-  const pids = [gateway.process.pid, worker.process.pid]
+  const pids = [gateway.pid, worker.pid]
   const before = processorMs(pids)
   let left = LOGINS
   const caller = async () => {

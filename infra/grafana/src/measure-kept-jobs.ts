@@ -10,10 +10,10 @@ import { openScene, type Scene } from './scene.ts'
 /** More than are kept of each kind. */
 const JOBS = 600
 
-async function finishJobs({ namespace }: Scene, sealKeys: string): Promise<void> {
+async function finishJobs({ redisUrl, queuePrefix: prefix }: Scene, sealKeys: string): Promise<void> {
   const client = createPasswordClient({
-    redisUrl: namespace.redisUrl,
-    prefix: namespace.queuePrefix,
+    redisUrl,
+    prefix,
     keyring: parseKeyring(sealKeys),
     jobLifeMs: 600_000,
     log: createLogger({ service: 'measure', level: 'silent' }),
@@ -25,10 +25,10 @@ async function finishJobs({ namespace }: Scene, sealKeys: string): Promise<void>
 
 process.exitCode = await runWithServices(async () => {
   const scene = await openScene({ ARGON2_MEMORY_KIB: '8' })
-  const redis = new Redis(scene.namespace.redisUrl)
-  const key = (name: string) => `${scene.namespace.queuePrefix}:passwords:${name}`
+  const redis = new Redis(scene.redisUrl)
+  const key = (name: string) => `${scene.queuePrefix}:passwords:${name}`
   try {
-    await scene.worker({ WORKER_CONCURRENCY: '8' })
+    await scene.worker({ env: { WORKER_CONCURRENCY: '8' } })
     await finishJobs(scene, scene.sealKeys)
     await finishJobs(scene, `foreign:${randomBytes(32).toString('base64')}`)
     await until(async () => (await redis.llen(key('wait'))) + (await redis.llen(key('active'))) === 0, {

@@ -54,11 +54,11 @@ async function picture(page: Page, name: string): Promise<void> {
 /** An account whose "hash" takes this long and no processor time; any password but "wrong" is right. */
 async function accountOf(serviceMs: number, at = scene): Promise<string> {
   const email = `${randomUUID()}@example.test`
-  await query(
-    at.namespace.databaseUrl,
-    'INSERT INTO users (id, email, password_hash, updated_at) VALUES ($1, $2, $3, now())',
-    [randomUUID(), email, `$spillway-wait$${serviceMs}$`],
-  )
+  await query(at.databaseUrl, 'INSERT INTO users (id, email, password_hash, updated_at) VALUES ($1, $2, $3, now())', [
+    randomUUID(),
+    email,
+    `$spillway-wait$${serviceMs}$`,
+  ])
   return email
 }
 
@@ -96,7 +96,7 @@ test('a job is seen waiting, active and completed during a spike', { skip }, asy
 test('the live page shows a spike: depth, wait, capacity, busy slots and outcomes', { skip }, async () => {
   const spiked = await openScene({ LOGIN_WAIT_MS: '60000', TICKET_TTL_MS: '120000', SPILLWAY_TEST_HASHES: 'true' })
   try {
-    for (let worker = 0; worker < 3; worker++) await spiked.worker({ WORKER_CONCURRENCY: '2' })
+    for (let worker = 0; worker < 3; worker++) await spiked.worker({ env: { WORKER_CONCURRENCY: '2' } })
     const busy = await spiked.gateway()
     const live = await open('/', signedIn, busy)
     const phone = await open('/', { ...signedIn, viewport: { width: 390, height: 844 }, colorScheme: 'dark' }, busy)
@@ -128,7 +128,7 @@ test('the live page shows a spike: depth, wait, capacity, busy slots and outcome
 })
 
 test('a failed job gives its reason, and nothing of what it carried', { skip }, async () => {
-  const { redisUrl, queuePrefix: prefix } = scene.namespace
+  const { redisUrl, queuePrefix: prefix } = scene
   const client = createPasswordClient({
     redisUrl,
     prefix,

@@ -14,7 +14,7 @@ test('the table names every metric, where it is, its type, its labels and what i
     await gateway.register('someone@example.test', 'a passphrase')
     assert.equal((await gateway.login('someone@example.test', 'a passphrase')).status, 200)
     const page = async (opsUrl: string) => readExposition(await (await fetch(`${opsUrl}/metrics`)).text())
-    const [worker] = scene.workers()
+    const [worker] = scene.workers
     const shown = { gateway: await page(gateway.opsUrl), worker: await page(worker?.opsUrl ?? '') }
 
     const names = new Set([...shown.gateway, ...shown.worker].map(({ name }) => name))

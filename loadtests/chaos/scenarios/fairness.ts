@@ -1,10 +1,10 @@
 // Floods: of registrations, from one address, on one account. Others get their share, and what is over a limit costs no hash.
 import { setTimeout as sleep } from 'node:timers/promises'
+import { until } from '@spillway/local/processes/until'
 import { readGauge } from '@spillway/local/services/prometheus'
 import { createClient } from '../../load/client.ts'
 import { openLoop } from '../../load/open.ts'
 import { countVisits, expect, newFindings } from '../findings.ts'
-import { until } from '../local.ts'
 import type { Scenario } from '../scenario.ts'
 import { drained } from '../stage/queue.ts'
 import { openSystem } from '../stage/system.ts'
@@ -58,7 +58,7 @@ const registrations: Scenario = {
       await flooding
       client.close()
       visitor.close()
-      await drained(redis, system.prefix, TICKET_TTL_MS * 2)
+      await drained(redis, system.queuePrefix, TICKET_TTL_MS * 2)
 
       const findings = countVisits(visits)
       const counted = visits.filter(({ dueMs }) => dueMs >= startMs + SETTLING_MS)

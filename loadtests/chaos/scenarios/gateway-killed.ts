@@ -1,8 +1,8 @@
 // A gateway is killed: its clients go to the next one, and what it leaves behind goes away by itself.
 import { setTimeout as sleep } from 'node:timers/promises'
+import { until } from '@spillway/local/processes/until'
 import { readGauge } from '@spillway/local/services/prometheus'
 import { expect } from '../findings.ts'
-import { until } from '../local.ts'
 import type { Scenario } from '../scenario.ts'
 import { drained, leftovers } from '../stage/queue.ts'
 import { openSystem } from '../stage/system.ts'
@@ -58,20 +58,20 @@ export const gatewayKilled: Scenario = {
       doomed.signal('SIGKILL')
       await sleep(TICKET_TTL_MS)
       const worker = await system.worker()
-      await drained(redis, system.prefix)
+      await drained(redis, system.queuePrefix)
       const jobs = (outcome: string) => readGauge(worker.opsUrl, 'spillway_jobs_total', [`outcome="${outcome}"`])
       const [expired, hashed] = [await jobs('expired'), await jobs('hashed')]
       findings.notes.push(`${expired} of ${ORPHANS} orphaned jobs dropped, ${hashed} hashed`)
       expect(findings, expired === ORPHANS && hashed === 0, 'jobs of the dead gateway did not expire')
 
       const left = await until(
-        async () => ((await leftovers(redis, system.prefix)).length === 0 ? 'none' : undefined),
+        async () => ((await leftovers(redis, system.queuePrefix)).length === 0 ? 'none' : undefined),
         {
           timeoutMs: TICKET_TTL_MS,
         },
-      ).catch(async () => (await leftovers(redis, system.prefix)).join(', '))
+      ).catch(async () => (await leftovers(redis, system.queuePrefix)).join(', '))
       expect(findings, left === 'none', `keys stay in Redis: ${left}`)
-      const channels = await redis.command('PUBSUB', 'CHANNELS', `${system.prefix}:replies:*`)
+      const channels = await redis.command('PUBSUB', 'CHANNELS', `${system.queuePrefix}:replies:*`)
       const open = Array.isArray(channels) ? channels.length : 0
       expect(findings, open === 1, `${open} gateways listen for replies, where one is left`)
       return findings

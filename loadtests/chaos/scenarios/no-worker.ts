@@ -71,7 +71,7 @@ const withoutFallback: Scenario = {
         alone.every(({ headers }) => headers.has('retry-after')),
         'an answer without workers has no Retry-After',
       )
-      await drained(redis, system.prefix)
+      await drained(redis, system.queuePrefix)
       const tickets = alone.filter(({ status }) => status === 202)
       const redeemed = await Promise.all(
         tickets.map(({ body }) => ask(urls[0] ?? '', '/v1/tickets/redeem', { body: { ticket: body.ticket } })),
@@ -138,7 +138,10 @@ const withFallback: Scenario = {
           }, REGISTRATIONS_EVERY_MS)
           const healthz = startProbe(async () => (await ask(gateway.url, '/healthz')).status === 200, 20)
           const activeJobs = startProbe(async () => {
-            mostActive = Math.max(mostActive, Number(await redis.command('LLEN', `${system.prefix}:passwords:active`)))
+            mostActive = Math.max(
+              mostActive,
+              Number(await redis.command('LLEN', `${system.queuePrefix}:passwords:active`)),
+            )
             return true
           }, SAMPLE_MS)
           await sleep(AWAY_MS)
@@ -161,7 +164,7 @@ const withFallback: Scenario = {
       expect(findings, mostActive <= FALLBACK_SLOTS, `${mostActive} jobs were in hand at a time`)
       expect(findings, health.failed === 0, `/healthz failed ${health.failed} times`)
       expect(findings, health.p99Ms <= HEALTH_LIMIT_MS, `/healthz took ${health.p99Ms.toFixed(1)} ms at p99`)
-      await drained(redis, system.prefix)
+      await drained(redis, system.queuePrefix)
       return findings
     } finally {
       await system.close()

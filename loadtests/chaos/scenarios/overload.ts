@@ -67,7 +67,7 @@ async function runStep(stage: Stage, redis: RedisServer, system: System, step: S
   await sleep(LOAD_MS)
   const over = traffic.stop()
   // Each try may come after a wait as long as a ticket lives.
-  const emptied = drained(redis, system.prefix, TICKET_TTL_MS * (tries + 1)).then(() => performance.now())
+  const emptied = drained(redis, system.queuePrefix, TICKET_TTL_MS * (tries + 1)).then(() => performance.now())
   // Awaited below: a failure before that must not end the process.
   emptied.catch(() => undefined)
   // Those who come back when they are told to are load as well, for as long as they do.
@@ -110,10 +110,10 @@ async function withCapacity(
     redisUrl: redis.url,
     gatewayEnv: { TICKET_TTL_MS: String(TICKET_TTL_MS) },
     workerEnv: { WORKER_CONCURRENCY: String(SLOTS) },
-    ...(contenderCores === undefined ? {} : { gatewayCores: [0] }),
   })
   try {
-    await Promise.all([system.worker(), system.gateway()])
+    const [gateway] = await Promise.all([system.gateway(), system.worker()])
+    if (contenderCores !== undefined) moveTo(gateway.pid, [0])
     await system.knowsWorkers(1)
     await stage.accounts.seed(CREDENTIAL)
     // A new worker goes by what a hash of today's policy takes; it has to see what these ones take.
@@ -240,7 +240,7 @@ const retryAfter: Scenario = {
       }
       await Promise.all(visits)
       findings.requests = visits.length
-      await drained(redis, system.prefix, TICKET_TTL_MS)
+      await drained(redis, system.queuePrefix, TICKET_TTL_MS)
       findings.notes.push(`told to wait ${Math.min(...toldS)} to ${Math.max(...toldS)} s`)
       expect(findings, findings.refused > 0, 'nothing was refused, so nothing was tried')
       expect(findings, findings.failed === 0, `${findings.failed} came back when told to and were refused again`)

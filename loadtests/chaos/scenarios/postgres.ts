@@ -1,7 +1,8 @@
 // PostgreSQL fails: refused meanwhile, normal again within 5 s, and no connection is held for a job.
 import { setTimeout as sleep } from 'node:timers/promises'
+import { query } from '@spillway/local/services/query'
+import { startProxy, type TcpProxy } from '@spillway/local/testing'
 import { expect, type Findings } from '../findings.ts'
-import { query, startProxy, type TcpProxy } from '../local.ts'
 import type { Scenario } from '../scenario.ts'
 import type { Stage } from '../stage/stage.ts'
 import { openSystem } from '../stage/system.ts'

@@ -63,7 +63,9 @@ const inCluster = redisFaults
       async run(stage) {
         const cluster = await startCluster(stage)
         try {
-          return await withRedisFault(stage, cluster.url, async ({ prefix }) => befall(await cluster.ownerOf(prefix)))
+          return await withRedisFault(stage, cluster.url, async ({ queuePrefix }) =>
+            befall(await cluster.ownerOf(queuePrefix)),
+          )
         } finally {
           await cluster.close()
         }

@@ -1,7 +1,7 @@
 // Redis fails in every way it can: defined answers meanwhile, and normal again within 5 s, without a restart of ours.
 import { setTimeout as sleep } from 'node:timers/promises'
+import { startProxy } from '@spillway/local/testing'
 import type { Findings } from '../findings.ts'
-import { startProxy } from '../local.ts'
 import type { Scenario } from '../scenario.ts'
 import type { Stage } from '../stage/stage.ts'
 import { openSystem, type System } from '../stage/system.ts'

@@ -1,8 +1,8 @@
 // A long run at most of capacity, with a worker killed each minute: no login fails, no memory grows, no key stays.
 import { setTimeout as sleep } from 'node:timers/promises'
+import { until } from '@spillway/local/processes/until'
 import { readPlainGauge } from '@spillway/local/services/prometheus'
 import { countVisits, expect, type Findings } from '../findings.ts'
-import { until } from '../local.ts'
 import type { Scenario } from '../scenario.ts'
 import { drained, leftovers } from '../stage/queue.ts'
 import type { RedisServer } from '../stage/redis.ts'
@@ -68,7 +68,7 @@ export function soak(minutes: number): Scenario {
         }
         const visits = await traffic.stop()
         visitor.close()
-        await drained(redis, system.prefix)
+        await drained(redis, system.queuePrefix)
 
         const findings = countVisits(visits)
         const took = visits.map(({ tookMs }) => tookMs).toSorted((a, b) => a - b)
@@ -77,11 +77,11 @@ export function soak(minutes: number): Scenario {
         expect(findings, findings.succeeded === findings.requests, 'a login was refused or failed')
         compare(findings, samples)
         const left = await until(
-          async () => ((await leftovers(redis, system.prefix)).length === 0 ? 'none' : undefined),
+          async () => ((await leftovers(redis, system.queuePrefix)).length === 0 ? 'none' : undefined),
           {
             timeoutMs: TICKET_TTL_MS + 5_000,
           },
-        ).catch(async () => (await leftovers(redis, system.prefix)).slice(0, 5).join(', '))
+        ).catch(async () => (await leftovers(redis, system.queuePrefix)).slice(0, 5).join(', '))
         expect(findings, left === 'none', `keys stay in Redis: ${left}`)
         findings.broken.push(...system.complaints())
         return findings

@@ -1,9 +1,9 @@
 // Workers die, freeze and starve in the middle of a storm: no login fails, and what they held is answered soon after.
 import { spawn } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Member } from '@spillway/local/testing'
 import { expect } from '../findings.ts'
 import type { Scenario } from '../scenario.ts'
-import type { Part } from '../stage/process.ts'
 import type { RedisServer } from '../stage/redis.ts'
 import { openSystem, type System } from '../stage/system.ts'
 import { underFault } from '../under-fault.ts'
@@ -97,7 +97,7 @@ export const workerScenarios = faults.map(
 )
 
 /** Puts a worker last on one processor, behind programs that want all of it. */
-function starve({ pid }: Part): { end(): void } {
+function starve({ pid }: Member): { end(): void } {
   const run = (...command: string[]) => spawn(command[0] ?? '', command.slice(1), { stdio: 'ignore' })
   run('taskset', '-a', '-c', '-p', '0', String(pid))
   run('renice', '-n', '19', '-p', String(pid))
@@ -110,7 +110,7 @@ function starve({ pid }: Part): { end(): void } {
 }
 
 /** How many jobs were taken from a worker that no longer renewed its lock, by the queue's own account. */
-async function takenOver(redis: RedisServer, { prefix }: System): Promise<number> {
-  const events = await redis.command('XRANGE', `${prefix}:passwords:events`, '-', '+')
+async function takenOver(redis: RedisServer, { queuePrefix }: System): Promise<number> {
+  const events = await redis.command('XRANGE', `${queuePrefix}:passwords:events`, '-', '+')
   return Array.isArray(events) ? events.filter((event) => String(event).includes('event,stalled')).length : 0
 }

@@ -1,9 +1,10 @@
 // A small load balancer as deployments have one: it asks every gateway for its readiness, sends each request to the next
 // one that is ready, and tries nothing twice.
+
 import { once } from 'node:events'
 import { Agent, createServer, request } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { until } from '../local.ts'
+import { until } from '@spillway/local/processes/until'
 
 export interface Balancer {
   url: string

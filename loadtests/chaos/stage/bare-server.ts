@@ -1,8 +1,8 @@
 // A server that does nothing, to be asked like the others: what it takes to answer is the doing of the machine.
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
+import { type Keeper, stopOrder } from '@spillway/local/processes/keeper'
 import { moveTo } from '../../measure/cores.ts'
-import { type Keeper, stopOrder } from '../local.ts'
 
 const PROGRAM = `const server = require('node:http').createServer((_, answer) => answer.end('{}'))
 server.listen(0, '127.0.0.1', () => console.log('http://127.0.0.1:' + server.address().port))`

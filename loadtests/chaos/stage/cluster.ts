@@ -1,5 +1,6 @@
 // A Redis Cluster of three masters, each with a third of the slots.
-import { freePort, until } from '../local.ts'
+import { freePort } from '@spillway/local/processes/port'
+import { until } from '@spillway/local/processes/until'
 import type { RedisServer } from './redis.ts'
 import type { Stage } from './stage.ts'
 

@@ -1,6 +1,12 @@
 // A PostgreSQL that scenarios may kill and start again.
+
 import { join } from 'node:path'
-import { isRunning, type Keeper, migrate, query, startPostgres, until, withDatabase } from '../local.ts'
+import type { Keeper } from '@spillway/local/processes/keeper'
+import { isRunning } from '@spillway/local/processes/process-table'
+import { until } from '@spillway/local/processes/until'
+import { startPostgres } from '@spillway/local/services/postgres'
+import { query, withDatabase } from '@spillway/local/services/query'
+import { migrate } from '@spillway/local/start/migrate'
 
 export interface PostgresServer {
   host: string

@@ -1,5 +1,5 @@
 // What stands in Redis under the keys of one system.
-import { until } from '../local.ts'
+import { until } from '@spillway/local/processes/until'
 import type { RedisServer } from './redis.ts'
 
 /** Jobs that wait, held or deferred, and those in hand. */

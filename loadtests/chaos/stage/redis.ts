@@ -1,9 +1,13 @@
 // A Redis that scenarios may kill, freeze, fill and restart on the data of its append-only file.
+
 import { once } from 'node:events'
 import { mkdirSync, openSync } from 'node:fs'
 import { join } from 'node:path'
+import { type Keeper, stopOrder } from '@spillway/local/processes/keeper'
+import { freePort } from '@spillway/local/processes/port'
+import { until } from '@spillway/local/processes/until'
+import type { RedisProgram } from '@spillway/local/services/redis-program'
 import { Redis } from 'ioredis'
-import { freePort, type Keeper, type RedisProgram, stopOrder, until } from '../local.ts'
 
 export interface RedisServer {
   host: string

@@ -1,8 +1,10 @@
 // A master with a replica, and three Sentinels that agree on when it is replaced.
 import { openSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { stopOrder } from '@spillway/local/processes/keeper'
+import { freePort } from '@spillway/local/processes/port'
+import { until } from '@spillway/local/processes/until'
 import { Redis } from 'ioredis'
-import { freePort, stopOrder, until } from '../local.ts'
 import type { RedisServer } from './redis.ts'
 import type { Stage } from './stage.ts'
 

@@ -3,17 +3,13 @@
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { type Keeper, openKeeper } from '@spillway/local/processes/keeper'
+import { defaultStateDir, programsDir } from '@spillway/local/processes/repository'
+import { findRedis } from '@spillway/local/services/find-redis'
+import { removeHome } from '@spillway/local/services/postgres-user'
+import type { RedisProgram } from '@spillway/local/services/redis-program'
+import { build } from '@spillway/local/start/build'
 import { type Accounts, createAccounts } from '../../load/accounts.ts'
-import {
-  build,
-  defaultStateDir,
-  findRedis,
-  type Keeper,
-  openKeeper,
-  programsDir,
-  type RedisProgram,
-  removeHome,
-} from '../local.ts'
 import { type PostgresServer, startPostgresServer } from './postgres.ts'
 import { type RedisServer, startRedisServer } from './redis.ts'
 

@@ -1,8 +1,9 @@
 // The secrets of a local run: made once, kept in the ignored folder, readable by their owner alone.
-import { generateKeyPairSync, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { UserError } from '../processes/user-error.ts'
+import { newSealKey, newSigningKey } from './keys.ts'
 
 const names = ['sealKeys', 'jwtKeys', 'opsPassword', 'servicesPassword'] as const
 
@@ -16,10 +17,9 @@ export function loadSecrets(dir: string): Secrets {
   if (existsSync(join(dir, 'postgres'))) {
     throw new UserError(`${file} is gone, and with it the password of the database: start again with --fresh.`)
   }
-  const { privateKey } = generateKeyPairSync('ed25519')
   const secrets: Secrets = {
-    sealKeys: `local:${randomBytes(32).toString('base64')}`,
-    jwtKeys: `local:${privateKey.export({ type: 'pkcs8', format: 'der' }).toString('base64')}`,
+    sealKeys: newSealKey('local'),
+    jwtKeys: newSigningKey('local'),
     opsPassword: randomBytes(12).toString('base64url'),
     servicesPassword: randomBytes(12).toString('base64url'),
   }

@@ -2,8 +2,18 @@
 
 export { freePort } from '../processes/port.ts'
 export { until } from '../processes/until.ts'
+export { newSealKey, newSigningKey } from '../start/keys.ts'
 export { atEnd } from './at-end.ts'
 export { clockOff } from './clock-off.ts'
 export { createNamespace, type Namespace } from './namespace.ts'
 export { type Exit, type LogLine, type ProcessToTest, startProcess, type TestProcess } from './process.ts'
+export {
+  type GatewayProcess,
+  type Member,
+  type MemberOptions,
+  openSpillway,
+  type Spillway,
+  type SpillwayOptions,
+  workersKnownTo,
+} from './spillway.ts'
 export { startProxy, type TcpProxy } from './tcp-proxy.ts'

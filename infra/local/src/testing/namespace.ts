@@ -49,7 +49,8 @@ async function connectionsTo(maintenanceUrl: string, database: string): Promise<
   return rows.map((row) => `${row.application_name || 'unnamed'} (pid ${row.pid}, ${row.state}), last: ${row.query}`)
 }
 
-async function deleteKeys(redisUrl: string, prefix: string): Promise<void> {
+/** Deletes all keys that begin like this. */
+export async function deleteKeys(redisUrl: string, prefix: string): Promise<void> {
   const redis = new Redis(redisUrl)
   try {
     for await (const keys of redis.scanStream({ match: `${prefix}*`, count: 1_000 })) {

@@ -1,6 +1,8 @@
-// A real process of this project under test: its log lines, its exit, its end.
+// A real process of this project: its log lines, its exit, its end.
+import { EventEmitter, on } from 'node:events'
 import { createInterface } from 'node:readline'
 import { type Keeper, openKeeper, stopOrder } from '../processes/keeper.ts'
+import { pinned } from '../processes/pinning.ts'
 import { repositoryDir } from '../processes/repository.ts'
 import { until } from '../processes/until.ts'
 
@@ -17,15 +19,23 @@ export interface Exit {
 
 export interface TestProcess {
   pid: number
-  /** What it printed so far, in order; standard error included. */
+  /** What it printed so far, in order; standard error included. See {@link TestProcess.keepOnly}. */
   logs: LogLine[]
   /** The same as one text, as it was printed. */
   output(): string
   /** Resolves with the first line, past or to come, that fits. Rejects when it exits before that, or after timeoutMs [30 s]. */
   waitForLog(fits: (line: LogLine) => boolean, timeoutMs?: number): Promise<LogLine>
-  /** Asks it to end [SIGTERM] and waits for it, for at most 30 seconds. */
+  /** Keeps less of its output from here on: no lines of level info, and a few thousand others; or nothing, unread. */
+  keepOnly(what: 'warnings' | 'nothing'): void
+  /** Kills, stops or continues it. */
+  signal(name: NodeJS.Signals): void
+  /** Asks it to end [SIGTERM] and waits for it. Rejects when it still runs after 30 seconds. */
   stop(signal?: NodeJS.Signals): Promise<Exit>
   exited: Promise<Exit>
+  /** How it ended, once it has. */
+  readonly exit: Exit | undefined
+  /** Whether it was told to end. */
+  readonly wasEnded: boolean
   /** Stops reading its standard output for good, as when the program that it was piped into has ended. */
   closeStdout(): void
   /** Kills it if it still runs. */
@@ -37,28 +47,34 @@ export interface ProcessToTest {
   entry: string
   args?: string[]
   /** Options for Node itself. */
-  nodeArgs?: string[]
+  nodeArgs?: readonly string[] | undefined
   /** Its whole environment, but for PATH and HOME. */
   env?: NodeJS.ProcessEnv
   /** Where it runs [the root of the checkout]. */
   cwd?: string
+  /** Processors that it is pinned to, where the system can do that. */
+  cores?: readonly number[] | undefined
+  /** Ends it with this process at the latest [one for all such processes]. */
+  keeper?: Keeper | undefined
+  /** When the keeper ends it [as a tool]. */
+  stopOrder?: number
 }
 
-let keeper: Keeper | undefined
+const STOPPED_WITHIN_MS = 30_000
+/** Of those that are warnings. */
+const KEPT_LINES = 5_000
+const ENDING: readonly NodeJS.Signals[] = ['SIGTERM', 'SIGINT', 'SIGKILL']
 
-/** Starts a process of this project. It ends with the test's process at the latest. */
-export function startProcess({
-  entry,
-  args = [],
-  nodeArgs = [],
-  env = {},
-  cwd = repositoryDir,
-}: ProcessToTest): TestProcess {
-  keeper ??= openKeeper()
+let sharedKeeper: Keeper | undefined
+
+/** Starts a process of this project. It ends with this process at the latest. */
+export function startProcess(options: ProcessToTest): TestProcess {
+  const { entry, args = [], nodeArgs = [], env = {}, cwd = repositoryDir, cores, keeper = keeperOfTests() } = options
+  const [command = '', ...rest] = pinned([process.execPath, ...nodeArgs, entry, ...args], cores)
   const child = keeper.spawn({
-    command: process.execPath,
-    args: [...nodeArgs, entry, ...args],
-    stopOrder: stopOrder.tool,
+    command,
+    args: rest,
+    stopOrder: options.stopOrder ?? stopOrder.tool,
     cwd,
     env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env },
   })
@@ -66,39 +82,91 @@ export function startProcess({
   if (pid === undefined || stdout === null || stderr === null) throw new Error(`${entry} could not be started`)
   const lines: string[] = []
   const logs: LogLine[] = []
-  for (const stream of [stdout, stderr]) {
-    createInterface({ input: stream }).on('line', (line) => {
+  const heard = new EventEmitter().setMaxListeners(0)
+  let kept: 'all' | 'warnings' = 'all'
+  const outputs = [stdout, stderr].map((stream) => ({ stream, reader: createInterface({ input: stream }) }))
+  for (const { reader } of outputs) {
+    reader.on('line', (line) => {
+      // Nearly all lines are of level info, one or two a request: not worth the time to parse them.
+      if (kept === 'warnings' && (line.startsWith('{"level":"info"') || logs.length >= KEPT_LINES)) return
+      const said = parse(line)
       lines.push(line)
-      logs.push(parse(line))
+      logs.push(said)
+      heard.emit('line', said)
     })
   }
   let exit: Exit | undefined
+  let wasEnded = false
   const exited = new Promise<Exit>((resolve) => {
     // Not 'exit': its last lines may come after that.
     child.on('close', (code, signal) => {
       exit = { code, signal }
+      heard.emit('end')
       resolve(exit)
     })
   })
-  const output = (): string => lines.join('\n')
-  const waitForLog = async (fits: (line: LogLine) => boolean, timeoutMs = 30_000): Promise<LogLine> => {
-    const found = await until(() => logs.find(fits) ?? exit !== undefined, {
-      timeoutMs,
-      what: `a log line of ${entry}`,
-    }).catch(() => undefined)
-    if (typeof found === 'object') return found
+
+  async function waitForLog(fits: (line: LogLine) => boolean, timeoutMs = 30_000): Promise<LogLine> {
+    const found = logs.find(fits) ?? (exit === undefined ? await nextLine(fits, timeoutMs) : undefined)
+    if (found !== undefined) return found
     const state = exit ? `ended (${exit.signal ?? exit.code})` : `did not log what was awaited within ${timeoutMs} ms`
     throw new Error(`${entry} ${state}. It said:\n${lines.slice(-20).join('\n')}`)
   }
-  const stop = async (signal: NodeJS.Signals = 'SIGTERM'): Promise<Exit> => {
-    child.kill(signal)
-    return await until(() => exit, { timeoutMs: 30_000, what: `the end of ${entry} by ${signal}` })
+
+  async function nextLine(fits: (line: LogLine) => boolean, timeoutMs: number): Promise<LogLine | undefined> {
+    const signal = AbortSignal.timeout(timeoutMs)
+    try {
+      for await (const [line] of on(heard, 'line', { close: ['end'], signal })) if (fits(line)) return line
+    } catch (error) {
+      if (!signal.aborted) throw error
+    }
+    return undefined
   }
-  const close = async (): Promise<void> => {
-    child.kill('SIGKILL')
-    await exited
+
+  function signal(name: NodeJS.Signals): void {
+    wasEnded ||= exit === undefined && ENDING.includes(name)
+    child.kill(name)
   }
-  return { pid, logs, output, waitForLog, stop, exited, closeStdout: () => stdout.destroy(), close }
+
+  return {
+    pid,
+    logs,
+    output: () => lines.join('\n'),
+    waitForLog,
+    keepOnly(what) {
+      if (what === 'warnings') {
+        kept = what
+        return
+      }
+      // Taken all the same: a process whose pipe is full would block.
+      for (const { stream, reader } of outputs) {
+        reader.close()
+        stream.resume()
+      }
+    },
+    signal,
+    async stop(name = 'SIGTERM') {
+      signal(name)
+      return await until(() => exit, { timeoutMs: STOPPED_WITHIN_MS, what: `the end of ${entry} by ${name}` })
+    },
+    exited,
+    get exit() {
+      return exit
+    },
+    get wasEnded() {
+      return wasEnded
+    },
+    closeStdout: () => stdout.destroy(),
+    async close() {
+      signal('SIGKILL')
+      await exited
+    },
+  }
+}
+
+function keeperOfTests(): Keeper {
+  sharedKeeper ??= openKeeper()
+  return sharedKeeper
 }
 
 function parse(line: string): LogLine {

@@ -32,10 +32,10 @@ export async function measureHash(system: MeasuredSystem, workerCostMs: number):
   return logins - workerCostMs
 }
 
-async function attempts({ url, worker }: MeasuredSystem, emails: string[]): Promise<number> {
+async function attempts({ gateway, worker }: MeasuredSystem, emails: string[]): Promise<number> {
   const attempt = async (email: string): Promise<void> => {
     const body = JSON.stringify({ email, password: 'whatever it is' })
-    await fetch(`${url}/v1/login`, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
+    await fetch(`${gateway.url}/v1/login`, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
   }
   for (const email of emails.slice(0, 20)) await attempt(email)
   const before = processorMs([worker.pid])

@@ -25,7 +25,7 @@ export async function logIn(url: string, email: string): Promise<void> {
 
 /** Logs in at a rate that may change with the seconds since the start, for so long, and gives what the worker saw of it. */
 export async function logInAtRate(
-  { url, worker }: MeasuredSystem,
+  { gateway, worker }: MeasuredSystem,
   emails: string[],
   { perSecond, forS }: { perSecond: (atS: number) => number; forS: number },
 ): Promise<JobTimes[]> {
@@ -34,7 +34,7 @@ export async function logInAtRate(
   const startedAt = performance.now()
   for (let dueS = 0, turn = 0; dueS < forS; turn += 1) {
     await sleep(Math.max(0, dueS * 1_000 - (performance.now() - startedAt)))
-    running.push(logIn(url, emails[turn % emails.length] ?? ''))
+    running.push(logIn(gateway.url, emails[turn % emails.length] ?? ''))
     dueS += -Math.log(1 - Math.random()) / perSecond(dueS)
   }
   await Promise.all(running)
@@ -55,7 +55,7 @@ function jobTimes({ msg, time, queueWaitMs, serviceMs }: Record<string, unknown>
 
 /** Logs in with so many at a time, for so long, and gives how many that were. */
 export async function logInAtOnce(
-  { url }: MeasuredSystem,
+  { gateway }: MeasuredSystem,
   emails: string[],
   atOnce: number,
   forS: number,
@@ -64,7 +64,7 @@ export async function logInAtOnce(
   let logins = 0
   const people = Array.from({ length: atOnce }, async (_, person) => {
     for (let turn = person; performance.now() < until; turn += atOnce) {
-      await logIn(url, emails[turn % emails.length] ?? '')
+      await logIn(gateway.url, emails[turn % emails.length] ?? '')
       logins += 1
     }
   })

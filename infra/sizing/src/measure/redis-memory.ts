@@ -8,19 +8,20 @@ const JOBS = 1_000
 export async function measureJobBytes(system: MeasuredSystem): Promise<number> {
   const emails = await system.accounts('memory', JOBS, '$spillway-token$')
   const redis = new Redis(system.redisUrl)
+  const { queuePrefix: prefix } = system
   const used = async (): Promise<number> => Number(/used_memory:(\d+)/.exec(await redis.info('memory'))?.[1])
   try {
     await system.worker.stop()
     const before = await used()
     for (const email of emails) {
-      await fetch(`${system.url}/v1/login`, {
+      await fetch(`${system.gateway.url}/v1/login`, {
         method: 'POST',
         headers: { 'content-type': 'application/json', prefer: 'respond-async' },
         body: JSON.stringify({ email, password: 'whatever it is' }),
       })
     }
     const waiting =
-      (await redis.llen('{spillway}:passwords:wait')) + (await redis.zcard('{spillway}:passwords:prioritized'))
+      (await redis.llen(`${prefix}:passwords:wait`)) + (await redis.zcard(`${prefix}:passwords:prioritized`))
     return ((await used()) - before) / waiting
   } finally {
     redis.disconnect()

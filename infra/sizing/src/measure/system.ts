@@ -1,5 +1,5 @@
 // A gateway and a worker of this checkout on services of their own, for measuring.
-import { generateKeyPairSync, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Keeper } from '@spillway/local/processes/keeper'
@@ -9,14 +9,14 @@ import { query } from '@spillway/local/services/query'
 import { startServices } from '@spillway/local/services/services'
 import { build } from '@spillway/local/start/build'
 import { migrate } from '@spillway/local/start/migrate'
-import { startProcess, type TestProcess, until } from '@spillway/local/testing'
+import { type GatewayProcess, type Member, openSpillway } from '@spillway/local/testing'
 import { findPids } from './processor-time.ts'
 
 export interface MeasuredSystem {
-  url: string
   redisUrl: string
-  gateway: TestProcess
-  worker: TestProcess
+  queuePrefix: string
+  gateway: GatewayProcess
+  worker: Member
   redisPids: number[]
   postgresPids: number[]
   /** Makes accounts with this stored hash, and gives their addresses. */
@@ -44,32 +44,16 @@ export async function startSystem(keeper: Keeper, slots: number): Promise<Measur
   ])
   const { databaseUrl, redisUrl } = services
   await migrate(keeper, databaseUrl)
-  const { privateKey } = generateKeyPairSync('ed25519')
-  const env = {
-    DATABASE_URL: databaseUrl,
-    REDIS_URL: redisUrl,
-    SPILLWAY_SEAL_KEYS: `size:${randomBytes(32).toString('base64')}`,
-    SPILLWAY_JWT_KEYS: `size:${privateKey.export({ type: 'pkcs8', format: 'der' }).toString('base64')}`,
-    PORT: '0',
-    OPS_PORT: '0',
-    LIMIT_PER_ADDRESS: '0',
-    LIMIT_PER_ACCOUNT: '0',
-    LIMIT_REFRESH_PER_ADDRESS: '0',
-    LIMIT_REFRESH_PER_SESSION: '0',
-    LIMIT_REDEEM_PER_ADDRESS: '0',
-    LOG_LEVEL: 'warn',
-    SPILLWAY_TEST_HASHES: 'true',
-    WORKER_CONCURRENCY: String(slots),
-  }
-  const gateway = startProcess({ entry: 'api/dist/main.js', env: { ...env, LOG_LEVEL: 'info' } })
-  const worker = startProcess({ entry: 'worker/dist/main.cjs', env: { ...env, LOG_LEVEL: 'info' } })
-  await worker.waitForLog(({ msg }) => msg === 'worker ready', 60_000)
-  const { url } = await gateway.waitForLog(({ msg }) => msg === 'gateway listening', 60_000)
-  if (typeof url !== 'string') throw new Error('the gateway did not say where it listens')
-  await until(async () => (await fetch(`${url}/readyz`)).ok, { what: 'a ready gateway' })
-  return {
-    url,
+  const spillway = openSpillway({
+    databaseUrl,
     redisUrl,
+    env: { SPILLWAY_TEST_HASHES: 'true', WORKER_CONCURRENCY: String(slots) },
+  })
+  const [gateway, worker] = await Promise.all([spillway.gateway(), spillway.worker()])
+  await spillway.knowsWorkers()
+  return {
+    redisUrl,
+    queuePrefix: spillway.queuePrefix,
     gateway,
     worker,
     redisPids: findPids(`:${new URL(redisUrl).port}`, '-server'),
@@ -85,8 +69,7 @@ export async function startSystem(keeper: Keeper, slots: number): Promise<Measur
       return rows.map(({ email }) => String(email))
     },
     async close() {
-      await gateway.close()
-      await worker.close()
+      await spillway.close()
       await services.close()
       await removeHome(join(dir, 'postgres'))
       await rm(dir, { recursive: true, force: true })

@@ -1,0 +1,164 @@
+// The one way to start a Spillway for a test, a measurement or a picture: gateways and workers as deployed, compiled, each a
+// process, on the PostgreSQL and the Redis that they are given and under a key prefix of their own.
+import { randomBytes } from 'node:crypto'
+import { type Keeper, stopOrder } from '../processes/keeper.ts'
+import { until } from '../processes/until.ts'
+import { newSealKey, newSigningKey } from '../start/keys.ts'
+import { type ProcessToTest, startProcess, type TestProcess } from './process.ts'
+
+/** A gateway or worker. */
+export interface Member extends TestProcess {
+  /** On screens: gateway 1. */
+  name: string
+  opsUrl: string
+  /** From its start until it was ready, in milliseconds. */
+  readyMs: number
+}
+
+export interface GatewayProcess extends Member {
+  /** Of the public port. */
+  url: string
+}
+
+export interface SpillwayOptions {
+  databaseUrl: string
+  redisUrl: string
+  /** Of its keys in Redis [a random one]. */
+  queuePrefix?: string
+  /** Of both kinds, on top of what every Spillway has; in it the limits are off. */
+  env?: NodeJS.ProcessEnv
+  gatewayEnv?: NodeJS.ProcessEnv
+  workerEnv?: NodeJS.ProcessEnv
+  /** Ends the processes at the latest [one for all processes of tests]. */
+  keeper?: Keeper
+  /** What is kept of the output of a member once it is ready [all]. */
+  keepOnly?: 'warnings' | 'nothing'
+}
+
+/** How a single member is started. */
+export interface MemberOptions extends Pick<ProcessToTest, 'cores' | 'nodeArgs'> {
+  /** On top of what its kind has. */
+  env?: NodeJS.ProcessEnv
+}
+
+export interface Spillway {
+  databaseUrl: string
+  redisUrl: string
+  queuePrefix: string
+  sealKeys: string
+  /** Of a gateway. */
+  environment: NodeJS.ProcessEnv
+  /** All that were started, in order; those that have ended as well. */
+  gateways: GatewayProcess[]
+  workers: Member[]
+  /** Starts a gateway and waits until it listens. */
+  gateway(options?: MemberOptions): Promise<GatewayProcess>
+  /** Starts a worker and waits until it is ready. */
+  worker(options?: MemberOptions): Promise<Member>
+  /** Waits until every gateway that runs knows of so many workers [all that run]. */
+  knowsWorkers(count?: number): Promise<void>
+  /** Ends all, gateways first: they stop asking, then the workers stop answering. One sentence for each that ended badly. */
+  close(): Promise<string[]>
+}
+
+/** Many of them start at once on few processors. */
+const READY_WITHIN_MS = 60_000
+
+const noLimits = {
+  LIMIT_PER_ADDRESS: '0',
+  LIMIT_PER_ACCOUNT: '0',
+  LIMIT_REFRESH_PER_ADDRESS: '0',
+  LIMIT_REFRESH_PER_SESSION: '0',
+  LIMIT_REDEEM_PER_ADDRESS: '0',
+}
+
+/** Nothing runs in it yet. Needs a migrated database and what `pnpm build` makes. */
+export function openSpillway(options: SpillwayOptions): Spillway {
+  const { databaseUrl, redisUrl, queuePrefix = `{spillway-${randomBytes(6).toString('hex')}}` } = options
+  const sealKeys = newSealKey()
+  const shared = {
+    REDIS_URL: redisUrl,
+    QUEUE_PREFIX: queuePrefix,
+    SPILLWAY_SEAL_KEYS: sealKeys,
+    OPS_PORT: '0',
+    LOG_LEVEL: 'info',
+  }
+  const environment = {
+    ...shared,
+    PORT: '0',
+    DATABASE_URL: databaseUrl,
+    SPILLWAY_JWT_KEYS: newSigningKey(),
+    ...noLimits,
+    ...options.env,
+    ...options.gatewayEnv,
+  }
+  const workerEnv = { ...shared, ...options.env, ...options.workerEnv }
+  const gateways: GatewayProcess[] = []
+  const workers: Member[] = []
+  const starting = { gateways: 0, workers: 0 }
+
+  async function start(name: string, what: ProcessToTest, readyMessage: string) {
+    const startMs = performance.now()
+    const member = startProcess({ ...what, keeper: options.keeper })
+    try {
+      const { url, opsUrl } = await member.waitForLog(({ msg }) => msg === readyMessage, READY_WITHIN_MS)
+      const readyMs = performance.now() - startMs
+      if (options.keepOnly !== undefined) member.keepOnly(options.keepOnly)
+      return Object.assign(member, { name, url: String(url), opsUrl: String(opsUrl), readyMs })
+    } catch (error) {
+      await member.close()
+      throw error
+    }
+  }
+
+  return {
+    databaseUrl,
+    redisUrl,
+    queuePrefix,
+    sealKeys,
+    environment,
+    gateways,
+    workers,
+    async gateway({ env = {}, ...how } = {}) {
+      const what = { entry: 'api/dist/main.js', env: { ...environment, ...env }, stopOrder: stopOrder.gateway, ...how }
+      const gateway = await start(`gateway ${++starting.gateways}`, what, 'gateway listening')
+      gateways.push(gateway)
+      return gateway
+    },
+    async worker({ env = {}, ...how } = {}) {
+      const what = { entry: 'worker/dist/main.cjs', env: { ...workerEnv, ...env }, stopOrder: stopOrder.worker, ...how }
+      const worker = await start(`worker ${++starting.workers}`, what, 'worker ready')
+      workers.push(worker)
+      return worker
+    },
+    async knowsWorkers(count = workers.filter(isRunning).length) {
+      const asked = gateways.filter(isRunning)
+      await until(async () => (await Promise.all(asked.map(workersKnownTo))).every((known) => known === count), {
+        what: `${count} workers known to every gateway`,
+      })
+    },
+    async close() {
+      const ends = await Promise.all(gateways.map(end))
+      return [...ends, ...(await Promise.all(workers.map(end)))].flat()
+    },
+  }
+}
+
+function isRunning({ exit }: Member): boolean {
+  return exit === undefined
+}
+
+async function end(member: Member): Promise<string[]> {
+  if (member.wasEnded && member.exit?.signal === 'SIGKILL') return []
+  member.signal('SIGCONT')
+  const { code, signal } = await member.stop().catch(async () => {
+    await member.close()
+    return member.exited
+  })
+  return code === 0 ? [] : [`${member.name} did not end well (${signal ?? code})`]
+}
+
+/** How many workers a gateway knows of: what its readiness says, whether it is ready or not. */
+export async function workersKnownTo({ url }: { url: string }): Promise<unknown> {
+  return JSON.parse(await (await fetch(`${url}/readyz`)).text()).workers
+}
