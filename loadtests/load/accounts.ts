@@ -2,10 +2,11 @@
 // nothing about its cost.
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { type Answer, type ApiClient, type Credentials, createApiClient } from '@spillway/local/testing/api-client'
 import { connectDatabase } from '@spillway/prisma'
 import type { Running } from '../contenders/contender.ts'
 import { type Algorithm, hash, TOKEN_HASH } from '../contenders/hashing.ts'
-import { type Answer, type Client, createClient } from './client.ts'
+import { outcomeOf } from '../measure/tally.ts'
 
 /** A hash to log in against: a real one, or a double that a worker accepts when told to (`wait-25` waits 25 ms). */
 export type Credential = Algorithm | 'token' | `wait-${number}`
@@ -19,11 +20,6 @@ const FIRST_ANSWER_MS = 30_000
 const RETRY_MS = 500
 const PASSWORD = 'correct horse battery staple'
 
-export interface Login {
-  email: string
-  password: string
-}
-
 /** How many logins a server is to be warm after, and when that is enough, whatever their number. */
 export interface WarmUp {
   logins: number
@@ -34,9 +30,9 @@ export interface Accounts {
   /** Creates the accounts of this kind if they are not there yet. */
   seed(credential: Credential): Promise<void>
   /** A login whose verdict costs exactly one verify everywhere. */
-  login(credential: Credential, caller: number): Login
+  login(credential: Credential, caller: number): Credentials
   /** A registration that nobody has made before. */
-  registration(): Login
+  registration(): Credentials
   /** Logs in until code is compiled and connections are open. @throws when nothing succeeds */
   warmUp(running: Running, credential: Credential, warmUp: WarmUp): Promise<void>
 }
@@ -80,9 +76,9 @@ export function createAccounts(databaseUrl: string, count = ACCOUNTS): Accounts 
     registration: () => ({ email: `${randomUUID()}@load.example`, password: PASSWORD }),
     async warmUp({ url, urls = [url], neighbourPath }, credential, { logins, atMostMs }) {
       await accounts.seed(credential)
-      const clients = urls.map((each) => createClient(each, { timeoutMs: FIRST_ANSWER_MS }))
+      const clients = urls.map((each) => createApiClient(each, { timeoutMs: FIRST_ANSWER_MS }))
       let sent = 0
-      const login = (client: Client) => client.post('/v1/login', accounts.login(credential, sent++))
+      const login = (client: ApiClient) => client.login(accounts.login(credential, sent++))
       try {
         for (const client of clients) {
           for (const request of [() => login(client), () => client.get(neighbourPath)]) await untilOk(request)
@@ -105,10 +101,11 @@ export function createAccounts(databaseUrl: string, count = ACCOUNTS): Accounts 
 async function untilOk(request: () => Promise<Answer>): Promise<void> {
   const endMs = performance.now() + FIRST_ANSWER_MS
   for (;;) {
-    const { outcome, status, body } = await request()
+    const answer = await request()
+    const outcome = outcomeOf(answer)
     if (outcome === 'ok') return
     if (performance.now() > endMs) {
-      throw new Error(`a first request ended as ${outcome}, status ${status}: ${body.slice(0, 200)}`)
+      throw new Error(`a first request ended as ${outcome}, status ${answer.status}: ${answer.text.slice(0, 200)}`)
     }
     await sleep(RETRY_MS)
   }

@@ -1,7 +1,8 @@
 // Closed-loop load by autocannon: a fixed number of callers, each sending its next request when the last was answered.
 import { setTimeout as sleep } from 'node:timers/promises'
+import { TIMEOUT_MS } from '@spillway/local/testing/api-client'
 import autocannon from 'autocannon'
-import { type Outcome, outcomeOf, Tally, TIMEOUT_MS } from '../measure/tally.ts'
+import { type Outcome, outcomeOf, Tally } from '../measure/tally.ts'
 import type { Caller } from './requests.ts'
 
 export interface ClosedLoop {
@@ -59,7 +60,7 @@ export async function withCallers<T>(loop: ClosedLoop, body: (callers: Callers) 
         (error) => resolve(error ?? undefined),
       )
       run.on('response', (client, status, _bytes, ms) => {
-        const outcome = outcomeOf(status)
+        const outcome = outcomeOf({ status })
         const waitedMs = (waitedBefore.get(client) ?? 0) + ms
         // With a ticket the caller goes on waiting: the verdict it gets in the end took both waits.
         waitedBefore.set(client, outcome === 'ticket' ? waitedMs : 0)

@@ -1,8 +1,8 @@
 // Callers as a good client behaves: one connection each, sent back with Retry-After they come back then, given a ticket
 // they redeem it, and with their answer they start over. autocannon knows no Retry-After and would hammer.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Tally } from '../measure/tally.ts'
-import { type Answer, createClient } from './client.ts'
+import { type Answer, type Credentials, createApiClient, redeemUntilAnswered } from '@spillway/local/testing/api-client'
+import { outcomeOf, Tally } from '../measure/tally.ts'
 
 export interface PatientLoad {
   url: string
@@ -11,7 +11,7 @@ export interface PatientLoad {
   rampMs: number
   /** After this nobody starts anything new; what is open is waited for. */
   durationMs: number
-  body(caller: number): unknown
+  body(caller: number): Credentials
 }
 
 export interface PatientResult {
@@ -25,7 +25,7 @@ export interface PatientResult {
 
 export async function patientLoad({ url, callers, rampMs, durationMs, body }: PatientLoad): Promise<PatientResult> {
   const tally = new Tally()
-  const client = createClient(url)
+  const client = createApiClient(url)
   const startMs = performance.now()
   const elapsedMs = () => performance.now() - startMs
   let open = 0
@@ -36,20 +36,19 @@ export async function patientLoad({ url, callers, rampMs, durationMs, body }: Pa
     mostOpen = Math.max(mostOpen, ++open)
     const answer = await request()
     open--
-    tally.record(answer.outcome, elapsedMs() - sentMs, Math.floor(elapsedMs() / 1_000))
+    tally.record(outcomeOf(answer), elapsedMs() - sentMs, Math.floor(elapsedMs() / 1_000))
     return answer
   }
 
   async function call(caller: number): Promise<void> {
     await sleep((caller / callers) * rampMs)
     while (elapsedMs() < durationMs) {
-      let answer = await timed(() => client.post('/v1/login', body(caller)))
-      while (answer.outcome === 'ticket' && elapsedMs() < durationMs) {
-        const { ticket } = JSON.parse(answer.body)
-        await sleep(answer.retryAfterMs)
-        answer = await timed(() => client.post('/v1/tickets/redeem', { ticket }))
-      }
-      if (answer.outcome === 'busy' || answer.outcome === 'error') {
+      const answer = await redeemUntilAnswered(await timed(() => client.login(body(caller))), {
+        redeem: (ticket) => timed(() => client.redeem(ticket)),
+        endMs: startMs + durationMs,
+      })
+      const outcome = outcomeOf(answer)
+      if (outcome === 'busy' || outcome === 'error') {
         await sleep(Math.min(answer.retryAfterMs, Math.max(durationMs - elapsedMs(), 0)))
       }
     }

@@ -1,6 +1,6 @@
 // What a spike of logins does to everyone else: two endpoints that have nothing to do with it are asked at a steady rate
 // meanwhile, one that asks the file system and one that asks nothing at all.
-import { type Client, createClient } from '../load/client.ts'
+import { type ApiClient, createApiClient } from '@spillway/local/testing/api-client'
 import { openLoop } from '../load/open.ts'
 import { Latency } from './latency.ts'
 
@@ -15,7 +15,7 @@ export interface Bystanders {
 /** Asks both endpoints until `over` settles, and for the answers still due then. */
 export async function watchBystanders(url: string, neighbourPath: string, over: Promise<unknown>): Promise<Bystanders> {
   const stop = new AbortController()
-  const client = createClient(url)
+  const client = createApiClient(url)
   const stopped = over.finally(() => stop.abort()).catch(() => undefined)
   const [neighbour, healthz] = await Promise.all([
     ask(client, neighbourPath, stop.signal),
@@ -26,7 +26,7 @@ export async function watchBystanders(url: string, neighbourPath: string, over: 
   return { neighbour, healthz }
 }
 
-async function ask(client: Client, path: string, signal: AbortSignal): Promise<Latency> {
+async function ask(client: ApiClient, path: string, signal: AbortSignal): Promise<Latency> {
   const latency = new Latency()
   await openLoop({
     rateAt: () => RATE,

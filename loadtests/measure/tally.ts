@@ -1,4 +1,5 @@
 // Counts what became of requests, second by second, and how long the callers waited.
+import type { Answer } from '@spillway/local/testing/api-client'
 import { Latency } from './latency.ts'
 
 /**
@@ -9,11 +10,9 @@ export const outcomes = ['ok', 'ticket', 'busy', 'timeout', 'error'] as const
 export type Outcome = (typeof outcomes)[number]
 export type Counts = Record<Outcome, number>
 
-/** An unanswered request is given up after this: the patience of common gateways in front of an API is no greater. */
-export const TIMEOUT_MS = 10_000
-
-/** The outcome an HTTP status stands for. */
-export function outcomeOf(status: number): Outcome {
+/** The outcome an HTTP status stands for, or the lack of one. */
+export function outcomeOf({ status, failure }: Pick<Answer, 'status'> & Partial<Answer>): Outcome {
+  if (failure !== undefined) return failure
   if (status === 202) return 'ticket'
   if (status === 429 || status === 503) return 'busy'
   return (status >= 200 && status < 300) || status === 401 ? 'ok' : 'error'

@@ -1,7 +1,8 @@
 // How it was measured, and who the contenders are: enough to doubt the figures well, or to repeat them.
+
+import { TIMEOUT_MS } from '@spillway/local/testing/api-client'
 import { contenders } from '../contenders/contenders.ts'
 import { costOf } from '../contenders/hashing.ts'
-import { TIMEOUT_MS } from '../measure/tally.ts'
 import { show } from '../src/figures.ts'
 import type { Results } from '../src/results.ts'
 import { type Html, html } from './html.ts'

@@ -1,7 +1,8 @@
 // One user on a quiet machine: what a login takes over the bare hash, each measured in turn with the other.
-import { createClient } from '../load/client.ts'
+import { createApiClient } from '@spillway/local/testing/api-client'
 import { bareHash } from '../measure/bare-hash-run.ts'
 import { Latency } from '../measure/latency.ts'
+import { outcomeOf } from '../measure/tally.ts'
 import { latencyFigures } from './figures.ts'
 import { AROUND_S, picked, type Scenario } from './scenario.ts'
 import { withContender } from './warm.ts'
@@ -26,13 +27,15 @@ export const idle: Scenario = {
       measure: () =>
         withContender(contender, setting, 'argon2id', async (running) => {
           const before = await bareHash('@node-rs/argon2', BARE_MS, setting.cores)
-          const client = createClient(running.url)
+          const client = createApiClient(running.url)
           const latency = new Latency()
           const endMs = performance.now() + durationS * 1_000
           for (let n = 0; performance.now() < endMs; n++) {
             const sentMs = performance.now()
-            const { outcome, status } = await client.post('/v1/login', setting.accounts.login('argon2id', n))
-            if (outcome !== 'ok') throw new Error(`a login on an idle server ended as ${outcome}, status ${status}`)
+            const answer = await client.login(setting.accounts.login('argon2id', n))
+            const outcome = outcomeOf(answer)
+            if (outcome !== 'ok')
+              throw new Error(`a login on an idle server ended as ${outcome}, status ${answer.status}`)
             latency.record(performance.now() - sentMs)
           }
           client.close()

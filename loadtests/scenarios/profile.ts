@@ -4,15 +4,15 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createApiClient } from '@spillway/local/testing/api-client'
 import { coreCount } from '../contenders/contender.ts'
 import type { SpillwayRunning } from '../contenders/spillway/start.ts'
 import type { Credential } from '../load/accounts.ts'
-import { createClient } from '../load/client.ts'
 import { openLoop } from '../load/open.ts'
 import { profileClockUs, readProfile, type StageRules, timeByStage } from '../measure/cpu-profile.ts'
 import { readStages, type StageTimes, stageTimes } from '../measure/login-stages.ts'
 import { type PartTime, processorTimeOf } from '../measure/observe.ts'
-import { Tally } from '../measure/tally.ts'
+import { outcomeOf, Tally } from '../measure/tally.ts'
 import type { Measured, Row } from '../src/results.ts'
 import { latencyFigures } from './figures.ts'
 import { AROUND_S, hasSpillway, type Measurement, type Scenario, type Setting } from './scenario.ts'
@@ -107,7 +107,7 @@ async function look(
 ): Promise<Look> {
   const before = await readStages(running)
   const tally = new Tally()
-  const client = createClient(running.url)
+  const client = createApiClient(running.url)
   const fromUs = profileClockUs()
   let caller = 0
   const { parts } = await processorTimeOf(running, setting.servers, () =>
@@ -115,7 +115,7 @@ async function look(
       rateAt: () => perSecond,
       durationMs: durationS * 1_000,
       send: async (dueMs) => {
-        const { outcome } = await client.post('/v1/login', setting.accounts.login(credential, caller++))
+        const outcome = outcomeOf(await client.login(setting.accounts.login(credential, caller++)))
         tally.record(outcome, performance.now() - dueMs, 0)
       },
     }),

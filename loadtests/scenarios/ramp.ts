@@ -1,12 +1,11 @@
 // The registration post's method: ten per cent more requests every step, until what is served falls ten per cent short of
 // what is offered. Where that happens is the knee.
 import { setTimeout as sleep } from 'node:timers/promises'
+import { type Credentials, createApiClient } from '@spillway/local/testing/api-client'
 import { coreCount, type Running } from '../contenders/contender.ts'
 import { costOf } from '../contenders/hashing.ts'
-import type { Login } from '../load/accounts.ts'
-import { createClient } from '../load/client.ts'
 import { openLoop } from '../load/open.ts'
-import { Tally } from '../measure/tally.ts'
+import { outcomeOf, Tally } from '../measure/tally.ts'
 import type { Row } from '../src/results.ts'
 import { AROUND_S, hasSpillway, type Measurement, picked, type Scenario, type Setting } from './scenario.ts'
 import { withContender, withPipeline } from './warm.ts'
@@ -78,8 +77,14 @@ function pipeline(setting: Setting): Measurement[] {
   ]
 }
 
-async function climb(running: Running, path: string, startAt: number, seconds: number, next: (n: number) => Login) {
-  const client = createClient(running.url)
+async function climb(
+  running: Running,
+  path: string,
+  startAt: number,
+  seconds: number,
+  next: (n: number) => Credentials,
+) {
+  const client = createApiClient(running.url)
   const steps: Row[] = []
   const stop = new AbortController()
   let knee = 0
@@ -92,7 +97,7 @@ async function climb(running: Running, path: string, startAt: number, seconds: n
     durationMs: Number.POSITIVE_INFINITY,
     signal: stop.signal,
     send: async (dueMs) => {
-      const { outcome } = await client.post(path, next(sent++))
+      const outcome = outcomeOf(await client.post(path, next(sent++)))
       // Counted in the step in which the answer comes, whenever it was asked for.
       step.record(outcome, performance.now() - dueMs, 0)
     },

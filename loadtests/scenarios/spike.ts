@@ -1,11 +1,17 @@
 // A spike: quiet, then ten times what the machine can hash, then quiet again.
-import { setTimeout as sleep } from 'node:timers/promises'
+
+import {
+  type Answer,
+  type ApiClient,
+  type Credentials,
+  createApiClient,
+  redeemUntilAnswered,
+  TIMEOUT_MS,
+} from '@spillway/local/testing/api-client'
 import { coreCount, type Running } from '../contenders/contender.ts'
 import { costOf } from '../contenders/hashing.ts'
-import type { Login } from '../load/accounts.ts'
-import { type Answer, type Client, createClient } from '../load/client.ts'
 import { openLoop } from '../load/open.ts'
-import { type Outcome, Tally, TIMEOUT_MS } from '../measure/tally.ts'
+import { type Outcome, outcomeOf, Tally } from '../measure/tally.ts'
 import type { Measured, Row } from '../src/results.ts'
 import { latencyFigures } from './figures.ts'
 import { AROUND_S, picked, type Scenario, type Setting } from './scenario.ts'
@@ -56,7 +62,7 @@ function spikeRate(setting: Setting): number {
 }
 
 async function overrun(running: Running, setting: Setting): Promise<Measured> {
-  const client = createClient(running.url)
+  const client = createApiClient(running.url)
   const beforeMs = QUIET_BEFORE_S * 1_000
   const spikeMs = spikeS(setting) * 1_000
   const durationMs = beforeMs + 2 * spikeMs
@@ -79,7 +85,8 @@ async function overrun(running: Running, setting: Setting): Promise<Measured> {
     durationMs,
     send: async (dueMs) => {
       open++
-      const { outcome } = await toVerdict(client, setting.accounts.login('argon2id', caller++), startMs + durationMs)
+      const login = setting.accounts.login('argon2id', caller++)
+      const outcome = outcomeOf(await toVerdict(client, login, startMs + durationMs))
       open--
       const wait = { dueS: (dueMs - startMs) / 1_000, waitedMs: performance.now() - dueMs, outcome }
       waits.push(wait)
@@ -108,14 +115,12 @@ async function overrun(running: Running, setting: Setting): Promise<Measured> {
 }
 
 /** Logs in and redeems the ticket, if it is given one, until there is a verdict or the run is over. */
-async function toVerdict(client: Client, login: Login, endMs: number): Promise<Answer> {
-  let answer = await client.post('/v1/login', login)
-  while (answer.outcome === 'ticket' && performance.now() < endMs) {
-    const { ticket } = JSON.parse(answer.body)
-    await sleep(Math.min(answer.retryAfterMs, Math.max(endMs - performance.now(), 0)))
-    answer = await client.post('/v1/tickets/redeem', { ticket })
-  }
-  return answer
+async function toVerdict(client: ApiClient, login: Credentials, endMs: number): Promise<Answer> {
+  return redeemUntilAnswered(await client.login(login), {
+    redeem: client.redeem,
+    pauseMs: ({ retryAfterMs }) => Math.min(retryAfterMs, Math.max(endMs - performance.now(), 0)),
+    endMs,
+  })
 }
 
 interface Wait {

@@ -1,10 +1,11 @@
 // Five thousand users at once: who still gets an answer, and how many a second.
+
+import { TIMEOUT_MS } from '@spillway/local/testing/api-client'
 import type { Running } from '../contenders/contender.ts'
 import { costOf } from '../contenders/hashing.ts'
 import type { Credential } from '../load/accounts.ts'
 import { patientLoad } from '../load/patient.ts'
 import { observe } from '../measure/observe.ts'
-import { TIMEOUT_MS } from '../measure/tally.ts'
 import type { Measured } from '../src/results.ts'
 import { loginFigures } from './figures.ts'
 import { AROUND_S, hasSpillway, type Measurement, picked, type Scenario, type Setting } from './scenario.ts'

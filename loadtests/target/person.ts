@@ -1,7 +1,6 @@
 // One person of a spike: an account and an address of their own, and the manners of a good client.
-import { setTimeout as sleep } from 'node:timers/promises'
+import { type ApiClient, redeemUntilAnswered } from '@spillway/local/testing/api-client'
 import { seedEmail } from '@spillway/prisma/seed'
-import type { Answer, Client } from '../load/client.ts'
 
 /**
  * What becomes of a person: let in by the first answer or with a ticket, told to come back later (503), stopped by a limit (429), not
@@ -11,7 +10,7 @@ export const ends = ['atOnce', 'byTicket', 'busy', 'limited', 'unknown', 'expire
 export type End = (typeof ends)[number]
 
 export interface Crowd {
-  client: Client
+  client: ApiClient
   /** How many accounts `pnpm seed` made; people beyond that share them. */
   users: number
   password: string
@@ -26,26 +25,19 @@ const endOf: Record<number, End> = { 200: 'atOnce', 401: 'unknown', 410: 'expire
 
 /** Logs in as the person of this number; with a ticket, until there is an answer. Never rejects. */
 export async function visit({ client, users, password, signal }: Crowd, person: number): Promise<End> {
-  const headers = { 'x-forwarded-for': addressOf(person) }
-  let answer = await client.post('/v1/login', { email: seedEmail((person % users) + 1), password }, headers)
-  if (answer.status !== 202) return endOf[answer.status] ?? 'error'
-  while (answer.status === 202) {
-    await sleep(Math.max(answer.retryAfterMs, PAUSE_MIN_MS), undefined, { signal }).catch(() => undefined)
-    if (signal.aborted) return 'expired'
-    answer = await client.post('/v1/tickets/redeem', { ticket: ticketOf(answer) }, headers)
-  }
-  return answer.status === 200 ? 'byTicket' : (endOf[answer.status] ?? 'error')
+  const options = { headers: { 'x-forwarded-for': addressOf(person) } }
+  const first = await client.login({ email: seedEmail((person % users) + 1), password }, options)
+  if (first.status !== 202) return endOf[first.status] ?? 'error'
+  const { status } = await redeemUntilAnswered(first, {
+    redeem: (ticket) => client.redeem(ticket, options),
+    pauseMs: ({ retryAfterMs }) => Math.max(retryAfterMs, PAUSE_MIN_MS),
+    signal,
+  })
+  if (status === 200) return 'byTicket'
+  return status === 202 ? 'expired' : (endOf[status] ?? 'error')
 }
 
 /** Of the range that is set aside for load tests (RFC 2544): 131,072 of them. */
 function addressOf(person: number): string {
   return `198.${18 + ((person >> 16) & 1)}.${(person >> 8) & 255}.${person & 255}`
-}
-
-function ticketOf({ body }: Answer): unknown {
-  try {
-    return JSON.parse(body).ticket
-  } catch {
-    return undefined
-  }
 }

@@ -1,6 +1,6 @@
 // `pnpm load spike --target`: a spike on a gateway that runs already, such as the one of `pnpm start`, for whoever watches it.
 import { setMaxListeners } from 'node:events'
-import { type Client, createClient } from '../load/client.ts'
+import { type ApiClient, createApiClient } from '@spillway/local/testing/api-client'
 import { openLoop } from '../load/open.ts'
 import { type Crowd, type End, ends, visit } from './person.ts'
 import { BadTarget } from './target.ts'
@@ -48,7 +48,7 @@ const REPORT_MS = 500
 /** @throws {@link BadTarget} before the spike, when no gateway answers there or the accounts are not those of `pnpm seed` */
 export async function spikeTarget(options: TargetSpike): Promise<SpikeResult> {
   const { url, users, password, durationS, signal } = options
-  const client = createClient(url, { timeoutMs: ANSWER_MS })
+  const client = createApiClient(url, { timeoutMs: ANSWER_MS })
   const over = new AbortController()
   // One for each person with a ticket.
   setMaxListeners(0, over.signal)
@@ -130,7 +130,7 @@ async function tryAccounts(crowd: Crowd, url: string): Promise<void> {
   }
 }
 
-async function expectGateway(client: Client, url: string): Promise<void> {
+async function expectGateway(client: ApiClient, url: string): Promise<void> {
   const { status } = await client.get('/healthz')
   if (status !== 200) throw new BadTarget(`No gateway answers at ${url}: run "pnpm start" first.`)
 }

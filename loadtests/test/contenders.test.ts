@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { createNamespace, type Namespace, until } from '@spillway/local/testing'
+import { createApiClient } from '@spillway/local/testing/api-client'
 import { contenders } from '../contenders/contenders.ts'
 import { algorithms } from '../contenders/hashing.ts'
 import { scriptPerCompare } from '../contenders/script-per-compare/contender.ts'
 import { type Accounts, createAccounts } from '../load/accounts.ts'
-import { createClient } from '../load/client.ts'
 import { childrenOf, processorTime } from '../measure/processor.ts'
 
 const once = { logins: 1, atMostMs: 1_000 }
@@ -24,21 +24,21 @@ describe('every contender serves the same API', { concurrency: true }, () => {
   for (const contender of contenders) {
     test(contender.name, async () => {
       const running = await contender.start({ cores: undefined, algorithm: 'argon2id', services })
-      const client = createClient(running.url, { timeoutMs: 60_000 })
+      const client = createApiClient(running.url, { timeoutMs: 60_000 })
       try {
         await accounts.warmUp(running, 'token', once)
         for (const algorithm of algorithms) {
           await accounts.warmUp(running, algorithm, once)
 
           const { email } = accounts.login(algorithm, 1)
-          const wrong = await client.post('/v1/login', { email, password: 'not the one it was' })
+          const wrong = await client.login({ email, password: 'not the one it was' })
           assert.equal(wrong.status, 401, algorithm)
         }
         const registration = accounts.registration()
-        assert.equal((await client.post('/v1/users', registration)).status, 201)
-        const login = await client.post('/v1/login', registration)
+        assert.equal((await client.register(registration)).status, 201)
+        const login = await client.login(registration)
         assert.equal(login.status, 200)
-        const { refreshToken } = JSON.parse(login.body)
+        const { refreshToken } = login.body
         assert.equal((await client.post('/v1/logout', { refreshToken })).status, 204)
         assert.equal((await client.get('/healthz')).status, 200)
         assert.ok(running.parts.some(({ role }) => role === 'api'))
@@ -56,8 +56,8 @@ describe('every contender serves the same API', { concurrency: true }, () => {
     await accounts.seed('bcrypt')
     const running = await scriptPerCompare.start({ cores: undefined, algorithm: 'bcrypt', services })
     const api = running.parts.find(({ role }) => role === 'api')?.pid ?? 0
-    const client = createClient(running.url)
-    const login = client.post('/v1/login', accounts.login('bcrypt', 1))
+    const client = createApiClient(running.url)
+    const login = client.login(accounts.login('bcrypt', 1))
     // Stopped, so that it does not end by itself.
     const script = await until(() => childrenOf(api).find((pid) => process.kill(pid, 'SIGSTOP')))
     await running.close()

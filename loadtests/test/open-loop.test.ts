@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { describe, test } from 'node:test'
-import { createClient } from '../load/client.ts'
+import { createApiClient } from '@spillway/local/testing/api-client'
 import { openLoop } from '../load/open.ts'
 
 describe('open loop', () => {
@@ -68,14 +68,14 @@ describe('client', () => {
     const address = silent.address()
     assert.ok(typeof address === 'object' && address !== null)
     const url = `http://127.0.0.1:${address.port}`
-    const hasty = createClient(url, { timeoutMs: 100 })
-    assert.equal((await hasty.get('/')).outcome, 'timeout')
+    const hasty = createApiClient(url, { timeoutMs: 100 })
+    assert.equal((await hasty.get('/')).failure, 'timeout')
     hasty.close()
     silent.closeAllConnections()
     silent.close()
     await once(silent, 'close')
-    const patient = createClient(url, { timeoutMs: 60_000 })
-    assert.equal((await patient.get('/')).outcome, 'error')
+    const patient = createApiClient(url, { timeoutMs: 60_000 })
+    assert.equal((await patient.get('/')).failure, 'error')
     patient.close()
   })
 })

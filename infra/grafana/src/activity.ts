@@ -3,6 +3,7 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createPasswordClient, type Keyring, type PasswordClient, parseKeyring } from '@spillway/client'
 import { until } from '@spillway/local/testing'
+import { type ApiClient, type Credentials, respondAsync } from '@spillway/local/testing/api-client'
 import { createLogger } from '@spillway/worker/log'
 import { type GatewayHandle, OPERATOR, type Scene } from './scene.ts'
 
@@ -34,36 +35,31 @@ export function startActivity(scene: Scene, gateways: [GatewayHandle, GatewayHan
 }
 
 async function round(scene: Scene, [one, other]: [GatewayHandle, GatewayHandle]): Promise<void> {
-  const email = `${randomUUID()}@example.test`
-  const password = 'a passphrase'
-  await one.register(email, password)
-  const logins = Array.from({ length: 8 }, () => one.login(email, password))
-  await Promise.all([...logins, one.login(email, 'another passphrase'), other.login('nobody@example.test', password)])
-  await spendTicket(email, password, one, other)
-  await reuseRefreshToken(await one.login(email, password).then(({ body }) => String(body.refreshToken)), other)
+  const account = { email: `${randomUUID()}@example.test`, password: 'a passphrase' }
+  await one.api.register(account)
+  const logins = Array.from({ length: 8 }, () => one.api.login(account))
+  const wrong = one.api.login({ ...account, password: 'another passphrase' })
+  await Promise.all([...logins, wrong, other.api.login({ ...account, email: 'nobody@example.test' })])
+  await spendTicket(account, one.api, other.api)
+  await reuseRefreshToken((await one.api.login(account)).body.refreshToken, other.api)
   await fetch(one.opsUrl, { headers: { authorization: `Basic ${btoa(`${OPERATOR.user}:a guess`)}` } })
-  await leaveEarly(email, password, one)
+  // It leaves early.
+  await one.api.login(account, { signal: AbortSignal.timeout(2) })
   await addOddJobs(scene)
 }
 
-async function spendTicket(email: string, password: string, one: GatewayHandle, other: GatewayHandle): Promise<void> {
-  const { body } = await one.login(email, password, { prefer: 'respond-async' })
-  const redeem = (ticket: unknown) => other.post('/v1/tickets/redeem', { ticket })
-  await redeem(body.ticket)
-  await redeem(body.ticket)
-  await redeem(`${randomUUID()}.made-up`)
+async function spendTicket(account: Credentials, one: ApiClient, other: ApiClient): Promise<void> {
+  const { ticket } = (await one.login(account, respondAsync)).body
+  await other.redeem(ticket)
+  await other.redeem(ticket)
+  await other.redeem(`${randomUUID()}.made-up`)
 }
 
 /** Once its successor has been used as well: until then it has a grace. */
-async function reuseRefreshToken(refreshToken: string, gateway: GatewayHandle): Promise<void> {
-  const refresh = (token: unknown) => gateway.post('/v1/token/refresh', { refreshToken: token })
-  const { body } = await refresh(refreshToken)
-  await refresh(body.refreshToken)
-  await refresh(refreshToken)
-}
-
-async function leaveEarly(email: string, password: string, gateway: GatewayHandle): Promise<void> {
-  await gateway.login(email, password, { signal: AbortSignal.timeout(2) }).catch(() => undefined)
+async function reuseRefreshToken(refreshToken: unknown, api: ApiClient): Promise<void> {
+  const { body } = await api.refresh(refreshToken)
+  await api.refresh(body.refreshToken)
+  await api.refresh(refreshToken)
 }
 
 /** A job of an older algorithm, one that comes too late, and one that was sealed with a key of somebody else's. */

@@ -30,7 +30,7 @@ async function openSystem(env: NodeJS.ProcessEnv): Promise<System> {
   const scene = await openScene({ ARGON2_MEMORY_KIB: '19456', ARGON2_TIME: '2', ...env })
   const worker = await scene.worker()
   const gateway = await scene.gateway()
-  await gateway.register(account.email, account.password)
+  await gateway.api.register(account)
   return { scene, gateway, worker }
 }
 
@@ -67,7 +67,7 @@ async function measure({ gateway, worker }: System): Promise<number> {
   let left = LOGINS
   const caller = async () => {
     while (left-- > 0) {
-      const { status } = await gateway.login(account.email, account.password)
+      const { status } = await gateway.api.login(account)
       if (status !== 200) throw new Error(`a login was answered with ${status}`)
     }
   }

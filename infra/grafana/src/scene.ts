@@ -1,23 +1,11 @@
-// A Spillway on a database and Redis keys of their own, and what people do to them.
+// A Spillway on a database and Redis keys of its own, and a client of each gateway.
 import { createNamespace, type GatewayProcess, openSpillway, type Spillway } from '@spillway/local/testing'
+import { type ApiClient, createApiClient } from '@spillway/local/testing/api-client'
 
 export const OPERATOR = { user: 'operator', password: 'operators only' }
 
-export interface Answer {
-  status: number
-  body: Record<string, unknown>
-}
-
-interface SendOptions {
-  prefer?: string
-  signal?: AbortSignal
-}
-
 export interface GatewayHandle extends GatewayProcess {
-  register(email: string, password: string): Promise<Answer>
-  login(email: string, password: string, options?: SendOptions): Promise<Answer>
-  /** A POST of any kind. */
-  post(path: string, body: unknown): Promise<Answer>
+  api: ApiClient
 }
 
 export interface Scene extends Omit<Spillway, 'gateway' | 'close'> {
@@ -25,6 +13,9 @@ export interface Scene extends Omit<Spillway, 'gateway' | 'close'> {
   gateway(env?: NodeJS.ProcessEnv): Promise<GatewayHandle>
   close(): Promise<void>
 }
+
+/** Of all that scenes are told to hold a request for. */
+const LONGEST_HOLD_MS = 120_000
 
 /** Low enough that a hash takes a few milliseconds. */
 const CHEAP_ARGON2 = { ARGON2_MEMORY_KIB: '4096', ARGON2_TIME: '1' }
@@ -43,29 +34,11 @@ export async function openScene(env: NodeJS.ProcessEnv = {}): Promise<Scene> {
     async gateway(env = {}) {
       const gateway = await spillway.gateway({ env })
       await spillway.knowsWorkers()
-      const post = (path: string, body: unknown) => send(gateway.url + path, body)
-      return Object.assign(gateway, {
-        post,
-        register: (email: string, password: string) => post('/v1/users', { email, password }),
-        login: (email: string, password: string, options?: SendOptions) =>
-          send(`${gateway.url}/v1/login`, { email, password }, options),
-      })
+      return Object.assign(gateway, { api: createApiClient(gateway.url, { timeoutMs: LONGEST_HOLD_MS }) })
     },
     async close() {
       await spillway.close()
       await namespace.close()
     },
   }
-}
-
-async function send(url: string, body: unknown, options: SendOptions = {}): Promise<Answer> {
-  const { prefer, signal } = options
-  const response = await fetch(url, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', ...(prefer === undefined ? {} : { prefer }) },
-    body: JSON.stringify(body),
-    ...(signal === undefined ? {} : { signal }),
-  })
-  const text = await response.text()
-  return { status: response.status, body: text === '' ? {} : JSON.parse(text) }
 }

@@ -62,17 +62,18 @@ async function accountOf(serviceMs: number, at = scene): Promise<string> {
   return email
 }
 
+const login = (email: string) => gateway.api.login({ email, password: 'right' })
 const board = (status: string) => `/queues/queue/passwords?status=${status}`
 
 test('a job is seen waiting, active and completed during a spike', { skip }, async () => {
   const slow = await accountOf(8_000)
   const quick = await accountOf(100)
-  const spike = [gateway.login(slow, 'right'), gateway.login(slow, 'right')]
+  const spike = [login(slow), login(slow)]
   const waiting = await open(board('waiting'))
   const jobLink = waiting.locator('a[href*="/passwords/"]').first()
   await jobLink.waitFor()
   const jobPath = String(await jobLink.getAttribute('href')).replace(/\?.*/, '')
-  spike.push(...Array.from({ length: 60 }, () => gateway.login(quick, 'right')))
+  spike.push(...Array.from({ length: 60 }, () => login(quick)))
   await waiting.reload()
   await jobLink.waitFor()
   await picture(waiting, 'board-waiting')
@@ -104,7 +105,7 @@ test('the live page shows a spike: depth, wait, capacity, busy slots and outcome
 
     let spiking = true
     const caller = async (index: number) => {
-      while (spiking) await busy.login(email, index % 5 === 0 ? 'wrong' : 'right')
+      while (spiking) await busy.api.login({ email, password: index % 5 === 0 ? 'wrong' : 'right' })
     }
     const callers = Array.from({ length: 80 }, (_, index) => caller(index))
     const number = async (selector: string) =>

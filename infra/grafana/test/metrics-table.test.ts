@@ -11,8 +11,9 @@ test('the table names every metric, where it is, its type, its labels and what i
   try {
     await scene.worker()
     const gateway = await scene.gateway()
-    await gateway.register('someone@example.test', 'a passphrase')
-    assert.equal((await gateway.login('someone@example.test', 'a passphrase')).status, 200)
+    const account = { email: 'someone@example.test', password: 'a passphrase' }
+    await gateway.api.register(account)
+    assert.equal((await gateway.api.login(account)).status, 200)
     const page = async (opsUrl: string) => readExposition(await (await fetch(`${opsUrl}/metrics`)).text())
     const [worker] = scene.workers
     const shown = { gateway: await page(gateway.opsUrl), worker: await page(worker?.opsUrl ?? '') }

@@ -1,5 +1,6 @@
 // People who log in: at a rate that does not wait for answers, by tickets where they are given one, until they are in.
 import { setTimeout as sleep } from 'node:timers/promises'
+import { ask, redeemUntilAnswered } from '@spillway/local/testing/api-client'
 
 export interface LoginResult {
   /** When it was asked for, and when it was done: milliseconds of performance.now(). */
@@ -30,38 +31,21 @@ export interface Traffic {
 /** Logs in, redeeming a ticket for as long as it takes. Never rejects. */
 export async function logIn({ url, email, password, prefer }: LoginOptions): Promise<LoginResult> {
   const startedAt = performance.now()
-  const failure = await attempt().catch((error: unknown) => (error instanceof Error ? error.message : String(error)))
+  const headers = prefer === undefined ? {} : { prefer }
+  const answer = await redeemUntilAnswered(
+    await ask(url, '/v1/login', { body: { email, password }, headers, timeoutMs: PATIENCE_MS }),
+    {
+      redeem: (ticket) => ask(url, '/v1/tickets/redeem', { body: { ticket }, timeoutMs: PATIENCE_MS }),
+      // A ticket is good until it expires, whatever happens to Redis in between.
+      goesOnAfter: [202, 503],
+    },
+  )
+  const failure = answer.status === 200 ? undefined : (answer.failure ?? `${answer.status} ${answer.body.code ?? ''}`)
   return { startedAt, endedAt: performance.now(), failure }
-
-  async function attempt(): Promise<string | undefined> {
-    let answer = await post('/v1/login', { email, password }, prefer)
-    const { ticket } = answer.body
-    // A ticket is good until it expires, whatever happens to Redis in between.
-    while (ticket !== undefined && (answer.status === 202 || answer.status === 503)) {
-      await sleep((answer.body.retryAfter ?? 1) * 1_000)
-      answer = await post('/v1/tickets/redeem', { ticket })
-    }
-    return answer.status === 200 ? undefined : `${answer.status} ${answer.body.code ?? ''}`
-  }
-
-  async function post(path: string, body: unknown, prefer?: string): Promise<{ status: number; body: Body }> {
-    const response = await fetch(new URL(path, url), {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', ...(prefer === undefined ? {} : { prefer }) },
-      body: JSON.stringify(body),
-    })
-    const parsed: Body = JSON.parse(await response.text())
-    return { status: response.status, body: parsed }
-  }
 }
 
-interface Body {
-  ticket?: string
-  /** In seconds. */
-  retryAfter?: number
-  code?: string
-}
-
+/** Of a single answer: the balancer in between is given its time as well. */
+const PATIENCE_MS = 300_000
 const TICK_MS = 20
 
 /** Starts logins at a rate, evenly spread, of the accounts in turn. */

@@ -1,9 +1,9 @@
 // Clocks that disagree: deadlines, tickets and tokens of one machine are good at all others.
 import { clockOff } from '@spillway/local/testing'
+import { ask } from '@spillway/local/testing/api-client'
 import { expect } from '../findings.ts'
 import type { Scenario } from '../scenario.ts'
 import { openSystem } from '../stage/system.ts'
-import { ask } from '../traffic/ask.ts'
 import { underFault } from '../under-fault.ts'
 
 const CREDENTIAL = 'wait-20'

@@ -2,13 +2,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { until } from '@spillway/local/processes/until'
 import { readGauge } from '@spillway/local/services/prometheus'
-import { createClient } from '../../load/client.ts'
+import { type Answer, ask, createApiClient } from '@spillway/local/testing/api-client'
 import { openLoop } from '../../load/open.ts'
 import { countVisits, expect, newFindings } from '../findings.ts'
 import type { Scenario } from '../scenario.ts'
 import { drained } from '../stage/queue.ts'
 import { openSystem } from '../stage/system.ts'
-import { ask, type Reply } from '../traffic/ask.ts'
 import { startTraffic } from '../traffic/traffic.ts'
 import { createVisitor } from '../traffic/visit.ts'
 
@@ -39,13 +38,13 @@ const registrations: Scenario = {
       await system.knowsWorkers(1)
       await stage.accounts.seed(CREDENTIAL)
       const flood = { sent: 0, letIn: 0 }
-      const client = createClient(gateway.url)
+      const client = createApiClient(gateway.url)
       const startMs = performance.now()
       const flooding = openLoop({
         rateAt: () => FLOOD_PER_SECOND,
         durationMs: FLOOD_MS,
         async send(dueMs) {
-          const { status } = await client.post('/v1/users', stage.accounts.registration())
+          const { status } = await client.register(stage.accounts.registration())
           if (dueMs < startMs + SETTLING_MS) return
           flood.sent++
           if (status === 201 || status === 202) flood.letIn++
@@ -110,9 +109,9 @@ const limits: Scenario = {
         })
       const hashed = () => readGauge(worker.opsUrl, 'spillway_jobs_total', ['outcome="hashed"'])
 
-      async function flood(what: string, limit: number, send: (n: number) => Promise<Reply>): Promise<void> {
+      async function flood(what: string, limit: number, send: (n: number) => Promise<Answer>): Promise<void> {
         const before = await hashed()
-        const replies: Reply[] = []
+        const replies: Answer[] = []
         // In waves: a hundred at a time is flood enough.
         for (let sent = 0; sent < FLOOD; sent += 100) {
           replies.push(...(await Promise.all(Array.from({ length: 100 }, (_, n) => send(sent + n)))))
@@ -128,7 +127,7 @@ const limits: Scenario = {
         expect(findings, through.length === limit, `${through.length} logins ${what} were let through, not ${limit}`)
         expect(findings, hashes === limit, `the flood ${what} cost ${hashes} hashes, not ${limit}`)
         const headers = ['retry-after', 'ratelimit-limit', 'ratelimit-remaining', 'ratelimit-reset']
-        const told = refused.every((reply) => headers.every((name) => reply.headers.has(name)))
+        const told = refused.every((reply) => headers.every((name) => name in reply.headers))
         expect(findings, told, `not every refusal ${what} says when to come back`)
       }
 

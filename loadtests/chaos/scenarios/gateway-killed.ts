@@ -2,11 +2,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { until } from '@spillway/local/processes/until'
 import { readGauge } from '@spillway/local/services/prometheus'
+import { ask } from '@spillway/local/testing/api-client'
 import { expect } from '../findings.ts'
 import type { Scenario } from '../scenario.ts'
 import { drained, leftovers } from '../stage/queue.ts'
 import { openSystem } from '../stage/system.ts'
-import { ask } from '../traffic/ask.ts'
 import { underFault } from '../under-fault.ts'
 
 const CREDENTIAL = 'wait-100'

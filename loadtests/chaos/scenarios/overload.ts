@@ -1,6 +1,7 @@
 // More logins come than workers can do, up to ten times as many: as many succeed as at capacity, the others are told when to
 // come back, nobody else notices, and when it is over it is over.
 import { setTimeout as sleep } from 'node:timers/promises'
+import { ask } from '@spillway/local/testing/api-client'
 import { allCores, contenderCores, moveTo } from '../../measure/cores.ts'
 import { Latency } from '../../measure/latency.ts'
 import { countVisits, expect, type Findings, newFindings } from '../findings.ts'
@@ -10,7 +11,6 @@ import { drained } from '../stage/queue.ts'
 import type { RedisServer } from '../stage/redis.ts'
 import type { Stage } from '../stage/stage.ts'
 import { openSystem, type System } from '../stage/system.ts'
-import { ask } from '../traffic/ask.ts'
 import { BARE, watchNeighbours } from '../traffic/neighbours.ts'
 import { startTraffic } from '../traffic/traffic.ts'
 import { createVisitor, type Visit } from '../traffic/visit.ts'
@@ -225,7 +225,7 @@ const retryAfter: Scenario = {
         const first = await ask(url, '/v1/login', request)
         if (first.status === 202) return void findings.ticketed++
         findings.refused++
-        const seconds = Number(first.headers.get('retry-after'))
+        const seconds = Number(first.headers['retry-after'])
         toldS.push(seconds)
         await sleep(seconds * 1_000)
         const again = await ask(url, '/v1/login', request)

@@ -1,6 +1,5 @@
 // What has nothing to do with hashing, asked at a steady rate while logins come in spikes.
-import type { Login } from '../../load/accounts.ts'
-import { ask } from './ask.ts'
+import { ask, type Credentials } from '@spillway/local/testing/api-client'
 import { startProbe } from './probe.ts'
 
 export interface Neighbour {
@@ -17,7 +16,11 @@ export const BARE = 'a bare server'
  * Logs in once, and from then on asks each of four endpoints, and the root of a server that does nothing else. The returned
  * function ends that and says how it went, the bare server last.
  */
-export async function watchNeighbours(url: string, bareUrl: string, login: Login): Promise<() => Promise<Neighbour[]>> {
+export async function watchNeighbours(
+  url: string,
+  bareUrl: string,
+  login: Credentials,
+): Promise<() => Promise<Neighbour[]>> {
   const session = (await ask(url, '/v1/login', { body: login })).body
   const authorization = `Bearer ${session.accessToken}`
   let { refreshToken } = session

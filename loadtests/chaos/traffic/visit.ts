@@ -1,7 +1,14 @@
 // One visit: a person who wants to log in, from the first request to the verdict, and what came of it.
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Accounts, Credential, Login } from '../../load/accounts.ts'
-import { type Answer, type Client, createClient } from '../../load/client.ts'
+import {
+  type Answer,
+  type ApiClient,
+  type Credentials,
+  createApiClient,
+  redeemUntilAnswered,
+} from '@spillway/local/testing/api-client'
+import type { Accounts, Credential } from '../../load/accounts.ts'
+import { outcomeOf } from '../../measure/tally.ts'
 
 /**
  * How a visit ended. `verdict` is the right one: tokens for a right password, 401 for a wrong one. `wrong` is the other way
@@ -48,37 +55,36 @@ const RUDE_PAUSE_MS = 20
 
 export function createVisitor(options: VisitorOptions): Visitor {
   const { urls, accounts, credential, everyNthWrong = 10, tries = 1, polite = true, patienceMs = 90_000 } = options
-  const clients = urls.map((url) => createClient(url))
+  const clients = urls.map((url) => createApiClient(url))
 
-  function client(turn: number): Client {
+  function client(turn: number): ApiClient {
     const chosen = clients[turn % clients.length]
     if (chosen === undefined) throw new Error('a visitor needs somewhere to go')
     return chosen
   }
 
   /** Begins until there is an answer to keep, or no try is left. */
-  async function begin(login: Login, turn: number): Promise<Answer> {
+  async function begin(login: Credentials, turn: number): Promise<Answer> {
     for (let nth = 1; ; nth++) {
-      const answer = await client(turn).post('/v1/login', login)
-      if (nth === tries || (answer.outcome !== 'busy' && answer.status !== 0)) return answer
+      const answer = await client(turn).login(login)
+      if (nth === tries || (outcomeOf(answer) !== 'busy' && answer.status !== 0)) return answer
       if (answer.status === 0) turn++
       await sleep(polite && answer.status !== 0 ? answer.retryAfterMs : RUDE_PAUSE_MS)
     }
   }
 
   /** Redeems until there is a verdict. Refusals and broken connections cost a ticket nothing. */
-  async function redeem(first: Answer, turn: number): Promise<Answer> {
-    const untilMs = performance.now() + patienceMs
-    let { ticket } = read(first)
-    let answer = first
-    while (performance.now() < untilMs) {
-      await sleep(answer.status === 0 ? RUDE_PAUSE_MS : answer.retryAfterMs)
-      answer = await client(turn).post('/v1/tickets/redeem', { ticket })
-      if (answer.status === 202) ticket = read(answer).ticket
-      else if (answer.status === 0) turn++
-      else if (answer.outcome !== 'busy') return answer
-    }
-    return answer
+  function redeem(first: Answer, turn: number): Promise<Answer> {
+    return redeemUntilAnswered(first, {
+      async redeem(ticket) {
+        const answer = await client(turn).redeem(ticket)
+        if (answer.status === 0) turn++
+        return answer
+      },
+      goesOnAfter: [202, 429, 503, 0],
+      pauseMs: ({ status, retryAfterMs }) => (status === 0 ? RUDE_PAUSE_MS : retryAfterMs),
+      endMs: performance.now() + patienceMs,
+    })
   }
 
   return {
@@ -89,8 +95,8 @@ export function createVisitor(options: VisitorOptions): Visitor {
       const ticketed = first.status === 202
       const answer = ticketed ? await redeem(first, number) : first
       const tookMs = performance.now() - dueMs
-      const { code } = read(answer)
-      const detail = answer.status === 0 ? answer.outcome : `${answer.status}${code === undefined ? '' : ` ${code}`}`
+      const { code } = answer.body
+      const detail = answer.failure ?? `${answer.status}${code === undefined ? '' : ` ${code}`}`
       return { dueMs, tookMs, end: endOf(answer, code, wrong, ticketed), ticketed, detail }
     },
     close() {
@@ -99,19 +105,11 @@ export function createVisitor(options: VisitorOptions): Visitor {
   }
 }
 
-function endOf({ status, body }: Answer, code: string | undefined, wrong: boolean, ticketed: boolean): End {
-  if (status === 200 && body.includes('accessToken')) return wrong ? 'wrong' : 'verdict'
+function endOf({ status, text }: Answer, code: string | undefined, wrong: boolean, ticketed: boolean): End {
+  if (status === 200 && text.includes('accessToken')) return wrong ? 'wrong' : 'verdict'
   if (status === 401) return wrong ? 'verdict' : 'wrong'
   if (ticketed && (status === 202 || status === 410 || status === 409)) return 'lost'
   if (status === 503 && (code === 'busy' || code === 'unavailable')) return 'refused'
   if (status === 429 && code === 'too_many_requests') return 'refused'
   return 'failed'
-}
-
-function read({ body }: Answer): { ticket?: string; code?: string } {
-  try {
-    return JSON.parse(body)
-  } catch {
-    return {}
-  }
 }

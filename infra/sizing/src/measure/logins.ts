@@ -1,6 +1,7 @@
 // Logins at random moments (Poisson), each answered or ticketed, and the waits that the worker saw.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type TestProcess, until } from '@spillway/local/testing'
+import type { ApiClient } from '@spillway/local/testing/api-client'
 import type { MeasuredSystem } from './system.ts'
 
 /** What the worker says of a job. */
@@ -12,20 +13,14 @@ export interface JobTimes {
 }
 
 /** One login by ticket at most: whoever asks for the time in the queue needs no more. Fails on any other answer. */
-export async function logIn(url: string, email: string): Promise<void> {
-  const response = await fetch(`${url}/v1/login`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ email, password: 'whatever it is' }),
-  })
-  const text = await response.text()
-  if (response.status !== 200 && response.status !== 202)
-    throw new Error(`A login was answered with ${response.status}: ${text}`)
+export async function logIn(api: ApiClient, email: string): Promise<void> {
+  const { status, text } = await api.login({ email, password: 'whatever it is' })
+  if (status !== 200 && status !== 202) throw new Error(`A login was answered with ${status}: ${text}`)
 }
 
 /** Logs in at a rate that may change with the seconds since the start, for so long, and gives what the worker saw of it. */
 export async function logInAtRate(
-  { gateway, worker }: MeasuredSystem,
+  { api, worker }: MeasuredSystem,
   emails: string[],
   { perSecond, forS }: { perSecond: (atS: number) => number; forS: number },
 ): Promise<JobTimes[]> {
@@ -34,7 +29,7 @@ export async function logInAtRate(
   const startedAt = performance.now()
   for (let dueS = 0, turn = 0; dueS < forS; turn += 1) {
     await sleep(Math.max(0, dueS * 1_000 - (performance.now() - startedAt)))
-    running.push(logIn(gateway.url, emails[turn % emails.length] ?? ''))
+    running.push(logIn(api, emails[turn % emails.length] ?? ''))
     dueS += -Math.log(1 - Math.random()) / perSecond(dueS)
   }
   await Promise.all(running)
@@ -55,7 +50,7 @@ function jobTimes({ msg, time, queueWaitMs, serviceMs }: Record<string, unknown>
 
 /** Logs in with so many at a time, for so long, and gives how many that were. */
 export async function logInAtOnce(
-  { gateway }: MeasuredSystem,
+  { api }: MeasuredSystem,
   emails: string[],
   atOnce: number,
   forS: number,
@@ -64,7 +59,7 @@ export async function logInAtOnce(
   let logins = 0
   const people = Array.from({ length: atOnce }, async (_, person) => {
     for (let turn = person; performance.now() < until; turn += atOnce) {
-      await logIn(gateway.url, emails[turn % emails.length] ?? '')
+      await logIn(api, emails[turn % emails.length] ?? '')
       logins += 1
     }
   })

@@ -1,4 +1,5 @@
 // What a waiting job takes in Redis.
+import { respondAsync } from '@spillway/local/testing/api-client'
 import { Redis } from 'ioredis'
 import type { MeasuredSystem } from './system.ts'
 
@@ -14,11 +15,7 @@ export async function measureJobBytes(system: MeasuredSystem): Promise<number> {
     await system.worker.stop()
     const before = await used()
     for (const email of emails) {
-      await fetch(`${system.gateway.url}/v1/login`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json', prefer: 'respond-async' },
-        body: JSON.stringify({ email, password: 'whatever it is' }),
-      })
+      await system.api.login({ email, password: 'whatever it is' }, respondAsync)
     }
     const waiting =
       (await redis.llen(`${prefix}:passwords:wait`)) + (await redis.zcard(`${prefix}:passwords:prioritized`))

@@ -10,12 +10,18 @@ import { startServices } from '@spillway/local/services/services'
 import { build } from '@spillway/local/start/build'
 import { migrate } from '@spillway/local/start/migrate'
 import { type GatewayProcess, type Member, openSpillway } from '@spillway/local/testing'
+import { type ApiClient, createApiClient } from '@spillway/local/testing/api-client'
 import { findPids } from './processor-time.ts'
+
+/** A login that waits for the others of a spike. */
+const PATIENCE_MS = 60_000
 
 export interface MeasuredSystem {
   redisUrl: string
   queuePrefix: string
   gateway: GatewayProcess
+  /** Of the gateway. */
+  api: ApiClient
   worker: Member
   redisPids: number[]
   postgresPids: number[]
@@ -55,6 +61,7 @@ export async function startSystem(keeper: Keeper, slots: number): Promise<Measur
     redisUrl,
     queuePrefix: spillway.queuePrefix,
     gateway,
+    api: createApiClient(gateway.url, { timeoutMs: PATIENCE_MS }),
     worker,
     redisPids: findPids(`:${new URL(redisUrl).port}`, '-server'),
     postgresPids: findPids('postgres', '-p', new URL(databaseUrl).port),

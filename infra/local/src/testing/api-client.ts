@@ -1,0 +1,159 @@
+// The client of the public API for programs: tests, load, chaos and sizing. Keeps connections, opens as many as are needed, and
+// gives up on an answer after some time. It never rejects: what goes wrong is an answer without a status.
+import { Agent, type IncomingHttpHeaders, request } from 'node:http'
+import { text } from 'node:stream/consumers'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+/** An unanswered request is given up after this: the patience of common gateways in front of an API is no greater. */
+export const TIMEOUT_MS = 10_000
+
+/** What the bodies of answers hold, each of them a part of it. */
+export interface AnswerBody {
+  accessToken?: string
+  refreshToken?: string
+  ticket?: string
+  code?: string
+}
+
+export interface RequestOptions {
+  headers?: Record<string, string>
+  signal?: AbortSignal
+  /** [10 s] */
+  timeoutMs?: number
+}
+
+export interface Credentials {
+  email: string
+  password: string
+}
+
+export interface ApiClient {
+  get(path: string, options?: RequestOptions): Promise<Answer>
+  post(path: string, body: unknown, options?: RequestOptions): Promise<Answer>
+  register(credentials: Credentials, options?: RequestOptions): Promise<Answer>
+  login(credentials: Credentials, options?: RequestOptions): Promise<Answer>
+  redeem(ticket: unknown, options?: RequestOptions): Promise<Answer>
+  refresh(refreshToken: unknown, options?: RequestOptions): Promise<Answer>
+  /** Ends its connections, and what is open on them. Those that nobody uses do not keep a process. */
+  close(): void
+}
+
+/** Asks for a ticket at once. */
+export const respondAsync = { headers: { prefer: 'respond-async' } }
+
+/** A client of one gateway, on connections of its own. The timeout is that of each request, where that says nothing else. */
+export function createApiClient(url: string, { timeoutMs = TIMEOUT_MS }: { timeoutMs?: number } = {}): ApiClient {
+  const agent = new Agent({ keepAlive: true })
+  const get: ApiClient['get'] = (path, options) => send(agent, 'GET', url + path, undefined, { timeoutMs, ...options })
+  const post: ApiClient['post'] = (path, body, options) =>
+    send(agent, 'POST', url + path, JSON.stringify(body), { timeoutMs, ...options })
+  return {
+    get,
+    post,
+    register: (credentials, options) => post('/v1/users', credentials, options),
+    login: (credentials, options) => post('/v1/login', credentials, options),
+    redeem: (ticket, options) => post('/v1/tickets/redeem', { ticket }, options),
+    refresh: (refreshToken, options) => post('/v1/token/refresh', { refreshToken }, options),
+    close: () => agent.destroy(),
+  }
+}
+
+const sharedAgent = new Agent({ keepAlive: true })
+
+/** A gateway is still in time after its own hold, and some seconds of a machine that is busy. */
+const ASKED_TIMEOUT_MS = 15_000
+
+/** One request, on connections that all such requests share: POST with a body, otherwise GET. It is given 15 seconds. */
+export function ask(url: string, path: string, { body, ...given }: RequestOptions & { body?: unknown } = {}) {
+  const options = { timeoutMs: ASKED_TIMEOUT_MS, ...given }
+  return body === undefined
+    ? send(sharedAgent, 'GET', url + path, undefined, options)
+    : send(sharedAgent, 'POST', url + path, JSON.stringify(body), options)
+}
+
+export interface Redeeming {
+  /** Redeems a ticket once. */
+  redeem(ticket: string): Promise<Answer>
+  /** Statuses after which the ticket is still good and is redeemed again [202]; 0 is no answer. */
+  goesOnAfter?: readonly number[]
+  /** How long to wait before the next time [what Retry-After asks for]. */
+  pauseMs?(answer: Answer): number
+  /** Nothing is redeemed after this, by `performance.now()`. */
+  endMs?: number
+  /** Nothing is redeemed after this either, and no time is waited for. */
+  signal?: AbortSignal
+}
+
+/** Redeems the ticket of an answer for as long as the answer is "still pending", and gives the last answer. */
+export async function redeemUntilAnswered(first: Answer, options: Redeeming): Promise<Answer> {
+  const { redeem, goesOnAfter = [202], pauseMs = ({ retryAfterMs }) => retryAfterMs, signal } = options
+  const { endMs = Number.POSITIVE_INFINITY } = options
+  let answer = first
+  let { ticket } = first.body
+  while (ticket !== undefined && goesOnAfter.includes(answer.status) && performance.now() < endMs) {
+    await sleep(pauseMs(answer), undefined, signal === undefined ? {} : { signal }).catch(() => undefined)
+    if (signal?.aborted) break
+    answer = await redeem(ticket)
+    ticket = answer.body.ticket ?? ticket
+  }
+  return answer
+}
+
+export class Answer {
+  /** 0 when there was none, for the reason that is the failure. */
+  readonly status: number
+  readonly failure: 'timeout' | 'error' | undefined
+  readonly headers: IncomingHttpHeaders
+  readonly text: string
+  readonly tookMs: number
+
+  constructor(answer: Omit<Answer, 'body' | 'retryAfterMs'>) {
+    this.status = answer.status
+    this.failure = answer.failure
+    this.headers = answer.headers
+    this.text = answer.text
+    this.tookMs = answer.tookMs
+  }
+
+  /** Parsed when it is asked for: most load asks for the status alone. Empty where the answer has no JSON. */
+  get body(): AnswerBody {
+    try {
+      return JSON.parse(this.text) ?? {}
+    } catch {
+      return {}
+    }
+  }
+
+  /** What Retry-After asks for; 1,000 where it is missing. */
+  get retryAfterMs(): number {
+    return Number(this.headers['retry-after'] ?? 1) * 1_000
+  }
+}
+
+function send(agent: Agent, method: string, url: string, body: string | undefined, options: RequestOptions) {
+  const { signal, timeoutMs = TIMEOUT_MS } = options
+  const headers =
+    body === undefined
+      ? { ...options.headers }
+      : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body), ...options.headers }
+  const sentMs = performance.now()
+  return new Promise<Answer>((resolve) => {
+    let late = false
+    const settle = (status: number, text: string, headers: IncomingHttpHeaders) => {
+      clearTimeout(timer)
+      const failure = status > 0 ? undefined : late ? 'timeout' : 'error'
+      resolve(new Answer({ status, failure, headers, text, tookMs: performance.now() - sentMs }))
+    }
+    const outgoing = request(url, { agent, method, headers, ...(signal && { signal }) }, async (response) => {
+      const received = await text(response).catch(() => undefined)
+      if (received === undefined) settle(0, '', {})
+      else settle(response.statusCode ?? 0, received, response.headers)
+    })
+    const timer = setTimeout(() => {
+      late = true
+      outgoing.destroy()
+    }, timeoutMs)
+    outgoing.on('error', () => settle(0, '', {}))
+    outgoing.end(body)
+  })
+}
