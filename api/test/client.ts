@@ -1,6 +1,7 @@
 // A client of the public API, as a program on another machine would write it.
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
+import { STATUS_CODES } from 'node:http'
 
 /** What answers hold, each of them a part of it. */
 export interface Body {
@@ -15,6 +16,7 @@ export interface Body {
   retryAfter: number
   type: string
   title: string
+  detail: string
   status: number
   code: string
   errors: { field: string; message: string }[]
@@ -69,7 +71,8 @@ export function assertProblem({ status, headers, body }: Answer, expectedStatus:
   assert.equal(headers.get('content-type'), 'application/problem+json')
   assert.equal(body.status, status)
   assert.equal(body.type, 'about:blank')
-  assert.ok(body.title.length > 0)
+  assert.equal(body.title, { 413: 'Content Too Large', 422: 'Unprocessable Content' }[status] ?? STATUS_CODES[status])
+  assert.ok(body.detail.length > 0)
 }
 
 /** Checks the status and gives the body. */

@@ -150,9 +150,10 @@ test('a failure of our own is a 500 that says nothing about it', async (t) => {
   assertProblem(answer, 500, 'internal_error')
   assert.deepEqual(answer.body, {
     type: 'about:blank',
-    title: 'Something went wrong here',
+    title: 'Internal Server Error',
     status: 500,
     code: 'internal_error',
+    detail: 'The service could not answer because of an internal error',
   })
 })
 
@@ -179,6 +180,6 @@ test('a gateway of which everything is away answers every call all the same', as
 /** Checks for a 503 that says when to come back, and nothing about what is away. */
 function assertUnavailable(answer: Answer): void {
   assertProblem(answer, 503, 'unavailable')
-  assert.deepEqual(Object.keys(answer.body).sort(), ['code', 'status', 'title', 'type'])
+  assert.deepEqual(Object.keys(answer.body).sort(), ['code', 'detail', 'status', 'title', 'type'])
   assert.equal(answer.headers.get('retry-after'), '1')
 }

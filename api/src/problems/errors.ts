@@ -1,9 +1,9 @@
-/** Every error a client can get: a coded error with one status and one public sentence (RFC 9457). */
+/** Errors for clients: each has a code, which determines its status and its public sentence (RFC 9457). */
 import { type ErrorCode, problems } from '../schemas/problem-codes.js'
 
 /**
- * Why a request was refused, where its code leaves that open. For operators' counters alone: a client must not learn, for
- * instance, whether the account exists.
+ * Why a request was refused, where its code leaves that open. Only the metrics show it: a client must not learn, for instance,
+ * whether the account exists.
  */
 export const refusalReasons = [
   'predicted_wait',
@@ -21,22 +21,22 @@ export const refusalReasons = [
 ] as const
 export type RefusalReason = (typeof refusalReasons)[number]
 
-/** What is wrong with one field of a request. */
+/** An error in one field of a request. */
 export interface FieldError {
   field: string
   message: string
-  /** Only where a client may want to tell it from others. */
+  /** Present only where clients may need to distinguish the error. */
   code?: 'password_too_short' | 'password_too_common'
 }
 
 export interface ApiErrorOptions extends ErrorOptions {
-  /** After how many seconds to try again. */
+  /** Seconds, for Retry-After. */
   retryAfterS?: number
   fields?: FieldError[]
   reason?: RefusalReason
 }
 
-/** An error that is meant for the client. Its `cause` is for the log alone. */
+/** An error that is sent to the client. Its `cause` is only logged. */
 export class ApiError extends Error {
   override readonly name = 'ApiError'
   readonly code: ErrorCode
@@ -46,7 +46,7 @@ export class ApiError extends Error {
   readonly reason: RefusalReason | undefined
 
   constructor(code: ErrorCode, options: ApiErrorOptions = {}) {
-    super(problems[code].title, options)
+    super(problems[code].detail, options)
     this.code = code
     this.status = problems[code].status
     this.retryAfterS = options.retryAfterS

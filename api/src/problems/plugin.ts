@@ -1,4 +1,4 @@
-/** Every error as application/problem+json (RFC 9457): ours, and what toApiError makes of others. */
+/** Answers every error as application/problem+json (RFC 9457); errors of libraries are converted by toApiError. */
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
@@ -10,7 +10,7 @@ import { answerHeaders } from './answer-headers.js'
 import { ApiError, type RefusalReason } from './errors.js'
 import { toApiError } from './foreign-errors.js'
 
-/** Node's codes for what never becomes a request; anything else is not HTTP. */
+/** Node's codes for connections whose bytes never become a request; any other code means that they are not HTTP. */
 const connectionCodes: Record<string, ErrorCode> = {
   HPE_HEADER_OVERFLOW: 'headers_too_large',
   ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
@@ -21,7 +21,7 @@ export const problemType = { 'content-type': 'application/problem+json' } as con
 export const problemPlugin = fp(
   async (app: FastifyInstance) => {
     app.setErrorHandler((error: FastifyError, request, reply) => {
-      // The client left in the middle of its body: there is nobody to answer, and nothing failed.
+      // The client disconnected while it sent the body: this is no failure of the gateway.
       const unread = request.raw.readableAborted
       return sendProblem(unread ? new ApiError('malformed_request') : toApiError(error), request, reply)
     })
@@ -32,7 +32,7 @@ export const problemPlugin = fp(
     app.setNotFoundHandler((request, reply) => {
       const [path = ''] = request.url.split('?')
       const methods = methodsByPath.get(path)
-      // A route can say itself that it has not found what it was asked for.
+      // A handler of this path and method called `callNotFound`.
       if (methods === undefined || methods.includes(request.method)) {
         return sendProblem(new ApiError('not_found'), request, reply)
       }
@@ -43,12 +43,12 @@ export const problemPlugin = fp(
   { name: 'problem' },
 )
 
-/** Answers with a problem. Also for errors that occur outside of any handler. */
+/** Answers with a problem; errors outside of any handler included. */
 export function sendProblem(error: ApiError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   request.errorCode = error.code
   request.refusedFor = error.reason
   if (error.cause !== undefined) {
-    // What a client gets wrong is of its making, as often as it likes.
+    // A client can cause 4xx errors at any rate: logged as errors they would flood the log.
     const level = error.status < 500 ? 'debug' : 'error'
     request.log[level]({ err: error.cause, code: error.code }, 'request failed')
   }
@@ -62,7 +62,7 @@ export function sendProblem(error: ApiError, request: FastifyRequest, reply: Fas
     .send(problemOf(error))
 }
 
-/** Answers on a connection that carries no readable request, and ends it. */
+/** Answers on a connection that carries no readable request, and closes it. */
 export function sendConnectionProblem({ code }: { code: string }, socket: Socket): void {
   const error = new ApiError(connectionCodes[code] ?? 'malformed_request')
   if (socket.writable) {
@@ -74,16 +74,24 @@ export function sendConnectionProblem({ code }: { code: string }, socket: Socket
   socket.destroy()
 }
 
-/** What the client is told of an error. */
+/** RFC 9457, 4.2.1: with `about:blank` the title is the status phrase. Node's phrases for 413 and 422 predate RFC 9110. */
+const statusPhrases: Record<number, string | undefined> = {
+  ...STATUS_CODES,
+  413: 'Content Too Large',
+  422: 'Unprocessable Content',
+}
+
+/** The body of a problem. */
 export function problemOf({ message, status, code, fields }: ApiError): FromSchema<typeof ProblemBody> {
-  return { type: 'about:blank', title: message, status, code, ...(fields && { errors: fields }) }
+  const title = statusPhrases[status] ?? ''
+  return { type: 'about:blank', title, status, code, detail: message, ...(fields && { errors: fields }) }
 }
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The code of the problem this request was answered with, for its log line. */
+    /** The code of the problem that answered this request, for its log line. */
     errorCode?: ErrorCode
-    /** The reason behind that code, for the counters. */
+    /** The reason behind that code, for the metrics. */
     refusedFor?: RefusalReason | undefined
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Answers that several calls have in common, as the description of the API has them: tickets and problems. The headers are for
- * that alone; nothing is checked or added by them when an answer is sent.
+ * Responses that several routes share, for OpenAPI: tickets and problems. Their headers are documentation only: Fastify neither
+ * checks nor adds them.
  */
 
 import { TicketBody } from './bodies.js'
@@ -12,9 +12,10 @@ export const ProblemBody = {
   type: 'object',
   properties: {
     type: { const: 'about:blank' },
-    title: { type: 'string' },
+    title: { type: 'string', description: 'The phrase of the status (RFC 9110)' },
     status: { type: 'integer', minimum: 400, maximum: 599 },
     code: { type: 'string', enum: errorCodes },
+    detail: { type: 'string', description: 'One sentence for people; the same for every problem with this code' },
     errors: {
       type: 'array',
       items: {
@@ -26,14 +27,15 @@ export const ProblemBody = {
       },
     },
   },
-  required: ['type', 'title', 'status', 'code'],
+  required: ['type', 'title', 'status', 'code', 'detail'],
   additionalProperties: false,
   examples: [
     {
       type: 'about:blank',
-      title: 'The request is not valid',
+      title: 'Unprocessable Content',
       status: 422,
       code: 'invalid_request',
+      detail: 'The request is not valid',
       errors: [{ field: 'email', message: 'must be an e-mail address' }],
     },
   ],
@@ -45,18 +47,18 @@ const retryAfter = {
 const rateLimit = {
   'RateLimit-Limit': {
     type: 'integer',
-    description: 'Requests a minute, by the limit of the address, or by that which refuses',
+    description: 'Requests a minute that the limit allows: the one of the address, or the one that refused',
   },
   'RateLimit-Remaining': { type: 'integer', description: 'How many of them are left' },
   'RateLimit-Reset': { type: 'integer', description: 'Seconds until all of them are left again' },
 } as const
 
-/** Instead of an answer that takes longer than the request is held. */
+/** The response when the answer takes longer than the request is held. */
 export const ticketResponse = {
   ...TicketBody,
   headers: {
     ...retryAfter,
-    'Preference-Applied': { type: 'string', description: 'What was taken into account of Prefer (RFC 7240)' },
+    'Preference-Applied': { type: 'string', description: 'The preferences that were applied (RFC 7240)' },
   },
 } as const
 
@@ -71,7 +73,7 @@ export const unauthorizedProblem = {
 }
 export const limitProblem = { ...problemResponse, headers: { ...retryAfter, ...rateLimit } }
 
-/** What any call may be answered with, and any call with a body. */
+/** Problems of every route, and of every route with a body. */
 export const anyProblem = { 500: problemResponse, 503: { ...problemResponse, headers: retryAfter } }
 export const bodyProblems = {
   400: problemResponse,

@@ -11,7 +11,7 @@ const account: components['schemas']['NewAccount'] = { email, password }
 const incomplete: components['schemas']['Credentials'] = { email }
 
 const registered = await client.POST('/v1/users', { body: account })
-if (registered.error) throw new Error(`${registered.error.code}: ${registered.error.title}`)
+if (registered.error) throw new Error(`${registered.error.code}: ${registered.error.detail}`)
 
 const refused = await client.POST('/v1/login', { body: { ...incomplete, password: 'not the right one' } })
 const code: components['schemas']['Problem']['code'] | undefined = refused.error?.code
