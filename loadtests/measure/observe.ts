@@ -1,7 +1,12 @@
 // Watches a contender from the outside while something happens to it: processor time of each process, and bystanders.
+import {
+  memoryOf,
+  type ProcessorTime,
+  processorTime,
+  processorTimeOfTree,
+} from '@spillway/local/processes/processor-time'
 import type { Part, Running } from '../contenders/contender.ts'
 import { type Bystanders, watchBystanders } from './bystanders.ts'
-import { type ProcessorTime, peakMemoryMb, processorTime, processorTimeOfTree } from './processor.ts'
 
 export interface PartTime {
   role: string
@@ -42,8 +47,10 @@ export async function processorTimeOf<T>(
     const end = after[index]
     if (start === undefined || end === undefined) return []
     const time = { totalMs: end.totalMs - start.totalMs, eventLoopMs: end.eventLoopMs - start.eventLoopMs }
-    const peakMb = peakMemoryMb(pid)
-    return [{ role, ...time, ...(peakMb !== undefined && { peakMb }), ...(readyMs !== undefined && { readyMs }) }]
+    const memory = memoryOf(pid)
+    return [
+      { role, ...time, ...(memory && { peakMb: memory.peakBytes / 1e6 }), ...(readyMs !== undefined && { readyMs }) },
+    ]
   })
   return { result, seconds, parts, generatorPercent: (used.user + used.system) / 10_000 / seconds }
 }

@@ -1,6 +1,6 @@
 // How much of the machine others were using, measured while nothing of ours runs: the doubt to put on the figures after.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { machineTime } from './processor.ts'
+import { machineTime } from '@spillway/local/processes/processor-time'
 
 const LOOK_FOR_MS = 300
 

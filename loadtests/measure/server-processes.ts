@@ -1,5 +1,6 @@
 // The processes of PostgreSQL and Redis, where they run on this machine: their time belongs to what a login costs.
-import { readFileSync } from 'node:fs'
+import { readProc } from '@spillway/local/processes/proc'
+import { findProcess } from '@spillway/local/processes/process-table'
 import { connectDatabase } from '@spillway/prisma'
 import { Redis } from 'ioredis'
 import type { Part, Services } from '../contenders/contender.ts'
@@ -17,7 +18,7 @@ async function postmaster(url: string): Promise<number> {
   const database = connectDatabase({ url, poolSize: 1, connectionTimeoutMs: 60_000 })
   try {
     const [backend] = await database.$queryRaw<{ pid: number }[]>`SELECT pg_backend_pid() AS pid`
-    return Number(/^PPid:\s*(\d+)$/m.exec(read(`/proc/${backend?.pid}/status`))?.[1])
+    return findProcess(backend?.pid ?? 0)?.parentPid ?? 0
   } finally {
     await database.$disconnect()
   }
@@ -34,13 +35,5 @@ async function redisPid(url: string): Promise<number> {
 
 /** A server on another machine also has a process id, but here it would be somebody else's. */
 function named(pid: number, name: RegExp): boolean {
-  return name.test(read(`/proc/${pid}/comm`))
-}
-
-function read(path: string): string {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch {
-    return ''
-  }
+  return name.test(readProc(`${pid}/comm`) ?? '')
 }

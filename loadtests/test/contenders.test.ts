@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { childrenOf, processorTime } from '@spillway/local/processes/processor-time'
 import { createNamespace, type Namespace, until } from '@spillway/local/testing'
 import { createApiClient } from '@spillway/local/testing/api-client'
 import { contenders } from '../contenders/contenders.ts'
 import { algorithms } from '../contenders/hashing.ts'
 import { scriptPerCompare } from '../contenders/script-per-compare/contender.ts'
 import { type Accounts, createAccounts } from '../load/accounts.ts'
-import { childrenOf, processorTime } from '../measure/processor.ts'
 
 const once = { logins: 1, atMostMs: 1_000 }
 

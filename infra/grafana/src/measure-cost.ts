@@ -1,9 +1,9 @@
 // The command `pnpm measure:observability`: processor time of a login, gateway and worker together, with everything that
 // operators may turn on against nothing of it. Both systems run side by side and are measured by turns, so that whatever else this
 // machine does falls on both.
-import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { createGatewayMetrics } from '@spillway/api/metrics'
+import { processorMs } from '@spillway/local/processes/processor-time'
 import type { Member } from '@spillway/local/testing'
 import { runWithServices } from './run-with-services.ts'
 import { type GatewayHandle, OPERATOR, openScene, type Scene } from './scene.ts'
@@ -13,8 +13,6 @@ const WARM_UP_ROUNDS = 4
 const ROUNDS = 12
 const LOGINS = 400
 const IN_FLIGHT = 8
-/** Clock ticks a second in /proc, on every Linux that Node runs on. */
-const TICKS_PER_S = 100
 /** A login is counted and timed this often, at both ends together. */
 const METRIC_UPDATES = 8
 
@@ -73,18 +71,6 @@ async function measure({ gateway, worker }: System): Promise<number> {
   }
   await Promise.all(Array.from({ length: IN_FLIGHT }, caller))
   return (processorMs(pids) - before) / LOGINS
-}
-
-/** What these processes have used so far, in user and kernel mode. */
-function processorMs(pids: number[]): number {
-  const ticks = pids.flatMap((pid) => {
-    // The name, second of the fields, may hold blanks.
-    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
-      .replace(/^.*\) /s, '')
-      .split(' ')
-    return [Number(fields[11]), Number(fields[12])]
-  })
-  return (ticks.reduce((sum, count) => sum + count, 0) * 1_000) / TICKS_PER_S
 }
 
 /** What counting takes, which is never off: in milliseconds a login. */

@@ -1,6 +1,7 @@
 // What Node cannot tell about another process: from /proc where there is one, from ps elsewhere (macOS).
 import { execFileSync } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
+import { readProc, readStat } from './proc.ts'
 
 export interface ProcessFacts {
   parentPid: number
@@ -14,11 +15,7 @@ const hasProc = existsSync('/proc/self/stat')
 
 /** The facts of a process, or undefined when there is none with this id. */
 export function findProcess(pid: number): ProcessFacts | undefined {
-  try {
-    return hasProc ? readProc(pid) : askPs(pid)
-  } catch {
-    return undefined
-  }
+  return hasProc ? askProc(pid) : askPs(pid)
 }
 
 /** Whether a process still runs. */
@@ -27,17 +24,39 @@ export function isRunning(pid: number): boolean {
   return found !== undefined && !found.zombie
 }
 
-function readProc(pid: number): ProcessFacts {
-  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-  // The second field is the program's name in parentheses, and may itself hold spaces and parentheses.
-  const [state, parentPid] = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-  const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').trim()
+/** The ids of all processes. */
+export function listProcesses(): number[] {
+  const names = hasProc ? readdirSync('/proc') : ps('-A', '-o', 'pid=')?.split('\n')
+  return (names ?? []).map(Number).filter((pid) => pid > 0)
+}
+
+/** The processes whose command line holds all of these words. */
+export function findPids(...words: string[]): number[] {
+  return listProcesses().filter((pid) => {
+    const command = findProcess(pid)?.command
+    return command !== undefined && words.every((word) => command.includes(word))
+  })
+}
+
+function askProc(pid: number): ProcessFacts | undefined {
+  const [state, parentPid] = readStat(pid) ?? []
+  const command = readProc(`${pid}/cmdline`)?.replaceAll('\0', ' ').trim()
+  if (parentPid === undefined || command === undefined) return undefined
   return { parentPid: Number(parentPid), command, zombie: state === 'Z' }
 }
 
 function askPs(pid: number): ProcessFacts | undefined {
-  const line = execFileSync('ps', ['-o', 'ppid=,stat=,command=', '-p', String(pid)], { encoding: 'utf8' }).trim()
+  const line = ps('-o', 'ppid=,stat=,command=', '-p', String(pid))?.trim() ?? ''
   const [, parentPid, state, command] = /^(\d+)\s+(\S+)\s+(.*)$/.exec(line) ?? []
   if (parentPid === undefined || state === undefined || command === undefined) return undefined
   return { parentPid: Number(parentPid), command, zombie: state.startsWith('Z') }
+}
+
+/** What ps prints; undefined when it finds no such process. */
+function ps(...args: string[]): string | undefined {
+  try {
+    return execFileSync('ps', args, { encoding: 'utf8' })
+  } catch {
+    return undefined
+  }
 }

@@ -1,7 +1,7 @@
 // What one login costs, by who spends it: processor time, time in a slot, memory.
+import { memoryOf, processorMs } from '@spillway/local/processes/processor-time'
 import type { Figures } from '../figures.ts'
 import { jobsSince, logInAtOnce } from './logins.ts'
-import { memoryMib, processorMs } from './processor-time.ts'
 import type { MeasuredSystem } from './system.ts'
 
 const MEASURE_S = 10
@@ -42,7 +42,8 @@ async function attempts({ api, worker }: MeasuredSystem, emails: string[]): Prom
 
 /** What stands in memory when everything rests. */
 export function measureMemory({ gateway, worker }: MeasuredSystem): Figures['memoryMib'] {
-  return { gateway: memoryMib(gateway.pid), worker: memoryMib(worker.pid) }
+  const mib = (pid: number): number => (memoryOf(pid)?.bytes ?? Number.NaN) / 2 ** 20
+  return { gateway: mib(gateway.pid), worker: mib(worker.pid) }
 }
 
 /** How long a slot that always has a next job is without one, by hashes of one length. */

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Keeper } from '@spillway/local/processes/keeper'
+import { findPids } from '@spillway/local/processes/process-table'
 import { defaultStateDir, programsDir } from '@spillway/local/processes/repository'
 import { removeHome } from '@spillway/local/services/postgres-user'
 import { query } from '@spillway/local/services/query'
@@ -11,7 +12,6 @@ import { build } from '@spillway/local/start/build'
 import { migrate } from '@spillway/local/start/migrate'
 import { type GatewayProcess, type Member, openSpillway } from '@spillway/local/testing'
 import { type ApiClient, createApiClient } from '@spillway/local/testing/api-client'
-import { findPids } from './processor-time.ts'
 
 /** A login that waits for the others of a spike. */
 const PATIENCE_MS = 60_000
