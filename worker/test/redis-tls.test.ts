@@ -1,7 +1,7 @@
 // Redis and Sentinels that speak TLS alone and ask for passwords, the servers' and their own: real ones, with certificates of
 // an authority made for the test.
 import assert from 'node:assert/strict'
-import { execFile, spawnSync } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,9 +11,9 @@ import { openKeeper, stopOrder } from '@spillway/local/processes/keeper'
 import { programsDir } from '@spillway/local/processes/repository'
 import { findRedis } from '@spillway/local/services/find-redis'
 import { freePort, until } from '@spillway/local/testing'
+import { canIssue, createAuthority, issue } from '@spillway/local/testing/certificates'
 
 const run = promisify(execFile)
-const openssl = (...args: string[]) => run('openssl', args, { cwd: dir })
 const dir = mkdtempSync(join(tmpdir(), 'spillway-tls-'))
 const keeper = openKeeper()
 after(async () => {
@@ -24,8 +24,7 @@ const found = await findRedis({ keeper, dir, durable: false, programsDir, say: (
 
 /** Why it cannot be tried here; false where it can. */
 function skip(): string | false {
-  // LibreSSL and older ones cannot sign a certificate in one step.
-  if (!/^OpenSSL [3-9]/.test(String(spawnSync('openssl', ['version']).stdout))) return 'needs OpenSSL 3'
+  if (!canIssue()) return 'needs OpenSSL 3'
   return found(0).process.args.length > 1 && 'needs a Redis outside of a container'
 }
 
@@ -34,7 +33,9 @@ describe('over TLS', { skip: skip() }, () => {
   let sentinel = 0
 
   before(async () => {
-    await makeCertificates()
+    const authority = await createAuthority(dir, 'ca')
+    await issue(dir, authority, { name: 'numbered', hosts: ['IP:127.0.0.1'] })
+    await issue(dir, authority, { name: 'named', hosts: ['DNS:localhost'] })
     master = await startTls('master', ['requirepass hush'])
     sentinel = await startTls('sentinel', [
       'requirepass guard',
@@ -104,17 +105,4 @@ async function ask(url: string, env: NodeJS.ProcessEnv, ...command: string[]): P
     process.exit(0)`
   const options = { env: { ...process.env, ...env, REDIS_URL: url }, timeout: 10_000 }
   return (await run(process.execPath, ['--input-type=module', '--eval', program, ...command], options)).stdout.trim()
-}
-
-async function makeCertificates(): Promise<void> {
-  const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '1']
-  await openssl('req', '-x509', ...key, '-subj', '/CN=authority', '-keyout', 'ca.key', '-out', 'ca.crt')
-  for (const [name, subject] of [
-    ['numbered', 'IP:127.0.0.1'],
-    ['named', 'DNS:localhost'],
-  ] as const) {
-    const signer = ['-CA', 'ca.crt', '-CAkey', 'ca.key', '-addext', `subjectAltName=${subject}`]
-    const files = ['-keyout', `${name}.key`, '-out', `${name}.crt`]
-    await openssl('req', '-x509', ...key, ...signer, '-subj', `/CN=${name}`, ...files)
-  }
 }

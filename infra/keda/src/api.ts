@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
 import { Agent, request } from 'node:https'
 import { createInterface } from 'node:readline'
-import type { Certificate } from './certificates.ts'
+import type { Certificate } from '@spillway/local/testing/certificates'
 
 export interface ApiOptions {
   url: string

@@ -4,8 +4,8 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Keeper } from '@spillway/local/processes/keeper'
 import { freePort } from '@spillway/local/processes/port'
+import { type Certificate, createAuthority, issue, LOOPBACK } from '@spillway/local/testing/certificates'
 import { connectApi, type KubernetesApi } from './api.ts'
-import { type Certificate, createAuthority, issue } from './certificates.ts'
 import { startServer } from './server.ts'
 
 export interface ControlPlane {
@@ -52,7 +52,7 @@ export async function startControlPlane({
   const authority = await createAuthority(certificatesDir, 'cluster-authority')
   const frontAuthority = await createAuthority(certificatesDir, 'front-authority')
   const [server, admin, front] = await Promise.all([
-    issue(certificatesDir, authority, { name: 'kube-apiserver', hosts: ['kubernetes.default.svc'] }),
+    issue(certificatesDir, authority, { name: 'kube-apiserver', hosts: [...LOOPBACK, 'DNS:kubernetes.default.svc'] }),
     issue(certificatesDir, authority, { name: 'admin', group: 'system:masters' }),
     issue(certificatesDir, frontAuthority, { name: 'front-proxy' }),
   ])

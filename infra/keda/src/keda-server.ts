@@ -5,7 +5,7 @@ import { crdDirs } from '@spillway/helm/modules'
 import type { Keeper } from '@spillway/local/processes/keeper'
 import { freePort } from '@spillway/local/processes/port'
 import { until } from '@spillway/local/processes/until'
-import { issue } from './certificates.ts'
+import { issue, LOOPBACK } from '@spillway/local/testing/certificates'
 import type { ControlPlane } from './control-plane.ts'
 import type { Kubectl } from './kubectl.ts'
 import { startServer } from './server.ts'
@@ -41,7 +41,7 @@ export async function startKeda({
 
   const certificate = await issue(certificatesDir, authority, {
     name: 'keda',
-    hosts: [`keda-metrics-apiserver.${NAMESPACE}.svc`],
+    hosts: [...LOOPBACK, `DNS:keda-metrics-apiserver.${NAMESPACE}.svc`],
   })
   const certDir = join(dir, 'keda')
   mkdirSync(certDir)

@@ -1,0 +1,55 @@
+// Certificates of an authority of one's own, made by OpenSSL for one run.
+import { execFile, spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+
+/** Files in PEM. */
+export interface Certificate {
+  certFile: string
+  keyFile: string
+}
+
+const VALID_DAYS = '7'
+const KEY = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', VALID_DAYS]
+
+/** What servers on the loopback interface are reached by. */
+export const LOOPBACK = ['DNS:localhost', 'IP:127.0.0.1']
+
+/** Whether this machine can: LibreSSL and older versions of OpenSSL cannot sign a certificate in one step. */
+export function canIssue(): boolean {
+  return /^OpenSSL [3-9]/.test(String(spawnSync('openssl', ['version']).stdout))
+}
+
+/** Makes an authority of this name in a folder. */
+export async function createAuthority(dir: string, name: string): Promise<Certificate> {
+  return await request(dir, name, [
+    ...['-subj', `/CN=${name}`, '-addext', 'basicConstraints=critical,CA:TRUE'],
+    ...['-addext', 'keyUsage=critical,keyCertSign,cRLSign'],
+  ])
+}
+
+/**
+ * Issues a certificate for clients and servers.
+ *
+ * @param request `name` is the common name, and to Kubernetes the user, with `group` as their group; `hosts` are what a
+ *   server is reached by, as OpenSSL writes them [LOOPBACK]
+ */
+export async function issue(
+  dir: string,
+  authority: Certificate,
+  { name, group, hosts = LOOPBACK }: { name: string; group?: string; hosts?: string[] },
+): Promise<Certificate> {
+  const subject = `${group === undefined ? '' : `/O=${group}`}/CN=${name}`
+  return await request(dir, name.replaceAll(':', '-'), [
+    ...['-subj', subject, '-CA', authority.certFile, '-CAkey', authority.keyFile],
+    ...['-addext', `subjectAltName=${hosts.join(',')}`, '-addext', 'basicConstraints=critical,CA:FALSE'],
+    ...['-addext', 'keyUsage=critical,digitalSignature', '-addext', 'extendedKeyUsage=serverAuth,clientAuth'],
+  ])
+}
+
+async function request(dir: string, name: string, args: string[]): Promise<Certificate> {
+  const files = { certFile: join(dir, `${name}.crt`), keyFile: join(dir, `${name}.key`) }
+  const output = ['-out', files.certFile, '-keyout', files.keyFile]
+  await promisify(execFile)('openssl', ['req', '-x509', ...KEY, ...args, ...output])
+  return files
+}
