@@ -1,8 +1,8 @@
 // `pnpm chaos`: runs the scenarios that were asked for, one after the other, and ends with the table of what they found.
-import { report } from '@spillway/local/processes/user-error'
+import { report, UserError } from '@spillway/local/processes/user-error'
 import { createProgress } from '../src/progress.ts'
 import { type Findings, newFindings } from './findings.ts'
-import { BadOption, type ChaosOptions, help, parseOptions } from './options.ts'
+import { type ChaosOptions, help, parseOptions } from './options.ts'
 import type { Scenario } from './scenario.ts'
 import { openStage, type Stage } from './stage/stage.ts'
 import { type Row, table } from './table.ts'
@@ -35,7 +35,7 @@ async function chaos({ scenarios }: ChaosOptions): Promise<Row[]> {
     for (const scenario of scenarios) {
       progress.begin(scenario.name, scenario.estimatedS)
       const findings = await runOne(scenario, stage)
-      if (interruption.signal.aborted) throw new BadOption('Stopped before the end.')
+      if (interruption.signal.aborted) throw new UserError('Stopped before the end.')
       progress.end(findings.broken.length === 0 ? undefined : findings.broken.join(' '))
       rows.push({ name: scenario.name, findings })
     }
@@ -58,7 +58,6 @@ async function main(): Promise<void> {
 }
 
 await main().catch((error) => {
-  if (error instanceof BadOption) console.error(error.message)
-  else report(error)
+  report(error)
   process.exitCode = 1
 })

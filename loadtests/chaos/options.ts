@@ -1,5 +1,6 @@
 // The command line of `pnpm chaos`.
-import { parseArgs } from 'node:util'
+import { parseCommandLine } from '@spillway/local/processes/command-line'
+import { UserError } from '@spillway/local/processes/user-error'
 import type { Scenario } from './scenario.ts'
 import { soak } from './scenarios/soak.ts'
 import { scenarios } from './scenarios.ts'
@@ -21,17 +22,13 @@ export interface ChaosOptions {
   help: boolean
 }
 
-/** What is wrong with the command line, and the way out, in one sentence. */
-export class BadOption extends Error {
-  override readonly name = 'BadOption'
-}
+const options = { list: { type: 'boolean' }, soak: { type: 'boolean' }, minutes: { type: 'string' } } as const
 
-/** @throws {@link BadOption} */
+/** @throws {@link UserError} */
 export function parseOptions(args: string[]): ChaosOptions {
-  const { values, positionals } = parse(args)
-  const names = positionals.filter((name) => name !== '--')
-  if (values.soak !== true && values.minutes !== undefined) throw new BadOption('--minutes goes with --soak.')
-  if (values.soak === true && names.length > 0) throw new BadOption('--soak takes no names: it is a run of its own.')
+  const { values, positionals: names } = parseCommandLine('pnpm chaos', args, options, { allowPositionals: true })
+  if (values.soak !== true && values.minutes !== undefined) throw new UserError('--minutes goes with --soak.')
+  if (values.soak === true && names.length > 0) throw new UserError('--soak takes no names: it is a run of its own.')
   return {
     scenarios: values.soak === true ? [soak(minutesOf(values.minutes))] : named(names),
     list: values.list === true,
@@ -42,7 +39,7 @@ export function parseOptions(args: string[]): ChaosOptions {
 const SOAK_MINUTES = 20
 
 function minutesOf(text = String(SOAK_MINUTES)): number {
-  if (!/^[1-9]\d{0,3}$/.test(text)) throw new BadOption(`--minutes takes a whole number of minutes, not "${text}".`)
+  if (!/^[1-9]\d{0,3}$/.test(text)) throw new UserError(`--minutes takes a whole number of minutes, not "${text}".`)
   return Number(text)
 }
 
@@ -50,28 +47,10 @@ function named(names: readonly string[]): readonly Scenario[] {
   return names.length === 0 ? scenarios : names.flatMap(pick)
 }
 
-function parse(args: string[]) {
-  try {
-    return parseArgs({
-      args,
-      allowPositionals: true,
-      options: {
-        list: { type: 'boolean' },
-        soak: { type: 'boolean' },
-        minutes: { type: 'string' },
-        help: { type: 'boolean', short: 'h' },
-      },
-    })
-  } catch (error) {
-    const message = error instanceof Error ? error.message.split(/\. |\n/)[0] : String(error)
-    throw new BadOption(`${message}: see "pnpm chaos --help".`)
-  }
-}
-
 /** The scenario of this name, or those whose names begin with it. */
 function pick(name: string): Scenario[] {
   const exact = scenarios.filter((scenario) => scenario.name === name)
   const found = exact.length > 0 ? exact : scenarios.filter((scenario) => scenario.name.startsWith(name))
-  if (found.length === 0) throw new BadOption(`There is no scenario "${name}": see "pnpm chaos --list".`)
+  if (found.length === 0) throw new UserError(`There is no scenario "${name}": see "pnpm chaos --list".`)
   return found
 }

@@ -1,6 +1,7 @@
 // `pnpm load`: runs the load tests that were asked for, writes what they found, and says where.
 import { mkdirSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
+import { UserError } from '@spillway/local/processes/user-error'
 import { createAccounts, type WarmUp } from '../load/accounts.ts'
 import { bareHash } from '../measure/bare-hash-run.ts'
 import { contenderCores, generatorCores, moveTo } from '../measure/cores.ts'
@@ -12,7 +13,6 @@ import { inWords } from '../target/words.ts'
 import { compare } from './compare.ts'
 import { openEnvironment } from './environment.ts'
 import { describeCommit, describeMachine } from './machine.ts'
-import { BadOption } from './option-values.ts'
 import { help, type LoadOptions, parseOptions } from './options.ts'
 import { createProgress } from './progress.ts'
 import type { Results } from './results.ts'
@@ -114,6 +114,6 @@ async function main(): Promise<void> {
 }
 
 await main().catch((error) => {
-  console.error(error instanceof BadOption || process.env.DEBUG === undefined ? `${error.message}` : error)
+  console.error(error instanceof UserError || process.env.DEBUG === undefined ? `${error.message}` : error)
   process.exitCode = 1
 })

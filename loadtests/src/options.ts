@@ -1,10 +1,10 @@
 // The command line of `pnpm load`.
-import { parseArgs } from 'node:util'
+import { parseCommandLine, positive, whole } from '@spillway/local/processes/command-line'
+import { UserError } from '@spillway/local/processes/user-error'
 import type { Contender } from '../contenders/contender.ts'
 import { contenders } from '../contenders/contenders.ts'
 import type { Scenario } from '../scenarios/scenario.ts'
 import { scenarios } from '../scenarios/scenarios.ts'
-import { BadOption, pick, positive, whole } from './option-values.ts'
 import { type TargetOptions, targetHelp, targetOf } from './target-options.ts'
 
 export const help = `pnpm load [scenario ...] [--contender name[,name]] [--duration s] [--users n] [--rate n]
@@ -49,17 +49,31 @@ export interface LoadOptions {
   help: boolean
 }
 
-/** @throws {@link BadOption} */
+const options = {
+  contender: { type: 'string' },
+  duration: { type: 'string' },
+  users: { type: 'string' },
+  rate: { type: 'string' },
+  repeat: { type: 'string' },
+  json: { type: 'string' },
+  compare: { type: 'string' },
+  from: { type: 'string' },
+  target: { type: 'string' },
+  password: { type: 'string' },
+  'beyond-loopback': { type: 'boolean' },
+} as const
+
+/** @throws {@link UserError} */
 export function parseOptions(args: string[]): LoadOptions {
-  const { values, positionals } = parse(args)
+  const { values, positionals } = parseCommandLine('pnpm load', args, options, { allowPositionals: true })
   const named = values.contender?.split(',').map((name) => pick('contender', contenders, name.trim()))
   return {
     scenarios: positionals.length === 0 ? scenarios : positionals.map((name) => pick('scenario', scenarios, name)),
     contenders: named ?? contenders,
     short: named === undefined && positionals.length === 0,
-    durationS: positive('--duration', values.duration),
+    durationS: values.duration === undefined ? undefined : positive('--duration', values.duration),
     users: values.users === undefined ? undefined : whole('--users', values.users),
-    rate: positive('--rate', values.rate),
+    rate: values.rate === undefined ? undefined : positive('--rate', values.rate),
     repeat: whole('--repeat', values.repeat ?? '1'),
     json: values.json,
     compare: values.compare,
@@ -69,28 +83,8 @@ export function parseOptions(args: string[]): LoadOptions {
   }
 }
 
-function parse(args: string[]) {
-  try {
-    return parseArgs({
-      args,
-      allowPositionals: true,
-      options: {
-        contender: { type: 'string' },
-        duration: { type: 'string' },
-        users: { type: 'string' },
-        rate: { type: 'string' },
-        repeat: { type: 'string' },
-        json: { type: 'string' },
-        compare: { type: 'string' },
-        from: { type: 'string' },
-        target: { type: 'string' },
-        password: { type: 'string' },
-        'beyond-loopback': { type: 'boolean' },
-        help: { type: 'boolean', short: 'h' },
-      },
-    })
-  } catch (error) {
-    const message = error instanceof Error ? error.message.split(/\.( |$)|\n/)[0] : String(error)
-    throw new BadOption(`${message}: see "pnpm load --help".`)
-  }
+function pick<T extends { name: string }>(kind: string, all: readonly T[], name: string): T {
+  const found = all.find((one) => one.name === name)
+  if (found) return found
+  throw new UserError(`There is no ${kind} "${name}": choose from ${all.map((one) => one.name).join(', ')}.`)
 }

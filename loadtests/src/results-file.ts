@@ -2,8 +2,8 @@
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { defaultStateDir } from '@spillway/local/processes/repository'
+import { UserError } from '@spillway/local/processes/user-error'
 import { renderReport } from '../report/report.ts'
-import { BadOption } from './option-values.ts'
 import type { Results } from './results.ts'
 
 /** Named for the moment, in the ignored folder that keeps what runs leave behind. */
@@ -11,16 +11,16 @@ export function defaultResultsFile(): string {
   return join(defaultStateDir, 'load', `${new Date().toISOString().slice(0, 19).replaceAll(':', '-')}.json`)
 }
 
-/** @throws {@link BadOption} for a file that is not there or not of this format */
+/** @throws {@link UserError} for a file that is not there or not of this format */
 export function readResults(file: string): Results {
   let found: unknown
   try {
     found = JSON.parse(readFileSync(file, 'utf8'))
   } catch (error) {
-    throw new BadOption(`${file} cannot be read as results: ${error instanceof Error ? error.message : error}.`)
+    throw new UserError(`${file} cannot be read as results: ${error instanceof Error ? error.message : error}.`)
   }
   if (isResults(found)) return found
-  throw new BadOption(
+  throw new UserError(
     `${file} holds no results of this version's format: measure again with "pnpm load --json ${file}".`,
   )
 }

@@ -1,7 +1,8 @@
 // What `pnpm load spike --target` takes.
+import { positive, whole } from '@spillway/local/processes/command-line'
+import { UserError } from '@spillway/local/processes/user-error'
 import { SEED_PASSWORD, SEED_USERS } from '@spillway/prisma/seed'
 import { DURATION_MAX_S, RATE_MAX } from '../target/spike.ts'
-import { atMost, BadOption, positive, whole } from './option-values.ts'
 
 /** As the spike of the load tests that start a system of their own. */
 const TARGET_DURATION_S = 10
@@ -31,11 +32,11 @@ export function targetOf(values: TargetValues, positionals: readonly string[]): 
   const { target: url, password, 'beyond-loopback': beyondLoopback, contender, repeat, json, compare, from } = values
   if (url === undefined) {
     if (password === undefined && beyondLoopback === undefined) return undefined
-    throw new BadOption('--password and --beyond-loopback need a --target: see "pnpm load --help".')
+    throw new UserError('--password and --beyond-loopback need a --target: see "pnpm load --help".')
   }
   const others = [contender, repeat, json, compare, from].some((value) => value !== undefined)
   if (others || positionals.length !== 1 || positionals[0] !== 'spike') {
-    throw new BadOption(
+    throw new UserError(
       '--target is for "pnpm load spike" alone, without contenders and results: see "pnpm load --help".',
     )
   }
@@ -44,7 +45,13 @@ export function targetOf(values: TargetValues, positionals: readonly string[]): 
     beyondLoopback: beyondLoopback === true,
     users: whole('--users', values.users ?? String(SEED_USERS)),
     password: password ?? SEED_PASSWORD,
-    durationS: atMost('--duration', positive('--duration', values.duration) ?? TARGET_DURATION_S, DURATION_MAX_S),
-    rate: values.rate === undefined ? undefined : atMost('--rate', positive('--rate', values.rate) ?? 0, RATE_MAX),
+    durationS: atMost('--duration', values.duration ?? String(TARGET_DURATION_S), DURATION_MAX_S),
+    rate: values.rate === undefined ? undefined : atMost('--rate', values.rate, RATE_MAX),
   }
+}
+
+function atMost(option: string, text: string, most: number): number {
+  const value = positive(option, text)
+  if (value <= most) return value
+  throw new UserError(`${option} takes at most ${most} with a --target, not "${text}".`)
 }

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { UserError } from '@spillway/local/processes/user-error'
 import { Latency } from '../measure/latency.ts'
 import { middle } from '../measure/noise.ts'
 import { Tally } from '../measure/tally.ts'
 import { renderReport } from '../report/report.ts'
 import type { Scenario, Setting } from '../scenarios/scenario.ts'
 import { compare } from '../src/compare.ts'
-import { BadOption } from '../src/option-values.ts'
 import { parseOptions } from '../src/options.ts'
 import type { Results, Run, ScenarioResult } from '../src/results.ts'
 import { runScenarios } from '../src/run.ts'
@@ -107,7 +107,7 @@ describe('the command line', () => {
     test(`refuses ${args.join(' ')} in one sentence`, () => {
       assert.throws(
         () => parseOptions(args),
-        (error) => error instanceof BadOption && sentence.test(error.message) && !error.message.includes('\n'),
+        (error) => error instanceof UserError && sentence.test(error.message) && !error.message.includes('\n'),
       )
     })
   }

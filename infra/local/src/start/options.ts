@@ -1,6 +1,5 @@
 // The command line of `pnpm start`.
-import { parseArgs } from 'node:util'
-import { UserError } from '../processes/user-error.ts'
+import { parseCommandLine, whole } from '../processes/command-line.ts'
 
 export interface StartOptions {
   gateways: number
@@ -36,34 +35,15 @@ const most = 64
 
 /** Reads the arguments. Throws a UserError that says which one is wrong. */
 export function parseOptions(args: string[]): StartOptions {
-  const { values } = parse(args)
+  const { values } = parseCommandLine('pnpm start', args, {
+    gateways: { type: 'string', default: '1' },
+    workers: { type: 'string', default: '1' },
+    fresh: { type: 'boolean' },
+  })
   return {
-    gateways: count('--gateways', values.gateways),
-    workers: count('--workers', values.workers),
+    gateways: whole('--gateways', values.gateways, { most }),
+    workers: whole('--workers', values.workers, { most }),
     fresh: values.fresh === true,
     help: values.help === true,
   }
-}
-
-function parse(args: string[]) {
-  try {
-    return parseArgs({
-      args,
-      options: {
-        gateways: { type: 'string', default: '1' },
-        workers: { type: 'string', default: '1' },
-        fresh: { type: 'boolean' },
-        help: { type: 'boolean', short: 'h' },
-      },
-    })
-  } catch (error) {
-    const message = error instanceof Error ? error.message.split(/\. |\n/)[0] : String(error)
-    throw new UserError(`${message}: see "pnpm start --help".`)
-  }
-}
-
-function count(option: string, text: string): number {
-  const value = Number(text)
-  if (/^\d+$/.test(text) && value >= 1 && value <= most) return value
-  throw new UserError(`${option} takes a whole number from 1 to ${most}, not "${text}".`)
 }

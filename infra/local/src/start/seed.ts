@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { asksForHelp } from '../processes/command-line.ts'
 import { repositoryDir } from '../processes/repository.ts'
 import { report, UserError } from '../processes/user-error.ts'
 import { readEnvironment } from './environment.ts'
@@ -10,9 +11,8 @@ import { isHeld } from './lock.ts'
 
 async function seed(args: string[]): Promise<number> {
   const { inherited, stateDir } = readEnvironment(process.env)
-  const asksForHelp = args.includes('--help') || args.includes('-h')
   const given = inherited.DATABASE_URL && inherited.GATEWAY_URL
-  const env = given || asksForHelp ? inherited : { ...inherited, ...findRunning(stateDir) }
+  const env = given || asksForHelp(args) ? inherited : { ...inherited, ...findRunning(stateDir) }
   const program = join(repositoryDir, 'prisma/dist/seed-program.js')
   if (!existsSync(program)) throw new UserError('Nothing is built yet: run "pnpm build" first.')
   const [code] = await once(spawn(process.execPath, [program, ...args], { env, stdio: 'inherit' }), 'exit')

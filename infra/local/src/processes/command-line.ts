@@ -1,0 +1,57 @@
+// Command lines: Node's parser, and values checked one by one. What is wrong is a UserError of one sentence.
+import { type ParseArgsConfig, parseArgs } from 'node:util'
+import { UserError } from './user-error.ts'
+
+type Options = NonNullable<ParseArgsConfig['options']>
+
+const help = { help: { type: 'boolean', short: 'h' } } as const
+
+/**
+ * Parses arguments; every command has --help besides its own options. pnpm hands over the "--" of `pnpm load -- --rate 5`.
+ *
+ * @param command as it is typed, for the sentence that says what is wrong: `pnpm load`
+ */
+export function parseCommandLine<const T extends Options>(
+  command: string,
+  args: readonly string[],
+  options: T,
+  { allowPositionals = false } = {},
+) {
+  try {
+    const given = args.filter((argument) => argument !== '--')
+    return parseArgs({ args: given, allowPositionals, options: { ...options, ...help } })
+  } catch (cause) {
+    const message = cause instanceof Error ? cause.message.split(/\.( |$)|\n/)[0] : String(cause)
+    throw new UserError(`${message}: see "${command} --help".`, { cause })
+  }
+}
+
+/** For commands that need something before they can parse the rest. */
+export function asksForHelp(args: readonly string[]): boolean {
+  return args.includes('--help') || args.includes('-h')
+}
+
+/** A whole number within bounds, which the sentence names. */
+export function whole(
+  option: string,
+  text: string,
+  { least = 1, most }: { least?: number; most?: number } = {},
+): number {
+  const value = Number(text)
+  if (/^\d+$/.test(text) && value >= least && value <= (most ?? Number.MAX_SAFE_INTEGER)) return value
+  const bounds = most === undefined ? `of at least ${least}` : `from ${least} to ${most}`
+  throw new UserError(`${option} takes a whole number ${bounds}, not "${text}".`)
+}
+
+export function positive(option: string, text: string): number {
+  const value = Number(text)
+  if (value > 0 && Number.isFinite(value)) return value
+  throw new UserError(`${option} takes a number greater than 0, not "${text}".`)
+}
+
+/** A time with its unit, in milliseconds. */
+export function milliseconds(option: string, text: string): number {
+  const [, number = '', unit = ''] = /^([\d.]+)(ms|s|m)$/.exec(text) ?? []
+  if (unit === '') throw new UserError(`${option} takes a time such as 250ms or 1s, not "${text}".`)
+  return positive(option, number) * (unit === 'ms' ? 1 : unit === 's' ? 1_000 : 60_000)
+}
