@@ -86,7 +86,9 @@ export async function buildApp(config: GatewayConfig, deps: GatewayDeps): Promis
     return503OnClosing: false,
     forceCloseConnections: 'idle',
     ...arrivalWithin(config.REQUEST_TIMEOUT_MS),
-    clientErrorHandler: sendConnectionProblem,
+    // The client would take an answer to what is no HTTP for the answer to an earlier request.
+    clientErrorHandler: (error, socket) =>
+      app.owesAnswer(socket) ? socket.destroy() : sendConnectionProblem(error, socket),
     frameworkErrors: (error, request, reply) => sendProblem(toApiError(error), request, reply),
     ajv: { customOptions: { allErrors: true, coerceTypes: false, removeAdditional: false, formats } },
   })

@@ -78,6 +78,15 @@ test('answers come in the order of the requests, also where a later one is ready
   assert.equal(await sessionsOf(quick), 2)
 })
 
+test('bytes that are no HTTP, after a login that is not answered yet, end the connection without an answer that could be taken for its', async () => {
+  const credentials = await slowAccount(system.database, 700)
+  assert.equal(await text(pipeline([loginRequest(credentials), 'no HTTP\r\n\r\n'])), '')
+  await queue.settled(0, 0)
+  assert.equal(await sessionsOf(credentials), 0)
+  // With nothing unanswered before them they are answered.
+  assert.match(await text(pipeline(['no HTTP\r\n\r\n'])), /^HTTP\/1\.1 400 /)
+})
+
 test('when a connection ends all its requests are taken back, logged, counted and traced, and open no session', async () => {
   const credentials = await newAccount(gateway.url)
   const ahead = [await slowAccount(system.database, 8_000), await slowAccount(system.database, 8_000)].map((slow) =>

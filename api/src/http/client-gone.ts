@@ -42,6 +42,7 @@ export const clientGonePlugin = fp(
       inHand.get(request.raw.socket)?.delete(request)
       next()
     })
+    app.decorate('owesAnswer', (socket) => [...(inHand.get(socket)?.keys() ?? [])].some(({ raw }) => raw.complete))
     app.decorate('onClientGone', (listener) => listeners.push(listener))
     // Made for those who ask for it: most requests are answered before anybody does.
     app.decorateRequest('clientGone', {
@@ -57,6 +58,8 @@ type ClientGoneListener = (request: FastifyRequest, reply: FastifyReply) => void
 
 declare module 'fastify' {
   interface FastifyInstance {
+    /** Whether a request that arrived whole on this connection has not been answered yet. */
+    owesAnswer(socket: Socket): boolean
     /** Calls this for every request whose connection ends before its answer has been sent. For those there is no `onResponse`. */
     onClientGone(listener: ClientGoneListener): void
   }
