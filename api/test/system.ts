@@ -7,8 +7,8 @@ import {
   type Member,
   type Namespace,
   openSpillway,
+  readinessOf,
   until,
-  workersKnownTo,
 } from '@spillway/local/testing'
 import { connectDatabase, type Database } from '@spillway/prisma'
 import { createLogger } from '@spillway/worker/log'
@@ -53,7 +53,9 @@ export async function openSystem(): Promise<System> {
 
   async function knowsWorkers(gateway: Listening): Promise<void> {
     const { length } = spillway.workers
-    await until(async () => (await workersKnownTo(gateway)) === length, { what: `${gateway.url} knowing all workers` })
+    await until(async () => (await readinessOf(gateway.url)).workers === length, {
+      what: `${gateway.url} knowing all workers`,
+    })
   }
 
   return {

@@ -6,11 +6,11 @@ import { test } from 'node:test'
 import { createPasswordClient, parseKeyring } from '@spillway/client'
 import {
   createNamespace,
+  type Member,
   type Namespace,
-  startProcess,
   startProxy,
+  startWorker,
   type TcpProxy,
-  type TestProcess,
   until,
 } from '@spillway/local/testing'
 import { createLogger } from '../src/process/log.ts'
@@ -22,14 +22,14 @@ interface Scene {
   proxy: TcpProxy
   sealKeys: string
   /** Starts a worker that reaches Redis through the proxy alone. */
-  worker(): Promise<{ process: TestProcess; opsUrl: string }>
+  worker(): Promise<Member>
 }
 
 async function scene(play: (scene: Scene) => Promise<void>): Promise<void> {
   const namespace = await createNamespace()
   const proxy = await startProxy(namespace.redisUrl)
   const sealKeys = `test:${randomBytes(32).toString('base64')}`
-  const processes: TestProcess[] = []
+  const workers: Member[] = []
   const env = {
     REDIS_URL: proxy.url,
     QUEUE_PREFIX: namespace.queuePrefix,
@@ -42,15 +42,14 @@ async function scene(play: (scene: Scene) => Promise<void>): Promise<void> {
     SHUTDOWN_GRACE_MS: '500',
   }
   const worker = async () => {
-    const process = startProcess({ entry: 'worker/dist/main.cjs', env })
-    processes.push(process)
-    const { opsUrl } = await process.waitForLog(({ msg }) => msg === 'worker ready')
-    return { process, opsUrl: String(opsUrl) }
+    const started = await startWorker({ env })
+    workers.push(started)
+    return started
   }
   try {
     await play({ namespace, proxy, sealKeys, worker })
   } finally {
-    await Promise.all(processes.map((process) => process.close()))
+    await Promise.all(workers.map((started) => started.close()))
     await proxy.close()
     await namespace.close()
   }
@@ -80,7 +79,7 @@ test('a worker whose connections are frozen is found by its probe, and its succe
       assert.ok(Number(stuck) >= STUCK_AFTER_MS / 1_000, `stuck for ${stuck} s`)
 
       // As a kubelet does: ends it, and starts it again.
-      assert.deepEqual(await wedged.process.stop(), { code: 0, signal: null })
+      assert.deepEqual(await wedged.stop(), { code: 0, signal: null })
       const restarted = await worker()
       const answer = await pending.answer({ waitMs: 10_000, signal: new AbortController().signal })
       assert.equal(typeof answer === 'object' && answer.kind, 'hashed')

@@ -10,9 +10,13 @@ import { startProcess, until } from '@spillway/local/testing'
 import { NATIVE_NAME } from '../src/hashing/native.ts'
 import { answerOf, readyClient, workerEnvironment } from './parts.ts'
 import { jobKey, spaceFor } from './space.ts'
-import { entry, startedWorkerProcess, type WorkerProcess } from './worker-process.ts'
+import { entry, startedWorkerProcess } from './worker-process.ts'
 
-async function get({ opsUrl }: WorkerProcess, path: string, method = 'GET'): Promise<[status: number, body: string]> {
+async function get(
+  { opsUrl }: { opsUrl: string },
+  path: string,
+  method = 'GET',
+): Promise<[status: number, body: string]> {
   const response = await fetch(opsUrl + path, { method })
   return [response.status, await response.text()]
 }

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import { createPasswordClient, parseKeyring } from '@spillway/client'
-import { createNamespace, startProcess, until } from '@spillway/local/testing'
+import { createNamespace, startWorker, until } from '@spillway/local/testing'
 import { createLogger } from '@spillway/worker/log'
 import { Queue } from 'bullmq'
 import { Redis } from 'ioredis'
@@ -21,8 +21,7 @@ test('the keys that the scaler watches are those that jobs wait and run in', { s
   t.after(() => redis.disconnect())
   const queue = new Queue('passwords', { connection: { url: redisUrl }, prefix: queuePrefix })
   t.after(() => queue.close())
-  const worker = startProcess({
-    entry: 'worker/dist/main.cjs',
+  const worker = await startWorker({
     env: {
       REDIS_URL: redisUrl,
       QUEUE_PREFIX: queuePrefix,
@@ -34,7 +33,6 @@ test('the keys that the scaler watches are those that jobs wait and run in', { s
     },
   })
   t.after(() => worker.close())
-  await worker.waitForLog(({ msg }) => msg === 'worker ready')
 
   await until(() => client.isReady(), { what: 'the client' })
   for (let jobs = 0; jobs < 3; jobs += 1)

@@ -1,12 +1,12 @@
 // The gateways and workers of a local run: their environment, and the wait until they can log someone in.
 import { join } from 'node:path'
-import { type Keeper, stopOrder } from '../processes/keeper.ts'
+import type { Keeper } from '../processes/keeper.ts'
 import { until } from '../processes/until.ts'
 import { UserError } from '../processes/user-error.ts'
-import { readPlainGauge } from '../services/prometheus.ts'
 import type { LocalEnvironment } from './environment.ts'
 import { startMember } from './member.ts'
 import { hostToDial, type Place, placeIn, toVariables } from './places.ts'
+import { gatewayProgram, type Program, readinessOf, workerProgram } from './programs.ts'
 import type { Secrets } from './secrets.ts'
 
 export interface ClusterOptions {
@@ -25,7 +25,6 @@ export interface ClusterOptions {
 }
 
 const readyMs = 30_000
-const knownMs = 2_000
 
 /** Members say in their log that they are ready. Throws a UserError for a LOG_LEVEL at which they would not. */
 export function expectReadyLines({ LOG_LEVEL: level = '' }: NodeJS.ProcessEnv): void {
@@ -54,14 +53,12 @@ export async function startCluster(options: ClusterOptions): Promise<{ gateways:
     DATABASE_URL: databaseUrl,
     REDIS_URL: redisUrl,
   }
-  const start = async (place: Place, entry: string, readyMessage: string, itsRank: number): Promise<Place> => {
+  const start = async (place: Place, program: Program): Promise<Place> => {
     const { name } = place
     const ready = await startMember({
       keeper,
       name,
-      entry,
-      readyMessage,
-      stopOrder: itsRank,
+      program,
       env: { ...env, ...toVariables(place) },
       // Who is started again is found where the first one was.
       envAgain: (line) => toVariables(placeIn(line, name)),
@@ -72,32 +69,21 @@ export async function startCluster(options: ClusterOptions): Promise<{ gateways:
     return placeIn(ready, name)
   }
   const [gateways, workers] = await Promise.all([
-    Promise.all(
-      options.gateways.map((place) => start(place, 'api/dist/main.js', 'gateway listening', stopOrder.gateway)),
-    ),
-    Promise.all(options.workers.map((place) => start(place, 'worker/dist/main.cjs', 'worker ready', stopOrder.worker))),
+    Promise.all(options.gateways.map((place) => start(place, gatewayProgram))),
+    Promise.all(options.workers.map((place) => start(place, workerProgram))),
   ])
-  await Promise.all(gateways.map((place) => answersReady(place, environment.host)))
-  await Promise.all(gateways.map((place) => knowsWorkers(place, workers.length)))
+  await Promise.all(gateways.map((place) => isReady(place, environment.host, workers.length)))
   return { gateways, workers }
 }
 
-/**
- * A login that is quicker than the gateway's next look at the queue would be given a ticket. One whose metrics cannot be read
- * here (OPS_HOST may be anything) is not waited for long.
- */
-async function knowsWorkers({ opsPort }: Place, count: number): Promise<void> {
-  const known = async () => (await readPlainGauge(`http://127.0.0.1:${opsPort}`, 'spillway_workers')) >= count
-  await until(known, { timeoutMs: knownMs }).catch(() => undefined)
-}
-
-async function answersReady({ name, port }: Place, host: string): Promise<void> {
-  const url = `http://${hostToDial(host)}:${port}/readyz`
+/** A login that is quicker than the gateway's next look at the queue would be given a ticket, so it has to know the workers. */
+async function isReady({ name, port }: Place, host: string, workers: number): Promise<void> {
+  const url = `http://${hostToDial(host)}:${port}`
   let answer = 'no answer'
   const ready = async (): Promise<boolean> => {
-    const response = await fetch(url)
-    answer = await response.text()
-    return response.ok
+    const readiness = await readinessOf(url)
+    answer = readiness.text
+    return readiness.ready && readiness.workers >= workers
   }
   await until(ready, { timeoutMs: readyMs }).catch((cause) => {
     throw new UserError(`${name} listens, but says that it is not ready: ${answer}`, { cause })

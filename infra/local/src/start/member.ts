@@ -8,20 +8,17 @@ import { logTailOf } from '../processes/log-tail.ts'
 import { repositoryDir } from '../processes/repository.ts'
 import { until } from '../processes/until.ts'
 import { UserError } from '../processes/user-error.ts'
+import type { Program } from './programs.ts'
 
 export interface MemberOptions {
   keeper: Keeper
   /** Its name on the screen: gateway 1. */
   name: string
-  /** What Node runs, from the root of the checkout. */
-  entry: string
-  stopOrder: number
+  program: Program
   env: NodeJS.ProcessEnv
   /** What its ready line adds to env for those that are started in its place. */
   envAgain?: (ready: ReadyLine) => NodeJS.ProcessEnv
   logFile: string
-  /** The msg of the log line by which it says that it is ready. */
-  readyMessage: string
   /** Told of every death. */
   say: (sentence: string) => void
   /** Told when it could not be started again. */
@@ -37,7 +34,8 @@ const restartMs = 1_000
 
 /** Starts a member and resolves with its ready line. Rejects with a UserError, its last words in it, if that does not come. */
 export async function startMember(options: MemberOptions): Promise<ReadyLine> {
-  const { keeper, name, entry, env, envAgain, stopOrder, logFile, readyMessage, say, fail } = options
+  const { keeper, name, program, env, envAgain, logFile, say, fail } = options
+  const { entry, readyMessage, stopOrder } = program
   const logFd = openSync(logFile, 'a')
   const before = statSync(logFile).size
   const child = keeper.spawn({ command: process.execPath, args: [entry], stopOrder, env, cwd: repositoryDir, logFd })

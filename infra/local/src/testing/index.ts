@@ -3,6 +3,7 @@
 export { freePort } from '../processes/port.ts'
 export { until } from '../processes/until.ts'
 export { newSealKey, newSigningKey } from '../start/keys.ts'
+export { readinessOf } from '../start/programs.ts'
 export { atEnd } from './at-end.ts'
 export { clockOff } from './clock-off.ts'
 export { createNamespace, type Namespace } from './namespace.ts'
@@ -14,6 +15,6 @@ export {
   openSpillway,
   type Spillway,
   type SpillwayOptions,
-  workersKnownTo,
+  startWorker,
 } from './spillway.ts'
 export { startProxy, type TcpProxy } from './tcp-proxy.ts'

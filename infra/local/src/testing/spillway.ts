@@ -1,9 +1,10 @@
 // The one way to start a Spillway for a test, a measurement or a picture: gateways and workers as deployed, compiled, each a
 // process, on the PostgreSQL and the Redis that they are given and under a key prefix of their own.
 import { randomBytes } from 'node:crypto'
-import { type Keeper, stopOrder } from '../processes/keeper.ts'
+import type { Keeper } from '../processes/keeper.ts'
 import { until } from '../processes/until.ts'
 import { newSealKey, newSigningKey } from '../start/keys.ts'
+import { gatewayProgram, type Program, readinessOf, workerProgram } from '../start/programs.ts'
 import { type ProcessToTest, startProcess, type TestProcess } from './process.ts'
 
 /** A gateway or worker. */
@@ -30,9 +31,9 @@ export interface SpillwayOptions {
   gatewayEnv?: NodeJS.ProcessEnv
   workerEnv?: NodeJS.ProcessEnv
   /** Ends the processes at the latest [one for all processes of tests]. */
-  keeper?: Keeper
+  keeper?: Keeper | undefined
   /** What is kept of the output of a member once it is ready [all]. */
-  keepOnly?: 'warnings' | 'nothing'
+  keepOnly?: 'warnings' | 'nothing' | undefined
 }
 
 /** How a single member is started. */
@@ -97,19 +98,7 @@ export function openSpillway(options: SpillwayOptions): Spillway {
   const workers: Member[] = []
   const starting = { gateways: 0, workers: 0 }
 
-  async function start(name: string, what: ProcessToTest, readyMessage: string) {
-    const startMs = performance.now()
-    const member = startProcess({ ...what, keeper: options.keeper })
-    try {
-      const { url, opsUrl } = await member.waitForLog(({ msg }) => msg === readyMessage, READY_WITHIN_MS)
-      const readyMs = performance.now() - startMs
-      if (options.keepOnly !== undefined) member.keepOnly(options.keepOnly)
-      return Object.assign(member, { name, url: String(url), opsUrl: String(opsUrl), readyMs })
-    } catch (error) {
-      await member.close()
-      throw error
-    }
-  }
+  const { keeper, keepOnly } = options
 
   return {
     databaseUrl,
@@ -120,27 +109,55 @@ export function openSpillway(options: SpillwayOptions): Spillway {
     gateways,
     workers,
     async gateway({ env = {}, ...how } = {}) {
-      const what = { entry: 'api/dist/main.js', env: { ...environment, ...env }, stopOrder: stopOrder.gateway, ...how }
-      const gateway = await start(`gateway ${++starting.gateways}`, what, 'gateway listening')
+      const name = `gateway ${++starting.gateways}`
+      const gateway = await start(gatewayProgram, { name, keeper, keepOnly, ...how, env: { ...environment, ...env } })
       gateways.push(gateway)
       return gateway
     },
     async worker({ env = {}, ...how } = {}) {
-      const what = { entry: 'worker/dist/main.cjs', env: { ...workerEnv, ...env }, stopOrder: stopOrder.worker, ...how }
-      const worker = await start(`worker ${++starting.workers}`, what, 'worker ready')
+      const name = `worker ${++starting.workers}`
+      const worker = await startWorker({ name, keeper, keepOnly, ...how, env: { ...workerEnv, ...env } })
       workers.push(worker)
       return worker
     },
     async knowsWorkers(count = workers.filter(isRunning).length) {
       const asked = gateways.filter(isRunning)
-      await until(async () => (await Promise.all(asked.map(workersKnownTo))).every((known) => known === count), {
-        what: `${count} workers known to every gateway`,
-      })
+      await until(
+        async () =>
+          (await Promise.all(asked.map(({ url }) => readinessOf(url)))).every(({ workers }) => workers === count),
+        {
+          what: `${count} workers known to every gateway`,
+        },
+      )
     },
     async close() {
       const ends = await Promise.all(gateways.map(end))
       return [...ends, ...(await Promise.all(workers.map(end)))].flat()
     },
+  }
+}
+
+/** A single worker with this environment and no other, ready. */
+export function startWorker(options: StartOptions): Promise<Member> {
+  return start(workerProgram, options)
+}
+
+interface StartOptions extends MemberOptions, Pick<SpillwayOptions, 'keeper' | 'keepOnly'> {
+  name?: string
+}
+
+async function start({ entry, readyMessage, stopOrder }: Program, options: StartOptions): Promise<GatewayProcess> {
+  const { name = entry, keepOnly, ...how } = options
+  const startMs = performance.now()
+  const member = startProcess({ entry, stopOrder, ...how })
+  try {
+    const { url, opsUrl } = await member.waitForLog(({ msg }) => msg === readyMessage, READY_WITHIN_MS)
+    const readyMs = performance.now() - startMs
+    if (keepOnly !== undefined) member.keepOnly(keepOnly)
+    return Object.assign(member, { name, url: String(url), opsUrl: String(opsUrl), readyMs })
+  } catch (error) {
+    await member.close()
+    throw error
   }
 }
 
@@ -156,9 +173,4 @@ async function end(member: Member): Promise<string[]> {
     return member.exited
   })
   return code === 0 ? [] : [`${member.name} did not end well (${signal ?? code})`]
-}
-
-/** How many workers a gateway knows of: what its readiness says, whether it is ready or not. */
-export async function workersKnownTo({ url }: { url: string }): Promise<unknown> {
-  return JSON.parse(await (await fetch(`${url}/readyz`)).text()).workers
 }
