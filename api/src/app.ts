@@ -1,12 +1,11 @@
-/** The gateway: every part built, every plugin and route registered, by hand and in order. */
+/** The public application of a gateway: builds its services and registers plugins and routes, in an order that matters. */
 import { randomUUID } from 'node:crypto'
 import type { Keyring, PasswordClient, RedisConnection } from '@spillway/client'
 import type { Database } from '@spillway/prisma'
 import type { Tracing } from '@spillway/worker/tracing'
-import { type FastifyBaseLogger, type FastifyInstance, fastify, LogController } from 'fastify'
+import { type FastifyBaseLogger, type FastifyInstance, fastify } from 'fastify'
 import { type GatewayConfig, listOf } from './config.js'
 import { acceptorsPlugin } from './http/acceptors.js'
-import { arrivalWithin } from './http/arrival.js'
 import { clientGonePlugin } from './http/client-gone.js'
 import { docsPlugin } from './http/docs.js'
 import { drainPlugin } from './http/drain.js'
@@ -14,13 +13,13 @@ import { jsonBodyPlugin } from './http/json-body.js'
 import type { GatewayMetrics } from './http/metrics.js'
 import { requestLogPlugin } from './http/request-log.js'
 import { requestMetricsPlugin } from './http/request-metrics.js'
+import { serverOptions } from './http/server-options.js'
 import { limitsPlugin } from './limits/limits.js'
 import type { LoadShedder } from './load-shedding/load-shedder.js'
 import { loadSheddingPlugin } from './load-shedding/plugin.js'
-import { operations } from './operations/list.js'
+import { operations, resumeOperation } from './operations/list.js'
 import { createPasswordCheck } from './operations/new-password.js'
 import type { OperationDeps } from './operations/operation.js'
-import { resumeAny } from './operations/resume.js'
 import { answerHeadersPlugin } from './problems/answer-headers.js'
 import { toApiError } from './problems/foreign-errors.js'
 import { problemPlugin, sendConnectionProblem, sendProblem } from './problems/plugin.js'
@@ -31,28 +30,27 @@ import { meRoutes } from './routes/me.js'
 import { ticketRoutes } from './routes/tickets.js'
 import { tokenRoutes } from './routes/tokens.js'
 import { formats } from './schemas/credentials.js'
-import { accessTokenPlugin } from './sessions/access-token.js'
+import { accessTokenPlugin, createTokenIssuer } from './sessions/access-token.js'
 import { sessionNameOf } from './sessions/refresh-tokens.js'
 import { createSessions } from './sessions/sessions.js'
 import type { SigningKeys } from './sessions/signing-keys.js'
-import { createTokenIssuer } from './sessions/tokens.js'
 import { createAdmission } from './waiting/admission.js'
 import { createHold } from './waiting/hold.js'
 import { createTickets } from './waiting/tickets.js'
 
-/** The largest body is a change of two passwords of 1,024 bytes, escaped; nothing here needs more. */
+/** The largest valid body changes a password: two passwords of 1,024 bytes, escaped. */
 const BODY_LIMIT_BYTES = 16 * 1_024
 
 /**
- * Connections the system holds until they are accepted, where net.core.somaxconn allows it. In a spike Node's own 511 are
- * too few: the others are dropped, and try again after 1, 3 and 7 s.
+ * The accept backlog: connections that the system keeps until they are accepted, as far as net.core.somaxconn allows. Node's 511 are
+ * too few in a spike: further connections are dropped, and clients retry after 1, 3 and 7 s.
  */
 export const BACKLOG = 4_096
 
-/** What a request in hand may take beyond its wait: its queries before and after. */
+/** Time for the queries before and after a request's wait. */
 const CLOSE_MARGIN_MS = 5_000
 
-/** How long closing takes at the most: then even requests whose bodies do not arrive are cut off. */
+/** The longest time that closing takes, in milliseconds: then requests whose bodies have not arrived are cut off. */
 export function closeTimeMs({ LOGIN_WAIT_MS }: GatewayConfig): number {
   return LOGIN_WAIT_MS + CLOSE_MARGIN_MS
 }
@@ -65,35 +63,33 @@ export interface GatewayDeps {
   redis: RedisConnection
   metrics: GatewayMetrics
   shedder: LoadShedder
-  /** Only when traces are sent somewhere. */
+  /** Undefined when traces are not exported. */
   tracing?: Tracing | undefined
   log: FastifyBaseLogger
-  /** Whether this gateway is about to stop: it still answers, but is not ready for more. */
+  /** Whether this gateway is about to stop: it still answers, but /readyz fails. */
   isDraining(): boolean
 }
 
-/** Builds the public application; it opens and closes nothing of what it is given. */
+/** Builds the public application. Dependencies stay the caller's to close. */
 export async function buildApp(config: GatewayConfig, deps: GatewayDeps): Promise<FastifyInstance> {
   const { database, passwords, keyring, keys, redis, metrics, shedder, tracing, log } = deps
   const proxies = listOf(config.TRUST_PROXY)
   const app: FastifyInstance = fastify({
-    loggerInstance: log,
-    logController: new LogController({ disableRequestLogging: true }),
+    ...serverOptions({ log, requestTimeoutMs: config.REQUEST_TIMEOUT_MS }),
     genReqId: () => randomUUID(),
     bodyLimit: BODY_LIMIT_BYTES,
     trustProxy: proxies.length > 0 && proxies,
-    // A stopping gateway answers what still comes in on open connections, and closes them with the answer.
+    // While it closes, a gateway still answers requests on open connections, and closes each connection with its answer.
     return503OnClosing: false,
     forceCloseConnections: 'idle',
-    ...arrivalWithin(config.REQUEST_TIMEOUT_MS),
-    // The client would take an answer to what is no HTTP for the answer to an earlier request.
+    // The client would mistake this answer for that of an earlier request.
     clientErrorHandler: (error, socket) =>
       app.owesAnswer(socket) ? socket.destroy() : sendConnectionProblem(error, socket),
     frameworkErrors: (error, request, reply) => sendProblem(toApiError(error), request, reply),
     ajv: { customOptions: { allErrors: true, coerceTypes: false, removeAdditional: false, formats } },
   })
 
-  // First, so that no request comes to anything unless its connection is followed.
+  // First: every later plugin relies on connections being tracked.
   await app.register(clientGonePlugin)
   await app.register(drainPlugin, { graceMs: closeTimeMs(config) })
   if (tracing !== undefined) await app.register(import('./http/request-trace.js'))
@@ -136,7 +132,7 @@ export async function buildApp(config: GatewayConfig, deps: GatewayDeps): Promis
     passwords,
     tickets: createTickets(keyring),
     admission,
-    resume: resumeAny(operations, operationDeps),
+    resume: (operation) => resumeOperation(operationDeps, operation),
     metrics,
     waitLimitMs: config.LOGIN_WAIT_MS,
     ticketTtlMs: config.TICKET_TTL_MS,
@@ -157,7 +153,7 @@ export async function buildApp(config: GatewayConfig, deps: GatewayDeps): Promis
   await app.register(tokenRoutes, routes)
   await app.register(meRoutes, routes)
   await app.register(keysRoutes, routes)
-  // Last, so that its connections end before anything else is closed.
+  // Last: onClose hooks run in reverse order, and its connections must end before anything else is closed.
   await app.register(acceptorsPlugin, { backlog: BACKLOG })
   return app
 }

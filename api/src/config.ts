@@ -49,7 +49,7 @@ const GatewayConfig = {
     LIMIT_REFRESH_PER_SESSION: { type: 'integer', default: 60, minimum: 0 },
     /** Redemptions a minute from one address: enough for a hundred tickets that are asked for every second. */
     LIMIT_REDEEM_PER_ADDRESS: { type: 'integer', default: 6_000, minimum: 0 },
-    /** How long a request may take to arrive, body and all, in milliseconds; see arrival.ts. */
+    /** How long a request may take to arrive, body and all, in milliseconds; see server-options.ts. */
     REQUEST_TIMEOUT_MS: { type: 'integer', default: 30_000, minimum: 1_000, maximum: 300_000 },
     /** Proxies whose X-Forwarded-For is believed: addresses or CIDR ranges, comma-separated. */
     TRUST_PROXY: { type: 'string', default: '' },

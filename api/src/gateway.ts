@@ -1,11 +1,11 @@
-/** One gateway process: connections opened, the public and the ops listener started, everything closed in order. */
+/** One gateway process: opens its connections, starts the public and the ops listener, and closes everything in order. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { connectRedis, createPasswordClient, parseKeyring, watchRedis } from '@spillway/client'
 import { createQueueReporter } from '@spillway/client/queue/report'
 import { connectDatabase, poolUse } from '@spillway/prisma'
-import { beginClosing } from '@spillway/worker/closing'
 import { startFallback } from '@spillway/worker/fallback'
 import type { Logger } from '@spillway/worker/log'
+import { beginShutdown } from '@spillway/worker/shutdown'
 import { startTracing } from '@spillway/worker/tracing'
 import { BACKLOG, buildApp, closeTimeMs } from './app.js'
 import type { GatewayConfig } from './config.js'
@@ -17,23 +17,23 @@ import { buildOps } from './ops/server.js'
 import { startDeletingExpiredSessions } from './sessions/expired-sessions.js'
 import { parseSigningKeys } from './sessions/signing-keys.js'
 
-/** Requests that come before the queue has been read would be put off; where Redis is away they are refused anyhow. */
-const FIRST_LOOK_MS = 500
-/** How long a stopping gateway waits for each of those that it says farewell to. */
-const FAREWELL_MS = 2_500
-/** A fallback worker finishes what it has, for its own SHUTDOWN_GRACE_MS. It ends with this process at the latest. */
-const FALLBACK_END_MS = 15_000
+/** How long to wait for the first reading of the queue: without it the first requests would only get tickets. */
+const FIRST_READING_MS = 500
+/** The time limit of a shutdown step. */
+const STEP_TIMEOUT_MS = 2_500
+/** The fallback worker finishes its jobs within its own SHUTDOWN_GRACE_MS. It ends with this process at the latest. */
+const FALLBACK_TIMEOUT_MS = 15_000
 
 export interface Gateway {
   url: string
   opsUrl: string
-  /** Stops listening, answers what is in hand, then lets go of PostgreSQL and Redis. */
+  /** Stops listening, answers the requests in hand, then disconnects from Redis and PostgreSQL. */
   close(): Promise<void>
 }
 
 /**
- * Starts a gateway. PostgreSQL and Redis may be away: it starts all the same and says in /readyz what is missing. The
- * environment is handed on to a fallback worker, and not read here.
+ * Starts a gateway. It starts without PostgreSQL or Redis too; /readyz then names what is missing. `env` is only passed on to a
+ * fallback worker.
  */
 export async function startGateway(config: GatewayConfig, env: NodeJS.ProcessEnv, log: Logger): Promise<Gateway> {
   const keyring = parseKeyring(config.SPILLWAY_SEAL_KEYS)
@@ -63,7 +63,7 @@ export async function startGateway(config: GatewayConfig, env: NodeJS.ProcessEnv
   const fallback = startFallback({
     concurrency: config.LOCAL_FALLBACK_CONCURRENCY,
     env,
-    isAlone: () => passwords.load().known && passwords.load().workers === 0,
+    lacksWorkers: () => passwords.load().known && passwords.load().workers === 0,
     log,
   })
   exposeGatewayState(metrics.registry, {
@@ -92,34 +92,34 @@ export async function startGateway(config: GatewayConfig, env: NodeJS.ProcessEnv
   async function close(): Promise<void> {
     draining = true
     await sleep(config.DRAIN_MS)
-    await release()
+    await shutDown()
   }
 
-  /** Lets go of everything, whatever fails on the way. Rejects in the end if something did. */
-  async function release(): Promise<void> {
-    const { step, failure } = beginClosing('gateway', log)
-    await step('answer what is in hand', closeTimeMs(config) + FAREWELL_MS, () => app.close())
-    await step('end the fallback worker', FALLBACK_END_MS, fallback.close)
-    await step('close the ops port', FAREWELL_MS, () => ops.close())
-    await step('close the queue', FAREWELL_MS, passwords.close)
-    await step('let go of Redis', FAREWELL_MS, () => {
+  /** Runs every step, even after failures. Rejects at the end if any step failed. */
+  async function shutDown(): Promise<void> {
+    const { step, failure } = beginShutdown('gateway', log)
+    await step('answer requests in hand', closeTimeMs(config) + STEP_TIMEOUT_MS, () => app.close())
+    await step('stop the fallback worker', FALLBACK_TIMEOUT_MS, fallback.close)
+    await step('close the ops port', STEP_TIMEOUT_MS, () => ops.close())
+    await step('close the queue', STEP_TIMEOUT_MS, passwords.close)
+    await step('disconnect from Redis', STEP_TIMEOUT_MS, () => {
       reporter.close()
       redis.disconnect()
     })
-    await step('end the deletion of sessions', FAREWELL_MS, expiredSessions.close)
-    await step('let go of PostgreSQL', FAREWELL_MS, () => database.$disconnect())
-    await step('send the last traces', FAREWELL_MS, () => tracing?.close())
+    await step('stop deleting expired sessions', STEP_TIMEOUT_MS, expiredSessions.close)
+    await step('disconnect from PostgreSQL', STEP_TIMEOUT_MS, () => database.$disconnect())
+    await step('flush traces', STEP_TIMEOUT_MS, () => tracing?.close())
     const error = failure()
     if (error) throw error
   }
 
   try {
-    await passwords.whenKnown(FIRST_LOOK_MS)
+    await passwords.whenKnown(FIRST_READING_MS)
     const opsUrl = await ops.listen({ host: config.OPS_HOST, port: config.OPS_PORT })
     const url = await app.listen({ host: config.HOST, port: config.PORT, backlog: BACKLOG })
     return { url, opsUrl, close }
   } catch (error) {
-    await release().catch(() => undefined)
+    await shutDown().catch(() => undefined)
     throw error
   }
 }

@@ -1,8 +1,8 @@
 /** Entry point of a gateway: reads the environment, listens, closes on a signal. */
 import '@spillway/worker/no-inspector'
 
-import { closeOnSignal } from '@spillway/worker/close-on-signal'
 import { createLogger } from '@spillway/worker/log'
+import { closeOnSignal } from '@spillway/worker/shutdown'
 import { readGatewayConfig } from './config.js'
 import { startGateway } from './gateway.js'
 

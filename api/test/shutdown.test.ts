@@ -78,8 +78,8 @@ test('a gateway that cannot come to the end of one thing closes the others, and 
   const gateway = startObstructed(t, obstacle, { LOGIN_WAIT_MS: '0' })
   await gateway.waitForLog(({ msg }) => msg === 'gateway listening')
   assert.deepEqual(await gateway.stop(), { code: 1, signal: null })
-  const steps = gateway.logs.filter(({ msg }) => msg === 'gateway stops all the same').map(({ step }) => step)
-  assert.deepEqual(steps, ['answer what is in hand', 'close the ops port'])
+  const steps = gateway.logs.filter(({ msg }) => msg === 'gateway shutdown step failed').map(({ step }) => step)
+  assert.deepEqual(steps, ['answer requests in hand', 'close the ops port'])
 })
 
 test('a request whose wait runs out while the gateway stops gets its ticket', async () => {

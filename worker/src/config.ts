@@ -18,24 +18,24 @@ const WorkerConfig = {
     SPILLWAY_SEAL_KEYS: { type: 'string' },
     /** The cost of new hashes: see hashing/policy.ts. */
     ...policySettings,
-    /** What hashes: the engine in worker/engine where it has been built, or always the packages that npm installs. */
+    /** The hashing engine: `native` is worker/engine if it has been built, else npm packages; `packages` always the npm packages. */
     HASH_ENGINE: { type: 'string', default: 'native', enum: ['native', 'packages'] },
     /** Where /metrics, /healthz and /readyz are served. */
     OPS_HOST: { type: 'string', default: '127.0.0.1' },
     OPS_PORT: { type: 'integer', default: 9465, minimum: 0, maximum: 65_535 },
-    /** How long a stopping worker finishes what it has before it hands the rest back, in milliseconds. */
+    /** How long a stopping worker finishes its jobs before it requeues the rest, in milliseconds. */
     SHUTDOWN_GRACE_MS: { type: 'integer', default: 10_000, minimum: 0 },
-    /** After how long without progress that could have been made /healthz fails, in milliseconds. */
+    /** How long no progress may be made although it is possible, in milliseconds; then /healthz fails. */
     STUCK_AFTER_MS: { type: 'integer', default: 15_000, minimum: 1_000 },
     /** Where traces are sent by OTLP over HTTP; empty for nowhere. The SDK reads the other OTEL_ variables itself. */
     OTEL_EXPORTER_OTLP_ENDPOINT: { type: 'string', default: '', pattern: '^(https?://.+)?$' },
     LOG_LEVEL: { type: 'string', default: 'info', pattern: '^(fatal|error|warn|info|debug|trace|silent)$' },
-    /** Jobs at a time, and where that is not given, the limit of the pod: read before this, see cpu-limit.ts. */
+    /** Jobs at a time; by default the pod's CPU limit. Both are read earlier, see cpu-limit.ts. */
     WORKER_CONCURRENCY: { type: 'integer', minimum: 1, maximum: 1_024 },
     CPU_LIMIT_MILLICORES: { type: 'integer', minimum: 1 },
-    /** Accept hashes that hash nothing, for load tests. Refused with NODE_ENV=production. */
+    /** Accepts test doubles of hashes, for load tests. Refused with NODE_ENV=production. */
     SPILLWAY_TEST_HASHES: { type: 'boolean', default: false },
-    /** Set by a gateway for the worker it starts when there is no other (LOCAL_FALLBACK_CONCURRENCY). */
+    /** Set by a gateway for its fallback worker (LOCAL_FALLBACK_CONCURRENCY). */
     SPILLWAY_FALLBACK: { type: 'boolean', default: false },
     NODE_ENV: { type: 'string', default: 'development' },
   },
@@ -44,10 +44,10 @@ const WorkerConfig = {
 } as const
 export type WorkerConfig = FromSchema<typeof WorkerConfig>
 
-/** The names of all that a worker reads. */
+/** The names of all variables that a worker reads. */
 export const WORKER_VARIABLES: readonly string[] = Object.keys(WorkerConfig.properties)
 
-/** Reads the environment once. Throws one error that names everything wrong in it, and none of the values. */
+/** Reads the environment once. Throws one error that names every invalid variable, without values. */
 export function readWorkerConfig(env: NodeJS.ProcessEnv): WorkerConfig {
   const problems: string[] = []
   const attempt = <T>(read: () => T): T | undefined => {

@@ -1,6 +1,6 @@
 /**
- * The door for gateways that would rather hash than refuse: while no worker is alive, a worker process is started here, apart
- * from the gateway's event loop and its thread pool. It takes jobs from the queue like any other, so nothing else changes.
+ * The fallback of a gateway: while no worker is alive, the gateway starts a worker as a child process, which shares neither its event
+ * loop nor its thread pool. The child takes jobs from the queue like any other worker.
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
@@ -8,54 +8,54 @@ import { WORKER_VARIABLES } from './config.js'
 import type { Logger } from './process/log.js'
 
 const CHECK_INTERVAL_MS = 250
-/** For so long nothing may be heard of any worker: one that restarts is not replaced. */
-const PATIENCE_MS = 500
+/** How long there must be no worker before the fallback starts: a worker that merely restarts is not replaced. */
+const START_AFTER_MS = 500
 
-/** What Node, its TLS, the system's libraries and the SDK for traces read themselves. */
+/** Variables that Node, OpenSSL, the C library and the OpenTelemetry SDK read. */
 const RUNTIME_VARIABLE = /^(PATH|HOME|TZ|LANG|TMPDIR|GLIBC_TUNABLES|(NODE|SSL|LC|LD|MALLOC|OTEL)_\w+)$/
 
 export interface Fallback {
-  /** Whether the stand-in is running. */
+  /** Whether the fallback worker runs. */
   active(): boolean
   close(): Promise<void>
 }
 
 export interface FallbackOptions {
-  /** Jobs it hashes at a time; 0 starts nothing, ever. */
+  /** Jobs that it hashes at a time; 0 turns the fallback off. */
   concurrency: number
-  /** The environment of this process, from which the stand-in takes keys, addresses and policy. */
+  /** The environment of this process, from which the fallback worker takes keys, addresses and policy. */
   env: NodeJS.ProcessEnv
-  /** Whether Redis is reachable and knows of no worker. */
-  isAlone(): boolean
+  /** Whether Redis is reachable and no worker is alive. */
+  lacksWorkers(): boolean
   log: Logger
 }
 
-export function startFallback({ concurrency, env, isAlone, log }: FallbackOptions): Fallback {
+export function startFallback({ concurrency, env, lacksWorkers, log }: FallbackOptions): Fallback {
   if (concurrency === 0) return { active: () => false, close: async () => undefined }
-  let standIn: ChildProcess | undefined
-  let aloneSince: number | undefined
+  let running: ChildProcess | undefined
+  let noWorkersSince: number | undefined
 
   function start(): void {
-    log.warn({ concurrency }, 'no worker is alive: hashing here until one is')
+    log.warn({ concurrency }, 'no worker is alive: starting the fallback worker')
     try {
-      standIn = startProcess()
+      running = startProcess()
     } catch (error) {
-      // Node throws some of what the system refuses, a lack of memory for one, and has the process tell the rest.
+      // fork() throws for some system errors, such as ENOMEM, and emits 'error' for others.
       failed(error)
     }
   }
 
   function failed(error: unknown): void {
     log.error({ err: error }, 'the fallback worker cannot be started')
-    // Not at every check: what the system refuses now it will refuse for a while.
-    aloneSince = performance.now()
+    // Delays the next attempt: a system error is likely to repeat at once.
+    noWorkersSince = performance.now()
   }
 
   function startProcess(): ChildProcess {
     const child = fork(fileURLToPath(new URL('./main.cjs', import.meta.url)), {
-      execArgv: ownOptions(process.execArgv),
+      execArgv: childNodeOptions(process.execArgv),
       env: {
-        ...ofWorker(env),
+        ...workerVariables(env),
         WORKER_CONCURRENCY: String(concurrency),
         OPS_HOST: '127.0.0.1',
         OPS_PORT: '0',
@@ -63,11 +63,11 @@ export function startFallback({ concurrency, env, isAlone, log }: FallbackOption
       },
     })
     const gone = () => {
-      if (standIn === child) standIn = undefined
+      if (running === child) running = undefined
     }
     child.once('exit', gone)
     child.on('error', (error) => {
-      // One that was never started does not exit either.
+      // A process that never started emits no 'exit'.
       if (child.pid === undefined) gone()
       failed(error)
     })
@@ -75,29 +75,29 @@ export function startFallback({ concurrency, env, isAlone, log }: FallbackOption
   }
 
   async function stop(): Promise<void> {
-    const child = standIn
+    const child = running
     if (child === undefined || child.exitCode !== null) return
     const exited = new Promise((resolve) => child.once('exit', resolve))
-    // A second signal would end it in the middle of its jobs.
+    // `killed` says that SIGTERM was sent already.
     if (!child.killed) child.kill('SIGTERM')
     await exited
   }
 
   const timer = setInterval(() => {
-    if (!isAlone()) {
-      aloneSince = undefined
-      if (standIn !== undefined && !standIn.killed) {
-        log.info('workers are back: hashing here no more')
+    if (!lacksWorkers()) {
+      noWorkersSince = undefined
+      if (running !== undefined && !running.killed) {
+        log.info('workers are alive again: stopping the fallback worker')
         void stop()
       }
       return
     }
-    aloneSince ??= performance.now()
-    if (standIn === undefined && performance.now() - aloneSince >= PATIENCE_MS) start()
+    noWorkersSince ??= performance.now()
+    if (running === undefined && performance.now() - noWorkersSince >= START_AFTER_MS) start()
   }, CHECK_INTERVAL_MS)
 
   return {
-    active: () => standIn !== undefined,
+    active: () => running !== undefined,
     async close() {
       clearInterval(timer)
       await stop()
@@ -105,15 +105,15 @@ export function startFallback({ concurrency, env, isAlone, log }: FallbackOption
   }
 }
 
-/** What a worker has a use for: the rest of a gateway's environment is its database and its signing keys. */
-function ofWorker(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+/** The variables that a worker reads: it must not get the gateway's database URL and signing keys. */
+function workerVariables(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return Object.fromEntries(
     Object.entries(env).filter(([name]) => WORKER_VARIABLES.includes(name) || RUNTIME_VARIABLE.test(name)),
   )
 }
 
-/** Node's options but for files of variables, which would bring all of them back, and an inspector, which has its port. */
-function ownOptions(options: string[]): string[] {
+/** Node's options without --env-file, which would load the gateway's variables, and --inspect, whose port is taken. */
+function childNodeOptions(options: string[]): string[] {
   const left: string[] = []
   for (let n = 0; n < options.length; n += 1) {
     const option = options[n] ?? ''

@@ -1,22 +1,22 @@
-/** Runs a worker as a process: configuration in, signals handled, one sentence and exit code 1 when it cannot start. */
+/** Runs a worker as a process: reads the configuration, handles signals, exits with 1 and one sentence when it cannot start. */
 
 import { readWorkerConfig } from './config.js'
 import { type RunningWorker, startWorker } from './consumer/start.js'
-import { closeOnSignal } from './process/close-on-signal.js'
 import { createLogger } from './process/log.js'
-import { standBackAsSession } from './process/priority.js'
+import { lowerSessionPriority } from './process/priority.js'
+import { closeOnSignal } from './process/shutdown.js'
 
 export async function start(env: NodeJS.ProcessEnv, concurrency: number): Promise<void> {
   try {
     const config = readWorkerConfig(env)
     const log = createLogger({ service: 'worker', level: config.LOG_LEVEL })
     let worker: RunningWorker | undefined
-    // A fallback has no business without its gateway.
+    // A fallback worker ends with its gateway.
     if (config.SPILLWAY_FALLBACK) process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'))
-    // From the beginning: a worker that still looks for Redis can be stopped as well.
+    // Installed before the start, so that a worker that still waits for Redis can be stopped.
     closeOnSignal('worker', log, async () => worker?.close())
     worker = await startWorker(config, concurrency, log)
-    standBackAsSession()
+    lowerSessionPriority()
     log.info({ engines: worker.engines }, worker.hashing)
     log.info({ opsUrl: worker.opsUrl, concurrency, engines: worker.engines }, 'worker ready')
     log.flush()

@@ -128,7 +128,7 @@ test('jobs that operators hold back are none that could be taken: by a pause, by
     busySlots: () => 0,
     fallback: false,
     serviceMs: 1,
-    heard(jobs) {
+    published(jobs) {
       waiting = jobs
     },
   })

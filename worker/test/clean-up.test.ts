@@ -129,7 +129,7 @@ test('jobs that failed, expired or were refused are no longer in the hands of a 
   const metrics = async () => await (await fetch(`${worker.opsUrl}/metrics`)).text()
   await until(async () => /^spillway_worker_slots_busy 0$/m.test(await metrics()))
   await worker.stop()
-  assert.doesNotMatch(worker.output(), /handed back/)
+  assert.doesNotMatch(worker.output(), /requeued/)
 })
 
 test('of jobs that were redeemed, forged, refused or taken back no key stays beyond their deadline', async (t) => {

@@ -51,7 +51,7 @@ for (const [how, { put, remove }] of Object.entries(obstacles)) {
     }
     t.after(() => remove(env))
     put(env)
-    const fallback = startFallback({ concurrency: 1, env, isAlone: () => true, log })
+    const fallback = startFallback({ concurrency: 1, env, lacksWorkers: () => true, log })
     space.closing(() => fallback.close())
     await until(() => failures > 0)
     assert.equal(fallback.active(), false)
@@ -66,15 +66,15 @@ test('a fallback that stops because workers are back finishes its job, also when
   const space = spaceFor(t)
   const client = await readyClient(space)
   const log = createLogger({ service: 'test', level: 'silent' })
-  let isAlone = true
-  const fallback = startFallback({ concurrency: 1, env: environment(space), isAlone: () => isAlone, log })
+  let lacksWorkers = true
+  const fallback = startFallback({ concurrency: 1, env: environment(space), lacksWorkers: () => lacksWorkers, log })
   space.closing(() => fallback.close())
   const answer = answerOf(
     await client.submit('verify', { password: 'right', storedHash: '$spillway-wait$1500$' }),
     START_MS,
   )
   await until(() => client.load().active === 1, { timeoutMs: START_MS })
-  isAlone = false
+  lacksWorkers = false
   await until(() => client.load().slots === 0)
   await fallback.close()
   assert.deepEqual(await answer, { kind: 'match' })
@@ -106,7 +106,7 @@ test('a fallback is given nothing of its gateway that a worker does not read, no
       NODE_EXTRA_CA_CERTS: '/dev/null',
       OTEL_SERVICE_NAME: 'kept',
     },
-    isAlone: () => true,
+    lacksWorkers: () => true,
     log: createLogger({ service: 'test', level: 'silent' }),
   })
   space.closing(() => fallback.close())

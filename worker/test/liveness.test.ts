@@ -24,7 +24,7 @@ test('one look into silence at a time, and none says what is not so any more', a
   const startedAt = performance.now()
   await until(() => performance.now() - startedAt > 2_000)
   assert.equal(looks.length, 1)
-  liveness.heard(0)
+  liveness.redisAnswered(0)
   looks[0]?.(true)
   // The next look says so: this one told of a silence that was over.
   await until(() => looks.length === 2 || !liveness.isAlive())

@@ -33,7 +33,7 @@ function scene(t: TestContext) {
   async function pass(ms: number, waiting?: number): Promise<void> {
     for (const end = nowMs + ms; nowMs < end; ) {
       nowMs += STEP_MS
-      if (waiting !== undefined) liveness.heard(waiting)
+      if (waiting !== undefined) liveness.redisAnswered(waiting)
       t.mock.timers.tick(STEP_MS)
       await turn()
     }
@@ -87,10 +87,10 @@ test('not having fetched while Redis said nothing is no fault; a silence of thre
   const { liveness, pass } = scene(t)
   await pass(STUCK_AFTER_MS - 3_500, 1)
   await pass(3_000)
-  liveness.heard(1)
+  liveness.redisAnswered(1)
   assert.equal(liveness.stuckMs(), STUCK_AFTER_MS - 500)
   await pass(3_500)
-  liveness.heard(1)
+  liveness.redisAnswered(1)
   assert.deepEqual([liveness.isAlive(), liveness.stuckMs()], [true, 0])
 })
 
@@ -100,7 +100,7 @@ test('a connection that says nothing, while Redis answers over a new one: dead u
   assert.deepEqual([liveness.isAlive(), looks()], [true, 0])
   await pass(STEP_MS)
   assert.deepEqual([liveness.isAlive(), liveness.stuckMs(), looks()], [false, STUCK_AFTER_MS, 1])
-  liveness.heard(0)
+  liveness.redisAnswered(0)
   assert.deepEqual([liveness.isAlive(), liveness.stuckMs()], [true, 0])
 })
 

@@ -25,7 +25,7 @@ async function scene(t: TestContext) {
   space.closing(() => producer.close())
   await producer.connected()
   const data = { deadline: 2, enqueuedAt: 1, replyTo: 'here', sealed: 'sealed' }
-  const add = (id: string) => producer.addDespiteCut({ id, name: 'verify', deadline: 2 }, data, 'held')
+  const add = (id: string) => producer.addWithRetry({ id, name: 'verify', deadline: 2 }, data, 'held')
   await add('first')
   return { redis, proxy, add, waiting: () => waitingJobs(space) }
 }

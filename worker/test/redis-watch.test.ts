@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { connectRedis } from '@spillway/client/redis/connect'
-import { warnSeldom } from '@spillway/client/redis/tell-seldom'
+import { throttledWarning } from '@spillway/client/redis/throttled-warning'
 import { type RedisWatch, watchRedis } from '@spillway/client/redis/watch'
 import { startProcess, until } from '@spillway/local/testing'
 import { Worker } from 'bullmq'
@@ -82,11 +82,11 @@ test('while it lasts, a line now and then says how often', async (t) => {
 test('the first of what happens often is told at once, and the others are counted until the next line', async () => {
   const { lines, log } = linesOf()
   const everyMs = 50
-  const warning = warnSeldom(log, 'it failed', everyMs)
+  const warning = throttledWarning(log, 'it failed', everyMs)
   let told = 0
   const tell = () => {
     told += 1
-    warning.tell(new Error('why'))
+    warning.warn(new Error('why'))
   }
   const startedAt = performance.now()
   await until(() => {
@@ -99,7 +99,7 @@ test('the first of what happens often is told at once, and the others are counte
     lines.reduce((sum, { times }) => sum + times, 0),
     told,
   )
-  warning.over()
+  warning.recovered()
   tell()
   assert.equal(lines.length, 5)
 })

@@ -1,7 +1,7 @@
 // The channel on which answers come: a connection that nobody closed, but over which nothing comes any more, is replaced.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { hearReplies } from '@spillway/client/passwords/replies'
+import { subscribeToReplies } from '@spillway/client/passwords/replies'
 import { replyChannel } from '@spillway/client/protocol/reply'
 import { connectRedis } from '@spillway/client/redis/connect'
 import { until } from '@spillway/local/testing'
@@ -16,7 +16,7 @@ test('a subscriber that has fallen silent is replaced, and hears what is announc
   closing(async () => subscriber.disconnect())
   const heard: unknown[] = []
   let confirmations = 0
-  const replies = hearReplies({
+  const replies = subscribeToReplies({
     subscriber,
     prefix,
     replyTo: 'here',
@@ -26,13 +26,13 @@ test('a subscriber that has fallen silent is replaced, and hears what is announc
       confirmations += 1
     },
   })
-  await until(() => replies.isHearing())
+  await until(() => replies.isSubscribed())
   proxy.freezeOpen()
   await until(() => {
     replies.check()
     return confirmations === 2
   })
-  assert.equal(replies.isHearing(), true)
+  assert.equal(replies.isSubscribed(), true)
   await redis.publish(replyChannel(prefix, 'here'), 'a-job sealed')
   await until(() => heard.length > 0)
   assert.deepEqual(heard, [{ jobId: 'a-job', sealed: 'sealed' }])

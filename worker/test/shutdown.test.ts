@@ -45,14 +45,14 @@ test('SIGINT does the same: an idle worker ends at once, and its ops port with i
   await assert.rejects(fetch(`${worker.opsUrl}/healthz`))
 })
 
-test('jobs that outlast the grace are handed back, and another worker does them at once', async (t) => {
+test('jobs that outlast the grace period are requeued, and another worker does them at once', async (t) => {
   const space = spaceFor(t)
   const client = await readyClient(space)
   const worker = await startedWorkerProcess(space, { SHUTDOWN_GRACE_MS: '200' })
   const pending = await busy(space, client, [2_000, 2_000, 1])
   const answers = pending.map((one) => answerOf(one))
   assert.deepEqual(await worker.stop(), { code: 0, signal: null })
-  assert.equal(worker.logs.filter(({ msg }) => msg === 'job handed back unfinished').length, 2)
+  assert.equal(worker.logs.filter(({ msg }) => msg === 'job requeued unfinished').length, 2)
   assert.deepEqual(await activeJobs(space), [])
   assert.deepEqual(
     (await waitingJobs(space)).reverse(),
@@ -67,7 +67,7 @@ test('jobs that outlast the grace are handed back, and another worker does them 
   assert.ok(tookMs < 4_500, `took ${tookMs} ms, where the hash alone takes 2000`)
 })
 
-test('a job that was taken over by another worker is not handed back, and the others are', async (t) => {
+test('a job that was taken over by another worker is not requeued, and the others are', async (t) => {
   const space = spaceFor(t)
   const client = await readyClient(space)
   const worker = await startedWorkerProcess(space, { SHUTDOWN_GRACE_MS: '100' })

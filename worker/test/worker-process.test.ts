@@ -113,8 +113,8 @@ test('it stands back, and who was started even further back stays there', {
   skip: process.platform === 'win32' ? 'this system has no nice' : false,
 }, async () => {
   const module = new URL('../dist/process/priority.js', import.meta.url).href
-  const script = `const { standBack } = await import(${JSON.stringify(module)})
-    standBack()
+  const script = `const { lowerPriority } = await import(${JSON.stringify(module)})
+    lowerPriority()
     console.log((await import('node:os')).getPriority())`
   const priority = async (...nice: string[]) => {
     const [command = '', ...args] = [...nice, process.execPath, '--input-type=module', '-e', script]
@@ -129,8 +129,8 @@ test('its session stands back when it has one of its own, and not when others sh
   skip: withoutAutogroups(),
 }, async () => {
   const module = new URL('../dist/process/priority.js', import.meta.url).href
-  const script = `const { standBackAsSession } = await import(${JSON.stringify(module)})
-    standBackAsSession()
+  const script = `const { lowerSessionPriority } = await import(${JSON.stringify(module)})
+    lowerSessionPriority()
     console.log((await import('node:fs')).readFileSync('/proc/self/autogroup', 'utf8'))`
   const autogroup = async (detached: boolean) => {
     const child = spawn(process.execPath, ['--input-type=module', '-e', script], {

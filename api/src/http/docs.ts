@@ -1,12 +1,19 @@
-/** The API described: OpenAPI 3.1 from the route schemas, at /openapi.json, and to read and try at /docs. */
+/** OpenAPI 3.1 generated from the route schemas, at /openapi.json, and Swagger UI at /docs. */
 import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
-import { icon, logo } from './logo.js'
 import { shareComponents } from './openapi-components.js'
 
 const SVG = 'image/svg+xml'
+
+/** The logo: water over a crest. */
+const MARK =
+  '<path d="M2 22h28v6H2z" fill="#4d7ea8"/><path d="M2 14c5 0 7-6 12-6s6 6 9 9 4 5 7 5v2H2z" fill="#2f9bdb"/>'
+const icon = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32">${MARK}</svg>`
+const logo =
+  `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 176 40" height="40"><g transform="translate(0 4)">${MARK}</g>` +
+  '<text x="42" y="29" font-family="system-ui, sans-serif" font-size="26" font-weight="700" fill="#fff">Spillway</text></svg>'
 
 export const docsPlugin = fp(
   async (app: FastifyInstance) => {

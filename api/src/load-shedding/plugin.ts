@@ -11,7 +11,7 @@ import type { GatewayMetrics } from '../http/metrics.js'
 import { ApiError } from '../problems/errors.js'
 import { busy, createBusyAnswers } from './busy-answers.js'
 import type { LoadShedder, Priority, Work } from './load-shedder.js'
-import { createReturns } from './retry-after.js'
+import { createRetryAfter } from './retry-after.js'
 
 /** How often the end of the refusals is looked for, in milliseconds. */
 const LOOK_MS = 1_000
@@ -30,7 +30,7 @@ interface KnownRoute {
 
 export const loadSheddingPlugin = fp(
   async (app: FastifyInstance, { shedder, metrics, bodyLimitBytes }: LoadSheddingOptions) => {
-    const returns = createReturns()
+    const nextRetryAfterS = createRetryAfter()
     const routes = new Map<string, KnownRoute>()
     app.addHook('onRoute', ({ method, url, config }) => {
       for (const each of [method].flat()) routes.set(`${each} ${url}`, { url, priority: config?.priority ?? 'new' })
@@ -60,7 +60,7 @@ export const loadSheddingPlugin = fp(
       note()
       metrics.refused.inc({ reason: 'gateway_overloaded' })
       metrics.requests.inc({ method: request.method ?? '', route, status: busy.status, outcome: busy.code })
-      answerBusy(request, response, returns.afterS(shedder.perSecond()))
+      answerBusy(request, response, nextRetryAfterS(shedder.perSecond()))
     }
 
     const handlers = app.server.listeners('request')
@@ -77,7 +77,7 @@ export const loadSheddingPlugin = fp(
       request.work = await shedder.begin(priority, () => request.raw.socket.destroyed)
       if (request.work !== undefined) return
       if (!request.raw.socket.destroyed) note()
-      const retryAfterS = returns.afterS(shedder.perSecond())
+      const retryAfterS = nextRetryAfterS(shedder.perSecond())
       throw new ApiError('busy', { reason: 'gateway_overloaded', retryAfterS })
     }
     app.addHook('onRequest', begin)

@@ -1,20 +1,19 @@
 /**
- * An operation is a call whose answer takes a password job. Everything that the gateway has for it follows from one definition:
- * the route and its description, what a ticket carries, the end that the verdict leads to, and its label in metrics.
+ * An operation is an endpoint whose answer needs a password job. One definition determines everything about it: the route and its
+ * OpenAPI description, the contents of its tickets, the response to a verdict, and its label in metrics.
  */
 import type { Database } from '@spillway/prisma'
 import type { FastifyInstance } from 'fastify'
 import { ApiError } from '../problems/errors.js'
 import { bodyProblems, limitProblem, ticketResponse } from '../schemas/responses.js'
 import type { JsonObject, Schema } from '../schemas/schema.js'
+import type { IssueTokens } from '../sessions/access-token.js'
 import type { Sessions } from '../sessions/sessions.js'
-import type { IssueTokens } from '../sessions/tokens.js'
 import type { Finish, Hold, Job, Submit, Submitted } from '../waiting/hold.js'
 import { PreferHeader } from '../waiting/prefer.js'
 import type { Access } from './access.js'
 import type { CheckNewPassword } from './new-password.js'
 
-/** What operations work on. */
 export interface OperationDeps {
   database: Database
   sessions: Sessions
@@ -23,7 +22,7 @@ export interface OperationDeps {
 }
 
 export interface OperationDefinition<Caller, Body, Contents extends object, Answer> {
-  /** Its name in tickets and metrics. */
+  /** The name of the operation in tickets and metrics. */
   kind: string
   method: 'POST' | 'PUT'
   url: string
@@ -33,15 +32,15 @@ export interface OperationDefinition<Caller, Body, Contents extends object, Answ
   description?: string
   access: Access<Caller>
   body: Schema<Body>
-  /** What finishing it takes besides the verdict. Sealed into its ticket. */
+  /** The data that `finish` needs besides the verdict. Sealed into the ticket. */
   contents: Schema<Contents>
-  /** The good end. */
+  /** The successful response. */
   answer: { status: number; body: Schema<Answer> }
-  /** Responses beside those that every operation has: 202, 400, 413, 415, 422, 429, 500 and 503. */
+  /** Responses in addition to those of every operation: 202, 400, 413, 415, 422, 429, 500 and 503. */
   problems: Record<number, object>
-  /** Checks what can be checked without a hash, and submits the job. Throws an {@link ApiError} for a request that is refused. */
+  /** Checks all that needs no hash, then submits the job. Throws an {@link ApiError} to refuse the request. */
   start(deps: OperationDeps, input: { body: Body; caller: Caller }, submit: Submit): Promise<Submitted<Contents>>
-  /** Resolves with the body of the good end; throws an {@link ApiError} for any other. */
+  /** Resolves with the body of the successful response; throws an {@link ApiError} otherwise. */
   finish(deps: OperationDeps, contents: Contents, job: Job): Promise<Answer>
 }
 
@@ -49,9 +48,9 @@ export interface Operation {
   kind: string
   answer: { status: number; body: JsonObject }
   problems: Record<number, object>
-  /** Registers its route. */
+  /** Registers the route. */
   mount(app: FastifyInstance, deps: OperationDeps & { hold: Hold }): void
-  /** How to finish it with what a ticket carries, or undefined where this is not of its making. */
+  /** Returns how to finish the operation from the contents of a ticket; undefined when they do not fit the schema. */
   resume(deps: OperationDeps, contents: unknown): Finish | undefined
 }
 

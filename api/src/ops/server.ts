@@ -1,13 +1,13 @@
-/** The ops listener of a gateway: metrics for Prometheus, and the queue for operators. The public port has none of it. */
+/** The ops listener of a gateway: metrics for Prometheus, the live page and Bull Board for operators. None of it is on the public port. */
 import helmet from '@fastify/helmet'
 import type { PasswordClient, RedisConnection, RedisWatch } from '@spillway/client'
 import type { QueueReporter } from '@spillway/client/queue/report'
 import { boardPlugin } from '@spillway/worker/board'
-import { type FastifyBaseLogger, type FastifyInstance, fastify, LogController } from 'fastify'
+import { type FastifyBaseLogger, type FastifyInstance, fastify } from 'fastify'
 import type { GatewayConfig } from '../config.js'
-import { arrivalWithin } from '../http/arrival.js'
 import { jsonBodyPlugin } from '../http/json-body.js'
 import type { GatewayMetrics } from '../http/metrics.js'
+import { serverOptions } from '../http/server-options.js'
 import { problemPlugin } from '../problems/plugin.js'
 import { livePlugin } from './live/plugin.js'
 import { operatorsPlugin } from './operators.js'
@@ -27,15 +27,13 @@ export async function buildOps(config: GatewayConfig, deps: OpsDeps): Promise<Fa
   const { metrics, log } = deps
   const { registry } = metrics
   const app: FastifyInstance = fastify({
-    loggerInstance: log,
-    logController: new LogController({ disableRequestLogging: true }),
+    ...serverOptions({ log, requestTimeoutMs: config.REQUEST_TIMEOUT_MS }),
     forceCloseConnections: true,
-    ...arrivalWithin(config.REQUEST_TIMEOUT_MS),
   })
   await app.register(problemPlugin)
   await app.register(jsonBodyPlugin)
   await app.register(helmet, {
-    // The board styles its elements in place, and would fetch fonts from elsewhere: it does without.
+    // Bull Board needs inline styles. Its external fonts stay blocked; it works without them.
     contentSecurityPolicy: {
       useDefaults: false,
       directives: {
@@ -47,7 +45,7 @@ export async function buildOps(config: GatewayConfig, deps: OpsDeps): Promise<Fa
         formAction: ["'self'"],
       },
     },
-    // TLS, where there is any, ends before this listener, and the loopback has none.
+    // HSTS is the TLS proxy's to set; plain HTTP on the loopback must stay reachable.
     strictTransportSecurity: false,
   })
 

@@ -1,10 +1,10 @@
-/** What routes are given, and what they are: plugins whose types come from their JSON schemas. */
+/** The dependencies of routes, and the type of a route plugin: request and response types come from the JSON schemas. */
 import type { FastifyPluginAsyncJsonSchemaToTs } from '@fastify/type-provider-json-schema-to-ts'
 import type { PasswordClient } from '@spillway/client'
 import type { Database } from '@spillway/prisma'
+import type { IssueTokens } from '../sessions/access-token.js'
 import type { Sessions } from '../sessions/sessions.js'
 import type { PublicJwk } from '../sessions/signing-keys.js'
-import type { IssueTokens } from '../sessions/tokens.js'
 import type { Hold } from '../waiting/hold.js'
 
 export interface RouteDeps {

@@ -6,7 +6,7 @@
  * quick as one before it. The overtaken age (see the worker's ageing.ts) and are all answered before their tickets expire.
  */
 import type { Lane, Load, PasswordClient } from '@spillway/client'
-import { createReturns } from '../load-shedding/retry-after.js'
+import { createRetryAfter } from '../load-shedding/retry-after.js'
 import { ApiError } from '../problems/errors.js'
 
 /** Newcomers overtake while those among them would begin within this: so soon after a spike all is as if it had not been. */
@@ -37,7 +37,7 @@ export function createAdmission(
   { ticketTtlMs, maxOutstanding }: AdmissionLimits,
   now: () => number = () => performance.now(),
 ): Admission {
-  const returns = createReturns(now)
+  const retryAfterS = createRetryAfter(now)
 
   /** Without a worker, or when a worker alone would take longer than the wait, there is nothing to be quick for. */
   function laneFor(waitMs: number): Lane {
@@ -62,7 +62,7 @@ export function createAdmission(
       if (outstanding >= room) {
         throw new ApiError('busy', {
           reason: outstanding >= maxOutstanding ? 'too_many_waiting' : 'predicted_wait',
-          retryAfterS: returns.afterS(load.jobsPerSecond, outstanding + 1 - room),
+          retryAfterS: retryAfterS(load.jobsPerSecond, outstanding + 1 - room),
         })
       }
       const lane = laneFor(waitMs)

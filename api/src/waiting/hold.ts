@@ -96,7 +96,7 @@ export function createHold(deps: {
     let outcome: WaitOutcome = 'failed'
     try {
       const answer = await pending.answer({ waitMs, signal: request.clientGone })
-      await turnOf(request, reply)
+      await untilWritable(request, reply)
       outcome = answer === undefined ? 'ticket' : 'answered'
       return answer
     } catch (error) {
@@ -188,7 +188,7 @@ export function createHold(deps: {
  * Resolves when an answer can be written: those of earlier requests on the same connection come first (RFC 9112, 9.3.2). A
  * session, an account or a ticket that comes of a job must not be for a client that goes away meanwhile and never hears of it.
  */
-async function turnOf({ clientGone }: FastifyRequest, { raw }: FastifyReply): Promise<void> {
+async function untilWritable({ clientGone }: FastifyRequest, { raw }: FastifyReply): Promise<void> {
   // The promise is rejected when the signal fires.
   if (raw.socket === null) await once(raw, 'socket', { signal: clientGone }).catch(() => undefined)
   if (clientGone.aborted) throw new PasswordClientError('wait_aborted', 'the client went away')

@@ -1,4 +1,4 @@
-/** What the client throws, each with a stable code. */
+/** Errors of the client, each with a stable code. */
 
 export type ClientErrorCode = 'queue_unavailable' | 'wait_aborted' | 'held_too_often'
 
@@ -9,5 +9,14 @@ export class PasswordClientError extends Error {
   constructor(code: ClientErrorCode, message: string, options?: ErrorOptions) {
     super(message, options)
     this.code = code
+  }
+}
+
+/** Resolves as the command does; when it fails, throws `queue_unavailable` with the failure as the cause. */
+export async function orQueueUnavailable<T>(command: Promise<T>, message: string): Promise<T> {
+  try {
+    return await command
+  } catch (error) {
+    throw new PasswordClientError('queue_unavailable', message, { cause: error })
   }
 }

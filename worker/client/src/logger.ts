@@ -1,4 +1,4 @@
-/** What the client needs of a logger: Pino's form, so that any Pino or Fastify logger will do. */
+/** The logger interface of the client: any Pino or Fastify logger fits. */
 
 type LogLine = (facts: object, message: string) => void
 

@@ -1,7 +1,7 @@
-// Jobs that all workers have ended, whoever comes and goes.
+// Finished jobs of all workers, counted while workers come and go.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { countFinishedJobs } from '../src/passwords/finished-jobs.ts'
+import { countFinishedJobs } from '../src/passwords/load.ts'
 import type { WorkerCapacity } from '../src/protocol/capacity.ts'
 
 const alive = (counts: Record<string, number>): Map<string, WorkerCapacity> =>
@@ -22,19 +22,19 @@ const alive = (counts: Record<string, number>): Map<string, WorkerCapacity> =>
 
 test('what a worker did before it was heard of is not counted, what it does from then on is', () => {
   const finished = countFinishedJobs()
-  finished.heard(alive({ a: 1_000 }))
+  finished.update(alive({ a: 1_000 }))
   assert.equal(finished.count(), 0)
-  finished.heard(alive({ a: 1_003, b: 500 }))
-  finished.heard(alive({ a: 1_005, b: 501 }))
+  finished.update(alive({ a: 1_003, b: 500 }))
+  finished.update(alive({ a: 1_005, b: 501 }))
   assert.equal(finished.count(), 6)
 })
 
 test('a worker that goes, comes back or starts anew takes nothing away', () => {
   const finished = countFinishedJobs()
-  finished.heard(alive({ a: 10 }))
-  finished.heard(alive({ a: 12 }))
-  finished.heard(alive({}))
-  finished.heard(alive({ a: 20 }))
-  finished.heard(alive({ a: 3 }))
+  finished.update(alive({ a: 10 }))
+  finished.update(alive({ a: 12 }))
+  finished.update(alive({}))
+  finished.update(alive({ a: 20 }))
+  finished.update(alive({ a: 3 }))
   assert.equal(finished.count(), 2)
 })

@@ -1,6 +1,6 @@
 /**
- * The door for operators: Bull Board over the queue, as a Fastify plugin for a listener that has authenticated its visitors.
- * It shows how long a job waited and was hashed, what came of it and who did it, and nothing of what was sealed.
+ * Bull Board for operators, as a Fastify plugin. The listener authenticates its users. It shows the times, outcome and worker of each
+ * job, and no sealed data.
  */
 import { createBullBoard } from '@bull-board/api'
 import { BullMQAdapter } from '@bull-board/api/bullMQAdapter'
@@ -17,17 +17,17 @@ export interface BoardOptions {
   redisUrl: string
   watch: RedisWatch
   queuePrefix: string
-  /** Refuse every change, with 405. */
+  /** Refuses every change with 405. */
   readOnly: boolean
   /** The path under which the plugin is registered. */
   basePath: string
-  /** Where logs are searched, with `{jobId}` in it; empty for nowhere. */
+  /** The URL of a log search, with `{jobId}` in it; empty for none. */
   logUrl: string
-  /** Further pages of the same listener. */
+  /** Links to other pages of the listener. */
   links: { text: string; url: string }[]
 }
 
-/** Shows the jobs that can be read and passes over the others: one of them, forged, would else be an error for the whole page. */
+/** Skips malformed jobs: a single forged one would otherwise break the whole page. */
 class ReadableJobs extends BullMQAdapter {
   readonly #queue: Queue
 
@@ -42,7 +42,7 @@ class ReadableJobs extends BullMQAdapter {
   }
 
   override async getJobs(...[statuses, start = 0, end = -1]: Parameters<BullMQAdapter['getJobs']>): Promise<Job[]> {
-    // A paused queue's jobs wait, as all others do.
+    // BullMQ keeps the jobs of a paused queue in `wait`.
     const states = statuses.filter((status) => status !== 'paused')
     const ids = await this.#queue.getRanges(states, start, end)
     const jobs = await Promise.all(ids.map((id) => this.getJob(id)))
@@ -83,7 +83,7 @@ export const boardPlugin: FastifyPluginAsync<BoardOptions> = async (app, options
         pollingInterval: { showSetting: true },
       },
       handlerHooks: {
-        // The board's own read-only mode answers some changes with a 200 that did nothing.
+        // Bull Board's own read-only mode answers some changes with 200 and does nothing.
         before: ({ method }) =>
           readOnly && method !== 'get'
             ? { allow: false, status: 405, message: 'The queue is read-only here' }
@@ -91,7 +91,7 @@ export const boardPlugin: FastifyPluginAsync<BoardOptions> = async (app, options
       },
     },
   })
-  // Errors are the listener's own to answer: thrown here, they go on to its handler.
+  // Rethrown errors reach the error handler of the listener.
   serverAdapter.setErrorHandler((error) => {
     throw error
   })

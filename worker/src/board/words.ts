@@ -1,7 +1,7 @@
-/** What the board says of a job. All of it comes from Redis, which anyone may have written to: nothing is passed on unchecked. */
+/** Texts of Bull Board for a job. All data comes from Redis, which is not trusted: nothing is shown unchecked. */
 import { isJobData, isJobResult, jobNames } from '@spillway/client/protocol/job'
 
-/** Times of a BullMQ job, in epoch milliseconds by the clocks of those who wrote them. */
+/** Fields of a BullMQ job. Times are epoch milliseconds by the writer's clock. */
 export interface ShownJob {
   name: string
   timestamp: number
@@ -11,7 +11,7 @@ export interface ShownJob {
   returnvalue?: unknown
 }
 
-/** A title that tells the story so far: `verify · answered: waited 1.2 s, hashed in 14 ms`. */
+/** The title of a job, such as `verify · answered: waited 1.2 s, hashed in 14 ms`. */
 export function describeJob({ name, timestamp, processedOn, returnvalue, failedReason }: ShownJob): string {
   const title = jobNames.find((known) => known === name) ?? 'unknown job'
   if (isJobResult(returnvalue)) {
@@ -23,7 +23,7 @@ export function describeJob({ name, timestamp, processedOn, returnvalue, failedR
   return processedOn ? `${title} · waited ${duration(processedOn - timestamp)}` : title
 }
 
-/** When a job was added and until when it is of use, instead of what it carries. */
+/** The times of a job, shown in place of its data. */
 export function describeData(data: unknown): Record<string, unknown> {
   if (!isJobData(data)) return { malformed: true }
   return { enqueuedAt: iso(data.enqueuedAt), deadline: iso(data.deadline) }
@@ -33,7 +33,7 @@ function duration(ms: number): string {
   return ms < 1_000 ? `${Math.round(Math.max(0, ms))} ms` : `${(ms / 1_000).toFixed(1)} s`
 }
 
-/** Undefined for a number that is no date. */
+/** Undefined for an invalid date. */
 function iso(epochMs: number): string | undefined {
   const date = new Date(epochMs)
   return Number.isNaN(date.getTime()) ? undefined : date.toISOString()

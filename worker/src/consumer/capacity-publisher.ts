@@ -1,4 +1,4 @@
-/** Tells gateways, a few times a second, what this worker can do, and learns on the way Redis's time and who waits. */
+/** Publishes this worker's capacity to gateways every half second. The answer carries Redis's time and the number of waiting jobs. */
 import { randomUUID } from 'node:crypto'
 import {
   CAPACITY_KEY_TTL_S,
@@ -10,20 +10,20 @@ import {
 } from '@spillway/client/protocol/capacity'
 import type { RedisClock } from '@spillway/client/redis/clock'
 import type { RedisConnection } from '@spillway/client/redis/connect'
-import { warnSeldom } from '@spillway/client/redis/tell-seldom'
+import { throttledWarning } from '@spillway/client/redis/throttled-warning'
 import { withResolvers } from '@spillway/client/with-resolvers'
 import { ReplyError } from 'ioredis'
 import type { Logger } from '../process/log.js'
 
-/** Each new service time counts this much: the mean follows a change within some ten jobs. */
+/** The weight of a new service time in the moving average, which thus follows a change within about ten jobs. */
 const SERVICE_TIME_WEIGHT = 0.2
 
 export interface CapacityPublisher {
-  /** Resolves with the first publication that Redis takes: from then on its time is known, and who waits. */
-  published: Promise<void>
-  /** A job ended here; one that was answered took this long to hash. */
+  /** Resolves with the first publication that Redis accepts: from then on its time is known. */
+  firstPublished: Promise<void>
+  /** Counts a finished job; `serviceMs` is the hashing time of an answered one. */
   finished(outcome: keyof WorkerCapacity['finished'], serviceMs?: number): void
-  /** Takes this worker's entry away, so that gateways stop counting on it at once; by themselves they do so a little later. */
+  /** Removes this worker's entry, so that gateways stop counting on it at once instead of when it expires. */
   close(): Promise<void>
 }
 
@@ -32,28 +32,28 @@ export interface CapacityPublisherOptions {
   prefix: string
   clock: RedisClock
   log: Logger
-  /** What operators know this worker by. */
+  /** For operators: host name and process id. */
   name: string
   slots: number
   busySlots(): number
-  /** Whether this worker stands in at a gateway. */
+  /** Whether this worker is the fallback of a gateway. */
   fallback: boolean
-  /** The service time to publish until jobs have been seen: measured at start. */
+  /** The service time to publish until jobs have been processed, in milliseconds. */
   serviceMs: number
-  /** Told each time that Redis answers, with the number of waiting jobs that could be taken. */
-  heard(waiting: number): void
+  /** Called each time that Redis answers, with the number of waiting jobs that can be taken. */
+  published(waiting: number): void
 }
 
-/** Starts publishing: at once, and again and again, whether Redis takes it or not. */
+/** Starts publishing, at once and then periodically. Failures are logged and do not stop it. */
 export function publishCapacity(options: CapacityPublisherOptions): CapacityPublisher {
-  const { redis, prefix, clock, log, name, fallback, slots, busySlots, heard } = options
+  const { redis, prefix, clock, log, name, fallback, slots, busySlots, published } = options
   const workerId = randomUUID()
   const parts = ['wait', 'prioritized', 'active', 'meta'] as const
   const keys = [capacityKey(prefix), ...parts.map((part) => queueKey(prefix, part))]
   const finished = { answered: 0, expired: 0, failed: 0 }
   let serviceMs = options.serviceMs
   const first = withResolvers<void>()
-  const notPublished = warnSeldom(log, 'capacity could not be published')
+  const publishFailed = throttledWarning(log, 'capacity could not be published')
   let publishing: Promise<void> | undefined
 
   async function publish(): Promise<void> {
@@ -72,18 +72,18 @@ export function publishCapacity(options: CapacityPublisherOptions): CapacityPubl
         ),
       ({ at }) => at,
     )
-    notPublished.over()
-    heard(answer.waiting)
+    publishFailed.recovered()
+    published(answer.waiting)
     first.resolve()
   }
 
   function publishUnlessUnderway(): void {
-    // One at a time: what Redis does not answer now is not worth saying twice.
+    // One at a time: while Redis does not answer, further publications would only queue up.
     publishing ??= publish()
       .catch((error: unknown) => {
-        notPublished.tell(error)
-        // A refusal is an answer, and while Redis refuses writes no job can be taken either.
-        if (error instanceof ReplyError) heard(0)
+        publishFailed.warn(error)
+        // An error reply is an answer: Redis is alive. While it refuses writes, no job can be taken.
+        if (error instanceof ReplyError) published(0)
       })
       .finally(() => {
         publishing = undefined
@@ -94,10 +94,10 @@ export function publishCapacity(options: CapacityPublisherOptions): CapacityPubl
   const timer = setInterval(publishUnlessUnderway, PUBLISH_INTERVAL_MS)
 
   return {
-    published: first.promise,
-    finished(outcome, took) {
+    firstPublished: first.promise,
+    finished(outcome, jobServiceMs) {
       finished[outcome] += 1
-      if (took !== undefined) serviceMs += (took - serviceMs) * SERVICE_TIME_WEIGHT
+      if (jobServiceMs !== undefined) serviceMs += (jobServiceMs - serviceMs) * SERVICE_TIME_WEIGHT
     },
     async close() {
       clearInterval(timer)

@@ -1,13 +1,13 @@
 /**
- * How many processors this process may use: the number of hashes that make sense at a time. What Node and libuv say is the
- * machine's number, not the container's (libuv #4740), so the control group is read here. Synchronous throughout and free of
- * imports that use libuv's thread pool, because it runs before the size of that pool is set.
+ * The processors that this process may use, which is the number of hashes to run at a time. Node and libuv report those of the
+ * machine, not the container's limit (libuv #4740), so this reads the control group. It runs before the size of libuv's thread pool
+ * is set, so it is synchronous and imports nothing that uses the pool.
  */
 import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { posix } from 'node:path'
 
-/** Where the kernel shows things; tests point it at a tree of their own. */
+/** Inputs that tests replace. */
 export interface CpuLimitSources {
   env: Record<string, string | undefined>
   read(path: string): string
@@ -65,7 +65,7 @@ function cgroupCores({ read }: CpuLimitSources): number {
   return Math.min(...limits, Number.POSITIVE_INFINITY)
 }
 
-/** `/a/b` gives `/a/b`, `/a`, `/`: inside a container the path may be the host's, and then only the root is there. */
+/** `/a/b` gives `/a/b`, `/a`, `/`. Inside a container the path may be the host's; then only the root exists. */
 function selfAndParents(path: string): string[] {
   const groups = [path]
   while (groups[0] !== '/' && groups[0] !== '.') groups.unshift(posix.dirname(groups[0] ?? '/'))

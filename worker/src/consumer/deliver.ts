@@ -1,4 +1,4 @@
-/** Delivering a verdict: stored until its ticket could no longer be redeemed, announced to whoever waits. */
+/** Delivers verdicts: stores each until its job's deadline and announces it to the gateways that wait for it. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type JobRef, REPLY, redeemerKey, replyChannel, verdictKey } from '@spillway/client/protocol/reply'
 import type { RedisClock } from '@spillway/client/redis/clock'
@@ -10,18 +10,18 @@ const RETRY_MS = 200
 
 declare module 'ioredis' {
   interface RedisCommander<Context> {
-    /** {@link REPLY}, by its digest: its source is sent once for each connection. */
+    /** {@link REPLY} by EVALSHA: the source is sent once for each connection. */
     storeVerdict(...keysAndArguments: (string | number)[]): Result<unknown, Context>
   }
 }
 
 export interface Delivery {
   /**
-   * Resolves when Redis has taken the verdict. One that it refuses, being full or read-only, is offered again until the job's
-   * deadline, when this rejects; while Redis is away the connection itself waits.
+   * Resolves when Redis has stored the verdict. While Redis refuses it (full, read-only), it is sent again, and this rejects at the
+   * job's deadline; while Redis is unreachable, the connection queues the command.
    */
   deliver(job: JobRef & { replyTo: string }, sealed: string): Promise<void>
-  /** Resolves when nothing is on its way any more. */
+  /** Resolves when all deliveries have ended. */
   settled(): Promise<void>
 }
 

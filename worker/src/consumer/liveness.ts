@@ -1,23 +1,23 @@
 /**
- * Liveness of a worker means progress. It is dead when it could take jobs and does not, whatever else still answers:
- * - a slot is free and jobs wait, but nothing has been fetched for a while;
- * - its connection says it is up, but Redis has not answered over it for a while and does answer over a new one.
- * A Redis that answers nobody is no reason to restart anything: the worker then waits for it, alive.
+ * Liveness of a worker means progress. A worker is dead when it could take jobs and does not:
+ * - a slot is free and jobs wait, but it has fetched none for a while;
+ * - its connection counts as up, but Redis has not answered on it for a while and does answer on a new one.
+ * A Redis that does not answer at all is no reason to restart a worker: it stays alive and waits.
  */
 
-/** Redis is heard twice a second while all is well. */
+/** Redis answers twice a second normally; after a longer silence no job could have been fetched. */
 const SILENCE_MS = 3_000
-/** How often silence is looked into. */
+/** How often the connection is checked. */
 const CHECK_INTERVAL_MS = 500
 
 export interface Liveness {
   started(): void
   finished(): void
-  /** Redis answered, and this many jobs wait that could be taken. */
-  heard(waiting: number): void
+  /** Redis answered; `waiting` jobs can be taken. */
+  redisAnswered(waiting: number): void
   /** Jobs being hashed now. */
   active(): number
-  /** For how long there has been no progress although there could have been, in milliseconds. */
+  /** How long no progress has been made although it was possible, in milliseconds. */
   stuckMs(): number
   isAlive(): boolean
   close(): void
@@ -25,11 +25,11 @@ export interface Liveness {
 
 export interface LivenessOptions {
   slots: number
-  /** Whether the connection to Redis believes that it is up. One that knows better is already being replaced. */
+  /** Whether the connection to Redis counts as up. One that counts as down is being replaced already. */
   isConnected(): boolean
-  /** Asks Redis over a new connection; false when that cannot be had. Never rejects. */
+  /** Whether Redis answers on a new connection. Never rejects. */
   redisAnswersNewConnection(): Promise<boolean>
-  /** Longer than a queue's blocking read and a reconnect together. */
+  /** In milliseconds; longer than a blocking read and a reconnect together. */
   stuckAfterMs: number
 }
 
@@ -37,26 +37,26 @@ export function createLiveness(options: LivenessOptions, now: () => number = () 
   const { slots, isConnected, redisAnswersNewConnection, stuckAfterMs } = options
   let active = 0
   let progressAt = now()
-  let heardAt = now()
-  /** How long there had been no progress when Redis was last heard: what it does not answer cannot be fetched. */
+  let answeredAt = now()
+  /** The time without progress when Redis last answered: without its answers no job can be fetched. */
   let idleMs = 0
   let cutOff = false
-  let isLooking = false
+  let isChecking = false
 
-  const silentMs = () => now() - heardAt
-  const hearsNothing = () => isConnected() && silentMs() >= stuckAfterMs
+  const silentMs = () => now() - answeredAt
+  const isSilent = () => isConnected() && silentMs() >= stuckAfterMs
 
-  async function lookIntoSilence(): Promise<void> {
-    // One look at a time: each opens a connection.
-    if (isLooking) return
-    isLooking = true
-    if (!isConnected()) heardAt = now()
-    // Asked again afterwards: meanwhile Redis may have been heard after all.
-    cutOff = hearsNothing() && (await redisAnswersNewConnection()) && hearsNothing()
-    isLooking = false
+  async function checkConnection(): Promise<void> {
+    // One check at a time: each opens a connection.
+    if (isChecking) return
+    isChecking = true
+    if (!isConnected()) answeredAt = now()
+    // The last condition is checked again because Redis may have answered meanwhile.
+    cutOff = isSilent() && (await redisAnswersNewConnection()) && isSilent()
+    isChecking = false
   }
 
-  const timer = setInterval(() => void lookIntoSilence(), CHECK_INTERVAL_MS)
+  const timer = setInterval(() => void checkConnection(), CHECK_INTERVAL_MS)
   timer.unref()
 
   function progressed(change: number): void {
@@ -68,11 +68,11 @@ export function createLiveness(options: LivenessOptions, now: () => number = () 
   return {
     started: () => progressed(1),
     finished: () => progressed(-1),
-    heard(waiting) {
-      // Nothing to fetch, nothing to put it in, or no chance until now: not having fetched is no fault.
+    redisAnswered(waiting) {
+      // No job waited, no slot was free, or Redis was silent: no progress was possible until now.
       if (waiting === 0 || active >= slots || silentMs() > SILENCE_MS) progressAt = now()
-      heardAt = now()
-      idleMs = heardAt - progressAt
+      answeredAt = now()
+      idleMs = answeredAt - progressAt
       cutOff = false
     },
     active: () => active,

@@ -1,6 +1,6 @@
 /**
- * What stands in the queue and is no job. BullMQ meets it with an error and leaves it active, stall recovery puts it back, and so
- * it goes round, taking a slot each time. No gateway makes such a thing; whoever writes to Redis can. It is removed, once.
+ * Removes malformed jobs: entries of the queue that BullMQ cannot process. BullMQ fails on one, leaves it active, and stall recovery
+ * moves it back, so that it occupies a slot again and again. Gateways never create one; anyone with write access to Redis can.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { jobKey, queueKey } from '@spillway/client/protocol/capacity'
@@ -12,21 +12,21 @@ import type { Job } from 'bullmq'
 import type { WorkerMetrics } from '../ops/metrics.js'
 import type { Logger } from '../process/log.js'
 
-/** How many entries of each list and set one look takes: a thousand take a tenth of a second. */
-const LOOK_LENGTH = 1_000
-/** From one look to the next: however much is forged, hashing goes on. */
-const LOOK_GAP_MS = 500
+/** Entries that one scan reads at each end of a list or set: a thousand take a tenth of a second. */
+const SCAN_LENGTH = 1_000
+/** The pause between scans: hashing goes on, however many jobs are forged. */
+const SCAN_PAUSE_MS = 500
 
 const JOB_ID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/
-/** What BullMQ counts in a job, which its scripts do with HINCRBY. */
+/** The counters of a BullMQ job: its scripts call HINCRBY on them, which fails on other text. */
 const COUNTERS = ['ats', 'atm', 'stc'] as const
 const COUNT = /^\d{1,9}$/
-/** The options that a gateway's jobs have, by BullMQ's defaults or because a gateway sets them. */
+/** The options of a gateway's jobs: BullMQ's defaults, and those that gateways set. */
 const OPTIONS = new Set(['attempts', 'backoff', 'delay', 'jobId', 'priority', 'telemetry', 'timestamp'])
 
 /**
- * Lua: takes an entry out of the queue, wherever it is. KEYS: the two lists, the four sets, the job's hash, its lock. ARGV: the
- * entry, 1 to delete the last two keys. Returns 1 where it was in the queue.
+ * Lua: removes an entry from every list and set of the queue. KEYS: two lists, four sets, the job's hash, its lock. ARGV: the entry,
+ * 1 to delete the last two keys. Returns 1 when the entry was in the queue.
  */
 const REMOVE = `
 local removed = 0
@@ -36,7 +36,7 @@ if ARGV[2] == '1' then redis.call('DEL', KEYS[7], KEYS[8]) end
 return math.min(removed, 1)`
 
 export interface MalformedJobs {
-  /** Told of each error that BullMQ has: those that malformed jobs make end with them, any other is logged. */
+  /** Takes an error of BullMQ: looks for malformed jobs as its cause, and logs it when there are none. */
   suspect(error: Error): void
   close(): Promise<void>
 }
@@ -53,14 +53,14 @@ export function watchForMalformedJobs(options: {
   const lists = [queueKey(prefix, 'wait'), queueKey(prefix, 'active')]
   const sets = (['prioritized', 'delayed', 'completed', 'failed'] as const).map((part) => queueKey(prefix, part))
   let suspicion: { error: Error; times: number } | undefined
-  let looking = false
+  let isScanning = false
   let closed = false
 
-  /** The entries that BullMQ comes upon next. A list is taken from its end, and what is new in `active` is at its beginning. */
+  /** The entries that BullMQ takes next: from the end of lists, but new entries of `active` are at its beginning. */
   async function entries(): Promise<Set<string>> {
     const found = await Promise.all([
-      ...lists.flatMap((key) => [redis.lrange(key, 0, LOOK_LENGTH - 1), redis.lrange(key, -LOOK_LENGTH, -1)]),
-      ...sets.map((key) => redis.zrange(key, '0', String(LOOK_LENGTH - 1))),
+      ...lists.flatMap((key) => [redis.lrange(key, 0, SCAN_LENGTH - 1), redis.lrange(key, -SCAN_LENGTH, -1)]),
+      ...sets.map((key) => redis.zrange(key, '0', String(SCAN_LENGTH - 1))),
     ])
     return new Set(found.flat())
   }
@@ -75,7 +75,7 @@ export function watchForMalformedJobs(options: {
 
   async function remove(id: string): Promise<number> {
     const keys = [...lists, ...sets, jobKey(prefix, id), `${jobKey(prefix, id)}:lock`]
-    // An entry may have the name of one of the queue's own keys: what is not named as jobs are is left where it is.
+    // An entry may be the name of one of the queue's own keys: only the keys of valid job ids are deleted.
     return Number(await redis.eval(REMOVE, keys.length, ...keys, id, JOB_ID.test(id) ? 1 : 0))
   }
 
@@ -85,7 +85,7 @@ export function watchForMalformedJobs(options: {
     return (await Promise.all(removals)).reduce((sum, removed) => sum + removed, 0)
   }
 
-  async function look(): Promise<void> {
+  async function scan(): Promise<void> {
     while (suspicion !== undefined && !closed) {
       const { error, times } = suspicion
       const removed = await removeMalformed().catch(() => 0)
@@ -95,19 +95,19 @@ export function watchForMalformedJobs(options: {
       } else {
         watch.queueFailed(error, times)
       }
-      // What came meanwhile is of the same cause; where it is not, it comes again.
+      // Errors that arrived meanwhile are taken for the same cause; any other cause repeats them.
       suspicion = undefined
-      await sleep(LOOK_GAP_MS, undefined, { ref: false })
+      await sleep(SCAN_PAUSE_MS, undefined, { ref: false })
     }
   }
 
   return {
     suspect(error) {
       suspicion = { error, times: (suspicion?.times ?? 0) + 1 }
-      if (looking) return
-      looking = true
-      void look().finally(() => {
-        looking = false
+      if (isScanning) return
+      isScanning = true
+      void scan().finally(() => {
+        isScanning = false
       })
     },
     async close() {
@@ -117,7 +117,7 @@ export function watchForMalformedJobs(options: {
   }
 }
 
-/** Whether a job is on its own: parents, repetition, deduplication and options of its own lead BullMQ to keys that may be anything. */
+/** Whether a job refers to nothing else: with parents, repetition, deduplication or further options BullMQ touches other keys. */
 function isPlain({ parent, parentKey, repeatJobKey, deduplicationId, opts }: Job): boolean {
   const isAlone = [parent, parentKey, repeatJobKey, deduplicationId].every((link) => link === undefined)
   return isAlone && Object.keys(opts).every((name) => OPTIONS.has(name))

@@ -1,4 +1,4 @@
-/** One job, from what BullMQ hands over to what it keeps: expired? open, hash or verify, seal, reply. */
+/** Processes one job: checks its deadline, opens the request, hashes or verifies, seals the verdict and delivers it. */
 
 import {
   isHashRequest,
@@ -23,8 +23,8 @@ import type { Tracing } from '../process/tracing.js'
 import type { Delivery } from './deliver.js'
 
 /**
- * A job that nobody with the keys can have made, or not for this id, name and deadline. Unrecoverable to BullMQ: it is not
- * tried again, whatever number of attempts the job itself asks for.
+ * The job was not sealed with the keys of this service for this id, name and deadline. An UnrecoverableError is not retried, however
+ * many attempts the job itself asks for.
  */
 export class ForgedJobError extends UnrecoverableError {
   override readonly name = 'ForgedJobError'
@@ -32,7 +32,7 @@ export class ForgedJobError extends UnrecoverableError {
 
   constructor(message: string) {
     super(message)
-    // BullMQ keeps the stack with the job: frames of ours would tell an operator nothing, and cost more than the rest of it.
+    // BullMQ stores the stack with the job: stack frames would take more space than the rest of it and say nothing.
     this.stack = `${this.name}: ${message}`
   }
 }
@@ -47,17 +47,17 @@ export interface ProcessOptions {
   delivery: Pick<Delivery, 'deliver'>
 }
 
-/** What of a BullMQ job matters here: nothing in it can be trusted. */
+/** The fields of a BullMQ job that are used here. None of them can be trusted. */
 export interface IncomingJob {
   id?: string
   name: string
   data: unknown
 }
 
-/** Does one job. Throws {@link ForgedJobError} for a payload that does not open; every other outcome is an answer. */
+/** Processes one job. Throws {@link ForgedJobError} when the payload does not open; every other outcome is a result. */
 export async function processJob(incoming: IncomingJob, options: ProcessOptions): Promise<JobResult> {
   const { clock, log, metrics } = options
-  const { job, data } = identify(incoming, metrics)
+  const { job, data } = parseJob(incoming, metrics)
   const startedAt = clock.now()
   const queueWaitMs = Math.max(0, startedAt - data.enqueuedAt)
   metrics.queueWait.observe({ job: job.name }, queueWaitMs / 1_000)
@@ -73,8 +73,8 @@ export async function processJob(incoming: IncomingJob, options: ProcessOptions)
   const serviceMs = performance.now() - hashing
   metrics.service.observe({ job: job.name, algorithm }, serviceMs / 1_000)
 
-  // Not awaited: that the job is done follows at once, on the same connection and so after the verdict, and the slot gets its
-  // next job a round trip earlier.
+  // Not awaited: BullMQ's completion follows on the same connection, so Redis runs it after this, and the slot gets its next job one
+  // round trip earlier.
   options.delivery.deliver({ ...job, replyTo: data.replyTo }, options.keyring.seal(verdictSeal(job), verdict)).then(
     () => {
       const outcome = verdict.kind === 'refused' ? verdict.code : 'hashed'
@@ -89,7 +89,7 @@ export async function processJob(incoming: IncomingJob, options: ProcessOptions)
   return { outcome: 'answered', queueWaitMs, serviceMs: round(serviceMs) }
 }
 
-function identify({ id, name, data }: IncomingJob, metrics: WorkerMetrics): { job: JobRef; data: JobData } {
+function parseJob({ id, name, data }: IncomingJob, metrics: WorkerMetrics): { job: JobRef; data: JobData } {
   if (id === undefined || !isJobName(name) || !isJobData(data)) throw forged('the job is malformed', 'unknown', metrics)
   return { job: { id, name, deadline: data.deadline }, data }
 }
@@ -98,7 +98,7 @@ function isJobName(name: string): name is JobName {
   return jobNames.some((known) => known === name)
 }
 
-/** A verdict and the algorithm that reaching it took the time of; a decoy takes that of new hashes. */
+/** A verdict, and the algorithm whose service time it took: for a decoy that of new hashes. */
 interface Answered {
   verdict: Verdict
   algorithm: AlgorithmName
@@ -119,7 +119,7 @@ async function answer(job: JobRef, data: JobData, options: ProcessOptions): Prom
   throw forged('the sealed request is malformed', job.name, options.metrics)
 }
 
-/** What the work comes to, or the verdict that it could not be done. */
+/** The verdict of the work, or `refused` when it fails. */
 async function orRefusal(job: JobRef, { log }: ProcessOptions, work: () => Promise<Verdict>): Promise<Verdict> {
   try {
     return await work()
@@ -129,7 +129,7 @@ async function orRefusal(job: JobRef, { log }: ProcessOptions, work: () => Promi
   }
 }
 
-/** A stored hash that nothing here understands takes as long as one that does: its account could be told from others by time. */
+/** An unsupported stored hash costs a decoy: without it, the time would distinguish the account from others. */
 async function verifyOrDecoy(
   request: VerifyRequest,
   algorithm: AlgorithmName,
@@ -170,7 +170,7 @@ function openRequest(job: JobRef, data: JobData, { keyring, metrics }: ProcessOp
   }
 }
 
-/** Counts it. An unknown name is not taken over: whoever writes to Redis could make up any number of them. */
+/** Counts and creates the error. `job` is never the received name: forged jobs could create any number of metric series. */
 function forged(reason: string, job: JobName | 'unknown', metrics: WorkerMetrics): ForgedJobError {
   metrics.jobs.inc({ job, outcome: 'forged' })
   return new ForgedJobError(reason)

@@ -4,8 +4,8 @@ import type { WorkerMetrics } from '../ops/metrics.js'
 import type { Logger } from '../process/log.js'
 
 /**
- * Moves jobs back to the front of the queue, the first of them foremost. One that cannot be moved is left to stall recovery:
- * another worker may have it already.
+ * Moves jobs back to the front of the queue, in their order. A job that cannot be moved is left to stall recovery: another worker
+ * may have taken it already.
  */
 export async function requeueUnfinished(
   jobs: Job[],
@@ -14,10 +14,10 @@ export async function requeueUnfinished(
   const requeuing = jobs.toReversed().map(async (job) => {
     try {
       await job.moveToWait(job.token)
-      metrics.handedBack.inc()
-      log.warn({ jobId: job.id }, 'job handed back unfinished')
+      metrics.requeued.inc()
+      log.warn({ jobId: job.id }, 'job requeued unfinished')
     } catch (error) {
-      log.warn({ jobId: job.id, err: error }, 'job could not be handed back')
+      log.warn({ jobId: job.id, err: error }, 'job could not be requeued')
     }
   })
   await Promise.all(requeuing)

@@ -1,60 +1,43 @@
-/** The worker: BullMQ's consumer wired to hashing, replies, capacity and probes. */
+/** Starts a worker: connects the queue's consumer to hashing, verdict delivery, capacity, probes and metrics. */
 import { hostname } from 'node:os'
 import { capacityKey } from '@spillway/client/protocol/capacity'
-import { QUEUE_NAME } from '@spillway/client/protocol/job'
 import { parseKeyring } from '@spillway/client/protocol/seal'
 import { createRedisClock } from '@spillway/client/redis/clock'
 import { connectRedis } from '@spillway/client/redis/connect'
 import { redisAnswersNewConnection } from '@spillway/client/redis/new-connection'
 import { watchRedis } from '@spillway/client/redis/watch'
-import { type Job, Worker } from 'bullmq'
 import type { WorkerConfig } from '../config.js'
 import { createHasher, type Hasher } from '../hashing/index.js'
 import { policyOf } from '../hashing/policy.js'
 import { exposeWorkerState } from '../ops/gauges.js'
 import { createWorkerMetrics } from '../ops/metrics.js'
 import { startOps } from '../ops/server.js'
-import { beginClosing } from '../process/closing.js'
 import type { Logger } from '../process/log.js'
+import { beginShutdown } from '../process/shutdown.js'
 import { startTracing } from '../process/tracing.js'
 import { publishCapacity } from './capacity-publisher.js'
+import { createConsumer } from './consumer.js'
 import { createDelivery } from './deliver.js'
 import { createLiveness } from './liveness.js'
-import { watchForMalformedJobs } from './malformed-jobs.js'
-import { ForgedJobError, processJob } from './process-job.js'
 import { requeueUnfinished } from './requeue.js'
-import { KEEP_FINISHED, startSweep } from './sweep.js'
+import { startSweep } from './sweep.js'
 
-/**
- * A killed worker's jobs run elsewhere within LOCK + 3 × STALLED_CHECK: the lock must run out, two checks must come by, and
- * the first is late when it was the dead worker's turn. Both can be this short because the event loop never hashes, so the lock
- * is renewed on time.
- */
-const LOCK_MS = 1_500
-const STALLED_CHECK_MS = 500
-/** How long an idle worker's read blocks, in seconds: less than the silence after which a connection counts as dead. */
-const IDLE_READ_S = 1
-/** When Redis breaks a connection off, the queue is read again after this long. */
-const READ_AGAIN_MS = 250
-/** Any number of kills is survivable: jobs are pure, and a deadline ends what goes round for ever. */
-const STALLS_ALLOWED = 1_000
-
-/** How long a stopping worker tries to say to Redis what it still has to say. */
-const FAREWELL_MS = 1_000
-/** A little more than tracing gives itself. */
-const LAST_TRACES_MS = 2_500
+/** The time limit of a shutdown step that needs Redis. */
+const STEP_TIMEOUT_MS = 1_000
+/** A little more than tracing's own limit. */
+const FLUSH_TRACES_TIMEOUT_MS = 2_500
 
 export interface RunningWorker {
   opsUrl: string
   /** The implementation in use for each algorithm. */
   engines: Hasher['engines']
-  /** Which engine that is and how to have the other, in a sentence. */
+  /** One sentence for operators: the engine in use, and how to select the other. */
   hashing: string
-  /** Stops taking jobs, finishes those in hand, hands back what cannot be finished in time. Never rejects. */
+  /** Stops taking jobs, finishes those in hand, and requeues those that are unfinished after the grace period. Never rejects. */
   close(): Promise<void>
 }
 
-/** Resolves when the worker takes jobs; until then nothing has to be closed but its process. */
+/** Resolves when the worker takes jobs. Nothing needs closing if it rejects, because its process then exits. */
 export async function startWorker(config: WorkerConfig, concurrency: number, log: Logger): Promise<RunningWorker> {
   const prefix = config.QUEUE_PREFIX
   const keyring = parseKeyring(config.SPILLWAY_SEAL_KEYS)
@@ -79,119 +62,55 @@ export async function startWorker(config: WorkerConfig, concurrency: number, log
     redisAnswersNewConnection: () =>
       redisAnswersNewConnection({ redisUrl: config.REDIS_URL, key: capacityKey(prefix) }),
   })
+  const { active: busySlots, stuckMs } = liveness
   exposeWorkerState(metrics.registry, {
-    slots: concurrency,
-    policy,
-    engines: hasher.engines,
-    busySlots: liveness.active,
-    stuckMs: liveness.stuckMs,
-    isConnected,
+    ...{ slots: concurrency, policy, engines: hasher.engines, busySlots, stuckMs, isConnected },
   })
   const capacity = publishCapacity({
-    redis,
-    prefix,
-    clock,
-    log,
-    name,
-    slots: concurrency,
-    busySlots: liveness.active,
+    ...{ redis, prefix, clock, log, name, slots: concurrency, busySlots },
     fallback: config.SPILLWAY_FALLBACK,
     serviceMs: await measureServiceMs(hasher),
-    heard: liveness.heard,
+    published: liveness.redisAnswered,
   })
   const sweep = startSweep({ redis, prefix, log, watch })
-
   const delivery = createDelivery({ redis, prefix, clock, log })
-
-  const inHand = new Map<string, Job>()
-  const worker = new Worker(
-    QUEUE_NAME,
-    async (job: Job) => {
-      liveness.started()
-      if (job.id !== undefined) inHand.set(job.id, job)
-      try {
-        const result = await processJob(job, {
-          keyring,
-          hasher,
-          clock,
-          log: tracing ? log.child({ traceId: tracing.traceId() }) : log,
-          metrics,
-          tracing,
-          delivery,
-        })
-        if (result.outcome === 'answered') capacity.finished('answered', result.serviceMs)
-        else capacity.finished('expired')
-        return result
-      } finally {
-        if (job.id !== undefined) inHand.delete(job.id)
-        liveness.finished()
-      }
-    },
-    {
-      connection: redis,
-      prefix,
-      name,
-      concurrency,
-      // Not before the probes are up, and more: a worker that cannot start must not have taken jobs.
-      autorun: false,
-      lockDuration: LOCK_MS,
-      stalledInterval: STALLED_CHECK_MS,
-      maxStalledCount: STALLS_ALLOWED,
-      drainDelay: IDLE_READ_S,
-      runRetryDelay: READ_AGAIN_MS,
-      removeOnComplete: KEEP_FINISHED,
-      removeOnFail: KEEP_FINISHED,
-      ...(tracing ? { telemetry: tracing.telemetry } : {}),
-    },
-  )
-  const malformed = watchForMalformedJobs({ redis, prefix, log, watch, metrics })
-  worker.on('error', (error) => {
-    if (!watch.isTold(error)) malformed.suspect(error)
-  })
-  worker.on('failed', (job, error) => {
-    capacity.finished('failed')
-    const forged = error instanceof ForgedJobError
-    log.error({ jobId: job?.id, code: forged ? error.code : 'failed', reason: error.message }, 'job failed')
-  })
-  worker.on('stalled', (jobId) => {
-    metrics.stalled.inc()
-    log.warn({ jobId }, 'job taken over from a worker that stopped answering')
+  const consumer = createConsumer({
+    ...{ redis, prefix, clock, log, watch, metrics, tracing, name },
+    ...{ keyring, hasher, delivery, liveness, capacity, concurrency },
   })
   const ops = await startOps({
     host: config.OPS_HOST,
     port: config.OPS_PORT,
     registry: metrics.registry,
     isAlive: liveness.isAlive,
-    isReady: () => worker.isRunning() && isConnected(),
+    isReady: () => consumer.isRunning() && isConnected(),
   })
-  // A Redis that is away or refuses writes is waited for, alive and not ready. Only with the first publication is its time known,
-  // by which jobs are late: before that none may be taken.
-  await capacity.published
-  await worker.waitUntilReady()
-  worker.run().catch((error: unknown) => log.error({ err: error }, 'the queue is not read any more'))
+  // While Redis is unreachable or refuses writes, the worker waits: alive, not ready. It must not take jobs earlier, because the
+  // first publication synchronizes the clock by which jobs expire.
+  await capacity.firstPublished
+  await consumer.run()
 
-  return {
-    opsUrl: ops.url,
-    engines: hasher.engines,
-    hashing: hasher.description,
-    async close() {
-      const { step } = beginClosing('worker', log)
-      liveness.close()
-      await Promise.all([
-        step('take capacity back', FAREWELL_MS, capacity.close),
-        step('end the sweep', FAREWELL_MS, sweep.close),
-      ])
-      await step('finish jobs', config.SHUTDOWN_GRACE_MS, () => worker.close().finally(delivery.settled))
-      await step('hand jobs back', FAREWELL_MS, () => requeueUnfinished([...inHand.values()], { log, metrics }))
-      await step('end the watch', FAREWELL_MS, malformed.close)
-      await step('close the ops port', FAREWELL_MS, ops.close)
-      await step('let go of Redis', FAREWELL_MS, () => redis.disconnect())
-      await step('send the last traces', LAST_TRACES_MS, () => tracing?.close())
-    },
+  async function close(): Promise<void> {
+    const { step } = beginShutdown('worker', log)
+    liveness.close()
+    await Promise.all([
+      step('withdraw capacity', STEP_TIMEOUT_MS, capacity.close),
+      step('stop the sweep', STEP_TIMEOUT_MS, sweep.close),
+    ])
+    await step('finish jobs', config.SHUTDOWN_GRACE_MS, () => consumer.finish().finally(delivery.settled))
+    await step('requeue unfinished jobs', STEP_TIMEOUT_MS, () =>
+      requeueUnfinished(consumer.unfinished(), { log, metrics }),
+    )
+    await step('close the consumer', STEP_TIMEOUT_MS, consumer.close)
+    await step('close the ops port', STEP_TIMEOUT_MS, ops.close)
+    await step('disconnect from Redis', STEP_TIMEOUT_MS, () => redis.disconnect())
+    await step('flush traces', FLUSH_TRACES_TIMEOUT_MS, () => tracing?.close())
   }
+
+  return { opsUrl: ops.url, engines: hasher.engines, hashing: hasher.description, close }
 }
 
-/** What one verify takes here now, in milliseconds; the first is not counted, it pays for loading. */
+/** The time of one verify on this machine, in milliseconds. The first one is not counted, because it includes loading. */
 async function measureServiceMs(hasher: Hasher): Promise<number> {
   await hasher.decoy('warm-up')
   const startedAt = performance.now()

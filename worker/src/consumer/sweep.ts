@@ -1,7 +1,7 @@
 /**
- * What nobody else removes, swept out now and then. Finished jobs are kept for operators to look at, few and not for long;
- * BullMQ forgets old ones only when another one finishes, so on a queue that has gone quiet they would stay. And the capacity
- * of a worker that was killed stays among that of the living, who renew the hash.
+ * Periodic deletion of old data that nothing else deletes. Finished jobs are kept for operators, a few and for minutes; BullMQ
+ * deletes old ones only when another job finishes, so in an idle queue they would stay. The capacity entry of a killed worker would
+ * stay as long as other workers renew the hash.
  */
 
 import { CAPACITY_KEY_TTL_S, capacityKey, SWEEP_CAPACITY } from '@spillway/client/protocol/capacity'
@@ -10,7 +10,7 @@ import type { RedisConnection } from '@spillway/client/redis/connect'
 import type { RedisWatch } from '@spillway/client/redis/watch'
 import type { Logger } from '../process/log.js'
 
-/** Of each kind, completed and failed: 500 at most, for ten minutes; 2.0 MiB for both together (`pnpm measure:kept-jobs`). */
+/** At most 500 completed and 500 failed jobs, for ten minutes: 2.0 MiB together (`pnpm measure:kept-jobs`). */
 export const KEEP_FINISHED = { age: 600, count: 500 }
 
 const SWEEP_INTERVAL_MS = 60_000
@@ -22,12 +22,12 @@ export interface SweepOptions {
   watch: RedisWatch
   /** How long finished jobs are kept, in milliseconds. */
   keepMs?: number
-  /** How long a worker's capacity is kept that is not renewed, in seconds. */
+  /** How long a capacity entry is kept without being renewed, in seconds. */
   keepCapacityS?: number
   everyMs?: number
 }
 
-/** Starts sweeping; close() stops it. Any number of workers may do so at once. */
+/** Starts sweeping, until closed. Any number of workers may do so at once. */
 export function startSweep(options: SweepOptions): { close(): Promise<void> } {
   const { redis, prefix, log, everyMs = SWEEP_INTERVAL_MS } = options
   const { keepMs = KEEP_FINISHED.age * 1_000, keepCapacityS = CAPACITY_KEY_TTL_S } = options
@@ -42,8 +42,10 @@ export function startSweep(options: SweepOptions): { close(): Promise<void> } {
   }
 
   const timer = setInterval(() => {
-    sweepJobs().catch((error: unknown) => log.warn({ err: error }, 'finished jobs could not be swept out'))
-    sweepCapacity().catch((error: unknown) => log.warn({ err: error }, 'the capacity of dead workers stays'))
+    sweepJobs().catch((error: unknown) => log.warn({ err: error }, 'old finished jobs could not be deleted'))
+    sweepCapacity().catch((error: unknown) =>
+      log.warn({ err: error }, 'capacity entries of dead workers could not be deleted'),
+    )
   }, everyMs)
   timer.unref()
 

@@ -6,15 +6,15 @@ export interface Verifier {
   readonly family: string
   /** The implementation in use, by its package. */
   readonly engine: string
-  /** Whether the stored hash is of this algorithm, well-formed, and within the cost that a worker is willing to pay. */
+  /** Whether the stored hash is of this algorithm, well-formed, and within the cost that a worker accepts. */
   recognizes(storedHash: string): boolean
-  /** The signal takes the call back where it has not begun: the promise is rejected with its reason then. */
+  /** The signal cancels a call that has not begun: the promise then rejects with its reason. */
   verify(password: string, storedHash: string, signal?: AbortSignal): Promise<boolean>
-  /** Whether a stored hash is weaker than today's policy. Never true for a stronger one: a cost once paid is kept. */
+  /** Whether a stored hash is weaker than the policy. False for a stronger one, which is kept. */
   isBelow(storedHash: string): boolean
 }
 
-/** The algorithm that new hashes are made with. */
+/** The algorithm that makes new hashes. */
 export interface Algorithm extends Verifier {
   hash(password: string, signal?: AbortSignal): Promise<string>
   /** A well-formed hash with a random digest: verifying against it takes as long as any, and no password is known to match. */

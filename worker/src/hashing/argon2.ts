@@ -1,16 +1,16 @@
-/** argon2id (RFC 9106), the algorithm of today's policy, in the PHC string format. */
+/** argon2id (RFC 9106), the algorithm of the policy, in the PHC string format. */
 
 import { randomBytes } from 'node:crypto'
 import type { Algorithm } from './algorithm.js'
 import { type Engine, type KnownAnswer, loadEngines, verifyByFirst } from './engine.js'
 import { argon2Setting, NATIVE_NAME, type NativeEngine } from './native.js'
 
-/** Stored hashes may ask for this much and no more, so that one bad row cannot take a worker down. */
+/** The highest cost of a stored hash that is accepted: one bad row must not exhaust a worker. */
 const MEMORY_LIMIT_KIB = 1_048_576
 const TIME_LIMIT = 64
 const PARALLELISM_LIMIT = 16
 
-/** Versions 16 and 19; salts of 8 bytes and digests of 4 at least (RFC 9106, section 3.1), in base64 without padding. */
+/** Versions 16 and 19; salts of at least 8 bytes and digests of at least 4 (RFC 9106, 3.1), in base64 without padding. */
 const PHC = /^\$argon2(?:id|i|d)\$v=(?:16|19)\$m=(\d+),t=(\d+),p=(\d+)\$[A-Za-z0-9+/]{11,}\$[A-Za-z0-9+/]{6,}$/
 
 export interface Argon2Cost {
@@ -24,10 +24,9 @@ interface Argon2Engine extends Engine {
 }
 
 /**
- * argon2id at this cost. It verifies argon2i, argon2d and version 16 as well; {@link Algorithm.isBelow} calls
- * them outdated.
- * `@node-rs/argon2` picks code for the processor it runs on and takes 0.4 of the time of `argon2`, whose prebuilt code is
- * for every x86-64 there is (`pnpm load engines`).
+ * argon2id at this cost. Also verifies argon2i, argon2d and version 16, which are below any policy.
+ * `@node-rs/argon2` selects code for the processor at run time and takes 0.4 of the time of `argon2`, which is prebuilt for any
+ * x86-64 (`pnpm load engines`).
  */
 export async function createArgon2(current: Argon2Cost, native?: NativeEngine): Promise<Algorithm> {
   const engines = await loadEngines(
@@ -86,7 +85,7 @@ function decoyHash({ memoryKib, time, parallelism }: Argon2Cost): string {
   return `$argon2id$v=19$m=${memoryKib},t=${time},p=${parallelism}$${random(16)}$${random(32)}`
 }
 
-/** Made by the reference implementation, password and salt as in its own tests; one and several lanes. */
+/** From the reference implementation, with password and salt of its tests; with one lane and with several. */
 const knownAnswers: KnownAnswer[] = [
   '$argon2id$v=19$m=256,t=2,p=1$c29tZXNhbHRzb21lc2FsdA$yrdGtGIZk/3JHsUHh5gLQUqQppLwvGjf4Z+cJbPLqew',
   '$argon2id$v=19$m=256,t=2,p=2$c29tZXNhbHRzb21lc2FsdA$wRLS7mudUUQT+AYkMYeVIYbo8Zysq4DyCoI9VJ8RHSw',
@@ -99,7 +98,7 @@ function costOf(storedHash: string): Argon2Cost | undefined {
   return { memoryKib: Number(memoryKib), time: Number(time), parallelism: Number(parallelism) }
 }
 
-/** RFC 9106, section 3.1: at least one pass, one lane, and eight blocks for each lane. */
+/** RFC 9106, 3.1: at least one pass, one lane, and eight blocks for each lane. */
 function isPossible({ memoryKib, time, parallelism }: Argon2Cost): boolean {
   return time >= 1 && parallelism >= 1 && memoryKib >= 8 * parallelism
 }

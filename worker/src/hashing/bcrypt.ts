@@ -1,10 +1,10 @@
-/** bcrypt, verified so that accounts from older systems can log in; they leave with an argon2id hash. */
+/** bcrypt, for verification only: accounts imported from older systems get an argon2id hash at their next login. */
 
 import type { Verifier } from './algorithm.js'
 import { type Engine, type KnownAnswer, loadEngines, verifyByFirst } from './engine.js'
 import { NATIVE_NAME, type NativeEngine } from './native.js'
 
-/** bcrypt reads this many bytes and ignores the rest, and implementations stop at a NUL: both would let a prefix match. */
+/** bcrypt ignores all bytes after these, and implementations stop at a NUL: either would let a prefix of the password match. */
 const PASSWORD_LIMIT_BYTES = 72
 const COST_LIMIT = 17
 
@@ -20,7 +20,7 @@ export async function createBcrypt(native?: NativeEngine): Promise<Verifier> {
       return cost >= 4 && cost <= COST_LIMIT
     },
     async verify(password, storedHash, signal) {
-      // `2y` is PHP's name for what the others call `2b`.
+      // `2y` is PHP's name for `2b`.
       const hash = storedHash.replace(/^\$2y\$/, '$2b$')
       const readWhole = Buffer.byteLength(password) <= PASSWORD_LIMIT_BYTES && !password.includes('\0')
       const matches = await verifyByFirst(engines, readWhole ? password : '', hash, signal)
@@ -48,7 +48,7 @@ async function nodeEngine(): Promise<Engine> {
   return { name: 'bcrypt', verify: (password, storedHash) => bcrypt.compare(password, storedHash) }
 }
 
-/** From Openwall's crypt_blowfish, where most implementations took their tests. */
+/** Test vectors of Openwall's crypt_blowfish. */
 const knownAnswers: KnownAnswer[] = [
   { password: 'U*U', storedHash: '$2a$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW' },
   { password: 'U*U*', storedHash: '$2a$05$CCCCCCCCCCCCCCCCCCCCC.VGOzA784oUp/Z0DY336zx7pLYAy0lwK' },

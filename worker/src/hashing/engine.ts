@@ -1,9 +1,9 @@
 /**
- * Engines: the same algorithm in more than one implementation, the fastest first. An engine is used only after it loaded
- * here and passed known answers, so a build that is wrong for this processor is passed over and never asked.
+ * Engines: implementations of the same algorithm, the fastest first. An engine is used only if it loads and passes a known-answer
+ * test on this machine, so a build that is wrong for this processor is skipped.
  */
 
-/** A password whose verdict for a stored hash is known. */
+/** A test vector: this password matches this stored hash. */
 export interface KnownAnswer {
   storedHash: string
   password: string
@@ -12,7 +12,7 @@ export interface KnownAnswer {
 export interface Engine {
   /** The package it comes from. */
   readonly name: string
-  /** The signal takes the call back where it has not begun and the engine can do that. */
+  /** The signal cancels a call that has not begun, if the engine supports that. */
   verify(password: string, storedHash: string, signal?: AbortSignal): Promise<boolean>
 }
 
@@ -31,7 +31,7 @@ export async function loadEngines<E extends Engine>(
   return [first, ...others]
 }
 
-/** Verifies with the first engine that takes the hash: one that refuses a form the others know costs no login. */
+/** Verifies with the first engine that accepts the hash, because engines differ in the formats they accept. */
 export async function verifyByFirst(
   engines: readonly Engine[],
   password: string,

@@ -1,4 +1,4 @@
-/** Hashing by policy: which algorithm a stored hash belongs to, whether it is still good enough, and the decoy. */
+/** Hashing by policy: selects the algorithm of a stored hash, tells whether it is below the policy, and provides the decoy. */
 import type { RefusalCode } from '@spillway/client/protocol/job'
 import type { Verifier } from './algorithm.js'
 import type { AlgorithmName } from './algorithm-name.js'
@@ -11,17 +11,14 @@ export interface Hasher {
   readonly algorithm: AlgorithmName
   /** The implementation in use for each family of algorithms. */
   readonly engines: Readonly<Record<string, string>>
-  /** Which engine that is and how to have the other, in a sentence for whoever runs this. */
+  /** One sentence for operators: the engine in use, and how to select the other. */
   readonly description: string
-  /** The engine that hashes several at a time, where it is built and turned on. */
+  /** The native engine, which hashes several passwords at a time; undefined when it is not built or turned off. */
   readonly native: NativeEngine | undefined
   hash(password: string, signal?: AbortSignal): Promise<string>
-  /**
-   * Throws {@link UnsupportedHashError} for a stored hash that no algorithm recognizes. The signal takes a call back that has
-   * not begun, here and in the others.
-   */
+  /** Throws {@link UnsupportedHashError} for a stored hash that no algorithm recognizes. Signals cancel calls that have not begun. */
   verify(password: string, storedHash: string, signal?: AbortSignal): Promise<boolean>
-  /** The work of {@link Hasher.verify} at today's cost; the password matches nothing. */
+  /** The work of {@link Hasher.verify} at the cost of the policy, with a hash that no password matches. */
   decoy(password: string, signal?: AbortSignal): Promise<void>
   isBelow(storedHash: string): boolean
 }
@@ -34,7 +31,7 @@ export class UnsupportedHashError extends Error {
 
 export interface HasherOptions {
   testHashes: boolean
-  /** With so many threads of its own the native engine is used, where it is built. */
+  /** Threads of the native engine; undefined turns it off. */
   nativeThreads?: number | undefined
 }
 

@@ -1,44 +1,42 @@
 /**
- * The engine of `worker/engine`, where it has been built: hashes several passwords at a time in one thread. It has threads of
- * its own. What waits is done in order, and shares a thread with what is of its kind and cost.
+ * The native engine (worker/engine), if it has been built: hashes several passwords at a time in each of its own threads. Calls run
+ * in order; waiting calls of the same algorithm and cost share a thread.
  */
 import { randomBytes } from 'node:crypto'
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 
-/** Where a build is put, seen from here or from what is compiled of this. */
+/** The built addon; the path is the same from src/ and from dist/. */
 export const ADDON_FILE = fileURLToPath(new URL('../../engine/spillway.node', import.meta.url))
 
-/** As it is called in logs and metrics. */
+/** The name of the engine in logs and metrics. */
 export const NATIVE_NAME = 'worker/engine'
 
-/** What a call may be given. */
 export interface CallOptions {
-  /** Takes the call back if it has not begun; the promise is rejected with the signal's reason then. */
+  /** Cancels the call if it has not begun; the promise then rejects with the signal's reason. */
   signal?: AbortSignal | undefined
 }
 
 export interface NativeEngine {
-  /** How many hash at a time. */
   readonly threads: number
-  /** The kind of code and the widths that it uses here, for people. */
+  /** The instruction set and the widths in use, for people. */
   readonly description: string
-  /** What gave wrong answers on this processor and is not used. */
+  /** Code variants that are not used because they gave wrong answers on this processor. */
   readonly wrong: readonly string[]
-  /** How many calls wait, and how many are in hand. */
+  /** Calls that wait, and calls in hand. */
   readonly waiting: number
   readonly running: number
-  /** How many calls for such a hash or setting a thread does best at a time. Throws for one that it does not know. */
+  /** The best number of such hashes for one thread at a time. Throws for an unknown format. */
   widthOf(stored: string): number
-  /** Rejects for a form or cost that it does not know. Bytes are taken as they are, text as UTF-8. */
+  /** Rejects for an unknown format or cost. Text is hashed as UTF-8. */
   verify(password: string | Uint8Array, storedHash: string, options?: CallOptions): Promise<boolean>
-  /** A new stored hash by a setting: a stored hash without its digest, see {@link argon2Setting}. */
+  /** Makes a stored hash from a setting, which is a stored hash without its digest: see {@link argon2Setting}. */
   hash(password: string | Uint8Array, setting: string, options?: CallOptions): Promise<string>
-  /** Ends the threads after what they have in hand. What waits is rejected. */
+  /** Ends the threads after the calls in hand. Waiting calls reject. */
   close(): void
 }
 
-/** What the addon itself exports (worker/engine/src/addon.rs). */
+/** The exports of the addon (worker/engine/src/addon.rs). */
 interface Addon {
   measure(): Promise<{ bcryptWidth: number; argon2Width: number; argon2Code: string; wrong: string[] }>
   Engine: new (threads: number, settle: (batch: readonly Settled[]) => void) => AddonEngine
@@ -66,12 +64,12 @@ interface Pending {
 }
 
 const SALT_BYTES = 16
-/** Ids are 32 bits wide. No call waits until they have gone round. */
+/** Ids have 32 bits; no call waits long enough for its id to be used again. */
 const IDS = 2 ** 32
-/** A timer that is never due keeps the process alive while there are calls, as any other work does. */
+/** The period of a timer that only keeps the process alive while calls are pending. */
 const NEVER_MS = 2 ** 31 - 1
 
-/** Loads the engine and starts its threads. Rejects where it has not been built, or does not load. */
+/** Loads the engine and starts its threads. Rejects when it has not been built or does not load. */
 export async function startNativeEngine(threads: number): Promise<NativeEngine> {
   const addon: Addon = createRequire(import.meta.url)(ADDON_FILE)
   const { bcryptWidth, argon2Width, argon2Code, wrong } = await addon.measure()
@@ -137,10 +135,10 @@ export async function startNativeEngine(threads: number): Promise<NativeEngine> 
   }
 }
 
-/** Takes from an outcome what a call was for. */
+/** Reads the result of a call from its outcome. */
 type Read<T> = (settled: Settled) => T | undefined
 
-/** A setting for a new argon2id hash: its cost, and a salt that nobody had before. */
+/** The setting of a new argon2id hash: its cost and a random salt. */
 export function argon2Setting(cost: { memoryKib: number; time: number; parallelism: number }): string {
   const salt = randomBytes(SALT_BYTES).toString('base64').replace(/=+$/, '')
   return `$argon2id$v=19$m=${cost.memoryKib},t=${cost.time},p=${cost.parallelism}$${salt}`

@@ -1,7 +1,7 @@
 /**
- * Hashes that hash nothing, for measuring the pipeline around them. A worker accepts them only with SPILLWAY_TEST_HASHES=true,
- * which it refuses in production. `$spillway-token$` answers at once; `$spillway-wait$<ms>$` waits, as a hash on a core of its own
- * would, without using one. Any password but "wrong" matches.
+ * Test doubles of hashes, for measuring the pipeline without hashing. A worker accepts them only with SPILLWAY_TEST_HASHES=true,
+ * which it refuses in production. `$spillway-token$` answers at once; `$spillway-wait$<ms>$` waits that long without using a
+ * processor. Any password except "wrong" matches.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Verifier } from './algorithm.js'

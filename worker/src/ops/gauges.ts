@@ -1,4 +1,4 @@
-/** What a worker is and does at this moment, as gauges that are read when Prometheus asks. */
+/** The state of a worker as gauges, read at each scrape. */
 import { Gauge, type Registry } from 'prom-client'
 import type { Policy } from '../hashing/policy.js'
 
@@ -8,7 +8,7 @@ export interface WorkerState {
   /** The implementation in use for each algorithm, by its package. */
   engines: Readonly<Record<string, string>>
   busySlots(): number
-  /** For how long this worker could have taken a job and did not, in milliseconds; 0 while it makes progress. */
+  /** How long this worker has made no progress although it could have, in milliseconds. */
   stuckMs(): number
   isConnected(): boolean
 }

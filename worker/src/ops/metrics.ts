@@ -1,4 +1,4 @@
-/** What a worker counts, in Prometheus's names and units (seconds). No label grows with users. */
+/** The metrics of a worker, with Prometheus's naming and units (seconds). No label's values grow with users. */
 
 import { jobNames } from '@spillway/client/protocol/job'
 import { Counter, Histogram, type Registry } from 'prom-client'
@@ -6,8 +6,8 @@ import { algorithmNames } from '../hashing/algorithm-name.js'
 import { createRegistry } from '../process/registry.js'
 
 /**
- * How a job can end. `hashed` is the good end of a verify as well: which way it went only the gateway learns. `undelivered` is a
- * verdict that Redis refused to take until its deadline.
+ * Outcomes of jobs. `hashed` also stands for every completed verify: only the gateway learns whether the password matched.
+ * `undelivered` is a verdict that Redis refused until its deadline.
  */
 const outcomes = ['hashed', 'expired', 'forged', 'unsupported_hash', 'hashing_failed', 'undelivered'] as const
 
@@ -18,16 +18,16 @@ export interface WorkerMetrics {
   service: Histogram<'job' | 'algorithm'>
   rehashes: Counter<'from'>
   sealFailures: Counter<'purpose'>
-  /** Jobs that this worker found abandoned by another one. */
+  /** Jobs that this worker took over from a worker that stopped renewing their locks. */
   stalled: Counter
-  /** Jobs that this worker put back unfinished when it stopped. */
-  handedBack: Counter
+  /** Unfinished jobs that this worker requeued when it stopped. */
+  requeued: Counter
 }
 
 const QUEUE_WAIT_BUCKETS_S = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
 const SERVICE_BUCKETS_S = [0.0025, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12]
 
-/** A registry of its own, with Node's and the process's metrics in it. Series that can be foreseen start at 0. */
+/** Creates a registry that includes Node's and the process's metrics. Foreseeable series start at 0. */
 export function createWorkerMetrics(): WorkerMetrics {
   const registry = createRegistry()
   const registers = [registry]
@@ -70,7 +70,7 @@ export function createWorkerMetrics(): WorkerMetrics {
       help: 'Jobs taken over from a worker that stopped renewing their lock',
       registers,
     }),
-    handedBack: new Counter({
+    requeued: new Counter({
       name: 'spillway_jobs_handed_back_total',
       help: 'Jobs put back unfinished by a stopping worker',
       registers,

@@ -1,4 +1,4 @@
-/** The worker's only listener: metrics and probes, for operators and the kubelet. */
+/** The only listener of a worker: metrics and probes. */
 import { createServer } from 'node:http'
 import type { Registry } from 'prom-client'
 

@@ -1,9 +1,9 @@
 /**
- * The log of every process: JSON lines on stdout, one event a line. Errors are cut down to what is known to be harmless,
- * because libraries hang the command or query that failed, with its arguments, on the error they throw.
+ * The logger of every process: JSON lines on stdout. Errors are reduced to harmless properties, because libraries attach the failed
+ * command or query with its arguments to the errors they throw.
  */
 import { type Logger, pino } from 'pino'
-import { gatheredStdout } from './stdout.js'
+import { bufferedStdout } from './stdout.js'
 
 export type { Logger }
 
@@ -24,7 +24,7 @@ function describeError(error: unknown): LoggedError {
   return described
 }
 
-/** A logger that names its process in each line; `level` is one of pino's (`silent` turns it off). */
+/** Creates a logger whose lines name the service. `level` is one of pino's; `silent` turns logging off. */
 export function createLogger(options: { service: string; level: string }): Logger {
   return pino(
     {
@@ -34,6 +34,6 @@ export function createLogger(options: { service: string; level: string }): Logge
       formatters: { level: (label) => ({ level: label }) },
       serializers: { err: describeError },
     },
-    gatheredStdout(),
+    bufferedStdout(),
   )
 }

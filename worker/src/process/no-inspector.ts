@@ -1,5 +1,5 @@
 /**
- * SIGUSR1 would have Node open its inspector, which shows whatever this process knows to all who reach the port. A listener takes
- * the signal away from Node, from the moment that this is imported. (Node's own --disable-sigusr1 is not known to Node 20.)
+ * Importing this keeps SIGUSR1 from opening Node's inspector, which would expose the memory of the process: a listener replaces
+ * Node's handler. (Node 20 lacks --disable-sigusr1.)
  */
 process.on('SIGUSR1', () => undefined)

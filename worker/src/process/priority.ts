@@ -1,6 +1,6 @@
 /**
- * Hashing stands back for whatever shares its cores and has somebody waiting: Redis, or a gateway. Between pods it changes
- * nothing: there the limits decide.
+ * Scheduling priority: hashing yields to latency-sensitive processes on the same cores, such as Redis or a gateway. Between pods this
+ * has no effect: their CPU limits decide.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { constants, getPriority, setPriority } from 'node:os'
@@ -8,33 +8,33 @@ import { constants, getPriority, setPriority } from 'node:os'
 const BELOW_NORMAL = constants.priority.PRIORITY_BELOW_NORMAL
 
 /**
- * How far the session stands back, as a nice value: the worker keeps three tenths of a core that others want all of. With 10 it
- * would keep one tenth, and lose 5 % of its logins to being woken for little; with 0 others wait for seconds in a storm.
+ * The nice value of the session. On a contended core the worker keeps three tenths. With 10 it would keep one tenth and complete 5 %
+ * fewer logins, because of more context switches; with 0 other processes wait for seconds in a spike.
  */
 const SESSION_BELOW_NORMAL = 4
 
 /**
- * Before there are threads that hash: they take it over when they are started. Uses no thread of libuv's pool. A process that was
- * started even further back stays there: only root may come forward.
+ * Lowers the priority of this process. Call it before hashing threads start: they inherit it. Uses no thread of libuv's pool. An even
+ * lower priority is kept, because only root may raise it.
  */
-export function standBack(): void {
+export function lowerPriority(): void {
   setPriority(Math.max(getPriority(), BELOW_NORMAL))
 }
 
-/** When the worker is ready: until then somebody waits for it. */
-export function standBackAsSession(): void {
+/** Lowers the priority of this process's session. Call it when the worker is ready: its start should be quick. */
+export function lowerSessionPriority(): void {
   if (process.platform !== 'linux') return
   try {
-    // Where Linux divides a machine's time between sessions first (autogroups, sched(7)) and only then by priority within each, of
-    // a session of our own the whole has to stand back: else five thousand connections that arrive at once wait for seconds until a
-    // gateway on the same core has accepted them. A session that is not ours belongs to others as well.
+    // With autogroups (sched(7)), Linux divides processor time between sessions first, and by nice value only within each. Without
+    // this, five thousand connections that arrive at once wait for seconds until a gateway on the same core accepts them. A session
+    // with another leader is shared with other processes, and left alone.
     if (ownSession() === process.pid) writeFileSync('/proc/self/autogroup', String(SESSION_BELOW_NORMAL))
   } catch {
-    // A kernel without autogroups, or a container that may not write there.
+    // The kernel has no autogroups, or the container may not write to /proc.
   }
 }
 
-/** The sixth field of the stat line; the second is a name that may hold blanks and parentheses. */
+/** The session id: the sixth field of the stat line, whose second is a name that may hold blanks and parentheses. */
 function ownSession(): number {
   const stat = readFileSync('/proc/self/stat', 'utf8')
   return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[3])

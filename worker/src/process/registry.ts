@@ -1,15 +1,15 @@
-/** Where a process keeps its metrics. A door of its own: gateways keep theirs in the same way. */
+/** The metrics registry of a process. Gateways import it too (`@spillway/worker/registry`). */
 import { collectDefaultMetrics, Registry } from 'prom-client'
 
 /**
- * How often Node looks whether its event loop is late, in milliseconds; `nodejs_eventloop_lag_…` includes it. With the usual 10 an
- * idle process is woken a hundred times a second for that alone, which is a quarter of what an idle worker does.
+ * How often Node samples the event loop's lag, in milliseconds; `nodejs_eventloop_lag_…` includes this interval. The default of 10
+ * wakes an idle process a hundred times a second, a quarter of an idle worker's processor time.
  */
-const LAG_EVERY_MS = 50
+const LAG_SAMPLE_MS = 50
 
-/** A registry of its own, with Node's and the process's metrics in it. */
+/** Creates a registry that includes Node's and the process's metrics. */
 export function createRegistry(): Registry {
   const registry = new Registry()
-  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: LAG_EVERY_MS })
+  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: LAG_SAMPLE_MS })
   return registry
 }

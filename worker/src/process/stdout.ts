@@ -1,39 +1,39 @@
 /**
- * Standard output for lines that are written together: one by one they cost a worker a quarter of its event loop. What cannot be
- * written, because its reader has gone or the disk is full, is dropped: nothing waits for it, least of all the end. So is what a
- * reader that has stopped leaves no room for, and its count is a line of its own. By hand: SonicBoom, which pino would use, repeats
- * a failed write for ever at the exit, and throws what a full disk says.
+ * Buffered standard output: writing each log line by itself costs a worker a quarter of its event loop. Lines that cannot be written
+ * (closed pipe, full disk) are dropped, so that nothing waits for them, least of all the exit. Lines beyond the buffer of a reader
+ * that stopped reading are dropped and counted in one line. SonicBoom, pino's default, is no alternative: at the exit it repeats
+ * failed writes for ever, and it throws the error of a full disk.
  */
 import { write, writeSync } from 'node:fs'
 
 const STDOUT = 1
-/** Lines are written at the latest after this long, or when they are this many characters. */
-const GATHER_MS = 100
-const GATHER_LENGTH = 8 * 1_024
-/** Characters that are kept for a reader that does not read: some fifty thousand lines. */
-const KEPT_LENGTH = 8 * 1_024 * 1_024
-/** A pipe that does not block and is full is tried again after this long; at the exit, for so long in all. */
-const AGAIN_MS = 20
-const LAST_WRITE_MS = 1_000
+/** Lines are written after this many milliseconds or characters, whichever comes first. */
+const FLUSH_INTERVAL_MS = 100
+const FLUSH_LENGTH = 8 * 1_024
+/** The size of the buffer in characters: some fifty thousand lines. */
+const BUFFER_LENGTH = 8 * 1_024 * 1_024
+/** The pause before a write to a full non-blocking pipe is retried, and the time limit of retries at the exit. */
+const RETRY_MS = 20
+const EXIT_WRITE_MS = 1_000
 
 const NOTHING = Buffer.alloc(0)
 
-export interface GatheredOutput {
+export interface BufferedOutput {
   write(line: string): void
-  /** Writes what there is; `done` is called when it has been written, or dropped. */
+  /** Writes the buffered lines; `done` is called when they have been written or dropped. */
   flush(done?: () => void): void
 }
 
-let stdout: GatheredOutput | undefined
+let stdout: BufferedOutput | undefined
 
-/** The one of this process. An exit writes what is left; only a process that is killed takes its last lines along. */
-export function gatheredStdout(): GatheredOutput {
-  stdout ??= gatherStdout()
+/** The buffered output of this process. Buffered lines are written at exit; only a killed process loses them. */
+export function bufferedStdout(): BufferedOutput {
+  stdout ??= bufferStdout()
   return stdout
 }
 
-function gatherStdout(): GatheredOutput {
-  let gathered = ''
+function bufferStdout(): BufferedOutput {
+  let buffered = ''
   let dropped = 0
   let unwritten: Buffer = NOTHING
   let isWriting = false
@@ -51,7 +51,7 @@ function gatherStdout(): GatheredOutput {
 
   function writeOn(): void {
     if (isWriting) return
-    if (unwritten.length === 0) unwritten = takeGathered()
+    if (unwritten.length === 0) unwritten = takeBuffered()
     if (unwritten.length === 0) {
       for (const done of waiting.splice(0)) done()
       return
@@ -59,31 +59,31 @@ function gatherStdout(): GatheredOutput {
     isWriting = true
     write(STDOUT, unwritten, (error, bytes) => {
       isWriting = false
-      if (error !== null && isBusy(error)) return flushAfter(AGAIN_MS)
+      if (error !== null && isBusy(error)) return flushAfter(RETRY_MS)
       unwritten = error === null ? unwritten.subarray(bytes) : NOTHING
-      if (unwritten.length > 0 || gathered.length >= GATHER_LENGTH || waiting.length > 0) writeOn()
-      else if (gathered !== '') flushAfter(GATHER_MS)
+      if (unwritten.length > 0 || buffered.length >= FLUSH_LENGTH || waiting.length > 0) writeOn()
+      else if (buffered !== '') flushAfter(FLUSH_INTERVAL_MS)
     })
   }
 
-  function takeGathered(): Buffer {
-    const taken = Buffer.from(dropped === 0 ? gathered : gathered + droppedLine(dropped))
-    gathered = ''
+  function takeBuffered(): Buffer {
+    const taken = Buffer.from(dropped === 0 ? buffered : buffered + droppedLine(dropped))
+    buffered = ''
     dropped = 0
     return taken
   }
 
   process.once('exit', () => {
-    // What is being written is in the hands of a thread.
-    writeLast(isWriting ? takeGathered() : Buffer.concat([unwritten, takeGathered()]))
+    // Bytes of a pending write belong to a thread of the pool.
+    writeAtExit(isWriting ? takeBuffered() : Buffer.concat([unwritten, takeBuffered()]))
   })
 
   return {
     write(line) {
-      if (gathered.length + line.length > KEPT_LENGTH) dropped += 1
-      else gathered += line
-      if (gathered.length >= GATHER_LENGTH) writeOn()
-      else flushAfter(GATHER_MS)
+      if (buffered.length + line.length > BUFFER_LENGTH) dropped += 1
+      else buffered += line
+      if (buffered.length >= FLUSH_LENGTH) writeOn()
+      else flushAfter(FLUSH_INTERVAL_MS)
     },
     flush(done) {
       if (done !== undefined) waiting = [...waiting, done]
@@ -96,17 +96,17 @@ function droppedLine(count: number): string {
   return `${JSON.stringify({ level: 'warn', time: new Date(), count, msg: 'log lines dropped: nobody read them in time' })}\n`
 }
 
-/** Without an event loop. */
-function writeLast(bytes: Buffer): void {
+/** Writes synchronously, because the event loop has ended. */
+function writeAtExit(bytes: Buffer): void {
   const pause = new Int32Array(new SharedArrayBuffer(4))
-  const endsAt = performance.now() + LAST_WRITE_MS
+  const endsAt = performance.now() + EXIT_WRITE_MS
   let left = bytes
   while (left.length > 0 && performance.now() < endsAt) {
     try {
       left = left.subarray(writeSync(STDOUT, left))
     } catch (error) {
       if (!isBusy(error)) return
-      Atomics.wait(pause, 0, 0, AGAIN_MS)
+      Atomics.wait(pause, 0, 0, RETRY_MS)
     }
   }
 }

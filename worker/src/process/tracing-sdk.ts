@@ -1,4 +1,4 @@
-/** OpenTelemetry set up: where spans go, which are worth sending, and how context travels. */
+/** The OpenTelemetry SDK's set-up: exporter, filtering of spans, and context propagation. */
 import { hostname } from 'node:os'
 import {
   type Attributes,
@@ -23,11 +23,11 @@ import type { Tracing } from './tracing.js'
 const BULLMQ_SCOPE = 'bullmq'
 const SPILLWAY_SCOPE = 'spillway'
 
-/** How long a process that ends tries to send its last spans. The SDK's own limit, 30 s, is more than a pod may be left. */
-const FAREWELL_MS = 2_000
+/** The time limit of the last export. The SDK's own limit, 30 s, may exceed a pod's termination grace period. */
+const SHUTDOWN_TIMEOUT_MS = 2_000
 
-/** BullMQ's housekeeping, such as the check for stalled jobs each second, would be traces of their own that tell nothing. */
-class WorthSending extends BatchSpanProcessor {
+/** Drops BullMQ's internal spans: its periodic checks for stalled jobs would each be a trace. */
+class FilteringSpanProcessor extends BatchSpanProcessor {
   override onEnd(span: ReadableSpan): void {
     if (span.instrumentationScope.name === BULLMQ_SCOPE && span.kind === SpanKind.INTERNAL) return
     super.onEnd(span)
@@ -35,8 +35,8 @@ class WorthSending extends BatchSpanProcessor {
 }
 
 /**
- * W3C trace context without `tracestate`, and no baggage: whoever calls the public port would otherwise store bytes of their choice in
- * Redis and in traces. A `traceparent` is of one form and length, or none.
+ * Propagates `traceparent` alone, neither `tracestate` nor baggage: callers of the public port could otherwise store arbitrary bytes
+ * in Redis and in traces. A `traceparent` has a fixed format and length.
  */
 class TraceparentPropagator implements TextMapPropagator {
   readonly #traceContext = new W3CTraceContextPropagator()
@@ -59,8 +59,8 @@ class TraceparentPropagator implements TextMapPropagator {
   }
 }
 
-/** A job's context stands in Redis, unsealed. One that cannot be read would keep BullMQ from doing the job: it begins a trace instead. */
-function believingNoContext({ tracer, contextManager }: Telemetry): Telemetry {
+/** A job's trace context is in Redis, unsealed. BullMQ could not process a job with an invalid one: such a job gets a new trace. */
+function toleratingInvalidContext({ tracer, contextManager }: Telemetry): Telemetry {
   return {
     tracer,
     contextManager: {
@@ -81,29 +81,29 @@ function believingNoContext({ tracer, contextManager }: Telemetry): Telemetry {
 export function startSdk({ service, endpoint }: { service: string; endpoint: string }): Tracing {
   const url = `${endpoint.replace(/\/$/, '')}/v1/traces`
   const provider = new NodeTracerProvider({
-    // What the environment says counts more.
+    // Resource attributes of the environment take precedence.
     resource: resourceFromAttributes({
       'service.name': service,
       'service.instance.id': `${hostname()}:${process.pid}`,
     }).merge(detectResources({ detectors: [hostDetector, envDetector] })),
-    spanProcessors: [new WorthSending(new OTLPTraceExporter({ url }))],
+    spanProcessors: [new FilteringSpanProcessor(new OTLPTraceExporter({ url }))],
   })
   provider.register({
-    // Whatever begins a span does so at once, before it waits for anything. To follow a context through every promise, as
-    // AsyncLocalStorage does, costs all promises of the process: half a millisecond a login on Node 20.
+    // Spans are always started before the first await. Following a context through promises, as AsyncLocalStorage does, slows every
+    // promise of the process: half a millisecond a login on Node 20.
     contextManager: new StackContextManager(),
     propagator: new TraceparentPropagator(),
   })
   const tracer = trace.getTracer(SPILLWAY_SCOPE)
 
   return {
-    telemetry: believingNoContext(new BullMQOtel({ tracerName: BULLMQ_SCOPE })),
+    telemetry: toleratingInvalidContext(new BullMQOtel({ tracerName: BULLMQ_SCOPE })),
     inSpan: (name: string, attributes: Attributes, work) =>
       tracer.startActiveSpan(name, { attributes }, async (span) => {
         try {
           return await work()
         } catch (error) {
-          // Without its message, which may come from a library and hold anything.
+          // Without the error's message: a library's may contain secrets.
           span.setStatus({ code: SpanStatusCode.ERROR })
           throw error
         } finally {
@@ -111,7 +111,7 @@ export function startSdk({ service, endpoint }: { service: string; endpoint: str
         }
       }),
     traceId: () => trace.getActiveSpan()?.spanContext().traceId,
-    // It rejects when the last spans could not be sent: they are lost, and that is no reason to end as if something had failed.
-    close: () => within(FAREWELL_MS, provider.shutdown()).catch(() => undefined),
+    // Rejects when the last spans could not be exported. Losing them is no failure of the process.
+    close: () => within(SHUTDOWN_TIMEOUT_MS, provider.shutdown()).catch(() => undefined),
   }
 }

@@ -10,7 +10,13 @@ import { checkFor } from '@spillway/client/protocol/schema'
 import type { FastifyBaseLogger } from 'fastify'
 import type { FromSchema } from 'json-schema-to-ts'
 import type { GatewayMetrics } from '../../http/metrics.js'
-import { countEnds, noEnds, type RequestEnds, requestEnds, zipEnds } from '../../http/request-ends.js'
+import {
+  combineOutcomes,
+  countOutcomes,
+  noOutcomes,
+  type RequestOutcomes,
+  requestOutcomes,
+} from '../../http/request-outcomes.js'
 
 const PUBLISH_MS = 1_000
 /** A gateway unheard of for this long is not counted. */
@@ -24,7 +30,7 @@ const Count = { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER } 
 const Counts = {
   type: 'object',
   properties: { answered: Count, ticket: Count, rejected: Count, refused: Count, failed: Count, gone: Count },
-  required: requestEnds,
+  required: requestOutcomes,
   additionalProperties: false,
 } as const
 const Entry = {
@@ -49,9 +55,9 @@ export interface Gateways {
   /** Their names, this one's first. */
   names: string[]
   /** Requests since each started, those of about the last minute, and how many of these a second. */
-  total: RequestEnds
-  lately: RequestEnds
-  perSecond: RequestEnds
+  total: RequestOutcomes
+  lately: RequestOutcomes
+  perSecond: RequestOutcomes
 }
 
 export interface GatewayReports {
@@ -75,15 +81,15 @@ export function startGatewayReports(options: GatewayReportsOptions): GatewayRepo
   const id = randomUUID()
   const key = `${queuePrefix}:gateways`
   const name = `${hostname()}:${process.pid}`.replaceAll(/[^\w.:-]/g, '_').slice(-128)
-  const samples: { atMs: number; ends: RequestEnds }[] = [{ atMs: performance.now(), ends: noEnds }]
+  const samples: { atMs: number; ends: RequestOutcomes }[] = [{ atMs: performance.now(), ends: noOutcomes }]
   let publishing: Promise<void> | undefined
   let swept = false
 
   async function own(): Promise<Entry> {
-    const total = await countEnds(metrics)
-    const before = samples[0] ?? { atMs: 0, ends: noEnds }
+    const total = await countOutcomes(metrics)
+    const before = samples[0] ?? { atMs: 0, ends: noOutcomes }
     const latelyMs = Math.max(1, Math.round(performance.now() - before.atMs))
-    const lately = zipEnds(total, before.ends, (now, then) => now - then)
+    const lately = combineOutcomes(total, before.ends, (now, then) => now - then)
     return { at: Math.round(passwords.now()), name, total, lately, latelyMs }
   }
 
@@ -135,7 +141,9 @@ export function startGatewayReports(options: GatewayReportsOptions): GatewayRepo
         total: sum(entries.map(({ total }) => total)),
         lately: sum(entries.map(({ lately }) => lately)),
         perSecond: sum(
-          entries.map(({ lately, latelyMs }) => zipEnds(lately, noEnds, (count) => (count * 1_000) / latelyMs)),
+          entries.map(({ lately, latelyMs }) =>
+            combineOutcomes(lately, noOutcomes, (count) => (count * 1_000) / latelyMs),
+          ),
         ),
       }
     },
@@ -147,8 +155,8 @@ export function startGatewayReports(options: GatewayReportsOptions): GatewayRepo
   }
 }
 
-function sum(all: RequestEnds[]): RequestEnds {
-  return all.reduce((a, b) => zipEnds(a, b, (x, y) => x + y), noEnds)
+function sum(all: RequestOutcomes[]): RequestOutcomes {
+  return all.reduce((a, b) => combineOutcomes(a, b, (x, y) => x + y), noOutcomes)
 }
 
 function parse(text: string): unknown {

@@ -1,7 +1,7 @@
 /** What the live page is told each second: the queue and its workers as they are, the last minutes, and what all gateways answer. */
 import type { PasswordClient } from '@spillway/client'
 import type { QueueReport, QueueReporter } from '@spillway/client/queue/report'
-import type { RequestEnds } from '../../http/request-ends.js'
+import type { RequestOutcomes } from '../../http/request-outcomes.js'
 import type { GatewayReports } from './gateways.js'
 import type { LiveHistory } from './history.js'
 
@@ -24,9 +24,9 @@ export interface LiveState {
   /** The gateways that are heard of by name, this one first: the requests are those of all of them. */
   gateways: string[]
   /** By the kind of their end: since each gateway started, of the last minute, and these a second. */
-  requests: RequestEnds
-  requestsLately: RequestEnds
-  requestsPerSecond: RequestEnds
+  requests: RequestOutcomes
+  requestsLately: RequestOutcomes
+  requestsPerSecond: RequestOutcomes
   history: LiveHistory
 }
 

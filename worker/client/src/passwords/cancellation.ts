@@ -1,6 +1,6 @@
 /**
- * Taking jobs back that no one waits for. What cannot be taken back now, because Redis does not answer, is tried again until
- * the job would be dropped anyway: no time-out leaves work behind.
+ * Cancellation of jobs that no request waits for any more. While Redis does not answer, a cancellation is retried until the job's
+ * deadline, so that time-outs leave no work behind.
  */
 
 import type { JobRef } from '../protocol/reply.js'
@@ -11,7 +11,7 @@ import type { RedisConnection } from '../redis/connect.js'
 const RETRY_INTERVAL_MS = 500
 
 export interface Cancellation {
-  /** True when the job had not begun. */
+  /** True when the job was removed before a worker took it. */
   cancel(job: JobRef): Promise<boolean>
   close(): void
 }
@@ -23,37 +23,37 @@ export interface CancellationOptions {
 }
 
 export function createCancellation({ redis, prefix, clock }: CancellationOptions): Cancellation {
-  const unanswered = new Map<string, JobRef>()
+  const pending = new Map<string, JobRef>()
   let retrying = false
 
   async function cancel(job: JobRef): Promise<boolean> {
     try {
       const removed = await removeWaitingJob(redis, prefix, job.id)
-      unanswered.delete(job.id)
+      pending.delete(job.id)
       return removed
     } catch {
-      unanswered.set(job.id, job)
+      pending.set(job.id, job)
       return false
     }
   }
 
-  /** One after the other, up to the first that is not answered either. */
+  /** Retries one after the other, until one fails again. */
   async function retry(): Promise<void> {
     if (retrying || redis.status !== 'ready') return
     retrying = true
-    for (const job of [...unanswered.values()]) {
-      if (!(await cancel(job)) && unanswered.has(job.id)) break
+    for (const job of [...pending.values()]) {
+      if (!(await cancel(job)) && pending.has(job.id)) break
     }
     retrying = false
   }
 
-  /** Also while Redis is away, however long that is: there may be many. */
-  function forgetDropped(): void {
-    for (const job of unanswered.values()) if (clock.now() >= job.deadline) unanswered.delete(job.id)
+  /** Bounds the memory during a long outage: after its deadline a job is dropped by workers anyway. */
+  function forgetExpired(): void {
+    for (const job of pending.values()) if (clock.now() >= job.deadline) pending.delete(job.id)
   }
 
   const timer = setInterval(() => {
-    forgetDropped()
+    forgetExpired()
     void retry()
   }, RETRY_INTERVAL_MS)
 

@@ -1,12 +1,12 @@
-/** What a gateway knows of the queue: as it was last read, with what was added here since, and what that means for the next job. */
+/** The load as a gateway knows it: the last reading of the queue plus the jobs added here since, and the wait predicted from both. */
 import type { Load } from '../protocol/capacity.js'
 import type { Lane } from '../protocol/job.js'
 
 /**
- * For so long after Redis was away, the workers that were there before count as there: they publish again only a moment
- * later, and nobody is to be sent off with a ticket for that.
+ * How long after an outage of Redis the workers known before count as alive: they publish their capacity again only a moment later,
+ * and requests should not get tickets meanwhile.
  */
-const REUNION_MS = 1_500
+const OUTAGE_GRACE_MS = 1_500
 
 export type Depth = Pick<Load, 'waiting' | 'deferred' | 'active'>
 export type Capacity = Omit<Load, 'known' | keyof Depth>
@@ -15,15 +15,15 @@ const NO_CAPACITY: Capacity = { workers: 0, slots: 0, jobsPerSecond: 0, serviceM
 
 export interface LoadState {
   current(): Load
-  /** A job was added here since the last reading: it counts at once, not a quarter of a second later. */
+  /** Counts a job that was added here, at once instead of with the next reading. */
   added(lane: Lane): void
   /** Milliseconds until a job added to this lane now would be answered; Infinity when no worker is alive. */
   predictedWaitMs(lane: Lane): number
-  /** Redis is being asked: what is added from now on may or may not be in its answer, and counts. */
+  /** Begins a reading. Jobs added from now on are counted on top of it, whether or not it includes them. */
   reading(): Reading
 }
 
-/** How a reading ends: one of the two is called, once. */
+/** Ends a reading: one of the two is called, once. */
 export interface Reading {
   succeeded(depth: Depth, live: Capacity): void
   failed(): void
@@ -54,7 +54,7 @@ export function createLoadState(now: () => number = () => performance.now()): Lo
       const addedBefore = addedSince
       return {
         succeeded(depth, live) {
-          if (live.slots > 0 || now() - lastAwayAt > REUNION_MS) lastCapacity = live
+          if (live.slots > 0 || now() - lastAwayAt > OUTAGE_GRACE_MS) lastCapacity = live
           load = { known: true, ...depth, ...lastCapacity }
           addedSince = {
             held: addedSince.held - addedBefore.held,
@@ -62,9 +62,9 @@ export function createLoadState(now: () => number = () => performance.now()): Lo
           }
         },
         failed() {
-          // What is not known for sure counts as gone; the next reading is a quarter of a second away.
+          // Workers of unknown state count as gone until the next reading, a quarter of a second later.
           load = { ...load, known: false, ...NO_CAPACITY }
-          // Nothing to keep before the first worker was seen.
+          // Before the first worker was seen there is no capacity to keep.
           if (lastCapacity.slots > 0) lastAwayAt = now()
         },
       }

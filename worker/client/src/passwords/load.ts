@@ -1,20 +1,28 @@
-/** The state of the queue, read a few times a second. */
+/** Reads the load of the queue, a few times a second. */
 
 import type { Logger } from '../logger.js'
-import { capacityKey, liveWorkers, queueKey, READ_LOAD, sumCapacity, toEntries } from '../protocol/capacity.js'
+import {
+  capacityKey,
+  finishedBy,
+  liveWorkers,
+  queueKey,
+  READ_LOAD,
+  sumCapacity,
+  toEntries,
+  type WorkerCapacity,
+} from '../protocol/capacity.js'
 import type { RedisClock } from '../redis/clock.js'
 import type { RedisConnection } from '../redis/connect.js'
 import { withResolvers } from '../with-resolvers.js'
 import { within } from '../within.js'
-import { countFinishedJobs } from './finished-jobs.js'
 import { createLoadState, type Depth, type LoadState } from './load-state.js'
 
 export const READ_INTERVAL_MS = 250
 
 export interface LoadReader extends Omit<LoadState, 'reading'> {
-  /** Resolves with the first reading, or after this time in vain. */
+  /** Resolves with the first reading, or after this time without one. */
   whenKnown(waitMs: number): Promise<void>
-  /** Jobs that workers said they ended, since this gateway started. */
+  /** Jobs that workers reported as finished since this process started. */
   finishedJobs(): number
   close(): void
 }
@@ -43,7 +51,7 @@ export function readLoad(options: {
         (answer) => answer.at,
       )
       const workers = liveWorkers(capacity, at)
-      finished.heard(workers)
+      finished.update(workers)
       reading.succeeded(depth, sumCapacity(workers))
       isKnown()
     } catch (error) {
@@ -56,7 +64,7 @@ export function readLoad(options: {
 
   const timer = setInterval(read, READ_INTERVAL_MS)
   timer.unref()
-  // While the connection is being made there is nothing to read from.
+  // Reads as soon as there is a connection, instead of at the next interval.
   redis.on('ready', read)
 
   return {
@@ -67,6 +75,27 @@ export function readLoad(options: {
       clearInterval(timer)
       redis.off('ready', read)
     },
+  }
+}
+
+export interface FinishedJobs {
+  /** Takes the counters of the workers that are alive now, by worker id. */
+  update(workers: ReadonlyMap<string, WorkerCapacity>): void
+  /** Never decreases. */
+  count(): number
+}
+
+/** Sums the increases of all workers' counters. A worker's count at its first sight is not included: it may be days of work. */
+export function countFinishedJobs(): FinishedJobs {
+  let total = 0
+  let before = new Map<string, number>()
+  return {
+    update(workers) {
+      const now = new Map([...workers].map(([id, capacity]) => [id, finishedBy(capacity)]))
+      for (const [id, count] of now) total += Math.max(0, count - (before.get(id) ?? count))
+      before = now
+    },
+    count: () => total,
   }
 }
 

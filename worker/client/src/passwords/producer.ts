@@ -1,7 +1,7 @@
-/** The gateway's end of the queue: adding jobs in either lane. */
+/** Adds jobs to the lanes of the queue. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Telemetry } from 'bullmq'
-import { PasswordClientError } from '../errors.js'
+import { orQueueUnavailable, PasswordClientError } from '../errors.js'
 import type { Logger } from '../logger.js'
 import { DEFERRED_PRIORITY, type JobData, type Lane } from '../protocol/job.js'
 import type { JobRef } from '../protocol/reply.js'
@@ -9,23 +9,19 @@ import { openQueue } from '../queue/open-queue.js'
 import { promoteOldestDeferred } from '../queue/promote-oldest-deferred.js'
 import type { RedisConnection } from '../redis/connect.js'
 import type { RedisWatch } from '../redis/watch.js'
-import { orQueueUnavailable } from './queue-unavailable.js'
 
 /** How long a new job waits for a connection that was just lost. */
-const RECONNECT_PATIENCE_MS = 500
+const RECONNECT_WAIT_MS = 500
 const RECONNECT_POLL_MS = 25
 
 export interface Producer {
-  /**
-   * Resolves when there is a connection to send by: one that is being replaced is waited for, so that a cut of a moment is
-   * noticed by nobody. Throws `queue_unavailable`.
-   */
+  /** Waits briefly for a connection that is being replaced, so that short interruptions cause no error. Throws `queue_unavailable`. */
   connected(): Promise<void>
-  /** Adds a job; one whose id is taken keeps its place. Throws `queue_unavailable` when Redis does not take it. */
+  /** Adds a job; a job with the same id keeps its place. Throws `queue_unavailable` when Redis does not accept it. */
   add(job: JobRef, data: JobData, lane: Lane): Promise<void>
-  /** The same, but where the connection breaks on the way, once more on the next. */
-  addDespiteCut(job: JobRef, data: JobData, lane: Lane): Promise<void>
-  /** Lets a deferred job in for the held one that went before it. Nobody waits for this: where it fails, the next one does it. */
+  /** Adds a job, and tries once more on the next connection if this one breaks. */
+  addWithRetry(job: JobRef, data: JobData, lane: Lane): Promise<void>
+  /** Promotes one deferred job in return for a held one that overtook it. Not awaited; after a failure the next call catches up. */
   promoteOldestDeferred(): void
   close(): Promise<void>
 }
@@ -45,8 +41,8 @@ export function createProducer(options: {
     await orQueueUnavailable(queue.add(job.name, data, { jobId: job.id, ...priority }), 'the job could not be added')
   }
 
-  async function isReadyWithin(patienceMs: number): Promise<boolean> {
-    for (const end = performance.now() + patienceMs; performance.now() < end; await sleep(RECONNECT_POLL_MS)) {
+  async function isReadyWithin(timeMs: number): Promise<boolean> {
+    for (const end = performance.now() + timeMs; performance.now() < end; await sleep(RECONNECT_POLL_MS)) {
       if (redis.status === 'ready') return true
     }
     return false
@@ -55,20 +51,20 @@ export function createProducer(options: {
   return {
     add,
     async connected() {
-      if (await isReadyWithin(RECONNECT_PATIENCE_MS)) return
-      throw new PasswordClientError('queue_unavailable', 'there is no connection to add the job by')
+      if (await isReadyWithin(RECONNECT_WAIT_MS)) return
+      throw new PasswordClientError('queue_unavailable', 'there is no connection to Redis')
     },
-    async addDespiteCut(job, data, lane) {
+    async addWithRetry(job, data, lane) {
       try {
         await add(job, data, lane)
       } catch (error) {
-        if (redis.status === 'ready' || !(await isReadyWithin(RECONNECT_PATIENCE_MS))) throw error
+        if (redis.status === 'ready' || !(await isReadyWithin(RECONNECT_WAIT_MS))) throw error
         await add(job, data, lane)
       }
     },
     promoteOldestDeferred() {
       promoteOldestDeferred(redis, prefix).catch((error: unknown) =>
-        log.debug({ err: error }, 'no deferred job was brought along'),
+        log.debug({ err: error }, 'no deferred job was promoted'),
       )
     },
     close: () => queue.close(),

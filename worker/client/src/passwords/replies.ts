@@ -1,17 +1,17 @@
-/** The channel on which a gateway's answers come: subscribed to at start, and again whenever the connection is new. */
+/** The reply channel of a gateway: subscribed to at start, and again on every new connection. */
 import type { Logger } from '../logger.js'
 import { decodeReply, replyChannel } from '../protocol/reply.js'
 import type { RedisConnection } from '../redis/connect.js'
 
 export interface Replies {
-  /** Whether answers would be heard now. */
-  isHearing(): boolean
-  /** Asks for a sign of life: a connection that nobody closed but nothing comes over any more is then noticed. */
+  /** Whether replies can arrive now. */
+  isSubscribed(): boolean
+  /** Sends a PING, so that the socket timeout detects a connection that is dead but not closed. */
   check(): void
 }
 
-/** Hears the replies to one address. `subscribed` is told each time Redis has confirmed it: what came before was not heard. */
-export function hearReplies(options: {
+/** Subscribes to the replies to one address. `subscribed` is called after each subscription: earlier replies may have been missed. */
+export function subscribeToReplies(options: {
   subscriber: RedisConnection
   prefix: string
   replyTo: string
@@ -35,7 +35,7 @@ export function hearReplies(options: {
     options.subscribed()
   })
   return {
-    isHearing: () => confirmed && subscriber.status === 'ready',
+    isSubscribed: () => confirmed && subscriber.status === 'ready',
     check() {
       if (subscriber.status === 'ready') subscriber.ping().catch(() => undefined)
     },

@@ -1,21 +1,21 @@
-/** Verdicts as they lie in Redis. One is believed only after it opened for that very job; anything else is as if it were not there. */
+/** Verdicts in Redis. A verdict counts only if it opens for its job; anything else is treated as missing. */
 import type { Logger } from '../logger.js'
 import { isVerdict, type Verdict } from '../protocol/job.js'
 import { type JobRef, redeemerKey, usedSeal, verdictKey, verdictSeal } from '../protocol/reply.js'
 import { type Keyring, type SealContext, SealError } from '../protocol/seal.js'
 import type { RedisConnection } from '../redis/connect.js'
 
-/** A verdict, or word that its ticket has been redeemed already. */
+/** A verdict, or `used` when its ticket has been redeemed already. */
 export type Answer = Verdict | 'used'
 
 export interface Verdicts {
-  /** Opens what was announced to anyone, or stored for a job that no ticket was given for. */
+  /** Opens a verdict that was announced, or stored for a job without a ticket. */
   open(job: JobRef, sealed: string): Verdict | undefined
-  /** Opens what is stored for a job whose ticket is being redeemed: that it has been already is believed of nothing else. */
+  /** Opens the stored value of a job whose ticket is being redeemed. Only there can `used` be valid. */
   openForTicket(job: JobRef, sealed: string): Answer | undefined
-  /** What is stored for a job, still sealed. */
+  /** The stored value of a job, still sealed. */
   read(job: JobRef): Promise<string | undefined>
-  /** Has the verdict of another gateway's job announced here as well, and returns what is stored of it already, still sealed. */
+  /** Has the verdict of another gateway's job announced to `replyTo` too. Returns the value stored already, still sealed. */
   follow(job: JobRef, replyTo: string, forMs: number): Promise<string | undefined>
   /** Marks a verdict as used, so that its ticket answers only once. */
   retire(job: JobRef): Promise<void>
@@ -26,7 +26,7 @@ export function createVerdicts(options: {
   prefix: string
   keyring: Keyring
   log: Logger
-  /** Told of each that did not open. */
+  /** Called for each verdict that did not open. */
   broken(): void
 }): Verdicts {
   const { redis, prefix, keyring, log } = options
@@ -54,7 +54,7 @@ export function createVerdicts(options: {
     try {
       return (await redis.get(verdictKey(prefix, job.id))) ?? undefined
     } catch (error) {
-      // Of another type than any that a worker stores.
+      // Workers store strings alone: a key of another type was forged.
       if (error instanceof Error && error.message.startsWith('WRONGTYPE')) return broken(job)
       throw error
     }
@@ -65,7 +65,7 @@ export function createVerdicts(options: {
     openForTicket: (job, sealed) => (unsealed(usedSeal(job), sealed) === undefined ? open(job, sealed) : 'used'),
     read,
     async follow(job, replyTo, forMs) {
-      // Sent together, and carried out in this order: a verdict that comes between the two is either announced or found.
+      // Sent together and run in this order: a verdict that is stored in between is announced here or found by the read.
       const [, stored] = await Promise.all([
         redis.set(redeemerKey(prefix, job.id), replyTo, 'PX', Math.max(1, forMs)),
         read(job),

@@ -1,14 +1,14 @@
-/** Who in this process waits for which job. */
+/** The waiters of this process, by job. */
 import type { JobData } from '../protocol/job.js'
 import type { JobRef } from '../protocol/reply.js'
 import { withResolvers } from '../with-resolvers.js'
 
-/** Waits for answers of this kind: a verdict, or where a ticket is redeemed also that it has been redeemed already. */
+/** A job that requests of this process wait for, with the type of its answer. */
 export interface Waiter<Answer> {
   readonly job: JobRef
   /** Resolves when the job is answered; never rejects. */
   readonly answer: Promise<Answer>
-  /** The job as Redis took it from here: to add it again should it be lost. Undefined before, and for another gateway's job. */
+  /** The data with which this process added the job, to add it again if it is lost. Undefined before, and for jobs added elsewhere. */
   readonly data: JobData | undefined
 }
 
@@ -19,12 +19,12 @@ interface Entry<Answer> extends Waiter<Answer> {
 }
 
 export interface Waiters<Answer> {
-  /** Waits for a job; several may wait for the same one. Each call is paired with {@link Waiters.release}. */
+  /** Begins to wait for a job; several requests may wait for the same one. Each call is paired with {@link Waiters.release}. */
   hold(job: JobRef): Waiter<Answer>
-  /** Redis took a job from here. */
+  /** Redis accepted a job from this process. */
   added(jobId: string, data: JobData): void
   release(jobId: string): void
-  /** How many wait for a job. */
+  /** The number of requests that wait for a job. */
   holders(jobId: string): number
   get(jobId: string): Waiter<Answer> | undefined
   settle(jobId: string, answer: Answer): void

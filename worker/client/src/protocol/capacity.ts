@@ -1,15 +1,15 @@
 /**
- * The wire, part three: every worker writes its capacity into one hash a few times a second, and every gateway reads the
- * whole hash with the depth of the queue in one round trip. An entry that is not renewed counts for nothing.
+ * The wire, part three: capacity. Every worker writes an entry into one hash a few times a second; every gateway reads the hash and
+ * the depth of the queue in one round trip. Entries that are not renewed expire.
  */
 import type { FromSchema } from 'json-schema-to-ts'
 import { QUEUE_NAME } from './job.js'
 import { checkFor } from './schema.js'
 
 export const PUBLISH_INTERVAL_MS = 500
-/** A worker unheard of for this long is not counted: gateways notice within two seconds that the last one is gone. */
+/** An older entry does not count: gateways notice within two seconds that the last worker is gone. */
 export const FRESH_FOR_MS = 1_500
-/** An entry that has not been renewed for this long is swept out; the hash itself goes away when nobody has written to it for so long. */
+/** After this long without renewal an entry is deleted; after this long without any write, the hash expires. */
 export const CAPACITY_KEY_TTL_S = 60
 
 const Count = { type: 'integer', minimum: 0 } as const
@@ -18,13 +18,13 @@ const WorkerCapacity = {
   properties: {
     /** Jobs it hashes at a time. */
     slots: { type: 'integer', minimum: 1, maximum: 1_024 },
-    /** What one job takes it of late, in milliseconds, hashing alone. */
+    /** The moving average of the service time, in milliseconds. */
     serviceMs: { type: 'number', exclusiveMinimum: 0, maximum: 600_000 },
-    /** Whether it stands in at a gateway while there is no worker. */
+    /** Whether it is the fallback of a gateway. */
     fallback: { type: 'boolean' },
-    /** When it wrote this: epoch milliseconds by Redis's clock. */
+    /** The time of writing: epoch milliseconds by Redis's clock. */
     at: { type: 'integer' },
-    /** For operators only: where it runs, its slots in use, and what became of its jobs since it started. */
+    /** For operators only: host and process, slots in use, outcomes of jobs since its start. */
     name: { type: 'string', maxLength: 128 },
     busy: Count,
     finished: {
@@ -42,26 +42,26 @@ const isWorkerCapacity = checkFor<WorkerCapacity>(WorkerCapacity)
 
 /** The state of the queue as one gateway last read it. */
 export interface Load {
-  /** Whether Redis answered the last time it was asked. */
+  /** Whether Redis answered the last reading. */
   known: boolean
   /** Live workers, without the fallbacks of gateways. */
   workers: number
-  /** Slots of workers and fallbacks, and the jobs per second they could finish together. */
+  /** Slots of workers and fallbacks, and the jobs per second that they can finish together. */
   slots: number
   jobsPerSecond: number
   /** The mean service time over all slots, in milliseconds; 0 without workers. */
   serviceMs: number
-  /** Jobs that wait among the held ones, and among the deferred ones. */
+  /** Waiting jobs of the held lane, and of the deferred lane. */
   waiting: number
   deferred: number
   active: number
 }
 
 /**
- * Lua: writes one worker's entry, stamped by Redis's clock, and renews the hash.
- * KEYS: capacity hash, waiting list, deferred set, active list, meta hash. ARGV: worker id, the entry as JSON without its
- * time, seconds the hash lives. Returns the time in epoch milliseconds, and how many jobs wait that could be taken: none while
- * operators hold the queue back, by a pause or by a limit on its rate or on what is active at a time.
+ * Lua: writes one worker's entry with Redis's time, and renews the hash.
+ * KEYS: capacity hash, waiting list, deferred set, active list, meta hash. ARGV: worker id, the entry as JSON without its time,
+ * TTL of the hash in seconds. Returns the time in epoch milliseconds, and the number of jobs that can be taken: 0 while the queue is
+ * paused, limited in its rate, or at its limit of active jobs.
  */
 export const PUBLISH_CAPACITY = `
 local time = redis.call('TIME')
@@ -74,7 +74,7 @@ local held = paused or rate or (limit and redis.call('LLEN', KEYS[4]) >= tonumbe
 return {entry.at, held and 0 or redis.call('LLEN', KEYS[2]) + redis.call('ZCARD', KEYS[3])}`
 
 /**
- * Lua: everything admission needs in one round trip.
+ * Lua: reads the load, all that admission needs.
  * KEYS: capacity hash, waiting list, deferred set, active list. Returns the time in epoch milliseconds, the three lengths, the
  * hash's pairs.
  */
@@ -84,8 +84,8 @@ return {time[1] * 1000 + math.floor(time[2] / 1000), redis.call('LLEN', KEYS[2])
   redis.call('LLEN', KEYS[4]), redis.call('HGETALL', KEYS[1])}`
 
 /**
- * Lua: removes the entries of workers that are gone without having taken theirs along. KEYS: capacity hash. ARGV: seconds an entry
- * is kept. What has no time goes as well. Whatever else an entry holds is not judged: it may be that of a newer version.
+ * Lua: deletes the entries of workers that ended without deleting theirs, and entries without a time. Other fields are not checked:
+ * the entry may be of a newer version. KEYS: capacity hash. ARGV: seconds that an entry is kept.
  */
 export const SWEEP_CAPACITY = `
 local time = redis.call('TIME')
@@ -99,14 +99,14 @@ for i = 1, #fields, 2 do
 end
 return 1`
 
-/** The hash that holds an entry for each worker. */
+/** The hash with an entry for each worker. */
 export function capacityKey(prefix: string): string {
   return `${prefix}:capacity`
 }
 
 /**
- * One of BullMQ's own keys: the lists of jobs that wait (`wait` for held ones) or are active, the sorted sets of deferred
- * (`prioritized`) and finished ones, the settings.
+ * One of BullMQ's own keys: the lists of held (`wait`) and active jobs, the sorted sets of deferred (`prioritized`) and finished jobs,
+ * the settings (`meta`).
  */
 export function queueKey(
   prefix: string,
@@ -115,12 +115,12 @@ export function queueKey(
   return `${prefix}:${QUEUE_NAME}:${part}`
 }
 
-/** The hash of a job as BullMQ stores it; of no job, the start of every job's. */
+/** BullMQ's hash of a job; without a job id, the prefix of all of them. */
 export function jobKey(prefix: string, jobId = ''): string {
   return `${prefix}:${QUEUE_NAME}:${jobId}`
 }
 
-/** What HGETALL gives inside of a script: names and values by turns. */
+/** Converts the result of HGETALL in a script, which alternates names and values. */
 export function toEntries(pairs: unknown): Record<string, string> {
   const entries: Record<string, string> = {}
   if (Array.isArray(pairs))
@@ -128,7 +128,7 @@ export function toEntries(pairs: unknown): Record<string, string> {
   return entries
 }
 
-/** The entries that are fresh at `now`, by worker id; what is not a valid entry is passed over. */
+/** The valid entries that are fresh at `now`, by worker id. */
 export function liveWorkers(entries: Record<string, string>, now: number): Map<string, WorkerCapacity> {
   const live = new Map<string, WorkerCapacity>()
   for (const [id, entry] of Object.entries(entries)) {
@@ -138,7 +138,7 @@ export function liveWorkers(entries: Record<string, string>, now: number): Map<s
   return live
 }
 
-/** What live workers could do together. */
+/** The capacity of all live workers together. */
 export function sumCapacity(
   workers: ReadonlyMap<string, WorkerCapacity>,
 ): Pick<Load, 'workers' | 'slots' | 'jobsPerSecond' | 'serviceMs'> {
@@ -153,7 +153,7 @@ export function sumCapacity(
   }
 }
 
-/** The jobs that a worker has ended since it started, whatever became of them. */
+/** The jobs that a worker has finished since it started, with any outcome. */
 export function finishedBy({ finished: { answered, expired, failed } }: WorkerCapacity): number {
   return answered + expired + failed
 }

@@ -1,10 +1,10 @@
-/** Keys that a person made: what they seal can be opened by whoever guesses how. */
+/** Detects guessable keys: text, repetitions and sequences instead of random bytes. */
 import { readKeys } from './seal.js'
 
-/** A pattern of 16 bytes fills a key in two rounds. Of random keys one in 10^14 has so few different bytes. */
-const FEWEST_DIFFERENT = 17
+/** A repeated pattern of up to 16 bytes has fewer distinct bytes. So has one random key in 10^14. */
+const MIN_DISTINCT_BYTES = 17
 
-/** Throws, with a message fit for an operator, where a key of the keyring is text, a repetition or a sequence. */
+/** Throws an error for operators if a key of the keyring is text, a repetition or a sequence. */
 export function refuseGuessableKeys(text: string): void {
   if ([...readKeys(text).values()].some(isGuessable)) {
     throw new Error(
@@ -13,9 +13,9 @@ export function refuseGuessableKeys(text: string): void {
   }
 }
 
-/** By what random bytes never look like: of those, two keys in 10^14 are printable text throughout. */
+/** Two random keys in 10^14 are printable text throughout. */
 function isGuessable(key: Uint8Array): boolean {
   const steps = [...key].map((byte, n) => (byte - (key[n - 1] ?? 0)) & 0xff).slice(1)
   const isText = key.every((byte) => byte >= 0x20 && byte < 0x7f)
-  return isText || [key, steps].some((values) => new Set(values).size < FEWEST_DIFFERENT)
+  return isText || [key, steps].some((values) => new Set(values).size < MIN_DISTINCT_BYTES)
 }

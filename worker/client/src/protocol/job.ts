@@ -1,30 +1,26 @@
-/**
- * The wire, part one: what a job is called, what it carries, and what its sealed contents look like once opened.
- * Both ends, client and worker, import this file; nobody else does.
- */
+/** The wire, part one: jobs. Their names, data and sealed contents, shared by client and worker. */
 import type { FromSchema } from 'json-schema-to-ts'
 import { checkFor } from './schema.js'
 
-/** The one queue. Its waiting list, which the autoscaler watches, is `<prefix>:passwords:wait`. */
+/** The only queue. The autoscaler watches its waiting list, `<prefix>:passwords:wait`. */
 export const QUEUE_NAME = 'passwords'
 
-/** The braces are a Redis Cluster hash tag: every key of the queue lands in one slot, as BullMQ's scripts need. */
+/** The braces are a Redis Cluster hash tag: all keys of the queue share a slot, as BullMQ's scripts require. */
 export const DEFAULT_QUEUE_PREFIX = '{spillway}'
 
 export const jobNames = ['hash', 'verify'] as const
 export type JobName = (typeof jobNames)[number]
 
 /**
- * `held` jobs go before `deferred` ones, which age: see client/ageing.ts. In BullMQ's terms a deferred job has a priority, and jobs
- * without any go first; the autoscaler counts both.
+ * The lanes: `held` jobs run before `deferred` ones, which age (see promote-oldest-deferred.ts). In BullMQ's terms a deferred job has
+ * a priority, and jobs without one run first. The autoscaler counts both.
  */
 export type Lane = 'held' | 'deferred'
 export const DEFERRED_PRIORITY = 1
 
 /**
- * What stands in Redis for each job, readable to anyone who can read Redis. Times are epoch milliseconds by Redis's clock.
- * `deadline` is authenticated by the seal; `enqueuedAt` and `replyTo` are not, and may cost no more than a wrong metric or
- * a missed notification.
+ * The data of a job in Redis, readable by anyone who can read Redis. Times are epoch milliseconds by Redis's clock. The seal
+ * authenticates `deadline`, but not `enqueuedAt` and `replyTo`: forging them causes at worst a wrong metric or a missed message.
  */
 const JobData = {
   type: 'object',
@@ -41,9 +37,9 @@ export type JobData = FromSchema<typeof JobData>
 export const isJobData = checkFor<JobData>(JobData)
 
 /**
- * What BullMQ keeps of a finished job for operators: nothing in it is said of whether a password was right. Its times tell it all
- * the same where a match is followed by a second hash, of a new password or because the stored one is below today's policy:
- * `serviceMs`, like BullMQ's own times of start and end, is longer then than any mismatch's.
+ * The result of a job that BullMQ keeps for operators. It does not contain whether a password was right. Its times reveal that where
+ * a match is followed by a second hash (of a new password, or because the stored hash is below the policy): `serviceMs`, like
+ * BullMQ's own times, is then longer than for a mismatch.
  */
 const JobResult = {
   type: 'object',
@@ -69,8 +65,8 @@ export type HashRequest = FromSchema<typeof HashRequest>
 export const isHashRequest = checkFor<HashRequest>(HashRequest)
 
 /**
- * The sealed contents of a `verify` job. `storedHash: null` asks for a decoy: the work of a verify at today's cost that
- * never matches, so that an unknown user takes as long as a known one. `nextPassword` is hashed when the password matches.
+ * The sealed contents of a `verify` job. `storedHash: null` requests a decoy: a verify at the cost of the policy that never matches,
+ * so that an unknown user takes as long as a known one. `nextPassword` is hashed when the password matches.
  */
 const VerifyRequest = {
   type: 'object',
@@ -86,14 +82,14 @@ export type VerifyRequest = FromSchema<typeof VerifyRequest>
 export const isVerifyRequest = checkFor<VerifyRequest>(VerifyRequest)
 
 /**
- * What the contents of a verify take besides its passwords, in bytes of JSON. Hashes of up to 212 characters fit, salts of 48 bytes
- * and digests of 64 among them, the longest that the PHC string format has; longer ones take more.
+ * The size of a verify request without its passwords, in bytes of JSON. Hashes of up to 212 characters fit; the longest of the PHC
+ * string format, with salts of 48 bytes and digests of 64, do. Longer ones take a multiple.
  */
 const BESIDES_PASSWORDS_BYTES = 256
 
 /**
- * Has the contents of every verify take the same, whatever its stored hash: else who sees how long they are once they are sealed,
- * in blocks, learns of long passwords whether there was a hash. Workers pass over the padding, those of earlier versions too.
+ * Pads verify requests to the same size for any stored hash: with long passwords, the size of the sealed request (in blocks) would
+ * otherwise reveal whether there is one. Workers of any version ignore the padding.
  */
 export function padRequest(request: Requests[JobName]): object {
   if (!('storedHash' in request)) return request
@@ -109,8 +105,8 @@ export interface Requests {
 }
 
 /**
- * The answer to a job, sealed. `hash` of a match is a fresh hash to store: of `nextPassword` where that was given, else of
- * the password, when the stored hash was below today's policy.
+ * The verdict of a job, sealed in Redis. `hash` of a match is a new hash to store: of `nextPassword` if there was one, else of the
+ * password if the stored hash was below the policy.
  */
 const Verdict = {
   type: 'object',
@@ -146,5 +142,5 @@ const Verdict = {
 export type Verdict = FromSchema<{ oneOf: (typeof Verdict)['oneOf'] }>
 export const isVerdict = checkFor<Verdict>(Verdict)
 
-/** Why a worker would not do a job: `unsupported_hash` is stored data that no algorithm here understands. */
+/** Why a worker refused a job: `unsupported_hash` is a stored hash of no supported algorithm or cost. */
 export type RefusalCode = Extract<Verdict, { kind: 'refused' }>['code']

@@ -1,40 +1,38 @@
 /**
- * The wire, part two: how a verdict comes back. The worker stores it under a key that lives as long as its ticket could be
- * redeemed, and tells the waiting gateway on that gateway's own channel. The message is a courtesy and may be lost; the key
- * is what counts.
+ * The wire, part two: replies. The worker stores a verdict until its job's deadline, as long as a ticket can be redeemed, and announces
+ * it on the channel of the waiting gateway. The message may be lost; the stored verdict is authoritative.
  */
 import type { JobName } from './job.js'
 import type { SealContext } from './seal.js'
 
-/** What identifies a job at both ends and binds its seals. `deadline` is epoch milliseconds by Redis's clock. */
+/** Identifies a job at both ends; its seals are bound to it. `deadline` is epoch milliseconds by Redis's clock. */
 export interface JobRef {
   id: string
   name: JobName
   deadline: number
 }
 
-/** Where the sealed verdict of a job is kept until its deadline. */
+/** The key of a job's sealed verdict. */
 export function verdictKey(prefix: string, jobId: string): string {
   return `${prefix}:verdict:${jobId}`
 }
 
-/** Which gateway waits for the verdict of a job that another one added: its `replyTo`. */
+/** The key that holds the `replyTo` of the gateway that redeems the ticket of a job. */
 export function redeemerKey(prefix: string, jobId: string): string {
   return `${prefix}:redeemer:${jobId}`
 }
 
 /**
- * Lua: stores a verdict and announces it to the gateway that added the job and to the one that waits for it with a ticket.
- * KEYS: verdict, redeemer. ARGV: sealed verdict, milliseconds to keep it, start of every reply channel's name, replyTo, the
- * job's id. The message is the id, a space, the sealed verdict. The verdict is stored before it is announced, and what is never
- * heard is found.
+ * Lua: stores a verdict, then announces it to the gateway that added the job and to the one that redeems its ticket.
+ * KEYS: verdict, redeemer. ARGV: sealed verdict, milliseconds to keep it, prefix of reply channels, replyTo, job id. The message is
+ * the id, a space, the sealed verdict.
  *
- * DEL comes first for a Redis that is full: it refuses a script's first write when that could need memory, as SET could, and
- * none after that. BullMQ's script that a job is done begins with a DEL too, so without this jobs would end whose verdicts
- * nobody has. What a full Redis takes beyond its limit is small: under a kilobyte, until the deadline, for each job that it
- * took while it had room. Nothing is lost by it: what stood there would be overwritten, and no reader comes in between.
+ * DEL comes first because of a full Redis: it checks its memory limit only at the first write of a script, and only for commands that
+ * may need memory, as SET may. BullMQ's completion script begins with a DEL too, so without this one jobs would complete whose
+ * verdicts were refused. The excess is small: under a kilobyte until the deadline, for each job accepted before. DEL loses nothing:
+ * SET would overwrite the value, and a script is atomic.
  *
- * No error may come after the message: it would be sent again and again. A redeemer's key of another type is none.
+ * No command after PUBLISH may fail: the delivery would be retried and the message repeated. A redeemer key of another type is ignored.
  */
 export const REPLY = `
 redis.call('DEL', KEYS[1])
@@ -50,24 +48,24 @@ export function replyChannel(prefix: string, replyTo: string): string {
   return `${prefix}:replies:${replyTo}`
 }
 
-/** Takes the message on a reply channel apart; undefined for what is no reply. */
+/** Parses a message of a reply channel; undefined for any other text. */
 export function decodeReply(message: string): { jobId: string; sealed: string } | undefined {
   const space = message.indexOf(' ')
   if (space <= 0) return undefined
   return { jobId: message.slice(0, space), sealed: message.slice(space + 1) }
 }
 
-/** What the request of a job is bound to. */
+/** The seal context of a job's request. */
 export function requestSeal(job: JobRef): SealContext {
   return { purpose: 'request', id: job.id, bind: [job.name, job.deadline] }
 }
 
-/** What the verdict of a job is bound to: the same, in the other direction. */
+/** The seal context of a job's verdict: the same bindings, in the other direction. */
 export function verdictSeal(job: JobRef): SealContext {
   return { purpose: 'verdict', id: job.id, bind: [job.name, job.deadline] }
 }
 
-/** What word that a job's ticket has been redeemed is bound to, which then stands in the verdict's place. Gateways alone seal it. */
+/** The seal context of the mark that replaces a verdict when its ticket has been redeemed. Only gateways seal it. */
 export function usedSeal(job: JobRef): SealContext {
   return { purpose: 'used', id: job.id, bind: [job.name, job.deadline] }
 }

@@ -1,6 +1,6 @@
 /**
- * Sealing: AES-256-GCM (NIST SP 800-38D) under a key derived for one id by HMAC-SHA256 (NIST SP 800-108), with everything
- * that must not be swapped bound as associated data. Redis sees only what comes out of here.
+ * Sealing: AES-256-GCM (NIST SP 800-38D) under a key derived for each id by HMAC-SHA256 (NIST SP 800-108). All values that must not be
+ * swapped are bound as associated data.
  */
 import { createCipheriv, createDecipheriv, createHmac, createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
 
@@ -8,19 +8,19 @@ const KEY_BYTES = 32
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
 
-/** Plaintexts are padded to a multiple of this, so that neither a password's length nor a verdict's kind shows. */
+/** Plaintexts are padded to a multiple of this: it hides the length of a password and the kind of a verdict. */
 const PADDED_BYTES = 256
 
-/** What was sealed does not open: forged, swapped, replayed, damaged, or sealed under a key that is not in the keyring. */
+/** A value does not open: it was forged, swapped, replayed or damaged, or its key is not in the keyring. */
 export class SealError extends Error {
   override readonly name = 'SealError'
   readonly code = 'seal_broken'
 }
 
-/** What a sealed value is bound to. It opens only for the same purpose, id and bindings. */
+/** The bindings of a sealed value: it opens only for the same purpose, id and further values. */
 export interface SealContext {
   purpose: 'request' | 'verdict' | 'used' | 'ticket'
-  /** The id the key is derived for: a job's. */
+  /** The job id, for which the key is derived. */
   id: string
   /** Further values that must be the same at both ends. */
   bind?: readonly (string | number)[]
@@ -29,13 +29,13 @@ export interface SealContext {
 export interface Keyring {
   /** Seals any JSON value under the first key. */
   seal(context: SealContext, value: unknown): string
-  /** Opens with whichever key sealed it; throws {@link SealError} when it is not exactly what was sealed for this context. */
+  /** Opens a value with the key that sealed it. Throws {@link SealError} unless it was sealed for exactly this context. */
   open(context: SealContext, sealed: string): unknown
 }
 
 /**
- * Reads a keyring: `kid:base64` of 32 bytes, comma-separated; the first seals, all open, so that a key is rotated by
- * putting the new one second everywhere, then first, then dropping the old one. Throws with a message fit for an operator.
+ * Parses a keyring: `kid:base64` of 32 bytes, comma-separated. The first key seals, all open. To rotate, put the new key second
+ * everywhere, then first, then drop the old one. Throws an error for operators.
  */
 export function parseKeyring(text: string): Keyring {
   const keys = new Map([...readKeys(text)].map(([kid, key]): [string, KeyObject] => [kid, createSecretKey(key)]))
@@ -64,7 +64,7 @@ export function parseKeyring(text: string): Keyring {
       const encoded = sealed.slice(dot + 1)
       const bytes = Buffer.from(encoded, 'base64url')
       if (bytes.length < NONCE_BYTES + TAG_BYTES) throw new SealError('too short to be sealed')
-      // Node reads past strange characters and stray bits: without this, one value could be written in many ways.
+      // Node's decoder ignores invalid characters and stray bits: without this check, a value would have many encodings.
       if (bytes.toString('base64url') !== encoded) throw new SealError('not encoded as sealed values are')
       const decipher = createDecipheriv('aes-256-gcm', deriveKey(key, context), bytes.subarray(0, NONCE_BYTES))
       decipher.setAAD(associatedData(kid, context))
@@ -79,7 +79,7 @@ export function parseKeyring(text: string): Keyring {
   }
 }
 
-/** The keys of a keyring by their names, in order. Throws as parseKeyring does. */
+/** The keys of a keyring by key id, in order. Throws as parseKeyring does. */
 export function readKeys(text: string): Map<string, Buffer> {
   const keys = new Map<string, Buffer>()
   for (const entry of text.split(',')) {
@@ -94,9 +94,9 @@ export function readKeys(text: string): Map<string, Buffer> {
 }
 
 /**
- * One key for each id and purpose: random 96-bit nonces then never come near the limit of uses per key. The key derivation
- * function in counter mode (SP 800-108, 4.1), of which one block is the whole key: counter, label, zero, context, length in
- * bits. A quarter of what HKDF takes, which would hash twice for an extraction that random keys do not need.
+ * Derives a key for each id and purpose, so that random 96-bit nonces stay far below the limit of uses per key. The KDF in counter
+ * mode (SP 800-108, 4.1) needs one block: counter, label, zero, context, length in bits. It takes a quarter of the time of HKDF, whose
+ * extraction step random keys do not need.
  */
 function deriveKey(key: KeyObject, { purpose, id }: SealContext): Buffer {
   return createHmac('sha256', key).update(`\x00\x00\x00\x01spillway/1/${purpose}\x00${id}\x00\x00\x01\x00`).digest()
@@ -106,7 +106,7 @@ function associatedData(kid: string, context: SealContext): Buffer {
   return Buffer.from(JSON.stringify([kid, context.purpose, context.id, ...(context.bind ?? [])]))
 }
 
-/** JSON ignores trailing blanks, so blanks are the padding and nothing has to be stripped. */
+/** Pads with blanks, which JSON ignores at the end: no unpadding is needed. */
 function pad(json: string): Buffer {
   const length = Buffer.byteLength(json)
   const padded = Buffer.alloc(Math.ceil(length / PADDED_BYTES) * PADDED_BYTES, ' ')

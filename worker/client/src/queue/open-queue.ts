@@ -1,10 +1,10 @@
-/** BullMQ's queue, for those who add to it or look into it on a connection of ours. */
+/** Opens BullMQ's queue on an existing connection. */
 import { Queue, type Telemetry } from 'bullmq'
 import { QUEUE_NAME } from '../protocol/job.js'
 import type { RedisConnection } from '../redis/connect.js'
 import type { RedisWatch } from '../redis/watch.js'
 
-/** Asks nothing of Redis before the first command: it may be away when a process starts, and come later. */
+/** Sends no command by itself: Redis may be unreachable when a process starts. */
 export function openQueue(options: {
   redis: RedisConnection
   prefix: string

@@ -1,14 +1,14 @@
 /**
- * Ageing, in the sense of schedulers: held jobs go before deferred ones, and each that does promotes the deferred one that has
- * waited longest. So deferred jobs get half of what workers can do at least, however many newcomers there are.
+ * Ageing, as in schedulers: held jobs run before deferred ones, and each added one promotes the deferred job that has waited longest.
+ * So deferred jobs get at least half of the workers' capacity, however many held jobs arrive.
  */
 import { jobKey, queueKey } from '../protocol/capacity.js'
 import type { RedisConnection } from '../redis/connect.js'
 
 /**
- * Lua: moves the first of the deferred jobs to the end of the held ones, as BullMQ does for a change of priority. In one step,
- * so that any number of gateways can do it at once.
- * KEYS: deferred set, waiting list. ARGV: start of every job's key. Returns 1 when there was one, else 0.
+ * Lua: moves the first deferred job to the end of the held ones, as BullMQ does when a priority changes. One script, because several
+ * gateways may do it at once.
+ * KEYS: deferred set, waiting list. ARGV: prefix of job keys. Returns 1 when a job was moved, else 0.
  */
 const PROMOTE_OLDEST_DEFERRED = `
 local id = redis.call('ZRANGE', KEYS[1], 0, 0)[1]
@@ -19,7 +19,7 @@ redis.call('HSET', ARGV[1] .. id, 'priority', 0)
 redis.call('LPUSH', KEYS[2], id)
 return 1`
 
-/** Lets the deferred job that has waited longest in among the held ones; does nothing when none waits. */
+/** Promotes the oldest deferred job to the held lane; does nothing when there is none. */
 export async function promoteOldestDeferred(redis: RedisConnection, prefix: string): Promise<void> {
   const keys = [queueKey(prefix, 'prioritized'), queueKey(prefix, 'wait')]
   await redis.eval(PROMOTE_OLDEST_DEFERRED, keys.length, ...keys, jobKey(prefix))

@@ -1,12 +1,12 @@
-/** Reading a job as BullMQ does, from a Redis that anyone may have written to. */
+/** Reads a job through BullMQ from a Redis that is not trusted. */
 import type { Job, Queue } from 'bullmq'
 
-/** The job, undefined where there is none, or `malformed` where BullMQ cannot read what there is. Throws when Redis does not answer. */
+/** The job; undefined when there is none; `malformed` when BullMQ cannot parse it. Throws when Redis does not answer. */
 export async function readJob(queue: Queue, id: string): Promise<Job | 'malformed' | undefined> {
   try {
     return await queue.getJob(id)
   } catch (error) {
-    // What was to be JSON does not parse, or parses to something else, or the key is no hash. Any other error says nothing of the job.
+    // Invalid JSON, JSON of another type, or a key that is no hash. Other errors are not caused by the job.
     const isOfContents = error instanceof SyntaxError || error instanceof TypeError
     if (isOfContents || (error instanceof Error && error.message.startsWith('WRONGTYPE'))) return 'malformed'
     throw error

@@ -1,26 +1,26 @@
 /**
- * The door for those who watch the queue: its depth and age, its finished jobs, and what each worker does, read in one
- * round trip when it is asked for. Loads no hashing code, and shows nothing of what was sealed.
+ * Reports on the queue for metrics and the live page: depth, age, finished jobs, workers, read in one round trip on demand. Contains
+ * no sealed data.
  */
 import { capacityKey, jobKey, liveWorkers, queueKey, toEntries, type WorkerCapacity } from '../protocol/capacity.js'
 import { isJobData, isJobResult, type JobResult } from '../protocol/job.js'
 import { connectRedis } from '../redis/connect.js'
 import type { RedisWatch } from '../redis/watch.js'
 
-/** Answers are this old at most: many who watch cost Redis no more than one. */
+/** The highest age of a report: many readers cost Redis no more than one. */
 const FRESH_FOR_MS = 500
-/** How many of the last finished jobs are looked at for their times. */
+/** The number of completed jobs to report times of. */
 const RECENT_JOBS = 100
 
 export interface QueueReport {
-  /** Jobs by state; of the finished ones only those that are still kept. */
+  /** Jobs by state; finished jobs only while they are kept. */
   jobs: { waiting: number; deferred: number; active: number; completed: number; failed: number }
-  /** Operators have paused it: workers take nothing. */
+  /** Whether operators have paused the queue: workers then take no jobs. */
   paused: boolean
-  /** How long the next job has waited, of those with a request held for them and of those with a ticket alone; 0 for none. */
+  /** How long the next job of each lane has waited; 0 for none. */
   oldestMs: { waiting: number; deferred: number }
   workers: ({ id: string } & WorkerCapacity)[]
-  /** The last completed jobs, the latest first. */
+  /** The last completed jobs, newest first. */
   recent: JobResult[]
 }
 
@@ -31,10 +31,10 @@ export interface QueueReporter {
 }
 
 /**
- * Lua: the queue for those who watch it.
- * KEYS: capacity hash, waiting list, deferred set, active list, completed set, failed set, meta hash. ARGV: what keys of jobs
- * begin with, how many finished jobs to look at. Returns the time in epoch milliseconds, five lengths, whether it is paused,
- * the data of the jobs that are next in the list and in the set, the results of the last jobs, the capacity hash's pairs.
+ * Lua: reads the report.
+ * KEYS: capacity hash, waiting list, deferred set, active list, completed set, failed set, meta hash. ARGV: prefix of job keys, number
+ * of completed jobs to read. Returns the time in epoch milliseconds, five lengths, whether the queue is paused, the data of the next
+ * job of each lane, the results of the last completed jobs, the pairs of the capacity hash.
  */
 const READ_QUEUE = `
 local time = redis.call('TIME')
@@ -49,7 +49,7 @@ return {time[1] * 1000 + math.floor(time[2] / 1000),
   dataOf(redis.call('LINDEX', KEYS[2], -1)), dataOf(redis.call('ZRANGE', KEYS[3], 0, 0)[1]),
   results, redis.call('HGETALL', KEYS[1])}`
 
-/** Opens a connection of its own; close() lets go of it. */
+/** Opens a connection of its own, which close() closes. */
 export function createQueueReporter(options: { redisUrl: string; prefix: string; watch: RedisWatch }): QueueReporter {
   const { prefix, watch } = options
   const redis = connectRedis(options.redisUrl, 'producer')

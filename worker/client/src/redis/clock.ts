@@ -1,21 +1,21 @@
 /**
- * Redis's clock, as this process knows it. Deadlines are written and read by it at both ends, so gateways and workers whose
- * own clocks disagree still agree on when a job is late.
+ * Redis's clock as estimated by this process. Deadlines use it at both ends, so that gateways and workers agree on them although their
+ * own clocks may differ.
  */
 import { performance } from 'node:perf_hooks'
 
-/** A reading that took longer than this on the way says too little about the time to replace a better one. */
+/** A reading with a longer round trip is too inaccurate to replace an earlier one. */
 const ACCEPTED_ROUND_TRIP_MS = 100
 
 export interface RedisClock {
-  /** Epoch milliseconds, by Redis's clock; by this machine's until the first reading. */
+  /** Epoch milliseconds by Redis's clock; by this machine's until the first reading. */
   now(): number
-  /** Runs a call that returns Redis's time and takes its answer as a reading. Errors of the call are passed on. */
+  /** Runs a call whose answer contains Redis's time, and uses it as a reading. Rejects as the call does. */
   synchronize<T>(call: () => Promise<T>, timeOf: (answer: T) => number): Promise<T>
 }
 
 export function createRedisClock(): RedisClock {
-  // Counted on the monotonic clock, so that a step of this machine's wall clock moves no deadline.
+  // Relative to the monotonic clock, so that steps of this machine's wall clock do not move deadlines.
   let offsetMs = performance.timeOrigin
   let synchronized = false
   return {

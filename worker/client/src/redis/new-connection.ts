@@ -1,13 +1,13 @@
-/** Whether Redis answers a new connection. */
+/** Probes Redis on a new connection. */
 import { once } from 'node:events'
 import { within } from '../within.js'
 import { connectRedis } from './connect.js'
 
-const PATIENCE_MS = 3_000
+const TIMEOUT_MS = 3_000
 
 /**
- * Connects, asks for a key of the queue, and hangs up again: in Cluster any node would answer a PING, though the queue's be frozen.
- * Never rejects.
+ * Whether Redis answers on a new connection. Asks for a key of the queue: in a Cluster, a PING could be answered by another node than
+ * the queue's. Never rejects.
  */
 export async function redisAnswersNewConnection({
   redisUrl,
@@ -18,12 +18,12 @@ export async function redisAnswersNewConnection({
 }): Promise<boolean> {
   const redis = connectRedis(redisUrl, 'producer')
   try {
-    await once(redis, 'ready', { signal: AbortSignal.timeout(PATIENCE_MS) })
-    return (await within(PATIENCE_MS, redis.exists(key))) !== undefined
+    await once(redis, 'ready', { signal: AbortSignal.timeout(TIMEOUT_MS) })
+    return (await within(TIMEOUT_MS, redis.exists(key))) !== undefined
   } catch {
     return false
   } finally {
-    // What it still has to say is of no interest.
+    // Without a listener, ioredis prints later errors.
     redis.on('error', () => undefined)
     redis.disconnect()
   }

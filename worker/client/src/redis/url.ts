@@ -1,8 +1,7 @@
 /**
- * The URL of a Redis, whose shape says how it is deployed: `redis://` and `rediss://` (TLS),
- * `redis+sentinel://user:password@host:port,host:port/master-name/db`, `redis+cluster://user:password@host:port,host:port`, and
- * both of the latter with `rediss+` for TLS: to the Sentinels as well as to the servers. User and password are those of the
- * servers; Sentinels that ask for some have theirs in `?sentinelUsername=…&sentinelPassword=…`.
+ * Redis URLs: `redis://` and `rediss://` (TLS), `redis+sentinel://user:password@host:port,host:port/master-name/db`,
+ * `redis+cluster://user:password@host:port,host:port`, and both of the latter with `rediss+` for TLS, to Sentinels too. User and
+ * password are those of the servers; those of Sentinels are `?sentinelUsername=…&sentinelPassword=…`.
  */
 const DEFAULT_PORT = 6379
 const DEFAULT_SENTINEL_PORT = 26379
@@ -35,8 +34,8 @@ export type RedisTarget =
   | { kind: 'cluster'; login: Login; nodes: HostPort[] }
 
 /**
- * Takes a Redis URL apart. Special characters of user name and password are written as %XX. Its errors never repeat any of
- * the URL: what looks like a host may be half a password.
+ * Parses a Redis URL. Special characters in user name and password are written as %XX. Errors never quote the URL: in an invalid one,
+ * the host may be a part of the password.
  */
 export function parseRedisUrl(url: string): RedisTarget {
   const form =
@@ -82,7 +81,7 @@ function credentials(username?: string, password?: string): Credentials {
   }
 }
 
-/** Not read as a form would be, where a + is a blank: passwords have some. */
+/** Not URLSearchParams, which decodes + as a blank: passwords may contain it. */
 function parseSentinelLogin(query = ''): Credentials {
   const given = new Map(query.split('&').map((pair) => [/^[^=]*/.exec(pair)?.[0], pair.replace(/^[^=]*=?/, '')]))
   const login = credentials(given.get('sentinelUsername'), given.get('sentinelPassword'))

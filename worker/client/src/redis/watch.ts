@@ -1,20 +1,20 @@
 /**
- * What becomes of the connections of a process to Redis, in its log: one line when they fail, one now and then while that lasts,
- * with how often they did, and one when all are back.
+ * Logs the state of a process's connections to Redis: a line when one fails, throttled lines with a count while that lasts, and a line
+ * when all are restored.
  */
 import { Redis } from 'ioredis'
 import type { RedisConnection } from './connect.js'
-import { type Warnings, warnSeldom } from './tell-seldom.js'
+import { throttledWarning, type Warnings } from './throttled-warning.js'
 
-/** Connections are back when they have been ready for so long: one that breaks again and again is not. */
+/** Connections count as restored when they have been ready for this long: one may break again and again. */
 const STEADY_MS = 1_000
 
 export interface RedisWatch {
-  /** Tells of a connection's failures, and of those of its duplicates: BullMQ makes one, to wait for jobs on. */
+  /** Logs the failures of a connection and of its duplicates: BullMQ creates one for blocking reads. */
   watch(connection: RedisConnection, name: string): void
-  /** Whether an error is one of a watched connection: BullMQ passes those on as well. */
-  isTold(error: Error): boolean
-  /** Tells of an error that BullMQ has, unless that is done; of so many of them [1]. */
+  /** Whether an error of a watched connection has been logged: BullMQ emits those too. */
+  isLogged(error: Error): boolean
+  /** Logs `times` [1] errors of BullMQ, unless they are errors of a watched connection. */
   queueFailed(error: Error, times?: number): void
 }
 
@@ -22,37 +22,37 @@ export interface WatchLog extends Warnings {
   info(facts: object, message: string): void
 }
 
-/** Starts with nothing to watch. A line comes at most every so many milliseconds [10 s]. */
+/** @param everyMs the shortest time between two lines [10 s] */
 export function watchRedis(log: WatchLog, everyMs?: number): RedisWatch {
   const connections = new Set<RedisConnection>()
-  const told = new WeakSet<Error>()
-  const connectionFailed = warnSeldom(log, 'redis connection failed', everyMs)
-  const queueFailed = warnSeldom(log, 'queue error', everyMs)
+  const logged = new WeakSet<Error>()
+  const connectionFailed = throttledWarning(log, 'redis connection failed', everyMs)
+  const queueFailed = throttledWarning(log, 'queue error', everyMs)
   let failedAt: number | undefined
-  let steady: NodeJS.Timeout | undefined
+  let timer: NodeJS.Timeout | undefined
 
   function failed(name: string, error: Error): void {
-    told.add(error)
+    logged.add(error)
     failedAt ??= performance.now()
-    connectionFailed.tell(error, { facts: { connection: name } })
-    lookAgain()
+    connectionFailed.warn(error, { facts: { connection: name } })
+    checkLater()
   }
 
-  function lookAgain(): void {
-    clearTimeout(steady)
-    steady = setTimeout(tellWhenBack, STEADY_MS)
-    steady.unref()
+  function checkLater(): void {
+    clearTimeout(timer)
+    timer = setTimeout(logWhenRestored, STEADY_MS)
+    timer.unref()
   }
 
-  function tellWhenBack(): void {
+  function logWhenRestored(): void {
     if (failedAt === undefined || connections.size === 0) return
     if (![...connections].every(({ status }) => status === 'ready')) {
-      lookAgain()
+      checkLater()
       return
     }
     log.info({ awayMs: Math.round(performance.now() - failedAt) }, 'redis connection is back')
     failedAt = undefined
-    connectionFailed.over()
+    connectionFailed.recovered()
   }
 
   function watch(connection: RedisConnection, name: string): void {
@@ -62,7 +62,7 @@ export function watchRedis(log: WatchLog, everyMs?: number): RedisWatch {
       hasFailed = true
       failed(name, error)
     })
-    // What accepts connections and closes them, as a proxy without a server does, causes an error or none by chance.
+    // A peer that accepts and closes connections, such as a proxy without a server, does not always cause an 'error'.
     connection.on('reconnecting', () => {
       if (!hasFailed) failed(name, new Error('closed by the other side'))
       hasFailed = false
@@ -83,9 +83,9 @@ export function watchRedis(log: WatchLog, everyMs?: number): RedisWatch {
 
   return {
     watch,
-    isTold: (error) => told.has(error),
+    isLogged: (error) => logged.has(error),
     queueFailed(error, times = 1) {
-      if (!told.has(error)) queueFailed.tell(error, { times })
+      if (!logged.has(error)) queueFailed.warn(error, { times })
     },
   }
 }

@@ -1,9 +1,10 @@
-// How long a request may take to arrive. Whoever sends a byte now and then does not hold a connection for longer.
+// The time limit for a request to arrive. A client that sends a byte now and then cannot hold a connection for longer.
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { after, before, test } from 'node:test'
+import { createLogger } from '@spillway/worker/log'
 import { readGatewayConfig } from '../src/config.ts'
-import { ARRIVAL_CHECK_MS, arrivalWithin } from '../src/http/arrival.ts'
+import { serverOptions, TIMEOUT_CHECK_MS } from '../src/http/server-options.ts'
 import { openSystem, type System } from './system.ts'
 
 const TIMEOUT_MS = 1_000
@@ -62,8 +63,11 @@ test('a request that does not arrive in time is answered with 408 and its connec
 test('a request has 30 s to arrive and one more until that is seen, for headers and body together', () => {
   const environment = { ...system.environment, REQUEST_TIMEOUT_MS: undefined }
   const { REQUEST_TIMEOUT_MS } = readGatewayConfig(environment)
-  const { requestTimeout, http } = arrivalWithin(REQUEST_TIMEOUT_MS)
+  const { requestTimeout, http } = serverOptions({
+    log: createLogger({ service: 'gateway', level: 'silent' }),
+    requestTimeoutMs: REQUEST_TIMEOUT_MS,
+  })
   assert.deepEqual([requestTimeout, http?.requestTimeout, http?.headersTimeout], [30_000, 30_000, 30_000])
-  assert.equal(http?.connectionsCheckingInterval, ARRIVAL_CHECK_MS)
-  assert.equal(ARRIVAL_CHECK_MS, 1_000)
+  assert.equal(http?.connectionsCheckingInterval, TIMEOUT_CHECK_MS)
+  assert.equal(TIMEOUT_CHECK_MS, 1_000)
 })

@@ -1,11 +1,11 @@
 // The end of a process, step by step, whatever becomes of each.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { beginClosing } from '../src/process/closing.ts'
+import { beginShutdown } from '../src/process/shutdown.ts'
 
 test('a step that rejects, throws or never ends is told, and all the others are taken', async () => {
   const told: unknown[] = []
-  const closing = beginClosing('gateway', { warn: (fields: unknown) => told.push(fields) })
+  const closing = beginShutdown('gateway', { warn: (fields: unknown) => told.push(fields) })
   const taken: string[] = []
   await closing.step('reject', 60_000, () => Promise.reject(new Error('first')))
   await closing.step('go well', 60_000, async () => taken.push('one'))
@@ -25,7 +25,7 @@ test('a step that rejects, throws or never ends is told, and all the others are 
 })
 
 test('steps that all go well leave no failure', async () => {
-  const closing = beginClosing('worker', { warn: () => assert.fail() })
+  const closing = beginShutdown('worker', { warn: () => assert.fail() })
   await closing.step('give nothing back', 60_000, () => undefined)
   assert.equal(closing.failure(), undefined)
 })

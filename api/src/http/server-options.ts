@@ -1,0 +1,28 @@
+/** Fastify's options that the public and the ops listener share: logging, and how long a request may take to arrive. */
+import { type FastifyBaseLogger, type FastifyHttpOptions, LogController, type RawServerDefault } from 'fastify'
+
+/** How often Node looks for overdue requests. Node's own 30 s would double the time limit; few connections have to be looked at. */
+export const TIMEOUT_CHECK_MS = 1_000
+
+export interface ServerOptions {
+  log: FastifyBaseLogger
+  /**
+   * From the first byte of a request, or the opening of a new connection, to the last byte of the body, in milliseconds. An overdue
+   * request is answered with 408 at most TIMEOUT_CHECK_MS later.
+   */
+  requestTimeoutMs: number
+}
+
+export function serverOptions({ log, requestTimeoutMs }: ServerOptions): FastifyHttpOptions<RawServerDefault> {
+  return {
+    loggerInstance: log,
+    logController: new LogController({ disableRequestLogging: true }),
+    requestTimeout: requestTimeoutMs,
+    // Fastify passes on requestTimeout alone; Node's 60 s for headers would stay in force beside it.
+    http: {
+      requestTimeout: requestTimeoutMs,
+      headersTimeout: requestTimeoutMs,
+      connectionsCheckingInterval: TIMEOUT_CHECK_MS,
+    },
+  }
+}

@@ -1,0 +1,105 @@
+/**
+ * Answers of jobs, handed to the requests of this process that wait for them. A verdict arrives as a message or is found in Redis;
+ * it counts only once it has been opened.
+ */
+import { PasswordClientError } from '../errors.js'
+import type { Verdict } from '../protocol/job.js'
+import type { JobRef } from '../protocol/reply.js'
+import { within } from '../within.js'
+import type { Answer, Verdicts } from './verdicts.js'
+import { createWaiters, type Waiter, type Waiters } from './waiters.js'
+
+/** How a verdict arrived: announced by the worker, or found by asking Redis because no announcement came. */
+export type VerdictSource = 'message' | 'asked'
+
+/** A job that has been added, here or by another gateway. */
+export interface PendingJob<A extends Answer = Verdict> {
+  readonly job: JobRef
+  /**
+   * The answer, or undefined when `waitMs` ran out first; the job goes on either way. Call it once for each PendingJob.
+   * Throws `wait_aborted` when the signal fires.
+   */
+  answer(options: { waitMs: number; signal: AbortSignal }): Promise<A | undefined>
+}
+
+/** How long the last read of a verdict may take: the wait is over by then. */
+const FINAL_READ_MS = 500
+
+export interface Answers {
+  /** Requests that wait for jobs that were added here. */
+  submitted: Waiters<Verdict>
+  /** Requests that wait for a job by its ticket. */
+  redeeming: Waiters<Answer>
+  /** A verdict was announced. */
+  announced(reply: { jobId: string; sealed: string }): void
+  /** A verdict was found in Redis although it had not been announced. */
+  found(reply: { jobId: string; sealed: string }): void
+  /** A verdict was stored before its ticket was redeemed. */
+  stored(jobId: string, sealed: string): void
+  pendingSubmitted(waiter: Waiter<Verdict>): PendingJob
+  pendingRedeemed(waiter: Waiter<Answer>): PendingJob<Answer>
+}
+
+/** @param received is called for each verdict that a waiting request gets */
+export function createAnswers(verdicts: Verdicts, received: (source: VerdictSource) => void): Answers {
+  const submitted = createWaiters<Verdict>()
+  const redeeming = createWaiters<Answer>()
+
+  /** Settles the waiter of a job, if there is one and the value opens. */
+  function offer<A extends Answer>(
+    waiters: Waiters<A>,
+    jobId: string,
+    open: (job: JobRef) => A | undefined,
+    source: VerdictSource,
+  ): void {
+    const waiter = waiters.get(jobId)
+    const answer = waiter && open(waiter.job)
+    if (answer === undefined) return
+    received(source)
+    waiters.settle(jobId, answer)
+  }
+
+  /** Finds a verdict whose message was lost or arrives this moment. */
+  async function finalRead(job: JobRef): Promise<string | undefined> {
+    return await within(FINAL_READ_MS, verdicts.read(job)).catch(() => undefined)
+  }
+
+  function pending<A extends Answer>(
+    waiters: Waiters<A>,
+    { job, answer: answered }: Waiter<A>,
+    open: (job: JobRef, sealed: string) => A | undefined,
+  ): PendingJob<A> {
+    return {
+      job,
+      async answer({ waitMs, signal }) {
+        try {
+          const answer = await within(waitMs, answered, signal)
+          if (answer !== undefined) return answer
+          if (signal.aborted) throw new PasswordClientError('wait_aborted', 'the caller went away')
+          const sealed = waitMs === 0 ? undefined : await finalRead(job)
+          const late = sealed === undefined ? undefined : open(job, sealed)
+          if (late !== undefined) received('asked')
+          return late
+        } finally {
+          waiters.release(job.id)
+        }
+      },
+    }
+  }
+
+  return {
+    submitted,
+    redeeming,
+    announced({ jobId, sealed }) {
+      offer(submitted, jobId, (job) => verdicts.open(job, sealed), 'message')
+      offer(redeeming, jobId, (job) => verdicts.open(job, sealed), 'message')
+    },
+    found({ jobId, sealed }) {
+      offer(submitted, jobId, (job) => verdicts.open(job, sealed), 'asked')
+      offer(redeeming, jobId, (job) => verdicts.openForTicket(job, sealed), 'asked')
+    },
+    stored: (jobId, sealed) => offer(redeeming, jobId, (job) => verdicts.openForTicket(job, sealed), 'message'),
+    pendingSubmitted: (waiter) => pending(submitted, waiter, verdicts.open),
+    pendingRedeemed: (waiter) => pending(redeeming, waiter, verdicts.openForTicket),
+  }
+}

@@ -1,0 +1,52 @@
+/** Submitting a job: seal the request, register the waiter, add the job. */
+import { randomUUID } from 'node:crypto'
+import { type JobData, type JobName, type Lane, padRequest, type Requests } from '../protocol/job.js'
+import { type JobRef, requestSeal } from '../protocol/reply.js'
+import type { Keyring } from '../protocol/seal.js'
+import type { RedisClock } from '../redis/clock.js'
+import type { RedisConnection } from '../redis/connect.js'
+import type { Answers, PendingJob } from './answers.js'
+import type { Cancellation } from './cancellation.js'
+import type { LoadReader } from './load.js'
+import type { Producer } from './producer.js'
+
+export type Submit = <Name extends JobName>(name: Name, request: Requests[Name], lane?: Lane) => Promise<PendingJob>
+
+export function createSubmit(deps: {
+  redis: RedisConnection
+  keyring: Keyring
+  clock: RedisClock
+  replyTo: string
+  jobLifeMs: number
+  answers: Answers
+  producer: Producer
+  cancellation: Cancellation
+  load: LoadReader
+}): Submit {
+  const { redis, keyring, clock, replyTo, jobLifeMs, answers, producer, cancellation, load } = deps
+  const { submitted } = answers
+
+  return async (name, request, lane = 'held') => {
+    // In an outage this fails before a job exists that would have to be cancelled. With a connection nothing is awaited here: the
+    // active trace context lasts until the first await.
+    if (redis.status !== 'ready') await producer.connected()
+    const enqueuedAt = clock.now()
+    const job: JobRef = { id: randomUUID(), name, deadline: enqueuedAt + jobLifeMs }
+    const sealed = keyring.seal(requestSeal(job), padRequest(request))
+    const data: JobData = { deadline: job.deadline, enqueuedAt, replyTo, sealed }
+    // The waiter is registered before the job is added, so that no answer can come too early.
+    const waiter = submitted.hold(job)
+    try {
+      await producer.addWithRetry(job, data, lane)
+      submitted.added(job.id, data)
+    } catch (error) {
+      submitted.release(job.id)
+      // Redis may have run a command whose answer was lost.
+      void cancellation.cancel(job)
+      throw error
+    }
+    if (lane === 'held' && load.current().deferred > 0) producer.promoteOldestDeferred()
+    load.added(lane)
+    return answers.pendingSubmitted(waiter)
+  }
+}
