@@ -14,7 +14,7 @@ const GatewayConfig = {
     OPS_HOST: { type: 'string', default: '127.0.0.1' },
     OPS_PORT: { type: 'integer', default: 9464, minimum: 0, maximum: 65_535 },
     DATABASE_URL: { type: 'string' },
-    /** A login holds a connection for two short queries and none while it waits, so a few serve thousands a second. */
+    /** A login uses a connection for two short queries and none while it waits, so a few serve thousands a second. */
     DATABASE_POOL_SIZE: { type: 'integer', default: 10, minimum: 1, maximum: 1_000 },
     /** redis://, redis+sentinel:// or redis+cluster://, with rediss for TLS. */
     REDIS_URL: { type: 'string', default: 'redis://127.0.0.1:6379' },
@@ -25,12 +25,12 @@ const GatewayConfig = {
     /** kid:base64 of an Ed25519 private key (PKCS#8 DER), comma-separated; the first signs, all verify. */
     SPILLWAY_JWT_KEYS: { type: 'string' },
     JWT_ISSUER: { type: 'string', default: 'spillway', minLength: 1 },
-    /** Whom access tokens are for; services that take them must ask for the same. */
+    /** The audience of access tokens; services that accept them must require the same. */
     JWT_AUDIENCE: { type: 'string', default: 'spillway', minLength: 1 },
     ACCESS_TOKEN_TTL_S: { type: 'integer', default: 900, minimum: 1, maximum: 86_400 },
     /** How long a session can be kept alive by refreshing. */
     SESSION_TTL_S: { type: 'integer', default: 30 * 24 * 3_600, minimum: 1, maximum: 365 * 24 * 3_600 },
-    /** How long the refresh token that was replaced last gives its successor again, in seconds; 0 for not at all. */
+    /** How long a replaced refresh token returns its successor again, in seconds; 0 for not at all. */
     REFRESH_GRACE_S: { type: 'integer', default: 10, minimum: 0, maximum: 300 },
     /**
      * How long a request is held for its answer, in milliseconds; also the most that `Prefer: wait` may ask for. At least 3 s
@@ -44,29 +44,29 @@ const GatewayConfig = {
     /** Credential requests a minute from one address and on one account; 0 turns a limit off. */
     LIMIT_PER_ADDRESS: { type: 'integer', default: 300, minimum: 0 },
     LIMIT_PER_ACCOUNT: { type: 'integer', default: 20, minimum: 0 },
-    /** Refreshes and logouts a minute from one address, and refreshes of one session: enough for a company of 40,000, and many tabs. */
+    /** Refreshes and logouts a minute from one address, enough for a company of 40,000; refreshes of one session, enough for many tabs. */
     LIMIT_REFRESH_PER_ADDRESS: { type: 'integer', default: 3_000, minimum: 0 },
     LIMIT_REFRESH_PER_SESSION: { type: 'integer', default: 60, minimum: 0 },
     /** Redemptions a minute from one address: enough for a hundred tickets that are asked for every second. */
     LIMIT_REDEEM_PER_ADDRESS: { type: 'integer', default: 6_000, minimum: 0 },
-    /** How long a request may take to arrive, body and all, in milliseconds; see server-options.ts. */
+    /** How long a request may take to arrive, body included, in milliseconds; see server-options.ts. */
     REQUEST_TIMEOUT_MS: { type: 'integer', default: 30_000, minimum: 1_000, maximum: 300_000 },
     /** Proxies whose X-Forwarded-For is believed: addresses or CIDR ranges, comma-separated. */
     TRUST_PROXY: { type: 'string', default: '' },
-    /** Characters of a new password. NIST SP 800-63B-4, 3.1.1.2: 15 where it is all that a login asks for, 8 where it is not. */
+    /** Characters of a new password. NIST SP 800-63B-4, 3.1.1.2: 15 if it is the only factor, else 8. */
     PASSWORD_MIN_LENGTH: { type: 'integer', default: 8, minimum: 8, maximum: 64 },
-    /** Who may see the queue on the ops port. Without a password the port must stay on the loopback, beyond it one has 12 characters. */
+    /** The operators' credentials on the ops port. Without a password it must be on the loopback interface; beyond it, 12 characters. */
     OPS_USER: { type: 'string', default: 'operator', minLength: 1 },
     OPS_PASSWORD: { type: 'string', default: '' },
-    /** Whether operators may retry, remove and pause there, or only look. */
+    /** Whether operators may retry and remove jobs and pause the queue. */
     OPS_ALLOW_WRITES: { type: 'boolean', default: false },
-    /** Where logs are searched, with {jobId} in it: each job on the board then links to its lines. */
+    /** The URL of a log search with {jobId} in it, to which each job on the board links. */
     OPS_LOG_URL: { type: 'string', default: '', pattern: '^(https?://.*\\{jobId\\}.*)?$' },
     /** Where traces are sent by OTLP over HTTP; empty for nowhere. The SDK reads the other OTEL_ variables itself. */
     OTEL_EXPORTER_OTLP_ENDPOINT: { type: 'string', default: '', pattern: '^(https?://.+)?$' },
-    /** Hashes at a time to compute here while no worker is alive, in a process of their own; 0 for none. */
+    /** Jobs at a time of the fallback worker, which this gateway starts while no worker is alive; 0 for none. */
     LOCAL_FALLBACK_CONCURRENCY: { type: 'integer', default: 0, minimum: 0, maximum: 1_024 },
-    /** How long a stopping gateway says that it is not ready before it stops listening, for balancers to notice. */
+    /** How long /readyz fails before a stopping gateway stops listening, so that balancers notice, in milliseconds. */
     DRAIN_MS: { type: 'integer', default: 0, minimum: 0, maximum: 300_000 },
     LOG_LEVEL: { type: 'string', default: 'info', pattern: '^(fatal|error|warn|info|debug|trace|silent)$' },
   },
@@ -75,13 +75,13 @@ const GatewayConfig = {
 } as const
 export type GatewayConfig = FromSchema<typeof GatewayConfig>
 
-/** What is left of a ticket that is given after the longest wait, in milliseconds: enough to come back a second later. */
+/** The shortest life of a ticket after the longest wait, in milliseconds: enough for a client to redeem it a second later. */
 const TIME_TO_REDEEM_MS = 3_000
 
-/** Of the operators' password where others reach the port: it is shared, and seldom changed. */
+/** For an ops port beyond the loopback interface: the password is shared, and seldom changed. */
 const OPS_PASSWORD_MIN_LENGTH = 12
 
-/** Reads the environment once. Throws one error that names everything wrong in it, and none of the values. */
+/** Reads the environment once. Throws one error that names every invalid variable, without values. */
 export function readGatewayConfig(env: NodeJS.ProcessEnv): GatewayConfig {
   const problems = contradictionsIn(env)
   try {
@@ -93,7 +93,7 @@ export function readGatewayConfig(env: NodeJS.ProcessEnv): GatewayConfig {
   throw new Error(problems.join('; '))
 }
 
-/** What the schema does not see. Read from the texts, to be named together with what is wrong by the schema. */
+/** Rules that the schema cannot express. Reads the raw texts, so that its errors are reported together with the schema's. */
 function contradictionsIn(env: NodeJS.ProcessEnv): string[] {
   const { LOGIN_WAIT_MS, TICKET_TTL_MS, TRUST_PROXY, OPS_PASSWORD, OPS_HOST } = GatewayConfig.properties
   const waitMs = Number(env.LOGIN_WAIT_MS ?? LOGIN_WAIT_MS.default)

@@ -1,4 +1,4 @@
-/** Entry point of a gateway: reads the environment, listens, closes on a signal. */
+/** Entry point of a gateway: reads the environment, starts it, closes it on a signal. */
 import '@spillway/worker/no-inspector'
 
 import { createLogger } from '@spillway/worker/log'

@@ -1,10 +1,10 @@
-// Connects to a database, creating it first when the server has none of that name.
+// Connects to a database, and creates it if it does not exist.
 import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
 import { connectForScripts } from './connection.js'
 import { driverCause, isDatabaseUnavailable } from './errors.js'
 
 /**
- * The connection is the caller's to dispose of.
+ * The caller disposes of the connection.
  *
  * @throws one sentence, without the password, when the database can neither be used nor created
  */
@@ -30,7 +30,7 @@ async function createDatabase(url: string): Promise<void> {
   try {
     await connection.executeScript(`CREATE DATABASE "${name.replaceAll('"', '""')}"`)
   } catch (error) {
-    // Somebody else was quicker; PostgreSQL notices by the name, or only as both write it to the catalogue.
+    // Another process created it: PostgreSQL reports that by the name, or as a conflict in its catalogue.
     const kind = driverCause(error)?.kind
     if (kind !== 'DatabaseAlreadyExists' && kind !== 'UniqueConstraintViolation') throw error
   } finally {

@@ -1,8 +1,8 @@
-// The driver under Prisma's client, which keeps it to itself: its pool made countable, and SQL of our own run on it directly.
+// Prisma's driver adapter, extended: its pool can be observed, and SQL can run on it directly, past Prisma's client.
 import { PrismaPg } from '@prisma/adapter-pg'
 
 export interface PoolUse {
-  /** Connections that run a query now, and open ones that do not. */
+  /** Connections that run a query, and idle ones. */
   busy: number
   idle: number
   /** Queries that wait for a connection. */
@@ -11,17 +11,17 @@ export interface PoolUse {
 
 type Adapter = Awaited<ReturnType<PrismaPg['connect']>>
 
-/** Said of every argument: the driver goes by its value, and PostgreSQL by the statement. */
+/** The type of every argument: the driver converts by the value, and PostgreSQL infers the type from the statement. */
 const ofAnyType = { scalarType: 'unknown', arity: 'scalar' } as const
 
-/** Prisma's adapter for PostgreSQL, which remembers what it has open. */
+/** Prisma's adapter for PostgreSQL, with access to its pool. */
 export class Driver extends PrismaPg {
   #open: Adapter | undefined
 
   override async connect(): Promise<Adapter> {
     const adapter = await super.connect()
-    // A server that does not answer leaves Prisma's ROLLBACK unsent, in the queue behind the query that hangs, and Prisma gives
-    // the connection back all the same: whoever came next would be answered, and never committed.
+    // While a query hangs, Prisma's ROLLBACK stays unsent behind it, and Prisma releases the connection all the same: the next user's
+    // statements would join that transaction, and never be committed.
     adapter.underlyingDriver().on('release', (_error, client) => {
       if (client.getTransactionStatus() !== 'I') void client.end()
     })
@@ -34,7 +34,7 @@ export class Driver extends PrismaPg {
     return adapter
   }
 
-  /** The rows of a statement, by the names of their columns; undefined when nothing is open. */
+  /** The rows of a statement, by column name; undefined when the adapter is not connected. */
   async query(sql: string, args: unknown[]): Promise<Record<string, unknown>[] | undefined> {
     const result = await this.#open?.queryRaw({ sql, args, argTypes: args.map(() => ofAnyType) })
     return result?.rows.map((row) => Object.fromEntries(result.columnNames.map((name, index) => [name, row[index]])))

@@ -1,27 +1,27 @@
-// What a failed query means to the caller, from what PostgreSQL and the driver said, because
-// Prisma reports the same event under different codes for models, raw SQL and transactions.
+// Classifies failed queries by the errors of PostgreSQL and the driver, because Prisma reports the same event under different codes for
+// models, raw SQL and transactions.
 import { type Error as DriverCause, isDriverAdapterError } from '@prisma/driver-adapter-utils'
 import { Prisma } from './generated/client.js'
 
 /**
- * Whether the error means that the database could not be asked, or not in time, so that the same call may succeed later:
- * no server, no connection free, refused credentials, a timeout, a server that is stopping or out of resources.
+ * Whether the same call may succeed later, because the database was unavailable: no server, no free connection, refused credentials, a
+ * timeout, a server that is stopping or out of resources.
  */
 export function isDatabaseUnavailable(error: unknown): boolean {
   const cause = driverCause(error)
   if (cause) return unavailableKinds.has(cause.kind) || unavailableStates.test(cause.originalCode ?? '')
-  // P2028: a transaction got no connection, or outlived its time.
+  // P2028: a transaction got no connection, or timed out.
   if (error instanceof Prisma.PrismaClientKnownRequestError) return error.code === 'P2028'
   return error instanceof Error && (isSystemError(error) || driverMessages.test(error.message))
 }
 
-/** What the driver said, whether it reached us directly or inside an error of Prisma's. */
+/** The driver's error, thrown directly or inside one of Prisma's. */
 export function driverCause(error: unknown): DriverCause | undefined {
   const inner = error instanceof Prisma.PrismaClientKnownRequestError ? error.meta?.driverAdapterError : error
   return isDriverError(inner) ? inner.cause : undefined
 }
 
-// The library's own check reads properties of whatever it is given, null too.
+// The library's own check throws for null.
 const isDriverError = (error: unknown) => error instanceof Error && isDriverAdapterError(error)
 
 const unavailableKinds: ReadonlySet<DriverCause['kind']> = new Set<DriverCause['kind']>([
@@ -35,13 +35,13 @@ const unavailableKinds: ReadonlySet<DriverCause['kind']> = new Set<DriverCause['
   'TooManyConnections',
 ])
 
-// SQLSTATE classes: 08 connection, 53 resources, 57 stopped by an operator or by statement_timeout; and 25006, a server
-// that became a read-only replica.
+// SQLSTATE classes 08 (connection), 53 (resources), 57 (operator intervention, statement_timeout included); and 25006, a server that
+// became a read-only replica.
 const unavailableStates = /^(08|53|57|25006)/
 
-// The driver reports these as plain errors, with nothing but the text to know them by.
+// The driver reports these as plain errors, distinguished only by their text.
 const driverMessages =
   /^(timeout exceeded when trying to connect|Connection terminated|Query read timeout|Client has encountered a connection error)/
 
-// The adapter passes on system errors that it does not know (EAI_AGAIN, EHOSTUNREACH, EPIPE, several addresses refused).
+// The adapter passes on system errors that it does not map (EAI_AGAIN, EHOSTUNREACH, EPIPE, several refused addresses).
 const isSystemError = (error: Error) => 'code' in error && /^E(?!RR_)[A-Z]+/.test(String(error.code))

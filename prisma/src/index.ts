@@ -8,17 +8,17 @@ export type { PoolUse } from './driver.js'
 export { isDatabaseUnavailable } from './errors.js'
 export { Prisma, type RefreshToken, type Session, type User } from './generated/client.js'
 
-/** The typed client. `$disconnect()` closes every connection, after the queries in hand; a query after that opens one again. */
+/** The typed client. `$disconnect()` waits for running queries and closes all connections; a later query connects again. */
 export type Database = PrismaClient
 
 export interface DatabaseOptions {
-  /** `postgresql://...`; with `?pgbouncer=true` no statement is prepared, and the server is told no time limit. */
+  /** `postgresql://...`; with `?pgbouncer=true` no statements are prepared, and no statement_timeout is set. */
   url: string
-  /** Connections held at most. A query takes about a millisecond, so a few carry thousands a second. */
+  /** The size of the pool. A query takes about a millisecond, so a few connections serve thousands a second. */
   poolSize: number
-  /** How long a query may wait for a connection, new or handed back. [2000: a login has other things to wait for] */
+  /** How long a query may wait for a connection of the pool [2000]. */
   connectionTimeoutMs?: number
-  /** How long one statement may run before the server ends it. [5000: every query here is by key] */
+  /** The server's time limit for one statement [5000: every query here is by key]. */
   statementTimeoutMs?: number
 }
 
@@ -34,13 +34,13 @@ export function connectDatabase(options: DatabaseOptions): Database {
       max: poolSize,
       connectionTimeoutMillis: connectionTimeoutMs,
       statement_timeout: !pooled && statementTimeoutMs,
-      // The same on this side, for a server that is frozen, cut off or told no limit; later, so that its word comes first.
+      // The client's limit, for a server that is frozen, unreachable or without a limit. Longer, so that the server's error comes first.
       query_timeout: statementTimeoutMs + 1_000,
       keepAlive: true,
     },
     pooled ? {} : { statementNameGenerator: statementNames() },
   )
-  // Minimal: the default would paste the lines of source around the call into every log.
+  // The default format would add lines of source code to every logged error.
   const database = new PrismaClient({ adapter: driver, errorFormat: 'minimal' })
   drivers.set(database, driver)
   return database
@@ -49,9 +49,9 @@ export function connectDatabase(options: DatabaseOptions): Database {
 const drivers = new WeakMap<Database, Driver>()
 
 /**
- * The rows of a statement that is run past Prisma's client, on the same connections and with the same errors. For what every login
- * asks: the client takes 0.05 to 0.15 ms of processor time more for each, a sixth of what a login takes a gateway
- * (`pnpm load idle`, `pnpm load scale-out`). What `Row` says of columns and types is not checked.
+ * Runs a statement past Prisma's client, on the same connections and with the same errors. For the queries of every login: the client
+ * takes 0.05 to 0.15 ms of processor time more for each, a sixth of a login's cost at a gateway (`pnpm load idle`,
+ * `pnpm load scale-out`). The rows are not checked against `Row`.
  */
 export async function rawQuery<Row extends Record<string, unknown>>(
   database: Database,
@@ -66,7 +66,7 @@ export async function rawQuery<Row extends Record<string, unknown>>(
   return (rows ?? []) as Row[]
 }
 
-/** How the connections of a client that was opened here are used at this moment. */
+/** The current use of a client's connection pool. */
 export function poolUse(database: Database): PoolUse {
   return drivers.get(database)?.use() ?? { busy: 0, idle: 0, waiting: 0 }
 }

@@ -1,4 +1,4 @@
-// Brings a database to the newest schema, as `prisma migrate deploy` would, from any working directory.
+// Migrates a database to the newest schema, as `prisma migrate deploy` does, from any working directory.
 // As a program: `DATABASE_URL=... node prisma/dist/migrate.js`.
 import { realpathSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
@@ -11,16 +11,15 @@ import { lockByTransaction } from './migration-lock.js'
 import { startSchemaEngine } from './schema-engine.js'
 
 export interface MigrateResult {
-  /** Names of the migrations that this call applied, in order; empty when there was nothing to do. */
+  /** Names of the applied migrations, in order; empty when the schema was current. */
   applied: string[]
 }
 
 /**
- * Applies the migrations that the database has not seen, and creates the database when the server has none of that name.
- * Safe when several start at once: the engine holds an advisory lock (waiting 10 s for it at most), and the later ones
- * find nothing to do.
+ * Applies pending migrations; creates the database if it does not exist. Safe for concurrent callers: the engine takes an advisory lock
+ * (waiting for at most 10 s), and later callers find nothing pending.
  *
- * @param directory in Prisma's layout; this package's own unless told
+ * @param directory migrations in Prisma's layout [this package's own]
  * @throws one sentence when the database cannot be used; the engine's report when a migration fails
  */
 export async function migrate(url: string, directory = migrationsDir): Promise<MigrateResult> {
@@ -55,7 +54,7 @@ async function readMigrations(baseDir: string): Promise<MigrationList> {
   return { baseDir, lockfile, shadowDbInitScript: '', migrationDirectories: await Promise.all(migrations) }
 }
 
-/** The engine ends its messages with where in its own source they arose; the name of the migration is only there. */
+/** The engine's messages end with a backtrace of its own source, which alone contains the name of the migration. */
 function explained(error: unknown): unknown {
   if (!(error instanceof Error)) return error
   const [report = '', trace = ''] = error.message.split(/\n\s+0: /)

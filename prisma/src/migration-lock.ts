@@ -1,4 +1,4 @@
-// The lock that lets one migrator work at a time, where a pooler stands between it and the server.
+// The migration lock behind a connection pooler: one migrator at a time.
 import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
 import { connectForScripts } from './connection.js'
 
@@ -6,8 +6,8 @@ const LOCK_OF_SESSION = 'SELECT pg_advisory_lock(72707369)'
 const LOCK_OF_TRANSACTION = 'SELECT pg_advisory_xact_lock(72707369)'
 
 /**
- * Has a transaction take the schema engine's lock in its place. The engine locks for its session and never unlocks: a pooler's
- * session goes on without us, and the next migrator, given another, would wait for it. Returns what lets go of the lock.
+ * Replaces the schema engine's session lock by a transaction's lock. The engine never unlocks: behind a pooler the server session
+ * outlives the migrator, and the next one, in another session, would wait for it. Returns a function that releases the lock.
  */
 export async function lockByTransaction(connection: SqlDriverAdapter, url: string): Promise<() => Promise<void>> {
   const holder = await connectForScripts(url)
@@ -19,7 +19,7 @@ export async function lockByTransaction(connection: SqlDriverAdapter, url: strin
   connection.executeRaw = (query) =>
     query.sql === LOCK_OF_SESSION ? transaction.executeRaw({ ...query, sql: LOCK_OF_TRANSACTION }) : executeRaw(query)
   return async () => {
-    // Gives back the connection, whose end is that of the transaction, also while it waits for the lock.
+    // Closing the connection ends the transaction, even while it waits for the lock.
     await transaction.rollback()
     await holder.dispose()
   }

@@ -1,15 +1,15 @@
-// Prisma's own schema engine, as WebAssembly over the JavaScript driver: no binary, no download.
-// The build is the one that the Prisma command line of the same release carries.
+// Prisma's schema engine as WebAssembly over the JavaScript driver: no native binary, no download. It is the build of the Prisma command
+// line of the same release.
 import { readFile } from 'node:fs/promises'
 import { bindMigrationAwareSqlAdapterFactory, type SqlDriverAdapter } from '@prisma/driver-adapter-utils'
 import * as glue from '@prisma/schema-engine-wasm/schema_engine_bg'
 
-// Node has it, but its types do not say so: what is used here.
+// The parts used here of an API that @types/node lacks.
 declare const WebAssembly: {
   instantiate(code: Uint8Array, imports: object): Promise<{ instance: { exports: { __wbindgen_start(): void } } }>
 }
 
-/** Starts an engine on a connection, which stays the caller's to dispose of. */
+/** Starts an engine on a connection. The caller disposes of the connection. */
 export async function startSchemaEngine(connection: SqlDriverAdapter): Promise<glue.SchemaEngine> {
   loaded ??= load()
   await loaded
@@ -25,7 +25,7 @@ export async function startSchemaEngine(connection: SqlDriverAdapter): Promise<g
 let loaded: Promise<void> | undefined
 
 async function load(): Promise<void> {
-  // The engine limits its wait for the lock to 10 s by a timer that it never clears, which would hold the process open.
+  // The engine never clears the 10 s timer of its wait for the lock, which would keep the process alive.
   const timers = Object.keys(glue).filter((name) => name.startsWith('__wbg_setTimeout_'))
   const setUnheldTimeout = (run: () => void, delayMs: number) => setTimeout(run, delayMs).unref()
   const imports = { ...glue, ...Object.fromEntries(timers.map((name) => [name, setUnheldTimeout])) }

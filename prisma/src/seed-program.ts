@@ -1,5 +1,5 @@
-// Seeds accounts that share one password, hashed once by the real pipeline: the gateway registers an account with it,
-// whose stored hash is copied to all the others. `pnpm seed` finds the two URLs of a running `pnpm start` for it.
+// Seeds accounts that share one password. A gateway hashes it once, by registering an account whose stored hash is copied to all others.
+// `pnpm seed` sets the two URLs to those of a running `pnpm start`.
 import { randomUUID } from 'node:crypto'
 import { parseArgs } from 'node:util'
 import { connectDatabase, type Database } from './index.js'
@@ -46,7 +46,7 @@ async function main(args: string[], env: NodeJS.ProcessEnv): Promise<void> {
   }
 }
 
-/** Registers an account, takes its hash and deletes it. */
+/** Registers an account, reads its hash and deletes it. */
 async function hashByGateway(gatewayUrl: string, database: Database, password: string): Promise<string> {
   const email = `seed-${randomUUID()}@example.test`
   const response = await fetch(new URL('/v1/users', gatewayUrl), {

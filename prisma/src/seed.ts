@@ -1,9 +1,9 @@
-// Accounts in bulk, for trying things at size.
+// Creates accounts in bulk, for load tests and trials.
 import type { Database } from './index.js'
 
-/** The password of seeded accounts, unless `pnpm seed` was given another one. */
+/** The default password of seeded accounts. */
 export const SEED_PASSWORD = 'spillway seed password'
-/** How many accounts `pnpm seed` makes, unless told otherwise. */
+/** The default number of accounts. */
 export const SEED_USERS = 10_000
 
 /** The address of the n-th seeded account, from 1. */
@@ -12,19 +12,19 @@ export function seedEmail(n: number): string {
 }
 
 export interface SeedOptions {
-  /** How many accounts: `user-1@example.test` and up. */
+  /** The number of accounts, named from `user-1@example.test`. */
   users: number
-  /** The one hash that all of them get; a hash each would take minutes. */
+  /** The hash of all accounts; a hash for each would take minutes. */
   passwordHash: string
 }
 
 export interface SeedResult {
   created: number
-  /** Accounts that were there before. They have the password now, too. */
+  /** Accounts that existed before; they get the password too. */
   existing: number
 }
 
-/** Inserts the accounts, or gives those that exist the hash; the same call a second time changes nothing. */
+/** Inserts the accounts and updates the hash of existing ones. Idempotent. */
 export async function seedUsers(database: Database, { users, passwordHash }: SeedOptions): Promise<SeedResult> {
   let created = 0
   for (let first = 1; first <= users; first += batchSize) {
@@ -34,11 +34,11 @@ export async function seedUsers(database: Database, { users, passwordHash }: See
   return { created, existing: users - created }
 }
 
-/** Rows a statement: few enough to end well before the statement timeout. */
+/** Rows for each statement, few enough for the statement timeout. */
 const batchSize = 10_000
 
 async function seedBatch(database: Database, first: number, last: number, passwordHash: string): Promise<number> {
-  // PostgreSQL itself makes up the rows, so only numbers and one hash cross the wire. xmax is 0 in a row just inserted.
+  // PostgreSQL generates the rows, so only two numbers and a hash are sent. xmax is 0 in a newly inserted row.
   const [counted] = await database.$queryRaw<{ created: number }[]>`
     WITH seeded AS (
       INSERT INTO users (id, email, password_hash, updated_at)

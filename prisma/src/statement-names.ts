@@ -1,17 +1,17 @@
-// Names for prepared statements: PostgreSQL then parses and plans each statement once for a connection, not each time. Of a
-// login that is 0.2 ms of its processor time.
+// Names for prepared statements, so that PostgreSQL parses and plans each statement once for a connection. This saves 0.2 ms of its
+// processor time for a login.
 import { createHash } from 'node:crypto'
 
-/** More than this many different statements are not named: some were made up along the way, and each is kept by the server. */
+/** The limit of names: the server keeps each prepared statement, and generated SQL could have many variants. */
 const NAMED_MAX = 100
 
-/** Gives each SQL text a name of its own, the same for every connection; none to those beyond the limit. */
+/** Returns a name for each SQL text, the same for every connection; none beyond the limit. */
 export function statementNames(): (query: { sql: string }) => string {
   const names = new Map<string, string>()
   return ({ sql }) => {
     const known = names.get(sql)
     if (known !== undefined) return known
-    // PostgreSQL's driver takes the empty name for none.
+    // The driver treats an empty name as none.
     if (names.size >= NAMED_MAX) return ''
     const name = createHash('sha256').update(sql).digest('base64url')
     names.set(sql, name)

@@ -1,9 +1,9 @@
 /**
  * Accepts several new connections in each turn of the event loop. Node accepts one (libuv since 1.45, pull request 3696; Node's issue
- * 57364): a gateway whose turns last 10 ms accepts a hundred a second. In a spike the system's queue of new connections
- * overflows, and clients try again after 1, 3 and 7 s. Each handle of the listening socket is good for one a turn.
+ * 57364), so a gateway whose turns last 10 ms accepts a hundred a second. In a spike the accept backlog then overflows, and clients
+ * retry after 1, 3 and 7 s. Each handle of the listening socket accepts one connection a turn.
  *
- * To be registered last: connections of these handles end before anything else is closed.
+ * Register it last: the connections of these handles must end before anything else is closed.
  */
 import type { Server, Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
@@ -14,7 +14,7 @@ import { addHandles, closed } from './listening-handles.js'
 const HANDLES = 16
 
 export interface AcceptorOptions {
-  /** As the server listens with, because the last one to listen on a socket sets it. */
+  /** Must be the server's own, because the last listen() on a socket sets its backlog. */
   backlog: number
 }
 
@@ -33,12 +33,12 @@ export const acceptorsPlugin = fp(
         app.log.warn({ err: error, handles: 1 + others.length }, 'fewer connections are accepted in a turn')
       }
     }
-    // Not awaited: connections are accepted meanwhile, one at a time.
+    // Not awaited: meanwhile the server accepts connections, one a turn.
     app.addHook('onListen', async () => {
       if (!closing.signal.aborted) added = add()
     })
     let ended: Promise<unknown> | undefined
-    // Not awaited: the requests of these connections may take longer than Fastify has a hook wait.
+    // Awaited in onClose: the requests of these connections may outlast Fastify's time limit for hooks.
     app.addHook('preClose', async () => {
       closing.abort()
       ended = Promise.all([added, ...others.map(closed)])

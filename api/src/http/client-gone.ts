@@ -1,6 +1,6 @@
 /**
- * Clients that go away before their answers. A response tells of it only once it owns its connection: of pipelined requests all
- * but the first would never hear of it. So it is the connection that is followed, by one listener, with its requests in hand.
+ * Detects clients that disconnect before their answers. A response emits `close` only once it owns its connection, so of pipelined
+ * requests only the first would. Therefore one listener for each connection notifies all of its requests.
  */
 import type { Socket } from 'node:net'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
@@ -20,7 +20,7 @@ export const clientGonePlugin = fp(
       return controller
     }
 
-    function follow(socket: Socket): Requests {
+    function track(socket: Socket): Requests {
       const requests: Requests = new Map()
       inHand.set(socket, requests)
       socket.once('close', () => {
@@ -34,7 +34,7 @@ export const clientGonePlugin = fp(
 
     app.addHook('onRequest', (request, reply, next) => {
       const { socket } = request.raw
-      const requests = inHand.get(socket) ?? follow(socket)
+      const requests = inHand.get(socket) ?? track(socket)
       requests.set(request, reply)
       next()
     })
@@ -44,7 +44,7 @@ export const clientGonePlugin = fp(
     })
     app.decorate('owesAnswer', (socket) => [...(inHand.get(socket)?.keys() ?? [])].some(({ raw }) => raw.complete))
     app.decorate('onClientGone', (listener) => listeners.push(listener))
-    // Made for those who ask for it: most requests are answered before anybody does.
+    // Created on demand: most requests are answered without it.
     app.decorateRequest('clientGone', {
       getter() {
         return controllerOf(this).signal
@@ -60,11 +60,11 @@ declare module 'fastify' {
   interface FastifyInstance {
     /** Whether a request that arrived whole on this connection has not been answered yet. */
     owesAnswer(socket: Socket): boolean
-    /** Calls this for every request whose connection ends before its answer has been sent. For those there is no `onResponse`. */
+    /** Calls the listener for each request whose connection ends before its answer is sent. `onResponse` is not called for these. */
     onClientGone(listener: ClientGoneListener): void
   }
   interface FastifyRequest {
-    /** Fires then. Fastify's `signal` will not do: it follows the request's stream, which closes when the body has been read. */
+    /** Aborts then. Fastify's `signal` aborts too early: when the request's stream closes, which is after its body was read. */
     readonly clientGone: AbortSignal
   }
 }

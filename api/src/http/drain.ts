@@ -1,14 +1,14 @@
 /**
- * Closing: requests in hand are answered, and nothing else holds the gateway up. Two kinds of connection would, for a minute:
- * one on which no request has come yet, as browsers and proxies open them in advance, because Node counts it as busy; and one
- * whose request began before the end, because its answer does not say that it is the last.
+ * Draining: a closing gateway answers the requests in hand and closes all other connections at once. Without this, two kinds of
+ * connection would delay it by a minute: those without a first request, as browsers and proxies open in advance, because Node counts
+ * them as busy; and those whose request began before closing, because its answer lacks `Connection: close`.
  */
 import type { Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 
 export interface DrainOptions {
-  /** How long requests in hand have, in milliseconds, even those whose bodies do not arrive. */
+  /** The time limit of requests in hand, in milliseconds; those whose bodies have not arrived included. */
   graceMs: number
 }
 

@@ -1,12 +1,12 @@
 /**
- * Bodies are JSON in UTF-8 and nothing else (RFC 8259, 8.1). Fastify's own parser puts U+FFFD for every byte that is no UTF-8,
- * and ignores what the client says of its charset: passwords in another encoding would become the same password.
+ * Accepts bodies of JSON in UTF-8 alone (RFC 8259, 8.1). Fastify's own parser replaces invalid bytes by U+FFFD and ignores the charset:
+ * different passwords in another encoding would become the same password.
  */
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import { ApiError } from '../problems/errors.js'
 
-// One byte order mark is left for the parser of JSON to pass over; a second one is no JSON.
+// The JSON parser skips one byte order mark; a second one is invalid JSON.
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 export const jsonBodyPlugin = fp(
@@ -27,7 +27,7 @@ export const jsonBodyPlugin = fp(
   { name: 'json-body' },
 )
 
-/** Whether a media type names no charset, or UTF-8 once. JSON has no such parameter, and some clients send it all the same. */
+/** Whether a media type has no charset, or UTF-8 once. JSON defines no such parameter, but some clients send it. */
 function isUtf8(mediaType = ''): boolean {
   const charsets = mediaType
     .split(';')

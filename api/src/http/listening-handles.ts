@@ -1,12 +1,12 @@
 /**
- * Further handles of the socket on which a server listens, each a file descriptor of its own. Node can only make them by sending
- * the socket to another process: a helper that sends it back as often as it is told, and ends.
+ * Duplicates the handle of a listening socket, each with its own file descriptor. Node can do that only by sending the socket to
+ * another process: a helper that sends it back as often as requested, and exits.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { Server, type Socket } from 'node:net'
 
-/** Without the second line the helper would accept connections on what it is sent, and lose them when it ends. */
+/** The override of `listen` keeps the helper from accepting connections, which would be lost when it exits. */
 const HELPER = `
 const { Server } = require('node:net')
 Server.prototype.listen = function (handle, isListening) { this._handle = handle; isListening() }
@@ -18,22 +18,22 @@ process.once('message', (count, server) => {
 
 export interface HandleOptions {
   count: number
-  /** Connections that the system holds until they are accepted: listening again without it would set Node's 511. */
+  /** The accept backlog: a further listen() without it would set Node's 511. */
   backlog: number
-  /** Ends the helper. */
+  /** Kills the helper. */
   signal: AbortSignal
   accept(socket: Socket): void
 }
 
 /**
- * Makes a server of each further handle, which accepts connections as Node's HTTP server does, and adds it to a list as soon as it is
- * there. Resolves when the helper has ended.
+ * Creates a server for each further handle, which accepts connections as Node's HTTP server does, and appends it to `servers`.
+ * Resolves when the helper has exited.
  *
- * @throws when the helper could not be started or ended too early; the handles that came before are good
+ * @throws when the helper could not be started or exited too early; servers that were added before then keep working
  */
 export async function addHandles(server: Server, servers: Server[], options: HandleOptions): Promise<void> {
   const { count, backlog, signal, accept } = options
-  // Its environment is empty, because ours holds keys. It ends with the channel, and so with this process at the latest.
+  // The environment is empty because the gateway's holds keys. The helper exits when its channel closes, at the latest with this process.
   const helper = spawn(process.execPath, ['-e', HELPER], {
     env: {},
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
@@ -61,7 +61,7 @@ export async function addHandles(server: Server, servers: Server[], options: Han
   if (!signal.aborted && added < count) throw new Error(`${added} of ${count} handles came back`, { cause: failure })
 }
 
-/** Stops accepting connections, and resolves when the last one has ended. */
+/** Stops accepting connections; resolves when the last connection has ended. */
 export function closed(server: Server): Promise<unknown> {
   return once(server.close(), 'close')
 }

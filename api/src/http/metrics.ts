@@ -1,4 +1,4 @@
-/** What a gateway counts, in Prometheus's names and units (seconds). No label grows with users. */
+/** The metrics of a gateway, with Prometheus's naming and units (seconds). No label's values grow with users. */
 import { createRegistry } from '@spillway/worker/registry'
 import { Counter, Histogram, type Registry } from 'prom-client'
 import { refusalReasons } from '../problems/errors.js'
@@ -19,20 +19,20 @@ export interface GatewayMetrics {
 
 const DURATION_BUCKETS_S = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 8, 10, 30]
 
-/** How a wait for a verdict can end: with it, with a ticket instead, or because the client went away or Redis did. */
+/** Outcomes of a wait for a verdict: the verdict, a ticket, the client disconnected, or Redis failed. */
 const waitOutcomes = ['answered', 'ticket', 'client_gone', 'failed'] as const
 export type WaitOutcome = (typeof waitOutcomes)[number]
 
 const ticketEvents = ['issued', 'redeemed', 'pending', 'expired', 'used', 'invalid'] as const
 export type TicketEvent = (typeof ticketEvents)[number]
 
-/** How a verdict got here: announced, or found by asking for it because no announcement came. */
+/** How a verdict arrived: announced, or found by asking Redis because no announcement came. */
 const verdictSources = ['message', 'asked'] as const
 
 /**
- * A registry of its own, with Node's and the process's metrics in it. Series that can be foreseen start at 0.
+ * Creates a registry that includes Node's and the process's metrics. Foreseeable series start at 0.
  *
- * @param operations their kinds, as labels
+ * @param operations the kinds of operations, as labels
  */
 export function createGatewayMetrics(operations: readonly string[]): GatewayMetrics {
   const registry = createRegistry()
@@ -73,7 +73,7 @@ export function createGatewayMetrics(operations: readonly string[]): GatewayMetr
     }),
     cancelled: new Counter({
       name: 'spillway_jobs_cancelled_total',
-      help: 'Jobs taken back before they began, because their client went away',
+      help: 'Jobs removed from the queue before they began, because their client went away',
       registers,
     }),
     verdicts: new Counter({

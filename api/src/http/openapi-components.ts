@@ -1,10 +1,10 @@
-/** Schemas that have a title, said once in a description of the API: as components that are referred to by it. */
+/** Moves titled schemas of an OpenAPI document to its components, so that each appears once. */
 
 type Json = Record<string, unknown>
 
 /**
- * The same document with each object schema that has a `title` moved to `components.schemas`. Routes keep whole schemas, from
- * which their types come.
+ * Replaces each object schema that has a `title` by a reference to `components.schemas`. Routes keep whole schemas, because their
+ * types are derived from them.
  * @throws Error when two different schemas have one title
  */
 export function shareComponents<Document extends { paths?: unknown; components?: object }>(
@@ -16,7 +16,7 @@ export function shareComponents<Document extends { paths?: unknown; components?:
     if (Array.isArray(value)) return value.map(share)
     if (!isObject(value)) return value
     const shared = Object.fromEntries(
-      // Examples are values: what looks like a schema in them is none.
+      // Examples are values, even if they look like schemas.
       Object.entries(value).map(([name, part]) => [name, name === 'examples' ? part : share(part)]),
     )
     const { title, type } = shared

@@ -1,4 +1,4 @@
-/** One line a request, without bodies, headers or addresses; the job id leads to the worker's line of the same login. */
+/** Logs one line for each request, without bodies, headers or addresses. The job id leads to the worker's line of the same login. */
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 
@@ -17,7 +17,6 @@ export const requestLogPlugin = fp(
         'request',
       )
     })
-    // A client that went away before its answer gets a line as well.
     app.onClientGone((request) => {
       request.log.info(
         { method: request.method, route: request.routeOptions.url ?? 'none', jobId: request.jobId },
@@ -30,7 +29,7 @@ export const requestLogPlugin = fp(
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The job this request waits for, once it has one. */
+    /** The job that this request waits for, once it has been added. */
     jobId?: string
   }
 }

@@ -1,10 +1,10 @@
-/** Counts every request by route and outcome, and what became of tickets. A client that goes away is counted too. */
+/** Counts requests by route and outcome, and the events of tickets. Requests whose client disconnected count too. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import type { ErrorCode } from '../schemas/problem-codes.js'
 import type { GatewayMetrics, TicketEvent } from './metrics.js'
 
-/** What a problem at a redemption says of its ticket; any other answer below 500 to a ticket is what it was for. */
+/** The ticket event of each problem of a redemption. Any other answer below 500 to a ticket is a redemption. */
 const ticketProblems: Partial<Record<ErrorCode, TicketEvent>> = {
   ticket_expired: 'expired',
   ticket_used: 'used',
@@ -33,7 +33,7 @@ function count(metrics: GatewayMetrics, request: FastifyRequest, outcome: string
   metrics.requests.inc({ method: request.method, route: routeOf(request), status, outcome })
 }
 
-/** The route as it was registered: what clients make up is one series, `none`. */
+/** The route as registered. All unknown paths are one series, `none`. */
 function routeOf(request: FastifyRequest): string {
   return request.routeOptions.url ?? 'none'
 }
@@ -49,6 +49,6 @@ function ticketEventOf(request: FastifyRequest, { statusCode }: FastifyReply): T
   if (statusCode === 202) return 'pending'
   const problem = request.errorCode && ticketProblems[request.errorCode]
   if (problem !== undefined) return problem
-  // A request in which there was no ticket to be read has no job either.
+  // Without a readable ticket there is no job.
   return statusCode < 500 && request.jobId !== undefined ? 'redeemed' : undefined
 }

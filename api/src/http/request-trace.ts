@@ -1,6 +1,6 @@
 /**
- * A span for every request (OpenTelemetry's conventions for HTTP servers), below the one that the caller names by W3C trace
- * context. Registered only when traces are sent somewhere; its module loads OpenTelemetry's API.
+ * A server span for every request (OpenTelemetry's semantic conventions for HTTP), a child of the caller's span in W3C trace context.
+ * Registered only when traces are exported, because this module loads OpenTelemetry's API.
  */
 import { type Context, context, propagation, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
@@ -15,7 +15,7 @@ export default fp(
 
     app.addHook('onRequest', async (request) => {
       const { method, routeOptions } = request
-      // Probes and scrapes come every few seconds and say nothing.
+      // Probes and scrapes would fill the traces.
       if (!routeOptions.url?.startsWith('/v1/')) return
       const span = tracer.startSpan(
         `${method} ${routeOptions.url}`,
@@ -49,7 +49,7 @@ export default fp(
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Makes what this begins, up to where it first waits, part of the request's trace. Missing when nothing is traced. */
+    /** Runs `begin` in the request's trace context, which lasts until the first await. Undefined when nothing is traced. */
     inTrace?<T>(begin: () => T): T
   }
 }

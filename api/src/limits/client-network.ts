@@ -1,10 +1,10 @@
-/** What a client counts as by its address: itself with IPv4, its network of /64 with IPv6, as one customer has all of one. */
+/** The network by which a client is counted: an IPv4 address, or the /64 of an IPv6 address, which belongs to one customer. */
 import { isIP, SocketAddress } from 'node:net'
 
-/** Of an address as a connection or a proxy gives it. Some proxies write the port too, and each connection has another one. */
+/** Takes an address from a connection or a proxy. Some proxies append the port, which differs for each connection. */
 export function networkOf(client: string): string {
   const address = withoutPort(client)
-  // Not everything that proxies write is an address.
+  // Proxies may also send names, such as "unknown".
   if (isIP(address) !== 6) return address.toLowerCase()
   const canonical = new SocketAddress({ address, family: 'ipv6' }).address
   const [, mapped] = /^::ffff:([\d.]+)$/.exec(canonical) ?? []
@@ -17,7 +17,7 @@ function withoutPort(client: string): string {
   return bracketed ?? plain ?? client
 }
 
-/** Four of the eight groups, those that `::` leaves out included. */
+/** The first four of the eight groups, with those that `::` omits. */
 function firstHalf(canonical: string): string {
   const [before = [], after = []] = canonical.split('::').map((part) => part.split(':').filter((group) => group !== ''))
   const leftOut = Array<string>(8 - before.length - after.length).fill('0')

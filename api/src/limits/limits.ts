@@ -1,12 +1,12 @@
 /**
- * Limits on requests, counted in Redis so that all gateways share them: those with credentials per address and per account,
- * refreshes per address and per session, redemptions per address. That of the address comes before the body is read: what is refused
- * to it costs nothing more, and an invalid request counts as well. The other needs a valid body. Without Redis they let
- * through: the queue is away as well then, and nothing is hashed.
+ * Rate limits, counted in Redis so that all gateways share them: requests with credentials per address and per account, refreshes per
+ * address and per session, redemptions per address. The limit of the address is checked before the body is read: refusals stay cheap,
+ * and invalid requests count. The other limit needs a valid body. While Redis is unreachable the limits allow everything: the queue
+ * is unreachable too, so nothing is hashed.
  *
- * An account or session is not counted for what is refused to an address: one client, whose refusals cost it nothing, could otherwise
- * lock out as many accounts as it can name. And only a client that an account refuses is told of the account's count: to
- * others it would say whether and when somebody uses it.
+ * A request that the limit of the address refuses does not count for its account or session: otherwise one client could lock out any
+ * number of accounts at no cost. The count of an account is sent only when the account's limit refuses: otherwise it would reveal
+ * whether and when an account is used.
  */
 import { createHash } from 'node:crypto'
 import type { RedisConnection } from '@spillway/client'
@@ -28,34 +28,34 @@ export interface LimitsOptions {
   refreshPerAddress: number
   refreshPerSession: number
   redeemPerAddress: number
-  /** The session of a refresh token under a name that says nothing to a reader of Redis. */
+  /** A name for the session of a refresh token that reveals nothing to a reader of Redis. */
   sessionNameOf(refreshToken: string): string
 }
 
 interface Limit {
   max: number
   reason: RefusalReason
-  /** What is counted together. */
+  /** The counter's name: requests with the same name are counted together. */
   nameOf(request: FastifyRequest): string
-  /** Whether its count is told with every answer, or with the refusal alone. */
-  told: 'always' | 'when refused'
+  /** Whether the RateLimit headers are sent with every answer, or only with refusals. */
+  headers: 'always' | 'when refused'
 }
 
 export const limitsPlugin = fp(
   async (app: FastifyInstance, options: LimitsOptions) => {
     const countRequest = createRequestCounts(options.redis, { windowMs: WINDOW_MS })
 
-    const limit = ({ max, reason, nameOf, told }: Limit) =>
+    const limit = ({ max, reason, nameOf, headers }: Limit) =>
       async function limitRequest(request: FastifyRequest, reply: FastifyReply): Promise<void> {
         if (max === 0) return
         const counted = await countRequest(`${options.queuePrefix}:limit:${nameOf(request)}`).catch(() => undefined)
         if (counted === undefined) return
         const refused = counted.count > max
-        if (refused || told === 'always') tell(reply, max, counted)
+        if (refused || headers === 'always') sendHeaders(reply, max, counted)
         if (refused) throw new ApiError('too_many_requests', { reason, retryAfterS: Math.max(1, counted.resetS) })
       }
     const limitAddress = (kind: string, max: number) =>
-      limit({ max, reason: 'address_limit', nameOf: ({ ip }) => `${kind}:${networkOf(ip)}`, told: 'always' })
+      limit({ max, reason: 'address_limit', nameOf: ({ ip }) => `${kind}:${networkOf(ip)}`, headers: 'always' })
 
     app.decorate('limitAddress', limitAddress('address', options.perAddress))
     app.decorate(
@@ -64,7 +64,7 @@ export const limitsPlugin = fp(
         max: options.perAccount,
         reason: 'account_limit',
         nameOf: (request) => `account:${accountOf(request)}`,
-        told: 'when refused',
+        headers: 'when refused',
       }),
     )
     app.decorate('limitRefreshAddress', limitAddress('refresh', options.refreshPerAddress))
@@ -74,7 +74,7 @@ export const limitsPlugin = fp(
         max: options.refreshPerSession,
         reason: 'session_limit',
         nameOf: (request) => `session:${options.sessionNameOf(refreshTokenOf(request))}`,
-        told: 'when refused',
+        headers: 'when refused',
       }),
     )
     app.decorate('limitRedeemAddress', limitAddress('redeem', options.redeemPerAddress))
@@ -82,8 +82,8 @@ export const limitsPlugin = fp(
   { name: 'limits' },
 )
 
-/** The IETF's draft header fields. */
-function tell(reply: FastifyReply, max: number, { count, resetS }: Count): void {
+/** Header fields of the IETF draft draft-ietf-httpapi-ratelimit-headers. */
+function sendHeaders(reply: FastifyReply, max: number, { count, resetS }: Count): void {
   reply.headers({
     'ratelimit-limit': max,
     'ratelimit-remaining': Math.max(0, max - count),
@@ -91,7 +91,7 @@ function tell(reply: FastifyReply, max: number, { count, resetS }: Count): void 
   })
 }
 
-/** A digest: addresses of accounts are nobody's business in Redis. */
+/** A digest, so that Redis holds no e-mail addresses. */
 function accountOf({ body, user }: FastifyRequest): string {
   const email = typeof body === 'object' && body !== null && 'email' in body ? String(body.email) : undefined
   const account = email === undefined ? user.sub : normalizeEmail(email)
@@ -106,12 +106,12 @@ declare module 'fastify' {
   interface FastifyInstance {
     /** `onRequest` hook that counts a request against the limit of its address. */
     limitAddress(request: FastifyRequest, reply: FastifyReply): Promise<void>
-    /** `preHandler` hook that counts it against the limit of its account: the body is valid, or the user known. */
+    /** `preHandler` hook that counts a request against the limit of its account, after validation and authentication. */
     limitAccount(request: FastifyRequest, reply: FastifyReply): Promise<void>
-    /** The same two for what refreshes or ends a session. */
+    /** The same two hooks for requests that refresh or end a session. */
     limitRefreshAddress(request: FastifyRequest, reply: FastifyReply): Promise<void>
     limitSession(request: FastifyRequest, reply: FastifyReply): Promise<void>
-    /** `onRequest` hook for the redemption of a ticket. */
+    /** `onRequest` hook for redemptions of tickets. */
     limitRedeemAddress(request: FastifyRequest, reply: FastifyReply): Promise<void>
   }
 }

@@ -1,10 +1,10 @@
-/** Counts of requests in Redis, where all gateways share them. */
+/** Counters of requests in Redis, shared by all gateways. */
 import type { RedisConnection } from '@spillway/client'
 import type { ClientContext, Result } from 'ioredis'
 
 /**
  * Lua: counts a request.
- * KEYS: the counter. ARGV: how long it lives from its first request, in milliseconds. Returns the count and the milliseconds left.
+ * KEYS: the counter. ARGV: the window, in milliseconds. Returns the count and the milliseconds left.
  */
 const COUNT_REQUEST = `
 local count = redis.call('INCR', KEYS[1])
@@ -16,16 +16,16 @@ end
 return {count, left}`
 
 export interface Count {
-  /** How many there were in this window, with this one. */
+  /** Requests in this window, including this one. */
   count: number
-  /** Until the window ends, rounded up. */
+  /** Seconds until the window ends, rounded up. */
   resetS: number
 }
 
 /** Counts a request under a key. */
 export type CountRequest = (key: string) => Promise<Count>
 
-/** A window begins with the first request that is counted in it. */
+/** Counts in fixed windows, each of which begins with its first request. */
 export function createRequestCounts(redis: RedisConnection, { windowMs }: { windowMs: number }): CountRequest {
   redis.defineCommand('countRequest', { numberOfKeys: 1, lua: COUNT_REQUEST })
   return async (key) => {

@@ -1,16 +1,16 @@
-/** Refusals of requests that nothing was made of: written to Node's own response, and all of them alike. */
+/** Answers 503 to refused requests on Node's own response, before Fastify handles them: refusals must be cheap. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { answerHeaders } from '../problems/answer-headers.js'
 import { ApiError } from '../problems/errors.js'
 import { problemOf, problemType } from '../problems/plugin.js'
 
 /**
- * A refusal is answered so much later, in milliseconds: whoever asks again as soon as it is answered would otherwise be refused
- * ten thousand times a second, and the gateway do nothing else.
+ * The delay of a refusal, in milliseconds. A client that retries at once would otherwise be refused ten thousand times a second, and
+ * occupy the gateway.
  */
-const PAUSE_MS = 500
-/** Refusals that are due within this are answered together, in milliseconds. */
-const TOGETHER_MS = 10
+const DELAY_MS = 500
+/** Refusals that are due within this time are answered in one batch, in milliseconds. */
+const BATCH_MS = 10
 
 export const busy = new ApiError('busy', { reason: 'gateway_overloaded' })
 const body = JSON.stringify(problemOf(busy))
@@ -20,19 +20,19 @@ interface Refused {
   response: ServerResponse
   dueMs: number
   retryAfterS: number
-  /** Whether more of a body comes than is read for nothing. */
+  /** Whether the body is too large to be read and discarded. */
   isTooLarge: boolean
 }
 
 export type AnswerBusy = (request: IncomingMessage, response: ServerResponse, retryAfterS: number) => void
 
-/** The connection stays open for the next try, unless this gateway closes or the body is too large to be skipped. */
+/** The connection stays open for a retry, unless the gateway closes or the body is too large to be discarded. */
 export function createBusyAnswers(options: { bodyLimitBytes: number; isClosing(): boolean }): AnswerBusy {
   const refused: Refused[] = []
 
   function answerDue(): void {
     const nowMs = performance.now()
-    const later = refused.findIndex(({ dueMs }) => dueMs > nowMs + TOGETHER_MS)
+    const later = refused.findIndex(({ dueMs }) => dueMs > nowMs + BATCH_MS)
     for (const { response, retryAfterS, isTooLarge } of refused.splice(0, later < 0 ? refused.length : later)) {
       response.writeHead(busy.status, {
         ...headers,
@@ -48,7 +48,7 @@ export function createBusyAnswers(options: { bodyLimitBytes: number; isClosing()
   return ({ headers }, response, retryAfterS) => {
     const isTooLarge =
       headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > options.bodyLimitBytes
-    refused.push({ response, dueMs: performance.now() + PAUSE_MS, retryAfterS, isTooLarge })
-    if (refused.length === 1) setTimeout(answerDue, PAUSE_MS)
+    refused.push({ response, dueMs: performance.now() + DELAY_MS, retryAfterS, isTooLarge })
+    if (refused.length === 1) setTimeout(answerDue, DELAY_MS)
   }
 }

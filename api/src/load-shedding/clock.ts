@@ -1,8 +1,8 @@
-/** Time as load shedding sees it, so that its tests can turn it. */
+/** The clock of load shedding, which tests replace. */
 export interface Clock {
   /** Milliseconds, never backwards. */
   now(): number
-  /** Calls once all that can be read now has been. */
+  /** Calls back at the end of this turn of the event loop, after all pending reads. */
   afterTurn(callback: () => void): void
   after(ms: number, callback: () => void): void
 }

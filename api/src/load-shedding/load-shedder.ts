@@ -1,69 +1,69 @@
 /**
- * Load shedding: which requests are refused because this gateway itself is behind, however many workers there are.
+ * Load shedding: refuses requests when this gateway itself is overloaded, regardless of workers.
  *
- * A request is in hand while this gateway works on it: until it is answered, without the time for which it is held for a worker. A bounded
- * number is in hand at a time; the others are queued. The queue absorbs bursts. In an overload it is kept short, and
- * requests that find it full are refused before anything is made of them.
+ * A request is in hand while this gateway works on it: until it is answered, except while it is held for a worker. The number of
+ * requests in hand is limited; others are queued, which absorbs bursts. In an overload the queue is kept short, and requests that find
+ * it full are refused before they are processed.
  *
- * The measure is delay over an interval, not length at a moment: CoDel (RFC 8289), as Facebook applies it to requests ("Fail at
- * Scale", ACM Queue 13/8). @fastify/under-pressure looks at the event loop's delay alone, once a second, and then refuses
- * everything or nothing; a queue for the connections to the database leaves that delay short.
+ * Overload is detected by delay over an interval, not by queue length at a moment: CoDel (RFC 8289), as Facebook applies it to
+ * requests ("Fail at Scale", ACM Queue 13/8). @fastify/under-pressure measures only the event loop's delay, once a second, then
+ * refuses everything or nothing; and that delay stays short while requests wait for database connections.
  */
 import { type Clock, systemClock } from './clock.js'
 import { createOverload } from './overload.js'
-import { createRequestQueue, LOOK_MS, type QueuedPriority } from './request-queue.js'
+import { CHECK_MS, createRequestQueue, type QueuedPriority } from './request-queue.js'
 import { createThroughput } from './throughput.js'
 
 /**
- * Requests in hand at a time: as many as are answered in this time, in milliseconds. With fewer, less is sent to PostgreSQL and Redis
- * in one write, and each costs more.
+ * The limit of requests in hand is the number answered in this time, in milliseconds. With a lower limit, fewer commands share a write
+ * to PostgreSQL and Redis, and each costs more.
  */
 const IN_HAND_MS = 1_000
 /**
- * At least so many. With 100, a gateway that was slow for a moment had so few in hand that it stayed slow, and refused what it could
- * have done: 278 logins a second of 600, where it does all 600 with this.
+ * The lowest limit. With 100, a gateway that was slow for a moment had so few requests in hand that it stayed slow and refused work
+ * within its capacity: it completed 278 of 600 logins a second, with 500 all of them.
  */
 const IN_HAND = 500
-/** At least so many for each connection to PostgreSQL: with fewer, some would be idle. */
+/** The lowest limit for each connection to PostgreSQL: with fewer requests, some connections would be idle. */
 const PER_CONNECTION = 3
 
 /**
- * How long a request may be queued, in milliseconds. The queue is as long as what is answered in that time: to queue more, only to
- * refuse it later, delays the others. BURST_QUEUE is the least, because the throughput is not known when a burst begins.
+ * How long a request may be queued, in milliseconds. The queue holds as many requests as are answered in that time: more would only be
+ * refused later. BURST_QUEUE is the lowest limit, because the throughput is unknown when a burst begins.
  */
 const BURST_WAIT_MS = 1_500
 const BURST_QUEUE = 500
-/** The same for new requests in an overload. The least keeps the processor busy. */
+/** The same for new requests in an overload. OVERLOAD_QUEUE keeps the processor busy. */
 const OVERLOAD_WAIT_MS = 100
 const OVERLOAD_QUEUE = 16
 
-/** `always` costs next to nothing, and is what others judge this gateway by: probes. */
+/** `always` is for probes: they cost next to nothing, and orchestrators judge the gateway by them. */
 export type Priority = QueuedPriority | 'always'
 
 /** The work of this gateway on one request. */
 export interface Work {
-  /** The request is held for a worker. */
+  /** The request is held for a worker, so it is not in hand. */
   pause(): void
   resume(): void
-  /** Ends it. An answer that blames something unreachable does not count as throughput. Only the first end counts. */
+  /** Ends the work; further calls do nothing. `answered` counts as throughput: false for 5xx answers. */
   end(answered: boolean): void
 }
 
 export interface LoadShedder {
-  /** Whether a request whose head was just read is to be read on. */
+  /** Whether a request whose head has just been read is processed further. */
   admits(priority: Priority): boolean
-  /** Resolves when work on a request may begin, with undefined when it is refused. */
+  /** Resolves when work on a request may begin; with undefined when the request is refused. */
   begin(priority: Priority, isGone: () => boolean): Promise<Work | undefined>
   /** Whether any request was refused within the last second. */
   isShedding(): boolean
-  /** Requests a second that were answered of late. */
+  /** Recent throughput, in requests a second. */
   perSecond(): number
   inHand(): number
-  /** How long requests of late were queued, on average, in milliseconds. */
+  /** The recent average time in the queue, in milliseconds. */
   delayMs(): number
 }
 
-/** @param connections to PostgreSQL, at the most */
+/** @param connections the size of the pool of connections to PostgreSQL */
 export function createLoadShedder(connections: number, clock: Clock = systemClock): LoadShedder {
   const leastInHand = Math.max(IN_HAND, PER_CONNECTION * connections)
   const throughput = createThroughput(clock.now())
@@ -75,7 +75,7 @@ export function createLoadShedder(connections: number, clock: Clock = systemCloc
   const isShort = (priority: QueuedPriority) => priority === 'new' && overload.isOverloaded()
 
   function longestWaitMs(priority: QueuedPriority): number {
-    return isShort(priority) ? OVERLOAD_WAIT_MS + LOOK_MS : BURST_WAIT_MS
+    return isShort(priority) ? OVERLOAD_WAIT_MS + CHECK_MS : BURST_WAIT_MS
   }
 
   function isFull(priority: QueuedPriority): boolean {

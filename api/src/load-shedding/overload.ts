@@ -1,25 +1,24 @@
 /**
- * Overload: requests have been queued at every moment for longer than a burst takes. A queue that empties now and then absorbs bursts; one
- * that never does only adds delay (a standing queue: CoDel, RFC 8289). A single pause of the process, of whatever length,
- * is no overload.
+ * Detects overload: a standing queue, one that has not been empty for longer than a burst lasts (CoDel, RFC 8289). A queue that empties
+ * now and then absorbs bursts; a standing queue only adds delay. A single pause of the process is no overload.
  */
 import type { Clock } from './clock.js'
 
-/** For this long there must have been a queue at every moment, in milliseconds. */
+/** How long a queue must not have been empty, in milliseconds. */
 const INTERVAL_MS = 1_500
-/** After this long without a request, or with the process stopped, the past says nothing of the present, in milliseconds. */
+/** After this long without a request, or with the process stopped, the interval begins anew, in milliseconds. */
 const IDLE_MS = 500
-/** A turn of the event loop that takes longer than this to read what has arrived counts as a queue, in milliseconds. */
+/** A turn of the event loop that reads requests for longer than this counts as a queue, in milliseconds. */
 const TURN_MS = 100
-/** An overload is over when nothing had to be refused for this long, in milliseconds. */
+/** An overload is over when no request was refused for this long, in milliseconds. */
 const CALM_MS = 1_000
 
 export interface Overload {
-  /** Is called for each request. Its turn of the event loop is followed to its end. */
+  /** To be called for each request. Measures its turn of the event loop. */
   requestRead(): void
   refused(): void
   isOverloaded(): boolean
-  /** Whether what is read now had to wait for what was read before it in the same turn. */
+  /** Whether this turn has lasted so long that requests read now have waited for earlier ones of the same turn. */
   isTurnLate(): boolean
   /** Whether any request was refused within the last second. */
   isRefusing(): boolean
@@ -30,7 +29,7 @@ export interface Overload {
 export interface OverloadOptions {
   clock: Clock
   hasQueue(): boolean
-  /** Is called at the end of each turn in which requests were read. */
+  /** Called at the end of each turn in which requests were read. */
   turnEnded(nowMs: number): void
 }
 

@@ -1,8 +1,7 @@
 /**
- * Refuses requests while the gateway is behind with its own work. A request is judged when its head has been read, before Fastify
- * makes anything of it, because a refusal that costs much is no help; again when its turn comes; and again when a body that
- * took its time has arrived. The connection stays open for the next try. The log has the beginning and the end of a time of
- * refusals, with their number, instead of a line for each.
+ * Refuses requests while the gateway is overloaded. A request can be refused when its head has been read, before Fastify handles it,
+ * because refusals must be cheap; when it has been queued for too long; and when a slow body has arrived. The connection stays open for
+ * a retry. The log has the beginning and the end of a period of refusals, with their number, instead of a line for each.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
@@ -13,8 +12,8 @@ import { busy, createBusyAnswers } from './busy-answers.js'
 import type { LoadShedder, Priority, Work } from './load-shedder.js'
 import { createRetryAfter } from './retry-after.js'
 
-/** How often the end of the refusals is looked for, in milliseconds. */
-const LOOK_MS = 1_000
+/** How often the end of a period of refusals is checked for, in milliseconds. */
+const CHECK_MS = 1_000
 
 export interface LoadSheddingOptions {
   shedder: LoadShedder
@@ -37,12 +36,12 @@ export const loadSheddingPlugin = fp(
     })
 
     let since: { startedMs: number; refused: number } | undefined
-    let look: NodeJS.Timeout | undefined
+    let timer: NodeJS.Timeout | undefined
     function note(): void {
       if (since === undefined) {
         since = { startedMs: performance.now(), refused: 0 }
         app.log.warn({ inHand: shedder.inHand(), delayMs: shedder.delayMs() }, 'shedding load')
-        look = setInterval(noteEnd, LOOK_MS).unref()
+        timer = setInterval(noteEnd, CHECK_MS).unref()
       }
       since.refused++
     }
@@ -51,9 +50,9 @@ export const loadSheddingPlugin = fp(
       const seconds = (performance.now() - since.startedMs) / 1_000
       app.log.warn({ refused: since.refused, seconds: Math.round(seconds) }, 'shedding load is over')
       since = undefined
-      clearInterval(look)
+      clearInterval(timer)
     }
-    app.addHook('onClose', async () => clearInterval(look))
+    app.addHook('onClose', async () => clearInterval(timer))
 
     const answerBusy = createBusyAnswers({ bodyLimitBytes, isClosing: () => !app.server.listening })
     function refuse(request: IncomingMessage, response: ServerResponse, route = 'none'): void {
@@ -81,7 +80,7 @@ export const loadSheddingPlugin = fp(
       throw new ApiError('busy', { reason: 'gateway_overloaded', retryAfterS })
     }
     app.addHook('onRequest', begin)
-    // A request whose body is still on its way is not in hand: a client could delay it on purpose.
+    // A request whose body has not arrived is not in hand: a client could delay its body on purpose.
     app.addHook('preParsing', async (request) => {
       if (request.raw.complete) return
       request.work?.end(false)
@@ -90,7 +89,7 @@ export const loadSheddingPlugin = fp(
     app.addHook('preValidation', async (request) => {
       if (request.work === undefined) await begin(request)
     })
-    // Every handler ends in an answer, also when its client has gone.
+    // Every handler sends an answer, even after its client disconnected.
     app.addHook('onSend', async (request, reply) => request.work?.end(reply.statusCode < 500))
   },
   { name: 'load-shedding' },
@@ -102,7 +101,7 @@ declare module 'fastify' {
     priority?: Priority
   }
   interface FastifyRequest {
-    /** The gateway's own work on it. */
+    /** The gateway's own work on this request. */
     work?: Work | undefined
   }
 }

@@ -1,17 +1,17 @@
-/** The queue of requests that this gateway has read and not begun: first in, first out, by priority, each for a limited time. */
+/** The queue of requests that this gateway has read and not begun: FIFO by priority, with a limited wait. */
 import type { Clock } from './clock.js'
 
-/** How often overdue requests are looked for, in milliseconds. */
-export const LOOK_MS = 50
+/** How often overdue requests are removed, in milliseconds. */
+export const CHECK_MS = 50
 
-/** `promised` goes on with what was begun: a ticket, a session. It comes before `new`, and is refused after it. */
+/** `promised` continues earlier work: a ticket, a session. It is served before `new`, and refused after it. */
 export const queuedPriorities = ['promised', 'new'] as const
 export type QueuedPriority = (typeof queuedPriorities)[number]
 
 export interface Queued<T> {
   sinceMs: number
   isGone(): boolean
-  /** Undefined when it is overdue, or its client has gone. */
+  /** Undefined when the request is overdue or its client disconnected. */
   resolve(value: T | undefined): void
 }
 
@@ -19,24 +19,24 @@ export interface RequestQueue<T> {
   length(priority: QueuedPriority): number
   isEmpty(): boolean
   push(priority: QueuedPriority, isGone: () => boolean): Promise<T | undefined>
-  /** Begins the next requests, as long as there is room. */
+  /** Begins the next requests while there is room. */
   beginWhile(hasRoom: () => boolean, begin: (queuedMs: number) => T): void
 }
 
 export interface RequestQueueOptions {
   clock: Clock
   longestWaitMs(priority: QueuedPriority): number
-  /** Is called for each request that was overdue. */
+  /** Called for each overdue request. */
   overdue(): void
 }
 
 export function createRequestQueue<T>({ clock, longestWaitMs, overdue }: RequestQueueOptions): RequestQueue<T> {
   const queues: Record<QueuedPriority, Queued<T>[]> = { promised: [], new: [] }
   const isEmpty = () => queuedPriorities.every((priority) => queues[priority].length === 0)
-  let isLooking = false
+  let isCheckDue = false
 
-  function look(): void {
-    isLooking = false
+  function removeOverdue(): void {
+    isCheckDue = false
     const nowMs = clock.now()
     for (const priority of queuedPriorities) {
       const queue = queues[priority]
@@ -46,13 +46,13 @@ export function createRequestQueue<T>({ clock, longestWaitMs, overdue }: Request
         resolve(undefined)
       }
     }
-    lookLater()
+    checkLater()
   }
 
-  function lookLater(): void {
-    if (isLooking || isEmpty()) return
-    isLooking = true
-    clock.after(LOOK_MS, look)
+  function checkLater(): void {
+    if (isCheckDue || isEmpty()) return
+    isCheckDue = true
+    clock.after(CHECK_MS, removeOverdue)
   }
 
   return {
@@ -61,7 +61,7 @@ export function createRequestQueue<T>({ clock, longestWaitMs, overdue }: Request
     push: (priority, isGone) =>
       new Promise((resolve) => {
         queues[priority].push({ sinceMs: clock.now(), isGone, resolve })
-        lookLater()
+        checkLater()
       }),
     beginWhile(hasRoom, begin) {
       for (const priority of queuedPriorities) {

@@ -1,17 +1,18 @@
-/** Throughput: requests answered in a millisecond of late, and how long they were queued, as moving averages. */
+/** Throughput as a moving average, and the time that requests were queued. */
 
-/** Both are averaged over windows of this length, in milliseconds. */
+/** The length of a measuring window, in milliseconds. */
 const WINDOW_MS = 100
-/** The weight of the last window in the average. */
+/** The weight of the last window in the moving average. */
 const SMOOTHING = 0.3
 
 export interface Throughput {
   begun(queuedMs: number): void
   answered(): void
-  /** Ends a window that has been open for long enough. */
+  /** Ends the current window if it is long enough. */
   update(nowMs: number): void
+  /** Requests answered in a millisecond. */
   perMs(): number
-  /** How long the requests of the last window that began any were queued, on average, in milliseconds. */
+  /** The average time in the queue of requests of the last window that began any, in milliseconds. */
   queuedMs(): number
 }
 

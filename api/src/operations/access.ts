@@ -1,12 +1,12 @@
-/** Who may call an operation, and what the operation learns of its caller. */
+/** Access to operations: authentication, and the identity of the caller. */
 import type { FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
 import { schemaOf } from '../schemas/schema.js'
 import { requireAccessToken } from '../sessions/access-token.js'
 
 export interface Access<Caller> {
-  /** Run before anything else is made of the request. */
+  /** `onRequest` hooks, before all others. */
   hooks: onRequestAsyncHookHandler[]
-  /** As OpenAPI has it. */
+  /** The security requirement in OpenAPI. */
   security?: readonly { readonly [scheme: string]: readonly string[] }[]
   callerOf(request: FastifyRequest): Caller
 }
@@ -24,7 +24,7 @@ export const signedIn: Access<SignedIn> = {
   callerOf: ({ user: { sub, sid } }) => ({ userId: sub, sessionId: sid }),
 }
 
-/** What tickets of a signed-in user's operations carry: the session, and the credential that was verified. */
+/** The ticket contents of operations of a signed-in user: the session, and the credential that is verified. */
 export const SignedInContents = schemaOf({
   type: 'object',
   properties: {

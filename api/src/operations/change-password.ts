@@ -1,4 +1,4 @@
-/** PUT /v1/me/password: one job verifies the current password and hashes the next. */
+/** PUT /v1/me/password: one job verifies the current password and hashes the new one. */
 import { ApiError } from '../problems/errors.js'
 import { NewPasswordField, normalizePassword, PasswordField } from '../schemas/credentials.js'
 import { unauthorizedProblem } from '../schemas/responses.js'
@@ -42,11 +42,11 @@ export const changePassword = defineOperation({
     if (verdict.kind !== 'match' || verdict.hash === undefined)
       throw new ApiError('invalid_credentials', { reason: 'wrong_password' })
     const data = { passwordHash: verdict.hash, credentialVersion: { increment: 1 } }
-    // Both or neither: a new password that leaves a thief's session alive would be believed to have ended it.
+    // One transaction: users expect a new password to end the sessions of a thief.
     await database.$transaction(async (transaction) => {
       const { count } = await transaction.user.updateMany({ where: { id: userId, credentialVersion }, data })
       if (count === 0) {
-        // Changed meanwhile: by this very ticket, or by another, and what was verified is no longer the password.
+        // The password was changed meanwhile: by this ticket before, or by another request.
         const user = await transaction.user.findUnique({ where: { id: userId }, select: { passwordHash: true } })
         if (user?.passwordHash === verdict.hash) throw new ApiError('ticket_used')
         throw new ApiError('invalid_credentials', { reason: 'password_changed' })

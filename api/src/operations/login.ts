@@ -1,4 +1,4 @@
-/** POST /v1/login: find the credential, verify it or a decoy in its place, then open a session and upgrade the hash. */
+/** POST /v1/login: loads the credential, verifies it (or a decoy), then upgrades the hash and opens a session. */
 import { Prisma, rawQuery, type User } from '@spillway/prisma'
 import { ApiError } from '../problems/errors.js'
 import { TokenBody } from '../schemas/bodies.js'
@@ -29,7 +29,7 @@ export const login = defineOperation({
   contents: schemaOf({
     type: 'object',
     properties: {
-      /** Null when no account has the address; the job is then a decoy. */
+      /** Null for an unknown address, whose job is a decoy. */
       userId: { type: ['string', 'null'] },
       credentialVersion: { type: 'integer' },
     },
@@ -55,7 +55,7 @@ export const login = defineOperation({
     if (userId === null) throw new ApiError('invalid_credentials', { reason: 'unknown_account' })
     if (verdict.kind !== 'match') throw new ApiError('invalid_credentials', { reason: 'wrong_password' })
     if (verdict.hash !== undefined) {
-      // Only while the password is still the one that was verified. First, so that a failure leaves the ticket good.
+      // Only if the password has not been changed meanwhile. Before the session, so that the ticket stays valid if this fails.
       await database.user.updateMany({ where: { id: userId, credentialVersion }, data: { passwordHash: verdict.hash } })
     }
     const session = await sessions.open({ id: sessionId, userId, credentialVersion })

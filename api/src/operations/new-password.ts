@@ -1,23 +1,23 @@
-/** What a new password must not be: short, or one of those that are guessed first (NIST SP 800-63B-4, 3.1.1.2). */
+/** Checks new passwords: minimum length and blocklist (NIST SP 800-63B-4, 3.1.1.2). */
 import { dictionary } from '@zxcvbn-ts/language-common'
 import { ApiError, type FieldError } from '../problems/errors.js'
 import { lengthOf, normalizePassword } from '../schemas/credentials.js'
 
 export interface NewPassword {
-  /** The field of the request that it came in. */
+  /** The field of the request, for the error. */
   field: string
   password: string
-  /** Whose it will be. */
+  /** The address of the account. */
   email: string
 }
 
-/** Throws `invalid_request` with what is wrong with a password. */
+/** Throws `invalid_request` with a field error for a password that is refused. */
 export type CheckNewPassword = (given: NewPassword) => void
 
-/** Some 50,000, in lower case: those that were found most often in what was stolen elsewhere. */
+/** About 50,000 passwords in lower case, the most frequent ones in leaked databases. */
 const common = new Set<string>(dictionary['passwords-common'])
 
-/** A password of fewer characters than this is refused, and one that is common or made of a name: the service's, the account's. */
+/** Refuses passwords with fewer characters than `minLength`, common ones, and names of the service or the account. */
 export function createPasswordCheck(options: { minLength: number; service: string }): CheckNewPassword {
   const { minLength, service } = options
   return ({ field, password, email }) => {
@@ -30,12 +30,12 @@ export function createPasswordCheck(options: { minLength: number; service: strin
   }
 }
 
-/** Whether it is among the most common ones, in any case. */
+/** Whether a password is among the most common ones, in upper or lower case. */
 export function isCommon(password: string): boolean {
   return common.has(fold(password))
 }
 
-/** Whether it is one of these names, but for digits and signs at its ends. */
+/** Whether a password is one of these names, with or without digits and signs at its ends. */
 function isNamed(password: string, names: string[]): boolean {
   const core = coreOf(password)
   return core !== '' && names.some((name) => coreOf(name) === core)

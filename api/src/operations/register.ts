@@ -1,4 +1,4 @@
-/** POST /v1/users: refuse a taken address early, hash, then create the account under the job's id. */
+/** POST /v1/users: refuses a taken address early, hashes the password, then creates the account with the job's id. */
 import { Prisma, rawQuery } from '@spillway/prisma'
 import { ApiError } from '../problems/errors.js'
 import { UserBody } from '../schemas/bodies.js'
@@ -45,14 +45,14 @@ export const register = defineOperation({
   async finish({ database }, { email }, { id, verdict }) {
     if (verdict.kind !== 'hashed') throw new ApiError('internal_error')
     const createdAt = new Date()
-    // A violated constraint would be written to PostgreSQL's log, with the address in it; a conflict that is expected is not.
+    // ON CONFLICT, because PostgreSQL logs a violated constraint together with the address.
     const sql = Prisma.sql`
       INSERT INTO users (id, email, password_hash, created_at, updated_at)
       VALUES (${id}::uuid, ${email}, ${verdict.hash}, ${createdAt}::timestamptz, ${createdAt}::timestamptz)
       ON CONFLICT DO NOTHING RETURNING id`
     const [created] = await rawQuery<{ id: string }>(database, sql)
     if (created !== undefined) return { id, email, createdAt: createdAt.toISOString() }
-    // The account has the job's id, so the same id again is the same ticket again.
+    // Accounts have the id of their job, so the same id means that this ticket was redeemed before.
     const mine = await database.user.findUnique({ where: { id }, select: { id: true } })
     throw new ApiError(mine === null ? 'email_taken' : 'ticket_used')
   },

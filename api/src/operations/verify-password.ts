@@ -1,4 +1,4 @@
-/** POST /v1/me/password/verify: whether the person at the keyboard still knows the password, before something dangerous. */
+/** POST /v1/me/password/verify: verifies the password of a signed-in user again, for instance before a dangerous action. */
 import { ApiError } from '../problems/errors.js'
 import { normalizePassword, PasswordField } from '../schemas/credentials.js'
 import { unauthorizedProblem } from '../schemas/responses.js'

@@ -1,4 +1,4 @@
-/** What a gateway knows of the queue, its workers and its own connections, as gauges that are read when Prometheus asks. */
+/** Gauges of the queue, its workers and the gateway's own state, read at each scrape. */
 
 import type { PasswordClient } from '@spillway/client'
 import type { QueueReporter } from '@spillway/client/queue/report'
@@ -11,11 +11,11 @@ export interface GatewayState {
   reporter: QueueReporter
   shedder: Pick<LoadShedder, 'inHand' | 'delayMs'>
   poolUse(): PoolUse
-  /** Whether this gateway hashes itself, for want of workers. */
+  /** Whether the fallback worker runs. */
   isFallingBack(): boolean
 }
 
-/** Adds the gauges to a registry. Without Redis, what only Redis knows is left out rather than told wrong. */
+/** Adds the gauges to a registry. While Redis does not answer, gauges that need it have no value. */
 export function exposeGatewayState(registry: Registry, state: GatewayState): void {
   const { passwords, reporter, shedder, poolUse, isFallingBack } = state
   const registers = [registry]
@@ -30,7 +30,7 @@ export function exposeGatewayState(registry: Registry, state: GatewayState): voi
     [
       'spillway_predicted_wait_seconds',
       'Time until all jobs that wait now, and one more, would be answered; +Inf when no worker is alive',
-      // That of held jobs would never tell of an overload: admission keeps it at about a second.
+      // The wait of held jobs would never show an overload: admission keeps it at about a second.
       () => passwords.predictedWaitMs('deferred') / 1_000,
     ],
     [

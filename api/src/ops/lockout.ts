@@ -1,14 +1,13 @@
 /**
- * Slows down who guesses: an address is locked out after a few failures within a minute, and after many failures from
- * anywhere so is every address that has not logged in before, because there is one password for all of them. Whoever did log
- * in keeps being let in, so that guessing does not shut operators out just then. Addresses are those of the connection:
- * headers that name another one are not believed.
+ * Lock-out against password guessing on the ops port. An address is locked out after a few failures within a minute. After many
+ * failures from all addresses together, every address that has not logged in before is locked out, because all share one password;
+ * known addresses stay allowed, so that guessing does not lock out operators. Only the address of the connection counts, no headers.
  */
 
 const WINDOW_MS = 60_000
 const FAILURES_PER_ADDRESS = 10
 const FAILURES_OVERALL = 60
-/** Addresses that have logged in and are remembered. */
+/** The number of known addresses to remember. */
 const KNOWN_MAX = 100
 
 export interface Lockout {
@@ -19,7 +18,7 @@ export interface Lockout {
 }
 
 export function createLockout(now: () => number = () => performance.now()): Lockout {
-  // Never longer than the overall limit and one address's: once locked out, nothing is tried and nothing fails.
+  // Its length is bounded by the two limits: a locked-out address cannot add failures.
   let failures: { address: string; at: number }[] = []
   const known = new Set<string>()
 

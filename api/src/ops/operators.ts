@@ -1,8 +1,7 @@
 /**
- * Who may see the ops port's pages: operators with the one user name and password (RFC 7617). Compared in constant time, tried
- * a few times a minute only, and safe from pages of other sites, which the browser would send along with the credentials.
- * Without a password the port is on the loopback alone, and only requests that call it by a loopback name are answered, so
- * that no page can reach it under a name of its own (DNS rebinding).
+ * Authentication of operators on the ops port: Basic authentication (RFC 7617) with one user name and password, compared in constant
+ * time, with lock-out and protection from cross-site requests, to which browsers add the credentials. Without a password the port is
+ * on the loopback interface alone, and the Host header must be a loopback name, against DNS rebinding.
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import basicAuth from '@fastify/basic-auth'
@@ -18,7 +17,7 @@ export interface OperatorsOptions {
   user: string
   /** Empty for none. */
   password: string
-  /** Told of each wrong user name or password. */
+  /** Called for each wrong user name or password. */
   onFailure(): void
 }
 
@@ -38,7 +37,7 @@ export const operatorsPlugin = fp(
     await app.register(basicAuth, {
       authenticate: { realm: 'Spillway operators' },
       validate(givenUser, givenPassword, { ip }, _reply, done) {
-        // Both are compared, always, so that a right name takes no other time than a wrong one.
+        // Both are always compared, so that the time does not reveal a right name.
         const right = [same(givenUser, user), same(givenPassword, password)].every(Boolean)
         if (right) {
           lockout.succeeded(ip)
@@ -49,8 +48,8 @@ export const operatorsPlugin = fp(
         done(new ApiError('operators_only'))
       },
     })
-    // To look, to compare and to count are one step, with nothing awaited from here to the end of `validate`: of requests that
-    // come together, in one write or over many connections, each is counted before the next is looked at.
+    // Nothing is awaited between this check and the end of `validate`: each of many concurrent requests is counted before the next one
+    // is checked.
     app.addHook('onRequest', ({ ip }, _reply, next) => {
       const lockedMs = lockout.remainingMs(ip)
       if (lockedMs === 0) return next()
@@ -61,13 +60,13 @@ export const operatorsPlugin = fp(
   { name: 'operators' },
 )
 
-/** What is no UTF-8 arrives as U+FFFD, here and in the environment, and is the same as nothing. */
+/** U+FFFD stands for invalid UTF-8, in the header and in the environment: it must not match. */
 function same(given: string, expected: string): boolean {
   const digest = (text: string) => createHash('sha256').update(text).digest()
   return timingSafeEqual(digest(given), digest(expected)) && !given.includes('\ufffd')
 }
 
-/** Browsers say where a request comes from (Fetch Metadata); what says nothing is no browser and has no credentials but its own. */
+/** By Fetch Metadata, else by Origin. Requests without either come from no browser, so they carry no ambient credentials. */
 function isFromAnotherSite({ headers }: FastifyRequest): boolean {
   const site = headers['sec-fetch-site']
   if (site !== undefined) return site !== 'same-origin'

@@ -1,6 +1,6 @@
 /**
- * Headers of every public answer: kept in no cache, as tokens and tickets must not be (RFC 6749, 5.1), and taken for nothing but
- * its media type. Set first, so that what may be kept says so itself.
+ * Headers of every public answer: no caching, which tokens and tickets require (RFC 6749, 5.1), and no MIME sniffing. Set at the start of
+ * a request, so that cacheable routes can override them.
  */
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'

@@ -1,6 +1,6 @@
 /**
- * What the client may know of errors that are not ours: those of Fastify and its plugins, of validation, and of the parts behind
- * the gateway. What is not meant for it becomes `internal_error` or `unavailable`, with the error as the cause.
+ * Converts errors of Fastify and its plugins, of validation, and of PostgreSQL and Redis to coded errors. Errors that a client must not
+ * see become `internal_error` or `unavailable`, with the original as the cause.
  */
 
 import { PasswordClientError } from '@spillway/client'
@@ -10,7 +10,7 @@ import { formatMessages } from '../schemas/credentials.js'
 import type { ErrorCode } from '../schemas/problem-codes.js'
 import { ApiError, type FieldError } from './errors.js'
 
-/** Fastify's codes for requests that are wrong before a handler sees them. */
+/** Fastify's codes for requests that fail before their handler. */
 const fastifyCodes: Record<string, ErrorCode> = {
   FST_ERR_CTP_INVALID_MEDIA_TYPE: 'unsupported_media_type',
   FST_ERR_CTP_BODY_TOO_LARGE: 'body_too_large',
@@ -21,7 +21,7 @@ const fastifyCodes: Record<string, ErrorCode> = {
   FST_BASIC_AUTH_MISSING_OR_BAD_AUTHORIZATION_HEADER: 'operators_only',
 }
 
-/** What plugins refuse by a status alone, as the one that serves the files of /docs; any other one is `malformed_request`. */
+/** Statuses of plugin errors without a known code, for instance from the static files of /docs; others are `malformed_request`. */
 const codesByStatus: Record<number, ErrorCode> = {
   403: 'forbidden',
   404: 'not_found',
@@ -30,20 +30,20 @@ const codesByStatus: Record<number, ErrorCode> = {
 }
 
 /**
- * What an answer says of a request that is not valid, however much is wrong with it: so many errors, and so much of each name, in
- * UTF-16 units. Together with the rest no more than 2,048 bytes: a client must not draw more from here than it sends.
+ * Limits of the field errors in an answer: their number, and the length of a field name in UTF-16 units. They keep an answer below
+ * 2,048 bytes, so that requests cannot be amplified.
  */
 const FIELD_ERRORS_MAX = 10
 const FIELD_NAME_MAX = 40
 
-/** Any error as one of ours; it is the same where it is one already. */
+/** Converts any error; an ApiError is returned unchanged. */
 export function toApiError(error: FastifyError): ApiError {
   if (error instanceof ApiError) return error
   if (error.validation !== undefined) return new ApiError('invalid_request', { fields: fieldErrors(error) })
   const known = fastifyCodes[error.code]
   if (known !== undefined) return new ApiError(known)
   if (error.code?.startsWith('FST_JWT') || error.code?.startsWith('FAST_JWT')) return new ApiError('invalid_token')
-  // Nobody is there to be answered, and nothing failed.
+  // The client disconnected: nobody gets this answer, and there is no failure to log.
   if (error instanceof PasswordClientError && error.code === 'wait_aborted') return new ApiError('unavailable')
   if (error instanceof PasswordClientError && error.code === 'held_too_often') {
     return new ApiError('too_many_requests', { reason: 'ticket_held', retryAfterS: 1 })
@@ -56,7 +56,7 @@ export function toApiError(error: FastifyError): ApiError {
   return new ApiError('internal_error', { cause: error })
 }
 
-/** One for each field: what a format of ours says about it tells more than a length does. */
+/** At most one error for each field with a format of ours: its message includes the length, so other errors are left out. */
 function fieldErrors(error: FastifyError): FieldError[] {
   const found = (error.validation ?? []).slice(0, FIELD_ERRORS_MAX)
   const formats = found.filter(({ params }) => isOurFormat(String(params.format)))
@@ -74,7 +74,7 @@ function fieldErrors(error: FastifyError): FieldError[] {
     })
 }
 
-/** The beginning of a name that a client chose, without what cannot be seen: JSON writes that in six bytes each. */
+/** Truncates a name that a client chose, and replaces invisible characters, which JSON encodes in six bytes each. */
 function shown(name: string): string {
   return name.slice(0, FIELD_NAME_MAX).replace(/\p{C}/gu, '\ufffd')
 }

@@ -1,4 +1,4 @@
-/** GET /healthz and GET /readyz: probes. Liveness touches nothing; readiness names each thing a login needs. */
+/** GET /healthz and GET /readyz. Liveness uses no dependency; readiness checks each dependency of a login. */
 import type { RoutePlugin } from './deps.js'
 
 const Check = { type: 'string', enum: ['ok', 'failing'] } as const
@@ -22,7 +22,7 @@ const Readiness = {
       required: ['database', 'queue'],
       additionalProperties: false,
     },
-    /** For information: a gateway without workers is ready, it gives tickets. */
+    /** For information only: a gateway without workers is ready, because it can issue tickets. */
     workers: { type: 'integer' },
   },
   required: ['status', 'checks', 'workers'],
@@ -30,7 +30,7 @@ const Readiness = {
 } as const
 
 export const healthRoutes: RoutePlugin = async (app, { database, passwords, isDraining }) => {
-  // Probes come every few seconds; only what is wrong with them is worth a line.
+  // Probes arrive every few seconds: only warnings about them are logged.
   const logLevel = 'warn'
   const config = { priority: 'always' } as const
 

@@ -1,4 +1,4 @@
-/** POST /v1/tickets/redeem: what the call that gave the ticket would have answered. */
+/** POST /v1/tickets/redeem: answers as the call that issued the ticket would have. */
 import { operations } from '../operations/list.js'
 import type { Operation } from '../operations/operation.js'
 import { bodyProblems, limitProblem, problemResponse, ticketResponse } from '../schemas/responses.js'
@@ -8,7 +8,7 @@ import { TICKET_MAX_LENGTH } from '../waiting/tickets.js'
 import type { RoutePlugin } from './deps.js'
 
 const response: Record<number, object> = {
-  ...endsOf(operations),
+  ...responsesOf(operations),
   202: ticketResponse,
   409: problemResponse,
   410: problemResponse,
@@ -45,8 +45,8 @@ export const ticketRoutes: RoutePlugin = async (app, { hold }) => {
   )
 }
 
-/** What redeeming can end in: what the operations themselves end in. */
-function endsOf(operations: readonly Operation[]): Record<number, object> {
+/** The responses of all operations, because redeeming a ticket can end in any of them. */
+function responsesOf(operations: readonly Operation[]): Record<number, object> {
   const statuses = new Set(operations.map(({ answer }) => answer.status))
   const answers = [...statuses].map((status) => {
     const bodies = operations.filter(({ answer }) => answer.status === status).map(({ answer }) => answer.body)
@@ -59,6 +59,6 @@ function eitherOf(bodies: JsonObject[]): JsonObject {
   const [only] = bodies
   if (only !== undefined && bodies.length === 1) return only
   if (bodies.some(({ type }) => type !== 'null')) return { anyOf: bodies }
-  // An answer without a body can only be told from another by what it is about.
+  // Answers without a body differ only in their descriptions.
   return { type: 'null', description: bodies.map(({ description }) => description).join('; or: ') }
 }

@@ -21,8 +21,8 @@ export const tokenRoutes: RoutePlugin = async (app, { sessions, issueTokens }) =
         tags: ['Sessions'],
         summary: 'Trade a refresh token for a new pair',
         description:
-          'The old token dies: for some seconds it gives the same successor again, so that two at once both go on. Showing a dead one ' +
-          'ends the session for everyone who holds a part of it.',
+          'The old token becomes invalid. For some seconds it returns the same successor again, for concurrent requests. Any later use of ' +
+          'it ends the session.',
         body: RefreshTokenBody,
         response: { 200: TokenBody, 401: unauthorizedProblem, 429: limitProblem, ...bodyProblems },
       },
@@ -40,7 +40,7 @@ export const tokenRoutes: RoutePlugin = async (app, { sessions, issueTokens }) =
         operationId: 'logout',
         tags: ['Sessions'],
         summary: 'End the session of a refresh token',
-        description: 'Says 204 also for a token that is unknown or dead.',
+        description: '204 also for an unknown or invalid token.',
         body: RefreshTokenBody,
         response: { 204: { type: 'null' }, 429: limitProblem, ...bodyProblems },
       },

@@ -1,4 +1,4 @@
-/** Bodies that more than one call answers with. */
+/** Response bodies that several routes share. */
 
 export const UserBody = {
   title: 'User',

@@ -1,31 +1,29 @@
-/** What counts as an e-mail address and a password, and the one form in which each is compared. */
+/** Validation and normalization of e-mail addresses and passwords. */
 
-/** Of an address in the form in which it is compared, in octets of UTF-8 (RFC 5321, 4.5.3.1, and RFC 6531, 3.2). */
+/** Limits of a normalized address, in octets of UTF-8 (RFC 5321, 4.5.3.1, and RFC 6531, 3.2). */
 const ADDRESS_MAX_BYTES = 254
 const LOCAL_PART_MAX_BYTES = 64
 
 const PASSWORD_MAX_BYTES = 1_024
-/** NIST SP 800-63B-4, 3.1.1.2: for a password that is not all there is to a login. PASSWORD_MIN_LENGTH may ask for more. */
+/** NIST SP 800-63B-4, 3.1.1.2: the minimum for a password that is one of several factors. PASSWORD_MIN_LENGTH may require more. */
 const NEW_PASSWORD_MIN_LENGTH = 8
 
-/**
- * The form in which addresses are compared: trimmed, lower-cased by Unicode's rules, not a locale's, and composed (NFC).
- */
+/** Normalizes an address for comparison: trimmed, lower case by Unicode's rules (no locale's), NFC. */
 export function normalizeEmail(email: string): string {
   return email.trim().toLowerCase().normalize('NFC')
 }
 
 /**
- * The form in which a password is hashed: NFKC, so that the same password typed on another keyboard or system is the same
- * (NIST SP 800-63B, 3.1.1.2). Nothing is trimmed or cut.
+ * Normalizes a password for hashing: NFKC, because systems and keyboards encode the same characters differently (NIST SP 800-63B,
+ * 3.1.1.2). Nothing is trimmed or truncated.
  */
 export function normalizePassword(password: string): string {
   return password.normalize('NFKC')
 }
 
 /**
- * Checks for the JSON schema formats below. Sizes in bytes are those of what will be hashed. None is called as a format
- * that JSON Schema or OpenAPI knows, such as `password`: theirs, which checks nothing, would take the place of ours.
+ * JSON Schema formats. Sizes in bytes are those of the normalized text. The names must not be those of standard formats, such as
+ * `password`: a standard format, which checks nothing, would replace ours.
  */
 export const formats = {
   address: isAddress,
@@ -33,7 +31,7 @@ export const formats = {
   'new-password': (value: string) => isPassword(value) && lengthOf(value) >= NEW_PASSWORD_MIN_LENGTH,
 }
 
-/** What to tell the client when a format does not fit. */
+/** The message for a value that does not match a format. */
 export const formatMessages: Record<keyof typeof formats, string> = {
   address: `must be an e-mail address of at most ${ADDRESS_MAX_BYTES} bytes, ${LOCAL_PART_MAX_BYTES} before the at sign`,
   'current-password': `must be text of 1 to ${PASSWORD_MAX_BYTES} bytes`,
@@ -41,27 +39,28 @@ export const formatMessages: Record<keyof typeof formats, string> = {
 }
 
 /**
- * Something, an at sign, something, in any script; whether it exists only a message to it can tell. Its length is that of the
- * form in which it is compared and kept: lower case and NFC make one letter up to three times as long. Control characters are in
- * no address, and PostgreSQL takes no NUL. What cannot be seen, or turns the direction, would make different addresses look alike.
+ * Checks for an at sign between two texts in any script; whether an address exists only a message to it can show. Lengths are those of
+ * the normalized address: lower case and NFC can triple a letter's length. Addresses contain no control characters, and PostgreSQL
+ * stores no NUL. Invisible characters and those that change the direction would make different addresses look alike.
  */
 function isAddress(value: string): boolean {
-  if (!/^\s*[^\s@\p{Cc}]+@[^\s@\p{Cc}]+\s*$/u.test(value) || unseen.test(value) || !value.isWellFormed()) return false
+  if (!/^\s*[^\s@\p{Cc}]+@[^\s@\p{Cc}]+\s*$/u.test(value) || invisible.test(value) || !value.isWellFormed())
+    return false
   const address = normalizeEmail(value)
   const localPart = address.slice(0, address.indexOf('@'))
   return Buffer.byteLength(address) <= ADDRESS_MAX_BYTES && Buffer.byteLength(localPart) <= LOCAL_PART_MAX_BYTES
 }
 
-/** U+2800 is the braille pattern without a dot: a symbol to Unicode, and a blank to the eye. */
-const unseen = /[\p{Cf}\p{Default_Ignorable_Code_Point}\p{Bidi_Control}\u2800]/u
+/** U+2800, the braille pattern blank, is a symbol in Unicode, but invisible. */
+const invisible = /[\p{Cf}\p{Default_Ignorable_Code_Point}\p{Bidi_Control}\u2800]/u
 
-// Half a surrogate pair would become U+FFFD on the way to bytes, and different passwords the same.
+// Encoding replaces lone surrogates by U+FFFD, which would make different passwords equal.
 function isPassword(value: string): boolean {
   const bytes = Buffer.byteLength(normalizePassword(value))
   return bytes >= 1 && bytes <= PASSWORD_MAX_BYTES && value.isWellFormed()
 }
 
-/** How many characters a password has: code points of the form in which it is hashed, as NIST SP 800-63B-4, 3.1.1.2, counts. */
+/** The length of a password: code points of its normalized form (NIST SP 800-63B-4, 3.1.1.2). */
 export function lengthOf(password: string): number {
   return [...normalizePassword(password)].length
 }
@@ -74,7 +73,7 @@ export const EmailField = {
   maxLength: ADDRESS_MAX_BYTES,
   examples: ['ada@example.test'],
 } as const
-// Lengths in characters for those who generate clients: a character is at least one of the bytes that the formats count.
+// maxLength, in characters, is for generated clients: a character has at least one of the bytes that the formats count.
 const password = { type: 'string', maxLength: PASSWORD_MAX_BYTES, examples: ['correct horse battery staple'] } as const
 export const PasswordField = {
   ...password,

@@ -1,8 +1,8 @@
-/** A JSON schema together with the type of the values that it admits, where a generic function needs both. */
+/** A JSON schema together with the type of its values, for generic functions that need both. */
 import { checkFor } from '@spillway/client/protocol/schema'
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
 
-/** A JSON schema, as far as anyone looks into it. */
+/** The keywords of a JSON schema that are read here. */
 export interface JsonObject {
   readonly type?: unknown
   readonly description?: string
@@ -11,7 +11,7 @@ export interface JsonObject {
 
 export interface Schema<T> {
   json: JsonObject
-  /** Whether a value is of this shape. Formats are not looked at: a route has done so before. */
+  /** Whether a value matches. Formats are not checked: the route has done so before. */
   is(value: unknown): value is T
 }
 

@@ -1,20 +1,20 @@
-/** Deletes sessions that have expired, and their refresh tokens before them, so that the tables hold no more than is in use. */
+/** Periodically deletes expired sessions and their refresh tokens. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Database, Prisma } from '@spillway/prisma'
 import type { Logger } from '@spillway/worker/log'
 
-/** Between two rounds of a gateway, on average: half as long to half as long again, so that many do not come at once. */
+/** The average period of a gateway's rounds; each is 0.5 to 1.5 of it, so that gateways do not run them together. */
 const PERIOD_MS = 5 * 60_000
-/** Sessions looked at in one statement, and tokens deleted in one: some 20 ms, of the 5 s that a statement has. */
+/** Limits of one statement: sessions it reads, and tokens it deletes. They take some 20 ms; the statement timeout is 5 s. */
 const SESSIONS = 100
 const TOKENS = 2_000
 
 export interface ExpiredSessions {
-  /** Starts no batch any more, and waits for the one in hand. */
+  /** Stops, after the batch in progress. */
   close(): Promise<void>
 }
 
-/** Starts to delete at intervals, until closed. What fails is logged, and tried again in the next round. */
+/** Deletes at intervals, until closed. Failures are logged and retried in the next round. */
 export function startDeletingExpiredSessions(deps: {
   database: Database
   log: Pick<Logger, 'warn'>
@@ -49,8 +49,8 @@ export function startDeletingExpiredSessions(deps: {
 }
 
 /**
- * The sessions that expired first and are in no other gateway's hand. A day later: a session's id refuses the ticket that opened it,
- * which lives for an hour at most, and clocks differ.
+ * The sessions that expired first, without those that another gateway is deleting. Only a day after their expiry: as long as a session
+ * exists, its id refuses a replay of its ticket, which lives for an hour at most; and clocks differ.
  */
 const expired = Prisma.sql`
   WITH expired AS MATERIALIZED (
@@ -58,7 +58,7 @@ const expired = Prisma.sql`
     FOR UPDATE SKIP LOCKED
   )`
 
-/** Deletes tokens of these sessions, and tells how many. Without them a session is deleted at once, whatever it held. */
+/** Deletes tokens of these sessions and returns their number. Without tokens, deleting a session is quick: nothing cascades. */
 function deleteTokens(database: Database): Promise<number> {
   return database.$executeRaw`${expired}
     DELETE FROM refresh_tokens WHERE token_hash = ANY (ARRAY(
@@ -68,7 +68,7 @@ function deleteTokens(database: Database): Promise<number> {
     ))`
 }
 
-/** Deletes those of these sessions that have no token any more, and tells how many. */
+/** Deletes those of these sessions that have no tokens left, and returns their number. */
 function deleteSessions(database: Database): Promise<number> {
   return database.$executeRaw`${expired}
     DELETE FROM sessions WHERE id = ANY (ARRAY(

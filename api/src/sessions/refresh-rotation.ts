@@ -1,4 +1,4 @@
-/** The exchange of refresh tokens in the database, by PostgreSQL's clock: a statement each, however many gateways ask at once. */
+/** Rotation of refresh tokens in the database: one statement each, safe for concurrent gateways, by PostgreSQL's clock. */
 import { type Database, Prisma, rawQuery } from '@spillway/prisma'
 import { digest, type Family, familyOf, newRefreshToken, newSalt, successorOf } from './refresh-tokens.js'
 
@@ -13,14 +13,14 @@ type Row = Omit<Rotated, 'refreshToken'>
 const isAlive = Prisma.sql`sessions.revoked_at IS NULL AND sessions.expires_at > now()`
 
 /**
- * Replaces the living token of a session. The one that was replaced last gives the same successor again for `graceS` seconds.
- * Undefined for any other token, and where the session has ended.
+ * Replaces the current token of a session. The token that was replaced last returns the same successor again for `graceS` seconds.
+ * Undefined for any other token, and for sessions that have ended.
  */
 export async function rotate(database: Database, token: string, graceS: number): Promise<Rotated | undefined> {
   const family = familyOf(token)
   if (family === undefined) return await beginFamily(database, token)
   const [shown, salt] = [digest(token), newSalt()]
-  // Who comes second waits for the row, and sees it as the first has left it: in place of a new successor it gets that one's.
+  // Of two concurrent statements the second waits for the row lock and then sees the first one's update: both get the same successor.
   const sql = Prisma.sql`
     UPDATE refresh_tokens SET
       token_hash = CASE WHEN token_hash = ${shown} THEN ${digest(successorOf(token, salt))} ELSE token_hash END,
@@ -37,8 +37,8 @@ export async function rotate(database: Database, token: string, graceS: number):
 }
 
 /**
- * The same for a token of the versions before families, which added a row for each: its successor begins a family. No grace.
- * Not needed any more once the last of them has expired, SESSION_TTL_S after the upgrade.
+ * Replaces a token of a version before families, which stored a row for each token: its successor begins a family. No grace period.
+ * This can be removed once the last of these tokens has expired, SESSION_TTL_S after the upgrade.
  */
 async function beginFamily(database: Database, token: string): Promise<Rotated | undefined> {
   const known = await database.refreshToken.findUnique({
@@ -61,7 +61,7 @@ async function beginFamily(database: Database, token: string): Promise<Rotated |
   return row && { ...row, refreshToken: next }
 }
 
-/** Ends the session that a dead token is of. Tells whether there was one to end. */
+/** Ends the session of a token that was used before. Returns whether there was such a session. */
 export async function endByReuse(database: Database, token: string): Promise<boolean> {
   const [shown, family] = [digest(token), familyOf(token)]
   const sql = Prisma.sql`

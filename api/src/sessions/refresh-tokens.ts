@@ -1,11 +1,11 @@
 /**
- * Refresh tokens: `<session>.<family>.<secret>`. All tokens of a family share its part, by which a dead one is known without being
- * kept: only who held a token of the session knows it. Each secret but the first is derived from the token before it, so that
- * whoever shows the same token twice can be given the same successor, though only digests are stored.
+ * Refresh tokens: `<session>.<family>.<secret>`. All tokens of a family share the family part, which identifies a used token without
+ * storing it: only a holder of an earlier token knows it. Each secret except the first is derived from the previous token, so that the
+ * same token can return the same successor again although only digests are stored.
  */
 import { createHash, createHmac, randomBytes } from 'node:crypto'
 
-/** 128 bits, as much as a session id; and twice that for what opens a session. */
+/** 128 bits for the family, as for a session id; 256 bits for the secret, which authenticates. */
 const FAMILY_BYTES = 16
 const SECRET_BYTES = 32
 const SALT_BYTES = 32
@@ -14,7 +14,7 @@ const TOKEN = /^([\w-]{22})\.([\w-]{22})\.[\w-]{43}$/
 
 export type Digest = Uint8Array<ArrayBuffer>
 
-/** What all tokens of a family have in common, and stands in the database. */
+/** The parts that all tokens of a family share, as stored in the database. */
 export interface Family {
   sessionId: string
   familyHash: Digest
@@ -26,7 +26,7 @@ export function newRefreshToken(sessionId: string): string {
   return `${session}.${random(FAMILY_BYTES)}.${random(SECRET_BYTES)}`
 }
 
-/** The family that a token says it is of; undefined for what has not the form of a token. */
+/** The family that a token claims to belong to; undefined for text of another format. */
 export function familyOf(token: string): Family | undefined {
   const [, session, family] = TOKEN.exec(token) ?? []
   if (session === undefined || family === undefined) return undefined
@@ -39,15 +39,15 @@ export function newSalt(): Digest {
 }
 
 /**
- * The token that takes the place of this one. A reader of the database, who has the salt and the digests, cannot tell it, nor can
- * the holder of the token, who has not the salt.
+ * The successor of a token. Neither a reader of the database, who has the salt and digests, nor the holder of the token, who lacks the
+ * salt, can compute it alone.
  */
 export function successorOf(token: string, salt: Uint8Array): string {
   const family = token.slice(0, token.lastIndexOf('.'))
   return `${family}.${createHmac('sha256', token).update(salt).digest('base64url')}`
 }
 
-/** SHA-256: what nobody can guess needs no slow hash. */
+/** SHA-256: random tokens cannot be guessed, so they need no slow hash. */
 export function digest(text: string): Digest {
   return new Uint8Array(createHash('sha256').update(text).digest())
 }
@@ -56,7 +56,7 @@ function random(bytes: number): string {
   return randomBytes(bytes).toString('base64url')
 }
 
-/** A name for the session of a token: a digest of what its tokens share, or of a token that shares nothing. */
+/** A name for the session of a token: the digest of its family, or of the token itself if it has none. */
 export function sessionNameOf(token: string): string {
   return Buffer.from(familyOf(token)?.familyHash ?? digest(token)).toString('base64url')
 }

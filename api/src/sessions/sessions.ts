@@ -1,7 +1,7 @@
 /**
- * Sessions: families of opaque refresh tokens, stored as SHA-256, each good for one refresh. Showing a token that has been
- * used already means that two parties hold the family, and ends it for both (RFC 9700, 4.14.2), but for a moment of grace: two
- * tabs of one browser refresh at once, and answers get lost.
+ * Sessions: families of opaque refresh tokens, stored as SHA-256, each valid for one refresh. The reuse of a token means that two
+ * parties hold the family, and ends the session for both (RFC 9700, 4.14.2), except within a short grace period: two tabs may refresh
+ * at once, and answers may be lost.
  */
 import { type Database, Prisma, rawQuery, type User } from '@spillway/prisma'
 import { ApiError } from '../problems/errors.js'
@@ -10,8 +10,8 @@ import { digest, familyOf, newRefreshToken } from './refresh-tokens.js'
 
 export interface Sessions {
   /**
-   * Opens a session with the id of the job that earned it. Returns its first refresh token, or why there is none:
-   * `stale` when the password was changed since the job was made, `exists` when the job has earned its session already.
+   * Opens a session with the id of the job that verified the password. Returns its first refresh token; or `stale` when the password was
+   * changed since the job was added, or `exists` when this job has opened its session before.
    */
   open(session: {
     id: string
@@ -19,13 +19,13 @@ export interface Sessions {
     credentialVersion: number
   }): Promise<{ refreshToken: string } | 'stale' | 'exists'>
   /**
-   * Trades a refresh token for the next one; the token that was replaced last, within its grace, for the same one again. Throws
-   * `invalid_refresh_token`, and ends the family when the token was dead.
+   * Returns the successor of a refresh token; within the grace period, the token that was replaced last returns the same one again.
+   * Throws `invalid_refresh_token`, and ends the session when the token was used before.
    */
   refresh(refreshToken: string): Promise<Rotated>
-  /** Ends the session of a refresh token, alive or dead; does nothing for an unknown one. */
+  /** Ends the session of a refresh token, current or used; does nothing for an unknown one. */
   end(refreshToken: string): Promise<void>
-  /** The user of a session that is alive; undefined once it has ended, so that a logout counts at once. */
+  /** The user of a session; undefined once it has ended, so that a logout takes effect at once. */
   userOf(session: { sessionId: string; userId: string }): Promise<User | undefined>
   /** Ends all sessions of a user but one, as part of a transaction. */
   endOthers(sessions: { userId: string; keptSessionId: string }, transaction: Prisma.TransactionClient): Promise<void>
@@ -36,8 +36,8 @@ export function createSessions(database: Database, options: { sessionTtlS: numbe
     async open({ id, userId, credentialVersion }) {
       const refreshToken = newRefreshToken(id)
       const expiresAt = new Date(Date.now() + options.sessionTtlS * 1_000)
-      // One statement: the credential is checked, the family and its first token are made, or nothing is. The lock makes it
-      // wait for a change of password that is under way, which could not see this session to end it.
+      // One statement checks the credential and inserts the session with its first token, or does nothing. FOR SHARE waits for a
+      // concurrent change of the password, which could not see this session to end it.
       const sql = Prisma.sql`
         WITH credential AS (
           SELECT id FROM users WHERE id = ${userId}::uuid AND credential_version = ${credentialVersion} FOR SHARE

@@ -19,8 +19,8 @@ export interface PublicJwk {
 }
 
 /**
- * Reads `kid:base64` of PKCS#8 DER, comma-separated; the first signs, all verify. To rotate, put the new key second
- * everywhere, then first, and drop the old one when its last token has expired. Its errors never repeat a key.
+ * Parses `kid:base64` of PKCS#8 DER, comma-separated. The first key signs, all verify. To rotate, put the new key second everywhere,
+ * then first, and drop the old one when its last token has expired. Errors never quote a key.
  */
 export function parseSigningKeys(text: string): SigningKeys {
   const entries = text.split(',').map((entry) => {

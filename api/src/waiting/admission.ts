@@ -1,29 +1,29 @@
 /**
- * Admission: what can be answered within its wait is held; what can be answered within the life of a ticket gets one at once;
- * what can be answered in neither is refused before it costs anything.
+ * Admission control by the predicted wait. A request that can be answered within its wait is held; one that can be answered within the
+ * life of a ticket gets a ticket at once; any other is refused before it costs anything.
  *
- * A newcomer overtakes those who wait as long as only few others have just done the same, so that a login after a spike is as
- * quick as one before it. The overtaken age (see the worker's ageing.ts) and are all answered before their tickets expire.
+ * A few new requests may overtake deferred jobs, so that a login soon after a spike is as quick as before it. Deferred jobs age (see
+ * the client's promote-oldest-deferred.ts), and are all answered before their tickets expire.
  */
 import type { Lane, Load, PasswordClient } from '@spillway/client'
 import { createRetryAfter } from '../load-shedding/retry-after.js'
 import { ApiError } from '../problems/errors.js'
 
-/** Newcomers overtake while those among them would begin within this: so soon after a spike all is as if it had not been. */
+/** A request may overtake deferred jobs if its job would begin within this time, in milliseconds. */
 const OVERTAKING_MS = 1_000
 
-/** Of what workers can do within a ticket's life: half of it newcomers may take, and a tenth is to spare. */
+/** The share of the capacity within a ticket's life that jobs may fill: half is left to overtaking jobs, and a tenth of it spare. */
 const TICKETED_SHARE = 0.45
 
-/** How a request that was let in goes on. */
+/** An admitted request. */
 export interface Admitted {
   lane: Lane
-  /** How long to hold it, in milliseconds; 0 for a ticket at once. */
+  /** How long to hold the request, in milliseconds; 0 for a ticket at once. */
   waitMs: number
 }
 
 export interface Admission {
-  /** For a request that begins something and would wait this long. Throws `busy`, with when to come back. */
+  /** Admits a request that would be held for up to `waitMs`. Throws `busy` with Retry-After. */
   admit(waitMs: number): Admitted
 }
 
@@ -39,17 +39,16 @@ export function createAdmission(
 ): Admission {
   const retryAfterS = createRetryAfter(now)
 
-  /** Without a worker, or when a worker alone would take longer than the wait, there is nothing to be quick for. */
+  /** A job that cannot be answered within its wait is deferred: overtaking would not help it. */
   function laneFor(waitMs: number): Lane {
     const predictedMs = passwords.predictedWaitMs('held')
     const overtakes = predictedMs <= passwords.load().serviceMs + OVERTAKING_MS
     return overtakes && predictedMs <= waitMs ? 'held' : 'deferred'
   }
 
-  /** How many jobs may be waiting and in hand. */
-  function roomFor({ slots, jobsPerSecond }: Load): number {
-    // Without a worker there is nothing to predict from. Tickets are given up to the cap: workers may be starting just now,
-    // because jobs wait.
+  /** The limit of outstanding jobs. */
+  function outstandingLimit({ slots, jobsPerSecond }: Load): number {
+    // Without workers no wait can be predicted. Tickets are issued up to the cap, because an autoscaler may be starting workers.
     if (jobsPerSecond === 0) return maxOutstanding
     return Math.min(maxOutstanding, Math.max(slots, (jobsPerSecond * ticketTtlMs * TICKETED_SHARE) / 1_000))
   }
@@ -58,11 +57,11 @@ export function createAdmission(
     admit(waitMs) {
       const load = passwords.load()
       const outstanding = load.waiting + load.deferred + load.active
-      const room = roomFor(load)
-      if (outstanding >= room) {
+      const limit = outstandingLimit(load)
+      if (outstanding >= limit) {
         throw new ApiError('busy', {
           reason: outstanding >= maxOutstanding ? 'too_many_waiting' : 'predicted_wait',
-          retryAfterS: retryAfterS(load.jobsPerSecond, outstanding + 1 - room),
+          retryAfterS: retryAfterS(load.jobsPerSecond, outstanding + 1 - limit),
         })
       }
       const lane = laneFor(waitMs)

@@ -1,4 +1,4 @@
-/** Holds a request until its job is answered, and gives a ticket when that takes longer than the client or we want to wait. */
+/** Holds a request until its job is answered; issues a ticket when that takes longer than the wait. */
 import { once } from 'node:events'
 import {
   type Answer,
@@ -21,27 +21,27 @@ import { parsePrefer } from './prefer.js'
 import type { TicketContents, Tickets } from './tickets.js'
 import { preferredWaitMs, remainingWaitMs, ticketRetryAfterS } from './wait-times.js'
 
-/** Adds the job of an operation, where and how the request that it is for may. */
+/** Adds the job of an operation to the lane to which its request was admitted. */
 export type Submit = <Name extends JobName>(name: Name, request: Requests[Name]) => Promise<PendingJob>
 
-/** A job that was submitted, and what finishing its operation takes besides the verdict. */
+/** A submitted job, with the data that finishing its operation needs besides the verdict. */
 export interface Submitted<Contents> {
   contents: Contents
   pending: PendingJob
 }
 
-/** A job with its verdict. What a worker could not do is no verdict here. */
+/** A job with its verdict; `refused` has been turned into an error before. */
 export interface Job {
   id: string
   verdict: Exclude<Verdict, { kind: 'refused' }>
 }
 
-/** The good end of an operation. */
+/** The successful response of an operation. */
 export interface Finished {
   status: number
   body: unknown
 }
-/** Finishes an operation whose job is answered; throws an {@link ApiError} for any other end than the good one. */
+/** Finishes an operation whose job is answered; throws an {@link ApiError} unless it succeeds. */
 export type Finish = (job: Job) => Promise<Finished>
 
 /** An operation whose job was submitted. */
@@ -53,13 +53,13 @@ export interface Started extends Submitted<object> {
 export type Ticketed = { status: 202; body: FromSchema<typeof TicketBody> }
 
 export interface Hold {
-  /** Lets a request in and starts its operation. Its job is taken back when the client goes away before the answer. */
+  /** Admits a request and starts its operation. Its job is cancelled when the client disconnects before the answer. */
   begin(
     request: FastifyRequest,
     reply: FastifyReply,
     start: (submit: Submit) => Promise<Started>,
   ): Promise<Finished | Ticketed>
-  /** Goes on with the operation of a ticket. Throws `ticket_expired` after its deadline. */
+  /** Continues the operation of a ticket. Throws `ticket_expired` after the job's deadline. */
   redeem(request: FastifyRequest, reply: FastifyReply, ticket: string): Promise<Finished | Ticketed>
 }
 
@@ -67,7 +67,7 @@ export function createHold(deps: {
   passwords: PasswordClient
   tickets: Tickets
   admission: Admission
-  /** How to finish the operation of a ticket. Throws `invalid_ticket` for one that this gateway does not know. */
+  /** Returns how to finish the operation of a ticket. Throws `invalid_ticket` for an operation that this gateway lacks. */
   resume(operation: TicketContents['operation']): Finish
   metrics: GatewayMetrics
   waitLimitMs: number
@@ -75,16 +75,16 @@ export function createHold(deps: {
 }): Hold {
   const { passwords, tickets, admission, metrics, waitLimitMs, ticketTtlMs } = deps
 
-  /** How long to hold this request, in milliseconds: as its client prefers, up to the limit. */
-  function waitOf(request: FastifyRequest, reply: FastifyReply): number {
+  /** How long to hold a request, in milliseconds: as its client prefers, up to the limit. */
+  function negotiateWaitMs(request: FastifyRequest, reply: FastifyReply): number {
     const { waitMs: preferredMs, applied } = parsePrefer(request.headers.prefer)
     const waitMs = preferredWaitMs(preferredMs, waitLimitMs)
     if (applied !== undefined && waitMs === preferredMs) reply.header('preference-applied', applied)
     return waitMs
   }
 
-  /** The answer within this time, if there is one, and once it can be written. Throws when the client goes away first. */
-  async function answerOf<A extends Answer>(
+  /** Waits for the answer, and until it can be written. Undefined when the time runs out; throws when the client disconnects. */
+  async function waitForAnswer<A extends Answer>(
     { kind, pending }: { kind: string; pending: PendingJob<A> },
     waitMs: number,
     request: FastifyRequest,
@@ -124,7 +124,7 @@ export function createHold(deps: {
     return { status: 202, body: { ticket: tickets.issue(ticket), retryAfter } }
   }
 
-  /** Uses a ticket up. Where that fails its answer is good all the same: the database gives nothing twice either. */
+  /** Marks a ticket as used. A failure does no harm: the database refuses a second use as well. */
   async function retire(request: FastifyRequest, job: JobRef): Promise<void> {
     try {
       await passwords.retire(job)
@@ -135,15 +135,15 @@ export function createHold(deps: {
 
   return {
     async begin(request, reply, start) {
-      const { lane, waitMs } = admission.admit(waitOf(request, reply))
+      const { lane, waitMs } = admission.admit(negotiateWaitMs(request, reply))
       const started = await start(submitter(request, lane))
       const { kind, contents, pending, finish } = started
       const { job } = pending
       const expiresAt = Date.now() + ticketTtlMs
       request.jobId = job.id
       try {
-        const answer = await answerOf(started, remainingWaitMs(waitMs, reply.elapsedTime), request, reply)
-        // Without a wait there is a ticket, also where the answer was quicker.
+        const answer = await waitForAnswer(started, remainingWaitMs(waitMs, reply.elapsedTime), request, reply)
+        // Without a wait the client gets a ticket, even if the answer is there already.
         if (answer === undefined || waitMs === 0)
           return ticketFor({ operation: { ...contents, kind }, job, expiresAt }, lane, reply)
         return await finish({ id: job.id, verdict: verdictOf(answer) })
@@ -159,8 +159,8 @@ export function createHold(deps: {
       const finish = deps.resume(operation)
       if (passwords.now() >= job.deadline) throw new ApiError('ticket_expired')
       request.jobId = job.id
-      const waitMs = Math.min(waitOf(request, reply), job.deadline - passwords.now())
-      const answer = await answerOf(
+      const waitMs = Math.min(negotiateWaitMs(request, reply), job.deadline - passwords.now())
+      const answer = await waitForAnswer(
         { kind: operation.kind, pending: await passwords.resume(job) },
         waitMs,
         request,
@@ -176,7 +176,7 @@ export function createHold(deps: {
         await retire(request, job)
         return finished
       } catch (error) {
-        // A failure of ours leaves the ticket good; an answer uses it up, also an unwelcome one.
+        // A 4xx answer uses the ticket up. After an internal failure it stays valid.
         if (error instanceof ApiError && error.status < 500) await retire(request, job)
         throw error
       }
@@ -185,11 +185,10 @@ export function createHold(deps: {
 }
 
 /**
- * Resolves when an answer can be written: those of earlier requests on the same connection come first (RFC 9112, 9.3.2). A
- * session, an account or a ticket that comes of a job must not be for a client that goes away meanwhile and never hears of it.
+ * Resolves when an answer can be written: answers of earlier requests on the same connection come first (RFC 9112, 9.3.2). Nothing is
+ * created from a verdict before that, because the client may still disconnect.
  */
 async function untilWritable({ clientGone }: FastifyRequest, { raw }: FastifyReply): Promise<void> {
-  // The promise is rejected when the signal fires.
   if (raw.socket === null) await once(raw, 'socket', { signal: clientGone }).catch(() => undefined)
   if (clientGone.aborted) throw new PasswordClientError('wait_aborted', 'the client went away')
 }
@@ -199,8 +198,8 @@ function isAbort(error: unknown): boolean {
 }
 
 /**
- * What a worker could not do ends here: it is the same for every kind of operation. A stored hash that it does not understand is
- * answered as a wrong password, not to tell strangers of the account; operators are told by metrics and logs.
+ * Turns `refused` into an error, for all operations. An unsupported stored hash is answered like a wrong password, so that it does not
+ * reveal the account; metrics and logs tell operators.
  */
 function verdictOf(answer: Verdict): Exclude<Verdict, { kind: 'refused' }> {
   if (answer.kind !== 'refused') return answer

@@ -1,6 +1,6 @@
-/** The Prefer header (RFC 7240), as far as it is about waiting. */
+/** The Prefer header (RFC 7240): its preferences about waiting. */
 
-/** Among the headers of a route. Any text will do: what is not understood is ignored. */
+/** The headers schema of a route. Any text is valid: unknown preferences are ignored. */
 export const PreferHeader = {
   type: 'object',
   properties: {
@@ -14,13 +14,13 @@ export const PreferHeader = {
 export interface WaitPreference {
   /** How long the client wants its request held, in milliseconds; undefined when it does not say. */
   waitMs: number | undefined
-  /** The preferences taken into account, for Preference-Applied. */
+  /** The preferences that were applied, for Preference-Applied. */
   applied: string | undefined
 }
 
 /**
- * Reads `respond-async` and `wait=<seconds>`; anything else, and anything malformed, is ignored as the RFC asks. Both
- * together mean a ticket, but only after that wait (RFC 7240, 4.3).
+ * Parses `respond-async` and `wait=<seconds>`. Unknown and malformed preferences are ignored, as the RFC requires. Both together mean a
+ * ticket after that wait (RFC 7240, 4.3).
  */
 export function parsePrefer(header: string | string[] | undefined): WaitPreference {
   const preferences = [header ?? []].flat().join(',').toLowerCase().split(',')

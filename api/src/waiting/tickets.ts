@@ -1,19 +1,19 @@
 /**
- * Tickets: a promise to answer later, sealed, so that any gateway can read it and no one else can make or change one.
- * A ticket is the job's id, a dot, and the sealed rest.
+ * Tickets: sealed promises to answer later. Every gateway can read them; nobody else can create or change one. A ticket is the job's id,
+ * a dot, and the sealed contents.
  */
 import { type JobRef, type Keyring, SealError } from '@spillway/client'
 import { checkFor } from '@spillway/client/protocol/schema'
 import type { FromSchema } from 'json-schema-to-ts'
 import { ApiError } from '../problems/errors.js'
 
-/** No ticket is longer: a registration's holds an address (credentials.ts), the others hold nothing that clients choose. */
+/** The longest possible ticket is a registration's, which contains an address; other tickets contain nothing that clients choose. */
 export const TICKET_MAX_LENGTH = 2_048
 
 const Contents = {
   type: 'object',
   properties: {
-    /** Its kind, and what that kind of operation put there. */
+    /** The kind of operation, and its contents. */
     operation: { type: 'object', properties: { kind: { type: 'string' } }, required: ['kind'] },
     jobName: { enum: ['hash', 'verify'] },
     deadline: { type: 'integer' },
@@ -25,24 +25,24 @@ const Contents = {
 const isContents = checkFor<FromSchema<typeof Contents>>(Contents)
 
 /**
- * A ticket is good until its job's deadline, by Redis's clock, which all share; and because that clock may be turned back, and what
- * it kept be put there again, no longer than this after its expiry by the clock of the gateway that reads it. Clocks of gateways may
- * be a minute apart.
+ * A ticket is valid until its job's deadline by Redis's clock. Someone with access to Redis may turn that clock back and restore old
+ * data, so a ticket is also invalid this long after its expiry by the gateway's own clock. The tolerance allows clocks of gateways to be
+ * a minute apart.
  */
-const CLOCKS_APART_MS = 90_000
+const CLOCK_TOLERANCE_MS = 90_000
 
 export interface TicketContents {
   operation: { kind: string; [name: string]: unknown }
   job: JobRef
-  /** Epoch milliseconds by the wall clock of the gateway that took the request. A ticket given anew keeps it. */
+  /** Epoch milliseconds by the wall clock of the gateway that received the request. A reissued ticket keeps it. */
   expiresAt: number
 }
 
 export interface Tickets {
   issue(ticket: TicketContents): string
   /**
-   * Throws `invalid_ticket` for what was not issued here, and `ticket_expired` for what is over by this machine's clock. Whether it is
-   * by Redis's is for the caller to see.
+   * Throws `invalid_ticket` for text that was not issued by this service, and `ticket_expired` after the expiry by this machine's clock.
+   * The caller checks the deadline by Redis's clock.
    */
   read(ticket: string): TicketContents
 }
@@ -59,9 +59,9 @@ export function createTickets(keyring: Keyring): Tickets {
       try {
         const contents = keyring.open({ purpose: 'ticket', id }, ticket.slice(dot + 1))
         if (!isContents(contents)) throw new ApiError('invalid_ticket')
-        // Gateways of an earlier version seal no expiry: Redis's clock, as it was then, has to do.
+        // Gateways of an earlier version seal no expiry: the deadline takes its place.
         const { operation, jobName, deadline, expiresAt = deadline } = contents
-        if (Date.now() > expiresAt + CLOCKS_APART_MS) throw new ApiError('ticket_expired')
+        if (Date.now() > expiresAt + CLOCK_TOLERANCE_MS) throw new ApiError('ticket_expired')
         return { operation, job: { id, name: jobName, deadline }, expiresAt }
       } catch (error) {
         if (error instanceof SealError) throw new ApiError('invalid_ticket', { cause: error })

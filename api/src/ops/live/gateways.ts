@@ -1,7 +1,6 @@
 /**
- * What became of the requests of all gateways: each writes its own counts into one hash, once a second, and only who looks at
- * the live page reads it. An entry that is not renewed counts for nothing; what is no entry is passed over, since anyone who
- * writes to Redis could have written it.
+ * Request counts of all gateways for the live page. Each gateway writes its counts into one hash once a second; only the live page
+ * reads it. Entries that are not renewed expire. Invalid entries are skipped, because Redis is not trusted.
  */
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
@@ -19,11 +18,11 @@ import {
 } from '../../http/request-outcomes.js'
 
 const PUBLISH_MS = 1_000
-/** A gateway unheard of for this long is not counted. */
+/** An older entry does not count. */
 const FRESH_FOR_MS = 3_000
-/** An entry that has not been renewed for this long is swept out by the next gateway that starts; so is the hash, by Redis. */
+/** After this long without renewal, the next gateway that starts deletes an entry; after this long without a write, the hash expires. */
 const KEPT_S = 60
-/** What counts as lately. */
+/** The length of the recent period, in samples of a second. */
 const LATELY_SAMPLES = 60
 
 const Count = { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER } as const
@@ -36,11 +35,11 @@ const Counts = {
 const Entry = {
   type: 'object',
   properties: {
-    /** When it was written: epoch milliseconds by Redis's clock. */
+    /** The time of writing: epoch milliseconds by Redis's clock. */
     at: { type: 'integer' },
-    /** Where it runs. */
+    /** Host name and process id. */
     name: { type: 'string', pattern: '^[\\w.:-]{1,128}$' },
-    /** Since it started, and within the last so many milliseconds. */
+    /** Counts since the gateway started, and within the last `latelyMs`. */
     total: Counts,
     lately: Counts,
     latelyMs: { type: 'integer', minimum: 1, maximum: 600_000 },
@@ -52,18 +51,18 @@ type Entry = FromSchema<typeof Entry>
 const isEntry = checkFor<Entry>(Entry)
 
 export interface Gateways {
-  /** Their names, this one's first. */
+  /** The names of the gateways, this one's first. */
   names: string[]
-  /** Requests since each started, those of about the last minute, and how many of these a second. */
+  /** Requests since each gateway started, those of about the last minute, and the latter per second. */
   total: RequestOutcomes
   lately: RequestOutcomes
   perSecond: RequestOutcomes
 }
 
 export interface GatewayReports {
-  /** All gateways that are heard of; this one alone while Redis does not answer. */
+  /** All live gateways; only this one while Redis does not answer. */
   read(): Promise<Gateways>
-  /** Takes this gateway's entry away. */
+  /** Deletes this gateway's entry. */
   close(): Promise<void>
 }
 
@@ -75,7 +74,7 @@ export interface GatewayReportsOptions {
   log: FastifyBaseLogger
 }
 
-/** Publishes at once and each second, whether Redis takes it or not. */
+/** Publishes at once and each second; failures are logged and do not stop it. */
 export function startGatewayReports(options: GatewayReportsOptions): GatewayReports {
   const { redis, queuePrefix, passwords, metrics, log } = options
   const id = randomUUID()
@@ -103,7 +102,7 @@ export function startGatewayReports(options: GatewayReportsOptions): GatewayRepo
     swept = true
   }
 
-  /** What has no time goes as well; whatever else an entry holds is not judged: it may be that of a newer version. */
+  /** Deletes old entries, and those without a time. Other fields are not checked: the entry may be of a newer version. */
   async function sweep(): Promise<void> {
     const old = Object.entries(await redis.hgetall(key)).filter(([, text]) => {
       const at = Number(Object(parse(text)).at)

@@ -1,16 +1,16 @@
 /**
- * The last minutes of the queue, a sample a second, for whoever opens the live page in the middle of a spike. It is made of what
- * the gateway has read for admission anyhow, so it asks Redis nothing.
+ * The history of the queue for the live page: the last minutes, sampled once a second from the load that admission reads anyway, so it
+ * costs Redis nothing.
  */
 import type { PasswordClient } from '@spillway/client'
 
 const SAMPLE_MS = 1_000
 /** Five minutes. */
 const KEPT = 300
-/** Samples that a rate is taken over: jobs end in bursts. */
+/** The number of samples over which a rate is computed: jobs end in bursts. */
 const RATE_SAMPLES = 5
 
-/** The oldest first, a second apart; null where Redis did not answer. */
+/** A value for each second, oldest first; null when Redis did not answer. */
 export interface LiveHistory {
   waiting: (number | null)[]
   finishedPerSecond: (number | null)[]

@@ -1,7 +1,4 @@
-/**
- * A look without Grafana: one page at `/` of the ops port that shows the queue, its workers and what the gateways answer,
- * renewed every second. For the first five minutes, and for whoever is on call with a laptop or a phone.
- */
+/** The live page at `/` of the ops port: the queue, its workers and the outcomes of requests, updated every second. Needs no Grafana. */
 import { readFile } from 'node:fs/promises'
 import type { PasswordClient, RedisConnection } from '@spillway/client'
 import type { QueueReporter } from '@spillway/client/queue/report'
@@ -20,7 +17,7 @@ export interface LiveOptions {
   boardPath: string
 }
 
-/** Beside this module, in the sources as in what is built from them. */
+/** Next to this module, in src/ and in dist/. */
 const FILES_DIR = new URL('page/', import.meta.url)
 const files = [
   { path: '/', name: 'page.html', type: 'text/html; charset=utf-8' },

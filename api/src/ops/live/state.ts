@@ -1,4 +1,4 @@
-/** What the live page is told each second: the queue and its workers as they are, the last minutes, and what all gateways answer. */
+/** The data of the live page: the state of the queue and its workers, their recent history, and the requests of all gateways. */
 import type { PasswordClient } from '@spillway/client'
 import type { QueueReport, QueueReporter } from '@spillway/client/queue/report'
 import type { RequestOutcomes } from '../../http/request-outcomes.js'
@@ -16,14 +16,14 @@ export interface LiveState {
   /** Null while Redis does not answer. */
   queue: (QueueReport['jobs'] & Pick<QueueReport, 'paused' | 'oldestMs'>) | null
   workers: QueueReport['workers']
-  /** Of the jobs that finished last; null when none is kept. */
+  /** Percentiles of the jobs that finished last; null when none is kept. */
   times: { jobs: number; queueWaitMs: Percentiles; serviceMs: Percentiles } | null
-  /** Until all jobs that wait now, and one more, would be answered; null when no worker is alive. */
+  /** The predicted wait of a deferred job added now; null when no worker is alive. */
   predictedWaitMs: number | null
   jobsPerSecond: number
-  /** The gateways that are heard of by name, this one first: the requests are those of all of them. */
+  /** The names of the live gateways, this one first. */
   gateways: string[]
-  /** By the kind of their end: since each gateway started, of the last minute, and these a second. */
+  /** Requests of all live gateways by outcome: since each started, in the last minute, and the latter per second. */
   requests: RequestOutcomes
   requestsLately: RequestOutcomes
   requestsPerSecond: RequestOutcomes
@@ -64,7 +64,7 @@ function timesOf({ recent }: QueueReport): LiveState['times'] {
   }
 }
 
-/** By nearest rank; of at least one value. */
+/** By the nearest-rank method; needs at least one value. */
 function percentiles(values: number[]): Percentiles {
   const sorted = values.toSorted((a, b) => a - b)
   const at = (share: number) => sorted[Math.ceil(share * sorted.length) - 1] ?? 0
