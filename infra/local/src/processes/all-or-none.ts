@@ -1,10 +1,10 @@
-// Starting several things at once, of which one alone is of no use.
+// Starts several resources at once, all or none.
 
 interface Closable {
   close(): Promise<void>
 }
 
-/** Waits for all of them. Where one fails, the others are closed, and the first failure is thrown. */
+/** Waits for all. If one fails, closes the others and rejects with the first failure. */
 export async function allOrNone<T extends readonly Promise<Closable>[] | []>(
   starts: T,
 ): Promise<{ -readonly [K in keyof T]: Awaited<T[K]> }> {

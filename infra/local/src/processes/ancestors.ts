@@ -1,12 +1,12 @@
-// Whoever started this process by `npx --yes pnpm start` may kill npx or pnpm, of which this is only a child or grandchild.
+// Detects the end of the package manager that launched this process: someone may kill npx or pnpm, of which this is a descendant.
 import { basename } from 'node:path'
 import { findProcess, isRunning } from './process-table.ts'
 
 const pollMs = 500
 
 /**
- * Calls back once when a package manager that this process was started by has ended, however that happened. Shells
- * between them are not waited for: they may start something in the background and leave.
+ * Calls back once when an ancestor that is a package manager has ended, for any reason. Shells between them do not count: they may
+ * start a background process and exit.
  */
 export function onLauncherGone(callback: () => void): { close(): void } {
   const launchers = findLaunchers()
@@ -19,7 +19,7 @@ export function onLauncherGone(callback: () => void): { close(): void } {
   return { close: () => clearInterval(timer) }
 }
 
-/** The processes of npx, npm and pnpm above this one, the nearest first. */
+/** The ancestors that are npx, npm or pnpm, nearest first. */
 function findLaunchers(): number[] {
   const found: number[] = []
   let pid = process.ppid
@@ -30,7 +30,7 @@ function findLaunchers(): number[] {
   return found
 }
 
-/** npm shows itself as "npm exec pnpm start"; the others by their program, or as a script that Node runs. */
+/** npm sets its title to "npm exec pnpm start"; the others show their program, or a script that Node runs. */
 function isPackageManager(command: string): boolean {
   const [program = '', script = ''] = command.split(' ')
   const name = basename(program) === 'node' ? basename(script) : basename(program)

@@ -1,6 +1,6 @@
-// The keeper: a process of its own session that outlives its launcher for long enough to end what the launcher started.
-// It reads lines, "watch <pid> <signal> <stopOrder>" and "forget <pid>", and acts when its standard input ends, however the
-// launcher came to that: by closing it, by crashing, or by SIGKILL.
+// The keeper process: in a session of its own, it outlives its parent to stop the processes that the parent started. It reads the lines
+// "watch <pid> <signal> <stopOrder>" and "forget <pid>", and acts when its standard input ends, whether the parent closed it, crashed
+// or was killed.
 import { constants } from 'node:os'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -8,7 +8,7 @@ import { isRunning } from './process-table.ts'
 
 /** How long a process may take to end by its own signal before it is killed. */
 const graceMs = Number(process.argv[2])
-/** How long a killed process may take to vanish. */
+/** How long a process may take to end after SIGKILL. */
 const killMs = 1_000
 const pollMs = 20
 
@@ -51,6 +51,6 @@ function send(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal)
   } catch {
-    // It ended by itself.
+    // The process has ended already.
   }
 }

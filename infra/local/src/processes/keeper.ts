@@ -1,6 +1,5 @@
-// Starts processes so that none of them outlives this one: each is known to a keeper process that ends them all when
-// this process ends, however that happens. They get sessions of their own, so that Ctrl-C reaches this process alone
-// and the order in which things close is ours.
+// Starts processes so that none outlives this one: a keeper process stops them when this process ends, for any reason. They run in
+// sessions of their own, so that Ctrl-C reaches this process alone, which stops them in order.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { Socket } from 'node:net'
@@ -9,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { logTail } from './log-tail.ts'
 import { UserError } from './user-error.ts'
 
-/** The order in which processes are stopped: the lowest first, the next once those before it are gone. */
+/** The order in which processes are stopped: lowest first, each group after the previous one has ended. */
 export const stopOrder = { tool: 0, gateway: 1, worker: 2, service: 3 } as const
 
 export interface KeptProcess {
@@ -29,10 +28,10 @@ export interface KeptProcess {
 /** A process that is run to its end. */
 export type Tool = Omit<KeptProcess, 'stopOrder' | 'logFd'>
 
-/** A tool ended with something else than 0. */
+/** A tool ended with another exit code than 0. */
 export class ToolFailure extends UserError {
   override name = 'ToolFailure'
-  /** All it printed. */
+  /** All of its output. */
   readonly output: string
 
   constructor({ command, args }: Tool, output: string) {
@@ -45,18 +44,18 @@ export interface Keeper {
   pid: number
   /** True from the moment that close() is called. */
   readonly closing: boolean
-  /** Starts a process. It is ended with this one, at the latest. */
+  /** Starts a process, which is stopped with this one at the latest. */
   spawn(what: KeptProcess): ChildProcess
-  /** Runs a process to its end and gives what it printed. Rejects with a ToolFailure if it fails. */
+  /** Runs a process to its end and returns its output. Rejects with a ToolFailure if it fails. */
   run(what: Tool): Promise<string>
-  /** Ends all that still runs, in the order of their stopOrder, and resolves when nothing is left. */
+  /** Stops all running processes by stopOrder, and resolves when none is left. */
   close(): Promise<void>
 }
 
-/** Longer than a worker takes to finish what it has in hand, and than PostgreSQL takes to write down what it knows. */
+/** Longer than a worker's grace period, and than PostgreSQL's checkpoint at shutdown. */
 const defaultGraceMs = 15_000
 
-/** Starts a keeper process for this one. What does not end by its own signal within graceMs [15 s] is killed. */
+/** Starts a keeper process. Processes that do not end within graceMs [15 s] after their signal are killed. */
 export function openKeeper(graceMs = defaultGraceMs): Keeper {
   const script = fileURLToPath(new URL('keeper-process.ts', import.meta.url))
   const keeper = spawn(process.execPath, ['--import', import.meta.resolve('tsx'), script, String(graceMs)], {
@@ -69,7 +68,7 @@ export function openKeeper(graceMs = defaultGraceMs): Keeper {
   const exited = once(keeper, 'exit')
   keeper.unref()
   if (stdin instanceof Socket) stdin.unref()
-  // Broken only once the keeper is gone, which close() or a failing test will show.
+  // The pipe breaks only when the keeper has been killed; close() then resolves at once.
   stdin.on('error', () => {})
 
   const start = ({ command, args, stopOrder, signal = 'SIGTERM', logFd, ...options }: KeptProcess): ChildProcess => {

@@ -1,12 +1,12 @@
-// The end of what a process printed, short enough to be part of a sentence.
+// The tail of a process's output, short enough for an error message.
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 
-/** The last lines of some output, on one line. */
+/** The last lines of an output, joined into one. */
 export function logTail(output: string): string {
-  return output.trim().split('\n').slice(-3).join(' / ').slice(-400) || '(it said nothing)'
+  return output.trim().split('\n').slice(-3).join(' / ').slice(-400) || '(no output)'
 }
 
-/** The last lines of a log file, however long it is. */
+/** The last lines of a log file of any size. */
 export function logTailOf(logFile: string): string {
   const fd = openSync(logFile, 'r')
   const { size } = fstatSync(fd)

@@ -1,4 +1,4 @@
-// What a killed keeper could not end: a server of an earlier run that still holds its folder.
+// Stops orphans: servers of an earlier run, whose keeper was killed too, that still use their folder.
 import { readFileSync, rmSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { findProcess, isRunning } from './process-table.ts'
@@ -6,8 +6,8 @@ import { findProcess, isRunning } from './process-table.ts'
 const graceMs = 15_000
 
 /**
- * Ends the process that a pid file names and deletes the file. A process whose command line does not match the marker got the
- * number later, after a crash or a restart of the machine, and is left alone.
+ * Stops the process of a pid file and deletes the file. A process whose command line does not match the marker is left alone: it got
+ * the same pid later.
  */
 export async function endOrphan(pidFile: string, marker: RegExp, signal: NodeJS.Signals): Promise<void> {
   const pid = readPid(pidFile)

@@ -1,16 +1,16 @@
-// Ports that can be listened on.
+// Finds free ports.
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 
-/** Why a server could not listen there now, as the system's error code, such as EADDRINUSE; undefined if it could. */
+/** The error code of listening there, such as EADDRINUSE; undefined if it is possible. */
 export async function whyNotListen(port: number, host: string): Promise<string | undefined> {
   const tried = await listen(port, host)
   return 'code' in tried ? tried.code : undefined
 }
 
 /**
- * A port of the loopback interface that nothing listens on: the preferred one if it is free, otherwise any. Another
- * process may take it before its user does, so that whoever can listen on port 0 should do that instead.
+ * A free port of the loopback interface, the preferred one if possible. Another process may take it before it is used: a server that can
+ * listen on port 0 should do that instead.
  */
 export async function freePort(preferred = 0): Promise<number> {
   const first = await listen(preferred, '127.0.0.1')
@@ -20,8 +20,8 @@ export async function freePort(preferred = 0): Promise<number> {
 }
 
 /**
- * Starts something on a free port, the preferred one if possible. When it fails and the port is taken by then, somebody else
- * was quicker, such as another start at the same time: it is tried once more on another port.
+ * Starts a server on a free port, the preferred one if possible. If the start fails and the port is taken by then, for instance by a
+ * concurrent start, it is retried once on another port.
  */
 export async function onFreePort<T>(preferred: number, start: (port: number) => Promise<T>): Promise<T> {
   const port = await freePort(preferred)

@@ -1,4 +1,4 @@
-// What Node cannot tell about another process: from /proc where there is one, from ps elsewhere (macOS).
+// Reads facts about other processes, which Node cannot: from /proc if it exists, else from ps (macOS).
 import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync } from 'node:fs'
 import { readProc, readStat } from './proc.ts'
@@ -7,13 +7,13 @@ export interface ProcessFacts {
   parentPid: number
   /** The command line, arguments separated by spaces. */
   command: string
-  /** Ended, but not yet collected by its parent: kill(pid, 0) still succeeds. */
+  /** Ended, but not yet reaped by its parent: kill(pid, 0) still succeeds. */
   zombie: boolean
 }
 
 const hasProc = existsSync('/proc/self/stat')
 
-/** The facts of a process, or undefined when there is none with this id. */
+/** The facts of a process; undefined when no process has this id. */
 export function findProcess(pid: number): ProcessFacts | undefined {
   return hasProc ? askProc(pid) : askPs(pid)
 }

@@ -1,4 +1,4 @@
-// Where this checkout is, and the one ignored folder in it that keeps what runs leave behind.
+// The paths of this checkout and of its ignored state folder.
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -8,5 +8,5 @@ export const repositoryDir = fileURLToPath(new URL('../../../..', import.meta.ur
 /** Data, logs, secrets and fetched programs, kept between runs. */
 export const defaultStateDir = join(repositoryDir, '.spillway')
 
-/** Programs that were fetched: shared by every run of this checkout, whichever its state folder. */
+/** Downloaded programs, shared by all runs of this checkout, whatever their state folder. */
 export const programsDir = join(defaultStateDir, 'programs')

@@ -1,4 +1,4 @@
-// Waiting for a state instead of sleeping.
+// Polls for a state instead of sleeping.
 import { setTimeout as sleep } from 'node:timers/promises'
 
 const pollMs = 20

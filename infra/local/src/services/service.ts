@@ -1,4 +1,4 @@
-// A server of our own as a process: started, awaited until it answers, and closed.
+// Runs a server as a process: starts it, waits until it answers, stops it.
 import { once } from 'node:events'
 import { closeSync, openSync } from 'node:fs'
 import type { Keeper, KeptProcess } from '../processes/keeper.ts'
@@ -8,31 +8,31 @@ import { until } from '../processes/until.ts'
 import { UserError } from '../processes/user-error.ts'
 
 export interface Service {
-  /** What clients connect to. Carries the password. */
+  /** The URL for clients, with the password. */
   url: string
-  /** Resolves when its process has ended, for whatever reason. */
+  /** Resolves when its process has ended, for any reason. */
   exited: Promise<unknown>
   close(): Promise<void>
 }
 
 export interface ServiceProcess {
   keeper: Keeper
-  /** Its name in sentences, such as PostgreSQL. */
+  /** The name for messages, such as PostgreSQL. */
   name: string
   process: Omit<KeptProcess, 'stopOrder' | 'logFd'>
-  /** Handed to its standard input. */
+  /** Written to its standard input. */
   input?: string
-  /** Takes what it prints. */
+  /** Receives its output. */
   logFile: string
   url: string
-  /** Rejects as long as the service does not answer at its url. */
+  /** Rejects while the service does not answer. */
   ping(url: string): Promise<unknown>
 }
 
 const readyMs = 60_000
 const closeMs = 15_000
 
-/** Starts a server and resolves once it answers; rejects with a UserError, its last words in it, if it ends before that. */
+/** Starts a server and resolves once it answers. Rejects with a UserError that contains its log tail if it ends before that. */
 export async function startService({ keeper, name, logFile, url, ...what }: ServiceProcess): Promise<Service> {
   const logFd = openSync(logFile, 'w')
   const child = keeper.spawn({ ...what.process, stopOrder: stopOrder.service, logFd })

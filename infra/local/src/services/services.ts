@@ -1,4 +1,4 @@
-// PostgreSQL and Redis for a run: those named in the environment, otherwise embedded ones.
+// PostgreSQL and Redis for a run: those of the environment, else embedded ones.
 import { chmod, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { allOrNone } from '../processes/all-or-none.ts'
@@ -12,37 +12,37 @@ export interface ServicesOptions {
   keeper: Keeper
   /** Where data and logs go. */
   dir: string
-  /** Where a fetched Redis is kept. */
+  /** The folder of a downloaded Redis. */
   programsDir: string
-  /** The password of the embedded ones. */
+  /** The password of embedded services. */
   password: string
   /** False for tests: see PostgresOptions. */
   durable: boolean
-  /** Those to use instead of embedded ones, where set. */
+  /** Services to use instead of embedded ones. */
   databaseUrl: string | undefined
   redisUrl: string | undefined
-  /** Taken where free; otherwise any port. 0 is any port. */
+  /** Used if free, else any other port; 0 is any port. */
   preferredPorts: { postgres: number; redis: number }
-  /** Told what is about to be fetched. */
+  /** Prints notices, for instance before a download. */
   say: (sentence: string) => void
 }
 
 export interface Services {
   databaseUrl: string
   redisUrl: string
-  /** Resolves with a name when an embedded one has ended, for whatever reason. */
+  /** Resolves with the name of an embedded service when it has ended, for any reason. */
   died: Promise<string>
   close(): Promise<void>
 }
 
-/** Starts what is not given, both at once. Rejects with a UserError, nothing left running, if one cannot be had. */
+/** Starts the services that are not given. If one cannot be started, stops the other and rejects with a UserError. */
 export async function startServices(options: ServicesOptions): Promise<Services> {
   const { dir, preferredPorts } = options
   await mkdir(join(dir, 'logs'), { recursive: true })
-  // PostgreSQL's user must be able to enter it, when that is another one.
+  // PostgreSQL may run as another user, who must be able to enter this folder.
   await chmod(dir, 0o711)
   const [postgres, redis] = await allOrNone([
-    // The migration that follows is the first to ask a given PostgreSQL, and tells what is wrong with it.
+    // A given PostgreSQL is not checked here: the migration that follows reports its errors.
     options.databaseUrl === undefined
       ? startPostgres({
           ...options,
@@ -70,9 +70,9 @@ export async function startServices(options: ServicesOptions): Promise<Services>
   }
 }
 
-/** Uses a Redis that someone else runs, if it answers. */
+/** Uses an external Redis, if it answers. */
 async function givenRedis(url: string): Promise<Service> {
-  // Sentinel and cluster forms are for those who connect; here only a single server is asked.
+  // Only single servers are checked, not Sentinel or Cluster.
   if (!/^rediss?:\/\/[^,]*$/.test(url)) return given(url)
   try {
     await pingRedis(url)

@@ -1,4 +1,4 @@
-// Compiles the packages, from turbo's cache where nothing changed.
+// Compiles the packages with turbo, which caches unchanged ones.
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Keeper, ToolFailure } from '../processes/keeper.ts'
@@ -6,20 +6,20 @@ import { defaultStateDir, repositoryDir } from '../processes/repository.ts'
 import { UserError } from '../processes/user-error.ts'
 import { takeLock } from './lock.ts'
 
-/** How long another build of this checkout is waited for. */
+/** How long to wait for another build of this checkout. */
 const waitMs = 300_000
 
 export const turbo = join(repositoryDir, 'node_modules', '.bin', 'turbo')
 
-/** Settings of turbo that keep it to its task. */
+/** Turns off turbo's telemetry and update notices. */
 export const turboEnv = { TURBO_TELEMETRY_DISABLED: '1', TURBO_NO_UPDATE_NOTIFIER: '1' }
 
-/** Builds these packages and what they depend on; all of them if none is named. Silent unless it fails. */
+/** Builds these packages and their dependencies; all packages if none is named. Silent unless it fails. */
 export async function build(keeper: Keeper, packages: string[] = []): Promise<void> {
   mkdirSync(defaultStateDir, { recursive: true })
-  // One at a time: two would write the same files.
+  // One build at a time, because builds write the same files.
   const lock = await takeLock(join(defaultStateDir, 'build.lock'), keeper, waitMs)
-  if (!lock) throw new UserError('Another build of this checkout does not come to its end: stop it and try again.')
+  if (!lock) throw new UserError('Another build of this checkout does not end: stop it and try again.')
   const filters = packages.map((name) => `--filter=${name}...`)
   try {
     await keeper.run({

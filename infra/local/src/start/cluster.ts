@@ -1,4 +1,4 @@
-// The gateways and workers of a local run: their environment, and the wait until they can log someone in.
+// Starts the gateways and workers of a local run, and waits until logins succeed.
 import { join } from 'node:path'
 import type { Keeper } from '../processes/keeper.ts'
 import { until } from '../processes/until.ts'
@@ -18,35 +18,31 @@ export interface ClusterOptions {
   databaseUrl: string
   redisUrl: string
   logDir: string
-  /** Told of every death. */
+  /** Prints a notice when a member ends unexpectedly. */
   say: (sentence: string) => void
-  /** Told when a member that died could not be started again. */
+  /** Called when a member could not be restarted. */
   fail: (error: unknown) => void
 }
 
 const readyMs = 30_000
 
-/** Members say in their log that they are ready. Throws a UserError for a LOG_LEVEL at which they would not. */
+/** Throws a UserError for a LOG_LEVEL that hides the log line by which members report that they are ready. */
 export function expectReadyLines({ LOG_LEVEL: level = '' }: NodeJS.ProcessEnv): void {
   if (!['warn', 'error', 'fatal', 'silent'].includes(level)) return
   throw new UserError(`LOG_LEVEL must be info, debug or trace here, not "${level}": the log tells when all is ready.`)
 }
 
-/**
- * Starts all members at once and resolves when every gateway is ready to log someone in, with where they listen. Needs a
- * migrated database.
- */
+/** Starts all members at once. Resolves with their addresses when every gateway is ready. Needs a migrated database. */
 export async function startCluster(options: ClusterOptions): Promise<{ gateways: Place[]; workers: Place[] }> {
   const { keeper, environment, secrets, databaseUrl, redisUrl, logDir, say, fail } = options
   const env = {
-    // The limit on an address stays on. Whoever plays a crowd on this machine, as `pnpm load spike --target` does, says so as a
-    // balancer would; others are not believed.
+    // The limits stay on. A load generator on this machine, such as `pnpm load spike --target`, simulates clients by X-Forwarded-For.
     TRUST_PROXY: '127.0.0.1,::1',
     OPS_USER: 'operator',
     OPS_PASSWORD: secrets.opsPassword,
     SPILLWAY_SEAL_KEYS: secrets.sealKeys,
     SPILLWAY_JWT_KEYS: secrets.jwtKeys,
-    // Less than the keeper's patience.
+    // Shorter than the keeper's grace period.
     SHUTDOWN_GRACE_MS: '5000',
     ...environment.inherited,
     HOST: environment.host,
@@ -60,7 +56,7 @@ export async function startCluster(options: ClusterOptions): Promise<{ gateways:
       name,
       program,
       env: { ...env, ...toVariables(place) },
-      // Who is started again is found where the first one was.
+      // A restarted member listens where it did before.
       envAgain: (line) => toVariables(placeIn(line, name)),
       logFile: join(logDir, `${name.replace(' ', '-')}.log`),
       say,
@@ -76,7 +72,7 @@ export async function startCluster(options: ClusterOptions): Promise<{ gateways:
   return { gateways, workers }
 }
 
-/** A login that is quicker than the gateway's next look at the queue would be given a ticket, so it has to know the workers. */
+/** Waits until a gateway is ready and knows the workers: before its next reading of the queue a login would get a ticket. */
 async function isReady({ name, port }: Place, host: string, workers: number): Promise<void> {
   const url = `http://${hostToDial(host)}:${port}`
   let answer = 'no answer'

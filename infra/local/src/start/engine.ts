@@ -1,4 +1,4 @@
-// Builds the native hashing engine where this system has cargo. Nothing needs it: without it the packages hash.
+// Builds the native hashing engine if cargo is installed. It is optional: without it, npm packages hash.
 import { copyFileSync, existsSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -9,12 +9,12 @@ import { onPath } from '../services/on-path.ts'
 import { takeLock } from './lock.ts'
 
 const crate = join(repositoryDir, 'worker', 'engine')
-/** Where a worker looks for it (worker/src/hashing/native.ts). */
+/** The path from which workers load it (worker/src/hashing/native.ts). */
 const addon = join(crate, 'spillway.node')
 const library = `libspillway_engine.${process.platform === 'darwin' ? 'dylib' : 'so'}`
 
 const progressMs = 15_000
-/** How long another build of it is waited for. */
+/** How long to wait for another build of it. */
 const waitMs = 900_000
 
 /** Whether it has been built here before. */
@@ -22,7 +22,7 @@ export function hasEngine(): boolean {
   return existsSync(addon)
 }
 
-/** Builds it when its source has changed. Never rejects for it: one line says when it could not be built. */
+/** Builds the engine if its source has changed. A failed build prints one line and does not reject. */
 export async function buildEngine(keeper: Keeper, say: (sentence: string) => void): Promise<void> {
   if (onPath(['cargo']) === undefined) return
   const lock = await takeLock(join(defaultStateDir, 'engine.lock'), keeper, waitMs)
@@ -30,11 +30,11 @@ export async function buildEngine(keeper: Keeper, say: (sentence: string) => voi
   try {
     await runCargo(keeper, say)
     const built = join(crate, 'target', 'release', library)
-    // A worker that has it loaded keeps what it has.
+    // Renamed into place: a worker that has loaded the old file keeps it.
     copyFileSync(built, `${addon}.new`)
     renameSync(`${addon}.new`, addon)
   } catch (error) {
-    // One of an older source must not be taken for it.
+    // A build of an older source must not be used.
     rmSync(addon, { force: true })
     const reason = error instanceof Error ? error.message : String(error)
     if (!keeper.closing)
@@ -50,7 +50,7 @@ async function runCargo(keeper: Keeper, say: (sentence: string) => void): Promis
     args: ['build', '--release', '--locked', '--features', 'addon'],
     stopOrder: stopOrder.tool,
     cwd: crate,
-    // Without a network it shall fail soon.
+    // Fails soon without a network.
     env: { ...process.env, CARGO_NET_RETRY: '1', CARGO_HTTP_TIMEOUT: '10', CARGO_TERM_COLOR: 'never' },
   })
   child.stdin?.end()

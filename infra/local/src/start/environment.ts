@@ -1,23 +1,23 @@
-// What the local commands read from the environment, read once.
+// The environment of the local commands, read once.
 import { resolve } from 'node:path'
 import { defaultStateDir, repositoryDir } from '../processes/repository.ts'
 import { UserError } from '../processes/user-error.ts'
 
 export interface LocalEnvironment {
-  /** Of the first gateway; 0 for any free ones. */
+  /** The first gateway's port; 0 for any free ports. */
   port: number
-  /** Of the first gateway's ops port; 0 for any free ones. */
+  /** The first gateway's ops port; 0 for any free ports. */
   opsPort: number
-  /** Where gateways listen. */
+  /** The interface on which gateways listen. */
   host: string
   databaseUrl: string | undefined
   redisUrl: string | undefined
   stateDir: string
-  /** Everything, for the gateways and workers. */
+  /** The whole environment, for the gateways and workers. */
   inherited: NodeJS.ProcessEnv
 }
 
-/** Throws a UserError that names the variable that is wrong. An empty variable counts as unset. */
+/** Throws a UserError that names an invalid variable. An empty variable counts as unset. */
 export function readEnvironment(env: NodeJS.ProcessEnv): LocalEnvironment {
   return {
     port: port(env, 'PORT', 3000),

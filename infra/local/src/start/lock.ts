@@ -1,5 +1,5 @@
-// One holder at a time, by a file. Whoever holds it is gone when its keeper is: nothing of it runs any more, and however
-// it ended, the file is free to take.
+// A lock file with one holder at a time. The lock is free once the holder's keeper process has ended, for any reason: then none of the
+// holder's processes runs any more.
 import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Keeper } from '../processes/keeper.ts'
@@ -9,12 +9,12 @@ export interface Lock {
   close(): void
 }
 
-/** How long the keeper of a killed holder may take to end what that one had started. */
+/** How long the keeper of a killed holder may take to stop the holder's processes. */
 const cleanUpMs = 60_000
 
 /**
- * Takes the lock for this process. A holder is waited for, for up to waitMs; what a killed holder left is waited for in
- * any case. Undefined if the lock cannot be had.
+ * Takes the lock for this process. Waits up to waitMs for a running holder, and in any case for the keeper of a killed one. Undefined if
+ * the lock stays taken.
  */
 export async function takeLock(file: string, keeper: Keeper, waitMs: number): Promise<Lock | undefined> {
   for (const startedAt = Date.now(); ; await sleep(50)) {
@@ -42,12 +42,12 @@ function readHolder(file: string): { runs: boolean } | undefined {
   }
   const [pid, keeperPid] = text.split(' ').map(Number)
   if (pid === undefined || keeperPid === undefined) return undefined
-  // After a restart of the machine its number may be another's: then it is no keeper.
+  // After a restart of the machine, another process may have the keeper's pid.
   if (!/keeper-process/.test(findProcess(keeperPid)?.command ?? '')) return undefined
   return { runs: isRunning(pid) }
 }
 
-/** Creates the file with its text in one step, so that nobody finds it empty. */
+/** Creates the file with its text atomically, so that no reader finds it empty. */
 function create(file: string, text: string): boolean {
   const draft = `${file}.${process.pid}`
   writeFileSync(draft, text, { mode: 0o600 })

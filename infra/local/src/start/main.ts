@@ -1,4 +1,4 @@
-// The command `pnpm start`: everything on this machine, from nothing, until Ctrl-C.
+// The command `pnpm start`: runs everything on this machine, until Ctrl-C.
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { onLauncherGone } from '../processes/ancestors.ts'
@@ -19,7 +19,7 @@ import { checkPlatform } from './platform.ts'
 import { screen } from './screen.ts'
 import { loadSecrets } from './secrets.ts'
 
-/** How long a run that was just told to stop is waited for. */
+/** How long to wait for an earlier run that is stopping. */
 const closingMs = 3_000
 
 const say = (sentence: string): void => console.log(sentence)
@@ -52,7 +52,7 @@ async function start(options: StartOptions, keeper: Keeper, fail: (error: unknow
     build(keeper, ['@spillway/api', '@spillway/worker']),
     environment.inherited.HASH_ENGINE === 'packages' ? undefined : buildEngine(keeper, say),
   ])
-  services.died.then((name) => fail(new UserError(`${name} ended: its log in ${logDir} tells why.`)), fail)
+  services.died.then((name) => fail(new UserError(`${name} ended: see its log in ${logDir}.`)), fail)
   const { databaseUrl, redisUrl } = services
   await migrate(keeper, databaseUrl)
   const members = { keeper, environment, secrets, databaseUrl, redisUrl, logDir, say, fail }
@@ -64,7 +64,7 @@ async function start(options: StartOptions, keeper: Keeper, fail: (error: unknow
   say(screen({ ...places, environment, databaseUrl, redisUrl, operator: { user, password }, logDir }))
 }
 
-/** Deletes what earlier runs left, except for fetched programs and the lock. */
+/** Deletes the data of earlier runs, except downloaded programs and the lock. */
 async function forget(stateDir: string): Promise<void> {
   await removeHome(join(stateDir, 'postgres'))
   for (const name of ['redis', 'secrets.json']) rmSync(join(stateDir, name), { recursive: true, force: true })
@@ -94,7 +94,7 @@ async function main(): Promise<void> {
     })
   }
   onLauncherGone(() => stop(1))
-  // The terminal may be gone before this process.
+  // The terminal may close before this process ends.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
   await start(options, keeper, fail).catch(fail)
 }

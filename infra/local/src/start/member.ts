@@ -1,5 +1,5 @@
-// A gateway or worker as a process of its own, from compiled code. One that dies after it was ready is reported and
-// started again, as a cluster would; one that does not become ready ends the run.
+// Runs a gateway or worker as a process, from compiled code. A member that ends after it was ready is restarted, as in a cluster; one
+// that does not become ready ends the run.
 import { once } from 'node:events'
 import { closeSync, openSync, readFileSync, statSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -12,27 +12,27 @@ import type { Program } from './programs.ts'
 
 export interface MemberOptions {
   keeper: Keeper
-  /** Its name on the screen: gateway 1. */
+  /** The name on the screen, such as gateway 1. */
   name: string
   program: Program
   env: NodeJS.ProcessEnv
-  /** What its ready line adds to env for those that are started in its place. */
+  /** Variables for restarts, from the ready line. */
   envAgain?: (ready: ReadyLine) => NodeJS.ProcessEnv
   logFile: string
-  /** Told of every death. */
+  /** Prints a notice when it ends unexpectedly. */
   say: (sentence: string) => void
-  /** Told when it could not be started again. */
+  /** Called when it could not be restarted. */
   fail: (error: unknown) => void
 }
 
-/** The log line by which a gateway or worker says that it is ready. */
+/** The log line by which a gateway or worker reports that it is ready. */
 export type ReadyLine = Record<string, unknown>
 
 const readyMs = 30_000
-/** The pause before a dead member is started again, so that one that dies at once does not keep a processor busy. */
+/** The pause before a restart, so that a member that ends at once does not keep a processor busy. */
 const restartMs = 1_000
 
-/** Starts a member and resolves with its ready line. Rejects with a UserError, its last words in it, if that does not come. */
+/** Starts a member and resolves with its ready line. Rejects with a UserError that contains its log tail if it does not become ready. */
 export async function startMember(options: MemberOptions): Promise<ReadyLine> {
   const { keeper, name, program, env, envAgain, logFile, say, fail } = options
   const { entry, readyMessage, stopOrder } = program
@@ -54,7 +54,7 @@ export async function startMember(options: MemberOptions): Promise<ReadyLine> {
     .then(async ([code, signal]) => {
       if (keeper.closing) return
       say(
-        `${name} ended (${signal ?? `exit code ${code}`}) and is started again. Its last words: ${logTailOf(logFile)}`,
+        `${name} ended (${signal ?? `exit code ${code}`}) and is started again. Its log ends with: ${logTailOf(logFile)}`,
       )
       await sleep(restartMs)
       if (!keeper.closing) await startMember({ ...options, env: { ...env, ...envAgain?.(ready) } })
@@ -64,7 +64,7 @@ export async function startMember(options: MemberOptions): Promise<ReadyLine> {
 }
 
 function findLine(log: string, message: string): ReadyLine | undefined {
-  // The last piece may be half a line.
+  // The last line may be incomplete.
   for (const line of log.split('\n').slice(0, -1)) {
     if (!line.includes(message)) continue
     const value: unknown = JSON.parse(line)

@@ -1,10 +1,10 @@
-// Brings a database to the newest schema by the command that deployments use, too.
+// Migrates a database by the same command as deployments.
 import { type Keeper, ToolFailure } from '../processes/keeper.ts'
 import { logTail } from '../processes/log-tail.ts'
 import { repositoryDir } from '../processes/repository.ts'
 import { UserError } from '../processes/user-error.ts'
 
-/** Applies the migrations that the database lacks, creating it if need be. Needs a build. */
+/** Applies pending migrations, and creates the database if it does not exist. Needs a build. */
 export async function migrate(keeper: Keeper, databaseUrl: string): Promise<void> {
   try {
     await keeper.run({

@@ -33,7 +33,7 @@ those are taken. Every other variable reaches the gateways and workers as it is,
 
 const most = 64
 
-/** Reads the arguments. Throws a UserError that says which one is wrong. */
+/** Parses the arguments. Throws a UserError that names an invalid one. */
 export function parseOptions(args: string[]): StartOptions {
   const { values } = parseCommandLine('pnpm start', args, {
     gateways: { type: 'string', default: '1' },

@@ -1,17 +1,17 @@
-// Where the gateways and workers of a local run listen.
+// The addresses on which the gateways and workers of a local run listen.
 
 import { whyNotListen } from '../processes/port.ts'
 import { UserError } from '../processes/user-error.ts'
 import type { LocalEnvironment } from './environment.ts'
 
-/** Where one gateway or worker listens, or shall: 0 is any free port, chosen when it does. A worker has an ops port only. */
+/** The ports of a gateway or worker. 0 is any free port, chosen when it listens. A worker has only an ops port. */
 export interface Place {
   name: string
   opsPort: number
   port?: number
 }
 
-/** Gives every member its ports, or 0. Throws a UserError if one is taken. */
+/** Assigns ports, or 0, to every member. Throws a UserError if one is taken. */
 export async function choosePlaces(
   { host, port, opsPort }: LocalEnvironment,
   count: { gateways: number; workers: number },
@@ -50,20 +50,20 @@ export async function choosePlaces(
   return { gateways, workers }
 }
 
-/** The host by which this machine reaches a server that listens there. */
+/** The host by which clients on this machine reach a server that listens on `host`. */
 export function hostToDial(host: string): string {
   if (host === '0.0.0.0' || host === '::') return '127.0.0.1'
   return host.includes(':') ? `[${host}]` : host
 }
 
-/** Where a member says in its ready line that it listens. */
+/** The ports in a member's ready line. */
 export function placeIn(line: Record<string, unknown>, name: string): Place {
-  // A URL drops the port that its scheme has anyway.
+  // URL omits the default port of the scheme.
   const port = (url: unknown): number => Number(new URL(String(url)).port || 80)
   return { name, opsPort: port(line.opsUrl), ...(line.url === undefined ? {} : { port: port(line.url) }) }
 }
 
-/** The variables by which a member is told where to listen. */
+/** The variables that set a member's ports. */
 export function toVariables({ port, opsPort }: Place): NodeJS.ProcessEnv {
   return { OPS_PORT: String(opsPort), ...(port === undefined ? {} : { PORT: String(port) }) }
 }

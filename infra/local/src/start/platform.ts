@@ -1,4 +1,4 @@
-// What this machine must be.
+// Requirements on the platform.
 import { UserError } from '../processes/user-error.ts'
 
 /** Throws a UserError on a Node that is too old, and on Windows itself. */

@@ -1,4 +1,4 @@
-// What `pnpm start` prints when all is up.
+// The output of `pnpm start` when everything is ready.
 import type { LocalEnvironment } from './environment.ts'
 import { hostToDial, type Place } from './places.ts'
 
@@ -12,7 +12,7 @@ export interface ScreenFacts {
   logDir: string
 }
 
-/** One screen: where each thing listens, and two commands that register and log in when pasted. */
+/** All addresses, and two commands that register and log in. */
 export function screen({
   environment,
   gateways,

@@ -1,4 +1,4 @@
-// The secrets of a local run: made once, kept in the ignored folder, readable by their owner alone.
+// The secrets of local runs: generated once, kept in the ignored folder, readable by their owner alone.
 import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -7,10 +7,10 @@ import { newSealKey, newSigningKey } from './keys.ts'
 
 const names = ['sealKeys', 'jwtKeys', 'opsPassword', 'servicesPassword'] as const
 
-/** Seal and JWT keys in the form of their variables, the operator's password, and that of the embedded services. */
+/** Seal and JWT keys in the format of their variables, and the passwords of the operator and of the embedded services. */
 export type Secrets = Record<(typeof names)[number], string>
 
-/** The secrets of a state folder, made at the first call. */
+/** Loads the secrets of a state folder; the first call generates them. */
 export function loadSecrets(dir: string): Secrets {
   const file = join(dir, 'secrets.json')
   if (existsSync(file)) return read(file)
@@ -32,7 +32,7 @@ function read(file: string): Secrets {
     const found: unknown = JSON.parse(readFileSync(file, 'utf8'))
     if (isSecrets(found)) return found
   } catch {
-    // Told below.
+    // Reported below.
   }
   throw new UserError(`${file} is damaged: start again with --fresh.`)
 }

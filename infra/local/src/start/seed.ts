@@ -1,4 +1,4 @@
-// The command `pnpm seed`: accounts in bulk, in the running `pnpm start` or in what DATABASE_URL and GATEWAY_URL name.
+// The command `pnpm seed`: creates accounts in bulk, in the running `pnpm start` or in the system of DATABASE_URL and GATEWAY_URL.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
@@ -19,7 +19,7 @@ async function seed(args: string[]): Promise<number> {
   return code ?? 1
 }
 
-/** Where the gateway and the database of the running `pnpm start` are, as variables. */
+/** The URLs of the gateway and the database of the running `pnpm start`, as variables. */
 function findRunning(stateDir: string): { DATABASE_URL: string; GATEWAY_URL: string } {
   const nothing = 'Nothing runs to be seeded: run "pnpm start" first, or set both DATABASE_URL and GATEWAY_URL.'
   if (!isHeld(join(stateDir, 'start.lock'))) throw new UserError(nothing)

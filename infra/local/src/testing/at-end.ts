@@ -1,4 +1,4 @@
-// What a test ends when it is over.
+// Cleans up after a test, in reverse order.
 import type { TestContext } from 'node:test'
 
 type Close = () => Promise<void>
@@ -6,8 +6,8 @@ type Close = () => Promise<void>
 const closesOf = new WeakMap<TestContext, Close[]>()
 
 /**
- * Closes after the test, the last that was opened first: a folder goes when the processes that write into it are gone.
- * Hooks of `t.after` run in the opposite order.
+ * Closes resources after the test in reverse order, so that a folder is deleted after the processes that write into it have ended. Hooks
+ * of `t.after` run in the opposite order.
  */
 export function atEnd(t: TestContext, close: Close): void {
   const known = closesOf.get(t)

@@ -1,10 +1,10 @@
-// A wall clock that is off, for a process of ours that is started with it.
+// Starts a process with a shifted wall clock.
 import { fileURLToPath } from 'node:url'
 
 const preload = fileURLToPath(new URL('shifted-clock.mjs', import.meta.url))
 
-/** The environment of a process whose wall clock is so far ahead, in milliseconds; behind, where negative. */
+/** The environment of a process whose wall clock is this far ahead, in milliseconds; negative for behind. */
 export function clockOff(shiftMs: number): { CLOCK_SHIFT_MS: string; NODE_OPTIONS: string } {
-  // Quoted: Node splits its options at blanks.
+  // Quoted, because Node splits NODE_OPTIONS at blanks.
   return { CLOCK_SHIFT_MS: String(shiftMs), NODE_OPTIONS: `--import "file://${encodeURI(preload)}"` }
 }

@@ -1,4 +1,4 @@
-// What a test run tells the processes of its tests: where the template database and Redis are, and where results go.
+// The environment of a test run, passed to the processes of its tests: the URLs of the template database and of Redis.
 import { UserError } from '../processes/user-error.ts'
 
 export interface TestEnvironment {
@@ -20,7 +20,7 @@ export function findTestEnvironment(): TestEnvironment | undefined {
   return templateUrl === undefined || redisUrl === undefined ? undefined : { templateUrl, redisUrl }
 }
 
-/** Like findTestEnvironment, for those who cannot do without. */
+/** Like findTestEnvironment; throws a UserError outside of a test run. */
 export function testEnvironment(): TestEnvironment {
   const found = findTestEnvironment()
   if (found) return found

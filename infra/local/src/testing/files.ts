@@ -1,4 +1,4 @@
-// Runs test files by Node's own runner, each in a process of its own, and counts what became of the tests.
+// Runs test files with Node's test runner, each in a process of its own, and counts the results.
 import { availableParallelism } from 'node:os'
 import { run } from 'node:test'
 import { spec } from 'node:test/reporters'
@@ -10,9 +10,9 @@ import type { TestResults } from './results.ts'
  */
 const fileTimeoutMs = 240_000
 
-/** The end of the names of files whose tests cannot share the processors: they run last, one after the other. */
+/** The suffix of files whose tests cannot share the processors: they run last, one after the other. */
 const ALONE = '.alone.test.ts'
-/** One more than the processors: tests wait more than they compute. */
+/** One more than the processors, because tests wait more than they compute. */
 const CONCURRENCY = availableParallelism() + 1
 
 /** Runs these files, reports to standard output, and resolves with the count. An abort ends the files that run. */
@@ -33,14 +33,14 @@ async function runGroup(
 ): Promise<void> {
   const stream = run({ files, concurrency, timeout: fileTimeoutMs, signal })
   stream.on('test:pass', ({ name, skip, todo, details }) => {
-    // A suite is no test, and neither is a file that had none.
+    // Suites, and files without tests, are not counted.
     if (details.type === 'suite' || files.includes(name)) return
     const left = skip !== undefined || todo !== undefined
     results[left ? 'skipped' : 'passed'] += 1
   })
   stream.on('test:fail', ({ todo, details }) => {
     if (todo !== undefined) results.skipped += 1
-    // A suite fails with its tests; by itself only when its hooks do.
+    // A suite fails with its tests, which are counted already; a failed hook is counted.
     else if (details.type !== 'suite' || !isSubtestFailure(details.error)) results.failed += 1
   })
   const output = stream.compose(new spec())

@@ -1,4 +1,4 @@
-// The door for the tests of the other packages: real services, real processes, states instead of sleeps.
+// The entry point for tests of other packages: real services and processes, and waiting for states.
 
 export { freePort } from '../processes/port.ts'
 export { until } from '../processes/until.ts'

@@ -1,4 +1,4 @@
-// A database and a Redis key prefix that a test file has to itself.
+// A database and a Redis key prefix of its own for each test file.
 import { randomBytes } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { until } from '../processes/until.ts'
@@ -15,7 +15,7 @@ export interface Namespace {
   close(): Promise<void>
 }
 
-/** How long a connection that was ended may take to vanish from PostgreSQL's list. */
+/** How long PostgreSQL may list a closed connection. */
 const disconnectMs = 2_000
 
 /** Creates a namespace in the services of this test run. */
@@ -49,7 +49,7 @@ async function connectionsTo(maintenanceUrl: string, database: string): Promise<
   return rows.map((row) => `${row.application_name || 'unnamed'} (pid ${row.pid}, ${row.state}), last: ${row.query}`)
 }
 
-/** Deletes all keys that begin like this. */
+/** Deletes all keys with this prefix. */
 export async function deleteKeys(redisUrl: string, prefix: string): Promise<void> {
   const redis = new Redis(redisUrl)
   try {

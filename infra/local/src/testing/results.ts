@@ -1,4 +1,4 @@
-// How packages tell the run that started them what became of their tests.
+// Passes the test results of packages to the run that started them.
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
@@ -17,8 +17,8 @@ export function resultsVariable(dir: string): NodeJS.ProcessEnv {
 }
 
 /**
- * Notes the results of a package for the run it is part of, if it is part of one. Before its tests start, a package
- * notes one failure, which stays if it never comes to its end.
+ * Writes the results of a package for its run, if it is part of one. Before its tests start, a package writes one failure, which remains
+ * if the package ends abnormally.
  */
 export function noteResults(packageName: string, results: TestResults): void {
   const dir = process.env[variable]
@@ -37,7 +37,7 @@ export function sumResults(dir: string): TestResults {
   return sum
 }
 
-/** The line that a run ends with. */
+/** The last line of a run's output. */
 export function summary({ passed, failed, skipped }: TestResults): string {
   return `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`
 }

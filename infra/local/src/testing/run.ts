@@ -50,7 +50,7 @@ async function main(): Promise<void> {
     throw new UserError(`"${unknown}" is no option: pnpm test takes parts of the names of test files, or nothing.`)
   }
   const keeper = openKeeper()
-  // All that is awaited ends with its process, and what was made is removed on the way out.
+  // Closing the keeper ends all processes, and with them all that is awaited; the `finally` blocks clean up.
   const stop = (): void => {
     keeper.close().catch(report)
   }

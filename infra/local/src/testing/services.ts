@@ -1,4 +1,4 @@
-// The services of one test run, on free ports and in a folder of their own, so that any number of runs go side by side.
+// The services of a test run, on free ports and in a folder of its own, so that runs can be concurrent.
 import { randomBytes } from 'node:crypto'
 import { mkdir, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -15,12 +15,12 @@ import { migrate } from '../start/migrate.ts'
 import type { TestEnvironment } from './environment.ts'
 
 export interface TestServices extends TestEnvironment {
-  /** Where this run may put what it needs. Gone after close(). */
+  /** The run's folder, which close() deletes. */
   dir: string
   close(): Promise<void>
 }
 
-/** Builds everything, starts the services and migrates the template database that namespaces are copies of. */
+/** Builds all packages, starts the services and migrates the template database, from which namespaces are copied. */
 export async function startTestServices(keeper: Keeper, environment: LocalEnvironment): Promise<TestServices> {
   await removeAbandoned()
   const id = `${process.pid}-${randomBytes(3).toString('hex')}`
@@ -41,24 +41,24 @@ export async function startTestServices(keeper: Keeper, environment: LocalEnviro
     say: console.log,
   })
   try {
-    // It takes a minute when it is built for the first time: that is left to `pnpm start` and to CI.
+    // The first build of the engine takes a minute: that is left to `pnpm start` and to CI.
     const engine = hasEngine() || process.env.CI === 'true' ? buildEngine(keeper, console.log) : undefined
     const [services] = await Promise.all([starting, build(keeper), engine])
     const template = `spillway_template_${id.replace('-', '_')}`
     const templateUrl = withDatabase(services.databaseUrl, template)
     await migrate(keeper, templateUrl)
-    // Otherwise autovacuum connects to it now and then, and a copy has to wait.
+    // Otherwise autovacuum connects to it now and then, and copies have to wait.
     const maintenanceUrl = withDatabase(services.databaseUrl, 'postgres')
     await query(maintenanceUrl, `ALTER DATABASE "${template}" ALLOW_CONNECTIONS false`)
     const close = async (): Promise<void> => {
-      // An embedded one goes with its folder, and may have been ended already.
+      // Only of an external server: an embedded one is deleted with its folder, and may have ended already.
       if (environment.databaseUrl !== undefined) await query(maintenanceUrl, `DROP DATABASE "${template}"`)
       await services.close()
       await remove()
     }
     return { templateUrl, redisUrl: services.redisUrl, dir, close }
   } catch (error) {
-    // They may still be starting, and would write into a folder that is being removed.
+    // Services that are still starting would write into the folder while it is deleted.
     await starting.then(
       (services) => services.close(),
       () => undefined,

@@ -1,5 +1,4 @@
-// Preloaded into a process (`--import`) whose wall clock is to be off by CLOCK_SHIFT_MS. The monotonic clock stays: that of
-// machines whose clocks disagree runs alike as well.
+// Shifts the wall clock of a process by CLOCK_SHIFT_MS; loaded by `--import`. The monotonic clock stays, as on a machine with a wrong time.
 const shiftMs = Number(process.env.CLOCK_SHIFT_MS)
 const RealDate = Date
 
