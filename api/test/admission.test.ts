@@ -23,7 +23,7 @@ test('without any worker a request gets its ticket at once, and its answer when 
   expect(202, await promptly(login(url, credentials)))
   await queue.settled(2, 0)
 
-  await t.test('whoever comes back when told to finds the ticket good', async () => {
+  await t.test('a ticket is valid after its Retry-After', async () => {
     const hasty = await system.gateway({ TICKET_TTL_MS: '3000', LOGIN_WAIT_MS: '0' })
     assert.equal(expect(202, await register(hasty.url, newCredentials())).retryAfter, 1)
   })

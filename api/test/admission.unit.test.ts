@@ -84,7 +84,7 @@ test('the cap is one that no worker lifts, and not one job goes beyond it', () =
   }
 })
 
-test('without a worker tickets are given up to the cap, and whoever is refused comes back after a minute', () => {
+test('without a worker tickets are given up to the cap, and refused clients retry after a minute', () => {
   const { admit, refused } = scene({
     predicted: { held: Number.POSITIVE_INFINITY, deferred: Number.POSITIVE_INFINITY },
   })
@@ -109,7 +109,7 @@ test('a request is held when it can be answered within its wait, and gets its ti
   assert.deepEqual(slow.admit(4_999), { lane: 'deferred', waitMs: 0 })
 })
 
-test('whoever is refused comes back when there is room, after those who were told so before, and a second after the spike', () => {
+test('a refused client retries when there is capacity, after those that were refused before, and a second after the spike', () => {
   const { refused } = scene()
   // One too many, and one to come: 2 of 10 a second, at a little less than full speed, and a second.
   assert.equal(refused({ waiting: ROOM })[1], 2)

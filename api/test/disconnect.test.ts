@@ -20,7 +20,7 @@ const ahead = login(url, await slowAccount(system.database, 8_000))
 await queue.settled(0, 1)
 const takenBack: string[] = []
 
-test('the job of a client that goes away while it waits is taken back', async () => {
+test('the job of a client that goes away while it waits is cancelled', async () => {
   const client = new AbortController()
   const left = login(url, await slowAccount(system.database, 1), { signal: client.signal })
   await queue.settled(1, 1)
@@ -51,7 +51,7 @@ test('the job of a client that went away before there was one does not stay', as
   takenBack.push(jobId)
 })
 
-test('a client that has its ticket may go away; of the jobs that were taken back nothing was hashed', async () => {
+test('a client that has its ticket may go away; of the jobs that were cancelled nothing was hashed', async () => {
   const answer = await login(url, await slowAccount(system.database, 1), {
     headers: { ...respondAsync.headers, connection: 'close' },
   })

@@ -1,4 +1,4 @@
-// SIGUSR1, by which Node would open its inspector to whoever reaches the port.
+// SIGUSR1, by which Node would open its inspector to anyone who reaches the port.
 import assert from 'node:assert/strict'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -142,7 +142,7 @@ test('a request that is held for a worker makes room for another, and is counted
   assert.equal(shedder.inHand(), 1)
 })
 
-test('whoever has gone while waiting is not begun', async () => {
+test('a request whose client disconnected while it was queued is not begun', async () => {
   const { shedder, works } = await full()
   let isGone = false
   const gone = shedder.begin('new', () => isGone)

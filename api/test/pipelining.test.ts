@@ -87,7 +87,7 @@ test('bytes that are no HTTP, after a login that is not answered yet, end the co
   assert.match(await text(pipeline(['no HTTP\r\n\r\n'])), /^HTTP\/1\.1 400 /)
 })
 
-test('when a connection ends all its requests are taken back, logged, counted and traced, and open no session', async () => {
+test('when a connection ends all its requests are cancelled, logged, counted and traced, and open no session', async () => {
   const credentials = await newAccount(gateway.url)
   const ahead = [await slowAccount(system.database, 8_000), await slowAccount(system.database, 8_000)].map((slow) =>
     login(gateway.url, slow),

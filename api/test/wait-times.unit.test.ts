@@ -29,7 +29,7 @@ test('the holder of a ticket comes back when its answer is expected, after one s
   assert.equal(after(Number.POSITIVE_INFINITY), 2)
 })
 
-test('whoever comes back when told to finds the ticket good for another second', () => {
+test('the ticket is valid for another second after its Retry-After', () => {
   const before = (ticketLeftMs: number) => ticketRetryAfterS({ predictedMs: 50_000, ticketLeftMs })
   assert.equal(before(11_000), 10)
   assert.equal(before(10_999), 9)

@@ -22,7 +22,7 @@ test('a held job goes before the deferred ones, and brings the one along that ha
   for (const pending of [newcomer, first, second]) assert.deepEqual(await answerOf(pending), { kind: 'match' })
 })
 
-test('an id among the deferred jobs that is no job is left out, and the next one is brought along', async (t) => {
+test('an id among the deferred jobs that is no job is left out, and the next one is promoted', async (t) => {
   const space = spaceFor(t)
   const client = await readyClient(space)
   const deferred = queueKey(space.prefix, 'prioritized')
@@ -35,7 +35,7 @@ test('an id among the deferred jobs that is no job is left out, and the next one
   assert.equal(await space.redis.zcard(deferred), 0)
 })
 
-test('a deferred job whose client goes away is taken back, and the next one takes its turn', async (t) => {
+test('a deferred job whose client goes away is cancelled, and the next one takes its turn', async (t) => {
   const space = spaceFor(t)
   const client = await readyClient(space)
   const [leaving, staying] = [

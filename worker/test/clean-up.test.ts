@@ -41,7 +41,7 @@ const ends: [how: string, end: (space: Space, client: PasswordClient) => Promise
     },
   ],
   [
-    'is taken back',
+    'is cancelled',
     async (_space, client) => {
       const pending = await client.submit('verify', request)
       await assert.rejects(pending.answer({ waitMs: 60_000, signal: AbortSignal.timeout(20) }))
@@ -132,7 +132,7 @@ test('jobs that failed, expired or were refused are no longer in the hands of a 
   assert.doesNotMatch(worker.output(), /requeued/)
 })
 
-test('of jobs that were redeemed, forged, refused or taken back no key stays beyond their deadline', async (t) => {
+test('of jobs that were redeemed, forged, refused or cancelled no key stays beyond their deadline', async (t) => {
   const space = spaceFor(t)
   const [client, elsewhere] = [await readyClient(space, { jobLifeMs: 5_000 }), await readyClient(space)]
   const [redeemed, forged, refused, left] = [

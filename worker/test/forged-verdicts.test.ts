@@ -58,7 +58,7 @@ async function waitingAndAnswered(space: Space): Promise<{ waiting: PendingJob; 
   return { waiting: await client.submit('verify', request), answered: right.job }
 }
 
-/** Announces a verdict to whoever waits for the job, and says how many heard it. */
+/** Announces a verdict to the waiters of the job; returns how many received it. */
 async function announce(space: Space, { id }: JobRef, sealed: string): Promise<number> {
   const { replyTo } = JSON.parse((await space.redis.hget(jobKey(space, id), 'data')) ?? '')
   return await space.redis.publish(replyChannel(space.prefix, replyTo), `${id} ${sealed}`)

@@ -77,7 +77,7 @@ test('bytes and text of the same bytes are the same password', { skip }, async (
   assert.equal(await engine.verify(Buffer.from('päss\0wörd', 'latin1'), stored), false)
 })
 
-test('a call that waits is taken back, and the others are done', { skip }, async () => {
+test('a call that waits is cancelled, and the others are done', { skip }, async () => {
   const engine = await busyEngine()
   const aborter = new AbortController()
   const taken = engine.verify('U*U', right, { signal: aborter.signal })

@@ -54,7 +54,7 @@ test('without Redis a client says so at once, and is not ready', async (t) => {
   assert.ok(tookMs < 2_000, `took ${tookMs} ms`)
 
   proxy.restore()
-  // What could not be taken back then is taken back now.
+  // What could not be cancelled then is cancelled now.
   await until(async () => (await waitingJobs(space)).length === 0)
   await until(() => client.isReady())
 })
@@ -71,7 +71,7 @@ test('a Redis that takes connections and answers nothing is given up within some
   proxy.restore()
 })
 
-test('a job that cannot be taken back is forgotten after its deadline, also while Redis is away, and before it when Redis is back', async (t) => {
+test('a job that cannot be cancelled is forgotten after its deadline, also while Redis is away, and before it when Redis is back', async (t) => {
   const space = spaceFor(t)
   const proxy = await redisProxy(space)
   const client = await readyClient(space, { redisUrl: proxy.url })
@@ -86,7 +86,7 @@ test('a job that cannot be taken back is forgotten after its deadline, also whil
   await forgotten(remembered)
 })
 
-test('a job that was never sent is not taken back', async (t) => {
+test('a job that was never sent is not cancelled', async (t) => {
   const space = spaceFor(t)
   const proxy = await redisProxy(space)
   const client = await readyClient(space, { redisUrl: proxy.url })
@@ -245,7 +245,7 @@ for (const [when, lose] of breaks) {
   })
 }
 
-test('a job of which Redis did not say whether it took it is taken back', async (t) => {
+test('a job of which Redis did not say whether it took it is cancelled', async (t) => {
   const space = spaceFor(t)
   const proxy = await redisProxy(space)
   const client = await readyClient(space, { redisUrl: proxy.url })

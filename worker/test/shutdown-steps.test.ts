@@ -1,9 +1,9 @@
-// The end of a process, step by step, whatever becomes of each.
+// The steps of a shutdown, which go on after failures.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { beginShutdown } from '../src/process/shutdown.ts'
 
-test('a step that rejects, throws or never ends is told, and all the others are taken', async () => {
+test('a step that rejects, throws or never ends is logged, and all the others run', async () => {
   const told: unknown[] = []
   const closing = beginShutdown('gateway', { warn: (fields: unknown) => told.push(fields) })
   const taken: string[] = []

@@ -38,7 +38,7 @@ test('a verdict that is there already is found without any wait', async (t) => {
   assert.deepEqual(await answerOf(await client.resume(pending.job), 0), match)
 })
 
-test('a caller that goes away ends its wait at once, and the job is taken back', async (t) => {
+test('a caller that goes away ends its wait at once, and the job is cancelled', async (t) => {
   const space = spaceFor(t)
   const client = await readyClient(space)
   const [leaving, staying] = [await client.submit('verify', request), await client.submit('verify', request)]
@@ -62,7 +62,7 @@ test('a caller that was gone before the wait began is not waited for', async (t)
   await assert.rejects(pending.answer({ waitMs: 60_000, signal: AbortSignal.abort() }), isAborted)
 })
 
-test('a job in hand is not taken back', async (t) => {
+test('a job in hand is not cancelled', async (t) => {
   const space = spaceFor(t)
   const client = await readyClient(space)
   await startedWorker(space)
@@ -72,7 +72,7 @@ test('a job in hand is not taken back', async (t) => {
   assert.deepEqual(await answerOf(pending), match)
 })
 
-test('a job that was answered is not taken back, and its verdict stays', async (t) => {
+test('a job that was answered is not cancelled, and its verdict stays', async (t) => {
   const space = spaceFor(t)
   const client = await readyClient(space)
   await startedWorker(space)

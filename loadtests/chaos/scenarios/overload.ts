@@ -213,7 +213,7 @@ const BURST = 300
 
 const retryAfter: Scenario = {
   name: 'retry-after',
-  promise: 'Whoever was refused and comes back when told to is let in.',
+  promise: 'A refused client that retries after its Retry-After is admitted.',
   estimatedS: 25,
   run: (stage) =>
     withCapacity(stage, async ({ redis, system }) => {

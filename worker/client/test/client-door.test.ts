@@ -1,4 +1,4 @@
-// The door for gateways: whoever comes in by it loads no hashing code.
+// The client loads no hashing code.
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { startProcess } from '@spillway/local/testing'
