@@ -3,7 +3,9 @@ import { fileURLToPath } from 'node:url'
 import { layOut } from './panel.ts'
 import { rows } from './rows.ts'
 
-export const dashboardFile = fileURLToPath(new URL('../dashboards/spillway.json', import.meta.url))
+export const dashboardFile = fileURLToPath(
+  new URL('../../helm/spillway/files/dashboards/spillway.json', import.meta.url),
+)
 
 /** The JSON of the dashboard, made from its rows. */
 export function dashboardJson(): string {

@@ -1,4 +1,4 @@
-// A real Prometheus that scrapes a scene, with the rules of infra/alerts.
+// A real Prometheus that scrapes a scene, with the rules that the chart carries.
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -6,7 +6,7 @@ import { type Keeper, stopOrder } from '@spillway/local/processes/keeper'
 import { freePort, until } from '@spillway/local/testing'
 import { prometheusProgram } from './prometheus-programs.ts'
 
-const rulesDir = fileURLToPath(new URL('../../alerts/rules/', import.meta.url))
+const rulesDir = fileURLToPath(new URL('../../helm/spillway/files/alerts/', import.meta.url))
 
 export interface Sample {
   labels: Record<string, string>

@@ -1,7 +1,5 @@
-// The command `pnpm dashboard`: writes dashboards/spillway.json from the rows.
-import { mkdirSync, writeFileSync } from 'node:fs'
-import { dirname } from 'node:path'
+// The command `pnpm dashboard`: writes the dashboard that the chart carries from the rows.
+import { writeFileSync } from 'node:fs'
 import { dashboardFile, dashboardJson } from './dashboard.ts'
 
-mkdirSync(dirname(dashboardFile), { recursive: true })
 writeFileSync(dashboardFile, dashboardJson())

@@ -1,4 +1,4 @@
-// The rules of infra/alerts: valid, tested, with a runbook each, and about metrics that exist.
+// The rules that the chart carries: valid, tested, with a runbook each, and about metrics that exist.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
@@ -19,7 +19,8 @@ interface Rule {
   annotations?: { summary?: string; runbook?: string }
 }
 
-const files = ['rules/recording.yaml', 'rules/minimum.yaml', 'rules/alerts.yaml']
+const rulesDir = '../helm/spillway/files/alerts/'
+const files = ['recording.yaml', 'minimum.yaml', 'alerts.yaml'].map((name) => rulesDir + name)
 const rules: Rule[] = files.flatMap((file) => parse(read(file)).groups.flatMap(({ rules }: { rules: Rule[] }) => rules))
 const alerts = rules.filter(({ alert }) => alert !== undefined)
 
