@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
 import { mkdir, readdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -68,11 +69,15 @@ test('it keeps jobs over a restart, evicts nothing, and asks for the password', 
   await second.close()
 })
 
-test('where no Redis can be had, one sentence names the ways out', async (t) => {
+test('where no Redis can be had, nothing is installed and one sentence names the ways out', async (t) => {
   const dir = await scratchDir(t)
   const bin = join(dir, 'bin')
   await mkdir(bin)
   await symlink(process.execPath, join(bin, 'node'))
+  const asked = join(dir, 'asked')
+  for (const manager of ['brew', 'dnf', 'apk', 'pacman']) {
+    await writeFile(join(bin, manager), `#!/bin/sh\necho "$0" "$@" >> '${asked}'\n`, { mode: 0o755 })
+  }
   const script = join(dir, 'find.mts')
   const module = (name: string) => JSON.stringify(pathToFileURL(join(repositoryDir, 'infra/local/src', name)).href)
   await writeFile(
@@ -90,4 +95,5 @@ test('where no Redis can be had, one sentence names the ways out', async (t) => 
     'No Redis could be had: install redis-server or valkey-server, start Docker or Podman, ' +
       'or set REDIS_URL to a Redis of your own.',
   )
+  assert.equal(existsSync(asked), false, 'a package manager was run')
 })

@@ -1,16 +1,16 @@
-// Where a Redis comes from: the PATH, else fetched into the ignored folder, else what the system offers.
+// Where a Redis comes from: the PATH, else Debian's package unpacked into the ignored folder, else a container engine.
 import { execFileSync } from 'node:child_process'
 import { UserError } from '../processes/user-error.ts'
 import { onPath } from './on-path.ts'
 import { aptRedis } from './redis-apt.ts'
+import { containerRedis } from './redis-container.ts'
 import { localProgram, type RedisProgram, type RedisSearch, serverNames } from './redis-program.ts'
-import { brewRedis, containerRedis, systemRedis } from './redis-system.ts'
 
 /** One place a Redis may come from: undefined where it does not apply, a rejection where it should have worked. */
 type RedisSource = (search: RedisSearch) => Promise<RedisProgram | undefined>
 
-/** From the least to the most intrusive; only the last one changes the system itself, and only as root. */
-const sources: RedisSource[] = [pathRedis, aptRedis, brewRedis, containerRedis, systemRedis]
+/** From the least to the most intrusive; none installs anything. */
+const sources: RedisSource[] = [pathRedis, aptRedis, containerRedis]
 
 /** The first Redis that works. Rejects with a UserError that says why each source that applied did not. */
 export async function findRedis(search: RedisSearch): Promise<RedisProgram> {
