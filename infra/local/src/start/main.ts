@@ -9,7 +9,7 @@ import { removeHome } from '../services/postgres-user.ts'
 import { startServices } from '../services/services.ts'
 import { build } from './build.ts'
 import { expectReadyLines, startCluster } from './cluster.ts'
-import { buildEngine } from './engine.ts'
+import { buildEngine, hasEngine } from './engine.ts'
 import { readEnvironment } from './environment.ts'
 import { takeLock } from './lock.ts'
 import { migrate } from './migrate.ts'
@@ -38,6 +38,7 @@ async function start(options: StartOptions, keeper: Keeper, fail: (error: unknow
   const logDir = join(stateDir, 'logs')
   const running = join(stateDir, 'running.json')
   for (const old of [logDir, running]) rmSync(old, { recursive: true, force: true })
+  const wantsEngine = environment.inherited.HASH_ENGINE !== 'packages'
   const [services] = await Promise.all([
     startServices({
       ...environment,
@@ -50,7 +51,7 @@ async function start(options: StartOptions, keeper: Keeper, fail: (error: unknow
       say,
     }),
     build(keeper, ['@spillway/api', '@spillway/worker']),
-    environment.inherited.HASH_ENGINE === 'packages' ? undefined : buildEngine(keeper, say),
+    wantsEngine && hasEngine() ? buildEngine(keeper, say) : undefined,
   ])
   services.died.then((name) => fail(new UserError(`${name} ended: see its log in ${logDir}.`)), fail)
   const { databaseUrl, redisUrl } = services
@@ -62,6 +63,8 @@ async function start(options: StartOptions, keeper: Keeper, fail: (error: unknow
   writeFileSync(running, JSON.stringify({ databaseUrl, gatewayUrl }), { mode: 0o600 })
   const { OPS_USER: user = 'operator', OPS_PASSWORD: password = secrets.opsPassword } = environment.inherited
   say(screen({ ...places, environment, databaseUrl, redisUrl, operator: { user, password }, logDir }))
+  // The first build takes a minute: nobody waits for it.
+  if (wantsEngine && !hasEngine()) void buildEngine(keeper, say, { inBackground: true })
 }
 
 /** Deletes the data of earlier runs, except downloaded programs and the lock. */
