@@ -24,31 +24,34 @@ const patience = { timeoutMs: 60_000 }
 test('what it cannot do in time is refused, and nothing is left of it afterwards', { timeout: 230_000 }, async (t) => {
   const { refreshToken } = expect(200, await login(url, account))
   const leaving = new AbortController()
-  const codes: string[] = []
+  /** What those were answered that came first, and those that went on asking. */
+  const [earlyCodes, codes]: [string[], string[]] = [[], []]
 
   await system.database.$transaction(
     async (locked) => {
       await locked.$executeRaw`LOCK TABLE users IN ACCESS EXCLUSIVE MODE`
       const early = Array.from({ length: MANY }, (_, n) =>
         login(url, account, n < 20 ? { signal: leaving.signal } : {}).then(
-          ({ body }) => codes.push(body.code),
+          ({ body }) => earlyCodes.push(body.code),
           () => undefined,
         ),
       )
-      await until(async () => (await metric('spillway_requests_in_hand')) === IN_HAND, patience)
+      // A slow machine has not read the last of them when the first are given up.
+      await until(async () => (await metric('spillway_requests_in_hand')) >= IN_HAND / 5, patience)
 
       await t.test('probes are answered meanwhile, and the public keys', async () => {
         expect(200, await call(url, 'GET', '/healthz'))
         expect(200, await call(url, 'GET', '/.well-known/jwks.json'))
       })
-      await t.test('requests that are queued for too long are refused, and those in hand are not', async () => {
-        // Those in hand wait for the database, and are told so when their queries are given up.
-        await until(() => codes.includes('busy'), patience)
-        assert.ok(codes.filter((code) => code === 'busy').length <= MANY - IN_HAND)
-      })
-      await t.test('once requests have been queued for long, one is refused before its body is read', async () => {
-        const stopAsking = keepAsking()
-        try {
+      leaving.abort()
+      const stopAsking = keepAsking(codes)
+      try {
+        await t.test('requests that are queued for too long are refused, and those in hand are not', async () => {
+          await Promise.all(early)
+          assert.ok(earlyCodes.filter((code) => code === 'busy').length <= MANY - IN_HAND)
+          await until(() => codes.includes('busy'), patience)
+        })
+        await t.test('once requests have been queued for long, one is refused before its body is read', async () => {
           const { socket, answer: refused } = await refusedUnread(BODY_BYTES, /^HTTP\/1\.1 503 /)
           assert.match(refused, /^HTTP\/1\.1 503 .*retry-after: [1-9]\d?\r\n/is)
           assert.match(refused, /cache-control: no-store\r\n/i)
@@ -59,12 +62,10 @@ test('what it cannot do in time is refused, and nothing is left of it afterwards
           // One that is too large to be read to its end ends the connection.
           const tooLarge = await refusedUnread(1_000_000, /^HTTP\/1\.1 503 .*connection: close/is)
           tooLarge.socket.destroy()
-        } finally {
-          await stopAsking()
-        }
-      })
-      leaving.abort()
-      void early
+        })
+      } finally {
+        await stopAsking()
+      }
     },
     { timeout: 200_000 },
   )
@@ -87,10 +88,10 @@ test('what it cannot do in time is refused, and nothing is left of it afterwards
 })
 
 /** More log in at any moment than are in hand at a time, until they are told to stop. */
-function keepAsking(): () => Promise<void> {
+function keepAsking(codes: string[]): () => Promise<void> {
   let isOver = false
   const asking = Array.from({ length: MANY + MANY / 4 }, async () => {
-    while (!isOver) await login(url, account)
+    while (!isOver) codes.push((await login(url, account)).body.code)
   })
   return async () => {
     isOver = true
