@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { performance } from 'node:perf_hooks'
 import { test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
-import { createRedisClock } from '@spillway/client/redis/clock'
-import { within } from '@spillway/client/within'
+import { createRedisClock } from '../src/redis/clock.ts'
+import { within } from '../src/within.ts'
 
 test('until the first reading the time is that of this machine', () => {
   const { now } = createRedisClock()

@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict'
 import { createCipheriv, createDecipheriv } from 'node:crypto'
 import { test } from 'node:test'
-import { capacityKey, jobKey, queueKey } from '@spillway/client/protocol/capacity'
-import { DEFAULT_QUEUE_PREFIX, DEFERRED_PRIORITY, padRequest, QUEUE_NAME } from '@spillway/client/protocol/job'
+import { capacityKey, jobKey, queueKey } from '../src/protocol/capacity.ts'
+import { DEFAULT_QUEUE_PREFIX, DEFERRED_PRIORITY, padRequest, QUEUE_NAME } from '../src/protocol/job.ts'
 import {
   decodeReply,
   redeemerKey,
@@ -13,8 +13,8 @@ import {
   usedSeal,
   verdictKey,
   verdictSeal,
-} from '@spillway/client/protocol/reply'
-import { parseKeyring, type SealContext, SealError } from '@spillway/client/protocol/seal'
+} from '../src/protocol/reply.ts'
+import { parseKeyring, type SealContext, SealError } from '../src/protocol/seal.ts'
 
 /** The bytes 0 to 31. */
 const KEY = Buffer.from(Array.from({ length: 32 }, (_, i) => i))

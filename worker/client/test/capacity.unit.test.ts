@@ -1,8 +1,8 @@
 // What workers' entries add up to, and what is no entry.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { FRESH_FOR_MS, finishedBy, liveWorkers, sumCapacity, toEntries } from '@spillway/client/protocol/capacity'
-import { entry, now } from './capacity-entry.ts'
+import { entry, now } from '../../test/capacity-entry.ts'
+import { FRESH_FOR_MS, finishedBy, liveWorkers, sumCapacity, toEntries } from '../src/protocol/capacity.ts'
 
 test('slots and jobs per second are summed up over workers of different speed', () => {
   const entries = {
