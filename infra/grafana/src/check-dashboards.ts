@@ -3,8 +3,8 @@
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { killBusyWorker, startActivity } from './activity.ts'
+import { rows } from './dashboard.ts'
 import { type Prometheus, startPrometheus } from './prometheus.ts'
-import { rows } from './rows.ts'
 import { runWithServices } from './run-with-services.ts'
 import { openScene } from './scene.ts'
 

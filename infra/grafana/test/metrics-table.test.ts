@@ -1,9 +1,9 @@
 // The table of metrics in README.md is what a gateway and a worker really show.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { rows } from '../src/dashboard.ts'
 import { readExposition } from '../src/exposition.ts'
 import { readMetricsTable } from '../src/metrics-table.ts'
-import { rows } from '../src/rows.ts'
 import { openScene } from '../src/scene.ts'
 
 test('the table names every metric, where it is, its type, its labels and what it says', async () => {
