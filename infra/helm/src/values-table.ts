@@ -1,21 +1,16 @@
 // The table of values in the chart's README: each parameter, its default from values.yaml, its meaning from the schema.
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { withParts } from '@spillway/local/processes/marked-parts'
 import { parse } from 'yaml'
 import { chartDir } from './chart.ts'
 import { isNode, type SchemaNode } from './schemas/strict.ts'
 
 export const readmeFile = join(chartDir, 'README.md')
 
-const START = '<!-- values -->'
-const END = '<!-- /values -->'
-
 /** The README with its table made anew. */
 export async function readmeWithTable(): Promise<string> {
-  const readme = await readFile(readmeFile, 'utf8')
-  const [before, after] = [readme.indexOf(START), readme.indexOf(END)]
-  if (before < 0 || after < before) throw new Error(`${readmeFile} has no place for the table: ${START} and ${END}`)
-  return `${readme.slice(0, before + START.length)}\n${await valuesTable()}\n${readme.slice(after)}`
+  return withParts(await readFile(readmeFile, 'utf8'), { values: await valuesTable() })
 }
 
 async function valuesTable(): Promise<string> {

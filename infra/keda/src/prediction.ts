@@ -1,6 +1,6 @@
 // What the sizing guide's model says of the spike that was measured.
 import { readFigures } from '@spillway/sizing/figures'
-import { type SpikeCost, spikeCost } from '@spillway/sizing/spike'
+import { DEFAULT_LIMITS, type SpikeCost, spikeCost } from '@spillway/sizing/spike'
 import { type MeasuredSpike, ORDINARY_PER_SECOND, SPIKE_PER_SECOND } from './scenario/spike.ts'
 import { HASH_MS, MAX_REPLICAS } from './scenario/stage.ts'
 
@@ -15,6 +15,6 @@ export function predictSpike({ lengthS, scaleS }: MeasuredSpike): SpikeCost {
     laterSlots: MAX_REPLICAS,
     scaleS,
     // Tickets of this test are good for minutes.
-    limits: { loginWaitS: 8, ticketLifeS: 300, maxOutstanding: 10_000 },
+    limits: { ...DEFAULT_LIMITS, ticketTtlMs: 300_000 },
   })
 }

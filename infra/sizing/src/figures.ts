@@ -1,7 +1,6 @@
 // What one login costs, measured by `pnpm --filter @spillway/sizing run measure` on the machine that the file names.
 import { existsSync, readFileSync } from 'node:fs'
 import { UserError } from '@spillway/local/processes/user-error'
-import type { SpikeCost } from './spike.ts'
 
 export interface Figures {
   machine: string
@@ -16,7 +15,7 @@ export interface Figures {
   jobBytes: number
   /** What a gateway and a worker take when idle, in MiB. */
   memoryMib: { gateway: number; worker: number }
-  /** Where prediction and measurement were compared. */
+  /** Measurements that README.md compares with the model. */
   checks: WaitCheck[]
   spike: SpikeCheck
 }
@@ -28,7 +27,6 @@ export interface WaitCheck {
   slots: number
   logins: number
   measuredMs: { p50: number; p99: number }
-  predictedMs: { p50: number; p99: number }
 }
 
 export interface SpikeCheck {
@@ -37,8 +35,7 @@ export interface SpikeCheck {
   spikeS: number
   slotMs: number
   slots: number
-  measured: Pick<SpikeCost, 'deepest' | 'longestWaitS' | 'overAfterS'>
-  predicted: SpikeCost
+  measured: { deepest: number; longestWaitS: number; overAfterS: number }
 }
 
 export const figuresFile = new URL('../figures.json', import.meta.url)

@@ -1,9 +1,12 @@
 // The parts of README.md that are made from the figures: what the calculator prints, what was measured, how well the model fits.
 import { readFileSync } from 'node:fs'
+import { withParts } from '@spillway/local/processes/marked-parts'
 import { describe } from './describe.ts'
 import type { Figures } from './figures.ts'
 import { readDemand } from './options.ts'
+import { waitQuantileMs } from './queue-model.ts'
 import { size } from './sizing.ts'
+import { DEFAULT_LIMITS, spikeCost } from './spike.ts'
 
 export const guideFile = new URL('../README.md', import.meta.url)
 
@@ -12,15 +15,7 @@ const EXAMPLE = ['--logins-per-second', '500', '--p99-wait', '1s']
 /** The guide with these parts made anew. */
 export function guideFor(figures: Figures): string {
   const parts = { example: example(figures), costs: costs(figures), waits: waits(figures), spike: spike(figures) }
-  return Object.entries(parts).reduce(
-    (guide, [name, text]) => {
-      const [start, end] = [`<!-- ${name} -->`, `<!-- /${name} -->`]
-      const [before, after] = [guide.indexOf(start), guide.indexOf(end)]
-      if (before < 0 || after < before) throw new Error(`${guideFile.pathname} has no place for ${start} ... ${end}`)
-      return `${guide.slice(0, before + start.length)}\n${text}\n${guide.slice(after)}`
-    },
-    readFileSync(guideFile, 'utf8'),
-  )
+  return withParts(readFileSync(guideFile, 'utf8'), parts)
 }
 
 function example(figures: Figures): string {
@@ -29,50 +24,48 @@ function example(figures: Figures): string {
 }
 
 function costs({ machine, measuredAt, costMs, hashMs, turnaroundMs, jobBytes, memoryMib }: Figures): string {
-  return table(
+  return table([
     [`${machine}; ${measuredAt}`, 'a login'],
-    [
-      ['one hash at the default cost, processor time', `${hashMs.toFixed(1)} ms`],
-      ['a slot between two hashes, time', `${turnaroundMs.toFixed(1)} ms`],
-      ['gateway, processor time', `${costMs.gateway.toFixed(2)} ms`],
-      ['worker beside the hash, processor time', `${costMs.worker.toFixed(2)} ms`],
-      ['Redis, processor time', `${costMs.redis.toFixed(2)} ms`],
-      ['PostgreSQL, processor time', `${costMs.postgres.toFixed(2)} ms`],
-      ['a job that waits, in Redis', `${Math.round(jobBytes)} bytes`],
-      ['a gateway, a worker at rest', `${Math.round(memoryMib.gateway)} MiB, ${Math.round(memoryMib.worker)} MiB`],
-    ],
-  )
+    ['one hash at the default cost, processor time', `${hashMs.toFixed(1)} ms`],
+    ['a slot between two hashes, time', `${turnaroundMs.toFixed(1)} ms`],
+    ['gateway, processor time', `${costMs.gateway.toFixed(2)} ms`],
+    ['worker beside the hash, processor time', `${costMs.worker.toFixed(2)} ms`],
+    ['Redis, processor time', `${costMs.redis.toFixed(2)} ms`],
+    ['PostgreSQL, processor time', `${costMs.postgres.toFixed(2)} ms`],
+    ['a job that waits, in Redis', `${Math.round(jobBytes)} bytes`],
+    ['a gateway, a worker at rest', `${Math.round(memoryMib.gateway)} MiB, ${Math.round(memoryMib.worker)} MiB`],
+  ])
 }
 
 function waits({ checks }: Figures): string {
-  return table(
+  return table([
     ['logins a second', 'slots', 'busy', '99 of 100 waited', 'predicted'],
-    checks.map(({ perSecond, slotMs, slots, measuredMs, predictedMs }) => [
-      perSecond.toFixed(1),
-      String(slots),
-      `${((perSecond * slotMs) / slots / 10).toFixed(0)} %`,
-      `${Math.round(measuredMs.p99)} ms`,
-      `${Math.round(predictedMs.p99)} ms`,
+    ...checks.map((check) => [
+      check.perSecond.toFixed(1),
+      String(check.slots),
+      `${((check.perSecond * check.slotMs) / check.slots / 10).toFixed(0)} %`,
+      `${Math.round(check.measuredMs.p99)} ms`,
+      `${Math.round(waitQuantileMs(check, 0.99))} ms`,
     ]),
-  )
+  ])
 }
 
 function spike({ spike }: Figures): string {
-  const { measured, predicted } = spike
-  return table(
+  const { perSecond, spikePerSecond, spikeS, slots, slotMs, measured } = spike
+  const predicted = spikeCost({ ...spike, laterSlots: slots, scaleS: 0, limits: DEFAULT_LIMITS })
+  return table([
     [
-      `${spike.spikePerSecond.toFixed(0)} a second for ${spike.spikeS} s, then ${spike.perSecond.toFixed(0)}, on ${spike.slots} slots of ${spike.slotMs.toFixed(1)} ms`,
+      `${spikePerSecond.toFixed(0)} a second for ${spikeS} s, then ${perSecond.toFixed(0)}, on ${slots} slots of ${slotMs.toFixed(1)} ms`,
       'measured',
       'predicted',
     ],
-    [
-      ['jobs at the deepest', String(measured.deepest), String(Math.round(predicted.deepest))],
-      ['longest wait', `${measured.longestWaitS.toFixed(1)} s`, `${predicted.longestWaitS.toFixed(1)} s`],
-      ['over after', `${measured.overAfterS.toFixed(1)} s`, `${predicted.overAfterS.toFixed(1)} s`],
-    ],
-  )
+    ['jobs at the deepest', String(measured.deepest), String(Math.round(predicted.deepest))],
+    ['longest wait', `${measured.longestWaitS.toFixed(1)} s`, `${predicted.longestWaitS.toFixed(1)} s`],
+    ['over after', `${measured.overAfterS.toFixed(1)} s`, `${predicted.overAfterS.toFixed(1)} s`],
+  ])
 }
 
-function table(head: string[], rows: string[][]): string {
+/** The first row is the head. */
+function table([head = [], ...rows]: string[][]): string {
   return [head, head.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n')
 }

@@ -1,8 +1,7 @@
-// A spike, as a fluid: while more comes in than the slots can take, the rest piles up. The rules are those of the gateway's
-// admission (api/src/waiting/admission.ts): newcomers overtake while few others have just done so, and each brings the one along who has
-// waited longest; who cannot be answered while the request is held gets a ticket; who finds no room is told when to come back,
-// and does.
-import { createLane } from './lane.ts'
+// A spike, step by step, by the gateway's own admission and its own prediction of waits: which login is held, which gets a ticket, which is
+// told to come back. Arrivals and service are even; that is close, because in a spike far more comes in than the slots can take.
+import { type AdmissionLimits, type Admitted, createAdmission } from '@spillway/api/admission'
+import { createLoadState } from '@spillway/client/load-state'
 
 export interface SpikeDemand {
   /** Logins a second before and after, and during. */
@@ -16,19 +15,16 @@ export interface SpikeDemand {
   laterSlots: number
   /** How long that takes. */
   scaleS: number
-  limits: AdmissionLimits
+  limits: GatewayLimits
 }
 
-export interface AdmissionLimits {
-  /** How long a request is held, and how long a ticket is good, in seconds. */
-  loginWaitS: number
-  ticketLifeS: number
-  /** Jobs in the queue at most. */
-  maxOutstanding: number
+export interface GatewayLimits extends AdmissionLimits {
+  /** How long a request is held, in milliseconds. */
+  loginWaitMs: number
 }
 
 /** A gateway's, where nothing else is set: LOGIN_WAIT_MS, TICKET_TTL_MS, MAX_OUTSTANDING. */
-export const DEFAULT_LIMITS: AdmissionLimits = { loginWaitS: 8, ticketLifeS: 60, maxOutstanding: 10_000 }
+export const DEFAULT_LIMITS: GatewayLimits = { loginWaitMs: 8_000, ticketTtlMs: 60_000, maxOutstanding: 10_000 }
 
 export interface SpikeCost {
   /** Jobs in the queue at its deepest. */
@@ -44,46 +40,81 @@ export interface SpikeCost {
 }
 
 const STEP_S = 0.01
-/** As in the gateway's admission. */
-const OVERTAKING_S = 1
-const TICKETED_SHARE = 0.45
 /** Beyond this it counts as never. */
 const HORIZON_S = 3_600
+/** In a larger spike several logins are simulated as one, so that it takes no longer. */
+const SIMULATED_PER_SECOND = 5_000
 
-/** What a spike does to those who log in. */
+/** What a spike does to those who log in. Refused clients come back as soon as there is room. */
 export function spikeCost(demand: SpikeDemand): SpikeCost {
-  const { loginWaitS, ticketLifeS, maxOutstanding } = demand.limits
-  const held = createLane()
-  const deferred = createLane()
-  const depth = (): number => held.depth() + deferred.depth()
+  const { slotMs, spikeS, limits } = demand
+  const crowd = Math.max(1, demand.spikePerSecond / SIMULATED_PER_SECOND)
+  let nowS = 0
+  const load = createLoadState(() => nowS * 1_000)
+  const passwords = { load: load.current, predictedWaitMs: load.predictedWaitMs }
+  const admission = createAdmission(
+    passwords,
+    { ...limits, maxOutstanding: limits.maxOutstanding / crowd },
+    () => nowS * 1_000,
+  )
+  /** When each of those who wait came, first come first served. */
+  const held: number[] = []
+  const deferred: number[] = []
+  const next = { held: 0, deferred: 0 }
+  const depth = (): number => held.length - next.held + deferred.length - next.deferred
   const cost: SpikeCost = { deepest: 0, longestWaitS: 0, ticketed: 0, refused: 0, overAfterS: Number.POSITIVE_INFINITY }
+  let due = 0
+  let served = 0
   let away = 0
-  for (let step = 0; step * STEP_S < HORIZON_S; step += 1) {
-    const atS = step * STEP_S
-    const perSecond = ((atS < demand.scaleS ? demand.slots : demand.laterSlots) * 1_000) / demand.slotMs
-    const arriving = (atS < demand.spikeS ? demand.spikePerSecond : demand.perSecond) * STEP_S
 
-    const room = Math.max(0, Math.min(maxOutstanding, perSecond * ticketLifeS * TICKETED_SHARE) - depth())
-    const returning = Math.min(away, Math.max(0, room - arriving))
-    const refused = Math.max(0, arriving - room)
-    away += refused - returning
-    cost.refused += refused
-    const admitted = arriving - refused + returning
-    const overtakes = held.depth() / perSecond <= OVERTAKING_S
-    if ((overtakes ? held.depth() : depth()) / perSecond > loginWaitS) cost.ticketed += admitted
-    if (overtakes) {
-      held.add(admitted, atS)
-      deferred.moveTo(held, admitted)
-    } else deferred.add(admitted, atS)
+  /** Lets one login in if admission does, and does with it what the client of the queue would do. */
+  function arrive(): boolean {
+    const admitted = admit()
+    if (admitted === undefined) return false
+    if (admitted.waitMs === 0) cost.ticketed += crowd
+    load.added(admitted.lane)
+    if (admitted.lane === 'deferred') {
+      deferred.push(nowS)
+      return true
+    }
+    held.push(nowS)
+    const promoted = deferred[next.deferred]
+    if (promoted === undefined) return true
+    next.deferred += 1
+    held.push(promoted)
+    return true
+  }
 
-    const left = held.serve(perSecond * STEP_S, atS)
-    deferred.serve(left, atS)
-    cost.deepest = Math.max(cost.deepest, depth())
-    if (atS >= demand.spikeS && depth() + away === 0) {
-      cost.overAfterS = atS
-      break
+  function admit(): Admitted | undefined {
+    try {
+      return admission.admit(limits.loginWaitMs)
+    } catch {
+      return undefined
     }
   }
-  cost.longestWaitS = Math.max(held.longestWaitS(), deferred.longestWaitS())
+
+  for (let step = 0; step * STEP_S < HORIZON_S; step += 1) {
+    nowS = step * STEP_S
+    const slots = nowS < demand.scaleS ? demand.slots : demand.laterSlots
+    const jobsPerSecond = (slots * 1_000) / slotMs / crowd
+    due += ((nowS < spikeS ? demand.spikePerSecond : demand.perSecond) * STEP_S) / crowd
+    const queue = { waiting: held.length - next.held, deferred: deferred.length - next.deferred, active: 0 }
+    load.reading().succeeded(queue, { workers: slots, slots, jobsPerSecond, serviceMs: slotMs })
+    while (due >= 1 && arrive()) due -= 1
+    // Those for whom there is no room come back.
+    const refused = Math.floor(due)
+    cost.refused += refused * crowd
+    away += refused
+    due -= refused
+    while (away > 0 && arrive()) away -= 1
+    // Slots that find nothing to do cannot make up for it later.
+    served = Math.min(served + jobsPerSecond * STEP_S, depth() + 1)
+    for (; served >= 1 && depth() > 0; served -= 1) {
+      const came = next.held < held.length ? held[next.held++] : deferred[next.deferred++]
+      cost.longestWaitS = Math.max(cost.longestWaitS, nowS - (came ?? nowS))
+    }
+    cost.deepest = Math.max(cost.deepest, depth() * crowd)
+    if (nowS >= spikeS && depth() + away === 0) return { ...cost, overAfterS: nowS }
+  }
   return cost
 }

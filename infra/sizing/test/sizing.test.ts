@@ -23,12 +23,11 @@ const figures: Figures = {
     slotMs: 1,
     slots: 1,
     measured: { deepest: 0, longestWaitS: 0, overAfterS: 0 },
-    predicted: { deepest: 0, longestWaitS: 0, ticketed: 0, refused: 0, overAfterS: 0 },
   },
 }
 
 /** Everyone is held for as long as it takes. */
-const patient = { loginWaitS: 600, ticketLifeS: 600, maxOutstanding: 100_000 }
+const patient = { loginWaitMs: 600_000, ticketTtlMs: 600_000, maxOutstanding: 100_000 }
 
 test('what piles up in a spike is what comes in beyond what goes out', () => {
   const station = { slotMs: 50, slots: 4, laterSlots: 4, scaleS: 0, limits: patient }
@@ -51,7 +50,13 @@ test('slots that are added during a spike shorten the waits of those who wait al
 
 test('newcomers overtake, and bring along who has waited longest', () => {
   const station = { slotMs: 50, slots: 4, laterSlots: 4, scaleS: 0 }
-  const spike = { ...station, perSecond: 20, spikePerSecond: 160, spikeS: 10, limits: { ...patient, loginWaitS: 5 } }
+  const spike = {
+    ...station,
+    perSecond: 20,
+    spikePerSecond: 160,
+    spikeS: 10,
+    limits: { ...patient, loginWaitMs: 5_000 },
+  }
   const cost = spikeCost(spike)
   // Beyond 5 s of work, 400 jobs, there are tickets for who does not overtake; half of the 80 a second go to those who do.
   assert.ok(cost.ticketed > 500 && cost.ticketed < 700, String(cost.ticketed))

@@ -1,7 +1,5 @@
 // The model's predictions beside what the real gateway, queue and worker did.
 import type { SpikeCheck, WaitCheck } from '../figures.ts'
-import { waitQuantileMs } from '../queue-model.ts'
-import { DEFAULT_LIMITS, spikeCost } from '../spike.ts'
 import { type JobTimes, logInAtRate } from './logins.ts'
 import type { MeasuredSystem } from './system.ts'
 
@@ -33,7 +31,6 @@ export async function checkWaits(
       ...station,
       logins: jobs.length,
       measuredMs: { p50: quantile(waits, 0.5), p99: quantile(waits, 0.99) },
-      predictedMs: { p50: waitQuantileMs(station, 0.5), p99: waitQuantileMs(station, 0.99) },
     }
     say(`${meant.toFixed(1)}/s: ${JSON.stringify(check)}`)
     checks.push(check)
@@ -67,7 +64,6 @@ export async function checkSpike(system: MeasuredSystem, emails: string[], turna
       longestWaitS: Math.max(...jobs.map((job) => job.queueWaitMs)) / 1_000,
       overAfterS: overAfterS(jobs, startedAt),
     },
-    predicted: spikeCost({ ...station, laterSlots: SLOTS, scaleS: 0, limits: DEFAULT_LIMITS }),
   }
 }
 
