@@ -1,7 +1,9 @@
 // What the commands that check a package do alike: make what its tests cannot do without, then run them all.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { repositoryDir } from '@spillway/local/processes/repository'
 import { report } from '@spillway/local/processes/user-error'
 
 /**
@@ -11,11 +13,9 @@ import { report } from '@spillway/local/processes/user-error'
 export async function checkPackage(packageUrl: URL, prepare: () => Promise<unknown>): Promise<void> {
   try {
     await prepare()
-    const harness = fileURLToPath(import.meta.resolve('@spillway/local/testing/package'))
-    const tests = spawn(process.execPath, ['--import', 'tsx', harness], {
-      cwd: fileURLToPath(packageUrl),
-      stdio: 'inherit',
-    })
+    const run = fileURLToPath(import.meta.resolve('@spillway/local/testing/run'))
+    const files = `${relative(repositoryDir, fileURLToPath(packageUrl))}/`
+    const tests = spawn(process.execPath, ['--import', import.meta.resolve('tsx'), run, files], { stdio: 'inherit' })
     const [code] = await once(tests, 'exit')
     process.exitCode = code === 0 ? 0 : 1
   } catch (error) {

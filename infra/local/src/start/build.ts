@@ -9,10 +9,10 @@ import { takeLock } from './lock.ts'
 /** How long to wait for another build of this checkout. */
 const waitMs = 300_000
 
-export const turbo = join(repositoryDir, 'node_modules', '.bin', 'turbo')
+const turbo = join(repositoryDir, 'node_modules', '.bin', 'turbo')
 
 /** Turns off turbo's telemetry and update notices. */
-export const turboEnv = { TURBO_TELEMETRY_DISABLED: '1', TURBO_NO_UPDATE_NOTIFIER: '1' }
+const turboEnv = { TURBO_TELEMETRY_DISABLED: '1', TURBO_NO_UPDATE_NOTIFIER: '1' }
 
 /** Builds these packages and their dependencies; all packages if none is named. Silent unless it fails. */
 export async function build(keeper: Keeper, packages: string[] = []): Promise<void> {

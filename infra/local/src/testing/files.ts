@@ -1,53 +1,47 @@
-// Runs test files with Node's test runner, each in a process of its own, and counts the results.
-import { availableParallelism } from 'node:os'
-import { run } from 'node:test'
-import { spec } from 'node:test/reporters'
-import type { TestResults } from './results.ts'
+// The test files of all packages, the longest first, so that none of them is left over at the end of a run.
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import { defaultStateDir, repositoryDir } from '../processes/repository.ts'
 
-/**
- * A file that takes longer hangs. Node 20 gives a runner no limit for single tests: one that may hang by itself sets a
- * timeout of its own.
- */
-const fileTimeoutMs = 240_000
+/** How long test files took when they last ran, in milliseconds, by path. */
+export type Durations = Record<string, number>
 
-/** The suffix of files whose tests cannot share the processors: they run last, one after the other. */
-const ALONE = '.alone.test.ts'
-/** One more than the processors, because tests wait more than they compute. */
-const CONCURRENCY = availableParallelism() + 1
+const durationsFile = join(defaultStateDir, 'test-durations.json')
+const SKIPPED = ['node_modules', 'dist', 'target']
 
-/** Runs these files, reports to standard output, and resolves with the count. An abort ends the files that run. */
-export async function runTestFiles(files: string[], signal: AbortSignal): Promise<TestResults> {
-  const results: TestResults = { passed: 0, failed: 0, skipped: 0 }
-  const alone = files.filter((file) => file.endsWith(ALONE))
-  const together = files.filter((file) => !file.endsWith(ALONE))
-  if (together.length > 0) await runGroup(together, CONCURRENCY, results, signal)
-  if (alone.length > 0) await runGroup(alone, 1, results, signal)
-  return results
+/** The test files below a folder whose path from there contains one of the filters, if there are any. */
+export function findTestFiles(filters: string[], dir = repositoryDir): string[] {
+  return filesUnder(dir)
+    .filter((file) => file.endsWith('.test.ts'))
+    .filter((file) => filters.length === 0 || filters.some((filter) => relative(dir, file).includes(filter)))
 }
 
-async function runGroup(
-  files: string[],
-  concurrency: number,
-  results: TestResults,
-  signal: AbortSignal,
-): Promise<void> {
-  const stream = run({ files, concurrency, timeout: fileTimeoutMs, signal })
-  stream.on('test:pass', ({ name, skip, todo, details }) => {
-    // Suites, and files without tests, are not counted.
-    if (details.type === 'suite' || files.includes(name)) return
-    const left = skip !== undefined || todo !== undefined
-    results[left ? 'skipped' : 'passed'] += 1
+function filesUnder(dir: string): string[] {
+  return readdirSync(dir, { withFileTypes: true }).flatMap((entry) => {
+    const path = join(dir, entry.name)
+    if (!entry.isDirectory()) return [path]
+    return entry.name.startsWith('.') || SKIPPED.includes(entry.name) ? [] : filesUnder(path)
   })
-  stream.on('test:fail', ({ todo, details }) => {
-    if (todo !== undefined) results.skipped += 1
-    // A suite fails with its tests, which are counted already; a failed hook is counted.
-    else if (details.type !== 'suite' || !isSubtestFailure(details.error)) results.failed += 1
-  })
-  const output = stream.compose(new spec())
-  output.pipe(process.stdout)
-  await new Promise((resolve, reject) => output.on('end', resolve).on('error', reject))
 }
 
-function isSubtestFailure(error: object): boolean {
-  return 'failureType' in error && error.failureType === 'subtestsFailed'
+/** Sorts by duration, longest first. What never ran comes before all others, large files first. */
+export function longestFirst(files: string[], durations: Durations): string[] {
+  const lasting = new Map(
+    files.map((file) => [file, durations[file] ?? Number.MAX_SAFE_INTEGER / 2 + statSync(file).size]),
+  )
+  return files.toSorted((a, b) => (lasting.get(b) ?? 0) - (lasting.get(a) ?? 0))
+}
+
+/** The durations that earlier runs of this checkout kept. */
+export function readDurations(): Durations {
+  try {
+    return JSON.parse(readFileSync(durationsFile, 'utf8'))
+  } catch {
+    // No run has ended yet, or another one is writing them.
+    return {}
+  }
+}
+
+export function keepDurations(durations: Durations): void {
+  writeFileSync(durationsFile, JSON.stringify({ ...readDurations(), ...durations }))
 }

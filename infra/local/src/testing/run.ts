@@ -1,44 +1,57 @@
 // The command `pnpm test`: the tests of every package on services of this run's own, ending with one line that counts them.
 // Arguments pick the test files whose path contains one of them.
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { onLauncherGone } from '../processes/ancestors.ts'
 import { type Keeper, openKeeper, stopOrder } from '../processes/keeper.ts'
 import { repositoryDir } from '../processes/repository.ts'
 import { report, UserError } from '../processes/user-error.ts'
-import { turbo, turboEnv } from '../start/build.ts'
 import { readEnvironment } from '../start/environment.ts'
 import { checkPlatform } from '../start/platform.ts'
 import { toVariables } from './environment.ts'
-import { isGreen, resultsVariable, summary, sumResults, type TestResults } from './results.ts'
+import { findTestFiles, keepDurations, longestFirst, readDurations } from './files.ts'
+import { isGreen, nothing, summary, type TestResults } from './results.ts'
 import { startTestServices } from './services.ts'
 
+const runner = fileURLToPath(new URL('runner.ts', import.meta.url))
 const stopped = 'Stopped before the end.'
 
 async function test(filters: string[], keeper: Keeper): Promise<TestResults> {
+  const files = longestFirst(findTestFiles(filters), readDurations())
+  if (files.length === 0) {
+    console.error(`No test file's path contains ${filters.map((filter) => `"${filter}"`).join(' or ')}.`)
+    return nothing
+  }
   const services = await startTestServices(keeper, readEnvironment(process.env))
   try {
-    const resultsDir = join(services.dir, 'results')
+    const resultsFile = join(services.dir, 'results.json')
     const color = process.stdout.isTTY ? { FORCE_COLOR: '1' } : {}
     const child = keeper.spawn({
-      command: turbo,
-      // One package after the other, each using all processors: their reports stay in one piece and appear at once.
-      args: [
-        ...['run', 'test', '--only', '--continue', '--concurrency=1', '--ui=stream'],
-        ...['--log-order=stream', '--log-prefix=none', '--output-logs=full', '--', ...filters],
-      ],
+      command: process.execPath,
+      // As a URL, because the processes of test files take these options over.
+      args: ['--import', import.meta.resolve('tsx'), runner, resultsFile, ...files],
       stopOrder: stopOrder.tool,
       cwd: repositoryDir,
-      env: { ...process.env, ...turboEnv, ...color, ...toVariables(services), ...resultsVariable(resultsDir) },
+      env: { ...process.env, ...color, ...toVariables(services) },
       logFd: process.stdout.fd,
     })
     child.stdin?.end()
-    const code = await new Promise((resolve) => child.on('exit', resolve).on('error', resolve))
-    const results = sumResults(resultsDir)
-    if (code === 0 || results.failed > 0) return results
-    console.error('A package ended before it could run its tests.')
-    return { ...results, failed: 1 }
+    await new Promise((resolve) => child.on('exit', resolve).on('error', resolve))
+    const results = readResults(resultsFile)
+    if (!keeper.closing) keepDurations(results.durations)
+    return results
   } finally {
     await services.close()
+  }
+}
+
+function readResults(file: string): TestResults {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8'))
+  } catch {
+    console.error('The runner ended before all tests had run.')
+    return { ...nothing, failed: 1 }
   }
 }
 
@@ -59,9 +72,6 @@ async function main(): Promise<void> {
   try {
     const results = await test(filters, keeper)
     if (keeper.closing) throw new UserError(stopped)
-    if (filters.length > 0 && results.passed + results.failed + results.skipped === 0) {
-      console.error(`\nNo test file's path contains ${filters.map((filter) => `"${filter}"`).join(' or ')}.`)
-    }
     console.log(`\n${summary(results)}`)
     process.exitCode = isGreen(results) ? 0 : 1
   } catch (error) {
