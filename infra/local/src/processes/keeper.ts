@@ -57,8 +57,8 @@ const defaultGraceMs = 15_000
 
 /** Starts a keeper process. Processes that do not end within graceMs [15 s] after their signal are killed. */
 export function openKeeper(graceMs = defaultGraceMs): Keeper {
-  const script = fileURLToPath(new URL('keeper-process.ts', import.meta.url))
-  const keeper = spawn(process.execPath, ['--import', import.meta.resolve('tsx'), script, String(graceMs)], {
+  const script = fileURLToPath(new URL('keeper-process.js', import.meta.url))
+  const keeper = spawn(process.execPath, [script, String(graceMs)], {
     detached: true,
     cwd: '/',
     stdio: ['pipe', 'ignore', 'ignore'],

@@ -1,10 +1,11 @@
 // The keeper process: in a session of its own, it outlives its parent to stop the processes that the parent started. It reads the lines
 // "watch <pid> <signal> <stopOrder>" and "forget <pid>", and acts when its standard input ends, whether the parent closed it, crashed
-// or was killed.
+// or was killed. Plain JavaScript, because it is started for every test file: loading TypeScript would take ten times as long.
+// @ts-check
+import { existsSync, readFileSync } from 'node:fs'
 import { constants } from 'node:os'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { isRunning } from './process-table.ts'
 
 /** How long a process may take to end by its own signal before it is killed. */
 const graceMs = Number(process.argv[2])
@@ -12,9 +13,12 @@ const graceMs = Number(process.argv[2])
 const killMs = 1_000
 const pollMs = 20
 
-const watched = new Map<number, { signal: NodeJS.Signals; stopOrder: number }>()
+const hasProc = existsSync('/proc/self/stat')
 
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
+/** @type {Map<number, { signal: NodeJS.Signals, stopOrder: number }>} */
+const watched = new Map()
+
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => {})
 
 for await (const line of createInterface({ input: process.stdin })) {
   const [verb, pid, signal, stopOrder] = line.split(' ')
@@ -29,28 +33,52 @@ for (const stopOrder of stopOrders) {
 }
 process.exit(0)
 
-function isSignal(name: string | undefined): name is NodeJS.Signals {
+/**
+ * @param {string | undefined} name
+ * @returns {name is NodeJS.Signals}
+ */
+function isSignal(name) {
   return name !== undefined && name in constants.signals
 }
 
-async function end(pid: number, signal: NodeJS.Signals): Promise<void> {
+/** @param {number} pid @param {NodeJS.Signals} signal */
+async function end(pid, signal) {
   send(pid, signal)
   if (await ended(pid, graceMs)) return
   send(pid, 'SIGKILL')
   await ended(pid, killMs)
 }
 
-async function ended(pid: number, withinMs: number): Promise<boolean> {
+/** @param {number} pid @param {number} withinMs */
+async function ended(pid, withinMs) {
   for (const until = Date.now() + withinMs; Date.now() < until; await sleep(pollMs)) {
-    if (!isRunning(pid)) return true
+    if (!send(pid, 0) || isZombie(pid)) return true
   }
   return false
 }
 
-function send(pid: number, signal: NodeJS.Signals): void {
+/**
+ * Gives false where no process has this id.
+ *
+ * @param {number} pid @param {NodeJS.Signals | 0} signal 0 only asks
+ */
+function send(pid, signal) {
   try {
-    process.kill(pid, signal)
+    return process.kill(pid, signal)
   } catch {
-    // The process has ended already.
+    return false
+  }
+}
+
+/**
+ * Whether it has ended, but was not reaped: in a container, the first process may never do so. Where there is no /proc, it does.
+ *
+ * @param {number} pid
+ */
+function isZombie(pid) {
+  try {
+    return hasProc && /\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
+  } catch {
+    return true
   }
 }
