@@ -1,10 +1,8 @@
 // Follows the steps of a stage in a plain folder that stands for the root of its file system. What a step runs are the
 // programs of this system, not of the base image: the folder ends up with what the image adds to its base.
-import { execFile } from 'node:child_process'
 import { cpSync, mkdirSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
-import { promisify } from 'node:util'
-import { logTail } from '@spillway/local/processes/log-tail'
+import { run } from '@spillway/local/processes/run'
 import { UserError } from '@spillway/local/processes/user-error'
 import type { Stage, Step } from './recipe.ts'
 
@@ -29,9 +27,6 @@ export interface Context {
   stages: Map<string, Image>
   say(sentence: string): void
 }
-
-/** The largest output of a step that is kept for its failure. */
-const OUTPUT_LIMIT_BYTES = 64 * 1_024 * 1_024
 
 /** Follows all steps of a stage into a folder, which must be empty. Rejects with a UserError when a step fails. */
 export async function followStage(stage: Stage, root: string, context: Context): Promise<Image> {
@@ -58,7 +53,12 @@ async function follow(step: Step, image: Image, context: Context): Promise<void>
       return copy(step, image, context)
     case 'run':
       context.say(`RUN ${step.command}`)
-      return await run(step.command, image)
+      // Of this process's environment only what programs cannot do without: a build must not depend on the rest.
+      await run('sh', ['-c', step.command], {
+        cwd: join(image.root, image.workdir),
+        env: { PATH: process.env.PATH, HOME: process.env.HOME, ...image.env },
+      })
+      return
     case 'user':
       Object.assign(image, { uid: step.uid, gid: step.gid })
       return
@@ -88,20 +88,5 @@ function copy(step: Extract<Step, { kind: 'copy' }>, image: Image, context: Cont
     const isFile = /\.[a-z]+$/.test(source)
     if (intoFolder) mkdirSync(target, { recursive: true })
     cpSync(path, intoFolder && isFile ? join(target, basename(source)) : target, options)
-  }
-}
-
-async function run(command: string, { root, workdir, env }: Image): Promise<void> {
-  try {
-    await promisify(execFile)('sh', ['-c', command], {
-      cwd: join(root, workdir),
-      // Of this process's environment only what programs cannot do without: a build must not depend on the rest.
-      env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env },
-      maxBuffer: OUTPUT_LIMIT_BYTES,
-    })
-  } catch (cause) {
-    const output =
-      cause instanceof Error && 'stdout' in cause && 'stderr' in cause ? `${cause.stdout}${cause.stderr}` : ''
-    throw new UserError(`RUN ${command} failed: ${logTail(output)}`, { cause })
   }
 }

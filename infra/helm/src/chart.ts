@@ -1,8 +1,8 @@
 // The chart as it comes out of Helm.
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { run } from '@spillway/local/processes/run'
 import { parseAllDocuments } from 'yaml'
-import { run } from './command.ts'
 
 export const chartDir = fileURLToPath(new URL('../spillway', import.meta.url))
 

@@ -1,5 +1,6 @@
 // Manifests against the schemas of their kinds, by kubeconform.
-import { CommandFailure, run } from './command.ts'
+import { ToolFailure } from '@spillway/local/processes/keeper'
+import { run } from '@spillway/local/processes/run'
 import { schemaLocation } from './schemas/kubernetes.ts'
 
 /**
@@ -11,7 +12,7 @@ export async function manifestFaults(kubeconform: string, schemasDir: string, ya
     await run(kubeconform, ['-strict', '-schema-location', schemaLocation(schemasDir), '-'], { input: yaml })
     return []
   } catch (error) {
-    if (!(error instanceof CommandFailure)) throw error
+    if (!(error instanceof ToolFailure)) throw error
     return error.output.trim().split('\n')
   }
 }

@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { run } from './command.ts'
+import { run } from '@spillway/local/processes/run'
 
 /** Where each module's version is pinned: by the programs that are built from it, or here. */
 const modules = {

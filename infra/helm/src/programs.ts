@@ -6,8 +6,8 @@ import { mkdir, readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { programsDir } from '@spillway/local/processes/repository'
+import { run } from '@spillway/local/processes/run'
 import { UserError } from '@spillway/local/processes/user-error'
-import { run } from './command.ts'
 import { moduleVersion } from './modules.ts'
 
 /** The folders in programs/: each is a Go module whose tools are what is built. */

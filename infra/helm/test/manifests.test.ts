@@ -1,9 +1,9 @@
 // Every object that comes out of the chart is one that Kubernetes and KEDA know, field by field.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { run } from '@spillway/local/processes/run'
 import { parse, stringify } from 'yaml'
 import { chartDir, manifests } from '../src/chart.ts'
-import { run } from '../src/command.ts'
 import { manifestFaults } from '../src/kubeconform.ts'
 import { helm, kubeconform, render, renderSet, schemasDir, skip, valueSets } from './programs.ts'
 

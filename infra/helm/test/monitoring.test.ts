@@ -4,9 +4,9 @@ import { cp, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { run } from '@spillway/local/processes/run'
 import { parse } from 'yaml'
 import { chartDir, type Manifest } from '../src/chart.ts'
-import { run } from '../src/command.ts'
 import { helm, rendered, skip } from './programs.ts'
 
 interface Group {

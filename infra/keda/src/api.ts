@@ -3,37 +3,42 @@ import { readFileSync } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
 import { Agent, request } from 'node:https'
 import { createInterface } from 'node:readline'
+import { text } from 'node:stream/consumers'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Certificate } from '@spillway/local/testing/certificates'
 
 export interface ApiOptions {
   url: string
   authority: Certificate
-  /** Who asks. */
+  /** The user that requests are made as. */
   client: Certificate
 }
 
-/** An object that changed, or is there from the start. */
+/** An object of a list at the start of a watch, or a change to one. */
 export interface WatchEvent<T> {
   type: 'ADDED' | 'MODIFIED' | 'DELETED'
   object: T
 }
 
+type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
+
 export interface KubernetesApi {
-  /** Rejects with an ApiFailure for any status but 2xx. */
-  call<T>(method: 'GET' | 'POST' | 'PATCH' | 'DELETE', path: string, body?: unknown): Promise<T>
-  /** Tells of every object of a list that is there, comes, changes or goes, until it is closed. */
+  /** Rejects for any status but 2xx. */
+  call<T>(method: Method, path: string, body?: unknown): Promise<T>
+  /** Reports every object of a list, and every change, until it is closed. */
   watch<T>(path: string, onEvent: (event: WatchEvent<T>) => void): { close(): void }
   close(): void
 }
 
-export class ApiFailure extends Error {
-  override readonly name = 'ApiFailure'
-  readonly status: number
+/** Any object with a status: what most questions to the API are about. */
+export interface WithConditions {
+  status?: { conditions?: { type: string; status: string }[] }
+}
 
-  constructor(method: string, path: string, status: number, reason: string) {
-    super(`${method} ${path} was answered with ${status}: ${reason}`)
-    this.status = status
-  }
+/** The status of a condition of an object; undefined as long as it has none. */
+export async function conditionOf(api: KubernetesApi, path: string, wanted: string): Promise<string | undefined> {
+  const { status } = await api.call<WithConditions>('GET', path)
+  return status?.conditions?.find(({ type }) => type === wanted)?.status
 }
 
 /** Between the end of a watch and the next. */
@@ -47,48 +52,44 @@ export function connectApi({ url, authority, client }: ApiOptions): KubernetesAp
     key: readFileSync(client.keyFile),
   })
 
-  function open(method: string, path: string, body?: unknown): Promise<IncomingMessage> {
-    // A merge patch: the fields that are given replace those that are there.
+  function open(method: Method, path: string, body?: unknown): Promise<IncomingMessage> {
+    // A merge patch: the given fields replace the present ones.
     const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json'
-    const text = body === undefined ? '' : JSON.stringify(body)
-    // The length by hand: Node leaves it out of a DELETE, whose body would then be taken for the next request.
-    const headers = { 'content-type': type, 'content-length': Buffer.byteLength(text) }
+    const sent = body === undefined ? '' : JSON.stringify(body)
+    // Node leaves the length out of a DELETE, whose body would then be taken for the next request.
+    const headers = { 'content-type': type, 'content-length': Buffer.byteLength(sent) }
     return new Promise((resolve, reject) => {
-      request(new URL(path, url), { agent, method, headers }, resolve).on('error', reject).end(text)
+      request(new URL(path, url), { agent, method, headers }, resolve).on('error', reject).end(sent)
     })
   }
 
-  async function call<T>(method: 'GET' | 'POST' | 'PATCH' | 'DELETE', path: string, body?: unknown): Promise<T> {
-    const response = await open(method, path, body)
-    let text = ''
-    for await (const piece of response.setEncoding('utf8')) text += piece
-    const status = response.statusCode ?? 0
-    if (status < 200 || status > 299) throw new ApiFailure(method, path, status, text.slice(0, 300))
-    return JSON.parse(text)
-  }
-
-  function watch<T>(path: string, onEvent: (event: WatchEvent<T>) => void): { close(): void } {
-    let closed = false
-    let current: IncomingMessage | undefined
-    async function follow(): Promise<void> {
-      // Without a resource version, a watch starts with all that is there.
-      current = await open('GET', `${path}?watch=true`)
-      for await (const line of createInterface({ input: current })) if (!closed) onEvent(JSON.parse(line))
-    }
-    async function keep(): Promise<void> {
-      while (!closed) {
-        await follow().catch(() => undefined)
-        await new Promise((resolve) => setTimeout(resolve, RECONNECT_MS))
+  return {
+    async call(method, path, body) {
+      const response = await open(method, path, body)
+      const { statusCode: status = 0 } = response
+      const received = await text(response)
+      if (status >= 200 && status <= 299) return JSON.parse(received)
+      throw new Error(`${method} ${path} was answered with ${status}: ${received.slice(0, 300)}`)
+    },
+    watch(path, onEvent) {
+      let closed = false
+      let current: IncomingMessage | undefined
+      async function follow(): Promise<void> {
+        // Without a resource version, a watch starts with the objects that exist.
+        current = await open('GET', `${path}?watch=true`)
+        for await (const line of createInterface({ input: current })) if (!closed) onEvent(JSON.parse(line))
       }
-    }
-    void keep()
-    return {
-      close() {
-        closed = true
-        current?.destroy()
-      },
-    }
+      async function keep(): Promise<void> {
+        for (; !closed; await sleep(RECONNECT_MS)) await follow().catch(() => undefined)
+      }
+      void keep()
+      return {
+        close() {
+          closed = true
+          current?.destroy()
+        },
+      }
+    },
+    close: () => agent.destroy(),
   }
-
-  return { call, watch, close: () => agent.destroy() }
 }

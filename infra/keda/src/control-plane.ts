@@ -3,29 +3,44 @@ import { generateKeyPairSync } from 'node:crypto'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Keeper } from '@spillway/local/processes/keeper'
+import { logTailOf } from '@spillway/local/processes/log-tail'
 import { freePort } from '@spillway/local/processes/port'
+import { startService } from '@spillway/local/services/service'
 import { type Certificate, createAuthority, issue, LOOPBACK } from '@spillway/local/testing/certificates'
 import { connectApi, type KubernetesApi } from './api.ts'
-import { startServer } from './server.ts'
 
 export interface ControlPlane {
   api: KubernetesApi
-  url: string
   authority: Certificate
-  /** For kubectl, helm and KEDA: an administrator's. */
+  /** An administrator's, for kubectl, helm and KEDA. */
   kubeconfig: string
-  /** Of the certificates that are issued. */
+  /** The folder of all certificates that are issued. */
   certificatesDir: string
 }
 
-export interface ControlPlaneOptions {
-  keeper: Keeper
-  /** Where kube-apiserver and the others are. */
-  programs: string
-  dir: string
-  logDir: string
-  /** Told when one of its programs ends before everything does. */
-  onDeath(error: Error): void
+/** A program of the cluster. */
+export interface ClusterProgram {
+  name: string
+  command: string
+  args: string[]
+  env?: NodeJS.ProcessEnv
+  /** Resolves to true once it answers. */
+  isReady(): Promise<boolean>
+}
+
+/** Starts a program of the cluster, and resolves once it answers. */
+export type StartProgram = (program: ClusterProgram) => Promise<void>
+
+/** @param onDeath called when a program ends before everything does */
+export function programStarter(keeper: Keeper, logDir: string, onDeath: (error: Error) => void): StartProgram {
+  return async ({ name, command, args, env, isReady }) => {
+    const logFile = join(logDir, `${name}.log`)
+    const started = { command, args, env: { PATH: process.env.PATH, HOME: logDir, ...env } }
+    const service = await startService({ keeper, name, logFile, url: '', process: started, ping: isReady })
+    void service.exited.then(() => {
+      if (!keeper.closing) onDeath(new Error(`${name} ended: ${logTailOf(logFile)} (its log: ${logFile})`))
+    })
+  }
 }
 
 const CONTROLLERS = [
@@ -39,14 +54,12 @@ const CONTROLLERS = [
   'disruption-controller',
 ]
 
-/** Starts a control plane. It has no node and no scheduler: pods are run by whoever watches for them. */
-export async function startControlPlane({
-  keeper,
-  programs,
-  dir,
-  logDir,
-  onDeath,
-}: ControlPlaneOptions): Promise<ControlPlane> {
+/**
+ * Starts a control plane. It has no node and no scheduler: the kubelet of this test runs the pods.
+ *
+ * @param programs the folder of kube-apiserver and the others
+ */
+export async function startControlPlane(start: StartProgram, programs: string, dir: string): Promise<ControlPlane> {
   const certificatesDir = join(dir, 'certificates')
   mkdirSync(certificatesDir, { recursive: true })
   const authority = await createAuthority(certificatesDir, 'cluster-authority')
@@ -62,10 +75,7 @@ export async function startControlPlane({
 
   const [etcdPort, peerPort, apiPort] = [await freePort(0), await freePort(0), await freePort(0)]
   const etcdUrl = `http://127.0.0.1:${etcdPort}`
-  await startServer({
-    keeper,
-    logDir,
-    onDeath,
+  await start({
     name: 'etcd',
     command: join(programs, 'server'),
     args: [
@@ -73,7 +83,7 @@ export async function startControlPlane({
       `--listen-client-urls=${etcdUrl}`,
       `--advertise-client-urls=${etcdUrl}`,
       `--listen-peer-urls=http://127.0.0.1:${peerPort}`,
-      // What is lost in a crash is a test's.
+      // The data of a test may be lost in a crash.
       '--unsafe-no-fsync',
     ],
     isReady: async () => (await fetch(`${etcdUrl}/health`)).ok,
@@ -81,10 +91,8 @@ export async function startControlPlane({
 
   const url = `https://127.0.0.1:${apiPort}`
   const api = connectApi({ url, authority, client: admin })
-  await startServer({
-    keeper,
-    logDir,
-    onDeath,
+  const exists = async (path: string): Promise<boolean> => (await api.call('GET', path)) !== undefined
+  await start({
     name: 'kube-apiserver',
     command: join(programs, 'kube-apiserver'),
     args: [
@@ -110,17 +118,12 @@ export async function startControlPlane({
       `--proxy-client-cert-file=${front.certFile}`,
       `--proxy-client-key-file=${front.keyFile}`,
     ],
-    isReady: async () =>
-      (await api.call<{ kind: string }>('GET', '/api/v1/namespaces/kube-system')).kind === 'Namespace',
+    isReady: () => exists('/api/v1/namespaces/kube-system'),
   })
 
   const kubeconfig = join(dir, 'kubeconfig.json')
   writeFileSync(kubeconfig, JSON.stringify(kubeconfigOf(url, authority, admin)), { mode: 0o600 })
-  const controllersPort = await freePort(0)
-  await startServer({
-    keeper,
-    logDir,
-    onDeath,
+  await start({
     name: 'kube-controller-manager',
     command: join(programs, 'kube-controller-manager'),
     args: [
@@ -129,33 +132,27 @@ export async function startControlPlane({
       `--authorization-kubeconfig=${kubeconfig}`,
       `--controllers=${CONTROLLERS.join(',')}`,
       `--service-account-private-key-file=${accountKeyFile}`,
-      `--secure-port=${controllersPort}`,
+      `--secure-port=${await freePort(0)}`,
       `--cert-dir=${certificatesDir}`,
       '--leader-elect=false',
-      // The horizontal pod autoscaler looks every 15 s, as in clusters that nobody has tuned.
+      // The horizontal pod autoscaler looks every 15 s, its default.
     ],
-    // It has come to work when the first namespace has its service account.
-    isReady: async () =>
-      (await api.call<{ kind: string }>('GET', '/api/v1/namespaces/default/serviceaccounts/default')).kind ===
-      'ServiceAccount',
+    // It works once the first namespace has its service account.
+    isReady: () => exists('/api/v1/namespaces/default/serviceaccounts/default'),
   })
-  return { api, url, authority, kubeconfig, certificatesDir }
+  return { api, authority, kubeconfig, certificatesDir }
 }
 
-function kubeconfigOf(server: string, authority: Certificate, client: Certificate): unknown {
-  const data = (file: string): string => readFileSync(file).toString('base64')
+function kubeconfigOf(server: string, authority: Certificate, { certFile, keyFile }: Certificate): unknown {
+  const base64 = (file: string): string => readFileSync(file).toString('base64')
   const name = 'spillway'
+  const user = { 'client-certificate-data': base64(certFile), 'client-key-data': base64(keyFile) }
   return {
     apiVersion: 'v1',
     kind: 'Config',
     'current-context': name,
-    clusters: [{ name, cluster: { server, 'certificate-authority-data': data(authority.certFile) } }],
-    users: [
-      {
-        name,
-        user: { 'client-certificate-data': data(client.certFile), 'client-key-data': data(client.keyFile) },
-      },
-    ],
+    clusters: [{ name, cluster: { server, 'certificate-authority-data': base64(authority.certFile) } }],
+    users: [{ name, user }],
     contexts: [{ name, context: { cluster: name, user: name } }],
   }
 }

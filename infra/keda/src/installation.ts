@@ -1,7 +1,8 @@
-// Spillway on the cluster, by its chart: the Secrets it names, the pods it asks for, and the addresses of what is the user's.
-import { generateKeyPairSync, randomBytes } from 'node:crypto'
+// Spillway on the cluster, by its chart: the Secrets that it names, and the addresses of PostgreSQL and Redis.
+import { randomBytes } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import { chartDir } from '@spillway/helm/chart'
+import { newSealKey, newSigningKey } from '@spillway/local/start/keys'
 import type { KubernetesApi } from './api.ts'
 import type { Kubectl } from './kubectl.ts'
 
@@ -12,22 +13,18 @@ const valuesFile = fileURLToPath(new URL('../values.yaml', import.meta.url))
 
 export interface Backends {
   databaseUrl: string
-  /** host:port and the password. */
+  /** host:port */
   redisAddress: string
   redisPassword: string
 }
 
-/** Creates the namespace, which takes restricted pods alone, and the Secrets that the chart's values name. */
+/** Creates the namespace, which admits restricted pods only, and the Secrets that the chart's values name. */
 export async function createSecrets(api: KubernetesApi, { databaseUrl, redisPassword }: Backends): Promise<void> {
   const labels = { 'pod-security.kubernetes.io/enforce': 'restricted' }
   await api.call('POST', '/api/v1/namespaces', { metadata: { name: NAMESPACE, labels } })
-  const { privateKey } = generateKeyPairSync('ed25519')
+  const opsPassword = randomBytes(12).toString('base64url')
   const secrets: Record<string, Record<string, string>> = {
-    'spillway-keys': {
-      seal: `e2e:${randomBytes(32).toString('base64')}`,
-      jwt: `e2e:${privateKey.export({ type: 'pkcs8', format: 'der' }).toString('base64')}`,
-      opsPassword: randomBytes(12).toString('base64url'),
-    },
+    'spillway-keys': { seal: newSealKey(), jwt: newSigningKey(), opsPassword },
     'spillway-database': { url: databaseUrl },
     'spillway-redis': { password: redisPassword },
     'spillway-redis-keda': { password: redisPassword },

@@ -1,40 +1,28 @@
-// The real KEDA, as plain processes: its custom resources, the operator, and the metrics adapter behind the API server.
+// The real KEDA as plain processes: its custom resources, the operator, and the metrics adapter behind the API server.
 import { copyFileSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { crdDirs } from '@spillway/helm/modules'
-import type { Keeper } from '@spillway/local/processes/keeper'
 import { freePort } from '@spillway/local/processes/port'
 import { until } from '@spillway/local/processes/until'
 import { issue, LOOPBACK } from '@spillway/local/testing/certificates'
-import type { ControlPlane } from './control-plane.ts'
+import { conditionOf } from './api.ts'
+import type { ControlPlane, StartProgram } from './control-plane.ts'
 import type { Kubectl } from './kubectl.ts'
-import { startServer } from './server.ts'
 
 const NAMESPACE = 'keda'
 const METRICS_API = 'v1beta1.external.metrics.k8s.io'
 
 export interface KedaOptions {
-  keeper: Keeper
-  /** Where the operator and the adapter are. */
+  start: StartProgram
+  /** The folder of the operator and the adapter. */
   programs: string
   controlPlane: ControlPlane
   kubectl: Kubectl
   dir: string
-  logDir: string
-  /** Told when one of its programs ends before everything does. */
-  onDeath(error: Error): void
 }
 
 /** Installs KEDA and resolves once the cluster serves external metrics. */
-export async function startKeda({
-  keeper,
-  programs,
-  controlPlane,
-  kubectl,
-  dir,
-  logDir,
-  onDeath,
-}: KedaOptions): Promise<void> {
+export async function startKeda({ start, programs, controlPlane, kubectl, dir }: KedaOptions): Promise<void> {
   const { api, authority, certificatesDir, kubeconfig } = controlPlane
   await kubectl.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } })
   await kubectl.applyFiles((await crdDirs()).keda)
@@ -58,10 +46,7 @@ export async function startKeda({
     KEDA_CLUSTER_OBJECT_NAMESPACE: NAMESPACE,
     WATCH_NAMESPACE: '',
   }
-  await startServer({
-    keeper,
-    logDir,
-    onDeath,
+  await start({
     name: 'keda-operator',
     command: join(programs, 'operator'),
     args: [
@@ -94,10 +79,7 @@ export async function startKeda({
       caBundle: readFileSync(authority.certFile).toString('base64'),
     },
   })
-  await startServer({
-    keeper,
-    logDir,
-    onDeath,
+  await start({
     name: 'keda-adapter',
     command: join(programs, 'adapter'),
     args: [
@@ -114,11 +96,8 @@ export async function startKeda({
       ),
     ],
     env,
-    isReady: async () => {
-      type ApiService = { status?: { conditions?: { type: string; status: string }[] } }
-      const { status } = await api.call<ApiService>('GET', `/apis/apiregistration.k8s.io/v1/apiservices/${METRICS_API}`)
-      return status?.conditions?.some(({ type, status }) => type === 'Available' && status === 'True') ?? false
-    },
+    isReady: async () =>
+      (await conditionOf(api, `/apis/apiregistration.k8s.io/v1/apiservices/${METRICS_API}`, 'Available')) === 'True',
   })
   await until(() => api.call('GET', '/apis/external.metrics.k8s.io/v1beta1'), {
     timeoutMs: 30_000,

@@ -1,34 +1,29 @@
 // kubectl, and Helm, as an administrator of the cluster.
-import { join } from 'node:path'
-import { run } from '@spillway/helm/command'
+import { dirname } from 'node:path'
+import { run } from '@spillway/local/processes/run'
 
 export interface Kubectl {
   /** Applies one object, by the server. */
   apply(object: unknown): Promise<void>
   /** Applies every file of a folder, by the server. */
   applyFiles(dir: string): Promise<void>
-  /** Lets the server check the objects of a YAML text, all of them, and apply none. Gives what it says of each. */
+  /** Has the server check the objects of a YAML text without applying them. Returns a line about each. */
   dryRun(yaml: string, namespace: string): Promise<string[]>
-  /** Runs Helm and gives what it prints. */
+  /** Runs Helm and returns its output. */
   helm(...args: string[]): Promise<string>
 }
 
-/** @param programs where kubectl is, and Helm */
-export function kubectlFor(kubeconfig: string, programs: { kubernetes: string; checks: string }): Kubectl {
-  const env = { PATH: process.env.PATH, HOME: join(kubeconfig, '..'), KUBECONFIG: kubeconfig }
-  const kubectl = (args: string[], input?: string): Promise<string> =>
-    run(join(programs.kubernetes, 'kubectl'), args, { env, ...(input === undefined ? {} : { input }) })
+export function kubectlFor(kubeconfig: string, kubectl: string, helm: string): Kubectl {
+  const env = { PATH: process.env.PATH, HOME: dirname(kubeconfig), KUBECONFIG: kubeconfig }
+  const apply = (filename: string, input = '', ...args: string[]): Promise<string> =>
+    run(kubectl, ['apply', '--server-side', ...args, '--filename', filename], { env, input })
   return {
-    async apply(object) {
-      await kubectl(['apply', '--server-side', '--filename', '-'], JSON.stringify(object))
-    },
-    async applyFiles(dir) {
-      await kubectl(['apply', '--server-side', '--filename', dir])
-    },
+    apply: async (object) => void (await apply('-', JSON.stringify(object))),
+    applyFiles: async (dir) => void (await apply(dir)),
     async dryRun(yaml, namespace) {
-      const args = ['apply', '--server-side', '--dry-run=server', '--validate=strict', '--namespace', namespace]
-      return (await kubectl([...args, '--filename', '-'], yaml)).trim().split('\n')
+      const output = await apply('-', yaml, '--dry-run=server', '--validate=strict', '--namespace', namespace)
+      return output.trim().split('\n')
     },
-    helm: (...args) => run(join(programs.checks, 'helm'), args, { env }),
+    helm: (...args) => run(helm, args, { env }),
   }
 }

@@ -1,4 +1,4 @@
-// Named steps, each with its time, told as they end.
+// Named steps, each reported with its time as it ends.
 
 export interface StepResult {
   name: string
@@ -9,10 +9,10 @@ export interface StepResult {
 
 export interface Steps {
   results: StepResult[]
-  /** Ends the step that runs, or the next one, with this error. */
+  /** Ends the current step, or the next one, with this error. */
   fail(error: Error): void
-  /** Runs a step. It rejects as the step does, after telling which it was. What it resolves to is told with its name. */
-  step(name: string, run: () => Promise<string | undefined>): Promise<void>
+  /** Runs a step, and resolves to what it does; a text is reported with its name. Rejects as the step does, after its name was reported. */
+  step<T>(name: string, run: () => Promise<T>): Promise<T>
 }
 
 export function createSteps(say: (line: string) => void): Steps {
@@ -24,14 +24,16 @@ export function createSteps(say: (line: string) => void): Steps {
   failed.catch(() => undefined)
   return {
     results,
-    fail: (error) => fail(error),
+    fail,
     async step(name, run) {
       const startedAt = performance.now()
       const seconds = (): number => Math.round((performance.now() - startedAt) / 100) / 10
       try {
-        const note = await Promise.race([run(), failed])
+        const result = await Promise.race([run(), failed])
+        const note = typeof result === 'string' ? result : undefined
         results.push({ name, seconds: seconds(), note })
         say(`✔ ${name} (${seconds()} s)${note === undefined ? '' : `: ${note}`}`)
+        return result
       } catch (error) {
         say(`✖ ${name} (${seconds()} s)`)
         throw error

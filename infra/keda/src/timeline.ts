@@ -1,4 +1,4 @@
-// What is seen over a run, a few times a second: jobs, workers and how long people wait.
+// What happens over a run, sampled a few times a second: jobs, workers, and how long logins take.
 import type { Redis } from 'ioredis'
 import type { KubernetesApi } from './api.ts'
 import type { LoginResult } from './logins.ts'
@@ -8,7 +8,7 @@ export interface Sample {
   atS: number
   /** Jobs waiting or running. */
   depth: number
-  /** Workers that are asked for, and those that are ready. */
+  /** Workers that the deployment should have, and those that are ready. */
   replicas: number
   ready: number
   /** Of the logins that ended in the last few seconds, in milliseconds; undefined without any. */
@@ -48,7 +48,7 @@ export interface DeploymentState {
   status: { replicas?: number; readyReplicas?: number }
 }
 
-/** Samples until it is closed. What cannot be read at a moment is left out, or stays as it was. */
+/** Samples until it is closed. The depth stays as it was while Redis is away. */
 export function startTimeline({ api, redis, keys, deployment, results }: TimelineOptions): Timeline {
   const startedAt = performance.now()
   const samples: Sample[] = []
@@ -56,32 +56,29 @@ export function startTimeline({ api, redis, keys, deployment, results }: Timelin
   const now = (): number => (performance.now() - startedAt) / 1_000
   let sampling = false
 
-  async function depthNow(): Promise<number> {
+  async function depth(): Promise<number> {
+    const before = samples.at(-1)?.depth ?? 0
+    if (redis.status !== 'ready') return before
     const counts = [redis.llen(keys.waiting), redis.zcard(keys.deferred), redis.llen(keys.active)]
-    return (await Promise.all(counts)).reduce((sum, count) => sum + count, 0)
+    return await Promise.all(counts).then(
+      (all) => all.reduce((sum, count) => sum + count, 0),
+      () => before,
+    )
   }
 
   async function sample(): Promise<void> {
     if (sampling) return
     sampling = true
-    try {
-      const before = samples.at(-1)
-      const [{ spec, status }, depth] = await Promise.all([
-        api.call<DeploymentState>('GET', deployment),
-        redis.status === 'ready' ? depthNow().catch(() => before?.depth ?? 0) : (before?.depth ?? 0),
-      ])
-      samples.push({
-        atS: now(),
-        depth,
-        replicas: spec.replicas,
-        ready: status.readyReplicas ?? 0,
-        p99Ms: p99(results, performance.now()),
-      })
-    } catch {
-      // The next sample is near.
-    } finally {
-      sampling = false
-    }
+    const read = Promise.all([api.call<DeploymentState>('GET', deployment), depth()])
+    // A reading that fails is left out: the next one is near.
+    await read.then(
+      ([{ spec, status }, depth]) => {
+        const ready = status.readyReplicas ?? 0
+        samples.push({ atS: now(), depth, replicas: spec.replicas, ready, p99Ms: p99(results) })
+      },
+      () => undefined,
+    )
+    sampling = false
   }
 
   const timer = setInterval(() => void sample(), SAMPLE_MS)
@@ -95,14 +92,10 @@ export function startTimeline({ api, redis, keys, deployment, results }: Timelin
   }
 }
 
-/** The 99th percentile of what ended lately. */
-function p99(results: LoginResult[], now: number): number | undefined {
-  const lately: number[] = []
-  for (let index = results.length - 1; index >= 0; index -= 1) {
-    const result = results[index]
-    if (result === undefined || result.endedAt < now - WINDOW_MS) break
-    lately.push(result.endedAt - result.startedAt)
-  }
-  lately.sort((a, b) => a - b)
-  return lately[Math.ceil(lately.length * 0.99) - 1]
+/** The 99th percentile of the logins that ended lately. */
+function p99(results: LoginResult[]): number | undefined {
+  const since = performance.now() - WINDOW_MS
+  const first = results.findLastIndex(({ endedAt }) => endedAt < since) + 1
+  const lately = results.slice(first).map(({ startedAt, endedAt }) => endedAt - startedAt)
+  return lately.sort((a, b) => a - b)[Math.ceil(lately.length * 0.99) - 1]
 }

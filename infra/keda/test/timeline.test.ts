@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Timeline } from '../src/timeline.ts'
-import { drawTimeline } from '../src/timeline-svg.ts'
-import { printTimeline } from '../src/timeline-text.ts'
+import { drawTimeline, printTimeline } from '../src/timeline-report.ts'
 
 const timeline: Timeline = {
   samples: [

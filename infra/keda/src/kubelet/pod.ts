@@ -1,4 +1,4 @@
-// A pod as far as the stand-in for the kubelet reads it: one container, its environment, its probes, its end.
+// A pod as far as the kubelet of this test reads it, and its status as the API server is told it.
 
 export interface EnvVar {
   name: string
@@ -40,16 +40,14 @@ export interface Pod {
     deletionGracePeriodSeconds?: number
   }
   spec: {
-    nodeName?: string
     restartPolicy: 'Always' | 'OnFailure' | 'Never'
     terminationGracePeriodSeconds: number
     containers: [Container]
   }
 }
 
-/** What becomes of a pod, as its status says it. */
 export interface PodState {
-  phase: 'Pending' | 'Running' | 'Succeeded' | 'Failed'
+  phase: 'Running' | 'Succeeded' | 'Failed'
   podIp: string
   ready: boolean
   restarts: number
@@ -58,35 +56,25 @@ export interface PodState {
 }
 
 /** The body that reports a pod's state to the API server. */
-export function statusOf(container: Container, state: PodState): unknown {
+export function statusOf({ name, image }: Container, state: PodState): unknown {
   const { phase, podIp, ready, restarts, exitCode, startedAt } = state
   const at = new Date().toISOString()
-  const condition = (type: string, met: boolean): unknown => ({
-    type,
-    status: met ? 'True' : 'False',
-    lastTransitionTime: at,
-  })
-  const running = exitCode === undefined
+  const started = exitCode === undefined
+  const conditions = { PodScheduled: true, Initialized: true, ContainersReady: ready, Ready: ready }
   return {
     phase,
     podIP: podIp,
     podIPs: [{ ip: podIp }],
     startTime: startedAt,
-    conditions: [
-      condition('PodScheduled', true),
-      condition('Initialized', true),
-      condition('ContainersReady', ready),
-      condition('Ready', ready),
-    ],
+    conditions: Object.entries(conditions).map(([type, met]) => ({
+      type,
+      status: met ? 'True' : 'False',
+      lastTransitionTime: at,
+    })),
     containerStatuses: [
       {
-        name: container.name,
-        image: container.image,
-        imageID: '',
-        ready,
-        started: running,
-        restartCount: restarts,
-        state: running ? { running: { startedAt } } : { terminated: { exitCode, startedAt, finishedAt: at } },
+        ...{ name, image, imageID: '', ready, started, restartCount: restarts },
+        state: started ? { running: { startedAt } } : { terminated: { exitCode, startedAt, finishedAt: at } },
       },
     ],
   }

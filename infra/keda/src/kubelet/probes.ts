@@ -1,74 +1,66 @@
-// The probes of a container: started once the startup probe has passed, then ready or not, and alive or not.
+// The probes of a container, by the kubelet's rules: the others begin once the startup probe has passed.
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Container, Probe } from './pod.ts'
 
 export interface ProbeListener {
   onReady(ready: boolean): void
-  /** Its container is to be started again. */
-  onDead(why: string): void
+  /** The container did not start, or does not live: it is to be restarted. */
+  onDead(): void
 }
 
 /** Kubernetes' own defaults. */
-const PERIOD_S = 10
-const TIMEOUT_S = 1
-const FAILURES = 3
+const defaults = { periodSeconds: 10, timeoutSeconds: 1, failureThreshold: 3 }
 
 /** Probes a container until the signal is aborted. */
 export async function probe(
-  container: Container,
+  { ports = [], startupProbe, readinessProbe, livenessProbe }: Container,
   podIp: string,
-  listener: ProbeListener,
+  { onReady, onDead }: ProbeListener,
   signal: AbortSignal,
 ): Promise<void> {
-  const passes = (one: Probe): Promise<boolean> => get(container, podIp, one)
-
-  async function repeat(one: Probe, onResult: (passed: boolean, failures: number) => boolean): Promise<void> {
-    let failures = 0
-    while (!signal.aborted) {
-      const passed = await passes(one)
+  /** Repeats a probe until `onResult` returns true; `failed` once it has failed as often as its threshold says. */
+  async function repeat(given: Probe, onResult: (passed: boolean, failed: boolean) => boolean): Promise<void> {
+    const { periodSeconds, failureThreshold } = { ...defaults, ...given }
+    for (let failures = 0; !signal.aborted; ) {
+      const passed = await passes(given)
       failures = passed ? 0 : failures + 1
-      if (signal.aborted || onResult(passed, failures)) return
-      await sleep((one.periodSeconds ?? PERIOD_S) * 1_000, undefined, { signal }).catch(() => undefined)
+      if (signal.aborted || onResult(passed, failures >= failureThreshold)) return
+      await sleep(periodSeconds * 1_000, undefined, { signal }).catch(() => undefined)
     }
   }
 
-  const { startupProbe, readinessProbe, livenessProbe } = container
+  async function passes(given: Probe): Promise<boolean> {
+    const { httpGet, timeoutSeconds } = { ...defaults, ...given }
+    if (httpGet === undefined) return true
+    const port = ports.find(({ name }) => name === httpGet.port)?.containerPort ?? httpGet.port
+    const answer = fetch(`http://${podIp}:${port}${httpGet.path}`, {
+      signal: AbortSignal.timeout(timeoutSeconds * 1_000),
+    })
+    return await answer.then(
+      ({ status }) => status >= 200 && status < 400,
+      () => false,
+    )
+  }
+
   if (startupProbe) {
     let started = false
-    await repeat(startupProbe, (passed, failures) => {
+    await repeat(startupProbe, (passed, failed) => {
       started = passed
-      return passed || failures >= (startupProbe.failureThreshold ?? FAILURES)
+      return passed || failed
     })
-    if (!started) return signal.aborted ? undefined : listener.onDead('it never started')
+    if (!started) return signal.aborted ? undefined : onDead()
   }
+  if (!readinessProbe) onReady(!signal.aborted)
   await Promise.all([
-    readinessProbe
-      ? repeat(readinessProbe, (passed, failures) => {
-          if (passed || failures >= (readinessProbe.failureThreshold ?? FAILURES)) listener.onReady(passed)
-          return false
-        })
-      : listener.onReady(!signal.aborted),
+    readinessProbe &&
+      repeat(readinessProbe, (passed, failed) => {
+        if (passed || failed) onReady(passed)
+        return false
+      }),
     livenessProbe &&
-      repeat(livenessProbe, (_passed, failures) => {
-        const dead = failures >= (livenessProbe.failureThreshold ?? FAILURES)
-        if (dead) listener.onDead('its liveness probe failed')
-        return dead
+      repeat(livenessProbe, (_passed, failed) => {
+        if (failed) onDead()
+        return failed
       }),
   ])
-}
-
-async function get(
-  { ports = [] }: Container,
-  podIp: string,
-  { httpGet, timeoutSeconds = TIMEOUT_S }: Probe,
-): Promise<boolean> {
-  if (httpGet === undefined) return true
-  const named = ports.find(({ name }) => name === httpGet.port)?.containerPort
-  try {
-    const url = `http://${podIp}:${named ?? httpGet.port}${httpGet.path}`
-    const { status } = await fetch(url, { signal: AbortSignal.timeout(timeoutSeconds * 1_000) })
-    return status >= 200 && status < 400
-  } catch {
-    return false
-  }
 }

@@ -1,7 +1,5 @@
-// One pod from its start to its end: a real process, with the pod's own environment, probed, restarted and ended by the
-// kubelet's rules.
+// One pod from its start to its end: a real process in the pod's own environment, probed, restarted and ended by the kubelet's rules.
 import { closeSync, openSync } from 'node:fs'
-import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { containerCommand } from '@spillway/docker/container'
 import type { Image } from '@spillway/docker/follow'
@@ -14,9 +12,9 @@ import { probe } from './probes.ts'
 export interface PodRun {
   pod: Pod
   state: PodState
-  /** The process that runs now. */
+  /** The current process. */
   pid: number | undefined
-  /** Ends it as a deletion does: preStop, SIGTERM, the grace period, SIGKILL. Resolves when it is gone. */
+  /** Ends it as a deletion does: preStop, SIGTERM, the grace period, SIGKILL. Resolves when it has ended. */
   end(graceSeconds: number): Promise<void>
 }
 
@@ -26,23 +24,23 @@ export interface PodRunOptions {
   pod: Pod
   image: Image
   podIp: string
-  logDir: string
+  logFile: string
 }
 
 const RESTART_MS = 1_000
 
-/** Starts a pod and reports what becomes of it. Its process ends with this one at the latest. */
-export async function runPod({ api, keeper, pod, image, podIp, logDir }: PodRunOptions): Promise<PodRun> {
-  const [container] = pod.spec.containers
-  const { name, namespace } = pod.metadata
+/** Starts a pod and reports its state to the API server. Its process ends with this one at the latest. */
+export async function runPod({ api, keeper, pod, image, podIp, logFile }: PodRunOptions): Promise<PodRun> {
+  const { metadata, spec } = pod
+  const [container] = spec.containers
   const env = await resolveEnvironment(api, pod, podIp)
   const state: PodState = { phase: 'Running', podIp, ready: false, restarts: 0, startedAt: new Date().toISOString() }
   let ending = false
   let exited: Promise<unknown> = Promise.resolve()
 
   async function report(): Promise<void> {
-    const path = `/api/v1/namespaces/${namespace}/pods/${name}/status`
-    // Gone by now, or changed once more: the next report will tell.
+    const path = `/api/v1/namespaces/${metadata.namespace}/pods/${metadata.name}/status`
+    // The pod may be gone or have changed: the next report follows.
     await api.call('PATCH', path, { status: statusOf(container, state) }).catch(() => undefined)
   }
 
@@ -52,9 +50,9 @@ export async function runPod({ api, keeper, pod, image, podIp, logDir }: PodRunO
     pid: undefined,
     async end(graceSeconds) {
       ending = true
-      const seconds = graceSeconds > 0 ? (container.lifecycle?.preStop?.sleep?.seconds ?? 0) : 0
+      const preStopSeconds = graceSeconds > 0 ? (container.lifecycle?.preStop?.sleep?.seconds ?? 0) : 0
       const until = Date.now() + graceSeconds * 1_000
-      await Promise.race([sleep(seconds * 1_000), exited])
+      await Promise.race([sleep(preStopSeconds * 1_000), exited])
       signal('SIGTERM')
       const timer = setTimeout(() => signal('SIGKILL'), Math.max(0, until - Date.now()))
       await exited
@@ -66,27 +64,24 @@ export async function runPod({ api, keeper, pod, image, podIp, logDir }: PodRunO
     try {
       if (run.pid !== undefined) process.kill(run.pid, name)
     } catch {
-      // Ended by itself.
+      // It has ended already.
     }
   }
 
   function start(): void {
-    const logFd = openSync(join(logDir, `${name}.log`), 'a')
+    const logFd = openSync(logFile, 'a')
     const args = container.args?.map((argument) => expand(argument, env))
     const command = containerCommand(image, { env, ...(args ? { args } : {}) })
     const child = keeper.spawn({ ...command, stopOrder: stopOrder.worker, logFd })
     closeSync(logFd)
     run.pid = child.pid
     const probing = new AbortController()
-    const listener = {
-      onReady(ready: boolean) {
-        if (state.ready === ready) return
-        state.ready = ready
-        void report()
-      },
-      onDead: () => signal('SIGKILL'),
+    const onReady = (ready: boolean): void => {
+      if (state.ready === ready) return
+      state.ready = ready
+      void report()
     }
-    void probe(container, podIp, listener, probing.signal)
+    void probe(container, podIp, { onReady, onDead: () => signal('SIGKILL') }, probing.signal)
     exited = new Promise((resolve) => {
       child.on('exit', (code) => {
         probing.abort()
@@ -98,18 +93,16 @@ export async function runPod({ api, keeper, pod, image, podIp, logDir }: PodRunO
     })
   }
 
-  async function afterExit(code: number): Promise<void> {
-    const again =
-      !ending && (pod.spec.restartPolicy === 'Always' || (pod.spec.restartPolicy === 'OnFailure' && code !== 0))
-    if (again) {
-      state.restarts += 1
-      await report()
-      await sleep(RESTART_MS)
-      if (!ending && !keeper.closing) start()
-      return
+  async function afterExit(exitCode: number): Promise<void> {
+    const restarts = spec.restartPolicy === 'Always' || (spec.restartPolicy === 'OnFailure' && exitCode !== 0)
+    if (ending || !restarts) {
+      Object.assign(state, { phase: exitCode === 0 ? 'Succeeded' : 'Failed', exitCode })
+      return await report()
     }
-    Object.assign(state, { phase: code === 0 ? 'Succeeded' : 'Failed', exitCode: code })
+    state.restarts += 1
     await report()
+    await sleep(RESTART_MS)
+    if (!ending && !keeper.closing) start()
   }
 
   start()

@@ -1,14 +1,13 @@
-// Workers that are killed, scaled to zero, uninstalled: what becomes of their jobs.
+// Workers that are killed, scaled to zero and uninstalled lose no job.
 import assert from 'node:assert/strict'
 import { until } from '@spillway/local/processes/until'
 import { installChart, NAMESPACE, RELEASE } from '../installation.ts'
 import type { Steps } from '../steps.ts'
 import { jobKeys, type Stage } from './stage.ts'
 
-export async function showEndings(stage: Stage, { step }: Steps): Promise<void> {
+export async function endingSteps(stage: Stage, { step }: Steps): Promise<void> {
   const { accounts, slow, timeline, queue, settled, loginsSucceed, replicas, environment } = stage
-  const { kubectl, kubelet, backends, redis, gateway } = environment
-  const url = gateway.url
+  const { kubectl, kubelet, backends, redis, gatewayUrl: url } = environment
   const [someone = ''] = accounts
 
   await step("a killed worker's jobs finish elsewhere", async () => {
@@ -29,15 +28,13 @@ export async function showEndings(stage: Stage, { step }: Steps): Promise<void> 
     const wakingS: string[] = []
     for (const lane of ['deferred', 'waiting'] as const) {
       await settled(0, 180_000)
-      // With a ticket at once, whatever a gateway still believes of the worker that has just gone.
+      // With a ticket at once: a gateway may not know yet that the worker is gone.
       const login = loginsSucceed([someone], 'respond-async')
       const job = await until(async () => (await queue.getJobs(['prioritized']))[0], { what: 'a job' })
-      // As gateways do for a ticket when someone waits for it again.
+      // As gateways do when a client redeems its ticket.
       if (lane === 'waiting') await job.changePriority({ priority: 0 })
-      const [waiting, deferred] = [
-        await redis.connection.llen(jobKeys.waiting),
-        await redis.connection.zcard(jobKeys.deferred),
-      ]
+      const waiting = await redis.connection.llen(jobKeys.waiting)
+      const deferred = await redis.connection.zcard(jobKeys.deferred)
       assert.deepEqual([waiting, deferred], lane === 'waiting' ? [1, 0] : [0, 1])
       wakingS.push(((await login) / 1_000).toFixed(1))
     }

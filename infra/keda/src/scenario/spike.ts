@@ -1,16 +1,18 @@
-// Idle, a spike, and back: how workers come and go with the queue, and that no login fails over it.
+// Idle, a spike, and idle again: workers come and go with the queue, and no login fails.
 import assert from 'node:assert/strict'
 import { until } from '@spillway/local/processes/until'
+import { readFigures } from '@spillway/sizing/figures'
+import { DEFAULT_LIMITS, type SpikeCost, spikeCost } from '@spillway/sizing/spike'
 import type { Steps } from '../steps.ts'
-import { JOBS_PER_WORKER, MAX_REPLICAS, type Stage, SYNC_MS } from './stage.ts'
+import { HASH_MS, JOBS_PER_WORKER, MAX_REPLICAS, noneFailed, type Stage, SYNC_MS } from './stage.ts'
 
-export const ORDINARY_PER_SECOND = 2
-export const SPIKE_PER_SECOND = 24
+const ORDINARY_PER_SECOND = 2
+const SPIKE_PER_SECOND = 24
 const SPIKE_S = 45
 
-/** What was measured. All but the first in seconds from the start of the spike, where not said otherwise. */
+/** What was measured: times in seconds, from the start of the spike unless another start is named. */
 export interface MeasuredSpike {
-  /** When it began, and when the workers were few again, by the timeline. */
+  /** When it began, and when the workers were few again, from the start of the timeline. */
   atS: number
   endS: number
   lengthS: number
@@ -22,8 +24,8 @@ export interface MeasuredSpike {
   overAfterS: number
 }
 
-export async function showSpike(stage: Stage, { step }: Steps): Promise<MeasuredSpike> {
-  const { traffic, timeline, settled, stays, noFailures, environment } = stage
+export async function spikeSteps(stage: Stage, { step }: Steps): Promise<MeasuredSpike> {
+  const { traffic, timeline, settled, stays, environment } = stage
   const { kubelet } = environment
   const spike: MeasuredSpike = { atS: 0, endS: 0, lengthS: 0, scaleS: 0, deepest: 0, overAfterS: 0 }
 
@@ -59,7 +61,7 @@ export async function showSpike(stage: Stage, { step }: Steps): Promise<Measured
     spike.lengthS = timeline.now() - spike.atS
     await until(() => (timeline.latest()?.depth ?? 1) < 2, { timeoutMs: 60_000, what: 'an empty queue' })
     spike.overAfterS = timeline.now() - spike.atS
-    noFailures()
+    noneFailed(traffic.results)
     spike.deepest = Math.max(...timeline.samples.map(({ depth }) => depth))
     assert.ok(spike.deepest / JOBS_PER_WORKER > MAX_REPLICAS)
     return `${traffic.results.length} logins; decided after ${decided}, started after ${started}, ready after ${ready}; depth ${spike.deepest}`
@@ -70,11 +72,26 @@ export async function showSpike(stage: Stage, { step }: Steps): Promise<Measured
     const beforeClose = traffic.results.length
     traffic.setRate(0)
     await until(() => traffic.inFlight() === 0, { timeoutMs: 30_000, what: 'the last logins' })
-    noFailures()
+    noneFailed(traffic.results)
     return `${beforeClose} logins by now, none failed`
   })
-  // The last one's going is to be in the picture, too.
+  // The picture shows the last worker's end as well.
   spike.endS = timeline.now() + 3
   await until(() => timeline.now() > spike.endS)
   return spike
+}
+
+/** The sizing guide's prediction, from the rates, the hash, and when the added workers were ready, and nothing else that was measured. */
+export function predictSpike({ lengthS, scaleS }: MeasuredSpike): SpikeCost {
+  return spikeCost({
+    perSecond: ORDINARY_PER_SECOND,
+    spikePerSecond: SPIKE_PER_SECOND,
+    spikeS: lengthS,
+    slotMs: HASH_MS + readFigures().turnaroundMs,
+    slots: 1,
+    laterSlots: MAX_REPLICAS,
+    scaleS,
+    // As in the values of this test.
+    limits: { ...DEFAULT_LIMITS, ticketTtlMs: 300_000 },
+  })
 }

@@ -1,16 +1,17 @@
-// What every step of the scenario works with: the people who log in, the timeline, and questions to the cluster.
+// What every step of the scenario works with: traffic, the timeline, and questions to the cluster.
 import assert from 'node:assert/strict'
 import { until } from '@spillway/local/processes/until'
+import { createAccounts } from '@spillway/local/services/accounts'
 import { Queue } from 'bullmq'
-import { createAccounts, type Environment } from '../environment.ts'
+import type { Environment } from '../environment.ts'
 import { NAMESPACE } from '../installation.ts'
-import { logIn, startTraffic, type Traffic } from '../logins.ts'
+import { type LoginResult, logIn, startTraffic, type Traffic } from '../logins.ts'
 import { type DeploymentState, startTimeline, type Timeline } from '../timeline.ts'
 
 /** As in the values of this test. */
 export const MAX_REPLICAS = 8
 export const JOBS_PER_WORKER = 4
-/** How often the cluster's autoscaler looks. */
+/** The period of the horizontal pod autoscaler. */
 export const SYNC_MS = 15_000
 /** How long the hash of an ordinary login takes. */
 export const HASH_MS = 250
@@ -30,43 +31,41 @@ export interface Stage {
   traffic: Traffic
   timeline: Timeline
   queue: Queue
-  /** How many workers are asked for. */
+  /** How many workers the deployment should have. */
   replicas(): Promise<number>
-  /** Resolves when as many workers are asked for and ready, and none beside them is left. */
+  /** Resolves when the deployment should have so many workers, all are ready, and no other is left. */
   settled(count: number, timeoutMs?: number): Promise<void>
-  /** Fails when another number of workers is asked for within this time. */
+  /** Fails when the deployment should have another number of workers within this time. */
   stays(count: number, forMs: number): Promise<void>
-  /** Logs in with all of these at once, and gives the time that the slowest took in milliseconds. Fails with the first that fails. */
+  /** Logs in with all of these at once, and returns the longest time in milliseconds. Fails if any login does. */
   loginsSucceed(emails: string[], prefer?: string): Promise<number>
-  /** Fails when any login of the traffic has failed so far. */
-  noFailures(): void
-  /** The processes of the workers: a pod that was started again shows as another. */
+  /** The processes of the workers: a pod that was restarted shows as another. */
   workers(): string[]
-  /** The status of a condition of an object. */
-  condition(path: string, type: string): Promise<string | undefined>
   close(): Promise<void>
 }
 
-/** Opens it; nobody logs in yet. */
+/** Opens it, without any traffic. */
 export async function openStage(environment: Environment): Promise<Stage> {
-  const { controlPlane, kubelet, backends, redis, gateway } = environment
-  const { api } = controlPlane
-  const url = gateway.url
-  const accounts = await createAccounts(backends.databaseUrl, 'spike', 200, HASH_MS)
-  const [slow = ''] = await createAccounts(backends.databaseUrl, 'slow', 1, 3_000)
-  const traffic = startTraffic({ url, password: PASSWORD, accounts })
+  const { api, kubelet, backends, redis, gatewayUrl: url } = environment
+  const accountsOf = (name: string, count: number, hashMs: number): Promise<string[]> =>
+    createAccounts(backends.databaseUrl, name, count, `$spillway-wait$${hashMs}$`)
+  const accounts = await accountsOf('spike', 200, HASH_MS)
+  const [slow = ''] = await accountsOf('slow', 1, 3_000)
+  const traffic = startTraffic(url, PASSWORD, accounts)
+  const { connection, address } = redis
   const timeline = startTimeline({
     api,
-    redis: redis.connection,
+    redis: connection,
     keys: jobKeys,
     deployment: WORKERS,
     results: traffic.results,
   })
   const queue = new Queue('passwords', {
-    connection: { url: `redis://:${backends.redisPassword}@${backends.redisAddress}` },
+    connection: { url: `redis://:${backends.redisPassword}@${address}` },
     prefix: '{spillway}',
   })
   queue.on('error', () => {})
+  const deployment = (): Promise<DeploymentState> => api.call<DeploymentState>('GET', WORKERS)
   return {
     environment,
     accounts,
@@ -74,12 +73,10 @@ export async function openStage(environment: Environment): Promise<Stage> {
     traffic,
     timeline,
     queue,
-    async replicas() {
-      return (await api.call<DeploymentState>('GET', WORKERS)).spec.replicas
-    },
+    replicas: async () => (await deployment()).spec.replicas,
     async settled(count, timeoutMs = 90_000) {
       const isSettled = async (): Promise<boolean> => {
-        const { spec, status } = await api.call<DeploymentState>('GET', WORKERS)
+        const { spec, status } = await deployment()
         const all = [spec.replicas, status.readyReplicas ?? 0, kubelet.pods('worker').length]
         return all.every((one) => one === count)
       }
@@ -94,24 +91,22 @@ export async function openStage(environment: Environment): Promise<Stage> {
     async loginsSucceed(emails, prefer) {
       const options = { url, password: PASSWORD, ...(prefer === undefined ? {} : { prefer }) }
       const results = await Promise.all(emails.map((email) => logIn({ ...options, email })))
-      const failed = results.filter(({ failure }) => failure !== undefined)
-      assert.deepEqual(failed, [])
+      noneFailed(results)
       return Math.max(...results.map(({ startedAt, endedAt }) => endedAt - startedAt))
     },
-    noFailures() {
-      const failed = traffic.results.filter(({ failure }) => failure !== undefined)
-      assert.deepEqual(failed, [])
-    },
     workers: () => kubelet.pods('worker').map(({ pod, pid }) => `${pod.metadata.name} ${pid}`),
-    async condition(path, wanted) {
-      type Conditions = { status: { conditions?: { type: string; status: string }[] } }
-      const { status } = await api.call<Conditions>('GET', path)
-      return status.conditions?.find(({ type }) => type === wanted)?.status
-    },
     async close() {
       await traffic.close()
       timeline.close()
       await queue.close()
     },
   }
+}
+
+/** Fails when any of these logins has failed. */
+export function noneFailed(results: LoginResult[]): void {
+  assert.deepEqual(
+    results.filter(({ failure }) => failure !== undefined),
+    [],
+  )
 }

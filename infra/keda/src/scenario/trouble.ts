@@ -1,38 +1,39 @@
-// A paused queue, and a Redis that is away or answers with errors: who works on, and who waits.
+// A paused queue, and a Redis that is away or answers with errors: workers and gateways stay, and jobs wait.
 import assert from 'node:assert/strict'
 import { until } from '@spillway/local/processes/until'
+import { conditionOf } from '../api.ts'
 import { KEDA_USER } from '../installation.ts'
 import type { Steps } from '../steps.ts'
 import { AUTOSCALER, JOBS_PER_WORKER, SCALED_OBJECT, type Stage, SYNC_MS } from './stage.ts'
 
 /** The same jobs wait through all of it. */
-export async function showTrouble(stage: Stage, { step }: Steps): Promise<void> {
-  const { accounts, timeline, queue, settled, stays, loginsSucceed, workers, condition, environment } = stage
-  const { redis, gateway } = environment
+export async function troubleSteps(stage: Stage, { step }: Steps): Promise<void> {
+  const { accounts, timeline, queue, settled, stays, loginsSucceed, workers, environment } = stage
+  const { api, redis, gatewayUrl } = environment
 
-  const held = accounts.slice(0, 4 * JOBS_PER_WORKER)
-  let heldLogins: Promise<number> | undefined
+  const paused = accounts.slice(0, 4 * JOBS_PER_WORKER)
+  let pausedLogins: Promise<number> | undefined
   await step('a paused queue scales out by the jobs that wait in it, exactly, and runs none', async () => {
     await queue.pause()
-    heldLogins = loginsSucceed(held, 'respond-async')
-    heldLogins.catch(() => undefined)
-    await settled(held.length / JOBS_PER_WORKER)
-    await stays(held.length / JOBS_PER_WORKER, 1.5 * SYNC_MS)
-    assert.equal(timeline.latest()?.depth, held.length)
-    return `${held.length} jobs, ${held.length / JOBS_PER_WORKER} workers`
+    pausedLogins = loginsSucceed(paused, 'respond-async')
+    pausedLogins.catch(() => undefined)
+    await settled(paused.length / JOBS_PER_WORKER)
+    await stays(paused.length / JOBS_PER_WORKER, 1.5 * SYNC_MS)
+    assert.equal(timeline.latest()?.depth, paused.length)
+    return `${paused.length} jobs, ${paused.length / JOBS_PER_WORKER} workers`
   })
 
   await step('Redis away: workers and gateways stay', async () => {
     const before = workers()
-    await redis.takeAway()
+    await redis.stop()
     await stays(before.length, 4 * SYNC_MS)
     assert.deepEqual(workers(), before)
     // The gateways stay as well, and answer what they can.
-    assert.equal((await fetch(`${gateway.url}/.well-known/jwks.json`)).status, 200)
-    // KEDA cannot even build its scaler, so it has nothing to fall back from: the autoscaler gets no metric, and holds.
-    assert.equal(await condition(AUTOSCALER, 'ScalingActive'), 'False')
-    await redis.bringBack()
-    await until(async () => (await condition(AUTOSCALER, 'ScalingActive')) === 'True', {
+    assert.equal((await fetch(`${gatewayUrl}/.well-known/jwks.json`)).status, 200)
+    // KEDA cannot build its scaler and does not fall back: the autoscaler gets no metric, and changes nothing.
+    assert.equal(await conditionOf(api, AUTOSCALER, 'ScalingActive'), 'False')
+    await redis.startAgain()
+    await until(async () => (await conditionOf(api, AUTOSCALER, 'ScalingActive')) === 'True', {
       timeoutMs: 3 * SYNC_MS,
       what: 'an autoscaler that sees the queue again',
     })
@@ -44,7 +45,7 @@ export async function showTrouble(stage: Stage, { step }: Steps): Promise<void> 
     const before = workers()
     await redis.connection.call('ACL', 'SETUSER', KEDA_USER, '-eval')
     try {
-      await until(async () => (await condition(SCALED_OBJECT, 'Fallback')) === 'True', {
+      await until(async () => (await conditionOf(api, SCALED_OBJECT, 'Fallback')) === 'True', {
         timeoutMs: 4 * SYNC_MS,
         what: "KEDA's fallback",
       })
@@ -58,7 +59,7 @@ export async function showTrouble(stage: Stage, { step }: Steps): Promise<void> 
 
   await step('resumed, the jobs that waited through it all are done, and their tickets are good', async () => {
     await queue.resume()
-    await heldLogins
-    return `${held.length} logins`
+    await pausedLogins
+    return `${paused.length} logins`
   })
 }

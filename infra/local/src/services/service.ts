@@ -25,7 +25,7 @@ export interface ServiceProcess {
   /** Receives its output. */
   logFile: string
   url: string
-  /** Rejects while the service does not answer. */
+  /** Rejects, or resolves to false, while the service does not answer. */
   ping(url: string): Promise<unknown>
 }
 
@@ -42,7 +42,7 @@ export async function startService({ keeper, name, logFile, url, ...what }: Serv
 
   let ended = child.pid === undefined
   const exited = ended ? Promise.resolve() : once(child, 'exit').then(() => (ended = true))
-  const answered = await until(() => ended || what.ping(url).then(() => true), {
+  const answered = await until(() => ended || what.ping(url).then((answer) => answer !== false), {
     timeoutMs: readyMs,
     what: name,
   }).catch(() => false)
