@@ -1,10 +1,12 @@
-// The command `pnpm check:images`: builds the images as plain folders, and runs all their tests and linters.
-import { checkPackage } from '@spillway/helm/check-package'
-import { fetchComposeSchema } from './compose-schema.ts'
-import { fetchHadolint } from './hadolint.ts'
+// The first half of `pnpm check:images`: fetches the linters and builds the images as plain folders, unless they are there.
+import { report } from '@spillway/local/processes/user-error'
 import { buildImages } from './images.ts'
+import { fetchComposeSchema, fetchHadolint } from './linters.ts'
 
-await checkPackage(new URL('..', import.meta.url), async () => {
+try {
   await Promise.all([fetchHadolint(), fetchComposeSchema()])
   await buildImages(console.log)
-})
+} catch (error) {
+  report(error)
+  process.exitCode = 1
+}

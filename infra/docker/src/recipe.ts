@@ -13,7 +13,7 @@ export type Step =
   | { kind: 'run'; command: string }
   | { kind: 'user'; uid: number; gid: number }
   | { kind: 'entrypoint' | 'cmd'; words: string[] }
-  | { kind: 'expose'; ports: string[] }
+  | { kind: 'expose' }
 
 export interface Stage {
   name: string
@@ -39,34 +39,24 @@ export function readRecipe(text = readFileSync(dockerfile, 'utf8')): Stage[] {
 
 function readStep(instruction: Instruction): Step {
   const keyword = instruction.getKeyword()
+  const content = instruction.getArgumentsContent() ?? ''
   const words = instruction.getArguments().map((argument) => argument.getValue())
   const [first = ''] = words
-  switch (keyword) {
-    case 'WORKDIR':
-      return { kind: 'workdir', path: first }
-    case 'ENV':
-      return { kind: 'env', variables: Object.fromEntries(words.map(readVariable)) }
-    case 'COPY': {
-      const from = isCopy(instruction) ? (instruction.getFromFlag()?.getValue() ?? undefined) : undefined
-      return { kind: 'copy', from, sources: words.slice(0, -1), target: words.at(-1) ?? '.' }
-    }
-    case 'RUN':
-      return { kind: 'run', command: instruction.getArgumentsContent() ?? '' }
-    case 'USER': {
-      const [uid = '', gid = uid] = first.split(':')
-      return { kind: 'user', uid: Number(uid), gid: Number(gid) }
-    }
-    case 'ENTRYPOINT':
-      return { kind: 'entrypoint', words: readList(instruction) }
-    case 'CMD':
-      return { kind: 'cmd', words: readList(instruction) }
-    case 'EXPOSE':
-      return { kind: 'expose', ports: words }
-    default:
-      throw new UserError(
-        `The builder of plain folders does not know ${keyword}: teach it, or do without in the Dockerfile.`,
-      )
+  const [uid, gid = uid] = first.split(':').map(Number)
+  if (isCopy(instruction)) {
+    const from = instruction.getFromFlag()?.getValue() ?? undefined
+    return { kind: 'copy', from, sources: words.slice(0, -1), target: words.at(-1) ?? '.' }
   }
+  if (keyword === 'WORKDIR') return { kind: 'workdir', path: first }
+  if (keyword === 'ENV') return { kind: 'env', variables: Object.fromEntries(words.map(readVariable)) }
+  if (keyword === 'RUN') return { kind: 'run', command: content }
+  if (keyword === 'USER') return { kind: 'user', uid: uid ?? 0, gid: gid ?? 0 }
+  if (keyword === 'ENTRYPOINT') return { kind: 'entrypoint', words: readList(keyword, content) }
+  if (keyword === 'CMD') return { kind: 'cmd', words: readList(keyword, content) }
+  if (keyword === 'EXPOSE') return { kind: 'expose' }
+  throw new UserError(
+    `The builder of plain folders does not know ${keyword}: teach it, or do without in the Dockerfile.`,
+  )
 }
 
 function readVariable(word: string): [string, string] {
@@ -76,9 +66,8 @@ function readVariable(word: string): [string, string] {
 }
 
 /** The form without a shell, which would stand between a process and its signals. */
-function readList(instruction: Instruction): string[] {
-  const content = instruction.getArgumentsContent() ?? ''
-  if (!content.startsWith('[')) throw new UserError(`Write ${instruction.getKeyword()} as a list of words.`)
+function readList(keyword: string, content: string): string[] {
+  if (!content.startsWith('[')) throw new UserError(`Write ${keyword} as a list of words.`)
   const words: unknown = JSON.parse(content)
   return Array.isArray(words) ? words.map(String) : []
 }

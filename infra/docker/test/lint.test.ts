@@ -9,8 +9,7 @@ import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { parse } from 'yaml'
-import { composeSchema } from '../src/compose-schema.ts'
-import { hadolint } from '../src/hadolint.ts'
+import { composeSchema, hadolint } from '../src/linters.ts'
 import { dockerfile } from '../src/recipe.ts'
 
 const fetched = (path: string): string | false => (existsSync(path) ? false : 'not fetched yet: run pnpm check:images')

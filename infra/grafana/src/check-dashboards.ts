@@ -1,10 +1,10 @@
-// The command `pnpm check:dashboards`: every query of the dashboard and every rule, asked of a real Prometheus that scrapes a
-// real run; each query must return data. Prints what each came to.
+// The command `pnpm check:dashboards`: every query of the dashboard and every rule, on a real Prometheus that scrapes a
+// real run; each query must return data. Prints each result.
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { killBusyWorker, startActivity } from './activity.ts'
 import { rows } from './dashboard.ts'
-import { type Prometheus, startPrometheus } from './prometheus.ts'
+import { type Prometheus, type Sample, startPrometheus } from './prometheus.ts'
 import { runWithServices } from './run-with-services.ts'
 import { openScene } from './scene.ts'
 
@@ -32,17 +32,16 @@ async function askAll(prometheus: Prometheus, queries: Asked[]): Promise<Asked[]
   return silent
 }
 
-/** Prints an answer; false when it holds no number. A number that is not one (0/0) is no data. */
-function report(panel: string, samples: Awaited<ReturnType<Prometheus['query']>>): boolean {
+/** Prints an answer; false when it holds no number: NaN (0/0) is no data. */
+function report(panel: string, samples: Sample[]): boolean {
   const told = samples.filter(({ value }) => !Number.isNaN(value))
-  if (told.length === 0) return false
   const shown = told
     .slice(0, 4)
     .map(({ labels, value }) => `${Object.values(labels).join(' ') || 'value'} ${Number(value.toPrecision(3))}`)
-  console.log(
-    `  ${panel.padEnd(44)} ${String(told.length).padStart(3)} series: ${shown.join(', ')}${told.length > 4 ? ' …' : ''}`,
-  )
-  return true
+  const count = String(told.length).padStart(3)
+  if (told.length > 0)
+    console.log(`  ${panel.padEnd(44)} ${count} series: ${shown.join(', ')}${told.length > 4 ? ' …' : ''}`)
+  return told.length > 0
 }
 
 process.exitCode = await runWithServices(async ({ keeper, dir }) => {
@@ -56,7 +55,7 @@ process.exitCode = await runWithServices(async ({ keeper, dir }) => {
   const activity = startActivity(scene, [...gateways])
   try {
     await killBusyWorker(scene)
-    console.log('Every query of the dashboard, and what it came to:')
+    console.log('Every query of the dashboard, and its result:')
     const queries = rows.flatMap(({ panels }) =>
       panels.flatMap(({ title, queries }) =>
         queries.map(({ expr }) => ({

@@ -1,24 +1,14 @@
-// The command `pnpm measure:kept-jobs`: what the finished jobs that are kept for operators take of Redis's memory.
-import { randomBytes } from 'node:crypto'
-import { createPasswordClient, parseKeyring } from '@spillway/client'
-import { until } from '@spillway/local/testing'
-import { createLogger } from '@spillway/worker/log'
+// The command `pnpm measure:kept-jobs`: the memory that finished jobs, which are kept for operators, take in Redis.
+import { newSealKey, until } from '@spillway/local/testing'
 import { Redis } from 'ioredis'
 import { runWithServices } from './run-with-services.ts'
-import { openScene, type Scene } from './scene.ts'
+import { openClient, openScene, type Scene } from './scene.ts'
 
 /** More than are kept of each kind. */
 const JOBS = 600
 
-async function finishJobs({ redisUrl, queuePrefix: prefix }: Scene, sealKeys: string): Promise<void> {
-  const client = createPasswordClient({
-    redisUrl,
-    prefix,
-    keyring: parseKeyring(sealKeys),
-    jobLifeMs: 600_000,
-    log: createLogger({ service: 'measure', level: 'silent' }),
-  })
-  await until(() => client.isReady())
+async function finishJobs(scene: Scene, sealKeys: string): Promise<void> {
+  const client = await openClient(scene, { sealKeys, jobLifeMs: 600_000 })
   for (let job = 0; job < JOBS; job++) await client.submit('verify', { password: 'a passphrase', storedHash: null })
   await client.close()
 }
@@ -30,7 +20,7 @@ process.exitCode = await runWithServices(async () => {
   try {
     await scene.worker({ env: { WORKER_CONCURRENCY: '8' } })
     await finishJobs(scene, scene.sealKeys)
-    await finishJobs(scene, `foreign:${randomBytes(32).toString('base64')}`)
+    await finishJobs(scene, newSealKey('foreign'))
     await until(async () => (await redis.llen(key('wait'))) + (await redis.llen(key('active'))) === 0, {
       timeoutMs: 60_000,
     })

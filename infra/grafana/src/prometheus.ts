@@ -1,10 +1,14 @@
 // A real Prometheus that scrapes a scene, with the rules that the chart carries.
+import { once } from 'node:events'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Keeper, stopOrder } from '@spillway/local/processes/keeper'
+import { programsDir } from '@spillway/local/processes/repository'
+import { UserError } from '@spillway/local/processes/user-error'
+import { type AptProgram, aptProgram, isUnpacked } from '@spillway/local/services/apt-packages'
+import { onPath } from '@spillway/local/services/on-path'
 import { freePort, until } from '@spillway/local/testing'
-import { prometheusProgram } from './prometheus-programs.ts'
 
 const rulesDir = fileURLToPath(new URL('../../helm/spillway/files/alerts/', import.meta.url))
 
@@ -20,11 +24,31 @@ export interface RuleState {
 }
 
 export interface Prometheus {
-  url: string
-  /** What a query comes to now. Rejects with Prometheus's own word when it is no PromQL. */
+  /** The result of a query now. Rejects with Prometheus's own error when it is no PromQL. */
   query(expr: string): Promise<Sample[]>
   rules(): Promise<RuleState[]>
   close(): Promise<void>
+}
+
+/** Finds Prometheus or its promtool on the PATH, else in Debian's package, unpacked into the ignored folder. Rejects with a UserError. */
+export async function prometheusProgram(keeper: Keeper, name: 'prometheus' | 'promtool'): Promise<AptProgram> {
+  const installed = onPath([name])
+  if (installed !== undefined) return { command: installed, env: {} }
+  const fetched = await aptProgram({
+    keeper,
+    programsDir,
+    name: 'prometheus',
+    packages: ['prometheus'],
+    commands: [name],
+    announce: () => console.log('No Prometheus on the PATH: fetching one with apt-get into the ignored folder.'),
+  })
+  if (fetched !== undefined) return fetched
+  throw new UserError(`There is no ${name} here, and no apt to fetch it: put it on the PATH.`)
+}
+
+/** Whether both programs can be had without fetching anything. */
+export function havePrometheus(): boolean {
+  return onPath(['prometheus']) !== undefined || isUnpacked(programsDir, 'prometheus')
 }
 
 /** Starts one that keeps its data in this folder and scrapes these targets, by the name of their job, once a second. */
@@ -57,11 +81,11 @@ export async function startPrometheus(
     stopOrder: stopOrder.tool,
     env: { ...process.env, ...env },
   })
+  const exited = once(server, 'exit')
   const url = `http://127.0.0.1:${port}`
   await until(async () => (await fetch(`${url}/-/ready`)).ok, { timeoutMs: 30_000, what: 'Prometheus' })
 
   return {
-    url,
     async query(expr) {
       const answer = await ask(`${url}/api/v1/query?query=${encodeURIComponent(expr)}`)
       return answer.result.map(({ metric, value: [, value] }) => ({ labels: metric, value: Number(value) }))
@@ -71,7 +95,6 @@ export async function startPrometheus(
       return groups.flatMap(({ rules }) => rules)
     },
     async close() {
-      const exited = new Promise((resolve) => server.once('exit', resolve))
       server.kill()
       await exited
     },

@@ -1,6 +1,8 @@
 // A Spillway on a database and Redis keys of its own, and a client of each gateway.
-import { createNamespace, type GatewayProcess, openSpillway, type Spillway } from '@spillway/local/testing'
+import { createPasswordClient, type PasswordClient, parseKeyring } from '@spillway/client'
+import { createNamespace, type GatewayProcess, openSpillway, type Spillway, until } from '@spillway/local/testing'
 import { type ApiClient, createApiClient } from '@spillway/local/testing/api-client'
+import { createLogger } from '@spillway/worker/log'
 
 export const OPERATOR = { user: 'operator', password: 'operators only' }
 
@@ -41,4 +43,15 @@ export async function openScene(env: NodeJS.ProcessEnv = {}): Promise<Scene> {
       await namespace.close()
     },
   }
+}
+
+/** A client of the scene's queue, ready to submit jobs. Other seal keys than the scene's make jobs that no worker can open. */
+export async function openClient(
+  { redisUrl, queuePrefix: prefix, sealKeys: ownKeys }: Scene,
+  { sealKeys = ownKeys, jobLifeMs = 60_000 } = {},
+): Promise<PasswordClient> {
+  const log = createLogger({ service: 'scene', level: 'silent' })
+  const client = createPasswordClient({ redisUrl, prefix, keyring: parseKeyring(sealKeys), jobLifeMs, log })
+  await until(() => client.isReady())
+  return client
 }

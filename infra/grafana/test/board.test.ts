@@ -1,16 +1,14 @@
 // What operators see, in a real Chromium. With SPILLWAY_SCREENSHOTS set to a folder, pictures of it are put there.
 import assert from 'node:assert/strict'
-import { randomBytes, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
-import { createPasswordClient, parseKeyring } from '@spillway/client'
 import { onPath } from '@spillway/local/services/on-path'
 import { query } from '@spillway/local/services/query'
-import { until } from '@spillway/local/testing'
-import { createLogger } from '@spillway/worker/log'
+import { newSealKey, until } from '@spillway/local/testing'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
-import { type GatewayHandle, OPERATOR, openScene, type Scene } from '../src/scene.ts'
+import { type GatewayHandle, OPERATOR, openClient, openScene, type Scene } from '../src/scene.ts'
 
 const program = onPath(['chromium', 'chromium-browser', 'google-chrome'])
 const skip = program === undefined ? 'there is no Chromium on the PATH' : false
@@ -129,15 +127,7 @@ test('the live page shows a spike: depth, wait, capacity, busy slots and outcome
 })
 
 test('a failed job gives its reason, and nothing of what it carried', { skip }, async () => {
-  const { redisUrl, queuePrefix: prefix } = scene
-  const client = createPasswordClient({
-    redisUrl,
-    prefix,
-    keyring: parseKeyring(`foreign:${randomBytes(32).toString('base64')}`),
-    jobLifeMs: 60_000,
-    log: createLogger({ service: 'test', level: 'silent' }),
-  })
-  await until(() => client.isReady())
+  const client = await openClient(scene, { sealKeys: newSealKey('foreign') })
   await client.submit('verify', { password: 'a passphrase', storedHash: null })
   await client.close()
 

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { rows } from '../src/dashboard.ts'
-import { readExposition } from '../src/exposition.ts'
-import { readMetricsTable } from '../src/metrics-table.ts'
 import { openScene } from '../src/scene.ts'
+import { readExposition } from './exposition.ts'
+import { readMetricsTable } from './metrics-table.ts'
 
 test('the table names every metric, where it is, its type, its labels and what it says', async () => {
   const scene = await openScene()

@@ -5,8 +5,8 @@ import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { openKeeper } from '@spillway/local/processes/keeper'
 import { parse } from 'yaml'
-import { readMetricsTable } from '../src/metrics-table.ts'
-import { havePrometheus, prometheusProgram } from '../src/prometheus-programs.ts'
+import { havePrometheus, prometheusProgram } from '../src/prometheus.ts'
+import { readMetricsTable } from './metrics-table.ts'
 
 const alertsDir = fileURLToPath(new URL('../../alerts/', import.meta.url))
 const read = (name: string) => readFileSync(`${alertsDir}${name}`, 'utf8')

@@ -1,9 +1,12 @@
-// The command `pnpm check:infra`: builds what the checks of the chart need, at the first time, and runs them all.
-import { checkPackage } from './check-package.ts'
+// The first half of `pnpm check:infra`: builds what the tests of the chart need, unless it is there.
+import { report } from '@spillway/local/processes/user-error'
 import { buildPrograms } from './programs.ts'
 import { writeSchemas } from './schemas/write.ts'
 
-await checkPackage(new URL('..', import.meta.url), async () => {
+try {
   await buildPrograms('checks', console.log)
   await writeSchemas()
-})
+} catch (error) {
+  report(error)
+  process.exitCode = 1
+}

