@@ -1,9 +1,8 @@
 // `pnpm chaos`: runs the scenarios that were asked for, one after the other, and ends with the table of what they found.
 import { report, UserError } from '@spillway/local/processes/user-error'
 import { createProgress } from '../src/progress.ts'
-import { type Findings, newFindings } from './findings.ts'
 import { type ChaosOptions, help, parseOptions } from './options.ts'
-import type { Scenario } from './scenario.ts'
+import { Findings, type Scenario } from './scenario.ts'
 import { openStage, type Stage } from './stage/stage.ts'
 import { type Row, table } from './table.ts'
 
@@ -11,7 +10,9 @@ async function runOne(scenario: Scenario, stage: Stage): Promise<Findings> {
   try {
     return await scenario.run(stage)
   } catch (error) {
-    return { ...newFindings(), broken: [error instanceof Error ? error.message : String(error)] }
+    const findings = new Findings()
+    findings.broken.push(error instanceof Error ? error.message : String(error))
+    return findings
   }
 }
 

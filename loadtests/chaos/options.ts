@@ -1,6 +1,7 @@
 // The command line of `pnpm chaos`.
-import { parseCommandLine } from '@spillway/local/processes/command-line'
+import { parseCommandLine, whole } from '@spillway/local/processes/command-line'
 import { UserError } from '@spillway/local/processes/user-error'
+import { pickNamed } from '../src/named.ts'
 import type { Scenario } from './scenario.ts'
 import { soak } from './scenarios/soak.ts'
 import { scenarios } from './scenarios.ts'
@@ -27,30 +28,12 @@ const options = { list: { type: 'boolean' }, soak: { type: 'boolean' }, minutes:
 /** @throws {@link UserError} */
 export function parseOptions(args: string[]): ChaosOptions {
   const { values, positionals: names } = parseCommandLine('pnpm chaos', args, options, { allowPositionals: true })
-  if (values.soak !== true && values.minutes !== undefined) throw new UserError('--minutes goes with --soak.')
-  if (values.soak === true && names.length > 0) throw new UserError('--soak takes no names: it is a run of its own.')
+  if (!values.soak && values.minutes !== undefined) throw new UserError('--minutes goes with --soak.')
+  if (values.soak && names.length > 0) throw new UserError('--soak takes no names: it is a run of its own.')
+  const minutes = whole('--minutes', values.minutes ?? '20', { most: 9_999 })
   return {
-    scenarios: values.soak === true ? [soak(minutesOf(values.minutes))] : named(names),
+    scenarios: values.soak ? [soak(minutes)] : pickNamed('scenario', scenarios, names),
     list: values.list === true,
     help: values.help === true,
   }
-}
-
-const SOAK_MINUTES = 20
-
-function minutesOf(text = String(SOAK_MINUTES)): number {
-  if (!/^[1-9]\d{0,3}$/.test(text)) throw new UserError(`--minutes takes a whole number of minutes, not "${text}".`)
-  return Number(text)
-}
-
-function named(names: readonly string[]): readonly Scenario[] {
-  return names.length === 0 ? scenarios : names.flatMap(pick)
-}
-
-/** The scenario of this name, or those whose names begin with it. */
-function pick(name: string): Scenario[] {
-  const exact = scenarios.filter((scenario) => scenario.name === name)
-  const found = exact.length > 0 ? exact : scenarios.filter((scenario) => scenario.name.startsWith(name))
-  if (found.length === 0) throw new UserError(`There is no scenario "${name}": see "pnpm chaos --list".`)
-  return found
 }

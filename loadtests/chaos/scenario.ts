@@ -1,5 +1,5 @@
-// What a scenario is: one promise, and a run against real processes that keeps or breaks it.
-import type { Findings } from './findings.ts'
+// A scenario is one promise, and a run against real processes that keeps or breaks it.
+import type { Visit } from '../load/visit.ts'
 import type { Stage } from './stage/stage.ts'
 
 export interface Scenario {
@@ -10,4 +10,49 @@ export interface Scenario {
   estimatedS: number
   /** Starts what it needs and ends it again. */
   run(stage: Stage): Promise<Findings>
+}
+
+/** What a scenario found: the ends of the requests, the figures of the table, and every promise that was broken. */
+export class Findings {
+  requests = 0
+  succeeded = 0
+  /** How many of all requests were given a ticket on the way. */
+  ticketed = 0
+  refused = 0
+  /** Broken connections, time-outs, lost tickets, wrong verdicts, and whatever else is no answer. */
+  failed = 0
+  /** How much longer the slowest success took than those before the fault, in milliseconds. */
+  worstExtraMs?: number
+  /** From the end of the fault until every visit went well again, in milliseconds. */
+  recoveryMs?: number
+  /** Further figures, a few words each. */
+  readonly notes: string[] = []
+  /** One sentence for each promise that did not hold. */
+  readonly broken: string[] = []
+
+  /** Counts visits, and notes how the failed ones ended. */
+  static of(visits: readonly Visit[]): Findings {
+    const findings = new Findings()
+    const kinds = new Map<string, number>()
+    for (const { end, ticketed, detail } of visits) {
+      const kind = `${end}: ${detail}`
+      findings.requests++
+      if (ticketed) findings.ticketed++
+      if (end === 'verdict') findings.succeeded++
+      else if (end === 'refused') findings.refused++
+      else kinds.set(kind, (kinds.get(kind) ?? 0) + 1)
+    }
+    findings.failed = findings.requests - findings.succeeded - findings.refused
+    findings.notes.push(...[...kinds].map(([kind, times]) => `${times} × ${kind}`))
+    return findings
+  }
+
+  /** Notes a broken promise unless the condition holds. */
+  expect(holds: boolean, broken: string): void {
+    if (!holds) this.broken.push(broken)
+  }
+
+  expectAllSucceeded(): void {
+    this.expect(this.succeeded === this.requests, 'a login was refused or failed')
+  }
 }

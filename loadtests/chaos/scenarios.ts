@@ -7,7 +7,6 @@ import { noWorkerScenarios } from './scenarios/no-worker.ts'
 import { overloadScenarios } from './scenarios/overload.ts'
 import { postgresScenarios } from './scenarios/postgres.ts'
 import { redisScenarios } from './scenarios/redis.ts'
-import { topologyScenarios } from './scenarios/redis-topologies.ts'
 import { rollingRestart } from './scenarios/rolling-restart.ts'
 import { workerScenarios } from './scenarios/workers.ts'
 
@@ -21,5 +20,4 @@ export const scenarios: readonly Scenario[] = [
   clock,
   ...postgresScenarios,
   ...redisScenarios,
-  ...topologyScenarios,
 ]

@@ -1,21 +1,96 @@
-// Everyone who takes part, in the order of the report. The first is what the others are compared with.
-import type { Contender } from './contender.ts'
-import { httpWorkers } from './http-workers/contender.ts'
-import { inProcess } from './in-process/contender.ts'
-import { piscina } from './piscina/contender.ts'
-import { piscinaCluster } from './piscina-cluster/contender.ts'
-import { scriptPerCompare } from './script-per-compare/contender.ts'
-import { sideProcess } from './side-process/contender.ts'
-import { spillway } from './spillway/contender.ts'
-import { threads128 } from './threads-128/contender.ts'
+// The contenders, in the order of the report. The first is what the others are compared with.
+import { randomBytes } from 'node:crypto'
+import { allOrNone } from '@spillway/local/processes/all-or-none'
+import { type Contender, coreCount, type Running, type StartOptions } from './contender.ts'
+import { startProgram, startRival } from './program.ts'
+import { startSpillway } from './spillway.ts'
+
+/** Each waiting caller is a Node process of about 45 MB. */
+const MOST_SCRIPTS = 200
+/** One for each processor, and at least two, since one would leave nothing to take in turn. */
+const LEAST_WORKERS = 2
 
 export const contenders: readonly Contender[] = [
-  inProcess,
-  threads128,
-  scriptPerCompare,
-  sideProcess,
-  piscina,
-  piscinaCluster,
-  httpWorkers,
-  spillway,
+  {
+    name: 'in-process',
+    title: 'In the handler',
+    origin: 'https://haile37.pages.dev/blog/bcrypt-login-bottleneck-kubernetes (where it started), and most tutorials',
+    how: 'The handler awaits the hash; it runs on the four threads libuv keeps for files, names and compression.',
+    start: (options) => startRival('in-process', options),
+  },
+  {
+    name: 'threads-128',
+    title: 'UV_THREADPOOL_SIZE=128',
+    origin: 'https://haile37.pages.dev/blog/bcrypt-login-bottleneck-kubernetes (tried, and not the whole answer)',
+    how: 'The same server; libuv keeps 128 threads instead of four, so that up to 128 hashes share the processor.',
+    start: (options) => startRival('in-process', options, { UV_THREADPOOL_SIZE: '128' }),
+  },
+  {
+    name: 'script-per-compare',
+    title: 'A script for each compare',
+    origin: 'https://haile37.pages.dev/blog/bcrypt-login-bottleneck-kubernetes (the fix its author shipped)',
+    how: 'Each hash starts a process of its own, which ends with the answer.',
+    refuses: (callers) =>
+      callers <= MOST_SCRIPTS
+        ? undefined
+        : `${callers.toLocaleString('en')} callers would be as many processes at once, more than the machine's memory holds`,
+    start: (options) => startRival('script-per-compare', options),
+  },
+  {
+    name: 'side-process',
+    title: 'A long-lived side process',
+    origin: 'https://haile37.pages.dev/blog/bcrypt-login-bottleneck-kubernetes (its script, kept running)',
+    how: 'One process beside the server hashes for it, over an IPC channel, on its own four libuv threads.',
+    start: (options) => startRival('side-process', options),
+  },
+  {
+    name: 'piscina',
+    title: 'A Piscina pool',
+    origin: 'https://johnvesslyalti.xyz/blogs/scaling-nodejs-piscina (DevNest)',
+    how: 'A pool of worker threads in the server; the pool queues what its threads have no time for.',
+    start: (options) => startRival('piscina', options),
+  },
+  {
+    name: 'piscina-cluster',
+    title: 'Piscina and cluster',
+    origin: 'https://johnvesslyalti.xyz/blogs/scaling-nodejs-piscina (DevNest)',
+    how: 'Copies of the pooled server, one for each processor and at least two, share a port through node:cluster.',
+    start: (options) => startRival('piscina-cluster', options),
+  },
+  {
+    name: 'http-workers',
+    title: 'HTTP workers',
+    origin: 'https://github.com/eugenioenko/autentico/pull/299 (Verifico; never merged)',
+    how: 'The server posts each verify to a list of workers in turn, five seconds each, then hashes locally.',
+    start: startHttpWorkers,
+  },
+  {
+    name: 'spillway',
+    title: 'Spillway',
+    origin: 'this repository: one gateway, one worker with as many slots as it has cores, Redis',
+    how: 'The gateway queues a sealed job; a worker on the same cores hashes; the verdict comes back over Redis.',
+    start: ({ cores, services }) =>
+      startSpillway({ cores, services, gateways: 1, workers: 1, concurrency: coreCount(cores), testHashes: true }),
+  },
 ]
+
+async function startHttpWorkers(options: StartOptions): Promise<Running> {
+  const { cores } = options
+  const env = { SHARED_SECRET: randomBytes(32).toString('hex') }
+  const count = Math.max(LEAST_WORKERS, coreCount(cores))
+  const start = () => startProgram('contenders/http-workers/worker', { cores, env })
+  const workers = await allOrNone(Array.from({ length: count }, start))
+  const closeWorkers = () => Promise.all(workers.map((worker) => worker.close()))
+  const urls = workers.map(({ ready }) => String(ready.url)).join(',')
+  try {
+    const server = await startRival('http-workers', options, { ...env, WORKERS: urls })
+    const parts = [...server.parts, ...workers.map(({ pid }) => ({ role: 'worker', pid }))]
+    const close = async () => {
+      await Promise.all([server.close(), closeWorkers()])
+    }
+    return { ...server, parts, close }
+  } catch (error) {
+    await closeWorkers()
+    throw error
+  }
+}

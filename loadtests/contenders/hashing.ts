@@ -30,6 +30,12 @@ export async function verify(password: string, storedHash: string): Promise<bool
   return storedHash.startsWith('$argon2') ? argon2Verify(storedHash, password) : bcryptVerify(password, storedHash)
 }
 
+/** Where a contender hashes. */
+export interface Hashing {
+  hash(password: string, algorithm: Algorithm): Promise<string>
+  verify(password: string, storedHash: string): Promise<boolean>
+}
+
 /** One piece of hashing as it travels to another thread, process or machine. */
 export type HashingTask =
   | { kind: 'hash'; password: string; algorithm: Algorithm }
@@ -38,4 +44,12 @@ export type HashingTask =
 /** Carries out a task where it arrived: a string for a hash, a boolean for a verify. */
 export function perform(task: HashingTask): Promise<string | boolean> {
   return task.kind === 'hash' ? hash(task.password, task.algorithm) : verify(task.password, task.storedHash)
+}
+
+/** Hashing by tasks that {@link perform} carries out elsewhere. */
+export function byTasks(run: (task: HashingTask) => Promise<unknown>): Hashing {
+  return {
+    hash: async (password, algorithm) => String(await run({ kind: 'hash', password, algorithm })),
+    verify: async (password, storedHash) => (await run({ kind: 'verify', password, storedHash })) === true,
+  }
 }

@@ -1,17 +1,11 @@
 // Starts a program of a contender in a process of its own, pinned to processors where the system can, and waits until
 // it says on its standard output where it can be reached.
 import { fileURLToPath } from 'node:url'
-import { type LogLine, startProcess } from '@spillway/local/testing'
+import { type LogLine, type ProcessToTest, startProcess } from '@spillway/local/testing'
+import type { Part, Running, StartOptions } from './contender.ts'
 
 /** A program that prints nothing for this long after its start has failed. */
 const READY_WITHIN_MS = 60_000
-
-export interface Program {
-  /** Path of a compiled program. Compiled, because a TypeScript loader would add threads of its own to what is measured. */
-  path: string
-  env: Record<string, string>
-  cores: readonly number[] | undefined
-}
 
 export interface StartedProgram {
   pid: number
@@ -23,24 +17,27 @@ export interface StartedProgram {
   close(): Promise<void>
 }
 
-/** Where `pnpm build` puts a program of this package. */
-export function compiled(path: string): string {
-  return fileURLToPath(new URL(`../dist/${path}.js`, import.meta.url))
+/** The path of a compiled program of this package. Compiled, because a TypeScript loader would add threads of its own to what is measured. */
+export function compiled(program: string): string {
+  return fileURLToPath(new URL(`../dist/${program}.js`, import.meta.url))
 }
 
-/** @throws the program's last words when it ends or stays silent instead of becoming ready */
-export async function startProgram({ path, env, cores }: Program): Promise<StartedProgram> {
+/** Starts a program of this package. Rejects with its log tail when it ends or stays silent instead of becoming ready. */
+export async function startProgram(
+  program: string,
+  options: Pick<ProcessToTest, 'cores' | 'env'>,
+): Promise<StartedProgram> {
   const startMs = performance.now()
-  const program = startProcess({ entry: path, env, cores })
-  const { pid } = program
+  const started = startProcess({ entry: compiled(program), ...options })
+  const { pid } = started
   const close = async () => {
     killGroup(pid)
-    await program.exited
+    await started.exited
   }
   try {
-    const ready = await program.waitForLog(({ url }) => typeof url === 'string', READY_WITHIN_MS)
+    const ready = await started.waitForLog(({ url }) => typeof url === 'string', READY_WITHIN_MS)
     const readyMs = performance.now() - startMs
-    program.keepOnly('nothing')
+    started.keepOnly('nothing')
     return { pid, ready, readyMs, close }
   } catch (error) {
     await close()
@@ -53,5 +50,22 @@ function killGroup(leaderPid: number): void {
     process.kill(-leaderPid, 'SIGKILL')
   } catch {
     // It has ended, and left nothing.
+  }
+}
+
+/** Starts `contenders/<name>/server`, which serves the whole API and says which processes it consists of. */
+export async function startRival(
+  name: string,
+  { cores, algorithm, services }: StartOptions,
+  env: Record<string, string> = {},
+): Promise<Running> {
+  const settings = { DATABASE_URL: services.databaseUrl, ALGORITHM: algorithm, ...env }
+  const { pid, ready, readyMs, close } = await startProgram(`contenders/${name}/server`, { cores, env: settings })
+  const others: Part[] = Array.isArray(ready.parts) ? ready.parts : []
+  return {
+    url: String(ready.url),
+    neighbourPath: '/neighbour',
+    parts: [{ role: 'api', pid, readyMs }, ...others.map(({ role, pid }) => ({ role, pid }))],
+    close,
   }
 }

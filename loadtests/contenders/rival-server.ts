@@ -6,13 +6,8 @@ import jwt from '@fastify/jwt'
 import { connectDatabase } from '@spillway/prisma'
 import Fastify from 'fastify'
 import type { Part } from './contender.ts'
-import { type Algorithm, algorithms } from './hashing.ts'
+import { algorithms, type Hashing } from './hashing.ts'
 import { createAccounts, signingKeys } from './rival-accounts.ts'
-
-export interface Hashing {
-  hash(password: string, algorithm: Algorithm): Promise<string>
-  verify(password: string, storedHash: string): Promise<boolean>
-}
 
 /** As Spillway's gateway: Node's own 511 lose connections when thousands of users come at once, wherever the hashing is. */
 const BACKLOG = 4_096

@@ -1,10 +1,11 @@
-// Open-loop load: requests leave when they are due, however slow the answers are. (A closed loop, autocannon's included
-// where a rate is set, sends no more than it has connections free, and so slows down together with the server.)
+// Open-loop load: requests leave when they are due, however slow the answers are. (A closed loop sends no more than it has callers
+// free, and so slows down together with the server.)
 
 export interface OpenLoop {
   /** Requests per second at a moment of the run. */
   rateAt(elapsedMs: number): number
-  durationMs: number
+  /** [until it is stopped] */
+  durationMs?: number
   /** Ends the arrivals early; what was sent is still waited for. */
   signal?: AbortSignal
   /**
@@ -19,7 +20,8 @@ export interface OpenLoop {
 const TICK_MS = 2
 
 /** Resolves with the number of requests when the last of them has ended. */
-export async function openLoop({ rateAt, durationMs, signal, send }: OpenLoop): Promise<number> {
+export async function openLoop(loop: OpenLoop): Promise<number> {
+  const { rateAt, durationMs = Number.POSITIVE_INFINITY, signal, send } = loop
   const startMs = performance.now()
   const open = new Set<Promise<void>>()
   let lastMs = 0
@@ -52,4 +54,16 @@ export async function openLoop({ rateAt, durationMs, signal, send }: OpenLoop): 
   })
   await Promise.all(open)
   return sent
+}
+
+/** Starts an open loop that goes on until it is stopped; `stop` resolves when the last request has ended. */
+export function startLoop(loop: Pick<OpenLoop, 'rateAt' | 'send'>): { stop(): Promise<void> } {
+  const stopping = new AbortController()
+  const over = openLoop({ ...loop, signal: stopping.signal })
+  return {
+    async stop() {
+      stopping.abort()
+      await over
+    },
+  }
 }

@@ -5,6 +5,8 @@ import { pinned } from '@spillway/local/processes/pinning'
 import type { Algorithm } from '../contenders/hashing.ts'
 import { compiled } from '../contenders/program.ts'
 
+type Cores = readonly number[] | undefined
+
 export interface BareHash {
   /** The median of verifies one after the other. */
   medianMs: number
@@ -14,10 +16,8 @@ export interface BareHash {
 }
 
 /** @param engine by the name of its package */
-export async function bareHash(engine: string, forMs: number, cores: readonly number[] | undefined): Promise<BareHash> {
-  const [command = process.execPath, ...args] = pinned([process.execPath, compiled('measure/bare-hash')], cores)
-  const { stdout } = await promisify(execFile)(command, [...args, engine, String(forMs)])
-  return JSON.parse(stdout)
+export function bareHash(engine: string, forMs: number, cores: Cores): Promise<BareHash> {
+  return run('measure/bare-hash', [engine, String(forMs)], cores)
 }
 
 /** What the native engine takes for a verify, measured in turn with the fastest package. */
@@ -28,13 +28,17 @@ export interface NativeHash {
   ofPackage: number
 }
 
-export async function nativeHash(
+export function nativeHash(
   algorithm: Algorithm,
   load: 'alone' | 'batches',
   forMs: number,
-  cores: readonly number[] | undefined,
+  cores: Cores,
 ): Promise<NativeHash> {
-  const [command = process.execPath, ...args] = pinned([process.execPath, compiled('measure/native-hash')], cores)
-  const { stdout } = await promisify(execFile)(command, [...args, algorithm, load, String(forMs)])
+  return run('measure/native-hash', [algorithm, load, String(forMs)], cores)
+}
+
+async function run(program: string, args: readonly string[], cores: Cores) {
+  const [command = '', ...rest] = pinned([process.execPath, compiled(program), ...args], cores)
+  const { stdout } = await promisify(execFile)(command, rest)
   return JSON.parse(stdout)
 }

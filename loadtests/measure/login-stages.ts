@@ -1,6 +1,6 @@
 // How long a login is where, as gateway and worker count it themselves.
 import { type HistogramSum, readHistogram } from '@spillway/local/services/prometheus'
-import type { SpillwayRunning } from '../contenders/spillway/start.ts'
+import type { SpillwayRunning } from '../contenders/spillway.ts'
 
 /** Milliseconds of a login, on average. Each of the first two includes what follows it. */
 export interface StageTimes {

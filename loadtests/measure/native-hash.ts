@@ -51,12 +51,8 @@ for (const endMs = performance.now() + Number(forMs); performance.now() < endMs;
 const median = (of: (round: (typeof rounds)[number]) => number) => middle(rounds.map(of))?.median
 console.log(
   JSON.stringify({
-    width: load === 'alone' ? 1 : width,
-    description: native.description,
     processorMs: median(({ ours }) => ours.processorMs),
     latencyMs: median(({ ours }) => ours.latencyMs),
-    theirProcessorMs: median(({ theirs }) => theirs.processorMs),
-    theirLatencyMs: median(({ theirs }) => theirs.latencyMs),
     // What one waits for when nobody else is there is its latency; what many cost together is processor time.
     ofPackage: median(({ ours, theirs }) =>
       load === 'alone' ? ours.latencyMs / theirs.latencyMs : ours.processorMs / theirs.processorMs,

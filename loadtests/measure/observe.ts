@@ -1,12 +1,15 @@
-// Watches a contender from the outside while something happens to it: processor time of each process, and bystanders.
+// Watches a contender from the outside while something happens to it: the processor time of each process, and the latency of endpoints that
+// have nothing to do with it.
 import {
   memoryOf,
   type ProcessorTime,
   processorTime,
   processorTimeOfTree,
 } from '@spillway/local/processes/processor-time'
+import { createApiClient } from '@spillway/local/testing/api-client'
 import type { Part, Running } from '../contenders/contender.ts'
-import { type Bystanders, watchBystanders } from './bystanders.ts'
+import type { Latency } from './latency.ts'
+import { startProbe } from './probe.ts'
 
 export interface PartTime {
   role: string
@@ -24,8 +27,12 @@ export interface Observation<T> {
   parts: PartTime[]
   /** What the generator, in this process, used of a core. Near a hundred the figures are about it. */
   generatorPercent: number
-  bystanders: Bystanders
+  /** One endpoint that asks the file system, and one that asks nothing at all. */
+  bystanders: { neighbour: Latency; healthz: Latency }
 }
+
+/** Of each bystander, per second: enough for a p99 in ten seconds, little enough to cost a hundredth of a core. */
+const BYSTANDERS_PER_SECOND = 40
 
 /** What a bystander asks costs processor time too: where that is the question, nobody stands by. */
 export async function processorTimeOf<T>(
@@ -61,12 +68,18 @@ export async function observe<T>(
   servers: readonly Part[],
   happening: () => Promise<T>,
 ): Promise<Observation<T>> {
-  const happened = processorTimeOf(running, servers, happening)
-  const [observed, bystanders] = await Promise.all([
-    happened,
-    watchBystanders(running.url, running.neighbourPath, happened),
-  ])
-  return { ...observed, bystanders }
+  const client = createApiClient(running.url)
+  const neighbour = startProbe(BYSTANDERS_PER_SECOND, () => client.get(running.neighbourPath))
+  const healthz = startProbe(BYSTANDERS_PER_SECOND, () => client.get('/healthz'))
+  const stop = () => Promise.all([neighbour.stop(), healthz.stop()])
+  try {
+    const observed = await processorTimeOf(running, servers, happening)
+    const [ofNeighbour, ofHealthz] = await stop()
+    return { ...observed, bystanders: { neighbour: ofNeighbour.latency, healthz: ofHealthz.latency } }
+  } finally {
+    await stop()
+    client.close()
+  }
 }
 
 function timeOfPart(part: Part): ProcessorTime | undefined {

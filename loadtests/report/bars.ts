@@ -1,7 +1,7 @@
 // Two kinds of chart with a line for each contender: bars for what starts at zero, spans for latencies.
 import * as Plot from '@observablehq/plot'
 import { show } from '../src/figures.ts'
-import { chart, powersOfTen } from './chart.ts'
+import { chart, type Key, powersOfTen } from './chart.ts'
 import type { Html } from './html.ts'
 
 export interface Bar {
@@ -14,25 +14,27 @@ const ROW_PX = 30
 const NARROW_ROW_PX = 44
 const LABEL_PX = 190
 
-/** One bar for each label, with its value. */
-export function bars(alt: string, unit: string, rows: readonly Bar[]): Html {
-  const most = Math.max(...rows.map(({ value }) => value), 0)
-  return chart(alt, ({ narrow }) => ({
-    ...frame(rows, narrow),
-    x: { domain: [0, most * (narrow ? 1.3 : 1.12) || 1], label: unit, grid: true, ticks: narrow ? 4 : 8 },
-    marks: [
-      Plot.barX(rows, { y: 'label', x: 'value', fill: 'color', insetTop: narrow ? 20 : 5, insetBottom: 5 }),
-      Plot.text(rows, {
-        y: 'label',
-        x: 'value',
-        text: ({ value }) => show(value),
-        dx: 5,
-        dy: narrow ? 8 : 0,
-        textAnchor: 'start',
-      }),
-      labels(rows, narrow, 0),
-    ],
-  }))
+/** One bar for each label, with its value; bars of the same label are stacked, and without values. */
+export function bars(title: string, unit: string, rows: readonly Bar[], keys: readonly Key[] = []): Html {
+  const labels = [...new Set(rows.map(({ label }) => label))]
+  const isStacked = labels.length < rows.length
+  const lengthOf = (label: string) => rows.reduce((sum, row) => (row.label === label ? sum + row.value : sum), 0)
+  const most = Math.max(...labels.map(lengthOf), 0)
+  const draw = (narrow: boolean): Plot.PlotOptions => {
+    const room = isStacked ? 1 : narrow ? 1.3 : 1.12
+    const text = ({ value }: Bar) => show(value)
+    const values = { y: 'label', x: 'value', text, dx: 5, dy: narrow ? 8 : 0, textAnchor: 'start' } as const
+    return {
+      ...frame(labels, narrow),
+      x: { domain: [0, most * room || 1], label: unit, grid: true, ticks: narrow ? 4 : 8 },
+      marks: [
+        Plot.barX(rows, { y: 'label', x: 'value', fill: 'color', insetTop: narrow ? 20 : 5, insetBottom: 5 }),
+        ...(isStacked ? [] : [Plot.text(rows, values)]),
+        named(labels, narrow, 0),
+      ],
+    }
+  }
+  return chart(title, draw, keys)
 }
 
 export interface Span {
@@ -44,28 +46,21 @@ export interface Span {
 }
 
 /** From the median to p99 on a logarithmic scale, with a dot at p95. */
-export function spans(alt: string, rows: readonly Span[], domain: readonly [number, number]): Html {
-  return chart(alt, ({ narrow }) => {
+export function spans(title: string, rows: readonly Span[], domain: readonly [number, number]): Html {
+  const labels = rows.map(({ label }) => label)
+  return chart(title, (narrow) => {
     const dy = narrow ? 8 : 0
+    const line = { stroke: 'color', strokeWidth: 6, strokeLinecap: 'round', strokeOpacity: 0.45 } as const
     return {
-      ...frame(rows, narrow),
+      ...frame(labels, narrow),
       x: { type: 'log', domain, label: 'ms', grid: true, ticks: powersOfTen(...domain), tickFormat: show },
       marks: [
-        Plot.ruleY(rows, {
-          y: 'label',
-          x1: 'p50Ms',
-          x2: 'p99Ms',
-          stroke: 'color',
-          strokeWidth: 6,
-          strokeLinecap: 'round',
-          strokeOpacity: 0.45,
-          dy,
-        }),
+        Plot.ruleY(rows, { y: 'label', x1: 'p50Ms', x2: 'p99Ms', ...line, dy }),
         Plot.dot(rows, { y: 'label', x: 'p50Ms', fill: 'color', r: 4, dy }),
         Plot.dot(rows, { y: 'label', x: 'p95Ms', fill: 'var(--page)', stroke: 'color', r: 3, dy }),
         Plot.dot(rows, { y: 'label', x: 'p99Ms', fill: 'color', r: 5, dy }),
         Plot.text(rows, { y: 'label', x: 'p99Ms', text: ({ p99Ms }) => show(p99Ms), dx: 10, dy, textAnchor: 'start' }),
-        labels(rows, narrow, domain[0]),
+        named(labels, narrow, domain[0]),
       ],
     }
   })
@@ -79,16 +74,17 @@ export function domainOf(rows: readonly Span[]): [number, number] {
 }
 
 /** On a phone the labels stand above their lines; elsewhere beside them. */
-function labels(rows: readonly { label: string }[], narrow: boolean, x: number): Plot.Markish {
-  const text = Plot.text(rows, { y: 'label', x, text: 'label', dy: -12, textAnchor: 'start' })
+function named(labels: readonly string[], narrow: boolean, x: number): Plot.Markish {
+  const same = (label: string) => label
+  const text = Plot.text(labels, { y: same, x, text: same, dy: -12, textAnchor: 'start' })
   return narrow ? text : Plot.axisY({ label: null, tickSize: 0 })
 }
 
-function frame(rows: readonly { label: string }[], narrow: boolean): Plot.PlotOptions {
+function frame(labels: readonly string[], narrow: boolean): Plot.PlotOptions {
   return {
-    height: rows.length * (narrow ? NARROW_ROW_PX : ROW_PX) + 70,
+    height: labels.length * (narrow ? NARROW_ROW_PX : ROW_PX) + 70,
     marginLeft: narrow ? 10 : LABEL_PX,
     marginRight: narrow ? 30 : 50,
-    y: { domain: rows.map(({ label }) => label), axis: null },
+    y: { domain: labels, axis: null },
   }
 }

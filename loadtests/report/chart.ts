@@ -11,33 +11,28 @@ const { document } = parseHTML('<!doctype html><html><body></body></html>')
 const WIDE = 840
 const NARROW = 350
 
-export interface Size {
-  width: number
-  narrow: boolean
+/** What a colour means. */
+export interface Key {
+  title: string
+  color: string
 }
 
-/** @param alt what it shows, for those who cannot see it */
-export function chart(alt: string, draw: (size: Size) => Plot.PlotOptions): Html {
+/** A chart under its title, which is also what is read to those who cannot see it. */
+export function chart(title: string, draw: (narrow: boolean) => Plot.PlotOptions, keys: readonly Key[] = []): Html {
   const drawn = [WIDE, NARROW].map((width) => {
     const narrow = width === NARROW
-    const options = draw({ width, narrow })
     const svg = Plot.plot({
       marginBottom: 46,
-      ...options,
+      ...draw(narrow),
       width,
       document,
       className: 'plot',
-      ariaLabel: alt,
+      ariaLabel: title,
       style: { fontSize: '12px' },
     })
     return html`<div class="${narrow ? 'narrow' : 'wide'}">${new Html(svg.outerHTML)}</div>`
   })
-  return html`<div class="chart">${drawn}</div>`
-}
-
-export interface Key {
-  title: string
-  color: string
+  return html`<h4>${title}</h4>${legend(keys)}<div class="chart">${drawn}</div>`
 }
 
 /** The powers of ten in a range, for logarithmic axes: the lines between them would only be grey. */
@@ -46,7 +41,8 @@ export function powersOfTen(least: number, most: number): number[] {
   return Array.from({ length: Math.max(Math.floor(Math.log10(most)) - first + 1, 0) }, (_, n) => 10 ** (first + n))
 }
 
-/** What the colours mean. */
-export function legend(keys: readonly Key[]): Html {
+/** Nothing without keys. */
+export function legend(keys: readonly Key[]): Html | undefined {
+  if (keys.length === 0) return undefined
   return html`<p class="legend">${keys.map(({ title, color }) => html`<span><i style="background:${color}"></i>${title}</span>`)}</p>`
 }

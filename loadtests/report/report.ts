@@ -3,15 +3,17 @@ import { readFileSync } from 'node:fs'
 import type { Results } from '../src/results.ts'
 import { Html, html } from './html.ts'
 import { method } from './method.ts'
-import { efficiencySection } from './sections/efficiency.ts'
-import { enginesSection } from './sections/engines.ts'
-import { idleSection } from './sections/idle.ts'
 import { loginSection } from './sections/login-100.ts'
-import { mixedSection } from './sections/mixed-100.ts'
 import { profileSection } from './sections/profile.ts'
 import { rampSection } from './sections/ramp.ts'
-import { redisSection } from './sections/redis.ts'
 import { scaleOutSection } from './sections/scale-out.ts'
+import {
+  efficiencySection,
+  enginesSection,
+  idleSection,
+  mixedSection,
+  redisSection,
+} from './sections/single-figures.ts'
 import { spikeSection } from './sections/spike.ts'
 import { stressSection } from './sections/stress-5000.ts'
 import { contenderTable, headlines } from './summary.ts'

@@ -2,8 +2,10 @@
 import { contenders } from '../contenders/contenders.ts'
 import { scenarios } from '../scenarios/scenarios.ts'
 import { show } from '../src/figures.ts'
-import type { Run, ScenarioResult } from '../src/results.ts'
+import type { Row, Run, ScenarioResult } from '../src/results.ts'
 import type { Summary } from '../src/summary.ts'
+import type { Bar } from './bars.ts'
+import { contenderColor } from './colors.ts'
 import { type Html, html } from './html.ts'
 
 /** @param says in one or two sentences what the charts show */
@@ -37,6 +39,22 @@ export function titleOf(name: string): string {
 /** The median of a figure; undefined when there is none. */
 export function figure(summary: Summary | undefined, name: string): number | undefined {
   return summary?.figures[name]?.median
+}
+
+/** The medians of a figure as bars, those of contenders without it left out. */
+export function barsOf(summaries: readonly Summary[], name: string): Bar[] {
+  return summaries.flatMap((summary) => {
+    const { contender } = summary
+    const value = figure(summary, name)
+    return value === undefined
+      ? []
+      : [{ label: titleOf(contender), value: Math.max(value, 0), color: contenderColor(contender) }]
+  })
+}
+
+/** The rows of a plot, from the repeat whose figure lies in the middle. */
+export function typicalRows(summary: Summary | undefined, name: string, series: string): Row[] {
+  return typicalRun(summary, name)?.series[series] ?? []
 }
 
 /** Among repeats, the one whose figure lies in the middle: its curve is the one to draw. */

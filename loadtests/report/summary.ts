@@ -17,47 +17,38 @@ function finder(results: Results): Find {
 /** At most four tiles; those whose measurements are missing are left out. */
 export function headlines(results: Results): Html | undefined {
   const find = finder(results)
-  const tiles = [neighbour(find), lost(find), throughput(find), pipeline(find)].filter((tile) => tile !== undefined)
-  return tiles.length === 0 ? undefined : html`<div class="tiles">${tiles}</div>`
-}
-
-function neighbour(find: Find): Html | undefined {
-  const against = figure(find('login-100', 'in-process'), 'neighbourP99Ms')
-  const ours = figure(find('login-100', 'spillway'), 'neighbourP99Ms')
-  if (against === undefined || ours === undefined) return undefined
-  return tile(
-    `${show(against / ours)} ×`,
-    `lower p99 of an endpoint on libuv's thread pool while a hundred users log in: ${show(ours)} ms instead of ${show(against)} ms`,
-  )
-}
-
-function lost(find: Find): Html | undefined {
-  const against = figure(find('stress-5000', 'in-process'), 'failedPercent')
-  const ours = figure(find('stress-5000', 'spillway'), 'failedPercent')
-  if (against === undefined || ours === undefined) return undefined
-  return tile(
-    `${show(ours)} %`,
-    `of requests lost when five thousand users arrive at once; ${show(against)} % with hashing in the handler`,
-  )
-}
-
-function throughput(find: Find): Html | undefined {
-  const all = contenders.flatMap(({ name }) => figure(find('login-100', name), 'perSecond') ?? [])
-  const ours = figure(find('login-100', 'spillway'), 'perSecond')
-  if (ours === undefined || all.length < 2) return undefined
-  return tile(
-    `${Math.round((100 * ours) / Math.max(...all))} %`,
-    `of the logins a second of the best contender on the same core: ${show(ours)} of ${show(Math.max(...all))}`,
-  )
-}
-
-function pipeline(find: Find): Html | undefined {
+  const both = (scenario: string, name: string, tile: (ours: number, against: number) => Html) => {
+    const [ours, against] = ['spillway', 'in-process'].map((contender) => figure(find(scenario, contender), name))
+    return ours === undefined || against === undefined ? undefined : tile(ours, against)
+  }
+  const perSecond = contenders.flatMap(({ name }) => figure(find('login-100', name), 'perSecond') ?? [])
   const knee = figure(find('ramp', 'spillway', 'token'), 'kneePerSecond')
-  if (!knee) return undefined
-  return tile(
-    `${show(knee)} /s`,
-    'logins through the pipeline when the hash costs nothing, load generator and database included',
-  )
+  const tiles = [
+    both('login-100', 'neighbourP99Ms', (ours, against) =>
+      tile(
+        `${show(against / ours)} ×`,
+        `lower p99 of an endpoint on libuv's thread pool while a hundred users log in: ${show(ours)} ms instead of ${show(against)} ms`,
+      ),
+    ),
+    both('stress-5000', 'failedPercent', (ours, against) =>
+      tile(
+        `${show(ours)} %`,
+        `of requests lost when five thousand users arrive at once; ${show(against)} % with hashing in the handler`,
+      ),
+    ),
+    both('login-100', 'perSecond', (ours) =>
+      tile(
+        `${Math.round((100 * ours) / Math.max(...perSecond))} %`,
+        `of the logins a second of the best contender on the same core: ${show(ours)} of ${show(Math.max(...perSecond))}`,
+      ),
+    ),
+    knee &&
+      tile(
+        `${show(knee)} /s`,
+        'logins through the pipeline when the hash costs nothing, load generator and database included',
+      ),
+  ].filter((tile) => tile !== undefined && tile !== 0)
+  return tiles.length === 0 ? undefined : html`<div class="tiles">${tiles}</div>`
 }
 
 function tile(value: string, text: string): Html {
@@ -71,41 +62,23 @@ interface Column {
   figure: string
   unit: string
   /** Whether a ratio to the in-process contender says something. */
-  ratio: boolean
+  ratio?: boolean
 }
 
+const ofLogins = { scenario: 'login-100', ratio: true }
+const ofBcrypt = { ...ofLogins, variant: 'bcrypt' }
+
 const columns: readonly Column[] = [
-  { title: 'Neighbour p99', scenario: 'login-100', figure: 'neighbourP99Ms', unit: 'ms', ratio: true },
-  { title: '/healthz p99', scenario: 'login-100', figure: 'healthzP99Ms', unit: 'ms', ratio: true },
-  { title: 'Login p99', scenario: 'login-100', figure: 'p99Ms', unit: 'ms', ratio: true },
-  { title: 'Logins a second', scenario: 'login-100', figure: 'perSecond', unit: '/s', ratio: true },
-  { title: 'Errors', scenario: 'login-100', figure: 'failedPercent', unit: '%', ratio: false },
-  {
-    title: 'Neighbour p99, bcrypt',
-    scenario: 'login-100',
-    variant: 'bcrypt',
-    figure: 'neighbourP99Ms',
-    unit: 'ms',
-    ratio: true,
-  },
-  {
-    title: '/healthz p99, bcrypt',
-    scenario: 'login-100',
-    variant: 'bcrypt',
-    figure: 'healthzP99Ms',
-    unit: 'ms',
-    ratio: true,
-  },
-  {
-    title: 'Logins a second, bcrypt',
-    scenario: 'login-100',
-    variant: 'bcrypt',
-    figure: 'perSecond',
-    unit: '/s',
-    ratio: true,
-  },
-  { title: 'Lost at 5,000 users', scenario: 'stress-5000', figure: 'failedPercent', unit: '%', ratio: false },
-  { title: 'Idle, over the hash', scenario: 'idle', figure: 'overheadMs', unit: 'ms', ratio: false },
+  { title: 'Neighbour p99', ...ofLogins, figure: 'neighbourP99Ms', unit: 'ms' },
+  { title: '/healthz p99', ...ofLogins, figure: 'healthzP99Ms', unit: 'ms' },
+  { title: 'Login p99', ...ofLogins, figure: 'p99Ms', unit: 'ms' },
+  { title: 'Logins a second', ...ofLogins, figure: 'perSecond', unit: '/s' },
+  { title: 'Errors', scenario: 'login-100', figure: 'failedPercent', unit: '%' },
+  { title: 'Neighbour p99, bcrypt', ...ofBcrypt, figure: 'neighbourP99Ms', unit: 'ms' },
+  { title: '/healthz p99, bcrypt', ...ofBcrypt, figure: 'healthzP99Ms', unit: 'ms' },
+  { title: 'Logins a second, bcrypt', ...ofBcrypt, figure: 'perSecond', unit: '/s' },
+  { title: 'Lost at 5,000 users', scenario: 'stress-5000', figure: 'failedPercent', unit: '%' },
+  { title: 'Idle, over the hash', scenario: 'idle', figure: 'overheadMs', unit: 'ms' },
 ]
 
 /** A line for each contender, with ratios to the first. */

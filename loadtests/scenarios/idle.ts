@@ -4,13 +4,11 @@ import { bareHash } from '../measure/bare-hash-run.ts'
 import { Latency } from '../measure/latency.ts'
 import { outcomeOf } from '../measure/tally.ts'
 import { latencyFigures } from './figures.ts'
-import { AROUND_S, picked, type Scenario } from './scenario.ts'
-import { withContender } from './warm.ts'
+import { ofContenders } from './measurements.ts'
+import { picked, type Scenario } from './scenario.ts'
 
 const DURATION_S = 2
 const BARE_MS = 400
-/** Hashing at hand, and behind a queue. */
-const shortSet = ['in-process', 'spillway']
 
 export const idle: Scenario = {
   name: 'idle',
@@ -19,33 +17,25 @@ export const idle: Scenario = {
   settings: (setting) => ({ seconds: setting.durationS ?? DURATION_S }),
   plan: (setting) => {
     const durationS = setting.durationS ?? DURATION_S
-    return picked(setting, shortSet).map((contender) => ({
-      contender: contender.name,
-      variant: 'argon2id',
-      placement: 'apart',
-      estimatedS: durationS + AROUND_S + 1,
-      measure: () =>
-        withContender(contender, setting, 'argon2id', async (running) => {
-          const before = await bareHash('@node-rs/argon2', BARE_MS, setting.cores)
-          const client = createApiClient(running.url)
-          const latency = new Latency()
-          const endMs = performance.now() + durationS * 1_000
-          for (let n = 0; performance.now() < endMs; n++) {
-            const sentMs = performance.now()
-            const answer = await client.login(setting.accounts.login('argon2id', n))
-            const outcome = outcomeOf(answer)
-            if (outcome !== 'ok')
-              throw new Error(`a login on an idle server ended as ${outcome}, status ${answer.status}`)
-            latency.record(performance.now() - sentMs)
-          }
-          client.close()
-          const after = await bareHash('@node-rs/argon2', BARE_MS, setting.cores)
-          const bareHashMs = (before.medianMs + after.medianMs) / 2
-          return {
-            figures: { ...latencyFigures(latency), bareHashMs, overheadMs: latency.percentiles.p50Ms - bareHashMs },
-            histograms: { answer: latency.encode() },
-          }
-        }),
-    }))
+    const bare = () => bareHash('@node-rs/argon2', BARE_MS, setting.cores)
+    return ofContenders(setting, { contenders: picked(setting), estimatedS: durationS + 1 }, async ({ url }) => {
+      const before = await bare()
+      const client = createApiClient(url)
+      const latency = new Latency()
+      const endMs = performance.now() + durationS * 1_000
+      for (let n = 0; performance.now() < endMs; n++) {
+        const answer = await client.login(setting.accounts.login('argon2id', n))
+        const outcome = outcomeOf(answer)
+        if (outcome !== 'ok') throw new Error(`a login on an idle server ended as ${outcome}, status ${answer.status}`)
+        latency.record(answer.tookMs)
+      }
+      client.close()
+      const after = await bare()
+      const bareHashMs = (before.medianMs + after.medianMs) / 2
+      return {
+        figures: { ...latencyFigures(latency), bareHashMs, overheadMs: latency.percentiles.p50Ms - bareHashMs },
+        histograms: { answer: latency.encode() },
+      }
+    })
   },
 }

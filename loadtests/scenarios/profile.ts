@@ -1,12 +1,13 @@
 // Where a login's time goes, and where its processor time goes. The lesson of others: the bottleneck had moved, and nobody
 // had looked.
 
-import { mkdtempSync, rmSync } from 'node:fs'
+import { randomUUID } from 'node:crypto'
+import { rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createApiClient } from '@spillway/local/testing/api-client'
 import { coreCount } from '../contenders/contender.ts'
-import type { SpillwayRunning } from '../contenders/spillway/start.ts'
+import type { SpillwayRunning } from '../contenders/spillway.ts'
 import type { Credential } from '../load/accounts.ts'
 import { openLoop } from '../load/open.ts'
 import { profileClockUs, readProfile, type StageRules, timeByStage } from '../measure/cpu-profile.ts'
@@ -15,8 +16,8 @@ import { type PartTime, processorTimeOf } from '../measure/observe.ts'
 import { outcomeOf, Tally } from '../measure/tally.ts'
 import type { Measured, Row } from '../src/results.ts'
 import { latencyFigures } from './figures.ts'
-import { AROUND_S, hasSpillway, type Measurement, type Scenario, type Setting } from './scenario.ts'
-import { withSpillway } from './warm.ts'
+import { ofSpillway } from './measurements.ts'
+import type { Measurement, Scenario, Setting } from './scenario.ts'
 
 const DURATION_S = 5
 /** Of what the cores could hash: busy, but nobody waits for long. */
@@ -27,9 +28,10 @@ const TOKEN_PER_SECOND = 200
 /** Whose code works for which stage of a login: the first that fits, from the running function outwards. */
 const rules: StageRules = {
   signing: /fast-jwt|@fastify\/jwt/,
-  sealing: /worker\/dist\/protocol\/seal/,
+  sealing: /client\/dist\/protocol\/seal/,
   database: /@prisma|node_modules\/pg[-/]|prisma\/dist/,
-  'queue and notification': /bullmq|ioredis|redis-parser|worker\/dist\/(client|redis|clock|capacity|run)/,
+  'queue and notification':
+    /bullmq|ioredis|redis-parser|worker\/(client\/)?dist\/(consumer|passwords|protocol|queue|redis)/,
   logging: /pino|sonic-boom|request-log/,
   metrics: /prom-client|metrics/,
   validation: /ajv|fast-uri/,
@@ -45,38 +47,30 @@ export const profile: Scenario = {
     perSecond: Math.round(halfCapacity(setting)),
     tokenPerSecond: TOKEN_PER_SECOND,
   }),
-  plan: (setting) =>
-    hasSpillway(setting)
-      ? [
-          measurement(setting, 'argon2id', setting.rate ?? halfCapacity(setting)),
-          ...(setting.short ? [] : [measurement(setting, 'token', setting.rate ?? TOKEN_PER_SECOND)]),
-        ]
-      : [],
+  plan: (setting) => [
+    ...measurement(setting, 'argon2id', setting.rate ?? halfCapacity(setting)),
+    ...(setting.short ? [] : measurement(setting, 'token', setting.rate ?? TOKEN_PER_SECOND)),
+  ],
 }
 
 function halfCapacity(setting: Setting): number {
   return (LOAD * coreCount(setting.cores) * 1_000) / setting.bareHashMs.argon2id
 }
 
-function measurement(setting: Setting, credential: Credential, perSecond: number): Measurement {
-  const durationS = setting.durationS ?? DURATION_S
-  return {
-    contender: 'spillway',
-    variant: credential,
-    placement: 'apart',
-    estimatedS: durationS + AROUND_S,
-    measure: async () => {
-      const dir = mkdtempSync(join(tmpdir(), 'spillway-profile-'))
+function measurement(setting: Setting, credential: Credential, perSecond: number): Measurement[] {
+  const { cores, durationS = DURATION_S } = setting
+  const dir = join(tmpdir(), `spillway-profile-${randomUUID()}`)
+  const nodeArgs = ['--cpu-prof', `--cpu-prof-dir=${dir}`]
+  const size = { cores, gateways: 1, workers: 1, concurrency: coreCount(cores), nodeArgs }
+  return ofSpillway(
+    setting,
+    { size, credential, variant: credential, placement: 'apart', estimatedS: durationS },
+    async (running) => {
       try {
-        const { cores } = setting
-        const nodeArgs = ['--cpu-prof', `--cpu-prof-dir=${dir}`]
-        const size = { cores, gateways: 1, workers: 1, concurrency: coreCount(cores), nodeArgs }
-        const { looked, processes } = await withSpillway(size, setting, credential, async (running) => ({
-          looked: await look(running, setting, credential, perSecond, durationS),
-          processes: running.parts,
-        }))
-        // The profiles were written when the processes ended.
-        const eventLoops = processes.flatMap(({ role, pid }) => {
+        const looked = await look(running, setting, credential, perSecond, durationS)
+        // The processes write their profiles when they end.
+        await running.close()
+        const eventLoops = running.parts.flatMap(({ role, pid }) => {
           const written = readProfile(dir, pid)
           const stages = written === undefined ? {} : timeByStage(written, rules, looked.fromUs, looked.toUs)
           return Object.entries(stages).map(([stage, ms]) => ({ process: role, stage, ms }))
@@ -86,7 +80,7 @@ function measurement(setting: Setting, credential: Credential, perSecond: number
         rmSync(dir, { recursive: true, force: true })
       }
     },
-  }
+  )
 }
 
 interface Look {

@@ -2,13 +2,13 @@
 // what is offered. Where that happens is the knee.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Credentials, createApiClient } from '@spillway/local/testing/api-client'
-import { coreCount, type Running } from '../contenders/contender.ts'
+import { type Contender, coreCount, type Running } from '../contenders/contender.ts'
 import { costOf } from '../contenders/hashing.ts'
-import { openLoop } from '../load/open.ts'
+import { startLoop } from '../load/open.ts'
 import { outcomeOf, Tally } from '../measure/tally.ts'
 import type { Row } from '../src/results.ts'
-import { AROUND_S, hasSpillway, type Measurement, picked, type Scenario, type Setting } from './scenario.ts'
-import { withContender, withPipeline } from './warm.ts'
+import { ofContenders, ofPipeline } from './measurements.ts'
+import { type Measurement, picked, type Scenario, type Setting } from './scenario.ts'
 
 const STEP = 1.1
 const SHORTFALL = 0.1
@@ -21,8 +21,6 @@ const MOST_STEPS = 30
 /** Where the pipeline alone is first tried, in logins per second for all cores. */
 const PIPELINE_START = 500
 
-const paths = { login: '/v1/login', registration: '/v1/users' }
-
 export const ramp: Scenario = {
   name: 'ramp',
   title: 'Ten per cent more, step by step',
@@ -33,47 +31,28 @@ export const ramp: Scenario = {
     argon2id: costOf.argon2id,
   }),
   plan: (setting) => {
-    const contenders = picked(setting, shortSet)
-    return [...contenders.flatMap((contender) => realHash(contender, setting)), ...pipeline(setting)]
+    const { accounts, rate = PIPELINE_START, durationS = STEP_S } = setting
+    const login = (n: number) => accounts.login('token', n)
+    return [
+      ...picked(setting).flatMap((contender) => realHash(contender, setting)),
+      ...ofPipeline(setting, 12 * durationS, (running) => climb(running, '/v1/login', rate, durationS, login)),
+    ]
   },
 }
 
-/** The two that the question is about. */
-const shortSet = ['in-process', 'spillway']
-
-function realHash(contender: Setting['contenders'][number], setting: Setting): Measurement[] {
-  const tasks =
-    setting.short && contender.name !== 'spillway' ? (['login'] as const) : (['login', 'registration'] as const)
-  return tasks.map((task) => ({
-    contender: contender.name,
-    variant: task,
-    placement: 'apart',
-    estimatedS: 8 * stepS(setting) + AROUND_S,
-    measure: () =>
-      withContender(contender, setting, 'argon2id', (running) => {
-        const bestPerSecond = (coreCount(setting.cores) * 1_000) / setting.bareHashMs.argon2id
-        return climb(running, paths[task], setting.rate ?? bestPerSecond * START_AT, stepS(setting), (n) =>
-          task === 'login' ? setting.accounts.login('argon2id', n) : setting.accounts.registration(),
-        )
-      }),
-  }))
-}
-
-function pipeline(setting: Setting): Measurement[] {
-  if (!hasSpillway(setting)) return []
-  const login = (n: number) => setting.accounts.login('token', n)
-  const measure = () =>
-    withPipeline(setting, (running) =>
-      climb(running, paths.login, setting.rate ?? PIPELINE_START, stepS(setting), login),
+function realHash(contender: Contender, setting: Setting): Measurement[] {
+  const { accounts, durationS = STEP_S } = setting
+  const bestPerSecond = (coreCount(setting.cores) * 1_000) / setting.bareHashMs.argon2id
+  const rate = setting.rate ?? bestPerSecond * START_AT
+  const measured = (variant: string, path: string, next: (n: number) => Credentials) =>
+    ofContenders(setting, { contenders: [contender], variant, estimatedS: 8 * durationS }, (running) =>
+      climb(running, path, rate, durationS, next),
     )
   return [
-    {
-      contender: 'spillway',
-      variant: 'token',
-      placement: 'together',
-      estimatedS: 12 * stepS(setting) + AROUND_S,
-      measure,
-    },
+    ...measured('login', '/v1/login', (n) => accounts.login('argon2id', n)),
+    ...(setting.short && contender.name !== 'spillway'
+      ? []
+      : measured('registration', '/v1/users', accounts.registration)),
   ]
 }
 
@@ -86,16 +65,13 @@ async function climb(
 ) {
   const client = createApiClient(running.url)
   const steps: Row[] = []
-  const stop = new AbortController()
   let knee = 0
   let short = 0
   let rate = startAt
   let sent = 0
   let step = new Tally()
-  const load = openLoop({
+  const load = startLoop({
     rateAt: () => rate,
-    durationMs: Number.POSITIVE_INFINITY,
-    signal: stop.signal,
     send: async (dueMs) => {
       const outcome = outcomeOf(await client.post(path, next(sent++)))
       // Counted in the step in which the answer comes, whenever it was asked for.
@@ -117,13 +93,9 @@ async function climb(
     short = keptUp ? 0 : short + 1
     rate *= STEP
   }
-  stop.abort()
-  // What is still open only shows the backlog; nobody waits for it.
+  const stopped = load.stop()
+  // What is still open only shows the backlog: it is cut off.
   client.close()
-  await load
+  await stopped
   return { figures: { kneePerSecond: knee }, series: { steps } }
-}
-
-function stepS(setting: Setting): number {
-  return setting.durationS ?? STEP_S
 }

@@ -1,13 +1,12 @@
 // One Redis: what it does for a login, and so how many logins a second it could serve.
 import { Redis } from 'ioredis'
-import type { SpillwayRunning } from '../contenders/spillway/start.ts'
-import { withCallers } from '../load/closed.ts'
-import { loginCaller } from '../load/requests.ts'
+import type { SpillwayRunning } from '../contenders/spillway.ts'
+import { loginCaller, withCallers } from '../load/closed.ts'
 import { processorTimeOf, timeOf } from '../measure/observe.ts'
 import { between, commandTimes } from '../measure/redis-commands.ts'
 import type { Measured } from '../src/results.ts'
-import { AROUND_S, hasSpillway, type Scenario, type Setting } from './scenario.ts'
-import { withPipeline } from './warm.ts'
+import { ofPipeline } from './measurements.ts'
+import type { Scenario, Setting } from './scenario.ts'
 
 const CALLERS = 64
 const DURATION_S = 4
@@ -21,23 +20,13 @@ export const redis: Scenario = {
   settings: (setting) => ({ callers: CALLERS, seconds: setting.durationS ?? DURATION_S, busyAtMost: BUSY_AT_MOST }),
   plan: (setting) => {
     const durationS = setting.durationS ?? DURATION_S
-    if (!hasSpillway(setting)) return []
-    const measure = () => withPipeline(setting, (running) => dissect(running, setting, durationS))
-    return [
-      {
-        contender: 'spillway',
-        variant: 'token',
-        placement: 'together',
-        estimatedS: durationS + AROUND_S,
-        measure,
-      },
-    ]
+    return ofPipeline(setting, durationS, (running) => dissect(running, setting, durationS))
   },
 }
 
 async function dissect(running: SpillwayRunning, setting: Setting, durationS: number): Promise<Measured> {
   const asking = new Redis(setting.services.redisUrl)
-  const loop = { urls: running.urls, connections: CALLERS, caller: loginCaller(setting.accounts, 'token') }
+  const loop = { urls: running.urls, callers: CALLERS, caller: loginCaller(setting.accounts, 'token') }
   try {
     return await withCallers(loop, async ({ countFor }) => {
       const before = await commandTimes(asking)

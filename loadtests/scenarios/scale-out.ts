@@ -1,12 +1,11 @@
 // More workers, more gateways. The hash waits instead of computing, as if each worker had a core of its own, so that a
 // small machine can show where handing out jobs itself becomes the limit.
-import type { SpillwayOptions, SpillwayRunning } from '../contenders/spillway/start.ts'
-import { withCallers } from '../load/closed.ts'
-import { loginCaller } from '../load/requests.ts'
+import type { SpillwayOptions, SpillwayRunning } from '../contenders/spillway.ts'
+import { loginCaller, withCallers } from '../load/closed.ts'
 import { processorTimeOf, timeOf } from '../measure/observe.ts'
 import type { Measured } from '../src/results.ts'
-import { hasSpillway, type Measurement, type Scenario, type Setting } from './scenario.ts'
-import { withSystems } from './warm.ts'
+import { ofSpillway } from './measurements.ts'
+import type { Measurement, Scenario, Setting } from './scenario.ts'
 
 /**
  * Gateways have as many workers, so that each has the same to do; one gateway's is the first of the workers. More of them
@@ -33,15 +32,14 @@ export const scaleOut: Scenario = {
     'How far do logins grow with the workers, and does a login cost a gateway more when there are more gateways?',
   settings: (setting) => ({ waitMs: WAIT_MS, slotsAWorker: 1, seconds: setting.durationS ?? DURATION_S }),
   plan: (setting) => {
-    if (!hasSpillway(setting)) return []
     const sizes = SIZES[setting.short ? 'short' : 'all']
     return [
-      ...sizes.workers.map((workers) =>
+      ...sizes.workers.flatMap((workers) =>
         measurement(setting, { systems: 1, gateways: 1, workers }, `${workers} workers`),
       ),
       ...sizes.gateways.flatMap((count) => [
-        measurement(setting, { systems: 1, gateways: count, workers: count }, `${count} gateways`),
-        measurement(setting, { systems: count, gateways: count, workers: count }, `${count} gateways, each alone`),
+        ...measurement(setting, { systems: 1, gateways: count, workers: count }, `${count} gateways`),
+        ...measurement(setting, { systems: count, gateways: count, workers: count }, `${count} gateways, each alone`),
       ]),
     ]
   },
@@ -50,33 +48,27 @@ export const scaleOut: Scenario = {
 /** Gateways and workers of all systems together. */
 type Size = Pick<SpillwayOptions, 'gateways' | 'workers'> & { systems: number }
 
-function measurement(setting: Setting, size: Size, variant: string): Measurement {
+function measurement(setting: Setting, size: Size, variant: string): Measurement[] {
   const { gateways, workers, systems } = size
   const durationS = setting.durationS ?? DURATION_S
-  const each = { gateways: gateways / systems, workers: workers / systems, concurrency: 1 }
   const shares = Math.max(gateways * WARM_UP_SHARE.gateway, workers * WARM_UP_SHARE.worker)
-  const warmUp = {
-    logins: Math.ceil(setting.warmUp.logins * shares),
-    atMostMs: setting.warmUp.atMostMs * shares,
-  }
-  return {
-    contender: 'spillway',
-    variant,
-    placement: 'together',
-    estimatedS: durationS + 6 + workers * 0.6 + gateways * 1.2,
-    // Nothing is pinned: so many processes need all the cores there are.
-    measure: () =>
-      withSystems(systems, { ...each, cores: undefined }, { ...setting, warmUp }, HASH, (running) =>
-        dispatch(running, size, setting, durationS),
-      ),
-  }
+  const { logins, atMostMs } = setting.warmUp
+  const warmUp = { logins: Math.ceil(logins * shares), atMostMs: atMostMs * shares }
+  // Nothing is pinned: so many processes need all the cores there are.
+  const each = { cores: undefined, gateways: gateways / systems, workers: workers / systems, concurrency: 1 }
+  const estimatedS = durationS + workers * 0.6 + gateways * 1.2
+  return ofSpillway(
+    { ...setting, warmUp },
+    { systems, size: each, credential: HASH, variant, placement: 'together', estimatedS },
+    (running) => dispatch(running, size, setting, durationS),
+  )
 }
 
 async function dispatch(running: SpillwayRunning, size: Size, setting: Setting, durationS: number): Promise<Measured> {
-  const connections = Math.max(size.workers * CALLERS_A_SLOT, size.gateways)
+  const callers = Math.max(size.workers * CALLERS_A_SLOT, size.gateways)
   const caller = loginCaller(setting.accounts, HASH)
-  const { result, parts } = await withCallers({ urls: running.urls, connections, caller }, (callers) =>
-    processorTimeOf(running, setting.servers, () => callers.countFor(durationS)),
+  const { result, parts } = await withCallers({ urls: running.urls, callers, caller }, ({ countFor }) =>
+    processorTimeOf(running, setting.servers, () => countFor(durationS)),
   )
   const { tally, seconds } = result
   const perSecond = tally.counts.ok / seconds

@@ -1,9 +1,8 @@
 // Everything that can be measured, in the order of the report.
+import { login100, mixed100 } from './crowds.ts'
 import { efficiency } from './efficiency.ts'
 import { engines } from './engines.ts'
 import { idle } from './idle.ts'
-import { login100 } from './login-100.ts'
-import { mixed100 } from './mixed-100.ts'
 import { profile } from './profile.ts'
 import { ramp } from './ramp.ts'
 import { redis } from './redis.ts'

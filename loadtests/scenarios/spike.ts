@@ -14,8 +14,8 @@ import { openLoop } from '../load/open.ts'
 import { type Outcome, outcomeOf, Tally } from '../measure/tally.ts'
 import type { Measured, Row } from '../src/results.ts'
 import { latencyFigures } from './figures.ts'
-import { AROUND_S, picked, type Scenario, type Setting } from './scenario.ts'
-import { withContender } from './warm.ts'
+import { ofContenders } from './measurements.ts'
+import { picked, type Scenario, type Setting } from './scenario.ts'
 
 const QUIET_BEFORE_S = 2
 /** It is watched for as long again afterwards. */
@@ -39,19 +39,10 @@ export const spike: Scenario = {
     argon2id: costOf.argon2id,
   }),
   plan: (setting) => {
-    const contenders = picked(setting, shortSet)
-    return contenders.map((contender) => ({
-      contender: contender.name,
-      variant: 'argon2id',
-      placement: 'apart',
-      estimatedS: QUIET_BEFORE_S + 2 * spikeS(setting) + TIMEOUT_MS / 1_000 + AROUND_S,
-      measure: () => withContender(contender, setting, 'argon2id', (running) => overrun(running, setting)),
-    }))
+    const estimatedS = QUIET_BEFORE_S + 2 * spikeS(setting) + TIMEOUT_MS / 1_000
+    return ofContenders(setting, { contenders: picked(setting), estimatedS }, (running) => overrun(running, setting))
   },
 }
-
-/** The two that the question is about. */
-const shortSet = ['in-process', 'spillway']
 
 function spikeS(setting: Setting): number {
   return setting.durationS ?? SPIKE_S
@@ -69,7 +60,7 @@ async function overrun(running: Running, setting: Setting): Promise<Measured> {
   const peak = spikeRate(setting)
   const trickle = (peak / TIMES_CAPACITY) * TRICKLE
   const tally = new Tally()
-  const waits: Wait[] = []
+  const waits: { dueS: number; waitedMs: number; outcome: Outcome }[] = []
   const depth: Row[] = []
   const startMs = performance.now()
   let open = 0
@@ -109,7 +100,8 @@ async function overrun(running: Running, setting: Setting): Promise<Measured> {
     series: {
       bySecond: tally.bySecond.map((counts, second) => ({ second, ...counts })),
       depth,
-      waits: thin(waits).map(({ dueS, waitedMs, outcome }) => ({ dueS, waitedMs, outcome })),
+      // Every so many, so that a plot has no more dots than can be told apart.
+      waits: waits.filter((_, index) => index % Math.ceil(waits.length / MOST_DOTS) === 0),
     },
   }
 }
@@ -121,16 +113,4 @@ async function toVerdict(client: ApiClient, login: Credentials, endMs: number): 
     pauseMs: ({ retryAfterMs }) => Math.min(retryAfterMs, Math.max(endMs - performance.now(), 0)),
     endMs,
   })
-}
-
-interface Wait {
-  dueS: number
-  waitedMs: number
-  outcome: Outcome
-}
-
-/** Every so many, so that a plot has no more dots than can be told apart. */
-function thin(waits: readonly Wait[]): Wait[] {
-  const every = Math.ceil(waits.length / MOST_DOTS)
-  return waits.filter((_, index) => index % every === 0)
 }

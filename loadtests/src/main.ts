@@ -1,7 +1,9 @@
 // `pnpm load`: runs the load tests that were asked for, writes what they found, and says where.
 import { mkdirSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
+import { openKeeper } from '@spillway/local/processes/keeper'
 import { UserError } from '@spillway/local/processes/user-error'
+import { type OwnServices, startOwnServices } from '@spillway/local/testing/services'
 import { createAccounts, type WarmUp } from '../load/accounts.ts'
 import { bareHash } from '../measure/bare-hash-run.ts'
 import { contenderCores, generatorCores, moveTo } from '../measure/cores.ts'
@@ -11,7 +13,6 @@ import { spikeTarget } from '../target/spike.ts'
 import { resolveTarget } from '../target/target.ts'
 import { inWords } from '../target/words.ts'
 import { compare } from './compare.ts'
-import { openEnvironment } from './environment.ts'
 import { describeCommit, describeMachine } from './machine.ts'
 import { help, type LoadOptions, parseOptions } from './options.ts'
 import { createProgress } from './progress.ts'
@@ -32,13 +33,24 @@ async function load(options: LoadOptions, file: string): Promise<Results> {
   // Before anything is started, so that it all goes along.
   if (cores !== undefined) moveTo(process.pid, generatorCores)
   console.log('Building, and starting PostgreSQL and Redis ...')
-  const environment = await openEnvironment(process.env, console.log)
+  const keeper = openKeeper()
+  // The servers of the environment where they are set; only embedded ones may be moved to other cores.
+  const [databaseUrl, redisUrl] = [process.env.DATABASE_URL || undefined, process.env.REDIS_URL || undefined]
+  const isEmbedded = databaseUrl === undefined && redisUrl === undefined
+  let services: OwnServices | undefined
   try {
+    services = await startOwnServices({
+      keeper,
+      purpose: 'load',
+      packages: ['@spillway/loadtests'],
+      databaseUrl,
+      redisUrl,
+    })
     const setting: Setting = {
-      services: environment,
-      servers: environment.embedded ? await serverProcesses(environment) : [],
+      services,
+      servers: isEmbedded ? await serverProcesses(services) : [],
       cores,
-      accounts: createAccounts(environment.databaseUrl),
+      accounts: createAccounts(services.databaseUrl),
       contenders: options.contenders,
       short: options.short,
       users: options.users,
@@ -82,7 +94,8 @@ async function load(options: LoadOptions, file: string): Promise<Results> {
     writeResults(file, results)
     return results
   } finally {
-    await environment.close()
+    await services?.close()
+    await keeper.close()
   }
 }
 

@@ -1,10 +1,10 @@
 // The command line of `pnpm load`.
 import { parseCommandLine, positive, whole } from '@spillway/local/processes/command-line'
-import { UserError } from '@spillway/local/processes/user-error'
 import type { Contender } from '../contenders/contender.ts'
 import { contenders } from '../contenders/contenders.ts'
 import type { Scenario } from '../scenarios/scenario.ts'
 import { scenarios } from '../scenarios/scenarios.ts'
+import { pickNamed } from './named.ts'
 import { type TargetOptions, targetHelp, targetOf } from './target-options.ts'
 
 export const help = `pnpm load [scenario ...] [--contender name[,name]] [--duration s] [--users n] [--rate n]
@@ -63,13 +63,13 @@ const options = {
   'beyond-loopback': { type: 'boolean' },
 } as const
 
-/** @throws {@link UserError} */
+/** Throws a UserError that names what is wrong. */
 export function parseOptions(args: string[]): LoadOptions {
   const { values, positionals } = parseCommandLine('pnpm load', args, options, { allowPositionals: true })
-  const named = values.contender?.split(',').map((name) => pick('contender', contenders, name.trim()))
+  const named = values.contender?.split(',').map((name) => name.trim())
   return {
-    scenarios: positionals.length === 0 ? scenarios : positionals.map((name) => pick('scenario', scenarios, name)),
-    contenders: named ?? contenders,
+    scenarios: pickNamed('scenario', scenarios, positionals),
+    contenders: pickNamed('contender', contenders, named ?? []),
     short: named === undefined && positionals.length === 0,
     durationS: values.duration === undefined ? undefined : positive('--duration', values.duration),
     users: values.users === undefined ? undefined : whole('--users', values.users),
@@ -81,10 +81,4 @@ export function parseOptions(args: string[]): LoadOptions {
     target: targetOf(values, positionals),
     help: values.help === true,
   }
-}
-
-function pick<T extends { name: string }>(kind: string, all: readonly T[], name: string): T {
-  const found = all.find((one) => one.name === name)
-  if (found) return found
-  throw new UserError(`There is no ${kind} "${name}": choose from ${all.map((one) => one.name).join(', ')}.`)
 }

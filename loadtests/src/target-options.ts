@@ -2,18 +2,13 @@
 import { positive, whole } from '@spillway/local/processes/command-line'
 import { UserError } from '@spillway/local/processes/user-error'
 import { SEED_PASSWORD, SEED_USERS } from '@spillway/prisma/seed'
-import { DURATION_MAX_S, RATE_MAX } from '../target/spike.ts'
+import { DURATION_MAX_S, RATE_MAX, type Target } from '../target/spike.ts'
 
 /** As the spike of the load tests that start a system of their own. */
 const TARGET_DURATION_S = 10
 
-export interface TargetOptions {
-  url: string
+export interface TargetOptions extends Target {
   beyondLoopback: boolean
-  users: number
-  password: string
-  durationS: number
-  rate: number | undefined
 }
 
 export const targetHelp = `With --target

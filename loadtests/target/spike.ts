@@ -1,30 +1,40 @@
-// `pnpm load spike --target`: a spike on a gateway that runs already, such as the one of `pnpm start`, for whoever watches it.
+// `pnpm load spike --target`: a spike on a gateway that runs already, such as the one of `pnpm start`, to be watched on its live page.
 import { setMaxListeners } from 'node:events'
-import { type ApiClient, createApiClient } from '@spillway/local/testing/api-client'
+import { UserError } from '@spillway/local/processes/user-error'
+import { ask } from '@spillway/local/testing/api-client'
+import { seedEmail } from '@spillway/prisma/seed'
 import { openLoop } from '../load/open.ts'
-import { type Crowd, type End, ends, visit } from './person.ts'
-import { BadTarget } from './target.ts'
+import { createVisitor, type Visit, type Visitor } from '../load/visit.ts'
 
-export interface TargetSpike {
-  /** What resolveTarget() gave. */
+export interface Target {
   url: string
-  /** How many accounts there are. */
+  /** How many accounts `pnpm seed` made; people beyond that share them. */
   users: number
   password: string
   durationS: number
   /** People a second; without it, so many times what was found to be possible. */
   rate: number | undefined
-  /** Ends the arrivals and the waiting; what is known by then is told. */
+}
+
+export interface TargetSpike extends Target {
+  /** Ends the arrivals and the waiting; the result holds what is known by then. */
   signal: AbortSignal
-  /** Where it stands, for a terminal. */
+  /** Shows the progress on a terminal. */
   report(line: string): void
 }
+
+/**
+ * What becomes of a person: let in by the first answer or with a ticket, told to come back later (503), stopped by a limit (429), not
+ * known (401), left with a ticket that nobody redeems any more (410, or the end of the test), or anything else.
+ */
+const ends = ['atOnce', 'byTicket', 'busy', 'limited', 'unknown', 'expired', 'error'] as const
+export type End = (typeof ends)[number]
 
 export interface SpikeResult {
   rate: number
   seconds: number
   people: number
-  /** Of those who came: how many ended so, and what the slowest of them waited, in milliseconds from when they were due. */
+  /** How many people ended so, and what the slowest of them waited, in milliseconds from when they were due. */
   ends: Record<End, { people: number; slowestMs: number }>
 }
 
@@ -43,35 +53,58 @@ const MEASURE_CALLERS = 20
 const ANSWER_MS = 30_000
 /** Tickets live for a minute, unless TICKET_TTL_MS says otherwise. */
 const TICKETS_END_MS = 90_000
+/** Redeeming is never more frequent, whatever Retry-After says. */
+const PAUSE_MIN_MS = 200
 const REPORT_MS = 500
 
-/** @throws {@link BadTarget} before the spike, when no gateway answers there or the accounts are not those of `pnpm seed` */
+/** Rejects with a UserError before the spike, when no gateway answers there or the accounts are not those of `pnpm seed`. */
 export async function spikeTarget(options: TargetSpike): Promise<SpikeResult> {
   const { url, users, password, durationS, signal } = options
-  const client = createApiClient(url, { timeoutMs: ANSWER_MS })
   const over = new AbortController()
   // One for each person with a ticket.
   setMaxListeners(0, over.signal)
   signal.addEventListener('abort', () => over.abort(), { once: true })
+  const people = createVisitor({
+    urls: [url],
+    login: (person) => ({ email: seedEmail((person % users) + 1), password }),
+    headers: (person) => ({ 'x-forwarded-for': addressOf(person) }),
+    everyNthWrong: 0,
+    pauseMinMs: PAUSE_MIN_MS,
+    timeoutMs: ANSWER_MS,
+    signal: over.signal,
+  })
   try {
-    const crowd = { client, users, password, signal: over.signal }
-    await tryAccounts(crowd, url)
-    const rate = options.rate ?? (await findRate(crowd, options.report))
+    await tryAccounts(people, options)
+    const rate = options.rate ?? (await findRate(people, options))
     refuseCrowded(rate * durationS, users)
-    return await run(crowd, rate, options, over)
+    return await run(people, rate, options, over)
   } finally {
-    client.close()
+    people.close()
   }
 }
 
 async function run(
-  crowd: Crowd,
+  people: Visitor,
   rate: number,
   { durationS, signal, report }: TargetSpike,
   over: AbortController,
 ): Promise<SpikeResult> {
   const durationMs = durationS * 1_000
-  const result: SpikeResult = { rate, seconds: durationS, people: 0, ends: nobody() }
+  const none = () => ({ people: 0, slowestMs: 0 })
+  const result: SpikeResult = {
+    rate,
+    seconds: durationS,
+    people: 0,
+    ends: {
+      atOnce: none(),
+      byTicket: none(),
+      busy: none(),
+      limited: none(),
+      unknown: none(),
+      expired: none(),
+      error: none(),
+    },
+  }
   const startMs = performance.now()
   const reporting = setInterval(() => report(standing(result, performance.now() - startMs)), REPORT_MS)
   const patience = setTimeout(() => over.abort(), durationMs + TICKETS_END_MS)
@@ -81,10 +114,10 @@ async function run(
       durationMs,
       signal,
       send: async (dueMs) => {
-        const end = await visit(crowd, result.people++)
-        const counted = result.ends[end]
+        const visit = await people.visit(result.people++, dueMs)
+        const counted = result.ends[endOf(visit)]
         counted.people++
-        counted.slowestMs = Math.max(counted.slowestMs, performance.now() - dueMs)
+        counted.slowestMs = Math.max(counted.slowestMs, visit.tookMs)
       },
     })
   } finally {
@@ -94,17 +127,12 @@ async function run(
   return { ...result, seconds: Math.min(durationS, (performance.now() - startMs) / 1_000) }
 }
 
-function nobody(): SpikeResult['ends'] {
-  const none = () => ({ people: 0, slowestMs: 0 })
-  return {
-    atOnce: none(),
-    byTicket: none(),
-    busy: none(),
-    limited: none(),
-    unknown: none(),
-    expired: none(),
-    error: none(),
-  }
+function endOf({ end, ticketed, status }: Visit): End {
+  if (end === 'verdict') return ticketed ? 'byTicket' : 'atOnce'
+  if (end === 'lost') return 'expired'
+  if (status === 503) return 'busy'
+  if (status === 429) return 'limited'
+  return status === 401 ? 'unknown' : 'error'
 }
 
 function standing(result: SpikeResult, elapsedMs: number): string {
@@ -113,37 +141,33 @@ function standing(result: SpikeResult, elapsedMs: number): string {
   return `${Math.round(elapsedMs / 1_000)} s: ${result.people} people came, ${letIn} are in, ${result.people - ended} wait`
 }
 
-/** The first account and the last, so that a missing seed is told in one sentence instead of thousands of errors. */
-async function tryAccounts(crowd: Crowd, url: string): Promise<void> {
-  await expectGateway(crowd.client, url)
-  for (const person of [0, crowd.users - 1]) {
-    const end = await visit(crowd, person)
+/** Tries the first account and the last, so that a missing seed is told in one sentence instead of thousands of errors. */
+async function tryAccounts(people: Visitor, { url, users }: Target): Promise<void> {
+  const { status } = await ask(url, '/healthz')
+  if (status !== 200) throw new UserError(`No gateway answers at ${url}: run "pnpm start" first.`)
+  for (const person of [0, users - 1]) {
+    const end = endOf(await people.visit(person))
     if (end === 'unknown') {
-      throw new BadTarget(
-        `user-${person + 1}@example.test cannot log in: run "pnpm seed --users ${crowd.users}" first, or say with --users how many ` +
+      throw new UserError(
+        `user-${person + 1}@example.test cannot log in: run "pnpm seed --users ${users}" first, or say with --users how many ` +
           'accounts there are.',
       )
     }
-    if (end === 'limited') throw new BadTarget(`${url} limits these accounts at present: try again in a minute.`)
+    if (end === 'limited') throw new UserError(`${url} limits these accounts at present: try again in a minute.`)
     if (end !== 'atOnce' && end !== 'byTicket')
-      throw new BadTarget(`A first login at ${url} did not succeed: is there a worker?`)
+      throw new UserError(`A first login at ${url} did not succeed: is there a worker?`)
   }
 }
 
-async function expectGateway(client: ApiClient, url: string): Promise<void> {
-  const { status } = await client.get('/healthz')
-  if (status !== 200) throw new BadTarget(`No gateway answers at ${url}: run "pnpm start" first.`)
-}
-
 /** So many times the logins a second that a few callers get, each account once. */
-async function findRate(crowd: Crowd, report: (line: string) => void): Promise<number> {
+async function findRate(people: Visitor, { users, signal, report }: TargetSpike): Promise<number> {
   report(`looking for ${MEASURE_MS / 1_000} s at how much it can do`)
   const startMs = performance.now()
   let begun = 0
   let letIn = 0
   const caller = async () => {
-    while (begun < crowd.users && performance.now() - startMs < MEASURE_MS && !crowd.signal.aborted) {
-      if ((await visit(crowd, begun++)) === 'atOnce') letIn++
+    while (begun < users && performance.now() - startMs < MEASURE_MS && !signal.aborted) {
+      if (endOf(await people.visit(begun++)) === 'atOnce') letIn++
     }
   }
   await Promise.all(Array.from({ length: MEASURE_CALLERS }, caller))
@@ -153,7 +177,12 @@ async function findRate(crowd: Crowd, report: (line: string) => void): Promise<n
 
 function refuseCrowded(people: number, users: number): void {
   if (people <= users * LOGINS_AN_ACCOUNT) return
-  throw new BadTarget(
+  throw new UserError(
     `${Math.round(people)} people on ${users} accounts would run into the limit of each account: seed more of them, or send fewer.`,
   )
+}
+
+/** An address of the range that is set aside for load tests (RFC 2544): 131,072 of them. */
+function addressOf(person: number): string {
+  return `198.${18 + ((person >> 16) & 1)}.${(person >> 8) & 255}.${person & 255}`
 }

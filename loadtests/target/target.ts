@@ -1,29 +1,25 @@
 // Where a spike may be sent: to this machine, unless it was said that it may go further.
 import { lookup } from 'node:dns/promises'
 import { BlockList, isIP } from 'node:net'
+import { UserError } from '@spillway/local/processes/user-error'
 
 const loopback = new BlockList()
 loopback.addSubnet('127.0.0.0', 8, 'ipv4')
 loopback.addAddress('::1', 'ipv6')
 
-/** What is wrong with a target, and the way out, in one sentence. */
-export class BadTarget extends Error {
-  override readonly name = 'BadTarget'
-}
-
 /**
  * The URL to dial for a target. A name on this machine is replaced by the address that it was judged by, so that it cannot become
  * another one afterwards.
- * @throws {@link BadTarget} for what is no `http://host:port`, or not this machine without `beyondLoopback`
+ * @throws {@link UserError} for what is no `http://host:port`, or not this machine without `beyondLoopback`
  */
 export async function resolveTarget(target: string, beyondLoopback: boolean): Promise<string> {
   const url = URL.canParse(target) ? new URL(target) : undefined
   if (url?.protocol !== 'http:' || url.pathname !== '/' || url.search !== '' || url.username !== '') {
-    throw new BadTarget(`--target takes the address of a gateway, such as http://127.0.0.1:3000, not "${target}".`)
+    throw new UserError(`--target takes the address of a gateway, such as http://127.0.0.1:3000, not "${target}".`)
   }
   const host = url.hostname.replace(/^\[|\]$/g, '')
   const addresses = await lookup(host, { all: true }).catch((cause) => {
-    throw new BadTarget(`There is no host "${host}": --target takes an address such as http://127.0.0.1:3000.`, {
+    throw new UserError(`There is no host "${host}": --target takes an address such as http://127.0.0.1:3000.`, {
       cause,
     })
   })
@@ -31,7 +27,7 @@ export async function resolveTarget(target: string, beyondLoopback: boolean): Pr
   const [first] = addresses
   if (beyondLoopback || first === undefined) return url.origin
   if (elsewhere !== undefined) {
-    throw new BadTarget(
+    throw new UserError(
       `${host} is not this machine (${elsewhere.address}): a spike goes to others only with --beyond-loopback, and only ` +
         'where you may send one.',
     )

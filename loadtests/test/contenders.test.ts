@@ -5,7 +5,6 @@ import { createNamespace, type Namespace, until } from '@spillway/local/testing'
 import { createApiClient } from '@spillway/local/testing/api-client'
 import { contenders } from '../contenders/contenders.ts'
 import { algorithms } from '../contenders/hashing.ts'
-import { scriptPerCompare } from '../contenders/script-per-compare/contender.ts'
 import { type Accounts, createAccounts } from '../load/accounts.ts'
 
 const once = { logins: 1, atMostMs: 1_000 }
@@ -54,6 +53,8 @@ describe('every contender serves the same API', { concurrency: true }, () => {
 
   test('what a contender started ends with it', { skip: process.platform !== 'linux' }, async () => {
     await accounts.seed('bcrypt')
+    const scriptPerCompare = contenders.find(({ name }) => name === 'script-per-compare')
+    assert.ok(scriptPerCompare)
     const running = await scriptPerCompare.start({ cores: undefined, algorithm: 'bcrypt', services })
     const api = running.parts.find(({ role }) => role === 'api')?.pid ?? 0
     const client = createApiClient(running.url)

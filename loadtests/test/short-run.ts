@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
 import { createNamespace } from '@spillway/local/testing'
-import { inProcess } from '../contenders/in-process/contender.ts'
-import { spillway } from '../contenders/spillway/contender.ts'
+import { contenders } from '../contenders/contenders.ts'
 import { createAccounts } from '../load/accounts.ts'
 import { serverProcesses } from '../measure/server-processes.ts'
 import { renderReport } from '../report/report.ts'
@@ -26,7 +25,7 @@ export async function testShortRuns(
     servers: await serverProcesses(services),
     cores: undefined,
     accounts: createAccounts(services.databaseUrl, 50),
-    contenders: [inProcess, spillway],
+    contenders: contenders.filter(({ name }) => ['in-process', 'spillway'].includes(name)),
     short: false,
     durationS: 1,
     warmUp: { logins: 20, atMostMs: 1_000 },

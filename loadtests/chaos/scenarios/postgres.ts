@@ -2,20 +2,15 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { query } from '@spillway/local/services/query'
 import { startProxy, type TcpProxy } from '@spillway/local/testing'
-import { expect, type Findings } from '../findings.ts'
-import type { Scenario } from '../scenario.ts'
+import { startProbe } from '../../measure/probe.ts'
+import type { Findings, Scenario } from '../scenario.ts'
 import type { Stage } from '../stage/stage.ts'
-import { openSystem } from '../stage/system.ts'
-import { startProbe } from '../traffic/probe.ts'
+import { type System, type SystemOptions, withOwnRedis } from '../stage/system.ts'
 import { underFault } from '../under-fault.ts'
 
-const CREDENTIAL = 'wait-20'
-const PER_SECOND = 50
 const AWAY_MS = 3_000
 /** In each direction; a login takes three round trips and more then, and there are not connections enough for that. */
 const DELAY_MS = 300
-/** The longest that a query may take, and that one may wait for a connection, and some. */
-const ANSWER_LIMIT_MS = 9_000
 
 interface PostgresFault {
   name: string
@@ -41,11 +36,8 @@ const faults: readonly PostgresFault[] = [
     what: 'locks a table for 3 s, until every connection of the pool waits for it',
     poolSize: 2,
     async befall({ postgres }) {
-      const seconds = AWAY_MS / 1_000
-      await query(
-        postgres.url,
-        `DO $$ BEGIN LOCK TABLE users IN ACCESS EXCLUSIVE MODE; PERFORM pg_sleep(${seconds}); END $$`,
-      )
+      const lock = `LOCK TABLE users IN ACCESS EXCLUSIVE MODE; PERFORM pg_sleep(${AWAY_MS / 1_000});`
+      await query(postgres.url, `DO $$ BEGIN ${lock} END $$`)
     },
   },
   {
@@ -66,84 +58,58 @@ const underFaults = faults.map(
     promise: `PostgreSQL ${what}: 503 meanwhile, and all is well again within 5 s.`,
     estimatedS: 17,
     run: (stage) =>
-      onPostgres(stage, { poolSize }, async ({ system, proxy }) => {
-        const findings = await underFault({
-          system,
-          visitor: { urls: system.gateways.map(({ url }) => url), accounts: stage.accounts, credential: CREDENTIAL },
-          perSecond: PER_SECOND,
-          fault: () => befall(stage, proxy),
-          answerLimitMs: ANSWER_LIMIT_MS,
-        })
-        expect(findings, findings.refused > 0, 'nothing was refused, so nothing was tried')
+      throughProxy(stage, poolSize, {}, async (system, proxy) => {
+        const findings = await underFault(system, { perSecond: 50, fault: () => befall(stage, proxy) })
+        findings.expect(findings.refused > 0, 'nothing was refused, so nothing was tried')
         return findings
       }),
   }),
 )
-
-const HELD_CREDENTIAL = 'wait-1000'
-const HELD_PER_SECOND = 40
 
 const notHeld: Scenario = {
   name: 'postgres-not-held',
   promise: 'With one connection to PostgreSQL forty logins wait for their jobs at a time: none of them holds it.',
   estimatedS: 9,
   run: (stage) =>
-    onPostgres(stage, { poolSize: 1, credential: HELD_CREDENTIAL }, async ({ system }) => {
+    throughProxy(stage, 1, { credential: 'wait-1000' }, async (system) => {
       const samples: number[] = []
-      const sampling = startProbe(async () => {
+      const sampling = startProbe(20, async () => {
         const [row] = await query(
           stage.postgres.url,
           `SELECT count(*) AS busy FROM pg_stat_activity WHERE application_name = 'spillway' AND state <> 'idle'`,
         )
         samples.push(Number(row?.busy))
-        return true
-      }, 50)
-      const findings = await underFault({
-        system,
-        visitor: {
-          urls: system.gateways.map(({ url }) => url),
-          accounts: stage.accounts,
-          credential: HELD_CREDENTIAL,
-        },
-        perSecond: HELD_PER_SECOND,
-        fault: async () => undefined,
-        calmMs: 3_000,
-        afterMs: 3_000,
-        answerLimitMs: ANSWER_LIMIT_MS,
       })
+      const findings = await underFault(system, { perSecond: 40, calmMs: 3_000, afterMs: 3_000 })
       await sampling.stop()
       const busyShare = samples.filter((busy) => busy > 0).length / samples.length
       findings.notes.push(`a connection was in use in ${Math.round(busyShare * 100)} % of ${samples.length} looks`)
       // Held connections would be in use all the time, and let one login a second through.
-      expect(findings, busyShare < 0.5, 'connections are held while jobs are waited for')
-      expect(findings, findings.succeeded === findings.requests, 'a login was refused or failed')
+      findings.expect(busyShare < 0.5, 'connections are held while jobs are waited for')
+      findings.expectAllSucceeded()
       return findings
     }),
 }
 
 /** A worker and two gateways that reach PostgreSQL through a proxy. */
-async function onPostgres(
+async function throughProxy(
   stage: Stage,
-  { poolSize, credential = CREDENTIAL }: { poolSize: number; credential?: 'wait-20' | 'wait-1000' },
-  run: (parts: { system: ReturnType<typeof openSystem>; proxy: TcpProxy }) => Promise<Findings>,
+  poolSize: number,
+  options: SystemOptions,
+  run: (system: System, proxy: TcpProxy) => Promise<Findings>,
 ): Promise<Findings> {
-  const redis = await stage.redis()
   const proxy = await startProxy(stage.postgres.url)
-  const system = openSystem(stage, {
-    redisUrl: redis.url,
+  const size = {
+    ...options,
+    workers: 1,
     databaseUrl: proxy.url,
     gatewayEnv: { DATABASE_POOL_SIZE: String(poolSize) },
     workerEnv: { WORKER_CONCURRENCY: '64' },
-  })
+  }
   try {
-    await Promise.all([system.worker(), system.gateway(), system.gateway()])
-    await system.knowsWorkers(1)
-    await stage.accounts.seed(credential)
-    return await run({ system, proxy })
+    return await withOwnRedis(stage, size, (system) => run(system, proxy))
   } finally {
-    await system.close()
     await proxy.close()
-    await redis.close()
   }
 }
 

@@ -15,6 +15,17 @@ const PAUSE_MS = 5_000
 const REFUSING_MS = 3_000
 const CUTS = 10
 
+export const cut: RedisFault = {
+  name: 'cut',
+  what: 'cuts every connection ten times (CLIENT KILL)',
+  async befall(server) {
+    for (let time = 0; time < CUTS; time++) {
+      for (const type of ['normal', 'pubsub']) await server.command('CLIENT', 'KILL', 'TYPE', type)
+      await sleep(REFUSING_MS / CUTS)
+    }
+  },
+}
+
 export const redisFaults: readonly RedisFault[] = [
   {
     name: 'killed',
@@ -66,14 +77,5 @@ export const redisFaults: readonly RedisFault[] = [
       await server.command('CONFIG', 'SET', 'maxmemory', 0)
     },
   },
-  {
-    name: 'cut',
-    what: 'cuts every connection ten times (CLIENT KILL)',
-    async befall(server) {
-      for (let time = 0; time < CUTS; time++) {
-        for (const type of ['normal', 'pubsub']) await server.command('CLIENT', 'KILL', 'TYPE', type)
-        await sleep(REFUSING_MS / CUTS)
-      }
-    },
-  },
+  cut,
 ]

@@ -1,74 +1,118 @@
-// Redis fails in every way it can: defined answers meanwhile, and normal again within 5 s, without a restart of ours.
+// Redis fails in every way it can, as one server, as a master that Sentinels replace, and as a Cluster: defined answers meanwhile, and
+// normal again within 5 s, without a restart of gateways or workers.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startProxy } from '@spillway/local/testing'
-import type { Findings } from '../findings.ts'
 import type { Scenario } from '../scenario.ts'
+import { startCluster } from '../stage/cluster.ts'
+import { startSentinels } from '../stage/sentinels.ts'
 import type { Stage } from '../stage/stage.ts'
-import { openSystem, type System } from '../stage/system.ts'
+import { type System, withSystem } from '../stage/system.ts'
 import { underFault } from '../under-fault.ts'
-import { redisFaults } from './redis-faults.ts'
+import { cut, redisFaults } from './redis-faults.ts'
 
-const PER_SECOND = 50
-const SILENT_MS = 5_000
-/** The hold of 8 s, and some time for what comes before and after it. */
-const ANSWER_LIMIT_MS = 9_000
-
-/** Two workers and two gateways on a Redis that something happens to. */
-export async function withRedisFault(
-  stage: Stage,
-  redisUrl: string,
-  fault: (system: System) => Promise<void>,
-): Promise<Findings> {
-  const system = openSystem(stage, { redisUrl })
-  try {
-    await Promise.all([system.worker(), system.worker(), system.gateway(), system.gateway()])
-    await system.knowsWorkers(2)
-    await stage.accounts.seed('wait-20')
-    return await underFault({
-      system,
-      visitor: { urls: system.gateways.map(({ url }) => url), accounts: stage.accounts, credential: 'wait-20' },
-      perSecond: PER_SECOND,
-      fault: () => fault(system),
-      answerLimitMs: ANSWER_LIMIT_MS,
-    })
-  } finally {
-    await system.close()
-  }
+interface Topology {
+  url: string
+  close(): Promise<void>
 }
 
-const onOneServer = redisFaults.map(
-  ({ name, what, befall }): Scenario => ({
-    name: `redis-${name}`,
-    promise: `Redis ${what}: every request has a defined answer, and all is well again within 5 s.`,
-    estimatedS: 17,
+/** Two workers and two gateways on a Redis that something happens to. */
+function redisScenario<T extends Topology>(
+  name: string,
+  promise: string,
+  estimatedS: number,
+  start: (stage: Stage) => Promise<T>,
+  befall: (redis: T, system: System) => Promise<void>,
+): Scenario {
+  return {
+    name,
+    promise,
+    estimatedS,
     async run(stage) {
-      const redis = await stage.redis()
+      const redis = await start(stage)
       try {
-        return await withRedisFault(stage, redis.url, () => befall(redis))
+        return await withSystem(stage, redis.url, {}, (system) =>
+          underFault(system, { perSecond: 50, fault: () => befall(redis, system) }),
+        )
       } finally {
         await redis.close()
       }
     },
-  }),
+  }
+}
+
+const DEFINED = 'every request has a defined answer, and all is well'
+
+const onOneServer = redisFaults.map(({ name, what, befall }) =>
+  redisScenario(`redis-${name}`, `Redis ${what}: ${DEFINED} again within 5 s.`, 17, (stage) => stage.redis(), befall),
 )
 
-const blackhole: Scenario = {
-  name: 'redis-blackhole',
-  promise: 'Connections to Redis go silent without being closed: they are given up and replaced within 5 s.',
-  estimatedS: 17,
-  async run(stage) {
+const blackhole = redisScenario(
+  'redis-blackhole',
+  'Connections to Redis go silent without being closed: they are given up and replaced within 5 s.',
+  17,
+  async (stage) => {
     const redis = await stage.redis()
     const proxy = await startProxy(redis.url)
-    try {
-      return await withRedisFault(stage, proxy.url, async () => {
-        proxy.freezeOpen()
-        await sleep(SILENT_MS)
-      })
-    } finally {
+    const close = async () => {
       await proxy.close()
       await redis.close()
     }
+    return { ...proxy, close }
   },
-}
+  async (proxy) => {
+    proxy.freezeOpen()
+    await sleep(5_000)
+  },
+)
 
-export const redisScenarios: readonly Scenario[] = [...onOneServer, blackhole]
+const underSentinel = [
+  redisScenario(
+    'sentinel-killed',
+    `Sentinel: the master is killed, and its replica takes its place: ${DEFINED} within 5 s.`,
+    24,
+    startSentinels,
+    async ({ first, second, agreedOn }) => {
+      await first.kill()
+      await agreedOn(second)
+    },
+  ),
+  redisScenario(
+    'sentinel-frozen',
+    'Sentinel: the master is stopped until its replica has taken its place, and comes back believing to be master: ' +
+      `${DEFINED} within 5 s.`,
+    24,
+    startSentinels,
+    async ({ first, second, agreedOn }) => {
+      first.freeze()
+      await Promise.all([agreedOn(second), sleep(6_000)])
+      first.thaw()
+    },
+  ),
+]
+
+/** What the one master of a cluster is tried with that has our keys. */
+const CORE = ['killed', 'paused', 'frozen']
+
+const inCluster = redisFaults
+  .filter(({ name }) => CORE.includes(name))
+  .map(({ name, what, befall }) =>
+    redisScenario(
+      `cluster-${name}`,
+      `Cluster: the master with our keys ${what}: ${DEFINED} within 5 s.`,
+      22,
+      startCluster,
+      async (cluster, { queuePrefix }) => befall(await cluster.ownerOf(queuePrefix)),
+    ),
+  )
+
+const cutEverywhere = redisScenario(
+  'cluster-cut',
+  'Cluster: every master cuts every connection ten times (CLIENT KILL): the same, also for replies on any of them.',
+  22,
+  startCluster,
+  async ({ masters }) => {
+    await Promise.all(masters.map(cut.befall))
+  },
+)
+
+export const redisScenarios = [...onOneServer, blackhole, ...underSentinel, ...inCluster, cutEverywhere]

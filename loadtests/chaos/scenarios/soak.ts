@@ -1,20 +1,16 @@
-// A long run at most of capacity, with a worker killed each minute: no login fails, no memory grows, no key stays.
+// A long run near capacity, with a worker killed each minute: no login fails, no memory grows, no key stays.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { until } from '@spillway/local/processes/until'
 import { readPlainGauge } from '@spillway/local/services/prometheus'
-import { countVisits, expect, type Findings } from '../findings.ts'
-import type { Scenario } from '../scenario.ts'
-import { drained, leftovers } from '../stage/queue.ts'
+import { startTraffic } from '../../load/visit.ts'
+import { Findings, type Scenario } from '../scenario.ts'
+import { drained, expectNoLeftovers } from '../stage/queue.ts'
 import type { RedisServer } from '../stage/redis.ts'
-import { openSystem } from '../stage/system.ts'
-import { startTraffic } from '../traffic/traffic.ts'
-import { createVisitor } from '../traffic/visit.ts'
+import { withOwnRedis } from '../stage/system.ts'
 
-const CREDENTIAL = 'wait-200'
 const SERVICE_MS = 200
 const SLOTS = 10
 const WORKERS = 2
-const LOAD_SHARE = 0.8
+const PER_SECOND = (0.8 * WORKERS * SLOTS * 1_000) / SERVICE_MS
 const TICKET_TTL_MS = 15_000
 const KILL_EVERY_MS = 60_000
 const SAMPLE_EVERY_MS = 2_000
@@ -25,6 +21,14 @@ const COMPARED_SHARE = 0.2
 /** Growth that is no leak: a tenth, and what a collection more or less makes. */
 const GROWTH_SHARE = 0.1
 const GROWTH_BYTES = 8 * 1_024 ** 2
+
+const size = {
+  credential: `wait-${SERVICE_MS}`,
+  gateways: 1,
+  workers: WORKERS,
+  gatewayEnv: { TICKET_TTL_MS: String(TICKET_TTL_MS) },
+  workerEnv: { WORKER_CONCURRENCY: String(SLOTS) },
+} as const
 
 interface Sample {
   gateway: number
@@ -38,19 +42,11 @@ export function soak(minutes: number): Scenario {
     name: 'soak',
     promise: `${minutes} minutes at 80 % of capacity with a worker killed each minute: no login fails, nothing grows.`,
     estimatedS: minutes * 60 + 25,
-    async run(stage) {
-      const redis = await stage.redis()
-      const system = openSystem(stage, {
-        redisUrl: redis.url,
-        gatewayEnv: { TICKET_TTL_MS: String(TICKET_TTL_MS) },
-        workerEnv: { WORKER_CONCURRENCY: String(SLOTS) },
-      })
-      try {
-        const [staying, gateway] = await Promise.all([system.worker(), system.gateway(), system.worker()])
-        await system.knowsWorkers(WORKERS)
-        await stage.accounts.seed(CREDENTIAL)
-        const visitor = createVisitor({ urls: [gateway.url], accounts: stage.accounts, credential: CREDENTIAL })
-        const traffic = startTraffic(visitor, (LOAD_SHARE * WORKERS * SLOTS * 1_000) / SERVICE_MS)
+    run: (stage) =>
+      withOwnRedis(stage, size, async (system, redis) => {
+        const [gateway] = system.gateways
+        const [staying] = system.workers
+        const traffic = startTraffic(system.visitor(), PER_SECOND)
         const samples: Sample[] = []
         const startMs = performance.now()
         let kills = 0
@@ -67,29 +63,17 @@ export function soak(minutes: number): Scenario {
           await system.worker()
         }
         const visits = await traffic.stop()
-        visitor.close()
-        await drained(redis, system.queuePrefix)
+        await drained(redis, system)
 
-        const findings = countVisits(visits)
+        const findings = Findings.of(visits)
         const took = visits.map(({ tookMs }) => tookMs).toSorted((a, b) => a - b)
         findings.worstExtraMs = (took.at(-1) ?? 0) - (took[Math.floor(took.length / 2)] ?? 0)
         findings.notes.push(`${minutes} minutes, ${kills} workers killed`)
-        expect(findings, findings.succeeded === findings.requests, 'a login was refused or failed')
+        findings.expectAllSucceeded()
         compare(findings, samples)
-        const left = await until(
-          async () => ((await leftovers(redis, system.queuePrefix)).length === 0 ? 'none' : undefined),
-          {
-            timeoutMs: TICKET_TTL_MS + 5_000,
-          },
-        ).catch(async () => (await leftovers(redis, system.queuePrefix)).slice(0, 5).join(', '))
-        expect(findings, left === 'none', `keys stay in Redis: ${left}`)
-        findings.broken.push(...system.complaints())
+        await expectNoLeftovers(findings, redis, system, TICKET_TTL_MS + 5_000)
         return findings
-      } finally {
-        await system.close()
-        await redis.close()
-      }
-    },
+      }),
   }
 }
 
@@ -102,12 +86,12 @@ function compare(findings: Findings, samples: readonly Sample[]): void {
     const [before, after] = [mean(first), mean(samples.length - compared)]
     findings.notes.push(`${part} ${mebibytes(before)} after the warm-up, ${mebibytes(after)} at the end`)
     const limit = before * (1 + GROWTH_SHARE) + GROWTH_BYTES
-    expect(findings, after <= limit, `the memory of ${part} grew from ${mebibytes(before)} to ${mebibytes(after)}`)
+    findings.expect(after <= limit, `the memory of ${part} grew from ${mebibytes(before)} to ${mebibytes(after)}`)
   }
 }
 
-function residentBytes({ opsUrl }: { opsUrl: string }): Promise<number> {
-  return readPlainGauge(opsUrl, 'process_resident_memory_bytes')
+function residentBytes(member: { opsUrl: string } | undefined): Promise<number> {
+  return readPlainGauge(member?.opsUrl ?? '', 'process_resident_memory_bytes')
 }
 
 async function usedBytes(redis: RedisServer): Promise<number> {

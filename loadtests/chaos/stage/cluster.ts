@@ -17,51 +17,45 @@ const MASTERS = 3
 const SLOTS = 16_384
 
 export async function startCluster(stage: Stage): Promise<RedisCluster> {
-  const servers = await Promise.all(
-    Array.from({ length: MASTERS }, async () =>
-      stage.redis({
-        'cluster-enabled': 'yes',
-        // Told, because the usual one is 10,000 higher, and there may be no such port.
-        'cluster-port': String(await freePort()),
-        // The other slots are none of our business.
-        'cluster-require-full-coverage': 'no',
-      }),
-    ),
-  )
+  const started = Array.from({ length: MASTERS }, async () => {
+    // Told, because the usual one is 10,000 higher, and there may be no such port.
+    const busPort = await freePort()
+    // Without full coverage: the slots of other masters do not concern ours.
+    const settings = {
+      'cluster-enabled': 'yes',
+      'cluster-port': String(busPort),
+      'cluster-require-full-coverage': 'no',
+    }
+    return { busPort, server: await stage.redis(settings) }
+  })
+  const nodes = await Promise.all(started)
+  const masters = nodes.map(({ server }) => server)
+  const [first] = masters
   const share = (n: number) => Math.floor((n * SLOTS) / MASTERS)
-  for (const [n, server] of servers.entries()) {
+  for (const [n, { server, busPort }] of nodes.entries()) {
     await server.command('CLUSTER', 'ADDSLOTSRANGE', share(n), share(n + 1) - 1)
-  }
-  const [first, ...others] = servers
-  for (const { host, port, command } of others) {
-    const [, busPort] = await configOf(command, 'cluster-port')
-    await first?.command('CLUSTER', 'MEET', host, port, busPort ?? '')
+    if (n > 0) await first?.command('CLUSTER', 'MEET', server.host, server.port, busPort)
   }
   const knows = async ({ command }: RedisServer) => {
     const info = String(await command('CLUSTER', 'INFO'))
     return info.includes('cluster_state:ok') && info.includes(`cluster_slots_ok:${SLOTS}`)
   }
-  await until(async () => (await Promise.all(servers.map(knows))).every(Boolean), {
+  await until(async () => (await Promise.all(masters.map(knows))).every(Boolean), {
     timeoutMs: 20_000,
-    what: 'a cluster that is of one mind',
+    what: 'a cluster in which every master knows all slots',
   })
 
   return {
-    url: `redis+cluster://${servers.map(({ host, port }) => `${host}:${port}`).join(',')}`,
-    masters: servers,
+    url: `redis+cluster://${masters.map(({ host, port }) => `${host}:${port}`).join(',')}`,
+    masters,
     async ownerOf(prefix) {
       const slot = Number(await first?.command('CLUSTER', 'KEYSLOT', prefix))
-      const owner = servers.find((_, n) => slot >= share(n) && slot < share(n + 1))
+      const owner = masters.find((_, n) => slot >= share(n) && slot < share(n + 1))
       if (owner === undefined) throw new Error(`no master has slot ${slot}`)
       return owner
     },
     async close() {
-      await Promise.all(servers.map((server) => server.close()))
+      await Promise.all(masters.map((server) => server.close()))
     },
   }
-}
-
-async function configOf(command: RedisServer['command'], name: string): Promise<string[]> {
-  const answer = await command('CONFIG', 'GET', name)
-  return Array.isArray(answer) ? answer.map(String) : []
 }

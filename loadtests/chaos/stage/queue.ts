@@ -1,26 +1,35 @@
-// What stands in Redis under the keys of one system.
+// What is in Redis under the keys of one system.
 import { until } from '@spillway/local/processes/until'
+import type { Findings } from '../scenario.ts'
 import type { RedisServer } from './redis.ts'
+import type { System } from './system.ts'
 
-/** Jobs that wait, held or deferred, and those in hand. */
-export async function outstanding(redis: RedisServer, prefix: string): Promise<number> {
-  const keys = ['wait', 'prioritized', 'active'].map((part) => `${prefix}:passwords:${part}`)
+/** Resolves when no job is left: none waits, held or deferred, and none is in hand. */
+export async function drained(redis: RedisServer, { queuePrefix }: System, timeoutMs = 10_000): Promise<void> {
+  const keys = ['wait', 'prioritized', 'active'].map((part) => `${queuePrefix}:passwords:${part}`)
   const count = `return redis.call('LLEN', KEYS[1]) + redis.call('ZCARD', KEYS[2]) + redis.call('LLEN', KEYS[3])`
-  return Number(await redis.command('EVAL', count, keys.length, ...keys))
+  const isEmpty = async () => Number(await redis.command('EVAL', count, keys.length, ...keys)) === 0
+  await until(isEmpty, { timeoutMs, what: 'an empty queue' })
 }
 
-/** Until no job is left. */
-export async function drained(redis: RedisServer, prefix: string, timeoutMs = 10_000): Promise<void> {
-  await until(async () => (await outstanding(redis, prefix)) === 0, { timeoutMs, what: 'an empty queue' })
-}
-
-/** BullMQ's own, the jobs it keeps for operators (ten minutes, 500 of a kind), and what workers say of themselves (a minute). */
+/** BullMQ's own, the jobs it keeps for operators (ten minutes, 500 of a kind), and what workers and gateways publish (a minute). */
 const STAYING =
-  /^:(passwords:(events|id|meta|marker|stalled-check|stalled|completed|failed|pc|[0-9a-f-]{36})|capacity)$/
+  /^:(passwords:(events|id|meta|marker|stalled-check|stalled|completed|failed|pc|[0-9a-f-]{36})|capacity|gateways)$/
 
-/** The keys of a system that should be gone once every ticket has expired, without the prefix. */
-export async function leftovers(redis: RedisServer, prefix: string): Promise<string[]> {
-  const keys = await redis.command('KEYS', `${prefix}*`)
-  const names = Array.isArray(keys) ? keys.map((key) => String(key).slice(prefix.length)) : []
-  return names.filter((name) => !STAYING.test(name))
+/** Once every ticket has expired, within timeoutMs, no key may be left but those that stay. */
+export async function expectNoLeftovers(
+  findings: Findings,
+  redis: RedisServer,
+  { queuePrefix }: System,
+  timeoutMs: number,
+): Promise<void> {
+  let left: string[] = []
+  const areGone = async () => {
+    const keys = await redis.command('KEYS', `${queuePrefix}*`)
+    const names = Array.isArray(keys) ? keys.map((key) => String(key).slice(queuePrefix.length)) : []
+    left = names.filter((name) => !STAYING.test(name))
+    return left.length === 0
+  }
+  const gone = await until(areGone, { timeoutMs }).catch(() => false)
+  findings.expect(gone, `keys stay in Redis: ${left.slice(0, 5).join(', ')}`)
 }

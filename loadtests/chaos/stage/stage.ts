@@ -1,16 +1,14 @@
-// What all scenarios of a run stand on: the packages built, a PostgreSQL with accounts in it, and a Redis program. Every
-// scenario starts its own Redis, gateways and workers from here, and they end with it.
-import { randomBytes } from 'node:crypto'
-import { mkdirSync, rmSync } from 'node:fs'
+// The stage of all scenarios of a run: the packages built, a PostgreSQL with accounts in it, and a Redis program. Every scenario starts
+// its own Redis, gateways and workers on it, and they end with it.
+import { mkdtempSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Keeper, openKeeper } from '@spillway/local/processes/keeper'
-import { defaultStateDir, programsDir } from '@spillway/local/processes/repository'
+import { programsDir } from '@spillway/local/processes/repository'
 import { findRedis } from '@spillway/local/services/find-redis'
-import { removeHome } from '@spillway/local/services/postgres-user'
 import type { RedisProgram } from '@spillway/local/services/redis-program'
-import { build } from '@spillway/local/start/build'
+import { startOwnServices } from '@spillway/local/testing/services'
 import { type Accounts, createAccounts } from '../../load/accounts.ts'
-import { type PostgresServer, startPostgresServer } from './postgres.ts'
+import { type PostgresServer, restartablePostgres } from './postgres.ts'
 import { type RedisServer, startRedisServer } from './redis.ts'
 
 export interface Stage {
@@ -25,25 +23,15 @@ export interface Stage {
   close(): Promise<void>
 }
 
-/** @param say told what is about to be fetched */
+/** @param say prints notices, for instance before a download */
 export async function openStage(say: (sentence: string) => void): Promise<Stage> {
   const keeper = openKeeper()
-  const dir = join(defaultStateDir, `chaos-${process.pid}-${randomBytes(3).toString('hex')}`)
-  mkdirSync(dir, { recursive: true })
-  const newDir = (purpose: string) => {
-    const made = join(dir, `${purpose}-${randomBytes(3).toString('hex')}`)
-    mkdirSync(made)
-    return made
-  }
-  const close = async () => {
-    await keeper.close()
-    await removeHome(join(dir, 'postgres'))
-    rmSync(dir, { recursive: true, force: true })
-  }
   try {
-    await build(keeper, ['@spillway/loadtests'])
+    const services = await startOwnServices({ keeper, purpose: 'chaos', packages: ['@spillway/loadtests'], say })
+    const { dir } = services
     const program = await findRedis({ keeper, dir, durable: true, programsDir, say })
-    const postgres = await startPostgresServer(keeper, dir)
+    const postgres = restartablePostgres(keeper, services)
+    const newDir = (purpose: string) => mkdtempSync(join(dir, `${purpose}-`))
     return {
       keeper,
       program,
@@ -51,10 +39,13 @@ export async function openStage(say: (sentence: string) => void): Promise<Stage>
       accounts: createAccounts(postgres.url),
       newDir,
       redis: (settings = {}) => startRedisServer({ keeper, program, dir: newDir('redis'), settings }),
-      close,
+      async close() {
+        await keeper.close()
+        await services.close()
+      },
     }
   } catch (error) {
-    await close()
+    await keeper.close()
     throw error
   }
 }

@@ -1,63 +1,106 @@
-// The gateways and workers of one scenario. Remembers what went wrong with them, so that no scenario can overlook a crash.
+// The gateways and workers of one scenario, and what went wrong with them, so that no scenario can overlook a crash.
 import { type LogLine, openSpillway, type Spillway, type SpillwayOptions } from '@spillway/local/testing'
+import type { Credentials } from '@spillway/local/testing/api-client'
+import type { Credential } from '../../load/accounts.ts'
+import type { VisitorOptions } from '../../load/visit.ts'
+import type { Findings } from '../scenario.ts'
+import type { RedisServer } from './redis.ts'
 import type { Stage } from './stage.ts'
 
 export interface System extends Spillway {
-  /** One sentence for each process that ended by itself, or printed what is no log line. */
-  complaints(): string[]
-  /** The commonest warnings of all processes, each with how often it came. */
-  warnings(): string[]
+  /** Credentials of the accounts that were made for it. */
+  login(number: number): Credentials
+  /** A visitor of all gateways that were started so far. */
+  visitor(): VisitorOptions
 }
 
-/** The database is the stage's own, unless a proxy is in between. */
-export type SystemOptions = Omit<SpillwayOptions, 'databaseUrl'> & { databaseUrl?: string }
+export interface SystemOptions extends Pick<SpillwayOptions, 'gatewayEnv' | 'workerEnv'> {
+  /** The hash of the accounts [wait-20]. */
+  credential?: Credential
+  /** How many are started [2]. */
+  gateways?: number
+  workers?: number
+  /** [that of the stage] */
+  databaseUrl?: string
+}
 
-/** Hashes by doubles are accepted, so that load need not cost processor time. */
-export function openSystem({ keeper, postgres }: Stage, options: SystemOptions): System {
+/**
+ * Runs a scenario on a Spillway of its own, and ends it whatever happens. Hashes by doubles are accepted, so that load need not cost
+ * processor time. A process that crashed, or printed what is no log line, is a broken promise.
+ */
+export async function withSystem(
+  { keeper, postgres, accounts }: Stage,
+  redisUrl: string,
+  { credential = 'wait-20', gateways = 2, workers = 2, ...options }: SystemOptions,
+  run: (system: System) => Promise<Findings>,
+): Promise<Findings> {
   const spillway = openSpillway({
     databaseUrl: postgres.url,
+    redisUrl,
     keeper,
     keepOnly: 'warnings',
     ...options,
     env: { SPILLWAY_TEST_HASHES: 'true' },
     workerEnv: { WORKER_CONCURRENCY: '4', ...options.workerEnv },
   })
-  const all = () => [...spillway.gateways, ...spillway.workers]
-  return {
-    ...spillway,
-    complaints() {
-      const crashes = all()
-        .filter(({ exit, wasEnded }) => exit !== undefined && !wasEnded)
-        .map(({ name, exit, logs }) => `${name} crashed (${exit?.signal ?? exit?.code}): ${strays(logs, -5)}`)
-      const printed = all()
-        .filter(({ logs }) => logs.some(isStray))
-        .map(({ name, logs }) => `${name} printed: ${strays(logs, 0, 5)}`)
-      return [...crashes, ...printed]
-    },
-    warnings() {
-      const times = new Map<string, number>()
-      for (const { name, logs } of all()) {
-        for (const { msg, err } of logs.filter(isWarning)) {
-          const text = `${name}: ${msg} (${JSON.stringify(err)?.slice(0, 200)})`
-          times.set(text, (times.get(text) ?? 0) + 1)
-        }
-      }
-      const commonest = [...times].toSorted(([, a], [, b]) => b - a).slice(0, 8)
-      return commonest.map(([text, count]) => `${count} × ${text}`)
-    },
+  const login = (number: number) => accounts.login(credential, number)
+  try {
+    await Promise.all([
+      ...Array.from({ length: workers }, () => spillway.worker()),
+      ...Array.from({ length: gateways }, () => spillway.gateway()),
+    ])
+    await spillway.knowsWorkers(workers)
+    await accounts.seed(credential)
+    const visitor = () => ({ urls: spillway.gateways.map(({ url }) => url), login })
+    const findings = await run({ ...spillway, login, visitor })
+    findings.broken.push(...complaints(spillway))
+    if (findings.broken.length > 0) findings.notes.push(...warnings(spillway))
+    return findings
+  } finally {
+    await spillway.close()
   }
+}
+
+/** The same on a Redis of its own. */
+export async function withOwnRedis(
+  stage: Stage,
+  options: SystemOptions,
+  run: (system: System, redis: RedisServer) => Promise<Findings>,
+): Promise<Findings> {
+  const redis = await stage.redis()
+  try {
+    return await withSystem(stage, redis.url, options, (system) => run(system, redis))
+  } finally {
+    await redis.close()
+  }
+}
+
+/** One sentence for each process that ended by itself, or printed what is no log line: a stack, a warning of Node's. */
+function complaints({ gateways, workers }: Spillway): string[] {
+  return [...gateways, ...workers].flatMap(({ name, exit, wasEnded, logs }) => {
+    const strays = logs.filter(({ level }) => level === undefined).map(({ msg }) => msg)
+    return [
+      ...(exit !== undefined && !wasEnded
+        ? [`${name} crashed (${exit.signal ?? exit.code}): ${strays.slice(-5).join(' / ')}`]
+        : []),
+      ...(strays.length > 0 ? [`${name} printed: ${strays.slice(0, 5).join(' / ')}`] : []),
+    ]
+  })
+}
+
+/** The commonest warnings of all processes, each with how often it came. */
+function warnings({ gateways, workers }: Spillway): string[] {
+  const times = new Map<string, number>()
+  for (const { name, logs } of [...gateways, ...workers]) {
+    for (const { msg, err } of logs.filter(isWarning)) {
+      const text = `${name}: ${msg} (${JSON.stringify(err)?.slice(0, 200)})`
+      times.set(text, (times.get(text) ?? 0) + 1)
+    }
+  }
+  const commonest = [...times].toSorted(([, a], [, b]) => b - a).slice(0, 8)
+  return commonest.map(([text, count]) => `${count} × ${text}`)
 }
 
 function isWarning({ level }: LogLine): boolean {
   return level !== undefined && level !== 'info'
-}
-
-/** What is no log line: a stack, a warning of Node's. Nothing of it, unless something is broken. */
-function isStray({ level }: LogLine): boolean {
-  return level === undefined
-}
-
-function strays(logs: LogLine[], from: number, to?: number): string {
-  const lines = logs.filter(isStray).map(({ msg }) => msg)
-  return lines.slice(from, to).join(' / ')
 }

@@ -1,7 +1,7 @@
 // One process beside the server does all hashing for as long as the server lives; they talk over Node's IPC channel.
 import { fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import type { HashingTask } from '../hashing.ts'
+import { byTasks } from '../hashing.ts'
 import { announce, serve } from '../rival-server.ts'
 
 const child = fork(fileURLToPath(new URL('./worker.js', import.meta.url)))
@@ -13,19 +13,13 @@ child.on('message', ({ id, answer }: { id: number; answer: unknown }) => {
   waiting.delete(id)
 })
 
-function run(task: HashingTask): Promise<unknown> {
+const hashing = byTasks((task) => {
   const id = ++lastId
   return new Promise((resolve) => {
     waiting.set(id, resolve)
     child.send({ id, task })
   })
-}
+})
 
-const url = await serve(
-  {
-    hash: async (password, algorithm) => String(await run({ kind: 'hash', password, algorithm })),
-    verify: async (password, storedHash) => (await run({ kind: 'verify', password, storedHash })) === true,
-  },
-  process.env,
-)
+const url = await serve(hashing, process.env)
 announce(url, child.pid === undefined ? [] : [{ role: 'hasher', pid: child.pid }])

@@ -1,12 +1,12 @@
-// A hundred users: what they wait for, what everyone else waits for, and how much gets through.
+// A hundred users: their waits, the waits of everyone else meanwhile, and how much gets through.
 import { algorithms } from '../../contenders/hashing.ts'
+import { Latency } from '../../measure/latency.ts'
 import type { ScenarioResult } from '../../src/results.ts'
 import { type Summary, summarize } from '../../src/summary.ts'
 import { bars, domainOf, type Span, spans } from '../bars.ts'
 import { contenderColor } from '../colors.ts'
 import { type Html, html } from '../html.ts'
-import { latencyOf } from '../latencies.ts'
-import { figure, quantity, section, titleOf } from '../section.ts'
+import { barsOf, figure, quantity, section, titleOf } from '../section.ts'
 
 export function loginSection(result: ScenarioResult): Html {
   const all = summarize(result)
@@ -22,29 +22,25 @@ function charted(algorithm: string, summaries: readonly Summary[]): Html {
   const neighbours = spansOf(summaries, 'neighbour')
   const healthz = spansOf(summaries, 'healthz')
   const domain = domainOf([...logins, ...neighbours, ...healthz])
-  const throughput = summaries.flatMap((summary) => {
-    const value = figure(summary, 'perSecond')
-    return value === undefined
-      ? []
-      : [{ label: titleOf(summary.contender), value, color: contenderColor(summary.contender) }]
-  })
   return html`<h3>${algorithm}</h3>
-    <h4>The neighbour endpoint, on libuv's thread pool, meanwhile: median, p95 and p99</h4>
-    ${spans(`Latency of the neighbour endpoint, ${algorithm}`, neighbours, domain)}
-    <h4>/healthz, on the event loop alone, meanwhile: median, p95 and p99</h4>
-    ${spans(`Latency of /healthz, ${algorithm}`, healthz, domain)}
-    <h4>A login: median, p95 and p99</h4>
-    ${spans(`Latency of a login, ${algorithm}`, logins, domain)}
-    <h4>Verdicts a second</h4>
-    ${bars(`Verdicts a second, ${algorithm}`, 'verdicts a second', throughput)}`
+    ${spans("The neighbour endpoint, on libuv's thread pool, meanwhile: median, p95 and p99", neighbours, domain)}
+    ${spans('/healthz, on the event loop alone, meanwhile: median, p95 and p99', healthz, domain)}
+    ${spans('A login: median, p95 and p99', logins, domain)}
+    ${bars('Verdicts a second', 'verdicts a second', barsOf(summaries, 'perSecond'))}`
 }
 
+/** The percentiles over all repeats of a histogram. */
 function spansOf(summaries: readonly Summary[], histogram: string): Span[] {
-  return summaries.flatMap((summary) => {
-    const latency = latencyOf(summary, histogram)
-    return latency === undefined
+  return summaries.flatMap(({ contender, runs }) => {
+    const latency = new Latency()
+    for (const { histograms } of runs) {
+      const encoded = histograms[histogram]
+      if (encoded !== undefined) latency.add(Latency.decode(encoded))
+    }
+    const { percentiles } = latency
+    return percentiles.count === 0
       ? []
-      : [{ label: titleOf(summary.contender), color: contenderColor(summary.contender), ...latency.percentiles }]
+      : [{ label: titleOf(contender), color: contenderColor(contender), ...percentiles }]
   })
 }
 

@@ -4,45 +4,38 @@ import { show } from '../../src/figures.ts'
 import type { Row, ScenarioResult } from '../../src/results.ts'
 import { summarize } from '../../src/summary.ts'
 import { bars } from '../bars.ts'
-import { chart, legend, powersOfTen } from '../chart.ts'
-import { type Html, html } from '../html.ts'
-import { number, quantity, section, typicalRun } from '../section.ts'
+import { chart, powersOfTen } from '../chart.ts'
+import type { Html } from '../html.ts'
+import { number, quantity, section, typicalRows } from '../section.ts'
 
 const TOGETHER = 'var(--accent)'
 const APART = 'var(--others)'
 
 export function scaleOutSection(result: ScenarioResult): Html {
-  const sizes = summarize(result).flatMap((summary) => typicalRun(summary, 'perSecond')?.series.size ?? [])
+  const sizes = summarize(result).flatMap((summary) => typicalRows(summary, 'perSecond', 'size'))
   const workers = sizes.filter(({ gateways }) => gateways === 1)
   const gateways = sizes.filter((size) => size.gateways === size.workers)
-  const label = (size: Row) =>
-    `${size.gateways} gateway${size.gateways === 1 ? '' : 's'}${isApart(size) ? ', alone' : ''}`
+  const costs = gateways.map((size) => ({
+    label: `${size.gateways} gateway${size.gateways === 1 ? '' : 's'}${isApart(size) ? ', alone' : ''}`,
+    value: number(size.gatewayMsPerLogin),
+    color: isApart(size) ? APART : TOGETHER,
+  }))
   return section(result, sentence(workers, gateways), [
-    html`<h4>Logins a second by number of workers</h4>`,
-    legend([
-      { title: 'measured', color: 'var(--accent)' },
-      { title: 'ideal', color: 'var(--ink)' },
-    ]),
     growth(workers),
-    html`<h4>Processor time of the gateways, for each login, with as many workers behind them</h4>`,
-    legend([
-      { title: 'sharing a queue', color: TOGETHER },
-      { title: 'as many, each with a queue and a worker of its own', color: APART },
-    ]),
     bars(
-      'Gateway processor time for each login, by number of gateways',
+      'Processor time of the gateways, for each login, with as many workers behind them',
       'ms a login, all gateways together',
-      gateways.map((size) => ({
-        label: label(size),
-        value: number(size.gatewayMsPerLogin),
-        color: isApart(size) ? APART : TOGETHER,
-      })),
+      costs,
+      [
+        { title: 'sharing a queue', color: TOGETHER },
+        { title: 'as many, each with a queue and a worker of its own', color: APART },
+      ],
     ),
   ])
 }
 
 function growth(workers: readonly Row[]): Html {
-  return chart('Logins a second by number of workers, against the ideal line', ({ narrow }) => ({
+  const draw = (narrow: boolean): Plot.PlotOptions => ({
     height: narrow ? 280 : 360,
     marginLeft: 55,
     x: { type: 'log', label: 'workers', ticks: workers.map((row) => number(row.workers)), tickFormat: String },
@@ -53,7 +46,11 @@ function growth(workers: readonly Row[]): Html {
       Plot.dot(workers, { x: 'workers', y: 'perSecond', fill: 'var(--accent)', r: 4 }),
       Plot.text(workers, { x: 'workers', y: 'perSecond', text: (row) => show(number(row.perSecond)), dy: 14 }),
     ],
-  }))
+  })
+  return chart('Logins a second by number of workers', draw, [
+    { title: 'measured', color: 'var(--accent)' },
+    { title: 'ideal', color: 'var(--ink)' },
+  ])
 }
 
 /** Many systems of one gateway, instead of one system of many. */

@@ -1,4 +1,4 @@
-// The services of a test run, on free ports and in a folder of its own, so that runs can be concurrent.
+// PostgreSQL and Redis for a run of tests, load, chaos or sizing: on free ports and in a folder of its own, so that runs can be concurrent.
 import { randomBytes } from 'node:crypto'
 import { mkdir, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -6,7 +6,7 @@ import type { Keeper } from '../processes/keeper.ts'
 import { isRunning } from '../processes/process-table.ts'
 import { defaultStateDir, programsDir } from '../processes/repository.ts'
 import { removeHome } from '../services/postgres-user.ts'
-import { query, withDatabase } from '../services/query.ts'
+import { databaseOf, query, withDatabase } from '../services/query.ts'
 import { startServices } from '../services/services.ts'
 import { build } from '../start/build.ts'
 import { buildEngine, hasEngine } from '../start/engine.ts'
@@ -14,49 +14,69 @@ import type { LocalEnvironment } from '../start/environment.ts'
 import { migrate } from '../start/migrate.ts'
 import type { TestEnvironment } from './environment.ts'
 
-export interface TestServices extends TestEnvironment {
+export interface OwnServices {
   /** The run's folder, which close() deletes. */
   dir: string
+  /** A migrated database, which close() drops. */
+  databaseUrl: string
+  redisUrl: string
   close(): Promise<void>
 }
 
-/** Builds all packages, starts the services and migrates the template database, from which namespaces are copied. */
-export async function startTestServices(keeper: Keeper, environment: LocalEnvironment): Promise<TestServices> {
+export interface OwnServicesOptions {
+  keeper: Keeper
+  /** What the run is for, as its folder and its database are named after it. */
+  purpose: 'test' | 'load' | 'chaos' | 'sizing'
+  /** Servers to use instead of embedded ones. */
+  databaseUrl?: string | undefined
+  redisUrl?: string | undefined
+  /** The packages to build, with their dependencies [all]. */
+  packages?: string[]
+  /** Whether PostgreSQL waits for the disk [no]. */
+  durable?: boolean
+  /** Prints notices, for instance before a download [to standard output]. */
+  say?: (sentence: string) => void
+}
+
+/**
+ * The one way to start what tests, load tests, chaos and sizing stand on: builds, starts PostgreSQL and Redis on free ports and in a folder
+ * of this run's own, and migrates a database, so that runs can be concurrent.
+ */
+export async function startOwnServices(options: OwnServicesOptions): Promise<OwnServices> {
+  const { keeper, purpose, databaseUrl: givenUrl, redisUrl, packages, durable = false, say = console.log } = options
   await removeAbandoned()
   const id = `${process.pid}-${randomBytes(3).toString('hex')}`
-  const dir = join(defaultStateDir, `test-${id}`)
+  const dir = join(defaultStateDir, `${purpose}-${id}`)
   await mkdir(dir, { recursive: true })
   const remove = async (): Promise<void> => {
     await removeHome(join(dir, 'postgres'))
     await rm(dir, { recursive: true, force: true })
   }
   const starting = startServices({
-    ...environment,
     keeper,
     dir,
     programsDir,
     password: randomBytes(12).toString('base64url'),
-    durable: false,
+    durable,
+    databaseUrl: givenUrl,
+    redisUrl,
     preferredPorts: { postgres: 0, redis: 0 },
-    say: console.log,
+    say,
   })
   try {
-    // The first build of the engine takes a minute: that is left to `pnpm start` and to CI.
-    const engine = hasEngine() || process.env.CI === 'true' ? buildEngine(keeper, console.log) : undefined
-    const [services] = await Promise.all([starting, build(keeper), engine])
-    const template = `spillway_template_${id.replace('-', '_')}`
-    const templateUrl = withDatabase(services.databaseUrl, template)
-    await migrate(keeper, templateUrl)
-    // Otherwise autovacuum connects to it now and then, and copies have to wait.
-    const maintenanceUrl = withDatabase(services.databaseUrl, 'postgres')
-    await query(maintenanceUrl, `ALTER DATABASE "${template}" ALLOW_CONNECTIONS false`)
+    const [services] = await Promise.all([starting, build(keeper, packages)])
+    const database = `spillway_${purpose}_${id.replace('-', '_')}`
+    const databaseUrl = withDatabase(services.databaseUrl, database)
+    await migrate(keeper, databaseUrl)
     const close = async (): Promise<void> => {
       // Only of an external server: an embedded one is deleted with its folder, and may have ended already.
-      if (environment.databaseUrl !== undefined) await query(maintenanceUrl, `DROP DATABASE "${template}"`)
+      if (givenUrl !== undefined) {
+        await query(withDatabase(services.databaseUrl, 'postgres'), `DROP DATABASE "${database}" WITH (FORCE)`)
+      }
       await services.close()
       await remove()
     }
-    return { templateUrl, redisUrl: services.redisUrl, dir, close }
+    return { dir, databaseUrl, redisUrl: services.redisUrl, close }
   } catch (error) {
     // Services that are still starting would write into the folder while it is deleted.
     await starting.then(
@@ -68,11 +88,32 @@ export async function startTestServices(keeper: Keeper, environment: LocalEnviro
   }
 }
 
+export interface TestServices extends TestEnvironment {
+  /** The run's folder, which close() deletes. */
+  dir: string
+  close(): Promise<void>
+}
+
+/** Builds all packages, starts the services and migrates the template database, from which namespaces are copied. */
+export async function startTestServices(keeper: Keeper, environment: LocalEnvironment): Promise<TestServices> {
+  const { databaseUrl, redisUrl } = environment
+  const [services] = await Promise.all([
+    startOwnServices({ keeper, purpose: 'test', databaseUrl, redisUrl }),
+    // The first build of the engine takes a minute: that is left to `pnpm start` and to CI.
+    hasEngine() || process.env.CI === 'true' ? buildEngine(keeper, console.log) : undefined,
+  ])
+  const templateUrl = services.databaseUrl
+  // Otherwise autovacuum connects to it now and then, and copies have to wait.
+  const closeToAll = `ALTER DATABASE "${databaseOf(templateUrl)}" ALLOW_CONNECTIONS false`
+  await query(withDatabase(templateUrl, 'postgres'), closeToAll)
+  return { templateUrl, redisUrl: services.redisUrl, dir: services.dir, close: services.close }
+}
+
 /** Deletes the folders of runs that were killed. */
 async function removeAbandoned(): Promise<void> {
   await mkdir(defaultStateDir, { recursive: true })
   for (const name of await readdir(defaultStateDir)) {
-    const pid = Number(/^test-(\d+)-/.exec(name)?.[1])
+    const pid = Number(/^(?:test|load|chaos|sizing)-(\d+)-/.exec(name)?.[1])
     if (!pid || isRunning(pid)) continue
     await removeHome(join(defaultStateDir, name, 'postgres'))
     await rm(join(defaultStateDir, name), { recursive: true, force: true })

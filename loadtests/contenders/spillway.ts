@@ -3,7 +3,7 @@ import { allOrNone } from '@spillway/local/processes/all-or-none'
 import { readGauge } from '@spillway/local/services/prometheus'
 import { type Member, openSpillway } from '@spillway/local/testing'
 import { deleteKeys } from '@spillway/local/testing/namespace'
-import type { Part, Running, StartOptions } from '../contender.ts'
+import type { Part, Running, StartOptions } from './contender.ts'
 
 export interface SpillwayOptions extends Omit<StartOptions, 'algorithm'> {
   gateways: number
@@ -76,6 +76,26 @@ export async function startSpillway(options: SpillwayOptions): Promise<SpillwayR
     neighbourPath: '/docs/static/logo.svg',
     parts: [...gateways.map((member) => partOf(member, 'api')), ...workers.map((member) => partOf(member, 'worker'))],
     close,
+  }
+}
+
+/**
+ * Several of Spillway side by side that share nothing but the machine and its servers. The requests go to all of them, and their
+ * processes are measured together; the depth is that of the first one.
+ */
+export async function startSystems(count: number, options: SpillwayOptions): Promise<SpillwayRunning> {
+  const systems = await allOrNone(Array.from({ length: count }, () => startSpillway(options)))
+  const [first] = systems
+  if (first === undefined) throw new Error('there has to be one system at least')
+  return {
+    ...first,
+    urls: systems.flatMap(({ urls }) => urls),
+    gatewayOps: systems.flatMap(({ gatewayOps }) => gatewayOps),
+    workerOps: systems.flatMap(({ workerOps }) => workerOps),
+    parts: systems.flatMap(({ parts }): readonly Part[] => parts),
+    close: async () => {
+      await Promise.all(systems.map((system) => system.close()))
+    },
   }
 }
 

@@ -1,0 +1,151 @@
+// A visit: a person logs in, from the first request to the verdict.
+import { setTimeout as sleep } from 'node:timers/promises'
+import {
+  type Answer,
+  type ApiClient,
+  type Credentials,
+  createApiClient,
+  redeemUntilAnswered,
+} from '@spillway/local/testing/api-client'
+import { outcomeOf } from '../measure/tally.ts'
+import { startLoop } from './open.ts'
+
+/**
+ * How a visit ended. `verdict` is the right one: tokens for a right password, 401 for a wrong one. `wrong` is the other way
+ * round. `refused` is a 503 or 429 with the code it must have; `lost` a ticket that came to nothing; `failed` all the rest:
+ * a broken connection, a time-out, any other status.
+ */
+export type End = 'verdict' | 'wrong' | 'refused' | 'lost' | 'failed'
+
+export interface Visit {
+  /** When it began, by `performance.now()`. */
+  dueMs: number
+  tookMs: number
+  end: End
+  /** Whether a ticket was given on the way. */
+  ticketed: boolean
+  /** Of the last answer; 0 without one. */
+  status: number
+  /** Status and code of the last answer. */
+  detail: string
+}
+
+export interface Visitor {
+  /** Never rejects. Each number is an account. */
+  visit(number: number, dueMs?: number): Promise<Visit>
+  close(): void
+}
+
+export interface VisitorOptions {
+  /** The gateways: visits take turns, and a visit whose connection fails goes on at the next one. */
+  urls: readonly string[]
+  login(number: number): Credentials
+  headers?(number: number): Record<string, string>
+  /** One of so many visitors mistypes the password [10]; 0 for none. */
+  everyNthWrong?: number
+  /** Attempts to log in before a refusal or a broken connection is final [1]. */
+  tries?: number
+  /** Whether Retry-After is heeded between them [true]. */
+  polite?: boolean
+  /** How long a ticket is redeemed, in milliseconds [90,000]. */
+  patienceMs?: number
+  /** The least time between two attempts to redeem, whatever Retry-After says [0]. */
+  pauseMinMs?: number
+  /** How long an answer may take, in milliseconds [10,000]. */
+  timeoutMs?: number
+  /** Ends the redeeming. */
+  signal?: AbortSignal
+}
+
+/** The one password that the doubles of hashes refuse. */
+const WRONG_PASSWORD = 'wrong'
+const RUDE_PAUSE_MS = 20
+
+export function createVisitor(options: VisitorOptions): Visitor {
+  const { urls, login, everyNthWrong = 10, tries = 1, polite = true, patienceMs = 90_000, pauseMinMs = 0 } = options
+  const clients = urls.map((url) => createApiClient(url, options))
+
+  function client(turn: number): ApiClient {
+    const chosen = clients[turn % clients.length]
+    if (chosen === undefined) throw new Error('a visitor needs the URL of a gateway')
+    return chosen
+  }
+
+  return {
+    async visit(number, dueMs = performance.now()) {
+      const headers = options.headers?.(number) ?? {}
+      const wrong = everyNthWrong > 0 && number % everyNthWrong === everyNthWrong - 1
+      const credentials = { ...login(number), ...(wrong && { password: WRONG_PASSWORD }) }
+      let turn = number
+
+      async function atNextIfBroken(request: (client: ApiClient) => Promise<Answer>): Promise<Answer> {
+        const answer = await request(client(turn))
+        if (answer.status === 0) turn++
+        return answer
+      }
+
+      async function begin(): Promise<Answer> {
+        for (let nth = 1; ; nth++) {
+          const answer = await atNextIfBroken((at) => at.login(credentials, { headers }))
+          if (nth === tries || (outcomeOf(answer) !== 'busy' && answer.status !== 0)) return answer
+          await sleep(polite && answer.status !== 0 ? answer.retryAfterMs : RUDE_PAUSE_MS)
+        }
+      }
+
+      const first = await begin()
+      const ticketed = first.status === 202
+      // Refusals and broken connections cost a ticket nothing.
+      const answer = await redeemUntilAnswered(first, {
+        redeem: (ticket) => atNextIfBroken((at) => at.redeem(ticket, { headers })),
+        goesOnAfter: [202, 429, 503, 0],
+        pauseMs: ({ status, retryAfterMs }) => Math.max(status === 0 ? RUDE_PAUSE_MS : retryAfterMs, pauseMinMs),
+        endMs: performance.now() + patienceMs,
+        ...(options.signal && { signal: options.signal }),
+      })
+      const tookMs = performance.now() - dueMs
+      const { code } = answer.body
+      const detail = answer.failure ?? `${answer.status}${code === undefined ? '' : ` ${code}`}`
+      return { dueMs, tookMs, end: endOf(answer, code, wrong, ticketed), ticketed, status: answer.status, detail }
+    },
+    close() {
+      for (const one of clients) one.close()
+    },
+  }
+}
+
+function endOf({ status, text }: Answer, code: string | undefined, wrong: boolean, ticketed: boolean): End {
+  if (status === 200 && text.includes('accessToken')) return wrong ? 'wrong' : 'verdict'
+  if (status === 401) return wrong ? 'verdict' : 'wrong'
+  if (ticketed && (status === 202 || status === 410 || status === 409)) return 'lost'
+  if (status === 503 && (code === 'busy' || code === 'unavailable')) return 'refused'
+  if (status === 429 && code === 'too_many_requests') return 'refused'
+  return 'failed'
+}
+
+export interface Traffic {
+  /** The visits that have ended, in that order. */
+  visits: Visit[]
+  /** No more begin; resolves when the last has ended. */
+  stop(): Promise<Visit[]>
+}
+
+/** Visits that begin at a steady rate from now on, however the others go. */
+export function startTraffic(options: VisitorOptions, perSecond: number): Traffic {
+  const visitor = createVisitor(options)
+  const visits: Visit[] = []
+  let number = 0
+  const loop = startLoop({
+    rateAt: () => perSecond,
+    send: async (dueMs) => {
+      visits.push(await visitor.visit(number++, dueMs))
+    },
+  })
+  return {
+    visits,
+    async stop() {
+      await loop.stop()
+      visitor.close()
+      return visits
+    },
+  }
+}

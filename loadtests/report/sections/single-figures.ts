@@ -1,0 +1,96 @@
+// The sections of scenarios whose charts have a bar for each thing that was measured.
+import { NATIVE_NAME } from '@spillway/worker/native'
+import { show } from '../../src/figures.ts'
+import type { Row, ScenarioResult } from '../../src/results.ts'
+import { type Summary, summarize } from '../../src/summary.ts'
+import { bars } from '../bars.ts'
+import { contenderColor } from '../colors.ts'
+import type { Html } from '../html.ts'
+import { barsOf, figure, number, quantity, section, typicalRows } from '../section.ts'
+
+function of(summaries: readonly Summary[], contender: string, name: string, unit: string): string {
+  const summary = summaries.find((each) => each.contender === contender)
+  return quantity(figure(summary, name), unit)
+}
+
+/** A mix of hashing and writes. */
+export function mixedSection(result: ScenarioResult): Html {
+  const summaries = summarize(result)
+  const rows = barsOf(summaries, 'perSecond')
+  const best = rows.toSorted((a, b) => b.value - a.value)[0]
+  const says =
+    best === undefined
+      ? 'Nothing was measured.'
+      : `Spillway answers ${of(summaries, 'spillway', 'perSecond', 'requests a second')}, with p95 ${of(summaries, 'spillway', 'p95Ms', 'ms')}; ` +
+        `the most anyone answers is ${quantity(best.value, 'a second')} (${best.label}).`
+  return section(result, says, [
+    bars('Requests answered a second', 'requests a second', rows),
+    bars('p95 of all requests', 'ms', barsOf(summaries, 'p95Ms')),
+  ])
+}
+
+/** One login on a quiet machine, over the bare hash. */
+export function idleSection(result: ScenarioResult): Html {
+  const summaries = summarize(result)
+  const ours = (name: string) => of(summaries, 'spillway', name, 'ms')
+  const says =
+    `A login with Spillway takes ${ours('p50Ms')} (median), ${ours('overheadMs')} ` +
+    `more than the bare hash, which takes ${ours('bareHashMs')} there.`
+  return section(result, says, [bars('Median of a login, less the bare hash', 'ms', barsOf(summaries, 'overheadMs'))])
+}
+
+/** A worker's core against a bare loop of the hash on it. */
+export function efficiencySection(result: ScenarioResult): Html {
+  const [ours] = summarize(result)
+  const [served, bare] = [figure(ours, 'perSecond') ?? 0, figure(ours, 'barePerSecond') ?? 0]
+  const says =
+    `A worker with a core of its own answers ${quantity(served, '/s')}: ` +
+    `${quantity(figure(ours, 'efficiencyPercent'), '%')} of the ${quantity(bare, '/s')} of a bare loop there.`
+  return section(result, says, [
+    bars('Hashes a second on one core', '/s', [
+      { label: 'Logins with Spillway', value: served, color: contenderColor('spillway') },
+      { label: 'The bare loop', value: bare, color: 'var(--others)' },
+    ]),
+  ])
+}
+
+/** The same hash from different packages. */
+export function enginesSection(result: ScenarioResult): Html {
+  const summaries = summarize(result)
+  const isNative = ({ contender }: Summary) => contender === NATIVE_NAME
+  const rows = summaries.flatMap((summary) => {
+    const { contender, variant } = summary
+    const value = figure(summary, 'hashProcessorMs')
+    const label = isNative(summary) ? `${NATIVE_NAME}, ${variant}` : contender
+    const color = isNative(summary) || contender.startsWith('@node-rs') ? 'var(--accent)' : 'var(--others)'
+    return value === undefined ? [] : [{ label, value, color }]
+  })
+  const took = (name: string) => of(summaries, name, 'hashProcessorMs', 'ms')
+  const says =
+    `One argon2id verify takes ${took('@node-rs/argon2')} of processor time with @node-rs/argon2, which every contender here ` +
+    `uses, and ${took('argon2')} with argon2.`
+  const native = summaries
+    .filter(isNative)
+    .map((summary) => `${summary.variant} ${quantity(figure(summary, 'ofPackagePercent'), '%')}`)
+  const saysOfNative = `Of what @node-rs takes, in turn, ${NATIVE_NAME} takes: ${native.join(', ')}.`
+  return section(result, native.length > 0 ? `${says} ${saysOfNative}` : says, [
+    bars('Processor time of one verify', 'ms', rows),
+  ])
+}
+
+/** A command that takes less of a login is noise. */
+const LEAST_US = 1
+
+/** What Redis does for a login, command by command. */
+export function redisSection(result: ScenarioResult): Html {
+  const [summary] = summarize(result)
+  const label = ({ command, calls }: Row) =>
+    calls === undefined ? `${command}` : `${command} × ${show(number(calls))}`
+  const rows = typicalRows(summary, 'perSecond', 'commands')
+    .filter(({ us }) => number(us) >= LEAST_US)
+    .map((row) => ({ label: label(row), value: number(row.us), color: 'var(--accent)' }))
+  const says =
+    `A login takes ${quantity(figure(summary, 'redisMsPerLogin'), 'ms')} of Redis's processor time. At 70 % of a core one Redis ` +
+    `serves ${quantity(figure(summary, 'redisServesPerSecond'), 'logins a second')}.`
+  return section(result, says, [bars("Redis's processor time for one login, by command", 'µs', rows)])
+}

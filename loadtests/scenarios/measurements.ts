@@ -1,0 +1,102 @@
+// Measurements of servers that are warm: started, logged in to until their code is compiled, measured, and ended whatever happens.
+import type { Contender, Running } from '../contenders/contender.ts'
+import type { Algorithm } from '../contenders/hashing.ts'
+import { type SpillwayOptions, type SpillwayRunning, startSystems } from '../contenders/spillway.ts'
+import type { Credential, WarmUp } from '../load/accounts.ts'
+import type { Measured } from '../src/results.ts'
+import type { Measurement, Setting } from './scenario.ts'
+
+/** With the hash that is measured: enough that every thread has computed one. */
+const HASHES = 20
+/** Enough that the worker always has a job at hand while the next is on its way from Redis. */
+const PIPELINE_SLOTS = 16
+/** What starting, warming up and ending take. */
+const AROUND_S = 9
+
+type Measure<R extends Running> = (running: R) => Promise<Partial<Measured>>
+
+export interface OfContenders {
+  /** [all that take part] */
+  contenders?: readonly Contender[]
+  /** Of the hash that logins are verified with [argon2id]. */
+  algorithm?: Algorithm
+  /** [the algorithm] */
+  variant?: string
+  /** How many callers come at once: not every contender can take any number. */
+  callers?: number
+  /** What the measurement takes, but for start and end. */
+  estimatedS: number
+}
+
+/** One measurement for each contender, on its cores. */
+export function ofContenders(setting: Setting, options: OfContenders, measure: Measure<Running>): Measurement[] {
+  const { contenders = setting.contenders, algorithm = 'argon2id', variant = algorithm, callers = 0 } = options
+  const { cores, services } = setting
+  return contenders.map((contender) => ({
+    contender: contender.name,
+    variant,
+    placement: 'apart',
+    estimatedS: options.estimatedS + AROUND_S,
+    async measure() {
+      const refusal = contender.refuses?.(callers)
+      if (refusal !== undefined) throw new Error(`not run: ${refusal}`)
+      return whileWarm(contender.start({ cores, services, algorithm }), setting, algorithm, measure)
+    },
+  }))
+}
+
+export interface OfSpillway extends Pick<Measurement, 'placement' | 'variant'> {
+  size: Omit<SpillwayOptions, 'services' | 'testHashes'>
+  credential: Credential
+  /** How many of this size, each with a queue, gateways and workers of its own [1]. */
+  systems?: number
+  /** What the measurement takes, but for start and end. */
+  estimatedS: number
+}
+
+/** A measurement of Spillway in another size or place than the contender; none where Spillway does not take part. */
+export function ofSpillway(
+  setting: Setting,
+  { size, credential, systems = 1, estimatedS, placement, variant }: OfSpillway,
+  measure: Measure<SpillwayRunning>,
+): Measurement[] {
+  if (!setting.contenders.some(({ name }) => name === 'spillway')) return []
+  const { services } = setting
+  return [
+    {
+      contender: 'spillway',
+      variant,
+      placement,
+      estimatedS: estimatedS + AROUND_S,
+      measure: () =>
+        whileWarm(startSystems(systems, { ...size, services, testHashes: true }), setting, credential, measure),
+    },
+  ]
+}
+
+/** A measurement of Spillway's pipeline alone, on all cores: one gateway, and one worker that hashes nothing. */
+export function ofPipeline(setting: Setting, estimatedS: number, measure: Measure<SpillwayRunning>): Measurement[] {
+  const size = { cores: undefined, gateways: 1, workers: 1, concurrency: PIPELINE_SLOTS }
+  return ofSpillway(
+    setting,
+    { size, credential: 'token', variant: 'token', placement: 'together', estimatedS },
+    measure,
+  )
+}
+
+async function whileWarm<R extends Running, T>(
+  started: Promise<R>,
+  { accounts, warmUp }: Setting,
+  credential: Credential,
+  body: (running: R) => Promise<T>,
+): Promise<T> {
+  const running = await started
+  try {
+    await accounts.warmUp(running, 'token', warmUp)
+    const hashes: WarmUp = { ...warmUp, logins: Math.min(HASHES, warmUp.logins) }
+    if (credential !== 'token') await accounts.warmUp(running, credential, hashes)
+    return await body(running)
+  } finally {
+    await running.close()
+  }
+}

@@ -1,0 +1,17 @@
+// Scenarios and contenders as the command line names them.
+import { UserError } from '@spillway/local/processes/user-error'
+
+/**
+ * Those of these names, or whose names begin with them; all of them without a name.
+ *
+ * @throws {@link UserError} for a name that fits none
+ */
+export function pickNamed<T extends { name: string }>(kind: string, all: readonly T[], names: readonly string[]) {
+  if (names.length === 0) return all
+  return names.flatMap((name) => {
+    const exact = all.filter((one) => one.name === name)
+    const found = exact.length > 0 ? exact : all.filter((one) => one.name.startsWith(name))
+    if (name !== '' && found.length > 0) return found
+    throw new UserError(`There is no ${kind} "${name}": choose from ${all.map((one) => one.name).join(', ')}.`)
+  })
+}
