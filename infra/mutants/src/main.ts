@@ -1,12 +1,34 @@
-// `pnpm mutants`: makes one small mistake at a time in the modules that need no server, and sees whether their tests notice.
-// Stryker makes the mistakes and runs the tests. Red when more than one in ten goes unnoticed, or one that survivors.txt does not
-// name, or when one that it names is noticed by now.
+// The command `pnpm mutants`: Stryker makes one small mistake at a time in the modules that need no server, and runs their tests. Red when
+// more than one in ten goes unnoticed, when one goes unnoticed that survivors.txt does not name, or when one that it names is noticed.
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { Stryker } from '@stryker-mutator/core'
-import { modules, testFiles } from './modules.ts'
-import { readSurvivors } from './survivors.ts'
-import { judge, report } from './verdict.ts'
+import { judge, readSurvivors, report } from './verdict.ts'
+
+/** Modules whose tests need neither PostgreSQL nor Redis nor a process, and run in milliseconds. */
+const modules = [
+  'api/src/limits/client-network.ts',
+  'api/src/ops/lockout.ts',
+  'api/src/sessions/signing-keys.ts',
+  'api/src/waiting/{admission,prefer,wait-times}.ts',
+  'worker/src/board/words.ts',
+  'worker/src/consumer/{cpu-limit,liveness}.ts',
+  'worker/src/hashing/{algorithm-name,engine}.ts',
+  'worker/client/src/passwords/{load-state,waiters}.ts',
+  'worker/client/src/protocol/{capacity,job,reply,seal}.ts',
+  'worker/client/src/redis/{clock,url}.ts',
+  'worker/client/src/within.ts',
+]
+
+/** Their tests: all that are called so, and these. */
+const testFiles = [
+  'api/test/*.unit.test.ts',
+  'api/test/ops-lockout.test.ts',
+  'worker/test/*.unit.test.ts',
+  'worker/client/test/*.unit.test.ts',
+  ...['cpu-limit', 'engine'].map((name) => `worker/test/${name}.test.ts`),
+  ...['redis-url', 'schema', 'seal'].map((name) => `worker/client/test/${name}.test.ts`),
+]
 
 const stateDir = '.spillway/mutants'
 process.chdir(fileURLToPath(new URL('../../..', import.meta.url)))
@@ -25,7 +47,7 @@ const mutants = await new Stryker({
     '!tsconfig.base.json',
   ],
   tempDirName: `${stateDir}/sandboxes`,
-  // Each test file as one file of JavaScript beside it: to load TypeScript would take four times as long as the tests.
+  // Each test file as one file of JavaScript beside it: loading TypeScript would take four times as long as the tests.
   buildCommand: `${process.execPath} ${esbuild} ${testFiles.join(' ')} ${bundling}`,
   testRunner: 'tap',
   plugins: [import.meta.resolve('@stryker-mutator/tap-runner')],

@@ -1,24 +1,32 @@
-// What a run of Stryker comes to: the score, and how the mistakes that went unnoticed compare with those that are named.
+// The verdict on a run of Stryker: the score, and the unnoticed mistakes beside those that survivors.txt names.
 import { readFileSync } from 'node:fs'
 import { relative } from 'node:path'
 import type { MutantResult } from '@stryker-mutator/api/core'
-import type { Mistake } from './survivors.ts'
 
 const SCORE_MIN = 90
 
 export interface Verdict {
   tried: number
   noticed: number
-  /** Of a hundred mistakes, so many were noticed. */
+  /** Percent of the mistakes that were noticed. */
   score: number
-  /** Unnoticed, and not among the named. */
-  unnamed: Mistake[]
-  /** Named, and noticed or gone by now. */
-  outdated: Mistake[]
+  /** Unnoticed, and not named. */
+  unnamed: string[]
+  /** Named, and noticed or gone. */
+  outdated: string[]
   isGood: boolean
 }
 
-export function judge(mutants: readonly MutantResult[], named: readonly Mistake[]): Verdict {
+/**
+ * The named mistakes, each as `module: line`, where the line is as the mistake leaves it, without its indentation (of several lines the
+ * first). A line that begins with a number sign is the reason why those below it may stand; text before the first reason is a preface.
+ */
+export function readSurvivors(): string[] {
+  const [, ...reasons] = readFileSync(new URL('../survivors.txt', import.meta.url), 'utf8').split(/^# .*\n/m)
+  return reasons.flatMap((mistakes) => mistakes.split('\n').filter((line) => line !== ''))
+}
+
+export function judge(mutants: readonly MutantResult[], named: readonly string[]): Verdict {
   const noticed = mutants.filter(({ status }) => status === 'Killed' || status === 'Timeout').length
   const unnoticed = mutants.filter(({ status }) => status === 'Survived' || status === 'NoCoverage').map(mistakeOf)
   const tried = noticed + unnoticed.length
@@ -31,31 +39,26 @@ export function judge(mutants: readonly MutantResult[], named: readonly Mistake[
 
 export function report({ tried, noticed, score, unnamed, outdated }: Verdict): string {
   return [
-    ...unnamed.map(({ module, line }) => `unnoticed, and not named: ${module}: ${line}`),
-    ...outdated.map(({ module, line }) => `named, and not unnoticed any more: ${module}: ${line}`),
+    ...unnamed.map((mistake) => `unnoticed, and not named: ${mistake}`),
+    ...outdated.map((mistake) => `named, but noticed or gone: ${mistake}`),
     `${noticed} of ${tried} mistakes noticed: ${score.toFixed(1)} %, ${tried - noticed} unnoticed, ${unnamed.length} of them not named`,
   ].join('\n')
 }
 
 /** Stryker counts lines and columns from 1. */
-function mistakeOf({ fileName, location: { start, end }, replacement = '' }: MutantResult): Mistake {
+function mistakeOf({ fileName, location: { start, end }, replacement = '' }: MutantResult): string {
   const text = readFileSync(fileName, 'utf8').split('\n')[start.line - 1] ?? ''
   const rest = end.line === start.line ? text.slice(end.column - 1) : ''
   const [becomes = ''] = replacement.split('\n')
-  const line = `${text.slice(0, start.column - 1)}${becomes}${rest}`.trim()
-  return { module: relative(process.cwd(), fileName), line }
+  return `${relative(process.cwd(), fileName)}: ${`${text.slice(0, start.column - 1)}${becomes}${rest}`.trim()}`
 }
 
-/** Those of one list that are not in the other; where one is there twice, it has to be so in both. */
-function without(mistakes: readonly Mistake[], others: readonly Mistake[]): Mistake[] {
-  const left = others.map(keyOf)
+/** The mistakes of one list that are not in the other; one that is twice in a list must be twice in the other. */
+function without(mistakes: readonly string[], others: readonly string[]): string[] {
+  const left = [...others]
   return mistakes.filter((mistake) => {
-    const at = left.indexOf(keyOf(mistake))
+    const at = left.indexOf(mistake)
     if (at >= 0) left.splice(at, 1)
     return at < 0
   })
-}
-
-function keyOf({ module, line }: Mistake): string {
-  return `${module}: ${line}`
 }

@@ -1,6 +1,6 @@
-// The model's predictions beside what the real gateway, queue and worker did.
+// Waits and a spike on the real gateway, queue and worker, which the guide compares with the model.
 import type { SpikeCheck, WaitCheck } from '../figures.ts'
-import { type JobTimes, logInAtRate } from './logins.ts'
+import { type JobTimes, logInAtRate, meanServiceMs } from './logins.ts'
 import type { MeasuredSystem } from './system.ts'
 
 /** Hashes that wait without using a processor, so that a machine with few of them can stand for many. */
@@ -9,12 +9,12 @@ export const SLOTS = 4
 
 const WAITS_S = 60
 
-/** Accounts whose hashes are such. */
+/** Accounts with such hashes. */
 export function standIns(system: MeasuredSystem): Promise<string[]> {
   return system.accounts('stand-in', 500, `$spillway-wait$${STAND_IN_MS}$`)
 }
 
-/** Waits at several rates: as predicted from how long a slot is kept, and as they were. */
+/** Waits at several rates. */
 export async function checkWaits(
   system: MeasuredSystem,
   emails: string[],
@@ -67,7 +67,7 @@ export async function checkSpike(system: MeasuredSystem, emails: string[], turna
   }
 }
 
-/** The most jobs that waited at a time, from when each began to wait and when it was started. */
+/** The most jobs that waited at a time. */
 function deepest(jobs: JobTimes[]): number {
   const changes = jobs.flatMap(({ endedAt, serviceMs, queueWaitMs }) => {
     const startedAt = endedAt - serviceMs
@@ -85,14 +85,10 @@ function deepest(jobs: JobTimes[]): number {
   return most
 }
 
-/** When waits were ordinary again: the last job that waited longer than a service. */
+/** When waits were ordinary again: the end of the last job that waited longer than four hashes. */
 function overAfterS(jobs: JobTimes[], startedAt: number): number {
   const late = jobs.filter((job) => job.queueWaitMs > 4 * job.serviceMs)
   return (Math.max(...late.map(({ endedAt }) => endedAt)) - startedAt) / 1_000
-}
-
-function meanServiceMs(jobs: JobTimes[]): number {
-  return jobs.reduce((sum, { serviceMs }) => sum + serviceMs, 0) / jobs.length
 }
 
 function quantile(sorted: number[], share: number): number {

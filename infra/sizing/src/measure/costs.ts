@@ -1,59 +1,77 @@
-// What one login costs, by who spends it: processor time, time in a slot, memory.
+// The cost of one login: processor time by process, time in a slot, memory.
 import { memoryOf, processorMs } from '@spillway/local/processes/processor-time'
+import { respondAsync } from '@spillway/local/testing/api-client'
+import { Redis } from 'ioredis'
 import type { Figures } from '../figures.ts'
-import { jobsSince, logInAtOnce } from './logins.ts'
+import { jobsSince, logInAtOnce, meanServiceMs, PASSWORD } from './logins.ts'
 import type { MeasuredSystem } from './system.ts'
 
+const WARM_UP_S = 3
 const MEASURE_S = 10
+const AT_ONCE = 32
+const WAITING_JOBS = 1_000
 
-/** What one login costs everyone but the hash, by hashes that are none. */
-export async function measureCost(system: MeasuredSystem): Promise<Figures['costMs']> {
-  const emails = await system.accounts('token', 500, '$spillway-token$')
-  const spent = (): Figures['costMs'] => ({
-    gateway: processorMs([system.gateway.pid]),
-    worker: processorMs([system.worker.pid]),
-    redis: processorMs(system.redisPids),
-    postgres: processorMs(system.postgresPids),
-  })
-  await logInAtOnce(system, emails, 32, 3)
-  const before = spent()
-  const logins = await logInAtOnce(system, emails, 32, MEASURE_S)
-  const after = spent()
-  const cost = (who: keyof Figures['costMs']): number => (after[who] - before[who]) / logins
-  return { gateway: cost('gateway'), worker: cost('worker'), redis: cost('redis'), postgres: cost('postgres') }
+type Cost = Figures['costMs']
+
+/** Processor time of one login without its hash: a worker takes no time for these. */
+export async function measureCost(system: MeasuredSystem): Promise<Cost> {
+  return await costOf(system, await system.accounts('token', 500, '$spillway-token$'), AT_ONCE)
 }
 
-/** Processor time of one hash at the default cost: the worker's for such logins, without what it costs beside. */
+/** Processor time of one hash at the default cost: the worker's for such logins, less the rest of its cost. */
 export async function measureHash(system: MeasuredSystem, workerCostMs: number): Promise<number> {
+  // No password matches this hash. A wrong password takes as long as a right one.
   const storedHash = '$argon2id$v=19$m=19456,t=2,p=1$c29tZXNhbHRzb21lc2FsdA$d2l0aG91dCBhbnkgbWF0Y2ggd2hhdGV2ZXIgaXQ'
-  const emails = await system.accounts('argon2', 100, storedHash)
-  // Told apart from a success by nothing that costs anything.
-  const logins = await attempts(system, emails)
-  return logins - workerCostMs
+  const { worker } = await costOf(system, await system.accounts('argon2', 100, storedHash), 1)
+  return worker - workerCostMs
 }
 
-async function attempts({ api, worker }: MeasuredSystem, emails: string[]): Promise<number> {
-  const attempt = (email: string) => api.login({ email, password: 'whatever it is' })
-  for (const email of emails.slice(0, 20)) await attempt(email)
-  const before = processorMs([worker.pid])
-  for (let round = 0; round < 3; round += 1) for (const email of emails) await attempt(email)
-  return (processorMs([worker.pid]) - before) / (3 * emails.length)
+async function costOf(system: MeasuredSystem, emails: string[], atOnce: number): Promise<Cost> {
+  const { gateway, worker, redisPids, postgresPids } = system
+  const spent = (): Cost => ({
+    gateway: processorMs([gateway.pid]),
+    worker: processorMs([worker.pid]),
+    redis: processorMs(redisPids),
+    postgres: processorMs(postgresPids),
+  })
+  await logInAtOnce(system, emails, atOnce, WARM_UP_S)
+  const before = spent()
+  const logins = await logInAtOnce(system, emails, atOnce, MEASURE_S)
+  const after = spent()
+  const each = (name: keyof Cost): number => (after[name] - before[name]) / logins
+  return { gateway: each('gateway'), worker: each('worker'), redis: each('redis'), postgres: each('postgres') }
 }
 
-/** What stands in memory when everything rests. */
+/** Resident memory at rest. */
 export function measureMemory({ gateway, worker }: MeasuredSystem): Figures['memoryMib'] {
   const mib = (pid: number): number => (memoryOf(pid)?.bytes ?? Number.NaN) / 2 ** 20
   return { gateway: mib(gateway.pid), worker: mib(worker.pid) }
 }
 
-/** How long a slot that always has a next job is without one, by hashes of one length. */
+/** The time between two hashes of a slot for which jobs always wait, measured with hashes of one length. */
 export async function measureTurnaround(system: MeasuredSystem, slots: number, emails: string[]): Promise<number> {
   const line = system.worker.logs.length
   const startedAt = Date.now()
   await logInAtOnce(system, emails, 16 * slots, MEASURE_S)
-  // Once it runs evenly, and until the last ones find no others behind them.
+  // Without the start, and without the end, when no jobs wait.
   const [fromMs, toMs] = [startedAt + 1_000, startedAt + MEASURE_S * 1_000]
   const jobs = jobsSince(system.worker, line).filter(({ endedAt }) => endedAt >= fromMs && endedAt < toMs)
-  const hashMs = jobs.reduce((sum, { serviceMs }) => sum + serviceMs, 0) / jobs.length
-  return (slots * (toMs - fromMs)) / jobs.length - hashMs
+  return (slots * (toMs - fromMs)) / jobs.length - meanServiceMs(jobs)
+}
+
+/** The memory of a waiting job in Redis, in bytes. Stops the worker for good. */
+export async function measureJobBytes(system: MeasuredSystem): Promise<number> {
+  const emails = await system.accounts('memory', WAITING_JOBS, '$spillway-token$')
+  const redis = new Redis(system.redisUrl)
+  const queue = `${system.queuePrefix}:passwords`
+  const used = async (): Promise<number> => Number(/used_memory:(\d+)/.exec(await redis.info('memory'))?.[1])
+  try {
+    await system.worker.stop()
+    const before = await used()
+    for (const email of emails) await system.api.login({ email, password: PASSWORD }, respondAsync)
+    const waiting = (await redis.llen(`${queue}:wait`)) + (await redis.zcard(`${queue}:prioritized`))
+    return ((await used()) - before) / waiting
+  } finally {
+    redis.disconnect()
+  }
 }

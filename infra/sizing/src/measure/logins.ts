@@ -1,24 +1,27 @@
-// Logins at random moments (Poisson), each answered or ticketed, and the waits that the worker saw.
+// Logins at random moments (Poisson) or as many at a time, and the waits of their jobs as the worker's log has them.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type TestProcess, until } from '@spillway/local/testing'
 import type { ApiClient } from '@spillway/local/testing/api-client'
 import type { MeasuredSystem } from './system.ts'
 
-/** What the worker says of a job. */
+export const PASSWORD = 'whatever it is'
+
+/** A job in the worker's log. */
 export interface JobTimes {
-  /** When it ended, as epoch milliseconds. */
+  /** Epoch milliseconds. */
   endedAt: number
   queueWaitMs: number
   serviceMs: number
 }
 
-/** One login by ticket at most: whoever asks for the time in the queue needs no more. Fails on any other answer. */
-export async function logIn(api: ApiClient, email: string): Promise<void> {
-  const { status, text } = await api.login({ email, password: 'whatever it is' })
-  if (status !== 200 && status !== 202) throw new Error(`A login was answered with ${status}: ${text}`)
+/** One login; a ticket is not redeemed, because only the wait in the queue is measured. Rejects on any answer but a verdict or a ticket. */
+async function logIn(api: ApiClient, emails: string[], turn: number): Promise<void> {
+  const email = emails[turn % emails.length] ?? ''
+  const { status, text } = await api.login({ email, password: PASSWORD })
+  if (![200, 202, 401].includes(status)) throw new Error(`A login was answered with ${status}: ${text}`)
 }
 
-/** Logs in at a rate that may change with the seconds since the start, for so long, and gives what the worker saw of it. */
+/** Logs in for so many seconds at a rate that may change with the seconds since the start, and returns the jobs. */
 export async function logInAtRate(
   { api, worker }: MeasuredSystem,
   emails: string[],
@@ -27,10 +30,9 @@ export async function logInAtRate(
   const before = worker.logs.length
   const running: Promise<void>[] = []
   const startedAt = performance.now()
-  for (let dueS = 0, turn = 0; dueS < forS; turn += 1) {
+  for (let dueS = 0; dueS < forS; dueS += -Math.log(1 - Math.random()) / perSecond(dueS)) {
     await sleep(Math.max(0, dueS * 1_000 - (performance.now() - startedAt)))
-    running.push(logIn(api, emails[turn % emails.length] ?? ''))
-    dueS += -Math.log(1 - Math.random()) / perSecond(dueS)
+    running.push(logIn(api, emails, running.length))
   }
   await Promise.all(running)
   const jobs = (): JobTimes[] => jobsSince(worker, before)
@@ -38,31 +40,25 @@ export async function logInAtRate(
   return jobs()
 }
 
-/** What the worker says of its jobs from a line of its log on. */
+/** The jobs in the worker's log from this line on. */
 export function jobsSince(worker: TestProcess, line: number): JobTimes[] {
-  return worker.logs.slice(line).flatMap(jobTimes)
-}
-
-function jobTimes({ msg, time, queueWaitMs, serviceMs }: Record<string, unknown>): JobTimes[] {
-  if (msg !== 'job answered' || typeof queueWaitMs !== 'number' || typeof serviceMs !== 'number') return []
-  return [{ endedAt: Date.parse(String(time)), queueWaitMs, serviceMs }]
-}
-
-/** Logs in with so many at a time, for so long, and gives how many that were. */
-export async function logInAtOnce(
-  { api }: MeasuredSystem,
-  emails: string[],
-  atOnce: number,
-  forS: number,
-): Promise<number> {
-  const until = performance.now() + forS * 1_000
-  let logins = 0
-  const people = Array.from({ length: atOnce }, async (_, person) => {
-    for (let turn = person; performance.now() < until; turn += atOnce) {
-      await logIn(api, emails[turn % emails.length] ?? '')
-      logins += 1
-    }
+  return worker.logs.slice(line).flatMap(({ msg, time, queueWaitMs, serviceMs }) => {
+    if (msg !== 'job answered' || typeof queueWaitMs !== 'number' || typeof serviceMs !== 'number') return []
+    return [{ endedAt: Date.parse(String(time)), queueWaitMs, serviceMs }]
   })
-  await Promise.all(people)
+}
+
+export function meanServiceMs(jobs: JobTimes[]): number {
+  return jobs.reduce((sum, { serviceMs }) => sum + serviceMs, 0) / jobs.length
+}
+
+/** Keeps so many logins in flight for so many seconds, and returns their number. */
+export async function logInAtOnce({ api }: MeasuredSystem, emails: string[], atOnce: number, forS: number) {
+  const endMs = performance.now() + forS * 1_000
+  let logins = 0
+  const callers = Array.from({ length: atOnce }, async () => {
+    while (performance.now() < endMs) await logIn(api, emails, logins++)
+  })
+  await Promise.all(callers)
   return logins
 }

@@ -6,8 +6,7 @@ import { openKeeper } from '@spillway/local/processes/keeper'
 import { report } from '@spillway/local/processes/user-error'
 import { type Figures, figuresFile } from '../figures.ts'
 import { checkSpike, checkWaits, SLOTS, standIns } from './checks.ts'
-import { measureCost, measureHash, measureMemory, measureTurnaround } from './costs.ts'
-import { measureJobBytes } from './redis-memory.ts'
+import { measureCost, measureHash, measureJobBytes, measureMemory, measureTurnaround } from './costs.ts'
 import { type MeasuredSystem, startSystem } from './system.ts'
 
 const keeper = openKeeper()

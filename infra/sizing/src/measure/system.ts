@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import type { Keeper } from '@spillway/local/processes/keeper'
 import { findPids } from '@spillway/local/processes/process-table'
 import { defaultStateDir, programsDir } from '@spillway/local/processes/repository'
+import { createAccounts } from '@spillway/local/services/accounts'
 import { removeHome } from '@spillway/local/services/postgres-user'
-import { query } from '@spillway/local/services/query'
 import { startServices } from '@spillway/local/services/services'
 import { build } from '@spillway/local/start/build'
 import { migrate } from '@spillway/local/start/migrate'
@@ -25,7 +25,7 @@ export interface MeasuredSystem {
   worker: Member
   redisPids: number[]
   postgresPids: number[]
-  /** Makes accounts with this stored hash, and gives their addresses. */
+  /** Creates accounts with this stored hash, and returns their addresses. */
   accounts(name: string, count: number, passwordHash: string): Promise<string[]>
   close(): Promise<void>
 }
@@ -65,16 +65,7 @@ export async function startSystem(keeper: Keeper, slots: number): Promise<Measur
     worker,
     redisPids: findPids(`:${new URL(redisUrl).port}`, '-server'),
     postgresPids: findPids('postgres', '-p', new URL(databaseUrl).port),
-    async accounts(name, count, passwordHash) {
-      const rows = await query(
-        databaseUrl,
-        `INSERT INTO users (id, email, password_hash, updated_at)
-         SELECT gen_random_uuid(), $1 || '-' || n || '@example.com', $2, now() FROM generate_series(1, $3::int) AS n
-         RETURNING email`,
-        [name, passwordHash, count],
-      )
-      return rows.map(({ email }) => String(email))
-    },
+    accounts: (name, count, passwordHash) => createAccounts(databaseUrl, name, count, passwordHash),
     async close() {
       await spillway.close()
       await services.close()
