@@ -101,12 +101,12 @@ export function spikeCost(demand: SpikeDemand): SpikeCost {
     const queue = { waiting: held.length - next.held, deferred: deferred.length - next.deferred, active: 0 }
     load.reading().succeeded(queue, { workers: slots, slots, jobsPerSecond, serviceMs: slotMs })
     while (due >= 1 && arrive()) due -= 1
-    // Those for whom there is no room come back.
     const refused = Math.floor(due)
-    cost.refused += refused * crowd
-    away += refused
     due -= refused
-    while (away > 0 && arrive()) away -= 1
+    cost.refused += refused * crowd
+    // The refused come back as soon as there is room.
+    if (refused > 0) away += refused
+    else while (away > 0 && arrive()) away -= 1
     // Slots that find nothing to do cannot make up for it later.
     served = Math.min(served + jobsPerSecond * STEP_S, depth() + 1)
     for (; served >= 1 && depth() > 0; served -= 1) {

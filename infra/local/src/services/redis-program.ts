@@ -1,10 +1,10 @@
 // What is known of a Redis that was found: how to run it.
 import { join } from 'node:path'
-import type { Keeper, KeptProcess } from '../processes/keeper.ts'
+import type { Keeper, Tool } from '../processes/keeper.ts'
 
 /** How to run a Redis that was found, so that it answers on this port of the loopback interface. */
 export type RedisProgram = (port: number) => {
-  process: Omit<KeptProcess, 'stopOrder' | 'logFd'>
+  process: Tool
   /** The part of its configuration that depends on where it runs. */
   settings: Record<string, string>
 }

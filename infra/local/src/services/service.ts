@@ -1,8 +1,7 @@
 // Runs a server as a process: starts it, waits until it answers, stops it.
 import { once } from 'node:events'
 import { closeSync, openSync } from 'node:fs'
-import type { Keeper, KeptProcess } from '../processes/keeper.ts'
-import { stopOrder } from '../processes/keeper.ts'
+import { type Keeper, stopOrder, type Tool } from '../processes/keeper.ts'
 import { logTailOf } from '../processes/log-tail.ts'
 import { until } from '../processes/until.ts'
 import { UserError } from '../processes/user-error.ts'
@@ -10,8 +9,8 @@ import { UserError } from '../processes/user-error.ts'
 export interface Service {
   /** The URL for clients, with the password. */
   url: string
-  /** Resolves when its process has ended, for any reason. */
-  exited: Promise<unknown>
+  /** Resolves when its process has ended, for any reason, to its signal or exit code. */
+  exited: Promise<string>
   close(): Promise<void>
 }
 
@@ -19,10 +18,11 @@ export interface ServiceProcess {
   keeper: Keeper
   /** The name for messages, such as PostgreSQL. */
   name: string
-  process: Omit<KeptProcess, 'stopOrder' | 'logFd'>
+  /** With its stopOrder [that of services]. */
+  process: Tool & { stopOrder?: number }
   /** Written to its standard input. */
   input?: string
-  /** Receives its output. */
+  /** Its output is appended to this file. */
   logFile: string
   url: string
   /** Rejects, or resolves to false, while the service does not answer. */
@@ -34,15 +34,17 @@ const closeMs = 15_000
 
 /** Starts a server and resolves once it answers. Rejects with a UserError that contains its log tail if it ends before that. */
 export async function startService({ keeper, name, logFile, url, ...what }: ServiceProcess): Promise<Service> {
-  const logFd = openSync(logFile, 'w')
-  const child = keeper.spawn({ ...what.process, stopOrder: stopOrder.service, logFd })
+  const logFd = openSync(logFile, 'a')
+  const child = keeper.spawn({ stopOrder: stopOrder.service, ...what.process, logFd })
   closeSync(logFd)
   child.stdin?.on('error', () => {})
   child.stdin?.end(what.input)
 
-  let ended = child.pid === undefined
-  const exited = ended ? Promise.resolve() : once(child, 'exit').then(() => (ended = true))
-  const answered = await until(() => ended || what.ping(url).then((answer) => answer !== false), {
+  let ended = child.pid === undefined ? 'not found' : undefined
+  const exited = ended
+    ? Promise.resolve(ended)
+    : once(child, 'exit').then(([code, signal]) => (ended = signal ?? `exit code ${code}`))
+  const answered = await until(() => ended !== undefined || what.ping(url).then((answer) => answer !== false), {
     timeoutMs: readyMs,
     what: name,
   }).catch(() => false)
@@ -55,6 +57,7 @@ export async function startService({ keeper, name, logFile, url, ...what }: Serv
     clearTimeout(timer)
   }
   if (answered && !ended) return { url, exited, close }
+  const how = ended ? ` (${ended})` : ''
   await close()
-  throw new UserError(`${name} did not start: ${logTailOf(logFile)} (its log: ${logFile})`)
+  throw new UserError(`${name} did not start${how}: ${logTailOf(logFile)} (its log: ${logFile})`)
 }

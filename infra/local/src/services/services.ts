@@ -37,28 +37,20 @@ export interface Services {
 
 /** Starts the services that are not given. If one cannot be started, stops the other and rejects with a UserError. */
 export async function startServices(options: ServicesOptions): Promise<Services> {
-  const { dir, preferredPorts } = options
+  const { dir, preferredPorts, databaseUrl, redisUrl } = options
   await mkdir(join(dir, 'logs'), { recursive: true })
   // PostgreSQL may run as another user, who must be able to enter this folder.
   await chmod(dir, 0o711)
+  const at = (name: 'postgres' | 'redis') => ({
+    ...options,
+    dir: join(dir, name),
+    logFile: join(dir, 'logs', `${name}.log`),
+    preferredPort: preferredPorts[name],
+  })
   const [postgres, redis] = await allOrNone([
     // A given PostgreSQL is not checked here: the migration that follows reports its errors.
-    options.databaseUrl === undefined
-      ? startPostgres({
-          ...options,
-          dir: join(dir, 'postgres'),
-          logFile: join(dir, 'logs', 'postgres.log'),
-          preferredPort: preferredPorts.postgres,
-        })
-      : given(options.databaseUrl),
-    options.redisUrl === undefined
-      ? startRedis({
-          ...options,
-          dir: join(dir, 'redis'),
-          logFile: join(dir, 'logs', 'redis.log'),
-          preferredPort: preferredPorts.redis,
-        })
-      : givenRedis(options.redisUrl),
+    databaseUrl === undefined ? startPostgres(at('postgres')) : given(databaseUrl),
+    redisUrl === undefined ? startRedis(at('redis')) : givenRedis(redisUrl),
   ])
   return {
     databaseUrl: postgres.url,
@@ -81,9 +73,7 @@ async function givenRedis(url: string): Promise<Service> {
     const why = cause instanceof Error ? cause.message : String(cause)
     throw new UserError(
       `REDIS_URL is set, but nothing answers there (${why}): start that server, or unset REDIS_URL.`,
-      {
-        cause,
-      },
+      { cause },
     )
   }
 }

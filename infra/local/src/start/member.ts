@@ -1,13 +1,11 @@
 // Runs a gateway or worker as a process, from compiled code. A member that ends after it was ready is restarted, as in a cluster; one
 // that does not become ready ends the run.
-import { once } from 'node:events'
-import { closeSync, openSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, readFileSync, statSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Keeper } from '../processes/keeper.ts'
 import { logTailOf } from '../processes/log-tail.ts'
 import { repositoryDir } from '../processes/repository.ts'
-import { until } from '../processes/until.ts'
-import { UserError } from '../processes/user-error.ts'
+import { startService } from '../services/service.ts'
 import type { Program } from './programs.ts'
 
 export interface MemberOptions {
@@ -28,34 +26,36 @@ export interface MemberOptions {
 /** The log line by which a gateway or worker reports that it is ready. */
 export type ReadyLine = Record<string, unknown>
 
-const readyMs = 30_000
 /** The pause before a restart, so that a member that ends at once does not keep a processor busy. */
 const restartMs = 1_000
 
 /** Starts a member and resolves with its ready line. Rejects with a UserError that contains its log tail if it does not become ready. */
 export async function startMember(options: MemberOptions): Promise<ReadyLine> {
   const { keeper, name, program, env, envAgain, logFile, say, fail } = options
-  const { entry, readyMessage, stopOrder } = program
-  const logFd = openSync(logFile, 'a')
-  const before = statSync(logFile).size
-  const child = keeper.spawn({ command: process.execPath, args: [entry], stopOrder, env, cwd: repositoryDir, logFd })
-  closeSync(logFd)
-  child.stdin?.end()
-  const log = (): string => readFileSync(logFile).subarray(before).toString()
-  const exited = once(child, 'exit')
-  const readyOrGone = () => findLine(log(), readyMessage) ?? (child.exitCode !== null || child.signalCode !== null)
-  const ready = await until(readyOrGone, { timeoutMs: readyMs }).catch(() => false)
-  if (typeof ready === 'boolean') {
-    const end = child.signalCode ?? child.exitCode
-    const what = end === null ? 'did not become ready' : `ended (${end}) before it was ready`
-    throw new UserError(`${name} ${what}: ${logTailOf(logFile)} (its log: ${logFile})`)
-  }
+  const before = existsSync(logFile) ? statSync(logFile).size : 0
+  let ready: ReadyLine = {}
+  const { exited } = await startService({
+    keeper,
+    name,
+    logFile,
+    url: '',
+    process: {
+      command: process.execPath,
+      args: [program.entry],
+      stopOrder: program.stopOrder,
+      env,
+      cwd: repositoryDir,
+    },
+    async ping() {
+      const line = findLine(readFileSync(logFile).subarray(before).toString(), program.readyMessage)
+      if (line) ready = line
+      return line !== undefined
+    },
+  })
   exited
-    .then(async ([code, signal]) => {
+    .then(async (how) => {
       if (keeper.closing) return
-      say(
-        `${name} ended (${signal ?? `exit code ${code}`}) and is started again. Its log ends with: ${logTailOf(logFile)}`,
-      )
+      say(`${name} ended (${how}) and is started again. Its log ends with: ${logTailOf(logFile)}`)
       await sleep(restartMs)
       if (!keeper.closing) await startMember({ ...options, env: { ...env, ...envAgain?.(ready) } })
     })
@@ -65,10 +65,7 @@ export async function startMember(options: MemberOptions): Promise<ReadyLine> {
 
 function findLine(log: string, message: string): ReadyLine | undefined {
   // The last line may be incomplete.
-  for (const line of log.split('\n').slice(0, -1)) {
-    if (!line.includes(message)) continue
-    const value: unknown = JSON.parse(line)
-    if (typeof value === 'object' && value !== null && 'msg' in value && value.msg === message) return { ...value }
-  }
-  return undefined
+  const lines = log.split('\n').slice(0, -1)
+  const found = lines.filter((line) => line.includes(message)).map((line): ReadyLine => JSON.parse(line))
+  return found.find(({ msg }) => msg === message)
 }

@@ -31,23 +31,20 @@ export async function choosePlaces(
       `${listenOn} port ${wanted} cannot be listened on (${code}): set ${variable} or HOST to what this machine has.`,
     )
   }
-  const gateways: Place[] = []
-  for (let index = 0; index < count.gateways; index++) {
-    gateways.push({
+  const places = <P>(number: number, placeOf: (index: number) => Promise<P>): Promise<P[]> =>
+    Promise.all(Array.from({ length: number }, (_, index) => placeOf(index)))
+  const ops = (index: number): Promise<number> => choose('OPS_PORT', '127.0.0.1', opsPort, index)
+  return {
+    gateways: await places(count.gateways, async (index) => ({
       name: `gateway ${index + 1}`,
       port: await choose('PORT', host, port, index),
-      opsPort: await choose('OPS_PORT', '127.0.0.1', opsPort, index),
-    })
-  }
-  const workers: Place[] = []
-  for (let index = 0; index < count.workers; index++) {
-    const opsIndex = count.gateways + index
-    workers.push({
+      opsPort: await ops(index),
+    })),
+    workers: await places(count.workers, async (index) => ({
       name: `worker ${index + 1}`,
-      opsPort: await choose('OPS_PORT', '127.0.0.1', opsPort, opsIndex),
-    })
+      opsPort: await ops(count.gateways + index),
+    })),
   }
-  return { gateways, workers }
 }
 
 /** The host by which clients on this machine reach a server that listens on `host`. */

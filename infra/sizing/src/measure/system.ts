@@ -1,19 +1,12 @@
-// A gateway and a worker of this checkout on services of their own, for measuring.
-import { randomBytes } from 'node:crypto'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { join } from 'node:path'
+// A gateway and a worker of this checkout on services of their own, for measurements.
 import type { Keeper } from '@spillway/local/processes/keeper'
 import { findPids } from '@spillway/local/processes/process-table'
-import { defaultStateDir, programsDir } from '@spillway/local/processes/repository'
 import { createAccounts } from '@spillway/local/services/accounts'
-import { removeHome } from '@spillway/local/services/postgres-user'
-import { startServices } from '@spillway/local/services/services'
-import { build } from '@spillway/local/start/build'
-import { migrate } from '@spillway/local/start/migrate'
 import { type GatewayProcess, type Member, openSpillway } from '@spillway/local/testing'
 import { type ApiClient, createApiClient } from '@spillway/local/testing/api-client'
+import { startOwnServices } from '@spillway/local/testing/services'
 
-/** A login that waits for the others of a spike. */
+/** A login waits for the others of a spike. */
 const PATIENCE_MS = 60_000
 
 export interface MeasuredSystem {
@@ -30,31 +23,13 @@ export interface MeasuredSystem {
   close(): Promise<void>
 }
 
-/** Starts everything; the worker hashes on as many slots. */
+/** Starts everything; the worker has this number of slots. */
 export async function startSystem(keeper: Keeper, slots: number): Promise<MeasuredSystem> {
-  const dir = await mkdtemp(join(defaultStateDir, 'sizing-'))
-  const password = randomBytes(12).toString('base64url')
-  const [services] = await Promise.all([
-    startServices({
-      keeper,
-      dir,
-      programsDir,
-      password,
-      durable: true,
-      databaseUrl: undefined,
-      redisUrl: undefined,
-      preferredPorts: { postgres: 0, redis: 0 },
-      say: console.log,
-    }),
-    build(keeper, ['@spillway/api']),
-  ])
+  const packages = ['@spillway/api', '@spillway/worker']
+  const services = await startOwnServices({ keeper, purpose: 'sizing', packages, durable: true })
   const { databaseUrl, redisUrl } = services
-  await migrate(keeper, databaseUrl)
-  const spillway = openSpillway({
-    databaseUrl,
-    redisUrl,
-    env: { SPILLWAY_TEST_HASHES: 'true', WORKER_CONCURRENCY: String(slots) },
-  })
+  const env = { SPILLWAY_TEST_HASHES: 'true', WORKER_CONCURRENCY: String(slots) }
+  const spillway = openSpillway({ databaseUrl, redisUrl, env })
   const [gateway, worker] = await Promise.all([spillway.gateway(), spillway.worker()])
   await spillway.knowsWorkers()
   return {
@@ -69,8 +44,6 @@ export async function startSystem(keeper: Keeper, slots: number): Promise<Measur
     async close() {
       await spillway.close()
       await services.close()
-      await removeHome(join(dir, 'postgres'))
-      await rm(dir, { recursive: true, force: true })
     },
   }
 }
