@@ -6,7 +6,7 @@ import { testShortRuns } from './short-run.ts'
 
 const named = {
   ramp: ['in-process, registration', 'spillway, token'],
-  'scale-out': ['spillway, 4 gateways'],
+  'scale-out': ['spillway, 2 gateways'],
   redis: ['spillway, token'],
   idle: ['in-process, argon2id'],
   efficiency: ['spillway, argon2id'],

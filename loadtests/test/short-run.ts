@@ -1,4 +1,4 @@
-// A scenario for about a second, on the services of the test run, from the plan to the report.
+// A scenario for less than a second of load, on the services of the test run, from the plan to the report.
 import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
 import { createNamespace } from '@spillway/local/testing'
@@ -27,7 +27,7 @@ export async function testShortRuns(
     accounts: createAccounts(services.databaseUrl, 50),
     contenders: contenders.filter(({ name }) => ['in-process', 'spillway'].includes(name)),
     short: false,
-    durationS: 1,
+    durationS: 0.3,
     warmUp: { logins: 20, atMostMs: 1_000 },
     users: 5,
     rate: undefined,
