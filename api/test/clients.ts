@@ -12,7 +12,7 @@ export const clientsDir = fileURLToPath(new URL('clients/', import.meta.url))
 /** The folder goes with the test. */
 export async function describedIn(t: TestContext, url: string): Promise<string> {
   const dir = await mkdtemp(join(clientsDir, '.generated-'))
-  t.after(() => rm(dir, { recursive: true, force: true }))
+  t.after(() => rm(dir, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 }))
   await writeFile(join(dir, 'openapi.json'), await (await fetch(`${url}/openapi.json`)).text())
   return dir
 }

@@ -34,6 +34,8 @@ export function workerEnvironment({ redisUrl, prefix }: Space): Record<string, s
   }
 }
 
+const JOB_LIFE_MS = 120_000
+
 const log = createLogger({ service: 'test', level: 'silent' })
 
 export interface WorkerOptions {
@@ -54,13 +56,13 @@ export async function startedWorker(space: Space, { slots = 2, env = {} }: Worke
   return { ...worker, close }
 }
 
-/** A client that is ready; it is closed with the space. Its jobs live for 20 seconds. */
+/** A client that is ready; it is closed with the space. Its jobs live longer than a busy machine takes for any test. */
 export async function readyClient(space: Space, options: Partial<PasswordClientOptions> = {}): Promise<PasswordClient> {
   const client = createPasswordClient({
     redisUrl: space.redisUrl,
     prefix: space.prefix,
     keyring,
-    jobLifeMs: 20_000,
+    jobLifeMs: JOB_LIFE_MS,
     log,
     ...options,
   })
@@ -69,8 +71,8 @@ export async function readyClient(space: Space, options: Partial<PasswordClientO
   return client
 }
 
-/** The answer to a job, within 10 seconds unless told otherwise. */
-export function answerOf<A extends Answer>(pending: PendingJob<A>, waitMs = 10_000): Promise<A | undefined> {
+/** The answer to a job, within a minute unless told otherwise. */
+export function answerOf<A extends Answer>(pending: PendingJob<A>, waitMs = 60_000): Promise<A | undefined> {
   return pending.answer({ waitMs, signal: new AbortController().signal })
 }
 

@@ -6,7 +6,8 @@ import { atEnd } from '../src/testing/at-end.ts'
 import { startProcess, type TestProcess } from '../src/testing/process.ts'
 import { descendants } from './descendants.ts'
 
-const upMs = 60_000
+/** Only a hang takes longer. */
+const upMs = 180_000
 
 /** Runs the command with these arguments on a state folder; whatever becomes of the test, nothing of it is left. */
 export function runStart(

@@ -16,9 +16,8 @@ test('a worker that dies is reported with its last words and started again', asy
   const worker = pids.find((pid) => findProcess(pid)?.command.includes('worker/dist/main.cjs'))
   assert.ok(worker)
   process.kill(worker, 'SIGKILL')
-  await spillway.waitForLog(({ msg }) =>
-    /^worker 1 ended \(SIGKILL\) and is started again\. .*worker ready/.test(msg ?? ''),
-  )
+  const again = /^worker 1 ended \(SIGKILL\) and is started again\. .*worker ready/
+  await spillway.waitForLog(({ msg }) => again.test(msg ?? ''))
   await until(async () => (await status(login)) === 200, { what: 'a login through the new worker' })
   await until(() => readFileSync(join(dir, 'logs/worker-1.log'), 'utf8').match(/"worker ready"/g)?.length === 2)
 })

@@ -4,12 +4,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 const pollMs = 20
 
 /**
- * Reads a state until it is truthy and gives it back. A read that throws counts as "not yet". After timeoutMs [30 s: a busy machine is slow] it
+ * Reads a state until it is truthy and gives it back. A read that throws counts as "not yet". After timeoutMs [60 s: a busy machine is slow] it
  * rejects, naming what was awaited and the last error.
  */
 export async function until<T>(
   read: () => T | Promise<T>,
-  { timeoutMs = 30_000, what = 'the awaited state' }: { timeoutMs?: number; what?: string } = {},
+  { timeoutMs = 60_000, what = 'the awaited state' }: { timeoutMs?: number; what?: string } = {},
 ): Promise<NonNullable<T>> {
   const deadline = Date.now() + timeoutMs
   let lastError: unknown

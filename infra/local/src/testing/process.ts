@@ -23,13 +23,13 @@ export interface TestProcess {
   logs: LogLine[]
   /** The same as one text, as it was printed. */
   output(): string
-  /** Resolves with the first line, past or to come, that fits. Rejects when it exits before that, or after timeoutMs [30 s]. */
+  /** Resolves with the first line, past or to come, that fits. Rejects when it exits before that, or after timeoutMs [60 s]. */
   waitForLog(fits: (line: LogLine) => boolean, timeoutMs?: number): Promise<LogLine>
   /** Keeps less of its output from here on: no lines of level info, and a few thousand others; or nothing, unread. */
   keepOnly(what: 'warnings' | 'nothing'): void
   /** Kills, stops or continues it. */
   signal(name: NodeJS.Signals): void
-  /** Asks it to end [SIGTERM] and waits for it. Rejects when it still runs after 30 seconds. */
+  /** Asks it to end [SIGTERM] and waits for it. Rejects when it still runs after a minute. */
   stop(signal?: NodeJS.Signals): Promise<Exit>
   exited: Promise<Exit>
   /** How it ended, once it has. */
@@ -60,7 +60,7 @@ export interface ProcessToTest {
   stopOrder?: number
 }
 
-const STOPPED_WITHIN_MS = 30_000
+const STOPPED_WITHIN_MS = 60_000
 /** Of those that are warnings. */
 const KEPT_LINES = 5_000
 const ENDING: readonly NodeJS.Signals[] = ['SIGTERM', 'SIGINT', 'SIGKILL']
@@ -106,7 +106,7 @@ export function startProcess(options: ProcessToTest): TestProcess {
     })
   })
 
-  async function waitForLog(fits: (line: LogLine) => boolean, timeoutMs = 30_000): Promise<LogLine> {
+  async function waitForLog(fits: (line: LogLine) => boolean, timeoutMs = 60_000): Promise<LogLine> {
     const found = logs.find(fits) ?? (exit === undefined ? await nextLine(fits, timeoutMs) : undefined)
     if (found !== undefined) return found
     const state = exit ? `ended (${exit.signal ?? exit.code})` : `did not log what was awaited within ${timeoutMs} ms`

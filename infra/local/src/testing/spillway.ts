@@ -63,7 +63,7 @@ export interface Spillway {
 }
 
 /** Many of them start at once on few processors. */
-const READY_WITHIN_MS = 60_000
+const READY_WITHIN_MS = 120_000
 
 const noLimits = {
   LIMIT_PER_ADDRESS: '0',
