@@ -1,10 +1,45 @@
-// `pnpm chaos`: runs the scenarios that were asked for, one after the other, and ends with the table of what they found.
+// `pnpm chaos`: runs the scenarios that were asked for, one after the other, and ends with a table of their findings.
+import { parseCommandLine, whole } from '@spillway/local/processes/command-line'
 import { report, UserError } from '@spillway/local/processes/user-error'
+import { pickNamed } from '../src/named.ts'
 import { createProgress } from '../src/progress.ts'
-import { type ChaosOptions, help, parseOptions } from './options.ts'
 import { Findings, type Scenario } from './scenario.ts'
+import { soak } from './scenarios/soak.ts'
+import { scenarios as all } from './scenarios.ts'
 import { openStage, type Stage } from './stage/stage.ts'
 import { type Row, table } from './table.ts'
+
+const help = `pnpm chaos [name ...] [--list] [--soak [--minutes N]]
+
+Breaks what can break, under load and with real processes, and checks what is promised for it. Without a name: everything.
+
+  name          only this scenario, or all whose names begin like this
+  --soak        instead: a long run at 80 % of capacity with a worker killed each minute
+  --minutes N   how long that is [20]
+  --list        prints the scenarios and what each one promises
+  --help        prints this
+`
+
+interface ChaosOptions {
+  scenarios: readonly Scenario[]
+  list: boolean
+  help: boolean
+}
+
+const optionTypes = { list: { type: 'boolean' }, soak: { type: 'boolean' }, minutes: { type: 'string' } } as const
+
+/** Throws a UserError that names what is wrong. */
+function parseOptions(args: string[]): ChaosOptions {
+  const { values, positionals: names } = parseCommandLine('pnpm chaos', args, optionTypes, { allowPositionals: true })
+  if (!values.soak && values.minutes !== undefined) throw new UserError('--minutes goes with --soak.')
+  if (values.soak && names.length > 0) throw new UserError('--soak takes no names: it is a run of its own.')
+  const minutes = whole('--minutes', values.minutes ?? '20', { most: 9_999 })
+  return {
+    scenarios: values.soak ? [soak(minutes)] : pickNamed('scenario', all, names),
+    list: values.list === true,
+    help: values.help === true,
+  }
+}
 
 async function runOne(scenario: Scenario, stage: Stage): Promise<Findings> {
   try {
@@ -23,7 +58,7 @@ async function chaos({ scenarios }: ChaosOptions): Promise<Row[]> {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.once(signal, () => {
       interruption.abort()
-      // Ends what the scenario stands on, and so the scenario.
+      // Ends the servers of the scenario, and so the scenario.
       void stage.close()
     })
   }

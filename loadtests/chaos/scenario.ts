@@ -4,22 +4,22 @@ import type { Stage } from './stage/stage.ts'
 
 export interface Scenario {
   name: string
-  /** What is promised, in one sentence. */
+  /** One sentence. */
   promise: string
   /** For the progress line. */
   estimatedS: number
-  /** Starts what it needs and ends it again. */
+  /** Starts the processes it needs, and ends them again. */
   run(stage: Stage): Promise<Findings>
 }
 
-/** What a scenario found: the ends of the requests, the figures of the table, and every promise that was broken. */
+/** The findings of a scenario: the ends of the requests, the figures of the table, and every promise that was broken. */
 export class Findings {
   requests = 0
   succeeded = 0
   /** How many of all requests were given a ticket on the way. */
   ticketed = 0
   refused = 0
-  /** Broken connections, time-outs, lost tickets, wrong verdicts, and whatever else is no answer. */
+  /** Broken connections, time-outs, lost tickets, wrong verdicts, and any other answer without a definition. */
   failed = 0
   /** How much longer the slowest success took than those before the fault, in milliseconds. */
   worstExtraMs?: number

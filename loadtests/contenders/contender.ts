@@ -1,4 +1,4 @@
-// What the scenarios know of a contender: one login architecture that can be started, addressed and measured.
+// A contender is one login architecture that the scenarios can start, address and measure.
 import { allCores } from '../measure/cores.ts'
 import type { Algorithm } from './hashing.ts'
 
@@ -10,7 +10,7 @@ export interface Services {
 export interface StartOptions {
   /** Processors its processes are pinned to; undefined leaves the choice to the system. */
   cores: readonly number[] | undefined
-  /** What new passwords are hashed with; a login is verified with whatever the account's hash says. */
+  /** Hashes new passwords; a login is verified by the algorithm of the account's hash. */
   algorithm: Algorithm
   services: Services
 }
@@ -22,18 +22,18 @@ export function coreCount(cores: StartOptions['cores']): number {
 
 /** A process that belongs to a contender, for measuring its processor time. */
 export interface Part {
-  /** What it does in the architecture, such as `api` or `worker`. */
+  /** Its role in the architecture, such as `api` or `worker`. */
   role: string
   pid: number
   /** Its children count as well; otherwise they are parts of their own. */
   withChildren?: boolean
-  /** What it took from its start until it was ready, in milliseconds, where it was started here. */
+  /** From its start until it was ready, in milliseconds, where it was started here. */
   readyMs?: number
 }
 
 export interface Running {
   url: string
-  /** Where it can be reached, if at more than one place. */
+  /** All its URLs, if there are several. */
   urls?: readonly string[]
   /** A GET path that has nothing to do with logins but asks the file system, and so libuv's threads. */
   neighbourPath: string
@@ -48,11 +48,11 @@ export interface Contender {
   /** The folder it lives in; also its name on the command line. */
   name: string
   title: string
-  /** Where the architecture is described by those who use it. */
+  /** A description of the architecture by its users. */
   origin: string
   /** One sentence: where the hashing happens. */
   how: string
-  /** Why it cannot take part with this many callers; undefined when it can. */
+  /** The reason that it cannot take part with this many callers; undefined when it can. */
   refuses?(callers: number): string | undefined
   /** @throws one sentence when a process ends before it is ready */
   start(options: StartOptions): Promise<Running>

@@ -41,7 +41,7 @@ export type HashingTask =
   | { kind: 'hash'; password: string; algorithm: Algorithm }
   | { kind: 'verify'; password: string; storedHash: string }
 
-/** Carries out a task where it arrived: a string for a hash, a boolean for a verify. */
+/** Carries out a task: a string for a hash, a boolean for a verify. */
 export function perform(task: HashingTask): Promise<string | boolean> {
   return task.kind === 'hash' ? hash(task.password, task.algorithm) : verify(task.password, task.storedHash)
 }

@@ -9,7 +9,7 @@ const READY_WITHIN_MS = 60_000
 
 export interface StartedProgram {
   pid: number
-  /** What it printed when it was ready: a JSON line with `url`. */
+  /** The line that it printed when it was ready: JSON with `url`. */
   ready: LogLine
   /** From the start of the process until then, in milliseconds. */
   readyMs: number

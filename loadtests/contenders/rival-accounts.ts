@@ -1,4 +1,4 @@
-// Accounts and sessions of the rivals: the rows Spillway's gateway reads and writes for a login, through the same client.
+// Accounts and sessions of the rivals: the same rows as Spillway's gateway reads and writes for a login, by the same client.
 import { createHash, generateKeyPairSync, randomBytes, randomUUID } from 'node:crypto'
 import type { Database } from '@spillway/prisma'
 

@@ -1,5 +1,5 @@
-// The server all rivals share: Spillway's API and tables, in the same Fastify, around whatever does the hashing. Where
-// and how that is done is all they differ in.
+// The server all rivals share: Spillway's API and tables, in the same Fastify. They differ in
+// where and how they hash.
 import { stat } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import jwt from '@fastify/jwt'
@@ -59,7 +59,7 @@ export async function serve(hashing: Hashing, env: NodeJS.ProcessEnv): Promise<s
   return app.listen({ host: '127.0.0.1', port: Number(env.PORT ?? 0), backlog: BACKLOG })
 }
 
-/** Tells whoever started this process that it can be reached, and which processes belong to it beside this one. */
+/** Prints that this process can be reached, and which other processes belong to it. */
 export function announce(url: string, parts: readonly Part[] = []): void {
   console.log(JSON.stringify({ msg: 'listening', url, parts }))
 }

@@ -45,7 +45,7 @@ export async function startSpillway(options: SpillwayOptions): Promise<SpillwayR
     redisUrl: services.redisUrl,
     gatewayEnv: limits,
     workerEnv: {
-      // Whose engine is measured may be said from outside.
+      // The engine to measure may be chosen by the environment.
       HASH_ENGINE: process.env.HASH_ENGINE,
       WORKER_CONCURRENCY: String(options.concurrency),
       SPILLWAY_TEST_HASHES: String(options.testHashes ?? false),

@@ -1,9 +1,9 @@
-// The accounts that log in: many addresses, one password, and for each kind of hash one hash, since its salt changes
+// Accounts to log in with: many addresses, one password, and for each kind of hash one hash, since its salt changes
 // nothing about its cost.
 import { randomUUID } from 'node:crypto'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { until } from '@spillway/local/processes/until'
+import { createAccounts as insertAccounts } from '@spillway/local/services/accounts'
 import { type Answer, type ApiClient, type Credentials, createApiClient } from '@spillway/local/testing/api-client'
-import { connectDatabase } from '@spillway/prisma'
 import type { Running } from '../contenders/contender.ts'
 import { type Algorithm, hash, TOKEN_HASH } from '../contenders/hashing.ts'
 import { outcomeOf } from '../measure/tally.ts'
@@ -17,7 +17,6 @@ const ACCOUNTS = 5_000
 const WARM_UP_CALLERS = 20
 /** Until a first request must have succeeded; how long it takes is not judged. */
 const FIRST_ANSWER_MS = 30_000
-const RETRY_MS = 500
 const PASSWORD = 'correct horse battery staple'
 
 /** How many logins a server is to be warm after, and when that is enough, whatever their number. */
@@ -31,7 +30,7 @@ export interface Accounts {
   seed(credential: Credential): Promise<void>
   /** A login whose verdict costs exactly one verify everywhere. */
   login(credential: Credential, caller: number): Credentials
-  /** A registration that nobody has made before. */
+  /** A registration of a new address. */
   registration(): Credentials
   /** Logs in until code is compiled and connections are open. @throws when nothing succeeds */
   warmUp(running: Running, credential: Credential, warmUp: WarmUp): Promise<void>
@@ -42,23 +41,7 @@ export function createAccounts(databaseUrl: string, count = ACCOUNTS): Accounts 
   const seeded = new Map<Credential, Promise<void>>()
 
   async function insert(credential: Credential): Promise<void> {
-    const database = connectDatabase({
-      url: databaseUrl,
-      poolSize: 1,
-      connectionTimeoutMs: 60_000,
-      statementTimeoutMs: 60_000,
-    })
-    try {
-      const passwordHash = await storedHash(credential)
-      const data = Array.from({ length: count }, (_, n) => ({
-        id: randomUUID(),
-        email: email(credential, n),
-        passwordHash,
-      }))
-      await database.user.createMany({ data, skipDuplicates: true })
-    } finally {
-      await database.$disconnect()
-    }
+    await insertAccounts(databaseUrl, credential, count, await storedHash(credential))
   }
 
   const accounts: Accounts = {
@@ -81,7 +64,8 @@ export function createAccounts(databaseUrl: string, count = ACCOUNTS): Accounts 
       const login = (client: ApiClient) => client.login(accounts.login(credential, sent++))
       try {
         for (const client of clients) {
-          for (const request of [() => login(client), () => client.get(neighbourPath)]) await untilOk(request)
+          await untilOk(() => login(client))
+          await untilOk(() => client.get(neighbourPath))
         }
         const endMs = performance.now() + atMostMs
         const callers = Array.from({ length: WARM_UP_CALLERS }, async (_, caller) => {
@@ -99,20 +83,19 @@ export function createAccounts(databaseUrl: string, count = ACCOUNTS): Accounts 
 
 /** On a machine that is busy elsewhere a server may need several tries to reach its database. */
 async function untilOk(request: () => Promise<Answer>): Promise<void> {
-  const endMs = performance.now() + FIRST_ANSWER_MS
-  for (;;) {
+  let last = ''
+  const isOk = async () => {
     const answer = await request()
-    const outcome = outcomeOf(answer)
-    if (outcome === 'ok') return
-    if (performance.now() > endMs) {
-      throw new Error(`a first request ended as ${outcome}, status ${answer.status}: ${answer.text.slice(0, 200)}`)
-    }
-    await sleep(RETRY_MS)
+    last = `${outcomeOf(answer)}, status ${answer.status}: ${answer.text.slice(0, 200)}`
+    return outcomeOf(answer) === 'ok'
   }
+  await until(isOk, { timeoutMs: FIRST_ANSWER_MS }).catch((cause) => {
+    throw new Error(`a first request ended as ${last}`, { cause })
+  })
 }
 
 function email(credential: Credential, n: number): string {
-  return `${credential}-${n}@load.example`
+  return `${credential}-${n + 1}@example.com`
 }
 
 async function storedHash(credential: Credential): Promise<string> {

@@ -9,7 +9,7 @@ import type { Accounts, Credential } from './accounts.ts'
 /** Sends a request and redeems its ticket, if it is given one, until there is a verdict. Every answer is counted. */
 export type Send = (request: (client: ApiClient) => Promise<Answer>) => Promise<Answer>
 
-/** What a caller does over and over. */
+/** The requests that a caller sends over and over. */
 export type Caller = (send: Send, number: number) => Promise<unknown>
 
 /** Logs in to an account of its own. */

@@ -1,29 +1,50 @@
-// A program of its own: verifies the same hash over and over with nothing around it, and prints what one took.
-import { type Engine, engines } from './engines.ts'
-import { middle } from './noise.ts'
+// The bare hash, of a package or of the native engine, where a contender would run: in a process of its own, on the contender's cores.
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { pinned } from '@spillway/local/processes/pinning'
+import type { Algorithm } from '../contenders/hashing.ts'
+import { compiled } from '../contenders/program.ts'
 
-const name = process.argv[2] ?? ''
-const forMs = Number(process.argv[3])
-const engine: Engine | undefined = engines[name]
-if (engine === undefined || !(forMs > 0))
-  throw new Error(`say which of ${Object.keys(engines).join(', ')}, and for how many ms`)
+type Cores = readonly number[] | undefined
 
-const password = 'correct horse battery staple'
-const stored = await engine.hash(password)
-if (!(await engine.verify(password, stored))) throw new Error(`${name} does not recognize its own hash`)
-
-const tookMs: number[] = []
-const before = process.cpuUsage()
-for (const endMs = performance.now() + forMs; performance.now() < endMs; ) {
-  const startMs = performance.now()
-  await engine.verify(password, stored)
-  tookMs.push(performance.now() - startMs)
+/** The time of one verify, measured one after the other. */
+export interface BareHash {
+  medianMs: number
+  meanMs: number
+  /** The median processor time, in all threads. */
+  processorMs: number
 }
-const { user, system } = process.cpuUsage(before)
-console.log(
-  JSON.stringify({
-    medianMs: middle(tookMs)?.median,
-    meanMs: tookMs.reduce((sum, ms) => sum + ms, 0) / tookMs.length,
-    processorMs: (user + system) / 1_000 / tookMs.length,
-  }),
-)
+
+/** @param engine by the name of its package */
+export async function bareHash(engine: string, forMs: number, cores: Cores): Promise<BareHash> {
+  const [took] = await verifyInTurn([engine], forMs, cores)
+  if (took === undefined) throw new Error(`${engine} was not measured`)
+  return took
+}
+
+/** The native engine in turn with the fastest package. */
+export interface NativeHash extends BareHash {
+  /** As a share of the package's: of its latency for one alone, of its processor time in full batches. */
+  ofPackage: number
+}
+
+export async function nativeHash(
+  algorithm: Algorithm,
+  load: 'alone' | 'batches',
+  forMs: number,
+  cores: Cores,
+): Promise<NativeHash> {
+  const rival = algorithm === 'bcrypt' ? '@node-rs/bcrypt' : '@node-rs/argon2'
+  const [ours, theirs] = await verifyInTurn([`native:${rival}:${load}`, rival], forMs, cores)
+  if (ours === undefined || theirs === undefined) throw new Error('the native engine was not measured')
+  // A verify alone is waited for: latency counts. Many together share the processors: processor time counts.
+  const figure = load === 'alone' ? 'medianMs' : 'processorMs'
+  return { ...ours, ofPackage: ours[figure] / theirs[figure] }
+}
+
+async function verifyInTurn(names: readonly string[], forMs: number, cores: Cores): Promise<BareHash[]> {
+  const program = [process.execPath, compiled('measure/bare-hash-program'), String(forMs), ...names]
+  const [command = '', ...args] = pinned(program, cores)
+  const { stdout } = await promisify(execFile)(command, args)
+  return JSON.parse(stdout)
+}

@@ -1,4 +1,4 @@
-// Reads what Node's --cpu-prof writes, and says where an event loop's time went.
+// Reads the profiles that Node's --cpu-prof writes, and sums up the time of an event loop by stage.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
@@ -31,7 +31,7 @@ export function readProfile(dir: string, pid: number): CpuProfile | undefined {
 
 /**
  * Milliseconds by stage between two moments. A sample belongs to the first rule that fits its function or, failing that,
- * its callers from the nearest outwards: so a hash function counts for whoever asked for it.
+ * its callers from the nearest outwards: so a hash function counts for its caller.
  */
 export function timeByStage(
   profile: CpuProfile,

@@ -25,7 +25,7 @@ export class Latency {
     this.#histogram = histogram
   }
 
-  /** Reads what {@link encode} wrote. */
+  /** The inverse of {@link encode}. */
   static decode(encoded: string): Latency {
     return new Latency(decodeFromCompressedBase64(encoded))
   }
@@ -34,7 +34,7 @@ export class Latency {
     this.#histogram.recordValue(Math.round(Math.min(Math.max(ms, 0), HIGHEST_MS) * UNITS_PER_MS))
   }
 
-  /** Takes over everything another one has recorded. */
+  /** Adds everything that another one has recorded. */
   add(other: Latency): void {
     this.#histogram.add(other.#histogram)
   }

@@ -1,4 +1,4 @@
-// How long a login is where, as gateway and worker count it themselves.
+// The time of a login by stage, by the counters of gateway and worker.
 import { type HistogramSum, readHistogram } from '@spillway/local/services/prometheus'
 import type { SpillwayRunning } from '../contenders/spillway.ts'
 

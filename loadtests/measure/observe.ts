@@ -25,7 +25,7 @@ export interface Observation<T> {
   seconds: number
   /** Only processes that lived through it. */
   parts: PartTime[]
-  /** What the generator, in this process, used of a core. Near a hundred the figures are about it. */
+  /** Per cent of a core that the generator, in this process, used. Near a hundred, the figures measure the generator. */
   generatorPercent: number
   /** One endpoint that asks the file system, and one that asks nothing at all. */
   bystanders: { neighbour: Latency; healthz: Latency }
@@ -34,7 +34,7 @@ export interface Observation<T> {
 /** Of each bystander, per second: enough for a p99 in ten seconds, little enough to cost a hundredth of a core. */
 const BYSTANDERS_PER_SECOND = 40
 
-/** What a bystander asks costs processor time too: where that is the question, nobody stands by. */
+/** Without bystanders, because their requests cost processor time too. */
 export async function processorTimeOf<T>(
   running: Running,
   servers: readonly Part[],
@@ -45,7 +45,7 @@ export async function processorTimeOf<T>(
   const generator = process.cpuUsage()
   const startMs = performance.now()
   const result = await happening()
-  // Read as soon as it is over: what a server still does for callers that are gone belongs to nobody.
+  // Read as soon as it is over: later work of a server is for callers that are gone.
   const seconds = (performance.now() - startMs) / 1_000
   const after = watched.map(timeOfPart)
   const used = process.cpuUsage(generator)

@@ -1,4 +1,4 @@
-// What Redis was busy with, by its own count: calls and time of each command, those inside scripts included.
+// Calls and time of each command, by Redis's own count, those inside scripts included.
 import type { Redis } from 'ioredis'
 
 export interface CommandTime {
@@ -7,9 +7,9 @@ export interface CommandTime {
   us: number
 }
 
-/** Whose time includes that of the commands they run. */
+/** Their time includes that of the commands they run. */
 const SCRIPTS = ['eval', 'evalsha']
-/** What is never run by a script of ours or of BullMQ's. */
+/** Commands that no script of ours or of BullMQ's runs. */
 const OUTSIDE = ['bzpopmin', 'info', 'ping', 'hello', 'subscribe', 'unsubscribe']
 
 /** Since Redis started. */
@@ -23,7 +23,7 @@ export async function commandTimes(redis: Redis): Promise<CommandTime[]> {
 }
 
 /**
- * What came between two readings, the longest first, with the time of the scripts themselves as that of `Lua`: theirs without
+ * The commands between two readings, the longest first, with the time of the scripts themselves as that of `Lua`: theirs without
  * that of the commands in them.
  */
 export function between(before: readonly CommandTime[], after: readonly CommandTime[]): CommandTime[] {

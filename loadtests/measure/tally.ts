@@ -1,9 +1,9 @@
-// Counts what became of requests, second by second, and how long the callers waited.
+// Counts the outcomes of requests, second by second, and how long the callers waited.
 import type { Answer } from '@spillway/local/testing/api-client'
 import { Latency } from './latency.ts'
 
 /**
- * What became of a request. `ok` is a verdict (a session, a registration, or a clear no); `ticket` an answer to be fetched
+ * The outcome of a request. `ok` is a verdict (a session, a registration, or a clear no); `ticket` an answer to be fetched
  * later; `busy` a refusal that says when to come back; `error` everything else, a dropped connection included.
  */
 export const outcomes = ['ok', 'ticket', 'busy', 'timeout', 'error'] as const

@@ -11,7 +11,7 @@ const { document } = parseHTML('<!doctype html><html><body></body></html>')
 const WIDE = 840
 const NARROW = 350
 
-/** What a colour means. */
+/** The meaning of a colour. */
 export interface Key {
   title: string
   color: string
@@ -41,7 +41,7 @@ export function powersOfTen(least: number, most: number): number[] {
   return Array.from({ length: Math.max(Math.floor(Math.log10(most)) - first + 1, 0) }, (_, n) => 10 ** (first + n))
 }
 
-/** Nothing without keys. */
+/** The meanings of the colours; undefined without any. */
 export function legend(keys: readonly Key[]): Html | undefined {
   if (keys.length === 0) return undefined
   return html`<p class="legend">${keys.map(({ title, color }) => html`<span><i style="background:${color}"></i>${title}</span>`)}</p>`

@@ -1,4 +1,4 @@
-// Who is drawn in which colour: the newcomer and the one it is compared with stand out, the others stand back.
+// The colours of contenders and outcomes. Spillway and the contender that it is compared with stand out.
 import type { Outcome } from '../measure/tally.ts'
 
 export function contenderColor(name: string): string {

@@ -1,4 +1,4 @@
-// How it was measured, and who the contenders are: enough to doubt the figures well, or to repeat them.
+// The method and the contenders: enough to doubt the figures well, or to repeat them.
 
 import { TIMEOUT_MS } from '@spillway/local/testing/api-client'
 import { contenders } from '../contenders/contenders.ts'

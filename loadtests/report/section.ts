@@ -1,4 +1,4 @@
-// What every section of the report has: its question, what the figures say, its charts, and what failed.
+// The parts of every section of the report: its question, a sentence on the figures, its charts, and the failures.
 import { contenders } from '../contenders/contenders.ts'
 import { scenarios } from '../scenarios/scenarios.ts'
 import { show } from '../src/figures.ts'

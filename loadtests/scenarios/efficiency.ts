@@ -1,6 +1,6 @@
 // How much of a core's hashing is left when it is done for others: a worker's core against the same hash in a bare loop there.
 import { loginCaller, withCallers } from '../load/closed.ts'
-import { bareHash } from '../measure/bare-hash-run.ts'
+import { bareHash } from '../measure/bare-hash.ts'
 import { generatorCores } from '../measure/cores.ts'
 import { ofSpillway } from './measurements.ts'
 import type { Scenario } from './scenario.ts'

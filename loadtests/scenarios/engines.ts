@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { ADDON_FILE, NATIVE_NAME } from '@spillway/worker/native'
 import { algorithms, costOf } from '../contenders/hashing.ts'
-import { bareHash, nativeHash } from '../measure/bare-hash-run.ts'
+import { bareHash, nativeHash } from '../measure/bare-hash.ts'
 import { engines as packages } from '../measure/engines.ts'
 import type { Measurement, Scenario, Setting } from './scenario.ts'
 
@@ -49,7 +49,7 @@ function planNative(setting: Setting): Measurement[] {
         return {
           figures: {
             hashProcessorMs: took.processorMs,
-            ...(load === 'alone' && { p50Ms: took.latencyMs }),
+            ...(load === 'alone' && { p50Ms: took.medianMs }),
             ofPackagePercent: took.ofPackage * 100,
           },
         }

@@ -4,7 +4,7 @@ import type { Latency } from '../measure/latency.ts'
 import { type Observation, type PartTime, timeOf } from '../measure/observe.ts'
 import type { Measured } from '../src/results.ts'
 
-/** What a closed loop of requests did to its callers, to the API process and to bystanders. */
+/** The effects of a closed loop of requests on its callers, on the API process and on bystanders. */
 export function loginFigures({
   result,
   seconds,
@@ -39,7 +39,7 @@ export function loginFigures({
   }
 }
 
-/** What the largest process of each role takes, and the slowest to start. */
+/** The memory of the largest process of each role, and the start of the slowest. */
 function footprint(parts: readonly PartTime[]): Record<string, number> {
   return Object.fromEntries(
     (['api', 'worker'] as const).flatMap((role) => {

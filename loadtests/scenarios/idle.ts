@@ -1,6 +1,6 @@
 // One user on a quiet machine: what a login takes over the bare hash, each measured in turn with the other.
 import { createApiClient } from '@spillway/local/testing/api-client'
-import { bareHash } from '../measure/bare-hash-run.ts'
+import { bareHash } from '../measure/bare-hash.ts'
 import { Latency } from '../measure/latency.ts'
 import { outcomeOf } from '../measure/tally.ts'
 import { latencyFigures } from './figures.ts'

@@ -10,7 +10,7 @@ import type { Measurement, Setting } from './scenario.ts'
 const HASHES = 20
 /** Enough that the worker always has a job at hand while the next is on its way from Redis. */
 const PIPELINE_SLOTS = 16
-/** What starting, warming up and ending take. */
+/** For starting, warming up and ending. */
 const AROUND_S = 9
 
 type Measure<R extends Running> = (running: R) => Promise<Partial<Measured>>
@@ -24,7 +24,7 @@ export interface OfContenders {
   variant?: string
   /** How many callers come at once: not every contender can take any number. */
   callers?: number
-  /** What the measurement takes, but for start and end. */
+  /** Without start and end. */
   estimatedS: number
 }
 
@@ -50,7 +50,7 @@ export interface OfSpillway extends Pick<Measurement, 'placement' | 'variant'> {
   credential: Credential
   /** How many of this size, each with a queue, gateways and workers of its own [1]. */
   systems?: number
-  /** What the measurement takes, but for start and end. */
+  /** Without start and end. */
   estimatedS: number
 }
 

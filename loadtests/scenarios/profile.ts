@@ -1,5 +1,4 @@
-// Where a login's time goes, and where its processor time goes. The lesson of others: the bottleneck had moved, and nobody
-// had looked.
+// The time of a login by stage, and its processor time. Others learned that their bottleneck had moved unnoticed.
 
 import { randomUUID } from 'node:crypto'
 import { rmSync } from 'node:fs'
@@ -20,12 +19,12 @@ import { ofSpillway } from './measurements.ts'
 import type { Measurement, Scenario, Setting } from './scenario.ts'
 
 const DURATION_S = 5
-/** Of what the cores could hash: busy, but nobody waits for long. */
+/** Of the hashes that the cores could compute: busy, but waits are short. */
 const LOAD = 0.5
 /** Without a hash, so many a second that the event loops have something to show. */
 const TOKEN_PER_SECOND = 200
 
-/** Whose code works for which stage of a login: the first that fits, from the running function outwards. */
+/** Code by the stage of a login that it belongs to: the first that fits, from the running function outwards. */
 const rules: StageRules = {
   signing: /fast-jwt|@fastify\/jwt/,
   sealing: /client\/dist\/protocol\/seal/,

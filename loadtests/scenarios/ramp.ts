@@ -1,5 +1,5 @@
-// The registration post's method: ten per cent more requests every step, until what is served falls ten per cent short of
-// what is offered. Where that happens is the knee.
+// The registration post's method: ten per cent more requests every step, until the served rate falls ten per cent short of
+// the offered one. Where that happens is the knee.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Credentials, createApiClient } from '@spillway/local/testing/api-client'
 import { type Contender, coreCount, type Running } from '../contenders/contender.ts'
@@ -13,7 +13,7 @@ import { type Measurement, picked, type Scenario, type Setting } from './scenari
 const STEP = 1.1
 const SHORTFALL = 0.1
 const STEP_S = 2
-/** Of what the contender's cores could hash if they did nothing else. */
+/** Of the hashes that the contender's cores could compute if they did nothing else. */
 const START_AT = 0.5
 /** Steps that fall short before it stops: one alone may be noise. */
 const SHORT_STEPS = 2
@@ -94,7 +94,7 @@ async function climb(
     rate *= STEP
   }
   const stopped = load.stop()
-  // What is still open only shows the backlog: it is cut off.
+  // Open requests only show the backlog: they are cut off.
   client.close()
   await stopped
   return { figures: { kneePerSecond: knee }, series: { steps } }

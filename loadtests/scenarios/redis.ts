@@ -1,4 +1,4 @@
-// One Redis: what it does for a login, and so how many logins a second it could serve.
+// The work of one Redis for a login, and so how many logins a second it could serve.
 import { Redis } from 'ioredis'
 import type { SpillwayRunning } from '../contenders/spillway.ts'
 import { loginCaller, withCallers } from '../load/closed.ts'

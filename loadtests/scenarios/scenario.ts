@@ -1,5 +1,5 @@
-// What a scenario is: a question, and a plan of measurements that together answer it. Each measurement starts what it
-// measures and ends it, so that any of them can fail or be left out without harm to the rest.
+// A scenario is a question, and a plan of measurements that together answer it. Each measurement starts its servers
+// and ends them, so that any of them can fail or be left out without harm to the rest.
 import type { Contender, Part, Services } from '../contenders/contender.ts'
 import type { Algorithm } from '../contenders/hashing.ts'
 import type { Accounts, WarmUp } from '../load/accounts.ts'
@@ -13,7 +13,7 @@ export interface Setting {
   /** PostgreSQL and Redis, where they run here. */
   servers: readonly Part[]
   accounts: Accounts
-  /** Who takes part. */
+  /** The contenders that take part. */
   contenders: readonly Contender[]
   /** The short set of everything: slow scenarios pick from the contenders. */
   short: boolean
@@ -23,9 +23,9 @@ export interface Setting {
   users: number | undefined
   /** `--rate`, requests per second. */
   rate: number | undefined
-  /** What makes a server warm, in logins that cost no hash. */
+  /** The logins without a hash that make a server warm. */
   warmUp: WarmUp
-  /** What one verify takes with nothing around it, on one core. */
+  /** The time of one verify with nothing around it, on one core. */
   bareHashMs: Record<Algorithm, number>
 }
 
@@ -42,7 +42,7 @@ export interface Measurement {
 export interface Scenario {
   name: string
   title: string
-  /** What it is to find out, in one sentence. */
+  /** One sentence. */
   question: string
   settings(setting: Setting): Row
   plan(setting: Setting): Measurement[]

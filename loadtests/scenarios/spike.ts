@@ -1,13 +1,6 @@
-// A spike: quiet, then ten times what the machine can hash, then quiet again.
+// A spike: quiet, then ten times the machine's capacity, then quiet again.
 
-import {
-  type Answer,
-  type ApiClient,
-  type Credentials,
-  createApiClient,
-  redeemUntilAnswered,
-  TIMEOUT_MS,
-} from '@spillway/local/testing/api-client'
+import { createApiClient, redeemUntilAnswered, TIMEOUT_MS } from '@spillway/local/testing/api-client'
 import { coreCount, type Running } from '../contenders/contender.ts'
 import { costOf } from '../contenders/hashing.ts'
 import { openLoop } from '../load/open.ts'
@@ -20,7 +13,7 @@ import { picked, type Scenario, type Setting } from './scenario.ts'
 const QUIET_BEFORE_S = 2
 /** It is watched for as long again afterwards. */
 const SPIKE_S = 10
-/** Of what the cores could hash if they did nothing else. */
+/** Of the hashes that the cores could compute if they did nothing else. */
 const TIMES_CAPACITY = 10
 /** Between spikes a trickle goes on, as a share of capacity: it shows when things are back to normal. */
 const TRICKLE = 0.2
@@ -63,6 +56,7 @@ async function overrun(running: Running, setting: Setting): Promise<Measured> {
   const waits: { dueS: number; waitedMs: number; outcome: Outcome }[] = []
   const depth: Row[] = []
   const startMs = performance.now()
+  const endMs = startMs + durationMs
   let open = 0
   let caller = 0
 
@@ -76,8 +70,13 @@ async function overrun(running: Running, setting: Setting): Promise<Measured> {
     durationMs,
     send: async (dueMs) => {
       open++
-      const login = setting.accounts.login('argon2id', caller++)
-      const outcome = outcomeOf(await toVerdict(client, login, startMs + durationMs))
+      // A ticket is redeemed until there is a verdict or the run is over.
+      const answer = await redeemUntilAnswered(await client.login(setting.accounts.login('argon2id', caller++)), {
+        redeem: client.redeem,
+        pauseMs: ({ retryAfterMs }) => Math.min(retryAfterMs, Math.max(endMs - performance.now(), 0)),
+        endMs,
+      })
+      const outcome = outcomeOf(answer)
       open--
       const wait = { dueS: (dueMs - startMs) / 1_000, waitedMs: performance.now() - dueMs, outcome }
       waits.push(wait)
@@ -104,13 +103,4 @@ async function overrun(running: Running, setting: Setting): Promise<Measured> {
       waits: waits.filter((_, index) => index % Math.ceil(waits.length / MOST_DOTS) === 0),
     },
   }
-}
-
-/** Logs in and redeems the ticket, if it is given one, until there is a verdict or the run is over. */
-async function toVerdict(client: ApiClient, login: Credentials, endMs: number): Promise<Answer> {
-  return redeemUntilAnswered(await client.login(login), {
-    redeem: client.redeem,
-    pauseMs: ({ retryAfterMs }) => Math.min(retryAfterMs, Math.max(endMs - performance.now(), 0)),
-    endMs,
-  })
 }

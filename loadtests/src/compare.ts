@@ -1,4 +1,4 @@
-// What changed between two results, by how much, and whether it is more than the noise.
+// The changes between two results, and whether each is more than the noise.
 import type { Middle } from '../measure/noise.ts'
 import { figureKind, show } from './figures.ts'
 import type { Results } from './results.ts'

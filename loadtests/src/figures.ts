@@ -6,7 +6,7 @@ export interface FigureKind {
   better: 'higher' | 'lower'
 }
 
-export const figures = {
+const figures = {
   perSecond: { title: 'Answers a second', unit: '/s', better: 'higher' },
   loginPerSecond: { title: 'Verdicts a second', unit: '/s', better: 'higher' },
   peakPerSecond: { title: 'Best second', unit: '/s', better: 'higher' },
@@ -39,8 +39,6 @@ export const figures = {
   bareHashMs: { title: 'The bare hash', unit: 'ms', better: 'lower' },
   idealPercent: { title: 'Of the ideal', unit: '%', better: 'higher' },
 } as const satisfies Record<string, FigureKind>
-
-export type FigureName = keyof typeof figures
 
 /** The kind of a figure by the name in a JSON file; undefined for one this version does not know. */
 export function figureKind(name: string): FigureKind | undefined {

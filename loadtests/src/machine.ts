@@ -1,4 +1,4 @@
-// What the figures were measured on. Nothing that names the machine or its owner.
+// The machine that the figures were measured on, without its name or its owner.
 import { execFileSync } from 'node:child_process'
 import { cpus, release, totalmem } from 'node:os'
 import { allCores, contenderCores } from '../measure/cores.ts'

@@ -1,15 +1,15 @@
-// `pnpm load`: runs the load tests that were asked for, writes what they found, and says where.
+// `pnpm load`: runs the load tests that were asked for, and writes their results and a report.
 import { mkdirSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { openKeeper } from '@spillway/local/processes/keeper'
 import { UserError } from '@spillway/local/processes/user-error'
 import { type OwnServices, startOwnServices } from '@spillway/local/testing/services'
 import { createAccounts, type WarmUp } from '../load/accounts.ts'
-import { bareHash } from '../measure/bare-hash-run.ts'
+import { bareHash } from '../measure/bare-hash.ts'
 import { contenderCores, generatorCores, moveTo } from '../measure/cores.ts'
 import { serverProcesses } from '../measure/server-processes.ts'
 import type { Setting } from '../scenarios/scenario.ts'
-import { spikeTarget } from '../target/spike.ts'
+import { ended, spikeTarget } from '../target/spike.ts'
 import { resolveTarget } from '../target/target.ts'
 import { inWords } from '../target/words.ts'
 import { compare } from './compare.ts'
@@ -30,7 +30,7 @@ async function load(options: LoadOptions, file: string): Promise<Results> {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interruption.abort())
   const machine = describeMachine()
   const cores = contenderCores
-  // Before anything is started, so that it all goes along.
+  // Before anything is started, so that all processes inherit it.
   if (cores !== undefined) moveTo(process.pid, generatorCores)
   console.log('Building, and starting PostgreSQL and Redis ...')
   const keeper = openKeeper()
@@ -48,7 +48,7 @@ async function load(options: LoadOptions, file: string): Promise<Results> {
     })
     const setting: Setting = {
       services,
-      servers: isEmbedded ? await serverProcesses(services) : [],
+      servers: isEmbedded ? serverProcesses(services) : [],
       cores,
       accounts: createAccounts(services.databaseUrl),
       contenders: options.contenders,
@@ -99,7 +99,7 @@ async function load(options: LoadOptions, file: string): Promise<Results> {
   }
 }
 
-/** A spike on what runs already: no system of its own, no report; what became of the people in words. */
+/** A spike on a gateway that runs already: no system of its own, no report; the result in words. */
 async function spike({ beyondLoopback, ...options }: TargetOptions): Promise<void> {
   const interruption = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interruption.abort())
@@ -108,7 +108,7 @@ async function spike({ beyondLoopback, ...options }: TargetOptions): Promise<voi
   const report = (line: string) => isTTY && process.stdout.write(`\r\u001b[2K${line}`)
   const result = await spikeTarget({ ...options, url, signal: interruption.signal, report })
   console.log(`${isTTY ? '\r\u001b[2K' : ''}${inWords(result)}`)
-  if (result.ends.error.people + result.ends.unknown.people > 0) process.exitCode = 1
+  if (ended(result, 'error', 'unknown') > 0) process.exitCode = 1
 }
 
 async function main(): Promise<void> {

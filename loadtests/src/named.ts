@@ -2,7 +2,7 @@
 import { UserError } from '@spillway/local/processes/user-error'
 
 /**
- * Those of these names, or whose names begin with them; all of them without a name.
+ * Picks by name, or by the beginning of a name; all without a name.
  *
  * @throws {@link UserError} for a name that fits none
  */

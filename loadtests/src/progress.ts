@@ -1,12 +1,12 @@
-// One line that says what is running, how far the whole is, and how long is left; on a terminal it is drawn over itself.
+// A line with the running step, the progress of the whole, and the time left; on a terminal it is drawn over itself.
 
 const WIDTH = 24
 const REDRAW_MS = 500
 
 export interface Progress {
-  /** What runs now, and how long it is expected to. */
+  /** Starts a step that is expected to take so long. */
   begin(what: string, estimatedS: number): void
-  /** It is over, well or not; a failure gets a line of its own. */
+  /** Ends the step; a failure gets a line of its own. */
   end(failure?: string): void
   close(): void
 }

@@ -1,10 +1,10 @@
-// What a run writes down: the JSON file that reports and comparisons are made of.
+// The results of a run: the JSON file that reports and comparisons are made of.
 import type { Machine } from './machine.ts'
 
-/** A row of a plot; what its columns mean is the scenario's business. */
+/** A row of a plot, with the scenario's own columns. */
 export type Row = Record<string, number | string>
 
-/** What one measurement found. */
+/** The results of one measurement. */
 export interface Measured {
   /** By the names in figures.ts. */
   figures: Record<string, number>
@@ -17,14 +17,14 @@ export interface Measured {
 /** One contender, or one setting of it, measured once. */
 export interface Run extends Measured {
   contender: string
-  /** What else was varied: the hash, the number of workers, the endpoint. */
+  /** The hash, the number of workers, or the endpoint. */
   variant: string
   /** Counted from 1. */
   repeat: number
   seconds: number
   /** Per cent of the machine that others used just before. */
   backgroundPercent?: number
-  /** Why there are no figures. */
+  /** The reason that there are no figures. */
   failure?: string
 }
 

@@ -1,14 +1,15 @@
 // Goes through the plans of the scenarios, one measurement at a time, and hands on every result as soon as it is there.
 import { setTimeout as sleep } from 'node:timers/promises'
+import { machineTime } from '@spillway/local/processes/processor-time'
 import { allCores, generatorCores, moveTo } from '../measure/cores.ts'
-import { backgroundLoad } from '../measure/quiet.ts'
 import type { Measurement, Scenario, Setting } from '../scenarios/scenario.ts'
 import type { Progress } from './progress.ts'
 import type { Run, ScenarioResult } from './results.ts'
 
-/** What a plan's measurement takes around what it estimates itself: the look at the background, and the pause. */
-export const BETWEEN_S = 0.5
+/** Added to a measurement's own estimate: the look at the background, and the pause. */
+const BETWEEN_S = 0.5
 const PAUSE_MS = 200
+const LOOK_FOR_MS = 300
 
 export interface RunOptions {
   scenarios: readonly Scenario[]
@@ -27,8 +28,8 @@ export function estimateS(scenarios: readonly Scenario[], setting: Setting, repe
 }
 
 /**
- * Resolves when everything was measured, or at once after the signal: then a measurement may still be running, and what it
- * started with it, until this process ends. What fails is a result as well.
+ * Resolves when everything was measured, or at once after the signal: then a measurement and its processes may still
+ * run until this process ends. A failure is a result as well.
  */
 export async function runScenarios(options: RunOptions): Promise<void> {
   const { scenarios, setting, repeat, progress, signal, keep } = options
@@ -38,14 +39,14 @@ export async function runScenarios(options: RunOptions): Promise<void> {
     const result: ScenarioResult = { name: scenario.name, settings: scenario.settings(setting), runs: [] }
     results.push(result)
     const plan = scenario.plan(setting)
-    // All once, then all again: what drifts on the machine meets everyone.
+    // All once, then all again: a drift of the machine affects all alike.
     for (let time = 1; time <= repeat; time++) {
       for (const measurement of plan) {
         if (signal.aborted) return
         const { contender, variant, estimatedS } = measurement
         progress.begin(`${scenario.name}: ${contender}, ${variant}`, estimatedS + BETWEEN_S)
         const run = await Promise.race([measureOnce(measurement, time, options), interrupted])
-        // What an interruption broke off is no result.
+        // A measurement that an interruption broke off is no result.
         if (run === undefined || signal.aborted) return
         progress.end(run.failure)
         result.runs.push(run)
@@ -76,7 +77,7 @@ async function measureOnce(measurement: Measurement, repeat: number, options: Ru
   }
 }
 
-/** Moves generator, PostgreSQL and Redis to where this measurement wants them. */
+/** Moves generator, PostgreSQL and Redis to the cores of this measurement. */
 function place({ placement }: Measurement, { setting }: RunOptions): void {
   if (setting.cores === undefined) return
   const together = placement === 'together'
@@ -84,4 +85,15 @@ function place({ placement }: Measurement, { setting }: RunOptions): void {
   for (const { role, pid } of setting.servers) {
     moveTo(pid, together ? allCores : role === 'redis' && placement === 'apart' ? setting.cores : generatorCores)
   }
+}
+
+/** Per cent of all processor time that others used or stole while this waited; undefined where it cannot be read. */
+async function backgroundLoad(): Promise<number | undefined> {
+  const before = machineTime()
+  await sleep(LOOK_FOR_MS)
+  const after = machineTime()
+  if (before === undefined || after === undefined) return undefined
+  const used = after.busyMs - before.busyMs + after.stolenMs - before.stolenMs
+  const all = used + after.idleMs - before.idleMs
+  return all === 0 ? 0 : (100 * used) / all
 }

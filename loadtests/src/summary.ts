@@ -7,7 +7,7 @@ export interface Summary {
   variant: string
   /** The figures of all repeats that did not fail. */
   figures: Record<string, Middle>
-  /** Why the last repeat that failed has no figures. */
+  /** The reason that the last repeat that failed has no figures. */
   failure?: string
   /** The repeats themselves. */
   runs: Run[]

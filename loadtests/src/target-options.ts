@@ -1,4 +1,4 @@
-// What `pnpm load spike --target` takes.
+// The options of `pnpm load spike --target`.
 import { positive, whole } from '@spillway/local/processes/command-line'
 import { UserError } from '@spillway/local/processes/user-error'
 import { SEED_PASSWORD, SEED_USERS } from '@spillway/prisma/seed'
@@ -22,7 +22,7 @@ export const targetHelp = `With --target
 type Name = 'target' | 'password' | 'users' | 'duration' | 'rate' | 'contender' | 'repeat' | 'json' | 'compare' | 'from'
 type TargetValues = { [name in Name]?: string | undefined } & { 'beyond-loopback'?: boolean | undefined }
 
-/** What belongs to a target, and to it alone. */
+/** Throws a UserError for options that do not go with a target, or need one. */
 export function targetOf(values: TargetValues, positionals: readonly string[]): TargetOptions | undefined {
   const { target: url, password, 'beyond-loopback': beyondLoopback, contender, repeat, json, compare, from } = values
   if (url === undefined) {

@@ -24,8 +24,8 @@ export interface TargetSpike extends Target {
 }
 
 /**
- * What becomes of a person: let in by the first answer or with a ticket, told to come back later (503), stopped by a limit (429), not
- * known (401), left with a ticket that nobody redeems any more (410, or the end of the test), or anything else.
+ * How a visit ends for a person: let in by the first answer or with a ticket, told to come back later (503), stopped by a limit (429), not
+ * known (401), left with a ticket that can no longer be redeemed (410, or the end of the test), or anything else.
  */
 const ends = ['atOnce', 'byTicket', 'busy', 'limited', 'unknown', 'expired', 'error'] as const
 export type End = (typeof ends)[number]
@@ -34,8 +34,8 @@ export interface SpikeResult {
   rate: number
   seconds: number
   people: number
-  /** How many people ended so, and what the slowest of them waited, in milliseconds from when they were due. */
-  ends: Record<End, { people: number; slowestMs: number }>
+  /** How long each person waited who ended so, in milliseconds from when they were due. */
+  waitsMs: Map<End, number[]>
 }
 
 /** Above what the workers do, and yet all can be answered while their tickets live (60 s). */
@@ -90,21 +90,8 @@ async function run(
   over: AbortController,
 ): Promise<SpikeResult> {
   const durationMs = durationS * 1_000
-  const none = () => ({ people: 0, slowestMs: 0 })
-  const result: SpikeResult = {
-    rate,
-    seconds: durationS,
-    people: 0,
-    ends: {
-      atOnce: none(),
-      byTicket: none(),
-      busy: none(),
-      limited: none(),
-      unknown: none(),
-      expired: none(),
-      error: none(),
-    },
-  }
+  const waitsMs = new Map(ends.map((end): [End, number[]] => [end, []]))
+  const result: SpikeResult = { rate, seconds: durationS, people: 0, waitsMs }
   const startMs = performance.now()
   const reporting = setInterval(() => report(standing(result, performance.now() - startMs)), REPORT_MS)
   const patience = setTimeout(() => over.abort(), durationMs + TICKETS_END_MS)
@@ -115,9 +102,7 @@ async function run(
       signal,
       send: async (dueMs) => {
         const visit = await people.visit(result.people++, dueMs)
-        const counted = result.ends[endOf(visit)]
-        counted.people++
-        counted.slowestMs = Math.max(counted.slowestMs, visit.tookMs)
+        waitsMs.get(endOf(visit))?.push(visit.tookMs)
       },
     })
   } finally {
@@ -135,10 +120,15 @@ function endOf({ end, ticketed, status }: Visit): End {
   return status === 401 ? 'unknown' : 'error'
 }
 
+/** How many people ended in one of these ways. */
+export function ended({ waitsMs }: SpikeResult, ...some: readonly End[]): number {
+  return some.reduce((sum, end) => sum + (waitsMs.get(end)?.length ?? 0), 0)
+}
+
 function standing(result: SpikeResult, elapsedMs: number): string {
-  const ended = ends.reduce((sum, end) => sum + result.ends[end].people, 0)
-  const letIn = result.ends.atOnce.people + result.ends.byTicket.people
-  return `${Math.round(elapsedMs / 1_000)} s: ${result.people} people came, ${letIn} are in, ${result.people - ended} wait`
+  const waiting = result.people - ended(result, ...ends)
+  const letIn = ended(result, 'atOnce', 'byTicket')
+  return `${Math.round(elapsedMs / 1_000)} s: ${result.people} people came, ${letIn} are in, ${waiting} wait`
 }
 
 /** Tries the first account and the last, so that a missing seed is told in one sentence instead of thousands of errors. */

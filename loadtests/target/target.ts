@@ -1,4 +1,4 @@
-// Where a spike may be sent: to this machine, unless it was said that it may go further.
+// The targets of a spike: this machine, unless another one was allowed.
 import { lookup } from 'node:dns/promises'
 import { BlockList, isIP } from 'node:net'
 import { UserError } from '@spillway/local/processes/user-error'

@@ -1,30 +1,27 @@
-// What became of the people of a spike, in words.
-import type { SpikeResult } from './spike.ts'
+// The result of a spike in words.
+import { type End, ended, type SpikeResult } from './spike.ts'
 
 const count = (value: number): string => Math.round(value).toLocaleString('en')
-const seconds = (ms: number): string => `${(ms / 1_000).toFixed(1)} s`
+
+const lines: [words: string, ends: End[]][] = [
+  ['logged in at once', ['atOnce']],
+  ['logged in with a ticket', ['byTicket']],
+  ['told to come back later (503)', ['busy']],
+  ['stopped by a limit (429)', ['limited']],
+  ['left with a ticket (expired)', ['expired']],
+  ['errors', ['error', 'unknown']],
+]
 
 /** A few lines for the terminal. */
-export function inWords({ rate, seconds: lasted, people, ends }: SpikeResult): string {
-  const lines: [words: string, number: number, slowestMs?: number][] = [
-    ['logged in at once', ends.atOnce.people, ends.atOnce.slowestMs],
-    ['logged in with a ticket', ends.byTicket.people, ends.byTicket.slowestMs],
-    ['told to come back later (503)', ends.busy.people],
-    ['stopped by a limit (429)', ends.limited.people],
-    ['left with a ticket (expired)', ends.expired.people],
-    ['errors', ends.error.people + ends.unknown.people],
-  ]
-  const rows = lines.map(([words, number, slowestMs = 0]) => {
-    const slowest = number > 0 && slowestMs > 0 ? `   the slowest after ${seconds(slowestMs)}` : ''
-    return `  ${words.padEnd(30)}${count(number).padStart(8)}${slowest}`
+export function inWords(result: SpikeResult): string {
+  const rows = lines.map(([words, ends]) => {
+    const isIn = ends.includes('atOnce') || ends.includes('byTicket')
+    const slowestMs = ends.flatMap((end) => result.waitsMs.get(end) ?? []).reduce((most, ms) => Math.max(most, ms), 0)
+    const slowest = isIn && slowestMs > 0 ? `   the slowest after ${(slowestMs / 1_000).toFixed(1)} s` : ''
+    return `  ${words.padEnd(30)}${count(ended(result, ...ends)).padStart(8)}${slowest}`
   })
-  const hints = ends.limited.people > 0 ? ['', LIMITED] : []
-  return [
-    `${count(people)} people came in ${lasted.toFixed(0)} s, ${count(rate)} a second:`,
-    '',
-    ...rows,
-    ...hints,
-  ].join('\n')
+  const head = `${count(result.people)} people came in ${result.seconds.toFixed(0)} s, ${count(result.rate)} a second:`
+  return [head, '', ...rows, ...(ended(result, 'limited') > 0 ? ['', LIMITED] : [])].join('\n')
 }
 
 const LIMITED =

@@ -22,7 +22,7 @@ export async function testShortRuns(
   after(() => services.close())
   const setting: Setting = {
     services,
-    servers: await serverProcesses(services),
+    servers: serverProcesses(services),
     cores: undefined,
     accounts: createAccounts(services.databaseUrl, 50),
     contenders: contenders.filter(({ name }) => ['in-process', 'spillway'].includes(name)),

@@ -31,7 +31,7 @@ export const gatewayKilled: Scenario = {
       })
       findings.expectAllSucceeded()
 
-      // Without workers the jobs of another gateway stay where they are; then it dies, and nobody asks for them.
+      // Without workers the jobs of another gateway stay where they are; then it dies, and no client asks for them.
       for (const worker of system.workers) await worker.stop()
       const doomed = await system.gateway()
       const logins = Array.from({ length: ORPHANS }, (_, n) =>

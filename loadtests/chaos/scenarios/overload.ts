@@ -55,10 +55,10 @@ interface StepResult {
   freshMs: number
 }
 
-async function runStep(redis: RedisServer, system: System, { times, ...manners }: Step): Promise<StepResult> {
-  const { tries = 1, polite = true } = manners
+async function runStep(redis: RedisServer, system: System, { times, ...behaviour }: Step): Promise<StepResult> {
+  const { tries = 1, polite = true } = behaviour
   const startMs = performance.now()
-  const traffic = startTraffic({ ...system.visitor(), ...manners }, CAPACITY * times)
+  const traffic = startTraffic({ ...system.visitor(), ...behaviour }, CAPACITY * times)
   await sleep(LOAD_MS)
   const over = traffic.stop()
   // Each try may come after a wait as long as a ticket lives.
@@ -94,9 +94,9 @@ async function withCapacity(
   run: (system: System, redis: RedisServer) => Promise<Findings>,
 ): Promise<Findings> {
   if (contenderCores !== undefined) {
-    // What is started from here goes along.
+    // Processes that are started from here inherit the processors.
     moveTo(process.pid, contenderCores)
-    moveTo(await stage.postgres.pid(), contenderCores)
+    moveTo(stage.postgres.pid(), contenderCores)
   }
   try {
     return await withOwnRedis(stage, size, async (system, redis) => {
@@ -109,7 +109,7 @@ async function withCapacity(
       return await run(system, redis)
     })
   } finally {
-    for (const pid of [process.pid, await stage.postgres.pid()]) moveTo(pid, allCores)
+    for (const pid of [process.pid, stage.postgres.pid()]) moveTo(pid, allCores)
   }
 }
 

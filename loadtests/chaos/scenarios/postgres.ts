@@ -14,10 +14,10 @@ const DELAY_MS = 300
 
 interface PostgresFault {
   name: string
-  /** What happens, as part of a sentence that starts with PostgreSQL's name. */
+  /** The end of a sentence that starts with PostgreSQL's name. */
   what: string
   poolSize: number
-  befall(stage: Stage, proxy: TcpProxy): Promise<void>
+  inject(stage: Stage, proxy: TcpProxy): Promise<void>
 }
 
 const faults: readonly PostgresFault[] = [
@@ -25,7 +25,7 @@ const faults: readonly PostgresFault[] = [
     name: 'killed',
     what: 'is killed and restarted',
     poolSize: 10,
-    async befall({ postgres }) {
+    async inject({ postgres }) {
       await postgres.kill()
       await sleep(AWAY_MS)
       await postgres.start()
@@ -35,7 +35,7 @@ const faults: readonly PostgresFault[] = [
     name: 'exhausted',
     what: 'locks a table for 3 s, until every connection of the pool waits for it',
     poolSize: 2,
-    async befall({ postgres }) {
+    async inject({ postgres }) {
       const lock = `LOCK TABLE users IN ACCESS EXCLUSIVE MODE; PERFORM pg_sleep(${AWAY_MS / 1_000});`
       await query(postgres.url, `DO $$ BEGIN ${lock} END $$`)
     },
@@ -44,7 +44,7 @@ const faults: readonly PostgresFault[] = [
     name: 'slow',
     what: 'answers 0.6 s later for 5 s',
     poolSize: 10,
-    async befall(_stage, proxy) {
+    async inject(_stage, proxy) {
       proxy.delayMs = DELAY_MS
       await sleep(5_000)
       proxy.delayMs = 0
@@ -53,13 +53,13 @@ const faults: readonly PostgresFault[] = [
 ]
 
 const underFaults = faults.map(
-  ({ name, what, poolSize, befall }): Scenario => ({
+  ({ name, what, poolSize, inject }): Scenario => ({
     name: `postgres-${name}`,
     promise: `PostgreSQL ${what}: 503 meanwhile, and all is well again within 5 s.`,
     estimatedS: 17,
     run: (stage) =>
       throughProxy(stage, poolSize, {}, async (system, proxy) => {
-        const findings = await underFault(system, { perSecond: 50, fault: () => befall(stage, proxy) })
+        const findings = await underFault(system, { perSecond: 50, fault: () => inject(stage, proxy) })
         findings.expect(findings.refused > 0, 'nothing was refused, so nothing was tried')
         return findings
       }),

@@ -1,13 +1,13 @@
-// What happens to Redis: each fault breaks a server and mends it again.
+// The faults of Redis: each breaks a server and mends it again.
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { RedisServer } from '../stage/redis.ts'
 
 export interface RedisFault {
   name: string
-  /** What happens, as part of a sentence that starts with Redis's name. */
+  /** The end of a sentence that starts with Redis's name. */
   what: string
   /** Resolves when it is mended. */
-  befall(server: RedisServer): Promise<void>
+  inject(server: RedisServer): Promise<void>
 }
 
 const AWAY_MS = 2_000
@@ -18,7 +18,7 @@ const CUTS = 10
 export const cut: RedisFault = {
   name: 'cut',
   what: 'cuts every connection ten times (CLIENT KILL)',
-  async befall(server) {
+  async inject(server) {
     for (let time = 0; time < CUTS; time++) {
       for (const type of ['normal', 'pubsub']) await server.command('CLIENT', 'KILL', 'TYPE', type)
       await sleep(REFUSING_MS / CUTS)
@@ -30,7 +30,7 @@ export const redisFaults: readonly RedisFault[] = [
   {
     name: 'killed',
     what: 'is killed and restarted from its append-only file',
-    async befall(server) {
+    async inject(server) {
       await server.kill()
       await sleep(AWAY_MS)
       await server.start()
@@ -39,7 +39,7 @@ export const redisFaults: readonly RedisFault[] = [
   {
     name: 'paused',
     what: 'answers nothing for 5 s (CLIENT PAUSE)',
-    async befall(server) {
+    async inject(server) {
       await server.command('CLIENT', 'PAUSE', PAUSE_MS, 'ALL')
       await sleep(PAUSE_MS)
     },
@@ -47,7 +47,7 @@ export const redisFaults: readonly RedisFault[] = [
   {
     name: 'frozen',
     what: 'is stopped for 5 s (SIGSTOP)',
-    async befall(server) {
+    async inject(server) {
       server.freeze()
       await sleep(PAUSE_MS)
       server.thaw()
@@ -56,7 +56,7 @@ export const redisFaults: readonly RedisFault[] = [
   {
     name: 'read-only',
     what: 'takes no writes for 3 s',
-    async befall(server) {
+    async inject(server) {
       // As a replica would, or where it may not become one, as a master without replicas.
       const asReplica = await server.command('REPLICAOF', '127.0.0.1', 1).then(
         () => true,
@@ -71,7 +71,7 @@ export const redisFaults: readonly RedisFault[] = [
   {
     name: 'full',
     what: 'is full for 3 s (maxmemory, noeviction)',
-    async befall(server) {
+    async inject(server) {
       await server.command('CONFIG', 'SET', 'maxmemory', 1)
       await sleep(REFUSING_MS)
       await server.command('CONFIG', 'SET', 'maxmemory', 0)

@@ -15,13 +15,13 @@ interface Topology {
   close(): Promise<void>
 }
 
-/** Two workers and two gateways on a Redis that something happens to. */
+/** Two workers and two gateways on a Redis that breaks and is mended. */
 function redisScenario<T extends Topology>(
   name: string,
   promise: string,
   estimatedS: number,
   start: (stage: Stage) => Promise<T>,
-  befall: (redis: T, system: System) => Promise<void>,
+  inject: (redis: T, system: System) => Promise<void>,
 ): Scenario {
   return {
     name,
@@ -31,7 +31,7 @@ function redisScenario<T extends Topology>(
       const redis = await start(stage)
       try {
         return await withSystem(stage, redis.url, {}, (system) =>
-          underFault(system, { perSecond: 50, fault: () => befall(redis, system) }),
+          underFault(system, { perSecond: 50, fault: () => inject(redis, system) }),
         )
       } finally {
         await redis.close()
@@ -42,8 +42,8 @@ function redisScenario<T extends Topology>(
 
 const DEFINED = 'every request has a defined answer, and all is well'
 
-const onOneServer = redisFaults.map(({ name, what, befall }) =>
-  redisScenario(`redis-${name}`, `Redis ${what}: ${DEFINED} again within 5 s.`, 17, (stage) => stage.redis(), befall),
+const onOneServer = redisFaults.map(({ name, what, inject }) =>
+  redisScenario(`redis-${name}`, `Redis ${what}: ${DEFINED} again within 5 s.`, 17, (stage) => stage.redis(), inject),
 )
 
 const blackhole = redisScenario(
@@ -90,18 +90,18 @@ const underSentinel = [
   ),
 ]
 
-/** What the one master of a cluster is tried with that has our keys. */
+/** The faults of the one master of a cluster that has our keys. */
 const CORE = ['killed', 'paused', 'frozen']
 
 const inCluster = redisFaults
   .filter(({ name }) => CORE.includes(name))
-  .map(({ name, what, befall }) =>
+  .map(({ name, what, inject }) =>
     redisScenario(
       `cluster-${name}`,
       `Cluster: the master with our keys ${what}: ${DEFINED} within 5 s.`,
       22,
       startCluster,
-      async (cluster, { queuePrefix }) => befall(await cluster.ownerOf(queuePrefix)),
+      async (cluster, { queuePrefix }) => inject(await cluster.ownerOf(queuePrefix)),
     ),
   )
 
@@ -111,7 +111,7 @@ const cutEverywhere = redisScenario(
   22,
   startCluster,
   async ({ masters }) => {
-    await Promise.all(masters.map(cut.befall))
+    await Promise.all(masters.map(cut.inject))
   },
 )
 

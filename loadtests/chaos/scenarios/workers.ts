@@ -13,7 +13,7 @@ const size = { credential: 'wait-300', gateways: 1, workerEnv: { WORKER_CONCURRE
 const EXTRA_LIMIT_MS = 3_000
 
 interface WorkerFault extends Omit<Scenario, 'run'> {
-  befall(system: System): Promise<void>
+  inject(system: System): Promise<void>
 }
 
 const faults: readonly WorkerFault[] = [
@@ -21,7 +21,7 @@ const faults: readonly WorkerFault[] = [
     name: 'worker-killed',
     promise: 'Workers are killed (SIGKILL) in a storm: no login fails, and what they held is answered within 3 s more.',
     estimatedS: 24,
-    async befall(system) {
+    async inject(system) {
       for (let time = 0; time < 3; time++) {
         system.workers.at(-1)?.signal('SIGKILL')
         await sleep(3_000)
@@ -33,7 +33,7 @@ const faults: readonly WorkerFault[] = [
     name: 'worker-stopped',
     promise: 'A worker is stopped (SIGSTOP) for 5 s and goes on: no login fails, and none takes 3 s more.',
     estimatedS: 17,
-    async befall({ workers: [worker] }) {
+    async inject({ workers: [worker] }) {
       worker?.signal('SIGSTOP')
       await sleep(5_000)
       worker?.signal('SIGCONT')
@@ -43,7 +43,7 @@ const faults: readonly WorkerFault[] = [
     name: 'worker-starved',
     promise: 'A worker gets next to no processor time for 5 s: no login fails, and none takes 3 s more.',
     estimatedS: 17,
-    async befall({ workers: [worker] }) {
+    async inject({ workers: [worker] }) {
       if (worker === undefined) return
       const hogs = starve(worker)
       await sleep(5_000)
@@ -53,11 +53,11 @@ const faults: readonly WorkerFault[] = [
 ]
 
 export const workerScenarios = faults.map(
-  ({ befall, ...scenario }): Scenario => ({
+  ({ inject, ...scenario }): Scenario => ({
     ...scenario,
     run: (stage) =>
       withOwnRedis(stage, size, async (system, redis) => {
-        const findings = await underFault(system, { perSecond: 40, fault: () => befall(system), afterMs: 4_000 })
+        const findings = await underFault(system, { perSecond: 40, fault: () => inject(system), afterMs: 4_000 })
         const taken = await takenOver(redis, system)
         findings.notes.push(`${taken} jobs taken over by another worker`)
         if (scenario.name !== 'worker-starved') findings.expect(taken > 0, 'no job was in hand, so nothing was tried')

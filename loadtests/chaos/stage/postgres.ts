@@ -1,17 +1,16 @@
 // A PostgreSQL that scenarios may kill and start again.
 import { join } from 'node:path'
 import type { Keeper } from '@spillway/local/processes/keeper'
-import { isRunning } from '@spillway/local/processes/process-table'
+import { findPids, isRunning } from '@spillway/local/processes/process-table'
 import { until } from '@spillway/local/processes/until'
 import { startPostgres } from '@spillway/local/services/postgres'
-import { query } from '@spillway/local/services/query'
 import type { OwnServices } from '@spillway/local/testing/services'
 
 export interface PostgresServer {
   /** Of a migrated database. */
   url: string
   /** Of the process that starts all others. */
-  pid(): Promise<number>
+  pid(): number
   /** SIGKILL; resolves when it is gone. */
   kill(): Promise<void>
   /** Starts it again on the same port and data; resolves when it answers. */
@@ -21,15 +20,16 @@ export interface PostgresServer {
 /** The PostgreSQL of services that were started for this run. */
 export function restartablePostgres(keeper: Keeper, { dir, databaseUrl: url }: OwnServices): PostgresServer {
   const { port, password } = new URL(url)
-  async function pid(): Promise<number> {
-    const [row] = await query(url, `SELECT pg_read_file('postmaster.pid') AS file`)
-    return Number.parseInt(String(row?.file), 10)
+  function pid(): number {
+    const [postmaster] = findPids('postgres', `-p ${port}`)
+    if (postmaster === undefined) throw new Error('PostgreSQL does not run')
+    return postmaster
   }
   return {
     url,
     pid,
     async kill() {
-      const running = await pid()
+      const running = pid()
       process.kill(running, 'SIGKILL')
       await until(() => !isRunning(running), { what: 'the end of PostgreSQL' })
     },

@@ -1,4 +1,4 @@
-// What is in Redis under the keys of one system.
+// The keys of one system in Redis.
 import { until } from '@spillway/local/processes/until'
 import type { Findings } from '../scenario.ts'
 import type { RedisServer } from './redis.ts'

@@ -20,7 +20,7 @@ export interface RedisServer {
   kill(): Promise<void>
   /** Starts it again on the same port and data; resolves when it answers. */
   start(): Promise<void>
-  /** SIGSTOP and SIGCONT: it keeps its connections and answers nobody. */
+  /** SIGSTOP and SIGCONT: it keeps its connections and answers nothing. */
   freeze(): void
   thaw(): void
   close(): Promise<void>

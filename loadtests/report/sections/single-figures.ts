@@ -81,7 +81,7 @@ export function enginesSection(result: ScenarioResult): Html {
 /** A command that takes less of a login is noise. */
 const LEAST_US = 1
 
-/** What Redis does for a login, command by command. */
+/** Redis's work for a login, command by command. */
 export function redisSection(result: ScenarioResult): Html {
   const [summary] = summarize(result)
   const label = ({ command, calls }: Row) =>

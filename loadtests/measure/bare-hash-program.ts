@@ -1,0 +1,61 @@
+// A program of its own: verifies one password over and over with nothing around it, by each of some implementations in turn, and prints
+// what a verify took in each.
+import { type Engine, engines } from './engines.ts'
+import { middle } from './noise.ts'
+
+const [, , forMs = '', ...names] = process.argv
+if (!(Number(forMs) > 0) || names.length === 0) throw new Error('say for how many ms, and by which implementations')
+
+const PASSWORD = 'correct horse battery staple'
+const BATCHES = 3
+/** Of another cost, and quick: while it is done all others come to wait, and so to share batches that are full. */
+const QUICK = '$2b$04$CCCCCCCCCCCCCCCCCCCCC.7uG0VCzI2bS7j6ymqJi9CdcdxiRTWNy'
+
+interface Implementation {
+  /** How many verifies the work holds. */
+  count: number
+  work(): Promise<unknown>
+}
+
+/** @param name of a package, or `native` with the package whose hashes it is to verify and `alone` or `batches`, after colons */
+async function implementation(name: string): Promise<Implementation> {
+  const [, packageName = name, load] = name.split(':')
+  const engine: Engine | undefined = engines[packageName]
+  if (engine === undefined) throw new Error(`there is no ${name}: say one of ${Object.keys(engines).join(', ')}`)
+  const stored = await engine.hash(PASSWORD)
+  const verifies = async (verify: (password: string, stored: string) => Promise<boolean>) => {
+    if (!(await verify(PASSWORD, stored))) throw new Error(`${name} does not recognize a hash of ${packageName}`)
+    return () => verify(PASSWORD, stored)
+  }
+  if (load === undefined) return { count: 1, work: await verifies(engine.verify) }
+  const { startNativeEngine } = await import('@spillway/worker/native')
+  const native = await startNativeEngine(1)
+  const verify = await verifies(native.verify)
+  if (load === 'alone') return { count: 1, work: verify }
+  const count = BATCHES * native.widthOf(stored)
+  return { count, work: () => Promise.all([native.verify('', QUICK), ...Array.from({ length: count }, verify)]) }
+}
+
+/** Shares what the work took, in processor time of all threads and in time, among its verifies. */
+async function measure({ count, work }: Implementation) {
+  const before = process.cpuUsage()
+  const startMs = performance.now()
+  await work()
+  const latencyMs = (performance.now() - startMs) / count
+  const { user, system } = process.cpuUsage(before)
+  return { processorMs: (user + system) / 1_000 / count, latencyMs }
+}
+
+const measured: { implementation: Implementation; rounds: Awaited<ReturnType<typeof measure>>[] }[] = []
+for (const name of names) measured.push({ implementation: await implementation(name), rounds: [] })
+for (const endMs = performance.now() + Number(forMs); performance.now() < endMs; ) {
+  for (const { implementation, rounds } of measured) rounds.push(await measure(implementation))
+}
+const took = measured.map(({ rounds }) => ({
+  medianMs: middle(rounds.map(({ latencyMs }) => latencyMs))?.median,
+  meanMs: rounds.reduce((sum, { latencyMs }) => sum + latencyMs, 0) / rounds.length,
+  processorMs: middle(rounds.map(({ processorMs }) => processorMs))?.median,
+}))
+console.log(JSON.stringify(took))
+// Threads of the native engine would keep the process.
+process.exit()
