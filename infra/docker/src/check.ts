@@ -1,12 +1,9 @@
 // The first half of `pnpm check:images`: fetches the linters and builds the images as plain folders, unless they are there.
-import { report } from '@spillway/local/processes/user-error'
+import { runCommand } from '@spillway/local/processes/command'
 import { buildImages } from './images.ts'
 import { fetchComposeSchema, fetchHadolint } from './linters.ts'
 
-try {
+await runCommand(async () => {
   await Promise.all([fetchHadolint(), fetchComposeSchema()])
   await buildImages(console.log)
-} catch (error) {
-  report(error)
-  process.exitCode = 1
-}
+})

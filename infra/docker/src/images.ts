@@ -9,9 +9,8 @@ import { onPath } from '@spillway/local/services/on-path'
 import { type Context, followStage, type Image } from './follow.ts'
 import { dockerfile, readRecipe, type Stage } from './recipe.ts'
 
-/** The stages that are shipped. */
-export const targets = ['gateway', 'worker'] as const
-export type Target = (typeof targets)[number]
+/** A stage that is shipped. */
+export type Target = 'gateway' | 'worker'
 
 const dir = join(defaultStateDir, 'images')
 const recordOf = (version: string): string => join(dir, `${version}.json`)

@@ -86,7 +86,7 @@ function median(values: number[]): number {
   return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN
 }
 
-process.exitCode = await runWithServices(async () => {
+await runWithServices(async () => {
   const sink = await openSink()
   const off = await openSystem({})
   const on = await openSystem({ OTEL_EXPORTER_OTLP_ENDPOINT: sink.url })
@@ -106,7 +106,6 @@ process.exitCode = await runWithServices(async () => {
     console.log(`on   ${onMs.toFixed(2)} ms (${times.on.map((ms) => ms.toFixed(2)).join(' ')})`)
     console.log(`counting, which is never off: ${(counting * 1_000).toFixed(1)} µs of that`)
     console.log(`more with everything on: ${((100 * (onMs - offMs + counting)) / (offMs - counting)).toFixed(1)} %`)
-    return 0
   } finally {
     sink.close()
     await Promise.all([off.scene.close(), on.scene.close()])

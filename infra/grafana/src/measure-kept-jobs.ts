@@ -13,7 +13,7 @@ async function finishJobs(scene: Scene, sealKeys: string): Promise<void> {
   await client.close()
 }
 
-process.exitCode = await runWithServices(async () => {
+await runWithServices(async () => {
   const scene = await openScene({ ARGON2_MEMORY_KIB: '8' })
   const redis = new Redis(scene.redisUrl)
   const key = (name: string) => `${scene.queuePrefix}:passwords:${name}`
@@ -37,7 +37,6 @@ process.exitCode = await runWithServices(async () => {
     }
     const events = (await redis.memory('USAGE', key('events'), 'SAMPLES', '0')) ?? 0
     console.log(`together  ${kib(total)}; BullMQ's stream of events beside them: ${kib(events)}`)
-    return 0
   } finally {
     redis.disconnect()
     await scene.close()

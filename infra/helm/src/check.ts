@@ -1,12 +1,9 @@
 // The first half of `pnpm check:infra`: builds what the tests of the chart need, unless it is there.
-import { report } from '@spillway/local/processes/user-error'
+import { runCommand } from '@spillway/local/processes/command'
 import { buildPrograms } from './programs.ts'
 import { writeSchemas } from './schemas/write.ts'
 
-try {
+await runCommand(async () => {
   await buildPrograms('checks', console.log)
   await writeSchemas()
-} catch (error) {
-  report(error)
-  process.exitCode = 1
-}
+})

@@ -1,7 +1,7 @@
 // Manifests against the schemas of their kinds, by kubeconform.
 import { ToolFailure } from '@spillway/local/processes/keeper'
 import { run } from '@spillway/local/processes/run'
-import { schemaLocation } from '../src/schemas/kubernetes.ts'
+import { schemaLocation } from '../src/schemas/kinds.ts'
 
 /**
  * What is wrong with the objects in a YAML text, a line each. Fields that a kind does not have are faults, and so are

@@ -123,7 +123,8 @@ test('sentinels are asked with a password of their own, where they have one', { 
 })
 
 test('every variable that a pod is given is one that somebody reads', { skip }, async () => {
-  const sources = ['api/src/config.ts', 'worker/src/config.ts', 'worker/src/consumer/cpu-limit.ts']
+  const workerSources = ['config', 'consumer/cpu-limit', 'hashing/policy'].map((name) => `worker/src/${name}.ts`)
+  const sources = ['api/src/config.ts', ...workerSources]
   const read = await Promise.all(sources.map((file) => readFile(new URL(`../../../${file}`, import.meta.url), 'utf8')))
   // Those that Node reads, and those that other variables are made of.
   const known = `${read.join()} UV_THREADPOOL_SIZE NODE_EXTRA_CA_CERTS POD_IP REDIS_PASSWORD SENTINEL_PASSWORD`

@@ -2,8 +2,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { openKeeper } from '@spillway/local/processes/keeper'
-import { report } from '@spillway/local/processes/user-error'
+import { runWithKeeper } from '@spillway/local/processes/command'
 import { outputDir, startEnvironment } from './environment.ts'
 import { runScenario } from './scenario/run.ts'
 import { predictSpike } from './scenario/spike.ts'
@@ -12,11 +11,9 @@ import { drawTimeline, printTimeline } from './timeline-report.ts'
 
 const drawing = fileURLToPath(new URL('../timeline.svg', import.meta.url))
 const startedAt = performance.now()
-const keeper = openKeeper()
 const steps = createSteps(console.log)
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => keeper.close().catch(report))
 
-try {
+await runWithKeeper(async (keeper) => {
   const environment = await startEnvironment(keeper, steps, console.log)
   const { timeline, spike } = await runScenario(environment, steps)
   console.log(`\n${printTimeline(timeline)}`)
@@ -33,11 +30,6 @@ try {
     `\n${steps.results.length} steps in ${Math.round((performance.now() - startedAt) / 1_000)} s; drawn in ${drawing}`,
   )
   await environment.close()
-} catch (error) {
-  report(error)
-  console.error(`The logs: ${join(outputDir, 'logs')}`)
-  process.exitCode = 1
-} finally {
-  await keeper.close()
-}
+})
+if (process.exitCode === 1) console.error(`The logs: ${join(outputDir, 'logs')}`)
 process.exit()

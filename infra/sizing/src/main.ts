@@ -1,20 +1,15 @@
-// The command `pnpm size`: how many pods, cores, and what else, for this many logins a second.
+// The command `pnpm size`: how many pods and cores a number of logins a second takes, and what else.
+import { runCommand } from '@spillway/local/processes/command'
 import { asksForHelp } from '@spillway/local/processes/command-line'
-import { report } from '@spillway/local/processes/user-error'
 import { describe } from './describe.ts'
 import { readFigures } from './figures.ts'
 import { readDemand, usage } from './options.ts'
 import { size } from './sizing.ts'
 
-try {
+await runCommand(() => {
   const args = process.argv.slice(2)
+  if (asksForHelp(args)) return console.log(usage)
   const figures = readFigures()
-  if (asksForHelp(args)) console.log(usage)
-  else {
-    const demand = readDemand(args, figures)
-    console.log(describe(demand, size(demand, figures), figures))
-  }
-} catch (error) {
-  report(error)
-  process.exitCode = 1
-}
+  const demand = readDemand(args, figures)
+  console.log(describe(demand, size(demand, figures), figures))
+})

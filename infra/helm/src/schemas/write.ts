@@ -5,8 +5,7 @@ import { dirname, join } from 'node:path'
 import { programsDir } from '@spillway/local/processes/repository'
 import { parseAllDocuments } from 'yaml'
 import { crdDirs, moduleDir, moduleVersion } from '../modules.ts'
-import { customResourceSchemas } from './custom-resources.ts'
-import { kubernetesSchemas } from './kubernetes.ts'
+import { customResourceSchemas, kubernetesSchemas } from './kinds.ts'
 
 /** The folder of the schemas for these versions, whether it is there or not. */
 export async function schemasDir(): Promise<string> {

@@ -5,8 +5,8 @@ import { createAccounts } from '@spillway/local/services/accounts'
 import { Queue } from 'bullmq'
 import type { Environment } from '../environment.ts'
 import { NAMESPACE } from '../installation.ts'
-import { type LoginResult, logIn, startTraffic, type Traffic } from '../logins.ts'
-import { type DeploymentState, startTimeline, type Timeline } from '../timeline.ts'
+import { type LoginResult, logIn, startTraffic } from '../logins.ts'
+import { type DeploymentState, startTimeline } from '../timeline.ts'
 
 /** As in the values of this test. */
 export const MAX_REPLICAS = 8
@@ -23,29 +23,10 @@ const WORKERS = `/apis/apps/v1/namespaces/${NAMESPACE}/deployments/spillway-work
 export const AUTOSCALER = `/apis/autoscaling/v2/namespaces/${NAMESPACE}/horizontalpodautoscalers/keda-hpa-spillway-worker`
 export const SCALED_OBJECT = `/apis/keda.sh/v1alpha1/namespaces/${NAMESPACE}/scaledobjects/spillway-worker`
 
-export interface Stage {
-  environment: Environment
-  /** Accounts with an ordinary hash, and one whose hash takes 3 s. */
-  accounts: string[]
-  slow: string
-  traffic: Traffic
-  timeline: Timeline
-  queue: Queue
-  /** How many workers the deployment should have. */
-  replicas(): Promise<number>
-  /** Resolves when the deployment should have so many workers, all are ready, and no other is left. */
-  settled(count: number, timeoutMs?: number): Promise<void>
-  /** Fails when the deployment should have another number of workers within this time. */
-  stays(count: number, forMs: number): Promise<void>
-  /** Logs in with all of these at once, and returns the longest time in milliseconds. Fails if any login does. */
-  loginsSucceed(emails: string[], prefer?: string): Promise<number>
-  /** The processes of the workers: a pod that was restarted shows as another. */
-  workers(): string[]
-  close(): Promise<void>
-}
+export type Stage = Awaited<ReturnType<typeof openStage>>
 
 /** Opens it, without any traffic. */
-export async function openStage(environment: Environment): Promise<Stage> {
+export async function openStage(environment: Environment) {
   const { api, kubelet, backends, redis, gatewayUrl: url } = environment
   const accountsOf = (name: string, count: number, hashMs: number): Promise<string[]> =>
     createAccounts(backends.databaseUrl, name, count, `$spillway-wait$${hashMs}$`)
@@ -68,13 +49,16 @@ export async function openStage(environment: Environment): Promise<Stage> {
   const deployment = (): Promise<DeploymentState> => api.call<DeploymentState>('GET', WORKERS)
   return {
     environment,
+    /** Accounts with an ordinary hash, and one whose hash takes 3 s. */
     accounts,
     slow,
     traffic,
     timeline,
     queue,
+    /** How many workers the deployment should have. */
     replicas: async () => (await deployment()).spec.replicas,
-    async settled(count, timeoutMs = 90_000) {
+    /** Resolves when the deployment should have so many workers, all are ready, and no other is left. */
+    async settled(count: number, timeoutMs = 90_000) {
       const isSettled = async (): Promise<boolean> => {
         const { spec, status } = await deployment()
         const all = [spec.replicas, status.readyReplicas ?? 0, kubelet.pods('worker').length]
@@ -82,18 +66,21 @@ export async function openStage(environment: Environment): Promise<Stage> {
       }
       await until(isSettled, { timeoutMs, what: `${count} workers` })
     },
-    async stays(count, forMs) {
+    /** Fails when the deployment should have another number of workers within this time. */
+    async stays(count: number, forMs: number) {
       const from = timeline.now()
       await until(() => timeline.now() > from + forMs / 1_000, { timeoutMs: forMs + 5_000 })
       const seen = new Set(timeline.samples.filter(({ atS }) => atS > from).map((sample) => sample.replicas))
       assert.deepEqual([...seen], [count])
     },
-    async loginsSucceed(emails, prefer) {
+    /** Logs in with all of these at once, and returns the longest time in milliseconds. Fails if any login does. */
+    async loginsSucceed(emails: string[], prefer?: string) {
       const options = { url, password: PASSWORD, ...(prefer === undefined ? {} : { prefer }) }
       const results = await Promise.all(emails.map((email) => logIn({ ...options, email })))
       noneFailed(results)
       return Math.max(...results.map(({ startedAt, endedAt }) => endedAt - startedAt))
     },
+    /** The processes of the workers: a pod that was restarted shows as another. */
     workers: () => kubelet.pods('worker').map(({ pod, pid }) => `${pod.metadata.name} ${pid}`),
     async close() {
       await traffic.close()

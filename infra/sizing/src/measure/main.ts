@@ -2,18 +2,26 @@
 // Takes five minutes. Rates and waits need a machine with nothing else to do; processor time is not disturbed as easily.
 import { writeFile } from 'node:fs/promises'
 import { cpus, release } from 'node:os'
-import { openKeeper } from '@spillway/local/processes/keeper'
-import { report } from '@spillway/local/processes/user-error'
+import { runWithKeeper } from '@spillway/local/processes/command'
 import { type Figures, figuresFile } from '../figures.ts'
 import { checkSpike, checkWaits, SLOTS, standIns } from './checks.ts'
 import { measureCost, measureHash, measureJobBytes, measureMemory, measureTurnaround } from './costs.ts'
 import { type MeasuredSystem, startSystem } from './system.ts'
 
-const keeper = openKeeper()
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => void keeper.close())
-let system: MeasuredSystem | undefined
-try {
-  system = await startSystem(keeper, SLOTS)
+await runWithKeeper(async (keeper) => {
+  const system = await startSystem(keeper, SLOTS)
+  try {
+    const figures = await measure(system)
+    const round = (_key: string, value: unknown) => (typeof value === 'number' ? Number(value.toFixed(3)) : value)
+    const rounded = JSON.stringify(figures, round, 2)
+    await writeFile(figuresFile, `${rounded}\n`)
+    console.log(rounded)
+  } finally {
+    await system.close()
+  }
+})
+
+async function measure(system: MeasuredSystem): Promise<Figures> {
   const memoryMib = measureMemory(system)
   const emails = await standIns(system)
   const turnaroundMs = await measureTurnaround(system, SLOTS, emails)
@@ -23,7 +31,7 @@ try {
   const hashMs = await measureHash(system, costMs.worker)
   const jobBytes = await measureJobBytes(system)
   const [cpu] = cpus()
-  const figures: Figures = {
+  return {
     machine: `${cpus().length} × ${cpu?.model.trim()}, Linux ${release()}, Node ${process.version}`,
     measuredAt: new Date().toISOString().slice(0, 10),
     costMs,
@@ -34,17 +42,4 @@ try {
     checks,
     spike,
   }
-  const rounded = JSON.stringify(
-    figures,
-    (_key, value) => (typeof value === 'number' ? Number(value.toFixed(3)) : value),
-    2,
-  )
-  await writeFile(figuresFile, `${rounded}\n`)
-  console.log(rounded)
-} catch (error) {
-  report(error)
-  process.exitCode = 1
-} finally {
-  await system?.close()
-  await keeper.close()
 }
