@@ -39,14 +39,17 @@ export async function startGateway(config: GatewayConfig, env: NodeJS.ProcessEnv
   const keyring = parseKeyring(config.SPILLWAY_SEAL_KEYS)
   const keys = parseSigningKeys(config.SPILLWAY_JWT_KEYS)
   const database = connectDatabase({ url: config.DATABASE_URL, poolSize: config.DATABASE_POOL_SIZE })
-  const redis = connectRedis(config.REDIS_URL, 'producer')
   const watch = watchRedis(log)
-  watch.watch(redis, 'limits')
+  const redis = connectRedis(config.REDIS_URL, 'producer')
+  watch.watch(redis, 'commands')
+  const operatorsRedis = connectRedis(config.REDIS_URL, 'producer')
+  watch.watch(operatorsRedis, 'operators')
   const metrics = createGatewayMetrics(operations.map(({ kind }) => kind))
   const shedder = createLoadShedder(config.DATABASE_POOL_SIZE)
   const tracing = await startTracing({ service: 'spillway-gateway', endpoint: config.OTEL_EXPORTER_OTLP_ENDPOINT })
   const passwords = createPasswordClient({
     redisUrl: config.REDIS_URL,
+    redis,
     prefix: config.QUEUE_PREFIX,
     keyring,
     jobLifeMs: config.TICKET_TTL_MS,
@@ -59,7 +62,7 @@ export async function startGateway(config: GatewayConfig, env: NodeJS.ProcessEnv
       jobAddedAgain: () => metrics.jobsAddedAgain.inc(),
     },
   })
-  const reporter = createQueueReporter({ redisUrl: config.REDIS_URL, prefix: config.QUEUE_PREFIX, watch })
+  const reporter = createQueueReporter({ redis: operatorsRedis, prefix: config.QUEUE_PREFIX })
   const fallback = startFallback({
     concurrency: config.LOCAL_FALLBACK_CONCURRENCY,
     env,
@@ -87,7 +90,7 @@ export async function startGateway(config: GatewayConfig, env: NodeJS.ProcessEnv
     log,
     isDraining: () => draining,
   })
-  const ops = await buildOps(config, { metrics, passwords, reporter, redis, watch, log })
+  const ops = await buildOps(config, { metrics, passwords, reporter, redis, operatorsRedis, watch, log })
 
   async function close(): Promise<void> {
     draining = true
@@ -103,7 +106,7 @@ export async function startGateway(config: GatewayConfig, env: NodeJS.ProcessEnv
     await step('close the ops port', STEP_TIMEOUT_MS, () => ops.close())
     await step('close the queue', STEP_TIMEOUT_MS, passwords.close)
     await step('disconnect from Redis', STEP_TIMEOUT_MS, () => {
-      reporter.close()
+      operatorsRedis.disconnect()
       redis.disconnect()
     })
     await step('stop deleting expired sessions', STEP_TIMEOUT_MS, expiredSessions.close)

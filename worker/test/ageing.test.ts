@@ -1,7 +1,7 @@
 // Held jobs go before deferred ones, and these get their turn all the same.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { queueKey } from '@spillway/client/protocol/capacity'
+import { queueKey } from '@spillway/client/queue/keys'
 import { until } from '@spillway/local/testing'
 import { answerOf, readyClient, startedWorker } from './parts.ts'
 import { jobKey, spaceFor, waitingJobs } from './space.ts'

@@ -1,7 +1,8 @@
 // What workers say they can do, what clients make of it, and how soon it is forgotten.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { capacityKey, queueKey } from '@spillway/client/protocol/capacity'
+import { capacityKey } from '@spillway/client/protocol/capacity'
+import { queueKey } from '@spillway/client/queue/keys'
 import { createRedisClock } from '@spillway/client/redis/clock'
 import { until } from '@spillway/local/testing'
 import { publishCapacity } from '../src/consumer/capacity-publisher.ts'

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type JobRef, redeemerKey, replyChannel, verdictKey } from '@spillway/client/protocol/reply'
 import { createRedisClock } from '@spillway/client/redis/clock'
-import { until } from '@spillway/local/testing'
+import { monitorRedis, until } from '@spillway/local/testing'
 import { createDelivery } from '../src/consumer/deliver.ts'
 import { createLogger } from '../src/process/log.ts'
 import { answerOf, jobsCounted, readyClient, startedWorker } from './parts.ts'
@@ -14,19 +14,19 @@ test('a verdict crosses to Redis once, and how it is to be stored once for each 
   const { redis, prefix } = space
   const client = await readyClient(space)
   await startedWorker(space)
-  const monitor = await redis.monitor()
-  space.closing(async () => monitor.disconnect())
-  const sent: string[][] = []
-  monitor.on('monitor', (_time, command: string[], source: string) => {
-    if (source !== 'lua' && command.some((argument) => argument.startsWith(verdictKey(prefix, '')))) sent.push(command)
-  })
+  const monitor = await monitorRedis(space.redisUrl)
+  space.closing(async () => monitor.close())
   const commands = []
   for (let n = 0; n < 2; n += 1) {
     const pending = await client.submit('hash', { password: 'x' })
     assert.ok(await answerOf(pending))
     const key = verdictKey(prefix, pending.job.id)
     const sealed = (await redis.get(key)) ?? assert.fail('no verdict is stored')
-    const command = await until(() => sent.find(([name, ...rest]) => name !== 'get' && rest.includes(key)))
+    const { command } = await until(() =>
+      monitor.commands.find(
+        ({ byScript, command: [name, ...rest] }) => !byScript && name !== 'get' && rest.includes(key),
+      ),
+    )
     assert.equal(command.filter((argument) => argument.includes(sealed)).length, 1)
     commands.push(command[0])
   }

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
-import { queueKey } from '@spillway/client/protocol/capacity'
+import { queueKey } from '@spillway/client/queue/keys'
 import { until } from '@spillway/local/testing'
 import { answerOf, jobsCounted, readyClient, startedWorker } from './parts.ts'
 import { activeJobs, jobKey, type Space, spaceFor, waitingJobs } from './space.ts'

@@ -5,9 +5,9 @@ import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ClientObserver, JobRef, PasswordClient } from '@spillway/client'
 import { PasswordClientError } from '@spillway/client/errors'
-import { queueKey } from '@spillway/client/protocol/capacity'
 import { verdictKey } from '@spillway/client/protocol/reply'
-import { freePort, type TcpProxy, until } from '@spillway/local/testing'
+import { queueKey } from '@spillway/client/queue/keys'
+import { freePort, monitorRedis, type TcpProxy, until } from '@spillway/local/testing'
 import { forgotten } from './garbage.ts'
 import { answerOf, jobsCounted, readyClient, startedWorker } from './parts.ts'
 import { activeJobs, jobKey, redisProxy, resultOf, type Space, spaceFor, waitingJobs } from './space.ts'
@@ -95,18 +95,19 @@ test('a job that was never sent is not cancelled', async (t) => {
   await until(() => !client.isReady())
   await assert.rejects(client.submit('verify', request), isUnavailable)
   assert.equal(await client.cancel(job), false)
-  const takenBack: (string | undefined)[] = []
-  const monitor = await space.redis.monitor()
-  space.closing(async () => monitor.disconnect())
-  monitor.on('monitor', (_time, command: string[]) => {
-    const [name, script] = command
-    if (name === 'eval' && script?.includes('LREM') && command.includes(queueKey(space.prefix, 'wait'))) {
-      takenBack.push(command.at(-1))
-    }
-  })
+  const monitor = await monitorRedis(space.redisUrl)
+  space.closing(async () => monitor.close())
+  const removals = () =>
+    monitor.commands.filter(
+      ({ command: [name, script, ...rest] }) =>
+        name === 'eval' && script?.includes('LREM') && rest.includes(queueKey(space.prefix, 'wait')),
+    )
   proxy.restore()
-  await until(() => takenBack.includes(job.id))
-  assert.deepEqual(takenBack, [job.id])
+  await until(() => removals().length > 0)
+  assert.deepEqual(
+    removals().map(({ command }) => command.at(-1)),
+    [job.id],
+  )
 })
 
 test('jobs that Redis lost are added again by the client that waits for them, and by nobody else', async (t) => {

@@ -1,7 +1,7 @@
 // What one test has to itself: a queue in the real Redis, and an end for everything that it starts.
 import { randomBytes } from 'node:crypto'
 import { after, type TestContext } from 'node:test'
-import { queueKey } from '@spillway/client/protocol/capacity'
+import { queueKey } from '@spillway/client/queue/keys'
 import { createNamespace, startProxy, type TcpProxy } from '@spillway/local/testing'
 import { Redis } from 'ioredis'
 

@@ -1,9 +1,9 @@
 // What the queue leaves where others can read: in Redis's keys and messages, and under which names.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { queueKey } from '@spillway/client/protocol/capacity'
 import { DEFAULT_QUEUE_PREFIX } from '@spillway/client/protocol/job'
 import { verdictKey } from '@spillway/client/protocol/reply'
+import { queueKey } from '@spillway/client/queue/keys'
 import { until } from '@spillway/local/testing'
 import { Redis } from 'ioredis'
 import { createHasher } from '../src/hashing/index.ts'

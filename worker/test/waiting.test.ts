@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { PasswordClientError } from '@spillway/client/errors'
 import { redeemerKey, verdictKey } from '@spillway/client/protocol/reply'
-import { until } from '@spillway/local/testing'
+import { monitorRedis, until } from '@spillway/local/testing'
 import { answerOf, readyClient, startedWorker } from './parts.ts'
 import { activeJobs, jobKey, redisProxy, resultOf, spaceFor, waitingJobs } from './space.ts'
 
@@ -110,16 +110,16 @@ test('a redemption asks to be told of the verdict and looks for it in one round 
   const proxy = await redisProxy(space)
   const client = await readyClient(space, { redisUrl: proxy.url })
   const { job } = await (await readyClient(space)).submit('verify', request)
-  const commands: string[] = []
-  const monitor = await space.redis.monitor()
-  space.closing(async () => monitor.disconnect())
-  monitor.on('monitor', (_time, [command, key]: string[]) => commands.push(`${command} ${key}`))
-  const isAsked = (command: string) => commands.includes(command)
+  const monitor = await monitorRedis(space.redisUrl)
+  space.closing(async () => monitor.close())
+  const placeOf = (asked: string) =>
+    monitor.commands.findIndex(({ command: [name, key] }) => `${name} ${key}` === asked)
+  const isAsked = (asked: string) => placeOf(asked) >= 0
   const [told, looked] = [`set ${redeemerKey(space.prefix, job.id)}`, `get ${verdictKey(space.prefix, job.id)}`]
   proxy.freezeReplies()
   const resumed = client.resume(job)
   await until(() => isAsked(told) && isAsked(looked))
-  assert.ok(commands.indexOf(told) < commands.indexOf(looked))
+  assert.ok(placeOf(told) < placeOf(looked))
   proxy.restore()
   assert.equal(await answerOf(await resumed, 0), undefined)
 })

@@ -18,7 +18,10 @@ export interface OpsDeps {
   metrics: GatewayMetrics
   passwords: PasswordClient
   reporter: QueueReporter
+  /** For limits and jobs. */
   redis: RedisConnection
+  /** For what operators look at: long reads must not delay logins. */
+  operatorsRedis: RedisConnection
   watch: RedisWatch
   log: FastifyBaseLogger
 }
@@ -58,7 +61,7 @@ export async function buildOps(config: GatewayConfig, deps: OpsDeps): Promise<Fa
     })
     await operators.register(livePlugin, { ...deps, queuePrefix: config.QUEUE_PREFIX, boardPath: BOARD_PATH })
     await operators.register(boardPlugin, {
-      redisUrl: config.REDIS_URL,
+      redis: deps.operatorsRedis,
       watch: deps.watch,
       queuePrefix: config.QUEUE_PREFIX,
       readOnly: !config.OPS_ALLOW_WRITES,

@@ -49,6 +49,8 @@ const RECHECK_INTERVAL_MS = 1_000
 
 export interface PasswordClientOptions {
   redisUrl: string
+  /** The connection for commands, of the role `producer`; it stays the caller's to watch and to close [one of its own]. */
+  redis?: RedisConnection
   prefix?: string
   keyring: Keyring
   /** The time from submitting a job to its deadline, in milliseconds: how long it may wait and its verdict can be read. */
@@ -91,9 +93,9 @@ export function createPasswordClient(options: PasswordClientOptions): PasswordCl
   const { keyring, jobLifeMs, log, observer, prefix = DEFAULT_QUEUE_PREFIX, watch = watchRedis(log) } = options
   const replyTo = randomUUID()
   const clock = createRedisClock()
-  const redis = connectRedis(options.redisUrl, 'producer')
+  const { redis = connectRedis(options.redisUrl, 'producer') } = options
+  if (redis !== options.redis) watch.watch(redis, 'commands')
   const subscriber = connectRedis(options.redisUrl, 'consumer')
-  watch.watch(redis, 'commands')
   watch.watch(subscriber, 'replies')
 
   const verdicts = createVerdicts({ redis, prefix, keyring, log, broken: () => observer?.verdictBroken() })
@@ -133,7 +135,8 @@ export function createPasswordClient(options: PasswordClientOptions): PasswordCl
       load.close()
       cancellation.close()
       await producer.close()
-      await Promise.all([quit(redis), quit(subscriber)])
+      redis.off('ready', recheck)
+      await Promise.all([redis === options.redis || quit(redis), quit(subscriber)])
     },
   }
 }

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { entry, now } from '../../test/capacity-entry.ts'
-import { FRESH_FOR_MS, finishedBy, liveWorkers, sumCapacity, toEntries } from '../src/protocol/capacity.ts'
+import { FRESH_FOR_MS, finishedBy, liveWorkers, sumCapacity } from '../src/protocol/capacity.ts'
+import { toEntries } from '../src/queue/capacity.ts'
 
 test('slots and jobs per second are summed up over workers of different speed', () => {
   const entries = {

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { createCipheriv, createDecipheriv } from 'node:crypto'
 import { test } from 'node:test'
-import { capacityKey, jobKey, queueKey } from '../src/protocol/capacity.ts'
+import { capacityKey } from '../src/protocol/capacity.ts'
 import { DEFAULT_QUEUE_PREFIX, DEFERRED_PRIORITY, padRequest, QUEUE_NAME } from '../src/protocol/job.ts'
 import {
   decodeReply,
@@ -15,6 +15,7 @@ import {
   verdictSeal,
 } from '../src/protocol/reply.ts'
 import { parseKeyring, type SealContext, SealError } from '../src/protocol/seal.ts'
+import { jobKey, queueKey } from '../src/queue/keys.ts'
 
 /** The bytes 0 to 31. */
 const KEY = Buffer.from(Array.from({ length: 32 }, (_, i) => i))

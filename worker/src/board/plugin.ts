@@ -7,14 +7,15 @@ import { BullMQAdapter } from '@bull-board/api/bullMQAdapter'
 import { FastifyAdapter } from '@bull-board/fastify'
 import { openQueue } from '@spillway/client/queue/open-queue'
 import { readJob } from '@spillway/client/queue/read-job'
-import { connectRedis } from '@spillway/client/redis/connect'
+import type { RedisConnection } from '@spillway/client/redis/connect'
 import type { RedisWatch } from '@spillway/client/redis/watch'
 import type { Job, Queue } from 'bullmq'
 import type { FastifyPluginAsync } from 'fastify'
 import { describeData, describeJob } from './words.js'
 
 export interface BoardOptions {
-  redisUrl: string
+  /** Stays the caller's to watch and to close. */
+  redis: RedisConnection
   watch: RedisWatch
   queuePrefix: string
   /** Refuses every change with 405. */
@@ -51,9 +52,7 @@ class ReadableJobs extends BullMQAdapter {
 }
 
 export const boardPlugin: FastifyPluginAsync<BoardOptions> = async (app, options) => {
-  const { redisUrl, watch, queuePrefix, readOnly, basePath, logUrl, links } = options
-  const redis = connectRedis(redisUrl, 'producer')
-  watch.watch(redis, 'board')
+  const { redis, watch, queuePrefix, readOnly, basePath, logUrl, links } = options
   const queue = openQueue({ redis, prefix: queuePrefix, watch })
 
   const shown = new ReadableJobs(queue, {
@@ -97,8 +96,5 @@ export const boardPlugin: FastifyPluginAsync<BoardOptions> = async (app, options
   })
   await app.register(serverAdapter.registerPlugin(), { prefix: basePath })
 
-  app.addHook('onClose', async () => {
-    await queue.close()
-    redis.disconnect()
-  })
+  app.addHook('onClose', () => queue.close())
 }

@@ -1,13 +1,7 @@
 /** Publishes this worker's capacity to gateways every half second. The answer carries Redis's time and the number of waiting jobs. */
 import { randomUUID } from 'node:crypto'
-import {
-  CAPACITY_KEY_TTL_S,
-  capacityKey,
-  PUBLISH_CAPACITY,
-  PUBLISH_INTERVAL_MS,
-  queueKey,
-  type WorkerCapacity,
-} from '@spillway/client/protocol/capacity'
+import { capacityKey, PUBLISH_INTERVAL_MS, type WorkerCapacity } from '@spillway/client/protocol/capacity'
+import { writeCapacity } from '@spillway/client/queue/capacity'
 import type { RedisClock } from '@spillway/client/redis/clock'
 import type { RedisConnection } from '@spillway/client/redis/connect'
 import { throttledWarning } from '@spillway/client/redis/throttled-warning'
@@ -48,8 +42,6 @@ export interface CapacityPublisherOptions {
 export function publishCapacity(options: CapacityPublisherOptions): CapacityPublisher {
   const { redis, prefix, clock, log, name, fallback, slots, busySlots, published } = options
   const workerId = randomUUID()
-  const parts = ['wait', 'prioritized', 'active', 'meta'] as const
-  const keys = [capacityKey(prefix), ...parts.map((part) => queueKey(prefix, part))]
   const finished = { answered: 0, expired: 0, failed: 0 }
   let serviceMs = options.serviceMs
   const first = withResolvers<void>()
@@ -66,10 +58,7 @@ export function publishCapacity(options: CapacityPublisherOptions): CapacityPubl
       finished,
     }
     const answer = await clock.synchronize(
-      async () =>
-        readPublication(
-          await redis.eval(PUBLISH_CAPACITY, keys.length, ...keys, workerId, JSON.stringify(entry), CAPACITY_KEY_TTL_S),
-        ),
+      () => writeCapacity(redis, prefix, workerId, entry),
       ({ at }) => at,
     )
     publishFailed.recovered()
@@ -105,10 +94,4 @@ export function publishCapacity(options: CapacityPublisherOptions): CapacityPubl
       await redis.hdel(capacityKey(prefix), workerId)
     },
   }
-}
-
-function readPublication(answer: unknown): { at: number; waiting: number } {
-  const [at, waiting] = Array.isArray(answer) ? answer.map(Number) : []
-  if (at === undefined || waiting === undefined) throw new Error('Redis gave no time')
-  return { at, waiting }
 }

@@ -3,7 +3,8 @@
  * moves it back, so that it occupies a slot again and again. Gateways never create one; anyone with write access to Redis can.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { jobKey, queueKey } from '@spillway/client/protocol/capacity'
+import { nextEntries, removeEntry } from '@spillway/client/queue/entries'
+import { jobKey } from '@spillway/client/queue/keys'
 import { openQueue } from '@spillway/client/queue/open-queue'
 import { readJob } from '@spillway/client/queue/read-job'
 import type { RedisConnection } from '@spillway/client/redis/connect'
@@ -12,8 +13,6 @@ import type { Job } from 'bullmq'
 import type { WorkerMetrics } from '../ops/metrics.js'
 import type { Logger } from '../process/log.js'
 
-/** Entries that one scan reads at each end of a list or set: a thousand take a tenth of a second. */
-const SCAN_LENGTH = 1_000
 /** The pause between scans: hashing goes on, however many jobs are forged. */
 const SCAN_PAUSE_MS = 500
 
@@ -23,17 +22,6 @@ const COUNTERS = ['ats', 'atm', 'stc'] as const
 const COUNT = /^\d{1,9}$/
 /** The options of a gateway's jobs: BullMQ's defaults, and those that gateways set. */
 const OPTIONS = new Set(['attempts', 'backoff', 'delay', 'jobId', 'priority', 'telemetry', 'timestamp'])
-
-/**
- * Lua: removes an entry from every list and set of the queue. KEYS: two lists, four sets, the job's hash, its lock. ARGV: the entry,
- * 1 to delete the last two keys. Returns 1 when the entry was in the queue.
- */
-const REMOVE = `
-local removed = 0
-for i = 1, 2 do removed = removed + redis.call('LREM', KEYS[i], 0, ARGV[1]) end
-for i = 3, 6 do removed = removed + redis.call('ZREM', KEYS[i], ARGV[1]) end
-if ARGV[2] == '1' then redis.call('DEL', KEYS[7], KEYS[8]) end
-return math.min(removed, 1)`
 
 export interface MalformedJobs {
   /** Takes an error of BullMQ: looks for malformed jobs as its cause, and logs it when there are none. */
@@ -50,20 +38,9 @@ export function watchForMalformedJobs(options: {
 }): MalformedJobs {
   const { redis, prefix, log, watch, metrics } = options
   const queue = openQueue(options)
-  const lists = [queueKey(prefix, 'wait'), queueKey(prefix, 'active')]
-  const sets = (['prioritized', 'delayed', 'completed', 'failed'] as const).map((part) => queueKey(prefix, part))
   let suspicion: { error: Error; times: number } | undefined
   let isScanning = false
   let closed = false
-
-  /** The entries that BullMQ takes next: from the end of lists, but new entries of `active` are at its beginning. */
-  async function entries(): Promise<Set<string>> {
-    const found = await Promise.all([
-      ...lists.flatMap((key) => [redis.lrange(key, 0, SCAN_LENGTH - 1), redis.lrange(key, -SCAN_LENGTH, -1)]),
-      ...sets.map((key) => redis.zrange(key, '0', String(SCAN_LENGTH - 1))),
-    ])
-    return new Set(found.flat())
-  }
 
   async function isMalformed(id: string): Promise<boolean> {
     const job = await readJob(queue, id)
@@ -73,15 +50,14 @@ export function watchForMalformedJobs(options: {
     return counts.some((count) => count !== null && !COUNT.test(count))
   }
 
-  async function remove(id: string): Promise<number> {
-    const keys = [...lists, ...sets, jobKey(prefix, id), `${jobKey(prefix, id)}:lock`]
-    // An entry may be the name of one of the queue's own keys: only the keys of valid job ids are deleted.
-    return Number(await redis.eval(REMOVE, keys.length, ...keys, id, JOB_ID.test(id) ? 1 : 0))
-  }
+  // An entry may be the name of one of the queue's own keys: only the keys of valid job ids are deleted.
+  const remove = (id: string) => removeEntry(redis, prefix, id, JOB_ID.test(id))
 
   async function removeMalformed(): Promise<number> {
     if (redis.status !== 'ready') return 0
-    const removals = [...(await entries())].map(async (id) => ((await isMalformed(id)) ? await remove(id) : 0))
+    const removals = [...(await nextEntries(redis, prefix))].map(async (id) =>
+      (await isMalformed(id)) ? await remove(id) : 0,
+    )
     return (await Promise.all(removals)).reduce((sum, removed) => sum + removed, 0)
   }
 

@@ -4,7 +4,7 @@
  * stay as long as other workers renew the hash.
  */
 
-import { CAPACITY_KEY_TTL_S, capacityKey, SWEEP_CAPACITY } from '@spillway/client/protocol/capacity'
+import { sweepCapacity } from '@spillway/client/queue/capacity'
 import { openQueue } from '@spillway/client/queue/open-queue'
 import type { RedisConnection } from '@spillway/client/redis/connect'
 import type { RedisWatch } from '@spillway/client/redis/watch'
@@ -30,20 +30,16 @@ export interface SweepOptions {
 /** Starts sweeping, until closed. Any number of workers may do so at once. */
 export function startSweep(options: SweepOptions): { close(): Promise<void> } {
   const { redis, prefix, log, everyMs = SWEEP_INTERVAL_MS } = options
-  const { keepMs = KEEP_FINISHED.age * 1_000, keepCapacityS = CAPACITY_KEY_TTL_S } = options
+  const { keepMs = KEEP_FINISHED.age * 1_000, keepCapacityS } = options
   const queue = openQueue(options)
 
   async function sweepJobs(): Promise<void> {
     for (const state of ['completed', 'failed'] as const) await queue.clean(keepMs, KEEP_FINISHED.count, state)
   }
 
-  async function sweepCapacity(): Promise<void> {
-    await redis.eval(SWEEP_CAPACITY, 1, capacityKey(prefix), keepCapacityS)
-  }
-
   const timer = setInterval(() => {
     sweepJobs().catch((error: unknown) => log.warn({ err: error }, 'old finished jobs could not be deleted'))
-    sweepCapacity().catch((error: unknown) =>
+    sweepCapacity(redis, prefix, keepCapacityS).catch((error: unknown) =>
       log.warn({ err: error }, 'capacity entries of dead workers could not be deleted'),
     )
   }, everyMs)

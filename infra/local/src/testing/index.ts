@@ -8,6 +8,7 @@ export { atEnd } from './at-end.ts'
 export { clockOff } from './clock-off.ts'
 export { createNamespace, type Namespace } from './namespace.ts'
 export { type Exit, type LogLine, type ProcessToTest, startProcess, type TestProcess } from './process.ts'
+export { monitorRedis } from './redis-monitor.ts'
 export {
   type GatewayProcess,
   type Member,

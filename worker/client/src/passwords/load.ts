@@ -1,21 +1,13 @@
 /** Reads the load of the queue, a few times a second. */
 
 import type { Logger } from '../logger.js'
-import {
-  capacityKey,
-  finishedBy,
-  liveWorkers,
-  queueKey,
-  READ_LOAD,
-  sumCapacity,
-  toEntries,
-  type WorkerCapacity,
-} from '../protocol/capacity.js'
+import { finishedBy, liveWorkers, sumCapacity, type WorkerCapacity } from '../protocol/capacity.js'
+import { readRawLoad } from '../queue/capacity.js'
 import type { RedisClock } from '../redis/clock.js'
 import type { RedisConnection } from '../redis/connect.js'
 import { withResolvers } from '../with-resolvers.js'
 import { within } from '../within.js'
-import { createLoadState, type Depth, type LoadState } from './load-state.js'
+import { createLoadState, type LoadState } from './load-state.js'
 
 export const READ_INTERVAL_MS = 250
 
@@ -34,8 +26,6 @@ export function readLoad(options: {
   log: Logger
 }): LoadReader {
   const { redis, prefix, clock, log } = options
-  const states = ['wait', 'prioritized', 'active'] as const
-  const keys = [capacityKey(prefix), ...states.map((state) => queueKey(prefix, state))]
   const { reading: beginReading, ...state } = createLoadState()
   const finished = countFinishedJobs()
   const { promise: known, resolve: isKnown } = withResolvers<void>()
@@ -47,7 +37,7 @@ export function readLoad(options: {
     const reading = beginReading()
     try {
       const { at, capacity, ...depth } = await clock.synchronize(
-        async () => parseLoad(await redis.eval(READ_LOAD, keys.length, ...keys)),
+        () => readRawLoad(redis, prefix),
         (answer) => answer.at,
       )
       const workers = liveWorkers(capacity, at)
@@ -96,22 +86,5 @@ export function countFinishedJobs(): FinishedJobs {
       before = now
     },
     count: () => total,
-  }
-}
-
-interface LoadAnswer extends Depth {
-  at: number
-  capacity: Record<string, string>
-}
-
-function parseLoad(answer: unknown): LoadAnswer {
-  if (!Array.isArray(answer)) throw new Error('Redis gave no load')
-  const [at, waiting, deferred, active, pairs]: unknown[] = answer
-  return {
-    at: Number(at),
-    waiting: Number(waiting),
-    deferred: Number(deferred),
-    active: Number(active),
-    capacity: toEntries(pairs),
   }
 }

@@ -1,9 +1,8 @@
 /**
  * The wire, part three: capacity. Every worker writes an entry into one hash a few times a second; every gateway reads the hash and
- * the depth of the queue in one round trip. Entries that are not renewed expire.
+ * the depth of the queue in one round trip (queue/capacity). Entries that are not renewed expire.
  */
 import type { FromSchema } from 'json-schema-to-ts'
-import { QUEUE_NAME } from './job.js'
 import { checkFor } from './schema.js'
 
 export const PUBLISH_INTERVAL_MS = 500
@@ -57,75 +56,9 @@ export interface Load {
   active: number
 }
 
-/**
- * Lua: writes one worker's entry with Redis's time, and renews the hash.
- * KEYS: capacity hash, waiting list, deferred set, active list, meta hash. ARGV: worker id, the entry as JSON without its time,
- * TTL of the hash in seconds. Returns the time in epoch milliseconds, and the number of jobs that can be taken: 0 while the queue is
- * paused, limited in its rate, or at its limit of active jobs.
- */
-export const PUBLISH_CAPACITY = `
-local time = redis.call('TIME')
-local entry = cjson.decode(ARGV[2])
-entry.at = time[1] * 1000 + math.floor(time[2] / 1000)
-redis.call('HSET', KEYS[1], ARGV[1], cjson.encode(entry))
-redis.call('EXPIRE', KEYS[1], ARGV[3])
-local paused, rate, limit = unpack(redis.call('HMGET', KEYS[5], 'paused', 'max', 'concurrency'))
-local held = paused or rate or (limit and redis.call('LLEN', KEYS[4]) >= tonumber(limit))
-return {entry.at, held and 0 or redis.call('LLEN', KEYS[2]) + redis.call('ZCARD', KEYS[3])}`
-
-/**
- * Lua: reads the load, all that admission needs.
- * KEYS: capacity hash, waiting list, deferred set, active list. Returns the time in epoch milliseconds, the three lengths, the
- * hash's pairs.
- */
-export const READ_LOAD = `
-local time = redis.call('TIME')
-return {time[1] * 1000 + math.floor(time[2] / 1000), redis.call('LLEN', KEYS[2]), redis.call('ZCARD', KEYS[3]),
-  redis.call('LLEN', KEYS[4]), redis.call('HGETALL', KEYS[1])}`
-
-/**
- * Lua: deletes the entries of workers that ended without deleting theirs, and entries without a time. Other fields are not checked:
- * the entry may be of a newer version. KEYS: capacity hash. ARGV: seconds that an entry is kept.
- */
-export const SWEEP_CAPACITY = `
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local fields = redis.call('HGETALL', KEYS[1])
-for i = 1, #fields, 2 do
-  local isJson, entry = pcall(cjson.decode, fields[i + 1])
-  local at = isJson and type(entry) == 'table' and entry.at
-  local isFresh = type(at) == 'number' and math.abs(now - at) <= ARGV[1] * 1000
-  if not isFresh then redis.call('HDEL', KEYS[1], fields[i]) end
-end
-return 1`
-
 /** The hash with an entry for each worker. */
 export function capacityKey(prefix: string): string {
   return `${prefix}:capacity`
-}
-
-/**
- * One of BullMQ's own keys: the lists of held (`wait`) and active jobs, the sorted sets of deferred (`prioritized`) and finished jobs,
- * the settings (`meta`).
- */
-export function queueKey(
-  prefix: string,
-  part: 'wait' | 'prioritized' | 'delayed' | 'active' | 'completed' | 'failed' | 'meta',
-): string {
-  return `${prefix}:${QUEUE_NAME}:${part}`
-}
-
-/** BullMQ's hash of a job; without a job id, the prefix of all of them. */
-export function jobKey(prefix: string, jobId = ''): string {
-  return `${prefix}:${QUEUE_NAME}:${jobId}`
-}
-
-/** Converts the result of HGETALL in a script, which alternates names and values. */
-export function toEntries(pairs: unknown): Record<string, string> {
-  const entries: Record<string, string> = {}
-  if (Array.isArray(pairs))
-    for (let i = 0; i + 1 < pairs.length; i += 2) entries[String(pairs[i])] = String(pairs[i + 1])
-  return entries
 }
 
 /** The valid entries that are fresh at `now`, by worker id. */

@@ -2,8 +2,8 @@
  * Ageing, as in schedulers: held jobs run before deferred ones, and each added one promotes the deferred job that has waited longest.
  * So deferred jobs get at least half of the workers' capacity, however many held jobs arrive.
  */
-import { jobKey, queueKey } from '../protocol/capacity.js'
 import type { RedisConnection } from '../redis/connect.js'
+import { jobKey, queueKey } from './keys.js'
 
 /**
  * Lua: moves the first deferred job to the end of the held ones, as BullMQ does when a priority changes. One script, because several

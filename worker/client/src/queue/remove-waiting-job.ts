@@ -1,6 +1,6 @@
 /** Removes a waiting job from the queue. */
-import { jobKey, queueKey } from '../protocol/capacity.js'
 import type { RedisConnection } from '../redis/connect.js'
+import { jobKey, queueKey } from './keys.js'
 
 /**
  * Lua: removes a job only while it waits; its hash is then its only key. BullMQ's own remove also deletes finished jobs, and does not

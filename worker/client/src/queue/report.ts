@@ -2,10 +2,11 @@
  * Reports on the queue for metrics and the live page: depth, age, finished jobs, workers, read in one round trip on demand. Contains
  * no sealed data.
  */
-import { capacityKey, jobKey, liveWorkers, queueKey, toEntries, type WorkerCapacity } from '../protocol/capacity.js'
+import { capacityKey, liveWorkers, type WorkerCapacity } from '../protocol/capacity.js'
 import { isJobData, isJobResult, type JobResult } from '../protocol/job.js'
-import { connectRedis } from '../redis/connect.js'
-import type { RedisWatch } from '../redis/watch.js'
+import type { RedisConnection } from '../redis/connect.js'
+import { toEntries } from './capacity.js'
+import { jobKey, queueKey } from './keys.js'
 
 /** The highest age of a report: many readers cost Redis no more than one. */
 const FRESH_FOR_MS = 500
@@ -27,7 +28,6 @@ export interface QueueReport {
 export interface QueueReporter {
   /** Rejects when Redis does not answer. */
   read(): Promise<QueueReport>
-  close(): void
 }
 
 /**
@@ -49,11 +49,7 @@ return {time[1] * 1000 + math.floor(time[2] / 1000),
   dataOf(redis.call('LINDEX', KEYS[2], -1)), dataOf(redis.call('ZRANGE', KEYS[3], 0, 0)[1]),
   results, redis.call('HGETALL', KEYS[1])}`
 
-/** Opens a connection of its own, which close() closes. */
-export function createQueueReporter(options: { redisUrl: string; prefix: string; watch: RedisWatch }): QueueReporter {
-  const { prefix, watch } = options
-  const redis = connectRedis(options.redisUrl, 'producer')
-  watch.watch(redis, 'report')
+export function createQueueReporter({ redis, prefix }: { redis: RedisConnection; prefix: string }): QueueReporter {
   const states = ['wait', 'prioritized', 'active', 'completed', 'failed', 'meta'] as const
   const keys = [capacityKey(prefix), ...states.map((state) => queueKey(prefix, state))]
   let answer: Promise<QueueReport> | undefined
@@ -71,7 +67,6 @@ export function createQueueReporter(options: { redisUrl: string; prefix: string;
       }
       return answer
     },
-    close: () => redis.disconnect(),
   }
 }
 

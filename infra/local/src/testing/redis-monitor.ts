@@ -1,0 +1,40 @@
+// The commands that a Redis is given, by anyone. ioredis's own monitor() breaks when the first of them comes in the same packet as the
+// answer to MONITOR.
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { createInterface } from 'node:readline'
+
+export interface MonitoredCommand {
+  /** The name in lower case, then the arguments. */
+  command: string[]
+  /** Whether a script gave it. */
+  byScript: boolean
+}
+
+export interface RedisMonitor {
+  /** In order, from the moment on that it was started. */
+  commands: MonitoredCommand[]
+  close(): void
+}
+
+/** Monitors the Redis of this URL, `redis://[user][:password@]host:port`. */
+export async function monitorRedis(url: string): Promise<RedisMonitor> {
+  const { hostname, port, username, password } = new URL(url)
+  const socket = connect(Number(port), hostname)
+  const lines = createInterface({ input: socket })
+  async function ask(command: string): Promise<void> {
+    socket.write(`${command}\r\n`)
+    const [answer] = await once(lines, 'line')
+    if (answer === '+OK') return
+    socket.destroy()
+    throw new Error(`Redis did not accept ${command.split(' ')[0]}: ${answer}`)
+  }
+  if (password !== '') await ask(`AUTH ${username || 'default'} ${decodeURIComponent(password)}`)
+  await ask('MONITOR')
+  const commands: MonitoredCommand[] = []
+  lines.on('line', (line: string) => {
+    const [name = '', ...args] = Array.from(line.matchAll(/"((?:[^"\\]|\\.)*)"/g), ([, argument = '']) => argument)
+    commands.push({ command: [name.toLowerCase(), ...args], byScript: /^\S+ \[\d+ lua\]/.test(line) })
+  })
+  return { commands, close: () => socket.destroy() }
+}

@@ -1,0 +1,109 @@
+/** The capacity hash beside BullMQ's keys: a worker publishes its entry, a gateway reads the load, sweeping deletes old entries. */
+import { CAPACITY_KEY_TTL_S, capacityKey, type WorkerCapacity } from '../protocol/capacity.js'
+import type { RedisConnection } from '../redis/connect.js'
+import { queueKey } from './keys.js'
+
+/**
+ * Lua: writes one worker's entry with Redis's time, and renews the hash.
+ * KEYS: capacity hash, waiting list, deferred set, active list, meta hash. ARGV: worker id, the entry as JSON without its time,
+ * TTL of the hash in seconds. Returns the time in epoch milliseconds, and the number of jobs that can be taken: 0 while the queue is
+ * paused, limited in its rate, or at its limit of active jobs.
+ */
+const PUBLISH_CAPACITY = `
+local time = redis.call('TIME')
+local entry = cjson.decode(ARGV[2])
+entry.at = time[1] * 1000 + math.floor(time[2] / 1000)
+redis.call('HSET', KEYS[1], ARGV[1], cjson.encode(entry))
+redis.call('EXPIRE', KEYS[1], ARGV[3])
+local paused, rate, limit = unpack(redis.call('HMGET', KEYS[5], 'paused', 'max', 'concurrency'))
+local held = paused or rate or (limit and redis.call('LLEN', KEYS[4]) >= tonumber(limit))
+return {entry.at, held and 0 or redis.call('LLEN', KEYS[2]) + redis.call('ZCARD', KEYS[3])}`
+
+/**
+ * Lua: reads the load, all that admission needs.
+ * KEYS: capacity hash, waiting list, deferred set, active list. Returns the time in epoch milliseconds, the three lengths, the
+ * hash's pairs.
+ */
+const READ_LOAD = `
+local time = redis.call('TIME')
+return {time[1] * 1000 + math.floor(time[2] / 1000), redis.call('LLEN', KEYS[2]), redis.call('ZCARD', KEYS[3]),
+  redis.call('LLEN', KEYS[4]), redis.call('HGETALL', KEYS[1])}`
+
+/**
+ * Lua: deletes the entries of workers that ended without deleting theirs, and entries without a time. Other fields are not checked:
+ * the entry may be of a newer version. KEYS: capacity hash. ARGV: seconds that an entry is kept.
+ */
+const SWEEP_CAPACITY = `
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local fields = redis.call('HGETALL', KEYS[1])
+for i = 1, #fields, 2 do
+  local isJson, entry = pcall(cjson.decode, fields[i + 1])
+  local at = isJson and type(entry) == 'table' and entry.at
+  local isFresh = type(at) == 'number' and math.abs(now - at) <= ARGV[1] * 1000
+  if not isFresh then redis.call('HDEL', KEYS[1], fields[i]) end
+end
+return 1`
+
+/** What a publication tells the worker. */
+export interface Publication {
+  /** Epoch milliseconds by Redis's clock. */
+  at: number
+  /** Waiting jobs that can be taken. */
+  waiting: number
+}
+
+/** Writes the entry of a worker, with Redis's time. */
+export async function writeCapacity(
+  redis: RedisConnection,
+  prefix: string,
+  workerId: string,
+  entry: Omit<WorkerCapacity, 'at'>,
+): Promise<Publication> {
+  const parts = ['wait', 'prioritized', 'active', 'meta'] as const
+  const keys = [capacityKey(prefix), ...parts.map((part) => queueKey(prefix, part))]
+  const args = [workerId, JSON.stringify(entry), CAPACITY_KEY_TTL_S]
+  const answer = await redis.eval(PUBLISH_CAPACITY, keys.length, ...keys, ...args)
+  const [at, waiting] = Array.isArray(answer) ? answer.map(Number) : []
+  if (at === undefined || waiting === undefined) throw new Error('Redis gave no time')
+  return { at, waiting }
+}
+
+/** The depth of the queue and the entries of workers, as they are in Redis. */
+export interface RawLoad {
+  /** Epoch milliseconds by Redis's clock. */
+  at: number
+  waiting: number
+  deferred: number
+  active: number
+  /** JSON by worker id, not checked. */
+  capacity: Record<string, string>
+}
+
+export async function readRawLoad(redis: RedisConnection, prefix: string): Promise<RawLoad> {
+  const parts = ['wait', 'prioritized', 'active'] as const
+  const keys = [capacityKey(prefix), ...parts.map((part) => queueKey(prefix, part))]
+  const answer = await redis.eval(READ_LOAD, keys.length, ...keys)
+  if (!Array.isArray(answer)) throw new Error('Redis gave no load')
+  const [at, waiting, deferred, active, pairs]: unknown[] = answer
+  return {
+    at: Number(at),
+    waiting: Number(waiting),
+    deferred: Number(deferred),
+    active: Number(active),
+    capacity: toEntries(pairs),
+  }
+}
+
+/** Deletes the entries that have not been renewed for this long, in seconds. */
+export async function sweepCapacity(redis: RedisConnection, prefix: string, keepS = CAPACITY_KEY_TTL_S): Promise<void> {
+  await redis.eval(SWEEP_CAPACITY, 1, capacityKey(prefix), keepS)
+}
+
+/** Converts the result of HGETALL in a script, which alternates names and values. */
+export function toEntries(pairs: unknown): Record<string, string> {
+  const entries: Record<string, string> = {}
+  if (Array.isArray(pairs))
+    for (let i = 0; i + 1 < pairs.length; i += 2) entries[String(pairs[i])] = String(pairs[i + 1])
+  return entries
+}

@@ -1,0 +1,45 @@
+/** Entries of the queue's lists and sets, whatever they name: anyone with write access to Redis can add one. */
+import type { RedisConnection } from '../redis/connect.js'
+import { jobKey, queueKey } from './keys.js'
+
+/** Entries that one scan reads at each end of a list or set: a thousand take a tenth of a second. */
+const SCAN_LENGTH = 1_000
+/**
+ * Lua: removes an entry from every list and set of the queue. KEYS: two lists, four sets, the job's hash, its lock. ARGV: the entry,
+ * 1 to delete the last two keys. Returns 1 when the entry was in the queue.
+ */
+const REMOVE_ENTRY = `
+local removed = 0
+for i = 1, 2 do removed = removed + redis.call('LREM', KEYS[i], 0, ARGV[1]) end
+for i = 3, 6 do removed = removed + redis.call('ZREM', KEYS[i], ARGV[1]) end
+if ARGV[2] == '1' then redis.call('DEL', KEYS[7], KEYS[8]) end
+return math.min(removed, 1)`
+
+function listsAndSets(prefix: string): { lists: string[]; sets: string[] } {
+  return {
+    lists: [queueKey(prefix, 'wait'), queueKey(prefix, 'active')],
+    sets: (['prioritized', 'delayed', 'completed', 'failed'] as const).map((part) => queueKey(prefix, part)),
+  }
+}
+
+/** The entries that BullMQ takes next: from the end of lists, but new entries of `active` are at its beginning. */
+export async function nextEntries(redis: RedisConnection, prefix: string): Promise<Set<string>> {
+  const { lists, sets } = listsAndSets(prefix)
+  const found = await Promise.all([
+    ...lists.flatMap((key) => [redis.lrange(key, 0, SCAN_LENGTH - 1), redis.lrange(key, -SCAN_LENGTH, -1)]),
+    ...sets.map((key) => redis.zrange(key, '0', String(SCAN_LENGTH - 1))),
+  ])
+  return new Set(found.flat())
+}
+
+/** Removes an entry everywhere, and the job of this id with its lock if told to. Returns 1 when the entry was in the queue, else 0. */
+export async function removeEntry(
+  redis: RedisConnection,
+  prefix: string,
+  entry: string,
+  withJob: boolean,
+): Promise<number> {
+  const { lists, sets } = listsAndSets(prefix)
+  const keys = [...lists, ...sets, jobKey(prefix, entry), `${jobKey(prefix, entry)}:lock`]
+  return Number(await redis.eval(REMOVE_ENTRY, keys.length, ...keys, entry, withJob ? 1 : 0))
+}

@@ -1,0 +1,18 @@
+/** BullMQ's own keys, which the scripts of this room read and write. BullMQ may change them with any version. */
+import { QUEUE_NAME } from '../protocol/job.js'
+
+/**
+ * One of BullMQ's own keys: the lists of held (`wait`) and active jobs, the sorted sets of deferred (`prioritized`) and finished jobs,
+ * the settings (`meta`).
+ */
+export function queueKey(
+  prefix: string,
+  part: 'wait' | 'prioritized' | 'delayed' | 'active' | 'completed' | 'failed' | 'meta',
+): string {
+  return `${prefix}:${QUEUE_NAME}:${part}`
+}
+
+/** BullMQ's hash of a job; without a job id, the prefix of all of them. */
+export function jobKey(prefix: string, jobId = ''): string {
+  return `${prefix}:${QUEUE_NAME}:${jobId}`
+}
