@@ -1,12 +1,12 @@
-// Follows the steps of a stage in a plain folder that stands for the root of its file system. What a step runs are the
-// programs of this system, not of the base image: the folder ends up with what the image adds to its base.
+// Follows the steps of a stage in a plain folder that stands for the root of its file system. Steps run the programs of this system, not
+// of the base image: the folder holds only the additions of the image to its base.
 import { cpSync, mkdirSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
 import { run } from '@spillway/local/processes/run'
 import { UserError } from '@spillway/local/processes/user-error'
 import type { Stage, Step } from './recipe.ts'
 
-/** What a container of an image is started with. */
+/** An image: its files, and how a container of it is started. */
 export interface Image {
   /** Stands for the root of the file system. */
   root: string
@@ -53,7 +53,7 @@ async function follow(step: Step, image: Image, context: Context): Promise<void>
       return copy(step, image, context)
     case 'run':
       context.say(`RUN ${step.command}`)
-      // Of this process's environment only what programs cannot do without: a build must not depend on the rest.
+      // Of this process's environment only PATH and HOME: a build must not depend on the rest.
       await run('sh', ['-c', step.command], {
         cwd: join(image.root, image.workdir),
         env: { PATH: process.env.PATH, HOME: process.env.HOME, ...image.env },
@@ -74,7 +74,7 @@ async function follow(step: Step, image: Image, context: Context): Promise<void>
   }
 }
 
-/** A folder is copied by what is in it, a file by itself; into a folder where the target ends with a slash or is one. */
+/** Copies the contents of a folder, or a file; into a folder where the target ends with a slash or is one. */
 function copy(step: Extract<Step, { kind: 'copy' }>, image: Image, context: Context): void {
   const from = step.from === undefined ? undefined : context.stages.get(step.from)
   if (step.from !== undefined && from === undefined)

@@ -33,7 +33,7 @@ export async function findImages(): Promise<Record<Target, Image> | undefined> {
   return existsSync(record) ? JSON.parse(await readFile(record, 'utf8')) : undefined
 }
 
-/** Builds the images unless this very source has been built before. `say` is told each step that takes long. */
+/** Builds the images unless this very source has been built before. `say` prints each step that takes long. */
 export async function buildImages(say: (sentence: string) => void): Promise<Record<Target, Image>> {
   const found = await findImages()
   if (found) return found
@@ -57,7 +57,7 @@ export async function buildImages(say: (sentence: string) => void): Promise<Reco
   return images
 }
 
-/** What stands for a stage that cannot be followed here: what others take from it is an empty folder. */
+/** In place of a stage that cannot be followed here: an empty folder is copied from it. */
 async function emptyStage(root: string): Promise<Image> {
   await mkdir(join(root, 'out/engine'), { recursive: true })
   return { root, env: {}, workdir: '/', uid: 0, gid: 0, entrypoint: [], cmd: [] }

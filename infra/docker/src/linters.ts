@@ -1,4 +1,4 @@
-// What the Dockerfile and the compose file are checked by, fetched into the ignored folder.
+// The linter of the Dockerfile and the schema of the compose file, fetched into the ignored folder.
 import { copyFileSync, existsSync } from 'node:fs'
 import { rename } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-// A Dockerfile as a list of stages, each a list of steps; and only what the builder of plain folders can follow.
+// A Dockerfile as a list of stages, each a list of steps that the builder of plain folders can follow.
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { UserError } from '@spillway/local/processes/user-error'

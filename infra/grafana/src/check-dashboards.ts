@@ -8,7 +8,7 @@ import { type Prometheus, type Sample, startPrometheus } from './prometheus.ts'
 import { runWithServices } from './run-with-services.ts'
 import { openScene } from './scene.ts'
 
-/** Long enough for rates and histograms over {@link RATE_INTERVAL} to have seen everything. */
+/** Enough for rates and histograms over {@link RATE_INTERVAL} to have seen everything. */
 const PATIENCE_MS = 120_000
 const RATE_INTERVAL = '30s'
 const RANGE = '1m'
@@ -18,7 +18,7 @@ interface Asked {
   expr: string
 }
 
-/** Asks all until each has an answer; gives those that have none when patience runs out. */
+/** Repeats the queries until each has returned data. Returns those that have not when the time is over. */
 async function askAll(prometheus: Prometheus, queries: Asked[]): Promise<Asked[]> {
   const deadline = Date.now() + PATIENCE_MS
   let silent = queries

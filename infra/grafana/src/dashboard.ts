@@ -9,7 +9,7 @@ interface Limits {
   bad: number
 }
 
-/** What tells a panel apart from the others: see the head of dashboard.yaml. */
+/** A panel of dashboard.yaml, whose head explains the fields. */
 export interface Panel {
   title: string
   description: string

@@ -8,7 +8,7 @@ import type { Member } from '@spillway/local/testing'
 import { runWithServices } from './run-with-services.ts'
 import { type GatewayHandle, OPERATOR, openScene, type Scene } from './scene.ts'
 
-/** The first of each compile the code: until some thousand logins both sides take up to twice as long. */
+/** Code is compiled in the first rounds: until some thousand logins both sides take up to twice as long. */
 const WARM_UP_ROUNDS = 4
 const ROUNDS = 12
 const LOGINS = 400
@@ -32,7 +32,7 @@ async function openSystem(env: NodeJS.ProcessEnv): Promise<System> {
   return { scene, gateway, worker }
 }
 
-/** Takes whatever it is sent. */
+/** Accepts every request. */
 async function openSink(): Promise<{ url: string; close(): void }> {
   const server = createServer((request, response) => request.resume().on('end', () => response.end('{}')))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -73,7 +73,7 @@ async function measure({ gateway, worker }: System): Promise<number> {
   return (processorMs(pids) - before) / LOGINS
 }
 
-/** What counting takes, which is never off: in milliseconds a login. */
+/** The time of counting, which is never off, in milliseconds a login. */
 function countingMs(): number {
   const { wait } = createGatewayMetrics([])
   const updates = 200_000

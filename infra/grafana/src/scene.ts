@@ -16,7 +16,7 @@ export interface Scene extends Omit<Spillway, 'gateway' | 'close'> {
   close(): Promise<void>
 }
 
-/** Of all that scenes are told to hold a request for. */
+/** The longest time for which any scene holds a request. */
 const LONGEST_HOLD_MS = 120_000
 
 /** Low enough that a hash takes a few milliseconds. */

@@ -1,4 +1,4 @@
-// The chart as it comes out of Helm.
+// The chart, rendered by Helm.
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { run } from '@spillway/local/processes/run'
@@ -9,7 +9,7 @@ export const chartDir = fileURLToPath(new URL('../spillway', import.meta.url))
 /** The value sets that the chart is checked with: the files in its folder ci. */
 export const valueSetsDir = join(chartDir, 'ci')
 
-/** An object of Kubernetes, as far as every one is the same. */
+/** The fields that all objects of Kubernetes have in common. */
 export interface Manifest {
   apiVersion: string
   kind: string
@@ -18,7 +18,7 @@ export interface Manifest {
 }
 
 export interface Rendering {
-  /** Where Helm is. */
+  /** The path of Helm. */
   helm: string
   release: string
   namespace: string
@@ -28,7 +28,7 @@ export interface Rendering {
   set?: string[]
 }
 
-/** Renders the chart to YAML, its hooks and tests included. Rejects with what Helm says when the values are refused. */
+/** Renders the chart to YAML, its hooks and tests included. Rejects with Helm's output when the values are refused. */
 export async function renderChart({ helm, release, namespace, valueFiles = [], set = [] }: Rendering): Promise<string> {
   const args = ['template', release, chartDir, '--namespace', namespace]
   args.push(...valueFiles.flatMap((file) => ['--values', file]), ...set.flatMap((value) => ['--set', value]))

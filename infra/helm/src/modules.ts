@@ -1,4 +1,4 @@
-// The unpacked sources of Go modules that carry what the chart is checked against: schemas and custom resources.
+// The unpacked sources of Go modules that carry the schemas and custom resources that the chart is checked against.
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'

@@ -1,5 +1,5 @@
 // Programs built from their Go modules, at the versions and checksums that the folders in programs/ pin, into the ignored
-// folder. The first build takes minutes and gigabytes; what was built once is used again.
+// folder. The first build takes minutes and gigabytes; later runs use its result.
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { mkdir, readFile, rename, rm } from 'node:fs/promises'
@@ -10,12 +10,12 @@ import { run } from '@spillway/local/processes/run'
 import { UserError } from '@spillway/local/processes/user-error'
 import { moduleVersion } from './modules.ts'
 
-/** The folders in programs/: each is a Go module whose tools are what is built. */
+/** The folders in programs/: each is a Go module whose tools are built. */
 export type ProgramSet = 'checks' | 'kubernetes' | 'keda'
 
 const setsDir = fileURLToPath(new URL('../programs', import.meta.url))
 
-/** Where the programs of a set are, or would be. Another pin is another folder. */
+/** The folder of a set's programs, whether they have been built or not. Other versions are in another folder. */
 export async function programSetDir(set: ProgramSet): Promise<string> {
   const pins = await Promise.all(['go.mod', 'go.sum'].map((file) => readFile(join(setsDir, set, file), 'utf8')))
   const version = createHash('sha256').update(pins.join('\0')).digest('hex').slice(0, 12)
@@ -28,7 +28,7 @@ export async function isBuilt(set: ProgramSet): Promise<boolean> {
 }
 
 /**
- * Gives the folder of a set's programs, building them first where need be. `say` is told when that takes long.
+ * Returns the folder of a set's programs, and builds them first where needed. `say` prints when that takes long.
  * Rejects with a UserError when there is no Go.
  */
 export async function buildPrograms(set: ProgramSet, say: (sentence: string) => void): Promise<string> {
@@ -41,7 +41,7 @@ export async function buildPrograms(set: ProgramSet, say: (sentence: string) => 
     })
   })
   say(`Building the ${set} programs from their Go modules: minutes at the first time ...`)
-  // Made beside its place and renamed: of two builds at once, one wins, and neither sees half of it.
+  // Built under another name and renamed: if two builds run at once, one wins, and neither sees an incomplete folder.
   const partial = `${dir}.${process.pid}.partial`
   await mkdir(partial, { recursive: true })
   try {
@@ -57,7 +57,7 @@ export async function buildPrograms(set: ProgramSet, say: (sentence: string) => 
   return dir
 }
 
-/** Kubernetes tells its version, which charts ask for; its own build scripts set it in this way, too. */
+/** Charts ask for the version of Kubernetes; its own build scripts set it in this way, too. */
 async function versionStamp(set: ProgramSet): Promise<string> {
   if (set !== 'kubernetes') return ''
   const version = await moduleVersion('k8s.io/kubernetes')

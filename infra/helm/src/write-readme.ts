@@ -1,4 +1,4 @@
-// `pnpm --filter @spillway/helm readme`: brings the table of values in the chart's README up to date.
+// `pnpm --filter @spillway/helm readme`: updates the table of values in the chart's README.
 import { writeFile } from 'node:fs/promises'
 import { readmeFile, readmeWithTable } from './values-table.ts'
 

@@ -30,7 +30,7 @@ export interface KubernetesApi {
   close(): void
 }
 
-/** Any object with a status: what most questions to the API are about. */
+/** An object whose status has conditions. */
 export interface WithConditions {
   status?: { conditions?: { type: string; status: string }[] }
 }

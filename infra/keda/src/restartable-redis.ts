@@ -12,7 +12,7 @@ export interface RestartableRedis {
   close(): Promise<void>
 }
 
-/** What KEDA's user may do, as the chart's README has it: count, and nothing else. */
+/** The rights of KEDA's user, as in the chart's README: to count, and nothing else. */
 const KEDA_RIGHTS = '~{spillway}:passwords:* resetchannels -@all +hello +ping +select +eval +type +llen +zcard'
 
 /** Starts Redis with a user for KEDA, whose password is that of the default user. */

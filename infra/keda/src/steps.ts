@@ -3,7 +3,7 @@
 export interface StepResult {
   name: string
   seconds: number
-  /** What was measured, in a few words. */
+  /** The measurements, in a few words. */
   note: string | undefined
 }
 
@@ -11,7 +11,7 @@ export interface Steps {
   results: StepResult[]
   /** Ends the current step, or the next one, with this error. */
   fail(error: Error): void
-  /** Runs a step, and resolves to what it does; a text is reported with its name. Rejects as the step does, after its name was reported. */
+  /** Runs a step and resolves to its result, which is reported with its name if it is a text. Rejects as the step does. */
   step<T>(name: string, run: () => Promise<T>): Promise<T>
 }
 

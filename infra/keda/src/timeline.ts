@@ -1,4 +1,4 @@
-// What happens over a run, sampled a few times a second: jobs, workers, and how long logins take.
+// The state of a run, sampled a few times a second: jobs, workers, and how long logins take.
 import type { Redis } from 'ioredis'
 import type { KubernetesApi } from './api.ts'
 import type { LoginResult } from './logins.ts'

@@ -1,5 +1,5 @@
 // The command `pnpm mutants`: Stryker makes one small mistake at a time in the modules that need no server, and runs their tests. Red when
-// more than one in ten goes unnoticed, when one goes unnoticed that survivors.txt does not name, or when one that it names is noticed.
+// more than one in ten goes unnoticed, when one goes unnoticed that survivors.txt does not name, or when one that it names is noticed or gone.
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { Stryker } from '@stryker-mutator/core'

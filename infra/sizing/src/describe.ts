@@ -1,4 +1,4 @@
-// A size in sentences and lines, with the values of the chart that it comes to.
+// Describes a size in lines, with the values of the chart for it.
 import type { Figures } from './figures.ts'
 import type { Demand, Size } from './sizing.ts'
 import type { SpikeCost } from './spike.ts'

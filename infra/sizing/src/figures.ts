@@ -1,26 +1,26 @@
-// What one login costs, measured by `pnpm --filter @spillway/sizing run measure` on the machine that the file names.
+// The cost of one login, measured by `pnpm --filter @spillway/sizing run measure` on the machine that the file names.
 import { existsSync, readFileSync } from 'node:fs'
 import { UserError } from '@spillway/local/processes/user-error'
 
 export interface Figures {
   machine: string
   measuredAt: string
-  /** Processor time of one login, in milliseconds, by who spends it; the hash itself is apart. */
+  /** Processor time of one login without its hash, in milliseconds, by process. */
   costMs: { gateway: number; worker: number; redis: number; postgres: number }
   /** Processor time of one argon2id hash at the default cost (19 MiB, 2 passes, 1 lane), in milliseconds. */
   hashMs: number
-  /** What a slot is kept for beyond a hash, in milliseconds: from the end of one to the start of the next. */
+  /** The time of a slot from the end of a hash to the start of the next, in milliseconds. */
   turnaroundMs: number
-  /** What one job that waits takes in Redis, in bytes. */
+  /** The memory of a waiting job in Redis, in bytes. */
   jobBytes: number
-  /** What a gateway and a worker take when idle, in MiB. */
+  /** The memory of an idle gateway and of an idle worker, in MiB. */
   memoryMib: { gateway: number; worker: number }
   /** Measurements that README.md compares with the model. */
   checks: WaitCheck[]
   spike: SpikeCheck
 }
 
-/** Rates are those that were, not those that were meant; slotMs is the hash, with the turnaround that was measured before. */
+/** The rate is the measured one; slotMs is the hash with the turnaround. */
 export interface WaitCheck {
   perSecond: number
   slotMs: number
@@ -40,7 +40,7 @@ export interface SpikeCheck {
 
 export const figuresFile = new URL('../figures.json', import.meta.url)
 
-/** Reads them. Rejects what has not been measured yet with a UserError. */
+/** Reads them. Throws a UserError if nothing has been measured yet. */
 export function readFigures(): Figures {
   if (!existsSync(figuresFile)) {
     throw new UserError('There are no figures to size by yet: run `pnpm --filter @spillway/sizing run measure` first.')

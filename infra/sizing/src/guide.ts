@@ -1,4 +1,4 @@
-// The parts of README.md that are made from the figures: what the calculator prints, what was measured, how well the model fits.
+// The parts of README.md that are made from the figures: an example of the calculator, the measurements, and the model beside them.
 import { readFileSync } from 'node:fs'
 import { withParts } from '@spillway/local/processes/marked-parts'
 import { describe } from './describe.ts'

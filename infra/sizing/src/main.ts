@@ -1,4 +1,4 @@
-// The command `pnpm size`: how many pods and cores a number of logins a second takes, and what else.
+// The command `pnpm size`: the size of an installation for a number of logins a second.
 import { runCommand } from '@spillway/local/processes/command'
 import { asksForHelp } from '@spillway/local/processes/command-line'
 import { describe } from './describe.ts'

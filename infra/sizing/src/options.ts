@@ -1,4 +1,4 @@
-// The demand as it is given on the command line.
+// The command line of `pnpm size`.
 import { milliseconds, parseCommandLine, positive, whole } from '@spillway/local/processes/command-line'
 import { UserError } from '@spillway/local/processes/user-error'
 import type { Figures } from './figures.ts'
@@ -25,7 +25,7 @@ const options = {
   'scale-time': { type: 'string', default: '30s' },
 } as const
 
-/** Reads the arguments; what is not given comes from the figures or is the default. Throws a UserError that says what is wrong. */
+/** Reads the arguments; others come from the figures or are the default. Throws a UserError for a wrong one. */
 export function readDemand(args: string[], figures: Figures): Demand {
   const { values } = parseCommandLine('pnpm size', args, options)
   const logins = values['logins-per-second']

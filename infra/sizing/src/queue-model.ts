@@ -7,7 +7,7 @@
 export interface Station {
   /** Logins a second. */
   perSecond: number
-  /** How long a login keeps a slot: the hash, and what is between two hashes. */
+  /** How long a login keeps a slot: the hash, and the time between two hashes. */
   slotMs: number
   slots: number
 }

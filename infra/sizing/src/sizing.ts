@@ -1,4 +1,4 @@
-// How large an installation must be, from the demand and the measured cost of a login.
+// The size of an installation, from the demand and the measured cost of a login.
 import type { Figures } from './figures.ts'
 import { slotsFor, utilization, waitQuantileMs } from './queue-model.ts'
 import { DEFAULT_LIMITS, type SpikeCost, spikeCost } from './spike.ts'
@@ -8,7 +8,7 @@ export interface Demand {
   loginsPerSecond: number
   /** The wait that 99 of 100 logins stay below, in milliseconds. */
   p99WaitMs: number
-  /** What a hash takes on a core of the workers, in milliseconds. */
+  /** The time of a hash on a core of the workers, in milliseconds. */
   hashMs: number
   coresPerWorker: number
   /** How many times as many logins a spike brings, and for how long. */
@@ -32,9 +32,9 @@ export interface Size {
   spike: { slots: number; workers: number; scaled: SpikeCost; preScaled: SpikeCost }
 }
 
-/** What a single-threaded process, and Redis is one, should be loaded to at most. */
+/** The highest load of a single-threaded process, such as Redis. */
 const LOAD_LIMIT = 0.7
-/** Never one alone. */
+/** Two, so that one may fail. */
 const MIN_GATEWAYS = 2
 const POOL_SIZE = 10
 /** Finished jobs that stay in Redis at most. */

@@ -1,5 +1,5 @@
-// A spike, step by step, by the gateway's own admission and its own prediction of waits: which login is held, which gets a ticket, which is
-// told to come back. Arrivals and service are even; that is close, because in a spike far more comes in than the slots can take.
+// Simulates a spike in small steps. The gateway's own admission and prediction of waits decide which login is held, gets a ticket or is
+// refused. Arrivals and service are even, which is accurate enough because a spike far exceeds the capacity of the slots.
 import { type AdmissionLimits, type Admitted, createAdmission } from '@spillway/api/admission'
 import { createLoadState } from '@spillway/client/load-state'
 
@@ -33,9 +33,9 @@ export interface SpikeCost {
   longestWaitS: number
   /** Logins that are given a ticket at once. */
   ticketed: number
-  /** Logins that are told to come back later. */
+  /** Logins that are refused as busy. */
   refused: number
-  /** Seconds from the start of the spike until nobody waits; Infinity when that never comes. */
+  /** Seconds from the start of the spike until no login waits; Infinity if that never comes. */
   overAfterS: number
 }
 
@@ -45,7 +45,7 @@ const HORIZON_S = 3_600
 /** In a larger spike several logins are simulated as one, so that it takes no longer. */
 const SIMULATED_PER_SECOND = 5_000
 
-/** What a spike does to those who log in. Refused clients come back as soon as there is room. */
+/** The cost of a spike to its logins. Refused clients come back as soon as there is room. */
 export function spikeCost(demand: SpikeDemand): SpikeCost {
   const { slotMs, spikeS, limits } = demand
   const crowd = Math.max(1, demand.spikePerSecond / SIMULATED_PER_SECOND)
@@ -57,7 +57,7 @@ export function spikeCost(demand: SpikeDemand): SpikeCost {
     { ...limits, maxOutstanding: limits.maxOutstanding / crowd },
     () => nowS * 1_000,
   )
-  /** When each of those who wait came, first come first served. */
+  /** The arrival of each waiting login, first come first served. */
   const held: number[] = []
   const deferred: number[] = []
   const next = { held: 0, deferred: 0 }
@@ -67,7 +67,7 @@ export function spikeCost(demand: SpikeDemand): SpikeCost {
   let served = 0
   let away = 0
 
-  /** Lets one login in if admission does, and does with it what the client of the queue would do. */
+  /** Adds one login to its lane as the client of the queue does, unless admission refuses it. */
   function arrive(): boolean {
     const admitted = admit()
     if (admitted === undefined) return false

@@ -69,8 +69,8 @@ function withIdentity(openApi: SchemaNode): SchemaNode {
 }
 
 /**
- * Rewrites an OpenAPI schema of Kubernetes as JSON Schema: objects take no fields but their own, what may be a number or
- * a text may be both, and null is allowed where OpenAPI says nullable.
+ * Rewrites an OpenAPI schema of Kubernetes as JSON Schema: objects take no fields but their own, a number or a
+ * text may be either, and null is allowed where OpenAPI says nullable.
  */
 function strict(node: unknown): unknown {
   if (Array.isArray(node)) return node.map(strict)

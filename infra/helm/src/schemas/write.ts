@@ -13,7 +13,7 @@ export async function schemasDir(): Promise<string> {
   return join(programsDir, `schemas-${(await Promise.all(names.map(moduleVersion))).join('-')}`)
 }
 
-/** Writes the schemas unless they are there, and gives their folder. Needs Go on the PATH, to find the modules. */
+/** Writes the schemas unless they are there, and returns their folder. Needs Go on the PATH, to find the modules. */
 export async function writeSchemas(): Promise<string> {
   const dir = await schemasDir()
   if (existsSync(dir)) return dir

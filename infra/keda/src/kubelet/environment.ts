@@ -23,7 +23,8 @@ export async function resolveEnvironment(
     if (valueFrom?.resourceFieldRef) return cpuLimit(container, valueFrom.resourceFieldRef)
     if (valueFrom?.fieldRef) {
       const field = fields[valueFrom.fieldRef.fieldPath]
-      if (field === undefined) throw new Error(`${name}: the field ${valueFrom.fieldRef.fieldPath} is not stood in for`)
+      if (field === undefined)
+        throw new Error(`${name}: the field ${valueFrom.fieldRef.fieldPath} is not supported here`)
       return field
     }
     return expand(value ?? '', env)
@@ -38,7 +39,7 @@ export async function resolveEnvironment(
   }
 }
 
-/** Puts variables in the place of $(NAME); $$ is a dollar, and what is not known stays as it is. */
+/** Replaces $(NAME) by the variable and $$ by a dollar; an unknown $(NAME) stays. */
 export function expand(text: string, env: Record<string, string>): string {
   return text.replace(/\$\$|\$\((\w+)\)/g, (found, name: string | undefined) =>
     name === undefined ? '$' : (env[name] ?? found),
@@ -49,7 +50,7 @@ export function expand(text: string, env: Record<string, string>): string {
 function cpuLimit({ resources }: Container, reference: { resource: string; divisor?: string }): string {
   const limit = resources?.limits?.cpu
   if (reference.resource !== 'limits.cpu' || limit === undefined)
-    throw new Error(`${reference.resource} is not stood in for`)
+    throw new Error(`${reference.resource} is not supported here`)
   return String(Math.ceil(cores(limit) / cores(reference.divisor ?? '1')))
 }
 

@@ -1,4 +1,4 @@
-// A pod as far as the kubelet of this test reads it, and its status as the API server is told it.
+// The fields of a pod that the kubelet of this test reads, and the status that it reports.
 
 export interface EnvVar {
   name: string

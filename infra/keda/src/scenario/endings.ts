@@ -38,7 +38,7 @@ export async function endingSteps(stage: Stage, { step }: Steps): Promise<void> 
       assert.deepEqual([waiting, deferred], lane === 'waiting' ? [1, 0] : [0, 1])
       wakingS.push(((await login) / 1_000).toFixed(1))
     }
-    return `a login took ${wakingS[0]} s with a ticket, ${wakingS[1]} s among those who wait`
+    return `a login took ${wakingS[0]} s with a ticket, ${wakingS[1]} s in the held lane`
   })
 
   await step('uninstalled, every process ends by itself', async () => {

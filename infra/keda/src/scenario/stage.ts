@@ -1,4 +1,4 @@
-// What every step of the scenario works with: traffic, the timeline, and questions to the cluster.
+// The tools of every step of the scenario: traffic, the timeline, and questions to the cluster.
 import assert from 'node:assert/strict'
 import { until } from '@spillway/local/processes/until'
 import { createAccounts } from '@spillway/local/services/accounts'

@@ -28,7 +28,7 @@ export async function troubleSteps(stage: Stage, { step }: Steps): Promise<void>
     await redis.stop()
     await stays(before.length, 4 * SYNC_MS)
     assert.deepEqual(workers(), before)
-    // The gateways stay as well, and answer what they can.
+    // The gateways stay as well, and answer requests that need no Redis.
     assert.equal((await fetch(`${gatewayUrl}/.well-known/jwks.json`)).status, 200)
     // KEDA cannot build its scaler and does not fall back: the autoscaler gets no metric, and changes nothing.
     assert.equal(await conditionOf(api, AUTOSCALER, 'ScalingActive'), 'False')

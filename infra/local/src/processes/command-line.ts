@@ -1,4 +1,4 @@
-// Command lines: Node's parser, and values checked one by one. What is wrong is a UserError of one sentence.
+// Command lines: Node's parser, and checks of single values. A mistake is a UserError of one sentence.
 import { type ParseArgsConfig, parseArgs } from 'node:util'
 import { UserError } from './user-error.ts'
 
@@ -7,9 +7,9 @@ type Options = NonNullable<ParseArgsConfig['options']>
 const help = { help: { type: 'boolean', short: 'h' } } as const
 
 /**
- * Parses arguments; every command has --help besides its own options. pnpm hands over the "--" of `pnpm load -- --rate 5`.
+ * Parses arguments; every command has --help besides its own options. pnpm passes on the "--" of `pnpm load -- --rate 5`.
  *
- * @param command as it is typed, for the sentence that says what is wrong: `pnpm load`
+ * @param command as it is typed, for the error: `pnpm load`
  */
 export function parseCommandLine<const T extends Options>(
   command: string,

@@ -1,7 +1,7 @@
 // Linux's /proc, read. Elsewhere there is nothing to read, and all is undefined.
 import { readFileSync } from 'node:fs'
 
-/** A file of /proc, or undefined when its process is gone or this is not Linux. */
+/** A file of /proc, or undefined when its process has ended or this is not Linux. */
 export function readProc(path: string): string | undefined {
   try {
     return readFileSync(`/proc/${path}`, 'utf8')

@@ -52,7 +52,7 @@ function askPs(pid: number): ProcessFacts | undefined {
   return { parentPid: Number(parentPid), command, zombie: state.startsWith('Z') }
 }
 
-/** What ps prints; undefined when it finds no such process. */
+/** The output of ps; undefined when it finds no such process. */
 function ps(...args: string[]): string | undefined {
   try {
     return execFileSync('ps', args, { encoding: 'utf8' })

@@ -12,7 +12,7 @@ export interface ProcessorTime {
   eventLoopMs: number
 }
 
-/** What a process has used since it started; undefined when it is gone or this is not Linux. */
+/** The time that a process has used since its start; undefined when it has ended or this is not Linux. */
 export function processorTime(pid: number): ProcessorTime | undefined {
   // utime, stime, cutime and cstime are fields 14 to 17.
   const ticks = readStat(pid)?.slice(11, 15).map(Number)
@@ -27,13 +27,13 @@ export function processorTimeOfTree(pid: number): ProcessorTime | undefined {
   return own && { ...own, totalMs: processorMs([pid]) }
 }
 
-/** What these processes and all their living descendants have used together, in milliseconds. */
+/** The time that these processes and all their living descendants have used together, in milliseconds. */
 export function processorMs(pids: readonly number[]): number {
   const all = new Set(pids.flatMap(withDescendants))
   return [...all].reduce((sum, pid) => sum + (processorTime(pid)?.totalMs ?? 0), 0)
 }
 
-/** The processes it started that still run. */
+/** The running processes that it started. */
 export function childrenOf(pid: number): number[] {
   const children = readProc(`${pid}/task/${pid}/children`)?.trim() ?? ''
   return children.split(' ').filter(Boolean).map(Number)
@@ -44,13 +44,13 @@ function withDescendants(pid: number): number[] {
 }
 
 export interface Memory {
-  /** Resident, what it shares included. */
+  /** Resident, shared memory included. */
   bytes: number
   /** The most at a time since it started. */
   peakBytes: number
 }
 
-/** The memory of a process; undefined when it is gone or this is not Linux. */
+/** The memory of a process; undefined when it has ended or this is not Linux. */
 export function memoryOf(pid: number): Memory | undefined {
   const status = readProc(`${pid}/status`)
   const bytes = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(status ?? '')?.[1]) * 1_024
@@ -64,7 +64,7 @@ export interface MachineTime {
   idleMs: number
 }
 
-/** What all processors together have done since boot. */
+/** The time of all processors together since boot. */
 export function machineTime(): MachineTime | undefined {
   const line = readProc('stat')?.split('\n')[0]
   if (line === undefined) return undefined

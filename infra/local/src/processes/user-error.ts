@@ -1,6 +1,6 @@
 // Errors that a user can fix: printed as one sentence, without a stack.
 
-/** An expected failure. Its message says what is wrong and how to fix it. */
+/** An expected failure. Its message names the problem and the way out. */
 export class UserError extends Error {
   override name = 'UserError'
 }

@@ -1,4 +1,4 @@
-// Programs that this system has.
+// Finds programs of this system.
 import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
 

@@ -1,4 +1,4 @@
-// What stands on a /metrics page.
+// Reads values from a /metrics page.
 
 export interface HistogramSum {
   sum: number

@@ -1,4 +1,4 @@
-// Single statements on a PostgreSQL, and the url of another database on the same server.
+// Single statements on a PostgreSQL, and the URL of another database on the same server.
 import pg from 'pg'
 
 /** The same server, another database. */
@@ -20,7 +20,7 @@ export async function query(url: string, text: string, values: unknown[] = []): 
   }
 }
 
-/** The name of the database that a url leads to. */
+/** The name of the database in a URL. */
 export function databaseOf(url: string): string {
   return decodeURIComponent(new URL(url).pathname.slice(1))
 }

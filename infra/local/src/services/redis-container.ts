@@ -17,7 +17,7 @@ export async function containerRedis({ keeper, dir, durable, say }: RedisSearch)
     if (onPath([engine]) === undefined || !(await run('info'))) continue
     say(`No Redis on the PATH: running ${image} with ${engine}.`)
     await keeper.run({ command: engine, args: ['pull', '--quiet', image] })
-    // One that a killed run left behind.
+    // A container that a killed run left behind.
     await run('rm', '--force', name)
     return (port) => {
       const where = ['--name', name, '--publish', `127.0.0.1:${port}:6379`]

@@ -1,4 +1,4 @@
-// What is known of a Redis that was found: how to run it.
+// How to run a Redis that was found.
 import { join } from 'node:path'
 import type { Keeper, Tool } from '../processes/keeper.ts'
 
@@ -11,13 +11,13 @@ export type RedisProgram = (port: number) => {
 
 export interface RedisSearch {
   keeper: Keeper
-  /** Where its data goes. */
+  /** The folder of its data. */
   dir: string
-  /** False when its data need not outlive it. */
+  /** False when its data may be deleted with it. */
   durable: boolean
-  /** Where what is fetched goes. */
+  /** The folder of fetched programs. */
   programsDir: string
-  /** Told what is about to be fetched. */
+  /** Prints a notice before a download. */
   say: (sentence: string) => void
 }
 
@@ -29,10 +29,10 @@ export function localProgram(command: string, dir: string, env: NodeJS.ProcessEn
   })
 }
 
-/** Names the process that runs on a data folder. */
+/** The file with the pid of the process that uses a data folder. */
 export function pidFileOf(dir: string): string {
   return join(dir, 'redis.pid')
 }
 
-/** Either will do: Valkey speaks the same protocol. */
+/** Valkey speaks the same protocol. */
 export const serverNames = ['redis-server', 'valkey-server']

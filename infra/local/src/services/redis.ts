@@ -1,4 +1,4 @@
-// A Redis (or Valkey) of our own: durable, never evicting, on the loopback interface only.
+// The embedded Redis (or Valkey): durable, without eviction, on the loopback interface only.
 import { mkdir } from 'node:fs/promises'
 import { Redis } from 'ioredis'
 import { endOrphan } from '../processes/orphan.ts'
@@ -9,7 +9,7 @@ import { type Service, startService } from './service.ts'
 
 export interface RedisOptions extends RedisSearch {
   logFile: string
-  /** Taken if it is free; otherwise any. */
+  /** Used if it is free, else any other port. */
   preferredPort: number
   password: string
 }
@@ -34,7 +34,7 @@ export async function startRedis(options: RedisOptions): Promise<Service> {
       keeper,
       name: 'Redis',
       process,
-      // By standard input: neither a file nor the list of processes shows the password.
+      // By standard input, so that neither a file nor the list of processes shows the password.
       input: Object.entries({ ...settings, ...config })
         .map(([name, value]) => `${name} ${JSON.stringify(value)}\n`)
         .join(''),

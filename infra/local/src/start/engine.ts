@@ -24,7 +24,7 @@ export function hasEngine(): boolean {
 }
 
 export interface EngineBuildOptions {
-  /** At the lowest priority, and without a word until it is built. */
+  /** At the lowest priority, and without messages until it is built. */
   inBackground?: boolean
 }
 

@@ -1,10 +1,10 @@
-// Gateways and workers as programs: what Node runs, how each says that it is ready, and what a gateway knows then.
+// Gateways and workers as programs: their entry, their ready line, and the readiness of a gateway.
 import { stopOrder } from '../processes/keeper.ts'
 
 export interface Program {
-  /** What Node runs, from the root of the checkout. */
+  /** The module that Node runs, from the root of the checkout. */
   entry: string
-  /** The msg of the log line by which it says that it is ready, with where it listens: url and opsUrl. */
+  /** The msg of the log line that reports that it is ready, with its addresses: url and opsUrl. */
   readyMessage: string
   stopOrder: number
 }
@@ -28,7 +28,7 @@ export interface Readiness {
   text: string
 }
 
-/** What a gateway says of its readiness. Rejects when it says nothing. */
+/** Reads a gateway's readiness. Rejects when it does not answer. */
 export async function readinessOf(gatewayUrl: string): Promise<Readiness> {
   const response = await fetch(`${gatewayUrl}/readyz`)
   const text = await response.text()

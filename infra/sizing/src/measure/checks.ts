@@ -38,7 +38,7 @@ export async function checkWaits(
   return checks
 }
 
-/** A spike of twice what the slots can take. */
+/** A spike of twice the capacity of the slots. */
 export async function checkSpike(system: MeasuredSystem, emails: string[], turnaroundMs: number): Promise<SpikeCheck> {
   const capacity = (SLOTS * 1_000) / (STAND_IN_MS + turnaroundMs)
   const [spikeS, forS] = [10, 30]
