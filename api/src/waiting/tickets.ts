@@ -3,6 +3,7 @@
  * a dot, and the sealed contents.
  */
 import { type JobRef, type Keyring, SealError } from '@spillway/client'
+import { jobNames } from '@spillway/client/protocol/job'
 import { checkFor } from '@spillway/client/protocol/schema'
 import type { FromSchema } from 'json-schema-to-ts'
 import { ApiError } from '../problems/errors.js'
@@ -15,7 +16,7 @@ const Contents = {
   properties: {
     /** The kind of operation, and its contents. */
     operation: { type: 'object', properties: { kind: { type: 'string' } }, required: ['kind'] },
-    jobName: { enum: ['hash', 'verify'] },
+    jobName: { enum: jobNames },
     deadline: { type: 'integer' },
     expiresAt: { type: 'integer' },
   },
