@@ -1,8 +1,8 @@
 // The time of a login by stage, by the counters of gateway and worker.
-import { type HistogramSum, readHistogram } from '@spillway/local/services/prometheus'
+import { readHistogram } from '@spillway/local/services/prometheus'
 import type { SpillwayRunning } from '../contenders/spillway.ts'
 
-/** Milliseconds of a login, on average. Each of the first two includes what follows it. */
+/** Milliseconds of a login, on average. Each of the first two includes the stages after it. */
 export interface StageTimes {
   /** From the head of the request to the end of the answer. */
   requestMs: number
@@ -12,32 +12,23 @@ export interface StageTimes {
   hashMs: number
 }
 
-type StageSums = Record<keyof StageTimes, HistogramSum>
-
-/** Reads the counters of one gateway and one worker. */
-export async function readStages({ gatewayOps, workerOps }: SpillwayRunning): Promise<StageSums> {
+/** Reads the counters of one gateway and one worker; the returned function gives the averages since then. */
+export async function watchStages({ gatewayOps, workerOps }: SpillwayRunning): Promise<() => Promise<StageTimes>> {
   const [gateway = ''] = gatewayOps
   const [worker = ''] = workerOps
-  const [requestMs, heldMs, queueWaitMs, hashMs] = await Promise.all([
-    readHistogram(gateway, 'spillway_http_request_duration_seconds', 'route="/v1/login"'),
-    readHistogram(gateway, 'spillway_wait_seconds', 'operation="login"'),
-    readHistogram(worker, 'spillway_queue_wait_seconds', 'job="verify"'),
-    readHistogram(worker, 'spillway_service_seconds', 'job="verify"'),
-  ])
-  return { requestMs, heldMs, queueWaitMs, hashMs }
-}
-
-/** The averages between two readings. */
-export function stageTimes(before: StageSums, after: StageSums): StageTimes {
-  return {
-    requestMs: meanMs(before.requestMs, after.requestMs),
-    heldMs: meanMs(before.heldMs, after.heldMs),
-    queueWaitMs: meanMs(before.queueWaitMs, after.queueWaitMs),
-    hashMs: meanMs(before.hashMs, after.hashMs),
+  const read = () =>
+    Promise.all([
+      readHistogram(gateway, 'spillway_http_request_duration_seconds', 'route="/v1/login"'),
+      readHistogram(gateway, 'spillway_wait_seconds', 'operation="login"'),
+      readHistogram(worker, 'spillway_queue_wait_seconds', 'job="verify"'),
+      readHistogram(worker, 'spillway_service_seconds', 'job="verify"'),
+    ])
+  const before = await read()
+  return async () => {
+    const [requestMs = 0, heldMs = 0, queueWaitMs = 0, hashMs = 0] = (await read()).map((now, stage) => {
+      const count = now.count - (before[stage]?.count ?? 0)
+      return count === 0 ? 0 : (1_000 * (now.sum - (before[stage]?.sum ?? 0))) / count
+    })
+    return { requestMs, heldMs, queueWaitMs, hashMs }
   }
-}
-
-function meanMs(before: HistogramSum, after: HistogramSum): number {
-  const count = after.count - before.count
-  return count === 0 ? 0 : (1_000 * (after.sum - before.sum)) / count
 }

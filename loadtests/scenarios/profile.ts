@@ -10,7 +10,7 @@ import type { SpillwayRunning } from '../contenders/spillway.ts'
 import type { Credential } from '../load/accounts.ts'
 import { openLoop } from '../load/open.ts'
 import { profileClockUs, readProfile, type StageRules, timeByStage } from '../measure/cpu-profile.ts'
-import { readStages, type StageTimes, stageTimes } from '../measure/login-stages.ts'
+import { type StageTimes, watchStages } from '../measure/login-stages.ts'
 import { type PartTime, processorTimeOf } from '../measure/observe.ts'
 import { outcomeOf, Tally } from '../measure/tally.ts'
 import type { Measured, Row } from '../src/results.ts'
@@ -98,7 +98,7 @@ async function look(
   perSecond: number,
   durationS: number,
 ): Promise<Look> {
-  const before = await readStages(running)
+  const stages = await watchStages(running)
   const tally = new Tally()
   const client = createApiClient(running.url)
   const fromUs = profileClockUs()
@@ -115,7 +115,7 @@ async function look(
   )
   const toUs = profileClockUs()
   client.close()
-  return { tally, parts, stages: stageTimes(before, await readStages(running)), fromUs, toUs }
+  return { tally, parts, stages: await stages(), fromUs, toUs }
 }
 
 function report(

@@ -25,9 +25,15 @@ const BARE_MS = 1_000
 /** After so many logins a gateway's processor time for each falls no more: its first ones cost it five times as much. */
 const WARM_UP: WarmUp = { logins: 4_000, atMostMs: 6_000 }
 
+/** Aborted when this process is asked to end. */
+function interruption(): AbortSignal {
+  const interrupted = new AbortController()
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interrupted.abort())
+  return interrupted.signal
+}
+
 async function load(options: LoadOptions, file: string): Promise<Results> {
-  const interruption = new AbortController()
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interruption.abort())
+  const signal = interruption()
   const machine = describeMachine()
   const cores = contenderCores
   // Before anything is started, so that all processes inherit it.
@@ -47,16 +53,12 @@ async function load(options: LoadOptions, file: string): Promise<Results> {
       redisUrl,
     })
     const setting: Setting = {
+      ...options,
       services,
       servers: isEmbedded ? serverProcesses(services) : [],
       cores,
       accounts: createAccounts(services.databaseUrl),
-      contenders: options.contenders,
-      short: options.short,
-      users: options.users,
-      durationS: options.durationS,
       warmUp: WARM_UP,
-      rate: options.rate,
       bareHashMs: {
         bcrypt: (await bareHash('@node-rs/bcrypt', BARE_MS, cores)).medianMs,
         argon2id: (await bareHash('@node-rs/argon2', BARE_MS, cores)).medianMs,
@@ -86,11 +88,11 @@ async function load(options: LoadOptions, file: string): Promise<Results> {
       ...options,
       setting,
       progress,
-      signal: interruption.signal,
+      signal,
       keep: (scenarios) => writeResults(file, Object.assign(results, { scenarios })),
     })
     progress.close()
-    results.interrupted = interruption.signal.aborted
+    results.interrupted = signal.aborted
     writeResults(file, results)
     return results
   } finally {
@@ -101,12 +103,11 @@ async function load(options: LoadOptions, file: string): Promise<Results> {
 
 /** A spike on a gateway that runs already: no system of its own, no report; the result in words. */
 async function spike({ beyondLoopback, ...options }: TargetOptions): Promise<void> {
-  const interruption = new AbortController()
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interruption.abort())
+  const signal = interruption()
   const url = await resolveTarget(options.url, beyondLoopback)
   const { isTTY } = process.stdout
   const report = (line: string) => isTTY && process.stdout.write(`\r\u001b[2K${line}`)
-  const result = await spikeTarget({ ...options, url, signal: interruption.signal, report })
+  const result = await spikeTarget({ ...options, url, signal, report })
   console.log(`${isTTY ? '\r\u001b[2K' : ''}${inWords(result)}`)
   if (ended(result, 'error', 'unknown') > 0) process.exitCode = 1
 }

@@ -1,8 +1,7 @@
 // The command line of `pnpm load`.
 import { parseCommandLine, positive, whole } from '@spillway/local/processes/command-line'
-import type { Contender } from '../contenders/contender.ts'
 import { contenders } from '../contenders/contenders.ts'
-import type { Scenario } from '../scenarios/scenario.ts'
+import type { Scenario, Setting } from '../scenarios/scenario.ts'
 import { scenarios } from '../scenarios/scenarios.ts'
 import { pickNamed } from './named.ts'
 import { type TargetOptions, targetHelp, targetOf } from './target-options.ts'
@@ -33,14 +32,9 @@ Contenders
 ${contenders.map(({ name, title }) => `  ${name.padEnd(20)}${title}`).join('\n')}
 `
 
-export interface LoadOptions {
+/** It is short where neither scenarios nor contenders were named. */
+export interface LoadOptions extends Pick<Setting, 'contenders' | 'short' | 'durationS' | 'users' | 'rate'> {
   scenarios: readonly Scenario[]
-  contenders: readonly Contender[]
-  /** Whether neither scenarios nor contenders were named. */
-  short: boolean
-  durationS: number | undefined
-  users: number | undefined
-  rate: number | undefined
   repeat: number
   json: string | undefined
   compare: string | undefined
