@@ -1,6 +1,7 @@
 // `pnpm chaos`: runs the scenarios that were asked for, one after the other, and ends with a table of their findings.
+import { runCommand } from '@spillway/local/processes/command'
 import { parseCommandLine, whole } from '@spillway/local/processes/command-line'
-import { report, UserError } from '@spillway/local/processes/user-error'
+import { UserError } from '@spillway/local/processes/user-error'
 import { pickNamed } from '../src/named.ts'
 import { createProgress } from '../src/progress.ts'
 import { Findings, type Scenario } from './scenario.ts'
@@ -83,7 +84,7 @@ async function chaos({ scenarios }: ChaosOptions): Promise<Row[]> {
   return rows
 }
 
-async function main(): Promise<void> {
+await runCommand(async () => {
   const options = parseOptions(process.argv.slice(2))
   if (options.help) return console.log(help)
   if (options.list) {
@@ -91,9 +92,4 @@ async function main(): Promise<void> {
   }
   const rows = await chaos(options)
   if (rows.some(({ findings }) => findings.broken.length > 0)) process.exitCode = 1
-}
-
-await main().catch((error) => {
-  report(error)
-  process.exitCode = 1
 })

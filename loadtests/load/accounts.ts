@@ -17,6 +17,7 @@ const ACCOUNTS = 5_000
 const WARM_UP_CALLERS = 20
 /** Until a first request must have succeeded; how long it takes is not judged. */
 const FIRST_ANSWER_MS = 30_000
+const INSERTED_WITHIN_MS = 60_000
 const PASSWORD = 'correct horse battery staple'
 
 /** How many logins a server is to be warm after, and when that is enough, whatever their number. */
@@ -41,7 +42,10 @@ export function createAccounts(databaseUrl: string, count = ACCOUNTS): Accounts 
   const seeded = new Map<Credential, Promise<void>>()
 
   async function insert(credential: Credential): Promise<void> {
-    await insertAccounts(databaseUrl, credential, count, await storedHash(credential))
+    const passwordHash = await storedHash(credential)
+    // On a busy machine PostgreSQL may need several tries to be connected to.
+    const inserted = () => insertAccounts(databaseUrl, credential, count, passwordHash)
+    await until(inserted, { timeoutMs: INSERTED_WITHIN_MS, what: `accounts with ${credential}` })
   }
 
   const accounts: Accounts = {

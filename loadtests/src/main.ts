@@ -1,8 +1,8 @@
 // `pnpm load`: runs the load tests that were asked for, and writes their results and a report.
 import { mkdirSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
+import { runCommand } from '@spillway/local/processes/command'
 import { openKeeper } from '@spillway/local/processes/keeper'
-import { UserError } from '@spillway/local/processes/user-error'
 import { type OwnServices, startOwnServices } from '@spillway/local/testing/services'
 import { createAccounts, type WarmUp } from '../load/accounts.ts'
 import { bareHash } from '../measure/bare-hash.ts'
@@ -112,7 +112,7 @@ async function spike({ beyondLoopback, ...options }: TargetOptions): Promise<voi
   if (ended(result, 'error', 'unknown') > 0) process.exitCode = 1
 }
 
-async function main(): Promise<void> {
+await runCommand(async () => {
   const options = parseOptions(process.argv.slice(2))
   if (options.help) return console.log(help)
   if (options.target) return await spike(options.target)
@@ -125,9 +125,4 @@ async function main(): Promise<void> {
   if (old !== undefined) console.log(compare(old, results))
   // The measurement that was broken off would keep this process until it is over.
   if (results.interrupted && options.from === undefined) process.exit(130)
-}
-
-await main().catch((error) => {
-  console.error(error instanceof UserError || process.env.DEBUG === undefined ? `${error.message}` : error)
-  process.exitCode = 1
 })
