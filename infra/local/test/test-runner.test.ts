@@ -26,7 +26,7 @@ function startRunner(dir: string, files: string[]): TestProcess {
   return startProcess({
     entry: join(repositoryDir, 'infra/local/src/testing/runner.ts'),
     args: [join(dir, 'results.json'), ...files],
-    nodeArgs: ['--import', import.meta.resolve('tsx')],
+    nodeArgs: ['--import', import.meta.resolve('../src/testing/typescript.js')],
   })
 }
 
