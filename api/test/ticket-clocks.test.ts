@@ -1,6 +1,6 @@
-// Redis's clock alone does not decide for how long a ticket is good. That an hour passes and Redis's clock is then turned back by it
-// is, to a gateway, the same as a wall clock of its own that is ahead: so nothing but that is shifted. A ticket lives for 60 s, and 90 s more where clocks
-// disagree.
+// Redis's clock alone does not decide for how long a ticket is good. That time passes and Redis's clock is then turned back by it is, to a
+// gateway, the same as a wall clock of its own that is ahead: so nothing but that is shifted. A ticket lives for 60 s, and 90 s more where
+// clocks disagree.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { parseKeyring } from '@spillway/client'

@@ -2,12 +2,12 @@
 import type { TestContext } from 'node:test'
 import { connectDatabase, type Database, type DatabaseOptions } from '../src/index.ts'
 
-/** Small and impatient unless told otherwise. */
+/** Small, and with little patience for statements, unless told otherwise. */
 export function opened(t: TestContext, url: string, options: Partial<DatabaseOptions> = {}): Database {
   const database = connectDatabase({
     url,
     poolSize: 2,
-    connectionTimeoutMs: 1_000,
+    connectionTimeoutMs: 10_000,
     statementTimeoutMs: 1_000,
     ...options,
   })

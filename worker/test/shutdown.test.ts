@@ -144,7 +144,8 @@ test('SIGTERM before Redis has been found ends the worker with exit code 0', asy
 test('SIGKILL: the jobs of the dead worker are answered by another one within three seconds of their time', async (t) => {
   const space = spaceFor(t)
   const client = await readyClient(space)
-  const hashMs = 2_000
+  // Longer than a busy machine takes to start the other worker meanwhile.
+  const hashMs = 5_000
   const doomed = await startedWorkerProcess(space, { WORKER_CONCURRENCY: '3' })
   const pending = await busy(space, client, [hashMs, hashMs, hashMs], 3)
   const other = await startedWorker(space, { slots: 3 })
