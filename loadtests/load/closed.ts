@@ -1,32 +1,56 @@
-// Closed-loop load: a fixed number of callers, each with a connection of its own, which send their next request when the last was
-// answered.
-import { setMaxListeners } from 'node:events'
+// Closed-loop load by autocannon: a fixed number of callers, each sending its next request when the last was answered.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Answer, type ApiClient, createApiClient, redeemUntilAnswered } from '@spillway/local/testing/api-client'
-import { outcomeOf, Tally } from '../measure/tally.ts'
+import { TIMEOUT_MS } from '@spillway/local/testing/api-client'
+import autocannon from 'autocannon'
+import { type Outcome, outcomeOf, Tally } from '../measure/tally.ts'
 import type { Accounts, Credential } from './accounts.ts'
 
-/** Sends a request and redeems its ticket, if it is given one, until there is a verdict. Every answer is counted. */
-export type Send = (request: (client: ApiClient) => Promise<Answer>) => Promise<Answer>
-
-/** The requests that a caller sends over and over. */
-export type Caller = (send: Send, number: number) => Promise<unknown>
+/** Tells one of autocannon's callers what to send, over and over. */
+export type Caller = (client: autocannon.Client, number: number) => void
 
 /** Logs in to an account of its own. */
 export function loginCaller(accounts: Accounts, credential: Credential): Caller {
-  return (send, number) => send((client) => client.login(accounts.login(credential, number)))
+  return (client, number) => {
+    const login = post('/v1/login', accounts.login(credential, number))
+    converse(client, login, () => login)
+  }
 }
 
 /** Registers, logs in to the new account, and writes: it ends its session. Starts over when something went wrong. */
 export function visitCaller(accounts: Accounts): Caller {
-  return async (send) => {
-    const account = accounts.registration()
-    const { status } = await send((client) => client.register(account))
-    if (status !== 201) return
-    const login = await send((client) => client.login(account))
-    const { refreshToken } = login.body
-    if (login.status === 200) await send((client) => client.post('/v1/logout', { refreshToken }))
+  return (client) => {
+    let account = accounts.registration()
+    const register = () => {
+      account = accounts.registration()
+      return post('/v1/users', account)
+    }
+    converse(client, post('/v1/users', account), (status, body) => {
+      if (status === 201) return post('/v1/login', account)
+      if (status === 200) return post('/v1/logout', { refreshToken: JSON.parse(body).refreshToken })
+      return register()
+    })
   }
+}
+
+/**
+ * Sends a request, and after each answer the next one. A ticket is redeemed until there is a verdict, at once each time: a
+ * redeem is held by the gateway as the call before it was.
+ */
+function converse(
+  client: autocannon.Client,
+  first: autocannon.Request,
+  next: (status: number, body: string) => autocannon.Request,
+): void {
+  const onResponse = (status: number, body: string) => {
+    const request =
+      status === 202 ? post('/v1/tickets/redeem', { ticket: JSON.parse(body).ticket }) : next(status, body)
+    client.setRequests([{ ...request, onResponse }])
+  }
+  client.setRequests([{ ...first, onResponse }])
+}
+
+function post(path: string, body: unknown): autocannon.Request {
+  return { method: 'POST', path, body: JSON.stringify(body) }
 }
 
 export interface ClosedLoop {
@@ -34,10 +58,13 @@ export interface ClosedLoop {
   urls: readonly string[]
   callers: number
   caller: Caller
-  /** The callers arrive one after the other over this time [1 s]. */
-  arriveMs?: number
-  /** Whether callers heed Retry-After, as good clients do; others come back, and redeem a ticket, at once [no]. */
-  patient?: boolean
+}
+
+export interface Callers {
+  /**
+   * Counts what is answered during this time. What is still open at its end is not counted, neither as answered nor as lost.
+   */
+  countFor(seconds: number): Promise<ClosedLoopResult>
 }
 
 export interface ClosedLoopResult {
@@ -45,96 +72,78 @@ export interface ClosedLoopResult {
   seconds: number
 }
 
-export interface Callers {
-  /** Counts what is answered during this time. What is still open at its end is not counted, neither as answered nor as lost. */
-  countFor(seconds: number): Promise<ClosedLoopResult>
-}
-
+/** The callers do not all arrive in the same millisecond, but in so many groups over this time. */
 const ARRIVAL_MS = 1_000
+const ARRIVAL_GROUPS = 20
+/** They stay until they are sent away. */
+const FOREVER_S = 86_400
+/** How soon autocannon notices that it was stopped. */
+const STOPS_WITHIN_MS = 50
 
 /** Lets the callers arrive, hands them over, and sends them away whatever happens. */
 export async function withCallers<T>(loop: ClosedLoop, body: (callers: Callers) => Promise<T>): Promise<T> {
-  const callers = startCallers(loop)
-  try {
-    await sleep(loop.arriveMs ?? ARRIVAL_MS)
-    return await body({
-      async countFor(seconds) {
-        const counted = callers.count()
-        await sleep(seconds * 1_000)
-        return counted()
-      },
-    })
-  } finally {
-    callers.cutOff()
-    await callers.leave()
-  }
-}
-
-/** Counts from the first arrival. After `seconds` callers begin nothing new, and what is open is counted as well. */
-export async function countFromArrival(loop: ClosedLoop, seconds: number): Promise<ClosedLoopResult> {
-  const callers = startCallers(loop)
-  const counted = callers.count()
-  await sleep(seconds * 1_000)
-  await callers.leave()
-  callers.cutOff()
-  return counted()
-}
-
-function startCallers({ urls, callers, caller, arriveMs = ARRIVAL_MS, patient = false }: ClosedLoop) {
-  const clients = urls.map((url) => createApiClient(url))
-  const leaving = new AbortController()
-  const { signal } = leaving
-  // One for each caller that waits.
-  setMaxListeners(0, signal)
-  const pause = (ms: number) => sleep(ms, undefined, { signal }).catch(() => undefined)
+  const { urls, callers, caller } = loop
+  const waitedBefore = new WeakMap<autocannon.Client, number>()
+  const attacks: autocannon.Instance[] = []
+  const ends: Promise<Error | undefined>[] = []
   let counting: { tally: Tally; startMs: number } | undefined
+  let arrived = 0
 
-  /** With a ticket the caller goes on waiting: the verdict it gets in the end took the time since the first request. */
-  async function counted(request: Promise<Answer>, sinceMs: number): Promise<Answer> {
-    const answer = await request
-    const nowMs = performance.now()
-    counting?.tally.record(outcomeOf(answer), nowMs - sinceMs, Math.floor((nowMs - counting.startMs) / 1_000))
-    return answer
+  function count(outcome: Outcome, waitedMs: number): void {
+    counting?.tally.record(outcome, waitedMs, Math.floor((performance.now() - counting.startMs) / 1_000))
   }
 
-  const sendBy =
-    (client: ApiClient): Send =>
-    async (request) => {
-      const sentMs = performance.now()
-      const answer = await redeemUntilAnswered(await counted(request(client), sentMs), {
-        redeem: (ticket) => counted(client.redeem(ticket), sentMs),
-        signal,
-        ...(!patient && { pauseMs: () => 0 }),
+  function attack(url: string, share: number): Promise<Error | undefined> {
+    return new Promise((resolve) => {
+      const run = autocannon(
+        {
+          url,
+          connections: share,
+          duration: FOREVER_S,
+          sampleInt: STOPS_WITHIN_MS,
+          timeout: TIMEOUT_MS / 1_000,
+          headers: { 'content-type': 'application/json' },
+          setupClient: (client) => caller(client, arrived++),
+        },
+        (error) => resolve(error ?? undefined),
+      )
+      run.on('response', (client, status, _bytes, ms) => {
+        const outcome = outcomeOf({ status })
+        const waitedMs = (waitedBefore.get(client) ?? 0) + ms
+        // With a ticket the caller goes on waiting: the verdict it gets in the end took both waits.
+        waitedBefore.set(client, outcome === 'ticket' ? waitedMs : 0)
+        count(outcome, waitedMs)
       })
-      if (patient && ['busy', 'error'].includes(outcomeOf(answer))) await pause(answer.retryAfterMs)
-      return answer
-    }
-
-  const ends = Array.from({ length: callers }, async (_, number) => {
-    const client = clients[number % clients.length]
-    await pause((number / callers) * arriveMs)
-    while (client && !signal.aborted) await caller(sendBy(client), number)
-  })
-
-  return {
-    /** Counts from now on; the function that it returns ends that and gives the result. */
-    count() {
-      const now = { tally: new Tally(), startMs: performance.now() }
-      counting = now
-      return (): ClosedLoopResult => {
-        counting = undefined
-        return { tally: now.tally, seconds: (performance.now() - now.startMs) / 1_000 }
-      }
-    },
-    /** Callers begin nothing new; resolves when the last answer is in. */
-    async leave() {
-      leaving.abort()
-      await Promise.all(ends)
-    },
-    /** Ends what is open. */
-    cutOff() {
-      leaving.abort()
-      for (const client of clients) client.close()
-    },
+      run.on('reqError', (error: Error) => {
+        const timedOut = error.message === 'request timed out'
+        count(timedOut ? 'timeout' : 'error', timedOut ? TIMEOUT_MS : 0)
+      })
+      attacks.push(run)
+    })
   }
+
+  async function countFor(seconds: number): Promise<ClosedLoopResult> {
+    const tally = new Tally()
+    const startMs = performance.now()
+    counting = { tally, startMs }
+    await sleep(seconds * 1_000)
+    counting = undefined
+    return { tally, seconds: (performance.now() - startMs) / 1_000 }
+  }
+
+  const groups = Math.min(callers, Math.max(ARRIVAL_GROUPS, urls.length))
+  let result: T
+  try {
+    for (let group = 0; group < groups; group++) {
+      ends.push(attack(urls[group % urls.length] ?? '', Math.ceil((callers - group) / groups)))
+      await sleep(ARRIVAL_MS / groups)
+    }
+    result = await body({ countFor })
+  } finally {
+    for (const attack of attacks) attack.stop()
+    await Promise.all(ends)
+  }
+  const failure = (await Promise.all(ends)).find((error) => error !== undefined)
+  if (failure) throw failure
+  return result
 }

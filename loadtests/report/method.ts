@@ -20,7 +20,7 @@ export function method(results: Results): Html {
         one verify took ${show(Number(settings.argon2idBareMs))} ms and ${show(Number(settings.bcryptBareMs))} ms.</li>
       <li>With bcrypt the password is wrong, so that each login costs everyone exactly one compare: after a right one Spillway would store
         argon2id in its place, and not be measured with bcrypt any more.</li>
-      <li>A hundred users are as many connections, opened over a second before anything is counted: each sends its next request when the last was answered. Where the question is
+      <li>A hundred users are autocannon's connections, opened over a second before anything is counted: each sends its next request when the last was answered. Where the question is
         overload (ramp, spike), requests leave when they are due, however slow the answers are, and latency counts from when they were due.
         The five thousand users keep a connection each; told to come back, they come back then, as a good client does.</li>
       <li>Servers are measured warm: each is logged in to ${show(Number(settings.warmUpLogins))} times before, or for ${show(Number(settings.warmUpAtMostS))} s where that takes longer. These logins

@@ -3,7 +3,7 @@ import { TIMEOUT_MS } from '@spillway/local/testing/api-client'
 import type { Running } from '../contenders/contender.ts'
 import { costOf } from '../contenders/hashing.ts'
 import type { Credential } from '../load/accounts.ts'
-import { countFromArrival, loginCaller } from '../load/closed.ts'
+import { patientLoad } from '../load/patient.ts'
 import { observe } from '../measure/observe.ts'
 import type { Measured } from '../src/results.ts'
 import { loginFigures } from './figures.ts'
@@ -43,9 +43,15 @@ async function stress(
   callers: number,
   durationS: number,
 ): Promise<Measured> {
-  const caller = loginCaller(setting.accounts, credential)
-  const loop = { urls: [running.url], callers, caller, arriveMs: durationS * 500, patient: true }
-  const observed = await observe(running, setting.servers, () => countFromArrival(loop, durationS))
+  const observed = await observe(running, setting.servers, () =>
+    patientLoad({
+      url: running.url,
+      callers,
+      arriveMs: durationS * 500,
+      durationMs: durationS * 1_000,
+      credentials: (caller) => setting.accounts.login(credential, caller),
+    }),
+  )
   const { tally } = observed.result
   const measured = loginFigures(observed)
   return {
