@@ -28,6 +28,15 @@ for (const times of [1.5, 2, 4]) {
   })
 }
 
+test('a gateway of a fifth of the speed is not given so many requests that their time for a connection runs out', async () => {
+  const perSecond = CAPACITY / 5
+  const arrivals = steadily(perSecond * 4, 0, 15_000)
+  const ends = await simulate({ arrivals, serveMs: () => 5, failsAfterMs: 2_000 })
+  const late = ends.filter(({ endMs }) => endMs > 5_000 && endMs <= 15_000)
+  const served = late.filter(({ served }) => served).length / 10
+  assert.ok(served >= 0.85 * perSecond, `${served} a second`)
+})
+
 test('at half of what it can do, nobody is refused', async () => {
   const ends = await simulate({ arrivals: steadily(CAPACITY / 2, 0, 5_000) })
   assert.ok(ends.every(({ served }) => served))

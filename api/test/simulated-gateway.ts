@@ -18,6 +18,8 @@ export interface Simulation {
   arrivals: readonly Arrival[]
   /** What serving the nth takes of the processor, beyond reading it, in milliseconds [1]. */
   serveMs?: (nth: number) => number
+  /** How long after its beginning a request fails, because no connection to the database became free [never]. */
+  failsAfterMs?: number
   /** When the process stands still, and for how long. */
   pauses?: readonly { atMs: number; forMs: number }[]
 }
@@ -25,10 +27,17 @@ export interface Simulation {
 /** A fortieth of serving, as measured. */
 const REFUSE_MS = 0.025
 const READ_MS = 0.1
+/** What a failed request takes of the processor: a slow gateway has done most of the work by then. */
+const FAIL_MS = 4
 const IDLE_TURN_MS = 1
 
 /** Resolves when everyone was served or refused. */
-export async function simulate({ arrivals, serveMs = () => 1, pauses = [] }: Simulation): Promise<End[]> {
+export async function simulate({
+  arrivals,
+  serveMs = () => 1,
+  failsAfterMs = Number.POSITIVE_INFINITY,
+  pauses = [],
+}: Simulation): Promise<End[]> {
   let nowMs = 0
   let endTurn: (() => void) | undefined
   let timers: { atMs: number; callback: () => void }[] = []
@@ -38,7 +47,7 @@ export async function simulate({ arrivals, serveMs = () => 1, pauses = [] }: Sim
     after: (ms, callback) => void timers.push({ atMs: nowMs + ms, callback }),
   })
   const ends: End[] = []
-  const begun: { arrival: Arrival; work: Work }[] = []
+  const begun: { arrival: Arrival; work: Work; begunMs: number }[] = []
   const stops = [...pauses]
   let read = 0
   let served = 0
@@ -67,15 +76,16 @@ export async function simulate({ arrivals, serveMs = () => 1, pauses = [] }: Sim
         .begin(arrival.priority, () => false)
         .then((work) => {
           if (work === undefined) ends.push({ arrival, served: false, endMs: nowMs })
-          else begun.push({ arrival, work })
+          else begun.push({ arrival, work, begunMs: nowMs })
         })
     }
     await flushed()
     // As many as are answered by the database in one turn.
-    for (const { arrival, work } of begun.splice(0, 10)) {
-      nowMs += serveMs(served++) - (arrival.priority === 'always' ? 0 : READ_MS)
-      work.end(true)
-      ends.push({ arrival, served: true, endMs: nowMs })
+    for (const { arrival, work, begunMs } of begun.splice(0, 10)) {
+      const isServed = nowMs - begunMs <= failsAfterMs
+      nowMs += isServed ? serveMs(served++) - (arrival.priority === 'always' ? 0 : READ_MS) : FAIL_MS
+      work.end(isServed)
+      ends.push({ arrival, served: isServed, endMs: nowMs })
     }
     await flushed()
     endTurn?.()

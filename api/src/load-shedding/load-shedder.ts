@@ -16,13 +16,10 @@ import { createThroughput } from './throughput.js'
 
 /**
  * The limit of requests in hand is the number answered in this time, in milliseconds. With a lower limit, fewer commands share a write
- * to PostgreSQL and Redis, and each costs more.
+ * to PostgreSQL and Redis, and each costs more; with a higher one, requests wait too long for a connection to PostgreSQL.
  */
 const IN_HAND_MS = 1_000
-/**
- * The lowest limit. With 100, a gateway that was slow for a moment had so few requests in hand that it stayed slow and refused work
- * within its capacity: it completed 278 of 600 logins a second, with 500 all of them.
- */
+/** The lowest limit without an overload, because the throughput is unknown when a burst begins. */
 const IN_HAND = 500
 /** The lowest limit for each connection to PostgreSQL: with fewer requests, some connections would be idle. */
 const PER_CONNECTION = 3
@@ -65,13 +62,16 @@ export interface LoadShedder {
 
 /** @param connections the size of the pool of connections to PostgreSQL */
 export function createLoadShedder(connections: number, clock: Clock = systemClock): LoadShedder {
-  const leastInHand = Math.max(IN_HAND, PER_CONNECTION * connections)
+  const leastInHand = PER_CONNECTION * connections
   const throughput = createThroughput(clock.now())
   const queue = createRequestQueue<Work>({ clock, longestWaitMs, overdue: () => overload.refused() })
   const overload = createOverload({ clock, hasQueue: () => !queue.isEmpty(), turnEnded: throughput.update })
   let inHand = 0
 
-  const hasRoom = () => inHand < Math.max(leastInHand, throughput.perMs() * IN_HAND_MS)
+  function hasRoom(): boolean {
+    const least = overload.isOverloaded() ? leastInHand : Math.max(leastInHand, IN_HAND)
+    return inHand < Math.max(least, throughput.perMs() * IN_HAND_MS)
+  }
   const isShort = (priority: QueuedPriority) => priority === 'new' && overload.isOverloaded()
 
   function longestWaitMs(priority: QueuedPriority): number {
