@@ -2,6 +2,8 @@
 import { type Keeper, openKeeper } from './keeper.ts'
 import { report } from './user-error.ts'
 
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+
 export async function runCommand(command: () => unknown): Promise<void> {
   try {
     await command()
@@ -14,7 +16,9 @@ export async function runCommand(command: () => unknown): Promise<void> {
 /** A command that starts processes: they end with it, and a signal ends them first. */
 export async function runWithKeeper(command: (keeper: Keeper) => Promise<unknown>): Promise<void> {
   const keeper = openKeeper()
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => void keeper.close())
+  const stop = () => void keeper.close()
+  for (const signal of SIGNALS) process.on(signal, stop)
   await runCommand(() => command(keeper))
   await keeper.close()
+  for (const signal of SIGNALS) process.off(signal, stop)
 }
