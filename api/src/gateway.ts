@@ -1,6 +1,6 @@
 /** One gateway process: opens its connections, starts the public and the ops listener, and closes everything in order. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { connectRedis, createPasswordClient, parseKeyring, watchRedis } from '@spillway/client'
+import { connectRedis, createPasswordClient, parseKeyring, quitRedis, watchRedis } from '@spillway/client'
 import { createQueueReporter } from '@spillway/client/queue/report'
 import { connectDatabase, poolUse } from '@spillway/prisma'
 import { startFallback } from '@spillway/worker/fallback'
@@ -107,7 +107,7 @@ export async function startGateway(config: GatewayConfig, env: NodeJS.ProcessEnv
     await step('close the queue', STEP_TIMEOUT_MS, passwords.close)
     await step('disconnect from Redis', STEP_TIMEOUT_MS, () => {
       operatorsRedis.disconnect()
-      redis.disconnect()
+      return quitRedis(redis)
     })
     await step('stop deleting expired sessions', STEP_TIMEOUT_MS, expiredSessions.close)
     await step('disconnect from PostgreSQL', STEP_TIMEOUT_MS, () => database.$disconnect())

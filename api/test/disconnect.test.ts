@@ -90,9 +90,11 @@ test('a client that goes away in the middle of its body is no error either', asy
   assert.deepEqual(troubles(), [])
 })
 
-/** What the gateway logged as warnings and errors, but for connections to Redis that a busy machine was too slow for. */
+/** What the gateway logged as warnings and errors, but for time limits of connecting to Redis: a busy machine may be too slow. */
 function troubles(): LogLine[] {
-  return gateway.logs.filter(({ level, msg }) => level !== 'info' && msg !== 'redis connection failed')
+  const isTimeout = ({ msg, err }: LogLine) =>
+    msg === 'redis connection failed' && JSON.stringify(err ?? '').includes('ETIMEDOUT')
+  return gateway.logs.filter((line) => line.level !== 'info' && !isTimeout(line))
 }
 
 /** How many clients have gone so far. */

@@ -12,7 +12,7 @@ import { openSystem } from './system.ts'
 
 const GENERATOR = 'openapi-python-client==0.29.1'
 /** A machine that cannot have it by then goes without: less than a test file may take. */
-const INSTALL_MS = 200_000
+const INSTALL_MS = 130_000
 
 const python = await pythonWithGenerator()
 const skip = python === undefined ? `there is no python3 with venv, or no ${GENERATOR} for it` : false

@@ -59,7 +59,12 @@ export async function buildOps(config: GatewayConfig, deps: OpsDeps): Promise<Fa
       password: config.OPS_PASSWORD,
       onFailure: () => metrics.operatorFailures.inc(),
     })
-    await operators.register(livePlugin, { ...deps, queuePrefix: config.QUEUE_PREFIX, boardPath: BOARD_PATH })
+    await operators.register(livePlugin, {
+      ...deps,
+      redis: deps.operatorsRedis,
+      queuePrefix: config.QUEUE_PREFIX,
+      boardPath: BOARD_PATH,
+    })
     await operators.register(boardPlugin, {
       redis: deps.operatorsRedis,
       watch: deps.watch,

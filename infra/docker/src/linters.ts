@@ -1,13 +1,13 @@
 // The linter of the Dockerfile and the schema of the compose file, fetched into the ignored folder.
 import { copyFileSync, existsSync } from 'node:fs'
-import { rename } from 'node:fs/promises'
+import { mkdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { moduleDir } from '@spillway/helm/modules'
 import { programsDir } from '@spillway/local/processes/repository'
 import { run } from '@spillway/local/processes/run'
 
-const hadolintDir = join(programsDir, 'hadolint-2.15.1')
+const hadolintDir = join(programsDir, 'hadolint-2.15.1-pip')
 const requirements = fileURLToPath(new URL('../hadolint.txt', import.meta.url))
 
 export const hadolint = join(hadolintDir, 'bin/hadolint')
@@ -18,13 +18,21 @@ export async function fetchHadolint(): Promise<void> {
   if (existsSync(hadolint)) return
   const partial = `${hadolintDir}.${process.pid}.partial`
   const from = ['--no-deps', '--require-hashes', '--requirement', requirements, '--target', partial]
-  await run('python3', ['-m', 'pip', 'install', '--quiet', ...from])
-  await rename(partial, hadolintDir)
+  try {
+    await run('python3', ['-m', 'pip', 'install', '--quiet', ...from])
+    // Another process may have been quicker.
+    await rename(partial, hadolintDir).catch((error: unknown) => {
+      if (!existsSync(hadolint)) throw error
+    })
+  } finally {
+    await rm(partial, { recursive: true, force: true })
+  }
 }
 
 /** Fetches the schema of compose files from the Go module of their specification, unless it is there. Needs Go. */
 export async function fetchComposeSchema(): Promise<void> {
   if (existsSync(composeSchema)) return
   const dir = await moduleDir('github.com/compose-spec/compose-go/v2')
+  await mkdir(programsDir, { recursive: true })
   copyFileSync(join(dir, 'schema/compose-spec.json'), composeSchema)
 }

@@ -16,7 +16,7 @@ const modules = [
   'worker/src/hashing/{algorithm-name,engine}.ts',
   'worker/client/src/passwords/{load-state,waiters}.ts',
   'worker/client/src/protocol/{capacity,job,reply,seal}.ts',
-  'worker/client/src/queue/keys.ts',
+  'worker/client/src/queue/{keys,to-entries}.ts',
   'worker/client/src/redis/{clock,url}.ts',
   'worker/client/src/within.ts',
 ]

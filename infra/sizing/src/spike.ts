@@ -1,7 +1,7 @@
 // Simulates a spike in small steps. The gateway's own admission and prediction of waits decide which login is held, gets a ticket or is
 // refused. Arrivals and service are even, which is accurate enough because a spike far exceeds the capacity of the slots.
 import { type AdmissionLimits, type Admitted, createAdmission } from '@spillway/api/admission'
-import { createLoadState } from '@spillway/client/load-state'
+import { createLoadState } from '@spillway/client/passwords/load-state'
 
 export interface SpikeDemand {
   /** Logins a second before and after, and during. */

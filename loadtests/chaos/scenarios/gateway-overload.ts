@@ -1,10 +1,7 @@
 // More logins than the gateway itself can process: workers wait instead of hashing, and there are plenty of them. Connections are
 // kept, as an ingress keeps them.
-import { once } from 'node:events'
-import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { stopOrder } from '@spillway/local/processes/keeper'
 import { pinned } from '@spillway/local/processes/pinning'
 import { processorTime } from '@spillway/local/processes/processor-time'
 import { ask } from '@spillway/local/testing/api-client'
@@ -59,10 +56,7 @@ interface StepResult extends RushResult {
 async function rush({ keeper }: Stage, options: RushOptions): Promise<RushResult> {
   const line = [process.execPath, '--import', 'tsx', program, JSON.stringify(options)]
   const [command = '', ...args] = pinned(line, contenderCores)
-  const child = keeper.spawn({ command, args, stopOrder: stopOrder.tool })
-  if (child.stdout === null) throw new Error('the generator could not be started')
-  const [result] = await once(createInterface(child.stdout), 'line')
-  return JSON.parse(String(result))
+  return JSON.parse(await keeper.run({ command, args }))
 }
 const program = fileURLToPath(new URL('../traffic/rush.ts', import.meta.url))
 

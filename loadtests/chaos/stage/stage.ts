@@ -31,6 +31,11 @@ export async function openStage(say: (sentence: string) => void): Promise<Stage>
     const { dir } = services
     const program = await findRedis({ keeper, dir, durable: true, programsDir, say })
     const postgres = restartablePostgres(keeper, services)
+    const close = async () => {
+      await keeper.close()
+      await services.close()
+    }
+    let closing: Promise<void> | undefined
     const newDir = (purpose: string) => mkdtempSync(join(dir, `${purpose}-`))
     return {
       keeper,
@@ -39,10 +44,7 @@ export async function openStage(say: (sentence: string) => void): Promise<Stage>
       accounts: createAccounts(postgres.url),
       newDir,
       redis: (settings = {}) => startRedisServer({ keeper, program, dir: newDir('redis'), settings }),
-      async close() {
-        await keeper.close()
-        await services.close()
-      },
+      close: () => (closing ??= close()),
     }
   } catch (error) {
     await keeper.close()

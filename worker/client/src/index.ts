@@ -22,7 +22,7 @@ import { DEFAULT_QUEUE_PREFIX, type JobName, type Lane, type Requests } from './
 import type { JobRef } from './protocol/reply.js'
 import type { Keyring } from './protocol/seal.js'
 import { createRedisClock } from './redis/clock.js'
-import { connectRedis, type RedisConnection } from './redis/connect.js'
+import { connectRedis, quitRedis, type RedisConnection } from './redis/connect.js'
 import { type RedisWatch, watchRedis } from './redis/watch.js'
 
 export { type ClientErrorCode, PasswordClientError } from './errors.js'
@@ -34,7 +34,7 @@ export type { JobName, Lane, RefusalCode, Requests, Verdict } from './protocol/j
 export { DEFAULT_QUEUE_PREFIX } from './protocol/job.js'
 export type { JobRef } from './protocol/reply.js'
 export { type Keyring, parseKeyring, SealError } from './protocol/seal.js'
-export { connectRedis, type RedisConnection } from './redis/connect.js'
+export { connectRedis, quitRedis, type RedisConnection } from './redis/connect.js'
 export { type RedisWatch, watchRedis } from './redis/watch.js'
 
 /** Callbacks for metrics. */
@@ -136,13 +136,7 @@ export function createPasswordClient(options: PasswordClientOptions): PasswordCl
       cancellation.close()
       await producer.close()
       redis.off('ready', recheck)
-      await Promise.all([redis === options.redis || quit(redis), quit(subscriber)])
+      await Promise.all([redis === options.redis || quitRedis(redis), quitRedis(subscriber)])
     },
   }
-}
-
-/** Closes a connection: with QUIT when it is open, at once when it is not. */
-async function quit(connection: RedisConnection): Promise<void> {
-  if (connection.status === 'ready') await connection.quit().catch(() => undefined)
-  connection.disconnect()
 }

@@ -16,7 +16,10 @@ export async function runCommand(command: () => unknown): Promise<void> {
 /** A command that starts processes: they end with it, and a signal ends them first. */
 export async function runWithKeeper(command: (keeper: Keeper) => Promise<unknown>): Promise<void> {
   const keeper = openKeeper()
-  const stop = () => void keeper.close()
+  const stop = () => {
+    process.exitCode = 1
+    void keeper.close()
+  }
   for (const signal of SIGNALS) process.on(signal, stop)
   await runCommand(() => command(keeper))
   await keeper.close()

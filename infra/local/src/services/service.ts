@@ -22,8 +22,10 @@ export interface ServiceProcess {
   process: Tool & { stopOrder?: number }
   /** Written to its standard input. */
   input?: string
-  /** Its output is appended to this file. */
+  /** Takes its output. */
   logFile: string
+  /** Whether output of earlier processes in this file is kept [no]. */
+  keepsLog?: boolean
   url: string
   /** Rejects, or resolves to false, while the service does not answer. */
   ping(url: string): Promise<unknown>
@@ -33,8 +35,15 @@ const readyMs = 60_000
 const closeMs = 15_000
 
 /** Starts a server and resolves once it answers. Rejects with a UserError that contains its log tail if it ends before that. */
-export async function startService({ keeper, name, logFile, url, ...what }: ServiceProcess): Promise<Service> {
-  const logFd = openSync(logFile, 'a')
+export async function startService({
+  keeper,
+  name,
+  logFile,
+  keepsLog = false,
+  url,
+  ...what
+}: ServiceProcess): Promise<Service> {
+  const logFd = openSync(logFile, keepsLog ? 'a' : 'w')
   const child = keeper.spawn({ stopOrder: stopOrder.service, ...what.process, logFd })
   closeSync(logFd)
   child.stdin?.on('error', () => {})

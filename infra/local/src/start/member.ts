@@ -38,6 +38,7 @@ export async function startMember(options: MemberOptions): Promise<ReadyLine> {
     keeper,
     name,
     logFile,
+    keepsLog: true,
     url: '',
     process: {
       command: process.execPath,

@@ -97,16 +97,23 @@ export interface TestServices extends TestEnvironment {
 /** Builds all packages, starts the services and migrates the template database, from which namespaces are copied. */
 export async function startTestServices(keeper: Keeper, environment: LocalEnvironment): Promise<TestServices> {
   const { databaseUrl, redisUrl } = environment
-  const [services] = await Promise.all([
-    startOwnServices({ keeper, purpose: 'test', databaseUrl, redisUrl }),
+  const starting = startOwnServices({ keeper, purpose: 'test', databaseUrl, redisUrl })
+  try {
     // The first build of the engine takes a minute: that is left to `pnpm start` and to CI.
-    hasEngine() || process.env.CI === 'true' ? buildEngine(keeper, console.log) : undefined,
-  ])
-  const templateUrl = services.databaseUrl
-  // Otherwise autovacuum connects to it now and then, and copies have to wait.
-  const closeToAll = `ALTER DATABASE "${databaseOf(templateUrl)}" ALLOW_CONNECTIONS false`
-  await query(withDatabase(templateUrl, 'postgres'), closeToAll)
-  return { templateUrl, redisUrl: services.redisUrl, dir: services.dir, close: services.close }
+    const withEngine = hasEngine() || process.env.CI === 'true'
+    const [services] = await Promise.all([starting, withEngine ? buildEngine(keeper, console.log) : undefined])
+    const templateUrl = services.databaseUrl
+    // Otherwise autovacuum connects to it now and then, and copies have to wait.
+    const closeToAll = `ALTER DATABASE "${databaseOf(templateUrl)}" ALLOW_CONNECTIONS false`
+    await query(withDatabase(templateUrl, 'postgres'), closeToAll)
+    return { templateUrl, redisUrl: services.redisUrl, dir: services.dir, close: services.close }
+  } catch (error) {
+    await starting.then(
+      (services) => services.close(),
+      () => undefined,
+    )
+    throw error
+  }
 }
 
 /** Deletes the folders of runs that were killed. */

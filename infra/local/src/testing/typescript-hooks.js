@@ -1,12 +1,18 @@
 // How TypeScript is found and transpiled: once, and kept in the ignored folder for all processes to come.
 // @ts-check
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
+import { threadId } from 'node:worker_threads'
 
 const require = createRequire(import.meta.url)
-const keptDir = new URL('../../../../.spillway/transpiled/', import.meta.url)
+const repository = new URL('../../../../', import.meta.url)
+const keptDir = new URL('.spillway/transpiled/', repository)
+/** @type {{ version: string }} */
+const { version } = require('esbuild/package.json')
+/** @type {import('esbuild').TransformOptions} */
+const options = { loader: 'ts', target: 'node20', sourcemap: 'inline' }
 
 /**
  * @template T
@@ -35,22 +41,29 @@ export function load(url, context, next) {
 /** @param {string} url */
 function transpiled(url) {
   const text = readFileSync(new URL(url), 'utf8')
+  // Files of tests in temporary folders are not kept.
+  if (!url.startsWith(repository.href)) return transpile(text, url)
   const kept = new URL(`${hash(url)}.js`, keptDir)
-  // At its end, so that what is half written does not count.
-  const mark = `\n//${hash(text)}`
+  const mark = `\n//${hash(text + version + JSON.stringify(options))}`
   const known = existsSync(kept) ? readFileSync(kept, 'utf8') : ''
   if (known.endsWith(mark)) return known
+  const code = transpile(text, url)
+  const partial = new URL(`${kept.href}.${process.pid}.${threadId}`)
+  mkdirSync(keptDir, { recursive: true })
+  writeFileSync(partial, code + mark)
+  // Several processes may do this at once.
+  renameSync(partial, kept)
+  return code
+}
+
+/**
+ * @param {string} text
+ * @param {string} url
+ */
+function transpile(text, url) {
   /** @type {typeof import('esbuild')} */
   const { transformSync } = require('esbuild')
-  const { code } = transformSync(text, {
-    loader: 'ts',
-    target: 'node20',
-    sourcemap: 'inline',
-    sourcefile: fileURLToPath(url),
-  })
-  mkdirSync(keptDir, { recursive: true })
-  writeFileSync(kept, code + mark)
-  return code
+  return transformSync(text, { ...options, sourcefile: fileURLToPath(url) }).code
 }
 
 /** @param {string} text */

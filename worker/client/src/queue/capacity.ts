@@ -2,6 +2,7 @@
 import { CAPACITY_KEY_TTL_S, capacityKey, type WorkerCapacity } from '../protocol/capacity.js'
 import type { RedisConnection } from '../redis/connect.js'
 import { queueKey } from './keys.js'
+import { toEntries } from './to-entries.js'
 
 /**
  * Lua: writes one worker's entry with Redis's time, and renews the hash.
@@ -98,12 +99,4 @@ export async function readRawLoad(redis: RedisConnection, prefix: string): Promi
 /** Deletes the entries that have not been renewed for this long, in seconds. */
 export async function sweepCapacity(redis: RedisConnection, prefix: string, keepS = CAPACITY_KEY_TTL_S): Promise<void> {
   await redis.eval(SWEEP_CAPACITY, 1, capacityKey(prefix), keepS)
-}
-
-/** Converts the result of HGETALL in a script, which alternates names and values. */
-export function toEntries(pairs: unknown): Record<string, string> {
-  const entries: Record<string, string> = {}
-  if (Array.isArray(pairs))
-    for (let i = 0; i + 1 < pairs.length; i += 2) entries[String(pairs[i])] = String(pairs[i + 1])
-  return entries
 }

@@ -1,8 +1,8 @@
 /** Finds out what became of jobs: which have a verdict, and which are lost. */
 import { verdictKey } from '../protocol/reply.js'
 import type { RedisConnection } from '../redis/connect.js'
-import { toEntries } from './capacity.js'
 import { jobKey } from './keys.js'
+import { toEntries } from './to-entries.js'
 
 /**
  * Lua: finds the verdicts of jobs, and the jobs that have neither a verdict nor a hash. One script, because a job that ends between

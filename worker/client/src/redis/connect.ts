@@ -52,6 +52,12 @@ export function connectRedis(url: string, role: ConnectionRole): RedisConnection
   return redis
 }
 
+/** Closes a connection: with QUIT when it is open, so that commands in flight are answered; at once when it is not. */
+export async function quitRedis(connection: RedisConnection): Promise<void> {
+  if (connection.status === 'ready') await connection.quit().catch(() => undefined)
+  connection.disconnect()
+}
+
 /** With TLS, host names must not be resolved first, as ioredis does: certificates are checked against names. */
 function keepHostNames({ login }: RedisTarget): Pick<ClusterOptions, 'dnsLookup'> {
   return login.tls ? { dnsLookup: (host, done) => done(null, host) } : {}
