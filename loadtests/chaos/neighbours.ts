@@ -29,15 +29,18 @@ export async function watchNeighbours(
   const headers = { authorization: `Bearer ${session.accessToken}` }
   let { refreshToken } = session
   const get = async (path: string, from = url) => (await ask(from, path, { headers })).status === 200
+  async function refresh(): Promise<boolean> {
+    const { status, body } = await ask(url, '/v1/token/refresh', { body: { refreshToken } })
+    refreshToken = body.refreshToken ?? refreshToken
+    return status === 200
+  }
+  // One after the other: a token that is used again after its grace ends the session.
+  let refreshing = Promise.resolve(true)
   const requests: Record<string, () => Promise<boolean>> = {
     '/healthz': () => get('/healthz'),
     '/readyz': () => get('/readyz'),
     '/v1/me': () => get('/v1/me'),
-    async '/v1/token/refresh'() {
-      const { status, body } = await ask(url, '/v1/token/refresh', { body: { refreshToken } })
-      refreshToken = body.refreshToken ?? refreshToken
-      return status === 200
-    },
+    '/v1/token/refresh': () => (refreshing = refreshing.then(refresh)),
     [BARE]: () => get('/', bareUrl),
   }
   const probes = Object.entries(requests).map(([path, send]) => ({ path, probe: startProbe(PER_SECOND, send) }))
