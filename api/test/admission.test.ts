@@ -57,7 +57,7 @@ test('when the last worker is killed, requests get their ticket at once within m
     const gateway = await lonely.gateway()
     expect(201, await register(gateway.url, newCredentials()))
     await process.close()
-    await until(async () => (await readiness(gateway.url)).workers === 0, { timeoutMs: 4_000 })
+    await until(async () => (await readiness(gateway.url)).workers === 0, { timeoutMs: 20_000 })
     expect(202, await promptly(register(gateway.url, newCredentials())))
   } finally {
     await lonely.close().catch(ofKilledWorker)

@@ -2,13 +2,13 @@
 import type { TestContext } from 'node:test'
 import { connectDatabase, type Database, type DatabaseOptions } from '../src/index.ts'
 
-/** Small, and with little patience for statements, unless told otherwise. */
+/** Small, and patient, because a busy machine is slow, unless told otherwise. */
 export function opened(t: TestContext, url: string, options: Partial<DatabaseOptions> = {}): Database {
   const database = connectDatabase({
     url,
     poolSize: 2,
-    connectionTimeoutMs: 10_000,
-    statementTimeoutMs: 1_000,
+    connectionTimeoutMs: 60_000,
+    statementTimeoutMs: 60_000,
     ...options,
   })
   t.after(() => database.$disconnect())

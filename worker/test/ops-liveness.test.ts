@@ -1,4 +1,4 @@
-// Liveness is progress: a worker that a frozen connection leaves idle is found by its probe, as a kubelet would ask it, and
+// Liveness is progress: a worker whose connection brings no reply is found by its probe, as a kubelet would ask it, and
 // the one that is started in its place does the work. A Redis that answers nobody is no reason to restart anything.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
@@ -57,11 +57,12 @@ async function scene(play: (scene: Scene) => Promise<void>): Promise<void> {
 
 const healthz = async (opsUrl: string) => (await fetch(`${opsUrl}/healthz`)).status
 
-test('a worker whose connections are frozen is found by its probe, and its successor does the waiting job', async () => {
+test('a worker whose connections bring no reply is found by its probe, and its successor does the waiting job', async () => {
   await scene(async ({ namespace, proxy, sealKeys, worker }) => {
     const wedged = await worker()
     assert.equal(await healthz(wedged.opsUrl), 200)
-    proxy.freezeOpen()
+    // Frozen connections would be replaced by their socket's timeout.
+    proxy.trickleReplies()
 
     const client = createPasswordClient({
       redisUrl: namespace.redisUrl,
@@ -73,7 +74,7 @@ test('a worker whose connections are frozen is found by its probe, and its succe
     try {
       await until(() => client.isReady())
       const pending = await client.submit('hash', { password: 'a passphrase' })
-      await until(async () => (await healthz(wedged.opsUrl)) === 503, { timeoutMs: 10_000, what: 'a failing probe' })
+      await until(async () => (await healthz(wedged.opsUrl)) === 503, { what: 'a failing probe' })
       const metrics = await (await fetch(`${wedged.opsUrl}/metrics`)).text()
       const [, stuck] = /^spillway_worker_stuck_seconds (.*)$/m.exec(metrics) ?? []
       assert.ok(Number(stuck) >= STUCK_AFTER_MS / 1_000, `stuck for ${stuck} s`)
@@ -81,7 +82,7 @@ test('a worker whose connections are frozen is found by its probe, and its succe
       // As a kubelet does: ends it, and starts it again.
       assert.deepEqual(await wedged.stop(), { code: 0, signal: null })
       const restarted = await worker()
-      const answer = await pending.answer({ waitMs: 10_000, signal: new AbortController().signal })
+      const answer = await pending.answer({ waitMs: 60_000, signal: new AbortController().signal })
       assert.equal(typeof answer === 'object' && answer.kind, 'hashed')
       assert.equal(await healthz(restarted.opsUrl), 200)
     } finally {

@@ -29,10 +29,10 @@ const OFFERED = [
   { perSecond: 4_000, connections: 3_000 },
 ]
 /**
- * Of the most verdicts a second at any rate. On two processors the generator takes of what the database needs: four runs gave 0.74 to
- * 1.0, with the gateway at 63 to 78 % of its processor.
+ * Of the most verdicts a second at any rate. Three runs on a machine with nothing else to do gave 0.91 to 0.96. On two processors, the
+ * generator takes of what the database needs: in its slow hours it was 0.55 to 0.74.
  */
-const GOODPUT_SHARE = 0.7
+const GOODPUT_SHARE = 0.9
 /** From a request to its verdict or refusal, at the most. Connections that are opened all at once are accepted one after the other. */
 const ANSWERED_WITHIN_MS = 9_000
 /** The time of /healthz at p99, beyond that of a bare server on the same processor at the same time. */
@@ -41,7 +41,7 @@ const PROBES_PER_SECOND = 20
 /** A login takes its usual time again this long after the end of a step. */
 const OVER_AFTER_MS = 2_000
 const FRESH_LOGINS = 40
-const NOISE_MS = 50
+const NOISE_MS = 250
 
 interface StepResult extends RushResult {
   perSecond: number

@@ -3,6 +3,8 @@ import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 
+const TRICKLE_INTERVAL_MS = 200
+
 export interface Address {
   host: string
   port: number
@@ -23,6 +25,11 @@ export interface TcpProxy {
   freezeOpen(): void
   /** On the connections there are, lets requests through and no replies, until `restore`. */
   freezeReplies(): void
+  /**
+   * Freezes the connections there are to a Redis, and sends each client a reply that does not end: data keeps coming, so that a socket's
+   * timeout does not notice.
+   */
+  trickleReplies(): void
   /** Accepts connections again, and delivers what was frozen. */
   restore(): void
   /** The addresses, as host:port, that the server sees the connections come from. */
@@ -109,6 +116,12 @@ export async function startProxy(
     freezeReplies() {
       for (const { upstream } of links) upstream.pause()
     },
+    trickleReplies() {
+      for (const link of links) {
+        freezeLink(link)
+        trickle(link.client)
+      }
+    },
     restore() {
       state = 'open'
       for (const link of links) restoreLink(link)
@@ -127,6 +140,13 @@ function freezeLink(link: Link): void {
   link.frozen = true
   link.client.pause()
   link.upstream.pause()
+}
+
+/** Sends a bulk string of Redis's protocol, byte by byte. */
+function trickle(client: Socket): void {
+  client.write('$1000000\r\n')
+  const timer = setInterval(() => client.write('x'), TRICKLE_INTERVAL_MS)
+  client.on('close', () => clearInterval(timer))
 }
 
 function restoreLink(link: Link): void {
