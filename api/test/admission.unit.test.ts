@@ -12,11 +12,12 @@ const WORKERS: Load = {
   slots: 2,
   jobsPerSecond: 10,
   serviceMs: 200,
+  latencyMs: 200,
   waiting: 0,
   deferred: 0,
   active: 0,
 }
-const NO_WORKERS = { workers: 0, slots: 0, jobsPerSecond: 0, serviceMs: 0 }
+const NO_WORKERS = { workers: 0, slots: 0, jobsPerSecond: 0, serviceMs: 0, latencyMs: 0 }
 const ROOM = 270
 const CAP = 10_000
 
@@ -70,7 +71,7 @@ test("newcomers are let in up to the share of what is done within a ticket's lif
 })
 
 test('slow workers are given as many jobs as they have slots all the same', () => {
-  const slow = { slots: 4, jobsPerSecond: 0.01, serviceMs: 400_000 }
+  const slow = { slots: 4, jobsPerSecond: 0.01, serviceMs: 400_000, latencyMs: 400_000 }
   const { admit, refused } = scene()
   assert.ok(admit(8_000, { ...slow, active: 3 }))
   assert.equal(refused({ ...slow, active: 4 })[0], 'predicted_wait')

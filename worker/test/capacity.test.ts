@@ -16,7 +16,11 @@ import { startedWorkerProcess } from './worker-process.ts'
 async function pretend({ redis, prefix }: Space, slots: number, serviceMs: number): Promise<void> {
   const [seconds = 0, micros = 0] = (await redis.time()).map(Number)
   const at = seconds * 1_000 + Math.floor(micros / 1_000)
-  await redis.hset(capacityKey(prefix), `pretended-${slots}`, JSON.stringify({ ...entry, slots, serviceMs, at }))
+  await redis.hset(
+    capacityKey(prefix),
+    `pretended-${slots}`,
+    JSON.stringify({ ...entry, slots, serviceMs, latencyMs: serviceMs, at }),
+  )
 }
 
 test('a client sees the workers of its queue, their slots and what they take for a job', async (t) => {
@@ -128,7 +132,7 @@ test('jobs that operators hold back are none that could be taken: by a pause, by
     slots: 1,
     busySlots: () => 0,
     fallback: false,
-    serviceMs: 1,
+    estimate: { serviceMs: () => 1, latencyMs: () => 1 },
     published(jobs) {
       waiting = jobs
     },

@@ -146,10 +146,10 @@ test('the first to come is the first to be served', async (t) => {
   assert.deepEqual(order, [0, 1, 2, 3, 4, 5, 6, 7])
 })
 
-test('no more jobs are in hand than there are slots', async (t) => {
+test('no more jobs are in hand than there are slots, where each hashes one at a time', async (t) => {
   const space = spaceFor(t)
   const client = await readyClient(space)
-  await startedWorker(space, { slots: 3 })
+  await startedWorker(space, { slots: 3, env: { HASH_ENGINE: 'packages' } })
   const jobs = Array.from({ length: 8 }, () =>
     client.submit('verify', { password: 'x', storedHash: '$spillway-wait$400$' }),
   )

@@ -11,7 +11,7 @@ import { spaceFor } from './space.ts'
 test('one look into silence at a time, and none says what is not so any more', async (t) => {
   const looks: ((answers: boolean) => void)[] = []
   const liveness = createLiveness({
-    slots: 1,
+    limit: () => 1,
     stuckAfterMs: 300,
     isConnected: () => true,
     redisAnswersNewConnection() {

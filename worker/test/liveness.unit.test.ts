@@ -18,7 +18,7 @@ function scene(t: TestContext) {
   }
   const liveness = createLiveness(
     {
-      slots: 2,
+      limit: () => 2,
       stuckAfterMs: STUCK_AFTER_MS,
       isConnected: () => redis.connected,
       async redisAnswersNewConnection() {

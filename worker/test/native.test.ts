@@ -24,7 +24,7 @@ async function busyEngine(): Promise<NativeEngine> {
 }
 
 test('an engine that is built is the first of a hasher, and named in what a worker says', { skip }, async () => {
-  const hasher = await createHasher(argon2idPolicy(policy), { testHashes: false, nativeThreads: 2 })
+  const hasher = await createHasher(argon2idPolicy(policy), { testHashes: false, native: true, slots: 2 })
   assert.deepEqual(hasher.engines, { argon2: NATIVE_NAME, bcrypt: NATIVE_NAME })
   assert.match(
     hasher.description,
@@ -48,7 +48,7 @@ test('without threads for it the packages hash, and what a worker says tells how
 })
 
 test('a hash of a form that only the packages know is verified by them', { skip }, async () => {
-  const hasher = await createHasher(argon2idPolicy(policy), { testHashes: false, nativeThreads: 1 })
+  const hasher = await createHasher(argon2idPolicy(policy), { testHashes: false, native: true, slots: 1 })
   // A salt whose last character has bits that mean nothing.
   const lenient = '$argon2id$v=19$m=256,t=2,p=1$c29tZXNhbHQ$nf65EOgLrQMR/uIPnA4rEsF5h7TKyQwu9U1bMCHGi/5'
   await assert.rejects(async () => hasher.native?.verify('password', lenient), /does not know this form/)

@@ -21,7 +21,7 @@ export function exposeGatewayState(registry: Registry, state: GatewayState): voi
   const registers = [registry]
   const gauges: [name: string, help: string, read: () => number][] = [
     ['spillway_workers', 'Workers that published their capacity of late', () => passwords.load().workers],
-    ['spillway_slots', 'Jobs that all live workers hash at a time', () => passwords.load().slots],
+    ['spillway_slots', 'Hashing threads of all live workers', () => passwords.load().slots],
     [
       'spillway_capacity_jobs_per_second',
       'Jobs a second that all live workers could finish together',

@@ -42,7 +42,7 @@ export function createAdmission(
   /** A job that cannot be answered within its wait is deferred: overtaking would not help it. */
   function laneFor(waitMs: number): Lane {
     const predictedMs = passwords.predictedWaitMs('held')
-    const overtakes = predictedMs <= passwords.load().serviceMs + OVERTAKING_MS
+    const overtakes = predictedMs <= passwords.load().latencyMs + OVERTAKING_MS
     return overtakes && predictedMs <= waitMs ? 'held' : 'deferred'
   }
 

@@ -99,7 +99,7 @@ export function spikeCost(demand: SpikeDemand): SpikeCost {
     const jobsPerSecond = (slots * 1_000) / slotMs / crowd
     due += ((nowS < spikeS ? demand.spikePerSecond : demand.perSecond) * STEP_S) / crowd
     const queue = { waiting: held.length - next.held, deferred: deferred.length - next.deferred, active: 0 }
-    load.reading().succeeded(queue, { workers: slots, slots, jobsPerSecond, serviceMs: slotMs })
+    load.reading().succeeded(queue, { workers: slots, slots, jobsPerSecond, serviceMs: slotMs, latencyMs: slotMs })
     while (due >= 1 && arrive()) due -= 1
     const refused = Math.floor(due)
     due -= refused

@@ -7,16 +7,23 @@ import { toEntries } from '../src/queue/to-entries.ts'
 
 test('slots and jobs per second are summed up over workers of different speed', () => {
   const entries = {
-    one: JSON.stringify({ ...entry, slots: 4, serviceMs: 20 }),
-    two: JSON.stringify({ ...entry, slots: 1, serviceMs: 100 }),
+    one: JSON.stringify({ ...entry, slots: 4, serviceMs: 20, latencyMs: 60 }),
+    two: JSON.stringify({ ...entry, slots: 1, serviceMs: 100, latencyMs: 110 }),
   }
-  const { workers, slots, jobsPerSecond, serviceMs } = sumCapacity(liveWorkers(entries, now))
+  const { workers, slots, jobsPerSecond, serviceMs, latencyMs } = sumCapacity(liveWorkers(entries, now))
   assert.deepEqual({ workers, slots, jobsPerSecond }, { workers: 2, slots: 5, jobsPerSecond: 210 })
   assert.ok(Math.abs(serviceMs - 5_000 / 210) < 1e-9)
+  assert.equal(latencyMs, 70)
 })
 
 test('without workers there is no capacity', () => {
-  assert.deepEqual(sumCapacity(liveWorkers({}, now)), { workers: 0, slots: 0, jobsPerSecond: 0, serviceMs: 0 })
+  assert.deepEqual(sumCapacity(liveWorkers({}, now)), {
+    workers: 0,
+    slots: 0,
+    jobsPerSecond: 0,
+    serviceMs: 0,
+    latencyMs: 0,
+  })
 })
 
 test('an entry counts until it is stale, and not when it comes from the future', () => {

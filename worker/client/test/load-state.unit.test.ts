@@ -4,8 +4,8 @@ import { test } from 'node:test'
 import { createLoadState } from '../src/passwords/load-state.ts'
 
 /** Two slots of 200 ms each. */
-const workers = { workers: 1, slots: 2, jobsPerSecond: 10, serviceMs: 200 }
-const noWorkers = { workers: 0, slots: 0, jobsPerSecond: 0, serviceMs: 0 }
+const workers = { workers: 1, slots: 2, jobsPerSecond: 10, serviceMs: 200, latencyMs: 200 }
+const noWorkers = { workers: 0, slots: 0, jobsPerSecond: 0, serviceMs: 0, latencyMs: 0 }
 const depth = { waiting: 3, deferred: 20, active: 2 }
 
 function scene() {
@@ -77,7 +77,7 @@ test('workers that are back count as they are now, and those that leave later ar
   const { state } = scene()
   state.reading().succeeded(depth, workers)
   state.reading().failed()
-  const others = { workers: 2, slots: 4, jobsPerSecond: 40, serviceMs: 100 }
+  const others = { workers: 2, slots: 4, jobsPerSecond: 40, serviceMs: 100, latencyMs: 100 }
   state.reading().succeeded(depth, others)
   assert.equal(state.current().slots, 4)
   const elsewhere = scene().state

@@ -1,6 +1,7 @@
 //! The doors for Node. What JavaScript makes of them: `worker/src/hashing/native.ts`.
 
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use napi::bindgen_prelude::{AsyncTask, Either, Function, Uint8Array};
 use napi::threadsafe_function::ThreadsafeFunctionCallMode;
@@ -46,9 +47,9 @@ impl Task for Measure {
 
     fn resolve(&mut self, _: Env, profile: Self::Output) -> Result<Self::JsValue> {
         Ok(FoundProfile {
-            bcrypt_width: profile.bcrypt_width as u32,
-            argon2_width: profile.argon2.width as u32,
-            argon2_code: profile.argon2.compressor.name().to_owned(),
+            bcrypt_width: profile.bcrypt.best() as u32,
+            argon2_width: profile.argon2.best() as u32,
+            argon2_code: profile.compressor.name().to_owned(),
             wrong: profile.wrong.clone(),
         })
     }
@@ -71,11 +72,13 @@ pub struct Settled {
     pub hash: Option<String>,
     /// Why it could not be done.
     pub failure: Option<String>,
+    /// The time of a thread that it takes in a full batch, in milliseconds.
+    pub thread_ms: f64,
 }
 
-impl From<(u32, Outcome)> for Settled {
-    fn from((id, outcome): (u32, Outcome)) -> Self {
-        let nothing = Self { id, matches: None, hash: None, failure: None };
+impl Settled {
+    fn new(id: u32, outcome: Outcome, thread_ms: f64) -> Self {
+        let nothing = Self { id, matches: None, hash: None, failure: None, thread_ms };
         match outcome {
             Outcome::Verified(matches) => Self { matches: Some(matches), ..nothing },
             Outcome::Hashed(hash) => Self { hash: Some(hash), ..nothing },
@@ -96,9 +99,11 @@ impl Engine {
     #[napi(constructor)]
     pub fn new(threads: u32, settle: Function<Vec<Settled>, ()>) -> Result<Self> {
         let settle = settle.build_threadsafe_function::<Vec<Settled>>().weak::<true>().build()?;
-        let settle = move |outcomes: Vec<(u32, Outcome)>| {
+        let settle = move |outcomes: Vec<(u32, Outcome)>, each: Duration| {
+            let thread_ms = each.as_secs_f64() * 1e3;
+            let settled = outcomes.into_iter().map(|(id, outcome)| Settled::new(id, outcome, thread_ms)).collect();
             // A call into an environment that ends is dropped by Node: nobody is left to hear of it.
-            settle.call(outcomes.into_iter().map(Settled::from).collect(), ThreadsafeFunctionCallMode::NonBlocking);
+            settle.call(settled, ThreadsafeFunctionCallMode::NonBlocking);
         };
         let threads = Threads::start(threads as usize, profile(), Box::new(settle)).map_err(|error| {
             Error::new(Status::GenericFailure, format!("the engine's threads could not be started: {error}"))
@@ -106,19 +111,21 @@ impl Engine {
         Ok(Self { threads })
     }
 
-    /// Verifies when `stored` is a hash, hashes when it is a setting. Throws when it is neither.
+    /// Verifies when `stored` is a hash, hashes when it is a setting. Throws when it is neither. Returns how many such calls a
+    /// thread does at a time.
     #[napi]
-    pub fn submit(&self, id: u32, password: Either<String, Uint8Array>, stored: String) -> Result<()> {
+    pub fn submit(&self, id: u32, password: Either<String, Uint8Array>, stored: String) -> Result<u32> {
         let password = Zeroizing::new(match password {
             Either::A(text) => text.into_bytes(),
             Either::B(bytes) => bytes.to_vec(),
         });
         let stored = parse(&stored)?;
-        if profile().width(stored.method) == 0 {
+        let width = profile().width(stored.method);
+        if width == 0 {
             return Err(Error::new(Status::GenericFailure, "the engine gave wrong answers here and is not used"));
         }
         self.threads.submit(Call { id, password, stored });
-        Ok(())
+        Ok(width as u32)
     }
 
     /// Takes a call back, if it has not begun: it is never settled then.

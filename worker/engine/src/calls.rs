@@ -62,7 +62,7 @@ fn outcomes(calls: &[Call], profile: &Profile, arena: &mut argon2::Arena) -> Vec
                     digest_bytes: call.stored.digest_bytes(),
                 })
                 .collect();
-            argon2::digests(&params, profile.argon2.compressor, arena, &inputs)
+            argon2::digests(&params, profile.compressor, arena, &inputs)
                 .map(|digests| digests.into_iter().map(Zeroizing::new).collect())
                 .map_err(|argon2::OutOfMemory| "there is not so much memory")
         }

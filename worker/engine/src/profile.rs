@@ -9,37 +9,74 @@ use crate::stored::{Method, Stored};
 /// What was found.
 #[derive(Clone, Debug)]
 pub struct Profile {
-    /// How many bcrypt hashes are fastest together; 0 where not even one was right.
-    pub bcrypt_width: usize,
-    /// The code for argon2, and how many are fastest together; 0 where not even one was right.
-    pub argon2: Argon2Profile,
+    /// Of bcrypt.
+    pub bcrypt: Widths,
+    /// The fastest code for argon2 that was right.
+    pub compressor: Compressor,
+    /// Of argon2 of a few megabytes.
+    pub argon2: Widths,
     /// What gave wrong answers and is not used.
     pub wrong: Vec<String>,
 }
 
-/// What was found for argon2.
-#[derive(Clone, Copy, Debug)]
-pub struct Argon2Profile {
-    /// The fastest code that was right.
-    pub compressor: Compressor,
-    /// How many are fastest together.
-    pub width: usize,
+/// How long one hash takes in a batch of each width, from 1 on. Empty where not even one was right.
+#[derive(Clone, Debug, Default)]
+pub struct Widths {
+    each: Vec<Duration>,
+}
+
+impl Widths {
+    /// From the times of whole batches.
+    pub fn from_batches(took: &[Duration]) -> Self {
+        Self { each: (1..).zip(took).map(|(width, took)| *took / width).collect() }
+    }
+
+    /// How many are fastest together; 0 where not even one was right.
+    pub fn best(&self) -> usize {
+        let mut best = (0, Duration::MAX);
+        for (width, &each) in (1..).zip(&self.each) {
+            if best.0 == 0 || each < best.1.mul_f64(1.0 - WORTH_IT) {
+                best = (width, each);
+            }
+        }
+        best.0
+    }
+
+    /// The time of one in a batch of `full`, of its time in a batch of `width`.
+    fn ratio(&self, full: usize, width: usize) -> f64 {
+        let each = |width: usize| self.each.get(width.wrapping_sub(1)).copied();
+        match (each(full), each(width)) {
+            (Some(full), Some(width)) => full.div_duration_f64(width),
+            _ => 1.0,
+        }
+    }
 }
 
 impl Profile {
     /// Tries everything. Takes about a tenth of a second of processor time.
     pub fn measure() -> Self {
         let mut wrong = Vec::new();
-        Self { bcrypt_width: bcrypt_width(&mut wrong), argon2: argon2_profile(&mut wrong), wrong }
+        let bcrypt = bcrypt_widths(&mut wrong);
+        let (compressor, argon2) = argon2_widths(&mut wrong);
+        Self { bcrypt, compressor, argon2, wrong }
     }
 
     /// How many of a method are fastest together; 0 where it cannot be done.
     pub fn width(&self, method: Method) -> usize {
         match method {
-            Method::Bcrypt { .. } => self.bcrypt_width,
+            Method::Bcrypt { .. } => self.bcrypt.best(),
             // As many as fit into the memory that is kept: more would be mapped and given back each time.
-            Method::Argon2(params) => (argon2::KEPT_BLOCKS / params.blocks()).max(1).min(self.argon2.width),
+            Method::Argon2(params) => (argon2::KEPT_BLOCKS / params.blocks()).max(1).min(self.argon2.best()),
         }
+    }
+
+    /// The time of a thread for each of a batch that took so long, as it would be in a full batch.
+    pub fn time_in_full_batch(&self, method: Method, took: Duration, width: usize) -> Duration {
+        let widths = match method {
+            Method::Bcrypt { .. } => &self.bcrypt,
+            Method::Argon2(_) => &self.argon2,
+        };
+        took.div_f64(width as f64).mul_f64(widths.ratio(self.width(method), width))
     }
 }
 
@@ -61,13 +98,12 @@ const BCRYPT_ANSWERS: [(&[u8], &str); 6] = [
     (b"\xff\xff\xa3", "$2y$05$/OK.fbVrR/bpIqNJ5ianF.CE5elHaaO4EbggVDjb8P19RukzXSM3e"),
 ];
 
-/// The width at which each takes the least time.
-fn bcrypt_width(wrong: &mut Vec<String>) -> usize {
-    let widths = least_of_each(bcrypt::WIDEST, bcrypt_is_right);
-    if widths.len() < bcrypt::WIDEST {
-        wrong.push(format!("bcrypt, {} at a time", widths.len() + 1));
+fn bcrypt_widths(wrong: &mut Vec<String>) -> Widths {
+    let took = least_of_each(bcrypt::WIDEST, bcrypt_is_right);
+    if took.len() < bcrypt::WIDEST {
+        wrong.push(format!("bcrypt, {} at a time", took.len() + 1));
     }
-    best_width(&widths)
+    Widths::from_batches(&took)
 }
 
 /// All lanes different; every third password is wrong, beginning with another one each time.
@@ -100,7 +136,8 @@ const ARGON2_ANSWERS: [&str; 5] = [
     "$argon2i$v=16$m=256,t=2,p=1$c29tZXNhbHQ$/U3YPXYsSb3q9XxHvc0MLxur+GP960kN9j7emXX8zwY",
 ];
 
-fn argon2_profile(wrong: &mut Vec<String>) -> Argon2Profile {
+/// The fastest code that was right, and its widths.
+fn argon2_widths(wrong: &mut Vec<String>) -> (Compressor, Widths) {
     let mut arena = Arena::default();
     let right: Vec<_> = Compressor::available()
         .into_iter()
@@ -114,8 +151,10 @@ fn argon2_profile(wrong: &mut Vec<String>) -> Argon2Profile {
         .collect();
     let took = least_of_each(right.len(), |n, _| argon2_is_right(right[n - 1], 1, &mut arena));
     let fastest = took.iter().zip(&right).min_by_key(|(took, _)| **took);
-    let Some((_, &compressor)) = fastest else { return Argon2Profile { compressor: Compressor::PORTABLE, width: 0 } };
-    Argon2Profile { compressor, width: argon2_width(compressor, &mut arena) }
+    match fastest {
+        Some((_, &compressor)) => (compressor, timed_widths(compressor, &mut arena)),
+        None => (Compressor::PORTABLE, Widths::default()),
+    }
 }
 
 /// One lane has the right password, each in turn, and the others have wrong ones that differ.
@@ -136,29 +175,15 @@ fn argon2_is_right(compressor: Compressor, width: usize, arena: &mut Arena) -> b
     })
 }
 
-/// The width at which each takes the least time, with more memory than a second-level cache has.
-fn argon2_width(compressor: Compressor, arena: &mut Arena) -> usize {
+/// Timed with more memory than a second-level cache has.
+fn timed_widths(compressor: Compressor, arena: &mut Arena) -> Widths {
     let cost = Cost { memory_kib: 4_096, passes: 1, lanes: 1 };
     let params = Params { variant: Variant::D, version: Version::V19, cost };
     let input = argon2::Input { password: b"timed", salt: b"timedtimed", digest_bytes: 32 };
     // The first call maps the memory, for the widest.
     let mut run = |width: usize| argon2::digests(&params, compressor, arena, &vec![input; width]).is_ok();
-    if !run(argon2::WIDEST) {
-        return 1;
-    }
-    best_width(&least_of_each(argon2::WIDEST, |width, _| run(width)))
-}
-
-/// The best of these times of so many together, one more each. 0 when there is none.
-fn best_width(together: &[Duration]) -> usize {
-    let mut best = (0, Duration::MAX);
-    for (n, took) in together.iter().enumerate() {
-        let each = took.div_f64((n + 1) as f64);
-        if best.0 == 0 || each < best.1.mul_f64(1.0 - WORTH_IT) {
-            best = (n + 1, each);
-        }
-    }
-    best.0
+    let widest = if run(argon2::WIDEST) { argon2::WIDEST } else { 1 };
+    Widths::from_batches(&least_of_each(widest, |width, _| run(width)))
 }
 
 /// The shortest processor time of each, of 1 to `count`, up to the first one that was not right. They are timed in turn, so
@@ -196,35 +221,53 @@ fn processor_time() -> Duration {
 mod tests {
     use super::*;
 
+    fn widths(each_ms: &[u64]) -> Widths {
+        Widths { each: each_ms.iter().copied().map(Duration::from_millis).collect() }
+    }
+
+    fn argon2id(memory_kib: u32) -> Method {
+        let cost = Cost { memory_kib, passes: 2, lanes: 1 };
+        Method::Argon2(Params { variant: Variant::Id, version: Version::V19, cost })
+    }
+
     #[test]
     fn all_known_answers_are_right_here_at_every_width() {
         let profile = Profile::measure();
         assert_eq!(profile.wrong, Vec::<String>::new());
-        assert!((1..=bcrypt::WIDEST).contains(&profile.bcrypt_width));
-        assert!((1..=argon2::WIDEST).contains(&profile.argon2.width));
+        assert!((1..=bcrypt::WIDEST).contains(&profile.bcrypt.best()));
+        assert!((1..=argon2::WIDEST).contains(&profile.argon2.best()));
     }
 
     #[test]
     fn the_widest_batch_is_bounded_by_the_memory_that_is_kept() {
-        let argon2 = Argon2Profile { compressor: Compressor::PORTABLE, width: 3 };
-        let profile = Profile { bcrypt_width: 6, argon2, wrong: vec![] };
-        let width = |memory_kib| {
-            let cost = Cost { memory_kib, passes: 2, lanes: 1 };
-            profile.width(Method::Argon2(Params { variant: Variant::Id, version: Version::V19, cost }))
-        };
+        let (bcrypt, argon2) = (widths(&[6, 5, 4, 3, 2, 1]), widths(&[3, 2, 1]));
+        let profile = Profile { bcrypt, compressor: Compressor::PORTABLE, argon2, wrong: vec![] };
+        let width = |memory_kib| profile.width(argon2id(memory_kib));
         assert_eq!([8, 19_456, 24_576, 32_768, 65_536, 1_048_576].map(width), [3, 3, 2, 2, 1, 1]);
         assert_eq!(profile.width(Method::Bcrypt { cost: 10 }), 6);
     }
 
     #[test]
     fn a_width_is_best_that_saves_time_for_each() {
-        let best = |each: &[u64]| {
-            let together: Vec<_> = (1..).zip(each).map(|(n, &ms)| n * Duration::from_millis(ms)).collect();
-            best_width(&together)
+        assert_eq!(widths(&[]).best(), 0);
+        assert_eq!(widths(&[100]).best(), 1);
+        assert_eq!(widths(&[100, 120, 110]).best(), 1);
+        assert_eq!(widths(&[1000, 500, 400, 399, 450]).best(), 3);
+    }
+
+    #[test]
+    fn the_time_of_a_batch_tells_the_time_of_one_in_a_full_batch() {
+        let (bcrypt, argon2) = (widths(&[60, 40, 20]), widths(&[10, 5]));
+        let profile = Profile { bcrypt, compressor: Compressor::PORTABLE, argon2, wrong: vec![] };
+        let time_ms = |method, took_ms, width| {
+            profile.time_in_full_batch(method, Duration::from_millis(took_ms), width).as_secs_f64() * 1e3
         };
-        assert_eq!(best(&[]), 0);
-        assert_eq!(best(&[100]), 1);
-        assert_eq!(best(&[100, 120, 110]), 1);
-        assert_eq!(best(&[1000, 500, 400, 399, 450]), 3);
+        // A batch of three takes 60 ms: one alone takes as long.
+        assert_eq!(time_ms(Method::Bcrypt { cost: 10 }, 60, 3), 20.0);
+        assert_eq!(time_ms(Method::Bcrypt { cost: 10 }, 60, 1), 20.0);
+        assert_eq!(time_ms(Method::Bcrypt { cost: 12 }, 320, 2), 80.0);
+        // Two of these do not fit into the memory that is kept.
+        assert_eq!(time_ms(argon2id(65_536), 30, 1), 30.0);
+        assert_eq!(time_ms(argon2id(19_456), 30, 1), 15.0);
     }
 }

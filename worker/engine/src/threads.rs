@@ -7,14 +7,14 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::argon2::Arena;
 use crate::calls::{Call, Outcome, perform};
 use crate::profile::Profile;
 
-/// Is told what became of the calls of a batch, on the thread that did it.
-pub type Settle = dyn Fn(Vec<(u32, Outcome)>) + Send + Sync;
+/// Is told what became of the calls of a batch, on the thread that did it, and the time of a thread for each as it is in a full batch.
+pub type Settle = dyn Fn(Vec<(u32, Outcome)>, Duration) + Send + Sync;
 
 /// A thread that has nothing to do wipes its memory after that long. Not at once: under load the next call is on its way, and
 /// overwrites it anyway.
@@ -104,8 +104,10 @@ impl Shared {
     fn work(&self) {
         let mut arena = Arena::default();
         while let Some(calls) = self.next_batch(&mut arena) {
+            let start = Instant::now();
             let outcomes = perform(&calls, self.profile, &mut arena);
             let count = calls.len();
+            let each = self.profile.time_in_full_batch(calls[0].stored.method, start.elapsed(), count);
             // The passwords are wiped before anyone hears of them.
             drop(calls);
             {
@@ -113,7 +115,7 @@ impl Shared {
                 state.running -= count;
                 state.free += 1;
             }
-            (self.settle)(outcomes);
+            (self.settle)(outcomes, each);
         }
     }
 

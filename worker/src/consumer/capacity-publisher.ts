@@ -8,15 +8,13 @@ import { throttledWarning } from '@spillway/client/redis/throttled-warning'
 import { withResolvers } from '@spillway/client/with-resolvers'
 import { ReplyError } from 'ioredis'
 import type { Logger } from '../process/log.js'
-
-/** The weight of a new service time in the moving average, which thus follows a change within about ten jobs. */
-const SERVICE_TIME_WEIGHT = 0.2
+import type { CapacityEstimate } from './capacity-estimate.js'
 
 export interface CapacityPublisher {
   /** Resolves with the first publication that Redis accepts: from then on its time is known. */
   firstPublished: Promise<void>
-  /** Counts a finished job; `serviceMs` is the hashing time of an answered one. */
-  finished(outcome: keyof WorkerCapacity['finished'], serviceMs?: number): void
+  /** Counts a finished job. */
+  finished(outcome: keyof WorkerCapacity['finished']): void
   /** Removes this worker's entry, so that gateways stop counting on it at once instead of when it expires. */
   close(): Promise<void>
 }
@@ -32,18 +30,16 @@ export interface CapacityPublisherOptions {
   busySlots(): number
   /** Whether this worker is the fallback of a gateway. */
   fallback: boolean
-  /** The service time to publish until jobs have been processed, in milliseconds. */
-  serviceMs: number
+  estimate: Pick<CapacityEstimate, 'serviceMs' | 'latencyMs'>
   /** Called each time that Redis answers, with the number of waiting jobs that can be taken. */
   published(waiting: number): void
 }
 
 /** Starts publishing, at once and then periodically. Failures are logged and do not stop it. */
 export function publishCapacity(options: CapacityPublisherOptions): CapacityPublisher {
-  const { redis, prefix, clock, log, name, fallback, slots, busySlots, published } = options
+  const { redis, prefix, clock, log, name, fallback, slots, busySlots, estimate, published } = options
   const workerId = randomUUID()
   const finished = { answered: 0, expired: 0, failed: 0 }
-  let serviceMs = options.serviceMs
   const first = withResolvers<void>()
   const publishFailed = throttledWarning(log, 'capacity could not be published')
   let publishing: Promise<void> | undefined
@@ -53,7 +49,8 @@ export function publishCapacity(options: CapacityPublisherOptions): CapacityPubl
       name,
       fallback,
       slots,
-      serviceMs: Math.round(serviceMs * 1_000) / 1_000,
+      serviceMs: toMicroseconds(estimate.serviceMs()),
+      latencyMs: toMicroseconds(estimate.latencyMs()),
       busy: busySlots(),
       finished,
     }
@@ -84,9 +81,8 @@ export function publishCapacity(options: CapacityPublisherOptions): CapacityPubl
 
   return {
     firstPublished: first.promise,
-    finished(outcome, jobServiceMs) {
+    finished(outcome) {
       finished[outcome] += 1
-      if (jobServiceMs !== undefined) serviceMs += (jobServiceMs - serviceMs) * SERVICE_TIME_WEIGHT
     },
     async close() {
       clearInterval(timer)
@@ -94,4 +90,9 @@ export function publishCapacity(options: CapacityPublisherOptions): CapacityPubl
       await redis.hdel(capacityKey(prefix), workerId)
     },
   }
+}
+
+/** Rounded to microseconds, and at least one: a time of 0 would be an infinite capacity. */
+function toMicroseconds(ms: number): number {
+  return Math.max(1, Math.round(ms * 1_000)) / 1_000
 }

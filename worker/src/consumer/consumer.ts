@@ -4,6 +4,7 @@ import type { RedisConnection } from '@spillway/client/redis/connect'
 import type { RedisWatch } from '@spillway/client/redis/watch'
 import { type Job, Worker } from 'bullmq'
 import type { Tracing } from '../process/tracing.js'
+import type { CapacityEstimate } from './capacity-estimate.js'
 import type { CapacityPublisher } from './capacity-publisher.js'
 import type { Liveness } from './liveness.js'
 import { watchForMalformedJobs } from './malformed-jobs.js'
@@ -24,14 +25,24 @@ const READ_RETRY_MS = 250
 /** Practically unlimited: jobs are pure functions, and their deadlines end endless retries. */
 const STALLS_ALLOWED = 1_000
 
+/** Batches for each slot: one that is hashed, and one that waits, so that a slot that becomes free has a full batch at once. */
+const BATCHES_IN_HAND = 2
+
+/** The most jobs in hand at a time: one for each slot, or full batches where several are hashed together. */
+export function inHandLimit(slots: number, batchWidth: number): number {
+  return batchWidth > 1 ? slots * batchWidth * BATCHES_IN_HAND : slots
+}
+
 export interface ConsumerOptions extends ProcessOptions {
   redis: RedisConnection
   prefix: string
   watch: RedisWatch
   name: string
-  concurrency: number
+  /** The most jobs in hand at a time; it may change. */
+  limit(): number
   liveness: Pick<Liveness, 'started' | 'finished'>
   capacity: Pick<CapacityPublisher, 'finished'>
+  estimate: Pick<CapacityEstimate, 'finished'>
   tracing: Tracing | undefined
 }
 
@@ -49,7 +60,7 @@ export interface Consumer {
 
 /** Creates a consumer that takes no job before `run()`: a worker that fails to start must not hold any. */
 export function createConsumer(options: ConsumerOptions): Consumer {
-  const { redis, prefix, watch, name, concurrency, liveness, capacity, log, metrics, tracing } = options
+  const { redis, prefix, watch, name, limit, liveness, capacity, estimate, log, metrics, tracing } = options
   const inHand = new Map<string, Job>()
 
   async function handle(job: Job) {
@@ -58,12 +69,13 @@ export function createConsumer(options: ConsumerOptions): Consumer {
     try {
       const jobLog = tracing ? log.child({ traceId: tracing.traceId() }) : log
       const result = await processJob(job, { ...options, log: jobLog })
-      if (result.outcome === 'answered') capacity.finished('answered', result.serviceMs)
-      else capacity.finished('expired')
+      capacity.finished(result.outcome)
+      if (result.outcome === 'answered') estimate.finished(result.serviceMs)
       return result
     } finally {
       if (job.id !== undefined) inHand.delete(job.id)
       liveness.finished()
+      worker.concurrency = limit()
     }
   }
 
@@ -71,7 +83,7 @@ export function createConsumer(options: ConsumerOptions): Consumer {
     connection: redis,
     prefix,
     name,
-    concurrency,
+    concurrency: limit(),
     autorun: false,
     lockDuration: LOCK_MS,
     stalledInterval: STALLED_CHECK_MS,

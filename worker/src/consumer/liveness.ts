@@ -1,6 +1,6 @@
 /**
  * Liveness of a worker means progress. A worker is dead when it could take jobs and does not:
- * - a slot is free and jobs wait, but it has fetched none for a while;
+ * - it could take a job and jobs wait, but it has fetched none for a while;
  * - its connection counts as up, but Redis has not answered on it for a while and does answer on a new one.
  * A Redis that does not answer at all is no reason to restart a worker: it stays alive and waits.
  */
@@ -15,7 +15,7 @@ export interface Liveness {
   finished(): void
   /** Redis answered; `waiting` jobs can be taken. */
   redisAnswered(waiting: number): void
-  /** Jobs being hashed now. */
+  /** Jobs in hand. */
   active(): number
   /** How long no progress has been made although it was possible, in milliseconds. */
   stuckMs(): number
@@ -24,7 +24,8 @@ export interface Liveness {
 }
 
 export interface LivenessOptions {
-  slots: number
+  /** The most jobs in hand at a time. */
+  limit(): number
   /** Whether the connection to Redis counts as up. One that counts as down is being replaced already. */
   isConnected(): boolean
   /** Whether Redis answers on a new connection. Never rejects. */
@@ -34,7 +35,7 @@ export interface LivenessOptions {
 }
 
 export function createLiveness(options: LivenessOptions, now: () => number = () => performance.now()): Liveness {
-  const { slots, isConnected, redisAnswersNewConnection, stuckAfterMs } = options
+  const { limit, isConnected, redisAnswersNewConnection, stuckAfterMs } = options
   let active = 0
   let progressAt = now()
   let answeredAt = now()
@@ -69,8 +70,8 @@ export function createLiveness(options: LivenessOptions, now: () => number = () 
     started: () => progressed(1),
     finished: () => progressed(-1),
     redisAnswered(waiting) {
-      // No job waited, no slot was free, or Redis was silent: no progress was possible until now.
-      if (waiting === 0 || active >= slots || silentMs() > SILENCE_MS) progressAt = now()
+      // No job waited, no job more could be taken, or Redis was silent: no progress was possible until now.
+      if (waiting === 0 || active >= limit() || silentMs() > SILENCE_MS) progressAt = now()
       answeredAt = now()
       idleMs = answeredAt - progressAt
       cutOff = false

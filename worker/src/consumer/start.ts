@@ -15,8 +15,9 @@ import { startOps } from '../ops/server.js'
 import type { Logger } from '../process/log.js'
 import { beginShutdown } from '../process/shutdown.js'
 import { startTracing } from '../process/tracing.js'
+import { createCapacityEstimate } from './capacity-estimate.js'
 import { publishCapacity } from './capacity-publisher.js'
-import { createConsumer } from './consumer.js'
+import { createConsumer, inHandLimit } from './consumer.js'
 import { createDelivery } from './deliver.js'
 import { createLiveness } from './liveness.js'
 import { requeueUnfinished } from './requeue.js'
@@ -38,13 +39,14 @@ export interface RunningWorker {
 }
 
 /** Resolves when the worker takes jobs. Nothing needs closing if it rejects, because its process then exits. */
-export async function startWorker(config: WorkerConfig, concurrency: number, log: Logger): Promise<RunningWorker> {
+export async function startWorker(config: WorkerConfig, slots: number, log: Logger): Promise<RunningWorker> {
   const prefix = config.QUEUE_PREFIX
   const keyring = parseKeyring(config.SPILLWAY_SEAL_KEYS)
   const policy = policyOf(config)
   const hasher = await createHasher(policy, {
     testHashes: config.SPILLWAY_TEST_HASHES,
-    nativeThreads: config.HASH_ENGINE === 'native' ? concurrency : undefined,
+    native: config.HASH_ENGINE === 'native',
+    slots,
   })
   const clock = createRedisClock()
   const metrics = createWorkerMetrics()
@@ -55,28 +57,29 @@ export async function startWorker(config: WorkerConfig, concurrency: number, log
   const watch = watchRedis(log)
   watch.watch(redis, 'queue')
   const isConnected = () => redis.status === 'ready'
+  const limit = () => inHandLimit(slots, hasher.batchWidth())
   const liveness = createLiveness({
-    slots: concurrency,
+    limit,
     stuckAfterMs: config.STUCK_AFTER_MS,
     isConnected,
     redisAnswersNewConnection: () =>
       redisAnswersNewConnection({ redisUrl: config.REDIS_URL, key: capacityKey(prefix) }),
   })
-  const { active: busySlots, stuckMs } = liveness
-  exposeWorkerState(metrics.registry, {
-    ...{ slots: concurrency, policy, engines: hasher.engines, busySlots, stuckMs, isConnected },
-  })
+  // Jobs are spread over the slots before two share one.
+  const busySlots = () => Math.min(slots, liveness.active())
+  const { stuckMs } = liveness
+  exposeWorkerState(metrics.registry, { slots, policy, engines: hasher.engines, busySlots, stuckMs, isConnected })
+  const estimate = createCapacityEstimate({ first: await measureVerify(hasher), threadMs: hasher.threadMs })
   const capacity = publishCapacity({
-    ...{ redis, prefix, clock, log, name, slots: concurrency, busySlots },
+    ...{ redis, prefix, clock, log, name, slots, busySlots, estimate },
     fallback: config.SPILLWAY_FALLBACK,
-    serviceMs: await measureServiceMs(hasher),
     published: liveness.redisAnswered,
   })
   const sweep = startSweep({ redis, prefix, log, watch })
   const delivery = createDelivery({ redis, prefix, clock, log })
   const consumer = createConsumer({
     ...{ redis, prefix, clock, log, watch, metrics, tracing, name },
-    ...{ keyring, hasher, delivery, liveness, capacity, concurrency },
+    ...{ keyring, hasher, delivery, liveness, capacity, estimate, limit },
   })
   const ops = await startOps({
     host: config.OPS_HOST,
@@ -110,10 +113,10 @@ export async function startWorker(config: WorkerConfig, concurrency: number, log
   return { opsUrl: ops.url, engines: hasher.engines, hashing: hasher.description, close }
 }
 
-/** The time of one verify on this machine, in milliseconds. The first one is not counted, because it includes loading. */
-async function measureServiceMs(hasher: Hasher): Promise<number> {
+/** The times of one verify on this machine, in milliseconds. The first one is not counted, because it includes loading. */
+async function measureVerify(hasher: Hasher): Promise<{ serviceMs: number; latencyMs: number }> {
   await hasher.decoy('warm-up')
-  const startedAt = performance.now()
+  const [startedAt, threadMs] = [performance.now(), hasher.threadMs()]
   await hasher.decoy('measured')
-  return performance.now() - startedAt
+  return { serviceMs: hasher.threadMs() - threadMs, latencyMs: performance.now() - startedAt }
 }

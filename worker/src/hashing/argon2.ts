@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto'
 import type { Algorithm } from './algorithm.js'
 import { type Engine, type KnownAnswer, loadEngines, verifyByFirst } from './engine.js'
 import { argon2Setting, NATIVE_NAME, type NativeEngine } from './native.js'
+import type { Threads } from './threads.js'
 
 /** The highest cost of a stored hash that is accepted: one bad row must not exhaust a worker. */
 const MEMORY_LIMIT_KIB = 1_048_576
@@ -28,9 +29,13 @@ interface Argon2Engine extends Engine {
  * `@node-rs/argon2` selects code for the processor at run time and takes 0.4 of the time of `argon2`, which is prebuilt for any
  * x86-64 (`pnpm load engines`).
  */
-export async function createArgon2(current: Argon2Cost, native?: NativeEngine): Promise<Algorithm> {
+export async function createArgon2(current: Argon2Cost, threads: Threads, native?: NativeEngine): Promise<Algorithm> {
   const engines = await loadEngines(
-    [() => nativeEngine(current, native), () => nodeRsEngine(current), () => referenceEngine(current)],
+    [
+      () => nativeEngine(current, native),
+      () => nodeRsEngine(current, threads),
+      () => referenceEngine(current, threads),
+    ],
     knownAnswers,
   )
   return {
@@ -60,23 +65,24 @@ async function nativeEngine(cost: Argon2Cost, native: NativeEngine | undefined):
   }
 }
 
-async function nodeRsEngine({ memoryKib, time, parallelism }: Argon2Cost): Promise<Argon2Engine> {
+async function nodeRsEngine({ memoryKib, time, parallelism }: Argon2Cost, { run }: Threads): Promise<Argon2Engine> {
   const { hash, verify } = await import('@node-rs/argon2')
   const argon2id = 2
   const options = { algorithm: argon2id, memoryCost: memoryKib, timeCost: time, parallelism }
   return {
     name: '@node-rs/argon2',
-    hash: (password) => hash(password, options),
-    verify: (password, storedHash) => verify(storedHash, password),
+    hash: (password) => run(() => hash(password, options)),
+    verify: (password, storedHash) => run(() => verify(storedHash, password)),
   }
 }
 
-async function referenceEngine({ memoryKib, time, parallelism }: Argon2Cost): Promise<Argon2Engine> {
+async function referenceEngine({ memoryKib, time, parallelism }: Argon2Cost, { run }: Threads): Promise<Argon2Engine> {
   const { hash, verify, argon2id } = await import('argon2')
+  const options = { type: argon2id, memoryCost: memoryKib, timeCost: time, parallelism }
   return {
     name: 'argon2',
-    hash: (password) => hash(password, { type: argon2id, memoryCost: memoryKib, timeCost: time, parallelism }),
-    verify: (password, storedHash) => verify(storedHash, password),
+    hash: (password) => run(() => hash(password, options)),
+    verify: (password, storedHash) => run(() => verify(storedHash, password)),
   }
 }
 

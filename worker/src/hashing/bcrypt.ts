@@ -3,6 +3,7 @@
 import type { Verifier } from './algorithm.js'
 import { type Engine, type KnownAnswer, loadEngines, verifyByFirst } from './engine.js'
 import { NATIVE_NAME, type NativeEngine } from './native.js'
+import type { Threads } from './threads.js'
 
 /** bcrypt ignores all bytes after these, and implementations stop at a NUL: either would let a prefix of the password match. */
 const PASSWORD_LIMIT_BYTES = 72
@@ -10,8 +11,11 @@ const COST_LIMIT = 17
 
 const MODULAR_CRYPT = /^\$2[aby]\$(\d{2})\$[./A-Za-z0-9]{53}$/
 
-export async function createBcrypt(native?: NativeEngine): Promise<Verifier> {
-  const engines = await loadEngines([() => nativeEngine(native), nodeRsEngine, nodeEngine], knownAnswers)
+export async function createBcrypt(threads: Threads, native?: NativeEngine): Promise<Verifier> {
+  const engines = await loadEngines(
+    [() => nativeEngine(native), () => nodeRsEngine(threads), () => nodeEngine(threads)],
+    knownAnswers,
+  )
   return {
     family: 'bcrypt',
     engine: engines[0].name,
@@ -38,14 +42,14 @@ async function nativeEngine(native: NativeEngine | undefined): Promise<Engine> {
   }
 }
 
-async function nodeRsEngine(): Promise<Engine> {
+async function nodeRsEngine({ run }: Threads): Promise<Engine> {
   const { verify } = await import('@node-rs/bcrypt')
-  return { name: '@node-rs/bcrypt', verify: (password, storedHash) => verify(password, storedHash) }
+  return { name: '@node-rs/bcrypt', verify: (password, storedHash) => run(() => verify(password, storedHash)) }
 }
 
-async function nodeEngine(): Promise<Engine> {
+async function nodeEngine({ run }: Threads): Promise<Engine> {
   const { default: bcrypt } = await import('bcrypt')
-  return { name: 'bcrypt', verify: (password, storedHash) => bcrypt.compare(password, storedHash) }
+  return { name: 'bcrypt', verify: (password, storedHash) => run(() => bcrypt.compare(password, storedHash)) }
 }
 
 /** Test vectors of Openwall's crypt_blowfish. */

@@ -5,6 +5,7 @@ import type { AlgorithmName } from './algorithm-name.js'
 import { NATIVE_NAME, type NativeEngine, startNativeEngine } from './native.js'
 import type { Policy } from './policy.js'
 import { testDoubles } from './testdoubles.js'
+import { createThreads } from './threads.js'
 
 export interface Hasher {
   /** The algorithm of new hashes and of decoys. */
@@ -21,6 +22,10 @@ export interface Hasher {
   /** The work of {@link Hasher.verify} at the cost of the policy, with a hash that no password matches. */
   decoy(password: string, signal?: AbortSignal): Promise<void>
   isBelow(storedHash: string): boolean
+  /** How many passwords a slot hashes at a time, as it is best for the last ones. */
+  batchWidth(): number
+  /** The time of the hashing threads so far, in milliseconds, counted as in full batches. */
+  threadMs(): number
 }
 
 /** A stored hash that cannot be verified: another algorithm, damaged, or asking for too much. */
@@ -31,16 +36,19 @@ export class UnsupportedHashError extends Error {
 
 export interface HasherOptions {
   testHashes: boolean
-  /** Threads of the native engine; undefined turns it off. */
-  nativeThreads?: number | undefined
+  /** Hashing threads; 1 unless given. */
+  slots?: number
+  /** Whether the native engine is used, if it has been built; false unless given. */
+  native?: boolean
 }
 
 /** Loads and tests the implementations; throws when an algorithm has none that works here. */
 export async function createHasher(policy: Policy, options: HasherOptions): Promise<Hasher> {
-  const { nativeThreads } = options
-  const native = nativeThreads ? await startNativeEngine(nativeThreads).catch(() => undefined) : undefined
-  const { current, others } = await policy.load(native)
-  const verifiers = [current, ...others, ...(options.testHashes ? testDoubles : [])]
+  const { slots = 1 } = options
+  const native = options.native ? await startNativeEngine(slots).catch(() => undefined) : undefined
+  const threads = createThreads(slots)
+  const { current, others } = await policy.load(threads, native)
+  const verifiers = [current, ...others, ...(options.testHashes ? testDoubles(threads) : [])]
   const engines = Object.fromEntries([current, ...others].map(({ family, engine }) => [family, engine]))
   const decoyHash = current.decoyHash()
 
@@ -61,6 +69,8 @@ export async function createHasher(policy: Policy, options: HasherOptions): Prom
       await current.verify(password, decoyHash, signal)
     },
     isBelow: (storedHash) => verifierOf(storedHash).isBelow(storedHash),
+    batchWidth: () => native?.batchWidth() ?? 1,
+    threadMs: () => threads.threadMs() + (native?.threadMs() ?? 0),
   }
 }
 

@@ -28,6 +28,10 @@ export interface NativeEngine {
   readonly running: number
   /** The best number of such hashes for one thread at a time. Throws for an unknown format. */
   widthOf(stored: string): number
+  /** The best number for the widest of the last calls. */
+  batchWidth(): number
+  /** The time of the threads for all calls so far, in milliseconds; for each as it is in a full batch. */
+  threadMs(): number
   /** Rejects for an unknown format or cost. Text is hashed as UTF-8. */
   verify(password: string | Uint8Array, storedHash: string, options?: CallOptions): Promise<boolean>
   /** Makes a stored hash from a setting, which is a stored hash without its digest: see {@link argon2Setting}. */
@@ -45,9 +49,10 @@ interface Addon {
 interface AddonEngine {
   readonly waiting: number
   readonly running: number
-  submit(id: number, password: string | Uint8Array, stored: string): void
-  cancel(id: number): boolean
+  /** Returns how many such calls one thread does at a time. */
+  submit(id: number, password: string | Uint8Array, stored: string): number
   widthOf(stored: string): number
+  cancel(id: number): boolean
   end(): void
 }
 
@@ -56,6 +61,7 @@ interface Settled {
   matches?: boolean
   hash?: string
   failure?: string
+  threadMs: number
 }
 
 interface Pending {
@@ -64,6 +70,8 @@ interface Pending {
 }
 
 const SALT_BYTES = 16
+/** What is left after each call of the width of an earlier, wider one: calls of several methods come mixed. */
+const WIDTH_DECAY = 0.95
 /** Ids have 32 bits; no call waits long enough for its id to be used again. */
 const IDS = 2 ** 32
 /** The period of a timer that only keeps the process alive while calls are pending. */
@@ -77,9 +85,14 @@ export async function startNativeEngine(threads: number): Promise<NativeEngine> 
   const alive = setInterval(() => {}, NEVER_MS)
   alive.unref()
   const engine = new addon.Engine(threads, (batch) => {
-    for (const settled of batch) forget(settled.id)?.settle(settled)
+    for (const settled of batch) {
+      threadMs += settled.threadMs
+      forget(settled.id)?.settle(settled)
+    }
   })
   let lastId = 0
+  let threadMs = 0
+  let recentWidth = 1
 
   function forget(id: number): Pending | undefined {
     const call = pending.get(id)
@@ -93,7 +106,7 @@ export async function startNativeEngine(threads: number): Promise<NativeEngine> 
       signal?.throwIfAborted()
       lastId = (lastId + 1) % IDS
       const id = lastId
-      engine.submit(id, password, stored)
+      recentWidth = Math.max(engine.submit(id, password, stored), recentWidth * WIDTH_DECAY)
       const cancel = () => {
         if (engine.cancel(id)) forget(id)?.reject(signal?.reason)
       }
@@ -126,6 +139,8 @@ export async function startNativeEngine(threads: number): Promise<NativeEngine> 
       return engine.running
     },
     widthOf: (stored) => engine.widthOf(stored),
+    batchWidth: () => Math.round(recentWidth),
+    threadMs: () => threadMs,
     verify: (password, storedHash, { signal } = {}) => call(password, storedHash, signal, ({ matches }) => matches),
     hash: (password, setting, { signal } = {}) => call(password, setting, signal, ({ hash }) => hash),
     close() {

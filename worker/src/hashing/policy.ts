@@ -6,6 +6,7 @@ import type { Algorithm, Verifier } from './algorithm.js'
 import type { AlgorithmName } from './algorithm-name.js'
 import type { Argon2Cost } from './argon2.js'
 import type { NativeEngine } from './native.js'
+import type { Threads } from './threads.js'
 
 /** The variables that set the policy, as a part of the configuration's JSON Schema. */
 export const policySettings = {
@@ -21,7 +22,7 @@ export interface Policy {
   /** The cost of new hashes, as metrics labels. */
   cost: Readonly<Record<string, number>>
   /** Loads and tests the implementations; throws when an algorithm has none that works on this machine. */
-  load(native: NativeEngine | undefined): Promise<{ current: Algorithm; others: Verifier[] }>
+  load(threads: Threads, native: NativeEngine | undefined): Promise<{ current: Algorithm; others: Verifier[] }>
 }
 
 export function policyOf(settings: Readonly<Record<keyof typeof policySettings, number>>): Policy {
@@ -37,9 +38,9 @@ export function argon2idPolicy(cost: Argon2Cost): Policy {
     algorithm: 'argon2id',
     cost: { memory_kib: cost.memoryKib, time: cost.time, parallelism: cost.parallelism },
     // Imported on demand: gateways read the settings for their fallback and must not load hashing code.
-    async load(native) {
+    async load(threads, native) {
       const [{ createArgon2 }, { createBcrypt }] = await Promise.all([import('./argon2.js'), import('./bcrypt.js')])
-      const [current, bcrypt] = await Promise.all([createArgon2(cost, native), createBcrypt(native)])
+      const [current, bcrypt] = await Promise.all([createArgon2(cost, threads, native), createBcrypt(threads, native)])
       return { current, others: [bcrypt] }
     },
   }

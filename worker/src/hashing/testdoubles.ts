@@ -5,26 +5,27 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Verifier } from './algorithm.js'
+import type { Threads } from './threads.js'
 
 const WAITING = /^\$spillway-wait\$(\d{1,5})\$$/
 
-const token: Verifier = {
+const token = (threads: Threads): Verifier => ({
   family: 'test',
   engine: 'test',
   recognizes: (storedHash) => storedHash === '$spillway-token$',
-  verify: async (password) => password !== 'wrong',
+  verify: (password) => threads.run(async () => password !== 'wrong'),
   isBelow: () => false,
-}
+})
 
-const waiting: Verifier = {
+const waiting = (threads: Threads): Verifier => ({
   family: 'test',
   engine: 'test',
   recognizes: (storedHash) => WAITING.test(storedHash),
   async verify(password, storedHash) {
-    await sleep(Number(WAITING.exec(storedHash)?.[1]))
+    await threads.run(() => sleep(Number(WAITING.exec(storedHash)?.[1])))
     return password !== 'wrong'
   },
   isBelow: () => false,
-}
+})
 
-export const testDoubles = [token, waiting]
+export const testDoubles = (threads: Threads): Verifier[] => [token(threads), waiting(threads)]

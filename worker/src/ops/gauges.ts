@@ -17,11 +17,11 @@ export interface WorkerState {
 export function exposeWorkerState(registry: Registry, state: WorkerState): void {
   const { slots, policy, engines } = state
   const gauges: [name: string, help: string, read: () => number][] = [
-    ['spillway_worker_slots', 'Jobs that this worker hashes at a time', () => slots],
+    ['spillway_worker_slots', 'Hashing threads of this worker', () => slots],
     ['spillway_worker_slots_busy', 'Slots that hold a job now', state.busySlots],
     [
       'spillway_worker_stuck_seconds',
-      'For how long jobs have waited and a slot been free without any progress',
+      'For how long jobs have waited that could have been taken, without any progress',
       () => state.stuckMs() / 1_000,
     ],
     ['spillway_redis_connected', 'Whether the connection to Redis is up', () => Number(state.isConnected())],

@@ -48,7 +48,7 @@ export function createWorkerMetrics(): WorkerMetrics {
     }),
     service: new Histogram({
       name: 'spillway_service_seconds',
-      help: 'Time of the hashing alone, by the algorithm of the hash that was made or verified',
+      help: 'Time from taking a job to its hash, by the algorithm of the hash that was made or verified',
       labelNames: ['job', 'algorithm'],
       buckets: SERVICE_BUCKETS_S,
       registers,

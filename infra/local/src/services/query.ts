@@ -10,7 +10,7 @@ export function withDatabase(url: string, database: string): string {
 
 /** Runs one statement on a connection of its own. */
 export async function query(url: string, text: string, values: unknown[] = []): Promise<Record<string, unknown>[]> {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 })
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 60_000 })
   client.on('error', () => {})
   try {
     await client.connect()

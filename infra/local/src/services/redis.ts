@@ -54,7 +54,7 @@ export async function pingRedis(url: string): Promise<void> {
 }
 
 async function command(url: string, name: string): Promise<void> {
-  const client = new Redis(url, { lazyConnect: true, connectTimeout: 5_000, retryStrategy: null })
+  const client = new Redis(url, { lazyConnect: true, connectTimeout: 60_000, retryStrategy: null })
   client.on('error', () => {})
   try {
     await client.connect()

@@ -10,7 +10,7 @@ import type { TestResults } from './results.ts'
  * A file that takes longer hangs. Node 20 gives a runner no limit for single tests: one that may hang by itself sets a
  * timeout of its own.
  */
-const FILE_TIMEOUT_MS = 240_000
+const FILE_TIMEOUT_MS = 600_000
 
 /** The suffix of files whose tests cannot share the processors: they run last, one after the other. */
 const ALONE = '.alone.test.ts'

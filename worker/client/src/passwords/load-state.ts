@@ -11,7 +11,7 @@ const OUTAGE_GRACE_MS = 1_500
 export type Depth = Pick<Load, 'waiting' | 'deferred' | 'active'>
 export type Capacity = Omit<Load, 'known' | keyof Depth>
 
-const NO_CAPACITY: Capacity = { workers: 0, slots: 0, jobsPerSecond: 0, serviceMs: 0 }
+const NO_CAPACITY: Capacity = { workers: 0, slots: 0, jobsPerSecond: 0, serviceMs: 0, latencyMs: 0 }
 
 export interface LoadState {
   current(): Load
@@ -45,10 +45,10 @@ export function createLoadState(now: () => number = () => performance.now()): Lo
       addedSince = { ...addedSince, [lane]: addedSince[lane] + 1 }
     },
     predictedWaitMs(lane) {
-      const { waiting, deferred, active, jobsPerSecond, serviceMs } = current()
+      const { waiting, deferred, active, jobsPerSecond, latencyMs } = current()
       if (jobsPerSecond === 0) return Number.POSITIVE_INFINITY
       const ahead = waiting + active + (lane === 'deferred' ? deferred : 0)
-      return Math.max(serviceMs, ((ahead + 1) * 1_000) / jobsPerSecond)
+      return Math.max(latencyMs, ((ahead + 1) * 1_000) / jobsPerSecond)
     },
     reading() {
       const addedBefore = addedSince

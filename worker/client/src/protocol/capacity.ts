@@ -15,10 +15,12 @@ const Count = { type: 'integer', minimum: 0 } as const
 const WorkerCapacity = {
   type: 'object',
   properties: {
-    /** Jobs it hashes at a time. */
+    /** Its hashing threads. */
     slots: { type: 'integer', minimum: 1, maximum: 1_024 },
-    /** The moving average of the service time, in milliseconds. */
+    /** The moving average of a slot's time for each job under load, in milliseconds. */
     serviceMs: { type: 'number', exclusiveMinimum: 0, maximum: 600_000 },
+    /** The moving average of the time from taking a job to its hash, in milliseconds: longer where several are hashed together. */
+    latencyMs: { type: 'number', exclusiveMinimum: 0, maximum: 600_000 },
     /** Whether it is the fallback of a gateway. */
     fallback: { type: 'boolean' },
     /** The time of writing: epoch milliseconds by Redis's clock. */
@@ -48,8 +50,9 @@ export interface Load {
   /** Slots of workers and fallbacks, and the jobs per second that they can finish together. */
   slots: number
   jobsPerSecond: number
-  /** The mean service time over all slots, in milliseconds; 0 without workers. */
+  /** The mean times over all slots of a slot for each job, and from taking a job to its hash, in milliseconds; 0 without workers. */
   serviceMs: number
+  latencyMs: number
   /** Waiting jobs of the held lane, and of the deferred lane. */
   waiting: number
   deferred: number
@@ -74,7 +77,7 @@ export function liveWorkers(entries: Record<string, string>, now: number): Map<s
 /** The capacity of all live workers together. */
 export function sumCapacity(
   workers: ReadonlyMap<string, WorkerCapacity>,
-): Pick<Load, 'workers' | 'slots' | 'jobsPerSecond' | 'serviceMs'> {
+): Pick<Load, 'workers' | 'slots' | 'jobsPerSecond' | 'serviceMs' | 'latencyMs'> {
   const live = [...workers.values()]
   const slots = live.reduce((sum, worker) => sum + worker.slots, 0)
   const jobsPerSecond = live.reduce((sum, worker) => sum + (worker.slots * 1_000) / worker.serviceMs, 0)
@@ -83,6 +86,8 @@ export function sumCapacity(
     slots,
     jobsPerSecond,
     serviceMs: slots === 0 ? 0 : (slots * 1_000) / jobsPerSecond,
+    latencyMs:
+      live.reduce((sum, { slots: own, serviceMs, latencyMs = serviceMs }) => sum + latencyMs * own, 0) / (slots || 1),
   }
 }
 

@@ -1,5 +1,6 @@
 //! Batches are taken as promised, and every call comes to an end.
 
+use std::sync::LazyLock;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
@@ -7,14 +8,14 @@ use zeroize::Zeroizing;
 
 use super::*;
 use crate::argon2::Compressor;
-use crate::profile::Argon2Profile;
+use crate::profile::Widths;
 use crate::stored::Stored;
 
-static PROFILE: Profile = Profile {
-    bcrypt_width: 4,
-    argon2: Argon2Profile { compressor: Compressor::PORTABLE, width: 2 },
-    wrong: Vec::new(),
-};
+static PROFILE: LazyLock<Profile> = LazyLock::new(|| {
+    // A batch takes as long as one alone, up to this width.
+    let widths = |best: usize| Widths::from_batches(&vec![Duration::from_millis(1); best]);
+    Profile { bcrypt: widths(4), compressor: Compressor::PORTABLE, argon2: widths(2), wrong: Vec::new() }
+});
 
 const SETTING: &str = "$2b$04$CCCCCCCCCCCCCCCCCCCCC.";
 const OTHER_COST: &str = "$2b$05$CCCCCCCCCCCCCCCCCCCCC.";
@@ -61,7 +62,7 @@ fn only_calls_of_one_method_share_a_batch_and_the_oldest_comes_first() {
 
 fn start(count: usize) -> (Threads, Receiver<Vec<(u32, Outcome)>>) {
     let (sender, settled) = channel();
-    let settle = Box::new(move |outcomes| sender.send(outcomes).unwrap_or_default());
+    let settle = Box::new(move |outcomes, _| sender.send(outcomes).unwrap_or_default());
     (Threads::start(count, &PROFILE, settle).unwrap(), settled)
 }
 

@@ -1,0 +1,46 @@
+/**
+ * What a job takes, from the jobs that this worker has done: the time of a slot under load, by which capacity is told, and the time
+ * until its verdict. They differ when several jobs are hashed together: five that take 80 ms together take 16 ms of the slot each.
+ */
+
+/** The weight of one job in the moving averages, which thus follow a change within about ten jobs. */
+const JOB_WEIGHT = 0.2
+
+export interface CapacityEstimate {
+  /** Counts a job; `latencyMs` is its time from taken to hashed. */
+  finished(latencyMs: number): void
+  /** The time of a slot for each job, in milliseconds: as under load, also when there is none. */
+  serviceMs(): number
+  /** The time from taking a job to its hash, in milliseconds. */
+  latencyMs(): number
+}
+
+export interface CapacityEstimateOptions {
+  /** Until jobs have been done. */
+  first: { serviceMs: number; latencyMs: number }
+  /** The time of the hashing threads so far, in milliseconds, counted as in full batches. */
+  threadMs(): number
+}
+
+export function createCapacityEstimate({ first, threadMs }: CapacityEstimateOptions): CapacityEstimate {
+  let { serviceMs, latencyMs } = first
+  let jobs = 0
+  let readAtMs = threadMs()
+
+  return {
+    finished(jobLatencyMs) {
+      jobs += 1
+      latencyMs += (jobLatencyMs - latencyMs) * JOB_WEIGHT
+    },
+    serviceMs() {
+      if (jobs > 0) {
+        const spentMs = threadMs() - readAtMs
+        serviceMs += (spentMs / jobs - serviceMs) * (1 - (1 - JOB_WEIGHT) ** jobs)
+        readAtMs += spentMs
+        jobs = 0
+      }
+      return serviceMs
+    },
+    latencyMs: () => latencyMs,
+  }
+}

@@ -1,0 +1,53 @@
+// What a worker says a job takes: the time of its threads under load, and the time until the verdict.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createCapacityEstimate } from '../src/consumer/capacity-estimate.ts'
+import { inHandLimit } from '../src/consumer/consumer.ts'
+
+/** A worker whose threads have spent 1,000 ms before. */
+function scene() {
+  let spentMs = 1_000
+  const estimate = createCapacityEstimate({ first: { serviceMs: 20, latencyMs: 60 }, threadMs: () => spentMs })
+  /** Jobs that take so much of a thread each, and so long until they are hashed. */
+  function jobs(count: number, threadMs: number, latencyMs: number): void {
+    for (let n = 0; n < count; n += 1) {
+      spentMs += threadMs
+      estimate.finished(latencyMs)
+    }
+  }
+  return { estimate, jobs }
+}
+
+test('until there are jobs, the times are those of the start', () => {
+  const { estimate } = scene()
+  assert.deepEqual([estimate.serviceMs(), estimate.latencyMs()], [20, 60])
+})
+
+test('a job takes the time of its thread, however long it was in hand', () => {
+  const { estimate, jobs } = scene()
+  jobs(100, 16, 160)
+  assert.ok(Math.abs(estimate.serviceMs() - 16) < 0.01)
+  assert.ok(Math.abs(estimate.latencyMs() - 160) < 0.01)
+})
+
+test('a change is followed within about ten jobs, read one by one or all at once', () => {
+  const [once, often] = [scene(), scene()]
+  once.jobs(10, 40, 40)
+  for (let n = 0; n < 10; n += 1) {
+    often.jobs(1, 40, 40)
+    often.estimate.serviceMs()
+  }
+  const expectedMs = 40 - 20 * 0.8 ** 10
+  for (const { estimate } of [once, often]) assert.ok(Math.abs(estimate.serviceMs() - expectedMs) < 1e-9)
+})
+
+test('without jobs the last times stay', () => {
+  const { estimate, jobs } = scene()
+  jobs(100, 16, 160)
+  const before = estimate.serviceMs()
+  assert.equal(estimate.serviceMs(), before)
+})
+
+test('a slot has one job in hand, or two full batches where several are hashed together', () => {
+  assert.deepEqual([inHandLimit(4, 1), inHandLimit(1, 2), inHandLimit(4, 5)], [4, 4, 40])
+})
