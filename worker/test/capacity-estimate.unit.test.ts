@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createCapacityEstimate } from '../src/consumer/capacity-estimate.ts'
-import { inHandLimit } from '../src/consumer/consumer.ts'
 
 /** A worker whose threads have spent 1,000 ms before. */
 function scene() {
@@ -46,8 +45,4 @@ test('without jobs the last times stay', () => {
   jobs(100, 16, 160)
   const before = estimate.serviceMs()
   assert.equal(estimate.serviceMs(), before)
-})
-
-test('a slot has one job in hand, or two full batches where several are hashed together', () => {
-  assert.deepEqual([inHandLimit(4, 1), inHandLimit(1, 2), inHandLimit(4, 5)], [4, 4, 40])
 })

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import { queueKey } from '@spillway/client/queue/keys'
-import { until } from '@spillway/local/testing'
+import { type LogLine, until } from '@spillway/local/testing'
 import { answerOf, jobsCounted, readyClient, startedWorker } from './parts.ts'
 import { activeJobs, jobKey, type Space, spaceFor, waitingJobs } from './space.ts'
 import { startedWorkerProcess } from './worker-process.ts'
@@ -86,7 +86,10 @@ test('three hundred of them at once, and again, are one line of the log each tim
   const space = spaceFor(t)
   const client = await readyClient(space)
   const worker = await startedWorkerProcess(space)
-  const complaints = () => worker.logs.filter(({ level }) => level === 'warn' || level === 'error')
+  // A busy machine may stop a worker for longer than its locks last.
+  const isTakenOver = ({ msg }: LogLine) => msg === 'job taken over from a worker that stopped answering'
+  const complaints = () =>
+    worker.logs.filter((line) => (line.level === 'warn' || line.level === 'error') && !isTakenOver(line))
   const unreadable = [...ofFields.filter(({ what }) => /"(\{|x|nan)" for/.test(what)), ...ofTypes]
   const crowd = Array.from({ length: 300 }, (_, n) => unreadable[n % unreadable.length]).filter(
     (one) => one !== undefined,

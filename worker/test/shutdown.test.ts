@@ -11,12 +11,12 @@ import { entry, startedWorkerProcess } from './worker-process.ts'
 
 const match = { kind: 'match' }
 
-/** Adds jobs that take this long each, and waits until the given number of them is in hand. */
+/** Adds jobs that take this long each, and waits until so many of them are in hand; when others wait, it may be twice as many. */
 async function busy(space: Space, client: PasswordClient, waits: number[], inHand = 2): Promise<PendingJob[]> {
   const pending: PendingJob[] = []
   for (const ms of waits)
     pending.push(await client.submit('verify', { password: 'right', storedHash: `$spillway-wait$${ms}$` }))
-  await until(async () => (await activeJobs(space)).length === inHand)
+  await until(async () => (await activeJobs(space)).length >= inHand)
   return pending
 }
 
@@ -24,14 +24,21 @@ test('SIGTERM: no new job is taken, those in hand are finished, and the exit cod
   const space = spaceFor(t)
   const client = await readyClient(space)
   const worker = await startedWorkerProcess(space)
-  const [first, second, third] = await busy(space, client, [500, 700, 1])
-  assert.ok(first && second && third)
-  const answers = [answerOf(first), answerOf(second)]
+  const pending = await busy(space, client, [500, 700, 600, 600, 600, 600, 600])
   assert.deepEqual(await worker.stop('SIGTERM'), { code: 0, signal: null })
-  assert.deepEqual(await Promise.all(answers), [match, match])
-  assert.deepEqual(await waitingJobs(space), [third.job.id])
   assert.deepEqual(await activeJobs(space), [])
-  assert.ok(await resultOf(space, first.job.id), 'a job that was answered is finished in the queue as well')
+  const left = (await waitingJobs(space)).reverse()
+  const done = pending.length - left.length
+  // Two slots, and two jobs for each at most.
+  assert.ok(done >= 2 && done <= 4, `${done} done`)
+  assert.deepEqual(
+    left,
+    pending.slice(done).map(({ job }) => job.id),
+  )
+  for (const one of pending.slice(0, done)) {
+    assert.deepEqual(await answerOf(one), match)
+    assert.ok(await resultOf(space, one.job.id), 'a job that was answered is finished in the queue as well')
+  }
 })
 
 test('SIGINT does the same: an idle worker ends at once, and its ops port with it', async (t) => {
@@ -52,7 +59,7 @@ test('jobs that outlast the grace period are requeued, and another worker does t
   const pending = await busy(space, client, [2_000, 2_000, 1])
   const answers = pending.map((one) => answerOf(one))
   assert.deepEqual(await worker.stop(), { code: 0, signal: null })
-  assert.equal(worker.logs.filter(({ msg }) => msg === 'job requeued unfinished').length, 2)
+  assert.ok(worker.logs.filter(({ msg }) => msg === 'job requeued unfinished').length >= 2)
   assert.deepEqual(await activeJobs(space), [])
   assert.deepEqual(
     (await waitingJobs(space)).reverse(),
@@ -157,7 +164,8 @@ test('SIGKILL: the jobs of the dead worker are answered by another one within th
   // Half a second of it for a machine that is busy with other tests.
   assert.ok(lateMs < 3_500, `answered ${lateMs} ms later than their time`)
   const metrics = await (await fetch(`${other.opsUrl}/metrics`)).text()
-  assert.equal(/^spillway_jobs_stalled_total (\d+)$/m.exec(metrics)?.[1], '3')
+  // More when a busy machine stops the other worker for longer than its locks last.
+  assert.ok(Number(/^spillway_jobs_stalled_total (\d+)$/m.exec(metrics)?.[1]) >= 3)
 })
 
 test('a job whose workers are killed time and again is answered by the one that is not', async (t) => {

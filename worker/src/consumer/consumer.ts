@@ -6,6 +6,7 @@ import { type Job, Worker } from 'bullmq'
 import type { Tracing } from '../process/tracing.js'
 import type { CapacityEstimate } from './capacity-estimate.js'
 import type { CapacityPublisher } from './capacity-publisher.js'
+import type { JobsInHand } from './jobs-in-hand.js'
 import type { Liveness } from './liveness.js'
 import { watchForMalformedJobs } from './malformed-jobs.js'
 import { ForgedJobError, type ProcessOptions, processJob } from './process-job.js'
@@ -25,21 +26,12 @@ const READ_RETRY_MS = 250
 /** Practically unlimited: jobs are pure functions, and their deadlines end endless retries. */
 const STALLS_ALLOWED = 1_000
 
-/** Batches for each slot: one that is hashed, and one that waits, so that a slot that becomes free has a full batch at once. */
-const BATCHES_IN_HAND = 2
-
-/** The most jobs in hand at a time: one for each slot, or full batches where several are hashed together. */
-export function inHandLimit(slots: number, batchWidth: number): number {
-  return batchWidth > 1 ? slots * batchWidth * BATCHES_IN_HAND : slots
-}
-
-export interface ConsumerOptions extends ProcessOptions {
+export interface ConsumerOptions extends Omit<ProcessOptions, 'taken'> {
   redis: RedisConnection
   prefix: string
   watch: RedisWatch
   name: string
-  /** The most jobs in hand at a time; it may change. */
-  limit(): number
+  jobsInHand: JobsInHand
   liveness: Pick<Liveness, 'started' | 'finished'>
   capacity: Pick<CapacityPublisher, 'finished'>
   estimate: Pick<CapacityEstimate, 'finished'>
@@ -60,7 +52,7 @@ export interface Consumer {
 
 /** Creates a consumer that takes no job before `run()`: a worker that fails to start must not hold any. */
 export function createConsumer(options: ConsumerOptions): Consumer {
-  const { redis, prefix, watch, name, limit, liveness, capacity, estimate, log, metrics, tracing } = options
+  const { redis, prefix, watch, name, jobsInHand, liveness, capacity, estimate, log, metrics, tracing } = options
   const inHand = new Map<string, Job>()
 
   async function handle(job: Job) {
@@ -68,22 +60,26 @@ export function createConsumer(options: ConsumerOptions): Consumer {
     if (job.id !== undefined) inHand.set(job.id, job)
     try {
       const jobLog = tracing ? log.child({ traceId: tracing.traceId() }) : log
-      const result = await processJob(job, { ...options, log: jobLog })
+      const result = await processJob(job, { ...options, log: jobLog, taken })
       capacity.finished(result.outcome)
       if (result.outcome === 'answered') estimate.finished(result.serviceMs)
       return result
     } finally {
       if (job.id !== undefined) inHand.delete(job.id)
       liveness.finished()
-      worker.concurrency = limit()
     }
+  }
+
+  function taken(queueWaitMs: number): void {
+    jobsInHand.taken(queueWaitMs)
+    worker.concurrency = jobsInHand.limit()
   }
 
   const worker = new Worker(QUEUE_NAME, handle, {
     connection: redis,
     prefix,
     name,
-    concurrency: limit(),
+    concurrency: jobsInHand.limit(),
     autorun: false,
     lockDuration: LOCK_MS,
     stalledInterval: STALLED_CHECK_MS,

@@ -45,6 +45,8 @@ export interface ProcessOptions {
   metrics: WorkerMetrics
   tracing?: Pick<Tracing, 'inSpan'> | undefined
   delivery: Pick<Delivery, 'deliver'>
+  /** Called with the time that the job has waited, in milliseconds. */
+  taken?(queueWaitMs: number): void
 }
 
 /** The fields of a BullMQ job that are used here. None of them can be trusted. */
@@ -60,6 +62,7 @@ export async function processJob(incoming: IncomingJob, options: ProcessOptions)
   const { job, data } = parseJob(incoming, metrics)
   const startedAt = clock.now()
   const queueWaitMs = Math.max(0, startedAt - data.enqueuedAt)
+  options.taken?.(queueWaitMs)
   metrics.queueWait.observe({ job: job.name }, queueWaitMs / 1_000)
   if (startedAt >= job.deadline) {
     metrics.jobs.inc({ job: job.name, outcome: 'expired' })

@@ -17,8 +17,9 @@ import { beginShutdown } from '../process/shutdown.js'
 import { startTracing } from '../process/tracing.js'
 import { createCapacityEstimate } from './capacity-estimate.js'
 import { publishCapacity } from './capacity-publisher.js'
-import { createConsumer, inHandLimit } from './consumer.js'
+import { createConsumer } from './consumer.js'
 import { createDelivery } from './deliver.js'
+import { createJobsInHand } from './jobs-in-hand.js'
 import { createLiveness } from './liveness.js'
 import { requeueUnfinished } from './requeue.js'
 import { startSweep } from './sweep.js'
@@ -57,9 +58,9 @@ export async function startWorker(config: WorkerConfig, slots: number, log: Logg
   const watch = watchRedis(log)
   watch.watch(redis, 'queue')
   const isConnected = () => redis.status === 'ready'
-  const limit = () => inHandLimit(slots, hasher.batchWidth())
+  const jobsInHand = createJobsInHand({ slots, batchWidth: hasher.batchWidth })
   const liveness = createLiveness({
-    limit,
+    limit: jobsInHand.limit,
     stuckAfterMs: config.STUCK_AFTER_MS,
     isConnected,
     redisAnswersNewConnection: () =>
@@ -79,7 +80,7 @@ export async function startWorker(config: WorkerConfig, slots: number, log: Logg
   const delivery = createDelivery({ redis, prefix, clock, log })
   const consumer = createConsumer({
     ...{ redis, prefix, clock, log, watch, metrics, tracing, name },
-    ...{ keyring, hasher, delivery, liveness, capacity, estimate, limit },
+    ...{ keyring, hasher, delivery, liveness, capacity, estimate, jobsInHand },
   })
   const ops = await startOps({
     host: config.OPS_HOST,

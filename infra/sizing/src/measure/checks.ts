@@ -1,6 +1,6 @@
 // Waits and a spike on the real gateway, queue and worker, which the guide compares with the model.
 import type { SpikeCheck, WaitCheck } from '../figures.ts'
-import { type JobTimes, logInAtRate, meanServiceMs } from './logins.ts'
+import { type JobTimes, logInAtRate } from './logins.ts'
 import type { MeasuredSystem } from './system.ts'
 
 /** Hashes that wait without using a processor, so that a machine with few of them can stand for many. */
@@ -25,8 +25,8 @@ export async function checkWaits(
   for (const busy of [0.5, 0.75, 0.9]) {
     const meant = (busy * SLOTS * 1_000) / (STAND_IN_MS + turnaroundMs)
     const jobs = await logInAtRate(system, emails, { perSecond: () => meant, forS: WAITS_S })
-    const station = { perSecond: jobs.length / WAITS_S, slotMs: meanServiceMs(jobs) + turnaroundMs, slots: SLOTS }
-    const waits = jobs.map((job) => job.queueWaitMs).sort((a, b) => a - b)
+    const station = { perSecond: jobs.length / WAITS_S, slotMs: STAND_IN_MS + turnaroundMs, slots: SLOTS }
+    const waits = jobs.map(waitMs).sort((a, b) => a - b)
     const check = {
       ...station,
       logins: jobs.length,
@@ -54,26 +54,30 @@ export async function checkSpike(system: MeasuredSystem, emails: string[], turna
     perSecond: (jobs.length - inSpike) / (forS - spikeS),
     spikePerSecond: inSpike / spikeS,
     spikeS,
-    slotMs: meanServiceMs(jobs) + turnaroundMs,
+    slotMs: STAND_IN_MS + turnaroundMs,
     slots: SLOTS,
   }
   return {
     ...station,
     measured: {
       deepest: deepest(jobs),
-      longestWaitS: Math.max(...jobs.map((job) => job.queueWaitMs)) / 1_000,
+      longestWaitS: Math.max(...jobs.map(waitMs)) / 1_000,
       overAfterS: overAfterS(jobs, startedAt),
     },
   }
 }
 
+/** From the login to the start of its hash. */
+function waitMs({ queueWaitMs, serviceMs }: JobTimes): number {
+  return queueWaitMs + Math.max(0, serviceMs - STAND_IN_MS)
+}
+
 /** The most jobs that waited at a time. */
 function deepest(jobs: JobTimes[]): number {
   const changes = jobs.flatMap(({ endedAt, serviceMs, queueWaitMs }) => {
-    const startedAt = endedAt - serviceMs
     return [
-      { at: startedAt - queueWaitMs, by: 1 },
-      { at: startedAt, by: -1 },
+      { at: endedAt - serviceMs - queueWaitMs, by: 1 },
+      { at: endedAt - STAND_IN_MS, by: -1 },
     ]
   })
   let depth = 0
@@ -87,7 +91,7 @@ function deepest(jobs: JobTimes[]): number {
 
 /** When waits were ordinary again: the end of the last job that waited longer than four hashes. */
 function overAfterS(jobs: JobTimes[], startedAt: number): number {
-  const late = jobs.filter((job) => job.queueWaitMs > 4 * job.serviceMs)
+  const late = jobs.filter((job) => waitMs(job) > 4 * STAND_IN_MS)
   return (Math.max(...late.map(({ endedAt }) => endedAt)) - startedAt) / 1_000
 }
 

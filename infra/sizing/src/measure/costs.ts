@@ -3,7 +3,8 @@ import { memoryOf, processorMs } from '@spillway/local/processes/processor-time'
 import { respondAsync } from '@spillway/local/testing/api-client'
 import { Redis } from 'ioredis'
 import type { Figures } from '../figures.ts'
-import { jobsSince, logInAtOnce, meanServiceMs, PASSWORD } from './logins.ts'
+import { STAND_IN_MS } from './checks.ts'
+import { jobsSince, logInAtOnce, PASSWORD } from './logins.ts'
 import type { MeasuredSystem } from './system.ts'
 
 const WARM_UP_S = 3
@@ -18,11 +19,11 @@ export async function measureCost(system: MeasuredSystem): Promise<Cost> {
   return await costOf(system, await system.accounts('token', 500, '$spillway-token$'), AT_ONCE)
 }
 
-/** Processor time of one hash at the default cost: the worker's for such logins, less the rest of its cost. */
+/** Processor time of one hash at the default cost: the worker's for such logins, less the rest of its cost. Many at once, so that batches are full. */
 export async function measureHash(system: MeasuredSystem, workerCostMs: number): Promise<number> {
   // No password matches this hash. A wrong password takes as long as a right one.
   const storedHash = '$argon2id$v=19$m=19456,t=2,p=1$c29tZXNhbHRzb21lc2FsdA$d2l0aG91dCBhbnkgbWF0Y2ggd2hhdGV2ZXIgaXQ'
-  const { worker } = await costOf(system, await system.accounts('argon2', 100, storedHash), 1)
+  const { worker } = await costOf(system, await system.accounts('argon2', 100, storedHash), AT_ONCE)
   return worker - workerCostMs
 }
 
@@ -56,7 +57,7 @@ export async function measureTurnaround(system: MeasuredSystem, slots: number, e
   // Without the start, and without the end, when no jobs wait.
   const [fromMs, toMs] = [startedAt + 1_000, startedAt + MEASURE_S * 1_000]
   const jobs = jobsSince(system.worker, line).filter(({ endedAt }) => endedAt >= fromMs && endedAt < toMs)
-  return (slots * (toMs - fromMs)) / jobs.length - meanServiceMs(jobs)
+  return (slots * (toMs - fromMs)) / jobs.length - STAND_IN_MS
 }
 
 /** The memory of a waiting job in Redis, in bytes. Stops the worker for good. */

@@ -10,7 +10,9 @@ export const PASSWORD = 'whatever it is'
 export interface JobTimes {
   /** Epoch milliseconds. */
   endedAt: number
+  /** Until a worker took it. */
   queueWaitMs: number
+  /** From then on, with the wait for a slot. */
   serviceMs: number
 }
 
@@ -46,10 +48,6 @@ export function jobsSince(worker: TestProcess, line: number): JobTimes[] {
     if (msg !== 'job answered' || typeof queueWaitMs !== 'number' || typeof serviceMs !== 'number') return []
     return [{ endedAt: Date.parse(String(time)), queueWaitMs, serviceMs }]
   })
-}
-
-export function meanServiceMs(jobs: JobTimes[]): number {
-  return jobs.reduce((sum, { serviceMs }) => sum + serviceMs, 0) / jobs.length
 }
 
 /** Keeps so many logins in flight for so many seconds, and returns their number. */

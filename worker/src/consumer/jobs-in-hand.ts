@@ -1,0 +1,32 @@
+/**
+ * How many jobs a worker has in hand. While jobs wait in the queue, a slot that becomes free must find a full batch at once, not after
+ * a round trip to Redis. While none do, another worker may have a free slot, where a job begins sooner than behind one in hand here.
+ */
+
+/** A job that waited for less, in milliseconds, was taken as soon as it came. */
+const BACKLOG_MS = 20
+/** Batches for each slot: one that is hashed, and one that waits. */
+const BATCHES = 2
+
+export interface JobsInHand {
+  /** The most at a time. */
+  limit(): number
+  /** A job was taken that had waited for so long, in milliseconds. */
+  taken(queueWaitMs: number): void
+}
+
+export interface JobsInHandOptions {
+  slots: number
+  /** How many jobs a slot hashes at a time. */
+  batchWidth(): number
+}
+
+export function createJobsInHand({ slots, batchWidth }: JobsInHandOptions): JobsInHand {
+  let isBacklog = false
+  return {
+    limit: () => (isBacklog ? slots * batchWidth() * BATCHES : slots),
+    taken(queueWaitMs) {
+      isBacklog = queueWaitMs >= BACKLOG_MS
+    },
+  }
+}

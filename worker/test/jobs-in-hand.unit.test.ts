@@ -1,0 +1,33 @@
+// How many jobs a worker has in hand: more than it has slots only while jobs wait in the queue.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createJobsInHand } from '../src/consumer/jobs-in-hand.ts'
+
+test('a worker has a job in hand for each slot, until one has waited', () => {
+  const { limit, taken } = createJobsInHand({ slots: 4, batchWidth: () => 5 })
+  assert.equal(limit(), 4)
+  taken(19)
+  assert.equal(limit(), 4)
+})
+
+test('while jobs wait, each slot has two batches in hand: one in work and one behind it', () => {
+  for (const [width, most] of [
+    [1, 8],
+    [5, 40],
+  ] as const) {
+    const { limit, taken } = createJobsInHand({ slots: 4, batchWidth: () => width })
+    taken(20)
+    assert.equal(limit(), most)
+    taken(0)
+    assert.equal(limit(), 4)
+  }
+})
+
+test('the width of a batch is that of the hashes that there are', () => {
+  let width = 2
+  const { limit, taken } = createJobsInHand({ slots: 1, batchWidth: () => width })
+  taken(1_000)
+  assert.equal(limit(), 4)
+  width = 5
+  assert.equal(limit(), 10)
+})
