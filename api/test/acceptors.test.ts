@@ -118,7 +118,7 @@ for (const { what, text } of [
   { what: 'cannot be started', text: undefined },
   { what: 'ends at once', text: 'exit 3' },
 ]) {
-  test(`where the helper ${what} there is a warning, and connections are accepted all the same`, async (t) => {
+  test(`if the helper ${what} there is a warning, and connections are accepted all the same`, async (t) => {
     await standIn(t, text)
     const { app, port, log } = await listening(t)
     assert.equal((await until(() => log[0])).msg, 'fewer connections are accepted in a turn')

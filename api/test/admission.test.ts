@@ -64,7 +64,7 @@ test('when the last worker is killed, requests get their ticket at once within m
   }
 })
 
-test('what will take longer than the wait gets its ticket at once, and longer than a ticket lives is refused', async () => {
+test('a job that will take longer than the wait gets its ticket at once, and one that will outlast a ticket is refused', async () => {
   // A second or so for each hash, as the worker finds out when it starts.
   const slow = await openSystem()
   try {

@@ -66,7 +66,7 @@ test('neither may what is answered to what is no HTTP', async () => {
   assert.match(answer, /\r\nx-content-type-options: nosniff\r\n/)
 })
 
-test('what is public and changes rarely may be kept, and is not taken for another media type either', async () => {
+test('public answers that rarely change may be cached, and are sent with nosniff as well', async () => {
   for (const [path, kept] of [
     ['/.well-known/jwks.json', /max-age=300/],
     ['/docs/static/swagger-ui.css', /max-age/],

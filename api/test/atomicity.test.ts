@@ -39,7 +39,7 @@ test('a change of password whose commit fails ends no session', async () => {
   expect(200, await login(url, credentials))
 })
 
-test('what is refused before its job costs no hash: a taken address, a password too long, a change without a session', async () => {
+test('a request that is refused before its job costs no hash: a taken address, a password too long, a change without a session', async () => {
   const { email } = await newAccount(url)
   const { password } = newCredentials()
   const jobs = (await queue.added()).length
@@ -68,7 +68,7 @@ test('the access token of a session that has expired is refused, though its own 
   assert.equal((await queue.added()).length, jobs)
 })
 
-test('what strangers make up, paths, methods and names, is in no label', async () => {
+test('made-up paths, methods and names are in no label', async () => {
   const madeUp = 'made-up-by-a-stranger'
   for (const path of [`/${madeUp}`, `/v1/${madeUp}`, `/v1/me?${madeUp}=1`, `/docs/${madeUp}`, `/v1/login/${madeUp}`]) {
     for (const method of ['GET', 'POST', 'DELETE', 'PROPFIND']) await call(url, method, path)

@@ -83,7 +83,7 @@ function bodyWith(body: Record<string, string>, value: number[]): Uint8Array<Arr
   return Uint8Array.from([...Buffer.from(before), ...value, ...Buffer.from(behind)])
 }
 
-test('what is no UTF-8 is refused on every route', async () => {
+test('a body that is not UTF-8 is refused on every route', async () => {
   for (const route of routes) {
     for (const [what, value] of Object.entries(notUtf8)) {
       const answer = await send(route, bodyWith(route.body, value))

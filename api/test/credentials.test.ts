@@ -47,7 +47,7 @@ test('the form in which addresses are compared stays as it is when it is taken a
   }
 })
 
-test('what is no address is refused, naming the field', async () => {
+test('an invalid address is refused, naming the field', async () => {
   const tooLong = `a@${'a'.repeat(253)}`
   for (const email of [
     '',

@@ -52,7 +52,7 @@ test('a session with more tokens than a statement has time to delete goes all th
   await until(async () => (await database.session.count({ where: { userId } })) === 0, { timeoutMs: 180_000 })
 })
 
-test('what cannot be deleted is a warning in the log, and tried again', async (t) => {
+test('a failed deletion is a warning in the log, and tried again', async (t) => {
   const away = connectDatabase({ url: 'postgresql://x:y@127.0.0.1:1/z', poolSize: 1 })
   t.after(() => away.$disconnect())
   const warnings: unknown[] = []

@@ -70,7 +70,7 @@ test('one address makes so many requests a minute and no more, whatever the acco
   assertProblem(await login(url, newCredentials(), from('198.51.100.2')), 401, 'invalid_credentials')
 })
 
-test('what is refused to an address does not count for the accounts that it names', async () => {
+test('requests refused to an address do not count for the accounts that they name', async () => {
   const { url } = await system.gateway({ ...limits('2', '1'), TRUST_PROXY: '127.0.0.1' })
   const flood = from('198.51.100.4')
   for (let n = 0; n < 2; n += 1) expect(401, await login(url, newCredentials(), flood))
@@ -159,7 +159,7 @@ test('an address counts as one in each of its spellings, with a port or without'
   }
 })
 
-test('who sends the request is believed of trusted proxies alone', async () => {
+test('the client's address is believed of trusted proxies alone', async () => {
   const fresh = await openSystem()
   try {
     await fresh.worker()

@@ -97,7 +97,7 @@ test('each call has a name of its own and a group that is described, for those w
   }
 })
 
-test('what several calls have in common is said once: problems, tickets, tokens, users', () => {
+test('schemas that several calls share are defined once: problems, tickets, tokens, users', () => {
   const { schemas } = document.components
   for (const name of ['Problem', 'FieldError', 'Ticket', 'Tokens', 'User', 'Credentials'])
     assert.ok(schemas[name], name)

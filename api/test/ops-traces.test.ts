@@ -88,7 +88,7 @@ const strangers = [
   `00-${'1'.repeat(32)}-${'1'.repeat(16)}-01${'x'.repeat(4_000)}`,
 ]
 
-test('what is no traceparent is passed over: the request is answered, in a trace of its own', async () => {
+test('an invalid traceparent is ignored: the request is answered, in a trace of its own', async () => {
   const credentials = await newAccount(gateway.url)
   for (const traceparent of strangers) {
     const answer = await login(gateway.url, credentials, { headers: { traceparent, tracestate: 'a=kept-by-nobody' } })
@@ -114,7 +114,7 @@ test('a context that someone wrote into a job keeps nobody from their login', as
   }
 })
 
-test('what is refused says why, and housekeeping makes no traces', async () => {
+test('the trace of a refusal says why, and housekeeping makes no traces', async () => {
   const credentials = await newAccount(gateway.url)
   const traceId = randomBytes(16).toString('hex')
   const headers = { traceparent: `00-${traceId}-${randomBytes(8).toString('hex')}-01` }

@@ -21,7 +21,9 @@ const IN_HAND = 500
 /** However busy the machine is. */
 const patience = { timeoutMs: 60_000 }
 
-test('what it cannot do in time is refused, and nothing is left of it afterwards', { timeout: 230_000 }, async (t) => {
+test('requests that a gateway cannot do in time are refused, and nothing is left of them afterwards', {
+  timeout: 230_000,
+}, async (t) => {
   const { refreshToken } = expect(200, await login(url, account))
   const leaving = new AbortController()
   /** What those were answered that came first, and those that went on asking. */

@@ -11,7 +11,7 @@ after(() => system.close())
 const { url, opsUrl } = await system.gateway()
 const json = { 'content-type': 'application/json' }
 
-test('what is not there is not found, whatever the method', async () => {
+test('an unknown path is not found, whatever the method', async () => {
   const calls: [string, string][] = [
     ['GET', '/'],
     ['GET', '/v1'],
@@ -26,7 +26,7 @@ test('what is not there is not found, whatever the method', async () => {
   for (const [method, path] of calls) assertProblem(await call(url, method, path), 404, 'not_found')
 })
 
-test('what is there, but not with this method, is answered with the methods it has', async () => {
+test('a known path with another method is answered with the methods that it has', async () => {
   const calls: [string, string, string][] = [
     ['GET', '/v1/login', 'POST'],
     ['DELETE', '/v1/users?email=someone@example.test', 'POST'],
@@ -150,7 +150,7 @@ test('a URL that cannot be read is a problem', async () => {
   assertProblem(await raw('GET /v1/%zz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'), 400, 'malformed_request')
 })
 
-test('what is no HTTP, or too much of it, is a problem as well', async () => {
+test('bytes that are no HTTP, or too many headers, are a problem as well', async () => {
   for (const request of [
     'nonsense\r\n\r\n',
     'GET / HTTP/1.1\r\nHost: x\r\nbad header\r\n\r\n',
@@ -163,7 +163,7 @@ test('what is no HTTP, or too much of it, is a problem as well', async () => {
   }
 })
 
-test('what the pages of the documentation refuse is a problem with the status of that', async () => {
+test('refusals of the documentation's pages are problems with their status', async () => {
   const style = '/docs/static/swagger-ui.css'
   const refused: [string, Record<string, string>, number, string][] = [
     ['/docs/static/%00', {}, 400, 'malformed_request'],
@@ -176,7 +176,7 @@ test('what the pages of the documentation refuse is a problem with the status of
   }
 })
 
-test('what a client gets wrong is no error in the log', async () => {
+test('a client's mistake is no error in the log', async () => {
   const gateway = await system.gatewayProcess()
   await call(gateway.url, 'GET', '/docs/static/%00')
   assertProblem(await redeem(gateway.url, 'made.up'), 400, 'invalid_ticket')

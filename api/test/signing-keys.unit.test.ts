@@ -27,7 +27,7 @@ test('the first key signs, all of them verify, and their public halves are publi
   )
 })
 
-test('what is no list of Ed25519 keys is refused in one sentence, which repeats none of it', () => {
+test('a value that is no list of Ed25519 keys is refused in one sentence, which repeats none of it', () => {
   const rsa = generateKeyPairSync('rsa', { modulusLength: 2_048 }).privateKey
   const refused = [
     '',

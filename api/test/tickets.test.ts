@@ -65,7 +65,7 @@ test('a redemption is held no longer than its ticket is good, however long it ma
   })
 })
 
-test('what is no ticket of this service is refused', async () => {
+test('a string that is no ticket of this service is refused', async () => {
   const { ticket } = expect(202, await register(url, newCredentials(), respondAsync))
   const other = expect(202, await register(url, newCredentials(), respondAsync))
   const [id = '', kid = '', sealed = ''] = ticket.split('.')

@@ -55,7 +55,7 @@ test('a ticket for it is redeemed at another gateway, once', async () => {
   assertProblem(await redeem(there, wrong.ticket), 401, 'invalid_credentials')
 })
 
-test('what was verified counts no longer once the password was changed or the session ended meanwhile', async () => {
+test('a verdict does not count if the password was changed or the session ended meanwhile', async () => {
   const { account, accessToken } = await newSession()
   const other = expect(200, await login(here, account))
   const [kept, ended] = [

@@ -10,7 +10,7 @@ test('a request is held as long as its client prefers, and never longer than the
   assert.equal(preferredWaitMs(9_000, 8_000), 8_000)
 })
 
-test('what it took to begin is part of the wait; a wait that this used up is no wish for a ticket at once', () => {
+test('the time to add a job is part of the wait; a wait that this used up is no wish for a ticket at once', () => {
   assert.equal(remainingWaitMs(8_000, 0), 8_000)
   assert.equal(remainingWaitMs(8_000, 2_500), 5_500)
   assert.equal(remainingWaitMs(8_000, 8_000), 1)

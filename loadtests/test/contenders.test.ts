@@ -51,7 +51,7 @@ describe('every contender serves the same API', { concurrency: true }, () => {
     })
   }
 
-  test('what a contender started ends with it', { skip: process.platform !== 'linux' }, async () => {
+  test('processes that a contender started end with it', { skip: process.platform !== 'linux' }, async () => {
     await accounts.seed('bcrypt')
     const scriptPerCompare = contenders.find(({ name }) => name === 'script-per-compare')
     assert.ok(scriptPerCompare)

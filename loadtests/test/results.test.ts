@@ -59,7 +59,7 @@ describe('a run', () => {
     assert.match(renderReport(results(kept[0]?.runs ?? [])), /broken, argon2id: ended before it was ready/)
   })
 
-  test('what was measured before an interruption is kept, what it broke off is not', async () => {
+  test('measurements from before an interruption are kept, and the one that it broke off is not', async () => {
     const interruption = new AbortController()
     const brokenOff = measurement('second', async () => {
       interruption.abort()

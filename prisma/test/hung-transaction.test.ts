@@ -9,7 +9,7 @@ import { rows } from './rows.ts'
 
 const lockAwaited = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
 
-test('what follows a transaction that hung and could not be ended is not written into that transaction', async (t) => {
+test('queries after a transaction that hung and could not be ended are not written into that transaction', async (t) => {
   const aside = opened(t, migratedUrl)
   const database = opened(t, migratedUrl, { poolSize: 1, statementTimeoutMs: 500 })
   await database.user.count()

@@ -18,7 +18,7 @@ test('the program tells what it applied, from any working directory, and ends at
   assert.deepEqual(await run(url), { code: 0, stdout: 'The database is up to date.\n', stderr: '' })
 })
 
-test('what keeps the program from its database is told in one sentence, never with the password', async () => {
+test('an unreachable database is reported in one sentence, never with the password', async () => {
   const url = new URL(absentDatabase())
   const sentences: [string | undefined, RegExp][] = [
     [undefined, /^DATABASE_URL is not set; give it as postgresql:.*\.\n$/],

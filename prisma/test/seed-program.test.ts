@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { migratedUrl } from './databases.ts'
 import { runProgram } from './run-program.ts'
 
-test('what keeps the program from seeding is told in one sentence', async () => {
+test('a failure to seed is reported in one sentence', async () => {
   const urls = { DATABASE_URL: migratedUrl, GATEWAY_URL: 'http://127.0.0.1:1' }
   const sentences: [string[], NodeJS.ProcessEnv, RegExp][] = [
     [[], {}, /^Set DATABASE_URL and GATEWAY_URL, or use pnpm seed\.\n$/],

@@ -58,7 +58,7 @@ test('a password with a NUL is refused, though what stands before it matches', a
   assert.equal(await hasher.verify('x'.repeat(73), hashOfNothing), false)
 })
 
-test('what is no bcrypt hash, or costs too much, is refused as unsupported, without any work', async () => {
+test('a value that is no bcrypt hash, or costs too much, is refused as unsupported, without any work', async () => {
   const salted = 'CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW'
   const unsupported = [
     `$2$05$${salted}`,

@@ -21,7 +21,7 @@ test('clocks that disagree make no time negative', () => {
   assert.equal(describeJob({ ...added, processedOn: 900 }), 'verify · waited 0 ms')
 })
 
-test('what somebody made up is not repeated', () => {
+test('made-up outcomes and codes are not repeated', () => {
   assert.equal(describeJob({ ...added, name: '<b>secret</b>' }), 'unknown job')
   assert.equal(describeJob({ ...added, name: 'secret', failedReason: 'secret' }), 'unknown job · failed')
   assert.equal(describeJob({ ...added, returnvalue: { outcome: 'secret', queueWaitMs: 1, serviceMs: 1 } }), 'verify')

@@ -23,7 +23,7 @@ test('without any limit every processor is used', () => {
   assert.equal(slots({}), 16)
 })
 
-test('what the operator asks for comes before the pod spec, that before the control group, that before the machine', () => {
+test('the setting comes before the pod spec, the pod spec before the control group, and that before the machine', () => {
   assert.equal(slots(container, { WORKER_CONCURRENCY: '32', CPU_LIMIT_MILLICORES: '4000' }), 32)
   assert.equal(slots(container, { CPU_LIMIT_MILLICORES: '4000' }), 4)
   assert.equal(slots(container), 6)
@@ -34,7 +34,7 @@ test('no limit gives more slots than there are processors', () => {
   assert.equal(slots(container, {}, 2), 2)
 })
 
-test('what is no positive whole number in the environment counts as not given', () => {
+test('a variable that is no positive whole number counts as not given', () => {
   for (const wrong of ['', '0', '-2', '2.5', 'two', ' 2', '1e3', '99999999']) {
     assert.equal(slots(container, { WORKER_CONCURRENCY: wrong, CPU_LIMIT_MILLICORES: wrong }), 6, JSON.stringify(wrong))
   }

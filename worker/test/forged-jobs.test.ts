@@ -152,7 +152,7 @@ test('a job that is in the list twice is answered all the same', async (t) => {
   await assertWorks(client)
 })
 
-test('what is no job at all in the list does not keep the worker from the next one', async (t) => {
+test('an entry of the list without a job does not keep the worker from the next one', async (t) => {
   const space = spaceFor(t)
   const client = await readyClient(space)
   await space.redis.lpush(`${space.prefix}:passwords:wait`, 'no-such-job', '0:0', '')
@@ -166,7 +166,7 @@ test('what is no job at all in the list does not keep the worker from the next o
   assert.deepEqual(await waitingJobs(space), [])
 })
 
-test('where a reply is to be sent can be changed, and then it is found all the same', async (t) => {
+test('the address of a reply can be changed, and then the reply is found all the same', async (t) => {
   const space = spaceFor(t)
   const client = await readyClient(space)
   const pending = await client.submit('verify', request)

@@ -90,7 +90,7 @@ for (const [what, forge] of forgeries) {
   })
 }
 
-test('that a ticket was used is believed of what is stored for a ticket, not of a message, nor where there is no ticket yet', async (t) => {
+test('`used` is believed of what is stored for a ticket, not of a message, nor where there is no ticket yet', async (t) => {
   const space = spaceFor(t)
   const { waiting } = await waitingAndAnswered(space)
   const { job } = waiting

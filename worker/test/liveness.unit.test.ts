@@ -50,7 +50,7 @@ test('a free slot, waiting jobs and nothing fetched: dead after the time that it
   assert.deepEqual([liveness.isAlive(), liveness.stuckMs()], [false, STUCK_AFTER_MS])
 })
 
-test('what is fetched or finished is progress, and brings a dead one back to life', async (t) => {
+test('a job that is fetched or finished is progress, and brings a dead worker back to life', async (t) => {
   const { liveness, pass } = scene(t)
   for (const progress of [liveness.started, liveness.finished, liveness.started]) {
     await pass(STUCK_AFTER_MS, 1)

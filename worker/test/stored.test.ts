@@ -85,7 +85,7 @@ test('no password, hash or verdict stands in Redis in clear: waiting, answered, 
   }
 })
 
-test('what is kept of a finished job does not tell a right password from a wrong one', async (t) => {
+test('a finished job does not tell a right password from a wrong one', async (t) => {
   const space = spaceFor(t)
   const client = await readyClient(space)
   await startedWorker(space)

@@ -27,7 +27,7 @@ test('steps use paths relative to their folder, so that they do the same in any'
   for (const command of commands) assert.doesNotMatch(command.replace('/bin/true', ''), /(^|[\s=])\//)
 })
 
-test('what is shipped runs as somebody, and is built on a base of an exact version', () => {
+test('images run as a user other than root, and are built on a base of an exact version', () => {
   const stages = readRecipe()
   for (const { base } of stages.filter(({ name }) => ['build', 'engine', 'runtime'].includes(name)))
     assert.match(base, /^[a-z]+:\d+\.\d+\.\d+-[a-z-]+$/)

@@ -165,7 +165,7 @@ test('a retry is not offered, and refused when it is asked for all the same', { 
   await picture(page, 'board-retry-refused')
 })
 
-test('whoever types a wrong password ten times is locked out, also with the right one', { skip }, async () => {
+test('after ten wrong passwords an operator is locked out, also with the right one', { skip }, async () => {
   const other = await scene.gateway()
   const statusWith = async (password: string, name?: string) => {
     const httpCredentials = { username: OPERATOR.user, password }

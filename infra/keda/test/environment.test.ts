@@ -51,7 +51,7 @@ test('a pod is told its address, and its limit in the unit that it asks for', as
   assert.deepEqual(part, { CORES: '2' })
 })
 
-test('what is not supported here is refused, not left out', async () => {
+test('an instruction that is not supported here is refused, not left out', async () => {
   const unknown = { name: 'NODE', valueFrom: { fieldRef: { fieldPath: 'spec.nodeName' } } }
   await assert.rejects(resolveEnvironment(api, podWith([unknown]), ''), /NODE: the field spec.nodeName/)
   const secret = { name: 'KEY', valueFrom: { secretKeyRef: { name: 'keys', key: 'seal' } } }

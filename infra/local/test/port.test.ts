@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { freePort, onFreePort } from '../src/processes/port.ts'
 import { atEnd } from '../src/testing/at-end.ts'
 
-test('who finds its port taken by somebody quicker starts on another one', async (t) => {
+test('a service whose port was taken meanwhile starts on another one', async (t) => {
   const preferred = await freePort()
   const tried: number[] = []
   const started = await onFreePort(preferred, async (port) => {
@@ -20,7 +20,7 @@ test('who finds its port taken by somebody quicker starts on another one', async
   assert.notEqual(started, preferred)
 })
 
-test('who fails for another reason is not started again', async () => {
+test('a service that fails for another reason is not started again', async () => {
   let starts = 0
   const start = async () => {
     starts += 1

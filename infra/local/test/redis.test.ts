@@ -69,7 +69,7 @@ test('it keeps jobs over a restart, evicts nothing, and asks for the password', 
   await second.close()
 })
 
-test('where no Redis can be had, nothing is installed and one sentence names the ways out', async (t) => {
+test('without any way to get a Redis, nothing is installed and one sentence names the ways out', async (t) => {
   const dir = await scratchDir(t)
   const bin = join(dir, 'bin')
   await mkdir(bin)

@@ -7,7 +7,7 @@ import { onPath } from '../src/services/on-path.ts'
 import { scratchDir } from './scratch.ts'
 import { allEnded, curls, runStart, status, whenUp } from './spillway.ts'
 
-test('what is printed works, and goes on to work after a restart, until the data is deleted', async (t) => {
+test('the printed commands work, also after a restart, until the data is deleted', async (t) => {
   const dir = await scratchDir(t)
   const first = runStart(t, dir, ['--gateways', '2', '--workers', '2'])
   const pids = await whenUp(first)

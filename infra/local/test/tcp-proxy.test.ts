@@ -87,7 +87,7 @@ test('connections that are frozen by themselves leave new ones alone', async (t)
   await echoed(replies, 'hello')
 })
 
-test('what is delayed arrives later and in order, and before the end of the connection', async (t) => {
+test('delayed bytes arrive later and in order, and before the end of the connection', async (t) => {
   const { proxy, open } = await scene(t)
   const connection = open()
   await echoed(connection, '0')

@@ -29,7 +29,7 @@ const figures: Figures = {
 /** Everyone is held for as long as it takes. */
 const patient = { loginWaitMs: 600_000, ticketTtlMs: 600_000, maxOutstanding: 100_000 }
 
-test('what piles up in a spike is what comes in beyond what goes out', () => {
+test('the depth of a spike is the arrivals beyond the departures', () => {
   const station = { slotMs: 50, slots: 4, laterSlots: 4, scaleS: 0, limits: patient }
   const spike = { ...station, perSecond: 20, spikePerSecond: 160, spikeS: 10 }
   const cost = spikeCost(spike)
@@ -66,7 +66,7 @@ test('newcomers overtake, and bring along who has waited longest', () => {
   assert.ok(Math.abs(cost.overAfterS - (10 + 800 / 60)) < 0.1, String(cost.overAfterS))
 })
 
-test('who finds no room is told so, comes back, and is served', () => {
+test('a client that is refused comes back, and is served', () => {
   const station = { slotMs: 50, slots: 4, laterSlots: 4, scaleS: 0 }
   const spike = { ...station, perSecond: 20, spikePerSecond: 160, spikeS: 10 }
   const cost = spikeCost({ ...spike, limits: { ...patient, maxOutstanding: 400 } })
@@ -84,7 +84,7 @@ test('cores are whole workers, and enough for the wait that was asked for', () =
   assert.match(describe(demand, found, figures), /autoscaling.maxReplicas: \d+/)
 })
 
-test('where one Redis ends is said', () => {
+test('the limit of one Redis is stated', () => {
   const demand = readDemand(['--logins-per-second', '2000'], figures)
   assert.match(
     describe(demand, size(demand, figures), figures),

@@ -34,7 +34,7 @@ test('an entry counts until it is stale, and not when it comes from the future',
   assert.equal(at(now + FRESH_FOR_MS + 1), 0)
 })
 
-test('what is no entry of a worker is passed over', () => {
+test('an invalid entry of a worker is ignored', () => {
   const wrong = [
     '',
     'x',

@@ -20,7 +20,7 @@ const alive = (counts: Record<string, number>): Map<string, WorkerCapacity> =>
     ]),
   )
 
-test('what a worker did before it was heard of is not counted, what it does from then on is', () => {
+test('jobs from before a worker was first seen are not counted, those from then on are', () => {
   const finished = countFinishedJobs()
   finished.update(alive({ a: 1_000 }))
   assert.equal(finished.count(), 0)

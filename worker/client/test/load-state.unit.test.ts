@@ -35,7 +35,7 @@ test('a held job waits for those that are held or in hand, a deferred one for al
   assert.equal(state.predictedWaitMs('held'), 200)
 })
 
-test('what was added since the last reading counts at once, in its lane, until a reading that began later is back', () => {
+test('jobs added since the last reading count at once, in their lane, until a reading that began later is back', () => {
   const { state } = scene()
   const counted = () => [state.current().waiting, state.current().deferred]
   state.reading().succeeded(depth, workers)

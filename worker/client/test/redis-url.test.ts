@@ -90,7 +90,7 @@ for (const [url, target] of forms) {
   test(`${url} is understood`, () => assert.deepEqual(parseRedisUrl(url), target))
 }
 
-test('what is no Redis URL is refused in one sentence that names the variable and repeats nothing of it', () => {
+test('an invalid Redis URL is refused in one sentence that names the variable and repeats nothing of it', () => {
   const wrong = [
     'ann:hush@cache',
     'https://ann:hush@cache',

@@ -22,7 +22,7 @@ test('fields that are not known are taken out, at every kind of a verdict', () =
   }
 })
 
-test('what is missing, of another type, too long or of an unknown kind is refused', () => {
+test('fields that are missing, of another type, too long or of an unknown kind are refused', () => {
   const { sealed: _, ...withoutSeal } = jobData
   for (const wrong of [
     withoutSeal,

@@ -8,7 +8,7 @@ const keyring = parseKeyring(`${first}`)
 const context: SealContext = { purpose: 'request', id: 'job-1', bind: ['verify', 1_700_000_000_000] }
 const value = { password: 'correct horse', storedHash: null, list: [1, 'ä', { deep: true }] }
 
-test('what was sealed opens as it was', () => {
+test('a sealed value opens as it was', () => {
   assert.deepEqual(keyring.open(context, keyring.seal(context, value)), value)
 })
 
@@ -65,7 +65,7 @@ test('one sealed value is written in one way only', () => {
   }
 })
 
-test('what was never sealed does not open', () => {
+test('a value that was never sealed does not open', () => {
   for (const text of ['', '.', 'key-0', 'key-0.', 'key-0.AAAA', '.AAAA', `key-0.${'A'.repeat(400)}`, 'used', '{}']) {
     assert.throws(() => keyring.open(context, text), SealError, text)
   }

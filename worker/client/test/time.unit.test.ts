@@ -50,7 +50,7 @@ test('a reading that fails changes nothing, and says so', async () => {
   assert.ok(Math.abs(clock.now() - Date.now()) < 1_000)
 })
 
-test('what work comes to in time is what is waited for, its failure as well', async () => {
+test('work that ends in time gives its result, or its failure', async () => {
   assert.equal(await within(10_000, Promise.resolve('done')), 'done')
   await assert.rejects(within(10_000, Promise.reject(new Error('failed'))), /failed/)
 })

@@ -28,7 +28,7 @@ test('an answer reaches all who wait for the job, once, and nobody else', async 
   assert.equal(await Promise.race([other.answer, 'nothing']), 'nothing')
 })
 
-test('what was added is kept with the job, to be added again', () => {
+test('the data of an added job is kept, to be added again', () => {
   const waiters = createWaiters<string>()
   const waiter = waiters.hold(job)
   waiters.added(job.id, data)

@@ -90,7 +90,7 @@ test('a request that was sealed in the past opens', () => {
   assert.throws(() => keyring.open(verdictSeal(job), RECORDED), SealError)
 })
 
-test('what is too short to hold a nonce and a tag says so, and of an unknown key that it is unknown', () => {
+test('the error says of a short value that it holds no nonce and tag, and of an unknown key that it is unknown', () => {
   const shortest = Buffer.alloc(12 + 16).toString('base64url')
   const refusal = (sealed: string) => {
     try {
