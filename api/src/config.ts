@@ -62,7 +62,7 @@ const GatewayConfig = {
     OPS_ALLOW_WRITES: { type: 'boolean', default: false },
     /** The URL of a log search with {jobId} in it, to which each job on the board links. */
     OPS_LOG_URL: { type: 'string', default: '', pattern: '^(https?://.*\\{jobId\\}.*)?$' },
-    /** Where traces are sent by OTLP over HTTP; empty for nowhere. The SDK reads the other OTEL_ variables itself. */
+    /** The collector of traces, by OTLP over HTTP; empty for none. The SDK reads the other OTEL_ variables itself. */
     OTEL_EXPORTER_OTLP_ENDPOINT: { type: 'string', default: '', pattern: '^(https?://.+)?$' },
     /** Jobs at a time of the fallback worker, which this gateway starts while no worker is alive; 0 for none. */
     LOCAL_FALLBACK_CONCURRENCY: { type: 'integer', default: 0, minimum: 0, maximum: 1_024 },

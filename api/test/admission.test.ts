@@ -1,4 +1,4 @@
-// What cannot be answered in time: refused at once, or given its ticket at once.
+// Requests that cannot be answered in time are refused at once, or get their ticket at once.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { readPlainGauge } from '@spillway/local/services/prometheus'
@@ -92,7 +92,7 @@ test('a job that will take longer than the wait gets its ticket at once, and one
 test('a login while many wait with a ticket is answered before them, and they are answered as well', () =>
   whileManyWait(async ({ url }, ticketed, spike) => {
     assertProblem(await login(url, newCredentials()), 401, 'invalid_credentials')
-    // What is in hand, and the one that has waited longest.
+    // The jobs in hand, and the one that has waited longest.
     const before = await deferredBeforeHeld(spike)
     assert.ok(before <= 2, `${before} of those with tickets came first`)
     for (const answer of ticketed) expect(200, await redeem(url, expect(202, answer).ticket))

@@ -1,4 +1,4 @@
-// What every public answer says of itself, also where no route was reached.
+// The headers that every public answer has, also without a route.
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'

@@ -1,4 +1,4 @@
-// What a client counts as by its address.
+// The network that a client is counted by.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { networkOf } from '../src/limits/client-network.ts'

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { STATUS_CODES } from 'node:http'
 
-/** What answers hold, each of them a part of it. */
+/** The fields of answers; each answer has some of them. */
 export interface Body {
   id: string
   email: string

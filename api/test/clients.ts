@@ -1,4 +1,4 @@
-// What the tests of generated clients share: the description of a real gateway, in a folder in which what is made of it works.
+// Shared by the tests of generated clients: the description of a real gateway, in a folder where the client is generated and runs.
 import { execFile } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

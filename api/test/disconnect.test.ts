@@ -90,7 +90,7 @@ test('a client that goes away in the middle of its body is no error either', asy
   assert.deepEqual(troubles(), [])
 })
 
-/** What the gateway logged as warnings and errors, but for time limits of connecting to Redis: a busy machine may be too slow. */
+/** The gateway's warnings and errors, without time limits of connecting to Redis: a busy machine may be too slow. */
 function troubles(): LogLine[] {
   const isTimeout = ({ msg, err }: LogLine) =>
     msg === 'redis connection failed' && JSON.stringify(err ?? '').includes('ETIMEDOUT')

@@ -159,7 +159,7 @@ test('an address counts as one in each of its spellings, with a port or without'
   }
 })
 
-test('the client's address is believed of trusted proxies alone', async () => {
+test("the client's address is believed of trusted proxies alone", async () => {
   const fresh = await openSystem()
   try {
     await fresh.worker()

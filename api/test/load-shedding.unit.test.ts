@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { createLoadShedder, type Priority, type Work } from '../src/load-shedding/load-shedder.ts'
 import { type Arrival, simulate } from './simulated-gateway.ts'
 
-/** What the simulated gateway can do a second, at a millisecond each. */
+/** The capacity of the simulated gateway in requests a second, at a millisecond each. */
 const CAPACITY = 1_000
 
 /** So many a second, evenly, from a moment on. */
@@ -63,7 +63,7 @@ const pauses: [what: string, pauses: { atMs: number; forMs: number }[]][] = [
 ]
 for (const [what, stops] of pauses) {
   test(`${what}: nobody is refused for it`, async () => {
-    // Who asks while it stands still has to be few enough to be done soon after.
+    // Requests that come while it stands still must be few enough to be done soon after.
     const stopped = stops.reduce((sum, { forMs }) => sum + forMs, 0)
     const before = steadily(CAPACITY / 10, 0, 5_000)
     const arrivals = [...before, ...steadily(CAPACITY / 10, stopped + 2_000, stopped + 4_000)]

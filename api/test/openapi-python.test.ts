@@ -51,7 +51,7 @@ async function pythonWithGenerator(): Promise<string | undefined> {
   } catch {
     return undefined
   } finally {
-    // What was told to stop may still be writing.
+    // A process that was told to stop may still be writing.
     await rm(dir, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 })
   }
 }

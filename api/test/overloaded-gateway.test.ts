@@ -26,7 +26,7 @@ test('requests that a gateway cannot do in time are refused, and nothing is left
 }, async (t) => {
   const { refreshToken } = expect(200, await login(url, account))
   const leaving = new AbortController()
-  /** What those were answered that came first, and those that went on asking. */
+  /** The answers to the first requests, and to those that followed. */
   const [earlyCodes, codes]: [string[], string[]] = [[], []]
 
   await system.database.$transaction(

@@ -1,4 +1,4 @@
-// What a client prefers, by RFC 7240.
+// A client's preferences, by RFC 7240.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { parsePrefer } from '../src/waiting/prefer.ts'

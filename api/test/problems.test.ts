@@ -163,7 +163,7 @@ test('bytes that are no HTTP, or too many headers, are a problem as well', async
   }
 })
 
-test('refusals of the documentation's pages are problems with their status', async () => {
+test("refusals of the documentation's pages are problems with their status", async () => {
   const style = '/docs/static/swagger-ui.css'
   const refused: [string, Record<string, string>, number, string][] = [
     ['/docs/static/%00', {}, 400, 'malformed_request'],
@@ -176,7 +176,7 @@ test('refusals of the documentation's pages are problems with their status', asy
   }
 })
 
-test('a client's mistake is no error in the log', async () => {
+test("a client's mistake is no error in the log", async () => {
   const gateway = await system.gatewayProcess()
   await call(gateway.url, 'GET', '/docs/static/%00')
   assertProblem(await redeem(gateway.url, 'made.up'), 400, 'invalid_ticket')

@@ -131,7 +131,7 @@ test('a session goes on from a gateway of the version before to one of this, and
   for (const reused of ['here', 'there']) {
     const session = await newSession()
     const { refreshToken } = expect(200, await refresh(here, session.refreshToken))
-    // What a refresh did before there were families.
+    // The query of a refresh before there were families.
     await system.database.refreshToken.update({
       where: { tokenHash: digest(refreshToken) },
       data: { usedAt: new Date() },

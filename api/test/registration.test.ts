@@ -1,4 +1,4 @@
-// What many registrations of one address at once come to, and what PostgreSQL writes down of them.
+// Many registrations of one address at once, and PostgreSQL's log of them.
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'

@@ -1,4 +1,4 @@
-// What operators are told of requests: each counted once, as what it was.
+// Operators' metrics of requests: each is counted once, by its outcome.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { startProxy, until } from '@spillway/local/testing'
@@ -70,7 +70,7 @@ test('a part that is not reachable is a failure, and neither a refusal nor fine'
   )
 })
 
-/** What a gateway has counted of a metric, by its labels. */
+/** The values of a gateway's metric, by its labels. */
 async function series(opsUrl: string, name: string): Promise<Record<string, number>> {
   const page = await (await fetch(`${opsUrl}/metrics`)).text()
   const lines = page.split('\n').filter((line) => line.startsWith(`${name}{`))

@@ -16,7 +16,7 @@ export interface End {
 export interface Simulation {
   /** By time. */
   arrivals: readonly Arrival[]
-  /** What serving the nth takes of the processor, beyond reading it, in milliseconds [1]. */
+  /** The processor time of serving the nth request, beyond reading it, in milliseconds [1]. */
   serveMs?: (nth: number) => number
   /** How long after its beginning a request fails, because no connection to the database became free [never]. */
   failsAfterMs?: number
@@ -27,7 +27,7 @@ export interface Simulation {
 /** A fortieth of serving, as measured. */
 const REFUSE_MS = 0.025
 const READ_MS = 0.1
-/** What a failed request takes of the processor: a slow gateway has done most of the work by then. */
+/** The processor time of a failed request: a slow gateway has done most of the work by then. */
 const FAIL_MS = 4
 const IDLE_TURN_MS = 1
 

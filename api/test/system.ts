@@ -30,7 +30,7 @@ export interface System {
   database: Database
   /** Looks into Redis from the side. */
   redis: RedisConnection
-  /** What gateways and workers get of the environment. */
+  /** The environment of gateways and workers. */
   environment: NodeJS.ProcessEnv
   /** Starts a gateway in this process, and waits until it knows of all workers. */
   gateway(env?: NodeJS.ProcessEnv): Promise<Gateway>

@@ -1,4 +1,4 @@
-// Who can write to Redis, end to end: whatever they do there, no session opens that a right password did not earn.
+// An attacker with write access to Redis, end to end: no session opens without the right password.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { until } from '@spillway/local/testing'
@@ -154,6 +154,6 @@ test('lies about workers cost no more than a ticket or a refusal', async () => {
     assert.ok([200, 202, 503].includes(status))
   }
   assert.equal((await call(url, 'GET', '/healthz')).status, 200)
-  // What is not renewed counts for nothing.
+  // An entry that is not renewed does not count.
   await until(async () => (await login(url, account)).status === 200)
 })

@@ -11,7 +11,7 @@ const files = {
   'gateway/jwt.env': `SPILLWAY_JWT_KEYS=local:${privateKey.export({ type: 'pkcs8', format: 'der' }).toString('base64')}\n`,
   'gateway/ops.env': `OPS_PASSWORD=${randomBytes(12).toString('base64url')}\n`,
 }
-/** Whom the images run as. */
+/** The user of the images. */
 const UID = 1_000
 for (const [name, content] of Object.entries(files)) {
   const file = join(dir, name)

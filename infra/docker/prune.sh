@@ -12,7 +12,7 @@ for tree; do
     find . -type f -name '*.musl.node' -delete
     find . -type d -path '*/prebuilds/*' -prune ! -name 'linux-*' -exec rm -r {} +
     rm -rf node_modules/.pnpm/argon2@*/node_modules/argon2/argon2 node_modules/.pnpm/node-addon-api@* node_modules/.pnpm/@types+*
-    # What pointed to what is gone.
+    # Links to removed files.
     find . -xtype l -delete
   )
 done

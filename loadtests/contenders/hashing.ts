@@ -30,7 +30,7 @@ export async function verify(password: string, storedHash: string): Promise<bool
   return storedHash.startsWith('$argon2') ? argon2Verify(storedHash, password) : bcryptVerify(password, storedHash)
 }
 
-/** Where a contender hashes. */
+/** The place where a contender hashes. */
 export interface Hashing {
   hash(password: string, algorithm: Algorithm): Promise<string>
   verify(password: string, storedHash: string): Promise<boolean>

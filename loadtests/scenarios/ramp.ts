@@ -18,7 +18,7 @@ const START_AT = 0.5
 /** Steps that fall short before it stops: one alone may be noise. */
 const SHORT_STEPS = 2
 const MOST_STEPS = 30
-/** Where the pipeline alone is first tried, in logins per second for all cores. */
+/** The first rate for the pipeline alone, in logins per second for all cores. */
 const PIPELINE_START = 500
 
 export const ramp: Scenario = {

@@ -75,7 +75,7 @@ describe('a target', () => {
     assert.match(await resolveTarget('http://localhost:3000', false), /^http:\/\/(127\.0\.0\.1|\[::1\]):3000$/)
     assert.equal(await resolveTarget('http://127.0.0.2:3000/', false), 'http://127.0.0.2:3000')
     assert.equal(await resolveTarget('http://[::1]:3000', false), 'http://[::1]:3000')
-    // What a browser's address bar makes of them: still this machine.
+    // As a browser's address bar reads them: still this machine.
     assert.equal(await resolveTarget('http://2130706433:3000', false), 'http://127.0.0.1:3000')
   })
 

@@ -1,4 +1,4 @@
-// What a client says first: PgBouncer refuses a connection for a single setting that it does not know.
+// The first packet of a client: PgBouncer refuses a connection for a single setting that it does not know.
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 

@@ -27,7 +27,7 @@ const WorkerConfig = {
     SHUTDOWN_GRACE_MS: { type: 'integer', default: 10_000, minimum: 0 },
     /** How long no progress may be made although it is possible, in milliseconds; then /healthz fails. */
     STUCK_AFTER_MS: { type: 'integer', default: 15_000, minimum: 1_000 },
-    /** Where traces are sent by OTLP over HTTP; empty for nowhere. The SDK reads the other OTEL_ variables itself. */
+    /** The collector of traces, by OTLP over HTTP; empty for none. The SDK reads the other OTEL_ variables itself. */
     OTEL_EXPORTER_OTLP_ENDPOINT: { type: 'string', default: '', pattern: '^(https?://.+)?$' },
     LOG_LEVEL: { type: 'string', default: 'info', pattern: '^(fatal|error|warn|info|debug|trace|silent)$' },
     /** Jobs at a time; by default the pod's CPU limit. Both are read earlier, see cpu-limit.ts. */

@@ -1,4 +1,4 @@
-// What operators read of a job: its times and its end, and nothing that anybody made up.
+// The board's view of a job: its times and its end, and nothing made up by others.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { describeData, describeJob } from '../src/board/words.ts'

@@ -1,4 +1,4 @@
-// What a worker says a job takes: the time of its threads under load, and the time until the verdict.
+// A worker's estimates of a job: the time of its threads under load, and the time until the verdict.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createCapacityEstimate } from '../src/consumer/capacity-estimate.ts'

@@ -1,4 +1,4 @@
-// What workers say they can do, what clients make of it, and how soon it is forgotten.
+// Published capacity: its content, its sum at clients, and its expiry.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { capacityKey } from '@spillway/client/protocol/capacity'

@@ -1,4 +1,4 @@
-// What is over is forgotten, on the less used paths as well: in a client's memory, in a worker's hands, in Redis.
+// Ended jobs leave nothing behind, on the less used paths as well: in a client's memory, a worker's, or Redis.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { JobRef, PasswordClient } from '@spillway/client'

@@ -1,4 +1,4 @@
-// What a verdict costs on its way to Redis.
+// The cost of delivering a verdict.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type JobRef, redeemerKey, replyChannel, verdictKey } from '@spillway/client/protocol/reply'

@@ -1,4 +1,4 @@
-// Who can write to Redis makes up jobs, swaps and edits them: none is answered, and none keeps a worker from its work.
+// An attacker who can write to Redis makes up jobs, swaps and edits them: none is answered, and none keeps a worker from its work.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'

@@ -1,4 +1,4 @@
-// Who can write to Redis makes up verdicts, swaps and replays them: none is believed, and the true one still is.
+// An attacker who can write to Redis makes up verdicts, swaps and replays them: none is believed, and the true one still is.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'

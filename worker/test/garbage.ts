@@ -1,4 +1,4 @@
-// What nobody holds on to is gone: that a test can make sure of.
+// Garbage collection that a test can rely on.
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { until } from '@spillway/local/testing'

@@ -1,4 +1,4 @@
-// Who can write to Redis puts into the queue what BullMQ cannot take for a job: it is gone soon, once, and hurts nobody else.
+// An attacker who can write to Redis queues entries that BullMQ cannot parse: each is removed once, soon, and harms no other job.
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'

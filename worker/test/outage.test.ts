@@ -54,7 +54,7 @@ test('without Redis a client says so at once, and is not ready', async (t) => {
   assert.ok(tookMs < 2_000, `took ${tookMs} ms`)
 
   proxy.restore()
-  // What could not be cancelled then is cancelled now.
+  // The jobs that could not be cancelled then are cancelled now.
   await until(async () => (await waitingJobs(space)).length === 0)
   await until(() => client.isReady())
 })

@@ -17,7 +17,7 @@ import type { Space } from './space.ts'
 export const sealKeys = `test:${randomBytes(32).toString('base64')}`
 export const keyring = parseKeyring(sealKeys)
 
-/** What workers of tests hash with: cheap, but argon2id all the same. */
+/** The policy of workers in tests: cheap, but argon2id all the same. */
 export const policy = { memoryKib: 64, time: 1, parallelism: 1 }
 
 /** The environment of a worker for this queue; test hashes are accepted. */
@@ -76,7 +76,7 @@ export function answerOf<A extends Answer>(pending: PendingJob<A>, waitMs = 60_0
   return pending.answer({ waitMs, signal: new AbortController().signal })
 }
 
-/** What a worker has counted, a line for each kind that there was: `verify hashed 2`. */
+/** A worker's counters of jobs, a line for each kind that there was: `verify hashed 2`. */
 export async function jobsCounted({ opsUrl }: { opsUrl: string }): Promise<string[]> {
   const metrics = await (await fetch(`${opsUrl}/metrics`)).text()
   const counted = metrics.matchAll(/^spillway_jobs_total\{job="(\w+)",outcome="(\w+)"\} ([1-9]\d*)$/gm)

@@ -1,4 +1,4 @@
-// What the log says of connections to Redis that fail, and of those that come back.
+// The log of connections to Redis that fail and come back.
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { connectRedis } from '@spillway/client/redis/connect'
@@ -74,7 +74,7 @@ test('while it lasts, a line now and then says how often', async (t) => {
   assert.equal(lines[0]?.times, 1)
   const told = lines.reduce((sum, { times }) => sum + times, 0)
   assert.ok(told > lines.length, `${told} failures in ${lines.length} lines`)
-  // That of the duplicate is not counted here.
+  // The duplicate's line is not counted here.
   assert.ok(failures() > 0)
   proxy.restore()
 })

@@ -42,7 +42,7 @@ test('passwords of up to 256 bytes are of one length, and longer ones of that of
   assert.equal(lengths.lastIndexOf(lengths[0] ?? 0), 255)
 })
 
-test('a gateway's job has one length for a known and an unknown address, and is answered', async (t) => {
+test("a gateway's job has one length for a known and an unknown address, and is answered", async (t) => {
   const space = spaceFor(t)
   const client = await readyClient(space)
   await startedWorker(space)

@@ -1,4 +1,4 @@
-// What one test has to itself: a queue in the real Redis, and an end for everything that it starts.
+// The resources of one test: a queue in the real Redis, and closing for everything that it starts.
 import { randomBytes } from 'node:crypto'
 import { after, type TestContext } from 'node:test'
 import { queueKey } from '@spillway/client/queue/keys'
@@ -10,7 +10,7 @@ export interface Space {
   prefix: string
   /** A connection of the test's own, to look at the queue and to tamper with it. */
   redis: Redis
-  /** What is to be closed after the test; the last one first. */
+  /** Called after the test; the last one first. */
   closing(close: () => Promise<unknown>): void
 }
 
@@ -59,7 +59,7 @@ export async function failureOf(space: Space, jobId: string): Promise<string | u
   return (await space.redis.hget(jobKey(space, jobId), 'failedReason')) ?? undefined
 }
 
-/** What a job that was not failed came to; undefined while it has not come to its end. */
+/** The result of a completed job; undefined until it has completed. */
 export async function resultOf(space: Space, jobId: string): Promise<unknown> {
   const result = await space.redis.hget(jobKey(space, jobId), 'returnvalue')
   return result === null ? undefined : JSON.parse(result)

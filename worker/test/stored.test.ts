@@ -1,4 +1,4 @@
-// What the queue leaves where others can read: in Redis's keys and messages, and under which names.
+// The traces of jobs that others can read in Redis: keys and messages, and their names.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { DEFAULT_QUEUE_PREFIX } from '@spillway/client/protocol/job'

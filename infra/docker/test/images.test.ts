@@ -1,4 +1,4 @@
-// What comes out of the Dockerfile's steps, run as it is in a cluster: not as root, on a file system that takes no writes.
+// The result of the Dockerfile's steps, run as in a cluster: not as root, on a read-only file system.
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
@@ -117,7 +117,7 @@ test('an image holds what its process needs, and nothing to build or test with',
         ? ['dist', 'engine', 'node_modules', 'package.json']
         : ['dist', 'node_modules', 'package.json']
     assert.deepEqual((await readdir(app)).sort(), own)
-    // Where cargo was missing the folder is empty.
+    // Without cargo the folder is empty.
     if (target === 'worker') assert.ok(['', 'spillway.node'].includes((await readdir(join(app, 'engine'))).join()))
     const packages = (await readdir(join(app, 'node_modules/.pnpm'))).map((name) => name.replace(/(?<=.)@.*/, ''))
     for (const name of ['typescript', 'prisma', 'tsx', 'pg-boss', '@biomejs+biome', '@spillway+local'])

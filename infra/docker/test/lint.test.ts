@@ -55,7 +55,7 @@ test('workers see the seal keys and no other, gateways all, the rest none; each 
   const keys = await mkdtemp(join(tmpdir(), 'spillway-keys-'))
   t.after(() => rm(keys, { recursive: true }))
   execFileSync(process.execPath, [fileURLToPath(new URL('../make-keys.mjs', import.meta.url)), keys])
-  /** What a volume holds is where the service that makes the keys has mounted it. */
+  /** A volume's files are found where the service that makes the keys mounts it. */
   const mounts = ({ volumes = [] }: Service) =>
     volumes.map((volume) => volume.split(':')).filter(([name]) => name?.endsWith('-keys'))
   const made = new Map(

@@ -1,4 +1,4 @@
-// What the builder of plain folders follows is the Dockerfile itself, and it refuses what it cannot follow.
+// The builder of plain folders follows the Dockerfile itself, and refuses an instruction that it cannot follow.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { isInContext } from '../src/images.ts'

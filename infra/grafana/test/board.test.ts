@@ -1,4 +1,4 @@
-// What operators see, in a real Chromium. With SPILLWAY_SCREENSHOTS set to a folder, pictures of it are put there.
+// The operators' pages, in a real Chromium. With SPILLWAY_SCREENSHOTS set to a folder, pictures of it are put there.
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'

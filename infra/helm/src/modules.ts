@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { run } from '@spillway/local/processes/run'
 
-/** Where each module's version is pinned: by the programs that are built from it, or here. */
+/** The pin of each module's version: by the programs that are built from it, or here. */
 const modules = {
   'k8s.io/kubernetes': { pinnedBy: 'kubernetes' },
   'github.com/kedacore/keda/v2': { pinnedBy: 'keda' },

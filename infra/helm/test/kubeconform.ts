@@ -4,7 +4,7 @@ import { run } from '@spillway/local/processes/run'
 import { schemaLocation } from '../src/schemas/kinds.ts'
 
 /**
- * What is wrong with the objects in a YAML text, a line each. Fields that a kind does not have are faults, and so are
+ * The faults of the objects in a YAML text, a line each. Fields that a kind does not have are faults, and so are
  * kinds that neither Kubernetes nor the custom resources in the schemas' folder have.
  */
 export async function manifestFaults(kubeconform: string, schemasDir: string, yaml: string): Promise<string[]> {

@@ -1,4 +1,4 @@
-// What the chart brings to Prometheus and Grafana: the rules and dashboards that it carries, all of them.
+// The chart's rules and dashboards for Prometheus and Grafana: all of them are installed.
 import assert from 'node:assert/strict'
 import { cp, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

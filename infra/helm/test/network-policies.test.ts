@@ -1,4 +1,4 @@
-// Who may speak to whom.
+// The connections that network policies allow.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { rendered, skip } from './programs.ts'

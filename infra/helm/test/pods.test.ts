@@ -1,4 +1,4 @@
-// What operators rely on in the pods.
+// Properties of the pods that operators rely on.
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { test } from 'node:test'

@@ -29,7 +29,7 @@ export async function readScalers(schemasDir: string): Promise<Scalers> {
   return new Map(described.scalers.map(({ type, parameters }) => [type, parameters]))
 }
 
-/** What is wrong with a trigger, a sentence each. `authentication` are the parameters that its TriggerAuthentication gives. */
+/** The faults of a trigger, a sentence each. `authentication` are the parameters that its TriggerAuthentication gives. */
 export function triggerFaults(scalers: Scalers, trigger: Trigger, authentication: string[] = []): string[] {
   const parameters = scalers.get(trigger.type)
   if (parameters === undefined) return [`KEDA has no scaler ${trigger.type}.`]

@@ -23,7 +23,7 @@ export interface Environment {
   kubelet: Kubelet
   backends: Backends
   redis: RestartableRedis
-  /** Where clients find the gateways. */
+  /** The URL of the gateways for clients. */
   gatewayUrl: string
   /** The path of Helm. */
   helm: string

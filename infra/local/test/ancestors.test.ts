@@ -36,7 +36,7 @@ test('the death of the package manager that started it is noticed, that of a she
   assert.ok(typeof childPid === 'number' && typeof shellPid === 'number')
   process.kill(shellPid, 'SIGKILL')
   await until(() => !isRunning(shellPid))
-  // What does not happen cannot be awaited: twice as long as it would take.
+  // An absence cannot be awaited: this is twice as long as the event would take.
   await sleep(1_000)
   assert.ok(isRunning(childPid), 'it outlives the shell')
   await pnpm.stop('SIGKILL')

@@ -1,4 +1,4 @@
-// What the lockfile installs runs on the oldest Node that package.json promises, so that no install warns.
+// The lockfile's packages run on the oldest Node that package.json promises, so that no install warns.
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'

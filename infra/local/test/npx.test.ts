@@ -78,7 +78,7 @@ test('no text of this checkout tells anyone to run npx without --yes', async () 
   assert.deepEqual(without, [join(import.meta.dirname, 'npx.test.ts')])
 })
 
-/** What people read and run here, without what was fetched, built or measured. */
+/** The repository's own files, without those that were fetched, built or measured. */
 async function* textFiles(dir: string): AsyncGenerator<string> {
   for (const entry of await readdir(dir, { withFileTypes: true })) {
     const path = join(dir, entry.name)

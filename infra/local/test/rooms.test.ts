@@ -43,7 +43,7 @@ function importsUnder(dir: string): Import[] {
   )
 }
 
-/** What is ours and not generated. */
+/** Our own files, without generated ones. */
 function sourcesUnder(dir: string): string[] {
   return readdirSync(join(repositoryDir, dir), { withFileTypes: true }).flatMap((entry) => {
     const path = posix.join(dir, entry.name)
@@ -65,7 +65,7 @@ for (const dir of Object.keys(rooms)) {
     const upwards = imports.filter(({ file, specifier, isOfTypes }) => {
       const target = posix.join(posix.dirname(file), specifier)
       const [from, to] = [placeOf(dir, file), placeOf(dir, target)]
-      // What a configuration looks like may be known everywhere; it is read in main alone.
+      // The type of a configuration may be imported everywhere; the environment is read in main alone.
       const isShapeOfConfig = isOfTypes && target === posix.join(dir, 'config.js')
       return from < 0 || to < 0 || (to < from && !isShapeOfConfig)
     })

@@ -20,7 +20,7 @@ export function runStart(
     entry: 'infra/local/src/start/main.ts',
     nodeArgs: ['--import', 'tsx'],
     args,
-    // Where there is a Rust toolchain, a build of the engine would take longer than all that is tested here.
+    // With a Rust toolchain, a build of the engine would take longer than all that is tested here.
     env: { PORT: '0', OPS_PORT: '0', HASH_ENGINE: 'packages', SPILLWAY_DIR: stateDir, ...env },
   })
   atEnd(t, async () => {

@@ -1,7 +1,7 @@
 // How long a login waits for a slot: M/D/c. Logins come at random (Poisson), a hash always takes the same time (D), and there
 // are c slots for one queue. The tail of the waits falls off exponentially, and how fast is exact: with hashes of one length
 // every slot takes each c-th login, which makes it E_c/D/1, whose waits decay with the root of (λ / (λ + θ))^c · e^(θD) = 1.
-// Where the tail starts is taken from Erlang's C formula, the chance to wait at all if hashes were of random length. Together
+// The start of the tail is taken from Erlang's C formula, the chance to wait at all if hashes were of random length. Together
 // they are within a tenth of the simulated 99th percentile (test/queue-model.test.ts).
 
 export interface Station {

@@ -98,7 +98,7 @@ function judge(findings: Findings, results: readonly StepResult[], idleMs: numbe
       `${at}: ${goodput.toFixed(0)}/s done, ${busy} refused, ${slowestMs.toFixed(0)} ms at most, ` +
         `gateway at ${gatewayPercent.toFixed(0)} %, a login after it ${freshMs.toFixed(0)} ms`,
     )
-    // Where nothing was refused, everyone was served: the rate is below the peak.
+    // Without a refusal everyone was served: the rate is below the peak.
     const isServed = busy === 0 || goodput >= peak * GOODPUT_SHARE
     findings.expect(isServed, `at ${at} ${goodput.toFixed(0)} of ${peak.toFixed(0)}/s`)
     findings.expect(slowestMs <= ANSWERED_WITHIN_MS, `at ${at} an answer took ${slowestMs.toFixed(0)} ms`)
@@ -138,7 +138,7 @@ export const gatewayOverload: Scenario = {
   async run(stage) {
     const postgresPid = await stage.postgres.pid()
     try {
-      // What is started from here goes along.
+      // Processes started from here inherit it.
       for (const pid of [process.pid, postgresPid]) if (contenderCores) moveTo(pid, contenderCores)
       const options = {
         credential: CREDENTIAL,

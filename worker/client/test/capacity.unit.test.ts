@@ -1,4 +1,4 @@
-// What workers' entries add up to, and what is no entry.
+// The sum of workers' entries, and invalid entries.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { entry, now } from '../../test/capacity-entry.ts'

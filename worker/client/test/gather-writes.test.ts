@@ -1,4 +1,4 @@
-// What one turn of the event loop asks of Redis leaves together, and at its end.
+// Commands of one turn of the event loop leave together, at its end.
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { Redis } from 'ioredis'

@@ -1,4 +1,4 @@
-// What a gateway makes of what it knows of the queue: what it was told last, what it added since, and what a job would wait.
+// A gateway's view of the queue: the last reading, the jobs added since, and the wait predicted from both.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createLoadState } from '../src/passwords/load-state.ts'

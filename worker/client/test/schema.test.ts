@@ -1,4 +1,4 @@
-// What other processes wrote: a newer one may say more than an older one knows, and nothing less.
+// Data of other processes: a newer one may write fields that an older one does not know, and must not leave any out.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { isJobData, isVerdict, isVerifyRequest } from '../src/protocol/job.ts'

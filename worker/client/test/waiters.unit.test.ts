@@ -1,4 +1,4 @@
-// Who waits for which job: several for one, each until it lets go.
+// Waiters by job: several may wait for one, each until it lets go.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createWaiters } from '../src/passwords/waiters.ts'

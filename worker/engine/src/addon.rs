@@ -21,7 +21,7 @@ fn profile() -> &'static Profile {
     PROFILE.get_or_init(Profile::measure)
 }
 
-/// What this processor does best.
+/// The best widths and code on this processor.
 #[napi(object, js_name = "Profile")]
 pub struct FoundProfile {
     /// How many bcrypt hashes are fastest together; 0 where the known answers were not right.
@@ -30,7 +30,7 @@ pub struct FoundProfile {
     pub argon2_width: u32,
     /// The kind of code for argon2.
     pub argon2_code: String,
-    /// What gave wrong answers and is not used.
+    /// Code that gave wrong answers and is not used.
     pub wrong: Vec<String>,
 }
 
@@ -61,7 +61,7 @@ pub fn measure() -> AsyncTask<Measure> {
     AsyncTask::new(Measure)
 }
 
-/// What became of a call: one of its last three members is there.
+/// The outcome of a call: one of `matches`, `hash` and `failure` is there.
 #[napi(object)]
 pub struct Settled {
     /// The id that it was given.

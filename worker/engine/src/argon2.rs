@@ -18,7 +18,7 @@ use block::{BLOCK_BYTES, Block};
 /// So many at a time there is code for.
 pub const WIDEST: usize = 4;
 
-/// What stored hashes may ask for, so that a single one cannot take a worker down.
+/// The limits of stored hashes' costs, so that a single one cannot take a worker down.
 pub const HIGHEST: Cost = Cost { memory_kib: 1_048_576, passes: 64, lanes: 16 };
 /// RFC 9106, section 3.1, and the other end of what a digest of a stored hash is good for.
 pub const DIGEST_BYTES: std::ops::RangeInclusive<usize> = 4..=512;
@@ -45,7 +45,7 @@ pub enum Version {
     V19 = 19,
 }
 
-/// What one hash takes.
+/// The cost of one hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cost {
     /// Memory in KiB, which are blocks.
@@ -67,7 +67,7 @@ pub struct Params {
     pub cost: Cost,
 }
 
-/// What is to be hashed.
+/// The input of one hash.
 #[derive(Clone, Copy)]
 pub struct Input<'a> {
     /// Any bytes.

@@ -22,7 +22,7 @@ type Salt = [u8; 16];
 /// The last byte of the cipher text is left out, as all implementations do since the first one.
 pub type Digest = [u8; 23];
 
-/// What is to be hashed.
+/// The input of one hash.
 #[derive(Clone, Copy)]
 pub struct Input<'a> {
     /// Any bytes, NULs included.

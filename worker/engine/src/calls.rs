@@ -9,7 +9,7 @@ use crate::profile::Profile;
 use crate::stored::{Method, Stored};
 use crate::{argon2, bcrypt};
 
-/// What one call asks for. Its password is wiped with it.
+/// A call. Its password is wiped with it.
 pub struct Call {
     /// By which it can be told from the others.
     pub id: u32,
@@ -19,7 +19,7 @@ pub struct Call {
     pub stored: Stored,
 }
 
-/// What became of a call.
+/// The outcome of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// Whether the password is the one of the stored hash.
@@ -33,7 +33,7 @@ pub enum Outcome {
 /// Does all of these calls, which have one method in common. A panic is an outcome, too.
 pub fn perform(calls: &[Call], profile: &Profile, arena: &mut argon2::Arena) -> Vec<(u32, Outcome)> {
     let outcomes = catch_unwind(AssertUnwindSafe(|| outcomes(calls, profile, arena))).unwrap_or_else(|_| {
-        // What a panic left half done is wiped with the rest.
+        // A panic's unfinished memory is wiped with the rest.
         *arena = argon2::Arena::default();
         vec![Outcome::Failed("the engine failed"); calls.len()]
     });

@@ -1,4 +1,4 @@
-//! What this processor does best: every width and every kind of code is tried with known answers and timed, once.
+//! Measures this processor: every width and every kind of code is tried with known answers and timed, once.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use crate::argon2::{self, Arena, Compressor, Cost, Params, Variant, Version};
 use crate::bcrypt;
 use crate::stored::{Method, Stored};
 
-/// What was found.
+/// The result of the measurement.
 #[derive(Clone, Debug)]
 pub struct Profile {
     /// Of bcrypt.
@@ -15,7 +15,7 @@ pub struct Profile {
     pub compressor: Compressor,
     /// Of argon2 of a few megabytes.
     pub argon2: Widths,
-    /// What gave wrong answers and is not used.
+    /// Code that gave wrong answers and is not used.
     pub wrong: Vec<String>,
 }
 

@@ -1,13 +1,13 @@
 //! Stored hashes as text: bcrypt's modular crypt format and argon2's PHC string. Without a digest they are settings, which
 //! say how to make one.
 //!
-//! What is not written as its own encoder would write it is refused: others may know what was meant.
+//! A text that its own encoder would write differently is refused: another implementation may accept it.
 
 use base64ct::{Base64Bcrypt, Base64Unpadded, Encoding};
 
 use crate::{argon2, bcrypt};
 
-/// What calls must have in common to be hashed together.
+/// The method and cost that calls must share to be hashed together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
     /// bcrypt at a cost.
@@ -26,7 +26,7 @@ pub struct Stored {
     pub method: Method,
     /// Of 16 bytes for bcrypt.
     pub salt: Vec<u8>,
-    /// What the password must come to.
+    /// The expected digest of the password.
     pub digest: Option<Vec<u8>>,
     /// All that stands before the digest.
     setting: String,
@@ -38,7 +38,7 @@ pub struct Unsupported;
 
 /// A new digest of argon2 is that long.
 const NEW_DIGEST_BYTES: usize = 32;
-/// What bcrypt's salt takes as text.
+/// The length of bcrypt's salt as text.
 const BCRYPT_SALT_CHARS: usize = 22;
 
 impl Stored {

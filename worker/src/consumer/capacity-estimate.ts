@@ -1,5 +1,5 @@
 /**
- * What a job takes, from the jobs that this worker has done: the time of a slot under load, by which capacity is told, and the time
+ * Estimates what a job takes from the jobs that this worker has done: the time of a slot under load, by which capacity is told, and the time
  * until its verdict. They differ when several jobs are hashed together: five that take 80 ms together take 16 ms of the slot each.
  */
 

@@ -70,7 +70,7 @@ interface Pending {
 }
 
 const SALT_BYTES = 16
-/** What is left after each call of the width of an earlier, wider one: calls of several methods come mixed. */
+/** The share of an earlier, wider call's width that each call keeps: calls of several methods come mixed. */
 const WIDTH_DECAY = 0.95
 /** Ids have 32 bits; no call waits long enough for its id to be used again. */
 const IDS = 2 ** 32

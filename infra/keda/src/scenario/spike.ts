@@ -10,7 +10,7 @@ const ORDINARY_PER_SECOND = 2
 const SPIKE_PER_SECOND = 24
 const SPIKE_S = 45
 
-/** What was measured: times in seconds, from the start of the spike unless another start is named. */
+/** The measurements: times in seconds, from the start of the spike unless another start is named. */
 export interface MeasuredSpike {
   /** When it began, and when the workers were few again, from the start of the timeline. */
   atS: number

@@ -1,4 +1,4 @@
-// Where a Redis comes from: the PATH, else Debian's package unpacked into the ignored folder, else a container engine.
+// Finds a Redis: the PATH, else Debian's package unpacked into the ignored folder, else a container engine.
 import { execFileSync } from 'node:child_process'
 import { UserError } from '../processes/user-error.ts'
 import { aptProgram } from './apt-packages.ts'

@@ -10,7 +10,7 @@ import type { Service } from './service.ts'
 
 export interface ServicesOptions {
   keeper: Keeper
-  /** Where data and logs go. */
+  /** The folder of data and logs. */
   dir: string
   /** The folder of a downloaded Redis. */
   programsDir: string

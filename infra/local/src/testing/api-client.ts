@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 /** An unanswered request is given up after this: the patience of common gateways in front of an API is no greater. */
 export const TIMEOUT_MS = 10_000
 
-/** What the bodies of answers hold, each of them a part of it. */
+/** The fields of answers' bodies; each body has some of them. */
 export interface AnswerBody {
   accessToken?: string
   refreshToken?: string

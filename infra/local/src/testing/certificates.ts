@@ -12,7 +12,7 @@ export interface Certificate {
 const VALID_DAYS = '7'
 const KEY = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', VALID_DAYS]
 
-/** What servers on the loopback interface are reached by. */
+/** The names of servers on the loopback interface. */
 export const LOOPBACK = ['DNS:localhost', 'IP:127.0.0.1']
 
 /** Whether this machine can: LibreSSL and older versions of OpenSSL cannot sign a certificate in one step. */

@@ -19,7 +19,7 @@ export interface Exit {
 
 export interface TestProcess {
   pid: number
-  /** What it printed so far, in order; standard error included. See {@link TestProcess.keepOnly}. */
+  /** Its output so far, in order; standard error included. See {@link TestProcess.keepOnly}. */
   logs: LogLine[]
   /** The same as one text, as it was printed. */
   output(): string
@@ -50,7 +50,7 @@ export interface ProcessToTest {
   nodeArgs?: readonly string[] | undefined
   /** Its whole environment, but for PATH and HOME. */
   env?: NodeJS.ProcessEnv
-  /** Where it runs [the root of the checkout]. */
+  /** Its working directory [the root of the checkout]. */
   cwd?: string
   /** Processors that it is pinned to, where the system can do that. */
   cores?: readonly number[] | undefined

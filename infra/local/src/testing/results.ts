@@ -1,4 +1,4 @@
-// What a test run came to.
+// The results of a test run.
 
 import type { Durations } from './files.ts'
 

@@ -25,7 +25,7 @@ export interface OwnServices {
 
 export interface OwnServicesOptions {
   keeper: Keeper
-  /** What the run is for, as its folder and its database are named after it. */
+  /** The purpose of the run, which names its folder and its database. */
   purpose: 'test' | 'load' | 'chaos' | 'sizing'
   /** Servers to use instead of embedded ones. */
   databaseUrl?: string | undefined

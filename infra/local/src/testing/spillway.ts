@@ -32,7 +32,7 @@ export interface SpillwayOptions {
   workerEnv?: NodeJS.ProcessEnv
   /** Ends the processes at the latest [one for all processes of tests]. */
   keeper?: Keeper | undefined
-  /** What is kept of the output of a member once it is ready [all]. */
+  /** The lines of a member's output to keep once it is ready [all]. */
   keepOnly?: 'warnings' | 'nothing' | undefined
 }
 

@@ -46,7 +46,7 @@ for i = 1, #fields, 2 do
 end
 return 1`
 
-/** What a publication tells the worker. */
+/** The answer to a publication. */
 export interface Publication {
   /** Epoch milliseconds by Redis's clock. */
   at: number

@@ -4,7 +4,7 @@ use zeroize::Zeroize;
 
 use super::block::Block;
 
-/// What is kept between batches, for each thread: 64 MiB. More is mapped when a hash asks for it and given back afterwards.
+/// The memory that each thread keeps between batches: 64 MiB. More is mapped when a hash asks for it and given back afterwards.
 pub const KEPT_BLOCKS: usize = 64 * 1_024;
 
 /// Blocks that are reused. They are not wiped between hashes, which overwrite them; wipe them when there is nothing to do.

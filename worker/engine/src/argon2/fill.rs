@@ -8,7 +8,7 @@ use super::{Params, Variant, Version};
 /// Addresses in a block of them.
 const ADDRESSES: usize = 128;
 
-/// Where in the memory the work is.
+/// The position of the work in the memory.
 #[derive(Clone, Copy)]
 struct Segment {
     pass: usize,
@@ -19,7 +19,7 @@ struct Segment {
 pub fn fill<const WIDTH: usize>(params: &Params, compressor: Compressor, memories: &mut [&mut [Block]; WIDTH]) {
     for pass in 0..params.cost.passes as usize {
         for slice in 0..4 {
-            // What one lane of a slice reads of the others was finished with the slice before, so their order is free.
+            // A lane reads only finished slices of the others, so their order is free.
             for lane in 0..params.cost.lanes as usize {
                 let segment = Segment { pass, slice, lane };
                 if segment.is_independent(params.variant) {
@@ -123,7 +123,7 @@ impl Segment {
         if self.slice == 0 && i == 0 { target + params.lane_blocks() - 1 } else { target - 1 }
     }
 
-    /// Where the block stands that the random word chooses for the `i`th one (sections 3.4.1.3 and 3.4.2).
+    /// The position of the block that the random word chooses for the `i`th one (sections 3.4.1.3 and 3.4.2).
     #[inline(always)]
     fn reference(self, params: &Params, i: usize, random: u64) -> usize {
         let [blocks, segment] = [params.lane_blocks(), params.segment_blocks()];

@@ -83,7 +83,7 @@ macro_rules! compressor {
             #[target_feature(enable = $features)]
             pub fn compress(previous: &Block, reference: &Block, target: &mut Block, mix: bool) {
                 let mut words: [Vector; VECTORS] = std::array::from_fn(|i| $xor(load(previous, i), load(reference, i)));
-                // What the permuted words are mixed with in the end waits in the target: registers are few.
+                // The words to mix with the permuted ones wait in the target: registers are few.
                 for (i, &word) in words.iter().enumerate() {
                     store(target, i, if mix { $xor(word, load(target, i)) } else { word });
                 }

@@ -66,7 +66,7 @@ fn start(count: usize) -> (Threads, Receiver<Vec<(u32, Outcome)>>) {
     (Threads::start(count, &PROFILE, settle).unwrap(), settled)
 }
 
-/// What became of so many calls, by their ids.
+/// The outcomes of so many calls, by their ids.
 fn outcomes(settled: &Receiver<Vec<(u32, Outcome)>>, count: usize) -> Vec<(u32, Outcome)> {
     let mut all = Vec::new();
     while all.len() < count {
@@ -117,7 +117,7 @@ fn a_call_that_waits_can_be_taken_back_and_one_that_began_cannot() {
 fn a_panic_fails_its_batch_and_nothing_else() {
     let (threads, settled) = start(1);
     let mut impossible = call(1, SETTING);
-    // What cannot be parsed, and so must not happen, does.
+    // A call that cannot come from the parser.
     impossible.stored.salt.clear();
     threads.submit(impossible);
     assert_eq!(outcomes(&settled, 1), [(1, Outcome::Failed("the engine failed"))]);

@@ -4,7 +4,7 @@ const WIDTH = 300
 const HEIGHT = 100
 const NAMESPACE = 'http://www.w3.org/2000/svg'
 
-/** What lasts for fewer samples is cut off at the top rather than flattening everything else for minutes. */
+/** A peak of fewer samples is cut off at the top rather than flattening everything else for minutes. */
 const LASTING_SAMPLES = 3
 
 /**

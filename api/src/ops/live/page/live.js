@@ -11,7 +11,7 @@ const CHART_SAMPLES_MIN = 60
 /** Samples that a worker's rate is taken over, and of which the current capacity is the highest. */
 const RATE_SAMPLES = 5
 
-/** What ends a request can come to: what they are called here, and how much they are to worry about. */
+/** The outcomes of requests: their names here, and how alarming they are. */
 const ENDS = /** @type {const} */ ([
   ['answered', 'answered', ''],
   ['ticket', 'ticket: answer later', ''],
