@@ -15,7 +15,7 @@ import { type JobRef, requestSeal, verdictSeal } from '@spillway/client/protocol
 import { type Keyring, SealError } from '@spillway/client/protocol/seal'
 import type { RedisClock } from '@spillway/client/redis/clock'
 import { UnrecoverableError } from 'bullmq'
-import { type AlgorithmName, algorithmName } from '../hashing/algorithm-name.js'
+import type { AlgorithmName } from '../hashing/algorithm-name.js'
 import { type Hasher, UnsupportedHashError } from '../hashing/index.js'
 import type { WorkerMetrics } from '../ops/metrics.js'
 import type { Logger } from '../process/log.js'
@@ -114,7 +114,8 @@ async function answer(job: JobRef, data: JobData, options: ProcessOptions): Prom
     return { verdict: await orRefusal(job, options, hash), algorithm: options.hasher.algorithm }
   }
   if (job.name === 'verify' && isVerifyRequest(request)) {
-    const algorithm = request.storedHash === null ? options.hasher.algorithm : algorithmName(request.storedHash)
+    const algorithm =
+      request.storedHash === null ? options.hasher.algorithm : options.hasher.algorithmOf(request.storedHash)
     const verdict = await orRefusal(job, options, () => verifyOrDecoy(request, algorithm, options))
     const isDecoy = verdict.kind === 'refused' && verdict.code === 'unsupported_hash'
     return { verdict, algorithm: isDecoy ? options.hasher.algorithm : algorithm }

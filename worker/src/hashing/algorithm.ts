@@ -1,4 +1,5 @@
 /** A password hashing algorithm as a worker uses it. */
+import type { AlgorithmName } from './algorithm-name.js'
 
 /** Verifies the hashes of one family of algorithms. All of its work is off the event loop. */
 export interface Verifier {
@@ -8,6 +9,8 @@ export interface Verifier {
   readonly engine: string
   /** Whether the stored hash is of this algorithm, well-formed, and within the cost that a worker accepts. */
   recognizes(storedHash: string): boolean
+  /** The label of a stored hash that is recognized. */
+  algorithm(storedHash: string): AlgorithmName
   /** The signal cancels a call that has not begun: the promise then rejects with its reason. */
   verify(password: string, storedHash: string, signal?: AbortSignal): Promise<boolean>
   /** Whether a stored hash is weaker than the policy. False for a stronger one, which is kept. */

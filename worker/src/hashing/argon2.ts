@@ -20,6 +20,8 @@ export interface Argon2Cost {
   parallelism: number
 }
 
+const variants = ['argon2id', 'argon2i', 'argon2d'] as const
+
 interface Argon2Engine extends Engine {
   hash(password: string, signal?: AbortSignal): Promise<string>
 }
@@ -45,6 +47,7 @@ export async function createArgon2(current: Argon2Cost, threads: Threads, native
       const cost = costOf(storedHash)
       return cost !== undefined && isPossible(cost) && isAffordable(cost)
     },
+    algorithm: (storedHash) => variants.find((name) => storedHash.startsWith(`$${name}$`)) ?? 'other',
     hash: engines[0].hash,
     decoyHash: () => decoyHash(current),
     verify: (password, storedHash, signal) => verifyByFirst(engines, password, storedHash, signal),

@@ -23,6 +23,7 @@ export async function createBcrypt(threads: Threads, native?: NativeEngine): Pro
       const cost = Number(MODULAR_CRYPT.exec(storedHash)?.[1])
       return cost >= 4 && cost <= COST_LIMIT
     },
+    algorithm: () => 'bcrypt',
     async verify(password, storedHash, signal) {
       // `2y` is PHP's name for `2b`.
       const hash = storedHash.replace(/^\$2y\$/, '$2b$')

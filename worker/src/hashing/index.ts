@@ -2,6 +2,7 @@
 import type { RefusalCode } from '@spillway/client/protocol/job'
 import type { Verifier } from './algorithm.js'
 import type { AlgorithmName } from './algorithm-name.js'
+import { foreignFormats } from './formats/list.js'
 import { NATIVE_NAME, type NativeEngine, startNativeEngine } from './native.js'
 import type { Policy } from './policy.js'
 import { testDoubles } from './testdoubles.js'
@@ -22,6 +23,8 @@ export interface Hasher {
   /** The work of {@link Hasher.verify} at the cost of the policy, with a hash that no password matches. */
   decoy(password: string, signal?: AbortSignal): Promise<void>
   isBelow(storedHash: string): boolean
+  /** The label of a stored hash for metrics: `other` for one that no algorithm recognizes. */
+  algorithmOf(storedHash: string): AlgorithmName
   /** How many passwords a slot hashes at a time, as it is best for the last ones. */
   batchWidth(): number
   /** The time of the hashing threads so far, in milliseconds, counted as in full batches. */
@@ -35,7 +38,8 @@ export class UnsupportedHashError extends Error {
 }
 
 export interface HasherOptions {
-  testHashes: boolean
+  /** Whether test doubles are accepted; false unless given. */
+  testHashes?: boolean
   /** Hashing threads; 1 unless given. */
   slots?: number
   /** Whether the native engine is used, if it has been built; false unless given. */
@@ -48,12 +52,15 @@ export async function createHasher(policy: Policy, options: HasherOptions): Prom
   const native = options.native ? await startNativeEngine(slots).catch(() => undefined) : undefined
   const threads = createThreads(slots)
   const { current, others } = await policy.load(threads, native)
-  const verifiers = [current, ...others, ...(options.testHashes ? testDoubles(threads) : [])]
-  const engines = Object.fromEntries([current, ...others].map(({ family, engine }) => [family, engine]))
+  const known = [current, ...others]
+  const verifiers = [...known, ...foreignFormats(threads, known), ...(options.testHashes ? testDoubles(threads) : [])]
+  const engines = Object.fromEntries(known.map(({ family, engine }) => [family, engine]))
   const decoyHash = current.decoyHash()
 
+  const findVerifier = (storedHash: string) => verifiers.find((candidate) => candidate.recognizes(storedHash))
+
   function verifierOf(storedHash: string): Verifier {
-    const verifier = verifiers.find((candidate) => candidate.recognizes(storedHash))
+    const verifier = findVerifier(storedHash)
     if (verifier === undefined) throw new UnsupportedHashError('the stored hash is of no supported algorithm or cost')
     return verifier
   }
@@ -69,6 +76,7 @@ export async function createHasher(policy: Policy, options: HasherOptions): Prom
       await current.verify(password, decoyHash, signal)
     },
     isBelow: (storedHash) => verifierOf(storedHash).isBelow(storedHash),
+    algorithmOf: (storedHash) => findVerifier(storedHash)?.algorithm(storedHash) ?? 'other',
     batchWidth: () => native?.batchWidth() ?? 1,
     threadMs: () => threads.threadMs() + (native?.threadMs() ?? 0),
   }

@@ -14,6 +14,7 @@ const token = (threads: Threads): Verifier => ({
   engine: 'test',
   recognizes: (storedHash) => storedHash === '$spillway-token$',
   verify: (password) => threads.run(async () => password !== 'wrong'),
+  algorithm: () => 'other',
   isBelow: () => false,
 })
 
@@ -25,6 +26,7 @@ const waiting = (threads: Threads): Verifier => ({
     await threads.run(() => sleep(Number(WAITING.exec(storedHash)?.[1])))
     return password !== 'wrong'
   },
+  algorithm: () => 'other',
   isBelow: () => false,
 })
 

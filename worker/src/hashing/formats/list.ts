@@ -1,0 +1,17 @@
+/**
+ * Formats of other systems, which are verified and never made: an account gets a hash of the policy at its next login. To add one,
+ * write a Verifier in a file of its own and name it here.
+ */
+import type { Verifier } from '../algorithm.js'
+import type { Threads } from '../threads.js'
+import { bcryptOfDigest } from './bcrypt-of-digest.js'
+import { pbkdf2 } from './pbkdf2.js'
+import { prefixed } from './prefixed.js'
+import { saltedSha } from './salted-sha.js'
+import { scrypt } from './scrypt.js'
+
+/** `known` are the verifiers of argon2 and bcrypt, on which some of these formats build. */
+export function foreignFormats(threads: Threads, known: readonly Verifier[]): Verifier[] {
+  const bcrypt = known.filter(({ family }) => family === 'bcrypt')
+  return [...known.map(prefixed), ...bcrypt.map(bcryptOfDigest), pbkdf2(threads), scrypt(threads), saltedSha]
+}

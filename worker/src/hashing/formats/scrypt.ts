@@ -1,0 +1,99 @@
+/** scrypt (RFC 7914), as PHC strings, passlib, Django and Werkzeug write it, and as Node's examples do: `salt:key` in hexadecimal. */
+import { scrypt as derive, type ScryptOptions, timingSafeEqual } from 'node:crypto'
+import type { Verifier } from '../algorithm.js'
+import type { Threads } from '../threads.js'
+
+interface ScryptHash {
+  /** N, r and p of the RFC. */
+  cost: number
+  blockSize: number
+  parallelization: number
+  salt: Buffer
+  key: Buffer
+}
+
+/** The highest memory and work of a stored hash that are accepted: one bad row must not exhaust a worker. */
+const MEMORY_LIMIT_BYTES = 128 * 1_024 * 1_024
+/** N × r × p; OWASP's Password Storage Cheat Sheet gives 2^20. */
+const WORK_LIMIT = 2 ** 22
+/** Other lengths are of texts that were cut off: a shorter key is the beginning of a longer one, and would still match. */
+const KEY_BYTES = [16, 20, 24, 32, 48, 64]
+
+const PHC = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,3}),p=(\d{1,3})\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/
+const DJANGO = /^scrypt\$(\d{1,8})\$([^$]{1,128})\$(\d{1,3})\$(\d{1,3})\$([A-Za-z0-9+/]+=*)$/
+const WERKZEUG = /^scrypt:(\d{1,8}):(\d{1,3}):(\d{1,3})\$([^$]{1,128})\$([0-9a-f]+)$/
+const NODE = /^([0-9a-f]{32}):([0-9a-f]{128})$/
+
+export function scrypt(threads: Threads): Verifier {
+  return {
+    family: 'scrypt',
+    engine: 'node:crypto',
+    algorithm: () => 'scrypt',
+    recognizes(storedHash) {
+      const hash = read(storedHash)
+      return hash !== undefined && isPossible(hash) && isAffordable(hash)
+    },
+    async verify(password, storedHash) {
+      const hash = read(storedHash)
+      return hash !== undefined && timingSafeEqual(await threads.run(() => deriveKey(password, hash)), hash.key)
+    },
+    isBelow: () => true,
+  }
+}
+
+function deriveKey(password: string, { salt, key, ...parameters }: ScryptHash): Promise<Buffer> {
+  const options: ScryptOptions = { ...parameters, maxmem: 2 * memoryBytes(parameters) }
+  return new Promise((resolve, reject) => {
+    derive(password, salt, key.length, options, (error, derived) => (error ? reject(error) : resolve(derived)))
+  })
+}
+
+function read(text: string): ScryptHash | undefined {
+  const phc = PHC.exec(text)
+  if (phc !== null) {
+    const [, logCost, blockSize, parallelization, salt = '', key = ''] = phc
+    return scryptHash(2 ** Number(logCost), blockSize, parallelization, base64(salt), base64(key))
+  }
+  const django = DJANGO.exec(text)
+  if (django !== null) {
+    const [, cost, salt = '', blockSize, parallelization, key = ''] = django
+    return scryptHash(Number(cost), blockSize, parallelization, Buffer.from(salt), base64(key))
+  }
+  const werkzeug = WERKZEUG.exec(text)
+  if (werkzeug !== null) {
+    const [, cost, blockSize, parallelization, salt = '', key = ''] = werkzeug
+    return scryptHash(Number(cost), blockSize, parallelization, Buffer.from(salt), Buffer.from(key, 'hex'))
+  }
+  const [, salt, key = ''] = NODE.exec(text) ?? []
+  if (salt === undefined) return undefined
+  // The defaults of crypto.scrypt. Its examples use the salt as the text that it is.
+  return scryptHash(16_384, '8', '1', Buffer.from(salt), Buffer.from(key, 'hex'))
+}
+
+function base64(part: string): Buffer {
+  return Buffer.from(part, 'base64')
+}
+
+function scryptHash(
+  cost: number,
+  blockSize: string | undefined,
+  parallelization: string | undefined,
+  salt: Buffer,
+  key: Buffer,
+): ScryptHash {
+  return { cost, blockSize: Number(blockSize), parallelization: Number(parallelization), salt, key }
+}
+
+/** RFC 7914, 2: the cost is a power of two above 1. */
+function isPossible({ cost, blockSize, parallelization, key }: ScryptHash): boolean {
+  const isPowerOfTwo = cost > 1 && Number.isInteger(Math.log2(cost))
+  return isPowerOfTwo && blockSize >= 1 && parallelization >= 1 && KEY_BYTES.includes(key.length)
+}
+
+function isAffordable(hash: ScryptHash): boolean {
+  return memoryBytes(hash) <= MEMORY_LIMIT_BYTES && hash.cost * hash.blockSize * hash.parallelization <= WORK_LIMIT
+}
+
+function memoryBytes({ cost, blockSize, parallelization }: Omit<ScryptHash, 'salt' | 'key'>): number {
+  return 128 * blockSize * (cost + parallelization)
+}

@@ -1,0 +1,87 @@
+// Stored hashes that other implementations made of one password: Django 5, passlib 1.7 and Werkzeug 3; the last ones are
+// put together from Node's and Python's primitives, by the documented layouts.
+
+export const vectorPassword = 'correct horse battery st\u00e4ple'
+
+/** By its origin, the label in metrics, and the stored hash. */
+export const vectors: [origin: string, label: string, storedHash: string][] = [
+  [
+    'Django pbkdf2_sha256',
+    'pbkdf2',
+    'pbkdf2_sha256$1000$seasalt2seasalt2$t2/shgEi7b7+O/eshudW3371UaAxJY89E6tnVT5CcgE=',
+  ],
+  ['Django pbkdf2_sha1', 'pbkdf2', 'pbkdf2_sha1$1000$seasalt2seasalt2$1HFOlIrk0dVvi4AeXICK7EBL84A='],
+  [
+    'Django scrypt',
+    'scrypt',
+    'scrypt$1024$seasalt2seasalt2$8$5$25IlDmGJenHYe03h9n4JtRo2mV5Z5+dzI7yIGYH7X4gL/avoCw9CA4CH7OFIU0gb8L+NVIWGsDKU1P7w8bqxkw==',
+  ],
+  [
+    'Django argon2',
+    'argon2id',
+    'argon2$argon2id$v=19$m=1024,t=1,p=1$c2Vhc2FsdDJzZWFzYWx0Mg$Af3+jP9mSF0WHFQAHxP1SQ4q5gH4v6+OTDdOYIkvt7g',
+  ],
+  ['Django bcrypt_sha256', 'bcrypt', 'bcrypt_sha256$$2b$04$7hMjQBDBm4mog.y2fSu7kO/XjZUr7Ro/Tg40l3rKnqJI3CUqBRewG'],
+  ['Django bcrypt', 'bcrypt', 'bcrypt$$2b$04$U3FsOFeL44dEPp8pGzOOyuRB6P6KQsG0EM2OLWs7..AA7aUFLWlm2'],
+  ['passlib pbkdf2_sha1', 'pbkdf2', '$pbkdf2$1000$fo/x/h.jdO5da20tZQzh3A$b14dd9p/OwhNs7Li0XvwnDtINGQ'],
+  [
+    'passlib pbkdf2_sha256',
+    'pbkdf2',
+    '$pbkdf2-sha256$1000$x7i3lrJW6j1HKAUgxBjDOA$JPJwinM5UmtXJ5Unzm9ZAzMtlNt.Sl7T500fdZiz22s',
+  ],
+  [
+    'passlib pbkdf2_sha512',
+    'pbkdf2',
+    '$pbkdf2-sha512$1000$DgGAEKJUCsHYGwNgbA2hFA$EOXVG1GTBgwFMB.nl91zzX1Kix1GC.Hmk1qimG8BJYqSNsBecXSO59LhDsnAX3cPQufZvHy.a8VZ3FZtqAtGiw',
+  ],
+  [
+    'passlib scrypt',
+    'scrypt',
+    '$scrypt$ln=10,r=8,p=1$yDlHyLk3hnCu9X5vbe29Nw$RTu7eDn2edW4J/tWMG4eCMDlRNVax755ge9R0C9Wp0Y',
+  ],
+  [
+    'passlib bcrypt_sha256 v2',
+    'bcrypt',
+    '$bcrypt-sha256$v=2,t=2b,r=4$eUDAcFR4kHvHOIOuP1XqL.$9F3slgXFmGHXhY0QpJGUpSJwVFtZiRK',
+  ],
+  ['passlib bcrypt_sha256 v1', 'bcrypt', '$bcrypt-sha256$2b,4$VMM8A0i9N/1w5DLpEwajte$Ou27PzqdoucQ6OBv9XJ6n2FRsJJRYs.'],
+  [
+    'passlib argon2',
+    'argon2id',
+    '$argon2id$v=19$m=1024,t=1,p=1$qvVeS0mpda611lqrlTImJA$vuHmHctnUCO6wcwqysubXXlCfs5QYpefStKlkO/qonM',
+  ],
+  ['passlib ldap_salted_sha1', 'ssha', '{SSHA}vQT8YH9l7bJFBGqlEFYKDBEpr8AupdT6'],
+  [
+    'passlib ldap_salted_sha512',
+    'ssha',
+    '{SSHA512}l9XDpMB88oZ3jnBuwCR1ETt3+0OUk1rSGRCN0gFRjs4Xdp8Yu/LPewoID/nIyD7ePAjUfeNIHSqw5ogEyzPeB4hRKuU8ByDE',
+  ],
+  ['passlib ldap_salted_sha256', 'ssha', '{SSHA256}ieTafwyGK8804VcwY1xM1intCHSHXa+T04/cam7+nn5Ya02p9f4fow=='],
+  [
+    'Werkzeug pbkdf2',
+    'pbkdf2',
+    'pbkdf2:sha256:1000$9qbUWmAhSZCxEDIT$a4249919ac864e3586ab583a62abde882b5bacc3ff3a88d26c858d39001cdfbd',
+  ],
+  [
+    'Werkzeug scrypt',
+    'scrypt',
+    'scrypt:1024:8:1$9vZS5BQD0gL9KzmQ$ce0bc5d645521a753316c03388c065099b10070ae92a10fb223223596c7eeec212d1666c311158193b54ebd91f54987439e3a10810f72cdbac2f2cc3bcc4fbdb',
+  ],
+  [
+    "Node's salt:key",
+    'scrypt',
+    '00b95266d9a741d790e291aac856d4b5:1ebd533526f0cf0d75fe81f9860fa2deb0f4cb3c11869e381b50dc55585cfd8e2e546e0bcb838ef77dab80fe46b101e6b3db65cdc8e81d4a138980bd979a10e9',
+  ],
+  [
+    'ASP.NET Core Identity 3',
+    'pbkdf2',
+    'AQAAAAEAAAPoAAAAEFawUJaw++J/k+o3ZP7xE+tEIRs4CQfghhMA9FyVYWH10lfp0Dfnlh6Xbp+An3sQWw==',
+  ],
+  ['ASP.NET Identity 2', 'pbkdf2', 'AFawUJaw++J/k+o3ZP7xE+ubVZkAYUVhgfHbskjwQt1SYRklIwzqObh+LORGMaKKCg=='],
+  [
+    'PHC pbkdf2',
+    'pbkdf2',
+    '$pbkdf2-sha512$i=1000$L3tzqFijwZWWCWkFl/0D2Q$KDIN8g1Pb4rCFspNgbrZ6h2bs1ixFzab5DlS5FVFEUtIINhiRzdS0jhzCID2SuOfXgQm/+0jSM4kctIeasgpMg',
+  ],
+  ['WordPress 6.8', 'bcrypt', '$wp$2y$04$zzstPAGqCtPCWTcSg9slXOx07SE2VW5GmABE9iO2SiWPklVNy6tuq'],
+]

@@ -1,0 +1,91 @@
+// Stored hashes of other systems: verified, counted under their algorithm, and replaced at the next login.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createHasher, UnsupportedHashError } from '../src/hashing/index.ts'
+import { argon2idPolicy } from '../src/hashing/policy.ts'
+import { vectorPassword, vectors } from './format-vectors.ts'
+
+const hasher = await createHasher(argon2idPolicy({ memoryKib: 64, time: 1, parallelism: 1 }), { slots: 2 })
+
+for (const [origin, label, storedHash] of vectors) {
+  test(`${origin}: the right password matches, others do not`, async () => {
+    assert.equal(await hasher.verify(vectorPassword, storedHash), true)
+    for (const wrong of ['', `${vectorPassword}.`, vectorPassword.slice(1), vectorPassword.replace('ä', 'a')]) {
+      assert.equal(await hasher.verify(wrong, storedHash), false, wrong)
+    }
+    assert.equal(hasher.algorithmOf(storedHash), label)
+  })
+
+  test(`${origin}: a damaged hash matches nothing`, async () => {
+    const at = storedHash.length - 6
+    const swapped = storedHash[at] === '7' ? '5' : '7'
+    const damaged = [
+      storedHash.slice(0, at) + swapped + storedHash.slice(at + 1),
+      storedHash.slice(0, -9),
+      `${storedHash}!`,
+    ]
+    for (const text of [...damaged, ` ${storedHash}`, `${storedHash}\n`, storedHash.slice(1)]) {
+      const matches = await hasher.verify(vectorPassword, text).catch((error: unknown) => {
+        assert.ok(error instanceof UnsupportedHashError, String(error))
+        return false
+      })
+      assert.equal(matches, false, text)
+    }
+  })
+}
+
+test('hashes of other systems are below the policy', () => {
+  for (const [origin, , storedHash] of vectors) {
+    if (storedHash.startsWith('$argon2id$')) continue
+    assert.equal(hasher.isBelow(storedHash), true, origin)
+  }
+})
+
+const key = 'A'.repeat(43)
+for (const [what, storedHash] of [
+  ['PBKDF2 of too many iterations', `$pbkdf2-sha256$2000001$c2FsdA$${key}`],
+  ['PBKDF2 of too many blocks', `$pbkdf2-sha1$i=1000000$c2FsdHNhbHQ$${'A'.repeat(80)}`],
+  ['PBKDF2 without an iteration', `pbkdf2_sha256$0$salt$${key}=`],
+  ['PBKDF2 with a key that says nothing', '$pbkdf2-sha256$1000$c2FsdA$AAAA'],
+  ['scrypt of too much memory', `$scrypt$ln=20,r=8,p=1$c2FsdA$${key}`],
+  ['scrypt of too much work', `scrypt:65536:8:16$salt$${'0'.repeat(64)}`],
+  ['scrypt of a cost that is no power of two', `scrypt$1000$salt$8$1$${key}=`],
+  ['scrypt without blocks', `$scrypt$ln=10,r=0,p=1$c2FsdA$${key}`],
+  ['bcrypt_sha256 of too high a cost', `bcrypt_sha256$$2b$18$${'a'.repeat(53)}`],
+  ["Django's argon2 of too much memory", `argon2$argon2id$v=19$m=4194304,t=1,p=1$c2FsdHNhbHQ$${key}`],
+  ['{SSHA} without a salt', `{SSHA}${'A'.repeat(27)}=`],
+  ['ASP.NET Core Identity of an unknown function', `AQAAAAk${'A'.repeat(77)}`],
+  ['ASP.NET Core Identity whose salt is longer than it', `AQAAAAEAAAPo/////w${'A'.repeat(66)}`],
+] as const) {
+  test(`${what} is unsupported, without any work`, async () => {
+    const before = hasher.threadMs()
+    await assert.rejects(hasher.verify('password', storedHash), UnsupportedHashError)
+    assert.equal(hasher.threadMs(), before)
+    assert.equal(hasher.algorithmOf(storedHash), 'other')
+  })
+}
+
+test('a text of no known format is counted as one, and makes up no name', () => {
+  for (const stored of [
+    '',
+    '$',
+    'argon2id',
+    '$2$10$abc',
+    '$2x$10$abc',
+    '$12a$',
+    '$made-up$',
+    'x$constructor$',
+    '{SSHA}',
+    'AAAA',
+  ]) {
+    assert.equal(hasher.algorithmOf(stored), 'other')
+  }
+})
+
+test('an algorithm is counted by the name that its hash begins with', () => {
+  for (const variant of ['argon2id', 'argon2i', 'argon2d']) {
+    assert.equal(hasher.algorithmOf(`$${variant}$v=19$m=65536,t=3,p=4$c2FsdHNhbHQ$${key}`), variant)
+  }
+  for (const version of ['2a', '2b', '2y'])
+    assert.equal(hasher.algorithmOf(`$${version}$10$${'a'.repeat(53)}`), 'bcrypt')
+})
