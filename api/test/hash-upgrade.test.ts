@@ -14,6 +14,7 @@ const { url } = await system.gateway()
 const password = 'an older pass phrase'
 const today = /^\$argon2id\$v=19\$m=1024,t=1,p=1\$/
 const bcrypt = '$2b$04$xFYjlT7J7Bs3C8geRmuuQ.IwCyI7Rc4ls8BRgTKoRoUHIY9wm0xbm'
+const django = 'pbkdf2_sha256$1000$seasalt2seasalt2$+ELe0Csg0iuIH29hdppkPi6KBZavqy7bDOwuFKIFIZA='
 const weakerArgon2 = '$argon2id$v=19$m=256,t=1,p=1$+4zLzdlHRWhw/hyJMJyFFA$29bJgSOTs5eJTTTIUtMxCRLibW/wF2OH7HSVsiR43JI'
 const strongerArgon2 =
   '$argon2id$v=19$m=2048,t=3,p=1$orImcuF946QX6CsSWKeRsA$Ph40GAXisbZYu1EgJoo4/0o/cCVMYq28K9XiIShL9Gg'
@@ -22,7 +23,7 @@ const strongerArgon2i =
 
 const storedOf = ({ email }: { email: string }) => system.database.user.findUniqueOrThrow({ where: { email } })
 
-for (const [kind, stored] of Object.entries({ bcrypt, weakerArgon2, strongerArgon2i })) {
+for (const [kind, stored] of Object.entries({ bcrypt, django, weakerArgon2, strongerArgon2i })) {
   test(`an account with a hash of ${kind} leaves with today's, still the same account and password`, async () => {
     const credentials = await accountWithHash(system.database, stored, password)
     const before = await storedOf(credentials)
