@@ -10,6 +10,7 @@ import { clientGonePlugin } from './http/client-gone.js'
 import { docsPlugin } from './http/docs.js'
 import { drainPlugin } from './http/drain.js'
 import { jsonBodyPlugin } from './http/json-body.js'
+import { messageRulesPlugin } from './http/message-rules.js'
 import type { GatewayMetrics } from './http/metrics.js'
 import { requestLogPlugin } from './http/request-log.js'
 import { requestMetricsPlugin } from './http/request-metrics.js'
@@ -21,8 +22,7 @@ import { operations, resumeOperation } from './operations/list.js'
 import { createPasswordCheck } from './operations/new-password.js'
 import type { OperationDeps } from './operations/operation.js'
 import { answerHeadersPlugin } from './problems/answer-headers.js'
-import { toApiError } from './problems/foreign-errors.js'
-import { problemPlugin, sendConnectionProblem, sendProblem } from './problems/plugin.js'
+import { problemPlugin, sendConnectionProblem } from './problems/plugin.js'
 import type { RouteDeps } from './routes/deps.js'
 import { healthRoutes } from './routes/health.js'
 import { keysRoutes } from './routes/keys.js'
@@ -85,7 +85,6 @@ export async function buildApp(config: GatewayConfig, deps: GatewayDeps): Promis
     // The client would mistake this answer for that of an earlier request.
     clientErrorHandler: (error, socket) =>
       app.owesAnswer(socket) ? socket.destroy() : sendConnectionProblem(error, socket),
-    frameworkErrors: (error, request, reply) => sendProblem(toApiError(error), request, reply),
     ajv: { customOptions: { allErrors: true, coerceTypes: false, removeAdditional: false, formats } },
   })
 
@@ -96,6 +95,7 @@ export async function buildApp(config: GatewayConfig, deps: GatewayDeps): Promis
   await app.register(requestLogPlugin)
   await app.register(requestMetricsPlugin, { metrics })
   await app.register(answerHeadersPlugin)
+  await app.register(messageRulesPlugin)
   await app.register(loadSheddingPlugin, { shedder, metrics, bodyLimitBytes: BODY_LIMIT_BYTES })
   await app.register(problemPlugin)
   await app.register(jsonBodyPlugin)

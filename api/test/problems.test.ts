@@ -147,7 +147,8 @@ test('values are taken as they are: numbers and lists are no text', async () => 
 })
 
 test('a URL that cannot be read is a problem', async () => {
-  assertProblem(await raw('GET /v1/%zz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'), 400, 'malformed_request')
+  const request = 'GET /v1/%zz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'
+  for (const port of [url, opsUrl]) assertProblem(await raw(request, port), 400, 'malformed_request')
 })
 
 test('bytes that are no HTTP, or too many headers, are a problem as well', async () => {
@@ -157,9 +158,44 @@ test('bytes that are no HTTP, or too many headers, are a problem as well', async
     'POST /v1/login HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
     `GET / HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`,
   ]) {
-    const answer = await raw(request)
-    assert.ok(answer.status === 400 || answer.status === 431, `${answer.status}`)
-    assertProblem(answer, answer.status, answer.status === 400 ? 'malformed_request' : 'headers_too_large')
+    for (const port of [url, opsUrl]) {
+      const answer = await raw(request, port)
+      assert.ok(answer.status === 400 || answer.status === 431, `${answer.status}`)
+      assertProblem(answer, answer.status, answer.status === 400 ? 'malformed_request' : 'headers_too_large')
+    }
+  }
+})
+
+test('a request without Host, or with two, is a problem as well, but for HTTP/1.0, which needs none', async () => {
+  for (const [port, path] of [
+    [url, '/healthz'],
+    [opsUrl, '/metrics'],
+  ] as const) {
+    for (const lines of ['', 'Host: x\r\nHost: x\r\n', 'Host: x\r\nHOST: y\r\n']) {
+      const request = `GET ${path} HTTP/1.1\r\n${lines}Connection: close\r\n\r\n`
+      assertProblem(await raw(request, port), 400, 'malformed_request')
+    }
+    assert.match(await bytes(`GET ${path} HTTP/1.0\r\n\r\n`, port), /^HTTP\/1\.1 200 /)
+  }
+})
+
+test('an expectation that is not known is passed over', async () => {
+  for (const [port, path] of [
+    [url, '/healthz'],
+    [opsUrl, '/metrics'],
+  ] as const) {
+    const request = `GET ${path} HTTP/1.1\r\nHost: x\r\nExpect: the unexpected\r\nConnection: close\r\n\r\n`
+    assert.match(await bytes(request, port), /^HTTP\/1\.1 200 /)
+  }
+})
+
+test('a body whose length is given in two ways ends the connection, and what follows it is not answered', async () => {
+  for (const encoding of ['', ' ', '\t']) {
+    const answers = await bytes(
+      `POST /v1/login HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding:${encoding}\r\nContent-Length: 5\r\n\r\n` +
+        '0\r\n\r\nGET /healthz HTTP/1.1\r\nHost: x\r\n\r\n',
+    )
+    assert.deepEqual(answers.match(/^HTTP\/1\.1 \d+/gm), ['HTTP/1.1 400'])
   }
 })
 
@@ -204,11 +240,15 @@ async function send(path: string, body: string, headers: Record<string, string>)
 }
 
 /** Sends bytes as they are, and reads what comes until the connection ends. */
-async function raw(request: string): Promise<Answer> {
-  const { hostname, port } = new URL(url)
+async function bytes(request: string, to = url): Promise<string> {
+  const { hostname, port } = new URL(to)
   const socket = connect(Number(port), hostname)
   socket.write(request)
-  const received = await text(socket)
+  return await text(socket)
+}
+
+async function raw(request: string, to = url): Promise<Answer> {
+  const received = await bytes(request, to)
   const [head = '', body = ''] = received.split('\r\n\r\n')
   const [statusLine = '', ...fields] = head.split('\r\n')
   const headers = new Headers(

@@ -1,5 +1,7 @@
-/** Fastify's options that the public and the ops listener share: logging, and how long a request may take to arrive. */
+/** Fastify's options that both listeners share: logging, how long a request may take to arrive, and problems of what is no request. */
 import { type FastifyBaseLogger, type FastifyHttpOptions, LogController, type RawServerDefault } from 'fastify'
+import { toApiError } from '../problems/foreign-errors.js'
+import { sendConnectionProblem, sendProblem } from '../problems/plugin.js'
 
 /** How often Node looks for overdue requests. Node's own 30 s would double the time limit; few connections have to be looked at. */
 export const TIMEOUT_CHECK_MS = 1_000
@@ -18,11 +20,15 @@ export function serverOptions({ log, requestTimeoutMs }: ServerOptions): Fastify
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true }),
     requestTimeout: requestTimeoutMs,
+    clientErrorHandler: sendConnectionProblem,
+    frameworkErrors: (error, request, reply) => sendProblem(toApiError(error), request, reply),
     // Fastify passes on requestTimeout alone; Node's 60 s for headers would stay in force beside it.
     http: {
       requestTimeout: requestTimeoutMs,
       headersTimeout: requestTimeoutMs,
       connectionsCheckingInterval: TIMEOUT_CHECK_MS,
+      // See message-rules.ts.
+      requireHostHeader: false,
     },
   }
 }

@@ -6,6 +6,7 @@ import { boardPlugin } from '@spillway/worker/board'
 import { type FastifyBaseLogger, type FastifyInstance, fastify } from 'fastify'
 import type { GatewayConfig } from '../config.js'
 import { jsonBodyPlugin } from '../http/json-body.js'
+import { messageRulesPlugin } from '../http/message-rules.js'
 import type { GatewayMetrics } from '../http/metrics.js'
 import { serverOptions } from '../http/server-options.js'
 import { problemPlugin } from '../problems/plugin.js'
@@ -34,6 +35,7 @@ export async function buildOps(config: GatewayConfig, deps: OpsDeps): Promise<Fa
     forceCloseConnections: true,
   })
   await app.register(problemPlugin)
+  await app.register(messageRulesPlugin)
   await app.register(jsonBodyPlugin)
   await app.register(helmet, {
     // Bull Board needs inline styles. Its external fonts stay blocked; it works without them.
