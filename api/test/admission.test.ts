@@ -89,6 +89,18 @@ test('a job that will take longer than the wait gets its ticket at once, and one
   }
 })
 
+test('as many get a ticket as can be answered within its life, also where nobody is held', async () => {
+  const own = await openSystem()
+  try {
+    await own.worker({ SPILLWAY_TEST_HASHES: 'true', SHUTDOWN_GRACE_MS: '0' })
+    const gateway = await own.gateway({ LOGIN_WAIT_MS: '0' })
+    const account = await slowAccount(own.database, 60_000)
+    for (let n = 0; n < 4; n++) expect(202, await login(gateway.url, account))
+  } finally {
+    await own.close()
+  }
+})
+
 test('a login while many wait with a ticket is answered before them, and they are answered as well', () =>
   whileManyWait(async ({ url }, ticketed, spike) => {
     assertProblem(await login(url, newCredentials()), 401, 'invalid_credentials')

@@ -104,7 +104,7 @@ test('a password that is no UTF-8 is not that of an operator, whatever the envir
 })
 
 test('the board shows the jobs that there are, whatever else someone has put into the queue', async () => {
-  const { url, opsUrl } = await system.gateway(OPERATOR)
+  const { url, opsUrl } = await system.gateway({ ...OPERATOR, OPS_LOG_URL: 'https://logs.example/?q={jobId}' })
   const key = (name: string) => `${system.namespace.queuePrefix}:passwords:${name}`
   const { ticket } = expect(202, await register(url, newCredentials(), respondAsync))
   const forged = { name: 'verify', data: '{}', opts: '{}', timestamp: '1' }
@@ -123,6 +123,11 @@ test('the board shows the jobs that there are, whatever else someone has put int
       assert.match(shown.text, new RegExp(`"id":"${ticket.split('.')[0]}"`))
   }
   assert.equal((await ask(`${opsUrl}/queues/api/queues/passwords/forged-data`, right)).status, 404)
+  // A link to the log says nothing but the id, whatever that holds.
+  await system.redis.hset(key('a&b#c'), forged)
+  await system.redis.zadd(key('failed'), 1, 'a&b#c')
+  const linked = await ask(`${opsUrl}/queues/api/queues?activeQueue=passwords&status=failed&page=1`, right)
+  assert.match(linked.text, /"https:\/\/logs\.example\/\?q=a%26b%23c"/)
   await system.redis.del(key('wait'), key('failed'))
 })
 
@@ -164,8 +169,9 @@ test('without a password only requests that call the port by a loopback name are
   const { opsUrl } = await system.gateway()
   assert.equal((await ask(`${opsUrl}/live.json`)).status, 200)
   const { port } = new URL(opsUrl)
-  assert.equal(await statusUnderName(port, `rebound.example:${port}`), 403)
-  assert.equal(await statusUnderName(port, `localhost:${port}`), 200)
+  const strangers = ['rebound.example', 'localhost.rebound.example', '127.0.0.1.rebound.example', 'rebound-localhost']
+  for (const name of strangers) assert.equal(await statusUnderName(port, `${name}:${port}`), 403, name)
+  for (const name of ['localhost', '127.0.0.1']) assert.equal(await statusUnderName(port, `${name}:${port}`), 200, name)
 })
 
 test('the live page is told of the queue, its workers and what became of requests', async (t) => {

@@ -20,7 +20,8 @@ before(async () => {
   system = await openSystem()
   // Spans are sent within a tenth of a second instead of five.
   const env = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_BSP_SCHEDULE_DELAY: '100' }
-  worker = await system.worker(env)
+  // The specification of OTLP allows a slash at the end.
+  worker = await system.worker({ ...env, OTEL_EXPORTER_OTLP_ENDPOINT: `${collector.url}/` })
   gateway = await system.gatewayProcess(env)
 })
 

@@ -1,12 +1,14 @@
 // Operators' metrics of requests: each is counted once, by its outcome.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
+import { verdictKey } from '@spillway/client/protocol/reply'
 import { startProxy, until } from '@spillway/local/testing'
 import {
   assertProblem,
   call,
   expect,
   login,
+  newAccount,
   newCredentials,
   redeem,
   refresh,
@@ -68,6 +70,20 @@ test('a part that is not reachable is a failure, and neither a refusal nor fine'
     probes.map((labels) => /outcome="(\w+)"/.exec(labels)?.[1]),
     ['failing'],
   )
+})
+
+test('a redemption that fails does not count as redeemed, and the one that is answered does', async (t) => {
+  const proxy = await startProxy(system.namespace.databaseUrl)
+  t.after(() => proxy.close())
+  const { url, opsUrl } = await system.gateway({ DATABASE_URL: proxy.url })
+  const { ticket } = expect(202, await login(url, await newAccount(url), respondAsync))
+  await until(() => system.redis.exists(verdictKey(system.namespace.queuePrefix, ticket.split('.')[0] ?? '')))
+  proxy.refuse()
+  assertProblem(await redeem(url, ticket), 503, 'unavailable')
+  proxy.restore()
+  await until(async () => (await redeem(url, ticket)).status === 200)
+  const redeemed = await until(async () => (await series(opsUrl, 'spillway_tickets_total'))['{event="redeemed"}'])
+  assert.equal(redeemed, 1)
 })
 
 /** The values of a gateway's metric, by its labels. */

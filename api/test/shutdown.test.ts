@@ -35,6 +35,14 @@ test('requests that are held at a SIGTERM are answered, new connections are refu
   assert.ok(performance.now() - answeredAt < 4_000)
 })
 
+test('while a stopping gateway drains it fails its readiness, and answers everything else', async () => {
+  const gateway = await system.gatewayProcess({ DRAIN_MS: '300000' })
+  gateway.signal('SIGTERM')
+  await until(async () => (await fetch(`${gateway.url}/readyz`)).status === 503)
+  expect(201, await register(gateway.url, newCredentials()))
+  await gateway.close()
+})
+
 test('a gateway that is told again to stop, by any signal, stops as it would have', async () => {
   const gateway = await system.gatewayProcess()
   const { url } = gateway

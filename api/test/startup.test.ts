@@ -123,7 +123,7 @@ test('a password of operators that can be guessed is refused where others reach 
   for (const OPS_PASSWORD of ['x', 'elevenchars', 'Password1234', '123456789012']) {
     const env = { ...complete, OPS_PASSWORD }
     readGatewayConfig(env)
-    for (const OPS_HOST of ['0.0.0.0', '::', '10.0.0.1'])
+    for (const OPS_HOST of ['0.0.0.0', '::', '10.0.0.1', '127.example', '127.0.0.1.example', 'localhost.example'])
       assert.throws(
         () => readGatewayConfig({ ...env, OPS_HOST }),
         ({ message }: Error) => message.includes('OPS_PASSWORD') && !message.includes(OPS_PASSWORD),

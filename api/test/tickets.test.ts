@@ -5,6 +5,8 @@ import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { after, test } from 'node:test'
 import { parseKeyring } from '@spillway/client'
+import { verdictKey, verdictSeal } from '@spillway/client/protocol/reply'
+import { jobKey } from '@spillway/client/queue/keys'
 import { newSealKey, until } from '@spillway/local/testing'
 import { createTickets, TICKET_MAX_LENGTH } from '../src/waiting/tickets.ts'
 import { slowAccount } from './account.ts'
@@ -63,6 +65,23 @@ test('a redemption is held no longer than its ticket is good, however long it ma
     const tookMs = performance.now() - startedAt
     assert.ok(tookMs < 7_500, `held until ${tookMs} ms after the ticket was given`)
   })
+})
+
+test('a ticket whose password could not be hashed stays good', async () => {
+  const { ticket } = expect(202, await login(url, await slowAccount(system.database, 1), respondAsync))
+  const [id = ''] = ticket.split('.')
+  const { queuePrefix } = system.namespace
+  const verdict = await until(() => system.redis.get(verdictKey(queuePrefix, id)))
+  const { deadline } = JSON.parse((await system.redis.hget(jobKey(queuePrefix, id), 'data')) ?? '')
+  const keyring = parseKeyring(system.environment.SPILLWAY_SEAL_KEYS ?? '')
+  const failure = keyring.seal(verdictSeal({ id, name: 'verify', deadline }), {
+    kind: 'refused',
+    code: 'hashing_failed',
+  })
+  await system.redis.set(verdictKey(queuePrefix, id), failure, 'KEEPTTL')
+  for (let n = 0; n < 2; n++) assertProblem(await redeem(url, ticket), 500, 'internal_error')
+  await system.redis.set(verdictKey(queuePrefix, id), verdict, 'KEEPTTL')
+  expect(200, await redeem(url, ticket))
 })
 
 test('a string that is no ticket of this service is refused', async () => {

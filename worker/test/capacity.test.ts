@@ -49,6 +49,29 @@ test('the published service time follows what jobs really take', async (t) => {
   await until(() => client.load().serviceMs > 150)
 })
 
+test('jobs that are dropped say nothing of what a job takes', async (t) => {
+  const space = spaceFor(t)
+  const client = await readyClient(space)
+  await startedWorker(space, { slots: 1 })
+  const capacity = async (): Promise<typeof entry> => {
+    const [published = '{}'] = Object.values(await space.redis.hgetall(capacityKey(space.prefix)))
+    return JSON.parse(published)
+  }
+  const slow = await client.submit('verify', { password: 'x', storedHash: '$spillway-wait$2000$' })
+  await answerOf(slow)
+  const { serviceMs } = await until(async () => {
+    const published = await capacity()
+    return published.finished.answered === 1 ? published : undefined
+  })
+  const late = await readyClient(space, { jobLifeMs: -1_000 })
+  for (let n = 0; n < 10; n += 1) await answerOf(await late.submit('hash', { password: 'x' }), 0)
+  const { serviceMs: since } = await until(async () => {
+    const published = await capacity()
+    return published.finished.expired === 10 ? published : undefined
+  })
+  assert.equal(since, serviceMs)
+})
+
 test('the predicted wait: what is ahead through what all workers do, one service time at least', async (t) => {
   const space = spaceFor(t)
   const client = await readyClient(space)

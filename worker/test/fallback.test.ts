@@ -62,6 +62,27 @@ for (const [how, { put, remove }] of Object.entries(obstacles)) {
   })
 }
 
+test('a lack of workers that is over does not count for the next one', async () => {
+  // Whether workers lack, check by check, a quarter of a second apart: at the fourth the second lack has just begun.
+  const lacks = [true, false, false, true]
+  let started = 0
+  const log = createLogger({ service: 'test', level: 'silent' })
+  log.warn = () => {
+    started += 1
+  }
+  let fallback: ReturnType<typeof startFallback> | undefined
+  const startedByThen = await new Promise<number>((resolve) => {
+    const lacksWorkers = () => {
+      const lack = lacks.shift()
+      if (lack === undefined) resolve(started)
+      return lack ?? false
+    }
+    fallback = startFallback({ concurrency: 1, env: {}, lacksWorkers, log })
+  })
+  await fallback?.close()
+  assert.equal(startedByThen, 0)
+})
+
 test('a fallback that stops because workers are back finishes its job, also when its gateway closes meanwhile', async (t) => {
   const space = spaceFor(t)
   const client = await readyClient(space)

@@ -1,11 +1,31 @@
 // The log on its way out of a process.
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 
 const log = fileURLToPath(new URL('../dist/process/log.js', import.meta.url))
+
+test('of an error the type, message, code, stack and causes are logged; of anything else that was thrown, nothing', async () => {
+  const program = `
+    import { createLogger } from ${JSON.stringify(log)}
+    const log = createLogger({ service: 'test', level: 'info' })
+    const cause = { secret: 'hush' }
+    const error = Object.assign(new TypeError('told', { cause }), { code: 'E_TOLD', command: { args: ['hush'] } })
+    for (const err of [error, 'hush', { message: 'hush' }, ['hush']]) log.error({ err }, 'failed')
+  `
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', program])
+  assert.doesNotMatch(stdout, /hush/)
+  const lines = stdout.trimEnd().split('\n')
+  const [first, ...others] = lines.map((line): { err: object } => JSON.parse(line)).map(({ err }) => err)
+  const nothing = (type: string) => ({ type, message: 'a value that is no error was thrown' })
+  assert.ok(first !== undefined && 'stack' in first)
+  const { stack: _, ...told } = first
+  assert.deepEqual(told, { type: 'TypeError', message: 'told', code: 'E_TOLD', cause: nothing('object') })
+  assert.deepEqual(others, ['string', 'object', 'object'].map(nothing))
+})
 
 test('a line that comes while earlier ones are still being written is written after them, without any other', async () => {
   const moreThanAPipeHolds = 2 ** 21

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { capacityKey } from '@spillway/client/protocol/capacity'
 import { QUEUE_NAME } from '@spillway/client/protocol/job'
+import { queueKey } from '@spillway/client/queue/keys'
 import { connectRedis } from '@spillway/client/redis/connect'
 import { watchRedis } from '@spillway/client/redis/watch'
 import { createNamespace, until } from '@spillway/local/testing'
@@ -50,6 +51,24 @@ test('completed and failed jobs go when they are old enough, although no other j
     redis.disconnect()
     await close()
   }
+})
+
+test('finished jobs are kept for ten minutes unless told otherwise', async (t) => {
+  const { redis, prefix, redisUrl, closing } = spaceFor(t)
+  const connection = connectRedis(redisUrl, 'consumer')
+  closing(async () => connection.disconnect())
+  for (const [id, minutes] of [
+    ['old', 11],
+    ['new', 9],
+  ] as const) {
+    const finishedOn = Date.now() - minutes * 60_000
+    await redis.hset(`${prefix}:${QUEUE_NAME}:${id}`, { name: 'verify', data: '{}', opts: '{}', finishedOn })
+    await redis.zadd(queueKey(prefix, 'completed'), finishedOn, id)
+  }
+  const sweep = startSweep({ redis: connection, prefix, log, watch, everyMs: 10 })
+  closing(() => sweep.close())
+  await until(async () => (await redis.zscore(queueKey(prefix, 'completed'), 'old')) === null)
+  assert.notEqual(await redis.zscore(queueKey(prefix, 'completed'), 'new'), null)
 })
 
 test('the capacity of workers that are gone is swept out, with what is none, and that of the living stays', async (t) => {

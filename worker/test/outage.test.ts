@@ -5,8 +5,10 @@ import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ClientObserver, JobRef, PasswordClient } from '@spillway/client'
 import { PasswordClientError } from '@spillway/client/errors'
+import { capacityKey } from '@spillway/client/protocol/capacity'
 import { verdictKey } from '@spillway/client/protocol/reply'
 import { queueKey } from '@spillway/client/queue/keys'
+import { toEntries } from '@spillway/client/queue/to-entries'
 import { freePort, monitorRedis, type TcpProxy, until } from '@spillway/local/testing'
 import { forgotten } from './garbage.ts'
 import { answerOf, jobsCounted, readyClient, startedWorker } from './parts.ts'
@@ -84,6 +86,24 @@ test('a job that cannot be cancelled is forgotten after its deadline, also while
   proxy.restore()
   // It is long before its deadline: what Redis has answered is not asked again.
   await forgotten(remembered)
+})
+
+test('a cancellation that fails while the connection stands is tried until it succeeds', async (t) => {
+  const space = spaceFor(t)
+  const client = await readyClient(space)
+  const pending = await client.submit('verify', request)
+  assert.equal(await answerOf(pending, 0), undefined)
+  const { job } = pending
+  const wait = queueKey(space.prefix, 'wait')
+  await space.redis.rename(wait, `${wait}-aside`)
+  await space.redis.set(wait, 'no list')
+  const monitor = await monitorRedis(space.redisUrl)
+  space.closing(async () => monitor.close())
+  const attempts = () => monitor.commands.filter(({ command }) => command[0] === 'eval' && command.at(-1) === job.id)
+  assert.equal(await client.cancel(job), false)
+  await until(() => attempts().length >= 2)
+  await space.redis.rename(`${wait}-aside`, wait)
+  await until(async () => (await waitingJobs(space)).length === 0)
 })
 
 test('a job that was never sent is not cancelled', async (t) => {
@@ -349,6 +369,28 @@ test('a verdict that Redis does not take is offered again until it does', async 
   await redis.call('ACL', 'SETUSER', user.name, `~${prefix}:*`)
   assert.deepEqual(await answerOf(pending), match)
   await until(async () => (await jobsCounted(worker)).join() === 'verify hashed 1')
+})
+
+test('a worker that stops goes on offering a verdict that Redis does not take', async (t) => {
+  const space = spaceFor(t)
+  const { redis, prefix } = space
+  const client = await readyClient(space)
+  const user = await userWithoutVerdicts(space)
+  const worker = await startedWorker(space, { slots: 1, env: { REDIS_URL: user.redisUrl, SHUTDOWN_GRACE_MS: '60000' } })
+  const refusals = async () => {
+    const log = await redis.call('ACL', 'LOG')
+    const entries = Array.isArray(log) ? log.map(toEntries) : []
+    return entries.reduce((sum, { username, count }) => sum + (username === user.name ? Number(count) : 0), 0)
+  }
+  const pending = await client.submit('verify', request)
+  await until(() => resultOf(space, pending.job.id))
+  const closed = worker.close()
+  await until(async () => (await redis.hlen(capacityKey(prefix))) === 0)
+  const before = await refusals()
+  await until(async () => (await refusals()) >= before + 3)
+  await redis.call('ACL', 'SETUSER', user.name, `~${prefix}:*`)
+  assert.deepEqual(await answerOf(pending), match)
+  await closed
 })
 
 test('a verdict that Redis never takes is counted as lost at its deadline, and its slot is free at once', async (t) => {

@@ -46,7 +46,7 @@ async function watched(t: TestContext, watch: RedisWatch) {
   space.closing(() => worker.close(true))
   await worker.waitUntilReady()
   await until(() => connections.every(({ status }) => status === 'ready'))
-  return { proxy, failures: () => failures }
+  return { connections, proxy, failures: () => failures }
 }
 
 test('any number of failures of any number of connections is one line, and their return is one', async (t) => {
@@ -63,6 +63,16 @@ test('any number of failures of any number of connections is one line, and their
       [FAILED, BACK],
     )
   }
+})
+
+test('a connection that was ended is not waited for', async (t) => {
+  const { lines, log } = linesOf()
+  const { connections, proxy } = await watched(t, watchRedis(log, HOUR_MS))
+  connections[1]?.disconnect()
+  proxy.refuse()
+  await until(() => lines.length > 0)
+  proxy.restore()
+  await until(() => lines.some(({ msg }) => msg === BACK), { timeoutMs: 30_000 })
 })
 
 test('while it lasts, a line now and then says how often', async (t) => {

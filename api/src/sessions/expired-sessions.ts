@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type Database, Prisma } from '@spillway/prisma'
 import type { Logger } from '@spillway/worker/log'
 
-/** The average period of a gateway's rounds; each is 0.5 to 1.5 of it, so that gateways do not run them together. */
+/** The average time between two rounds of a gateway, in milliseconds. */
 const PERIOD_MS = 5 * 60_000
 /** Limits of one statement: sessions it reads, and tokens it deletes. They take some 20 ms; the statement timeout is 5 s. */
 const SESSIONS = 100
@@ -20,7 +20,7 @@ export function startDeletingExpiredSessions(deps: {
   log: Pick<Logger, 'warn'>
   periodMs?: number
 }): ExpiredSessions {
-  const { database, log, periodMs = PERIOD_MS } = deps
+  const { database, log, periodMs } = deps
   const closing = new AbortController()
   const { signal } = closing
 
@@ -34,7 +34,7 @@ export function startDeletingExpiredSessions(deps: {
 
   async function run(): Promise<void> {
     while (!signal.aborted) {
-      await sleep(periodMs * (0.5 + Math.random()), undefined, { signal }).catch(() => {})
+      await sleep(pauseMs(periodMs), undefined, { signal }).catch(() => {})
       await deleteAll()
     }
   }
@@ -46,6 +46,11 @@ export function startDeletingExpiredSessions(deps: {
       await running
     },
   }
+}
+
+/** The time until the next round: 0.5 to 1.5 of the period, so that gateways do not run them together. */
+export function pauseMs(periodMs = PERIOD_MS): number {
+  return periodMs * (0.5 + Math.random())
 }
 
 /**

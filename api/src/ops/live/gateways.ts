@@ -16,14 +16,13 @@ import {
   type RequestOutcomes,
   requestOutcomes,
 } from '../../http/request-outcomes.js'
+import { createLately } from './lately.js'
 
 const PUBLISH_MS = 1_000
 /** An older entry does not count. */
 const FRESH_FOR_MS = 3_000
 /** After this long without renewal, the next gateway that starts deletes an entry; after this long without a write, the hash expires. */
 const KEPT_S = 60
-/** The length of the recent period, in samples of a second. */
-const LATELY_SAMPLES = 60
 
 const Count = { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER } as const
 const Counts = {
@@ -80,22 +79,18 @@ export function startGatewayReports(options: GatewayReportsOptions): GatewayRepo
   const id = randomUUID()
   const key = `${queuePrefix}:gateways`
   const name = `${hostname()}:${process.pid}`.replaceAll(/[^\w.:-]/g, '_').slice(-128)
-  const samples: { atMs: number; ends: RequestOutcomes }[] = [{ atMs: performance.now(), ends: noOutcomes }]
+  const lately = createLately()
   let publishing: Promise<void> | undefined
   let swept = false
 
   async function own(): Promise<Entry> {
     const total = await countOutcomes(metrics)
-    const before = samples[0] ?? { atMs: 0, ends: noOutcomes }
-    const latelyMs = Math.max(1, Math.round(performance.now() - before.atMs))
-    const lately = combineOutcomes(total, before.ends, (now, then) => now - then)
-    return { at: Math.round(passwords.now()), name, total, lately, latelyMs }
+    return { at: Math.round(passwords.now()), name, total, ...lately.since(total) }
   }
 
   async function publish(): Promise<void> {
     const entry = await own()
-    samples.push({ atMs: performance.now(), ends: entry.total })
-    if (samples.length > LATELY_SAMPLES) samples.shift()
+    lately.sample(entry.total)
     await redis.hset(key, id, JSON.stringify(entry))
     await redis.expire(key, KEPT_S)
     if (!swept) await sweep()

@@ -65,7 +65,7 @@ function timesOf({ recent }: QueueReport): LiveState['times'] {
 }
 
 /** By the nearest-rank method; needs at least one value. */
-function percentiles(values: number[]): Percentiles {
+export function percentiles(values: number[]): Percentiles {
   const sorted = values.toSorted((a, b) => a - b)
   const at = (share: number) => sorted[Math.ceil(share * sorted.length) - 1] ?? 0
   return { p50: at(0.5), p95: at(0.95) }
