@@ -1,6 +1,6 @@
 /** The public application of a gateway: builds its services and registers plugins and routes, in an order that matters. */
 import { randomUUID } from 'node:crypto'
-import type { Keyring, PasswordClient, RedisConnection } from '@spillway/client'
+import type { Keyring, PasswordClient, RedisConnection } from '@spillway/client/queue-client'
 import type { Database } from '@spillway/prisma'
 import type { Tracing } from '@spillway/worker/tracing'
 import { type FastifyBaseLogger, type FastifyInstance, fastify } from 'fastify'

@@ -1,6 +1,6 @@
 /** A gateway's configuration: every name, its default, and its bounds. */
 import { isIP } from 'node:net'
-import { DEFAULT_QUEUE_PREFIX, refuseGuessableKeys } from '@spillway/client'
+import { DEFAULT_QUEUE_PREFIX, refuseGuessableKeys } from '@spillway/client/queue-client'
 import { envSchema } from 'env-schema'
 import type { FromSchema } from 'json-schema-to-ts'
 import { isCommon } from './operations/new-password.js'

@@ -1,7 +1,7 @@
 /** One gateway process: opens its connections, starts the public and the ops listener, and closes everything in order. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { connectRedis, createPasswordClient, parseKeyring, quitRedis, watchRedis } from '@spillway/client'
 import { createQueueReporter } from '@spillway/client/queue/report'
+import { connectRedis, createPasswordClient, parseKeyring, quitRedis, watchRedis } from '@spillway/client/queue-client'
 import { connectDatabase, poolUse } from '@spillway/prisma'
 import { startFallback } from '@spillway/worker/fallback'
 import type { Logger } from '@spillway/worker/log'

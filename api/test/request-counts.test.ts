@@ -1,7 +1,7 @@
 // Counts of requests in Redis: a window has an end, and nothing moves it.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { connectRedis } from '@spillway/client'
+import { connectRedis } from '@spillway/client/queue-client'
 import { createNamespace, until } from '@spillway/local/testing'
 import { createRequestCounts } from '../src/limits/request-counts.ts'
 

@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { connectRedis } from '@spillway/client'
+import { connectRedis } from '@spillway/client/queue-client'
 import { until } from '@spillway/local/testing'
 import { accountWithHash } from './account.ts'
 import {

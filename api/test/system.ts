@@ -1,6 +1,6 @@
 // Gateways and workers of one test file, on a database and Redis keys of their own.
 import assert from 'node:assert/strict'
-import { connectRedis, type RedisConnection } from '@spillway/client'
+import { connectRedis, type RedisConnection } from '@spillway/client/queue-client'
 import {
   createNamespace,
   type GatewayProcess,

@@ -3,7 +3,7 @@
 // clocks disagree.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { parseKeyring } from '@spillway/client'
+import { parseKeyring } from '@spillway/client/queue-client'
 import { clockOff, until } from '@spillway/local/testing'
 import { slowAccount } from './account.ts'
 import { assertProblem, expect, login, newCredentials, redeem, register, respondAsync } from './client.ts'

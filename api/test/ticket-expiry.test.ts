@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes, randomUUID } from 'node:crypto'
 import { test } from 'node:test'
-import { parseKeyring } from '@spillway/client'
+import { parseKeyring } from '@spillway/client/queue-client'
 import { createTickets, type TicketContents } from '../src/waiting/tickets.ts'
 
 const tickets = createTickets(parseKeyring(`k1:${randomBytes(32).toString('base64')}`))

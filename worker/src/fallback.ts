@@ -4,15 +4,13 @@
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
+import { childVariables } from '@spillway/client/child-environment'
 import { WORKER_VARIABLES } from './config.js'
 import type { Logger } from './process/log.js'
 
 const CHECK_INTERVAL_MS = 250
 /** How long there must be no worker before the fallback starts: a worker that merely restarts is not replaced. */
 const START_AFTER_MS = 500
-
-/** Variables that Node, OpenSSL, the C library and the OpenTelemetry SDK read. */
-const RUNTIME_VARIABLE = /^(PATH|HOME|TZ|LANG|TMPDIR|GLIBC_TUNABLES|(NODE|SSL|LC|LD|MALLOC|OTEL)_\w+)$/
 
 export interface Fallback {
   /** Whether the fallback worker runs. */
@@ -55,7 +53,8 @@ export function startFallback({ concurrency, env, lacksWorkers, log }: FallbackO
     const child = fork(fileURLToPath(new URL('./main.cjs', import.meta.url)), {
       execArgv: childNodeOptions(process.execArgv),
       env: {
-        ...workerVariables(env),
+        // It must not get the gateway's database URL and signing keys.
+        ...childVariables(env, WORKER_VARIABLES),
         WORKER_CONCURRENCY: String(concurrency),
         OPS_HOST: '127.0.0.1',
         OPS_PORT: '0',
@@ -103,13 +102,6 @@ export function startFallback({ concurrency, env, lacksWorkers, log }: FallbackO
       await stop()
     },
   }
-}
-
-/** The variables that a worker reads: it must not get the gateway's database URL and signing keys. */
-function workerVariables(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  return Object.fromEntries(
-    Object.entries(env).filter(([name]) => WORKER_VARIABLES.includes(name) || RUNTIME_VARIABLE.test(name)),
-  )
 }
 
 /** Node's options without --env-file, which would load the gateway's variables, and --inspect, whose port is taken. */

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { test } from 'node:test'
-import type { PasswordClient } from '@spillway/client'
+import type { PasswordClient } from '@spillway/client/queue-client'
 import { until } from '@spillway/local/testing'
 import { ADDON_FILE } from '../src/hashing/native.ts'
 import { answerOf, readyClient, startedWorker } from './parts.ts'

@@ -1,7 +1,7 @@
 // Ended jobs leave nothing behind, on the less used paths as well: in a client's memory, a worker's, or Redis.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { JobRef, PasswordClient } from '@spillway/client'
+import type { JobRef, PasswordClient } from '@spillway/client/queue-client'
 import { createRedisClock } from '@spillway/client/redis/clock'
 import { until } from '@spillway/local/testing'
 import { createDelivery } from '../src/consumer/deliver.ts'

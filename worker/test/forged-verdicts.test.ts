@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
-import type { PendingJob } from '@spillway/client'
 import {
   type JobRef,
   redeemerKey,
@@ -13,6 +12,7 @@ import {
   verdictSeal,
 } from '@spillway/client/protocol/reply'
 import { parseKeyring } from '@spillway/client/protocol/seal'
+import type { PendingJob } from '@spillway/client/queue-client'
 import { until } from '@spillway/local/testing'
 import { answerOf, keyring, readyClient, startedWorker } from './parts.ts'
 import { jobKey, type Space, spaceFor } from './space.ts'

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
-import { createPasswordClient, parseKeyring } from '@spillway/client'
+import { createPasswordClient, parseKeyring } from '@spillway/client/queue-client'
 import {
   createNamespace,
   type Member,

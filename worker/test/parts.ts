@@ -1,13 +1,13 @@
 // Both ends of the queue, started for one test: real ones, in this process.
 import { randomBytes } from 'node:crypto'
+import { parseKeyring } from '@spillway/client/protocol/seal'
 import {
   type Answer,
   createPasswordClient,
   type PasswordClient,
   type PasswordClientOptions,
   type PendingJob,
-} from '@spillway/client'
-import { parseKeyring } from '@spillway/client/protocol/seal'
+} from '@spillway/client/queue-client'
 import { until } from '@spillway/local/testing'
 import { readWorkerConfig } from '../src/config.ts'
 import { type RunningWorker, startWorker } from '../src/consumer/start.ts'

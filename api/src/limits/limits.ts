@@ -9,7 +9,7 @@
  * whether and when an account is used.
  */
 import { createHash } from 'node:crypto'
-import type { RedisConnection } from '@spillway/client'
+import type { RedisConnection } from '@spillway/client/queue-client'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { ApiError, type RefusalReason } from '../problems/errors.js'

@@ -1,5 +1,5 @@
 /** Counters of requests in Redis, shared by all gateways. */
-import type { RedisConnection } from '@spillway/client'
+import type { RedisConnection } from '@spillway/client/queue-client'
 import type { ClientContext, Result } from 'ioredis'
 
 /**

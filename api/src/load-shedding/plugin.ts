@@ -4,13 +4,13 @@
  * a retry. The log has the beginning and the end of a period of refusals, with their number, instead of a line for each.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { createRetryAfter } from '@spillway/client/passwords/retry-after'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import type { GatewayMetrics } from '../http/metrics.js'
 import { ApiError } from '../problems/errors.js'
 import { busy, createBusyAnswers } from './busy-answers.js'
 import type { LoadShedder, Priority, Work } from './load-shedder.js'
-import { createRetryAfter } from './retry-after.js'
 
 /** How often the end of a period of refusals is checked for, in milliseconds. */
 const CHECK_MS = 1_000

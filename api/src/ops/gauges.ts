@@ -1,7 +1,7 @@
 /** Gauges of the queue, its workers and the gateway's own state, read at each scrape. */
 
-import type { PasswordClient } from '@spillway/client'
 import type { QueueReporter } from '@spillway/client/queue/report'
+import type { PasswordClient } from '@spillway/client/queue-client'
 import type { PoolUse } from '@spillway/prisma'
 import { Gauge, type Registry } from 'prom-client'
 import type { LoadShedder } from '../load-shedding/load-shedder.js'

@@ -1,7 +1,7 @@
 /** The ops listener of a gateway: metrics for Prometheus, the live page and Bull Board for operators. None of it is on the public port. */
 import helmet from '@fastify/helmet'
-import type { PasswordClient, RedisConnection, RedisWatch } from '@spillway/client'
 import type { QueueReporter } from '@spillway/client/queue/report'
+import type { PasswordClient, RedisConnection, RedisWatch } from '@spillway/client/queue-client'
 import { boardPlugin } from '@spillway/worker/board'
 import { type FastifyBaseLogger, type FastifyInstance, fastify } from 'fastify'
 import type { GatewayConfig } from '../config.js'

@@ -3,7 +3,7 @@
  * see become `internal_error` or `unavailable`, with the original as the cause.
  */
 
-import { PasswordClientError } from '@spillway/client'
+import { PasswordClientError } from '@spillway/client/queue-client'
 import { isDatabaseUnavailable } from '@spillway/prisma'
 import type { FastifyError } from 'fastify'
 import { formatMessages } from '../schemas/credentials.js'

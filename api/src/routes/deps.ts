@@ -1,6 +1,6 @@
 /** The dependencies of routes, and the type of a route plugin: request and response types come from the JSON schemas. */
 import type { FastifyPluginAsyncJsonSchemaToTs } from '@fastify/type-provider-json-schema-to-ts'
-import type { PasswordClient } from '@spillway/client'
+import type { PasswordClient } from '@spillway/client/queue-client'
 import type { Database } from '@spillway/prisma'
 import type { IssueTokens } from '../sessions/access-token.js'
 import type { Sessions } from '../sessions/sessions.js'

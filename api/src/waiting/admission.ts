@@ -5,8 +5,8 @@
  * A few new requests may overtake deferred jobs, so that a login soon after a spike is as quick as before it. Deferred jobs age (see
  * the client's promote-oldest-deferred.ts), and are all answered before their tickets expire.
  */
-import type { Lane, Load, PasswordClient } from '@spillway/client'
-import { createRetryAfter } from '../load-shedding/retry-after.js'
+import { createOutstandingLimit } from '@spillway/client/passwords/outstanding-limit'
+import type { Lane, PasswordClient } from '@spillway/client/queue-client'
 import { ApiError } from '../problems/errors.js'
 
 /** A request may overtake deferred jobs if its job would begin within this time, in milliseconds. */
@@ -37,7 +37,7 @@ export function createAdmission(
   { ticketTtlMs, maxOutstanding }: AdmissionLimits,
   now: () => number = () => performance.now(),
 ): Admission {
-  const retryAfterS = createRetryAfter(now)
+  const refusalOf = createOutstandingLimit(maxOutstanding, now)
 
   /** A job that cannot be answered within its wait is deferred: overtaking would not help it. */
   function laneFor(waitMs: number): Lane {
@@ -46,24 +46,10 @@ export function createAdmission(
     return overtakes && predictedMs <= waitMs ? 'held' : 'deferred'
   }
 
-  /** The limit of outstanding jobs. */
-  function outstandingLimit({ slots, jobsPerSecond }: Load): number {
-    // Without workers no wait can be predicted. Tickets are issued up to the cap, because an autoscaler may be starting workers.
-    if (jobsPerSecond === 0) return maxOutstanding
-    return Math.min(maxOutstanding, Math.max(slots, (jobsPerSecond * ticketTtlMs * TICKETED_SHARE) / 1_000))
-  }
-
   return {
     admit(waitMs) {
-      const load = passwords.load()
-      const outstanding = load.waiting + load.deferred + load.active
-      const limit = outstandingLimit(load)
-      if (outstanding >= limit) {
-        throw new ApiError('busy', {
-          reason: outstanding >= maxOutstanding ? 'too_many_waiting' : 'predicted_wait',
-          retryAfterS: retryAfterS(load.jobsPerSecond, outstanding + 1 - limit),
-        })
-      }
+      const refused = refusalOf(passwords.load(), ticketTtlMs * TICKETED_SHARE)
+      if (refused !== undefined) throw new ApiError('busy', refused)
       const lane = laneFor(waitMs)
       return { lane, waitMs: passwords.predictedWaitMs(lane) <= waitMs ? waitMs : 0 }
     },

@@ -10,7 +10,7 @@ import {
   type PendingJob,
   type Requests,
   type Verdict,
-} from '@spillway/client'
+} from '@spillway/client/queue-client'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FromSchema } from 'json-schema-to-ts'
 import type { GatewayMetrics, WaitOutcome } from '../http/metrics.js'

@@ -1,5 +1,5 @@
 // A Spillway on a database and Redis keys of its own, and a client of each gateway.
-import { createPasswordClient, type PasswordClient, parseKeyring } from '@spillway/client'
+import { createPasswordClient, type PasswordClient, parseKeyring } from '@spillway/client/queue-client'
 import { createNamespace, type GatewayProcess, openSpillway, type Spillway, until } from '@spillway/local/testing'
 import { type ApiClient, createApiClient } from '@spillway/local/testing/api-client'
 import { createLogger } from '@spillway/worker/log'

@@ -11,10 +11,10 @@ const rooms: Record<string, string[]> = {
     ...['main', 'gateway', 'app', 'config'],
     ...['routes', 'ops', 'operations', 'waiting', 'sessions', 'limits', 'load-shedding', 'http', 'problems', 'schemas'],
   ],
-  'worker/src': ['main', 'start', 'fallback', 'config', 'consumer', 'board', 'ops', 'hashing', 'process'],
+  'worker/src': ['main', 'start', 'beside', 'fallback', 'config', 'consumer', 'board', 'ops', 'hashing', 'process'],
   'worker/client/src': [
-    ...['index', 'passwords', 'queue', 'protocol', 'redis'],
-    ...['errors', 'logger', 'within', 'with-resolvers'],
+    ...['index', 'application', 'queue-client', 'passwords', 'queue', 'protocol', 'redis'],
+    ...['child-environment', 'errors', 'logger', 'within', 'with-resolvers'],
   ],
   'infra/local/src': ['testing', 'start', 'services', 'processes'],
 }

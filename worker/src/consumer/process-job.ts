@@ -8,15 +8,13 @@ import {
   type JobName,
   type JobResult,
   jobNames,
-  type Verdict,
-  type VerifyRequest,
 } from '@spillway/client/protocol/job'
 import { type JobRef, requestSeal, verdictSeal } from '@spillway/client/protocol/reply'
 import { type Keyring, SealError } from '@spillway/client/protocol/seal'
 import type { RedisClock } from '@spillway/client/redis/clock'
 import { UnrecoverableError } from 'bullmq'
-import type { AlgorithmName } from '../hashing/algorithm-name.js'
-import { type Hasher, UnsupportedHashError } from '../hashing/index.js'
+import type { Hasher } from '../hashing/index.js'
+import { type Performed, type PerformOptions, performHash, performVerify } from '../hashing/perform.js'
 import type { WorkerMetrics } from '../ops/metrics.js'
 import type { Logger } from '../process/log.js'
 import type { Tracing } from '../process/tracing.js'
@@ -101,67 +99,17 @@ function isJobName(name: string): name is JobName {
   return jobNames.some((known) => known === name)
 }
 
-/** A verdict, and the algorithm whose service time it took: for a decoy that of new hashes. */
-interface Answered {
-  verdict: Verdict
-  algorithm: AlgorithmName
-}
-
-async function answer(job: JobRef, data: JobData, options: ProcessOptions): Promise<Answered> {
+async function answer(job: JobRef, data: JobData, options: ProcessOptions): Promise<Performed> {
+  const { hasher, log, metrics } = options
   const request = openRequest(job, data, options)
-  if (job.name === 'hash' && isHashRequest(request)) {
-    const hash = async (): Promise<Verdict> => ({ kind: 'hashed', hash: await options.hasher.hash(request.password) })
-    return { verdict: await orRefusal(job, options, hash), algorithm: options.hasher.algorithm }
+  const performing: PerformOptions = {
+    hasher,
+    refused: (error) => log.error({ jobId: job.id, err: error }, 'job refused'),
+    rehashed: (from) => metrics.rehashes.inc({ from }),
   }
-  if (job.name === 'verify' && isVerifyRequest(request)) {
-    const algorithm =
-      request.storedHash === null ? options.hasher.algorithm : options.hasher.algorithmOf(request.storedHash)
-    const verdict = await orRefusal(job, options, () => verifyOrDecoy(request, algorithm, options))
-    const isDecoy = verdict.kind === 'refused' && verdict.code === 'unsupported_hash'
-    return { verdict, algorithm: isDecoy ? options.hasher.algorithm : algorithm }
-  }
-  throw forged('the sealed request is malformed', job.name, options.metrics)
-}
-
-/** The verdict of the work, or `refused` when it fails. */
-async function orRefusal(job: JobRef, { log }: ProcessOptions, work: () => Promise<Verdict>): Promise<Verdict> {
-  try {
-    return await work()
-  } catch (error) {
-    log.error({ jobId: job.id, err: error }, 'job refused')
-    return { kind: 'refused', code: error instanceof UnsupportedHashError ? error.code : 'hashing_failed' }
-  }
-}
-
-/** An unsupported stored hash costs a decoy: without it, the time would distinguish the account from others. */
-async function verifyOrDecoy(
-  request: VerifyRequest,
-  algorithm: AlgorithmName,
-  options: ProcessOptions,
-): Promise<Verdict> {
-  try {
-    return await verify(request, algorithm, options)
-  } catch (error) {
-    if (error instanceof UnsupportedHashError) await options.hasher.decoy(request.password)
-    throw error
-  }
-}
-
-async function verify(
-  { password, storedHash, nextPassword }: VerifyRequest,
-  algorithm: AlgorithmName,
-  { hasher, metrics }: ProcessOptions,
-): Promise<Verdict> {
-  if (storedHash === null) {
-    await hasher.decoy(password)
-    return { kind: 'mismatch' }
-  }
-  if (!(await hasher.verify(password, storedHash))) return { kind: 'mismatch' }
-  if (nextPassword !== undefined) return { kind: 'match', hash: await hasher.hash(nextPassword) }
-  if (!hasher.isBelow(storedHash)) return { kind: 'match' }
-  const hash = await hasher.hash(password)
-  metrics.rehashes.inc({ from: algorithm })
-  return { kind: 'match', hash }
+  if (job.name === 'hash' && isHashRequest(request)) return await performHash(request, performing)
+  if (job.name === 'verify' && isVerifyRequest(request)) return await performVerify(request, performing)
+  throw forged('the sealed request is malformed', job.name, metrics)
 }
 
 function openRequest(job: JobRef, data: JobData, { keyring, metrics }: ProcessOptions): unknown {

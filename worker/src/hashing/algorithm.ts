@@ -13,13 +13,11 @@ export interface Verifier {
   algorithm(storedHash: string): AlgorithmName
   /** The signal cancels a call that has not begun: the promise then rejects with its reason. */
   verify(password: string, storedHash: string, signal?: AbortSignal): Promise<boolean>
-  /** Whether a stored hash is weaker than the policy. False for a stronger one, which is kept. */
-  isBelow(storedHash: string): boolean
 }
 
-/** The algorithm that makes new hashes. */
-export interface Algorithm extends Verifier {
-  hash(password: string, signal?: AbortSignal): Promise<string>
+/** An algorithm that also makes hashes, at any cost. */
+export interface Algorithm<Cost> extends Verifier {
+  hash(password: string, cost: Cost, signal?: AbortSignal): Promise<string>
   /** A well-formed hash with a random digest: verifying against it takes as long as any, and no password is known to match. */
-  decoyHash(): string
+  decoyHash(cost: Cost): string
 }

@@ -1,6 +1,8 @@
-/** argon2id (RFC 9106), the algorithm of the policy, in the PHC string format. */
+/** argon2id (RFC 9106), in the PHC string format. */
 
 import { randomBytes } from 'node:crypto'
+import type { Argon2Cost } from '@spillway/client/protocol/policy'
+import { parseStoredHash } from '@spillway/client/protocol/stored-hash'
 import type { Algorithm } from './algorithm.js'
 import { type Engine, type KnownAnswer, loadEngines, verifyByFirst } from './engine.js'
 import { argon2Setting, NATIVE_NAME, type NativeEngine } from './native.js'
@@ -11,80 +13,62 @@ const MEMORY_LIMIT_KIB = 1_048_576
 const TIME_LIMIT = 64
 const PARALLELISM_LIMIT = 16
 
-/** Versions 16 and 19; salts of at least 8 bytes and digests of at least 4 (RFC 9106, 3.1), in base64 without padding. */
-const PHC = /^\$argon2(?:id|i|d)\$v=(?:16|19)\$m=(\d+),t=(\d+),p=(\d+)\$[A-Za-z0-9+/]{11,}\$[A-Za-z0-9+/]{6,}$/
-
-export interface Argon2Cost {
-  memoryKib: number
-  time: number
-  parallelism: number
-}
-
 const variants = ['argon2id', 'argon2i', 'argon2d'] as const
 
 interface Argon2Engine extends Engine {
-  hash(password: string, signal?: AbortSignal): Promise<string>
+  hash(password: string, cost: Argon2Cost, signal?: AbortSignal): Promise<string>
 }
 
 /**
- * argon2id at this cost. Also verifies argon2i, argon2d and version 16, which are below any policy.
+ * argon2id. Also verifies argon2i, argon2d and version 16, which are below any policy.
  * `@node-rs/argon2` selects code for the processor at run time and takes 0.4 of the time of `argon2`, which is prebuilt for any
  * x86-64 (`pnpm load engines`).
  */
-export async function createArgon2(current: Argon2Cost, threads: Threads, native?: NativeEngine): Promise<Algorithm> {
+export async function createArgon2(threads: Threads, native?: NativeEngine): Promise<Algorithm<Argon2Cost>> {
   const engines = await loadEngines(
-    [
-      () => nativeEngine(current, native),
-      () => nodeRsEngine(current, threads),
-      () => referenceEngine(current, threads),
-    ],
+    [() => nativeEngine(native), () => nodeRsEngine(threads), () => referenceEngine(threads)],
     knownAnswers,
   )
   return {
     family: 'argon2',
     engine: engines[0].name,
     recognizes(storedHash) {
-      const cost = costOf(storedHash)
-      return cost !== undefined && isPossible(cost) && isAffordable(cost)
+      const stored = parseStoredHash(storedHash)
+      return stored !== undefined && stored.algorithm !== 'bcrypt' && isPossible(stored) && isAffordable(stored)
     },
     algorithm: (storedHash) => variants.find((name) => storedHash.startsWith(`$${name}$`)) ?? 'other',
     hash: engines[0].hash,
-    decoyHash: () => decoyHash(current),
+    decoyHash,
     verify: (password, storedHash, signal) => verifyByFirst(engines, password, storedHash, signal),
-    isBelow(storedHash) {
-      const cost = costOf(storedHash)
-      if (cost === undefined || !storedHash.startsWith('$argon2id$v=19$')) return true
-      return cost.memoryKib < current.memoryKib || cost.time < current.time
-    },
   }
 }
 
-async function nativeEngine(cost: Argon2Cost, native: NativeEngine | undefined): Promise<Argon2Engine> {
+async function nativeEngine(native: NativeEngine | undefined): Promise<Argon2Engine> {
   if (native === undefined) throw new Error('it is not built, or turned off')
   return {
     name: NATIVE_NAME,
-    hash: (password, signal) => native.hash(password, argon2Setting(cost), { signal }),
+    hash: (password, cost, signal) => native.hash(password, argon2Setting(cost), { signal }),
     verify: (password, storedHash, signal) => native.verify(password, storedHash, { signal }),
   }
 }
 
-async function nodeRsEngine({ memoryKib, time, parallelism }: Argon2Cost, { run }: Threads): Promise<Argon2Engine> {
+async function nodeRsEngine({ run }: Threads): Promise<Argon2Engine> {
   const { hash, verify } = await import('@node-rs/argon2')
   const argon2id = 2
-  const options = { algorithm: argon2id, memoryCost: memoryKib, timeCost: time, parallelism }
   return {
     name: '@node-rs/argon2',
-    hash: (password) => run(() => hash(password, options)),
+    hash: (password, { memoryKib, time, parallelism }) =>
+      run(() => hash(password, { algorithm: argon2id, memoryCost: memoryKib, timeCost: time, parallelism })),
     verify: (password, storedHash) => run(() => verify(storedHash, password)),
   }
 }
 
-async function referenceEngine({ memoryKib, time, parallelism }: Argon2Cost, { run }: Threads): Promise<Argon2Engine> {
+async function referenceEngine({ run }: Threads): Promise<Argon2Engine> {
   const { hash, verify, argon2id } = await import('argon2')
-  const options = { type: argon2id, memoryCost: memoryKib, timeCost: time, parallelism }
   return {
     name: 'argon2',
-    hash: (password) => run(() => hash(password, options)),
+    hash: (password, { memoryKib, time, parallelism }) =>
+      run(() => hash(password, { type: argon2id, memoryCost: memoryKib, timeCost: time, parallelism })),
     verify: (password, storedHash) => run(() => verify(storedHash, password)),
   }
 }
@@ -100,12 +84,6 @@ const knownAnswers: KnownAnswer[] = [
   '$argon2id$v=19$m=256,t=2,p=2$c29tZXNhbHRzb21lc2FsdA$wRLS7mudUUQT+AYkMYeVIYbo8Zysq4DyCoI9VJ8RHSw',
   '$argon2i$v=19$m=256,t=2,p=1$c29tZXNhbHRzb21lc2FsdA$v1DTJpl9EsRIKW3SFzgsjRS88aGpPJC+3z7P2gMxfv8',
 ].map((storedHash) => ({ storedHash, password: 'password' }))
-
-function costOf(storedHash: string): Argon2Cost | undefined {
-  const [, memoryKib, time, parallelism] = PHC.exec(storedHash) ?? []
-  if (memoryKib === undefined) return undefined
-  return { memoryKib: Number(memoryKib), time: Number(time), parallelism: Number(parallelism) }
-}
 
 /** RFC 9106, 3.1: at least one pass, one lane, and eight blocks for each lane. */
 function isPossible({ memoryKib, time, parallelism }: Argon2Cost): boolean {

@@ -1,15 +1,17 @@
 /** Hashing by policy: selects the algorithm of a stored hash, tells whether it is below the policy, and provides the decoy. */
 import type { RefusalCode } from '@spillway/client/protocol/job'
+import type { HashPolicy } from '@spillway/client/protocol/policy'
+import { isBelow } from '@spillway/client/protocol/stored-hash'
 import type { Verifier } from './algorithm.js'
 import type { AlgorithmName } from './algorithm-name.js'
 import { foreignFormats } from './formats/list.js'
 import { NATIVE_NAME, type NativeEngine, startNativeEngine } from './native.js'
-import type { Policy } from './policy.js'
+import { loadAlgorithms, type Policy } from './policy.js'
 import { testDoubles } from './testdoubles.js'
 import { createThreads } from './threads.js'
 
 export interface Hasher {
-  /** The algorithm of new hashes and of decoys. */
+  /** The algorithm of new hashes and of decoys, for requests without a policy. */
   readonly algorithm: AlgorithmName
   /** The implementation in use for each family of algorithms. */
   readonly engines: Readonly<Record<string, string>>
@@ -17,12 +19,14 @@ export interface Hasher {
   readonly description: string
   /** The native engine, which hashes several passwords at a time; undefined when it is not built or turned off. */
   readonly native: NativeEngine | undefined
-  hash(password: string, signal?: AbortSignal): Promise<string>
+  /** A new hash by a policy [the worker's]. */
+  hash(password: string, policy?: HashPolicy, signal?: AbortSignal): Promise<string>
   /** Throws {@link UnsupportedHashError} for a stored hash that no algorithm recognizes. Signals cancel calls that have not begun. */
   verify(password: string, storedHash: string, signal?: AbortSignal): Promise<boolean>
   /** The work of {@link Hasher.verify} at the cost of the policy, with a hash that no password matches. */
-  decoy(password: string, signal?: AbortSignal): Promise<void>
-  isBelow(storedHash: string): boolean
+  decoy(password: string, policy?: HashPolicy, signal?: AbortSignal): Promise<void>
+  /** Whether a stored hash is weaker than the policy. Throws {@link UnsupportedHashError}. */
+  isBelow(storedHash: string, policy?: HashPolicy): boolean
   /** The label of a stored hash for metrics: `other` for one that no algorithm recognizes. */
   algorithmOf(storedHash: string): AlgorithmName
   /** How many passwords a slot hashes at a time, as it is best for the last ones. */
@@ -51,11 +55,11 @@ export async function createHasher(policy: Policy, options: HasherOptions): Prom
   const { slots = 1 } = options
   const native = options.native ? await startNativeEngine(slots).catch(() => undefined) : undefined
   const threads = createThreads(slots)
-  const { current, others } = await policy.load(threads, native)
-  const known = [current, ...others]
-  const verifiers = [...known, ...foreignFormats(threads, known), ...(options.testHashes ? testDoubles(threads) : [])]
+  const { argon2, bcrypt } = await loadAlgorithms(threads, native)
+  const known = [argon2, bcrypt]
+  const doubles = options.testHashes ? testDoubles(threads) : []
+  const verifiers = [...known, ...foreignFormats(threads, known), ...doubles]
   const engines = Object.fromEntries(known.map(({ family, engine }) => [family, engine]))
-  const decoyHash = current.decoyHash()
 
   const findVerifier = (storedHash: string) => verifiers.find((candidate) => candidate.recognizes(storedHash))
 
@@ -70,12 +74,20 @@ export async function createHasher(policy: Policy, options: HasherOptions): Prom
     engines,
     description: describe(native, Object.values(engines)),
     native,
-    hash: current.hash,
-    verify: async (password, storedHash, signal) => verifierOf(storedHash).verify(password, storedHash, signal),
-    decoy: async (password, signal) => {
-      await current.verify(password, decoyHash, signal)
+    async hash(password, by = policy.hashes, signal) {
+      if (by.algorithm === 'bcrypt') return await bcrypt.hash(password, by, signal)
+      return await argon2.hash(password, by, signal)
     },
-    isBelow: (storedHash) => verifierOf(storedHash).isBelow(storedHash),
+    verify: async (password, storedHash, signal) => verifierOf(storedHash).verify(password, storedHash, signal),
+    async decoy(password, by = policy.hashes, signal) {
+      const verifier = by.algorithm === 'bcrypt' ? bcrypt : argon2
+      const decoyHash = by.algorithm === 'bcrypt' ? bcrypt.decoyHash(by) : argon2.decoyHash(by)
+      await verifier.verify(password, decoyHash, signal)
+    },
+    isBelow(storedHash, by = policy.hashes) {
+      const isDouble = doubles.includes(verifierOf(storedHash))
+      return !isDouble && isBelow(storedHash, by)
+    },
     algorithmOf: (storedHash) => findVerifier(storedHash)?.algorithm(storedHash) ?? 'other',
     batchWidth: () => native?.batchWidth() ?? 1,
     threadMs: () => threads.threadMs() + (native?.threadMs() ?? 0),

@@ -1,10 +1,11 @@
 /**
- * The policy: the algorithm and cost of new hashes, their settings, and the other formats that are verified. Only this file, the
- * algorithm's own file and algorithm-name.ts contain the name and costs of an algorithm.
+ * The policy of a worker: the algorithm and cost of new hashes for requests that bring no policy of their own, with its settings. Only
+ * this file, index.ts, the algorithm's own file and algorithm-name.ts contain the name and costs of an algorithm.
  */
-import type { Algorithm, Verifier } from './algorithm.js'
+import type { Argon2Cost, HashPolicy } from '@spillway/client/protocol/policy'
+import type { Algorithm } from './algorithm.js'
 import type { AlgorithmName } from './algorithm-name.js'
-import type { Argon2Cost } from './argon2.js'
+import type { BcryptCost } from './bcrypt.js'
 import type { NativeEngine } from './native.js'
 import type { Threads } from './threads.js'
 
@@ -17,12 +18,12 @@ export const policySettings = {
 } as const
 
 export interface Policy {
+  /** As requests bring it. */
+  hashes: HashPolicy
   /** The algorithm of new hashes. */
   algorithm: AlgorithmName
   /** The cost of new hashes, as metrics labels. */
   cost: Readonly<Record<string, number>>
-  /** Loads and tests the implementations; throws when an algorithm has none that works on this machine. */
-  load(threads: Threads, native: NativeEngine | undefined): Promise<{ current: Algorithm; others: Verifier[] }>
 }
 
 export function policyOf(settings: Readonly<Record<keyof typeof policySettings, number>>): Policy {
@@ -34,14 +35,27 @@ export function policyOf(settings: Readonly<Record<keyof typeof policySettings, 
 }
 
 export function argon2idPolicy(cost: Argon2Cost): Policy {
-  return {
-    algorithm: 'argon2id',
-    cost: { memory_kib: cost.memoryKib, time: cost.time, parallelism: cost.parallelism },
-    // Imported on demand: gateways read the settings for their fallback and must not load hashing code.
-    async load(threads, native) {
-      const [{ createArgon2 }, { createBcrypt }] = await Promise.all([import('./argon2.js'), import('./bcrypt.js')])
-      const [current, bcrypt] = await Promise.all([createArgon2(cost, threads, native), createBcrypt(threads, native)])
-      return { current, others: [bcrypt] }
-    },
-  }
+  return asPolicy({ algorithm: 'argon2id', ...cost })
+}
+
+export function asPolicy(hashes: HashPolicy): Policy {
+  const { algorithm } = hashes
+  if (hashes.algorithm === 'bcrypt') return { hashes, algorithm, cost: { cost: hashes.cost } }
+  const { memoryKib, time, parallelism } = hashes
+  return { hashes, algorithm, cost: { memory_kib: memoryKib, time, parallelism } }
+}
+
+export interface Algorithms {
+  argon2: Algorithm<Argon2Cost>
+  bcrypt: Algorithm<BcryptCost>
+}
+
+/**
+ * Loads and tests the implementations; throws when an algorithm has none that works on this machine. They are imported on demand:
+ * gateways read the settings for their fallback and must not load hashing code.
+ */
+export async function loadAlgorithms(threads: Threads, native: NativeEngine | undefined): Promise<Algorithms> {
+  const [{ createArgon2 }, { createBcrypt }] = await Promise.all([import('./argon2.js'), import('./bcrypt.js')])
+  const [argon2, bcrypt] = await Promise.all([createArgon2(threads, native), createBcrypt(threads, native)])
+  return { argon2, bcrypt }
 }

@@ -15,7 +15,6 @@ const token = (threads: Threads): Verifier => ({
   recognizes: (storedHash) => storedHash === '$spillway-token$',
   verify: (password) => threads.run(async () => password !== 'wrong'),
   algorithm: () => 'other',
-  isBelow: () => false,
 })
 
 const waiting = (threads: Threads): Verifier => ({
@@ -27,7 +26,6 @@ const waiting = (threads: Threads): Verifier => ({
     return password !== 'wrong'
   },
   algorithm: () => 'other',
-  isBelow: () => false,
 })
 
 export const testDoubles = (threads: Threads): Verifier[] => [token(threads), waiting(threads)]

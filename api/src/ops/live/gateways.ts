@@ -4,8 +4,8 @@
  */
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
-import type { PasswordClient, RedisConnection } from '@spillway/client'
 import { checkFor } from '@spillway/client/protocol/schema'
+import type { PasswordClient, RedisConnection } from '@spillway/client/queue-client'
 import type { FastifyBaseLogger } from 'fastify'
 import type { FromSchema } from 'json-schema-to-ts'
 import type { GatewayMetrics } from '../../http/metrics.js'

@@ -2,7 +2,7 @@
  * The history of the queue for the live page: the last minutes, sampled once a second from the load that admission reads anyway, so it
  * costs Redis nothing.
  */
-import type { PasswordClient } from '@spillway/client'
+import type { PasswordClient } from '@spillway/client/queue-client'
 
 const SAMPLE_MS = 1_000
 /** Five minutes. */

@@ -1,7 +1,7 @@
 /** The live page at `/` of the ops port: the queue, its workers and the outcomes of requests, updated every second. Needs no Grafana. */
 import { readFile } from 'node:fs/promises'
-import type { PasswordClient, RedisConnection } from '@spillway/client'
 import type { QueueReporter } from '@spillway/client/queue/report'
+import type { PasswordClient, RedisConnection } from '@spillway/client/queue-client'
 import type { FastifyPluginAsync } from 'fastify'
 import type { GatewayMetrics } from '../../http/metrics.js'
 import { startGatewayReports } from './gateways.js'

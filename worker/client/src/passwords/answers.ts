@@ -19,7 +19,7 @@ export interface PendingJob<A extends Answer = Verdict> {
    * The answer, or undefined when `waitMs` ran out first; the job goes on either way. Call it once for each PendingJob.
    * Throws `wait_aborted` when the signal fires.
    */
-  answer(options: { waitMs: number; signal: AbortSignal }): Promise<A | undefined>
+  answer(options: { waitMs: number; signal?: AbortSignal | undefined }): Promise<A | undefined>
 }
 
 /** How long the last read of a verdict may take: the wait is over by then. */
@@ -75,7 +75,7 @@ export function createAnswers(verdicts: Verdicts, received: (source: VerdictSour
         try {
           const answer = await within(waitMs, answered, signal)
           if (answer !== undefined) return answer
-          if (signal.aborted) throw new PasswordClientError('wait_aborted', 'the caller went away')
+          if (signal?.aborted) throw new PasswordClientError('wait_aborted', 'the caller went away')
           const sealed = waitMs === 0 ? undefined : await finalRead(job)
           const late = sealed === undefined ? undefined : open(job, sealed)
           if (late !== undefined) received('asked')

@@ -10,7 +10,12 @@ import type { Cancellation } from './cancellation.js'
 import type { LoadReader } from './load.js'
 import type { Producer } from './producer.js'
 
-export type Submit = <Name extends JobName>(name: Name, request: Requests[Name], lane?: Lane) => Promise<PendingJob>
+export type Submit = <Name extends JobName>(
+  name: Name,
+  request: Requests[Name],
+  lane?: Lane,
+  lifeMs?: number,
+) => Promise<PendingJob>
 
 export function createSubmit(deps: {
   redis: RedisConnection
@@ -26,12 +31,12 @@ export function createSubmit(deps: {
   const { redis, keyring, clock, replyTo, jobLifeMs, answers, producer, cancellation, load } = deps
   const { submitted } = answers
 
-  return async (name, request, lane = 'held') => {
+  return async (name, request, lane = 'held', lifeMs = jobLifeMs) => {
     // In an outage this fails before a job exists that would have to be cancelled. With a connection nothing is awaited here: the
     // active trace context lasts until the first await.
     if (redis.status !== 'ready') await producer.connected()
     const enqueuedAt = clock.now()
-    const job: JobRef = { id: randomUUID(), name, deadline: enqueuedAt + jobLifeMs }
+    const job: JobRef = { id: randomUUID(), name, deadline: enqueuedAt + lifeMs }
     const sealed = keyring.seal(requestSeal(job), padRequest(request))
     const data: JobData = { deadline: job.deadline, enqueuedAt, replyTo, sealed }
     // The waiter is registered before the job is added, so that no answer can come too early.

@@ -1,5 +1,6 @@
 /** The wire, part one: jobs. Their names, data and sealed contents, shared by client and worker. */
 import type { FromSchema } from 'json-schema-to-ts'
+import { type HashPolicy, HashPolicySchema } from './policy.js'
 import { checkFor } from './schema.js'
 
 /** The only queue. The autoscaler watches its waiting list, `<prefix>:passwords:wait`. */
@@ -54,19 +55,26 @@ const JobResult = {
 export type JobResult = FromSchema<typeof JobResult>
 export const isJobResult = checkFor<JobResult>(JobResult)
 
-/** The sealed contents of a `hash` job. */
+/**
+ * The sealed contents of a `hash` job. Without a `policy`, the hash is made by that of the worker. An older worker knows no
+ * policy and uses its own, so the sender checks what comes back (isOf in stored-hash.ts).
+ */
 const HashRequest = {
   type: 'object',
-  properties: { password: { type: 'string' } },
+  properties: { password: { type: 'string' }, policy: HashPolicySchema },
   required: ['password'],
   additionalProperties: false,
 } as const
-export type HashRequest = FromSchema<typeof HashRequest>
+export interface HashRequest {
+  password: string
+  policy?: HashPolicy
+}
 export const isHashRequest = checkFor<HashRequest>(HashRequest)
 
 /**
  * The sealed contents of a `verify` job. `storedHash: null` requests a decoy: a verify at the cost of the policy that never matches,
- * so that an unknown user takes as long as a known one. `nextPassword` is hashed when the password matches.
+ * so that an unknown user takes as long as a known one. `nextPassword` is hashed when the password matches. Without it, a match of a
+ * stored hash below the policy is hashed anew, unless `rehash` is false. `policy` is as in {@link HashRequest}.
  */
 const VerifyRequest = {
   type: 'object',
@@ -74,11 +82,19 @@ const VerifyRequest = {
     password: { type: 'string' },
     storedHash: { type: ['string', 'null'] },
     nextPassword: { type: 'string' },
+    policy: HashPolicySchema,
+    rehash: { type: 'boolean' },
   },
   required: ['password', 'storedHash'],
   additionalProperties: false,
 } as const
-export type VerifyRequest = FromSchema<typeof VerifyRequest>
+export interface VerifyRequest {
+  password: string
+  storedHash: string | null
+  nextPassword?: string
+  policy?: HashPolicy
+  rehash?: boolean
+}
 export const isVerifyRequest = checkFor<VerifyRequest>(VerifyRequest)
 
 /**
@@ -93,7 +109,8 @@ const BESIDES_PASSWORDS_BYTES = 256
  */
 export function padRequest(request: Requests[JobName]): object {
   if (!('storedHash' in request)) return request
-  const besides = Buffer.byteLength(JSON.stringify({ password: '', storedHash: request.storedHash, padding: '' }))
+  const { nextPassword: _, ...contents } = request
+  const besides = Buffer.byteLength(JSON.stringify({ ...contents, password: '', padding: '' }))
   const missing = Math.ceil(besides / BESIDES_PASSWORDS_BYTES) * BESIDES_PASSWORDS_BYTES - besides
   return { ...request, padding: ' '.repeat(missing) }
 }

@@ -28,7 +28,6 @@ export function bcryptOfDigest(bcrypt: Verifier): Verifier {
       const inner = read(storedHash)
       return inner !== undefined && (await bcrypt.verify(inner.digest(password), inner.storedHash, signal))
     },
-    isBelow: () => true,
   }
 }
 

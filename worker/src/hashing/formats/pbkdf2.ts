@@ -40,7 +40,6 @@ export function pbkdf2(threads: Threads): Verifier {
       const { salt, iterations, key, digest } = hash
       return timingSafeEqual(await threads.run(() => deriveKey(password, salt, iterations, key.length, digest)), key)
     },
-    isBelow: () => true,
   }
 }
 

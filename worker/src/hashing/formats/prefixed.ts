@@ -11,6 +11,5 @@ export function prefixed(verifier: Verifier): Verifier {
     recognizes: (storedHash) => storedHash.startsWith(prefix) && verifier.recognizes(withoutPrefix(storedHash)),
     algorithm: (storedHash) => verifier.algorithm(withoutPrefix(storedHash)),
     verify: (password, storedHash, signal) => verifier.verify(password, withoutPrefix(storedHash), signal),
-    isBelow: () => true,
   }
 }

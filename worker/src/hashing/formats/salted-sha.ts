@@ -23,7 +23,6 @@ export const saltedSha: Verifier = {
     if (hash === undefined) return false
     return timingSafeEqual(createHash(hash.algorithm).update(password).update(hash.salt).digest(), hash.digest)
   },
-  isBelow: () => true,
 }
 
 function read(text: string): SaltedSha | undefined {

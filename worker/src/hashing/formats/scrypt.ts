@@ -37,7 +37,6 @@ export function scrypt(threads: Threads): Verifier {
       const hash = read(storedHash)
       return hash !== undefined && timingSafeEqual(await threads.run(() => deriveKey(password, hash)), hash.key)
     },
-    isBelow: () => true,
   }
 }
 

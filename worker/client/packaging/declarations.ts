@@ -1,0 +1,24 @@
+// The declarations of the package: those of the door and what it names, for ES modules and for CommonJS.
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { dirname, join, posix } from 'node:path'
+
+/** Copies the declarations of `entry`, such as index.d.ts, with all that they import. Throws when they import a package. */
+export async function copyDeclarations(from: string, to: string, entry = 'index.d.ts'): Promise<void> {
+  const copied = new Set<string>()
+
+  async function copy(file: string): Promise<void> {
+    if (copied.has(file)) return
+    copied.add(file)
+    const text = (await readFile(join(from, file), 'utf8')).replace(/^\/\/# sourceMappingURL=.*\n?/m, '')
+    const specifiers = [...text.matchAll(/(?:from |import\()['"]([^'"]+)['"]/g)].map(([, specifier = '']) => specifier)
+    const foreign = specifiers.find((specifier) => !specifier.startsWith('.'))
+    if (foreign !== undefined) throw new Error(`${file} imports ${foreign}: its types would be any to applications`)
+    await mkdir(dirname(join(to, file)), { recursive: true })
+    await writeFile(join(to, file), text)
+    const forCommonJs = text.replace(/(['"])(\.[^'"]+)\.js\1/g, '$1$2.cjs$1')
+    await writeFile(join(to, file.replace(/\.d\.ts$/, '.d.cts')), forCommonJs)
+    for (const specifier of specifiers) await copy(posix.join(posix.dirname(file), specifier.replace(/\.js$/, '.d.ts')))
+  }
+
+  await copy(entry)
+}

@@ -1,0 +1,19 @@
+// Makes the package in dist/package, before `pnpm pack` and `pnpm publish`. Expects worker and client to be built.
+import { copyFile, mkdir, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { bundle, bundledPackages } from './bundle.ts'
+import { copyDeclarations } from './declarations.ts'
+import { licencesOf } from './licences.ts'
+import { packageManifest } from './manifest.ts'
+
+const clientDir = join(import.meta.dirname, '..')
+const outdir = join(clientDir, 'dist/package')
+
+await rm(outdir, { recursive: true, force: true })
+await mkdir(outdir, { recursive: true })
+const metafiles = await bundle(outdir)
+await copyDeclarations(join(clientDir, 'dist'), outdir)
+await writeFile(join(outdir, 'THIRD-PARTY-LICENSES.txt'), await licencesOf(bundledPackages(metafiles)))
+await writeFile(join(outdir, 'package.json'), `${JSON.stringify(packageManifest(), undefined, 2)}\n`)
+await copyFile(join(clientDir, '../../LICENSE'), join(outdir, 'LICENSE'))
+await copyFile(join(clientDir, 'README.md'), join(outdir, 'README.md'))

@@ -1,0 +1,148 @@
+/** A process beside the application as what hashes for it: the order of calls, their retries, and the load that admission needs. */
+import { createLoadState } from '../../passwords/load-state.js'
+import type { BesideMessage, BesideSettings } from '../../protocol/beside.js'
+import { withResolvers } from '../../with-resolvers.js'
+import { within } from '../../within.js'
+import type { Backend } from '../backend.js'
+import { PasswordsError } from '../passwords-error.js'
+import type { Logger } from '../types.js'
+import { createCalls } from './calls.js'
+import { type HashingProcess, startHashingProcess } from './hashing-process.js'
+
+/** The weight of a new service time in the moving average, as workers have it. */
+const SERVICE_TIME_WEIGHT = 0.2
+/** After a process that never got ready: what kept it is likely to keep the next one. */
+const RESTART_AFTER_MS = 1_000
+
+export interface BesideOptions {
+  program: URL
+  settings: BesideSettings
+  log: Logger
+}
+
+export function openBesideBackend({ program, settings, log }: BesideOptions): Backend {
+  const calls = createCalls()
+  const state = createLoadState()
+  let hashing: HashingProcess | undefined
+  let capacity: { slots: number; serviceMs: number; since: number } | undefined
+  let started = withResolvers<void>()
+  /** Why the last process never got ready, until another is tried. */
+  let unfit: { error: PasswordsError; at: number } | undefined
+  let isClosed = false
+
+  function start(): void {
+    unfit = undefined
+    let unfitReason: string | undefined
+    hashing = startHashingProcess({
+      program,
+      settings,
+      told(message) {
+        if (message.kind === 'unfit') unfitReason = message.reason
+        else told(message)
+      },
+      ended: (reason) => ended(reason, unfitReason),
+    })
+  }
+
+  function told(message: Exclude<BesideMessage, { kind: 'unfit' }>): void {
+    if (message.kind === 'ready') {
+      capacity = { slots: message.slots, serviceMs: message.serviceMs, since: performance.now() }
+      started.resolve()
+    } else {
+      calls.answered(message.id, message.verdict)
+      if (capacity !== undefined) capacity.serviceMs += SERVICE_TIME_WEIGHT * (message.serviceMs - capacity.serviceMs)
+    }
+    handOut()
+  }
+
+  function ended(reason: string, unfitReason: string | undefined): void {
+    const readySince = capacity?.since
+    hashing = undefined
+    capacity = undefined
+    calls.returned(new PasswordsError('no_worker', `the hashing process ended twice during this call: ${reason}`))
+    if (readySince !== undefined) {
+      started = withResolvers()
+      log.warn({ reason }, 'the hashing process ended')
+      // One that ends again and again is started for calls alone.
+      if (calls.waiting > 0 || performance.now() - readySince > RESTART_AFTER_MS) start()
+    } else {
+      const error = unfitReason === undefined ? notStarted(reason) : notInstalled(unfitReason)
+      unfit = { error, at: performance.now() }
+      log.error({ reason: error.message }, 'the hashing process cannot be started')
+      calls.rejectAll(error)
+      started.resolve()
+      started = withResolvers()
+    }
+    account()
+  }
+
+  /** Gives the process as many calls as it takes at a time. */
+  function handOut(): void {
+    while (hashing !== undefined && capacity !== undefined && calls.inHand < capacity.slots) {
+      const call = calls.next()
+      if (call === undefined) break
+      hashing.send({ id: call.id, request: call.request })
+    }
+    account()
+  }
+
+  function account(): void {
+    if (capacity === undefined) {
+      state.reading().failed()
+      return
+    }
+    const { slots, serviceMs } = capacity
+    state
+      .reading()
+      .succeeded(
+        { waiting: calls.waiting, deferred: 0, active: calls.inHand },
+        { workers: 1, slots, serviceMs, latencyMs: serviceMs, jobsPerSecond: (slots * 1_000) / serviceMs },
+      )
+  }
+
+  /** Throws why the last process did not start, if that is only a moment ago; else another is tried. */
+  function ensureStarted(): void {
+    if (hashing !== undefined) return
+    if (unfit !== undefined && performance.now() - unfit.at < RESTART_AFTER_MS) throw unfit.error
+    start()
+  }
+
+  start()
+  return {
+    by: 'process',
+    load: state.current,
+    predictedWaitMs: () => state.predictedWaitMs('held'),
+    async whenKnown(waitMs) {
+      ensureStarted()
+      await within(waitMs, started.promise)
+      if (unfit !== undefined) throw unfit.error
+    },
+    async perform(_name, request, { waitMs, signal }) {
+      ensureStarted()
+      const call = calls.add(request)
+      handOut()
+      try {
+        return await within(waitMs, call.answer, signal)
+      } finally {
+        calls.forget(call)
+        account()
+      }
+    },
+    async close() {
+      if (isClosed) return
+      isClosed = true
+      await hashing?.close()
+    },
+  }
+}
+
+function notStarted(reason: string): PasswordsError {
+  return new PasswordsError('no_worker', `the hashing process did not start: ${reason}`, {
+    retryAfterMs: RESTART_AFTER_MS,
+  })
+}
+
+function notInstalled(reason: string): PasswordsError {
+  const toInstall = 'install @node-rs/argon2 and @node-rs/bcrypt, the optional dependencies of this package'
+  return new PasswordsError('not_installed', `${reason}: ${toInstall}`)
+}

@@ -1,0 +1,83 @@
+/** Calls to the hashing process: those that wait, and those in its hands. */
+import type { BesideRequest } from '../../protocol/beside.js'
+import type { Verdict } from '../../protocol/job.js'
+
+/** A call in the hands of a process that ended is tried once more: it may be what ended it. */
+const ATTEMPTS = 2
+
+export interface Call extends BesideRequest {
+  readonly answer: Promise<Verdict>
+}
+
+interface Entry extends Call {
+  attempts: number
+  resolve(verdict: Verdict): void
+  reject(error: Error): void
+}
+
+export interface Calls {
+  readonly waiting: number
+  readonly inHand: number
+  add(request: BesideRequest['request']): Call
+  /** Takes a call out of the waiting ones. One in hand stays: the process is busy with it. */
+  forget(call: Call): void
+  /** The next call, which is in hand from now on. */
+  next(): Call | undefined
+  answered(id: number, verdict: Verdict): void
+  /** The process ended: calls in hand wait again, ahead of the others; those that had two attempts are rejected. */
+  returned(error: Error): void
+  /** Rejects all that wait. */
+  rejectAll(error: Error): void
+}
+
+export function createCalls(): Calls {
+  /** In the order of their arrival. */
+  let waiting = new Map<number, Entry>()
+  const inHand = new Map<number, Entry>()
+  let lastId = 0
+
+  return {
+    get waiting() {
+      return waiting.size
+    },
+    get inHand() {
+      return inHand.size
+    },
+    add(request) {
+      lastId += 1
+      let resolve: Entry['resolve'] = () => undefined
+      let reject: Entry['reject'] = () => undefined
+      const answer = new Promise<Verdict>((...settle) => {
+        ;[resolve, reject] = settle
+      })
+      // The caller may have left: a rejection that nobody waits for is no error of the process.
+      answer.catch(() => undefined)
+      const entry = { id: lastId, request, answer, attempts: 0, resolve, reject }
+      waiting.set(entry.id, entry)
+      return entry
+    },
+    forget: ({ id }) => void waiting.delete(id),
+    next() {
+      const [entry] = waiting.values()
+      if (entry === undefined) return undefined
+      waiting.delete(entry.id)
+      entry.attempts += 1
+      inHand.set(entry.id, entry)
+      return entry
+    },
+    answered(id, verdict) {
+      inHand.get(id)?.resolve(verdict)
+      inHand.delete(id)
+    },
+    returned(error) {
+      const again = [...inHand].filter(([, { attempts }]) => attempts < ATTEMPTS)
+      for (const { attempts, reject } of inHand.values()) if (attempts >= ATTEMPTS) reject(error)
+      inHand.clear()
+      waiting = new Map([...again, ...waiting])
+    },
+    rejectAll(error) {
+      for (const { reject } of waiting.values()) reject(error)
+      waiting.clear()
+    },
+  }
+}

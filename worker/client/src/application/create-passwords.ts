@@ -1,0 +1,145 @@
+/** Passwords as an application calls them: deadlines, admission and policy, whatever hashes behind them. */
+import type { JobName, Requests, Verdict } from '../protocol/job.js'
+import { bcryptReadsWhole, type HashPolicy as CompletePolicy } from '../protocol/policy.js'
+import { isBelow, isOf } from '../protocol/stored-hash.js'
+import { within } from '../within.js'
+import { createAdmission } from './admission.js'
+import type { Backend } from './backend.js'
+import { openBesideBackend } from './beside/backend.js'
+import { PasswordsError } from './passwords-error.js'
+import { completePolicy } from './policy.js'
+import { openQueueBackend } from './queue.js'
+import type { CallOptions, Logger, Passwords, PasswordsOptions } from './types.js'
+
+const WAIT_MS = 8_000
+const MAX_OUTSTANDING = 10_000
+/** The longest delay of a timer. */
+const LONGEST_MS = 2 ** 31 - 1
+
+const consoleLog: Logger = {
+  error: (facts, message) => console.error(`spillway: ${message}`, facts),
+  warn: (facts, message) => console.warn(`spillway: ${message}`, facts),
+  info: () => undefined,
+  debug: () => undefined,
+}
+
+/** @param program the process beside the application, which hashes where there is no queue */
+export function createPasswordsWith(program: URL, options: PasswordsOptions): Passwords {
+  const { rehash = 'when-weaker', waitMs = WAIT_MS, maxOutstanding = MAX_OUTSTANDING } = options
+  const policy = completePolicy(options.policy)
+  const backend = openBackend(program, options, { waitMs, policy })
+  const admission = createAdmission(backend, maxOutstanding)
+  const inHand = new Set<AbortController>()
+  let isClosed = false
+
+  /** Runs a request unless it cannot be answered in time. The verdict is never `refused`. */
+  async function run<Name extends JobName>(name: Name, request: Requests[Name], { signal, deadline }: CallOptions) {
+    if (isClosed) throw closed()
+    signal?.throwIfAborted()
+    const call = new AbortController()
+    const abort = () => call.abort()
+    inHand.add(call)
+    signal?.addEventListener('abort', abort)
+    try {
+      const verdict = await runWithin(remainingMs(deadline, waitMs), name, request, call.signal)
+      if (verdict !== undefined) return accepted(verdict)
+      signal?.throwIfAborted()
+      throw isClosed ? closed() : admission.late()
+    } finally {
+      inHand.delete(call)
+      signal?.removeEventListener('abort', abort)
+    }
+  }
+
+  async function runWithin<Name extends JobName>(
+    totalMs: number,
+    name: Name,
+    request: Requests[Name],
+    signal: AbortSignal,
+  ): Promise<Verdict | undefined> {
+    const endsAt = performance.now() + totalMs
+    const left = () => Math.max(0, endsAt - performance.now())
+    if (!backend.load().known) await within(left(), backend.whenKnown(left()), signal)
+    if (signal.aborted) return undefined
+    admission.admit(left())
+    return await backend.perform(name, request, { waitMs: left(), signal })
+  }
+
+  return {
+    async verify(password, storedHash, { onRehash, ...call } = {}) {
+      assertText('the password', password)
+      if (storedHash !== null) assertText('the stored hash', storedHash)
+      const wantsNew = rehash !== 'never' && onRehash !== undefined
+      const verdict = await run('verify', { password, storedHash, policy, rehash: wantsNew }, call)
+      if (verdict.kind !== 'match') return false
+      // A hash of another policy was made by a worker that knows none.
+      if (wantsNew && verdict.hash !== undefined && isOf(verdict.hash, policy)) await onRehash(verdict.hash)
+      return true
+    },
+    async hash(password, by, call = {}) {
+      assertText('the password', password)
+      const wanted = by === undefined ? policy : completePolicy(by)
+      if (wanted.algorithm === 'bcrypt' && !bcryptReadsWhole(password))
+        throw new PasswordsError('unsupported_password', 'bcrypt reads 72 bytes, up to a NUL: this password is longer')
+      const verdict = await run('hash', { password, policy: wanted }, call)
+      if (verdict.kind === 'hashed' && isOf(verdict.hash, wanted)) return verdict.hash
+      throw new PasswordsError('unsupported_policy', 'a worker made another kind of hash: it is of an older version')
+    },
+    needsRehash: (storedHash, by) => isBelow(storedHash, by === undefined ? policy : completePolicy(by)),
+    capacity() {
+      const { known, workers, slots, jobsPerSecond, serviceMs, waiting, deferred, active } = backend.load()
+      const predictedWaitMs = backend.predictedWaitMs()
+      const { by } = backend
+      return {
+        by,
+        known,
+        workers,
+        slots,
+        jobsPerSecond,
+        serviceMs,
+        waiting: waiting + deferred,
+        active,
+        predictedWaitMs,
+      }
+    },
+    async close() {
+      if (isClosed) return
+      isClosed = true
+      for (const call of inHand) call.abort()
+      await backend.close()
+    },
+  }
+}
+
+function openBackend(
+  program: URL,
+  { redis, sealKeys, queuePrefix: prefix, concurrency, log = consoleLog }: PasswordsOptions,
+  { waitMs, policy }: { waitMs: number; policy: CompletePolicy },
+): Backend {
+  if (redis && sealKeys) return openQueueBackend({ redis, sealKeys, prefix, waitMs, log })
+  if (redis || sealKeys) throw new TypeError('redis and sealKeys belong together: give both, or neither to hash beside')
+  return openBesideBackend({ program, settings: { policy, concurrency }, log })
+}
+
+/** How long a call may take. Throws `expired` when its deadline has passed. */
+function remainingMs(deadline: number | Date | undefined, waitMs: number): number {
+  const leftMs = deadline === undefined ? waitMs : Number(deadline) - Date.now()
+  if (Number.isNaN(leftMs)) throw new TypeError('a deadline is a Date or epoch milliseconds')
+  if (leftMs <= 0) throw new PasswordsError('expired', 'the deadline has passed')
+  return Math.min(leftMs, LONGEST_MS)
+}
+
+/** The verdict unless a worker refused. */
+function accepted(verdict: Verdict): Exclude<Verdict, { kind: 'refused' }> {
+  if (verdict.kind !== 'refused') return verdict
+  const message = { unsupported_hash: 'the stored hash cannot be verified', hashing_failed: 'the hash failed' }
+  throw new PasswordsError(verdict.code, message[verdict.code])
+}
+
+function closed(): PasswordsError {
+  return new PasswordsError('closed', 'these passwords have been closed')
+}
+
+function assertText(what: string, value: unknown): void {
+  if (typeof value !== 'string') throw new TypeError(`${what} must be a string`)
+}

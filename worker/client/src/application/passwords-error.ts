@@ -1,0 +1,38 @@
+/** Errors of the public door, each with a stable code. */
+
+/**
+ * - `busy`: the answer would come too late; try again after `retryAfterMs`
+ * - `expired`: the deadline passed before there was an answer
+ * - `no_worker`: nothing hashes at the moment; `retryAfterMs` says when to try again
+ * - `queue_unavailable`: Redis did not take the job
+ * - `unsupported_hash`: the stored hash is of no supported algorithm or cost
+ * - `unsupported_password`: bcrypt would not read the whole of it: over 72 bytes, or with a NUL
+ * - `unsupported_policy`: the worker that answered is too old to make such hashes
+ * - `hashing_failed`: the hash itself failed; the log of the worker says why
+ * - `not_installed`: no implementation of the hashes loads here; the message says what to install
+ * - `closed`: close() was called
+ */
+export type PasswordsErrorCode =
+  | 'busy'
+  | 'expired'
+  | 'no_worker'
+  | 'queue_unavailable'
+  | 'unsupported_hash'
+  | 'unsupported_password'
+  | 'unsupported_policy'
+  | 'hashing_failed'
+  | 'not_installed'
+  | 'closed'
+
+export class PasswordsError extends Error {
+  override readonly name = 'PasswordsError'
+  readonly code: PasswordsErrorCode
+  /** When to try again, in milliseconds from now. */
+  readonly retryAfterMs: number | undefined
+
+  constructor(code: PasswordsErrorCode, message: string, options: { retryAfterMs?: number; cause?: unknown } = {}) {
+    super(message, options.cause === undefined ? {} : { cause: options.cause })
+    this.code = code
+    this.retryAfterMs = options.retryAfterMs
+  }
+}

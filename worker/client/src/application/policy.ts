@@ -1,0 +1,30 @@
+/** The policy of an application, completed and checked. */
+import type { HashPolicy as CompletePolicy } from '../protocol/policy.js'
+import type { HashPolicy } from './types.js'
+
+/** OWASP's Password Storage Cheat Sheet: 19 MiB, 2 passes, 1 lane. */
+const ARGON2ID = { memoryKib: 19_456, time: 2, parallelism: 1 }
+/** OWASP's minimum is 10; 12 is what the packages for Node make without being told. */
+const BCRYPT_COST = 12
+
+/** Fills in what is left out. Throws a RangeError for a cost that no worker accepts, a TypeError for another algorithm. */
+export function completePolicy(policy: HashPolicy = { algorithm: 'argon2id' }): CompletePolicy {
+  switch (policy.algorithm) {
+    case 'bcrypt':
+      return { algorithm: 'bcrypt', cost: within('cost', policy.cost ?? BCRYPT_COST, 4, 17) }
+    case 'argon2id': {
+      const parallelism = within('parallelism', policy.parallelism ?? ARGON2ID.parallelism, 1, 16)
+      const time = within('time', policy.time ?? ARGON2ID.time, 1, 64)
+      // RFC 9106, 3.1: eight blocks for each lane.
+      const memoryKib = within('memoryKib', policy.memoryKib ?? ARGON2ID.memoryKib, 8 * parallelism, 1_048_576)
+      return { algorithm: 'argon2id', memoryKib, time, parallelism }
+    }
+    default:
+      throw new TypeError('the algorithm of a policy is argon2id or bcrypt')
+  }
+}
+
+function within(name: string, value: number, min: number, max: number): number {
+  if (Number.isInteger(value) && value >= min && value <= max) return value
+  throw new RangeError(`${name} of a policy is a whole number from ${min} to ${max}`)
+}

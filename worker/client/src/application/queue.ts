@@ -1,0 +1,58 @@
+/** Workers of a queue as what hashes for an application. */
+import { PasswordClientError } from '../errors.js'
+import { refuseGuessableKeys } from '../protocol/guessable-key.js'
+import { DEFAULT_QUEUE_PREFIX } from '../protocol/job.js'
+import { parseKeyring } from '../protocol/seal.js'
+import { createPasswordClient } from '../queue-client.js'
+import type { Backend } from './backend.js'
+import { PasswordsError } from './passwords-error.js'
+import type { Logger } from './types.js'
+
+/** How long the first calls wait for the first reading of the queue. */
+const FIRST_READING_MS = 2_000
+
+export interface QueueOptions {
+  redis: string
+  sealKeys: string
+  prefix: string | undefined
+  waitMs: number
+  log: Logger
+}
+
+/** Throws an error that names what is wrong with the address or the keys. Redis may be unreachable. */
+export function openQueueBackend({
+  redis,
+  sealKeys,
+  prefix = DEFAULT_QUEUE_PREFIX,
+  waitMs,
+  log,
+}: QueueOptions): Backend {
+  refuseGuessableKeys(sealKeys)
+  const keyring = parseKeyring(sealKeys)
+  const client = createPasswordClient({ redisUrl: redis, prefix, keyring, jobLifeMs: waitMs, log })
+  return {
+    by: 'workers',
+    load: client.load,
+    predictedWaitMs: () => client.predictedWaitMs('held'),
+    whenKnown: (leftMs) => client.whenKnown(Math.min(leftMs, FIRST_READING_MS)),
+    async perform(name, request, { waitMs: leftMs, signal }) {
+      const deadline = performance.now() + leftMs
+      try {
+        const pending = await client.submit(name, request, 'held', Math.ceil(leftMs))
+        try {
+          const answer = await pending.answer({ waitMs: Math.max(0, deadline - performance.now()), signal })
+          if (answer === undefined) void client.cancel(pending.job)
+          return answer
+        } catch (error) {
+          void client.cancel(pending.job)
+          throw error
+        }
+      } catch (error) {
+        if (!(error instanceof PasswordClientError)) throw error
+        if (error.code === 'wait_aborted') return undefined
+        throw new PasswordsError('queue_unavailable', error.message, { cause: error })
+      }
+    },
+    close: client.close,
+  }
+}

@@ -1,0 +1,101 @@
+/** The types of the public door. They import nothing, so that the package's declarations stand for themselves. */
+
+/** Algorithm and cost of new hashes. What is left out is as OWASP's Password Storage Cheat Sheet has it. */
+export type HashPolicy =
+  | {
+      algorithm: 'argon2id'
+      /** Memory in KiB, from 8 for each lane to 1,048,576 [19456]. */
+      memoryKib?: number
+      /** Passes, 1 to 64 [2]. */
+      time?: number
+      /** Lanes, 1 to 16 [1]. */
+      parallelism?: number
+    }
+  | {
+      algorithm: 'bcrypt'
+      /** The logarithm of its rounds, 4 to 17 [12]. */
+      cost?: number
+    }
+
+/** Any logger of this form fits, such as Pino's. */
+export interface Logger {
+  error(facts: object, message: string): void
+  warn(facts: object, message: string): void
+  info(facts: object, message: string): void
+  debug(facts: object, message: string): void
+}
+
+export interface PasswordsOptions {
+  /**
+   * The Redis that workers take jobs from: `redis://`, `redis+sentinel://` or `redis+cluster://`, with `rediss` for TLS. Without it
+   * passwords are hashed in a process beside this one.
+   */
+  redis?: string | undefined
+  /** With `redis`: the keys that workers have as SPILLWAY_SEAL_KEYS, `kid:base64` of 32 bytes each, comma-separated. */
+  sealKeys?: string | undefined
+  /** With `redis`: QUEUE_PREFIX of the workers [{spillway}]. */
+  queuePrefix?: string | undefined
+  /** Algorithm and cost of new hashes [argon2id]. */
+  policy?: HashPolicy | undefined
+  /** Whether a match of a hash that is weaker than the policy is hashed anew, for calls that take the new hash [when-weaker]. */
+  rehash?: 'never' | 'when-weaker' | undefined
+  /** How long a call without a deadline may take, in milliseconds [8000]. */
+  waitMs?: number | undefined
+  /** Calls that may be outstanding, whatever the predicted wait [10000]. */
+  maxOutstanding?: number | undefined
+  /** Without `redis`: hashes at a time [the processors that this process may use]. */
+  concurrency?: number | undefined
+  /** Where failures of connections and processes are logged [the console, warnings and errors]. */
+  log?: Logger | undefined
+}
+
+export interface CallOptions {
+  /** Cancels the call: it rejects with the signal's reason, and is not hashed if that has not begun. */
+  signal?: AbortSignal | undefined
+  /** When the answer is of no use any more, in epoch milliseconds or as a Date [waitMs from now]. */
+  deadline?: number | Date | undefined
+}
+
+export interface VerifyOptions extends CallOptions {
+  /**
+   * Stores a new hash of the same password, when the stored one matched and was weaker than the policy. It is awaited before the call
+   * resolves, and the call rejects as it does. Without it nothing is hashed anew.
+   */
+  onRehash?: ((newHash: string) => void | Promise<void>) | undefined
+}
+
+/** What hashes, and how busy it is. */
+export interface Capacity {
+  /** Where passwords are hashed: by the workers of a queue, or by the process beside this one. */
+  by: 'workers' | 'process'
+  /** Whether the rest is known: Redis answered a moment ago, or the process runs. */
+  known: boolean
+  /** Workers that are alive, or processes. */
+  workers: number
+  /** Hashes at a time, and hashes a second, of all of them together. */
+  slots: number
+  jobsPerSecond: number
+  /** The mean time of a hash, in milliseconds. */
+  serviceMs: number
+  /** Calls that wait, and calls in hand; of all applications that share the workers. */
+  waiting: number
+  active: number
+  /** How long a call would take now, in milliseconds; Infinity when nothing hashes. */
+  predictedWaitMs: number
+}
+
+/** Every call rejects with a `PasswordsError`, unless its own signal fires. */
+export interface Passwords {
+  /**
+   * Whether a password matches a stored hash: argon2id, argon2i, argon2d or bcrypt. For an unknown user give `null`: that takes as long
+   * as a hash of the policy, and is never true.
+   */
+  verify(password: string, storedHash: string | null, options?: VerifyOptions): Promise<boolean>
+  /** A new hash to store, by this policy [that of the options]. */
+  hash(password: string, policy?: HashPolicy, options?: CallOptions): Promise<string>
+  /** Whether a stored hash is weaker than a policy [that of the options], or none that could be verified. Hashes nothing. */
+  needsRehash(storedHash: string, policy?: HashPolicy): boolean
+  capacity(): Capacity
+  /** Rejects what waits with `closed`, and disconnects. */
+  close(): Promise<void>
+}

@@ -1,0 +1,41 @@
+/**
+ * Admission by the predicted wait, the part that gateways and applications share: how many jobs may be outstanding so that the last of
+ * them is answered in time, and when to come back if there are more.
+ */
+import type { Load } from '../protocol/capacity.js'
+import { createRetryAfter } from './retry-after.js'
+
+/** Why one more job is not let in, and after how many seconds it may be tried again. */
+export interface Refused {
+  reason: 'too_many_waiting' | 'predicted_wait'
+  retryAfterS: number
+}
+
+/**
+ * Returns the reason to refuse one more job that shall be answered within `budgetMs`, or undefined to let it in. As many jobs as there are
+ * slots are always let in.
+ */
+export type OutstandingLimit = (load: Load, budgetMs: number) => Refused | undefined
+
+export function createOutstandingLimit(
+  maxOutstanding: number,
+  now: () => number = () => performance.now(),
+): OutstandingLimit {
+  const retryAfterS = createRetryAfter(now)
+
+  function limitOf({ slots, jobsPerSecond }: Load, budgetMs: number): number {
+    // Without workers no wait can be predicted. Jobs are let in up to the cap, because an autoscaler may be starting workers.
+    if (jobsPerSecond === 0) return maxOutstanding
+    return Math.min(maxOutstanding, Math.max(slots, (jobsPerSecond * budgetMs) / 1_000))
+  }
+
+  return (load, budgetMs) => {
+    const outstanding = load.waiting + load.deferred + load.active
+    const limit = limitOf(load, budgetMs)
+    if (outstanding < limit) return undefined
+    return {
+      reason: outstanding >= maxOutstanding ? 'too_many_waiting' : 'predicted_wait',
+      retryAfterS: retryAfterS(load.jobsPerSecond, outstanding + 1 - limit),
+    }
+  }
+}

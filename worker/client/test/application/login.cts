@@ -1,0 +1,27 @@
+// The same application as CommonJS: what TypeScript makes of an import, and what Node makes of require.
+import { createPasswords, type HashPolicy, PasswordsError, type PasswordsErrorCode } from '@spillway/client'
+
+const policy: HashPolicy = { algorithm: 'bcrypt', cost: 5 }
+
+async function main(): Promise<void> {
+  const passwords = createPasswords({
+    redis: process.env.REDIS_URL,
+    sealKeys: process.env.SPILLWAY_SEAL_KEYS,
+    queuePrefix: process.env.QUEUE_PREFIX,
+    policy,
+    waitMs: 60_000,
+  })
+  const stored: string = await passwords.hash('correct horse')
+  const isRight: boolean = await passwords.verify('correct horse', stored, { deadline: new Date(Date.now() + 60_000) })
+  const isWrong: boolean = await passwords.verify('wrong', stored)
+  let code: PasswordsErrorCode | undefined
+  try {
+    await passwords.verify('correct horse', 'no hash')
+  } catch (error) {
+    if (error instanceof PasswordsError) code = error.code
+  }
+  console.log(JSON.stringify([stored.slice(0, 7), isRight, isWrong, code, passwords.capacity().by]))
+  await passwords.close()
+}
+
+void main()

@@ -1,0 +1,77 @@
+/** Performs a request: hashes or verifies by its policy. Shared by the consumer of the queue and the process beside an application. */
+import type { HashRequest, Verdict, VerifyRequest } from '@spillway/client/protocol/job'
+import { bcryptReadsWhole } from '@spillway/client/protocol/policy'
+import type { AlgorithmName } from './algorithm-name.js'
+import { type Hasher, UnsupportedHashError } from './index.js'
+
+/** A verdict, and the algorithm whose service time it took: for a decoy that of new hashes. */
+export interface Performed {
+  verdict: Verdict
+  algorithm: AlgorithmName
+}
+
+export interface PerformOptions {
+  hasher: Hasher
+  /** Called with the reason of each refusal. */
+  refused(error: unknown): void
+  /** Called when a match was hashed anew, with the algorithm of the stored hash. */
+  rehashed?(from: AlgorithmName): void
+}
+
+export async function performHash({ password, policy }: HashRequest, options: PerformOptions): Promise<Performed> {
+  const { hasher } = options
+  const hash = async (): Promise<Verdict> => ({ kind: 'hashed', hash: await hasher.hash(password, policy) })
+  return { verdict: await orRefusal(hash, options), algorithm: policy?.algorithm ?? hasher.algorithm }
+}
+
+export async function performVerify(request: VerifyRequest, options: PerformOptions): Promise<Performed> {
+  const { storedHash, policy } = request
+  const newHashes = policy?.algorithm ?? options.hasher.algorithm
+  const algorithm = storedHash === null ? newHashes : options.hasher.algorithmOf(storedHash)
+  const verdict = await orRefusal(() => verifyOrDecoy(request, algorithm, options), options)
+  const isDecoy = verdict.kind === 'refused' && verdict.code === 'unsupported_hash'
+  return { verdict, algorithm: isDecoy ? newHashes : algorithm }
+}
+
+/** The verdict of the work, or `refused` when it fails. */
+async function orRefusal(work: () => Promise<Verdict>, { refused }: PerformOptions): Promise<Verdict> {
+  try {
+    return await work()
+  } catch (error) {
+    refused(error)
+    return { kind: 'refused', code: error instanceof UnsupportedHashError ? error.code : 'hashing_failed' }
+  }
+}
+
+/** An unsupported stored hash costs a decoy: without it, the time would distinguish the account from others. */
+async function verifyOrDecoy(
+  request: VerifyRequest,
+  algorithm: AlgorithmName,
+  options: PerformOptions,
+): Promise<Verdict> {
+  try {
+    return await verify(request, algorithm, options)
+  } catch (error) {
+    if (error instanceof UnsupportedHashError) await options.hasher.decoy(request.password, request.policy)
+    throw error
+  }
+}
+
+async function verify(
+  { password, storedHash, nextPassword, policy, rehash = true }: VerifyRequest,
+  algorithm: AlgorithmName,
+  { hasher, rehashed }: PerformOptions,
+): Promise<Verdict> {
+  if (storedHash === null) {
+    await hasher.decoy(password, policy)
+    return { kind: 'mismatch' }
+  }
+  if (!(await hasher.verify(password, storedHash))) return { kind: 'mismatch' }
+  if (nextPassword !== undefined) return { kind: 'match', hash: await hasher.hash(nextPassword, policy) }
+  if (!rehash || !hasher.isBelow(storedHash, policy)) return { kind: 'match' }
+  // A password that another format took whole.
+  if (policy?.algorithm === 'bcrypt' && !bcryptReadsWhole(password)) return { kind: 'match' }
+  const hash = await hasher.hash(password, policy)
+  rehashed?.(algorithm)
+  return { kind: 'match', hash }
+}
