@@ -87,8 +87,8 @@ export interface Capacity {
 /** Every call rejects with a `PasswordsError`, unless its own signal fires. */
 export interface Passwords {
   /**
-   * Whether a password matches a stored hash: argon2id, argon2i, argon2d or bcrypt. For an unknown user give `null`: that takes as long
-   * as a hash of the policy, and is never true.
+   * Whether a password matches a stored hash: argon2id, argon2i, argon2d, bcrypt, and the formats of other systems that workers know. For
+   * an unknown user give `null`: that takes as long as a hash of the policy, and is never true.
    */
   verify(password: string, storedHash: string | null, options?: VerifyOptions): Promise<boolean>
   /** A new hash to store, by this policy [that of the options]. */
