@@ -24,7 +24,7 @@ const bcrypt = { algorithm: 'bcrypt', cost: 4 } as const
 const bcryptHash = '$2a$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW'
 /** Answered long after everything here has ended. It keeps the one slot of a worker that is killed after the test. */
 const SLOW = '$spillway-wait$60000$'
-const slowWorker = { WORKER_CONCURRENCY: '1' }
+const slowWorker = { WORKER_CONCURRENCY: '1', HASH_ENGINE: 'packages' }
 
 function passwordsOf(space: Space, options: PasswordsOptions = {}): Passwords {
   const { redisUrl: redis, prefix: queuePrefix } = space
