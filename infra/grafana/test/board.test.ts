@@ -66,7 +66,8 @@ const board = (status: string) => `/queues/queue/passwords?status=${status}`
 test('a job is seen waiting, active and completed during a spike', { skip }, async () => {
   const slow = await accountOf(8_000)
   const quick = await accountOf(100)
-  const spike = [login(slow), login(slow)]
+  // The worker of one slot has two in hand.
+  const spike = [login(slow), login(slow), login(slow)]
   const waiting = await open(board('waiting'))
   const jobLink = waiting.locator('a[href*="/passwords/"]').first()
   await jobLink.waitFor()
@@ -80,7 +81,7 @@ test('a job is seen waiting, active and completed during a spike', { skip }, asy
   await job.getByText('Process started at').waitFor()
   assert.equal(await job.getByText('Finished at').count(), 0, 'the job was not seen while it was active')
   await job.getByText('Finished at').waitFor()
-  await job.getByText(/verify · answered: waited .* s, hashed in 8\.\d s/).waitFor()
+  await job.getByText(/verify · answered: waited .* s, hashed in \d+\.\d s/).waitFor()
   assert.equal(await job.locator('a[href^="https://logs.example.test/?job="]').count(), 1)
 
   for (const { status } of await Promise.all(spike)) assert.equal(status, 200)
