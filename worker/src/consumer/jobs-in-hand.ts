@@ -3,7 +3,7 @@
  * a round trip to Redis. While none do, another worker may have a free slot, where a job begins sooner than behind one in hand here.
  */
 
-/** A job that waited for less, in milliseconds, was taken as soon as a worker, on a busy machine, could. */
+/** A job that waited for less, in milliseconds, was taken as soon as it came: a busy machine takes that long to fetch it. */
 const BACKLOG_MS = 100
 /** Batches for each slot: one that is hashed, and one that waits. */
 const BATCHES = 2
