@@ -13,7 +13,7 @@ const modules = [
   'api/src/waiting/{admission,prefer,wait-times}.ts',
   'worker/src/board/words.ts',
   'worker/src/consumer/{cpu-limit,liveness}.ts',
-  'worker/src/hashing/{algorithm-name,engine}.ts',
+  'worker/src/hashing/engine.ts',
   'worker/client/src/passwords/{load-state,waiters}.ts',
   'worker/client/src/protocol/{capacity,job,reply,seal}.ts',
   'worker/client/src/queue/{keys,to-entries}.ts',
