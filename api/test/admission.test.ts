@@ -4,7 +4,17 @@ import { after, test } from 'node:test'
 import { readPlainGauge } from '@spillway/local/services/prometheus'
 import { until } from '@spillway/local/testing'
 import { slowAccount } from './account.ts'
-import { type Answer, assertProblem, expect, login, newCredentials, redeem, register, respondAsync } from './client.ts'
+import {
+  type Answer,
+  assertProblem,
+  expect,
+  keepTicket,
+  login,
+  newCredentials,
+  redeem,
+  register,
+  respondAsync,
+} from './client.ts'
 import { watchQueue } from './queue.ts'
 import { type Listening, openSystem, readiness, type System } from './system.ts'
 
@@ -17,20 +27,20 @@ const AT_ONCE_MS = 2_000
 
 test('without any worker a request gets its ticket at once, and its answer when one has come', async (t) => {
   const credentials = newCredentials()
-  const first = await promptly(register(url, credentials))
+  const first = await promptly(register(url, credentials, keepTicket))
   const { ticket, retryAfter } = expect(202, first)
   assert.equal(retryAfter, 2)
-  expect(202, await promptly(login(url, credentials)))
+  expect(202, await promptly(login(url, credentials, keepTicket)))
   await queue.settled(2, 0)
 
   await t.test('a ticket is valid after its Retry-After', async () => {
     const hasty = await system.gateway({ TICKET_TTL_MS: '3000', LOGIN_WAIT_MS: '0' })
-    assert.equal(expect(202, await register(hasty.url, newCredentials())).retryAfter, 1)
+    assert.equal(expect(202, await register(hasty.url, newCredentials(), keepTicket)).retryAfter, 1)
   })
 
   await t.test('the queue is full: refused at once, before the database or the queue is asked', async () => {
     const full = await system.gateway({ MAX_OUTSTANDING: '2' })
-    await until(async () => (await register(full.url, newCredentials())).status === 503)
+    await until(async () => (await register(full.url, newCredentials(), keepTicket)).status === 503)
     const added = (await queue.added()).length
     await system.database.$transaction(async (locked) => {
       await locked.$executeRaw`LOCK TABLE users IN ACCESS EXCLUSIVE MODE`
@@ -58,7 +68,7 @@ test('when the last worker is killed, requests get their ticket at once within m
     expect(201, await register(gateway.url, newCredentials()))
     await process.close()
     await until(async () => (await readiness(gateway.url)).workers === 0, { timeoutMs: 20_000 })
-    expect(202, await promptly(register(gateway.url, newCredentials())))
+    expect(202, await promptly(register(gateway.url, newCredentials(), keepTicket)))
   } finally {
     await lonely.close().catch(ofKilledWorker)
   }
@@ -70,14 +80,14 @@ test('a job that will take longer than the wait gets its ticket at once, and one
   try {
     await slow.worker({ ARGON2_TIME: '64', ARGON2_MEMORY_KIB: '16384' })
     const gateway = await slow.gateway({ LOGIN_WAIT_MS: '100', TICKET_TTL_MS: '60000' })
-    const ticketed = await promptly(register(gateway.url, newCredentials()))
+    const ticketed = await promptly(register(gateway.url, newCredentials(), keepTicket))
     expect(202, ticketed)
 
     const strict = await slow.gateway({ LOGIN_WAIT_MS: '0', TICKET_TTL_MS: '3000' })
     const refused = await until(async () => {
       const [answer] = await Promise.all([
-        register(strict.url, newCredentials()),
-        register(gateway.url, newCredentials()),
+        register(strict.url, newCredentials(), keepTicket),
+        register(gateway.url, newCredentials(), keepTicket),
       ])
       return answer.status === 503 ? answer : undefined
     })
@@ -95,7 +105,7 @@ test('as many get a ticket as can be answered within its life, also where nobody
     await own.worker({ SPILLWAY_TEST_HASHES: 'true', SHUTDOWN_GRACE_MS: '0' })
     const gateway = await own.gateway({ LOGIN_WAIT_MS: '0' })
     const account = await slowAccount(own.database, 60_000)
-    for (let n = 0; n < 4; n++) expect(202, await login(gateway.url, account))
+    for (let n = 0; n < 4; n++) expect(202, await login(gateway.url, account, keepTicket))
   } finally {
     await own.close()
   }

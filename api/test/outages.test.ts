@@ -8,6 +8,7 @@ import {
   assertProblem,
   call,
   expect,
+  keepTicket,
   login,
   me,
   newAccount,
@@ -68,7 +69,7 @@ test('a login whose session cannot be opened keeps its ticket good', async (t) =
   const proxy = await startProxy(system.namespace.databaseUrl)
   t.after(() => proxy.close())
   const { url } = await system.gateway({ DATABASE_URL: proxy.url, LOGIN_WAIT_MS: '0' })
-  const { ticket } = expect(202, await login(url, await slowAccount(system.database, 1)))
+  const { ticket } = expect(202, await login(url, await slowAccount(system.database, 1), keepTicket))
   proxy.refuse()
   await until(async () => {
     const answer = await redeem(url, ticket)

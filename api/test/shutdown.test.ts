@@ -5,7 +5,7 @@ import { connect, type Socket } from 'node:net'
 import { after, type TestContext, test } from 'node:test'
 import { startProcess, type TestProcess, until } from '@spillway/local/testing'
 import { slowAccount } from './account.ts'
-import { call, expect, login, newCredentials, redeem, register } from './client.ts'
+import { call, expect, keepTicket, login, newCredentials, redeem, register } from './client.ts'
 import { openCollector } from './otlp-collector.ts'
 import { watchQueue } from './queue.ts'
 import { openSystem } from './system.ts'
@@ -92,7 +92,7 @@ test('a gateway that cannot come to the end of one thing closes the others, and 
 
 test('a request whose wait runs out while the gateway stops gets its ticket', async () => {
   const [{ url, close }, other] = [await system.gateway({ LOGIN_WAIT_MS: '500' }), await system.gateway()]
-  const held = login(url, await slowAccount(system.database, 1_500))
+  const held = login(url, await slowAccount(system.database, 1_500), keepTicket)
   await queue.settled(0, 1)
   const closed = close()
   const { ticket } = expect(202, await held)
@@ -135,7 +135,10 @@ test('a closed gateway leaves no connection open', async () => {
   for (let round = 0; round < 2; round += 1) {
     const extra = await openSystem()
     const { url } = await extra.gateway()
-    expect(202, await login(url, await slowAccount(extra.database, 1), { headers: { connection: 'close' } }))
+    expect(
+      202,
+      await login(url, await slowAccount(extra.database, 1), { ...keepTicket, headers: { connection: 'close' } }),
+    )
     assert.ok(sockets() > before)
     await extra.close()
   }

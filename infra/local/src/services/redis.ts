@@ -22,10 +22,10 @@ export async function startRedis(options: RedisOptions): Promise<Service> {
   await endOrphan(pidFileOf(dir), /(redis|valkey)-server/, 'SIGTERM')
   const config = {
     requirepass: password,
-    // Jobs are never evicted, and survive a restart: at most the last second is lost.
     'maxmemory-policy': 'noeviction',
+    // Jobs survive a restart. If the machine crashes, a durable Redis loses the last second; a slow disk can stop that one for seconds.
     appendonly: 'yes',
-    appendfsync: 'everysec',
+    appendfsync: options.durable ? 'everysec' : 'no',
     save: '',
   }
   const service = await onFreePort(options.preferredPort, (port) => {
