@@ -3,7 +3,17 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { until } from '@spillway/local/testing'
 import { slowAccount } from './account.ts'
-import { assertProblem, type Credentials, call, expect, login, redeem, respondAsync } from './client.ts'
+import {
+  assertProblem,
+  type Call,
+  type Credentials,
+  call,
+  expect,
+  keepTicket,
+  login,
+  redeem,
+  respondAsync,
+} from './client.ts'
 import { watchQueue } from './queue.ts'
 import { openSystem } from './system.ts'
 
@@ -18,9 +28,9 @@ const key = (name: string) => `${namespace.queuePrefix}:${name}`
 const jobOf = (ticket: string) => ticket.split('.')[0] ?? ''
 
 /** A login that waits for its hash, and the id of its job. */
-async function begin(credentials: Credentials) {
+async function begin(credentials: Credentials, options: Call = {}) {
   const known = (await queue.added()).length
-  const answer = login(url, credentials)
+  const answer = login(url, credentials, options)
   const id = await until(async () => (await queue.added())[known])
   return { answer, id }
 }
@@ -98,7 +108,7 @@ test('the request of a right password, put into the job of a wrong one, is logge
   const { ticket } = await earned(victim)
   const busy = await begin(await slowAccount(system.database, 600))
   await queue.settled(0, 1)
-  const attempt = await begin({ ...victim, password: 'wrong' })
+  const attempt = await begin({ ...victim, password: 'wrong' }, keepTicket)
   const { data } = await sealedOf(jobOf(ticket))
   await redis.hset(key(`passwords:${attempt.id}`), 'data', data)
   const { status, body } = await attempt.answer
@@ -150,7 +160,7 @@ test('lies about workers cost no more than a ticket or a refusal', async () => {
     await redis.hset(key('capacity'), `liar-${n}`, lie)
   }
   for (let n = 0; n < 5; n += 1) {
-    const { status } = await login(url, account)
+    const { status } = await login(url, account, keepTicket)
     assert.ok([200, 202, 503].includes(status))
   }
   assert.equal((await call(url, 'GET', '/healthz')).status, 200)

@@ -1,7 +1,7 @@
 // A worker's estimates of a job: the time of its threads under load, and the time until the verdict.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createCapacityEstimate } from '../src/consumer/capacity-estimate.ts'
+import { createCapacityEstimate } from '../src/hashing/capacity-estimate.ts'
 
 /** A worker whose threads have spent 1,000 ms before. */
 function scene() {

@@ -1,6 +1,8 @@
 /** Hashes for the application that started this process, as a worker does for a queue: the same engines, policy and verdicts. */
-import type { BesideMessage, BesideRequest } from '@spillway/client/protocol/beside'
+import type { BesideCapacity, BesideMessage, BesideRequest } from '@spillway/client/protocol/beside'
 import type { HashPolicy } from '@spillway/client/protocol/policy'
+import { jobsUnderLoad } from '../consumer/jobs-in-hand.js'
+import { type CapacityEstimate, measureCapacity } from '../hashing/capacity-estimate.js'
 import { createHasher, type Hasher, UnsupportedHashError } from '../hashing/index.js'
 import { performHash, performVerify } from '../hashing/perform.js'
 import { asPolicy } from '../hashing/policy.js'
@@ -10,27 +12,32 @@ export async function serve(policy: HashPolicy, concurrency: number): Promise<vo
   process.once('disconnect', () => process.exit(0))
   try {
     const hasher = await createHasher(asPolicy(policy), { slots: concurrency, native: true })
-    await hasher.hash('warm-up')
-    const slots = concurrency * hasher.batchWidth()
-    process.on('message', (asked: BesideRequest) => void answer(asked, hasher))
-    say({ kind: 'ready', slots, serviceMs: await measureServiceMs(hasher, slots) })
+    const estimate = await measureCapacity(hasher)
+    const capacity = () => ({
+      slots: concurrency,
+      inHand: jobsUnderLoad(concurrency, hasher.batchWidth()),
+      serviceMs: estimate.serviceMs(),
+      latencyMs: estimate.latencyMs(),
+    })
+    process.on('message', (asked: BesideRequest) => void answer(asked, { hasher, estimate, capacity }))
+    say({ kind: 'ready', capacity: capacity() })
   } catch (error) {
     say({ kind: 'unfit', reason: error instanceof Error ? error.message : String(error) }, () => process.exit(1))
   }
 }
 
-async function answer({ id, request }: BesideRequest, hasher: Hasher): Promise<void> {
+interface Serving {
+  hasher: Hasher
+  estimate: CapacityEstimate
+  capacity(): BesideCapacity
+}
+
+async function answer({ id, request }: BesideRequest, { hasher, estimate, capacity }: Serving): Promise<void> {
   const startedAt = performance.now()
   const options = { hasher, refused }
   const { verdict } = await ('storedHash' in request ? performVerify(request, options) : performHash(request, options))
-  say({ kind: 'performed', id, verdict, serviceMs: performance.now() - startedAt })
-}
-
-/** The time of a verify while all slots are busy, in milliseconds. */
-async function measureServiceMs(hasher: Hasher, slots: number): Promise<number> {
-  const startedAt = performance.now()
-  await Promise.all(Array.from({ length: slots }, () => hasher.decoy('measured')))
-  return performance.now() - startedAt
+  estimate.finished(performance.now() - startedAt)
+  say({ kind: 'performed', id, verdict, capacity: capacity() })
 }
 
 function refused(error: unknown): void {

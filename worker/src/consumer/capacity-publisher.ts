@@ -7,8 +7,8 @@ import type { RedisConnection } from '@spillway/client/redis/connect'
 import { throttledWarning } from '@spillway/client/redis/throttled-warning'
 import { withResolvers } from '@spillway/client/with-resolvers'
 import { ReplyError } from 'ioredis'
+import type { CapacityEstimate } from '../hashing/capacity-estimate.js'
 import type { Logger } from '../process/log.js'
-import type { CapacityEstimate } from './capacity-estimate.js'
 
 export interface CapacityPublisher {
   /** Resolves with the first publication that Redis accepts: from then on its time is known. */

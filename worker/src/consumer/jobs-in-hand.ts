@@ -8,6 +8,11 @@ const BACKLOG_MS = 100
 /** Batches for each slot: one that is hashed, and one that waits. */
 const BATCHES = 2
 
+/** The jobs that hashing threads can be given at a time without one of them ever waiting for the next. */
+export function jobsUnderLoad(slots: number, batchWidth: number): number {
+  return slots * batchWidth * BATCHES
+}
+
 export interface JobsInHand {
   /** The most at a time. */
   limit(): number
@@ -24,7 +29,7 @@ export interface JobsInHandOptions {
 export function createJobsInHand({ slots, batchWidth }: JobsInHandOptions): JobsInHand {
   let isBacklog = false
   return {
-    limit: () => (isBacklog ? slots * batchWidth() * BATCHES : slots),
+    limit: () => (isBacklog ? jobsUnderLoad(slots, batchWidth()) : slots),
     taken(queueWaitMs) {
       isBacklog = queueWaitMs >= BACKLOG_MS
     },

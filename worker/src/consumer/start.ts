@@ -7,6 +7,7 @@ import { connectRedis } from '@spillway/client/redis/connect'
 import { redisAnswersNewConnection } from '@spillway/client/redis/new-connection'
 import { watchRedis } from '@spillway/client/redis/watch'
 import type { WorkerConfig } from '../config.js'
+import { measureCapacity } from '../hashing/capacity-estimate.js'
 import { createHasher, type Hasher } from '../hashing/index.js'
 import { policyOf } from '../hashing/policy.js'
 import { exposeWorkerState } from '../ops/gauges.js'
@@ -15,7 +16,6 @@ import { startOps } from '../ops/server.js'
 import type { Logger } from '../process/log.js'
 import { beginShutdown } from '../process/shutdown.js'
 import { startTracing } from '../process/tracing.js'
-import { createCapacityEstimate } from './capacity-estimate.js'
 import { publishCapacity } from './capacity-publisher.js'
 import { createConsumer } from './consumer.js'
 import { createDelivery } from './deliver.js'
@@ -70,7 +70,7 @@ export async function startWorker(config: WorkerConfig, slots: number, log: Logg
   const busySlots = () => Math.min(slots, liveness.active())
   const { stuckMs } = liveness
   exposeWorkerState(metrics.registry, { slots, policy, engines: hasher.engines, busySlots, stuckMs, isConnected })
-  const estimate = createCapacityEstimate({ first: await measureVerify(hasher), threadMs: hasher.threadMs })
+  const estimate = await measureCapacity(hasher)
   const capacity = publishCapacity({
     ...{ redis, prefix, clock, log, name, slots, busySlots, estimate },
     fallback: config.SPILLWAY_FALLBACK,
@@ -112,12 +112,4 @@ export async function startWorker(config: WorkerConfig, slots: number, log: Logg
   }
 
   return { opsUrl: ops.url, engines: hasher.engines, hashing: hasher.description, close }
-}
-
-/** The times of one verify on this machine, in milliseconds. The first one is not counted, because it includes loading. */
-async function measureVerify(hasher: Hasher): Promise<{ serviceMs: number; latencyMs: number }> {
-  await hasher.decoy('warm-up')
-  const [startedAt, threadMs] = [performance.now(), hasher.threadMs()]
-  await hasher.decoy('measured')
-  return { serviceMs: hasher.threadMs() - threadMs, latencyMs: performance.now() - startedAt }
 }

@@ -14,9 +14,21 @@ export interface BesideRequest {
   readonly request: Requests[JobName]
 }
 
+/** What the process can do under load, as workers publish it. */
+export interface BesideCapacity {
+  /** Hashing threads. */
+  slots: number
+  /** How many requests the process takes at a time. */
+  inHand: number
+  /** The time of a slot for each request, in milliseconds. */
+  serviceMs: number
+  /** The time from taking a request to its verdict, in milliseconds. */
+  latencyMs: number
+}
+
 export type BesideMessage =
-  /** Once, when requests can be taken: how many at a time, and how long each takes when there are so many, in milliseconds. */
-  | { kind: 'ready'; slots: number; serviceMs: number }
+  /** Once, when requests can be taken. */
+  | { kind: 'ready'; capacity: BesideCapacity }
   /** The process cannot hash, and ends. */
   | { kind: 'unfit'; reason: string }
-  | { kind: 'performed'; id: number; verdict: Verdict; serviceMs: number }
+  | { kind: 'performed'; id: number; verdict: Verdict; capacity: BesideCapacity }

@@ -1,6 +1,6 @@
 /** A process beside the application as what hashes for it: the order of calls, their retries, and the load that admission needs. */
 import { createLoadState } from '../../passwords/load-state.js'
-import type { BesideMessage, BesideSettings } from '../../protocol/beside.js'
+import type { BesideCapacity, BesideMessage, BesideSettings } from '../../protocol/beside.js'
 import { withResolvers } from '../../with-resolvers.js'
 import { within } from '../../within.js'
 import type { Backend } from '../backend.js'
@@ -9,8 +9,6 @@ import type { Logger } from '../types.js'
 import { createCalls } from './calls.js'
 import { type HashingProcess, startHashingProcess } from './hashing-process.js'
 
-/** The weight of a new service time in the moving average, as workers have it. */
-const SERVICE_TIME_WEIGHT = 0.2
 /** After a process that never got ready: what kept it is likely to keep the next one. */
 const RESTART_AFTER_MS = 1_000
 
@@ -24,7 +22,8 @@ export function openBesideBackend({ program, settings, log }: BesideOptions): Ba
   const calls = createCalls()
   const state = createLoadState()
   let hashing: HashingProcess | undefined
-  let capacity: { slots: number; serviceMs: number; since: number } | undefined
+  let capacity: BesideCapacity | undefined
+  let readySince: number | undefined
   let started = withResolvers<void>()
   /** Why the last process never got ready, until another is tried. */
   let unfit: { error: PasswordsError; at: number } | undefined
@@ -45,26 +44,25 @@ export function openBesideBackend({ program, settings, log }: BesideOptions): Ba
   }
 
   function told(message: Exclude<BesideMessage, { kind: 'unfit' }>): void {
+    capacity = message.capacity
     if (message.kind === 'ready') {
-      capacity = { slots: message.slots, serviceMs: message.serviceMs, since: performance.now() }
+      readySince = performance.now()
       started.resolve()
-    } else {
-      calls.answered(message.id, message.verdict)
-      if (capacity !== undefined) capacity.serviceMs += SERVICE_TIME_WEIGHT * (message.serviceMs - capacity.serviceMs)
-    }
+    } else calls.answered(message.id, message.verdict)
     handOut()
   }
 
   function ended(reason: string, unfitReason: string | undefined): void {
-    const readySince = capacity?.since
+    const wasReadySince = readySince
     hashing = undefined
     capacity = undefined
+    readySince = undefined
     calls.returned(new PasswordsError('no_worker', `the hashing process ended twice during this call: ${reason}`))
-    if (readySince !== undefined) {
+    if (wasReadySince !== undefined) {
       started = withResolvers()
       log.warn({ reason }, 'the hashing process ended')
       // One that ends again and again is started for calls alone.
-      if (calls.waiting > 0 || performance.now() - readySince > RESTART_AFTER_MS) start()
+      if (calls.waiting > 0 || performance.now() - wasReadySince > RESTART_AFTER_MS) start()
     } else {
       const error = unfitReason === undefined ? notStarted(reason) : notInstalled(unfitReason)
       unfit = { error, at: performance.now() }
@@ -78,7 +76,7 @@ export function openBesideBackend({ program, settings, log }: BesideOptions): Ba
 
   /** Gives the process as many calls as it takes at a time. */
   function handOut(): void {
-    while (hashing !== undefined && capacity !== undefined && calls.inHand < capacity.slots) {
+    while (hashing !== undefined && capacity !== undefined && calls.inHand < capacity.inHand) {
       const call = calls.next()
       if (call === undefined) break
       hashing.send({ id: call.id, request: call.request })
@@ -91,12 +89,12 @@ export function openBesideBackend({ program, settings, log }: BesideOptions): Ba
       state.reading().failed()
       return
     }
-    const { slots, serviceMs } = capacity
+    const { slots, serviceMs, latencyMs } = capacity
     state
       .reading()
       .succeeded(
         { waiting: calls.waiting, deferred: 0, active: calls.inHand },
-        { workers: 1, slots, serviceMs, latencyMs: serviceMs, jobsPerSecond: (slots * 1_000) / serviceMs },
+        { workers: 1, slots, serviceMs, latencyMs, jobsPerSecond: (slots * 1_000) / serviceMs },
       )
   }
 

@@ -1,7 +1,8 @@
 /**
- * Estimates what a job takes from the jobs that this worker has done: the time of a slot under load, by which capacity is told, and the time
+ * Estimates what a job takes from the jobs that this process has done: the time of a slot under load, by which capacity is told, and the time
  * until its verdict. They differ when several jobs are hashed together: five that take 80 ms together take 16 ms of the slot each.
  */
+import type { Hasher } from './index.js'
 
 /** The weight of one job in the moving averages, which thus follow a change within about ten jobs. */
 const JOB_WEIGHT = 0.2
@@ -43,4 +44,13 @@ export function createCapacityEstimate({ first, threadMs }: CapacityEstimateOpti
     },
     latencyMs: () => latencyMs,
   }
+}
+
+/** Begins with the times of one verify on this machine. The first one is not counted, because it includes loading. */
+export async function measureCapacity({ decoy, threadMs }: Hasher): Promise<CapacityEstimate> {
+  await decoy('warm-up')
+  const [startedAt, spentBefore] = [performance.now(), threadMs()]
+  await decoy('measured')
+  const first = { serviceMs: threadMs() - spentBefore, latencyMs: performance.now() - startedAt }
+  return createCapacityEstimate({ first, threadMs })
 }
