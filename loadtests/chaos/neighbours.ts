@@ -3,32 +3,20 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { type Keeper, stopOrder } from '@spillway/local/processes/keeper'
 import { ask, type Credentials } from '@spillway/local/testing/api-client'
-import { moveTo } from '../measure/cores.ts'
+import { contenderCores, moveTo } from '../measure/cores.ts'
 import { startProbe } from '../measure/probe.ts'
+import type { Findings } from './scenario.ts'
 
-export interface Neighbour {
-  path: string
-  p99Ms: number
-  failed: number
-}
+/** What to ask for, by its path; false is a failure. */
+type Requests = Record<string, () => Promise<boolean>>
 
 const PER_SECOND = 20
-/** The name of the server that does nothing: its latency is the machine's own delay, and that of the generator. */
-export const BARE = 'a bare server'
 
-/**
- * Logs in once, and from then on asks each of four endpoints, and the root of a server that does nothing else. The returned
- * function ends that and gives the latencies, those of the bare server last.
- */
-export async function watchNeighbours(
-  url: string,
-  bareUrl: string,
-  login: Credentials,
-): Promise<() => Promise<Neighbour[]>> {
+/** Logs in once, and from then on has four endpoints to ask. */
+export async function neighboursOf(url: string, login: Credentials): Promise<Requests> {
   const session = (await ask(url, '/v1/login', { body: login })).body
   const headers = { authorization: `Bearer ${session.accessToken}` }
   let { refreshToken } = session
-  const get = async (path: string, from = url) => (await ask(from, path, { headers })).status === 200
   async function refresh(): Promise<boolean> {
     const { status, body } = await ask(url, '/v1/token/refresh', { body: { refreshToken } })
     refreshToken = body.refreshToken ?? refreshToken
@@ -36,31 +24,55 @@ export async function watchNeighbours(
   }
   // One after the other: a token that is used again after its grace ends the session.
   let refreshing = Promise.resolve(true)
-  const requests: Record<string, () => Promise<boolean>> = {
-    '/healthz': () => get('/healthz'),
-    '/readyz': () => get('/readyz'),
-    '/v1/me': () => get('/v1/me'),
+  return {
+    '/healthz': () => isOk(url, '/healthz'),
+    '/readyz': () => isOk(url, '/readyz'),
+    '/v1/me': () => isOk(url, '/v1/me', headers),
     '/v1/token/refresh': () => (refreshing = refreshing.then(refresh)),
-    [BARE]: () => get('/', bareUrl),
   }
+}
+
+export async function isOk(url: string, path: string, headers: Record<string, string> = {}): Promise<boolean> {
+  return (await ask(url, path, { headers })).status === 200
+}
+
+/**
+ * Asks for all of these from now on, and for the root of a server that does nothing else, on the gateway's processor: its latency is the
+ * machine's own delay, and that of the generator. The returned function ends that.
+ */
+export async function watchNeighbours(keeper: Keeper, requests: Requests) {
+  const bare = await startBareServer(keeper)
+  const machine = startProbe(PER_SECOND, () => isOk(bare.url, ''))
   const probes = Object.entries(requests).map(([path, send]) => ({ path, probe: startProbe(PER_SECOND, send) }))
-  return () =>
-    Promise.all(
-      probes.map(async ({ path, probe }) => {
-        const { latency, failed } = await probe.stop()
-        return { path, p99Ms: latency.atMs(99), failed }
-      }),
-    )
+  return async () => {
+    const ends = probes.map(async ({ path, probe }) => ({ path, ...(await probe.stop()) }))
+    const [machineEnd, watched] = await Promise.all([machine.stop(), Promise.all(ends)])
+    bare.close()
+    const machineMs = machineEnd.latency.atMs(99)
+    return {
+      /** The p99 of the server that does nothing. */
+      machineMs,
+      /** None may fail, or take longer than that by more than the limit at p99. */
+      expectWithin(findings: Findings, limitMs: number) {
+        findings.notes.push(`a bare server p99 ${machineMs.toFixed(1)} ms`)
+        for (const { path, latency, failed } of watched) {
+          const p99Ms = latency.atMs(99)
+          findings.notes.push(`${path} p99 ${p99Ms.toFixed(1)} ms`)
+          findings.expect(p99Ms <= limitMs + machineMs, `${path} took ${p99Ms.toFixed(1)} ms at p99`)
+          findings.expect(failed === 0, `${path} failed ${failed} times`)
+        }
+      },
+    }
+  }
 }
 
 const BARE_PROGRAM = `const server = require('node:http').createServer((_, answer) => answer.end('{}'))
 server.listen(0, '127.0.0.1', () => console.log('http://127.0.0.1:' + server.address().port))`
 
-/** Starts the server that does nothing, on these cores if any are given. */
-export async function startBareServer(keeper: Keeper, cores?: readonly number[]) {
+async function startBareServer(keeper: Keeper) {
   const child = keeper.spawn({ command: process.execPath, args: ['-e', BARE_PROGRAM], stopOrder: stopOrder.tool })
-  if (child.stdout === null || child.pid === undefined) throw new Error('the bare server could not be started')
+  if (child.stdout === null) throw new Error('the bare server could not be started')
   const [url] = await once(createInterface(child.stdout), 'line')
-  if (cores !== undefined) moveTo(child.pid, cores)
+  if (contenderCores !== undefined) moveTo(child.pid, [0])
   return { url: String(url), close: () => child.kill() }
 }

@@ -8,7 +8,7 @@ import {
   redeemUntilAnswered,
 } from '@spillway/local/testing/api-client'
 import { outcomeOf } from '../measure/tally.ts'
-import { startLoop } from './open.ts'
+import { startLoop } from '@spillway/local/testing/open-loop'
 
 /**
  * How a visit ended. `verdict` is the right one: tokens for a right password, 401 for a wrong one. `wrong` is the other way

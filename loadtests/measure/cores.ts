@@ -18,7 +18,7 @@ export type Placement = 'apart' | 'worker-apart' | 'together'
 /** The contender's cores; undefined where nothing can be pinned or there is only one. */
 export const contenderCores = canPin && allCores.length > 1 ? allCores.slice(1) : undefined
 
-/** Moves a running process with all its threads; its later children inherit the cores. Silent where that is not allowed. */
-export function moveTo(pid: number, cores: readonly number[]): void {
+/** Moves a running process with all its threads; its later children inherit the cores. Silent where that cannot be. */
+export function moveTo(pid: number | undefined, cores: readonly number[]): void {
   spawnSync('taskset', ['-a', '-c', '-p', cores.join(','), String(pid)], { stdio: 'ignore' })
 }

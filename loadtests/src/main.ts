@@ -3,7 +3,7 @@ import { mkdirSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { runCommand } from '@spillway/local/processes/command'
 import { openKeeper } from '@spillway/local/processes/keeper'
-import { type OwnServices, startOwnServices } from '@spillway/local/testing/services'
+import { startOwnServices } from '@spillway/local/testing/services'
 import { createAccounts, type WarmUp } from '../load/accounts.ts'
 import { bareHash } from '../measure/bare-hash.ts'
 import { contenderCores, generatorCores, moveTo } from '../measure/cores.ts'
@@ -43,15 +43,12 @@ async function load(options: LoadOptions, file: string): Promise<Results> {
   // The servers of the environment where they are set; only embedded ones may be moved to other cores.
   const [databaseUrl, redisUrl] = [process.env.DATABASE_URL || undefined, process.env.REDIS_URL || undefined]
   const isEmbedded = databaseUrl === undefined && redisUrl === undefined
-  let services: OwnServices | undefined
+  let closeServices = async () => {}
   try {
-    services = await startOwnServices({
-      keeper,
-      purpose: 'load',
-      packages: ['@spillway/loadtests'],
-      databaseUrl,
-      redisUrl,
-    })
+    const given = { databaseUrl, redisUrl }
+    const packages = ['@spillway/loadtests']
+    const services = await startOwnServices({ keeper, purpose: 'load', packages, ...given })
+    closeServices = services.close
     const setting: Setting = {
       ...options,
       services,
@@ -96,7 +93,7 @@ async function load(options: LoadOptions, file: string): Promise<Results> {
     writeResults(file, results)
     return results
   } finally {
-    await services?.close()
+    await closeServices()
     await keeper.close()
   }
 }

@@ -3,7 +3,7 @@ import { setMaxListeners } from 'node:events'
 import { UserError } from '@spillway/local/processes/user-error'
 import { ask } from '@spillway/local/testing/api-client'
 import { seedEmail } from '@spillway/prisma/seed'
-import { openLoop } from '../load/open.ts'
+import { openLoop } from '@spillway/local/testing/open-loop'
 import { createVisitor, type Visit, type Visitor } from '../load/visit.ts'
 
 export interface Target {

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { describe, test } from 'node:test'
 import { createApiClient } from '@spillway/local/testing/api-client'
-import { openLoop } from '../load/open.ts'
+import { openLoop } from '@spillway/local/testing/open-loop'
 
 describe('open loop', () => {
   test('requests keep leaving while no answer comes', async () => {

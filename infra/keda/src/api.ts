@@ -22,21 +22,9 @@ export interface WatchEvent<T> {
 
 type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 
-export interface KubernetesApi {
-  /** Rejects for any status but 2xx. */
-  call<T>(method: Method, path: string, body?: unknown): Promise<T>
-  /** Reports every object of a list, and every change, until it is closed. */
-  watch<T>(path: string, onEvent: (event: WatchEvent<T>) => void): { close(): void }
-  close(): void
-}
-
-/** An object whose status has conditions. */
-export interface WithConditions {
-  status?: { conditions?: { type: string; status: string }[] }
-}
-
 /** The status of a condition of an object; undefined as long as it has none. */
 export async function conditionOf(api: KubernetesApi, path: string, wanted: string): Promise<string | undefined> {
+  type WithConditions = { status?: { conditions?: { type: string; status: string }[] } }
   const { status } = await api.call<WithConditions>('GET', path)
   return status?.conditions?.find(({ type }) => type === wanted)?.status
 }
@@ -44,7 +32,9 @@ export async function conditionOf(api: KubernetesApi, path: string, wanted: stri
 /** Between the end of a watch and the next. */
 const RECONNECT_MS = 100
 
-export function connectApi({ url, authority, client }: ApiOptions): KubernetesApi {
+export type KubernetesApi = ReturnType<typeof connectApi>
+
+export function connectApi({ url, authority, client }: ApiOptions) {
   const agent = new Agent({
     keepAlive: true,
     ca: readFileSync(authority.certFile),
@@ -64,14 +54,16 @@ export function connectApi({ url, authority, client }: ApiOptions): KubernetesAp
   }
 
   return {
-    async call(method, path, body) {
+    /** Rejects for any status but 2xx. */
+    async call<T>(method: Method, path: string, body?: unknown): Promise<T> {
       const response = await open(method, path, body)
       const { statusCode: status = 0 } = response
       const received = await text(response)
       if (status >= 200 && status <= 299) return JSON.parse(received)
       throw new Error(`${method} ${path} was answered with ${status}: ${received.slice(0, 300)}`)
     },
-    watch(path, onEvent) {
+    /** Reports every object of a list, and every change, until it is closed. */
+    watch<T>(path: string, onEvent: (event: WatchEvent<T>) => void) {
       let closed = false
       let current: IncomingMessage | undefined
       async function follow(): Promise<void> {
@@ -84,12 +76,12 @@ export function connectApi({ url, authority, client }: ApiOptions): KubernetesAp
       }
       void keep()
       return {
-        close() {
+        close(): void {
           closed = true
           current?.destroy()
         },
       }
     },
-    close: () => agent.destroy(),
+    close: (): void => agent.destroy(),
   }
 }

@@ -7,16 +7,7 @@ import { logTailOf } from '@spillway/local/processes/log-tail'
 import { freePort } from '@spillway/local/processes/port'
 import { startService } from '@spillway/local/services/service'
 import { type Certificate, createAuthority, issue, LOOPBACK } from '@spillway/local/testing/certificates'
-import { connectApi, type KubernetesApi } from './api.ts'
-
-export interface ControlPlane {
-  api: KubernetesApi
-  authority: Certificate
-  /** An administrator's, for kubectl, helm and KEDA. */
-  kubeconfig: string
-  /** The folder of all certificates that are issued. */
-  certificatesDir: string
-}
+import { connectApi } from './api.ts'
 
 /** A program of the cluster. */
 export interface ClusterProgram {
@@ -30,6 +21,8 @@ export interface ClusterProgram {
 
 /** Starts a program of the cluster, and resolves once it answers. */
 export type StartProgram = (program: ClusterProgram) => Promise<void>
+
+export type ControlPlane = Awaited<ReturnType<typeof startControlPlane>>
 
 /** @param onDeath called when a program ends before everything does */
 export function programStarter(keeper: Keeper, logDir: string, onDeath: (error: Error) => void): StartProgram {
@@ -59,7 +52,7 @@ const CONTROLLERS = [
  *
  * @param programs the folder of kube-apiserver and the others
  */
-export async function startControlPlane(start: StartProgram, programs: string, dir: string): Promise<ControlPlane> {
+export async function startControlPlane(start: StartProgram, programs: string, dir: string) {
   const certificatesDir = join(dir, 'certificates')
   mkdirSync(certificatesDir, { recursive: true })
   const authority = await createAuthority(certificatesDir, 'cluster-authority')
@@ -140,7 +133,14 @@ export async function startControlPlane(start: StartProgram, programs: string, d
     // It works once the first namespace has its service account.
     isReady: () => exists('/api/v1/namespaces/default/serviceaccounts/default'),
   })
-  return { api, authority, kubeconfig, certificatesDir }
+  return {
+    api,
+    authority,
+    /** An administrator's, for kubectl, helm and KEDA. */
+    kubeconfig,
+    /** The folder of all certificates that are issued. */
+    certificatesDir,
+  }
 }
 
 function kubeconfigOf(server: string, authority: Certificate, { certFile, keyFile }: Certificate): unknown {

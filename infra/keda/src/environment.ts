@@ -8,27 +8,15 @@ import type { Keeper } from '@spillway/local/processes/keeper'
 import { defaultStateDir, programsDir } from '@spillway/local/processes/repository'
 import { startPostgres } from '@spillway/local/services/postgres'
 import { type Address, startProxy } from '@spillway/local/testing/tcp-proxy'
-import type { KubernetesApi } from './api.ts'
 import { programStarter, startControlPlane } from './control-plane.ts'
-import { type Backends, createSecrets, installChart, KEDA_USER, NAMESPACE } from './installation.ts'
+import { createSecrets, installChart, KEDA_USER, NAMESPACE } from './installation.ts'
 import { startKeda } from './keda-server.ts'
-import { type Kubectl, kubectlFor } from './kubectl.ts'
+import { kubectlFor } from './kubectl.ts'
 import { type Kubelet, startKubelet } from './kubelet/kubelet.ts'
-import { type RestartableRedis, startRestartableRedis } from './restartable-redis.ts'
+import { startRestartableRedis } from './restartable-redis.ts'
 import type { Steps } from './steps.ts'
 
-export interface Environment {
-  api: KubernetesApi
-  kubectl: Kubectl
-  kubelet: Kubelet
-  backends: Backends
-  redis: RestartableRedis
-  /** The URL of the gateways for clients. */
-  gatewayUrl: string
-  /** The path of Helm. */
-  helm: string
-  close(): Promise<void>
-}
+export type Environment = Awaited<ReturnType<typeof startEnvironment>>
 
 /** Of logs and figures. */
 export const outputDir = join(defaultStateDir, 'e2e')
@@ -37,11 +25,7 @@ const GATEWAY_PORT = 3_000
 const PASSWORD = 'only-for-this-run'
 
 /** Starts it all, a step at a time. Its processes end with the keeper. */
-export async function startEnvironment(
-  keeper: Keeper,
-  { step, fail }: Steps,
-  say: (line: string) => void,
-): Promise<Environment> {
+export async function startEnvironment(keeper: Keeper, { step, fail }: Steps, say: (line: string) => void) {
   const dir = outputDir
   rmSync(dir, { recursive: true, force: true })
   const logDir = join(dir, 'logs')
@@ -97,7 +81,9 @@ export async function startEnvironment(
     kubelet,
     backends,
     redis,
+    /** The URL of the gateways for clients. */
     gatewayUrl,
+    /** The path of Helm. */
     helm,
     async close() {
       kubelet.close()

@@ -1,5 +1,6 @@
 // Logins at a rate that does not depend on the answers; a ticket is redeemed until it is answered.
 import { ask, redeemUntilAnswered } from '@spillway/local/testing/api-client'
+import { startLoop } from '@spillway/local/testing/open-loop'
 
 export interface LoginResult {
   /** Milliseconds of performance.now(). */
@@ -17,19 +18,8 @@ export interface LoginOptions {
   prefer?: string
 }
 
-export interface Traffic {
-  /** The logins that have ended, in the order of ending. */
-  results: LoginResult[]
-  inFlight(): number
-  /** Sets another rate, in logins a second; 0 pauses. */
-  setRate(perSecond: number): void
-  /** Sends no more logins, and resolves when all that were sent have ended. */
-  close(): Promise<void>
-}
-
 /** Longer than all of the test: an answer passes through a proxy, and Redis may be away for a minute. */
 const PATIENCE_MS = 300_000
-const TICK_MS = 20
 
 /** Logs in, redeeming a ticket for as long as it takes. Never rejects. */
 export async function logIn({ url, email, password, prefer }: LoginOptions): Promise<LoginResult> {
@@ -46,35 +36,25 @@ export async function logIn({ url, email, password, prefer }: LoginOptions): Pro
 }
 
 /** Starts logins of the accounts in turn, evenly spread. */
-export function startTraffic(url: string, password: string, accounts: string[]): Traffic {
+export function startTraffic(url: string, password: string, accounts: string[]) {
   const results: LoginResult[] = []
-  const running = new Set<Promise<unknown>>()
   let rate = 0
-  let due = 0
   let turn = 0
-  let last = performance.now()
-  const timer = setInterval(() => {
-    const now = performance.now()
-    due += ((now - last) / 1_000) * rate
-    last = now
-    for (; due >= 1; due -= 1) {
-      const email = accounts[turn++ % accounts.length] ?? ''
-      const login = logIn({ url, password, email }).then((result) => {
-        results.push(result)
-        running.delete(login)
-      })
-      running.add(login)
-    }
-  }, TICK_MS)
+  const loop = startLoop({
+    rateAt: () => rate,
+    async send() {
+      results.push(await logIn({ url, password, email: accounts[turn++ % accounts.length] ?? '' }))
+    },
+  })
   return {
+    /** The logins that have ended, in the order of ending. */
     results,
-    inFlight: () => running.size,
-    setRate(perSecond) {
+    inFlight: () => turn - results.length,
+    /** Sets another rate, in logins a second; 0 pauses. */
+    setRate(perSecond: number) {
       rate = perSecond
     },
-    async close() {
-      clearInterval(timer)
-      await Promise.all(running)
-    },
+    /** Sends no more logins, and resolves when all that were sent have ended. */
+    close: () => loop.stop(),
   }
 }

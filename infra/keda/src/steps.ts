@@ -7,15 +7,9 @@ export interface StepResult {
   note: string | undefined
 }
 
-export interface Steps {
-  results: StepResult[]
-  /** Ends the current step, or the next one, with this error. */
-  fail(error: Error): void
-  /** Runs a step and resolves to its result, which is reported with its name if it is a text. Rejects as the step does. */
-  step<T>(name: string, run: () => Promise<T>): Promise<T>
-}
+export type Steps = ReturnType<typeof createSteps>
 
-export function createSteps(say: (line: string) => void): Steps {
+export function createSteps(say: (line: string) => void) {
   const results: StepResult[] = []
   let fail: (error: Error) => void = () => {}
   const failed = new Promise<never>((_resolve, reject) => {
@@ -24,8 +18,10 @@ export function createSteps(say: (line: string) => void): Steps {
   failed.catch(() => undefined)
   return {
     results,
-    fail,
-    async step(name, run) {
+    /** Ends the current step, or the next one, with this error. */
+    fail: (error: Error) => fail(error),
+    /** Runs a step and resolves to its result, which is reported with its name if it is a text. Rejects as the step does. */
+    async step<T>(name: string, run: () => Promise<T>): Promise<T> {
       const startedAt = performance.now()
       const seconds = (): number => Math.round((performance.now() - startedAt) / 100) / 10
       try {

@@ -20,16 +20,6 @@ export interface Mark {
   text: string
 }
 
-export interface Timeline {
-  samples: Sample[]
-  marks: Mark[]
-  /** Seconds since it began. */
-  now(): number
-  mark(text: string): void
-  latest(): Sample | undefined
-  close(): void
-}
-
 export interface TimelineOptions {
   api: KubernetesApi
   redis: Redis
@@ -48,8 +38,10 @@ export interface DeploymentState {
   status: { replicas?: number; readyReplicas?: number }
 }
 
+export type Timeline = ReturnType<typeof startTimeline>
+
 /** Samples until it is closed. The depth stays as it was while Redis is away. */
-export function startTimeline({ api, redis, keys, deployment, results }: TimelineOptions): Timeline {
+export function startTimeline({ api, redis, keys, deployment, results }: TimelineOptions) {
   const startedAt = performance.now()
   const samples: Sample[] = []
   const marks: Mark[] = []
@@ -85,10 +77,11 @@ export function startTimeline({ api, redis, keys, deployment, results }: Timelin
   return {
     samples,
     marks,
+    /** Seconds since it began. */
     now,
-    mark: (text) => marks.push({ atS: now(), text }),
+    mark: (text: string): void => void marks.push({ atS: now(), text }),
     latest: () => samples.at(-1),
-    close: () => clearInterval(timer),
+    close: (): void => clearInterval(timer),
   }
 }
 

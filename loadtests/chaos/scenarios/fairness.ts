@@ -3,11 +3,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { until } from '@spillway/local/processes/until'
 import { readGauge } from '@spillway/local/services/prometheus'
 import { type Answer, ask } from '@spillway/local/testing/api-client'
-import { startLoop } from '../../load/open.ts'
+import { startLoop } from '@spillway/local/testing/open-loop'
 import { startTraffic } from '../../load/visit.ts'
 import { Findings, type Scenario } from '../scenario.ts'
 import { drained } from '../stage/queue.ts'
-import { withOwnRedis } from '../stage/system.ts'
+import { onOwnRedis } from '../stage/system.ts'
 
 const FLOOD_PER_SECOND = 120
 const LOGINS_PER_SECOND = 20
@@ -31,36 +31,35 @@ const registrations: Scenario = {
   name: 'flood-registrations',
   promise: 'A flood of registrations at a multiple of capacity takes no more from logins than its share.',
   estimatedS: 27,
-  run: (stage) =>
-    withOwnRedis(stage, oneSlot, async (system, redis) => {
-      const flood = { sent: 0, letIn: 0 }
-      const countedFromMs = performance.now() + SETTLING_MS
-      const flooding = startLoop({
-        rateAt: () => FLOOD_PER_SECOND,
-        async send(dueMs) {
-          const { status } = await ask(system.gateways[0]?.url ?? '', '/v1/users', {
-            body: stage.accounts.registration(),
-          })
-          if (dueMs < countedFromMs) return
-          flood.sent++
-          if (status === 201 || status === 202) flood.letIn++
-        },
-      })
-      const traffic = startTraffic(system.visitor(), LOGINS_PER_SECOND)
-      await sleep(FLOOD_MS)
-      const [visits] = await Promise.all([traffic.stop(), flooding.stop()])
-      await drained(redis, system, TICKET_TTL_MS * 2)
+  run: onOwnRedis(oneSlot, async (system, stage) => {
+    const flood = { sent: 0, letIn: 0 }
+    const countedFromMs = performance.now() + SETTLING_MS
+    const flooding = startLoop({
+      rateAt: () => FLOOD_PER_SECOND,
+      async send(dueMs) {
+        const { status } = await ask(system.gateways[0]?.url ?? '', '/v1/users', {
+          body: stage.accounts.registration(),
+        })
+        if (dueMs < countedFromMs) return
+        flood.sent++
+        if (status === 201 || status === 202) flood.letIn++
+      },
+    })
+    const traffic = startTraffic(system.visitor(), LOGINS_PER_SECOND)
+    await sleep(FLOOD_MS)
+    const [visits] = await Promise.all([traffic.stop(), flooding.stop()])
+    await drained(system, TICKET_TTL_MS * 2)
 
-      const findings = Findings.of(visits)
-      const counted = visits.filter(({ dueMs }) => dueMs >= countedFromMs)
-      const logins = counted.filter(({ end }) => end !== 'refused').length / counted.length
-      const registered = flood.letIn / flood.sent
-      findings.notes.push(`let in: ${percent(logins)} of logins, ${percent(registered)} of registrations`)
-      findings.expect(findings.failed === 0, `${findings.failed} logins had no defined answer, or lost their ticket`)
-      findings.expect(registered < 0.9, 'the flood was let in, so nothing was tried')
-      findings.expect(logins >= registered * LEAST_SHARE, `only ${percent(logins)} of logins were let in`)
-      return findings
-    }),
+    const findings = Findings.of(visits)
+    const counted = visits.filter(({ dueMs }) => dueMs >= countedFromMs)
+    const logins = counted.filter(({ end }) => end !== 'refused').length / counted.length
+    const registered = flood.letIn / flood.sent
+    findings.notes.push(`let in: ${percent(logins)} of logins, ${percent(registered)} of registrations`)
+    findings.expect(findings.failed === 0, `${findings.failed} logins had no defined answer, or lost their ticket`)
+    findings.expect(registered < 0.9, 'the flood was let in, so nothing was tried')
+    findings.expect(logins >= registered * LEAST_SHARE, `only ${percent(logins)} of logins were let in`)
+    return findings
+  }),
 }
 
 const PER_ADDRESS = 60
@@ -83,56 +82,55 @@ const limits: Scenario = {
   name: 'flood-limits',
   promise: 'A flood from one address or on one account is cut off before a hash, by limits that all gateways share.',
   estimatedS: 10,
-  run: (stage) =>
-    withOwnRedis(stage, limited, async (system, redis) => {
-      const findings = new Findings()
-      const logIn = (n: number, address: string, account: number) =>
-        ask(system.gateways[n % 2]?.url ?? '', '/v1/login', {
-          body: system.login(account),
-          headers: { 'x-forwarded-for': address },
-        })
-      const hashed = () => readGauge(system.workers[0]?.opsUrl ?? '', 'spillway_jobs_total', ['outcome="hashed"'])
+  run: onOwnRedis(limited, async (system) => {
+    const findings = new Findings()
+    const logIn = (n: number, address: string, account: number) =>
+      ask(system.gateways[n % 2]?.url ?? '', '/v1/login', {
+        body: system.login(account),
+        headers: { 'x-forwarded-for': address },
+      })
+    const hashed = () => readGauge(system.workers[0]?.opsUrl ?? '', 'spillway_jobs_total', ['outcome="hashed"'])
 
-      async function flood(what: string, limit: number, send: (n: number) => Promise<Answer>): Promise<void> {
-        const before = await hashed()
-        const replies: Answer[] = []
-        // In waves: a hundred at a time is flood enough.
-        for (let sent = 0; sent < FLOOD; sent += 100) {
-          replies.push(...(await Promise.all(Array.from({ length: 100 }, (_, n) => send(sent + n)))))
-        }
-        const through = replies.filter(({ status }) => status === 200)
-        const refused = replies.filter(({ status, body }) => status === 429 && body.code === 'too_many_requests')
-        findings.requests += replies.length
-        findings.succeeded += through.length
-        findings.refused += refused.length
-        findings.failed += replies.length - through.length - refused.length
-        const hashes = (await hashed()) - before
-        findings.notes.push(`${what}: ${through.length} of ${FLOOD} let through, ${hashes} hashed`)
-        findings.expect(through.length === limit, `${through.length} logins ${what} were let through, not ${limit}`)
-        findings.expect(hashes === limit, `the flood ${what} cost ${hashes} hashes, not ${limit}`)
-        const headers = ['retry-after', 'ratelimit-limit', 'ratelimit-remaining', 'ratelimit-reset']
-        const told = refused.every((reply) => headers.every((name) => name in reply.headers))
-        findings.expect(told, `not every refusal ${what} says when to come back`)
+    async function flood(what: string, limit: number, send: (n: number) => Promise<Answer>): Promise<void> {
+      const before = await hashed()
+      const replies: Answer[] = []
+      // In waves: a hundred at a time is flood enough.
+      for (let sent = 0; sent < FLOOD; sent += 100) {
+        replies.push(...(await Promise.all(Array.from({ length: 100 }, (_, n) => send(sent + n)))))
       }
+      const through = replies.filter(({ status }) => status === 200)
+      const refused = replies.filter(({ status, body }) => status === 429 && body.code === 'too_many_requests')
+      findings.requests += replies.length
+      findings.succeeded += through.length
+      findings.refused += refused.length
+      findings.failed += replies.length - through.length - refused.length
+      const hashes = (await hashed()) - before
+      findings.notes.push(`${what}: ${through.length} of ${FLOOD} let through, ${hashes} hashed`)
+      findings.expect(through.length === limit, `${through.length} logins ${what} were let through, not ${limit}`)
+      findings.expect(hashes === limit, `the flood ${what} cost ${hashes} hashes, not ${limit}`)
+      const headers = ['retry-after', 'ratelimit-limit', 'ratelimit-remaining', 'ratelimit-reset']
+      const told = refused.every((reply) => headers.every((name) => name in reply.headers))
+      findings.expect(told, `not every refusal ${what} says when to come back`)
+    }
 
-      await flood('from one address', PER_ADDRESS, (n) => logIn(n, '198.51.100.1', n))
-      await flood('on one account', PER_ACCOUNT, (n) => logIn(n, `203.0.113.${n % 250}`, 4_000))
-      const slowest = await logIn(0, '198.51.100.1', 1)
-      findings.expect(slowest.tookMs <= CUT_OFF_WITHIN_MS, `a refusal took ${Math.round(slowest.tookMs)} ms`)
-      const other = await logIn(0, '198.51.100.2', 4_001)
-      findings.expect(other.status === 200, `someone else was answered ${other.status}`)
+    await flood('from one address', PER_ADDRESS, (n) => logIn(n, '198.51.100.1', n))
+    await flood('on one account', PER_ACCOUNT, (n) => logIn(n, `203.0.113.${n % 250}`, 4_000))
+    const slowest = await logIn(0, '198.51.100.1', 1)
+    findings.expect(slowest.tookMs <= CUT_OFF_WITHIN_MS, `a refusal took ${Math.round(slowest.tookMs)} ms`)
+    const other = await logIn(0, '198.51.100.2', 4_001)
+    findings.expect(other.status === 200, `someone else was answered ${other.status}`)
 
-      await redis.kill()
-      const away = await Promise.all([logIn(0, '198.51.100.1', 1), logIn(1, '198.51.100.2', 4_001)])
-      const unavailable = away.every(({ status, body }) => status === 503 && body.code === 'unavailable')
-      findings.expect(unavailable, `without Redis logins were answered ${away.map(({ status }) => status).join(', ')}`)
-      await redis.start()
-      // Limits let through for as long as their own connection is not back.
-      const isCutOff = async () => (await logIn(0, '198.51.100.1', 1)).status === 429
-      const back = await until(isCutOff, { timeoutMs: RECOVERY_MS }).catch(() => false)
-      findings.expect(back, `the flood was not cut off again within ${RECOVERY_MS} ms of a restart of Redis`)
-      return findings
-    }),
+    await system.redis.kill()
+    const away = await Promise.all([logIn(0, '198.51.100.1', 1), logIn(1, '198.51.100.2', 4_001)])
+    const unavailable = away.every(({ status, body }) => status === 503 && body.code === 'unavailable')
+    findings.expect(unavailable, `without Redis logins were answered ${away.map(({ status }) => status).join(', ')}`)
+    await system.redis.start()
+    // Limits let through for as long as their own connection is not back.
+    const isCutOff = async () => (await logIn(0, '198.51.100.1', 1)).status === 429
+    const back = await until(isCutOff, { timeoutMs: RECOVERY_MS }).catch(() => false)
+    findings.expect(back, `the flood was not cut off again within ${RECOVERY_MS} ms of a restart of Redis`)
+    return findings
+  }),
 }
 
 export const fairnessScenarios: readonly Scenario[] = [registrations, limits]

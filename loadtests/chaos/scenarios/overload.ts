@@ -3,14 +3,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ask, respondAsync } from '@spillway/local/testing/api-client'
 import { startTraffic, type Visit, type VisitorOptions } from '../../load/visit.ts'
-import { allCores, contenderCores, moveTo } from '../../measure/cores.ts'
 import { Latency } from '../../measure/latency.ts'
-import { BARE, startBareServer, watchNeighbours } from '../neighbours.ts'
+import { neighboursOf, watchNeighbours } from '../neighbours.ts'
+import { expectSteady, onOneGateway, type StepResult, slowestLogin } from '../one-gateway.ts'
 import { Findings, type Scenario } from '../scenario.ts'
 import { drained } from '../stage/queue.ts'
-import type { RedisServer } from '../stage/redis.ts'
-import type { Stage } from '../stage/stage.ts'
-import { type System, withOwnRedis } from '../stage/system.ts'
+import type { OwnSystem } from '../stage/system.ts'
 
 /** Each hash waits so long in one of so many slots, and needs no processor time. */
 const SERVICE_MS = 200
@@ -32,8 +30,6 @@ const WARM_UP_LOGINS = 60
 
 const size = {
   credential: `wait-${SERVICE_MS}`,
-  gateways: 1,
-  workers: 1,
   gatewayEnv: { TICKET_TTL_MS: String(TICKET_TTL_MS) },
   workerEnv: { WORKER_CONCURRENCY: String(SLOTS) },
 } as const
@@ -44,137 +40,66 @@ interface Step extends Pick<VisitorOptions, 'tries' | 'polite'> {
   times: number
 }
 
-interface StepResult {
-  visits: Visit[]
-  /**
-   * Verdicts per second, over the time until the last of their hashes was done. Not over the load alone: clients with a ticket
-   * come for their verdict some seconds after the hash.
-   */
-  goodput: number
-  /** The slowest login of those after the load, in milliseconds. */
-  freshMs: number
-}
-
-async function runStep(redis: RedisServer, system: System, { times, ...behaviour }: Step): Promise<StepResult> {
+/**
+ * Its goodput is over the time until the last of the hashes was done. Not over the load alone: clients with a ticket come for their
+ * verdict some seconds after the hash.
+ */
+async function runStep(system: OwnSystem, step: Step): Promise<StepResult & { visits: Visit[] }> {
+  const { name, times, ...behaviour } = step
   const { tries = 1, polite = true } = behaviour
   const startMs = performance.now()
   const traffic = startTraffic({ ...system.visitor(), ...behaviour }, CAPACITY * times)
   await sleep(LOAD_MS)
   const over = traffic.stop()
   // Each try may come after a wait as long as a ticket lives.
-  const emptied = drained(redis, system, TICKET_TTL_MS * (tries + 1)).then(() => performance.now())
+  const emptied = drained(system, TICKET_TTL_MS * (tries + 1)).then(() => performance.now())
   // Awaited below: a failure before that must not end the process.
   emptied.catch(() => undefined)
   // Clients that come back when they are told to are load as well, for as long as they do.
   if (tries > 1 && polite) await over
   await sleep(OVER_AFTER_MS)
-  const freshMs = await slowestLogin(system)
+  const freshMs = await slowestLogin(system, FRESH_LOGINS)
   const visits = await over
   const emptiedMs = await emptied
   // A client that was refused, and came back when all was over, is no part of it.
   const counted = visits.filter(
     ({ end, ticketed, dueMs, tookMs }) => end === 'verdict' && (ticketed || dueMs + tookMs <= emptiedMs),
   )
-  return { visits, freshMs, goodput: (counted.length * 1_000) / (emptiedMs - startMs) }
+  return { name, visits, freshMs, goodput: (counted.length * 1_000) / (emptiedMs - startMs) }
 }
 
-/** How long the slowest of some logins takes, one after the other, in milliseconds. */
-async function slowestLogin({ gateways, login }: System, count = FRESH_LOGINS): Promise<number> {
-  let slowestMs = 0
-  for (let n = 0; n < count; n++) {
-    const { status, tookMs } = await ask(gateways[0]?.url ?? '', '/v1/login', { body: login(4_000 + n) })
-    slowestMs = Math.max(slowestMs, status === 200 ? tookMs : Number.POSITIVE_INFINITY)
-  }
-  return slowestMs
-}
-
-/** One gateway, on a processor of its own where that can be had, and one worker. */
-async function withCapacity(
-  stage: Stage,
-  run: (system: System, redis: RedisServer) => Promise<Findings>,
-): Promise<Findings> {
-  if (contenderCores !== undefined) {
-    // Processes that are started from here inherit the processors.
-    moveTo(process.pid, contenderCores)
-    moveTo(stage.postgres.pid(), contenderCores)
-  }
-  try {
-    return await withOwnRedis(stage, size, async (system, redis) => {
-      const [gateway] = system.gateways
-      if (contenderCores !== undefined && gateway !== undefined) moveTo(gateway.pid, [0])
-      // A new worker estimates by what a hash of today's policy takes; it has to see what these ones take.
-      for (let n = 0; n < WARM_UP_LOGINS / SLOTS; n++) {
-        await Promise.all(Array.from({ length: SLOTS }, () => slowestLogin(system, 1)))
-      }
-      return await run(system, redis)
-    })
-  } finally {
-    for (const pid of [process.pid, stage.postgres.pid()]) moveTo(pid, allCores)
+/** A new worker estimates by what a hash of today's policy takes; it has to see what these ones take. */
+async function warmUp(system: OwnSystem): Promise<void> {
+  for (let n = 0; n < WARM_UP_LOGINS / SLOTS; n++) {
+    await Promise.all(Array.from({ length: SLOTS }, () => slowestLogin(system, 1)))
   }
 }
 
-function overload(stage: Stage, steps: readonly Step[]): Promise<Findings> {
-  return withCapacity(stage, async (system, redis) => {
-    const idleMs = await slowestLogin(system)
-    const bare = await startBareServer(stage.keeper, contenderCores === undefined ? undefined : [0])
-    const neighbours = await watchNeighbours(system.gateways[0]?.url ?? '', bare.url, system.login(4_500))
-    const results: (StepResult & Step)[] = []
-    for (const step of steps) results.push({ ...step, ...(await runStep(redis, system, step)) })
-    const watched = await neighbours()
-    bare.close()
-    const machineMs = watched.find(({ path }) => path === BARE)?.p99Ms ?? 0
+function overload(name: string, promise: string, estimatedS: number, steps: readonly Step[]): Scenario {
+  const run = onOneGateway(size, async (system, url, stage) => {
+    await warmUp(system)
+    const idleMs = await slowestLogin(system, FRESH_LOGINS)
+    const watched = await watchNeighbours(stage.keeper, await neighboursOf(url, system.login(4_500)))
+    const results: Awaited<ReturnType<typeof runStep>>[] = []
+    for (const step of steps) results.push(await runStep(system, step))
+    const neighbours = await watched()
 
     const visits = results.flatMap((result) => result.visits)
     const findings = Findings.of(visits)
     findings.expect(findings.failed === 0, `${findings.failed} visits had no defined answer, or lost their ticket`)
-
-    const peak = Math.max(...results.map(({ goodput }) => goodput))
-    const [idle, limitMs] = [Math.round(idleMs), idleMs + SERVICE_MS + NOISE_MS]
-    for (const { name, goodput, freshMs } of results) {
-      const [rate, fresh] = [goodput.toFixed(1), Math.round(freshMs)]
-      findings.notes.push(`${name}: ${rate}/s, a login after it ${fresh} ms`)
-      findings.expect(goodput >= peak * GOODPUT_SHARE, `at ${name} ${rate}/s succeeded of ${peak.toFixed(1)}`)
-      findings.expect(freshMs <= limitMs, `a login after ${name} took ${fresh} ms, idle ${idle}`)
-    }
-    findings.notes.push(`idle ${idle} ms`)
-
+    expectSteady(findings, results, { share: GOODPUT_SHARE, freshLimitMs: idleMs + SERVICE_MS + NOISE_MS })
     if (steps.every(({ tries = 1 }) => tries === 1)) {
       const refusal = new Latency()
       for (const { end, tookMs } of visits) if (end === 'refused') refusal.record(tookMs)
       const p99Ms = refusal.atMs(99)
       findings.notes.push(`refused within ${p99Ms.toFixed(1)} ms at p99`)
-      findings.expect(p99Ms <= REFUSED_WITHIN_MS + machineMs, `a refusal took ${p99Ms.toFixed(1)} ms at p99`)
+      const isQuick = p99Ms <= REFUSED_WITHIN_MS + neighbours.machineMs
+      findings.expect(isQuick, `a refusal took ${p99Ms.toFixed(1)} ms at p99`)
     }
-    for (const { path, p99Ms, failed } of watched) {
-      findings.notes.push(`${path} p99 ${p99Ms.toFixed(1)} ms`)
-      findings.expect(p99Ms <= NEIGHBOUR_LIMIT_MS + machineMs, `${path} took ${p99Ms.toFixed(1)} ms at p99`)
-      findings.expect(failed === 0, `${path} failed ${failed} times`)
-    }
+    neighbours.expectWithin(findings, NEIGHBOUR_LIMIT_MS)
     return findings
   })
-}
-
-const spike: Scenario = {
-  name: 'overload',
-  promise: 'At 1, 2, 5 and 10 times capacity as many logins succeed as at its peak, and 2 s after a spike it is over.',
-  estimatedS: 190,
-  run: (stage) =>
-    overload(
-      stage,
-      [1, 2, 5, 10].map((times) => ({ name: `${times}×`, times })),
-    ),
-}
-
-const retries: Scenario = {
-  name: 'overload-retries',
-  promise: 'Refused clients that come back, when they are told to or at once, three times each, do not change that.',
-  estimatedS: 155,
-  run: (stage) =>
-    overload(stage, [
-      { name: '1×', times: 1 },
-      { name: '2× and polite', times: 2, tries: 3 },
-      { name: '5× and rude', times: 5, tries: 3, polite: false },
-    ]),
+  return { name, promise, estimatedS, run }
 }
 
 const BURST = 300
@@ -183,37 +108,54 @@ const retryAfter: Scenario = {
   name: 'retry-after',
   promise: 'A refused client that retries after its Retry-After is admitted.',
   estimatedS: 25,
-  run: (stage) =>
-    withCapacity(stage, async (system, redis) => {
-      const findings = new Findings()
-      const toldS: number[] = []
-      async function visit(number: number): Promise<void> {
-        const login = () =>
-          ask(system.gateways[0]?.url ?? '', '/v1/login', { body: system.login(number), ...respondAsync })
-        const first = await login()
-        if (first.status === 202) return void findings.ticketed++
-        findings.refused++
-        const seconds = Number(first.headers['retry-after'])
-        toldS.push(seconds)
-        await sleep(seconds * 1_000)
-        const again = await login()
-        if (again.status === 202) findings.succeeded++
-        else findings.failed++
-      }
-      // Faster than any worker, and slow enough for the gateway to know how many there are.
-      const visits: Promise<void>[] = []
-      while (visits.length < BURST) {
-        visits.push(visit(visits.length))
-        await sleep(3)
-      }
-      await Promise.all(visits)
-      findings.requests = visits.length
-      await drained(redis, system, TICKET_TTL_MS)
-      findings.notes.push(`told to wait ${Math.min(...toldS)} to ${Math.max(...toldS)} s`)
-      findings.expect(findings.refused > 0, 'nothing was refused, so nothing was tried')
-      findings.expect(findings.failed === 0, `${findings.failed} came back when told to and were refused again`)
-      return findings
-    }),
+  run: onOneGateway(size, async (system, url) => {
+    await warmUp(system)
+    const findings = new Findings()
+    const toldS: number[] = []
+    async function visit(number: number): Promise<void> {
+      const login = () => ask(url, '/v1/login', { body: system.login(number), ...respondAsync })
+      const first = await login()
+      if (first.status === 202) return void findings.ticketed++
+      findings.refused++
+      const seconds = Number(first.headers['retry-after'])
+      toldS.push(seconds)
+      await sleep(seconds * 1_000)
+      const again = await login()
+      if (again.status === 202) findings.succeeded++
+      else findings.failed++
+    }
+    // Faster than any worker, and slow enough for the gateway to know how many there are.
+    const visits: Promise<void>[] = []
+    while (visits.length < BURST) {
+      visits.push(visit(visits.length))
+      await sleep(3)
+    }
+    await Promise.all(visits)
+    findings.requests = visits.length
+    await drained(system, TICKET_TTL_MS)
+    findings.notes.push(`told to wait ${Math.min(...toldS)} to ${Math.max(...toldS)} s`)
+    findings.expect(findings.refused > 0, 'nothing was refused, so nothing was tried')
+    findings.expect(findings.failed === 0, `${findings.failed} came back when told to and were refused again`)
+    return findings
+  }),
 }
 
-export const overloadScenarios: readonly Scenario[] = [spike, retries, retryAfter]
+export const overloadScenarios: readonly Scenario[] = [
+  overload(
+    'overload',
+    'At 1, 2, 5 and 10 times capacity as many logins succeed as at its peak, and 2 s after a spike it is over.',
+    190,
+    [1, 2, 5, 10].map((times) => ({ name: `${times}×`, times })),
+  ),
+  overload(
+    'overload-retries',
+    'Refused clients that come back, when they are told to or at once, three times each, do not change that.',
+    155,
+    [
+      { name: '1×', times: 1 },
+      { name: '2× and polite', times: 2, tries: 3 },
+      { name: '5× and rude', times: 5, tries: 3, polite: false },
+    ],
+  ),
+  retryAfter,
+]

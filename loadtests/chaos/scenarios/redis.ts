@@ -10,13 +10,8 @@ import { type System, withSystem } from '../stage/system.ts'
 import { underFault } from '../under-fault.ts'
 import { cut, redisFaults } from './redis-faults.ts'
 
-interface Topology {
-  url: string
-  close(): Promise<void>
-}
-
 /** Two workers and two gateways on a Redis that breaks and is mended. */
-function redisScenario<T extends Topology>(
+function redisScenario<T extends { url: string; close(): Promise<void> }>(
   name: string,
   promise: string,
   estimatedS: number,

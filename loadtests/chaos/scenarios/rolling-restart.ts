@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { readinessOf, startProxy, until } from '@spillway/local/testing'
 import type { Scenario } from '../scenario.ts'
-import { type System, withOwnRedis } from '../stage/system.ts'
+import { onOwnRedis, type System } from '../stage/system.ts'
 import { underFault } from '../under-fault.ts'
 
 const PAUSE_MS = 500
@@ -14,39 +14,38 @@ export const rollingRestart: Scenario = {
   name: 'rolling-restart',
   promise: 'Every gateway and worker is replaced under load, by SIGTERM: not one request fails.',
   estimatedS: 25,
-  run: (stage) =>
-    withOwnRedis(stage, size, async (system) => {
-      const [gateways, workers] = [[...system.gateways], [...system.workers]]
-      const balancer = await startBalancer(system)
-      try {
-        await balancer.knows(...gateways)
-        const findings = await underFault(system, {
-          // A connection for each request, so that the balancer chooses for each.
-          visitor: { urls: [balancer.url], headers: () => ({ connection: 'close' }) },
-          perSecond: 20,
-          async fault() {
-            for (const worker of workers) {
-              await worker.stop()
-              await system.worker()
-              await sleep(PAUSE_MS)
-            }
-            for (const gateway of gateways) {
-              await gateway.stop()
-              await balancer.knows(await system.gateway())
-              await sleep(PAUSE_MS)
-            }
-          },
-          afterMs: 2_000,
-        })
-        findings.expectAllSucceeded()
-        const codes = [...gateways, ...workers].map(({ exit }) => exit?.code)
-        const endedWell = codes.every((code) => code === 0)
-        findings.expect(endedWell, `exit codes were ${codes.join(', ')}`)
-        return findings
-      } finally {
-        await balancer.close()
-      }
-    }),
+  run: onOwnRedis(size, async (system) => {
+    const [gateways, workers] = [[...system.gateways], [...system.workers]]
+    const balancer = await startBalancer(system)
+    try {
+      await balancer.knows(...gateways)
+      const findings = await underFault(system, {
+        // A connection for each request, so that the balancer chooses for each.
+        visitor: { urls: [balancer.url], headers: () => ({ connection: 'close' }) },
+        perSecond: 20,
+        async fault() {
+          for (const worker of workers) {
+            await worker.stop()
+            await system.worker()
+            await sleep(PAUSE_MS)
+          }
+          for (const gateway of gateways) {
+            await gateway.stop()
+            await balancer.knows(await system.gateway())
+            await sleep(PAUSE_MS)
+          }
+        },
+        afterMs: 2_000,
+      })
+      findings.expectAllSucceeded()
+      const codes = [...gateways, ...workers].map(({ exit }) => exit?.code)
+      const endedWell = codes.every((code) => code === 0)
+      findings.expect(endedWell, `exit codes were ${codes.join(', ')}`)
+      return findings
+    } finally {
+      await balancer.close()
+    }
+  }),
 }
 
 /** A load balancer as deployments have one: it asks every gateway whether it is ready, and tries nothing twice. */

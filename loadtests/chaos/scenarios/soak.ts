@@ -4,8 +4,7 @@ import { readPlainGauge } from '@spillway/local/services/prometheus'
 import { startTraffic } from '../../load/visit.ts'
 import { Findings, type Scenario } from '../scenario.ts'
 import { drained, expectNoLeftovers } from '../stage/queue.ts'
-import type { RedisServer } from '../stage/redis.ts'
-import { withOwnRedis } from '../stage/system.ts'
+import { type OwnSystem, onOwnRedis } from '../stage/system.ts'
 
 const SERVICE_MS = 200
 const SLOTS = 10
@@ -42,38 +41,37 @@ export function soak(minutes: number): Scenario {
     name: 'soak',
     promise: `${minutes} minutes at 80 % of capacity with a worker killed each minute: no login fails, nothing grows.`,
     estimatedS: minutes * 60 + 25,
-    run: (stage) =>
-      withOwnRedis(stage, size, async (system, redis) => {
-        const [gateway] = system.gateways
-        const [staying] = system.workers
-        const traffic = startTraffic(system.visitor(), PER_SECOND)
-        const samples: Sample[] = []
-        const startMs = performance.now()
-        let kills = 0
-        while (performance.now() - startMs < minutes * 60_000) {
-          await sleep(SAMPLE_EVERY_MS)
-          samples.push({
-            gateway: await residentBytes(gateway),
-            worker: await residentBytes(staying),
-            redis: await usedBytes(redis),
-          })
-          if (performance.now() - startMs < (kills + 1) * KILL_EVERY_MS) continue
-          kills++
-          system.workers.findLast((worker) => worker !== staying && worker.exit === undefined)?.signal('SIGKILL')
-          await system.worker()
-        }
-        const visits = await traffic.stop()
-        await drained(redis, system)
+    run: onOwnRedis(size, async (system) => {
+      const [gateway] = system.gateways
+      const [staying] = system.workers
+      const traffic = startTraffic(system.visitor(), PER_SECOND)
+      const samples: Sample[] = []
+      const startMs = performance.now()
+      let kills = 0
+      while (performance.now() - startMs < minutes * 60_000) {
+        await sleep(SAMPLE_EVERY_MS)
+        samples.push({
+          gateway: await residentBytes(gateway),
+          worker: await residentBytes(staying),
+          redis: await usedBytes(system),
+        })
+        if (performance.now() - startMs < (kills + 1) * KILL_EVERY_MS) continue
+        kills++
+        system.workers.findLast((worker) => worker !== staying && worker.exit === undefined)?.signal('SIGKILL')
+        await system.worker()
+      }
+      const visits = await traffic.stop()
+      await drained(system)
 
-        const findings = Findings.of(visits)
-        const took = visits.map(({ tookMs }) => tookMs).toSorted((a, b) => a - b)
-        findings.worstExtraMs = (took.at(-1) ?? 0) - (took[Math.floor(took.length / 2)] ?? 0)
-        findings.notes.push(`${minutes} minutes, ${kills} workers killed`)
-        findings.expectAllSucceeded()
-        compare(findings, samples)
-        await expectNoLeftovers(findings, redis, system, TICKET_TTL_MS + 5_000)
-        return findings
-      }),
+      const findings = Findings.of(visits)
+      const took = visits.map(({ tookMs }) => tookMs).toSorted((a, b) => a - b)
+      findings.worstExtraMs = (took.at(-1) ?? 0) - (took[Math.floor(took.length / 2)] ?? 0)
+      findings.notes.push(`${minutes} minutes, ${kills} workers killed`)
+      findings.expectAllSucceeded()
+      compare(findings, samples)
+      await expectNoLeftovers(findings, system, TICKET_TTL_MS + 5_000)
+      return findings
+    }),
   }
 }
 
@@ -94,7 +92,7 @@ function residentBytes(member: { opsUrl: string } | undefined): Promise<number> 
   return readPlainGauge(member?.opsUrl ?? '', 'process_resident_memory_bytes')
 }
 
-async function usedBytes(redis: RedisServer): Promise<number> {
+async function usedBytes({ redis }: OwnSystem): Promise<number> {
   const info = String(await redis.command('INFO', 'memory'))
   return Number(/used_memory:(\d+)/.exec(info)?.[1])
 }

@@ -3,8 +3,7 @@ import { spawn } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Member } from '@spillway/local/testing'
 import type { Scenario } from '../scenario.ts'
-import type { RedisServer } from '../stage/redis.ts'
-import { type System, withOwnRedis } from '../stage/system.ts'
+import { type OwnSystem, onOwnRedis, type System } from '../stage/system.ts'
 import { underFault } from '../under-fault.ts'
 
 /** Hashes slow enough that a worker always holds some jobs, and so few that one worker can do them all. */
@@ -55,17 +54,16 @@ const faults: readonly WorkerFault[] = [
 export const workerScenarios = faults.map(
   ({ inject, ...scenario }): Scenario => ({
     ...scenario,
-    run: (stage) =>
-      withOwnRedis(stage, size, async (system, redis) => {
-        const findings = await underFault(system, { perSecond: 40, fault: () => inject(system), afterMs: 4_000 })
-        const taken = await takenOver(redis, system)
-        findings.notes.push(`${taken} jobs taken over by another worker`)
-        if (scenario.name !== 'worker-starved') findings.expect(taken > 0, 'no job was in hand, so nothing was tried')
-        findings.expectAllSucceeded()
-        const { worstExtraMs = 0 } = findings
-        findings.expect(worstExtraMs <= EXTRA_LIMIT_MS, `an answer took over ${EXTRA_LIMIT_MS} ms more`)
-        return findings
-      }),
+    run: onOwnRedis(size, async (system) => {
+      const findings = await underFault(system, { perSecond: 40, fault: () => inject(system), afterMs: 4_000 })
+      const taken = await takenOver(system)
+      findings.notes.push(`${taken} jobs taken over by another worker`)
+      if (scenario.name !== 'worker-starved') findings.expect(taken > 0, 'no job was in hand, so nothing was tried')
+      findings.expectAllSucceeded()
+      const { worstExtraMs = 0 } = findings
+      findings.expect(worstExtraMs <= EXTRA_LIMIT_MS, `an answer took over ${EXTRA_LIMIT_MS} ms more`)
+      return findings
+    }),
   }),
 )
 
@@ -78,7 +76,7 @@ function starve({ pid }: Member) {
 }
 
 /** How many jobs were taken from a worker that no longer renewed its lock, by the queue's own account. */
-async function takenOver(redis: RedisServer, { queuePrefix }: System): Promise<number> {
+async function takenOver({ redis, queuePrefix }: OwnSystem): Promise<number> {
   const events = await redis.command('XRANGE', `${queuePrefix}:passwords:events`, '-', '+')
   return Array.isArray(events) ? events.filter((event) => String(event).includes('event,stalled')).length : 0
 }

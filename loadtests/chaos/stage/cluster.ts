@@ -4,29 +4,17 @@ import { until } from '@spillway/local/processes/until'
 import type { RedisServer } from './redis.ts'
 import type { Stage } from './stage.ts'
 
-export interface RedisCluster {
-  /** For gateways and workers. */
-  url: string
-  masters: readonly RedisServer[]
-  /** The master that has the keys of this prefix. */
-  ownerOf(prefix: string): Promise<RedisServer>
-  close(): Promise<void>
-}
-
 const MASTERS = 3
 const SLOTS = 16_384
 
-export async function startCluster(stage: Stage): Promise<RedisCluster> {
+export async function startCluster(stage: Stage) {
   const started = Array.from({ length: MASTERS }, async () => {
     // Told, because the usual one is 10,000 higher, and there may be no such port.
     const busPort = await freePort()
     // Without full coverage: the slots of other masters do not concern ours.
-    const settings = {
-      'cluster-enabled': 'yes',
-      'cluster-port': String(busPort),
-      'cluster-require-full-coverage': 'no',
-    }
-    return { busPort, server: await stage.redis(settings) }
+    const coverage = { 'cluster-require-full-coverage': 'no' }
+    const server = await stage.redis({ 'cluster-enabled': 'yes', 'cluster-port': String(busPort), ...coverage })
+    return { busPort, server }
   })
   const nodes = await Promise.all(started)
   const masters = nodes.map(({ server }) => server)
@@ -46,9 +34,11 @@ export async function startCluster(stage: Stage): Promise<RedisCluster> {
   })
 
   return {
-    url: `redis+cluster://${masters.map(({ host, port }) => `${host}:${port}`).join(',')}`,
+    /** For gateways and workers. */
+    url: `redis+cluster://${masters.map(({ url }) => new URL(url).host).join(',')}`,
     masters,
-    async ownerOf(prefix) {
+    /** The master that has the keys of this prefix. */
+    async ownerOf(prefix: string) {
       const slot = Number(await first?.command('CLUSTER', 'KEYSLOT', prefix))
       const owner = masters.find((_, n) => slot >= share(n) && slot < share(n + 1))
       if (owner === undefined) throw new Error(`no master has slot ${slot}`)

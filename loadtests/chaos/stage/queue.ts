@@ -1,11 +1,10 @@
 // The keys of one system in Redis.
 import { until } from '@spillway/local/processes/until'
 import type { Findings } from '../scenario.ts'
-import type { RedisServer } from './redis.ts'
-import type { System } from './system.ts'
+import type { OwnSystem } from './system.ts'
 
 /** Resolves when no job is left: none waits, held or deferred, and none is in hand. */
-export async function drained(redis: RedisServer, { queuePrefix }: System, timeoutMs = 10_000): Promise<void> {
+export async function drained({ redis, queuePrefix }: OwnSystem, timeoutMs = 10_000): Promise<void> {
   const keys = ['wait', 'prioritized', 'active'].map((part) => `${queuePrefix}:passwords:${part}`)
   const count = `return redis.call('LLEN', KEYS[1]) + redis.call('ZCARD', KEYS[2]) + redis.call('LLEN', KEYS[3])`
   const isEmpty = async () => Number(await redis.command('EVAL', count, keys.length, ...keys)) === 0
@@ -17,12 +16,8 @@ const STAYING =
   /^:(passwords:(events|id|meta|marker|stalled-check|stalled|completed|failed|pc|[0-9a-f-]{36})|capacity|gateways)$/
 
 /** Once every ticket has expired, within timeoutMs, no key may be left but those that stay. */
-export async function expectNoLeftovers(
-  findings: Findings,
-  redis: RedisServer,
-  { queuePrefix }: System,
-  timeoutMs: number,
-): Promise<void> {
+export async function expectNoLeftovers(findings: Findings, system: OwnSystem, timeoutMs: number): Promise<void> {
+  const { redis, queuePrefix } = system
   let left: string[] = []
   const areGone = async () => {
     const keys = await redis.command('KEYS', `${queuePrefix}*`)

@@ -3,7 +3,7 @@ import { type LogLine, openSpillway, type Spillway, type SpillwayOptions } from 
 import type { Credentials } from '@spillway/local/testing/api-client'
 import type { Credential } from '../../load/accounts.ts'
 import type { VisitorOptions } from '../../load/visit.ts'
-import type { Findings } from '../scenario.ts'
+import type { Findings, Scenario } from '../scenario.ts'
 import type { RedisServer } from './redis.ts'
 import type { Stage } from './stage.ts'
 
@@ -12,6 +12,11 @@ export interface System extends Spillway {
   login(number: number): Credentials
   /** A visitor of all gateways that were started so far. */
   visitor(): VisitorOptions
+}
+
+/** A system with a Redis of its own. */
+export interface OwnSystem extends System {
+  redis: RedisServer
 }
 
 export interface SystemOptions extends Pick<SpillwayOptions, 'gatewayEnv' | 'workerEnv'> {
@@ -61,17 +66,18 @@ export async function withSystem(
   }
 }
 
-/** The same on a Redis of its own. */
-export async function withOwnRedis(
-  stage: Stage,
+/** The run of a scenario whose system has a Redis of its own. */
+export function onOwnRedis(
   options: SystemOptions,
-  run: (system: System, redis: RedisServer) => Promise<Findings>,
-): Promise<Findings> {
-  const redis = await stage.redis()
-  try {
-    return await withSystem(stage, redis.url, options, (system) => run(system, redis))
-  } finally {
-    await redis.close()
+  run: (system: OwnSystem, stage: Stage) => Promise<Findings>,
+): Scenario['run'] {
+  return async (stage) => {
+    const redis = await stage.redis()
+    try {
+      return await withSystem(stage, redis.url, options, (system) => run({ ...system, redis }, stage))
+    } finally {
+      await redis.close()
+    }
   }
 }
 
@@ -79,12 +85,9 @@ export async function withOwnRedis(
 function complaints({ gateways, workers }: Spillway): string[] {
   return [...gateways, ...workers].flatMap(({ name, exit, wasEnded, logs }) => {
     const strays = logs.filter(({ level }) => level === undefined).map(({ msg }) => msg)
-    return [
-      ...(exit !== undefined && !wasEnded
-        ? [`${name} crashed (${exit.signal ?? exit.code}): ${strays.slice(-5).join(' / ')}`]
-        : []),
-      ...(strays.length > 0 ? [`${name} printed: ${strays.slice(0, 5).join(' / ')}`] : []),
-    ]
+    const crash = exit && !wasEnded && `${name} crashed (${exit.signal ?? exit.code}): ${strays.slice(-5).join(' / ')}`
+    const print = strays.length > 0 && `${name} printed: ${strays.slice(0, 5).join(' / ')}`
+    return [crash, print].filter((sentence) => typeof sentence === 'string')
   })
 }
 

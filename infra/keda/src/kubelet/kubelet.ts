@@ -7,12 +7,6 @@ import type { KubernetesApi, WatchEvent } from '../api.ts'
 import type { Pod } from './pod.ts'
 import { type PodRun, runPod } from './run-pod.ts'
 
-export interface Kubelet {
-  /** The running pods of a component. */
-  pods(component: string): PodRun[]
-  close(): void
-}
-
 export interface KubeletOptions {
   api: KubernetesApi
   keeper: Keeper
@@ -26,8 +20,10 @@ export interface KubeletOptions {
 
 const NODE = 'here'
 
+export type Kubelet = ReturnType<typeof startKubelet>
+
 /** Runs the pods of a namespace until it is closed. */
-export function startKubelet({ api, keeper, namespace, images, logDir, say }: KubeletOptions): Kubelet {
+export function startKubelet({ api, keeper, namespace, images, logDir, say }: KubeletOptions) {
   const path = `/api/v1/namespaces/${namespace}/pods`
   /** By uid: every pod that was seen, those that end or have ended, and those that run. */
   const starts = new Map<string, Promise<PodRun>>()
@@ -73,7 +69,8 @@ export function startKubelet({ api, keeper, namespace, images, logDir, say }: Ku
 
   const watching = api.watch<Pod>(path, onEvent)
   return {
-    pods: (component) =>
+    /** The running pods of a component. */
+    pods: (component: string) =>
       [...running.values()].filter(({ pod }) => pod.metadata.labels?.['app.kubernetes.io/component'] === component),
     close: watching.close,
   }

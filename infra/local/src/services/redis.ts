@@ -11,22 +11,26 @@ export interface RedisOptions extends RedisSearch {
   logFile: string
   /** Used if it is free, else any other port. */
   preferredPort: number
-  password: string
+  /** [none] */
+  password?: string
+  /** Lines of its configuration, on top of those that all have. */
+  settings?: Record<string, string>
 }
 
 /** Starts Redis on the data of its last run. Rejects with a UserError when none can be had. */
 export async function startRedis(options: RedisOptions): Promise<Service> {
-  const { keeper, dir, password, logFile } = options
+  const { keeper, dir, password = '', logFile } = options
   const created = await mkdir(dir, { recursive: true, mode: 0o700 })
   const program = await findRedis(options)
   await endOrphan(pidFileOf(dir), /(redis|valkey)-server/, 'SIGTERM')
   const config = {
-    requirepass: password,
+    ...(password !== '' && { requirepass: password }),
     'maxmemory-policy': 'noeviction',
     // Jobs survive a restart. If the machine crashes, a durable Redis loses the last second; a slow disk can stop that one for seconds.
     appendonly: 'yes',
     appendfsync: options.durable ? 'everysec' : 'no',
     save: '',
+    ...options.settings,
   }
   const service = await onFreePort(options.preferredPort, (port) => {
     const { process, settings } = program(port)
@@ -39,26 +43,27 @@ export async function startRedis(options: RedisOptions): Promise<Service> {
         .map(([name, value]) => `${name} ${JSON.stringify(value)}\n`)
         .join(''),
       logFile,
-      url: `redis://:${encodeURIComponent(password)}@127.0.0.1:${port}`,
+      url: `redis://${password && `:${encodeURIComponent(password)}@`}127.0.0.1:${port}`,
       ping: pingRedis,
     })
   })
   // The volume of a container outlives the folder it is named after.
-  if (created !== undefined) await command(service.url, 'FLUSHALL')
+  if (created !== undefined) await redisCommand(service.url, 'FLUSHALL')
   return service
 }
 
 /** Resolves when a Redis answers at this url and has loaded its data. */
 export async function pingRedis(url: string): Promise<void> {
-  await command(url, 'PING')
+  await redisCommand(url, 'PING')
 }
 
-async function command(url: string, name: string): Promise<void> {
+/** One command to a Redis or Sentinel, over a connection of its own. */
+export async function redisCommand(url: string, name: string, ...args: (string | number)[]): Promise<unknown> {
   const client = new Redis(url, { lazyConnect: true, connectTimeout: 60_000, retryStrategy: null })
   client.on('error', () => {})
   try {
     await client.connect()
-    await client.call(name)
+    return await client.call(name, ...args)
   } finally {
     client.disconnect()
   }

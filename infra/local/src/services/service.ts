@@ -1,18 +1,10 @@
-// Runs a server as a process: starts it, waits until it answers, stops it.
+// Runs a server as a process: starts it, waits until it answers, stops it, and starts it again.
 import { once } from 'node:events'
 import { closeSync, openSync } from 'node:fs'
 import { type Keeper, stopOrder, type Tool } from '../processes/keeper.ts'
 import { logTailOf } from '../processes/log-tail.ts'
 import { until } from '../processes/until.ts'
 import { UserError } from '../processes/user-error.ts'
-
-export interface Service {
-  /** The URL for clients, with the password. */
-  url: string
-  /** Resolves when its process has ended, for any reason, to its signal or exit code. */
-  exited: Promise<string>
-  close(): Promise<void>
-}
 
 export interface ServiceProcess {
   keeper: Keeper
@@ -34,15 +26,32 @@ export interface ServiceProcess {
 const readyMs = 60_000
 const closeMs = 15_000
 
+export type Service = Awaited<ReturnType<typeof startService>>
+
 /** Starts a server and resolves once it answers. Rejects with a UserError that contains its log tail if it ends before that. */
-export async function startService({
-  keeper,
-  name,
-  logFile,
-  keepsLog = false,
-  url,
-  ...what
-}: ServiceProcess): Promise<Service> {
+export async function startService(options: ServiceProcess) {
+  let running = await launch(options)
+  return {
+    /** The URL for clients, with the password. */
+    url: options.url,
+    /** Resolves when its first process has ended, for any reason, to its signal or exit code. */
+    exited: running.exited,
+    pid: () => running.child.pid,
+    signal: (name: NodeJS.Signals): void => void running.child.kill(name),
+    /** SIGKILL; resolves when it is gone. */
+    async kill(): Promise<void> {
+      running.child.kill('SIGKILL')
+      await running.exited
+    },
+    /** Starts it again, once it has ended, on the same port and data; resolves when it answers. */
+    async start(): Promise<void> {
+      running = await launch({ ...options, keepsLog: true })
+    },
+    close: (): Promise<void> => running.close(),
+  }
+}
+
+async function launch({ keeper, name, logFile, keepsLog = false, url, ...what }: ServiceProcess) {
   const logFd = openSync(logFile, keepsLog ? 'a' : 'w')
   const child = keeper.spawn({ stopOrder: stopOrder.service, ...what.process, logFd })
   closeSync(logFd)
@@ -50,7 +59,7 @@ export async function startService({
   child.stdin?.end(what.input)
 
   let ended = child.pid === undefined ? 'not found' : undefined
-  const exited = ended
+  const exited: Promise<string> = ended
     ? Promise.resolve(ended)
     : once(child, 'exit').then(([code, signal]) => (ended = signal ?? `exit code ${code}`))
   const answered = await until(() => ended !== undefined || what.ping(url).then((answer) => answer !== false), {
@@ -65,7 +74,7 @@ export async function startService({
     await exited
     clearTimeout(timer)
   }
-  if (answered && !ended) return { url, exited, close }
+  if (answered && !ended) return { child, exited, close }
   const how = ended ? ` (${ended})` : ''
   await close()
   throw new UserError(`${name} did not start${how}: ${logTailOf(logFile)} (its log: ${logFile})`)

@@ -30,6 +30,7 @@ export interface ServicesOptions {
 export interface Services {
   databaseUrl: string
   redisUrl: string
+  postgres: Service
   /** Resolves with the name of an embedded service when it has ended, for any reason. */
   died: Promise<string>
   close(): Promise<void>
@@ -55,6 +56,7 @@ export async function startServices(options: ServicesOptions): Promise<Services>
   return {
     databaseUrl: postgres.url,
     redisUrl: redis.url,
+    postgres,
     died: Promise.race([postgres.exited.then(() => 'PostgreSQL'), redis.exited.then(() => 'Redis')]),
     close: async () => {
       await Promise.all([postgres.close(), redis.close()])
@@ -78,6 +80,9 @@ async function givenRedis(url: string): Promise<Service> {
   }
 }
 
+/** An external server, which is neither ended nor started here. */
 async function given(url: string): Promise<Service> {
-  return { url, exited: new Promise(() => {}), close: async () => {} }
+  const nothing = async (): Promise<void> => {}
+  const own = { pid: () => undefined, signal: () => {}, kill: nothing, start: nothing, close: nothing }
+  return { url, exited: new Promise(() => {}), ...own }
 }

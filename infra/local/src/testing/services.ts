@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { mkdir, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { allOrNone } from '../processes/all-or-none.ts'
 import type { Keeper } from '../processes/keeper.ts'
 import { isRunning } from '../processes/process-table.ts'
 import { defaultStateDir, programsDir } from '../processes/repository.ts'
@@ -12,16 +13,8 @@ import { build } from '../start/build.ts'
 import { buildEngine, hasEngine } from '../start/engine.ts'
 import type { LocalEnvironment } from '../start/environment.ts'
 import { migrate } from '../start/migrate.ts'
-import type { TestEnvironment } from './environment.ts'
 
-export interface OwnServices {
-  /** The run's folder, which close() deletes. */
-  dir: string
-  /** A migrated database, which close() drops. */
-  databaseUrl: string
-  redisUrl: string
-  close(): Promise<void>
-}
+const nothingToClose = async () => ({ close: async () => {} })
 
 export interface OwnServicesOptions {
   keeper: Keeper
@@ -42,7 +35,7 @@ export interface OwnServicesOptions {
  * The one way to start what tests, load tests, chaos and sizing stand on: builds, starts PostgreSQL and Redis on free ports and in a folder
  * of this run's own, and migrates a database, so that runs can be concurrent.
  */
-export async function startOwnServices(options: OwnServicesOptions): Promise<OwnServices> {
+export async function startOwnServices(options: OwnServicesOptions) {
   const { keeper, purpose, databaseUrl: givenUrl, redisUrl, packages, durable = false, say = console.log } = options
   await removeAbandoned()
   const id = `${process.pid}-${randomBytes(3).toString('hex')}`
@@ -52,19 +45,24 @@ export async function startOwnServices(options: OwnServicesOptions): Promise<Own
     await removeHome(join(dir, 'postgres'))
     await rm(dir, { recursive: true, force: true })
   }
-  const starting = startServices({
-    keeper,
-    dir,
-    programsDir,
-    password: randomBytes(12).toString('base64url'),
-    durable,
-    databaseUrl: givenUrl,
-    redisUrl,
-    preferredPorts: { postgres: 0, redis: 0 },
-    say,
-  })
+  let closeServices = remove
   try {
-    const [services] = await Promise.all([starting, build(keeper, packages)])
+    const starting = startServices({
+      keeper,
+      dir,
+      programsDir,
+      password: randomBytes(12).toString('base64url'),
+      durable,
+      databaseUrl: givenUrl,
+      redisUrl,
+      preferredPorts: { postgres: 0, redis: 0 },
+      say,
+    })
+    const [services] = await allOrNone([starting, build(keeper, packages).then(nothingToClose)])
+    closeServices = async () => {
+      await services.close()
+      await remove()
+    }
     const database = `spillway_${purpose}_${id.replace('-', '_')}`
     const databaseUrl = withDatabase(services.databaseUrl, database)
     await migrate(keeper, databaseUrl)
@@ -73,47 +71,37 @@ export async function startOwnServices(options: OwnServicesOptions): Promise<Own
       if (givenUrl !== undefined) {
         await query(withDatabase(services.databaseUrl, 'postgres'), `DROP DATABASE "${database}" WITH (FORCE)`)
       }
-      await services.close()
-      await remove()
+      await closeServices()
     }
-    return { dir, databaseUrl, redisUrl: services.redisUrl, close }
+    return {
+      /** The run's folder, which close() deletes. */
+      dir,
+      /** A migrated database, which close() drops. */
+      databaseUrl,
+      redisUrl: services.redisUrl,
+      postgres: services.postgres,
+      close,
+    }
   } catch (error) {
-    // Services that are still starting would write into the folder while it is deleted.
-    await starting.then(
-      (services) => services.close(),
-      () => undefined,
-    )
-    await remove()
+    // Services that still run would write into the folder while it is deleted.
+    await closeServices()
     throw error
   }
-}
-
-export interface TestServices extends TestEnvironment {
-  /** The run's folder, which close() deletes. */
-  dir: string
-  close(): Promise<void>
 }
 
 /** Builds all packages, starts the services and migrates the template database, from which namespaces are copied. */
-export async function startTestServices(keeper: Keeper, environment: LocalEnvironment): Promise<TestServices> {
-  const { databaseUrl, redisUrl } = environment
-  const starting = startOwnServices({ keeper, purpose: 'test', databaseUrl, redisUrl })
-  try {
-    // The first build of the engine takes a minute: that is left to `pnpm start` and to CI.
-    const withEngine = hasEngine() || process.env.CI === 'true'
-    const [services] = await Promise.all([starting, withEngine ? buildEngine(keeper, console.log) : undefined])
-    const templateUrl = services.databaseUrl
-    // Otherwise autovacuum connects to it now and then, and copies have to wait.
-    const closeToAll = `ALTER DATABASE "${databaseOf(templateUrl)}" ALLOW_CONNECTIONS false`
-    await query(withDatabase(templateUrl, 'postgres'), closeToAll)
-    return { templateUrl, redisUrl: services.redisUrl, dir: services.dir, close: services.close }
-  } catch (error) {
-    await starting.then(
-      (services) => services.close(),
-      () => undefined,
-    )
-    throw error
-  }
+export async function startTestServices(keeper: Keeper, { databaseUrl, redisUrl }: LocalEnvironment) {
+  // The first build of the engine takes a minute: that is left to `pnpm start` and to CI.
+  const withEngine = hasEngine() || process.env.CI === 'true'
+  const [services] = await allOrNone([
+    startOwnServices({ keeper, purpose: 'test', databaseUrl, redisUrl }),
+    withEngine ? buildEngine(keeper, console.log).then(nothingToClose) : nothingToClose(),
+  ])
+  const templateUrl = services.databaseUrl
+  // Otherwise autovacuum connects to it now and then, and copies have to wait.
+  const closeToAll = `ALTER DATABASE "${databaseOf(templateUrl)}" ALLOW_CONNECTIONS false`
+  await query(withDatabase(templateUrl, 'postgres'), closeToAll)
+  return { ...services, templateUrl }
 }
 
 /** Deletes the folders of runs that were killed. */
