@@ -7,8 +7,8 @@ import {
   createApiClient,
   redeemUntilAnswered,
 } from '@spillway/local/testing/api-client'
-import { outcomeOf } from '../measure/tally.ts'
 import { startLoop } from '@spillway/local/testing/open-loop'
+import { outcomeOf } from '../measure/tally.ts'
 
 /**
  * How a visit ended. `verdict` is the right one: tokens for a right password, 401 for a wrong one. `wrong` is the other way

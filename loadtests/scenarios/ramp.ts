@@ -2,9 +2,9 @@
 // the offered one. Where that happens is the knee.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Credentials, createApiClient } from '@spillway/local/testing/api-client'
+import { startLoop } from '@spillway/local/testing/open-loop'
 import { type Contender, coreCount, type Running } from '../contenders/contender.ts'
 import { costOf } from '../contenders/hashing.ts'
-import { startLoop } from '@spillway/local/testing/open-loop'
 import { outcomeOf, Tally } from '../measure/tally.ts'
 import type { Row } from '../src/results.ts'
 import { ofContenders, ofPipeline } from './measurements.ts'

@@ -1,9 +1,9 @@
 // A spike: quiet, then ten times the machine's capacity, then quiet again.
 
 import { createApiClient, redeemUntilAnswered, TIMEOUT_MS } from '@spillway/local/testing/api-client'
+import { openLoop } from '@spillway/local/testing/open-loop'
 import { coreCount, type Running } from '../contenders/contender.ts'
 import { costOf } from '../contenders/hashing.ts'
-import { openLoop } from '@spillway/local/testing/open-loop'
 import { type Outcome, outcomeOf, Tally } from '../measure/tally.ts'
 import type { Measured, Row } from '../src/results.ts'
 import { latencyFigures } from './figures.ts'
