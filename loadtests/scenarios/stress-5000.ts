@@ -61,7 +61,7 @@ async function stress(
       timeoutPercent: tally.share('timeout'),
       answeredPercent: tally.share('ok', 'ticket', 'busy'),
       deferredPercent: tally.share('ticket', 'busy'),
-      peakPerSecond: Math.max(...tally.bySecond.map((counts) => counts.ok)),
+      peakPerSecond: Math.max(0, ...tally.bySecond.map((counts) => counts.ok)),
     },
     series: { ...measured.series, outcomes: [{ ...tally.counts }] },
   }

@@ -7,15 +7,15 @@ import { runProgram } from './run-program.ts'
 
 test('the program tells what it applied, from any working directory, and ends at once', async () => {
   const url = absentDatabase()
-  const startedMs = performance.now()
   const first = await run(url)
   const entries = await readdir(join(import.meta.dirname, '..', 'migrations'), { withFileTypes: true })
   const migrations = entries.filter((entry) => entry.isDirectory()).map(({ name }) => name)
   assert.equal(first.stdout, `Applied ${migrations.toSorted().join(', ')}.\n`)
   assert.equal(first.code, 0)
   // The engine's own timer would hold it for 10 s.
-  assert.ok(performance.now() - startedMs < 9_000)
-  assert.deepEqual(await run(url), { code: 0, stdout: 'The database is up to date.\n', stderr: '' })
+  assert.ok(first.lingeredMs < 8_000, `${first.lingeredMs} ms`)
+  const { lingeredMs: _, ...second } = await run(url)
+  assert.deepEqual(second, { code: 0, stdout: 'The database is up to date.\n', stderr: '' })
 })
 
 test('an unreachable database is reported in one sentence, never with the password', async () => {
