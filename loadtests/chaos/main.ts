@@ -3,7 +3,6 @@ import { runCommand } from '@spillway/local/processes/command'
 import { parseCommandLine, whole } from '@spillway/local/processes/command-line'
 import { UserError } from '@spillway/local/processes/user-error'
 import { pickNamed } from '../src/named.ts'
-import { createProgress } from '../src/progress.ts'
 import { Findings, type Scenario } from './scenario.ts'
 import { soak } from './scenarios/soak.ts'
 import { scenarios as all } from './scenarios.ts'
@@ -63,21 +62,16 @@ async function chaos({ scenarios }: ChaosOptions): Promise<Row[]> {
       void stage.close()
     })
   }
-  const progress = createProgress(
-    scenarios.reduce((sum, { estimatedS }) => sum + estimatedS, 0),
-    process.stdout,
-  )
   const rows: Row[] = []
   try {
-    for (const scenario of scenarios) {
-      progress.begin(scenario.name, scenario.estimatedS)
+    for (const [index, scenario] of scenarios.entries()) {
+      console.log(`${index + 1} of ${scenarios.length}  ${scenario.name}`)
       const findings = await runOne(scenario, stage)
       if (interruption.signal.aborted) throw new UserError('Stopped before the end.')
-      progress.end(findings.broken.length === 0 ? undefined : findings.broken.join(' '))
+      if (findings.broken.length > 0) console.log(`  ${findings.broken.join(' ')}`)
       rows.push({ name: scenario.name, findings })
     }
   } finally {
-    progress.close()
     if (rows.length > 0) console.log(table(rows))
     await stage.close()
   }

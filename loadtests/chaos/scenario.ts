@@ -6,8 +6,6 @@ export interface Scenario {
   name: string
   /** One sentence. */
   promise: string
-  /** For the progress line. */
-  estimatedS: number
   /** Starts the processes it needs, and ends them again. */
   run(stage: Stage): Promise<Findings>
 }

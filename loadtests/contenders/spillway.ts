@@ -14,8 +14,6 @@ export interface SpillwayOptions extends Omit<StartOptions, 'algorithm'> {
   concurrency: number
   /** Lets the workers accept the hashes that are doubles. */
   testHashes?: boolean
-  /** For the Node of each process. */
-  nodeArgs?: readonly string[]
 }
 
 export interface SpillwayRunning extends Running {
@@ -39,7 +37,7 @@ const limits = {
 }
 
 export async function startSpillway(options: SpillwayOptions): Promise<SpillwayRunning> {
-  const { cores, workerCores = cores, services, nodeArgs } = options
+  const { cores, workerCores = cores, services } = options
   const spillway = openSpillway({
     databaseUrl: services.databaseUrl,
     redisUrl: services.redisUrl,
@@ -57,8 +55,8 @@ export async function startSpillway(options: SpillwayOptions): Promise<SpillwayR
     await deleteKeys(services.redisUrl, spillway.queuePrefix)
   }
   await allOrNone([
-    ...Array.from({ length: options.gateways }, () => spillway.gateway({ cores, nodeArgs })),
-    ...Array.from({ length: options.workers }, () => spillway.worker({ cores: workerCores, nodeArgs })),
+    ...Array.from({ length: options.gateways }, () => spillway.gateway({ cores })),
+    ...Array.from({ length: options.workers }, () => spillway.worker({ cores: workerCores })),
   ]).catch(async (error) => {
     await close()
     throw error
@@ -74,7 +72,7 @@ export async function startSpillway(options: SpillwayOptions): Promise<SpillwayR
     depth: () => readGauge(first.opsUrl, 'spillway_queue_jobs', queued),
     // The file it serves itself: a stat and a read.
     neighbourPath: '/docs/static/logo.svg',
-    parts: [...gateways.map((member) => partOf(member, 'api')), ...workers.map((member) => partOf(member, 'worker'))],
+    parts: [...gateways.map(partOf('api')), ...workers.map(partOf('worker'))],
     close,
   }
 }
@@ -99,6 +97,6 @@ export async function startSystems(count: number, options: SpillwayOptions): Pro
   }
 }
 
-function partOf({ pid, readyMs }: Member, role: string): Part {
-  return { role, pid, readyMs }
-}
+const partOf =
+  (role: string) =>
+  ({ pid, readyMs }: Member): Part => ({ role, pid, readyMs })

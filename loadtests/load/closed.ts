@@ -60,17 +60,13 @@ export interface ClosedLoop {
   caller: Caller
 }
 
-export interface Callers {
-  /**
-   * Counts what is answered during this time. What is still open at its end is not counted, neither as answered nor as lost.
-   */
-  countFor(seconds: number): Promise<ClosedLoopResult>
-}
-
 export interface ClosedLoopResult {
   tally: Tally
   seconds: number
 }
+
+/** Counts what is answered during this time. What is still open at its end is not counted, neither as answered nor as lost. */
+type CountFor = (seconds: number) => Promise<ClosedLoopResult>
 
 /** The callers do not all arrive in the same millisecond, but in so many groups over this time. */
 const ARRIVAL_MS = 1_000
@@ -80,9 +76,11 @@ const FOREVER_S = 86_400
 /** How soon autocannon notices that it was stopped. */
 const STOPS_WITHIN_MS = 50
 
-/** Lets the callers arrive, hands them over, and sends them away whatever happens. */
-export async function withCallers<T>(loop: ClosedLoop, body: (callers: Callers) => Promise<T>): Promise<T> {
-  const { urls, callers, caller } = loop
+/** Lets the callers arrive, has them counted by the body, and sends them away whatever happens. */
+export async function withCallers<T>(
+  { urls, callers, caller }: ClosedLoop,
+  body: (countFor: CountFor) => Promise<T>,
+): Promise<T> {
   const waitedBefore = new WeakMap<autocannon.Client, number>()
   const attacks: autocannon.Instance[] = []
   const ends: Promise<Error | undefined>[] = []
@@ -138,7 +136,7 @@ export async function withCallers<T>(loop: ClosedLoop, body: (callers: Callers) 
       ends.push(attack(urls[group % urls.length] ?? '', Math.ceil((callers - group) / groups)))
       await sleep(ARRIVAL_MS / groups)
     }
-    result = await body({ countFor })
+    result = await body(countFor)
   } finally {
     for (const attack of attacks) attack.stop()
     await Promise.all(ends)

@@ -9,13 +9,10 @@ import { ofContenders } from './measurements.ts'
 import { picked, type Scenario, type Setting } from './scenario.ts'
 
 const USERS = 100
-const LOGIN_S = 4
-const MIXED_S = 3
 
-function crowd(running: Running, setting: Setting, caller: Caller, seconds: number): Promise<Measured> {
-  const loop = { urls: [running.url], callers: setting.users ?? USERS, caller }
-  return withCallers(loop, async ({ countFor }) =>
-    loginFigures(await observe(running, setting.servers, () => countFor(seconds))),
+function crowd(running: Running, { users = USERS, servers, durationS }: Setting, caller: Caller): Promise<Measured> {
+  return withCallers({ urls: [running.url], callers: users, caller }, async (countFor) =>
+    loginFigures(await observe(running, servers, () => countFor(durationS))),
   )
 }
 
@@ -24,15 +21,14 @@ export const login100: Scenario = {
   name: 'login-100',
   title: 'A hundred users log in',
   question: 'What do a hundred users who log in over and over get, and what does everyone else on the same API?',
-  settings: (setting) => ({ users: setting.users ?? USERS, seconds: setting.durationS ?? LOGIN_S, ...costOf }),
+  durationS: 4,
+  settings: ({ users = USERS }) => ({ users, ...costOf }),
   plan: (setting) =>
     algorithms.flatMap((algorithm) => {
-      const seconds = setting.durationS ?? LOGIN_S
-      const contenders =
-        algorithm === 'bcrypt' ? picked(setting, ['in-process', 'piscina', 'spillway']) : setting.contenders
-      const caller = loginCaller(setting.accounts, algorithm)
-      return ofContenders(setting, { contenders, algorithm, estimatedS: seconds }, (running) =>
-        crowd(running, setting, caller, seconds),
+      const few = picked(setting, ['in-process', 'piscina', 'spillway'])
+      const contenders = algorithm === 'bcrypt' ? few : setting.contenders
+      return ofContenders(setting, { contenders, algorithm }, (running) =>
+        crowd(running, setting, loginCaller(setting.accounts, algorithm)),
       )
     }),
 }
@@ -42,15 +38,10 @@ export const mixed100: Scenario = {
   name: 'mixed-100',
   title: 'A hundred users register, log in and write',
   question: 'What does a mix of hashing and ordinary writes get through, a hundred users at a time?',
-  settings: (setting) => ({
-    users: setting.users ?? USERS,
-    seconds: setting.durationS ?? MIXED_S,
-    argon2id: costOf.argon2id,
-  }),
-  plan: (setting) => {
-    const seconds = setting.durationS ?? MIXED_S
-    return ofContenders(setting, { contenders: picked(setting), estimatedS: seconds }, (running) =>
-      crowd(running, setting, visitCaller(setting.accounts), seconds),
-    )
-  },
+  durationS: 3,
+  settings: ({ users = USERS }) => ({ users, argon2id: costOf.argon2id }),
+  plan: (setting) =>
+    ofContenders(setting, { contenders: picked(setting) }, (running) =>
+      crowd(running, setting, visitCaller(setting.accounts)),
+    ),
 }

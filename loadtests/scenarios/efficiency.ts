@@ -5,7 +5,6 @@ import { generatorCores } from '../measure/cores.ts'
 import { ofSpillway } from './measurements.ts'
 import type { Scenario } from './scenario.ts'
 
-const DURATION_S = 5
 const BARE_MS = 1_500
 /** Callers for the one slot: enough that it never waits for one. */
 const CALLERS = 8
@@ -15,28 +14,24 @@ export const efficiency: Scenario = {
   title: 'One core that does nothing but hash',
   question:
     'How many logins a second does a worker get from its core, of those that a bare loop of the hash does there?',
-  settings: (setting) => ({ callers: CALLERS, seconds: setting.durationS ?? DURATION_S }),
-  plan: (setting) => {
-    const durationS = setting.durationS ?? DURATION_S
+  durationS: 5,
+  settings: () => ({ callers: CALLERS }),
+  plan(setting) {
     const workerCores = setting.cores?.slice(0, 1)
     const size = { cores: setting.cores && generatorCores, workerCores, gateways: 1, workers: 1, concurrency: 1 }
-    const estimatedS = durationS + (2 * BARE_MS) / 1_000
     const bare = () => bareHash('@node-rs/argon2', BARE_MS, workerCores)
-    return ofSpillway(
-      setting,
-      { size, credential: 'argon2id', variant: 'argon2id', placement: 'worker-apart', estimatedS },
-      async ({ urls }) => {
-        const before = await bare()
-        const loop = { urls, callers: CALLERS, caller: loginCaller(setting.accounts, 'argon2id') }
-        const { tally, seconds } = await withCallers(loop, (callers) => callers.countFor(durationS))
-        const after = await bare()
-        const perSecond = tally.counts.ok / seconds
-        const barePerSecond = 2_000 / (before.meanMs + after.meanMs)
-        return {
-          figures: { perSecond, barePerSecond, efficiencyPercent: (100 * perSecond) / barePerSecond },
-          histograms: { answer: tally.latency.encode() },
-        }
-      },
-    )
+    const options = { size, credential: 'argon2id', variant: 'argon2id', placement: 'worker-apart' } as const
+    return ofSpillway(setting, options, async ({ urls }) => {
+      const before = await bare()
+      const loop = { urls, callers: CALLERS, caller: loginCaller(setting.accounts, 'argon2id') }
+      const { tally, seconds } = await withCallers(loop, (countFor) => countFor(setting.durationS))
+      const after = await bare()
+      const perSecond = tally.counts.ok / seconds
+      const barePerSecond = 2_000 / (before.meanMs + after.meanMs)
+      return {
+        figures: { perSecond, barePerSecond, efficiencyPercent: (100 * perSecond) / barePerSecond },
+        histograms: { answer: tally.latency.encode() },
+      }
+    })
   },
 }

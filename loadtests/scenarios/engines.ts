@@ -8,51 +8,37 @@ import { bareHash, nativeHash } from '../measure/bare-hash.ts'
 import { engines as packages } from '../measure/engines.ts'
 import type { Measurement, Scenario, Setting } from './scenario.ts'
 
-const DURATION_S = 2
-
 export const engines: Scenario = {
   name: 'engines',
   title: 'The hash itself',
   question: 'What does one verify take in each implementation, with nothing around it?',
-  settings: (setting) => ({
-    seconds: setting.durationS ?? DURATION_S,
-    ...costOf,
-    processor: cpus()[0]?.model ?? 'unknown',
-  }),
+  durationS: 2,
+  settings: () => ({ ...costOf, processor: cpus()[0]?.model ?? 'unknown' }),
   plan: (setting) => [...planPackages(setting), ...(existsSync(ADDON_FILE) ? planNative(setting) : [])],
 }
 
-function planPackages(setting: Setting): Measurement[] {
-  const durationS = setting.durationS ?? DURATION_S
+function planPackages({ durationS, cores }: Setting): Measurement[] {
   return Object.keys(packages).map((name) => ({
     contender: name,
     variant: name.includes('bcrypt') ? 'bcrypt' : 'argon2id',
     placement: 'apart',
-    estimatedS: durationS + 1,
     measure: async () => {
-      const { medianMs, processorMs } = await bareHash(name, durationS * 1_000, setting.cores)
+      const { medianMs, processorMs } = await bareHash(name, durationS * 1_000, cores)
       return { figures: { p50Ms: medianMs, hashProcessorMs: processorMs } }
     },
   }))
 }
 
-function planNative(setting: Setting): Measurement[] {
-  const durationS = setting.durationS ?? DURATION_S
+function planNative({ durationS, cores }: Setting): Measurement[] {
   return algorithms.flatMap((algorithm) =>
     (['alone', 'batches'] as const).map((load) => ({
       contender: NATIVE_NAME,
       variant: load === 'alone' ? `${algorithm}, alone` : `${algorithm}, full batches`,
       placement: 'apart' as const,
-      estimatedS: durationS + 2,
       measure: async () => {
-        const took = await nativeHash(algorithm, load, durationS * 1_000, setting.cores)
-        return {
-          figures: {
-            hashProcessorMs: took.processorMs,
-            ...(load === 'alone' && { p50Ms: took.medianMs }),
-            ofPackagePercent: took.ofPackage * 100,
-          },
-        }
+        const { medianMs, processorMs, ofPackage } = await nativeHash(algorithm, load, durationS * 1_000, cores)
+        const alone = load === 'alone' && { p50Ms: medianMs }
+        return { figures: { hashProcessorMs: processorMs, ...alone, ofPackagePercent: ofPackage * 100 } }
       },
     })),
   )

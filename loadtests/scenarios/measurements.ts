@@ -10,33 +10,27 @@ import type { Measurement, Setting } from './scenario.ts'
 const HASHES = 20
 /** Enough that the worker always has a job at hand while the next is on its way from Redis. */
 const PIPELINE_SLOTS = 16
-/** For starting, warming up and ending. */
-const AROUND_S = 9
 
 type Measure<R extends Running> = (running: R) => Promise<Partial<Measured>>
 
 export interface OfContenders {
-  /** [all that take part] */
-  contenders?: readonly Contender[]
+  contenders: readonly Contender[]
   /** Of the hash that logins are verified with [argon2id]. */
   algorithm?: Algorithm
   /** [the algorithm] */
   variant?: string
   /** How many callers come at once: not every contender can take any number. */
   callers?: number
-  /** Without start and end. */
-  estimatedS: number
 }
 
 /** One measurement for each contender, on its cores. */
 export function ofContenders(setting: Setting, options: OfContenders, measure: Measure<Running>): Measurement[] {
-  const { contenders = setting.contenders, algorithm = 'argon2id', variant = algorithm, callers = 0 } = options
+  const { contenders, algorithm = 'argon2id', variant = algorithm, callers = 0 } = options
   const { cores, services } = setting
   return contenders.map((contender) => ({
     contender: contender.name,
     variant,
     placement: 'apart',
-    estimatedS: options.estimatedS + AROUND_S,
     async measure() {
       const refusal = contender.refuses?.(callers)
       if (refusal !== undefined) throw new Error(`not run: ${refusal}`)
@@ -50,38 +44,24 @@ export interface OfSpillway extends Pick<Measurement, 'placement' | 'variant'> {
   credential: Credential
   /** How many of this size, each with a queue, gateways and workers of its own [1]. */
   systems?: number
-  /** Without start and end. */
-  estimatedS: number
 }
 
 /** A measurement of Spillway in another size or place than the contender; none where Spillway does not take part. */
 export function ofSpillway(
   setting: Setting,
-  { size, credential, systems = 1, estimatedS, placement, variant }: OfSpillway,
+  { size, credential, systems = 1, placement, variant }: OfSpillway,
   measure: Measure<SpillwayRunning>,
 ): Measurement[] {
   if (!setting.contenders.some(({ name }) => name === 'spillway')) return []
-  const { services } = setting
-  return [
-    {
-      contender: 'spillway',
-      variant,
-      placement,
-      estimatedS: estimatedS + AROUND_S,
-      measure: () =>
-        whileWarm(startSystems(systems, { ...size, services, testHashes: true }), setting, credential, measure),
-    },
-  ]
+  const options = { ...size, services: setting.services, testHashes: true }
+  const measureWarm = () => whileWarm(startSystems(systems, options), setting, credential, measure)
+  return [{ contender: 'spillway', variant, placement, measure: measureWarm }]
 }
 
 /** A measurement of Spillway's pipeline alone, on all cores: one gateway, and one worker that hashes nothing. */
-export function ofPipeline(setting: Setting, estimatedS: number, measure: Measure<SpillwayRunning>): Measurement[] {
+export function ofPipeline(setting: Setting, measure: Measure<SpillwayRunning>): Measurement[] {
   const size = { cores: undefined, gateways: 1, workers: 1, concurrency: PIPELINE_SLOTS }
-  return ofSpillway(
-    setting,
-    { size, credential: 'token', variant: 'token', placement: 'together', estimatedS },
-    measure,
-  )
+  return ofSpillway(setting, { size, credential: 'token', variant: 'token', placement: 'together' }, measure)
 }
 
 async function whileWarm<R extends Running, T>(

@@ -12,7 +12,6 @@ import { type Measurement, picked, type Scenario, type Setting } from './scenari
 
 const STEP = 1.1
 const SHORTFALL = 0.1
-const STEP_S = 2
 /** Of the hashes that the contender's cores could compute if they did nothing else. */
 const START_AT = 0.5
 /** Steps that fall short before it stops: one alone may be noise. */
@@ -25,34 +24,30 @@ export const ramp: Scenario = {
   name: 'ramp',
   title: 'Ten per cent more, step by step',
   question: 'How many logins and registrations a second can be offered before the server falls ten per cent behind?',
-  settings: (setting) => ({
-    stepPercent: Math.round((STEP - 1) * 100),
-    secondsAStep: setting.durationS ?? STEP_S,
-    argon2id: costOf.argon2id,
-  }),
+  durationS: 2,
+  settings: () => ({ stepPercent: Math.round((STEP - 1) * 100), argon2id: costOf.argon2id }),
   plan: (setting) => {
-    const { accounts, rate = PIPELINE_START, durationS = STEP_S } = setting
+    const { accounts, rate = PIPELINE_START, durationS } = setting
     const login = (n: number) => accounts.login('token', n)
     return [
       ...picked(setting).flatMap((contender) => realHash(contender, setting)),
-      ...ofPipeline(setting, 12 * durationS, (running) => climb(running, '/v1/login', rate, durationS, login)),
+      ...ofPipeline(setting, (running) => climb(running, '/v1/login', rate, durationS, login)),
     ]
   },
 }
 
 function realHash(contender: Contender, setting: Setting): Measurement[] {
-  const { accounts, durationS = STEP_S } = setting
+  const { accounts, durationS } = setting
   const bestPerSecond = (coreCount(setting.cores) * 1_000) / setting.bareHashMs.argon2id
   const rate = setting.rate ?? bestPerSecond * START_AT
+  const all = !setting.short || contender.name === 'spillway'
   const measured = (variant: string, path: string, next: (n: number) => Credentials) =>
-    ofContenders(setting, { contenders: [contender], variant, estimatedS: 8 * durationS }, (running) =>
+    ofContenders(setting, { contenders: [contender], variant }, (running) =>
       climb(running, path, rate, durationS, next),
     )
   return [
     ...measured('login', '/v1/login', (n) => accounts.login('argon2id', n)),
-    ...(setting.short && contender.name !== 'spillway'
-      ? []
-      : measured('registration', '/v1/users', accounts.registration)),
+    ...(all ? measured('registration', '/v1/users', accounts.registration) : []),
   ]
 }
 

@@ -8,7 +8,6 @@ import { ofPipeline } from './measurements.ts'
 import type { Scenario, Setting } from './scenario.ts'
 
 const CALLERS = 64
-const DURATION_S = 4
 /** Of the one core that Redis runs its commands on: with more, every command waits for others. */
 const BUSY_AT_MOST = 0.7
 
@@ -16,20 +15,18 @@ export const redis: Scenario = {
   name: 'redis',
   title: 'What one Redis does for a login',
   question: 'What is Redis busy with when logins come as fast as they can, and how many could one serve?',
-  settings: (setting) => ({ callers: CALLERS, seconds: setting.durationS ?? DURATION_S, busyAtMost: BUSY_AT_MOST }),
-  plan: (setting) => {
-    const durationS = setting.durationS ?? DURATION_S
-    return ofPipeline(setting, durationS, (running) => dissect(running, setting, durationS))
-  },
+  durationS: 4,
+  settings: () => ({ callers: CALLERS, busyAtMost: BUSY_AT_MOST }),
+  plan: (setting) => ofPipeline(setting, (running) => dissect(running, setting)),
 }
 
-async function dissect(running: SpillwayRunning, setting: Setting, durationS: number): Promise<Measured> {
+async function dissect(running: SpillwayRunning, setting: Setting): Promise<Measured> {
   const asking = new Redis(setting.services.redisUrl)
   const loop = { urls: running.urls, callers: CALLERS, caller: loginCaller(setting.accounts, 'token') }
   try {
-    return await withCallers(loop, async ({ countFor }) => {
+    return await withCallers(loop, async (countFor) => {
       const before = await commandTimes(asking)
-      const { result, parts } = await processorTimeOf(running, setting.servers, () => countFor(durationS))
+      const { result, parts } = await processorTimeOf(running, setting.servers, () => countFor(setting.durationS))
       const commands = between(before, await commandTimes(asking))
       const logins = Math.max(result.tally.counts.ok, 1)
       const processorMs = timeOf(parts, 'redis') / logins

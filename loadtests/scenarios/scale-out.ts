@@ -21,7 +21,6 @@ const WAIT_MS = 80
 const HASH = `wait-${WAIT_MS}` as const
 /** Callers for each slot: enough that no slot waits for a caller. */
 const CALLERS_A_SLOT = 3
-const DURATION_S = 4
 /** Of the usual warm-up, for each process: one that has seen fewer logins than another costs more for each. */
 const WARM_UP_SHARE = { gateway: 1 / 4, worker: 1 / 16 }
 
@@ -30,7 +29,8 @@ export const scaleOut: Scenario = {
   title: 'More workers, more gateways',
   question:
     'How far do logins grow with the workers, and does a login cost a gateway more when there are more gateways?',
-  settings: (setting) => ({ waitMs: WAIT_MS, slotsAWorker: 1, seconds: setting.durationS ?? DURATION_S }),
+  durationS: 4,
+  settings: () => ({ waitMs: WAIT_MS, slotsAWorker: 1 }),
   plan: (setting) => {
     const sizes = SIZES[setting.short ? 'short' : 'all']
     return [
@@ -50,25 +50,23 @@ type Size = Pick<SpillwayOptions, 'gateways' | 'workers'> & { systems: number }
 
 function measurement(setting: Setting, size: Size, variant: string): Measurement[] {
   const { gateways, workers, systems } = size
-  const durationS = setting.durationS ?? DURATION_S
   const shares = Math.max(gateways * WARM_UP_SHARE.gateway, workers * WARM_UP_SHARE.worker)
   const { logins, atMostMs } = setting.warmUp
   const warmUp = { logins: Math.ceil(logins * shares), atMostMs: atMostMs * shares }
   // Nothing is pinned: so many processes need all the cores there are.
   const each = { cores: undefined, gateways: gateways / systems, workers: workers / systems, concurrency: 1 }
-  const estimatedS = durationS + workers * 0.6 + gateways * 1.2
   return ofSpillway(
     { ...setting, warmUp },
-    { systems, size: each, credential: HASH, variant, placement: 'together', estimatedS },
-    (running) => dispatch(running, size, setting, durationS),
+    { systems, size: each, credential: HASH, variant, placement: 'together' },
+    (running) => dispatch(running, size, setting),
   )
 }
 
-async function dispatch(running: SpillwayRunning, size: Size, setting: Setting, durationS: number): Promise<Measured> {
+async function dispatch(running: SpillwayRunning, size: Size, setting: Setting): Promise<Measured> {
   const callers = Math.max(size.workers * CALLERS_A_SLOT, size.gateways)
   const caller = loginCaller(setting.accounts, HASH)
-  const { result, parts } = await withCallers({ urls: running.urls, callers, caller }, ({ countFor }) =>
-    processorTimeOf(running, setting.servers, () => countFor(durationS)),
+  const { result, parts } = await withCallers({ urls: running.urls, callers, caller }, (countFor) =>
+    processorTimeOf(running, setting.servers, () => countFor(setting.durationS)),
   )
   const { tally, seconds } = result
   const perSecond = tally.counts.ok / seconds

@@ -17,8 +17,8 @@ export interface Setting {
   contenders: readonly Contender[]
   /** The short set of everything: slow scenarios pick from the contenders. */
   short: boolean
-  /** `--duration`, for the part of a measurement under load. */
-  durationS: number | undefined
+  /** The part of a measurement under load: `--duration`, else the scenario's own. */
+  durationS: number
   /** `--users`, for scenarios with a fixed number of them. */
   users: number | undefined
   /** `--rate`, requests per second. */
@@ -33,8 +33,6 @@ export interface Measurement {
   contender: string
   variant: string
   placement: Placement
-  /** For the progress bar: everything, start and end included. */
-  estimatedS: number
   /** @throws one sentence when there is nothing to report */
   measure(): Promise<Partial<Measured>>
 }
@@ -44,6 +42,9 @@ export interface Scenario {
   title: string
   /** One sentence. */
   question: string
+  /** Without `--duration`. */
+  durationS: number
+  /** Beside the duration. */
   settings(setting: Setting): Row
   plan(setting: Setting): Measurement[]
 }

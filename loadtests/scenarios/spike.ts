@@ -1,6 +1,6 @@
 // A spike: quiet, then ten times the machine's capacity, then quiet again.
 
-import { createApiClient, redeemUntilAnswered, TIMEOUT_MS } from '@spillway/local/testing/api-client'
+import { createApiClient, redeemUntilAnswered } from '@spillway/local/testing/api-client'
 import { openLoop } from '@spillway/local/testing/open-loop'
 import { coreCount, type Running } from '../contenders/contender.ts'
 import { costOf } from '../contenders/hashing.ts'
@@ -11,8 +11,6 @@ import { ofContenders } from './measurements.ts'
 import { picked, type Scenario, type Setting } from './scenario.ts'
 
 const QUIET_BEFORE_S = 2
-/** It is watched for as long again afterwards. */
-const SPIKE_S = 10
 /** Of the hashes that the cores could compute if they did nothing else. */
 const TIMES_CAPACITY = 10
 /** Between spikes a trickle goes on, as a share of capacity: it shows when things are back to normal. */
@@ -24,21 +22,10 @@ export const spike: Scenario = {
   name: 'spike',
   title: 'Ten seconds at ten times capacity',
   question: 'What happens during ten seconds at ten times capacity, and how long until things are normal again?',
-  settings: (setting) => ({
-    quietS: QUIET_BEFORE_S,
-    spikeS: spikeS(setting),
-    afterS: spikeS(setting),
-    perSecond: spikeRate(setting),
-    argon2id: costOf.argon2id,
-  }),
-  plan: (setting) => {
-    const estimatedS = QUIET_BEFORE_S + 2 * spikeS(setting) + TIMEOUT_MS / 1_000
-    return ofContenders(setting, { contenders: picked(setting), estimatedS }, (running) => overrun(running, setting))
-  },
-}
-
-function spikeS(setting: Setting): number {
-  return setting.durationS ?? SPIKE_S
+  // It is watched for as long again afterwards.
+  durationS: 10,
+  settings: (setting) => ({ quietS: QUIET_BEFORE_S, perSecond: spikeRate(setting), argon2id: costOf.argon2id }),
+  plan: (setting) => ofContenders(setting, { contenders: picked(setting) }, (running) => overrun(running, setting)),
 }
 
 function spikeRate(setting: Setting): number {
@@ -48,7 +35,7 @@ function spikeRate(setting: Setting): number {
 async function overrun(running: Running, setting: Setting): Promise<Measured> {
   const client = createApiClient(running.url)
   const beforeMs = QUIET_BEFORE_S * 1_000
-  const spikeMs = spikeS(setting) * 1_000
+  const spikeMs = setting.durationS * 1_000
   const durationMs = beforeMs + 2 * spikeMs
   const peak = spikeRate(setting)
   const trickle = (peak / TIMES_CAPACITY) * TRICKLE

@@ -11,42 +11,29 @@ import { ofContenders, ofPipeline } from './measurements.ts'
 import { picked, type Scenario, type Setting } from './scenario.ts'
 
 const USERS = 5_000
-/** Users arrive over the first half of it. */
-const DURATION_S = 8
 
 export const stress5000: Scenario = {
   name: 'stress-5000',
   title: 'Five thousand users arrive',
   question: 'When five thousand users log in at once, who gets an answer in time, and how many a second?',
-  settings: (setting) => ({
-    users: setting.users ?? USERS,
-    seconds: setting.durationS ?? DURATION_S,
-    timeoutMs: TIMEOUT_MS,
-    argon2id: costOf.argon2id,
-  }),
-  plan: (setting) => {
-    const callers = setting.users ?? USERS
-    const durationS = setting.durationS ?? DURATION_S
-    const options = { contenders: picked(setting), callers, estimatedS: durationS + TIMEOUT_MS / 1_000 }
-    return [
-      ...ofContenders(setting, options, (running) => stress(running, setting, 'argon2id', callers, durationS)),
-      // The pipeline alone, without a hash: no contender, and marked as such.
-      ...ofPipeline(setting, durationS, (running) => stress(running, setting, 'token', callers, durationS)),
-    ]
-  },
+  durationS: 8,
+  settings: ({ users = USERS }) => ({ users, timeoutMs: TIMEOUT_MS, argon2id: costOf.argon2id }),
+  plan: (setting) => [
+    ...ofContenders(setting, { contenders: picked(setting), callers: setting.users ?? USERS }, (running) =>
+      stress(running, setting, 'argon2id'),
+    ),
+    // The pipeline alone, without a hash: no contender, and marked as such.
+    ...ofPipeline(setting, (running) => stress(running, setting, 'token')),
+  ],
 }
 
-async function stress(
-  running: Running,
-  setting: Setting,
-  credential: Credential,
-  callers: number,
-  durationS: number,
-): Promise<Measured> {
+/** Users arrive over the first half of its duration. */
+async function stress(running: Running, setting: Setting, credential: Credential): Promise<Measured> {
+  const { users = USERS, durationS } = setting
   const observed = await observe(running, setting.servers, () =>
     patientLoad({
       url: running.url,
-      callers,
+      callers: users,
       arriveMs: durationS * 500,
       durationMs: durationS * 1_000,
       credentials: (caller) => setting.accounts.login(credential, caller),

@@ -8,17 +8,15 @@ import { createAccounts, type WarmUp } from '../load/accounts.ts'
 import { bareHash } from '../measure/bare-hash.ts'
 import { contenderCores, generatorCores, moveTo } from '../measure/cores.ts'
 import { serverProcesses } from '../measure/server-processes.ts'
-import type { Setting } from '../scenarios/scenario.ts'
 import { ended, spikeTarget } from '../target/spike.ts'
 import { resolveTarget } from '../target/target.ts'
 import { inWords } from '../target/words.ts'
 import { compare } from './compare.ts'
 import { describeCommit, describeMachine } from './machine.ts'
 import { help, type LoadOptions, parseOptions } from './options.ts'
-import { createProgress } from './progress.ts'
 import type { Results } from './results.ts'
 import { defaultResultsFile, readResults, writeReport, writeResults } from './results-file.ts'
-import { estimateS, runScenarios } from './run.ts'
+import { runScenarios } from './run.ts'
 import type { TargetOptions } from './target-options.ts'
 
 const BARE_MS = 1_000
@@ -49,7 +47,7 @@ async function load(options: LoadOptions, file: string): Promise<Results> {
     const packages = ['@spillway/loadtests']
     const services = await startOwnServices({ keeper, purpose: 'load', packages, ...given })
     closeServices = services.close
-    const setting: Setting = {
+    const setting = {
       ...options,
       services,
       servers: isEmbedded ? serverProcesses(services) : [],
@@ -80,15 +78,13 @@ async function load(options: LoadOptions, file: string): Promise<Results> {
       },
       scenarios: [],
     }
-    const progress = createProgress(estimateS(options.scenarios, setting, options.repeat), process.stdout)
     await runScenarios({
       ...options,
       setting,
-      progress,
+      say: console.log,
       signal,
       keep: (scenarios) => writeResults(file, Object.assign(results, { scenarios })),
     })
-    progress.close()
     results.interrupted = signal.aborted
     writeResults(file, results)
     return results

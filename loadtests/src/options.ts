@@ -1,10 +1,9 @@
 // The command line of `pnpm load`.
 import { parseCommandLine, positive, whole } from '@spillway/local/processes/command-line'
 import { contenders } from '../contenders/contenders.ts'
-import type { Scenario, Setting } from '../scenarios/scenario.ts'
 import { scenarios } from '../scenarios/scenarios.ts'
 import { pickNamed } from './named.ts'
-import { type TargetOptions, targetHelp, targetOf } from './target-options.ts'
+import { targetHelp, targetOf } from './target-options.ts'
 
 export const help = `pnpm load [scenario ...] [--contender name[,name]] [--duration s] [--users n] [--rate n]
           [--repeat n] [--json file] [--compare old.json] [--from file]
@@ -32,16 +31,7 @@ Contenders
 ${contenders.map(({ name, title }) => `  ${name.padEnd(20)}${title}`).join('\n')}
 `
 
-/** It is short where neither scenarios nor contenders were named. */
-export interface LoadOptions extends Pick<Setting, 'contenders' | 'short' | 'durationS' | 'users' | 'rate'> {
-  scenarios: readonly Scenario[]
-  repeat: number
-  json: string | undefined
-  compare: string | undefined
-  from: string | undefined
-  target: TargetOptions | undefined
-  help: boolean
-}
+export type LoadOptions = ReturnType<typeof parseOptions>
 
 const options = {
   contender: { type: 'string' },
@@ -58,12 +48,13 @@ const options = {
 } as const
 
 /** Throws a UserError that names what is wrong. */
-export function parseOptions(args: string[]): LoadOptions {
+export function parseOptions(args: string[]) {
   const { values, positionals } = parseCommandLine('pnpm load', args, options, { allowPositionals: true })
   const named = values.contender?.split(',').map((name) => name.trim())
   return {
     scenarios: pickNamed('scenario', scenarios, positionals),
     contenders: pickNamed('contender', contenders, named ?? []),
+    /** Where neither scenarios nor contenders were named. */
     short: named === undefined && positionals.length === 0,
     durationS: values.duration === undefined ? undefined : positive('--duration', values.duration),
     users: values.users === undefined ? undefined : whole('--users', values.users),

@@ -3,28 +3,21 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { machineTime } from '@spillway/local/processes/processor-time'
 import { allCores, generatorCores, moveTo } from '../measure/cores.ts'
 import type { Measurement, Scenario, Setting } from '../scenarios/scenario.ts'
-import type { Progress } from './progress.ts'
 import type { Run, ScenarioResult } from './results.ts'
 
-/** Added to a measurement's own estimate: the look at the background, and the pause. */
-const BETWEEN_S = 0.5
 const PAUSE_MS = 200
 const LOOK_FOR_MS = 300
 
 export interface RunOptions {
   scenarios: readonly Scenario[]
-  setting: Setting
+  /** Without a duration, each scenario has its own. */
+  setting: Omit<Setting, 'durationS'> & { durationS: number | undefined }
   repeat: number
-  progress: Progress
+  /** Prints what is measured now, and failures. */
+  say(line: string): void
   signal: AbortSignal
   /** Called after every measurement with all there is so far. */
   keep(results: ScenarioResult[]): void
-}
-
-/** Seconds the whole will take, about. */
-export function estimateS(scenarios: readonly Scenario[], setting: Setting, repeat: number): number {
-  const plans = scenarios.flatMap((scenario) => scenario.plan(setting))
-  return repeat * plans.reduce((sum, { estimatedS }) => sum + estimatedS + BETWEEN_S, 0)
 }
 
 /**
@@ -32,23 +25,28 @@ export function estimateS(scenarios: readonly Scenario[], setting: Setting, repe
  * run until this process ends. A failure is a result as well.
  */
 export async function runScenarios(options: RunOptions): Promise<void> {
-  const { scenarios, setting, repeat, progress, signal, keep } = options
+  const { scenarios, repeat, say, signal, keep } = options
   const results: ScenarioResult[] = []
+  const plans = scenarios.map((scenario) => {
+    const setting = { ...options.setting, durationS: options.setting.durationS ?? scenario.durationS }
+    const settings = { seconds: setting.durationS, ...scenario.settings(setting) }
+    return { name: scenario.name, settings, plan: scenario.plan(setting) }
+  })
+  const count = repeat * plans.reduce((sum, { plan }) => sum + plan.length, 0)
+  let begun = 0
   const interrupted = new Promise<undefined>((resolve) => signal.addEventListener('abort', () => resolve(undefined)))
-  for (const scenario of scenarios) {
-    const result: ScenarioResult = { name: scenario.name, settings: scenario.settings(setting), runs: [] }
+  for (const { name, settings, plan } of plans) {
+    const result: ScenarioResult = { name, settings, runs: [] }
     results.push(result)
-    const plan = scenario.plan(setting)
     // All once, then all again: a drift of the machine affects all alike.
     for (let time = 1; time <= repeat; time++) {
       for (const measurement of plan) {
         if (signal.aborted) return
-        const { contender, variant, estimatedS } = measurement
-        progress.begin(`${scenario.name}: ${contender}, ${variant}`, estimatedS + BETWEEN_S)
+        say(`${++begun} of ${count}  ${name}: ${measurement.contender}, ${measurement.variant}`)
         const run = await Promise.race([measureOnce(measurement, time, options), interrupted])
         // A measurement that an interruption broke off is no result.
         if (run === undefined || signal.aborted) return
-        progress.end(run.failure)
+        if (run.failure !== undefined) say(`  ${run.failure}`)
         result.runs.push(run)
         keep(results)
       }

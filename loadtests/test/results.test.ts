@@ -116,7 +116,7 @@ describe('the command line', () => {
 const working = measurement('first', async () => ({ figures: { perSecond: 2 } }))
 
 function measurement(contender: string, measure: () => Promise<{ figures: Record<string, number> }>) {
-  return { contender, variant: 'argon2id', placement: 'apart' as const, estimatedS: 0, measure }
+  return { contender, variant: 'argon2id', placement: 'apart' as const, measure }
 }
 
 type Plan = ReturnType<Scenario['plan']>
@@ -130,17 +130,17 @@ async function keptOf(plan: Plan, signal = new AbortController().signal): Promis
     accounts: { seed: async () => {}, login: () => nobody, registration: () => nobody, warmUp: async () => {} },
     contenders: [],
     short: false,
-    durationS: undefined,
+    durationS: 1,
     users: undefined,
     rate: undefined,
     warmUp: { logins: 0, atMostMs: 0 },
     bareHashMs: { bcrypt: 70, argon2id: 20 },
   }
   await runScenarios({
-    scenarios: [{ name: 'mixed-100', title: '', question: '', settings: () => ({}), plan: () => plan }],
+    scenarios: [{ name: 'mixed-100', title: '', question: '', durationS: 1, settings: () => ({}), plan: () => plan }],
     setting,
     repeat: 1,
-    progress: { begin() {}, end() {}, close() {} },
+    say: () => {},
     signal,
     keep: (now) => {
       kept = structuredClone(now)

@@ -62,7 +62,7 @@ async function measure(scenario: Scenario, setting: Setting): Promise<ScenarioRe
     scenarios: [scenario],
     setting,
     repeat: 1,
-    progress: { begin() {}, end() {}, close() {} },
+    say: () => {},
     signal: new AbortController().signal,
     keep: (results) => {
       kept = results

@@ -12,7 +12,6 @@ const TICKET_TTL_MS = '11000'
 export const clock: Scenario = {
   name: 'clock',
   promise: "The clocks of gateways are 30 s ahead and 30 s behind the workers': no login is refused for it.",
-  estimatedS: 11,
   run: onOwnRedis({ gateways: 0, workers: 1, gatewayEnv: { TICKET_TTL_MS } }, async (system) => {
     await Promise.all([SHIFT_MS, -SHIFT_MS].map((shiftMs) => system.gateway({ env: clockOff(shiftMs) })))
     await system.knowsWorkers(1)

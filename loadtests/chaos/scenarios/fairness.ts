@@ -30,7 +30,6 @@ const oneSlot = {
 const registrations: Scenario = {
   name: 'flood-registrations',
   promise: 'A flood of registrations at a multiple of capacity takes no more from logins than its share.',
-  estimatedS: 27,
   run: onOwnRedis(oneSlot, async (system, stage) => {
     const flood = { sent: 0, letIn: 0 }
     const countedFromMs = performance.now() + SETTLING_MS
@@ -81,7 +80,6 @@ const limited = {
 const limits: Scenario = {
   name: 'flood-limits',
   promise: 'A flood from one address or on one account is cut off before a hash, by limits that all gateways share.',
-  estimatedS: 10,
   run: onOwnRedis(limited, async (system) => {
     const findings = new Findings()
     const logIn = (n: number, address: string, account: number) =>

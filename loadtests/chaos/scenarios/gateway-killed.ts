@@ -19,7 +19,6 @@ export const gatewayKilled: Scenario = {
   name: 'gateway-killed',
   promise:
     'A gateway is killed (SIGKILL): retries at another one succeed, its jobs expire unhashed, its state goes away.',
-  estimatedS: 25,
   run: onOwnRedis(size, async (system) => {
     const findings = await underFault(system, {
       visitor: { tries: 3 },

@@ -73,7 +73,6 @@ async function runStep(stage: Stage, system: System, offered: (typeof OFFERED)[n
 export const gatewayOverload: Scenario = {
   name: 'gateway-overload',
   promise: 'At ten times what a gateway can do itself, it goes on doing most of that, and nobody waits for nothing.',
-  estimatedS: 90,
   run: onOneGateway(size, async (system, url, stage) => {
     await rush(stage, { url, ...WARM_UP })
     const idleMs = await slowestLogin(system, FRESH_LOGINS)

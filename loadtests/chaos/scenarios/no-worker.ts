@@ -32,7 +32,6 @@ const withoutFallback: Scenario = {
   name: 'no-worker',
   promise:
     'All workers are killed: noticed within 2 s, then a ticket or 503 at once; everything is done when they are back.',
-  estimatedS: 16,
   run: onOwnRedis({ credential: CREDENTIAL }, async (system) => {
     const { urls } = system.visitor()
     let noticedMs = 0
@@ -85,7 +84,6 @@ const sizeWithFallback = {
 const withFallback: Scenario = {
   name: 'no-worker-fallback',
   promise: 'With LOCAL_FALLBACK_CONCURRENCY=2 the gateway hashes two at a time meanwhile, and /healthz stays fast.',
-  estimatedS: 19,
   run: onOwnRedis(sizeWithFallback, async (system, stage) => {
     const { url = '', opsUrl = '' } = system.gateways[0] ?? {}
     let noticedMs = 0

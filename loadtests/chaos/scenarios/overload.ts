@@ -75,7 +75,7 @@ async function warmUp(system: OwnSystem): Promise<void> {
   }
 }
 
-function overload(name: string, promise: string, estimatedS: number, steps: readonly Step[]): Scenario {
+function overload(name: string, promise: string, steps: readonly Step[]): Scenario {
   const run = onOneGateway(size, async (system, url, stage) => {
     await warmUp(system)
     const idleMs = await slowestLogin(system, FRESH_LOGINS)
@@ -99,7 +99,7 @@ function overload(name: string, promise: string, estimatedS: number, steps: read
     neighbours.expectWithin(findings, NEIGHBOUR_LIMIT_MS)
     return findings
   })
-  return { name, promise, estimatedS, run }
+  return { name, promise, run }
 }
 
 const BURST = 300
@@ -107,7 +107,6 @@ const BURST = 300
 const retryAfter: Scenario = {
   name: 'retry-after',
   promise: 'A refused client that retries after its Retry-After is admitted.',
-  estimatedS: 25,
   run: onOneGateway(size, async (system, url) => {
     await warmUp(system)
     const findings = new Findings()
@@ -144,13 +143,11 @@ export const overloadScenarios: readonly Scenario[] = [
   overload(
     'overload',
     'At 1, 2, 5 and 10 times capacity as many logins succeed as at its peak, and 2 s after a spike it is over.',
-    190,
     [1, 2, 5, 10].map((times) => ({ name: `${times}×`, times })),
   ),
   overload(
     'overload-retries',
     'Refused clients that come back, when they are told to or at once, three times each, do not change that.',
-    155,
     [
       { name: '1×', times: 1 },
       { name: '2× and polite', times: 2, tries: 3 },

@@ -20,7 +20,6 @@ function underPostgresFault(name: string, what: string, poolSize: number, inject
   return {
     name: `postgres-${name}`,
     promise: `PostgreSQL ${what}: 503 meanwhile, and all is well again within 5 s.`,
-    estimatedS: 17,
     run: throughProxy(poolSize, {}, async (system, stage, proxy) => {
       const findings = await underFault(system, { perSecond: 50, fault: () => inject(stage, proxy) })
       findings.expect(findings.refused > 0, 'nothing was refused, so nothing was tried')
@@ -50,7 +49,6 @@ const slow = underPostgresFault('slow', 'answers 0.6 s later for 5 s', 10, async
 const notHeld: Scenario = {
   name: 'postgres-not-held',
   promise: 'With one connection to PostgreSQL forty logins wait for their jobs at a time: none of them holds it.',
-  estimatedS: 9,
   run: throughProxy(1, { credential: 'wait-1000' }, async (system, { postgres }) => {
     const samples: number[] = []
     const sampling = startProbe(20, async () => {

@@ -14,14 +14,12 @@ import { cut, redisFaults } from './redis-faults.ts'
 function redisScenario<T extends { url: string; close(): Promise<void> }>(
   name: string,
   promise: string,
-  estimatedS: number,
   start: (stage: Stage) => Promise<T>,
   inject: (redis: T, system: System) => Promise<void>,
 ): Scenario {
   return {
     name,
     promise,
-    estimatedS,
     async run(stage) {
       const redis = await start(stage)
       try {
@@ -38,13 +36,12 @@ function redisScenario<T extends { url: string; close(): Promise<void> }>(
 const DEFINED = 'every request has a defined answer, and all is well'
 
 const onOneServer = redisFaults.map(({ name, what, inject }) =>
-  redisScenario(`redis-${name}`, `Redis ${what}: ${DEFINED} again within 5 s.`, 17, (stage) => stage.redis(), inject),
+  redisScenario(`redis-${name}`, `Redis ${what}: ${DEFINED} again within 5 s.`, (stage) => stage.redis(), inject),
 )
 
 const blackhole = redisScenario(
   'redis-blackhole',
   'Connections to Redis go silent without being closed: they are given up and replaced within 5 s.',
-  17,
   async (stage) => {
     const redis = await stage.redis()
     const proxy = await startProxy(redis.url)
@@ -64,7 +61,6 @@ const underSentinel = [
   redisScenario(
     'sentinel-killed',
     `Sentinel: the master is killed, and its replica takes its place: ${DEFINED} within 5 s.`,
-    24,
     startSentinels,
     async ({ first, second, agreedOn }) => {
       await first.kill()
@@ -75,7 +71,6 @@ const underSentinel = [
     'sentinel-frozen',
     'Sentinel: the master is stopped until its replica has taken its place, and comes back believing to be master: ' +
       `${DEFINED} within 5 s.`,
-    24,
     startSentinels,
     async ({ first, second, agreedOn }) => {
       first.freeze()
@@ -94,7 +89,6 @@ const inCluster = redisFaults
     redisScenario(
       `cluster-${name}`,
       `Cluster: the master with our keys ${what}: ${DEFINED} within 5 s.`,
-      22,
       startCluster,
       async (cluster, { queuePrefix }) => inject(await cluster.ownerOf(queuePrefix)),
     ),
@@ -103,7 +97,6 @@ const inCluster = redisFaults
 const cutEverywhere = redisScenario(
   'cluster-cut',
   'Cluster: every master cuts every connection ten times (CLIENT KILL): the same, also for replies on any of them.',
-  22,
   startCluster,
   async ({ masters }) => {
     await Promise.all(masters.map(cut.inject))

@@ -13,7 +13,6 @@ const size = { credential: 'wait-100', gatewayEnv: { DRAIN_MS: '2000' } } as con
 export const rollingRestart: Scenario = {
   name: 'rolling-restart',
   promise: 'Every gateway and worker is replaced under load, by SIGTERM: not one request fails.',
-  estimatedS: 25,
   run: onOwnRedis(size, async (system) => {
     const [gateways, workers] = [[...system.gateways], [...system.workers]]
     const balancer = await startBalancer(system)

@@ -40,7 +40,6 @@ export function soak(minutes: number): Scenario {
   return {
     name: 'soak',
     promise: `${minutes} minutes at 80 % of capacity with a worker killed each minute: no login fails, nothing grows.`,
-    estimatedS: minutes * 60 + 25,
     run: onOwnRedis(size, async (system) => {
       const [gateway] = system.gateways
       const [staying] = system.workers

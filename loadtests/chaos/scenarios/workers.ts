@@ -19,7 +19,6 @@ const faults: readonly WorkerFault[] = [
   {
     name: 'worker-killed',
     promise: 'Workers are killed (SIGKILL) in a storm: no login fails, and what they held is answered within 3 s more.',
-    estimatedS: 24,
     async inject(system) {
       for (let time = 0; time < 3; time++) {
         system.workers.at(-1)?.signal('SIGKILL')
@@ -31,7 +30,6 @@ const faults: readonly WorkerFault[] = [
   {
     name: 'worker-stopped',
     promise: 'A worker is stopped (SIGSTOP) for 5 s and goes on: no login fails, and none takes 3 s more.',
-    estimatedS: 17,
     async inject({ workers: [worker] }) {
       worker?.signal('SIGSTOP')
       await sleep(5_000)
@@ -41,7 +39,6 @@ const faults: readonly WorkerFault[] = [
   {
     name: 'worker-starved',
     promise: 'A worker gets next to no processor time for 5 s: no login fails, and none takes 3 s more.',
-    estimatedS: 17,
     async inject({ workers: [worker] }) {
       if (worker === undefined) return
       const hogs = starve(worker)

@@ -18,7 +18,6 @@ export function profileSection(result: ScenarioResult): Html {
   return section(result, sentence(summaries), [
     stack('Time of a login', rowsOf('time')),
     stack('Processor time of a login, by process', rowsOf('processor')),
-    stack('Processor time on the event loops of gateway and worker, by what it is for', rowsOf('eventLoops')),
   ])
 }
 
@@ -29,11 +28,7 @@ function stack(title: string, rows: readonly Row[]): Html {
   const parts = stages.flatMap((name, index) =>
     rows
       .filter(({ stage }) => stage === name)
-      .map(({ variant, process, ms }) => ({
-        label: process === undefined ? `${variant}` : `${process === 'api' ? 'gateway' : process}, ${variant}`,
-        value: number(ms),
-        color: colorOf(index),
-      })),
+      .map(({ variant, ms }) => ({ label: `${variant}`, value: number(ms), color: colorOf(index) })),
   )
   const keys = stages.map((name, index) => {
     const sizes = rows.filter(({ stage }) => stage === name).map(({ ms }) => show(number(ms)))
