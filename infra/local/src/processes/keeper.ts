@@ -40,23 +40,13 @@ export class ToolFailure extends UserError {
   }
 }
 
-export interface Keeper {
-  pid: number
-  /** True from the moment that close() is called. */
-  readonly closing: boolean
-  /** Starts a process, which is stopped with this one at the latest. */
-  spawn(what: KeptProcess): ChildProcess
-  /** Runs a process to its end and returns its output. Rejects with a ToolFailure if it fails. */
-  run(what: Tool): Promise<string>
-  /** Stops all running processes by stopOrder, and resolves when none is left. */
-  close(): Promise<void>
-}
-
 /** Longer than a worker's grace period, and than PostgreSQL's checkpoint at shutdown. */
 const defaultGraceMs = 15_000
 
+export type Keeper = ReturnType<typeof openKeeper>
+
 /** Starts a keeper process. Processes that do not end within graceMs [15 s] after their signal are killed. */
-export function openKeeper(graceMs = defaultGraceMs): Keeper {
+export function openKeeper(graceMs = defaultGraceMs) {
   const script = fileURLToPath(new URL('keeper-process.js', import.meta.url))
   const keeper = spawn(process.execPath, [script, String(graceMs)], {
     detached: true,
@@ -101,11 +91,15 @@ export function openKeeper(graceMs = defaultGraceMs): Keeper {
   }
   return {
     pid,
-    get closing() {
+    /** True from the moment that close() is called. */
+    get closing(): boolean {
       return stdin.writableEnded
     },
+    /** Starts a process, which is stopped with this one at the latest. */
     spawn: start,
+    /** Runs a process to its end and returns its output. Rejects with a ToolFailure if it fails. */
     run,
+    /** Stops all running processes by stopOrder, and resolves when none is left. */
     close,
   }
 }

@@ -27,17 +27,8 @@ export interface ServicesOptions {
   say: (sentence: string) => void
 }
 
-export interface Services {
-  databaseUrl: string
-  redisUrl: string
-  postgres: Service
-  /** Resolves with the name of an embedded service when it has ended, for any reason. */
-  died: Promise<string>
-  close(): Promise<void>
-}
-
 /** Starts the services that are not given. If one cannot be started, stops the other and rejects with a UserError. */
-export async function startServices(options: ServicesOptions): Promise<Services> {
+export async function startServices(options: ServicesOptions) {
   const { dir, preferredPorts, databaseUrl, redisUrl } = options
   await mkdir(join(dir, 'logs'), { recursive: true })
   // PostgreSQL may run as another user, who must be able to enter this folder.
@@ -57,8 +48,9 @@ export async function startServices(options: ServicesOptions): Promise<Services>
     databaseUrl: postgres.url,
     redisUrl: redis.url,
     postgres,
+    /** Resolves with the name of an embedded service when it has ended, for any reason. */
     died: Promise.race([postgres.exited.then(() => 'PostgreSQL'), redis.exited.then(() => 'Redis')]),
-    close: async () => {
+    async close(): Promise<void> {
       await Promise.all([postgres.close(), redis.close()])
     },
   }

@@ -1,27 +1,19 @@
 // Starts the gateways and workers of a local run, and waits until logins succeed.
-import { join } from 'node:path'
-import type { Keeper } from '../processes/keeper.ts'
 import { until } from '../processes/until.ts'
 import { UserError } from '../processes/user-error.ts'
 import type { LocalEnvironment } from './environment.ts'
-import { startMember } from './member.ts'
-import { hostToDial, type Place, placeIn, toVariables } from './places.ts'
-import { gatewayProgram, type Program, readinessOf, workerProgram } from './programs.ts'
+import { type MemberOptions, startMember } from './member.ts'
+import { hostToDial, type Place } from './places.ts'
+import { gatewayProgram, readinessOf, workerProgram } from './programs.ts'
 import type { Secrets } from './secrets.ts'
 
-export interface ClusterOptions {
-  keeper: Keeper
+export interface ClusterOptions extends Pick<MemberOptions, 'keeper' | 'logDir' | 'say' | 'fail'> {
   environment: LocalEnvironment
   secrets: Secrets
   gateways: Place[]
   workers: Place[]
   databaseUrl: string
   redisUrl: string
-  logDir: string
-  /** Prints a notice when a member ends unexpectedly. */
-  say: (sentence: string) => void
-  /** Called when a member could not be restarted. */
-  fail: (error: unknown) => void
 }
 
 const readyMs = 30_000
@@ -34,7 +26,7 @@ export function expectReadyLines({ LOG_LEVEL: level = '' }: NodeJS.ProcessEnv): 
 
 /** Starts all members at once. Resolves with their addresses when every gateway is ready. Needs a migrated database. */
 export async function startCluster(options: ClusterOptions): Promise<{ gateways: Place[]; workers: Place[] }> {
-  const { keeper, environment, secrets, databaseUrl, redisUrl, logDir, say, fail } = options
+  const { environment, secrets, databaseUrl, redisUrl } = options
   const env = {
     // The limits stay on. A load generator on this machine, such as `pnpm load spike --target`, simulates clients by X-Forwarded-For.
     TRUST_PROXY: '127.0.0.1,::1',
@@ -49,24 +41,9 @@ export async function startCluster(options: ClusterOptions): Promise<{ gateways:
     DATABASE_URL: databaseUrl,
     REDIS_URL: redisUrl,
   }
-  const start = async (place: Place, program: Program): Promise<Place> => {
-    const { name } = place
-    const ready = await startMember({
-      keeper,
-      name,
-      program,
-      env: { ...env, ...toVariables(place) },
-      // A restarted member listens where it did before.
-      envAgain: (line) => toVariables(placeIn(line, name)),
-      logFile: join(logDir, `${name.replace(' ', '-')}.log`),
-      say,
-      fail,
-    })
-    return placeIn(ready, name)
-  }
   const [gateways, workers] = await Promise.all([
-    Promise.all(options.gateways.map((place) => start(place, gatewayProgram))),
-    Promise.all(options.workers.map((place) => start(place, workerProgram))),
+    Promise.all(options.gateways.map((place) => startMember({ ...options, env, place, program: gatewayProgram }))),
+    Promise.all(options.workers.map((place) => startMember({ ...options, env, place, program: workerProgram }))),
   ])
   await Promise.all(gateways.map((place) => isReady(place, environment.host, workers.length)))
   return { gateways, workers }

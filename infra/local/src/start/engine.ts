@@ -1,10 +1,7 @@
 // Builds the native hashing engine if cargo is installed. It is optional: without it, npm packages hash.
 import { copyFileSync, existsSync, renameSync, rmSync } from 'node:fs'
-import { constants, setPriority } from 'node:os'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
-import { type Keeper, stopOrder } from '../processes/keeper.ts'
-import { logTail } from '../processes/log-tail.ts'
+import type { Keeper } from '../processes/keeper.ts'
 import { defaultStateDir, repositoryDir } from '../processes/repository.ts'
 import { onPath } from '../services/on-path.ts'
 import { takeLock } from './lock.ts'
@@ -14,7 +11,7 @@ const crate = join(repositoryDir, 'worker', 'engine')
 const addon = join(crate, 'spillway.node')
 const library = `libspillway_engine.${process.platform === 'darwin' ? 'dylib' : 'so'}`
 
-const progressMs = 15_000
+const TOLD_AFTER_MS = 3_000
 /** How long to wait for another build of it. */
 const waitMs = 900_000
 
@@ -23,21 +20,17 @@ export function hasEngine(): boolean {
   return existsSync(addon)
 }
 
-export interface EngineBuildOptions {
-  /** At the lowest priority, and without messages until it is built. */
-  inBackground?: boolean
-}
-
 /** Builds the engine if its source has changed. A failed build prints one line and does not reject. */
 export async function buildEngine(
   keeper: Keeper,
   say: (sentence: string) => void,
-  { inBackground = false }: EngineBuildOptions = {},
+  { inBackground = false } = {},
 ): Promise<void> {
   if (onPath(['cargo']) === undefined) return
   const lock = await takeLock(join(defaultStateDir, 'engine.lock'), keeper, waitMs)
   if (!lock) return
   try {
+    // Without messages in the background, and at the lowest priority.
     await runCargo(keeper, inBackground ? undefined : say)
     const built = join(crate, 'target', 'release', library)
     // Renamed into place: a worker that has loaded the old file keeps it.
@@ -55,32 +48,14 @@ export async function buildEngine(
   }
 }
 
-/** Without `say` it is built at the lowest priority. */
+/** Told after a few seconds: a build without a change takes none. */
 async function runCargo(keeper: Keeper, say: ((sentence: string) => void) | undefined): Promise<void> {
-  const child = keeper.spawn({
-    command: 'cargo',
-    args: ['build', '--release', '--locked', '--features', 'addon'],
-    stopOrder: stopOrder.tool,
-    cwd: crate,
-    // Fails soon without a network.
-    env: { ...process.env, CARGO_NET_RETRY: '1', CARGO_HTTP_TIMEOUT: '10', CARGO_TERM_COLOR: 'never' },
-  })
-  child.stdin?.end()
-  if (say === undefined && child.pid !== undefined) setPriority(child.pid, constants.priority.PRIORITY_LOW)
   const once = hasEngine() ? 'because it changed' : 'once'
-  const lines: string[] = []
-  let crates = 0
-  for (const stream of [child.stdout, child.stderr]) {
-    if (stream === null) continue
-    createInterface({ input: stream }).on('line', (line) => {
-      lines.push(line)
-      if (!/^\s*Compiling /.test(line)) return
-      if (crates === 0) say?.(`Building the native hashing engine with cargo, ${once}: about a minute of two cores.`)
-      crates += 1
-    })
-  }
-  const progress = setInterval(() => crates > 0 && say?.(`  ${crates} of its crates so far ...`), progressMs)
-  const code = await new Promise((resolve) => child.on('close', resolve).on('error', resolve))
-  clearInterval(progress)
-  if (code !== 0) throw new Error(logTail(lines.join('\n')))
+  const tell = () => say?.(`Building the native hashing engine with cargo, ${once}: about a minute of two cores.`)
+  const timer = setTimeout(tell, TOLD_AFTER_MS)
+  const cargo = ['cargo', 'build', '--release', '--locked', '--features', 'addon']
+  const [command = '', ...args] = say === undefined ? ['nice', '-n', '19', ...cargo] : cargo
+  // Fails soon without a network.
+  const env = { ...process.env, CARGO_NET_RETRY: '1', CARGO_HTTP_TIMEOUT: '10', CARGO_TERM_COLOR: 'never' }
+  await keeper.run({ command, args, cwd: crate, env }).finally(() => clearTimeout(timer))
 }

@@ -13,15 +13,8 @@ export interface ScreenFacts {
 }
 
 /** All addresses, and two commands that register and log in. */
-export function screen({
-  environment,
-  gateways,
-  workers,
-  databaseUrl,
-  redisUrl,
-  operator,
-  logDir,
-}: ScreenFacts): string {
+export function screen(facts: ScreenFacts): string {
+  const { environment, gateways, workers, databaseUrl, redisUrl, operator, logDir } = facts
   const url = (port: number | undefined): string => `http://${hostToDial(environment.host)}:${port}`
   const ops = (port: number): string => `http://127.0.0.1:${port}`
   const rows = [

@@ -27,34 +27,27 @@ export interface Credentials {
   password: string
 }
 
-export interface ApiClient {
-  get(path: string, options?: RequestOptions): Promise<Answer>
-  post(path: string, body: unknown, options?: RequestOptions): Promise<Answer>
-  register(credentials: Credentials, options?: RequestOptions): Promise<Answer>
-  login(credentials: Credentials, options?: RequestOptions): Promise<Answer>
-  redeem(ticket: unknown, options?: RequestOptions): Promise<Answer>
-  refresh(refreshToken: unknown, options?: RequestOptions): Promise<Answer>
-  /** Ends its connections, and what is open on them. Those that nobody uses do not keep a process. */
-  close(): void
-}
+export type ApiClient = ReturnType<typeof createApiClient>
 
 /** Asks for a ticket at once. */
 export const respondAsync = { headers: { prefer: 'respond-async' } }
 
 /** A client of one gateway, on connections of its own. The timeout is that of each request, where that says nothing else. */
-export function createApiClient(url: string, { timeoutMs = TIMEOUT_MS }: { timeoutMs?: number } = {}): ApiClient {
+export function createApiClient(url: string, { timeoutMs = TIMEOUT_MS }: { timeoutMs?: number } = {}) {
   const agent = new Agent({ keepAlive: true })
-  const get: ApiClient['get'] = (path, options) => send(agent, 'GET', url + path, undefined, { timeoutMs, ...options })
-  const post: ApiClient['post'] = (path, body, options) =>
+  const get = (path: string, options?: RequestOptions) =>
+    send(agent, 'GET', url + path, undefined, { timeoutMs, ...options })
+  const post = (path: string, body: unknown, options?: RequestOptions) =>
     send(agent, 'POST', url + path, JSON.stringify(body), { timeoutMs, ...options })
   return {
     get,
     post,
-    register: (credentials, options) => post('/v1/users', credentials, options),
-    login: (credentials, options) => post('/v1/login', credentials, options),
-    redeem: (ticket, options) => post('/v1/tickets/redeem', { ticket }, options),
-    refresh: (refreshToken, options) => post('/v1/token/refresh', { refreshToken }, options),
-    close: () => agent.destroy(),
+    register: (credentials: Credentials, options?: RequestOptions) => post('/v1/users', credentials, options),
+    login: (credentials: Credentials, options?: RequestOptions) => post('/v1/login', credentials, options),
+    redeem: (ticket: unknown, options?: RequestOptions) => post('/v1/tickets/redeem', { ticket }, options),
+    refresh: (refreshToken: unknown, options?: RequestOptions) => post('/v1/token/refresh', { refreshToken }, options),
+    /** Ends its connections, and what is open on them. Those that nobody uses do not keep a process. */
+    close: (): void => agent.destroy(),
   }
 }
 
@@ -99,34 +92,29 @@ export async function redeemUntilAnswered(first: Answer, options: Redeeming): Pr
   return answer
 }
 
-export class Answer {
-  /** 0 when there was none, for the reason that is the failure. */
-  readonly status: number
-  readonly failure: 'timeout' | 'error' | undefined
-  readonly headers: IncomingHttpHeaders
-  readonly text: string
-  readonly tookMs: number
+export type Answer = ReturnType<typeof answerOf>
 
-  constructor(answer: Omit<Answer, 'body' | 'retryAfterMs'>) {
-    this.status = answer.status
-    this.failure = answer.failure
-    this.headers = answer.headers
-    this.text = answer.text
-    this.tookMs = answer.tookMs
-  }
-
-  /** Parsed when it is asked for: most load asks for the status alone. Empty where the answer has no JSON. */
-  get body(): AnswerBody {
-    try {
-      return JSON.parse(this.text) ?? {}
-    } catch {
-      return {}
-    }
-  }
-
-  /** What Retry-After asks for; 1,000 where it is missing. */
-  get retryAfterMs(): number {
-    return Number(this.headers['retry-after'] ?? 1) * 1_000
+/** @param status 0 when there was none, for the reason that is the failure */
+function answerOf(status: number, isLate: boolean, headers: IncomingHttpHeaders, text: string, tookMs: number) {
+  const failure: 'timeout' | 'error' | undefined = status > 0 ? undefined : isLate ? 'timeout' : 'error'
+  return {
+    status,
+    failure,
+    headers,
+    text,
+    tookMs,
+    /** Parsed when it is asked for: most load asks for the status alone. Empty where the answer has no JSON. */
+    get body(): AnswerBody {
+      try {
+        return JSON.parse(text) ?? {}
+      } catch {
+        return {}
+      }
+    },
+    /** What Retry-After asks for; 1,000 where it is missing. */
+    get retryAfterMs(): number {
+      return Number(headers['retry-after'] ?? 1) * 1_000
+    },
   }
 }
 
@@ -141,8 +129,7 @@ function send(agent: Agent, method: string, url: string, body: string | undefine
     let late = false
     const settle = (status: number, text: string, headers: IncomingHttpHeaders) => {
       clearTimeout(timer)
-      const failure = status > 0 ? undefined : late ? 'timeout' : 'error'
-      resolve(new Answer({ status, failure, headers, text, tookMs: performance.now() - sentMs }))
+      resolve(answerOf(status, late, headers, text, performance.now() - sentMs))
     }
     const outgoing = request(url, { agent, method, headers, ...(signal && { signal }) }, async (response) => {
       const received = await text(response).catch(() => undefined)

@@ -5,27 +5,20 @@ import { until } from '../processes/until.ts'
 import { databaseOf, query, withDatabase } from '../services/query.ts'
 import { testEnvironment } from './environment.ts'
 
-export interface Namespace {
-  /** A migrated database of its own. */
-  databaseUrl: string
-  redisUrl: string
-  /** The prefix of its keys, in braces: a hash tag, so that Redis Cluster keeps them in one slot. */
-  queuePrefix: string
-  /** Deletes the database and the keys. Rejects, naming them, if connections to the database were left open. */
-  close(): Promise<void>
-}
-
 /** How long PostgreSQL may list a closed connection. */
 const disconnectMs = 2_000
 
+export type Namespace = Awaited<ReturnType<typeof createNamespace>>
+
 /** Creates a namespace in the services of this test run. */
-export async function createNamespace(): Promise<Namespace> {
+export async function createNamespace() {
   const { templateUrl, redisUrl } = testEnvironment()
   const name = `test_${randomBytes(6).toString('hex')}`
   const queuePrefix = `{${name.replace('_', '-')}}`
   const template = databaseOf(templateUrl)
   const maintenanceUrl = withDatabase(templateUrl, 'postgres')
   await query(maintenanceUrl, `CREATE DATABASE "${name}" TEMPLATE "${template}"`)
+  /** Deletes the database and the keys. Rejects, naming them, if connections to the database were left open. */
   const close = async (): Promise<void> => {
     const leaked = await until(() => connectionsTo(maintenanceUrl, name).then((open) => open.length === 0), {
       timeoutMs: disconnectMs,
@@ -37,7 +30,14 @@ export async function createNamespace(): Promise<Namespace> {
     await deleteKeys(redisUrl, queuePrefix)
     if (leaked.length > 0) throw new Error(`connections to the database were left open: ${leaked.join('; ')}`)
   }
-  return { databaseUrl: withDatabase(templateUrl, name), redisUrl, queuePrefix, close }
+  return {
+    /** A migrated database of its own. */
+    databaseUrl: withDatabase(templateUrl, name),
+    redisUrl,
+    /** The prefix of its keys, in braces: a hash tag, so that Redis Cluster keeps them in one slot. */
+    queuePrefix,
+    close,
+  }
 }
 
 async function connectionsTo(maintenanceUrl: string, database: string): Promise<string[]> {

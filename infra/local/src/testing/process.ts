@@ -17,31 +17,6 @@ export interface Exit {
   signal: NodeJS.Signals | null
 }
 
-export interface TestProcess {
-  pid: number
-  /** Its output so far, in order; standard error included. See {@link TestProcess.keepOnly}. */
-  logs: LogLine[]
-  /** The same as one text, as it was printed. */
-  output(): string
-  /** Resolves with the first line, past or to come, that fits. Rejects when it exits before that, or after timeoutMs [60 s]. */
-  waitForLog(fits: (line: LogLine) => boolean, timeoutMs?: number): Promise<LogLine>
-  /** Keeps less of its output from here on: no lines of level info, and a few thousand others; or nothing, unread. */
-  keepOnly(what: 'warnings' | 'nothing'): void
-  /** Kills, stops or continues it. */
-  signal(name: NodeJS.Signals): void
-  /** Asks it to end [SIGTERM] and waits for it. Rejects when it still runs after a minute. */
-  stop(signal?: NodeJS.Signals): Promise<Exit>
-  exited: Promise<Exit>
-  /** How it ended, once it has. */
-  readonly exit: Exit | undefined
-  /** Whether it was told to end. */
-  readonly wasEnded: boolean
-  /** Stops reading its standard output for good, as when the program that it was piped into has ended. */
-  closeStdout(): void
-  /** Kills it if it still runs. */
-  close(): Promise<void>
-}
-
 export interface ProcessToTest {
   /** What Node runs, from the root of the checkout: `worker/dist/main.cjs`. */
   entry: string
@@ -67,8 +42,10 @@ const ENDING: readonly NodeJS.Signals[] = ['SIGTERM', 'SIGINT', 'SIGKILL']
 
 let sharedKeeper: Keeper | undefined
 
+export type TestProcess = ReturnType<typeof startProcess>
+
 /** Starts a process of this project. It ends with this process at the latest. */
-export function startProcess(options: ProcessToTest): TestProcess {
+export function startProcess(options: ProcessToTest) {
   const { entry, args = [], nodeArgs = [], env = {}, cwd = repositoryDir, cores, keeper = keeperOfTests() } = options
   const [command = '', ...rest] = pinned([process.execPath, ...nodeArgs, entry, ...args], cores)
   const child = keeper.spawn({
@@ -106,6 +83,7 @@ export function startProcess(options: ProcessToTest): TestProcess {
     })
   })
 
+  /** Resolves with the first line, past or to come, that fits. Rejects when it exits before that, or after timeoutMs [60 s]. */
   async function waitForLog(fits: (line: LogLine) => boolean, timeoutMs = 60_000): Promise<LogLine> {
     const found = logs.find(fits) ?? (exit === undefined ? await nextLine(fits, timeoutMs) : undefined)
     if (found !== undefined) return found
@@ -123,6 +101,7 @@ export function startProcess(options: ProcessToTest): TestProcess {
     return undefined
   }
 
+  /** Kills, stops or continues it. */
   function signal(name: NodeJS.Signals): void {
     wasEnded ||= exit === undefined && ENDING.includes(name)
     child.kill(name)
@@ -130,10 +109,13 @@ export function startProcess(options: ProcessToTest): TestProcess {
 
   return {
     pid,
+    /** Its output so far, in order; standard error included. See keepOnly. */
     logs,
+    /** The same as one text, as it was printed. */
     output: () => lines.join('\n'),
     waitForLog,
-    keepOnly(what) {
+    /** Keeps less of its output from here on: no lines of level info, and a few thousand others; or nothing, unread. */
+    keepOnly(what: 'warnings' | 'nothing'): void {
       if (what === 'warnings') {
         kept = what
         return
@@ -145,19 +127,24 @@ export function startProcess(options: ProcessToTest): TestProcess {
       }
     },
     signal,
-    async stop(name = 'SIGTERM') {
+    /** Asks it to end [SIGTERM] and waits for it. Rejects when it still runs after a minute. */
+    async stop(name: NodeJS.Signals = 'SIGTERM'): Promise<Exit> {
       signal(name)
       return await until(() => exit, { timeoutMs: STOPPED_WITHIN_MS, what: `the end of ${entry} by ${name}` })
     },
     exited,
-    get exit() {
+    /** How it ended, once it has. */
+    get exit(): Exit | undefined {
       return exit
     },
-    get wasEnded() {
+    /** Whether it was told to end. */
+    get wasEnded(): boolean {
       return wasEnded
     },
-    closeStdout: () => stdout.destroy(),
-    async close() {
+    /** Stops reading its standard output for good, as when the program that it was piped into has ended. */
+    closeStdout: (): void => void stdout.destroy(),
+    /** Kills it if it still runs. */
+    async close(): Promise<void> {
       signal('SIGKILL')
       await exited
     },

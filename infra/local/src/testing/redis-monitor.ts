@@ -11,14 +11,8 @@ export interface MonitoredCommand {
   byScript: boolean
 }
 
-export interface RedisMonitor {
-  /** In order, from the moment on that it was started. */
-  commands: MonitoredCommand[]
-  close(): void
-}
-
 /** Monitors the Redis of this URL, `redis://[user][:password@]host:port`. */
-export async function monitorRedis(url: string): Promise<RedisMonitor> {
+export async function monitorRedis(url: string) {
   const { hostname, port, username, password } = new URL(url)
   const socket = connect(Number(port), hostname)
   const lines = createInterface({ input: socket })
@@ -42,5 +36,9 @@ export async function monitorRedis(url: string): Promise<RedisMonitor> {
   }
   if (password !== '') await ask(`AUTH ${username || 'default'} ${decodeURIComponent(password)}`)
   await ask('MONITOR')
-  return { commands, close: () => socket.destroy() }
+  return {
+    /** In order, from the moment on that it was started. */
+    commands,
+    close: (): void => void socket.destroy(),
+  }
 }

@@ -3,10 +3,10 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { onLauncherGone } from '../processes/ancestors.ts'
-import { type Keeper, openKeeper, stopOrder } from '../processes/keeper.ts'
+import { runWithKeeper } from '../processes/command.ts'
+import { type Keeper, stopOrder } from '../processes/keeper.ts'
 import { repositoryDir } from '../processes/repository.ts'
-import { report, UserError } from '../processes/user-error.ts'
+import { UserError } from '../processes/user-error.ts'
 import { readEnvironment } from '../start/environment.ts'
 import { checkPlatform } from '../start/platform.ts'
 import { toVariables } from './environment.ts'
@@ -15,7 +15,6 @@ import { isGreen, nothing, summary, type TestResults } from './results.ts'
 import { startTestServices } from './services.ts'
 
 const runner = fileURLToPath(new URL('runner.ts', import.meta.url))
-const stopped = 'Stopped before the end.'
 
 async function test(filters: string[], keeper: Keeper): Promise<TestResults> {
   const files = longestFirst(findTestFiles(filters), readDurations())
@@ -55,33 +54,15 @@ function readResults(file: string): TestResults {
   }
 }
 
-async function main(): Promise<void> {
+await runWithKeeper(async (keeper) => {
   checkPlatform()
   const filters = process.argv.slice(2).filter((argument) => argument !== '--')
   const unknown = filters.find((argument) => argument.startsWith('-'))
   if (unknown !== undefined) {
     throw new UserError(`"${unknown}" is no option: pnpm test takes parts of the names of test files, or nothing.`)
   }
-  const keeper = openKeeper()
-  // Closing the keeper ends all processes, and with them all that is awaited; the `finally` blocks clean up.
-  const stop = (): void => {
-    keeper.close().catch(report)
-  }
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, stop)
-  onLauncherGone(stop)
-  try {
-    const results = await test(filters, keeper)
-    if (keeper.closing) throw new UserError(stopped)
-    console.log(`\n${summary(results)}`)
-    process.exitCode = isGreen(results) ? 0 : 1
-  } catch (error) {
-    throw keeper.closing ? new UserError(stopped) : error
-  } finally {
-    await keeper.close()
-  }
-}
-
-await main().catch((error) => {
-  report(error)
-  process.exitCode = 1
+  const results = await test(filters, keeper)
+  if (keeper.closing) return
+  console.log(`\n${summary(results)}`)
+  process.exitCode = isGreen(results) ? 0 : 1
 })

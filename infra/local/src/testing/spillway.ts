@@ -42,26 +42,6 @@ export interface MemberOptions extends Pick<ProcessToTest, 'cores' | 'nodeArgs'>
   env?: NodeJS.ProcessEnv
 }
 
-export interface Spillway {
-  databaseUrl: string
-  redisUrl: string
-  queuePrefix: string
-  sealKeys: string
-  /** Of a gateway. */
-  environment: NodeJS.ProcessEnv
-  /** All that were started, in order; those that have ended as well. */
-  gateways: GatewayProcess[]
-  workers: Member[]
-  /** Starts a gateway and waits until it listens. */
-  gateway(options?: MemberOptions): Promise<GatewayProcess>
-  /** Starts a worker and waits until it is ready. */
-  worker(options?: MemberOptions): Promise<Member>
-  /** Waits until every gateway that runs knows of so many workers [all that run]. */
-  knowsWorkers(count?: number): Promise<void>
-  /** Ends all, gateways first: they stop asking, then the workers stop answering. One sentence for each that ended badly. */
-  close(): Promise<string[]>
-}
-
 /** Many of them start at once on few processors. */
 const READY_WITHIN_MS = 120_000
 
@@ -73,8 +53,10 @@ const noLimits = {
   LIMIT_REDEEM_PER_ADDRESS: '0',
 }
 
+export type Spillway = ReturnType<typeof openSpillway>
+
 /** Nothing runs in it yet. Needs a migrated database and what `pnpm build` makes. */
-export function openSpillway(options: SpillwayOptions): Spillway {
+export function openSpillway(options: SpillwayOptions) {
   const { databaseUrl, redisUrl, queuePrefix = `{spillway-${randomBytes(6).toString('hex')}}` } = options
   const sealKeys = newSealKey()
   const shared = {
@@ -105,32 +87,36 @@ export function openSpillway(options: SpillwayOptions): Spillway {
     redisUrl,
     queuePrefix,
     sealKeys,
+    /** Of a gateway. */
     environment,
+    /** All that were started, in order; those that have ended as well. */
     gateways,
     workers,
-    async gateway({ env = {}, ...how } = {}) {
+    /** Starts a gateway and waits until it listens. */
+    async gateway({ env = {}, ...how }: MemberOptions = {}): Promise<GatewayProcess> {
       const name = `gateway ${++starting.gateways}`
       const gateway = await start(gatewayProgram, { name, keeper, keepOnly, ...how, env: { ...environment, ...env } })
       gateways.push(gateway)
       return gateway
     },
-    async worker({ env = {}, ...how } = {}) {
+    /** Starts a worker and waits until it is ready. */
+    async worker({ env = {}, ...how }: MemberOptions = {}): Promise<Member> {
       const name = `worker ${++starting.workers}`
       const worker = await startWorker({ name, keeper, keepOnly, ...how, env: { ...workerEnv, ...env } })
       workers.push(worker)
       return worker
     },
-    async knowsWorkers(count = workers.filter(isRunning).length) {
+    /** Waits until every gateway that runs knows of so many workers [all that run]. */
+    async knowsWorkers(count = workers.filter(isRunning).length): Promise<void> {
       const asked = gateways.filter(isRunning)
-      await until(
-        async () =>
-          (await Promise.all(asked.map(({ url }) => readinessOf(url)))).every(({ workers }) => workers === count),
-        {
-          what: `${count} workers known to every gateway`,
-        },
-      )
+      const knowAll = async () => {
+        const told = await Promise.all(asked.map(({ url }) => readinessOf(url)))
+        return told.every(({ workers }) => workers === count)
+      }
+      await until(knowAll, { what: `${count} workers known to every gateway` })
     },
-    async close() {
+    /** Ends all, gateways first: they stop asking, then the workers stop answering. One sentence for each that ended badly. */
+    async close(): Promise<string[]> {
       const ends = await Promise.all(gateways.map(end))
       return [...ends, ...(await Promise.all(workers.map(end)))].flat()
     },

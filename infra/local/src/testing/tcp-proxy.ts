@@ -10,32 +10,7 @@ export interface Address {
   port: number
 }
 
-export interface TcpProxy {
-  /** The URL that was given, by way of this proxy. */
-  url: string
-  /** Every byte, in both directions, arrives this much later. */
-  delayMs: number
-  /** Ends the connections there are; new ones pass. */
-  cut(): void
-  /** Ends the connections there are and every new one, until `restore`. */
-  refuse(): void
-  /** Lets nothing through, on connections there are and new ones, and tells neither end, until `restore`. */
-  freeze(): void
-  /** The same on the connections there are alone, as a firewall does that forgot them. */
-  freezeOpen(): void
-  /** On the connections there are, lets requests through and no replies, until `restore`. */
-  freezeReplies(): void
-  /**
-   * Freezes the connections there are to a Redis, and sends each client a reply that does not end: data keeps coming, so that a socket's
-   * timeout does not notice.
-   */
-  trickleReplies(): void
-  /** Accepts connections again, and delivers what was frozen. */
-  restore(): void
-  /** The addresses, as host:port, that the server sees the connections come from. */
-  addresses(): string[]
-  close(): Promise<void>
-}
+export type TcpProxy = Awaited<ReturnType<typeof startProxy>>
 
 interface Link {
   client: Socket
@@ -49,10 +24,7 @@ interface Link {
  * @param url where it leads: `redis://`, `postgresql://` or any other with a port
  * @param target names the server of each new connection, in place of the URL's; undefined ends the connection
  */
-export async function startProxy(
-  url: string,
-  target: () => Address | undefined = () => addressOf(url),
-): Promise<TcpProxy> {
+export async function startProxy(url: string, target: () => Address | undefined = () => addressOf(url)) {
   const links = new Set<Link>()
   let state: 'open' | 'refusing' | 'frozen' = 'open'
   const server = createServer({ allowHalfOpen: true }, (client) => {
@@ -93,41 +65,54 @@ export async function startProxy(
   const through = new URL(url)
   through.hostname = '127.0.0.1'
   through.port = String(bound.port)
-  const proxy: TcpProxy = {
+  const proxy = {
+    /** The URL that was given, by way of this proxy. */
     url: through.href,
+    /** Every byte, in both directions, arrives this much later. */
     delayMs: 0,
-    cut() {
+    /** Ends the connections there are; new ones pass. */
+    cut(): void {
       for (const { client, upstream } of links) {
         client.destroy()
         upstream.destroy()
       }
     },
-    refuse() {
+    /** Ends the connections there are and every new one, until `restore`. */
+    refuse(): void {
       state = 'refusing'
       proxy.cut()
     },
-    freeze() {
+    /** Lets nothing through, on connections there are and new ones, and tells neither end, until `restore`. */
+    freeze(): void {
       state = 'frozen'
       proxy.freezeOpen()
     },
-    freezeOpen() {
+    /** The same on the connections there are alone, as a firewall does that forgot them. */
+    freezeOpen(): void {
       for (const link of links) freezeLink(link)
     },
-    freezeReplies() {
+    /** On the connections there are, lets requests through and no replies, until `restore`. */
+    freezeReplies(): void {
       for (const { upstream } of links) upstream.pause()
     },
-    trickleReplies() {
+    /**
+     * Freezes the connections there are to a Redis, and sends each client a reply that does not end: data keeps coming, so that a
+     * socket's timeout does not notice.
+     */
+    trickleReplies(): void {
       for (const link of links) {
         freezeLink(link)
         trickle(link.client)
       }
     },
-    restore() {
+    /** Accepts connections again, and delivers what was frozen. */
+    restore(): void {
       state = 'open'
       for (const link of links) restoreLink(link)
     },
-    addresses: () => [...links].map(({ upstream }) => `${upstream.localAddress}:${upstream.localPort}`),
-    async close() {
+    /** The addresses, as host:port, that the server sees the connections come from. */
+    addresses: (): string[] => [...links].map(({ upstream }) => `${upstream.localAddress}:${upstream.localPort}`),
+    async close(): Promise<void> {
       server.close()
       proxy.cut()
       await once(server, 'close')
