@@ -1,6 +1,7 @@
 // `pnpm chaos`: runs the scenarios that were asked for, one after the other, and ends with a table of their findings.
-import { runCommand } from '@spillway/local/processes/command'
+import { runCommand, runWithKeeper } from '@spillway/local/processes/command'
 import { parseCommandLine, whole } from '@spillway/local/processes/command-line'
+import type { Keeper } from '@spillway/local/processes/keeper'
 import { UserError } from '@spillway/local/processes/user-error'
 import { pickNamed } from '../src/named.ts'
 import { Findings, type Scenario } from './scenario.ts'
@@ -20,16 +21,12 @@ Breaks what can break, under load and with real processes, and checks what is pr
   --help        prints this
 `
 
-interface ChaosOptions {
-  scenarios: readonly Scenario[]
-  list: boolean
-  help: boolean
-}
+type ChaosOptions = ReturnType<typeof parseOptions>
 
 const optionTypes = { list: { type: 'boolean' }, soak: { type: 'boolean' }, minutes: { type: 'string' } } as const
 
 /** Throws a UserError that names what is wrong. */
-function parseOptions(args: string[]): ChaosOptions {
+function parseOptions(args: string[]) {
   const { values, positionals: names } = parseCommandLine('pnpm chaos', args, optionTypes, { allowPositionals: true })
   if (!values.soak && values.minutes !== undefined) throw new UserError('--minutes goes with --soak.')
   if (values.soak && names.length > 0) throw new UserError('--soak takes no names: it is a run of its own.')
@@ -51,23 +48,17 @@ async function runOne(scenario: Scenario, stage: Stage): Promise<Findings> {
   }
 }
 
-async function chaos({ scenarios }: ChaosOptions): Promise<Row[]> {
+/** Runs all until the keeper is closed. The exit code is 1 when a promise was broken. */
+async function chaos(keeper: Keeper, { scenarios }: ChaosOptions): Promise<void> {
   console.log('Building, and starting PostgreSQL ...')
-  const stage = await openStage(console.log)
-  const interruption = new AbortController()
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-    process.once(signal, () => {
-      interruption.abort()
-      // Ends the servers of the scenario, and so the scenario.
-      void stage.close()
-    })
-  }
+  const stage = await openStage(keeper, console.log)
   const rows: Row[] = []
   try {
     for (const [index, scenario] of scenarios.entries()) {
       console.log(`${index + 1} of ${scenarios.length}  ${scenario.name}`)
       const findings = await runOne(scenario, stage)
-      if (interruption.signal.aborted) throw new UserError('Stopped before the end.')
+      // What an interruption broke off says nothing.
+      if (keeper.closing) break
       if (findings.broken.length > 0) console.log(`  ${findings.broken.join(' ')}`)
       rows.push({ name: scenario.name, findings })
     }
@@ -75,7 +66,7 @@ async function chaos({ scenarios }: ChaosOptions): Promise<Row[]> {
     if (rows.length > 0) console.log(table(rows))
     await stage.close()
   }
-  return rows
+  if (rows.some(({ findings }) => findings.broken.length > 0)) process.exitCode = 1
 }
 
 await runCommand(async () => {
@@ -84,6 +75,5 @@ await runCommand(async () => {
   if (options.list) {
     return console.log(options.scenarios.map(({ name, promise }) => `${name.padEnd(22)}${promise}`).join('\n'))
   }
-  const rows = await chaos(options)
-  if (rows.some(({ findings }) => findings.broken.length > 0)) process.exitCode = 1
+  await runWithKeeper((keeper) => chaos(keeper, options))
 })

@@ -1,21 +1,11 @@
 // Starts a program of a contender in a process of its own, pinned to processors where the system can, and waits until
 // it says on its standard output where it can be reached.
 import { fileURLToPath } from 'node:url'
-import { type LogLine, type ProcessToTest, startProcess } from '@spillway/local/testing'
+import { type ProcessToTest, startProcess } from '@spillway/local/testing'
 import type { Part, Running, StartOptions } from './contender.ts'
 
 /** A program that prints nothing for this long after its start has failed. */
 const READY_WITHIN_MS = 60_000
-
-export interface StartedProgram {
-  pid: number
-  /** The line that it printed when it was ready: JSON with `url`. */
-  ready: LogLine
-  /** From the start of the process until then, in milliseconds. */
-  readyMs: number
-  /** Kills it with all that it started: it keeps nothing, and would hash on for callers that are long gone. */
-  close(): Promise<void>
-}
 
 /** The path of a compiled program of this package. Compiled, because a TypeScript loader would add threads of its own to what is measured. */
 export function compiled(program: string): string {
@@ -23,13 +13,11 @@ export function compiled(program: string): string {
 }
 
 /** Starts a program of this package. Rejects with its log tail when it ends or stays silent instead of becoming ready. */
-export async function startProgram(
-  program: string,
-  options: Pick<ProcessToTest, 'cores' | 'env'>,
-): Promise<StartedProgram> {
+export async function startProgram(program: string, options: Pick<ProcessToTest, 'cores' | 'env'>) {
   const startMs = performance.now()
   const started = startProcess({ entry: compiled(program), ...options })
   const { pid } = started
+  /** Kills it with all that it started: it keeps nothing, and would hash on for callers that are long gone. */
   const close = async () => {
     killGroup(pid)
     await started.exited
@@ -38,7 +26,14 @@ export async function startProgram(
     const ready = await started.waitForLog(({ url }) => typeof url === 'string', READY_WITHIN_MS)
     const readyMs = performance.now() - startMs
     started.keepOnly('nothing')
-    return { pid, ready, readyMs, close }
+    return {
+      pid,
+      /** The line that it printed when it was ready: JSON with `url`. */
+      ready,
+      /** From the start of the process until then, in milliseconds. */
+      readyMs,
+      close,
+    }
   } catch (error) {
     await close()
     throw error

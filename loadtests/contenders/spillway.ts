@@ -3,7 +3,7 @@ import { allOrNone } from '@spillway/local/processes/all-or-none'
 import { readGauge } from '@spillway/local/services/prometheus'
 import { type Member, openSpillway } from '@spillway/local/testing'
 import { deleteKeys } from '@spillway/local/testing/namespace'
-import type { Part, Running, StartOptions } from './contender.ts'
+import type { Part, StartOptions } from './contender.ts'
 
 export interface SpillwayOptions extends Omit<StartOptions, 'algorithm'> {
   gateways: number
@@ -14,14 +14,6 @@ export interface SpillwayOptions extends Omit<StartOptions, 'algorithm'> {
   concurrency: number
   /** Lets the workers accept the hashes that are doubles. */
   testHashes?: boolean
-}
-
-export interface SpillwayRunning extends Running {
-  /** One for each gateway. */
-  urls: readonly string[]
-  /** The gateways' ops ports, where the metrics are. */
-  gatewayOps: readonly string[]
-  workerOps: readonly string[]
 }
 
 /** The states of a job that is not done. */
@@ -36,7 +28,9 @@ const limits = {
   LIMIT_REDEEM_PER_ADDRESS: '1000000',
 }
 
-export async function startSpillway(options: SpillwayOptions): Promise<SpillwayRunning> {
+export type SpillwayRunning = Awaited<ReturnType<typeof startSpillway>>
+
+export async function startSpillway(options: SpillwayOptions) {
   const { cores, workerCores = cores, services } = options
   const spillway = openSpillway({
     databaseUrl: services.databaseUrl,
@@ -66,7 +60,9 @@ export async function startSpillway(options: SpillwayOptions): Promise<SpillwayR
   if (first === undefined) throw new Error('Spillway needs at least one gateway')
   return {
     url: first.url,
+    /** One for each gateway. */
     urls: gateways.map(({ url }) => url),
+    /** The gateways' ops ports, where the metrics are. */
     gatewayOps: gateways.map(({ opsUrl }) => opsUrl),
     workerOps: workers.map(({ opsUrl }) => opsUrl),
     depth: () => readGauge(first.opsUrl, 'spillway_queue_jobs', queued),
@@ -90,7 +86,7 @@ export async function startSystems(count: number, options: SpillwayOptions): Pro
     urls: systems.flatMap(({ urls }) => urls),
     gatewayOps: systems.flatMap(({ gatewayOps }) => gatewayOps),
     workerOps: systems.flatMap(({ workerOps }) => workerOps),
-    parts: systems.flatMap(({ parts }): readonly Part[] => parts),
+    parts: systems.flatMap(({ parts }) => parts),
     close: async () => {
       await Promise.all(systems.map((system) => system.close()))
     },

@@ -26,19 +26,10 @@ export interface WarmUp {
   atMostMs: number
 }
 
-export interface Accounts {
-  /** Creates the accounts of this kind if they are not there yet. */
-  seed(credential: Credential): Promise<void>
-  /** A login whose verdict costs exactly one verify everywhere. */
-  login(credential: Credential, caller: number): Credentials
-  /** A registration of a new address. */
-  registration(): Credentials
-  /** Logs in until code is compiled and connections are open. @throws when nothing succeeds */
-  warmUp(running: Running, credential: Credential, warmUp: WarmUp): Promise<void>
-}
+export type Accounts = ReturnType<typeof createAccounts>
 
 /** @param count of each kind; callers beyond that share them */
-export function createAccounts(databaseUrl: string, count = ACCOUNTS): Accounts {
+export function createAccounts(databaseUrl: string, count = ACCOUNTS) {
   const seeded = new Map<Credential, Promise<void>>()
 
   async function insert(credential: Credential): Promise<void> {
@@ -48,20 +39,25 @@ export function createAccounts(databaseUrl: string, count = ACCOUNTS): Accounts 
     await until(inserted, { timeoutMs: INSERTED_WITHIN_MS, what: `accounts with ${credential}` })
   }
 
-  const accounts: Accounts = {
-    seed(credential) {
+  const accounts = {
+    /** Creates the accounts of this kind if they are not there yet. */
+    seed(credential: Credential): Promise<void> {
       const done = seeded.get(credential) ?? insert(credential)
       seeded.set(credential, done)
       return done
     },
-    login: (credential, caller) => ({
+    /** A login whose verdict costs exactly one verify everywhere. */
+    login: (credential: Credential, caller: number): Credentials => ({
       email: email(credential, caller % count),
       // bcrypt is verified with a wrong password and answered 401. With the right one Spillway would replace each account's
       // hash by argon2id at its first login, and from the second on no longer be measured with bcrypt.
       password: credential === 'bcrypt' ? `not ${PASSWORD}` : PASSWORD,
     }),
-    registration: () => ({ email: `${randomUUID()}@load.example`, password: PASSWORD }),
-    async warmUp({ url, urls = [url], neighbourPath }, credential, { logins, atMostMs }) {
+    /** A registration of a new address. */
+    registration: (): Credentials => ({ email: `${randomUUID()}@load.example`, password: PASSWORD }),
+    /** Logs in until code is compiled and connections are open. @throws when nothing succeeds */
+    async warmUp(running: Running, credential: Credential, { logins, atMostMs }: WarmUp): Promise<void> {
+      const { url, urls = [url], neighbourPath } = running
       await accounts.seed(credential)
       const clients = urls.map((each) => createApiClient(each, { timeoutMs: FIRST_ANSWER_MS }))
       let sent = 0

@@ -30,12 +30,6 @@ export interface Visit {
   detail: string
 }
 
-export interface Visitor {
-  /** Never rejects. Each number is an account. */
-  visit(number: number, dueMs?: number): Promise<Visit>
-  close(): void
-}
-
 export interface VisitorOptions {
   /** The gateways: visits take turns, and a visit whose connection fails goes on at the next one. */
   urls: readonly string[]
@@ -61,7 +55,9 @@ export interface VisitorOptions {
 const WRONG_PASSWORD = 'wrong'
 const RUDE_PAUSE_MS = 20
 
-export function createVisitor(options: VisitorOptions): Visitor {
+export type Visitor = ReturnType<typeof createVisitor>
+
+export function createVisitor(options: VisitorOptions) {
   const { urls, login, everyNthWrong = 10, tries = 1, polite = true, patienceMs = 90_000, pauseMinMs = 0 } = options
   const clients = urls.map((url) => createApiClient(url, options))
 
@@ -72,7 +68,8 @@ export function createVisitor(options: VisitorOptions): Visitor {
   }
 
   return {
-    async visit(number, dueMs = performance.now()) {
+    /** Never rejects. Each number is an account. */
+    async visit(number: number, dueMs = performance.now()): Promise<Visit> {
       const headers = options.headers?.(number) ?? {}
       const wrong = everyNthWrong > 0 && number % everyNthWrong === everyNthWrong - 1
       const credentials = { ...login(number), ...(wrong && { password: WRONG_PASSWORD }) }
@@ -107,7 +104,7 @@ export function createVisitor(options: VisitorOptions): Visitor {
       const detail = answer.failure ?? `${answer.status}${code === undefined ? '' : ` ${code}`}`
       return { dueMs, tookMs, end: endOf(answer, code, wrong, ticketed), ticketed, status: answer.status, detail }
     },
-    close() {
+    close(): void {
       for (const one of clients) one.close()
     },
   }
@@ -122,15 +119,8 @@ function endOf({ status, text }: Answer, code: string | undefined, wrong: boolea
   return 'failed'
 }
 
-export interface Traffic {
-  /** The visits that have ended, in that order. */
-  visits: Visit[]
-  /** No more begin; resolves when the last has ended. */
-  stop(): Promise<Visit[]>
-}
-
 /** Visits that begin at a steady rate from now on, however the others go. */
-export function startTraffic(options: VisitorOptions, perSecond: number): Traffic {
+export function startTraffic(options: VisitorOptions, perSecond: number) {
   const visitor = createVisitor(options)
   const visits: Visit[] = []
   let number = 0
@@ -141,7 +131,7 @@ export function startTraffic(options: VisitorOptions, perSecond: number): Traffi
     },
   })
   return {
-    visits,
+    /** No more begin; resolves with all, in the order in which they ended. */
     async stop() {
       await loop.stop()
       visitor.close()

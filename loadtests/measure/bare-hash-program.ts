@@ -1,6 +1,6 @@
 // A program of its own: verifies one password over and over with nothing around it, by each of some implementations in turn, and prints
 // what a verify took in each.
-import { type Engine, engines } from './engines.ts'
+import { engines } from './engines.ts'
 import { middle } from './noise.ts'
 
 const [, , forMs = '', ...names] = process.argv
@@ -20,7 +20,7 @@ interface Implementation {
 /** @param name of a package, or `native` with the package whose hashes it is to verify and `alone` or `batches`, after colons */
 async function implementation(name: string): Promise<Implementation> {
   const [, packageName = name, load] = name.split(':')
-  const engine: Engine | undefined = engines[packageName]
+  const engine = engines[packageName]
   if (engine === undefined) throw new Error(`there is no ${name}: say one of ${Object.keys(engines).join(', ')}`)
   const stored = await engine.hash(PASSWORD)
   const verifies = async (verify: (password: string, stored: string) => Promise<boolean>) => {

@@ -22,18 +22,8 @@ export async function bareHash(engine: string, forMs: number, cores: Cores): Pro
   return took
 }
 
-/** The native engine in turn with the fastest package. */
-export interface NativeHash extends BareHash {
-  /** As a share of the package's: of its latency for one alone, of its processor time in full batches. */
-  ofPackage: number
-}
-
-export async function nativeHash(
-  algorithm: Algorithm,
-  load: 'alone' | 'batches',
-  forMs: number,
-  cores: Cores,
-): Promise<NativeHash> {
+/** The native engine in turn with the fastest package, and as a share of that one. */
+export async function nativeHash(algorithm: Algorithm, load: 'alone' | 'batches', forMs: number, cores: Cores) {
   const rival = algorithm === 'bcrypt' ? '@node-rs/bcrypt' : '@node-rs/argon2'
   const [ours, theirs] = await verifyInTurn([`native:${rival}:${load}`, rival], forMs, cores)
   if (ours === undefined || theirs === undefined) throw new Error('the native engine was not measured')

@@ -1,11 +1,6 @@
 // Watches a contender from the outside while something happens to it: the processor time of each process, and the latency of endpoints that
 // have nothing to do with it.
-import {
-  memoryOf,
-  type ProcessorTime,
-  processorTime,
-  processorTimeOfTree,
-} from '@spillway/local/processes/processor-time'
+import { memoryOf, processorTime, processorTimeOfTree } from '@spillway/local/processes/processor-time'
 import { createApiClient } from '@spillway/local/testing/api-client'
 import type { Part, Running } from '../contenders/contender.ts'
 import type { Latency } from './latency.ts'
@@ -82,7 +77,7 @@ export async function observe<T>(
   }
 }
 
-function timeOfPart(part: Part): ProcessorTime | undefined {
+function timeOfPart(part: Part) {
   return part.withChildren ? processorTimeOfTree(part.pid) : processorTime(part.pid)
 }
 

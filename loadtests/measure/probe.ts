@@ -2,13 +2,8 @@
 import { startLoop } from '@spillway/local/testing/open-loop'
 import { Latency } from './latency.ts'
 
-export interface Probe {
-  /** Resolves when the last has been answered. */
-  stop(): Promise<{ latency: Latency; failed: number }>
-}
-
 /** Starts at once. A request fails by rejecting or by answering false. */
-export function startProbe(perSecond: number, send: () => Promise<unknown>): Probe {
+export function startProbe(perSecond: number, send: () => Promise<unknown>) {
   const latency = new Latency()
   let failed = 0
   const loop = startLoop({
@@ -20,6 +15,7 @@ export function startProbe(perSecond: number, send: () => Promise<unknown>): Pro
     },
   })
   return {
+    /** Resolves when the last has been answered. */
     async stop() {
       await loop.stop()
       return { latency, failed }

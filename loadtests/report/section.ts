@@ -41,6 +41,14 @@ export function figure(summary: Summary | undefined, name: string): number | und
   return summary?.figures[name]?.median
 }
 
+/** The median of a contender's figure; undefined when there is none. */
+export function figureOf(summaries: readonly Summary[], contender: string, name: string): number | undefined {
+  return figure(
+    summaries.find((summary) => summary.contender === contender),
+    name,
+  )
+}
+
 /** The medians of a figure as bars, those of contenders without it left out. */
 export function barsOf(summaries: readonly Summary[], name: string): Bar[] {
   return summaries.flatMap((summary) => {

@@ -3,23 +3,16 @@ import { execFileSync } from 'node:child_process'
 import { cpus, release, totalmem } from 'node:os'
 import { allCores, contenderCores } from '../measure/cores.ts'
 
-export interface Machine {
-  processor: string
-  cores: number
-  memoryGib: number
-  system: string
-  node: string
-  /** Whether processes could be pinned to cores. */
-  pinned: boolean
-}
+export type Machine = ReturnType<typeof describeMachine>
 
-export function describeMachine(): Machine {
+export function describeMachine() {
   return {
     processor: cpus()[0]?.model.trim() ?? 'unknown',
     cores: allCores.length,
     memoryGib: Math.round(totalmem() / 2 ** 30),
     system: `${process.platform} ${release()} ${process.arch}`,
     node: process.version,
+    /** Whether processes could be pinned to cores. */
     pinned: contenderCores !== undefined,
   }
 }

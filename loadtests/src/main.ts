@@ -17,7 +17,6 @@ import { help, type LoadOptions, parseOptions } from './options.ts'
 import type { Results } from './results.ts'
 import { defaultResultsFile, readResults, writeReport, writeResults } from './results-file.ts'
 import { runScenarios } from './run.ts'
-import type { TargetOptions } from './target-options.ts'
 
 const BARE_MS = 1_000
 /** After so many logins a gateway's processor time for each falls no more: its first ones cost it five times as much. */
@@ -95,7 +94,7 @@ async function load(options: LoadOptions, file: string): Promise<Results> {
 }
 
 /** A spike on a gateway that runs already: no system of its own, no report; the result in words. */
-async function spike({ beyondLoopback, ...options }: TargetOptions): Promise<void> {
+async function spike({ beyondLoopback, ...options }: NonNullable<LoadOptions['target']>): Promise<void> {
   const signal = interruption()
   const url = await resolveTarget(options.url, beyondLoopback)
   const { isTTY } = process.stdout

@@ -1,9 +1,14 @@
 // The command line of `pnpm load`.
 import { parseCommandLine, positive, whole } from '@spillway/local/processes/command-line'
+import { UserError } from '@spillway/local/processes/user-error'
+import { SEED_PASSWORD, SEED_USERS } from '@spillway/prisma/seed'
 import { contenders } from '../contenders/contenders.ts'
 import { scenarios } from '../scenarios/scenarios.ts'
+import { DURATION_MAX_S, RATE_MAX } from '../target/spike.ts'
 import { pickNamed } from './named.ts'
-import { targetHelp, targetOf } from './target-options.ts'
+
+/** As the spike of the load tests that start a system of their own. */
+const TARGET_DURATION_S = 10
 
 export const help = `pnpm load [scenario ...] [--contender name[,name]] [--duration s] [--users n] [--rate n]
           [--repeat n] [--json file] [--compare old.json] [--from file]
@@ -22,7 +27,13 @@ about ten minutes. With --target: a spike of logins on a gateway that runs alrea
   --from file       runs nothing; reads these results, writes their report, and compares them if asked to
   --help            prints this
 
-${targetHelp}
+With --target
+  --target url      the gateway: http://127.0.0.1:3000 is that of "pnpm start"
+  --rate n          people a second, at most ${RATE_MAX} [five times what it is found to do]
+  --duration s      seconds in which they come, at most ${DURATION_MAX_S} [${TARGET_DURATION_S}]; those with tickets are waited for
+  --users n         how many accounts there are [${SEED_USERS}]
+  --password p      their password ["${SEED_PASSWORD}"]
+  --beyond-loopback lets the target be another machine than this one; only where you may do that
 
 Scenarios
 ${scenarios.map(({ name, title }) => `  ${name.padEnd(20)}${title}`).join('\n')}
@@ -49,7 +60,7 @@ const options = {
 
 /** Throws a UserError that names what is wrong. */
 export function parseOptions(args: string[]) {
-  const { values, positionals } = parseCommandLine('pnpm load', args, options, { allowPositionals: true })
+  const { values, positionals } = parse(args)
   const named = values.contender?.split(',').map((name) => name.trim())
   return {
     scenarios: pickNamed('scenario', scenarios, positionals),
@@ -66,4 +77,37 @@ export function parseOptions(args: string[]) {
     target: targetOf(values, positionals),
     help: values.help === true,
   }
+}
+
+function parse(args: string[]) {
+  return parseCommandLine('pnpm load', args, options, { allowPositionals: true })
+}
+
+/** Throws a UserError for options that do not go with a target, or need one. */
+function targetOf(values: ReturnType<typeof parse>['values'], positionals: readonly string[]) {
+  const { target: url, password, 'beyond-loopback': beyondLoopback, contender, repeat, json, compare, from } = values
+  if (url === undefined) {
+    if (password === undefined && beyondLoopback === undefined) return undefined
+    throw new UserError('--password and --beyond-loopback need a --target: see "pnpm load --help".')
+  }
+  const others = [contender, repeat, json, compare, from].some((value) => value !== undefined)
+  if (others || positionals.length !== 1 || positionals[0] !== 'spike') {
+    throw new UserError(
+      '--target is for "pnpm load spike" alone, without contenders and results: see "pnpm load --help".',
+    )
+  }
+  return {
+    url,
+    beyondLoopback: beyondLoopback === true,
+    users: whole('--users', values.users ?? String(SEED_USERS)),
+    password: password ?? SEED_PASSWORD,
+    durationS: atMost('--duration', values.duration ?? String(TARGET_DURATION_S), DURATION_MAX_S),
+    rate: values.rate === undefined ? undefined : atMost('--rate', values.rate, RATE_MAX),
+  }
+}
+
+function atMost(option: string, text: string, most: number): number {
+  const value = positive(option, text)
+  if (value <= most) return value
+  throw new UserError(`${option} takes at most ${most} with a --target, not "${text}".`)
 }

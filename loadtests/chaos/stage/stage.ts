@@ -2,7 +2,7 @@
 // its own Redis, gateways and workers on it, and they end with it.
 import { mkdtempSync } from 'node:fs'
 import { join } from 'node:path'
-import { openKeeper } from '@spillway/local/processes/keeper'
+import type { Keeper } from '@spillway/local/processes/keeper'
 import { programsDir } from '@spillway/local/processes/repository'
 import { startOwnServices } from '@spillway/local/testing/services'
 import { createAccounts } from '../../load/accounts.ts'
@@ -11,35 +11,23 @@ import { startRedisServer } from './redis.ts'
 export type Stage = Awaited<ReturnType<typeof openStage>>
 
 /** @param say prints notices, for instance before a download */
-export async function openStage(say: (sentence: string) => void) {
-  const keeper = openKeeper()
-  try {
-    const services = await startOwnServices({ keeper, purpose: 'chaos', packages: ['@spillway/loadtests'], say })
-    const { databaseUrl } = services
-    /** What every search for a Redis takes, but for the folder of its data. */
-    const search = { keeper, durable: true, programsDir, say }
-    const newDir = (purpose: string) => mkdtempSync(join(services.dir, `${purpose}-`))
-    const close = async () => {
-      await keeper.close()
-      await services.close()
-    }
-    let closing: Promise<void> | undefined
-    return {
-      keeper,
-      search,
-      postgres: { ...services.postgres, url: databaseUrl },
-      accounts: createAccounts(databaseUrl),
-      /** A folder of its own, new at each call. */
-      newDir,
-      redis(settings: Record<string, string> = {}) {
-        const dir = newDir('redis')
-        return startRedisServer({ ...search, dir, logFile: join(dir, 'redis.log'), preferredPort: 0, settings })
-      },
-      /** Ends everything and deletes every folder. */
-      close: () => (closing ??= close()),
-    }
-  } catch (error) {
-    await keeper.close()
-    throw error
+export async function openStage(keeper: Keeper, say: (sentence: string) => void) {
+  const services = await startOwnServices({ keeper, purpose: 'chaos', packages: ['@spillway/loadtests'], say })
+  const { databaseUrl: url } = services
+  /** What every search for a Redis takes, but for the folder of its data. */
+  const search = { keeper, durable: true, programsDir, say }
+  const newDir = (purpose: string) => mkdtempSync(join(services.dir, `${purpose}-`))
+  return {
+    keeper,
+    search,
+    postgres: { ...services.postgres, url },
+    accounts: createAccounts(url),
+    /** A folder of its own, new at each call. */
+    newDir,
+    redis(settings: Record<string, string> = {}) {
+      const dir = newDir('redis')
+      return startRedisServer({ ...search, dir, logFile: join(dir, 'redis.log'), preferredPort: 0, settings })
+    },
+    close: () => services.close(),
   }
 }

@@ -6,7 +6,7 @@ import { type Summary, summarize } from '../../src/summary.ts'
 import { bars, domainOf, type Span, spans } from '../bars.ts'
 import { contenderColor } from '../colors.ts'
 import { type Html, html } from '../html.ts'
-import { barsOf, figure, quantity, section, titleOf } from '../section.ts'
+import { barsOf, figure, figureOf, quantity, section, titleOf } from '../section.ts'
 
 export function loginSection(result: ScenarioResult): Html {
   const all = summarize(result)
@@ -45,12 +45,11 @@ function spansOf(summaries: readonly Summary[], histogram: string): Span[] {
 }
 
 function sentence(summaries: readonly Summary[]): string {
-  const of = (name: string) => summaries.find(({ contender }) => contender === name)
-  const against = figure(of('in-process'), 'neighbourP99Ms')
-  const ours = figure(of('spillway'), 'neighbourP99Ms')
-  const health = (name: string) => quantity(figure(of(name), 'healthzP99Ms'), 'ms')
+  const against = figureOf(summaries, 'in-process', 'neighbourP99Ms')
+  const ours = figureOf(summaries, 'spillway', 'neighbourP99Ms')
+  const health = (name: string) => quantity(figureOf(summaries, name, 'healthzP99Ms'), 'ms')
   const best = Math.max(...summaries.map((summary) => figure(summary, 'perSecond') ?? 0))
-  const perSecond = figure(of('spillway'), 'perSecond')
+  const perSecond = figureOf(summaries, 'spillway', 'perSecond')
   if (against === undefined || ours === undefined || perSecond === undefined) return 'Not all were measured.'
   return (
     `With argon2id, the p99 of a neighbour on libuv's thread pool is ${quantity(against, 'ms')} when the handler hashes and ` +

@@ -6,11 +6,10 @@ import { type Summary, summarize } from '../../src/summary.ts'
 import { bars } from '../bars.ts'
 import { contenderColor } from '../colors.ts'
 import type { Html } from '../html.ts'
-import { barsOf, figure, number, quantity, section, typicalRows } from '../section.ts'
+import { barsOf, figure, figureOf, number, quantity, section, typicalRows } from '../section.ts'
 
 function of(summaries: readonly Summary[], contender: string, name: string, unit: string): string {
-  const summary = summaries.find((each) => each.contender === contender)
-  return quantity(figure(summary, name), unit)
+  return quantity(figureOf(summaries, contender, name), unit)
 }
 
 /** A mix of hashing and writes. */

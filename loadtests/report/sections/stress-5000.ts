@@ -5,19 +5,12 @@ import { type Summary, summarize } from '../../src/summary.ts'
 import { bars } from '../bars.ts'
 import { outcomeColors } from '../colors.ts'
 import type { Html } from '../html.ts'
-import { barsOf, figure, number, quantity, section, titleOf, typicalRows } from '../section.ts'
+import { barsOf, figure, figureOf, number, quantity, section, titleOf, typicalRows } from '../section.ts'
 
 export function stressSection(result: ScenarioResult): Html {
   const summaries = summarize(result).filter(({ figures }) => figures.perSecond)
   const hashing = summaries.filter(({ variant }) => variant !== 'token')
-  const answered = (name: string) =>
-    quantity(
-      figure(
-        hashing.find(({ contender }) => contender === name),
-        'answeredPercent',
-      ),
-      '%',
-    )
+  const answered = (name: string) => quantity(figureOf(hashing, name, 'answeredPercent'), '%')
   const pipeline = summaries.find(({ variant }) => variant === 'token')
   const says =
     `Of the requests to Spillway ${answered('spillway')} were answered in time: with a verdict, ` +
