@@ -2,18 +2,11 @@
 import { readHistogram } from '@spillway/local/services/prometheus'
 import type { SpillwayRunning } from '../contenders/spillway.ts'
 
-/** Milliseconds of a login, on average. Each of the first two includes the stages after it. */
-export interface StageTimes {
-  /** From the head of the request to the end of the answer. */
-  requestMs: number
-  /** From handing the job over to having its verdict. */
-  heldMs: number
-  queueWaitMs: number
-  hashMs: number
-}
-
-/** Reads the counters of one gateway and one worker; the returned function gives the averages since then. */
-export async function watchStages({ gatewayOps, workerOps }: SpillwayRunning): Promise<() => Promise<StageTimes>> {
+/**
+ * Reads the counters of one gateway and one worker; the returned function gives the averages since then, in milliseconds of a login: from
+ * the head of the request to the end of the answer, from handing the job over to having its verdict, and in the last two stages alone.
+ */
+export async function watchStages({ gatewayOps, workerOps }: SpillwayRunning) {
   const [gateway = ''] = gatewayOps
   const [worker = ''] = workerOps
   const read = () =>

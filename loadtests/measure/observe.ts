@@ -3,38 +3,13 @@
 import { memoryOf, processorTime, processorTimeOfTree } from '@spillway/local/processes/processor-time'
 import { createApiClient } from '@spillway/local/testing/api-client'
 import type { Part, Running } from '../contenders/contender.ts'
-import type { Latency } from './latency.ts'
 import { startProbe } from './probe.ts'
-
-export interface PartTime {
-  role: string
-  totalMs: number
-  eventLoopMs: number
-  /** Since it was started. */
-  peakMb?: number
-  readyMs?: number
-}
-
-export interface Observation<T> {
-  result: T
-  seconds: number
-  /** Only processes that lived through it. */
-  parts: PartTime[]
-  /** Per cent of a core that the generator, in this process, used. Near a hundred, the figures measure the generator. */
-  generatorPercent: number
-  /** One endpoint that asks the file system, and one that asks nothing at all. */
-  bystanders: { neighbour: Latency; healthz: Latency }
-}
 
 /** Of each bystander, per second: enough for a p99 in ten seconds, little enough to cost a hundredth of a core. */
 const BYSTANDERS_PER_SECOND = 40
 
 /** Without bystanders, because their requests cost processor time too. */
-export async function processorTimeOf<T>(
-  running: Running,
-  servers: readonly Part[],
-  happening: () => Promise<T>,
-): Promise<Omit<Observation<T>, 'bystanders'>> {
+export async function processorTimeOf<T>(running: Running, servers: readonly Part[], happening: () => Promise<T>) {
   const watched = [...running.parts, ...servers]
   const before = watched.map(timeOfPart)
   const generator = process.cpuUsage()
@@ -49,20 +24,21 @@ export async function processorTimeOf<T>(
     const end = after[index]
     if (start === undefined || end === undefined) return []
     const time = { totalMs: end.totalMs - start.totalMs, eventLoopMs: end.eventLoopMs - start.eventLoopMs }
-    const memory = memoryOf(pid)
-    return [
-      { role, ...time, ...(memory && { peakMb: memory.peakBytes / 1e6 }), ...(readyMs !== undefined && { readyMs }) },
-    ]
+    const peakBytes = memoryOf(pid)?.peakBytes
+    return [{ role, ...time, peakMb: peakBytes && peakBytes / 1e6, readyMs }]
   })
-  return { result, seconds, parts, generatorPercent: (used.user + used.system) / 10_000 / seconds }
+  return {
+    result,
+    seconds,
+    /** Only processes that lived through it; the peak of their memory since they were started. */
+    parts,
+    /** Per cent of a core that the generator, in this process, used. Near a hundred, the figures measure the generator. */
+    generatorPercent: (used.user + used.system) / 10_000 / seconds,
+  }
 }
 
 /** @param servers the processes of PostgreSQL and Redis, which work for it as well */
-export async function observe<T>(
-  running: Running,
-  servers: readonly Part[],
-  happening: () => Promise<T>,
-): Promise<Observation<T>> {
+export async function observe<T>(running: Running, servers: readonly Part[], happening: () => Promise<T>) {
   const client = createApiClient(running.url)
   const neighbour = startProbe(BYSTANDERS_PER_SECOND, () => client.get(running.neighbourPath))
   const healthz = startProbe(BYSTANDERS_PER_SECOND, () => client.get('/healthz'))
@@ -70,7 +46,9 @@ export async function observe<T>(
   try {
     const observed = await processorTimeOf(running, servers, happening)
     const [ofNeighbour, ofHealthz] = await stop()
-    return { ...observed, bystanders: { neighbour: ofNeighbour.latency, healthz: ofHealthz.latency } }
+    /** One endpoint that asks the file system, and one that asks nothing at all. */
+    const bystanders = { neighbour: ofNeighbour.latency, healthz: ofHealthz.latency }
+    return { ...observed, bystanders }
   } finally {
     await stop()
     client.close()
@@ -80,6 +58,8 @@ export async function observe<T>(
 function timeOfPart(part: Part) {
   return part.withChildren ? processorTimeOfTree(part.pid) : processorTime(part.pid)
 }
+
+export type PartTime = Awaited<ReturnType<typeof processorTimeOf>>['parts'][number]
 
 /** The processor time of all processes in a role, in milliseconds. */
 export function timeOf(parts: readonly PartTime[], role?: string): number {

@@ -1,17 +1,12 @@
 // The figures that several scenarios take from what they observed.
 import type { ClosedLoopResult } from '../load/closed.ts'
 import type { Latency } from '../measure/latency.ts'
-import { type Observation, type PartTime, timeOf } from '../measure/observe.ts'
+import { type observe, type PartTime, timeOf } from '../measure/observe.ts'
 import type { Measured } from '../src/results.ts'
 
 /** The effects of a closed loop of requests on its callers, on the API process and on bystanders. */
-export function loginFigures({
-  result,
-  seconds,
-  parts,
-  generatorPercent,
-  bystanders,
-}: Observation<ClosedLoopResult>): Measured {
+export function loginFigures(observed: Awaited<ReturnType<typeof observe<ClosedLoopResult>>>): Measured {
+  const { result, seconds, parts, generatorPercent, bystanders } = observed
   const { tally } = result
   return {
     figures: {
@@ -32,10 +27,7 @@ export function loginFigures({
       neighbour: bystanders.neighbour.encode(),
       healthz: bystanders.healthz.encode(),
     },
-    series: {
-      bySecond: tally.bySecond.map((counts, second) => ({ second, ...counts })),
-      processor: parts.map(({ role, totalMs, eventLoopMs }) => ({ role, totalMs, eventLoopMs })),
-    },
+    series: {},
   }
 }
 

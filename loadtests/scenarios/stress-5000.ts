@@ -50,6 +50,6 @@ async function stress(running: Running, setting: Setting, credential: Credential
       deferredPercent: tally.share('ticket', 'busy'),
       peakPerSecond: Math.max(0, ...tally.bySecond.map((counts) => counts.ok)),
     },
-    series: { ...measured.series, outcomes: [{ ...tally.counts }] },
+    series: { outcomes: [{ ...tally.counts }] },
   }
 }

@@ -9,13 +9,8 @@ import { type GatewayHandle, OPERATOR, openClient, type Scene } from './scene.ts
 /** A published vector of crypt_blowfish, whose password is `U*U`. */
 const BCRYPT = { password: 'U*U', storedHash: '$2a$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW' }
 
-export interface Activity {
-  /** Ends it. Rejects with the first error of the activity, if there was one. */
-  close(): Promise<void>
-}
-
 /** Repeats the activity until it is closed. */
-export function startActivity(scene: Scene, gateways: [GatewayHandle, GatewayHandle]): Activity {
+export function startActivity(scene: Scene, gateways: [GatewayHandle, GatewayHandle]) {
   const stopped = new AbortController()
   const running = (async () => {
     while (!stopped.signal.aborted) {
@@ -26,6 +21,7 @@ export function startActivity(scene: Scene, gateways: [GatewayHandle, GatewayHan
   // Reported by close().
   running.catch(() => undefined)
   return {
+    /** Ends it. Rejects with the first error of the activity, if there was one. */
     async close() {
       stopped.abort()
       await running

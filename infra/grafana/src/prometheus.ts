@@ -1,14 +1,14 @@
 // A real Prometheus that scrapes a scene, with the rules that the chart carries.
-import { once } from 'node:events'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { type Keeper, stopOrder } from '@spillway/local/processes/keeper'
+import type { Keeper } from '@spillway/local/processes/keeper'
 import { programsDir } from '@spillway/local/processes/repository'
 import { UserError } from '@spillway/local/processes/user-error'
 import { type AptProgram, aptProgram, isUnpacked } from '@spillway/local/services/apt-packages'
 import { onPath } from '@spillway/local/services/on-path'
-import { freePort, until } from '@spillway/local/testing'
+import { startService } from '@spillway/local/services/service'
+import { freePort } from '@spillway/local/testing'
 
 const rulesDir = fileURLToPath(new URL('../../helm/spillway/files/alerts/', import.meta.url))
 
@@ -21,13 +21,6 @@ export interface RuleState {
   name: string
   health: string
   lastError: string
-}
-
-export interface Prometheus {
-  /** The result of a query now. Rejects with Prometheus's own error when it is no PromQL. */
-  query(expr: string): Promise<Sample[]>
-  rules(): Promise<RuleState[]>
-  close(): Promise<void>
 }
 
 /** Finds Prometheus or its promtool on the PATH, else in Debian's package, unpacked into the ignored folder. Rejects with a UserError. */
@@ -51,12 +44,10 @@ export function havePrometheus(): boolean {
   return onPath(['prometheus']) !== undefined || isUnpacked(programsDir, 'prometheus')
 }
 
+export type Prometheus = Awaited<ReturnType<typeof startPrometheus>>
+
 /** Starts one that keeps its data in this folder and scrapes these targets, by the name of their job, once a second. */
-export async function startPrometheus(
-  keeper: Keeper,
-  dir: string,
-  targets: Record<string, string[]>,
-): Promise<Prometheus> {
+export async function startPrometheus(keeper: Keeper, dir: string, targets: Record<string, string[]>) {
   const { command, env } = await prometheusProgram(keeper, 'prometheus')
   mkdirSync(dir, { recursive: true })
   const config = {
@@ -70,34 +61,31 @@ export async function startPrometheus(
   // JSON is YAML.
   writeFileSync(join(dir, 'prometheus.yml'), JSON.stringify(config))
   const port = await freePort()
-  const server = keeper.spawn({
-    command,
-    args: [
-      `--config.file=${join(dir, 'prometheus.yml')}`,
-      `--storage.tsdb.path=${join(dir, 'data')}`,
-      `--web.listen-address=127.0.0.1:${port}`,
-      '--log.level=error',
-    ],
-    stopOrder: stopOrder.tool,
-    env: { ...process.env, ...env },
+  const args = [
+    `--config.file=${join(dir, 'prometheus.yml')}`,
+    `--storage.tsdb.path=${join(dir, 'data')}`,
+    `--web.listen-address=127.0.0.1:${port}`,
+    '--log.level=error',
+  ]
+  const { url, close } = await startService({
+    keeper,
+    name: 'Prometheus',
+    process: { command, args, env: { ...process.env, ...env } },
+    logFile: join(dir, 'prometheus.log'),
+    url: `http://127.0.0.1:${port}`,
+    ping: async (url) => (await fetch(`${url}/-/ready`)).ok,
   })
-  const exited = once(server, 'exit')
-  const url = `http://127.0.0.1:${port}`
-  await until(async () => (await fetch(`${url}/-/ready`)).ok, { timeoutMs: 30_000, what: 'Prometheus' })
-
   return {
-    async query(expr) {
+    /** The result of a query now. Rejects with Prometheus's own error when it is no PromQL. */
+    async query(expr: string): Promise<Sample[]> {
       const answer = await ask(`${url}/api/v1/query?query=${encodeURIComponent(expr)}`)
       return answer.result.map(({ metric, value: [, value] }) => ({ labels: metric, value: Number(value) }))
     },
-    async rules() {
+    async rules(): Promise<RuleState[]> {
       const { groups } = await ask(`${url}/api/v1/rules`)
       return groups.flatMap(({ rules }) => rules)
     },
-    async close() {
-      server.kill()
-      await exited
-    },
+    close,
   }
 }
 

@@ -1,20 +1,10 @@
 // A Spillway on a database and Redis keys of its own, and a client of each gateway.
 import { createPasswordClient, type PasswordClient, parseKeyring } from '@spillway/client/queue-client'
-import { createNamespace, type GatewayProcess, openSpillway, type Spillway, until } from '@spillway/local/testing'
-import { type ApiClient, createApiClient } from '@spillway/local/testing/api-client'
+import { createNamespace, openSpillway, until } from '@spillway/local/testing'
+import { createApiClient } from '@spillway/local/testing/api-client'
 import { createLogger } from '@spillway/worker/log'
 
 export const OPERATOR = { user: 'operator', password: 'operators only' }
-
-export interface GatewayHandle extends GatewayProcess {
-  api: ApiClient
-}
-
-export interface Scene extends Omit<Spillway, 'gateway' | 'close'> {
-  /** Starts a gateway, which knows of all workers then. */
-  gateway(env?: NodeJS.ProcessEnv): Promise<GatewayHandle>
-  close(): Promise<void>
-}
 
 /** The longest time for which any scene holds a request. */
 const LONGEST_HOLD_MS = 120_000
@@ -22,8 +12,13 @@ const LONGEST_HOLD_MS = 120_000
 /** Low enough that a hash takes a few milliseconds. */
 const CHEAP_ARGON2 = { ARGON2_MEMORY_KIB: '4096', ARGON2_TIME: '1' }
 
+export type Scene = Awaited<ReturnType<typeof openScene>>
+
+/** With a client of its own. */
+export type GatewayHandle = Awaited<ReturnType<Scene['gateway']>>
+
 /** Opens a scene in the services of this test run; nothing runs in it yet. */
-export async function openScene(env: NodeJS.ProcessEnv = {}): Promise<Scene> {
+export async function openScene(env: NodeJS.ProcessEnv = {}) {
   const namespace = await createNamespace()
   const spillway = openSpillway({
     ...namespace,
@@ -33,12 +28,13 @@ export async function openScene(env: NodeJS.ProcessEnv = {}): Promise<Scene> {
   })
   return {
     ...spillway,
-    async gateway(env = {}) {
+    /** Starts a gateway, which knows of all workers then. */
+    async gateway(env: NodeJS.ProcessEnv = {}) {
       const gateway = await spillway.gateway({ env })
       await spillway.knowsWorkers()
       return Object.assign(gateway, { api: createApiClient(gateway.url, { timeoutMs: LONGEST_HOLD_MS }) })
     },
-    async close() {
+    async close(): Promise<void> {
       await spillway.close()
       await namespace.close()
     },

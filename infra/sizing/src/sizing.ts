@@ -1,7 +1,7 @@
 // The size of an installation, from the demand and the measured cost of a login.
 import type { Figures } from './figures.ts'
 import { slotsFor, utilization, waitQuantileMs } from './queue-model.ts'
-import { DEFAULT_LIMITS, type SpikeCost, spikeCost } from './spike.ts'
+import { DEFAULT_LIMITS, spikeCost } from './spike.ts'
 
 export interface Demand {
   /** Logins a second at the busiest time of an ordinary day. */
@@ -18,20 +18,6 @@ export interface Demand {
   scaleS: number
 }
 
-export interface Size {
-  slots: number
-  workers: number
-  utilization: number
-  p99WaitMs: number
-  gateways: number
-  redisShare: number
-  redisEndPerSecond: number
-  redisMib: number
-  postgresCores: number
-  connections: number
-  spike: { slots: number; workers: number; scaled: SpikeCost; preScaled: SpikeCost }
-}
-
 /** The highest load of a single-threaded process, such as Redis. */
 const LOAD_LIMIT = 0.7
 /** Two, so that one may fail. */
@@ -41,7 +27,9 @@ const POOL_SIZE = 10
 const KEPT_FINISHED = 1_000
 const EMPTY_REDIS_MIB = 8
 
-export function size(demand: Demand, { costMs, turnaroundMs, jobBytes }: Figures): Size {
+export type Size = ReturnType<typeof size>
+
+export function size(demand: Demand, { costMs, turnaroundMs, jobBytes }: Figures) {
   const { loginsPerSecond, hashMs, coresPerWorker, p99WaitMs, spikeS, scaleS } = demand
   const whole = (slots: number): number => Math.ceil(slots / coresPerWorker)
   const slotMs = hashMs + turnaroundMs

@@ -5,24 +5,22 @@ import { readProc, readStat } from './proc.ts'
 const MS_PER_TICK = 10
 const NS_PER_MS = 1e6
 
-export interface ProcessorTime {
-  /** All threads, and all children that ended and were waited for. */
-  totalMs: number
-  /** The first thread alone, which in Node runs the event loop. */
-  eventLoopMs: number
-}
-
 /** The time that a process has used since its start; undefined when it has ended or this is not Linux. */
-export function processorTime(pid: number): ProcessorTime | undefined {
+export function processorTime(pid: number) {
   // utime, stime, cutime and cstime are fields 14 to 17.
   const ticks = readStat(pid)?.slice(11, 15).map(Number)
   if (ticks === undefined) return undefined
   const eventLoopNs = Number(readProc(`${pid}/schedstat`)?.split(' ')[0] ?? 0)
-  return { totalMs: ticks.reduce((sum, part) => sum + part, 0) * MS_PER_TICK, eventLoopMs: eventLoopNs / NS_PER_MS }
+  return {
+    /** All threads, and all children that ended and were waited for. */
+    totalMs: ticks.reduce((sum, part) => sum + part, 0) * MS_PER_TICK,
+    /** The first thread alone, which in Node runs the event loop. */
+    eventLoopMs: eventLoopNs / NS_PER_MS,
+  }
 }
 
 /** The same with all living descendants; their event loops are not its own. */
-export function processorTimeOfTree(pid: number): ProcessorTime | undefined {
+export function processorTimeOfTree(pid: number) {
   const own = processorTime(pid)
   return own && { ...own, totalMs: processorMs([pid]) }
 }
@@ -43,29 +41,15 @@ function withDescendants(pid: number): number[] {
   return [pid, ...childrenOf(pid).flatMap(withDescendants)]
 }
 
-export interface Memory {
-  /** Resident, shared memory included. */
-  bytes: number
-  /** The most at a time since it started. */
-  peakBytes: number
-}
-
-/** The memory of a process; undefined when it has ended or this is not Linux. */
-export function memoryOf(pid: number): Memory | undefined {
+/** The resident memory of a process, shared memory included, now and at its peak; undefined when it has ended or this is not Linux. */
+export function memoryOf(pid: number) {
   const status = readProc(`${pid}/status`)
   const bytes = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(status ?? '')?.[1]) * 1_024
   return status === undefined ? undefined : { bytes: bytes('VmRSS'), peakBytes: bytes('VmHWM') }
 }
 
-export interface MachineTime {
-  busyMs: number
-  /** Taken by the hypervisor for other machines. */
-  stolenMs: number
-  idleMs: number
-}
-
-/** The time of all processors together since boot. */
-export function machineTime(): MachineTime | undefined {
+/** The time of all processors together since boot; stolen is what the hypervisor took for other machines. */
+export function machineTime() {
   const line = readProc('stat')?.split('\n')[0]
   if (line === undefined) return undefined
   const [user = 0, nice = 0, system = 0, idle = 0, iowait = 0, irq = 0, softirq = 0, stolen = 0] = line

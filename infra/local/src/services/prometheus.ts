@@ -1,12 +1,7 @@
 // Reads values from a /metrics page.
 
-export interface HistogramSum {
-  sum: number
-  count: number
-}
-
 /** Adds up all series of a histogram whose labels hold the given one, such as `job="verify"`. */
-export async function readHistogram(opsUrl: string, name: string, label: string): Promise<HistogramSum> {
+export async function readHistogram(opsUrl: string, name: string, label: string) {
   const page = await readPage(opsUrl)
   return { sum: addUp(page, `${name}_sum`, label), count: addUp(page, `${name}_count`, label) }
 }

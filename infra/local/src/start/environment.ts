@@ -3,29 +3,20 @@ import { resolve } from 'node:path'
 import { defaultStateDir, repositoryDir } from '../processes/repository.ts'
 import { UserError } from '../processes/user-error.ts'
 
-export interface LocalEnvironment {
-  /** The first gateway's port; 0 for any free ports. */
-  port: number
-  /** The first gateway's ops port; 0 for any free ports. */
-  opsPort: number
-  /** The interface on which gateways listen. */
-  host: string
-  databaseUrl: string | undefined
-  redisUrl: string | undefined
-  stateDir: string
-  /** The whole environment, for the gateways and workers. */
-  inherited: NodeJS.ProcessEnv
-}
+export type LocalEnvironment = ReturnType<typeof readEnvironment>
 
 /** Throws a UserError that names an invalid variable. An empty variable counts as unset. */
-export function readEnvironment(env: NodeJS.ProcessEnv): LocalEnvironment {
+export function readEnvironment(env: NodeJS.ProcessEnv) {
   return {
+    /** The first gateway's ports; 0 for any free ones. */
     port: port(env, 'PORT', 3000),
     opsPort: port(env, 'OPS_PORT', 9464),
+    /** The interface on which gateways listen. */
     host: env.HOST || '127.0.0.1',
     databaseUrl: env.DATABASE_URL || undefined,
     redisUrl: env.REDIS_URL || undefined,
     stateDir: env.SPILLWAY_DIR ? resolve(repositoryDir, env.SPILLWAY_DIR) : defaultStateDir,
+    /** The whole environment, for the gateways and workers. */
     inherited: env,
   }
 }

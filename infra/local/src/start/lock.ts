@@ -5,10 +5,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Keeper } from '../processes/keeper.ts'
 import { findProcess, isRunning } from '../processes/process-table.ts'
 
-export interface Lock {
-  close(): void
-}
-
 /** How long the keeper of a killed holder may take to stop the holder's processes. */
 const cleanUpMs = 60_000
 
@@ -16,7 +12,7 @@ const cleanUpMs = 60_000
  * Takes the lock for this process. Waits up to waitMs for a running holder, and in any case for the keeper of a killed one. Undefined if
  * the lock stays taken.
  */
-export async function takeLock(file: string, keeper: Keeper, waitMs: number): Promise<Lock | undefined> {
+export async function takeLock(file: string, keeper: Keeper, waitMs: number) {
   for (const startedAt = Date.now(); ; await sleep(50)) {
     const holder = readHolder(file)
     if (!holder) {

@@ -1,13 +1,6 @@
 // The command line of `pnpm start`.
 import { parseCommandLine, whole } from '../processes/command-line.ts'
 
-export interface StartOptions {
-  gateways: number
-  workers: number
-  fresh: boolean
-  help: boolean
-}
-
 export const help = `pnpm start [--gateways N] [--workers N] [--fresh]
 
 Starts PostgreSQL, Redis, gateways and workers on this machine, and prints where each thing listens. Ctrl-C ends it all.
@@ -33,8 +26,10 @@ those are taken. Every other variable reaches the gateways and workers as it is,
 
 const most = 64
 
+export type StartOptions = ReturnType<typeof parseOptions>
+
 /** Parses the arguments. Throws a UserError that names an invalid one. */
-export function parseOptions(args: string[]): StartOptions {
+export function parseOptions(args: string[]) {
   const { values } = parseCommandLine('pnpm start', args, {
     gateways: { type: 'string', default: '1' },
     workers: { type: 'string', default: '1' },

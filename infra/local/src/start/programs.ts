@@ -21,16 +21,10 @@ export const workerProgram: Program = {
   stopOrder: stopOrder.worker,
 }
 
-export interface Readiness {
-  ready: boolean
-  /** How many workers it knows of. */
-  workers: number
-  text: string
-}
-
-/** Reads a gateway's readiness. Rejects when it does not answer. */
-export async function readinessOf(gatewayUrl: string): Promise<Readiness> {
+/** Reads a gateway's readiness, and how many workers it knows of. Rejects when it does not answer. */
+export async function readinessOf(gatewayUrl: string) {
   const response = await fetch(`${gatewayUrl}/readyz`)
   const text = await response.text()
-  return { ready: response.ok, workers: JSON.parse(text).workers, text }
+  const { workers }: { workers: number } = JSON.parse(text)
+  return { ready: response.ok, workers, text }
 }

@@ -2,29 +2,17 @@
 import type { Keeper } from '@spillway/local/processes/keeper'
 import { findPids } from '@spillway/local/processes/process-table'
 import { createAccounts } from '@spillway/local/services/accounts'
-import { type GatewayProcess, type Member, openSpillway } from '@spillway/local/testing'
-import { type ApiClient, createApiClient } from '@spillway/local/testing/api-client'
+import { openSpillway } from '@spillway/local/testing'
+import { createApiClient } from '@spillway/local/testing/api-client'
 import { startOwnServices } from '@spillway/local/testing/services'
 
 /** A login waits for the others of a spike. */
 const PATIENCE_MS = 60_000
 
-export interface MeasuredSystem {
-  redisUrl: string
-  queuePrefix: string
-  gateway: GatewayProcess
-  /** Of the gateway. */
-  api: ApiClient
-  worker: Member
-  redisPids: number[]
-  postgresPids: number[]
-  /** Creates accounts with this stored hash, and returns their addresses. */
-  accounts(name: string, count: number, passwordHash: string): Promise<string[]>
-  close(): Promise<void>
-}
+export type MeasuredSystem = Awaited<ReturnType<typeof startSystem>>
 
 /** Starts everything; the worker has this number of slots. */
-export async function startSystem(keeper: Keeper, slots: number): Promise<MeasuredSystem> {
+export async function startSystem(keeper: Keeper, slots: number) {
   const packages = ['@spillway/api', '@spillway/worker']
   const services = await startOwnServices({ keeper, purpose: 'sizing', packages, durable: true })
   const { databaseUrl, redisUrl } = services
@@ -36,11 +24,14 @@ export async function startSystem(keeper: Keeper, slots: number): Promise<Measur
     redisUrl,
     queuePrefix: spillway.queuePrefix,
     gateway,
+    /** Of the gateway. */
     api: createApiClient(gateway.url, { timeoutMs: PATIENCE_MS }),
     worker,
     redisPids: findPids(`:${new URL(redisUrl).port}`, '-server'),
     postgresPids: findPids('postgres', '-p', new URL(databaseUrl).port),
-    accounts: (name, count, passwordHash) => createAccounts(databaseUrl, name, count, passwordHash),
+    /** Creates accounts with this stored hash, and returns their addresses. */
+    accounts: (name: string, count: number, passwordHash: string) =>
+      createAccounts(databaseUrl, name, count, passwordHash),
     async close() {
       await spillway.close()
       await services.close()
