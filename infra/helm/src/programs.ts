@@ -2,9 +2,10 @@
 // folder. The first build takes minutes and gigabytes; later runs use its result.
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { mkdir, readFile, rename, rm } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { makeOnce } from '@spillway/local/processes/make-once'
 import { programsDir } from '@spillway/local/processes/repository'
 import { run } from '@spillway/local/processes/run'
 import { UserError } from '@spillway/local/processes/user-error'
@@ -41,18 +42,10 @@ export async function buildPrograms(set: ProgramSet, say: (sentence: string) => 
     })
   })
   say(`Building the ${set} programs from their Go modules: minutes at the first time ...`)
-  // Built under another name and renamed: if two builds run at once, one wins, and neither sees an incomplete folder.
-  const partial = `${dir}.${process.pid}.partial`
-  await mkdir(partial, { recursive: true })
-  try {
-    const flags = ['-trimpath', `-ldflags=-s -w ${await versionStamp(set)}`]
-    await run('go', ['build', ...flags, '-o', `${partial}/`, 'tool'], { cwd: join(setsDir, set) })
-    await rename(partial, dir).catch((error: unknown) => {
-      if (!existsSync(dir)) throw error
-    })
-  } finally {
-    await rm(partial, { recursive: true, force: true })
-  }
+  const flags = ['-trimpath', `-ldflags=-s -w ${await versionStamp(set)}`]
+  await makeOnce(dir, (partial) =>
+    run('go', ['build', ...flags, '-o', `${partial}/`, 'tool'], { cwd: join(setsDir, set) }),
+  )
   say(`Built the ${set} programs in ${Math.round((Date.now() - startedAt) / 1_000)} s.`)
   return dir
 }

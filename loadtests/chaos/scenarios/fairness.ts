@@ -49,7 +49,7 @@ const registrations: Scenario = {
     const [visits] = await Promise.all([traffic.stop(), flooding.stop()])
     await drained(system, TICKET_TTL_MS * 2)
 
-    const findings = Findings.of(visits)
+    const findings = new Findings().count(visits)
     const counted = visits.filter(({ dueMs }) => dueMs >= countedFromMs)
     const logins = counted.filter(({ end }) => end !== 'refused').length / counted.length
     const registered = flood.letIn / flood.sent

@@ -85,7 +85,7 @@ function overload(name: string, promise: string, steps: readonly Step[]): Scenar
     const neighbours = await watched()
 
     const visits = results.flatMap((result) => result.visits)
-    const findings = Findings.of(visits)
+    const findings = new Findings().count(visits)
     findings.expect(findings.failed === 0, `${findings.failed} visits had no defined answer, or lost their ticket`)
     expectSteady(findings, results, { share: GOODPUT_SHARE, freshLimitMs: idleMs + SERVICE_MS + NOISE_MS })
     if (steps.every(({ tries = 1 }) => tries === 1)) {

@@ -62,7 +62,7 @@ export function soak(minutes: number): Scenario {
       const visits = await traffic.stop()
       await drained(system)
 
-      const findings = Findings.of(visits)
+      const findings = new Findings().count(visits)
       const took = visits.map(({ tookMs }) => tookMs).toSorted((a, b) => a - b)
       findings.worstExtraMs = (took.at(-1) ?? 0) - (took[Math.floor(took.length / 2)] ?? 0)
       findings.notes.push(`${minutes} minutes, ${kills} workers killed`)

@@ -11,58 +11,51 @@ const size = { credential: 'wait-300', gateways: 1, workerEnv: { WORKER_CONCURRE
 /** After a kill, what the dead worker held is answered this much later than it would have been, at the most. */
 const EXTRA_LIMIT_MS = 3_000
 
-interface WorkerFault extends Omit<Scenario, 'run'> {
-  inject(system: System): Promise<void>
+function workerScenario(name: string, promise: string, inject: (system: System) => Promise<void>): Scenario {
+  const run = onOwnRedis(size, async (system) => {
+    const findings = await underFault(system, { perSecond: 40, fault: () => inject(system), afterMs: 4_000 })
+    const taken = await takenOver(system)
+    findings.notes.push(`${taken} jobs taken over by another worker`)
+    if (name !== 'worker-starved') findings.expect(taken > 0, 'no job was in hand, so nothing was tried')
+    findings.expectAllSucceeded()
+    const { worstExtraMs = 0 } = findings
+    findings.expect(worstExtraMs <= EXTRA_LIMIT_MS, `an answer took over ${EXTRA_LIMIT_MS} ms more`)
+    return findings
+  })
+  return { name, promise, run }
 }
 
-const faults: readonly WorkerFault[] = [
-  {
-    name: 'worker-killed',
-    promise: 'Workers are killed (SIGKILL) in a storm: no login fails, and what they held is answered within 3 s more.',
-    async inject(system) {
+export const workerScenarios: readonly Scenario[] = [
+  workerScenario(
+    'worker-killed',
+    'Workers are killed (SIGKILL) in a storm: no login fails, and what they held is answered within 3 s more.',
+    async (system) => {
       for (let time = 0; time < 3; time++) {
         system.workers.at(-1)?.signal('SIGKILL')
         await sleep(3_000)
         await system.worker()
       }
     },
-  },
-  {
-    name: 'worker-stopped',
-    promise: 'A worker is stopped (SIGSTOP) for 5 s and goes on: no login fails, and none takes 3 s more.',
-    async inject({ workers: [worker] }) {
+  ),
+  workerScenario(
+    'worker-stopped',
+    'A worker is stopped (SIGSTOP) for 5 s and goes on: no login fails, and none takes 3 s more.',
+    async ({ workers: [worker] }) => {
       worker?.signal('SIGSTOP')
       await sleep(5_000)
       worker?.signal('SIGCONT')
     },
-  },
-  {
-    name: 'worker-starved',
-    promise: 'A worker gets next to no processor time for 5 s: no login fails, and none takes 3 s more.',
-    async inject({ workers: [worker] }) {
-      if (worker === undefined) return
-      const hogs = starve(worker)
+  ),
+  workerScenario(
+    'worker-starved',
+    'A worker gets next to no processor time for 5 s: no login fails, and none takes 3 s more.',
+    async ({ workers: [worker] }) => {
+      const hogs = worker ? starve(worker) : []
       await sleep(5_000)
       for (const hog of hogs) hog.kill('SIGKILL')
     },
-  },
+  ),
 ]
-
-export const workerScenarios = faults.map(
-  ({ inject, ...scenario }): Scenario => ({
-    ...scenario,
-    run: onOwnRedis(size, async (system) => {
-      const findings = await underFault(system, { perSecond: 40, fault: () => inject(system), afterMs: 4_000 })
-      const taken = await takenOver(system)
-      findings.notes.push(`${taken} jobs taken over by another worker`)
-      if (scenario.name !== 'worker-starved') findings.expect(taken > 0, 'no job was in hand, so nothing was tried')
-      findings.expectAllSucceeded()
-      const { worstExtraMs = 0 } = findings
-      findings.expect(worstExtraMs <= EXTRA_LIMIT_MS, `an answer took over ${EXTRA_LIMIT_MS} ms more`)
-      return findings
-    }),
-  }),
-)
 
 /** Puts a worker last on one processor, behind the programs that it returns, which want all of it. */
 function starve({ pid }: Member) {

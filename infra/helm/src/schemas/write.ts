@@ -1,7 +1,7 @@
 // All schemas that the chart is checked against, written once into the ignored folder.
-import { existsSync } from 'node:fs'
-import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { copyFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { makeOnce } from '@spillway/local/processes/make-once'
 import { programsDir } from '@spillway/local/processes/repository'
 import { parseAllDocuments } from 'yaml'
 import { crdDirs, moduleDir, moduleVersion } from '../modules.ts'
@@ -16,7 +16,11 @@ export async function schemasDir(): Promise<string> {
 /** Writes the schemas unless they are there, and returns their folder. Needs Go on the PATH, to find the modules. */
 export async function writeSchemas(): Promise<string> {
   const dir = await schemasDir()
-  if (existsSync(dir)) return dir
+  await makeOnce(dir, writeAll)
+  return dir
+}
+
+async function writeAll(dir: string): Promise<void> {
   const swagger = join(await moduleDir('k8s.io/kubernetes'), 'api/openapi-spec/swagger.json')
   const documents: unknown[] = []
   for (const source of Object.values(await crdDirs())) {
@@ -24,20 +28,11 @@ export async function writeSchemas(): Promise<string> {
       documents.push(...parseAllDocuments(await readFile(join(source, file), 'utf8')).map((one) => one.toJS()))
     }
   }
-  const schemas = new Map([
-    ...kubernetesSchemas(JSON.parse(await readFile(swagger, 'utf8'))),
-    ...customResourceSchemas(documents),
-  ])
-  const partial = `${dir}.${process.pid}.partial`
-  for (const [path, schema] of schemas) {
-    await mkdir(dirname(join(partial, path)), { recursive: true })
-    await writeFile(join(partial, path), JSON.stringify(schema))
+  const kubernetes = kubernetesSchemas(JSON.parse(await readFile(swagger, 'utf8')))
+  for (const [path, schema] of [...kubernetes, ...customResourceSchemas(documents)]) {
+    await mkdir(dirname(join(dir, path)), { recursive: true })
+    await writeFile(join(dir, path), JSON.stringify(schema))
   }
   const scalers = join(await moduleDir('github.com/kedacore/keda/v2'), 'schema/generated/scalers-schema.json')
-  await writeFile(join(partial, 'scalers.json'), await readFile(scalers))
-  await rename(partial, dir).catch(async (error: unknown) => {
-    await rm(partial, { recursive: true, force: true })
-    if (!existsSync(dir)) throw error
-  })
-  return dir
+  await copyFile(scalers, join(dir, 'scalers.json'))
 }

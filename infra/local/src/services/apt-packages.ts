@@ -1,9 +1,11 @@
 // Programs from the packages of Debian and Ubuntu, unpacked into a folder: apt works on lists and a cache of its own. It needs no root,
 // and nothing is installed.
 import { existsSync } from 'node:fs'
-import { mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Keeper } from '../processes/keeper.ts'
+import { makeOnce } from '../processes/make-once.ts'
 import { onPath } from './on-path.ts'
 
 export interface AptProgram {
@@ -30,10 +32,8 @@ export interface AptRequest {
 export async function aptProgram(request: AptRequest): Promise<AptProgram | undefined> {
   if (onPath(['apt-get']) === undefined || onPath(['dpkg-deb']) === undefined) return undefined
   const home = homeOf(request.programsDir, request.name)
-  if (!existsSync(home)) {
-    request.announce()
-    await fetchPackage(request, home)
-  }
+  if (!existsSync(home)) request.announce()
+  await makeOnce(home, (partial) => fetchPackage(request, partial))
   return await unpacked(request, home)
 }
 
@@ -56,37 +56,31 @@ async function unpacked({ keeper, commands }: AptRequest, home: string): Promise
   return { command, env }
 }
 
-async function fetchPackage(request: AptRequest, home: string): Promise<void> {
-  // Unpacked under another name and renamed: if two runs fetch it at once, one wins, and neither sees an incomplete folder.
-  await mkdir(request.programsDir, { recursive: true })
-  const partial = await mkdtemp(`${home}.partial-`)
-  const root = join(partial, 'root')
-  const archives = join(partial, 'cache/archives')
+async function fetchPackage(request: AptRequest, root: string): Promise<void> {
+  const own = await mkdtemp(join(tmpdir(), 'spillway-apt-'))
+  const archives = join(own, 'cache/archives')
   try {
-    for (const dir of [root, join(partial, 'state/lists/partial'), join(archives, 'partial')]) {
+    for (const dir of [join(own, 'state/lists/partial'), join(archives, 'partial')]) {
       await mkdir(dir, { recursive: true })
     }
-    await download(request, partial)
+    await download(request, own)
     for (const file of (await readdir(archives)).filter((name) => name.endsWith('.deb'))) {
       await request.keeper.run({ command: 'dpkg-deb', args: ['-x', join(archives, file), root] })
     }
     await unpacked(request, root)
-    await rename(root, home).catch((error: unknown) => {
-      if (!existsSync(home)) throw error
-    })
   } finally {
-    await rm(partial, { recursive: true, force: true })
+    await rm(own, { recursive: true, force: true })
   }
 }
 
 /** Downloads a package and those of its libraries that this system lacks. */
-async function download({ keeper, packages }: AptRequest, partial: string): Promise<void> {
+async function download({ keeper, packages }: AptRequest, own: string): Promise<void> {
   const settings = [
-    `Dir::State=${join(partial, 'state')}`,
+    `Dir::State=${join(own, 'state')}`,
     // Installed packages are read from the system, without locking, because nothing is installed.
     'Dir::State::status=/var/lib/dpkg/status',
     'Debug::NoLocking=1',
-    `Dir::Cache=${join(partial, 'cache')}`,
+    `Dir::Cache=${join(own, 'cache')}`,
     // As root, apt would download as a user that may not write here.
     'APT::Sandbox::User=root',
     'Acquire::Languages=none',

@@ -2,9 +2,9 @@
 // reach (in a home directory of mode 700) are kept outside the checkout.
 import { execFileSync, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync } from 'node:fs'
-import { chmod, chown, cp, mkdir, rename, rm } from 'node:fs/promises'
+import { chmod, chown, cp, mkdir, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
+import { makeOnce } from '../processes/make-once.ts'
 import { UserError } from '../processes/user-error.ts'
 
 /** The folder for data and programs when `nobody` cannot enter the checkout. */
@@ -58,13 +58,8 @@ export async function reachablePrograms(binDir: string, user: PostgresUser): Pro
   if (user.uid === undefined || mayUse(binDir, user)) return binDir
   const native = dirname(binDir)
   const copy = join(sharedDir, `postgresql-${createHash('sha256').update(native).digest('hex').slice(0, 12)}`)
-  if (!existsSync(copy)) {
-    await makeSharedDir()
-    const partial = `${copy}.${process.pid}`
-    await cp(native, partial, { recursive: true, verbatimSymlinks: true })
-    // Fails if a concurrent run was faster: then its copy is used.
-    await rename(partial, copy).catch(() => rm(partial, { recursive: true, force: true }))
-  }
+  await makeSharedDir()
+  await makeOnce(copy, (partial) => cp(native, partial, { recursive: true, verbatimSymlinks: true }))
   return join(copy, basename(binDir))
 }
 

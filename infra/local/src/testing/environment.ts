@@ -7,23 +7,15 @@ export interface TestEnvironment {
   redisUrl: string
 }
 
-const names = { templateUrl: 'SPILLWAY_TEST_TEMPLATE_URL', redisUrl: 'SPILLWAY_TEST_REDIS_URL' } as const
-
 /** The variables that carry this environment to child processes. */
 export function toVariables({ templateUrl, redisUrl }: TestEnvironment): NodeJS.ProcessEnv {
-  return { [names.templateUrl]: templateUrl, [names.redisUrl]: redisUrl }
+  return { SPILLWAY_TEST_TEMPLATE_URL: templateUrl, SPILLWAY_TEST_REDIS_URL: redisUrl }
 }
 
-/** The environment of the test run that this process is part of, or undefined outside of one. */
-export function findTestEnvironment(): TestEnvironment | undefined {
-  const { [names.templateUrl]: templateUrl, [names.redisUrl]: redisUrl } = process.env
-  return templateUrl === undefined || redisUrl === undefined ? undefined : { templateUrl, redisUrl }
-}
-
-/** Like findTestEnvironment; throws a UserError outside of a test run. */
+/** The environment of the test run that this process is part of. Throws a UserError outside of one. */
 export function testEnvironment(): TestEnvironment {
-  const found = findTestEnvironment()
-  if (found) return found
+  const { SPILLWAY_TEST_TEMPLATE_URL: templateUrl, SPILLWAY_TEST_REDIS_URL: redisUrl } = process.env
+  if (templateUrl !== undefined && redisUrl !== undefined) return { templateUrl, redisUrl }
   throw new UserError(
     'This test needs PostgreSQL and Redis: run it by "pnpm test", with a part of its file name after it.',
   )
