@@ -1,7 +1,7 @@
 // PostgreSQL or Redis goes away, falls silent, or is not what it should be: prompt problems, nothing internal, and back again.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { startProxy, until } from '@spillway/local/testing'
+import { startProxy, startStopwatch, until } from '@spillway/local/testing'
 import { slowAccount } from './account.ts'
 import {
   type Answer,
@@ -60,9 +60,9 @@ test('when PostgreSQL falls silent in mid-query, requests end as problems, not a
   const { url } = await system.gateway({ DATABASE_URL: proxy.url, DATABASE_POOL_SIZE: '1' })
   const credentials = await newAccount(url)
   proxy.freeze()
-  const startedAt = performance.now()
+  const elapsedMs = startStopwatch()
   for (const answer of await Promise.all([login(url, credentials), login(url, credentials)])) assertUnavailable(answer)
-  assert.ok(performance.now() - startedAt < PROMPT_MS)
+  assert.ok(elapsedMs() < PROMPT_MS)
 })
 
 test('a login whose session cannot be opened keeps its ticket good', async (t) => {
@@ -135,9 +135,9 @@ test('when Redis falls silent, requests end as problems, not as hangs', async (t
   const { url } = await system.gateway({ REDIS_URL: proxy.url, LIMIT_PER_ADDRESS: '1000' })
   const credentials = await newAccount(url)
   proxy.freeze()
-  const startedAt = performance.now()
+  const elapsedMs = startStopwatch()
   const answer = await login(url, credentials)
-  assert.ok(performance.now() - startedAt < PROMPT_MS)
+  assert.ok(elapsedMs() < PROMPT_MS)
   assertUnavailable(answer)
   proxy.refuse()
 })

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { after, type TestContext, test } from 'node:test'
-import { startProcess, type TestProcess, until } from '@spillway/local/testing'
+import { startProcess, startStopwatch, type TestProcess, until } from '@spillway/local/testing'
 import { slowAccount } from './account.ts'
 import { call, expect, keepTicket, login, newCredentials, redeem, register } from './client.ts'
 import { openCollector } from './otlp-collector.ts'
@@ -30,9 +30,9 @@ test('requests that are held at a SIGTERM are answered, new connections are refu
     ),
   )
   for (const answer of held) expect(200, await answer)
-  const answeredAt = performance.now()
+  const elapsedMs = startStopwatch()
   assert.deepEqual(await exit, stopped)
-  assert.ok(performance.now() - answeredAt < 4_000)
+  assert.ok(elapsedMs() < 4_000)
 })
 
 test('while a stopping gateway drains it fails its readiness, and answers everything else', async () => {
@@ -107,10 +107,10 @@ test('connections without a request, idle or never used, do not keep a gateway',
   const idle = await opened(t, url)
   await send(idle, 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n')
   await once(idle, 'data')
-  const startedAt = performance.now()
+  const elapsedMs = startStopwatch()
   assert.deepEqual(await gateway.stop('SIGINT'), stopped)
   // They would for a minute.
-  assert.ok(performance.now() - startedAt < 20_000)
+  assert.ok(elapsedMs() < 20_000)
   await until(() => unused.destroyed && idle.destroyed)
 })
 
@@ -123,10 +123,10 @@ test('a request whose body never comes keeps a gateway no longer than one that i
   )
   // Answered after it: by then the gateway has read what was sent before.
   expect(404, await call(url, 'GET', '/'))
-  const startedAt = performance.now()
+  const elapsedMs = startStopwatch()
   await close()
   // A body may take 30 s.
-  assert.ok(performance.now() - startedAt < 15_000)
+  assert.ok(elapsedMs() < 15_000)
 })
 
 test('a closed gateway leaves no connection open', async () => {

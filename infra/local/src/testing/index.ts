@@ -18,4 +18,5 @@ export {
   type SpillwayOptions,
   startWorker,
 } from './spillway.ts'
+export { startStopwatch } from './stopwatch.ts'
 export { startProxy, type TcpProxy } from './tcp-proxy.ts'

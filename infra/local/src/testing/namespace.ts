@@ -6,7 +6,7 @@ import { databaseOf, query, withDatabase } from '../services/query.ts'
 import { testEnvironment } from './environment.ts'
 
 /** How long PostgreSQL may list a closed connection. */
-const disconnectMs = 2_000
+const disconnectMs = 20_000
 
 export type Namespace = Awaited<ReturnType<typeof createNamespace>>
 

@@ -22,7 +22,10 @@ const aborter = new AbortController()
 
 async function runFiles(files: string[], concurrency: number): Promise<void> {
   if (files.length === 0 || aborter.signal.aborted) return
-  const stream = run({ files, concurrency, timeout: FILE_TIMEOUT_MS, signal: aborter.signal })
+  const { signal } = aborter
+  // `forceExit` because a worker in a test's own process that was stopped with a job in hand keeps its timers, where a process of its own
+  // would end. Connections that are left open to PostgreSQL fail a file all the same (see namespace.ts).
+  const stream = run({ files, concurrency, timeout: FILE_TIMEOUT_MS, signal, forceExit: true })
   stream.on('test:complete', ({ name, details }) => {
     if (files.includes(name)) results.durations[name] = Math.round(details.duration_ms)
   })
