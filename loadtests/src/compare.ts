@@ -34,7 +34,7 @@ function change(name: string, old: Middle, now: Middle): string | undefined {
   if (Math.abs(percent) < WORTH_PERCENT) return undefined
   const better = percent > 0 === (kind.better === 'higher')
   const sign = percent > 0 ? '+' : ''
-  return `${kind.title} ${show(old.median)} → ${show(now.median)} ${kind.unit}, ${sign}${show(percent)} %, ${better ? 'better' : 'worse'} (${doubt(old, now)})`
+  return `${name} ${show(old.median)} → ${show(now.median)} ${kind.unit}, ${sign}${show(percent)} %, ${better ? 'better' : 'worse'} (${doubt(old, now)})`
 }
 
 /** The noise is how far repeats lay from their middle; one run alone knows nothing of it. */

@@ -57,15 +57,10 @@ export const redisFaults: readonly RedisFault[] = [
     name: 'read-only',
     what: 'takes no writes for 3 s',
     async inject(server) {
-      // As a replica would, or where it may not become one, as a master without replicas.
-      const asReplica = await server.command('REPLICAOF', '127.0.0.1', 1).then(
-        () => true,
-        () => false,
-      )
-      if (!asReplica) await server.command('CONFIG', 'SET', 'min-replicas-to-write', 1)
+      // As a replica does.
+      await server.command('REPLICAOF', '127.0.0.1', 1)
       await sleep(REFUSING_MS)
-      if (asReplica) await server.command('REPLICAOF', 'NO', 'ONE')
-      else await server.command('CONFIG', 'SET', 'min-replicas-to-write', 0)
+      await server.command('REPLICAOF', 'NO', 'ONE')
     },
   },
   {

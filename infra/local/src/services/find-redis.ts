@@ -1,10 +1,44 @@
 // Finds a Redis: the PATH, else Debian's package unpacked into the ignored folder, else a container engine.
 import { execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { join } from 'node:path'
+import type { Tool } from '../processes/keeper.ts'
 import { UserError } from '../processes/user-error.ts'
 import { aptProgram } from './apt-packages.ts'
 import { onPath } from './on-path.ts'
-import { containerRedis } from './redis-container.ts'
-import { localProgram, type RedisProgram, type RedisSearch, serverNames } from './redis-program.ts'
+import type { ServiceOptions } from './service.ts'
+
+/** Of a container. */
+const image = 'redis:8-alpine'
+
+/** How to run a Redis that was found, so that it answers on this port of the loopback interface. */
+export type RedisProgram = (port: number) => {
+  process: Tool
+  /** The part of its configuration that depends on where it runs. */
+  settings: Record<string, string>
+}
+
+/** The options of startRedis that a search takes. */
+export type RedisSearch = Pick<ServiceOptions, 'keeper' | 'dir' | 'durable' | 'say'> & {
+  /** The folder of fetched programs. */
+  programsDir: string
+}
+
+/** A Redis that is a program of this system, run on a data folder with these variables added to its environment. */
+function localProgram(command: string, dir: string, env: NodeJS.ProcessEnv = {}): RedisProgram {
+  return (port) => ({
+    process: { command, args: ['-'], cwd: dir, env: { ...process.env, ...env } },
+    settings: { bind: '127.0.0.1', port: String(port), dir, pidfile: pidFileOf(dir) },
+  })
+}
+
+/** The file with the pid of the process that uses a data folder. */
+export function pidFileOf(dir: string): string {
+  return join(dir, 'redis.pid')
+}
+
+/** Valkey speaks the same protocol. */
+export const serverNames = ['redis-server', 'valkey-server']
 
 /** One place that a Redis may come from: undefined where it does not apply, a rejection where it should have worked. */
 type RedisSource = (search: RedisSearch) => Promise<RedisProgram | undefined>
@@ -45,4 +79,30 @@ export async function aptRedis({ keeper, dir, programsDir, say }: RedisSearch): 
   const names = { name: 'redis', packages: serverNames, commands: serverNames }
   const program = await aptProgram({ keeper, programsDir, ...names, announce })
   return program && localProgram(program.command, dir, program.env)
+}
+
+/** Redis with its data in a volume named after its folder; undefined where no engine answers. */
+async function containerRedis({ keeper, dir, durable, say }: RedisSearch): Promise<RedisProgram | undefined> {
+  const name = `spillway-${createHash('sha256').update(dir).digest('hex').slice(0, 12)}`
+  for (const engine of ['docker', 'podman']) {
+    const run = (...args: string[]): Promise<boolean> =>
+      keeper.run({ command: engine, args }).then(
+        () => true,
+        () => false,
+      )
+    if (onPath([engine]) === undefined || !(await run('info'))) continue
+    say(`No Redis on the PATH: running ${image} with ${engine}.`)
+    await keeper.run({ command: engine, args: ['pull', '--quiet', image] })
+    // A container that a killed run left behind.
+    await run('rm', '--force', name)
+    return (port) => {
+      const where = ['--name', name, '--publish', `127.0.0.1:${port}:6379`]
+      if (durable) where.push('--volume', `${name}:/data`)
+      return {
+        process: { command: engine, args: ['run', '--rm', '--interactive', ...where, image, 'redis-server', '-'] },
+        settings: { bind: '0.0.0.0', port: '6379', dir: '/data' },
+      }
+    }
+  }
+  return undefined
 }

@@ -3,30 +3,15 @@
 import { existsSync } from 'node:fs'
 import { chown, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import type { Keeper } from '../processes/keeper.ts'
 import { endOrphan } from '../processes/orphan.ts'
 import { onFreePort } from '../processes/port.ts'
 import { UserError } from '../processes/user-error.ts'
 import { makeHome, type PostgresUser, postgresUser, reachablePrograms } from './postgres-user.ts'
 import { query, withDatabase } from './query.ts'
-import { type Service, startService } from './service.ts'
+import { type Service, type ServiceOptions, startService } from './service.ts'
 
-export interface PostgresOptions {
-  keeper: Keeper
-  /** The data folder; for root possibly another one, see makeHome. */
-  dir: string
-  logFile: string
-  /** Used if it is free, else any other port. */
-  preferredPort: number
-  password: string
-  /** False for tests: faster, but the data is lost if the machine crashes. */
-  durable: boolean
-  /** Prints a notice when the data is in another folder. */
-  say: (sentence: string) => void
-}
-
-/** Starts PostgreSQL on the loopback interface. The first start creates its data; the first migration creates the database of its URL. */
-export async function startPostgres(options: PostgresOptions): Promise<Service> {
+/** Starts PostgreSQL on the loopback interface, for root with its data in another folder: see makeHome. The first start creates its data; the first migration creates the database of its URL. */
+export async function startPostgres(options: ServiceOptions): Promise<Service> {
   const { keeper, password, logFile, durable } = options
   const user = postgresUser()
   const binDir = await reachablePrograms(await installedPrograms(), user)
@@ -73,7 +58,7 @@ async function installedPrograms(): Promise<string> {
   )
 }
 
-interface NewData extends PostgresOptions {
+interface NewData extends ServiceOptions {
   binDir: string
   home: string
   dataDir: string

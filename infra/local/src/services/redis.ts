@@ -3,14 +3,10 @@ import { mkdir } from 'node:fs/promises'
 import { Redis } from 'ioredis'
 import { endOrphan } from '../processes/orphan.ts'
 import { onFreePort } from '../processes/port.ts'
-import { findRedis } from './find-redis.ts'
-import { pidFileOf, type RedisSearch } from './redis-program.ts'
-import { type Service, startService } from './service.ts'
+import { findRedis, pidFileOf, type RedisSearch } from './find-redis.ts'
+import { type Service, type ServiceOptions, startService } from './service.ts'
 
-export interface RedisOptions extends RedisSearch {
-  logFile: string
-  /** Used if it is free, else any other port. */
-  preferredPort: number
+export interface RedisOptions extends RedisSearch, Omit<ServiceOptions, 'password'> {
   /** [none] */
   password?: string
   /** Lines of its configuration, on top of those that all have. */

@@ -6,6 +6,21 @@ import { logTailOf } from '../processes/log-tail.ts'
 import { until } from '../processes/until.ts'
 import { UserError } from '../processes/user-error.ts'
 
+/** How a server of our own is run. */
+export interface ServiceOptions {
+  keeper: Keeper
+  /** The folder of its data. */
+  dir: string
+  logFile: string
+  /** Used if it is free, else any other port. */
+  preferredPort: number
+  password: string
+  /** False where the data may be lost if the machine crashes, and deleted with its folder: that is faster. */
+  durable: boolean
+  /** Prints notices, for instance before a download. */
+  say: (sentence: string) => void
+}
+
 export interface ServiceProcess {
   keeper: Keeper
   /** The name for messages, such as PostgreSQL. */

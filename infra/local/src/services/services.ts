@@ -2,29 +2,20 @@
 import { chmod, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { allOrNone } from '../processes/all-or-none.ts'
-import type { Keeper } from '../processes/keeper.ts'
 import { UserError } from '../processes/user-error.ts'
 import { startPostgres } from './postgres.ts'
 import { pingRedis, startRedis } from './redis.ts'
-import type { Service } from './service.ts'
+import type { Service, ServiceOptions } from './service.ts'
 
-export interface ServicesOptions {
-  keeper: Keeper
-  /** The folder of data and logs. */
-  dir: string
+/** The folder holds the data and the logs of all. */
+export interface ServicesOptions extends Pick<ServiceOptions, 'keeper' | 'dir' | 'password' | 'durable' | 'say'> {
   /** The folder of a downloaded Redis. */
   programsDir: string
-  /** The password of embedded services. */
-  password: string
-  /** False for tests: see PostgresOptions. */
-  durable: boolean
   /** Services to use instead of embedded ones. */
   databaseUrl: string | undefined
   redisUrl: string | undefined
   /** Used if free, else any other port; 0 is any port. */
   preferredPorts: { postgres: number; redis: number }
-  /** Prints notices, for instance before a download. */
-  say: (sentence: string) => void
 }
 
 /** Starts the services that are not given. If one cannot be started, stops the other and rejects with a UserError. */

@@ -8,6 +8,7 @@ import { isRunning } from '../processes/process-table.ts'
 import { defaultStateDir, programsDir } from '../processes/repository.ts'
 import { removeHome } from '../services/postgres-user.ts'
 import { databaseOf, query, withDatabase } from '../services/query.ts'
+import type { ServiceOptions } from '../services/service.ts'
 import { startServices } from '../services/services.ts'
 import { build } from '../start/build.ts'
 import { buildEngine, hasEngine } from '../start/engine.ts'
@@ -16,8 +17,9 @@ import { migrate } from '../start/migrate.ts'
 
 const nothingToClose = async () => ({ close: async () => {} })
 
-export interface OwnServicesOptions {
-  keeper: Keeper
+export interface OwnServicesOptions
+  extends Pick<ServiceOptions, 'keeper'>,
+    Partial<Pick<ServiceOptions, 'durable' | 'say'>> {
   /** The purpose of the run, which names its folder and its database. */
   purpose: 'test' | 'load' | 'chaos' | 'sizing'
   /** Servers to use instead of embedded ones. */
@@ -25,15 +27,12 @@ export interface OwnServicesOptions {
   redisUrl?: string | undefined
   /** The packages to build, with their dependencies [all]. */
   packages?: string[]
-  /** Whether PostgreSQL waits for the disk [no]. */
-  durable?: boolean
-  /** Prints notices, for instance before a download [to standard output]. */
-  say?: (sentence: string) => void
 }
 
 /**
  * The one way to start what tests, load tests, chaos and sizing stand on: builds, starts PostgreSQL and Redis on free ports and in a folder
- * of this run's own, and migrates a database, so that runs can be concurrent.
+ * of this run's own, and migrates a database, so that runs can be concurrent. Unless told otherwise they are not durable, and say what they
+ * have to say on standard output.
  */
 export async function startOwnServices(options: OwnServicesOptions) {
   const { keeper, purpose, databaseUrl: givenUrl, redisUrl, packages, durable = false, say = console.log } = options
