@@ -5,14 +5,6 @@ import { build, decodeFromCompressedBase64, encodeIntoCompressedBase64, type His
 const UNITS_PER_MS = 1_000
 const HIGHEST_MS = 600_000
 
-export interface Percentiles {
-  count: number
-  p50Ms: number
-  p95Ms: number
-  p99Ms: number
-  maxMs: number
-}
-
 export class Latency {
   readonly #histogram: Histogram
 
@@ -47,7 +39,7 @@ export class Latency {
     return this.#histogram.totalCount === 0 ? 0 : this.#histogram.mean / UNITS_PER_MS
   }
 
-  get percentiles(): Percentiles {
+  get percentiles() {
     return {
       count: this.#histogram.totalCount,
       p50Ms: this.atMs(50),

@@ -101,7 +101,7 @@ async function spike({ beyondLoopback, ...options }: NonNullable<LoadOptions['ta
   const report = (line: string) => isTTY && process.stdout.write(`\r\u001b[2K${line}`)
   const result = await spikeTarget({ ...options, url, signal, report })
   console.log(`${isTTY ? '\r\u001b[2K' : ''}${inWords(result)}`)
-  if (ended(result, 'error', 'unknown') > 0) process.exitCode = 1
+  if (ended(result, 'error', 'unknown').length > 0) process.exitCode = 1
 }
 
 await runCommand(async () => {

@@ -21,7 +21,6 @@ export interface Run extends Measured {
   variant: string
   /** Counted from 1. */
   repeat: number
-  seconds: number
   /** Per cent of the machine that others used just before. */
   backgroundPercent?: number
   /** The reason that there are no figures. */

@@ -58,20 +58,14 @@ async function measureOnce(measurement: Measurement, repeat: number, options: Ru
   place(measurement, options)
   await sleep(PAUSE_MS)
   const backgroundPercent = await backgroundLoad()
-  const startMs = performance.now()
-  const about = () => ({
-    contender: measurement.contender,
-    variant: measurement.variant,
-    repeat,
-    seconds: (performance.now() - startMs) / 1_000,
-    ...(backgroundPercent !== undefined && { backgroundPercent }),
-  })
+  const { contender, variant } = measurement
+  const about = { contender, variant, repeat, ...(backgroundPercent !== undefined && { backgroundPercent }) }
   try {
     const { figures = {}, histograms = {}, series = {} } = await measurement.measure()
-    return { ...about(), figures, histograms, series }
+    return { ...about, figures, histograms, series }
   } catch (error) {
     const failure = error instanceof Error ? error.message : String(error)
-    return { ...about(), figures: {}, histograms: {}, series: {}, failure }
+    return { ...about, figures: {}, histograms: {}, series: {}, failure }
   }
 }
 

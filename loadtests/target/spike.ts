@@ -6,7 +6,7 @@ import { seedEmail } from '@spillway/prisma/seed'
 import { openLoop } from '@spillway/local/testing/open-loop'
 import { createVisitor, type Visit, type Visitor } from '../load/visit.ts'
 
-export interface Target {
+export interface TargetSpike {
   url: string
   /** How many accounts `pnpm seed` made; people beyond that share them. */
   users: number
@@ -14,9 +14,6 @@ export interface Target {
   durationS: number
   /** People a second; without it, so many times what was found to be possible. */
   rate: number | undefined
-}
-
-export interface TargetSpike extends Target {
   /** Ends the arrivals and the waiting; the result holds what is known by then. */
   signal: AbortSignal
   /** Shows the progress on a terminal. */
@@ -27,15 +24,14 @@ export interface TargetSpike extends Target {
  * How a visit ends for a person: let in by the first answer or with a ticket, told to come back later (503), stopped by a limit (429), not
  * known (401), left with a ticket that can no longer be redeemed (410, or the end of the test), or anything else.
  */
-const ends = ['atOnce', 'byTicket', 'busy', 'limited', 'unknown', 'expired', 'error'] as const
-export type End = (typeof ends)[number]
+export type End = 'atOnce' | 'byTicket' | 'busy' | 'limited' | 'unknown' | 'expired' | 'error'
 
 export interface SpikeResult {
   rate: number
   seconds: number
   people: number
-  /** How long each person waited who ended so, in milliseconds from when they were due. */
-  waitsMs: Map<End, number[]>
+  /** How it ended for each person, and how long they waited, in milliseconds from when they were due. */
+  visits: { end: End; tookMs: number }[]
 }
 
 /** Above what the workers do, and yet all can be answered while their tickets live (60 s). */
@@ -90,8 +86,7 @@ async function run(
   over: AbortController,
 ): Promise<SpikeResult> {
   const durationMs = durationS * 1_000
-  const waitsMs = new Map(ends.map((end): [End, number[]] => [end, []]))
-  const result: SpikeResult = { rate, seconds: durationS, people: 0, waitsMs }
+  const result: SpikeResult = { rate, seconds: durationS, people: 0, visits: [] }
   const startMs = performance.now()
   const reporting = setInterval(() => report(standing(result, performance.now() - startMs)), REPORT_MS)
   const patience = setTimeout(() => over.abort(), durationMs + TICKETS_END_MS)
@@ -102,7 +97,7 @@ async function run(
       signal,
       send: async (dueMs) => {
         const visit = await people.visit(result.people++, dueMs)
-        waitsMs.get(endOf(visit))?.push(visit.tookMs)
+        result.visits.push({ end: endOf(visit), tookMs: visit.tookMs })
       },
     })
   } finally {
@@ -120,19 +115,19 @@ function endOf({ end, ticketed, status }: Visit): End {
   return status === 401 ? 'unknown' : 'error'
 }
 
-/** How many people ended in one of these ways. */
-export function ended({ waitsMs }: SpikeResult, ...some: readonly End[]): number {
-  return some.reduce((sum, end) => sum + (waitsMs.get(end)?.length ?? 0), 0)
+/** The visits that ended in one of these ways. */
+export function ended({ visits }: SpikeResult, ...some: readonly End[]) {
+  return visits.filter(({ end }) => some.includes(end))
 }
 
 function standing(result: SpikeResult, elapsedMs: number): string {
-  const waiting = result.people - ended(result, ...ends)
-  const letIn = ended(result, 'atOnce', 'byTicket')
+  const waiting = result.people - result.visits.length
+  const letIn = ended(result, 'atOnce', 'byTicket').length
   return `${Math.round(elapsedMs / 1_000)} s: ${result.people} people came, ${letIn} are in, ${waiting} wait`
 }
 
 /** Tries the first account and the last, so that a missing seed is told in one sentence instead of thousands of errors. */
-async function tryAccounts(people: Visitor, { url, users }: Target): Promise<void> {
+async function tryAccounts(people: Visitor, { url, users }: TargetSpike): Promise<void> {
   const { status } = await ask(url, '/healthz')
   if (status !== 200) throw new UserError(`No gateway answers at ${url}: run "pnpm start" first.`)
   for (const person of [0, users - 1]) {

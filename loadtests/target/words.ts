@@ -16,12 +16,13 @@ const lines: [words: string, ends: End[]][] = [
 export function inWords(result: SpikeResult): string {
   const rows = lines.map(([words, ends]) => {
     const isIn = ends.includes('atOnce') || ends.includes('byTicket')
-    const slowestMs = ends.flatMap((end) => result.waitsMs.get(end) ?? []).reduce((most, ms) => Math.max(most, ms), 0)
+    const visits = ended(result, ...ends)
+    const slowestMs = visits.reduce((most, { tookMs }) => Math.max(most, tookMs), 0)
     const slowest = isIn && slowestMs > 0 ? `   the slowest after ${(slowestMs / 1_000).toFixed(1)} s` : ''
-    return `  ${words.padEnd(30)}${count(ended(result, ...ends)).padStart(8)}${slowest}`
+    return `  ${words.padEnd(30)}${count(visits.length).padStart(8)}${slowest}`
   })
   const head = `${count(result.people)} people came in ${result.seconds.toFixed(0)} s, ${count(result.rate)} a second:`
-  return [head, '', ...rows, ...(ended(result, 'limited') > 0 ? ['', LIMITED] : [])].join('\n')
+  return [head, '', ...rows, ...(ended(result, 'limited').length > 0 ? ['', LIMITED] : [])].join('\n')
 }
 
 const LIMITED =
