@@ -3,11 +3,11 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { runWithKeeper } from '@spillway/local/processes/command'
+import { drawTimeline } from './draw-timeline.ts'
 import { outputDir, startEnvironment } from './environment.ts'
 import { runScenario } from './scenario/run.ts'
 import { predictSpike } from './scenario/spike.ts'
 import { createSteps } from './steps.ts'
-import { drawTimeline, printTimeline } from './timeline-report.ts'
 
 const drawing = fileURLToPath(new URL('../timeline.svg', import.meta.url))
 const startedAt = performance.now()
@@ -16,7 +16,6 @@ const steps = createSteps(console.log)
 await runWithKeeper(async (keeper) => {
   const environment = await startEnvironment(keeper, steps, console.log)
   const { timeline, spike } = await runScenario(environment, steps)
-  console.log(`\n${printTimeline(timeline)}`)
   const predicted = predictSpike(spike)
   console.log(
     `\nThe sizing model predicts for this spike: ${Math.round(predicted.deepest)} jobs deep, over after ${predicted.overAfterS.toFixed(1)} s.`,

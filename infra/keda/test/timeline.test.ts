@@ -1,8 +1,8 @@
-// A timeline as text and as a drawing.
+// A timeline as a drawing.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { drawTimeline } from '../src/draw-timeline.ts'
 import type { Timeline } from '../src/timeline.ts'
-import { drawTimeline, printTimeline } from '../src/timeline-report.ts'
 
 const timeline: Timeline = {
   samples: [
@@ -17,12 +17,6 @@ const timeline: Timeline = {
   latest: () => undefined,
   close() {},
 }
-
-test('a line is printed when the workers change, with what was marked by then', () => {
-  const lines = printTimeline(timeline).split('\n')
-  assert.equal(lines.length, 3)
-  assert.match(lines[2] ?? '', /^ +0\.5 +40 +8 +1 +1\.25 s +decided$/)
-})
 
 test('the drawing shows every mark, and leaves out what was not measured', () => {
   const svg = drawTimeline(timeline)

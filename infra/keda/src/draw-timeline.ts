@@ -1,4 +1,4 @@
-// A timeline as a drawing by Observable Plot (the queue, the workers and the wait over the same seconds), and as a table.
+// A timeline as a drawing by Observable Plot: the queue, the workers and the wait over the same seconds.
 import * as Plot from '@observablehq/plot'
 import { parseHTML } from 'linkedom'
 import type { Mark, Sample, Timeline } from './timeline.ts'
@@ -91,27 +91,4 @@ function drawPanel(
       ),
     ],
   })
-}
-
-const EVERY_S = 5
-
-/** A table: a row for each change of the workers or mark, and one every few seconds. */
-export function printTimeline({ samples, marks }: Timeline): string {
-  const lines = ['      s  depth  replicas  ready   p99']
-  let last = { atS: Number.NEGATIVE_INFINITY, replicas: -1, ready: -1 }
-  for (const [index, { atS, depth, replicas, ready, p99Ms }] of samples.entries()) {
-    const since = samples[index - 1]?.atS ?? Number.NEGATIVE_INFINITY
-    const texts = marks.filter((mark) => mark.atS > since && mark.atS <= atS).map(({ text }) => text)
-    const changed = replicas !== last.replicas || ready !== last.ready
-    if (!changed && texts.length === 0 && atS < last.atS + EVERY_S) continue
-    last = { atS, replicas, ready }
-    const p99 = p99Ms === undefined ? '-' : `${(p99Ms / 1_000).toFixed(2)} s`
-    const numbers = `${atS.toFixed(1).padStart(7)} ${pad(depth, 6)} ${pad(replicas, 9)} ${pad(ready, 6)}`
-    lines.push(`${numbers}  ${p99.padStart(7)}  ${texts.join(', ')}`.trimEnd())
-  }
-  return lines.join('\n')
-}
-
-function pad(number: number, width: number): string {
-  return String(number).padStart(width)
 }
