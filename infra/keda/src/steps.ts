@@ -1,16 +1,10 @@
 // Named steps, each reported with its time as it ends.
 
-export interface StepResult {
-  name: string
-  seconds: number
-  /** The measurements, in a few words. */
-  note: string | undefined
-}
-
 export type Steps = ReturnType<typeof createSteps>
 
 export function createSteps(say: (line: string) => void) {
-  const results: StepResult[] = []
+  /** The note is what was measured, in a few words. */
+  const results: { name: string; seconds: number; note: string | undefined }[] = []
   let fail: (error: Error) => void = () => {}
   const failed = new Promise<never>((_resolve, reject) => {
     fail = reject

@@ -13,19 +13,11 @@ export interface RushOptions {
   settlingS: number
 }
 
-export interface RushResult {
-  /** Answers by status; those before `settlingS` are left out. */
-  statuses: Record<string, number>
-  /** Without an answer, of the whole duration. */
-  timeouts: number
-  errors: number
-  /** The slowest answer of the whole duration, in milliseconds. */
-  slowestMs: number
-}
-
 const TIMEOUT_S = 10
 
-async function rush(options: RushOptions): Promise<RushResult> {
+export type RushResult = Awaited<ReturnType<typeof rush>>
+
+async function rush(options: RushOptions) {
   const { url, credential, perSecond, connections, durationS, settlingS } = options
   const accounts = createAccounts('')
   let caller = 0
@@ -49,7 +41,15 @@ async function rush(options: RushOptions): Promise<RushResult> {
       if (performance.now() >= countedFromMs) statuses[status] = (statuses[status] ?? 0) + 1
     })
   })
-  return { statuses, timeouts, errors: errors - timeouts, slowestMs: latency.max }
+  return {
+    /** Answers by status; those before `settlingS` are left out. */
+    statuses,
+    /** Without an answer, of the whole duration, as all that follows. */
+    timeouts,
+    errors: errors - timeouts,
+    /** The slowest answer, in milliseconds. */
+    slowestMs: latency.max,
+  }
 }
 
 console.log(JSON.stringify(await rush(JSON.parse(process.argv[2] ?? ''))))

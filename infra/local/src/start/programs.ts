@@ -1,25 +1,20 @@
 // Gateways and workers as programs: their entry, their ready line, and the readiness of a gateway.
 import { stopOrder } from '../processes/keeper.ts'
 
-export interface Program {
-  /** The module that Node runs, from the root of the checkout. */
-  entry: string
-  /** The msg of the log line that reports that it is ready, with its addresses: url and opsUrl. */
-  readyMessage: string
-  stopOrder: number
-}
-
-export const gatewayProgram: Program = {
+/** The entry is the module that Node runs, from the root of the checkout; the log line of this message has the addresses: url and opsUrl. */
+export const gatewayProgram = {
   entry: 'api/dist/main.js',
   readyMessage: 'gateway listening',
   stopOrder: stopOrder.gateway,
-}
+} as const
 
-export const workerProgram: Program = {
+export const workerProgram = {
   entry: 'worker/dist/main.cjs',
   readyMessage: 'worker ready',
   stopOrder: stopOrder.worker,
-}
+} as const
+
+export type Program = typeof gatewayProgram | typeof workerProgram
 
 /** Reads a gateway's readiness, and how many workers it knows of. Rejects when it does not answer. */
 export async function readinessOf(gatewayUrl: string) {
