@@ -3,13 +3,6 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Image } from './follow.ts'
 
-export interface ContainerCommand {
-  command: string
-  args: string[]
-  cwd: string
-  env: NodeJS.ProcessEnv
-}
-
 /** Makes every file system of a namespace of its own read-only, then becomes the user. Each program replaces the one before. */
 const CONFINE =
   'uid=$1 gid=$2; shift 2; mount -o remount,bind,ro / && exec setpriv --reuid "$uid" --regid "$gid" --clear-groups -- "$@"'
@@ -21,10 +14,7 @@ export const canConfine = process.getuid?.() === 0 && existsSync('/usr/bin/unsha
  * How a container of an image is started: `args` in the place of the image's command, `env` on top of its environment.
  * The process that is started becomes the container's own, so signals and exit codes are the container's.
  */
-export function containerCommand(
-  image: Image,
-  { args = image.cmd, env = {} as NodeJS.ProcessEnv } = {},
-): ContainerCommand {
+export function containerCommand(image: Image, { args = image.cmd, env = {} as NodeJS.ProcessEnv } = {}) {
   const [program = '', ...rest] = [...image.entrypoint, ...args]
   const shared = { cwd: join(image.root, image.workdir), env: { PATH: process.env.PATH, ...image.env, ...env } }
   if (!canConfine) return { ...shared, command: program, args: rest }

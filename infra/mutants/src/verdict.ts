@@ -5,18 +5,6 @@ import type { MutantResult } from '@stryker-mutator/api/core'
 
 const SCORE_MIN = 90
 
-export interface Verdict {
-  tried: number
-  noticed: number
-  /** Percent of the mistakes that were noticed. */
-  score: number
-  /** Unnoticed, and not named. */
-  unnamed: string[]
-  /** Named, and noticed or gone. */
-  outdated: string[]
-  isGood: boolean
-}
-
 /**
  * The named mistakes, each as `module: line`, where the line is as the mistake leaves it, without its indentation (of several lines the
  * first). A line that begins with a number sign is the reason why those below it may stand; text before the first reason is a preface.
@@ -26,12 +14,17 @@ export function readSurvivors(): string[] {
   return reasons.flatMap((mistakes) => mistakes.split('\n').filter((line) => line !== ''))
 }
 
-export function judge(mutants: readonly MutantResult[], named: readonly string[]): Verdict {
+export type Verdict = ReturnType<typeof judge>
+
+export function judge(mutants: readonly MutantResult[], named: readonly string[]) {
   const noticed = mutants.filter(({ status }) => status === 'Killed' || status === 'Timeout').length
   const unnoticed = mutants.filter(({ status }) => status === 'Survived' || status === 'NoCoverage').map(mistakeOf)
   const tried = noticed + unnoticed.length
+  /** Percent of the mistakes that were noticed. */
   const score = (noticed * 100) / tried
+  /** Unnoticed, and not named. */
   const unnamed = without(unnoticed, named)
+  /** Named, and noticed or gone. */
   const outdated = without(named, unnoticed)
   const isGood = score >= SCORE_MIN && unnamed.length === 0 && outdated.length === 0
   return { tried, noticed, score, unnamed, outdated, isGood }

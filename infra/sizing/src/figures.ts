@@ -1,6 +1,8 @@
 // The cost of one login, measured by `pnpm --filter @spillway/sizing run measure` on the machine that the file names.
 import { existsSync, readFileSync } from 'node:fs'
 import { UserError } from '@spillway/local/processes/user-error'
+import type { Station } from './queue-model.ts'
+import type { SpikeCost } from './spike.ts'
 
 export interface Figures {
   machine: string
@@ -21,21 +23,15 @@ export interface Figures {
 }
 
 /** The rate is the measured one; slotMs is the hash with the turnaround. */
-export interface WaitCheck {
-  perSecond: number
-  slotMs: number
-  slots: number
+export interface WaitCheck extends Station {
   logins: number
   measuredMs: { p50: number; p99: number }
 }
 
-export interface SpikeCheck {
-  perSecond: number
+export interface SpikeCheck extends Station {
   spikePerSecond: number
   spikeS: number
-  slotMs: number
-  slots: number
-  measured: { deepest: number; longestWaitS: number; overAfterS: number }
+  measured: Pick<SpikeCost, 'deepest' | 'longestWaitS' | 'overAfterS'>
 }
 
 export const figuresFile = new URL('../figures.json', import.meta.url)

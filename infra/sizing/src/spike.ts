@@ -2,16 +2,14 @@
 // refused. Arrivals and service are even, which is accurate enough because a spike far exceeds the capacity of the slots.
 import { type AdmissionLimits, type Admitted, createAdmission } from '@spillway/api/admission'
 import { createLoadState } from '@spillway/client/passwords/load-state'
+import type { Station } from './queue-model.ts'
 
-export interface SpikeDemand {
-  /** Logins a second before and after, and during. */
-  perSecond: number
+/** The station is that before the spike. */
+export interface SpikeDemand extends Station {
+  /** Logins a second during it; afterwards they are as before. */
   spikePerSecond: number
   spikeS: number
-  /** How long a login keeps a slot. */
-  slotMs: number
-  /** Slots at the start, and those there are once more have been added. */
-  slots: number
+  /** Slots once more have been added. */
   laterSlots: number
   /** How long that takes. */
   scaleS: number
