@@ -62,7 +62,7 @@ async function start(options: StartOptions, keeper: Keeper, fail: (error: unknow
   // For `pnpm seed`.
   writeFileSync(running, JSON.stringify({ databaseUrl, gatewayUrl }), { mode: 0o600 })
   const { OPS_USER: user = 'operator', OPS_PASSWORD: password = secrets.opsPassword } = environment.inherited
-  say(screen({ ...places, environment, databaseUrl, redisUrl, operator: { user, password }, logDir }))
+  say(screen({ ...members, ...places }, { user, password }))
   // The first build takes a minute: the start does not wait for it.
   if (wantsEngine && !hasEngine()) void buildEngine(keeper, say, { inBackground: true })
 }

@@ -1,20 +1,12 @@
 // The output of `pnpm start` when everything is ready.
-import type { LocalEnvironment } from './environment.ts'
-import { hostToDial, type Place } from './places.ts'
+import type { ClusterOptions } from './cluster.ts'
+import { hostToDial } from './places.ts'
 
-export interface ScreenFacts {
-  environment: LocalEnvironment
-  gateways: Place[]
-  workers: Place[]
-  databaseUrl: string
-  redisUrl: string
-  operator: { user: string; password: string }
-  logDir: string
-}
+type Cluster = Pick<ClusterOptions, 'environment' | 'gateways' | 'workers' | 'databaseUrl' | 'redisUrl' | 'logDir'>
 
 /** All addresses, and two commands that register and log in. */
-export function screen(facts: ScreenFacts): string {
-  const { environment, gateways, workers, databaseUrl, redisUrl, operator, logDir } = facts
+export function screen(cluster: Cluster, operator: { user: string; password: string }): string {
+  const { environment, gateways, workers, databaseUrl, redisUrl, logDir } = cluster
   const url = (port: number | undefined): string => `http://${hostToDial(environment.host)}:${port}`
   const ops = (port: number): string => `http://127.0.0.1:${port}`
   const rows = [
