@@ -1,7 +1,7 @@
 // An application's passwords, hashed by the workers of a queue: answers, policies, refusals, deadlines and cancellation.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createPasswordsWith } from '@spillway/client/application/create-passwords'
+import { createPasswordsWith, type ExactPasswords } from '@spillway/client/application/create-passwords'
 import type { Passwords, PasswordsOptions } from '@spillway/client/application/types'
 import { isHashRequest, isVerifyRequest, type JobData, QUEUE_NAME } from '@spillway/client/protocol/job'
 import { type JobRef, requestSeal, verdictSeal } from '@spillway/client/protocol/reply'
@@ -26,7 +26,7 @@ const bcryptHash = '$2a$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW
 const SLOW = '$spillway-wait$60000$'
 const slowWorker = { WORKER_CONCURRENCY: '1', HASH_ENGINE: 'packages' }
 
-function passwordsOf(space: Space, options: PasswordsOptions = {}): Passwords {
+function passwordsOf(space: Space, options: PasswordsOptions = {}): ExactPasswords {
   const { redisUrl: redis, prefix: queuePrefix } = space
   const passwords = createPasswordsWith(noProgram, {
     ...{ redis, queuePrefix, sealKeys, policy: argon2id, waitMs: 60_000 },
@@ -129,6 +129,8 @@ test('a worker that knows no policy makes no hash that an application would stor
   const passwords = passwordsOf(space, { policy: bcrypt })
   await workerWithoutPolicies(space)
   await rejectsWith('unsupported_policy', passwords.hash('x'))
+  const setting = bcryptHash.slice(0, 29).replace('2a', '2b')
+  await rejectsWith('unsupported_policy', passwords.hashExactly({ setting, password: 'eA==' }))
   const onRehash = (hash: string) => assert.fail(`${hash} was to be stored`)
   const policyAbove = passwordsOf(space, { policy: { algorithm: 'bcrypt', cost: 6 } })
   assert.equal(await policyAbove.verify('U*U', bcryptHash, { onRehash }), true)

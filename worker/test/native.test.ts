@@ -3,9 +3,11 @@ import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { test } from 'node:test'
 import { Worker } from 'node:worker_threads'
+import type { Argon2Cost } from '@spillway/client/protocol/policy'
+import { argon2Setting, newArgon2Setting } from '@spillway/client/protocol/setting'
 import { startProcess, until } from '@spillway/local/testing'
 import { createHasher, UnsupportedHashError } from '../src/hashing/index.ts'
-import { ADDON_FILE, argon2Setting, NATIVE_NAME, type NativeEngine, startNativeEngine } from '../src/hashing/native.ts'
+import { ADDON_FILE, NATIVE_NAME, type NativeEngine, startNativeEngine } from '../src/hashing/native.ts'
 import { argon2idPolicy } from '../src/hashing/policy.ts'
 
 const skip = existsSync(ADDON_FILE) ? false : 'worker/engine has not been built here: that takes cargo'
@@ -14,6 +16,10 @@ const policy = { memoryKib: 64, time: 1, parallelism: 1 }
 const right = '$2b$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW'
 /** A second of work: what is submitted after it waits. */
 const long = '$2b$14$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW'
+
+function newSetting(cost: Argon2Cost): string {
+  return argon2Setting(newArgon2Setting(cost))
+}
 
 /** An engine of one thread that has just begun with something long; it is left to the end of the process. */
 async function busyEngine(): Promise<NativeEngine> {
@@ -57,7 +63,7 @@ test('a hash of a form that only the packages know is verified by them', { skip 
 
 test('many calls at once are all answered, each with its own verdict', { skip }, async () => {
   const engine = await startNativeEngine(2)
-  const settings = [argon2Setting(policy), argon2Setting({ ...policy, memoryKib: 72 }), '$2b$04$CCCCCCCCCCCCCCCCCCCCC.']
+  const settings = [newSetting(policy), newSetting({ ...policy, memoryKib: 72 }), '$2b$04$CCCCCCCCCCCCCCCCCCCCC.']
   const hashes = await Promise.all(
     Array.from({ length: 60 }, (_, n) => engine.hash(`password ${n}`, settings[n % 3] ?? '')),
   )
@@ -71,7 +77,7 @@ test('many calls at once are all answered, each with its own verdict', { skip },
 
 test('bytes and text of the same bytes are the same password', { skip }, async () => {
   const engine = await startNativeEngine(1)
-  const stored = await engine.hash('päss\0wörd', argon2Setting(policy))
+  const stored = await engine.hash('päss\0wörd', newSetting(policy))
   assert.equal(await engine.verify(Buffer.from('päss\0wörd'), stored), true)
   assert.equal(await engine.verify(new Uint8Array([1, ...Buffer.from('päss\0wörd')]).subarray(1), stored), true)
   assert.equal(await engine.verify(Buffer.from('päss\0wörd', 'latin1'), stored), false)
@@ -113,7 +119,7 @@ test('the width of a hash that is not known is refused, and memory bounds that o
   const engine = await startNativeEngine(1)
   assert.throws(() => engine.widthOf('$2x$05$CCCCCCCCCCCCCCCCCCCCC.'), /does not know/)
   assert.ok(engine.widthOf(right) >= 1)
-  const setting = (memoryKib: number) => argon2Setting({ ...policy, memoryKib })
+  const setting = (memoryKib: number) => newSetting({ ...policy, memoryKib })
   assert.ok(engine.widthOf(setting(19_456)) >= 1)
   assert.equal(engine.widthOf(setting(65_536)), 1)
 })

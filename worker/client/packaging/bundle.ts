@@ -1,12 +1,12 @@
 // Bundles the programs of the package: what applications install has BullMQ and Ajv inside, and none of their dependencies.
 import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
-import { type BuildOptions, build, type Metafile } from 'esbuild'
+import { join, relative } from 'node:path'
+import { type BuildOptions, build, type Metafile, type Plugin } from 'esbuild'
 
 const clientDist = join(import.meta.dirname, '../dist')
 const workerDist = join(import.meta.dirname, '../../dist')
 
-const shared: BuildOptions = {
+const common: BuildOptions = {
   bundle: true,
   platform: 'node',
   target: 'node20.19',
@@ -26,31 +26,54 @@ const hashing = ['@node-rs/argon2', '@node-rs/bcrypt', 'argon2', 'bcrypt']
 /** BullMQ does without these. */
 const optional = ['msgpackr-extract', 'pg', 'redis']
 
+/** What applications import: `@spillway/client` and `@spillway/client/<name>`. */
+export const doors = ['index', 'bcrypt', 'argon2'] as const
+/** What doors share, so that there is one of it. */
+const shared = ['open-passwords', 'shared-passwords', 'application/passwords-error']
+
+/** A program that another one imports is required by it, instead of being bundled again. */
+const apart: Plugin = {
+  name: 'apart',
+  setup({ onResolve }) {
+    onResolve({ filter: /^\./ }, ({ path, resolveDir, kind }) => {
+      const name = relative(clientDist, join(resolveDir, path)).replace(/\.js$/, '')
+      const isProgram = kind !== 'entry-point' && [...doors, ...shared].includes(name)
+      return isProgram ? { path: `./${name}.cjs`, external: true } : undefined
+    })
+  },
+}
+
 /**
- * Writes the programs and returns what went into them. The door is CommonJS, and an ES module that names its exports: whichever way it is
+ * Writes the programs and returns what went into them. Doors are CommonJS, and ES modules that name their exports: whichever way one is
  * loaded, there is one of it.
  */
 export async function bundle(outdir: string): Promise<Metafile[]> {
   const programs = await Promise.all([
     build({
-      ...shared,
-      entryPoints: [join(clientDist, 'index.js')],
+      ...common,
+      entryPoints: [...doors, ...shared].map((name) => join(clientDist, `${name}.js`)),
       external: [...dependencies, ...optional],
-      outfile: join(outdir, 'index.cjs'),
+      plugins: [apart],
+      outdir,
+      outExtension: { '.js': '.cjs' },
       metafile: true,
     }),
     build({
-      ...shared,
+      ...common,
       entryPoints: [join(workerDist, 'beside.cjs')],
       external: hashing,
       outfile: join(outdir, 'hashing-program.cjs'),
       metafile: true,
     }),
   ])
-  const names = Object.keys(await import(join(clientDist, 'index.js')))
-  const door = `import door from './index.cjs'\n\nexport const { ${names.join(', ')} } = door\n`
-  await writeFile(join(outdir, 'index.js'), door)
+  for (const name of doors) await writeFile(join(outdir, `${name}.js`), await moduleOf(name))
   return programs.map(({ metafile }) => metafile)
+}
+
+async function moduleOf(door: string): Promise<string> {
+  const { default: all, ...named } = await import(join(clientDist, `${door}.js`))
+  const lines = [`import door from './${door}.cjs'`, '', `export const { ${Object.keys(named).join(', ')} } = door`]
+  return [...lines, ...(all === undefined ? [] : ['export default door.default']), ''].join('\n')
 }
 
 /** The folders of the packages that were bundled. */

@@ -3,7 +3,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join, posix } from 'node:path'
 
 /** Copies the declarations of `entry`, such as index.d.ts, with all that they import. Throws when they import a package. */
-export async function copyDeclarations(from: string, to: string, entry = 'index.d.ts'): Promise<void> {
+export async function copyDeclarations(from: string, to: string, entry: string): Promise<void> {
   const copied = new Set<string>()
 
   async function copy(file: string): Promise<void> {

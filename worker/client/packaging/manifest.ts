@@ -2,16 +2,11 @@
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { doors } from './bundle.ts'
 
 const clientDir = join(import.meta.dirname, '..')
 const workerDir = join(clientDir, '..')
 const rootDir = join(workerDir, '..')
-
-/**
- * Workers have version 2. It is not published for every platform that it names, and yarn then installs nothing of it; nor is `bcrypt` taken,
- * whose install script brings node-gyp with yarn.
- */
-const BCRYPT = { '@node-rs/bcrypt': '1.10.8' }
 
 interface Manifest {
   name: string
@@ -20,14 +15,14 @@ interface Manifest {
   engines: Record<string, string>
   license: string
   dependencies: Record<string, string>
+  devDependencies: Record<string, string>
 }
 
 export function packageManifest(): object {
   const client = read(clientDir)
   const worker = read(workerDir)
   const root = read(rootDir)
-  const pinned = (from: Manifest, ...names: string[]) =>
-    Object.fromEntries(names.map((name) => [name, from.dependencies[name]]))
+  const pinned = (from: Record<string, string>, name: string) => ({ [name]: from[name] })
   return {
     name: client.name,
     version: client.version,
@@ -38,18 +33,28 @@ export function packageManifest(): object {
     // For TypeScript that reads no `exports` (moduleResolution node10).
     main: './index.cjs',
     types: './index.d.cts',
+    typesVersions: { '*': Object.fromEntries(doors.slice(1).map((door) => [door, [`./${door}.d.cts`]])) },
     exports: {
-      '.': {
-        import: { types: './index.d.ts', default: './index.js' },
-        require: { types: './index.d.cts', default: './index.cjs' },
-      },
+      ...Object.fromEntries(doors.map((door) => [door === 'index' ? '.' : `./${door}`, conditionsOf(door)])),
       './package.json': './package.json',
     },
-    files: ['*.js', '*.cjs', '**/*.d.ts', '**/*.d.cts', 'LICENSE', 'THIRD-PARTY-LICENSES.txt', 'README.md'],
+    files: ['*.js', '**/*.cjs', '**/*.d.ts', '**/*.d.cts', 'LICENSE', 'THIRD-PARTY-LICENSES.txt', 'README.md'],
     sideEffects: false,
-    dependencies: pinned(client, 'ioredis'),
-    optionalDependencies: { ...pinned(worker, '@node-rs/argon2'), ...BCRYPT },
+    dependencies: pinned(client.dependencies, 'ioredis'),
+    // Workers have version 2 of @node-rs/bcrypt. It is not published for every platform that it names, and yarn then installs nothing of
+    // it; nor is `bcrypt` taken, whose install script brings node-gyp with yarn.
+    optionalDependencies: {
+      ...pinned(worker.dependencies, '@node-rs/argon2'),
+      ...pinned(client.devDependencies, '@node-rs/bcrypt'),
+    },
     ...commit(),
+  }
+}
+
+function conditionsOf(door: string): object {
+  return {
+    import: { types: `./${door}.d.ts`, default: `./${door}.js` },
+    require: { types: `./${door}.d.cts`, default: `./${door}.cjs` },
   }
 }
 

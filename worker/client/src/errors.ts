@@ -1,6 +1,6 @@
 /** Errors of the client, each with a stable code. */
 
-export type ClientErrorCode = 'queue_unavailable' | 'wait_aborted' | 'held_too_often'
+export type ClientErrorCode = 'queue_unavailable' | 'wait_aborted' | 'held_too_often' | 'request_too_long'
 
 export class PasswordClientError extends Error {
   override readonly name = 'PasswordClientError'

@@ -2,8 +2,8 @@
  * The door of the package: passwords hashed and verified off the application's own event loop and thread pool. Loads no hashing code
  * into this process.
  */
-import { createPasswordsWith } from './application/create-passwords.js'
 import type { Passwords, PasswordsOptions } from './application/types.js'
+import { openPasswords } from './open-passwords.js'
 
 export { PasswordsError, type PasswordsErrorCode } from './application/passwords-error.js'
 export type {
@@ -16,13 +16,10 @@ export type {
   VerifyOptions,
 } from './application/types.js'
 
-/** The program of the process beside an application. It stands beside this module in the package. */
-const HASHING_PROGRAM = new URL('./hashing-program.cjs', import.meta.url)
-
 /**
  * Hashes and verifies passwords: with `redis` and `sealKeys` by the workers of that queue, without them in a process beside this one.
  * Throws a TypeError or RangeError for invalid options. Whether Redis or the process can be reached, the calls tell.
  */
 export function createPasswords(options: PasswordsOptions = {}): Passwords {
-  return createPasswordsWith(HASHING_PROGRAM, options)
+  return openPasswords(options)
 }

@@ -23,6 +23,7 @@ import type { JobRef } from './protocol/reply.js'
 import type { Keyring } from './protocol/seal.js'
 import { createRedisClock } from './redis/clock.js'
 import { connectRedis, quitRedis, type RedisConnection } from './redis/connect.js'
+import { unrefRedis } from './redis/unref.js'
 import { type RedisWatch, watchRedis } from './redis/watch.js'
 
 export { type ClientErrorCode, PasswordClientError } from './errors.js'
@@ -56,6 +57,8 @@ export interface PasswordClientOptions {
   /** The time from submitting a job to its deadline, in milliseconds: how long it may wait and its verdict can be read. */
   jobLifeMs: number
   log: Logger
+  /** Whether this client's connections keep the process alive only while a call waits [false: they always do]. */
+  background?: boolean
   /** Logs the failures of this client's connections [a watch of its own]. */
   watch?: RedisWatch
   observer?: ClientObserver
@@ -100,6 +103,7 @@ export function createPasswordClient(options: PasswordClientOptions): PasswordCl
   if (redis !== options.redis) watch.watch(redis, 'commands')
   const subscriber = connectRedis(options.redisUrl, 'consumer')
   watch.watch(subscriber, 'replies')
+  if (options.background) for (const connection of [redis, subscriber]) unrefRedis(connection)
 
   const verdicts = createVerdicts({ redis, prefix, keyring, log, broken: () => observer?.verdictBroken() })
   const answers = createAnswers(verdicts, (source) => observer?.verdictReceived(source))
@@ -121,6 +125,7 @@ export function createPasswordClient(options: PasswordClientOptions): PasswordCl
     void recheck()
     replies.check()
   }, RECHECK_INTERVAL_MS)
+  timer.unref()
 
   return {
     submit: createSubmit({ redis, keyring, clock, replyTo, jobLifeMs, answers, producer, cancellation, load }),

@@ -80,16 +80,20 @@ test('it holds programs, declarations, licences and a README, and no sources', {
   for (const name of ['bullmq', 'ajv', 'msgpackr', 'luxon']) assert.match(licences, new RegExp(`^${name} \\d`, 'm'))
 })
 
+const modules = ['login.mts', 'drop-in.mts']
+const commonJs = ['login.cts', 'drop-in.cts']
+
 /** What applications set. TypeScript 7 has no node10, which 5 takes for `commonjs` by itself. */
 const settings: [name: string, compiler: keyof typeof compilers, programs: string[], options: string[]][] = [
-  ['nodenext', 5, ['login.mts', 'login.cts'], ['--module', 'nodenext']],
-  ['commonjs', 5, ['login.cts'], ['--module', 'commonjs']],
-  ['bundler', 5, ['login.mts'], ['--module', 'esnext', '--moduleResolution', 'bundler']],
-  ['nodenext', 7, ['login.mts', 'login.cts'], ['--module', 'nodenext']],
-  ['commonjs', 7, ['login.cts'], ['--module', 'commonjs', '--moduleResolution', 'bundler']],
+  ['nodenext', 5, [...modules, ...commonJs], ['--module', 'nodenext']],
+  ['commonjs', 5, commonJs, ['--module', 'commonjs']],
+  ['bundler', 5, modules, ['--module', 'esnext', '--moduleResolution', 'bundler']],
+  ['nodenext', 7, [...modules, ...commonJs], ['--module', 'nodenext']],
+  ['commonjs', 7, commonJs, ['--module', 'commonjs', '--moduleResolution', 'bundler']],
 ]
 
 const ANSWERS = ['$2b$05$', true, false, 'unsupported_hash']
+const DROP_IN_ANSWERS = ['$2b$05$', true, false, 32, true, true]
 
 /** Compiles programs strictly, with the declarations of all libraries checked, and gives the folder of what came out. */
 async function compiled(programs: string[], compiler: keyof typeof compilers, options: string[]): Promise<string> {
@@ -115,7 +119,10 @@ for (const [name, compiler, programs, options] of settings) {
     const outputs = (await readdir(folder)).filter((file) => /\.[cm]js$/.test(file))
     assert.equal(outputs.length, programs.length)
     if (compiler === 7) return
-    for (const output of outputs) assert.deepEqual(await answersOf(join(folder, output)), [...ANSWERS, 'process'])
+    for (const output of outputs) {
+      const expected = output.startsWith('drop-in') ? DROP_IN_ANSWERS : [...ANSWERS, 'process']
+      assert.deepEqual(await answersOf(join(folder, output), { LOGIN_WAIT_MS: '60000' }), expected)
+    }
   })
 }
 
@@ -126,7 +133,7 @@ for (const compiler of [5, 7] as const) {
       ({ message }: Error) => message,
     )
     const lines = [...said.matchAll(/^wrong\.mts\((\d+),\d+\): error TS\d+/gm)].map(([, line]) => Number(line))
-    assert.deepEqual([...new Set(lines)], [4, 5, 6, 7, 8], said)
+    assert.deepEqual([...new Set(lines)], [6, 7, 8, 9, 10, 11, 12, 13], said)
   })
 }
 
@@ -147,12 +154,46 @@ test('require and import give the same door, also to a program on the command li
   assert.deepEqual(JSON.parse(stdout), [names, names, true, 60])
 })
 
+test('the drop-in replacements have the names of their packages, however they are loaded, and share one instance', {
+  skip,
+}, async () => {
+  const script = `
+    const required = [require('@spillway/client/bcrypt'), require('@spillway/client/argon2')]
+    Promise.all([import('@spillway/client/bcrypt'), import('@spillway/client/argon2')]).then(async (imported) => {
+      const [bcrypt, argon2] = imported
+      process.env.LOGIN_WAIT_MS = '60000'
+      await Promise.all([bcrypt.hash('x', 4), required[1].hash('x', { memoryCost: 64, timeCost: 1, parallelism: 1 })])
+      const pids = require('fs').readFileSync('/proc/self/task/' + process.pid + '/children', 'utf8').trim().split(' ')
+      await argon2.close()
+      console.log(JSON.stringify([
+        required.map((door) => Object.keys(door).sort()), imported.map((door) => Object.keys(door).sort()), pids.length,
+        required.every((door, n) => door.hash === imported[n].hash && door.default === imported[n].default)]))
+    })`
+  const { stdout } = await run(process.execPath, ['--input-type=commonjs', '-e', script], { cwd: application, env })
+  const bcrypt = [
+    'close',
+    'compare',
+    'compareSync',
+    'default',
+    'genSalt',
+    'genSaltSync',
+    'getRounds',
+    'hash',
+    'hashSync',
+  ]
+  const argon2 = ['argon2d', 'argon2i', 'argon2id', 'close', 'default', 'hash', 'needsRehash', 'verify']
+  assert.deepEqual(JSON.parse(stdout), [[bcrypt, argon2], [bcrypt, argon2], 1, true])
+})
+
 test('with a queue, a worker hashes', { skip }, async (t) => {
   const { redisUrl, queuePrefix, close } = await createNamespace()
   t.after(close)
   const shared = { REDIS_URL: redisUrl, QUEUE_PREFIX: queuePrefix, SPILLWAY_SEAL_KEYS: newSealKey() }
   const worker = await startWorker({ env: { ...shared, OPS_PORT: '0', WORKER_CONCURRENCY: '1' } })
   t.after(() => worker.close())
-  const folder = await compiled(['login.mts'], 7, ['--module', 'nodenext'])
+  const folder = await compiled(modules, 7, ['--module', 'nodenext'])
   assert.deepEqual(await answersOf(join(folder, 'login.mjs'), shared), [...ANSWERS, 'workers'])
+  assert.deepEqual(await answersOf(join(folder, 'drop-in.mjs'), { ...shared, LOGIN_WAIT_MS: '60000' }), DROP_IN_ANSWERS)
+  const metrics = await (await fetch(`${worker.opsUrl}/metrics`)).text()
+  assert.match(metrics, /^spillway_jobs_total\{job="hash",outcome="hashed"\} 4$/m)
 })

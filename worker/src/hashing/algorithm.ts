@@ -1,4 +1,5 @@
 /** A password hashing algorithm as a worker uses it. */
+import type { ExactHash } from '@spillway/client/protocol/setting'
 import type { AlgorithmName } from './algorithm-name.js'
 
 /** Verifies the hashes of one family of algorithms. All of its work is off the event loop. */
@@ -16,8 +17,10 @@ export interface Verifier {
 }
 
 /** An algorithm that also makes hashes, at any cost. */
-export interface Algorithm<Cost> extends Verifier {
+export interface Algorithm<Cost, Setting extends Cost> extends Verifier {
   hash(password: string, cost: Cost, signal?: AbortSignal): Promise<string>
+  /** A hash with the setting that the request holds. Undefined when that costs too much, or no implementation here takes it. */
+  hashExactly(exact: ExactHash, setting: Setting, signal?: AbortSignal): Promise<string> | undefined
   /** A well-formed hash with a random digest: verifying against it takes as long as any, and no password is known to match. */
   decoyHash(cost: Cost): string
 }

@@ -2,29 +2,38 @@
 
 import { randomBytes } from 'node:crypto'
 import type { Argon2Cost } from '@spillway/client/protocol/policy'
+import {
+  type Argon2Setting,
+  argon2Setting,
+  type ExactHash,
+  newArgon2Setting,
+  unpadded,
+} from '@spillway/client/protocol/setting'
 import { parseStoredHash } from '@spillway/client/protocol/stored-hash'
 import type { Algorithm } from './algorithm.js'
-import { type Engine, type KnownAnswer, loadEngines, verifyByFirst } from './engine.js'
-import { argon2Setting, NATIVE_NAME, type NativeEngine } from './native.js'
+import { DIGEST_BYTES, type Inputs, nativeEngine, nodeRsEngine, referenceEngine } from './argon2-engines.js'
+import { type KnownAnswer, loadEngines, verifyByFirst } from './engine.js'
+import type { NativeEngine } from './native.js'
 import type { Threads } from './threads.js'
 
 /** The highest cost of a stored hash that is accepted: one bad row must not exhaust a worker. */
 const MEMORY_LIMIT_KIB = 1_048_576
 const TIME_LIMIT = 64
 const PARALLELISM_LIMIT = 16
+/** Longer ones are asked for in jobs only. */
+const DIGEST_LIMIT_BYTES = 1_024
 
 const variants = ['argon2id', 'argon2i', 'argon2d'] as const
-
-interface Argon2Engine extends Engine {
-  hash(password: string, cost: Argon2Cost, signal?: AbortSignal): Promise<string>
-}
 
 /**
  * argon2id. Also verifies argon2i, argon2d and version 16, which are below any policy.
  * `@node-rs/argon2` selects code for the processor at run time and takes 0.4 of the time of `argon2`, which is prebuilt for any
  * x86-64 (`pnpm load engines`).
  */
-export async function createArgon2(threads: Threads, native?: NativeEngine): Promise<Algorithm<Argon2Cost>> {
+export async function createArgon2(
+  threads: Threads,
+  native?: NativeEngine,
+): Promise<Algorithm<Argon2Cost, Argon2Setting>> {
   const engines = await loadEngines(
     [() => nativeEngine(native), () => nodeRsEngine(threads), () => referenceEngine(threads)],
     knownAnswers,
@@ -37,45 +46,25 @@ export async function createArgon2(threads: Threads, native?: NativeEngine): Pro
       return stored !== undefined && stored.algorithm !== 'bcrypt' && isPossible(stored) && isAffordable(stored)
     },
     algorithm: (storedHash) => variants.find((name) => storedHash.startsWith(`$${name}$`)) ?? 'other',
-    hash: engines[0].hash,
-    decoyHash,
+    hash: (password, cost, signal) =>
+      engines[0].hash(password, newArgon2Setting(cost), { digestBytes: DIGEST_BYTES }, signal),
+    hashExactly(exact, setting, signal) {
+      const inputs = inputsOf(exact)
+      const isAccepted = isPossible(setting) && isAffordable(setting) && inputs.digestBytes <= DIGEST_LIMIT_BYTES
+      const engine = isAccepted ? engines.find(({ takes }) => takes(inputs)) : undefined
+      return engine?.hash(Buffer.from(exact.password, 'base64'), setting, inputs, signal)
+    },
+    decoyHash: (cost) => `${argon2Setting(newArgon2Setting(cost))}$${unpadded(randomBytes(DIGEST_BYTES))}`,
     verify: (password, storedHash, signal) => verifyByFirst(engines, password, storedHash, signal),
   }
 }
 
-async function nativeEngine(native: NativeEngine | undefined): Promise<Argon2Engine> {
-  if (native === undefined) throw new Error('it is not built, or turned off')
+function inputsOf({ digestBytes = DIGEST_BYTES, secret, associatedData }: ExactHash): Inputs {
   return {
-    name: NATIVE_NAME,
-    hash: (password, cost, signal) => native.hash(password, argon2Setting(cost), { signal }),
-    verify: (password, storedHash, signal) => native.verify(password, storedHash, { signal }),
+    digestBytes,
+    ...(secret === undefined ? {} : { secret: Buffer.from(secret, 'base64') }),
+    ...(associatedData === undefined ? {} : { associatedData: Buffer.from(associatedData, 'base64') }),
   }
-}
-
-async function nodeRsEngine({ run }: Threads): Promise<Argon2Engine> {
-  const { hash, verify } = await import('@node-rs/argon2')
-  const argon2id = 2
-  return {
-    name: '@node-rs/argon2',
-    hash: (password, { memoryKib, time, parallelism }) =>
-      run(() => hash(password, { algorithm: argon2id, memoryCost: memoryKib, timeCost: time, parallelism })),
-    verify: (password, storedHash) => run(() => verify(storedHash, password)),
-  }
-}
-
-async function referenceEngine({ run }: Threads): Promise<Argon2Engine> {
-  const { hash, verify, argon2id } = await import('argon2')
-  return {
-    name: 'argon2',
-    hash: (password, { memoryKib, time, parallelism }) =>
-      run(() => hash(password, { type: argon2id, memoryCost: memoryKib, timeCost: time, parallelism })),
-    verify: (password, storedHash) => run(() => verify(storedHash, password)),
-  }
-}
-
-function decoyHash({ memoryKib, time, parallelism }: Argon2Cost): string {
-  const random = (bytes: number) => randomBytes(bytes).toString('base64').replace(/=+$/, '')
-  return `$argon2id$v=19$m=${memoryKib},t=${time},p=${parallelism}$${random(16)}$${random(32)}`
 }
 
 /** From the reference implementation, with password and salt of its tests; with one lane and with several. */

@@ -1,6 +1,7 @@
 /** Hashing by policy: selects the algorithm of a stored hash, tells whether it is below the policy, and provides the decoy. */
 import type { RefusalCode } from '@spillway/client/protocol/job'
 import type { HashPolicy } from '@spillway/client/protocol/policy'
+import { type ExactHash, parseSetting } from '@spillway/client/protocol/setting'
 import { isBelow } from '@spillway/client/protocol/stored-hash'
 import type { Verifier } from './algorithm.js'
 import type { AlgorithmName } from './algorithm-name.js'
@@ -21,6 +22,8 @@ export interface Hasher {
   readonly native: NativeEngine | undefined
   /** A new hash by a policy [the worker's]. */
   hash(password: string, policy?: HashPolicy, signal?: AbortSignal): Promise<string>
+  /** A hash of which all is given. Throws {@link UnsupportedHashError} for a setting that costs too much or that nothing here takes. */
+  hashExactly(exact: ExactHash, signal?: AbortSignal): Promise<string>
   /** Throws {@link UnsupportedHashError} for a stored hash that no algorithm recognizes. Signals cancel calls that have not begun. */
   verify(password: string, storedHash: string, signal?: AbortSignal): Promise<boolean>
   /** The work of {@link Hasher.verify} at the cost of the policy, with a hash that no password matches. */
@@ -77,6 +80,15 @@ export async function createHasher(policy: Policy, options: HasherOptions): Prom
     async hash(password, by = policy.hashes, signal) {
       if (by.algorithm === 'bcrypt') return await bcrypt.hash(password, by, signal)
       return await argon2.hash(password, by, signal)
+    },
+    async hashExactly(exact, signal) {
+      const setting = parseSetting(exact.setting)
+      const isBcrypt = setting?.algorithm === 'bcrypt'
+      const hash = isBcrypt
+        ? bcrypt.hashExactly(exact, setting, signal)
+        : setting && argon2.hashExactly(exact, setting, signal)
+      if (hash === undefined) throw new UnsupportedHashError('no implementation here makes a hash by that setting')
+      return await hash
     },
     verify: async (password, storedHash, signal) => verifierOf(storedHash).verify(password, storedHash, signal),
     async decoy(password, by = policy.hashes, signal) {

@@ -2,7 +2,6 @@
  * The native engine (worker/engine), if it has been built: hashes several passwords at a time in each of its own threads. Calls run
  * in order; waiting calls of the same algorithm and cost share a thread.
  */
-import { randomBytes } from 'node:crypto'
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 
@@ -34,7 +33,7 @@ export interface NativeEngine {
   threadMs(): number
   /** Rejects for an unknown format or cost. Text is hashed as UTF-8. */
   verify(password: string | Uint8Array, storedHash: string, options?: CallOptions): Promise<boolean>
-  /** Makes a stored hash from a setting, which is a stored hash without its digest: see {@link argon2Setting}. */
+  /** Makes a stored hash from a setting, which is a stored hash without its digest: see protocol/setting.ts of the client. */
   hash(password: string | Uint8Array, setting: string, options?: CallOptions): Promise<string>
   /** Ends the threads after the calls in hand. Waiting calls reject. */
   close(): void
@@ -69,7 +68,6 @@ interface Pending {
   reject(reason: unknown): void
 }
 
-const SALT_BYTES = 16
 /** The share of an earlier, wider call's width that each call keeps: calls of several methods come mixed. */
 const WIDTH_DECAY = 0.95
 /** Ids have 32 bits; no call waits long enough for its id to be used again. */
@@ -152,9 +150,3 @@ export async function startNativeEngine(threads: number): Promise<NativeEngine> 
 
 /** Reads the result of a call from its outcome. */
 type Read<T> = (settled: Settled) => T | undefined
-
-/** The setting of a new argon2id hash: its cost and a random salt. */
-export function argon2Setting(cost: { memoryKib: number; time: number; parallelism: number }): string {
-  const salt = randomBytes(SALT_BYTES).toString('base64').replace(/=+$/, '')
-  return `$argon2id$v=19$m=${cost.memoryKib},t=${cost.time},p=${cost.parallelism}$${salt}`
-}

@@ -1,6 +1,7 @@
 /** Performs a request: hashes or verifies by its policy. Shared by the consumer of the queue and the process beside an application. */
 import type { HashRequest, Verdict, VerifyRequest } from '@spillway/client/protocol/job'
 import { bcryptReadsWhole } from '@spillway/client/protocol/policy'
+import { parseSetting } from '@spillway/client/protocol/setting'
 import type { AlgorithmName } from './algorithm-name.js'
 import { type Hasher, UnsupportedHashError } from './index.js'
 
@@ -18,10 +19,15 @@ export interface PerformOptions {
   rehashed?(from: AlgorithmName): void
 }
 
-export async function performHash({ password, policy }: HashRequest, options: PerformOptions): Promise<Performed> {
+export async function performHash(request: HashRequest, options: PerformOptions): Promise<Performed> {
   const { hasher } = options
-  const hash = async (): Promise<Verdict> => ({ kind: 'hashed', hash: await hasher.hash(password, policy) })
-  return { verdict: await orRefusal(hash, options), algorithm: policy?.algorithm ?? hasher.algorithm }
+  const { password, policy, exact } = request
+  const hash = async (): Promise<Verdict> => ({
+    kind: 'hashed',
+    hash: await (exact === undefined ? hasher.hash(password, policy) : hasher.hashExactly(exact)),
+  })
+  const wanted = exact === undefined ? policy : parseSetting(exact.setting)
+  return { verdict: await orRefusal(hash, options), algorithm: wanted?.algorithm ?? hasher.algorithm }
 }
 
 export async function performVerify(request: VerifyRequest, options: PerformOptions): Promise<Performed> {

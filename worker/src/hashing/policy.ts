@@ -3,6 +3,7 @@
  * this file, index.ts, the algorithm's own file and algorithm-name.ts contain the name and costs of an algorithm.
  */
 import type { Argon2Cost, HashPolicy } from '@spillway/client/protocol/policy'
+import type { Argon2Setting, BcryptSetting } from '@spillway/client/protocol/setting'
 import type { Algorithm } from './algorithm.js'
 import type { AlgorithmName } from './algorithm-name.js'
 import type { BcryptCost } from './bcrypt.js'
@@ -46,8 +47,8 @@ export function asPolicy(hashes: HashPolicy): Policy {
 }
 
 export interface Algorithms {
-  argon2: Algorithm<Argon2Cost>
-  bcrypt: Algorithm<BcryptCost>
+  argon2: Algorithm<Argon2Cost, Argon2Setting>
+  bcrypt: Algorithm<BcryptCost, BcryptSetting>
 }
 
 /**

@@ -1,6 +1,7 @@
 /** Passwords as an application calls them: deadlines, admission and policy, whatever hashes behind them. */
 import type { JobName, Requests, Verdict } from '../protocol/job.js'
 import { bcryptReadsWhole, type HashPolicy as CompletePolicy } from '../protocol/policy.js'
+import type { ExactHash } from '../protocol/setting.js'
 import { isBelow, isOf } from '../protocol/stored-hash.js'
 import { within } from '../within.js'
 import { createAdmission } from './admission.js'
@@ -23,8 +24,14 @@ const consoleLog: Logger = {
   debug: () => undefined,
 }
 
+/** What the drop-in replacements of other packages need in addition. */
+export interface ExactPasswords extends Passwords {
+  /** A hash with all of its setting given: that, `$` where it is argon2, and the digest. */
+  hashExactly(exact: ExactHash): Promise<string>
+}
+
 /** @param program the process beside the application, which hashes where there is no queue */
-export function createPasswordsWith(program: URL, options: PasswordsOptions): Passwords {
+export function createPasswordsWith(program: URL, options: PasswordsOptions): ExactPasswords {
   const { rehash = 'when-weaker', waitMs = WAIT_MS, maxOutstanding = MAX_OUTSTANDING } = options
   const policy = completePolicy(options.policy)
   const backend = openBackend(program, options, { waitMs, policy })
@@ -83,7 +90,12 @@ export function createPasswordsWith(program: URL, options: PasswordsOptions): Pa
         throw new PasswordsError('unsupported_password', 'bcrypt reads 72 bytes, up to a NUL: this password is longer')
       const verdict = await run('hash', { password, policy: wanted }, call)
       if (verdict.kind === 'hashed' && isOf(verdict.hash, wanted)) return verdict.hash
-      throw new PasswordsError('unsupported_policy', 'a worker made another kind of hash: it is of an older version')
+      throw tooOld()
+    },
+    async hashExactly(exact) {
+      const verdict = await run('hash', { password: '', exact }, {})
+      if (verdict.kind === 'hashed' && verdict.hash.startsWith(exact.setting)) return verdict.hash
+      throw tooOld()
     },
     needsRehash: (storedHash, by) => isBelow(storedHash, by === undefined ? policy : completePolicy(by)),
     capacity() {
@@ -132,8 +144,12 @@ function remainingMs(deadline: number | Date | undefined, waitMs: number): numbe
 /** The verdict unless a worker refused. */
 function accepted(verdict: Verdict): Exclude<Verdict, { kind: 'refused' }> {
   if (verdict.kind !== 'refused') return verdict
-  const message = { unsupported_hash: 'the stored hash cannot be verified', hashing_failed: 'the hash failed' }
+  const message = { unsupported_hash: 'nothing here makes or verifies such a hash', hashing_failed: 'the hash failed' }
   throw new PasswordsError(verdict.code, message[verdict.code])
+}
+
+function tooOld(): PasswordsError {
+  return new PasswordsError('unsupported_policy', 'a worker made another kind of hash: it is of an older version')
 }
 
 function closed(): PasswordsError {

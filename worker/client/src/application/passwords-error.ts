@@ -5,8 +5,8 @@
  * - `expired`: the deadline passed before there was an answer
  * - `no_worker`: nothing hashes at the moment; `retryAfterMs` says when to try again
  * - `queue_unavailable`: Redis did not take the job
- * - `unsupported_hash`: the stored hash is of no supported algorithm or cost
- * - `unsupported_password`: bcrypt would not read the whole of it: over 72 bytes, or with a NUL
+ * - `unsupported_hash`: the hash is of no supported algorithm or cost
+ * - `unsupported_password`: bcrypt would not read the whole of it (over 72 bytes, or with a NUL), or the queue takes none that long
  * - `unsupported_policy`: the worker that answered is too old to make such hashes
  * - `hashing_failed`: the hash itself failed; the log of the worker says why
  * - `not_installed`: no implementation of the hashes loads here; the message says what to install

@@ -29,7 +29,7 @@ export function openQueueBackend({
 }: QueueOptions): Backend {
   refuseGuessableKeys(sealKeys)
   const keyring = parseKeyring(sealKeys)
-  const client = createPasswordClient({ redisUrl: redis, prefix, keyring, jobLifeMs: waitMs, log })
+  const client = createPasswordClient({ redisUrl: redis, prefix, keyring, jobLifeMs: waitMs, log, background: true })
   return {
     by: 'workers',
     load: client.load,
@@ -50,6 +50,8 @@ export function openQueueBackend({
       } catch (error) {
         if (!(error instanceof PasswordClientError)) throw error
         if (error.code === 'wait_aborted') return undefined
+        if (error.code === 'request_too_long')
+          throw new PasswordsError('unsupported_password', 'the password is longer than the queue takes')
         throw new PasswordsError('queue_unavailable', error.message, { cause: error })
       }
     },

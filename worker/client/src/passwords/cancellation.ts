@@ -56,6 +56,7 @@ export function createCancellation({ redis, prefix, clock }: CancellationOptions
     forgetExpired()
     void retry()
   }, RETRY_INTERVAL_MS)
+  timer.unref()
 
   return { cancel, close: () => clearInterval(timer) }
 }

@@ -1,6 +1,7 @@
 /** Submitting a job: seal the request, register the waiter, add the job. */
 import { randomUUID } from 'node:crypto'
-import { type JobData, type JobName, type Lane, padRequest, type Requests } from '../protocol/job.js'
+import { PasswordClientError } from '../errors.js'
+import { type JobData, type JobName, type Lane, padRequest, type Requests, SEALED_MAX_LENGTH } from '../protocol/job.js'
 import { type JobRef, requestSeal } from '../protocol/reply.js'
 import type { Keyring } from '../protocol/seal.js'
 import type { RedisClock } from '../redis/clock.js'
@@ -38,6 +39,8 @@ export function createSubmit(deps: {
     const enqueuedAt = clock.now()
     const job: JobRef = { id: randomUUID(), name, deadline: enqueuedAt + lifeMs }
     const sealed = keyring.seal(requestSeal(job), padRequest(request))
+    if (sealed.length > SEALED_MAX_LENGTH)
+      throw new PasswordClientError('request_too_long', 'the request is longer than workers accept')
     const data: JobData = { deadline: job.deadline, enqueuedAt, replyTo, sealed }
     // The waiter is registered before the job is added, so that no answer can come too early.
     const waiter = submitted.hold(job)

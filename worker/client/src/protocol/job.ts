@@ -2,6 +2,7 @@
 import type { FromSchema } from 'json-schema-to-ts'
 import { type HashPolicy, HashPolicySchema } from './policy.js'
 import { checkFor } from './schema.js'
+import { type ExactHash, ExactHashSchema } from './setting.js'
 
 /** The only queue. The autoscaler watches its waiting list, `<prefix>:passwords:wait`. */
 export const QUEUE_NAME = 'passwords'
@@ -19,6 +20,9 @@ export type JobName = (typeof jobNames)[number]
 export type Lane = 'held' | 'deferred'
 export const DEFERRED_PRIORITY = 1
 
+/** A longer sealed request is no job: a worker would not take it. */
+export const SEALED_MAX_LENGTH = 32_768
+
 /**
  * The data of a job in Redis, readable by anyone who can read Redis. Times are epoch milliseconds by Redis's clock. The seal
  * authenticates `deadline`, but not `enqueuedAt` and `replyTo`: forging them causes at worst a wrong metric or a missed message.
@@ -29,7 +33,7 @@ const JobData = {
     deadline: { type: 'integer' },
     enqueuedAt: { type: 'integer' },
     replyTo: { type: 'string', maxLength: 64 },
-    sealed: { type: 'string', maxLength: 32_768 },
+    sealed: { type: 'string', maxLength: SEALED_MAX_LENGTH },
   },
   required: ['deadline', 'enqueuedAt', 'replyTo', 'sealed'],
   additionalProperties: false,
@@ -56,18 +60,20 @@ export type JobResult = FromSchema<typeof JobResult>
 export const isJobResult = checkFor<JobResult>(JobResult)
 
 /**
- * The sealed contents of a `hash` job. Without a `policy`, the hash is made by that of the worker. An older worker knows no
- * policy and uses its own, so the sender checks what comes back (isOf in stored-hash.ts).
+ * The sealed contents of a `hash` job. Without a `policy`, the hash is made by that of the worker. With `exact` it is made of what
+ * that holds alone. An older worker knows neither and uses its own policy, so the sender checks what comes back (isOf in
+ * stored-hash.ts; the setting).
  */
 const HashRequest = {
   type: 'object',
-  properties: { password: { type: 'string' }, policy: HashPolicySchema },
+  properties: { password: { type: 'string' }, policy: HashPolicySchema, exact: ExactHashSchema },
   required: ['password'],
   additionalProperties: false,
 } as const
 export interface HashRequest {
   password: string
   policy?: HashPolicy
+  exact?: ExactHash
 }
 export const isHashRequest = checkFor<HashRequest>(HashRequest)
 

@@ -1,0 +1,43 @@
+/** The types of `@spillway/client/argon2`: those of the package `argon2`. They import nothing. */
+
+export interface Options {
+  /** The length of the digest in bytes [32]. */
+  hashLength?: number | undefined
+  /** Passes [3]. */
+  timeCost?: number | undefined
+  /** Memory in KiB [65536]. */
+  memoryCost?: number | undefined
+  /** Lanes [4]. */
+  parallelism?: number | undefined
+  /** `argon2d`, `argon2i` or `argon2id` [argon2id]. */
+  type?: 0 | 1 | 2 | undefined
+  version?: number | undefined
+  salt?: Buffer | undefined
+  associatedData?: Buffer | undefined
+  secret?: Buffer | undefined
+}
+
+export interface Argon2 {
+  readonly argon2d: 0
+  readonly argon2i: 1
+  readonly argon2id: 2
+
+  /** The digest alone. */
+  hash(password: Buffer | string, options: Options & { raw: true }): Promise<Buffer>
+  /** A new hash, as a PHC string. */
+  hash(password: Buffer | string, options?: Options & { raw?: boolean }): Promise<string>
+
+  /** Whether a hash was made with other costs or of another version. Hashes nothing. */
+  needsRehash(
+    digest: string,
+    options?: {
+      timeCost?: number | undefined
+      memoryCost?: number | undefined
+      parallelism?: number | undefined
+      version?: number | undefined
+    },
+  ): boolean
+
+  /** Whether a password matches a hash. */
+  verify(digest: string, password: Buffer | string, options?: { secret?: Buffer | undefined }): Promise<boolean>
+}

@@ -1,0 +1,93 @@
+/** The package `argon2`, version 0.44, with its digests made elsewhere: its functions, options, outcomes and errors. */
+import { randomBytes, timingSafeEqual } from 'node:crypto'
+import { deserialize, serialize } from '@phc/format'
+import type { ExactPasswords } from '../application/create-passwords.js'
+import { argon2Setting, unpadded } from '../protocol/setting.js'
+import { type Argon2Input, digestOf, readInput } from './argon2-digest.js'
+import type { Argon2, Options } from './argon2-types.js'
+import { asText } from './text.js'
+
+const TYPES = { argon2d: 0, argon2i: 1, argon2id: 2 } as const
+const NAMES = ['argon2d', 'argon2i', 'argon2id'] as const
+const SALT_BYTES = 16
+const NOTHING = Buffer.alloc(0)
+
+const DEFAULTS = {
+  hashLength: 32,
+  timeCost: 3,
+  memoryCost: 65_536,
+  parallelism: 4,
+  type: TYPES.argon2id,
+  version: 19,
+}
+
+/** @param passwords gives what hashes, when the first call needs it; a call rejects with what this throws */
+export function createArgon2(passwords: () => ExactPasswords): Argon2 {
+  async function hash(password: Buffer | string, options: Options & { raw: true }): Promise<Buffer>
+  async function hash(password: Buffer | string, options?: Options & { raw?: boolean }): Promise<string>
+  async function hash(password: Buffer | string, options?: Options & { raw?: boolean }): Promise<Buffer | string> {
+    const { raw, salt: given, ...costs } = { ...DEFAULTS, ...options }
+    refuseTooLarge(costs)
+    const salt = given ?? randomBytes(SALT_BYTES)
+    const { hashLength, secret = NOTHING, type, version, associatedData: data = NOTHING } = costs
+    const { memoryCost: m, timeCost: t, parallelism: p } = costs
+    const inputs = { salt, secret, data, hashLength, m, t, p, version, type }
+    const digest = await digestOf(passwords, readInput({ password: Buffer.from(password), ...inputs }))
+    if (raw) return digest
+    const params = { m, t, p, ...(data.byteLength > 0 ? { data } : {}) }
+    return serialize({ id: NAMES[type ?? TYPES.argon2id], version, params, salt, hash: digest })
+  }
+
+  return {
+    ...TYPES,
+    hash,
+    needsRehash(digest, options = {}) {
+      const { memoryCost, timeCost, parallelism, version } = { ...DEFAULTS, ...options }
+      const {
+        version: v,
+        params: { m, t, p },
+      } = deserialize(digest)
+      return !(isSame(v, version) && isSame(m, memoryCost) && isSame(t, timeCost) && isSame(p, parallelism))
+    },
+    async verify(digest, password, options = {}) {
+      const { id, ...rest } = deserialize(digest)
+      if (!isType(id)) return false
+      const {
+        version = 16,
+        params: { m, t, p, data = '' },
+        salt,
+        hash,
+      } = rest
+      const { secret = NOTHING } = options
+      const given = { password: Buffer.from(password), salt, secret, data: Buffer.from(String(data), 'base64') }
+      const input = readInput({ ...given, hashLength: hash.byteLength, m, t, p, version, type: TYPES[id] })
+      const text = asText(input.password)
+      if (text !== undefined && isPlain(input)) {
+        return await passwords().verify(text, `${argon2Setting(input.setting)}$${unpadded(hash)}`)
+      }
+      return timingSafeEqual(await digestOf(passwords, input), hash)
+    },
+  }
+}
+
+function refuseTooLarge(costs: Omit<Options, 'salt'>): void {
+  const { hashLength = 0, memoryCost = 0, timeCost = 0, parallelism = 0 } = costs
+  if (hashLength > 2 ** 32 - 1) throw new RangeError('Hash length is too large')
+  if (memoryCost > 2 ** 32 - 1) throw new RangeError('Memory cost is too large')
+  if (timeCost > 2 ** 32 - 1) throw new RangeError('Time cost is too large')
+  if (parallelism > 2 ** 24 - 1) throw new RangeError('Parallelism is too large')
+}
+
+function isType(id: string): id is keyof typeof TYPES {
+  return id in TYPES
+}
+
+/** Whether the text of the hash holds all that it was made with. */
+function isPlain({ secret, associatedData }: Argon2Input): boolean {
+  return secret.byteLength === 0 && associatedData.byteLength === 0
+}
+
+/** As numbers: what is none is the same as nothing. */
+function isSame(one: unknown, other: unknown): boolean {
+  return Number(one) === Number(other)
+}

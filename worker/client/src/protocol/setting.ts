@@ -1,0 +1,98 @@
+/**
+ * Settings: what a hash is made with, all of it given by the sender. In text a setting is a stored hash without its digest: bcrypt's
+ * modular crypt format, argon2's PHC string. The packages bcrypt and argon2 let callers give all of it; most calls give a policy.
+ */
+import { randomBytes } from 'node:crypto'
+import type { FromSchema } from 'json-schema-to-ts'
+import type { Argon2Cost } from './policy.js'
+
+/** A part of the schema of a `hash` request. Bytes are base64. */
+export const ExactHashSchema = {
+  type: 'object',
+  properties: {
+    setting: { type: 'string' },
+    /** The password: any bytes. */
+    password: { type: 'string' },
+    /** For argon2, as the next two: the length of the digest [32]. */
+    digestBytes: { type: 'integer' },
+    secret: { type: 'string' },
+    associatedData: { type: 'string' },
+  },
+  required: ['setting', 'password'],
+  additionalProperties: false,
+} as const
+export type ExactHash = FromSchema<typeof ExactHashSchema>
+
+export type Setting = BcryptSetting | Argon2Setting
+
+export interface BcryptSetting {
+  algorithm: 'bcrypt'
+  cost: number
+  /** 22 characters of bcrypt's base64. */
+  salt: string
+}
+
+export interface Argon2Setting extends Argon2Cost {
+  algorithm: 'argon2d' | 'argon2i' | 'argon2id'
+  version: number
+  salt: Buffer
+}
+
+const BCRYPT = /^\$2b\$(\d{2})\$([./A-Za-z0-9]{21}[.Oeu])$/
+const ARGON2 = /^\$(argon2id|argon2i|argon2d)\$v=(16|19)\$m=(\d+),t=(\d+),p=(\d+)\$([A-Za-z0-9+/]{11,})$/
+
+/** Parses a setting; undefined for any other text. Costs are not checked. */
+export function parseSetting(text: string): Setting | undefined {
+  const [, cost, bcryptSalt] = BCRYPT.exec(text) ?? []
+  if (bcryptSalt !== undefined) return { algorithm: 'bcrypt', cost: Number(cost), salt: bcryptSalt }
+  const [, algorithm, version, memoryKib, time, parallelism, salt] = ARGON2.exec(text) ?? []
+  if (algorithm !== 'argon2id' && algorithm !== 'argon2i' && algorithm !== 'argon2d') return undefined
+  return {
+    ...{ algorithm, version: Number(version), salt: Buffer.from(salt ?? '', 'base64') },
+    ...{ memoryKib: Number(memoryKib), time: Number(time), parallelism: Number(parallelism) },
+  }
+}
+
+const SALT_BYTES = 16
+
+/** The setting of a new bcrypt hash: its cost and a random salt. */
+export function newBcryptSetting(cost: number): BcryptSetting {
+  return { algorithm: 'bcrypt', cost, salt: encodeBcrypt(randomBytes(SALT_BYTES)) }
+}
+
+/** The setting of a new argon2id hash: its cost and a random salt. */
+export function newArgon2Setting(cost: Argon2Cost): Argon2Setting {
+  return { algorithm: 'argon2id', version: 19, ...cost, salt: randomBytes(SALT_BYTES) }
+}
+
+/** A setting of bcrypt as text. */
+export function bcryptSetting({ cost, salt }: BcryptSetting): string {
+  return `$2b$${String(cost).padStart(2, '0')}$${salt}`
+}
+
+/** A setting of argon2 as text. */
+export function argon2Setting(setting: Argon2Setting): string {
+  const { algorithm, version, memoryKib, time, parallelism, salt } = setting
+  return `$${algorithm}$v=${version}$m=${memoryKib},t=${time},p=${parallelism}$${unpadded(salt)}`
+}
+
+/** Base64 as PHC strings have it. */
+export function unpadded(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString('base64').replace(/=+$/, '')
+}
+
+const BASE64 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'
+const BCRYPT_BASE64 = './ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
+
+/** bcrypt's base64 has the same bits as any, in another alphabet and without padding. */
+export function encodeBcrypt(bytes: Uint8Array): string {
+  return unpadded(bytes).replace(/./g, (character) => BCRYPT_BASE64.charAt(BASE64.indexOf(character)))
+}
+
+/** The bytes of bcrypt's base64; bits of the last character that are not used do not matter. */
+export function decodeBcrypt(text: string): Buffer {
+  return Buffer.from(
+    text.replace(/./g, (character) => BASE64.charAt(BCRYPT_BASE64.indexOf(character))),
+    'base64',
+  )
+}

@@ -1,0 +1,16 @@
+/** Connections that do not keep the process alive: what waits for an answer does that by its own timer. */
+import { Cluster } from 'ioredis'
+import type { RedisConnection } from './connect.js'
+
+/** From now on neither sockets nor the pauses before reconnecting keep the process alive. While it connects, it does. */
+export function unrefRedis(connection: RedisConnection): void {
+  connection.on('reconnecting', () => unrefPause(connection))
+  if (connection instanceof Cluster) connection.on('+node', unrefRedis)
+  else connection.on('connect', () => connection.stream.unref())
+}
+
+/** ioredis has no option for it. Where it names the timer otherwise, the process ends when Redis is back, or is closed. */
+function unrefPause(connection: RedisConnection): void {
+  const timer: unknown = Reflect.get(connection, 'reconnectTimeout')
+  if (timer instanceof Object && 'unref' in timer && typeof timer.unref === 'function') timer.unref()
+}

@@ -1,0 +1,56 @@
+// How the drop-in replacements are compared with the packages that they replace: each case is run through both.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createPasswordsWith, type ExactPasswords } from '@spillway/client/application/create-passwords'
+import { withResolvers } from '@spillway/client/with-resolvers'
+import { besideProgram } from './application.ts'
+
+/** A call as programs without types make it. */
+// biome-ignore lint/suspicious/noExplicitAny: what the packages do with wrong types is a part of what is compared
+export type Untyped = any
+
+/** What a case is called, and what it does with the package. */
+export type Case = [name: string, run: (api: Untyped) => unknown]
+
+/** A process may take long to start on a busy machine. */
+const WAIT_MS = 100_000
+
+/** One process for all cases of a file. */
+export function passwordsBeside(): ExactPasswords {
+  return createPasswordsWith(besideProgram, { waitMs: WAIT_MS })
+}
+
+/** Each case is a test: result or error of the two are the same, its class, name, message and code included. */
+export function compareAll(cases: readonly Case[], original: Untyped, ours: Untyped): void {
+  for (const [name, run] of cases) {
+    test(name, async () => assert.deepEqual(await outcomeOf(run, ours), await outcomeOf(run, original)))
+  }
+}
+
+async function outcomeOf(run: Case[1], api: Untyped): Promise<unknown> {
+  try {
+    return { value: await run(api) }
+  } catch (error) {
+    return { error: described(error) }
+  }
+}
+
+/** What a callback is given, and whether anything was before the call had returned. */
+export async function called(run: (callback: Untyped) => unknown): Promise<unknown> {
+  let isBack = false
+  let given: unknown[] = []
+  const callback = withResolvers<void>()
+  const returned = run((...values: unknown[]) => {
+    given = [isBack, ...values.map((value) => (value instanceof Error ? described(value) : value))]
+    callback.resolve()
+  })
+  isBack = true
+  await callback.promise
+  return { returned, given }
+}
+
+function described(error: unknown): unknown {
+  assert.ok(error instanceof Error)
+  const code = 'code' in error ? error.code : undefined
+  return { class: error.constructor.name, name: error.name, message: error.message, code }
+}
