@@ -1,7 +1,8 @@
 // How long a request is held, and what it gets when the wait runs out first.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { until } from '@spillway/local/testing'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { startStopwatch, until } from '@spillway/local/testing'
 import { accountWithHash, slowAccount } from './account.ts'
 import {
   type Answer,
@@ -14,6 +15,7 @@ import {
   register,
   respondAsync,
 } from './client.ts'
+import { locksAwaited } from './locks.ts'
 import { watchQueue } from './queue.ts'
 import { openSystem, whileFrozen } from './system.ts'
 
@@ -77,6 +79,26 @@ test('wait=N holds for N seconds, with respond-async as well, and says so', asyn
   const quick = await login(patient, credentials, prefer('return=minimal, Wait="1"; foo, respond-ASYNC'))
   expect(200, quick)
   assert.equal(quick.headers.get('preference-applied'), 'respond-async, wait=1')
+})
+
+test('the time before the job is added is part of the wait', async () => {
+  await expectQuickAnswers()
+  await whileFrozen(worker, async () => {
+    const elapsedMs = startStopwatch()
+    const { held } = await system.database.$transaction(
+      async (locked) => {
+        await locked.$executeRaw`LOCK TABLE users IN ACCESS EXCLUSIVE MODE`
+        const held = login(patient, newCredentials(), prefer('wait=4'))
+        await until(() => locksAwaited(system.database))
+        await sleep(3_500)
+        return { held }
+      },
+      { timeout: 60_000 },
+    )
+    assertTicket(await held)
+    const tookMs = elapsedMs()
+    assert.ok(tookMs < 6_000, `held for ${tookMs} ms`)
+  })
 })
 
 test('a wait beyond the limit is the limit, and is not said to be applied', async () => {
