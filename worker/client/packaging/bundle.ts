@@ -21,13 +21,15 @@ const common: BuildOptions = {
 
 /** Installed with the package: ioredis opens sockets, so that a fix of it must not wait for a version of ours. */
 const dependencies = ['ioredis']
+/** Applications that load a door for them have these. */
+export const peers = { '@nestjs/common': '^10 || ^11 || ^12' }
 /** What the hashing process needs of these is installed with the package; the rest it does without. */
 const hashing = ['@node-rs/argon2', '@node-rs/bcrypt', 'argon2', 'bcrypt']
 /** BullMQ does without these. */
 const optional = ['msgpackr-extract', 'pg', 'redis']
 
 /** What applications import: `@spillway/client` and `@spillway/client/<name>`. */
-export const doors = ['index', 'bcrypt', 'argon2'] as const
+export const doors = ['index', 'bcrypt', 'argon2', 'nestjs'] as const
 /** What doors share, so that there is one of it. */
 const shared = ['open-passwords', 'shared-passwords', 'application/passwords-error']
 
@@ -52,7 +54,7 @@ export async function bundle(outdir: string): Promise<Metafile[]> {
     build({
       ...common,
       entryPoints: [...doors, ...shared].map((name) => join(clientDist, `${name}.js`)),
-      external: [...dependencies, ...optional],
+      external: [...dependencies, ...optional, ...Object.keys(peers)],
       plugins: [apart],
       outdir,
       outExtension: { '.js': '.cjs' },

@@ -2,8 +2,15 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join, posix } from 'node:path'
 
-/** Copies the declarations of `entry`, such as index.d.ts, with all that they import. Throws when they import a package. */
-export async function copyDeclarations(from: string, to: string, entry: string): Promise<void> {
+/**
+ * Copies the declarations of `entry`, such as index.d.ts, with all that they import. Throws when they import a package that is none of
+ * `peers`.
+ */
+export async function copyDeclarations(
+  from: string,
+  to: string,
+  { entry, peers }: { entry: string; peers: readonly string[] },
+): Promise<void> {
   const copied = new Set<string>()
 
   async function copy(file: string): Promise<void> {
@@ -11,13 +18,14 @@ export async function copyDeclarations(from: string, to: string, entry: string):
     copied.add(file)
     const text = (await readFile(join(from, file), 'utf8')).replace(/^\/\/# sourceMappingURL=.*\n?/m, '')
     const specifiers = [...text.matchAll(/(?:from |import\()['"]([^'"]+)['"]/g)].map(([, specifier = '']) => specifier)
-    const foreign = specifiers.find((specifier) => !specifier.startsWith('.'))
+    const own = specifiers.filter((specifier) => specifier.startsWith('.'))
+    const foreign = specifiers.find((specifier) => !own.includes(specifier) && !peers.includes(specifier))
     if (foreign !== undefined) throw new Error(`${file} imports ${foreign}: its types would be any to applications`)
     await mkdir(dirname(join(to, file)), { recursive: true })
     await writeFile(join(to, file), text)
     const forCommonJs = text.replace(/(['"])(\.[^'"]+)\.js\1/g, '$1$2.cjs$1')
     await writeFile(join(to, file.replace(/\.d\.ts$/, '.d.cts')), forCommonJs)
-    for (const specifier of specifiers) await copy(posix.join(posix.dirname(file), specifier.replace(/\.js$/, '.d.ts')))
+    for (const specifier of own) await copy(posix.join(posix.dirname(file), specifier.replace(/\.js$/, '.d.ts')))
   }
 
   await copy(entry)

@@ -1,7 +1,7 @@
 // Makes the package in dist/package, before `pnpm pack` and `pnpm publish`. Expects worker and client to be built.
 import { copyFile, mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { bundle, bundledPackages, doors } from './bundle.ts'
+import { bundle, bundledPackages, doors, peers } from './bundle.ts'
 import { copyDeclarations } from './declarations.ts'
 import { licencesOf } from './licences.ts'
 import { packageManifest } from './manifest.ts'
@@ -12,7 +12,9 @@ const outdir = join(clientDir, 'dist/package')
 await rm(outdir, { recursive: true, force: true })
 await mkdir(outdir, { recursive: true })
 const metafiles = await bundle(outdir)
-for (const door of doors) await copyDeclarations(join(clientDir, 'dist'), outdir, `${door}.d.ts`)
+for (const door of doors) {
+  await copyDeclarations(join(clientDir, 'dist'), outdir, { entry: `${door}.d.ts`, peers: Object.keys(peers) })
+}
 await writeFile(join(outdir, 'THIRD-PARTY-LICENSES.txt'), await licencesOf(bundledPackages(metafiles)))
 await writeFile(join(outdir, 'package.json'), `${JSON.stringify(packageManifest(), undefined, 2)}\n`)
 await copyFile(join(clientDir, '../../LICENSE'), join(outdir, 'LICENSE'))

@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { doors } from './bundle.ts'
+import { doors, peers } from './bundle.ts'
 
 const clientDir = join(import.meta.dirname, '..')
 const workerDir = join(clientDir, '..')
@@ -47,6 +47,8 @@ export function packageManifest(): object {
       ...pinned(worker.dependencies, '@node-rs/argon2'),
       ...pinned(client.devDependencies, '@node-rs/bcrypt'),
     },
+    peerDependencies: peers,
+    peerDependenciesMeta: Object.fromEntries(Object.keys(peers).map((name) => [name, { optional: true }])),
     ...commit(),
   }
 }

@@ -1,58 +1,22 @@
 // The package as an application has it: packed, installed from the tarball in an empty folder by npm, compiled against and run.
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
-import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
-import { createRequire } from 'node:module'
-import { tmpdir } from 'node:os'
-import { dirname, join, relative } from 'node:path'
-import { after, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
+import { readdir, readFile, stat } from 'node:fs/promises'
+import { join, relative } from 'node:path'
+import { test } from 'node:test'
 import { createNamespace, newSealKey, startWorker } from '@spillway/local/testing'
-
-const run = promisify(execFile)
-const clientDir = fileURLToPath(new URL('..', import.meta.url))
-const programsDir = fileURLToPath(new URL('application', import.meta.url))
+import { answersOf, application, type Compiler, compiled, env, install, run, skip } from './installed.ts'
 
 /** Of the declarations of Node, which TypeScript needs and the package does not. */
 const declarationsOfNode = ['@types/node', 'undici-types']
 const PACKAGES_MAX = 25
 const BYTES_MAX = 15_000_000
-const PING_TIMEOUT_MS = 20_000
 
-/** TypeScript 5, which applications have, and the 7 of this repository. */
-const compilers = {
-  5: join(clientDir, '../../api/test/clients/node_modules/typescript/bin/tsc'),
-  7: join(dirname(createRequire(import.meta.url).resolve('typescript/package.json')), 'bin/tsc'),
-}
-
-const dir = await mkdtemp(join(tmpdir(), 'spillway-test-'))
-after(() => rm(dir, { recursive: true, force: true }))
-/** Where nothing but Node's own variables is known of this repository. */
-const env = { PATH: process.env.PATH, HOME: process.env.HOME, NODE_ENV: 'production' }
-
-const reachable = await run('npm', ['ping'], { cwd: dir, timeout: PING_TIMEOUT_MS }).then(
-  () => true,
-  () => false,
-)
-const skip = reachable ? false : 'the registry of npm cannot be reached'
-const application = join(dir, 'application')
-const { packages, bytes } = reachable ? await install() : { packages: [], bytes: 0 }
-
-/** Packs the package, installs it, and measures what that installed. */
-async function install(): Promise<{ packages: string[]; bytes: number }> {
-  await run('npx', ['--yes', 'pnpm', 'pack', '--pack-destination', dir], { cwd: clientDir })
-  const tarball = (await readdir(dir)).find((file) => file.endsWith('.tgz'))
-  assert.ok(tarball !== undefined)
-  await mkdir(application)
-  await writeFile(join(application, 'package.json'), '{ "private": true, "type": "module" }')
-  const wanted = [join(dir, tarball), '@types/node@20.19.43']
-  await run('npm', ['install', '--no-audit', '--no-fund', ...wanted], { cwd: application, env })
-  return await installed(join(application, 'node_modules'))
-}
+if (skip === false) await install()
+const { packages, bytes } =
+  skip === false ? await measured(join(application, 'node_modules')) : { packages: [], bytes: 0 }
 
 /** Every package in a node_modules folder, and the bytes of all files. */
-async function installed(folder: string): Promise<{ packages: string[]; bytes: number }> {
+async function measured(folder: string): Promise<{ packages: string[]; bytes: number }> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true })
   const files = entries
     .filter((entry) => entry.isFile())
@@ -84,7 +48,7 @@ const modules = ['login.mts', 'drop-in.mts']
 const commonJs = ['login.cts', 'drop-in.cts']
 
 /** What applications set. TypeScript 7 has no node10, which 5 takes for `commonjs` by itself. */
-const settings: [name: string, compiler: keyof typeof compilers, programs: string[], options: string[]][] = [
+const settings: [name: string, compiler: Compiler, programs: string[], options: string[]][] = [
   ['nodenext', 5, [...modules, ...commonJs], ['--module', 'nodenext']],
   ['commonjs', 5, commonJs, ['--module', 'commonjs']],
   ['bundler', 5, modules, ['--module', 'esnext', '--moduleResolution', 'bundler']],
@@ -94,24 +58,6 @@ const settings: [name: string, compiler: keyof typeof compilers, programs: strin
 
 const ANSWERS = ['$2b$05$', true, false, 'unsupported_hash']
 const DROP_IN_ANSWERS = ['$2b$05$', true, false, 32, true, true]
-
-/** Compiles programs strictly, with the declarations of all libraries checked, and gives the folder of what came out. */
-async function compiled(programs: string[], compiler: keyof typeof compilers, options: string[]): Promise<string> {
-  const folder = await mkdtemp(join(application, 'compiled-'))
-  for (const program of programs) await copyFile(join(programsDir, program), join(folder, program))
-  const strict = ['--strict', '--skipLibCheck', 'false', '--target', 'es2022', '--lib', 'es2022', '--types', 'node']
-  const known = compiler === 5 ? strict : [...strict, '--ignoreConfig']
-  await run(process.execPath, [compilers[compiler], ...known, ...options, ...programs], { cwd: folder }).catch(
-    ({ stdout }: { stdout: string }) => Promise.reject(new Error(stdout)),
-  )
-  return folder
-}
-
-async function answersOf(program: string, variables: NodeJS.ProcessEnv = {}): Promise<unknown> {
-  const { stdout, stderr } = await run(process.execPath, [program], { cwd: application, env: { ...env, ...variables } })
-  assert.equal(stderr, '')
-  return JSON.parse(stdout)
-}
 
 for (const [name, compiler, programs, options] of settings) {
   test(`TypeScript ${compiler}, ${name}: programs compile, and those of TypeScript 5 run`, { skip }, async () => {

@@ -1,0 +1,66 @@
+// The package as applications have it: packed, and installed from the tarball in an empty folder by npm.
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { copyFile, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { after } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+
+export const run = promisify(execFile)
+const clientDir = fileURLToPath(new URL('..', import.meta.url))
+const programsDir = fileURLToPath(new URL('application', import.meta.url))
+const PING_TIMEOUT_MS = 20_000
+
+/** TypeScript 5, which applications have, and the 7 of this repository. */
+const compilers = {
+  5: join(clientDir, '../../api/test/clients/node_modules/typescript/bin/tsc'),
+  7: join(dirname(createRequire(import.meta.url).resolve('typescript/package.json')), 'bin/tsc'),
+}
+export type Compiler = keyof typeof compilers
+
+/** Where nothing but Node's own variables is known of this repository. */
+export const env = { PATH: process.env.PATH, HOME: process.env.HOME, NODE_ENV: 'production' }
+
+/** An empty folder, until the tests of the file have ended, and the application in it. */
+const dir = await mkdtemp(join(tmpdir(), 'spillway-test-'))
+after(() => rm(dir, { recursive: true, force: true }))
+export const application = join(dir, 'application')
+
+/** Why the tests of the file are skipped, or false. */
+export const skip = await run('npm', ['ping'], { cwd: dir, timeout: PING_TIMEOUT_MS }).then(
+  () => false as const,
+  () => 'the registry of npm cannot be reached',
+)
+
+/** Packs the package and installs it with others. */
+export async function install(others: readonly string[] = []): Promise<void> {
+  await run('npx', ['--yes', 'pnpm', 'pack', '--pack-destination', dir], { cwd: clientDir })
+  const tarball = (await readdir(dir)).find((file) => file.endsWith('.tgz'))
+  assert.ok(tarball !== undefined)
+  await mkdir(application)
+  await writeFile(join(application, 'package.json'), '{ "private": true, "type": "module" }')
+  const wanted = [join(dir, tarball), '@types/node@20.19.43', ...others]
+  await run('npm', ['install', '--no-audit', '--no-fund', ...wanted], { cwd: application, env })
+}
+
+/** Compiles programs strictly, with the declarations of all libraries checked, and gives the folder of what came out. */
+export async function compiled(programs: string[], compiler: Compiler, options: string[]): Promise<string> {
+  const folder = await mkdtemp(join(application, 'compiled-'))
+  for (const program of programs) await copyFile(join(programsDir, program), join(folder, program))
+  const strict = ['--strict', '--skipLibCheck', 'false', '--target', 'es2022', '--lib', 'es2022', '--types', 'node']
+  const known = compiler === 5 ? strict : [...strict, '--ignoreConfig']
+  await run(process.execPath, [compilers[compiler], ...known, ...options, ...programs], { cwd: folder }).catch(
+    ({ stdout }: { stdout: string }) => Promise.reject(new Error(stdout)),
+  )
+  return folder
+}
+
+/** What a program writes, and nothing else. */
+export async function answersOf(program: string, variables: NodeJS.ProcessEnv = {}): Promise<unknown> {
+  const { stdout, stderr } = await run(process.execPath, [program], { cwd: application, env: { ...env, ...variables } })
+  assert.equal(stderr, '')
+  return JSON.parse(stdout)
+}
