@@ -27,7 +27,7 @@ test('under load a worker has full batches in hand, and publishes what a slot ta
   await until(() => client.load().workers === 1)
   await verify(client)
   let done = false
-  const storm = Promise.all(Array.from({ length: 120 }, () => verify(client))).finally(() => {
+  const storm = Promise.all(Array.from({ length: 400 }, () => verify(client))).finally(() => {
     done = true
   })
   // One batch in work and one behind it, of two at least: the time of the slot is shared by as many.

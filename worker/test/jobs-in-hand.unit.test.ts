@@ -3,10 +3,19 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createJobsInHand } from '../src/consumer/jobs-in-hand.ts'
 
-test('a worker has a job in hand for each slot, until one has waited', () => {
-  const { limit, taken } = createJobsInHand({ slots: 4, batchWidth: () => 5 })
+test('a worker has a job in hand for each slot, until one has waited and others still do', () => {
+  const { limit, queueRead, taken } = createJobsInHand({ slots: 4, batchWidth: () => 5 })
+  assert.equal(limit(), 4)
+  taken(1_000)
+  assert.equal(limit(), 4)
+  queueRead(1)
   assert.equal(limit(), 4)
   taken(99)
+  assert.equal(limit(), 4)
+  taken(100)
+  assert.equal(limit(), 40)
+  queueRead(0)
+  taken(100)
   assert.equal(limit(), 4)
 })
 
@@ -15,7 +24,8 @@ test('while jobs wait, each slot has two batches in hand: one in work and one be
     [1, 8],
     [5, 40],
   ] as const) {
-    const { limit, taken } = createJobsInHand({ slots: 4, batchWidth: () => width })
+    const { limit, queueRead, taken } = createJobsInHand({ slots: 4, batchWidth: () => width })
+    queueRead(1)
     taken(100)
     assert.equal(limit(), most)
     taken(0)
@@ -25,7 +35,8 @@ test('while jobs wait, each slot has two batches in hand: one in work and one be
 
 test('the width of a batch is that of the hashes that there are', () => {
   let width = 2
-  const { limit, taken } = createJobsInHand({ slots: 1, batchWidth: () => width })
+  const { limit, queueRead, taken } = createJobsInHand({ slots: 1, batchWidth: () => width })
+  queueRead(1)
   taken(1_000)
   assert.equal(limit(), 4)
   width = 5

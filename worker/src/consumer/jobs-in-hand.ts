@@ -3,7 +3,7 @@
  * a round trip to Redis. While none do, another worker may have a free slot, where a job begins sooner than behind one in hand here.
  */
 
-/** A job that waited for less, in milliseconds, was taken as soon as it came: a busy machine takes that long to fetch it. */
+/** A job that waited for less, in milliseconds, was taken as soon as it came. On a busy machine it may wait longer in an empty queue. */
 const BACKLOG_MS = 100
 /** Batches for each slot: one that is hashed, and one that waits. */
 const BATCHES = 2
@@ -16,6 +16,8 @@ export function jobsUnderLoad(slots: number, batchWidth: number): number {
 export interface JobsInHand {
   /** The most at a time. */
   limit(): number
+  /** The queue was read: so many jobs waited. */
+  queueRead(waiting: number): void
   /** A job was taken that had waited for so long, in milliseconds. */
   taken(queueWaitMs: number): void
 }
@@ -27,11 +29,15 @@ export interface JobsInHandOptions {
 }
 
 export function createJobsInHand({ slots, batchWidth }: JobsInHandOptions): JobsInHand {
+  let jobsWait = false
   let isBacklog = false
   return {
     limit: () => (isBacklog ? jobsUnderLoad(slots, batchWidth()) : slots),
+    queueRead(waiting) {
+      jobsWait = waiting > 0
+    },
     taken(queueWaitMs) {
-      isBacklog = queueWaitMs >= BACKLOG_MS
+      isBacklog = jobsWait && queueWaitMs >= BACKLOG_MS
     },
   }
 }

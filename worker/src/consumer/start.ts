@@ -74,7 +74,10 @@ export async function startWorker(config: WorkerConfig, slots: number, log: Logg
   const capacity = publishCapacity({
     ...{ redis, prefix, clock, log, name, slots, busySlots, estimate },
     fallback: config.SPILLWAY_FALLBACK,
-    published: liveness.redisAnswered,
+    published(waiting) {
+      liveness.redisAnswered(waiting)
+      jobsInHand.queueRead(waiting)
+    },
   })
   const sweep = startSweep({ redis, prefix, log, watch })
   const delivery = createDelivery({ redis, prefix, clock, log })
