@@ -56,7 +56,7 @@ const form = 'postgresql://user:password@host:5432/database'
  */
 export async function connectForScripts(url: string): Promise<SqlDriverAdapter> {
   // A pool of one, because an advisory lock belongs to its session.
-  const pool = { ...connectionTo(url), max: 1, connectionTimeoutMillis: 5_000 }
+  const pool = { ...connectionTo(url), max: 1, connectionTimeoutMillis: 20_000 }
   const adapter: SqlDriverAdapter = await new PrismaPg(pool).connect()
   // The driver would split a script at every semicolon, in comments and function bodies too. Sent whole it is one transaction, so a
   // failing script leaves nothing behind.

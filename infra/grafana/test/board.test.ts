@@ -16,7 +16,7 @@ const signedIn = { httpCredentials: { username: OPERATOR.user, password: OPERATO
 /** How much of a spike its picture shows. */
 const PICTURED_SPIKE_MS = 40_000
 /** Other tests may keep every processor busy. */
-const timeout = 40_000
+const timeout = 120_000
 
 let browser: Browser
 let scene: Scene
