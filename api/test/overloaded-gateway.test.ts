@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { after, test } from 'node:test'
 import { until } from '@spillway/local/testing'
-import { call, expect, login, newAccount, refresh } from './client.ts'
+import { call, expect, keepTicket, login, newAccount, refresh } from './client.ts'
 import { openSystem } from './system.ts'
 
 const system = await openSystem()
@@ -33,7 +33,7 @@ test('requests that a gateway cannot do in time are refused, and nothing is left
     async (locked) => {
       await locked.$executeRaw`LOCK TABLE users IN ACCESS EXCLUSIVE MODE`
       const early = Array.from({ length: MANY }, (_, n) =>
-        login(url, account, n < 20 ? { signal: leaving.signal } : {}).then(
+        login(url, account, { ...keepTicket, ...(n < 20 ? { signal: leaving.signal } : {}) }).then(
           ({ body }) => earlyCodes.push(body.code),
           () => undefined,
         ),
@@ -93,7 +93,7 @@ test('requests that a gateway cannot do in time are refused, and nothing is left
 function keepAsking(codes: string[]): () => Promise<void> {
   let isOver = false
   const asking = Array.from({ length: MANY + MANY / 4 }, async () => {
-    while (!isOver) codes.push((await login(url, account)).body.code)
+    while (!isOver) codes.push((await login(url, account, keepTicket)).body.code)
   })
   return async () => {
     isOver = true

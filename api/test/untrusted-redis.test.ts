@@ -15,7 +15,7 @@ import {
   respondAsync,
 } from './client.ts'
 import { watchQueue } from './queue.ts'
-import { openSystem } from './system.ts'
+import { openSystem, whileFrozen } from './system.ts'
 
 const system = await openSystem()
 after(() => system.close())
@@ -33,6 +33,17 @@ async function begin(credentials: Credentials, options: Call = {}) {
   const answer = login(url, credentials, options)
   const id = await until(async () => (await queue.added())[known])
   return { answer, id }
+}
+
+/** A login for which somebody stores and announces a verdict before the worker does. */
+function answeredBySomeoneElse(credentials: Credentials, verdict: string) {
+  return whileFrozen(worker, async () => {
+    const attempt = await begin(credentials)
+    const { replyTo } = await sealedOf(attempt.id)
+    await redis.set(key(`verdict:${attempt.id}`), verdict, 'PX', 60_000)
+    assert.equal(await redis.publish(key(`replies:${replyTo}`), `${attempt.id} ${verdict}`), 1)
+    return attempt
+  })
 }
 
 async function sealedOf(jobId: string): Promise<{ data: string; replyTo: string }> {
@@ -59,22 +70,16 @@ async function sessionsOf({ email }: Credentials): Promise<number> {
 test('the verdict of a right password, announced and stored for a wrong one, is counted and opens nothing', async () => {
   const victim = await slowAccount(system.database, 400)
   const { verdict } = await earned(victim)
-  const attempt = await begin({ ...victim, password: 'wrong' })
-  const { replyTo } = await sealedOf(attempt.id)
-  await redis.set(key(`verdict:${attempt.id}`), verdict, 'PX', 60_000)
-  assert.equal(await redis.publish(key(`replies:${replyTo}`), `${attempt.id} ${verdict}`), 1)
+  const attempt = await answeredBySomeoneElse({ ...victim, password: 'wrong' }, verdict)
   assertProblem(await attempt.answer, 401, 'invalid_credentials')
   assert.equal(await sessionsOf(victim), 0)
   assert.ok((await brokenVerdicts()) > 0)
 })
 
 test('word that a ticket was used, made up for one who waits, is counted and keeps nobody out', async () => {
-  const account = await slowAccount(system.database, 600)
-  const attempt = await begin(account)
-  const { replyTo } = await sealedOf(attempt.id)
+  const account = await slowAccount(system.database, 1)
   const before = await brokenVerdicts()
-  await redis.set(key(`verdict:${attempt.id}`), 'used', 'PX', 60_000)
-  assert.equal(await redis.publish(key(`replies:${replyTo}`), `${attempt.id} used`), 1)
+  const attempt = await answeredBySomeoneElse(account, 'used')
   expect(200, await attempt.answer)
   assert.ok((await brokenVerdicts()) > before)
 })
