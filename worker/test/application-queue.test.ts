@@ -1,5 +1,6 @@
 // An application's passwords, hashed by the workers of a queue: answers, policies, refusals, deadlines and cancellation.
 import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
 import { test } from 'node:test'
 import { createPasswordsWith, type ExactPasswords } from '@spillway/client/application/create-passwords'
 import type { Passwords, PasswordsOptions } from '@spillway/client/application/types'
@@ -25,6 +26,12 @@ const bcryptHash = '$2a$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW
 /** Answered long after everything here has ended. It keeps the one slot of a worker that is killed after the test. */
 const SLOW = '$spillway-wait$60000$'
 const slowWorker = { WORKER_CONCURRENCY: '1', HASH_ENGINE: 'packages' }
+
+/** As directories store it (RFC 2307). */
+function saltedSha(password: string): string {
+  const digest = createHash('sha1').update(`${password}salt`).digest()
+  return `{SSHA}${Buffer.concat([digest, Buffer.from('salt')]).toString('base64')}`
+}
 
 function passwordsOf(space: Space, options: PasswordsOptions = {}): ExactPasswords {
   const { redisUrl: redis, prefix: queuePrefix } = space
@@ -119,6 +126,10 @@ test('a match is hashed anew for calls that take the new hash, by the policy, wh
   assert.match((await rehashes({ policy: { algorithm: 'bcrypt', cost: 6 } }, bcryptHash)).join(), /^\$2b\$06\$[^,]*$/)
   assert.deepEqual(await rehashes({ policy: { algorithm: 'bcrypt', cost: 5 } }, bcryptHash), [])
   assert.deepEqual(await rehashes({ rehash: 'never' }, bcryptHash), [])
+  // bcrypt reads 72 bytes of a password.
+  const [whole, longer] = ['x'.repeat(72), 'x'.repeat(73)]
+  assert.match((await rehashes({ policy: bcrypt }, saltedSha(whole), whole)).join(), /^\$2b\$04\$/)
+  assert.deepEqual(await rehashes({ policy: bcrypt }, saltedSha(longer), longer), [])
   await passwordsOf(space).verify('U*U', bcryptHash)
   const metrics = await (await fetch(`${worker.opsUrl}/metrics`)).text()
   assert.match(metrics, /^spillway_rehashes_total\{from="bcrypt"\} 2$/m)

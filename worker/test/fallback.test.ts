@@ -101,18 +101,19 @@ test('a fallback that stops because workers are back finishes its job, also when
   assert.deepEqual(await answer, { kind: 'match' })
 })
 
-test('a fallback is given nothing of its gateway that a worker does not read, not by its files of variables either', async (t) => {
+test('a fallback is given nothing of its gateway that a worker does not read, not by its options for Node either', async (t) => {
   const space = spaceFor(t)
   const dir = await mkdtemp(join(tmpdir(), 'spillway-test-'))
   space.closing(() => rm(dir, { recursive: true }))
   const [told, file] = [join(dir, 'told'), join(dir, 'gateway.env')]
   await writeFile(file, 'DATABASE_URL=hush\nSPILLWAY_JWT_KEYS=hush\n')
   // The process that is started tells what it was given.
-  const tell = `import { writeFileSync } from 'node:fs'; writeFileSync(${JSON.stringify(told)}, JSON.stringify(process.env))`
+  const tell = `import { writeFileSync } from 'node:fs'; writeFileSync(${JSON.stringify(told)}, JSON.stringify({ env: process.env, options: process.execArgv }))`
   const given = [
     `--env-file=${file}`,
     '--env-file',
     file,
+    '--inspect=0',
     '--import',
     `data:text/javascript,${encodeURIComponent(tell)}`,
   ]
@@ -131,7 +132,10 @@ test('a fallback is given nothing of its gateway that a worker does not read, no
     log: createLogger({ service: 'test', level: 'silent' }),
   })
   space.closing(() => fallback.close())
-  const env: Record<string, string> = await until(async () => JSON.parse(await readFile(told, 'utf8')))
+  const { env, options }: { env: Record<string, string>; options: string[] } = await until(async () =>
+    JSON.parse(await readFile(told, 'utf8')),
+  )
+  assert.deepEqual(options, [...before, ...given.slice(-2)])
   assert.deepEqual(
     Object.entries(env).filter(([, value]) => value.includes('hush')),
     [],
