@@ -7,10 +7,10 @@ import { until } from '@spillway/local/testing'
 import { fastify } from 'fastify'
 import { clientGonePlugin } from '../src/http/client-gone.ts'
 import { slowAccount } from './account.ts'
-import { type Credentials, login, newAccount } from './client.ts'
+import { type Credentials, newAccount } from './client.ts'
 import { type Collector, openCollector } from './otlp-collector.ts'
 import { type QueueWatch, watchQueue } from './queue.ts'
-import { openSystem, type System } from './system.ts'
+import { openSystem, type System, whileFrozen } from './system.ts'
 
 const LOGINS = 15
 
@@ -18,11 +18,12 @@ let collector: Collector
 let system: System
 let gateway: Awaited<ReturnType<System['gatewayProcess']>>
 let queue: QueueWatch
+let worker: Awaited<ReturnType<System['worker']>>
 
 before(async () => {
   collector = await openCollector()
   system = await openSystem()
-  await system.worker({ SPILLWAY_TEST_HASHES: 'true', WORKER_CONCURRENCY: '2' })
+  worker = await system.worker({ SPILLWAY_TEST_HASHES: 'true', WORKER_CONCURRENCY: '2' })
   gateway = await system.gatewayProcess({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_BSP_SCHEDULE_DELAY: '100' })
   queue = watchQueue(system)
 })
@@ -80,7 +81,9 @@ test('answers come in the order of the requests, also where a later one is ready
 
 test('bytes that are no HTTP, after a login that is not answered yet, end the connection without an answer that could be taken for its', async () => {
   const credentials = await slowAccount(system.database, 700)
+  const lines = gone().length
   assert.equal(await text(pipeline([loginRequest(credentials), 'no HTTP\r\n\r\n'])), '')
+  await until(() => gone().length === lines + 1)
   await queue.settled(0, 0)
   assert.equal(await sessionsOf(credentials), 0)
   // With nothing unanswered before them they are answered.
@@ -89,25 +92,24 @@ test('bytes that are no HTTP, after a login that is not answered yet, end the co
 
 test('when a connection ends all its requests are cancelled, logged, counted and traced, and open no session', async () => {
   const credentials = await newAccount(gateway.url)
-  const ahead = [await slowAccount(system.database, 8_000), await slowAccount(system.database, 8_000)].map((slow) =>
-    login(gateway.url, slow),
-  )
-  await queue.settled(0, 2)
+  await queue.settled(0, 0)
   const [lines, counted, spans] = [gone().length, await countedAsGone(), spansOfGone()]
-  const socket = pipeline(
-    Array.from({ length: LOGINS }, (_, n) => loginRequest(credentials, n % 5 === 4 ? 'Prefer: respond-async\r\n' : '')),
-  )
-  await queue.settled(LOGINS, 2)
-  socket.destroy()
-
-  await queue.settled(0, 2)
+  await whileFrozen(worker, async () => {
+    const socket = pipeline(
+      Array.from({ length: LOGINS }, (_, n) =>
+        loginRequest(credentials, n % 5 === 4 ? 'Prefer: respond-async\r\n' : ''),
+      ),
+    )
+    await queue.settled(LOGINS, 0)
+    socket.destroy()
+    await queue.settled(0, 0)
+  })
   await until(() => gone().length === lines + LOGINS)
   const jobs = gone().slice(lines)
   assert.equal(new Set(jobs).size, LOGINS)
   for (const jobId of jobs) assert.equal(await queue.holds(String(jobId)), false)
   assert.equal(await countedAsGone(), counted + LOGINS)
   await until(() => spansOfGone() === spans + LOGINS)
-  await Promise.all(ahead)
   assert.equal(await sessionsOf(credentials), 0)
 })
 

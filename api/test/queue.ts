@@ -20,9 +20,15 @@ export function watchQueue({ redis, namespace }: Pick<System, 'redis' | 'namespa
     async settled(waiting, active) {
       const what = `a queue of ${waiting} waiting and ${active} active jobs`
       await until(
-        async () =>
-          (await redis.llen(key('wait'))) + (await redis.zcard(key('prioritized'))) === waiting &&
-          (await redis.llen(key('active'))) === active,
+        async () => {
+          const [held, deferred, taken] = await Promise.all([
+            redis.llen(key('wait')),
+            redis.zcard(key('prioritized')),
+            redis.llen(key('active')),
+          ])
+          if (held + deferred === waiting && taken === active) return true
+          throw new Error(`${held} held, ${deferred} deferred and ${taken} active`)
+        },
         { what },
       )
     },

@@ -141,7 +141,7 @@ test('the first to come is the first to be served', async (t) => {
   const pending = []
   for (let i = 0; i < 8; i += 1) pending.push(await client.submit('hash', { password: 'x' }))
   const answers = pending.map((one, i) => answerOf(one).then(() => order.push(i)))
-  await startedWorker(space, { slots: 1 })
+  await startedWorker(space, { slots: 1, env: { HASH_ENGINE: 'packages' } })
   await Promise.all(answers)
   assert.deepEqual(order, [0, 1, 2, 3, 4, 5, 6, 7])
 })
@@ -150,11 +150,11 @@ test('no more jobs are in hand than two for each slot, where each hashes one at 
   const space = spaceFor(t)
   const client = await readyClient(space)
   await startedWorker(space, { slots: 3, env: { HASH_ENGINE: 'packages' } })
-  const jobs = Array.from({ length: 12 }, () =>
+  const jobs = Array.from({ length: 24 }, () =>
     client.submit('verify', { password: 'x', storedHash: '$spillway-wait$400$' }),
   )
   const pending = await Promise.all(jobs)
-  await until(() => client.load().active === 6 && client.load().waiting === 3)
+  await until(() => client.load().active === 6 && client.load().waiting > 0)
   assert.deepEqual(
     await Promise.all(pending.map((one) => answerOf(one))),
     pending.map(() => ({ kind: 'match' })),
