@@ -17,7 +17,7 @@ const queue = watchQueue(system)
 const stopped = { code: 0, signal: null }
 
 test('requests that are held at a SIGTERM are answered, new connections are refused, and the exit code is 0', async (t) => {
-  const gateway = await system.gatewayProcess()
+  const [gateway, other] = await Promise.all([system.gatewayProcess(), system.gateway()])
   const { url } = gateway
   const accounts = await Promise.all([1, 2, 3, 4].map(() => slowAccount(system.database, 1_200)))
   const held = accounts.map((account) => login(url, account, keepTicket))
@@ -29,8 +29,11 @@ test('requests that are held at a SIGTERM are answered, new connections are refu
       () => true,
     ),
   )
-  // A ticket is an answer as well: on a busy machine the wait may run out.
-  for (const answer of held) assert.match(String((await answer).status), /^20[02]$/)
+  for (const pending of held) {
+    const answer = await pending
+    // On a busy machine the wait may run out: then the ticket is an answer that another gateway completes.
+    expect(200, answer.status === 202 ? await redeem(other.url, answer.body.ticket) : answer)
+  }
   const elapsedMs = startStopwatch()
   assert.deepEqual(await exit, stopped)
   assert.ok(elapsedMs() < 4_000)

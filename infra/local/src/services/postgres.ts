@@ -10,7 +10,10 @@ import { makeHome, type PostgresUser, postgresUser, reachablePrograms } from './
 import { query, withDatabase } from './query.ts'
 import { type Service, type ServiceOptions, startService } from './service.ts'
 
-/** Starts PostgreSQL on the loopback interface, for root with its data in another folder: see makeHome. The first start creates its data; the first migration creates the database of its URL. */
+/**
+ * Starts PostgreSQL on the loopback interface, for root with its data in another folder: see makeHome. The first start creates its data;
+ * the first migration creates the database of its URL.
+ */
 export async function startPostgres(options: ServiceOptions): Promise<Service> {
   const { keeper, password, logFile, durable } = options
   const user = postgresUser()

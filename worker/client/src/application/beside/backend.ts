@@ -22,8 +22,7 @@ export function openBesideBackend({ program, settings, log }: BesideOptions): Ba
   const calls = createCalls()
   const state = createLoadState()
   let hashing: HashingProcess | undefined
-  let capacity: BesideCapacity | undefined
-  let readySince: number | undefined
+  let capacity: (BesideCapacity & { since: number }) | undefined
   let started = withResolvers<void>()
   /** Why the last process never got ready, until another is tried. */
   let unfit: { error: PasswordsError; at: number } | undefined
@@ -44,25 +43,22 @@ export function openBesideBackend({ program, settings, log }: BesideOptions): Ba
   }
 
   function told(message: Exclude<BesideMessage, { kind: 'unfit' }>): void {
-    capacity = message.capacity
-    if (message.kind === 'ready') {
-      readySince = performance.now()
-      started.resolve()
-    } else calls.answered(message.id, message.verdict)
+    capacity = { ...message.capacity, since: capacity?.since ?? performance.now() }
+    if (message.kind === 'ready') started.resolve()
+    else calls.answered(message.id, message.verdict)
     handOut()
   }
 
   function ended(reason: string, unfitReason: string | undefined): void {
-    const wasReadySince = readySince
+    const readySince = capacity?.since
     hashing = undefined
     capacity = undefined
-    readySince = undefined
     calls.returned(new PasswordsError('no_worker', `the hashing process ended twice during this call: ${reason}`))
-    if (wasReadySince !== undefined) {
+    if (readySince !== undefined) {
       started = withResolvers()
       log.warn({ reason }, 'the hashing process ended')
       // One that ends again and again is started for calls alone.
-      if (calls.waiting > 0 || performance.now() - wasReadySince > RESTART_AFTER_MS) start()
+      if (calls.waiting > 0 || performance.now() - readySince > RESTART_AFTER_MS) start()
     } else {
       const error = unfitReason === undefined ? notStarted(reason) : notInstalled(unfitReason)
       unfit = { error, at: performance.now() }
