@@ -1,5 +1,4 @@
 // Compiles the packages with turbo, which caches unchanged ones.
-import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Keeper, ToolFailure } from '../processes/keeper.ts'
 import { defaultStateDir, repositoryDir } from '../processes/repository.ts'
@@ -16,7 +15,6 @@ const turboEnv = { TURBO_TELEMETRY_DISABLED: '1', TURBO_NO_UPDATE_NOTIFIER: '1' 
 
 /** Builds these packages and their dependencies; all packages if none is named. Silent unless it fails. */
 export async function build(keeper: Keeper, packages: string[] = []): Promise<void> {
-  mkdirSync(defaultStateDir, { recursive: true })
   // One build at a time, because builds write the same files.
   const lock = await takeLock(join(defaultStateDir, 'build.lock'), keeper, waitMs)
   if (!lock) throw new UserError('Another build of this checkout does not end: stop it and try again.')

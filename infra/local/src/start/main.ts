@@ -1,5 +1,5 @@
 // The command `pnpm start`: runs everything on this machine, until Ctrl-C.
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { onLauncherGone } from '../processes/ancestors.ts'
 import { type Keeper, openKeeper } from '../processes/keeper.ts'
@@ -28,7 +28,6 @@ async function start(options: StartOptions, keeper: Keeper, fail: (error: unknow
   const environment = readEnvironment(process.env)
   expectReadyLines(environment.inherited)
   const { stateDir } = environment
-  mkdirSync(stateDir, { recursive: true })
   if (!(await takeLock(join(stateDir, 'start.lock'), keeper, closingMs))) {
     throw new UserError(`Spillway already runs on ${stateDir}: stop it first, or set SPILLWAY_DIR to another folder.`)
   }

@@ -19,7 +19,10 @@ export async function measureCost(system: MeasuredSystem): Promise<Cost> {
   return await costOf(system, await system.accounts('token', 500, '$spillway-token$'), AT_ONCE)
 }
 
-/** Processor time of one hash at the default cost: the worker's for such logins, less the rest of its cost. Many at once, so that batches are full. */
+/**
+ * Processor time of one hash at the default cost: the worker's for such logins, less the rest of its cost. Many at once, so that batches are
+ * full.
+ */
 export async function measureHash(system: MeasuredSystem, workerCostMs: number): Promise<number> {
   // No password matches this hash. A wrong password takes as long as a right one.
   const storedHash = '$argon2id$v=19$m=19456,t=2,p=1$c29tZXNhbHRzb21lc2FsdA$d2l0aG91dCBhbnkgbWF0Y2ggd2hhdGV2ZXIgaXQ'
