@@ -49,6 +49,15 @@ const GatewayConfig = {
     LIMIT_REFRESH_PER_SESSION: { type: 'integer', default: 60, minimum: 0 },
     /** Redemptions a minute from one address: enough for a hundred tickets that are asked for every second. */
     LIMIT_REDEEM_PER_ADDRESS: { type: 'integer', default: 6_000, minimum: 0 },
+    /**
+     * The service API, for applications that keep their own users: on if there are keys, `name:base64` of 32 bytes for each application,
+     * comma-separated. A name may have several keys, for rotation.
+     */
+    SERVICE_KEYS: { type: 'string', default: '' },
+    SERVICE_HOST: { type: 'string', default: '127.0.0.1' },
+    SERVICE_PORT: { type: 'integer', default: 3100, minimum: 0, maximum: 65_535 },
+    /** Requests a minute from one application; 0 for no limit. */
+    LIMIT_PER_SERVICE: { type: 'integer', default: 0, minimum: 0 },
     /** How long a request may take to arrive, body included, in milliseconds; see server-options.ts. */
     REQUEST_TIMEOUT_MS: { type: 'integer', default: 30_000, minimum: 1_000, maximum: 300_000 },
     /** Proxies whose X-Forwarded-For is believed: addresses or CIDR ranges, comma-separated. */
@@ -114,10 +123,13 @@ function contradictionsIn(env: NodeJS.ProcessEnv): string[] {
         `OPS_HOST is open to others and OPS_PASSWORD can be guessed: it must have ${OPS_PASSWORD_MIN_LENGTH} characters and be no common password`,
       )
   }
-  try {
-    if (env.SPILLWAY_SEAL_KEYS !== undefined) refuseGuessableKeys(env.SPILLWAY_SEAL_KEYS)
-  } catch (error) {
-    problems.push(error instanceof Error ? error.message : String(error))
+  for (const variable of ['SPILLWAY_SEAL_KEYS', 'SERVICE_KEYS']) {
+    const list = env[variable]
+    try {
+      if (list) refuseGuessableKeys(variable, list)
+    } catch (error) {
+      problems.push(error instanceof Error ? error.message : String(error))
+    }
   }
   return problems
 }

@@ -1,4 +1,4 @@
-/** One gateway process: opens its connections, starts the public and the ops listener, and closes everything in order. */
+/** One gateway process: opens its connections, starts its listeners, and closes everything in order. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createQueueReporter } from '@spillway/client/queue/report'
 import { connectRedis, createPasswordClient, parseKeyring, quitRedis, watchRedis } from '@spillway/client/queue-client'
@@ -7,15 +7,19 @@ import { startFallback } from '@spillway/worker/fallback'
 import type { Logger } from '@spillway/worker/log'
 import { beginShutdown } from '@spillway/worker/shutdown'
 import { startTracing } from '@spillway/worker/tracing'
-import { BACKLOG, buildApp, closeTimeMs } from './app.js'
+import { buildApp } from './app.js'
 import type { GatewayConfig } from './config.js'
+import { BACKLOG } from './http/acceptors.js'
 import { createGatewayMetrics } from './http/metrics.js'
 import { createLoadShedder } from './load-shedding/load-shedder.js'
 import { operations } from './operations/list.js'
 import { exposeGatewayState } from './ops/gauges.js'
 import { buildOps } from './ops/server.js'
+import { closeTimeMs } from './server.js'
+import { buildServiceApp, serviceOperations } from './service/app.js'
 import { startDeletingExpiredSessions } from './sessions/expired-sessions.js'
 import { parseSigningKeys } from './sessions/signing-keys.js'
+import { createAdmission } from './waiting/admission.js'
 
 /** How long to wait for the first reading of the queue: without it the first requests would only get tickets. */
 const FIRST_READING_MS = 500
@@ -27,6 +31,8 @@ const FALLBACK_TIMEOUT_MS = 15_000
 export interface Gateway {
   url: string
   opsUrl: string
+  /** Undefined without SERVICE_KEYS. */
+  serviceUrl: string | undefined
   /** Stops listening, answers the requests in hand, then disconnects from Redis and PostgreSQL. */
   close(): Promise<void>
 }
@@ -44,7 +50,7 @@ export async function startGateway(config: GatewayConfig, env: NodeJS.ProcessEnv
   watch.watch(redis, 'commands')
   const operatorsRedis = connectRedis(config.REDIS_URL, 'producer')
   watch.watch(operatorsRedis, 'operators')
-  const metrics = createGatewayMetrics(operations.map(({ kind }) => kind))
+  const metrics = createGatewayMetrics([...operations, ...serviceOperations].map(({ kind }) => kind))
   const shedder = createLoadShedder(config.DATABASE_POOL_SIZE)
   const tracing = await startTracing({ service: 'spillway-gateway', endpoint: config.OTEL_EXPORTER_OTLP_ENDPOINT })
   const passwords = createPasswordClient({
@@ -78,18 +84,13 @@ export async function startGateway(config: GatewayConfig, env: NodeJS.ProcessEnv
   })
   const expiredSessions = startDeletingExpiredSessions({ database, log })
   let draining = false
-  const app = await buildApp(config, {
-    database,
-    passwords,
-    keyring,
-    keys,
-    redis,
-    metrics,
-    shedder,
-    tracing,
-    log,
-    isDraining: () => draining,
+  const admission = createAdmission(passwords, {
+    ticketTtlMs: config.TICKET_TTL_MS,
+    maxOutstanding: config.MAX_OUTSTANDING,
   })
+  const shared = { passwords, admission, keyring, redis, metrics, shedder, tracing, log }
+  const app = await buildApp(config, { ...shared, database, keys, isDraining: () => draining })
+  const serviceApp = config.SERVICE_KEYS === '' ? undefined : await buildServiceApp(config, shared)
   const ops = await buildOps(config, { metrics, passwords, reporter, redis, operatorsRedis, watch, log })
 
   async function close(): Promise<void> {
@@ -101,7 +102,9 @@ export async function startGateway(config: GatewayConfig, env: NodeJS.ProcessEnv
   /** Runs every step, even after failures. Rejects at the end if any step failed. */
   async function shutDown(): Promise<void> {
     const { step, failure } = beginShutdown('gateway', log)
-    await step('answer requests in hand', closeTimeMs(config) + STEP_TIMEOUT_MS, () => app.close())
+    await step('answer requests in hand', closeTimeMs(config) + STEP_TIMEOUT_MS, () =>
+      Promise.all([app.close(), serviceApp?.close()]),
+    )
     await step('stop the fallback worker', FALLBACK_TIMEOUT_MS, fallback.close)
     await step('close the ops port', STEP_TIMEOUT_MS, () => ops.close())
     await step('close the queue', STEP_TIMEOUT_MS, passwords.close)
@@ -119,8 +122,10 @@ export async function startGateway(config: GatewayConfig, env: NodeJS.ProcessEnv
   try {
     await passwords.whenKnown(FIRST_READING_MS)
     const opsUrl = await ops.listen({ host: config.OPS_HOST, port: config.OPS_PORT })
+    const servicePlace = { host: config.SERVICE_HOST, port: config.SERVICE_PORT, backlog: BACKLOG }
+    const serviceUrl = await serviceApp?.listen(servicePlace)
     const url = await app.listen({ host: config.HOST, port: config.PORT, backlog: BACKLOG })
-    return { url, opsUrl, close }
+    return { url, opsUrl, serviceUrl, close }
   } catch (error) {
     await shutDown().catch(() => undefined)
     throw error

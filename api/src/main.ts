@@ -4,15 +4,18 @@ import '@spillway/worker/no-inspector'
 import { createLogger } from '@spillway/worker/log'
 import { closeOnSignal } from '@spillway/worker/shutdown'
 import { readGatewayConfig } from './config.js'
-import { startGateway } from './gateway.js'
+import { type Gateway, startGateway } from './gateway.js'
 
 try {
   const config = readGatewayConfig(process.env)
   const log = createLogger({ service: 'gateway', level: config.LOG_LEVEL })
-  const gateway = await startGateway(config, process.env, log)
-  log.info({ url: gateway.url, opsUrl: gateway.opsUrl }, 'gateway listening')
+  let gateway: Gateway | undefined
+  // Installed before the start: a signal may follow the log line at once.
+  closeOnSignal('gateway', log, async () => gateway?.close())
+  gateway = await startGateway(config, process.env, log)
+  const { url, opsUrl, serviceUrl } = gateway
+  log.info({ url, opsUrl, serviceUrl }, 'gateway listening')
   log.flush()
-  closeOnSignal('gateway', log, gateway.close)
 } catch (error) {
   process.stderr.write(`The gateway cannot start: ${error instanceof Error ? error.message : String(error)}\n`)
   process.exit(1)

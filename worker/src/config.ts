@@ -1,7 +1,7 @@
 /** A worker's configuration: every name, its default, and its bounds. */
 
-import { refuseGuessableKeys } from '@spillway/client/protocol/guessable-key'
 import { DEFAULT_QUEUE_PREFIX } from '@spillway/client/protocol/job'
+import { refuseGuessableKeys } from '@spillway/client/protocol/key-list'
 import { parseRedisUrl } from '@spillway/client/redis/url'
 import { envSchema } from 'env-schema'
 import type { FromSchema } from 'json-schema-to-ts'
@@ -59,7 +59,9 @@ export function readWorkerConfig(env: NodeJS.ProcessEnv): WorkerConfig {
     }
   }
   const config = attempt(() => envSchema<WorkerConfig>({ schema: WorkerConfig, data: env, env: false }))
-  attempt(() => env.SPILLWAY_SEAL_KEYS !== undefined && refuseGuessableKeys(env.SPILLWAY_SEAL_KEYS))
+  attempt(
+    () => env.SPILLWAY_SEAL_KEYS !== undefined && refuseGuessableKeys('SPILLWAY_SEAL_KEYS', env.SPILLWAY_SEAL_KEYS),
+  )
   attempt(() => env.REDIS_URL !== undefined && parseRedisUrl(env.REDIS_URL))
   if (env.SPILLWAY_TEST_HASHES === 'true' && env.NODE_ENV === 'production')
     problems.push('SPILLWAY_TEST_HASHES is for load tests and must not be set with NODE_ENV=production')

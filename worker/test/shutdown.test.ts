@@ -24,7 +24,7 @@ test('SIGTERM: no new job is taken, those in hand are finished, and the exit cod
   const space = spaceFor(t)
   const client = await readyClient(space)
   const worker = await startedWorkerProcess(space)
-  const pending = await busy(space, client, [500, 700, 600, 600, 600, 600, 600])
+  const pending = await busy(space, client, [500, 700, ...Array<number>(14).fill(600)])
   assert.deepEqual(await worker.stop('SIGTERM'), { code: 0, signal: null })
   assert.deepEqual(await activeJobs(space), [])
   const left = (await waitingJobs(space)).reverse()

@@ -10,6 +10,12 @@ import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import { addHandles, closed } from './listening-handles.js'
 
+/**
+ * The accept backlog: connections that the system keeps until they are accepted, as far as net.core.somaxconn allows. Node's 511 are
+ * too few in a spike: further connections are dropped, and clients retry after 1, 3 and 7 s.
+ */
+export const BACKLOG = 4_096
+
 /** Connections a turn. */
 const HANDLES = 16
 

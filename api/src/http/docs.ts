@@ -15,25 +15,22 @@ const logo =
   `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 176 40" height="40"><g transform="translate(0 4)">${MARK}</g>` +
   '<text x="42" y="29" font-family="system-ui, sans-serif" font-size="26" font-weight="700" fill="#fff">Spillway</text></svg>'
 
+/** What an API is, beside its routes. */
+export interface DocsOptions {
+  title: string
+  description: string
+  tags: { name: string; description: string }[]
+  securitySchemes: Record<string, { type: 'http'; scheme: 'bearer'; bearerFormat?: string; description?: string }>
+}
+
 export const docsPlugin = fp(
-  async (app: FastifyInstance) => {
+  async (app: FastifyInstance, { title, description, tags, securitySchemes }: DocsOptions) => {
     await app.register(swagger, {
       openapi: {
         openapi: '3.1.0',
-        info: {
-          title: 'Spillway',
-          version: '1',
-          description:
-            'Accounts and logins that survive the spike. A request whose hash takes longer than it is held is answered ' +
-            'with 202 and a ticket; errors are RFC 9457 problems with a stable code.',
-        },
-        tags: [
-          { name: 'Accounts', description: 'Registration and the signed-in user' },
-          { name: 'Sessions', description: 'Logging in and out, tokens, and the keys they are verified with' },
-          { name: 'Tickets', description: 'Answers that came later' },
-          { name: 'Probes', description: 'For balancers and orchestrators' },
-        ],
-        components: { securitySchemes: { accessToken: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } } },
+        info: { title, version: '1', description },
+        tags,
+        components: { securitySchemes },
       },
       transformObject: (document) =>
         'openapiObject' in document ? shareComponents(document.openapiObject) : document.swaggerObject,
@@ -43,7 +40,7 @@ export const docsPlugin = fp(
       logLevel: 'warn',
       logo: { type: SVG, content: logo, href: '/docs', target: '_self' },
       theme: {
-        title: 'Spillway API',
+        title: `${title} API`,
         favicon: [{ filename: 'spillway.svg', rel: 'icon', type: SVG, sizes: 'any', content: icon }],
       },
     })

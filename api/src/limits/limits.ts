@@ -1,8 +1,7 @@
 /**
- * Rate limits, counted in Redis so that all gateways share them: requests with credentials per address and per account, refreshes per
- * address and per session, redemptions per address. The limit of the address is checked before the body is read: refusals stay cheap,
- * and invalid requests count. The other limit needs a valid body. While Redis is unreachable the limits allow everything: the queue
- * is unreachable too, so nothing is hashed.
+ * Rate limits of the public API: requests with credentials per address and per account, refreshes per address and per session,
+ * redemptions per address. The limit of the address is checked before the body is read: refusals stay cheap, and invalid requests count.
+ * The other limit needs a valid body.
  *
  * A request that the limit of the address refuses does not count for its account or session: otherwise one client could lock out any
  * number of accounts at no cost. The count of an account is sent only when the account's limit refuses: otherwise it would reveal
@@ -10,14 +9,11 @@
  */
 import { createHash } from 'node:crypto'
 import type { RedisConnection } from '@spillway/client/queue-client'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import { ApiError, type RefusalReason } from '../problems/errors.js'
 import { normalizeEmail } from '../schemas/credentials.js'
 import { networkOf } from './client-network.js'
-import { type Count, createRequestCounts } from './request-counts.js'
-
-const WINDOW_MS = 60_000
+import { createLimits, type LimitRequest } from './limit.js'
 
 export interface LimitsOptions {
   redis: RedisConnection
@@ -32,28 +28,9 @@ export interface LimitsOptions {
   sessionNameOf(refreshToken: string): string
 }
 
-interface Limit {
-  max: number
-  reason: RefusalReason
-  /** The counter's name: requests with the same name are counted together. */
-  nameOf(request: FastifyRequest): string
-  /** Whether the RateLimit headers are sent with every answer, or only with refusals. */
-  headers: 'always' | 'when refused'
-}
-
 export const limitsPlugin = fp(
   async (app: FastifyInstance, options: LimitsOptions) => {
-    const countRequest = createRequestCounts(options.redis, { windowMs: WINDOW_MS })
-
-    const limit = ({ max, reason, nameOf, headers }: Limit) =>
-      async function limitRequest(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-        if (max === 0) return
-        const counted = await countRequest(`${options.queuePrefix}:limit:${nameOf(request)}`).catch(() => undefined)
-        if (counted === undefined) return
-        const refused = counted.count > max
-        if (refused || headers === 'always') sendHeaders(reply, max, counted)
-        if (refused) throw new ApiError('too_many_requests', { reason, retryAfterS: Math.max(1, counted.resetS) })
-      }
+    const limit = createLimits(options.redis, options.queuePrefix)
     const limitAddress = (kind: string, max: number) =>
       limit({ max, reason: 'address_limit', nameOf: ({ ip }) => `${kind}:${networkOf(ip)}`, headers: 'always' })
 
@@ -82,15 +59,6 @@ export const limitsPlugin = fp(
   { name: 'limits' },
 )
 
-/** Header fields of the IETF draft draft-ietf-httpapi-ratelimit-headers. */
-function sendHeaders(reply: FastifyReply, max: number, { count, resetS }: Count): void {
-  reply.headers({
-    'ratelimit-limit': max,
-    'ratelimit-remaining': Math.max(0, max - count),
-    'ratelimit-reset': resetS,
-  })
-}
-
 /** A digest, so that Redis holds no e-mail addresses. */
 function accountOf({ body, user }: FastifyRequest): string {
   const email = typeof body === 'object' && body !== null && 'email' in body ? String(body.email) : undefined
@@ -105,13 +73,13 @@ function refreshTokenOf({ body }: FastifyRequest): string {
 declare module 'fastify' {
   interface FastifyInstance {
     /** `onRequest` hook that counts a request against the limit of its address. */
-    limitAddress(request: FastifyRequest, reply: FastifyReply): Promise<void>
+    limitAddress: LimitRequest
     /** `preHandler` hook that counts a request against the limit of its account, after validation and authentication. */
-    limitAccount(request: FastifyRequest, reply: FastifyReply): Promise<void>
+    limitAccount: LimitRequest
     /** The same two hooks for requests that refresh or end a session. */
-    limitRefreshAddress(request: FastifyRequest, reply: FastifyReply): Promise<void>
-    limitSession(request: FastifyRequest, reply: FastifyReply): Promise<void>
+    limitRefreshAddress: LimitRequest
+    limitSession: LimitRequest
     /** `onRequest` hook for redemptions of tickets. */
-    limitRedeemAddress(request: FastifyRequest, reply: FastifyReply): Promise<void>
+    limitRedeemAddress: LimitRequest
   }
 }

@@ -1,17 +1,20 @@
 /** Access to operations: authentication, and the identity of the caller. */
-import type { FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
+import type { FastifyInstance, FastifyRequest, onRequestAsyncHookHandler, preHandlerAsyncHookHandler } from 'fastify'
 import { schemaOf } from '../schemas/schema.js'
 import { requireAccessToken } from '../sessions/access-token.js'
 
 export interface Access<Caller> {
-  /** `onRequest` hooks, before all others. */
-  hooks: onRequestAsyncHookHandler[]
+  /** The hooks that authenticate and limit requests. */
+  hooks(app: FastifyInstance): { onRequest: onRequestAsyncHookHandler[]; preHandler: preHandlerAsyncHookHandler[] }
   /** The security requirement in OpenAPI. */
   security?: readonly { readonly [scheme: string]: readonly string[] }[]
   callerOf(request: FastifyRequest): Caller
 }
 
-export const anyone: Access<undefined> = { hooks: [], callerOf: () => undefined }
+export const anyone: Access<undefined> = {
+  hooks: ({ limitAddress, limitAccount }) => ({ onRequest: [limitAddress], preHandler: [limitAccount] }),
+  callerOf: () => undefined,
+}
 
 export interface SignedIn {
   userId: string
@@ -19,7 +22,10 @@ export interface SignedIn {
 }
 
 export const signedIn: Access<SignedIn> = {
-  hooks: [requireAccessToken],
+  hooks: ({ limitAddress, limitAccount }) => ({
+    onRequest: [requireAccessToken, limitAddress],
+    preHandler: [limitAccount],
+  }),
   security: [{ accessToken: [] }],
   callerOf: ({ user: { sub, sid } }) => ({ userId: sub, sessionId: sid }),
 }

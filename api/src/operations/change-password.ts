@@ -4,7 +4,7 @@ import { NewPasswordField, normalizePassword, PasswordField } from '../schemas/c
 import { unauthorizedProblem } from '../schemas/responses.js'
 import { schemaOf } from '../schemas/schema.js'
 import { SignedInContents, signedIn } from './access.js'
-import { defineOperation } from './operation.js'
+import { defineOperation } from './public-operation.js'
 
 export const changePassword = defineOperation({
   kind: 'change_password',

@@ -6,7 +6,7 @@ import { EmailField, normalizeEmail, normalizePassword, PasswordField } from '..
 import { unauthorizedProblem } from '../schemas/responses.js'
 import { schemaOf } from '../schemas/schema.js'
 import { anyone } from './access.js'
-import { defineOperation } from './operation.js'
+import { defineOperation } from './public-operation.js'
 
 export const login = defineOperation({
   kind: 'login',

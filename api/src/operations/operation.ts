@@ -2,26 +2,22 @@
  * An operation is an endpoint whose answer needs a password job. One definition determines everything about it: the route and its
  * OpenAPI description, the contents of its tickets, the response to a verdict, and its label in metrics.
  */
-import type { Database } from '@spillway/prisma'
+import type { Verdict } from '@spillway/client/queue-client'
 import type { FastifyInstance } from 'fastify'
 import { ApiError } from '../problems/errors.js'
 import { bodyProblems, limitProblem, ticketResponse } from '../schemas/responses.js'
 import type { JsonObject, Schema } from '../schemas/schema.js'
-import type { IssueTokens } from '../sessions/access-token.js'
-import type { Sessions } from '../sessions/sessions.js'
-import type { Finish, Hold, Job, Submit, Submitted } from '../waiting/hold.js'
+import type { AnsweredJob, Finish, Hold, Submit, Submitted } from '../waiting/hold.js'
 import { PreferHeader } from '../waiting/prefer.js'
+import type { TicketContents } from '../waiting/tickets.js'
 import type { Access } from './access.js'
-import type { CheckNewPassword } from './new-password.js'
 
-export interface OperationDeps {
-  database: Database
-  sessions: Sessions
-  issueTokens: IssueTokens
-  checkPassword: CheckNewPassword
+/** A job that no worker refused. */
+export interface Job extends AnsweredJob {
+  verdict: Exclude<Verdict, { kind: 'refused' }>
 }
 
-export interface OperationDefinition<Caller, Body, Contents extends object, Answer> {
+export interface OperationDefinition<Deps, Caller, Body, Contents extends object, Answer> {
   /** The name of the operation in tickets and metrics. */
   kind: string
   method: 'POST' | 'PUT'
@@ -38,37 +34,45 @@ export interface OperationDefinition<Caller, Body, Contents extends object, Answ
   answer: { status: number; body: Schema<Answer> }
   /** Responses in addition to those of every operation: 202, 400, 413, 415, 422, 429, 500 and 503. */
   problems: Record<number, object>
+  /** The error for a stored hash that no worker verifies. */
+  unsupportedHash(): ApiError
   /** Checks all that needs no hash, then submits the job. Throws an {@link ApiError} to refuse the request. */
-  start(deps: OperationDeps, input: { body: Body; caller: Caller }, submit: Submit): Promise<Submitted<Contents>>
+  start(deps: Deps, input: { body: Body; caller: Caller }, submit: Submit): Promise<Submitted<Contents>>
   /** Resolves with the body of the successful response; throws an {@link ApiError} otherwise. */
-  finish(deps: OperationDeps, contents: Contents, job: Job): Promise<Answer>
+  finish(deps: Deps, contents: Contents, job: Job): Promise<Answer>
 }
 
-export interface Operation {
+export interface Operation<Deps> {
   kind: string
   answer: { status: number; body: JsonObject }
   problems: Record<number, object>
   /** Registers the route. */
-  mount(app: FastifyInstance, deps: OperationDeps & { hold: Hold }): void
+  mount(app: FastifyInstance, deps: Deps & { hold: Hold }): void
   /** Returns how to finish the operation from the contents of a ticket; undefined when they do not fit the schema. */
-  resume(deps: OperationDeps, contents: unknown): Finish | undefined
+  resume(deps: Deps, contents: unknown): Finish | undefined
 }
 
-export function defineOperation<Caller, Body, Contents extends object, Answer>(
-  definition: OperationDefinition<Caller, Body, Contents, Answer>,
-): Operation {
+export function buildOperation<Deps, Caller, Body, Contents extends object, Answer>(
+  definition: OperationDefinition<Deps, Caller, Body, Contents, Answer>,
+): Operation<Deps> {
   const { kind, problems, access } = definition
   const answer = { status: definition.answer.status, body: definition.answer.body.json }
 
-  function finishWith(deps: OperationDeps, contents: Contents): Finish {
-    return async (job) => ({ status: answer.status, body: await definition.finish(deps, contents, job) })
+  function finishWith(deps: Deps, contents: Contents): Finish {
+    return async ({ id, verdict }) => {
+      if (verdict.kind === 'refused') {
+        if (verdict.code === 'unsupported_hash') throw definition.unsupportedHash()
+        throw new ApiError('internal_error', { cause: new Error(`worker: ${verdict.code}`) })
+      }
+      return { status: answer.status, body: await definition.finish(deps, contents, { id, verdict }) }
+    }
   }
 
   return {
     kind,
     answer,
     problems,
-    mount(app, { hold, ...deps }) {
+    mount(app, deps) {
       const { method, url, operationId, tags, summary, description } = definition
       const body = definition.body.json
       const response: Record<number, object> = {
@@ -78,6 +82,7 @@ export function defineOperation<Caller, Body, Contents extends object, Answer>(
         429: limitProblem,
         ...bodyProblems,
       }
+      const { onRequest, preHandler } = access.hooks(app)
       app.route({
         method,
         url,
@@ -86,12 +91,12 @@ export function defineOperation<Caller, Body, Contents extends object, Answer>(
           ...(description === undefined ? {} : { description }),
           ...(access.security === undefined ? {} : { security: access.security }),
         },
-        onRequest: [...access.hooks, app.limitAddress],
-        preHandler: app.limitAccount,
+        onRequest,
+        preHandler,
         handler: async (request, reply) => {
           if (!definition.body.is(request.body)) throw new ApiError('invalid_request')
           const input = { body: request.body, caller: access.callerOf(request) }
-          const { status, body } = await hold.begin(request, reply, async (submit) => {
+          const { status, body } = await deps.hold.begin(request, reply, async (submit) => {
             const { contents, pending } = await definition.start(deps, input, submit)
             return { kind, contents, pending, finish: finishWith(deps, contents) }
           })
@@ -101,4 +106,18 @@ export function defineOperation<Caller, Body, Contents extends object, Answer>(
     },
     resume: (deps, contents) => (definition.contents.is(contents) ? finishWith(deps, contents) : undefined),
   }
+}
+
+/**
+ * How to finish the operation of a ticket. Throws `invalid_ticket` for an operation that is not in the list: of another version, or of
+ * another API.
+ */
+export function resumeOperation<Deps>(
+  operations: readonly Operation<Deps>[],
+  deps: Deps,
+  { kind, ...contents }: TicketContents['operation'],
+): Finish {
+  const finish = operations.find((operation) => operation.kind === kind)?.resume(deps, contents)
+  if (finish === undefined) throw new ApiError('invalid_ticket')
+  return finish
 }

@@ -6,7 +6,7 @@ import { EmailField, NewPasswordField, normalizeEmail, normalizePassword } from 
 import { problemResponse } from '../schemas/responses.js'
 import { schemaOf } from '../schemas/schema.js'
 import { anyone } from './access.js'
-import { defineOperation } from './operation.js'
+import { defineOperation } from './public-operation.js'
 
 export const register = defineOperation({
   kind: 'register',

@@ -4,7 +4,7 @@ import { normalizePassword, PasswordField } from '../schemas/credentials.js'
 import { unauthorizedProblem } from '../schemas/responses.js'
 import { schemaOf } from '../schemas/schema.js'
 import { SignedInContents, signedIn } from './access.js'
-import { defineOperation } from './operation.js'
+import { defineOperation } from './public-operation.js'
 
 export const verifyPassword = defineOperation({
   kind: 'verify_password',

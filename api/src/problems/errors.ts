@@ -12,6 +12,7 @@ export const refusalReasons = [
   'address_limit',
   'account_limit',
   'session_limit',
+  'service_limit',
   'ticket_held',
   'wrong_password',
   'unknown_account',

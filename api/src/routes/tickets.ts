@@ -1,22 +1,36 @@
 /** POST /v1/tickets/redeem: answers as the call that issued the ticket would have. */
-import { operations } from '../operations/list.js'
+import type { FastifyPluginAsyncJsonSchemaToTs } from '@fastify/type-provider-json-schema-to-ts'
+import type { onRequestAsyncHookHandler } from 'fastify'
+import type { Access } from '../operations/access.js'
 import type { Operation } from '../operations/operation.js'
 import { bodyProblems, limitProblem, problemResponse, ticketResponse } from '../schemas/responses.js'
 import type { JsonObject } from '../schemas/schema.js'
+import type { Hold } from '../waiting/hold.js'
 import { PreferHeader } from '../waiting/prefer.js'
 import { TICKET_MAX_LENGTH } from '../waiting/tickets.js'
-import type { RoutePlugin } from './deps.js'
 
-const response: Record<number, object> = {
-  ...responsesOf(operations),
-  202: ticketResponse,
-  409: problemResponse,
-  410: problemResponse,
-  429: limitProblem,
-  ...bodyProblems,
+type Responses = Pick<Operation<never>, 'answer' | 'problems'>
+
+export interface TicketRoutesOptions extends Pick<Access<unknown>, 'security'> {
+  hold: Hold
+  /** Those of the API: a ticket answers as one of them. */
+  operations: readonly Responses[]
+  /** Authenticates or limits redemptions. */
+  onRequest: onRequestAsyncHookHandler
 }
 
-export const ticketRoutes: RoutePlugin = async (app, { hold }) => {
+export const ticketRoutes: FastifyPluginAsyncJsonSchemaToTs<{ Options: TicketRoutesOptions }> = async (
+  app,
+  { hold, operations, onRequest, security },
+) => {
+  const response: Record<number, object> = {
+    ...responsesOf(operations),
+    202: ticketResponse,
+    409: problemResponse,
+    410: problemResponse,
+    429: limitProblem,
+    ...bodyProblems,
+  }
   app.post(
     '/v1/tickets/redeem',
     {
@@ -35,8 +49,9 @@ export const ticketRoutes: RoutePlugin = async (app, { hold }) => {
           additionalProperties: false,
         },
         response,
+        ...(security === undefined ? {} : { security }),
       },
-      onRequest: app.limitRedeemAddress,
+      onRequest,
     },
     async (request, reply) => {
       const { status, body } = await hold.redeem(request, reply, request.body.ticket)
@@ -46,7 +61,7 @@ export const ticketRoutes: RoutePlugin = async (app, { hold }) => {
 }
 
 /** The responses of all operations, because redeeming a ticket can end in any of them. */
-function responsesOf(operations: readonly Operation[]): Record<number, object> {
+function responsesOf(operations: readonly Responses[]): Record<number, object> {
   const statuses = new Set(operations.map(({ answer }) => answer.status))
   const answers = [...statuses].map((status) => {
     const bodies = operations.filter(({ answer }) => answer.status === status).map(({ answer }) => answer.body)

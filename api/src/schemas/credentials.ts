@@ -5,6 +5,8 @@ const ADDRESS_MAX_BYTES = 254
 const LOCAL_PART_MAX_BYTES = 64
 
 const PASSWORD_MAX_BYTES = 1_024
+/** Of another application's password. A worker takes no job of more than 32 KiB: this fits, escaped and sealed. */
+const ANY_PASSWORD_MAX_BYTES = 3_072
 /** NIST SP 800-63B-4, 3.1.1.2: the minimum for a password that is one of several factors. PASSWORD_MIN_LENGTH may require more. */
 const NEW_PASSWORD_MIN_LENGTH = 8
 
@@ -22,13 +24,15 @@ export function normalizePassword(password: string): string {
 }
 
 /**
- * JSON Schema formats. Sizes in bytes are those of the normalized text. The names must not be those of standard formats, such as
+ * JSON Schema formats. Sizes in bytes are those of the normalized text; a password of another application is not normalized, because its
+ * stored hashes are of the text as it was given. The names must not be those of standard formats, such as
  * `password`: a standard format, which checks nothing, would replace ours.
  */
 export const formats = {
   address: isAddress,
   'current-password': isPassword,
   'new-password': (value: string) => isPassword(value) && lengthOf(value) >= NEW_PASSWORD_MIN_LENGTH,
+  'any-password': (value: string) => value.isWellFormed() && Buffer.byteLength(value) <= ANY_PASSWORD_MAX_BYTES,
 }
 
 /** The message for a value that does not match a format. */
@@ -36,6 +40,7 @@ export const formatMessages: Record<keyof typeof formats, string> = {
   address: `must be an e-mail address of at most ${ADDRESS_MAX_BYTES} bytes, ${LOCAL_PART_MAX_BYTES} before the at sign`,
   'current-password': `must be text of 1 to ${PASSWORD_MAX_BYTES} bytes`,
   'new-password': `must be text of at least ${NEW_PASSWORD_MIN_LENGTH} characters and at most ${PASSWORD_MAX_BYTES} bytes`,
+  'any-password': `must be text of at most ${ANY_PASSWORD_MAX_BYTES} bytes`,
 }
 
 /**
@@ -85,4 +90,11 @@ export const NewPasswordField = {
   ...password,
   format: 'new-password',
   description: `${formatMessages['new-password']}; none that is guessed first, no name of the account or the service`,
+} as const
+export const AnyPasswordField = {
+  type: 'string',
+  format: 'any-password',
+  description: `Hashed as its bytes in UTF-8, as they are; at most ${ANY_PASSWORD_MAX_BYTES}`,
+  maxLength: ANY_PASSWORD_MAX_BYTES,
+  examples: ['correct horse battery staple'],
 } as const

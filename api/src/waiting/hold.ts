@@ -30,10 +30,10 @@ export interface Submitted<Contents> {
   pending: PendingJob
 }
 
-/** A job with its verdict; `refused` has been turned into an error before. */
-export interface Job {
+/** A job with its verdict. */
+export interface AnsweredJob {
   id: string
-  verdict: Exclude<Verdict, { kind: 'refused' }>
+  verdict: Verdict
 }
 
 /** The successful response of an operation. */
@@ -42,7 +42,7 @@ export interface Finished {
   body: unknown
 }
 /** Finishes an operation whose job is answered; throws an {@link ApiError} unless it succeeds. */
-export type Finish = (job: Job) => Promise<Finished>
+export type Finish = (job: AnsweredJob) => Promise<Finished>
 
 /** An operation whose job was submitted. */
 export interface Started extends Submitted<object> {
@@ -67,8 +67,8 @@ export function createHold(deps: {
   passwords: PasswordClient
   tickets: Tickets
   admission: Admission
-  /** Returns how to finish the operation of a ticket. Throws `invalid_ticket` for an operation that this gateway lacks. */
-  resume(operation: TicketContents['operation']): Finish
+  /** Returns how to finish the operation of a ticket. Throws `invalid_ticket` for an operation that this API or its caller lacks. */
+  resume(operation: TicketContents['operation'], request: FastifyRequest): Finish
   metrics: GatewayMetrics
   waitLimitMs: number
   ticketTtlMs: number
@@ -146,7 +146,7 @@ export function createHold(deps: {
         // Without a wait the client gets a ticket, even if the answer is there already.
         if (answer === undefined || waitMs === 0)
           return ticketFor({ operation: { ...contents, kind }, job, expiresAt }, lane, reply)
-        return await finish({ id: job.id, verdict: verdictOf(answer) })
+        return await finish({ id: job.id, verdict: answer })
       } catch (error) {
         if (isAbort(error) && (await passwords.cancel(job))) metrics.cancelled.inc()
         throw error
@@ -156,10 +156,11 @@ export function createHold(deps: {
     async redeem(request, reply, ticket) {
       const contents = tickets.read(ticket)
       const { operation, job } = contents
-      const finish = deps.resume(operation)
+      const finish = deps.resume(operation, request)
       if (passwords.now() >= job.deadline) throw new ApiError('ticket_expired')
       request.jobId = job.id
-      const waitMs = Math.min(negotiateWaitMs(request, reply), job.deadline - passwords.now())
+      const leftMs = job.deadline - passwords.now()
+      const waitMs = Math.min(negotiateWaitMs(request, reply), leftMs)
       const answer = await waitForAnswer(
         { kind: operation.kind, pending: await passwords.resume(job) },
         waitMs,
@@ -167,12 +168,13 @@ export function createHold(deps: {
         reply,
       )
       if (answer === undefined) {
-        if (passwords.now() >= job.deadline) throw new ApiError('ticket_expired')
+        // The clock is an estimate: it may be some milliseconds before the deadline after a wait until then.
+        if (waitMs === leftMs || passwords.now() >= job.deadline) throw new ApiError('ticket_expired')
         return ticketFor(contents, 'deferred', reply)
       }
       if (answer === 'used') throw new ApiError('ticket_used')
       try {
-        const finished = await finish({ id: job.id, verdict: verdictOf(answer) })
+        const finished = await finish({ id: job.id, verdict: answer })
         await retire(request, job)
         return finished
       } catch (error) {
@@ -195,14 +197,4 @@ async function untilWritable({ clientGone }: FastifyRequest, { raw }: FastifyRep
 
 function isAbort(error: unknown): boolean {
   return error instanceof PasswordClientError && error.code === 'wait_aborted'
-}
-
-/**
- * Turns `refused` into an error, for all operations. An unsupported stored hash is answered like a wrong password, so that it does not
- * reveal the account; metrics and logs tell operators.
- */
-function verdictOf(answer: Verdict): Exclude<Verdict, { kind: 'refused' }> {
-  if (answer.kind !== 'refused') return answer
-  if (answer.code === 'unsupported_hash') throw new ApiError('invalid_credentials', { reason: 'unsupported_hash' })
-  throw new ApiError('internal_error', { cause: new Error(`worker: ${answer.code}`) })
 }

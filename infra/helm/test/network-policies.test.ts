@@ -59,3 +59,14 @@ test('a Redis that is closed to others is open to itself, on any port', { skip }
   assert.deepEqual(among, [{ from: [{ podSelector: { matchLabels: { app: 'redis' } } }] }])
   assert.deepEqual(ingress.filter(({ ports }) => ports !== undefined).map(portsOf), [[26379, 6379]])
 })
+
+test('the service API is closed until it is on, and then open to those that are named', { skip }, async () => {
+  const on = ['serviceApi.enabled=true']
+  const { ingress = [] } = await policy('service-api', on)
+  assert.deepEqual(ingress, [{ from: [{ podSelector: {} }], ports: [{ port: 'service' }] }])
+  const [gateway] = await rendered('Deployment', { set: on })
+  assert.match(JSON.stringify(gateway), /"SERVICE_KEYS","valueFrom":\{"secretKeyRef":\{"key":"service"/)
+  const off = [...(await rendered('NetworkPolicy', {})), ...(await rendered('Service', {}))]
+  assert.ok(off.every(({ metadata }) => metadata.name !== 'spillway-service-api'))
+  assert.doesNotMatch(JSON.stringify(await rendered('Deployment', {})), /SERVICE_KEYS|"service"/)
+})

@@ -8,7 +8,7 @@ import { repositoryDir } from '../src/processes/repository.ts'
 /** Folders, and files that stand beside them. */
 const rooms: Record<string, string[]> = {
   'api/src': [
-    ...['main', 'gateway', 'app', 'config'],
+    ...['main', 'gateway', 'app', 'service', 'server', 'config'],
     ...['routes', 'ops', 'operations', 'waiting', 'sessions', 'limits', 'load-shedding', 'http', 'problems', 'schemas'],
   ],
   'worker/src': ['main', 'start', 'beside', 'fallback', 'config', 'consumer', 'board', 'ops', 'hashing', 'process'],

@@ -11,6 +11,8 @@ export function readEnvironment(env: NodeJS.ProcessEnv) {
     /** The first gateway's ports; 0 for any free ones. */
     port: port(env, 'PORT', 3000),
     opsPort: port(env, 'OPS_PORT', 9464),
+    /** Undefined unless the service API is on. */
+    servicePort: env.SERVICE_KEYS ? port(env, 'SERVICE_PORT', 3100) : undefined,
     /** The interface on which gateways listen. */
     host: env.HOST || '127.0.0.1',
     databaseUrl: env.DATABASE_URL || undefined,

@@ -9,11 +9,13 @@ export interface Place {
   name: string
   opsPort: number
   port?: number
+  /** Of the service API, if that is on. */
+  servicePort?: number
 }
 
 /** Assigns ports, or 0, to every member. Throws a UserError if one is taken. */
 export async function choosePlaces(
-  { host, port, opsPort }: LocalEnvironment,
+  { host, port, opsPort, servicePort }: LocalEnvironment,
   count: { gateways: number; workers: number },
 ): Promise<{ gateways: Place[]; workers: Place[] }> {
   const choose = async (variable: string, listenOn: string, first: number, index: number): Promise<number> => {
@@ -39,6 +41,9 @@ export async function choosePlaces(
       name: `gateway ${index + 1}`,
       port: await choose('PORT', host, port, index),
       opsPort: await ops(index),
+      ...(servicePort !== undefined && {
+        servicePort: await choose('SERVICE_PORT', '127.0.0.1', servicePort, index),
+      }),
     })),
     workers: await places(count.workers, async (index) => ({
       name: `worker ${index + 1}`,
@@ -54,13 +59,22 @@ export function hostToDial(host: string): string {
 }
 
 /** The ports in a member's ready line. */
-export function placeIn(line: Record<string, unknown>, name: string): Place {
+export function placeIn({ url, opsUrl, serviceUrl }: Record<string, unknown>, name: string): Place {
   // URL omits the default port of the scheme.
-  const port = (url: unknown): number => Number(new URL(String(url)).port || 80)
-  return { name, opsPort: port(line.opsUrl), ...(line.url === undefined ? {} : { port: port(line.url) }) }
+  const portOf = (url: unknown): number => Number(new URL(String(url)).port || 80)
+  return {
+    name,
+    opsPort: portOf(opsUrl),
+    ...(url !== undefined && { port: portOf(url) }),
+    ...(serviceUrl !== undefined && { servicePort: portOf(serviceUrl) }),
+  }
 }
 
 /** The variables that set a member's ports. */
-export function toVariables({ port, opsPort }: Place): NodeJS.ProcessEnv {
-  return { OPS_PORT: String(opsPort), ...(port === undefined ? {} : { PORT: String(port) }) }
+export function toVariables({ port, opsPort, servicePort }: Place): NodeJS.ProcessEnv {
+  return {
+    OPS_PORT: String(opsPort),
+    ...(port !== undefined && { PORT: String(port) }),
+    ...(servicePort !== undefined && { SERVICE_PORT: String(servicePort) }),
+  }
 }

@@ -13,6 +13,7 @@ export function screen(cluster: Cluster, operator: { user: string; password: str
     ...gateways.map(({ name, port, opsPort }) => [name, `${url(port)}   ops ${ops(opsPort)}`]),
     ...workers.map(({ name, opsPort }) => [name, `${' '.repeat(url(gateways[0]?.port).length)}   ops ${ops(opsPort)}`]),
     ['API docs', `${url(gateways[0]?.port)}/docs`],
+    ...gateways.flatMap(({ servicePort }) => (servicePort === undefined ? [] : [['service API', ops(servicePort)]])),
     ['live page', `${ops(gateways[0]?.opsPort ?? 0)}/   user ${operator.user}, password ${operator.password}`],
     ['queues', `${ops(gateways[0]?.opsPort ?? 0)}/queues`],
     ['PostgreSQL', environment.databaseUrl === undefined ? databaseUrl : 'the one of DATABASE_URL'],

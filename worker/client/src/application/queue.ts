@@ -1,8 +1,8 @@
 /** Workers of a queue as what hashes for an application. */
 import { PasswordClientError } from '../errors.js'
-import { refuseGuessableKeys } from '../protocol/guessable-key.js'
 import { DEFAULT_QUEUE_PREFIX } from '../protocol/job.js'
-import { parseKeyring } from '../protocol/seal.js'
+import { refuseGuessableKeys } from '../protocol/key-list.js'
+import { parseKeyring, SEAL_KEYS } from '../protocol/seal.js'
 import { createPasswordClient } from '../queue-client.js'
 import type { Backend } from './backend.js'
 import { PasswordsError } from './passwords-error.js'
@@ -27,7 +27,7 @@ export function openQueueBackend({
   waitMs,
   log,
 }: QueueOptions): Backend {
-  refuseGuessableKeys(sealKeys)
+  refuseGuessableKeys(SEAL_KEYS, sealKeys)
   const keyring = parseKeyring(sealKeys)
   const client = createPasswordClient({ redisUrl: redis, prefix, keyring, jobLifeMs: waitMs, log, background: true })
   return {

@@ -3,8 +3,11 @@
  * swapped are bound as associated data.
  */
 import { createCipheriv, createDecipheriv, createHmac, createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
+import { parseKeyList } from './key-list.js'
 
-const KEY_BYTES = 32
+/** The variable that holds a keyring, for error messages. */
+export const SEAL_KEYS = 'SPILLWAY_SEAL_KEYS'
+
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
 
@@ -38,9 +41,13 @@ export interface Keyring {
  * everywhere, then first, then drop the old one. Throws an error for operators.
  */
 export function parseKeyring(text: string): Keyring {
-  const keys = new Map([...readKeys(text)].map(([kid, key]): [string, KeyObject] => [kid, createSecretKey(key)]))
+  const keys = new Map<string, KeyObject>()
+  for (const { name, key } of parseKeyList(SEAL_KEYS, text)) {
+    if (keys.has(name)) throw new Error(`${SEAL_KEYS} names the key "${name}" twice`)
+    keys.set(name, createSecretKey(key))
+  }
   const [[sealingKid, sealingKey] = []] = keys
-  if (sealingKid === undefined || sealingKey === undefined) throw new Error('SPILLWAY_SEAL_KEYS holds no key')
+  if (sealingKid === undefined || sealingKey === undefined) throw new Error(`${SEAL_KEYS} holds no key`)
 
   return {
     seal(context, value) {
@@ -77,20 +84,6 @@ export function parseKeyring(text: string): Keyring {
       }
     },
   }
-}
-
-/** The keys of a keyring by key id, in order. Throws as parseKeyring does. */
-export function readKeys(text: string): Map<string, Buffer> {
-  const keys = new Map<string, Buffer>()
-  for (const entry of text.split(',')) {
-    const [, kid, encoded] = /^\s*([\w-]{1,32}):([A-Za-z0-9+/_=-]+)\s*$/.exec(entry) ?? []
-    const key = Buffer.from(encoded ?? '', 'base64')
-    if (kid === undefined || key.length !== KEY_BYTES)
-      throw new Error('SPILLWAY_SEAL_KEYS must be a comma-separated list of kid:base64, each of 32 bytes')
-    if (keys.has(kid)) throw new Error(`SPILLWAY_SEAL_KEYS names the key "${kid}" twice`)
-    keys.set(kid, key)
-  }
-  return keys
 }
 
 /**

@@ -1,0 +1,78 @@
+/** The HTTP server under each API of a gateway: everything that does not depend on what the API is about, in an order that matters. */
+import { randomUUID } from 'node:crypto'
+import type { Tracing } from '@spillway/worker/tracing'
+import { type FastifyBaseLogger, type FastifyInstance, fastify } from 'fastify'
+import { type GatewayConfig, listOf } from './config.js'
+import { clientGonePlugin } from './http/client-gone.js'
+import { type DocsOptions, docsPlugin } from './http/docs.js'
+import { drainPlugin } from './http/drain.js'
+import { jsonBodyPlugin } from './http/json-body.js'
+import { messageRulesPlugin } from './http/message-rules.js'
+import type { GatewayMetrics } from './http/metrics.js'
+import { requestLogPlugin } from './http/request-log.js'
+import { requestMetricsPlugin } from './http/request-metrics.js'
+import { serverOptions } from './http/server-options.js'
+import type { LoadShedder } from './load-shedding/load-shedder.js'
+import { loadSheddingPlugin } from './load-shedding/plugin.js'
+import { answerHeadersPlugin } from './problems/answer-headers.js'
+import { problemPlugin, sendConnectionProblem } from './problems/plugin.js'
+import { formats } from './schemas/credentials.js'
+
+/** Time for what comes before and after a request's wait. */
+const CLOSE_MARGIN_MS = 5_000
+
+/** The longest time that closing takes, in milliseconds: then requests whose bodies have not arrived are cut off. */
+export function closeTimeMs({ LOGIN_WAIT_MS }: GatewayConfig): number {
+  return LOGIN_WAIT_MS + CLOSE_MARGIN_MS
+}
+
+export interface ServerDeps {
+  metrics: GatewayMetrics
+  shedder: LoadShedder
+  /** Undefined when traces are not exported. */
+  tracing?: Tracing | undefined
+  log: FastifyBaseLogger
+}
+
+export interface ServerOptions {
+  bodyLimitBytes: number
+  docs: DocsOptions
+}
+
+/** Builds the server. Register routes, then {@link acceptorsPlugin} last. */
+export async function buildServer(
+  config: GatewayConfig,
+  { metrics, shedder, tracing, log }: ServerDeps,
+  { bodyLimitBytes, docs }: ServerOptions,
+): Promise<FastifyInstance> {
+  const proxies = listOf(config.TRUST_PROXY)
+  const app: FastifyInstance = fastify({
+    ...serverOptions({ log, requestTimeoutMs: config.REQUEST_TIMEOUT_MS }),
+    genReqId: () => randomUUID(),
+    bodyLimit: bodyLimitBytes,
+    trustProxy: proxies.length > 0 && proxies,
+    // While it closes, a gateway still answers requests on open connections, and closes each connection with its answer.
+    return503OnClosing: false,
+    forceCloseConnections: 'idle',
+    // The client would mistake this answer for that of an earlier request.
+    clientErrorHandler: (error, socket) =>
+      app.owesAnswer(socket) ? socket.destroy() : sendConnectionProblem(error, socket),
+    ajv: {
+      customOptions: { allErrors: true, coerceTypes: false, removeAdditional: false, discriminator: true, formats },
+    },
+  })
+
+  // First: every later plugin relies on connections being tracked.
+  await app.register(clientGonePlugin)
+  await app.register(drainPlugin, { graceMs: closeTimeMs(config) })
+  if (tracing !== undefined) await app.register(import('./http/request-trace.js'))
+  await app.register(requestLogPlugin)
+  await app.register(requestMetricsPlugin, { metrics })
+  await app.register(answerHeadersPlugin)
+  await app.register(messageRulesPlugin)
+  await app.register(loadSheddingPlugin, { shedder, metrics, bodyLimitBytes })
+  await app.register(problemPlugin)
+  await app.register(jsonBodyPlugin)
+  await app.register(docsPlugin, docs)
+  return app
+}

@@ -1,0 +1,89 @@
+/** The service API of a gateway: hashing for applications in any language that keep their own users. On a listener of its own. */
+import type { Keyring, PasswordClient, RedisConnection } from '@spillway/client/queue-client'
+import type { FastifyInstance } from 'fastify'
+import type { GatewayConfig } from '../config.js'
+import { acceptorsPlugin, BACKLOG } from '../http/acceptors.js'
+import type { DocsOptions } from '../http/docs.js'
+import { createLimits, type LimitRequest } from '../limits/limit.js'
+import { type Operation, resumeOperation } from '../operations/operation.js'
+import { ApiError } from '../problems/errors.js'
+import { ticketRoutes } from '../routes/tickets.js'
+import { buildServer, type ServerDeps } from '../server.js'
+import type { Admission } from '../waiting/admission.js'
+import { createHold } from '../waiting/hold.js'
+import { createTickets } from '../waiting/tickets.js'
+import { hash } from './hash.js'
+import { serviceKeysPlugin } from './keys.js'
+import { verify } from './verify.js'
+
+export const serviceOperations: readonly Operation<unknown>[] = [verify, hash]
+
+/** The largest password and stored hash, escaped. */
+const BODY_LIMIT_BYTES = 32 * 1_024
+
+export interface ServiceAppDeps extends ServerDeps {
+  passwords: PasswordClient
+  admission: Admission
+  keyring: Keyring
+  redis: RedisConnection
+}
+
+const docs: DocsOptions = {
+  title: 'Spillway service',
+  description:
+    'Verifies and hashes passwords for applications that keep their own users. A request whose hash takes longer than it is held is ' +
+    'answered with 202 and a ticket; errors are RFC 9457 problems with a stable code.',
+  tags: [
+    { name: 'Passwords', description: 'Verifying and hashing' },
+    { name: 'Tickets', description: 'Answers that came later' },
+  ],
+  securitySchemes: {
+    serviceKey: { type: 'http', scheme: 'bearer', description: 'A key of SERVICE_KEYS, without its name' },
+  },
+}
+
+/** Builds the service application. Dependencies stay the caller's to close. */
+export async function buildServiceApp(config: GatewayConfig, deps: ServiceAppDeps): Promise<FastifyInstance> {
+  const { passwords, admission, keyring, redis, metrics } = deps
+  const app = await buildServer(config, deps, { bodyLimitBytes: BODY_LIMIT_BYTES, docs })
+  await app.register(serviceKeysPlugin, { keys: config.SERVICE_KEYS })
+  const limit = createLimits(redis, config.QUEUE_PREFIX)
+  app.decorate(
+    'limitService',
+    limit({
+      max: config.LIMIT_PER_SERVICE,
+      reason: 'service_limit',
+      nameOf: ({ service }) => `service:${service}`,
+      headers: 'always',
+    }),
+  )
+  const hold = createHold({
+    passwords,
+    tickets: createTickets(keyring),
+    admission,
+    resume(operation, { service }) {
+      // A ticket is its service's own.
+      if (operation.service !== service) throw new ApiError('invalid_ticket')
+      return resumeOperation(serviceOperations, undefined, operation)
+    },
+    metrics,
+    waitLimitMs: config.LOGIN_WAIT_MS,
+    ticketTtlMs: config.TICKET_TTL_MS,
+  })
+  for (const operation of serviceOperations) operation.mount(app, { hold })
+  await app.register(ticketRoutes, {
+    hold,
+    operations: serviceOperations,
+    onRequest: app.requireServiceKey,
+    security: [{ serviceKey: [] }],
+  })
+  await app.register(acceptorsPlugin, { backlog: BACKLOG })
+  return app
+}
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** `onRequest` hook that counts a request against the limit of its service. */
+    limitService: LimitRequest
+  }
+}

@@ -1,0 +1,61 @@
+/** POST /v1/passwords/verify: whether a password matches a stored hash. */
+import { AnyPasswordField } from '../schemas/credentials.js'
+import { schemaOf } from '../schemas/schema.js'
+import { defineServiceOperation, isAsAsked, policyOf } from './operation.js'
+import { contentsProperties, PolicyField, StoredHashField } from './schemas.js'
+
+export const verify = defineServiceOperation({
+  kind: 'service_verify',
+  url: '/v1/passwords/verify',
+  operationId: 'verifyPassword',
+  summary: 'Verify a password',
+  description: 'A wrong password is an answer as well: 200 with `match: false`.',
+  body: schemaOf({
+    title: 'PasswordToVerify',
+    type: 'object',
+    properties: {
+      password: AnyPasswordField,
+      storedHash: StoredHashField,
+      rehash: {
+        type: 'boolean',
+        default: false,
+        description: 'Whether a match of a hash that is weaker than the policy comes with a new hash to store',
+      },
+      policy: PolicyField,
+    },
+    required: ['password', 'storedHash'],
+    additionalProperties: false,
+  }),
+  contents: schemaOf({
+    type: 'object',
+    properties: contentsProperties,
+    required: ['service'],
+    additionalProperties: false,
+  }),
+  answer: {
+    status: 200,
+    body: schemaOf({
+      title: 'Verification',
+      description: 'Whether the password matches',
+      type: 'object',
+      properties: {
+        match: { type: 'boolean' },
+        newHash: { type: 'string', description: 'Store it in place of the old one' },
+      },
+      required: ['match'],
+      additionalProperties: false,
+    }),
+  },
+
+  async start(_deps, { body: { password, storedHash, rehash = false, policy: field }, caller: service }, submit) {
+    const policy = policyOf(field)
+    const pending = await submit('verify', { password, storedHash, rehash, ...(policy && { policy }) })
+    return { contents: { service, ...(policy && { policy }) }, pending }
+  },
+
+  async finish(_deps, { policy }, { verdict }) {
+    if (verdict.kind !== 'match') return { match: false }
+    const { hash } = verdict
+    return { match: true, ...(hash !== undefined && isAsAsked(hash, policyOf(policy)) && { newHash: hash }) }
+  },
+})
