@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { test } from 'node:test'
-import { createPasswordsWith, type ExactPasswords } from '@spillway/client/application/create-passwords'
+import { createPasswordsWith } from '@spillway/client/application/create-passwords'
 import type { Passwords, PasswordsOptions } from '@spillway/client/application/types'
 import { isHashRequest, isVerifyRequest, type JobData, QUEUE_NAME } from '@spillway/client/protocol/job'
 import { type JobRef, requestSeal, verdictSeal } from '@spillway/client/protocol/reply'
@@ -14,12 +14,11 @@ import { createDelivery } from '../src/consumer/deliver.ts'
 import { createHasher } from '../src/hashing/index.ts'
 import { argon2idPolicy } from '../src/hashing/policy.ts'
 import { createLogger } from '../src/process/log.ts'
-import { noProgram, rejectsWith } from './application.ts'
+import { argon2id, noProgram, passwordsOf, rejectsWith } from './application.ts'
 import { jobsCounted, keyring, policy, readyClient, sealKeys, startedWorker } from './parts.ts'
 import { redisProxy, type Space, spaceFor, waitingJobs } from './space.ts'
 import { startedWorkerProcess } from './worker-process.ts'
 
-const argon2id = { algorithm: 'argon2id', ...policy } as const
 const bcrypt = { algorithm: 'bcrypt', cost: 4 } as const
 /** Openwall's vector of "U*U", at cost 5. */
 const bcryptHash = '$2a$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW'
@@ -31,16 +30,6 @@ const slowWorker = { WORKER_CONCURRENCY: '1', HASH_ENGINE: 'packages' }
 function saltedSha(password: string): string {
   const digest = createHash('sha1').update(`${password}salt`).digest()
   return `{SSHA}${Buffer.concat([digest, Buffer.from('salt')]).toString('base64')}`
-}
-
-function passwordsOf(space: Space, options: PasswordsOptions = {}): ExactPasswords {
-  const { redisUrl: redis, prefix: queuePrefix } = space
-  const passwords = createPasswordsWith(noProgram, {
-    ...{ redis, queuePrefix, sealKeys, policy: argon2id, waitMs: 60_000 },
-    ...options,
-  })
-  space.closing(() => passwords.close())
-  return passwords
 }
 
 /** As workers were before requests had policies: unknown fields are dropped, and new hashes are argon2id. */

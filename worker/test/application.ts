@@ -1,11 +1,29 @@
 // What tests of an application's passwords share.
 import assert from 'node:assert/strict'
+import { createPasswordsWith, type ExactPasswords } from '@spillway/client/application/create-passwords'
 import { PasswordsError, type PasswordsErrorCode } from '@spillway/client/application/passwords-error'
+import type { PasswordsOptions } from '@spillway/client/application/types'
+import { policy, sealKeys } from './parts.ts'
+import type { Space } from './space.ts'
 
 /** The process beside an application, as it is compiled here. */
 export const besideProgram = new URL('../dist/beside.cjs', import.meta.url)
 /** With a queue no process is started. */
 export const noProgram = new URL('file:///nowhere/beside.cjs')
+
+/** A policy that takes next to no time. */
+export const argon2id = { algorithm: 'argon2id', ...policy } as const
+
+/** Passwords on the queue of a space, closed with it. */
+export function passwordsOf(space: Space, options: PasswordsOptions = {}, program = noProgram): ExactPasswords {
+  const { redisUrl: redis, prefix: queuePrefix } = space
+  const passwords = createPasswordsWith(program, {
+    ...{ redis, queuePrefix, sealKeys, policy: argon2id, waitMs: 60_000 },
+    ...options,
+  })
+  space.closing(() => passwords.close())
+  return passwords
+}
 
 export async function rejectsWith(code: PasswordsErrorCode, call: Promise<unknown>): Promise<PasswordsError> {
   const error = await call.then(

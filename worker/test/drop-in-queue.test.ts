@@ -19,7 +19,7 @@ const given = { memoryCost: 64, timeCost: 1, parallelism: 1, salt: Buffer.from('
 const bytes = Buffer.from('00ff9f92d30180c0ffee', 'hex')
 
 function environment({ redisUrl, prefix }: Space): Record<string, string> {
-  return { REDIS_URL: redisUrl, QUEUE_PREFIX: prefix, SPILLWAY_SEAL_KEYS: sealKeys, LOGIN_WAIT_MS: '60000' }
+  return { REDIS_URL: redisUrl, SPILLWAY_QUEUE_PREFIX: prefix, SPILLWAY_SEAL_KEYS: sealKeys, SPILLWAY_WAIT_MS: '60000' }
 }
 
 function passwordsOf(space: Space): ExactPasswords {
@@ -99,19 +99,27 @@ test('an application ends though its Redis is away', async (t) => {
 test('the environment: without seal keys no queue, and all that is wrong is told together, without values', () => {
   const redis = 'redis://127.0.0.1:6379'
   assert.equal(readEnvironment({ REDIS_URL: redis }).redis, undefined)
-  assert.deepEqual(readEnvironment({ REDIS_URL: redis, SPILLWAY_SEAL_KEYS: sealKeys, WORKER_CONCURRENCY: '2' }), {
+  assert.deepEqual(readEnvironment({ REDIS_URL: redis, SPILLWAY_SEAL_KEYS: sealKeys, SPILLWAY_CONCURRENCY: '2' }), {
     redis,
     sealKeys,
     queuePrefix: undefined,
     waitMs: undefined,
     concurrency: 2,
+    fallbackConcurrency: undefined,
   })
-  const wrong = { SPILLWAY_SEAL_KEYS: sealKeys, QUEUE_PREFIX: 'hush', LOGIN_WAIT_MS: 'hush', WORKER_CONCURRENCY: '0' }
+  const two = { REDIS_URL: 'redis://application:1', SPILLWAY_REDIS_URL: redis, SPILLWAY_SEAL_KEYS: sealKeys }
+  assert.equal(readEnvironment(two).redis, redis)
+  const wrong = {
+    SPILLWAY_SEAL_KEYS: sealKeys,
+    SPILLWAY_QUEUE_PREFIX: 'hush',
+    SPILLWAY_WAIT_MS: 'hush',
+    SPILLWAY_CONCURRENCY: '0',
+  }
   assert.throws(
     () => readEnvironment(wrong),
     (error: Error) => {
       for (const name of Object.keys(wrong).slice(1)) assert.match(error.message, new RegExp(name))
-      assert.match(error.message, /REDIS_URL/)
+      assert.match(error.message, /SPILLWAY_REDIS_URL/)
       assert.doesNotMatch(error.message, /hush/)
       return true
     },
@@ -119,7 +127,7 @@ test('the environment: without seal keys no queue, and all that is wrong is told
 })
 
 test('settings that are wrong reject each call', async () => {
-  const ours = createBcrypt(() => createPasswordsWith(noProgram, readEnvironment({ LOGIN_WAIT_MS: 'long' })))
-  await assert.rejects(ours.hash('x', 4), /LOGIN_WAIT_MS must be/)
+  const ours = createBcrypt(() => createPasswordsWith(noProgram, readEnvironment({ SPILLWAY_WAIT_MS: 'long' })))
+  await assert.rejects(ours.hash('x', 4), /SPILLWAY_WAIT_MS must be/)
   assert.equal(await ours.compare('x', 'no hash'), false)
 })

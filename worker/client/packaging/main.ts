@@ -1,5 +1,5 @@
 // Makes the package in dist/package, before `pnpm pack` and `pnpm publish`. Expects worker and client to be built.
-import { copyFile, mkdir, rm, writeFile } from 'node:fs/promises'
+import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { bundle, bundledPackages, doors, peers } from './bundle.ts'
 import { copyDeclarations } from './declarations.ts'
@@ -18,4 +18,6 @@ for (const door of doors) {
 await writeFile(join(outdir, 'THIRD-PARTY-LICENSES.txt'), await licencesOf(bundledPackages(metafiles)))
 await writeFile(join(outdir, 'package.json'), `${JSON.stringify(packageManifest(), undefined, 2)}\n`)
 await copyFile(join(clientDir, '../../LICENSE'), join(outdir, 'LICENSE'))
-await copyFile(join(clientDir, 'README.md'), join(outdir, 'README.md'))
+// Links into the repository would lead nowhere from an installed package: their texts stay.
+const readme = await readFile(join(clientDir, 'README.md'), 'utf8')
+await writeFile(join(outdir, 'README.md'), readme.replace(/\[([^\]]+)\]\(\.\.?\/[^)]+\)/g, '$1'))

@@ -11,6 +11,7 @@ export type {
   Capacity,
   HashPolicy,
   Logger,
+  ObservedCall,
   Passwords,
   PasswordsOptions,
   VerifyOptions,

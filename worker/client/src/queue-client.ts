@@ -64,6 +64,8 @@ export interface PasswordClientOptions {
   observer?: ClientObserver
   /** Adds the submission of a job to the active trace. */
   telemetry?: Telemetry
+  /** In place of `telemetry`: the W3C trace context to which spans of workers belong. */
+  traceparent?: (() => string | undefined) | undefined
 }
 
 export interface PasswordClient {
@@ -107,7 +109,11 @@ export function createPasswordClient(options: PasswordClientOptions): PasswordCl
 
   const verdicts = createVerdicts({ redis, prefix, keyring, log, broken: () => observer?.verdictBroken() })
   const answers = createAnswers(verdicts, (source) => observer?.verdictReceived(source))
-  const producer = createProducer({ redis, prefix, log, watch, telemetry: options.telemetry })
+  const producer = createProducer({
+    ...{ redis, prefix, log, watch },
+    telemetry: options.telemetry,
+    traceparent: options.traceparent,
+  })
   const load = readLoad({ redis, prefix, clock, log })
   const cancellation = createCancellation({ redis, prefix, clock })
 

@@ -42,6 +42,8 @@ test('it holds programs, declarations, licences and a README, and no sources', {
   assert.deepEqual([...new Set(kinds)].sort(), ['.cjs', '.d.cts', '.d.ts', '.js', '.json', '.md', '.txt'])
   const licences = await readFile(join(folder, 'THIRD-PARTY-LICENSES.txt'), 'utf8')
   for (const name of ['bullmq', 'ajv', 'msgpackr', 'luxon']) assert.match(licences, new RegExp(`^${name} \\d`, 'm'))
+  const readme = await readFile(join(folder, 'README.md'), 'utf8')
+  assert.doesNotMatch(readme, /\]\(\.\.?\//, 'a link leads out of the package')
 })
 
 const modules = ['login.mts', 'drop-in.mts']
@@ -67,7 +69,7 @@ for (const [name, compiler, programs, options] of settings) {
     if (compiler === 7) return
     for (const output of outputs) {
       const expected = output.startsWith('drop-in') ? DROP_IN_ANSWERS : [...ANSWERS, 'process']
-      assert.deepEqual(await answersOf(join(folder, output), { LOGIN_WAIT_MS: '60000' }), expected)
+      assert.deepEqual(await answersOf(join(folder, output), { SPILLWAY_WAIT_MS: '60000' }), expected)
     }
   })
 }
@@ -107,7 +109,7 @@ test('the drop-in replacements have the names of their packages, however they ar
     const required = [require('@spillway/client/bcrypt'), require('@spillway/client/argon2')]
     Promise.all([import('@spillway/client/bcrypt'), import('@spillway/client/argon2')]).then(async (imported) => {
       const [bcrypt, argon2] = imported
-      process.env.LOGIN_WAIT_MS = '60000'
+      process.env.SPILLWAY_WAIT_MS = '60000'
       await Promise.all([bcrypt.hash('x', 4), required[1].hash('x', { memoryCost: 64, timeCost: 1, parallelism: 1 })])
       const pids = require('fs').readFileSync('/proc/self/task/' + process.pid + '/children', 'utf8').trim().split(' ')
       await argon2.close()
@@ -139,7 +141,8 @@ test('with a queue, a worker hashes', { skip }, async (t) => {
   t.after(() => worker.close())
   const folder = await compiled(modules, 7, ['--module', 'nodenext'])
   assert.deepEqual(await answersOf(join(folder, 'login.mjs'), shared), [...ANSWERS, 'workers'])
-  assert.deepEqual(await answersOf(join(folder, 'drop-in.mjs'), { ...shared, LOGIN_WAIT_MS: '60000' }), DROP_IN_ANSWERS)
+  const dropIn = { ...shared, SPILLWAY_QUEUE_PREFIX: queuePrefix, SPILLWAY_WAIT_MS: '60000' }
+  assert.deepEqual(await answersOf(join(folder, 'drop-in.mjs'), dropIn), DROP_IN_ANSWERS)
   const metrics = await (await fetch(`${worker.opsUrl}/metrics`)).text()
   assert.match(metrics, /^spillway_jobs_total\{job="hash",outcome="hashed"\} 4$/m)
 })

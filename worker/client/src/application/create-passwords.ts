@@ -1,28 +1,20 @@
 /** Passwords as an application calls them: deadlines, admission and policy, whatever hashes behind them. */
 import type { JobName, Requests, Verdict } from '../protocol/job.js'
-import { bcryptReadsWhole, type HashPolicy as CompletePolicy } from '../protocol/policy.js'
+import { bcryptReadsWhole } from '../protocol/policy.js'
 import type { ExactHash } from '../protocol/setting.js'
 import { isBelow, isOf } from '../protocol/stored-hash.js'
 import { within } from '../within.js'
 import { createAdmission } from './admission.js'
-import type { Backend } from './backend.js'
-import { openBesideBackend } from './beside/backend.js'
+import { observe } from './observe.js'
+import { consoleLog, openBackend } from './open-backend.js'
 import { PasswordsError } from './passwords-error.js'
 import { completePolicy } from './policy.js'
-import { openQueueBackend } from './queue.js'
-import type { CallOptions, Logger, Passwords, PasswordsOptions } from './types.js'
+import type { CallOptions, Passwords, PasswordsOptions } from './types.js'
 
 const WAIT_MS = 8_000
 const MAX_OUTSTANDING = 10_000
 /** The longest delay of a timer. */
 const LONGEST_MS = 2 ** 31 - 1
-
-const consoleLog: Logger = {
-  error: (facts, message) => console.error(`spillway: ${message}`, facts),
-  warn: (facts, message) => console.warn(`spillway: ${message}`, facts),
-  info: () => undefined,
-  debug: () => undefined,
-}
 
 /** What the drop-in replacements of other packages need in addition. */
 export interface ExactPasswords extends Passwords {
@@ -32,15 +24,24 @@ export interface ExactPasswords extends Passwords {
 
 /** @param program the process beside the application, which hashes where there is no queue */
 export function createPasswordsWith(program: URL, options: PasswordsOptions): ExactPasswords {
-  const { rehash = 'when-weaker', waitMs = WAIT_MS, maxOutstanding = MAX_OUTSTANDING } = options
+  const { rehash = 'when-weaker', waitMs = WAIT_MS, maxOutstanding = MAX_OUTSTANDING, log = consoleLog } = options
   const policy = completePolicy(options.policy)
-  const backend = openBackend(program, options, { waitMs, policy })
+  const backend = openBackend(program, { ...options, log }, { waitMs, policy })
+  const observed = observe({ onCall: options.onCall, by: () => backend.by, log })
   const admission = createAdmission(backend, maxOutstanding)
   const inHand = new Set<AbortController>()
   let isClosed = false
 
   /** Runs a request unless it cannot be answered in time. The verdict is never `refused`. */
-  async function run<Name extends JobName>(name: Name, request: Requests[Name], { signal, deadline }: CallOptions) {
+  function run<Name extends JobName>(name: Name, request: Requests[Name], options: CallOptions) {
+    return observed(name, options.signal, () => answerTo(name, request, options))
+  }
+
+  async function answerTo<Name extends JobName>(
+    name: Name,
+    request: Requests[Name],
+    { signal, deadline }: CallOptions,
+  ) {
     if (isClosed) throw closed()
     signal?.throwIfAborted()
     const call = new AbortController()
@@ -121,16 +122,6 @@ export function createPasswordsWith(program: URL, options: PasswordsOptions): Ex
       await backend.close()
     },
   }
-}
-
-function openBackend(
-  program: URL,
-  { redis, sealKeys, queuePrefix: prefix, concurrency, log = consoleLog }: PasswordsOptions,
-  { waitMs, policy }: { waitMs: number; policy: CompletePolicy },
-): Backend {
-  if (redis && sealKeys) return openQueueBackend({ redis, sealKeys, prefix, waitMs, log })
-  if (redis || sealKeys) throw new TypeError('redis and sealKeys belong together: give both, or neither to hash beside')
-  return openBesideBackend({ program, settings: { policy, concurrency }, log })
 }
 
 /** How long a call may take. Throws `expired` when its deadline has passed. */

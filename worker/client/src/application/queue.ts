@@ -16,6 +16,7 @@ export interface QueueOptions {
   sealKeys: string
   prefix: string | undefined
   waitMs: number
+  traceparent: (() => string | undefined) | undefined
   log: Logger
 }
 
@@ -25,11 +26,13 @@ export function openQueueBackend({
   sealKeys,
   prefix = DEFAULT_QUEUE_PREFIX,
   waitMs,
+  traceparent,
   log,
 }: QueueOptions): Backend {
   refuseGuessableKeys(SEAL_KEYS, sealKeys)
   const keyring = parseKeyring(sealKeys)
-  const client = createPasswordClient({ redisUrl: redis, prefix, keyring, jobLifeMs: waitMs, log, background: true })
+  const own = { jobLifeMs: waitMs, background: true, traceparent }
+  const client = createPasswordClient({ redisUrl: redis, prefix, keyring, log, ...own })
   return {
     by: 'workers',
     load: client.load,

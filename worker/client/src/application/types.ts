@@ -1,4 +1,5 @@
-/** The types of the public door. They import nothing, so that the package's declarations stand for themselves. */
+/** The types of the public door. They import none of another package, so that the package's declarations stand for themselves. */
+import type { PasswordsErrorCode } from './passwords-error.js'
 
 /** Algorithm and cost of new hashes. What is left out is as OWASP's Password Storage Cheat Sheet has it. */
 export type HashPolicy =
@@ -45,8 +46,31 @@ export interface PasswordsOptions {
   maxOutstanding?: number | undefined
   /** Without `redis`: hashes at a time [the processors that this process may use]. */
   concurrency?: number | undefined
+  /**
+   * With `redis`: hashes at a time of a process beside this one, which takes over while no worker is alive or Redis is away; 0 for
+   * none [0].
+   */
+  fallbackConcurrency?: number | undefined
+  /** Called at the end of each call, for metrics. What it throws is logged. */
+  onCall?: ((call: ObservedCall) => void) | undefined
+  /**
+   * With `redis`: the W3C trace context of the moment, by which spans of workers belong to the trace of the caller; undefined for none.
+   * A call asks for it before it returns.
+   */
+  traceparent?: (() => string | undefined) | undefined
   /** Where failures of connections and processes are logged [the console, warnings and errors]. */
   log?: Logger | undefined
+}
+
+/** A call that ended. */
+export interface ObservedCall {
+  call: 'verify' | 'hash'
+  /** What hashed, or would have: the workers of a queue or the process beside this one. */
+  by: 'workers' | 'process'
+  /** `match` and `mismatch` of verify, `hashed` of hash; else the code of the error, or `aborted` by the call's own signal. */
+  outcome: 'match' | 'mismatch' | 'hashed' | 'aborted' | PasswordsErrorCode
+  /** How long it took, in milliseconds. */
+  ms: number
 }
 
 export interface CallOptions {

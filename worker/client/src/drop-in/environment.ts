@@ -1,31 +1,34 @@
-/** The settings of the drop-in replacements, by the names that workers and gateways have for them. */
+/** The settings of the drop-in replacements. Their names begin with SPILLWAY_, because an application may have others for itself. */
 import type { PasswordsOptions } from '../application/types.js'
 
 /**
- * With SPILLWAY_SEAL_KEYS the queue of REDIS_URL and QUEUE_PREFIX. Without them REDIS_URL is not read: many applications have one of
- * their own. Throws one error that names every invalid variable, without values.
+ * With SPILLWAY_SEAL_KEYS the queue hashes. Then REDIS_URL is read as well, if there is no SPILLWAY_REDIS_URL. Throws one error that
+ * names every invalid variable, without values.
  */
 export function readEnvironment(env: NodeJS.ProcessEnv): PasswordsOptions {
   const problems: string[] = []
-  const whole = (name: string, max: number): number | undefined => {
+  const whole = (name: string, max: number, min = 1): number | undefined => {
     const text = env[name]
     if (!text) return undefined
     const value = Number(text)
-    if (!Number.isInteger(value) || value < 1 || value > max)
-      problems.push(`${name} must be a whole number from 1 to ${max}`)
+    if (!Number.isInteger(value) || value < min || value > max)
+      problems.push(`${name} must be a whole number from ${min} to ${max}`)
     return value
   }
   const options: PasswordsOptions = {
-    waitMs: whole('LOGIN_WAIT_MS', 600_000),
-    concurrency: whole('WORKER_CONCURRENCY', 1_024),
+    waitMs: whole('SPILLWAY_WAIT_MS', 600_000),
+    concurrency: whole('SPILLWAY_CONCURRENCY', 1_024),
+    fallbackConcurrency: whole('SPILLWAY_FALLBACK_CONCURRENCY', 1_024, 0),
     ...(env.SPILLWAY_SEAL_KEYS ? queueOf(env, problems) : {}),
   }
   if (problems.length > 0) throw new Error(problems.join('; '))
   return options
 }
 
-function queueOf({ REDIS_URL, SPILLWAY_SEAL_KEYS, QUEUE_PREFIX }: NodeJS.ProcessEnv, problems: string[]) {
-  if (!REDIS_URL) problems.push('REDIS_URL must name the Redis of the workers, because SPILLWAY_SEAL_KEYS is set')
-  if (QUEUE_PREFIX && !/^\{[\w-]+\}$/.test(QUEUE_PREFIX)) problems.push('QUEUE_PREFIX must be a name in braces')
-  return { redis: REDIS_URL, sealKeys: SPILLWAY_SEAL_KEYS, queuePrefix: QUEUE_PREFIX || undefined }
+function queueOf(env: NodeJS.ProcessEnv, problems: string[]) {
+  const { SPILLWAY_SEAL_KEYS, SPILLWAY_QUEUE_PREFIX: queuePrefix, SPILLWAY_REDIS_URL, REDIS_URL } = env
+  const redis = SPILLWAY_REDIS_URL || REDIS_URL
+  if (!redis) problems.push('SPILLWAY_REDIS_URL must name the Redis of the workers, because SPILLWAY_SEAL_KEYS is set')
+  if (queuePrefix && !/^\{[\w-]+\}$/.test(queuePrefix)) problems.push('SPILLWAY_QUEUE_PREFIX must be a name in braces')
+  return { redis, sealKeys: SPILLWAY_SEAL_KEYS, queuePrefix: queuePrefix || undefined }
 }

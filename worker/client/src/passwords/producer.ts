@@ -32,13 +32,16 @@ export function createProducer(options: {
   log: Logger
   watch: RedisWatch
   telemetry?: Telemetry | undefined
+  /** The W3C trace context of the moment, if `telemetry` adds none. */
+  traceparent?: (() => string | undefined) | undefined
 }): Producer {
-  const { redis, prefix, log } = options
+  const { redis, prefix, log, traceparent = () => undefined } = options
   const queue = openQueue(options)
 
   async function add(job: JobRef, data: JobData, lane: Lane): Promise<void> {
     const priority = lane === 'deferred' ? { priority: DEFERRED_PRIORITY } : {}
-    await orQueueUnavailable(queue.add(job.name, data, { jobId: job.id, ...priority }), 'the job could not be added')
+    const jobOptions = { jobId: job.id, ...priority, ...traceOptions(traceparent()) }
+    await orQueueUnavailable(queue.add(job.name, data, jobOptions), 'the job could not be added')
   }
 
   async function isReadyWithin(timeMs: number): Promise<boolean> {
@@ -69,4 +72,12 @@ export function createProducer(options: {
     },
     close: () => queue.close(),
   }
+}
+
+/** The form of the header (W3C Trace Context, 3.2). Anything else is left out: it would be stored in Redis. */
+const TRACEPARENT = /^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/
+
+function traceOptions(traceparent: string | undefined): { telemetry?: { metadata: string } } {
+  if (traceparent === undefined || !TRACEPARENT.test(traceparent)) return {}
+  return { telemetry: { metadata: JSON.stringify({ traceparent }) } }
 }

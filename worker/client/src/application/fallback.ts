@@ -1,0 +1,94 @@
+/**
+ * The queue, with a process beside the application that takes over while the queue does not answer: no worker is alive, or Redis is away.
+ * Calls that wait are moved to it; hashing one twice does no harm. It hashes few at a time, and admission refuses what it could not do.
+ */
+import type { Backend } from './backend.js'
+import { PasswordsError } from './passwords-error.js'
+import type { Logger } from './types.js'
+
+const CHECK_INTERVAL_MS = 250
+/** How long there must be no worker before the process takes over: one that merely restarts is not replaced. */
+const START_AFTER_MS = 500
+
+export interface FallbackOptions {
+  queue: Backend
+  /** Starts the process; called at the first need. */
+  openProcess(): Backend
+  log: Logger
+}
+
+export function openFallback({ queue, openProcess, log }: FallbackOptions): Backend {
+  let opened: Backend | undefined
+  let lackingSince: number | undefined
+  /** Aborted while the process has taken over. */
+  let takeover = new AbortController()
+
+  const process = (): Backend => (opened ??= openProcess())
+  const active = (): Backend => (takeover.signal.aborted ? process() : queue)
+
+  function check(): void {
+    const { known, slots } = queue.load()
+    if (known && slots > 0) {
+      lackingSince = undefined
+      if (!takeover.signal.aborted) return
+      takeover = new AbortController()
+      log.info({}, 'workers hash again')
+      return
+    }
+    lackingSince ??= performance.now()
+    if (takeover.signal.aborted || performance.now() - lackingSince < START_AFTER_MS) return
+    log.warn({ redisAnswers: known }, 'no worker answers: a process beside the application hashes')
+    process()
+    takeover.abort()
+  }
+  const timer = setInterval(check, CHECK_INTERVAL_MS)
+  timer.unref()
+
+  /** Undefined when the process has taken over, or Redis did not take the job. */
+  async function byQueue(perform: (signal: AbortSignal) => ReturnType<Backend['perform']>, signal?: AbortSignal) {
+    const moved = takeover.signal
+    const stop = new AbortController()
+    const abort = () => stop.abort()
+    moved.addEventListener('abort', abort)
+    signal?.addEventListener('abort', abort)
+    try {
+      return await perform(stop.signal)
+    } catch (error) {
+      if (error instanceof PasswordsError && error.code === 'queue_unavailable') return undefined
+      throw error
+    } finally {
+      moved.removeEventListener('abort', abort)
+      signal?.removeEventListener('abort', abort)
+    }
+  }
+
+  return {
+    get by() {
+      return active().by
+    },
+    load: () => active().load(),
+    predictedWaitMs: () => active().predictedWaitMs(),
+    async whenKnown(waitMs) {
+      if (takeover.signal.aborted) return await process().whenKnown(waitMs)
+      const { signal } = takeover
+      const taken = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
+      await Promise.race([queue.whenKnown(waitMs), taken])
+    },
+    async perform(name, request, { waitMs, signal }) {
+      const endsAt = performance.now() + waitMs
+      const left = () => Math.max(0, endsAt - performance.now())
+      if (!takeover.signal.aborted) {
+        const perform = (stop: AbortSignal) => queue.perform(name, request, { waitMs, signal: stop })
+        const verdict = await byQueue(perform, signal)
+        if (verdict !== undefined || signal?.aborted || left() === 0) return verdict
+      }
+      // Not awaited once it is known: admission counts a call as soon as it is let in.
+      if (!process().load().known) await process().whenKnown(left())
+      return await process().perform(name, request, { waitMs: left(), signal })
+    },
+    async close() {
+      clearInterval(timer)
+      await Promise.all([queue.close(), opened?.close()])
+    },
+  }
+}

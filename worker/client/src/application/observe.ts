@@ -1,0 +1,42 @@
+/** Tells an application's metrics of each call at its end. */
+import type { Verdict } from '../protocol/job.js'
+import { PasswordsError } from './passwords-error.js'
+import type { Logger, ObservedCall } from './types.js'
+
+type Answered = Exclude<Verdict, { kind: 'refused' }>
+
+/** Runs a call, and passes on how it ended. An error in the arguments is no call. */
+export type Observe = (
+  call: ObservedCall['call'],
+  signal: AbortSignal | undefined,
+  run: () => Promise<Answered>,
+) => Promise<Answered>
+
+export function observe(options: {
+  onCall: ((call: ObservedCall) => void) | undefined
+  by: () => ObservedCall['by']
+  log: Logger
+}): Observe {
+  const { onCall, by, log } = options
+  if (onCall === undefined) return (_call, _signal, run) => run()
+
+  return async (call, signal, run) => {
+    const startMs = performance.now()
+    const ended = (outcome: ObservedCall['outcome']): void => {
+      try {
+        onCall({ call, by: by(), outcome, ms: performance.now() - startMs })
+      } catch (error) {
+        log.error({ err: error }, 'onCall failed')
+      }
+    }
+    try {
+      const verdict = await run()
+      ended(verdict.kind)
+      return verdict
+    } catch (error) {
+      if (error instanceof PasswordsError) ended(error.code)
+      else if (signal?.aborted) ended('aborted')
+      throw error
+    }
+  }
+}
