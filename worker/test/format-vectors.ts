@@ -1,4 +1,4 @@
-// Stored hashes that other implementations made of one password: Django 5, passlib 1.7 and Werkzeug 3; the last ones are
+// Stored hashes that other implementations made of one password: Django 5, passlib 1.7, Werkzeug 3 and libxcrypt; some are
 // put together from Node's and Python's primitives, by the documented layouts.
 
 export const vectorPassword = 'correct horse battery st\u00e4ple'
@@ -84,4 +84,19 @@ export const vectors: [origin: string, label: string, storedHash: string][] = [
     '$pbkdf2-sha512$i=1000$L3tzqFijwZWWCWkFl/0D2Q$KDIN8g1Pb4rCFspNgbrZ6h2bs1ixFzab5DlS5FVFEUtIINhiRzdS0jhzCID2SuOfXgQm/+0jSM4kctIeasgpMg',
   ],
   ['WordPress 6.8', 'bcrypt', '$wp$2y$04$zzstPAGqCtPCWTcSg9slXOx07SE2VW5GmABE9iO2SiWPklVNy6tuq'],
+  ['passlib sha256_crypt', 'sha-crypt', '$5$rounds=1000$DrjG8nt0kxMz2Bjd$ef0tO4DUdFpWNC5vCQYk1dkaXlyv2pg41CSVbQxgcGC'],
+  [
+    'passlib sha512_crypt',
+    'sha-crypt',
+    '$6$OLcFvD35TcAiHAvL$sXlhbfxj3qgvnpDJdVZ9K6CBH56mYv8lDPp9EZbiSqBR3Lxg6IEzAjQt2C6QjrxJLO2Ko.kfK6887jjA/v1Oc/',
+  ],
+  ['libxcrypt $5$ with a short salt', 'sha-crypt', '$5$rounds=1500$short$id1QRN21NUkP/ueOcVFhLM8rkVupluL6cb7qWnMlFB2'],
+  [
+    'libxcrypt $6$',
+    'sha-crypt',
+    '$6$saltsaltsaltsalt$gv5fuvHDP4ZPLAYfnLnrCaSUyCRH/A4pE/dGyqFITGj0jdOsAIcC.XzRjRNXqElXGVwr9hy39bHaOW/Q.Sn85/',
+  ],
+  ['passlib phpass', 'phpass', '$P$7H7PbiuCkOGBVXCpuNTj6WM0OjsIW90'],
+  ['passlib phpass of phpBB', 'phpass', '$H$5bPUCV53GAI/aaejqeEGG8BnTnMySR1'],
+  ['Drupal 7', 'phpass', '$S$8seasalt2yB4ZmC.oufdQXiIeX01IbvtdDkSElaaJVV3TSe4bBkn'],
 ]

@@ -53,6 +53,11 @@ for (const [what, storedHash] of [
   ['scrypt without blocks', `$scrypt$ln=10,r=0,p=1$c2FsdA$${key}`],
   ['bcrypt_sha256 of too high a cost', `bcrypt_sha256$$2b$18$${'a'.repeat(53)}`],
   ["Django's argon2 of too much memory", `argon2$argon2id$v=19$m=4194304,t=1,p=1$c2FsdHNhbHQ$${key}`],
+  ['sha-crypt of too many rounds', `$5$rounds=200001$salt$${key}`],
+  ['sha-crypt of too few rounds', `$6$rounds=0999$salt$${key}${key}`],
+  ['sha-crypt of another length', `$6$salt$${key}`],
+  ['phpass of too many rounds', `$P$Hsaltsalt${'A'.repeat(22)}`],
+  ['phpass of too few rounds', `$S$4saltsalt${key}`],
   ['{SSHA} without a salt', `{SSHA}${'A'.repeat(27)}=`],
   ['ASP.NET Core Identity of an unknown function', `AQAAAAk${'A'.repeat(77)}`],
   ['ASP.NET Core Identity whose salt is longer than it', `AQAAAAEAAAPo/////w${'A'.repeat(66)}`],
@@ -88,4 +93,19 @@ test('an algorithm is counted by the name that its hash begins with', () => {
   }
   for (const version of ['2a', '2b', '2y'])
     assert.equal(hasher.algorithmOf(`$${version}$10$${'a'.repeat(53)}`), 'bcrypt')
+})
+
+test('digests that libuv has no thread for leave the event loop free, several at a time', async () => {
+  const slow = [`$5$rounds=100000$salt$${key}`, `$6$rounds=100000$salt$${key}${key}`, `$P$Fsaltsalt${'A'.repeat(22)}`]
+  let turns = 0
+  let next: NodeJS.Immediate
+  const turn = () => {
+    turns++
+    next = setImmediate(turn)
+  }
+  next = setImmediate(turn)
+  const matches = await Promise.all(slow.map((storedHash) => hasher.verify('x', storedHash)))
+  clearImmediate(next)
+  assert.deepEqual(matches, [false, false, false])
+  assert.ok(turns > 100, `${turns} turns of the event loop meanwhile`)
 })

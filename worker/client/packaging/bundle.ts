@@ -67,6 +67,14 @@ export async function bundle(outdir: string): Promise<Metafile[]> {
       outfile: join(outdir, 'hashing-program.cjs'),
       metafile: true,
     }),
+    // A thread of that process, which looks for it beside itself.
+    build({
+      ...common,
+      entryPoints: [join(workerDist, 'hashing/formats/digest-program.js')],
+      ...{ format: 'esm', banner: {}, define: {} },
+      outfile: join(outdir, 'digest-program.js'),
+      metafile: true,
+    }),
   ])
   for (const name of doors) await writeFile(join(outdir, `${name}.js`), await moduleOf(name))
   return programs.map(({ metafile }) => metafile)

@@ -24,7 +24,17 @@ export function resolve(specifier, context, next) {
   // Compiled packages name their modules as they will be: x.js, whose source is x.ts.
   const source = specifier.replace(/^(\..*)\.js$/, '$1.ts')
   const isSource = context.parentURL?.endsWith('.ts') && existsSync(new URL(source, context.parentURL))
-  return next(isSource ? source : specifier, context)
+  return next(isSource ? source : threadSource(specifier), context)
+}
+
+/**
+ * The source of the program of a thread, which is named as it will be compiled too.
+ * @param {string} specifier
+ */
+function threadSource(specifier) {
+  if (!specifier.startsWith('file:') || !specifier.endsWith('.js') || existsSync(new URL(specifier))) return specifier
+  const source = specifier.replace(/\.js$/, '.ts')
+  return existsSync(new URL(source)) ? source : specifier
 }
 
 /**

@@ -5,13 +5,22 @@
 import type { Verifier } from '../algorithm.js'
 import type { Threads } from '../threads.js'
 import { bcryptOfDigest } from './bcrypt-of-digest.js'
+import { createDigestThreads } from './digest-threads.js'
 import { pbkdf2 } from './pbkdf2.js'
+import { phpass } from './phpass.js'
 import { prefixed } from './prefixed.js'
 import { saltedSha } from './salted-sha.js'
 import { scrypt } from './scrypt.js'
+import { shaCrypt } from './sha-crypt.js'
+import { wrapped } from './wrapped.js'
 
 /** `known` are the verifiers of argon2 and bcrypt, on which some of these formats build. */
 export function foreignFormats(threads: Threads, known: readonly Verifier[]): Verifier[] {
   const bcrypt = known.filter(({ family }) => family === 'bcrypt')
-  return [...known.map(prefixed), ...bcrypt.map(bcryptOfDigest), pbkdf2(threads), scrypt(threads), saltedSha]
+  const argon2 = known.filter(({ family }) => family === 'argon2')
+  const compute = createDigestThreads(threads)
+  return [
+    ...[...known.map(prefixed), ...bcrypt.map(bcryptOfDigest), ...argon2.map(wrapped)],
+    ...[pbkdf2(threads), scrypt(threads), saltedSha, shaCrypt(compute), phpass(compute)],
+  ]
 }
