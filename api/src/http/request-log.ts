@@ -9,6 +9,7 @@ export const requestLogPlugin = fp(
         {
           method: request.method,
           route: request.routeOptions.url ?? 'none',
+          service: request.service,
           status: reply.statusCode,
           code: request.errorCode,
           jobId: request.jobId,
@@ -19,7 +20,12 @@ export const requestLogPlugin = fp(
     })
     app.onClientGone((request) => {
       request.log.info(
-        { method: request.method, route: request.routeOptions.url ?? 'none', jobId: request.jobId },
+        {
+          method: request.method,
+          route: request.routeOptions.url ?? 'none',
+          service: request.service,
+          jobId: request.jobId,
+        },
         'client gone',
       )
     })
@@ -31,5 +37,7 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The job that this request waits for, once it has been added. */
     jobId?: string
+    /** The name of the service whose key the request has, on the service API. */
+    service?: string
   }
 }

@@ -63,7 +63,7 @@ export async function buildServiceApp(config: GatewayConfig, deps: ServiceAppDep
     admission,
     resume(operation, { service }) {
       // A ticket is its service's own.
-      if (operation.service !== service) throw new ApiError('invalid_ticket')
+      if (service === undefined || operation.service !== service) throw new ApiError('invalid_ticket')
       return resumeOperation(serviceOperations, undefined, operation)
     },
     metrics,

@@ -23,7 +23,7 @@ export function createKeyCheck(list: string): (text: string) => string | undefin
 export const serviceKeysPlugin = fp(
   async (app: FastifyInstance, { keys }: { keys: string }) => {
     const nameOf = createKeyCheck(keys)
-    app.decorateRequest('service', '')
+    app.decorateRequest('service')
     app.decorate('requireServiceKey', async (request) => {
       const [, key = ''] = /^Bearer +([A-Za-z0-9+/_-]+=*)$/i.exec(request.headers.authorization ?? '') ?? []
       const service = nameOf(key)
@@ -38,9 +38,5 @@ declare module 'fastify' {
   interface FastifyInstance {
     /** `onRequest` hook that refuses requests without a key of a service. */
     requireServiceKey: onRequestAsyncHookHandler
-  }
-  interface FastifyRequest {
-    /** The name of the service whose key the request has. */
-    service: string
   }
 }

@@ -12,7 +12,7 @@ import type { PolicyField } from './schemas.js'
 const byKey: Access<string> = {
   hooks: ({ requireServiceKey, limitService }) => ({ onRequest: [requireServiceKey, limitService], preHandler: [] }),
   security: [{ serviceKey: [] }],
-  callerOf: ({ service }) => service,
+  callerOf: ({ service = '' }) => service,
 }
 
 type Definition<Body, Contents extends object, Answer> = OperationDefinition<unknown, string, Body, Contents, Answer>

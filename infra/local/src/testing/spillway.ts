@@ -19,6 +19,8 @@ export interface Member extends TestProcess {
 export interface GatewayProcess extends Member {
   /** Of the public port. */
   url: string
+  /** Undefined without SERVICE_KEYS. */
+  serviceUrl: string | undefined
 }
 
 export interface SpillwayOptions {
@@ -137,10 +139,16 @@ async function start({ entry, readyMessage, stopOrder }: Program, options: Start
   const startMs = performance.now()
   const member = startProcess({ entry, stopOrder, ...how })
   try {
-    const { url, opsUrl } = await member.waitForLog(({ msg }) => msg === readyMessage, READY_WITHIN_MS)
+    const { url, opsUrl, serviceUrl } = await member.waitForLog(({ msg }) => msg === readyMessage, READY_WITHIN_MS)
     const readyMs = performance.now() - startMs
     if (keepOnly !== undefined) member.keepOnly(keepOnly)
-    return Object.assign(member, { name, url: String(url), opsUrl: String(opsUrl), readyMs })
+    return Object.assign(member, {
+      name,
+      url: String(url),
+      opsUrl: String(opsUrl),
+      serviceUrl: serviceUrl === undefined ? undefined : String(serviceUrl),
+      readyMs,
+    })
   } catch (error) {
     await member.close()
     throw error

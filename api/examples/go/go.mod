@@ -1,0 +1,3 @@
+module example.test/login
+
+go 1.22

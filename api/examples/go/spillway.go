@@ -1,0 +1,93 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+)
+
+// Spillway is a client of Spillway's service API. It is safe for concurrent use.
+type Spillway struct {
+	URL    string
+	Key    string
+	Client *http.Client
+}
+
+// Problem is an answer of RFC 9457: what was asked for was not done.
+type Problem struct {
+	Code   string `json:"code"`
+	Detail string `json:"detail"`
+	// RetryAfter is in seconds, empty where trying again makes no sense.
+	RetryAfter string `json:"-"`
+}
+
+func (problem *Problem) Error() string { return fmt.Sprintf("spillway: %s: %s", problem.Code, problem.Detail) }
+
+// Verify tells whether a password matches. A nil hash is for an unknown user: it takes as long, and never matches.
+func (spillway *Spillway) Verify(ctx context.Context, password string, storedHash *string) (bool, error) {
+	var answer struct {
+		Match bool `json:"match"`
+	}
+	request := map[string]any{"password": password, "storedHash": storedHash}
+	err := spillway.call(ctx, "/v1/passwords/verify", request, &answer)
+	return answer.Match, err
+}
+
+// Hash makes a new hash by the policy of the workers.
+func (spillway *Spillway) Hash(ctx context.Context, password string) (string, error) {
+	var answer struct {
+		Hash string `json:"hash"`
+	}
+	err := spillway.call(ctx, "/v1/passwords/hash", map[string]any{"password": password}, &answer)
+	return answer.Hash, err
+}
+
+// call sends a request, and redeems its ticket where the answer takes longer than a request is held.
+func (spillway *Spillway) call(ctx context.Context, path string, request any, answer any) error {
+	for {
+		status, body, err := spillway.post(ctx, path, request)
+		if err != nil {
+			return err
+		}
+		if status != http.StatusAccepted {
+			return json.Unmarshal(body, answer)
+		}
+		var pending struct {
+			Ticket string `json:"ticket"`
+		}
+		if err := json.Unmarshal(body, &pending); err != nil {
+			return err
+		}
+		path, request = "/v1/tickets/redeem", pending
+	}
+}
+
+func (spillway *Spillway) post(ctx context.Context, path string, request any) (int, []byte, error) {
+	sent, err := json.Marshal(request)
+	if err != nil {
+		return 0, nil, err
+	}
+	post, err := http.NewRequestWithContext(ctx, http.MethodPost, spillway.URL+path, bytes.NewReader(sent))
+	if err != nil {
+		return 0, nil, err
+	}
+	post.Header.Set("Authorization", "Bearer "+spillway.Key)
+	post.Header.Set("Content-Type", "application/json")
+	response, err := spillway.Client.Do(post)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode >= http.StatusBadRequest {
+		problem := Problem{RetryAfter: response.Header.Get("Retry-After")}
+		if err := json.Unmarshal(body, &problem); err != nil {
+			return 0, nil, err
+		}
+		return 0, nil, &problem
+	}
+	return response.StatusCode, body, err
+}
