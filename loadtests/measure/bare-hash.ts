@@ -7,6 +7,8 @@ import { compiled } from '../contenders/program.ts'
 
 type Cores = readonly number[] | undefined
 
+export const fastestPackage: Record<Algorithm, string> = { bcrypt: '@node-rs/bcrypt', argon2id: '@node-rs/argon2' }
+
 /** The time of one verify, measured one after the other. */
 export interface BareHash {
   medianMs: number
@@ -24,7 +26,7 @@ export async function bareHash(engine: string, forMs: number, cores: Cores): Pro
 
 /** The native engine in turn with the fastest package, and as a share of that one. */
 export async function nativeHash(algorithm: Algorithm, load: 'alone' | 'batches', forMs: number, cores: Cores) {
-  const rival = algorithm === 'bcrypt' ? '@node-rs/bcrypt' : '@node-rs/argon2'
+  const rival = fastestPackage[algorithm]
   const [ours, theirs] = await verifyInTurn([`native:${rival}:${load}`, rival], forMs, cores)
   if (ours === undefined || theirs === undefined) throw new Error('the native engine was not measured')
   // A verify alone is waited for: latency counts. Many together share the processors: processor time counts.

@@ -13,6 +13,7 @@ import {
   idleSection,
   mixedSection,
   redisSection,
+  serviceSection,
 } from './sections/single-figures.ts'
 import { spikeSection } from './sections/spike.ts'
 import { stressSection } from './sections/stress-5000.ts'
@@ -27,6 +28,7 @@ const sections = {
   'scale-out': scaleOutSection,
   redis: redisSection,
   idle: idleSection,
+  service: serviceSection,
   efficiency: efficiencySection,
   profile: profileSection,
   engines: enginesSection,

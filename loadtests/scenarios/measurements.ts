@@ -9,7 +9,7 @@ import type { Measurement, Setting } from './scenario.ts'
 /** With the hash that is measured: enough that every thread has computed one. */
 const HASHES = 20
 /** Enough that the worker always has a job at hand while the next is on its way from Redis. */
-const PIPELINE_SLOTS = 16
+export const PIPELINE_SLOTS = 16
 
 type Measure<R extends Running> = (running: R) => Promise<Partial<Measured>>
 

@@ -2,9 +2,10 @@
 import { Redis } from 'ioredis'
 import type { SpillwayRunning } from '../contenders/spillway.ts'
 import { loginCaller, withCallers } from '../load/closed.ts'
+import { bareBullmq } from '../measure/bare-bullmq.ts'
 import { processorTimeOf, timeOf } from '../measure/observe.ts'
 import type { Measured } from '../src/results.ts'
-import { ofPipeline } from './measurements.ts'
+import { ofPipeline, PIPELINE_SLOTS } from './measurements.ts'
 import type { Scenario, Setting } from './scenario.ts'
 
 const CALLERS = 64
@@ -14,10 +15,25 @@ const BUSY_AT_MOST = 0.7
 export const redis: Scenario = {
   name: 'redis',
   title: 'What one Redis does for a login',
-  question: 'What is Redis busy with when logins come as fast as they can, and how many could one serve?',
+  question:
+    'What is Redis busy with when logins come as fast as they can, how many could one serve, and how many jobs does BullMQ alone do?',
   durationS: 4,
   settings: () => ({ callers: CALLERS, busyAtMost: BUSY_AT_MOST }),
-  plan: (setting) => ofPipeline(setting, (running) => dissect(running, setting)),
+  plan: (setting) =>
+    ofPipeline(setting, async (running) => {
+      const bare = () =>
+        bareBullmq({
+          redisUrl: setting.services.redisUrl,
+          callers: CALLERS,
+          slots: PIPELINE_SLOTS,
+          forMs: (setting.durationS * 1_000) / 2,
+        })
+      const before = await bare()
+      const { figures, ...rest } = await dissect(running, setting)
+      const jobsPerSecond = (before + (await bare())) / 2
+      const ofBullmqPercent = (100 * (figures.perSecond ?? 0)) / jobsPerSecond
+      return { figures: { ...figures, jobsPerSecond, ofBullmqPercent }, ...rest }
+    }),
 }
 
 async function dissect(running: SpillwayRunning, setting: Setting): Promise<Measured> {

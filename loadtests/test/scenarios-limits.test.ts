@@ -9,7 +9,8 @@ const named = {
   'scale-out': ['spillway, 2 gateways'],
   redis: ['spillway, token'],
   idle: ['in-process, argon2id'],
-  efficiency: ['spillway, argon2id'],
+  service: ['spillway, token'],
+  efficiency: ['spillway, bcrypt', 'spillway, argon2id'],
   profile: ['spillway, token'],
   engines: ['@node-rs/argon2, argon2id'],
 }

@@ -1,0 +1,65 @@
+// Checks a record, and makes an account of it.
+import { randomUUID } from 'node:crypto'
+import { formats, normalizeEmail } from '@spillway/api/credentials'
+import type { Hasher } from '@spillway/worker/hashing/index'
+import { type Fields, textAt } from './fields.ts'
+import type { WeakDigest } from './weak.ts'
+
+export interface Account {
+  id: string
+  /** As addresses are compared. */
+  email: string
+  passwordHash: string
+  createdAt: Date
+}
+
+/** What a record holds: an account whose hash can be verified, one whose weak digest is to be wrapped first, or why neither. */
+export type Checked =
+  | { kind: 'account'; account: Account; format: string }
+  | { kind: 'weak'; account: Omit<Account, 'passwordHash'>; digest: Buffer; salt: string }
+  | { kind: 'rejected'; reason: string }
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+const EARLIEST = Date.UTC(1970, 0, 2)
+
+export interface CheckOptions {
+  fields: Fields
+  hasher: Pick<Hasher, 'algorithmOf'>
+  weak: WeakDigest | undefined
+}
+
+/** Returns the check. No reason holds a part of the record. */
+export function createCheck({ fields, hasher, weak }: CheckOptions): (record: Record<string, unknown>) => Checked {
+  return (record) => {
+    const text = (name: keyof Fields) => textAt(record, fields[name])
+    const email = text('email')
+    if (email === undefined) return rejected('has no e-mail address')
+    if (!formats.address(email)) return rejected('has an e-mail address that is not valid')
+    const id = text('id') ?? randomUUID()
+    if (!UUID.test(id)) return rejected('has an id that is no UUID')
+    const createdAt = dateOf(text('createdAt'))
+    if (createdAt === undefined) return rejected('has a date of creation that is none')
+    const passwordHash = text('passwordHash')
+    if (passwordHash === undefined) return rejected('has no password hash')
+
+    const account = { id: id.toLowerCase(), email: normalizeEmail(email), createdAt }
+    const digest = weak?.read(passwordHash)
+    if (digest !== undefined) return { kind: 'weak', account, digest, salt: text('salt') ?? '' }
+    const format = hasher.algorithmOf(passwordHash)
+    if (format === 'other') return rejected('has a password hash of no supported format or cost')
+    return { kind: 'account', account: { ...account, passwordHash }, format }
+  }
+}
+
+function rejected(reason: string): Checked {
+  return { kind: 'rejected', reason }
+}
+
+/** ISO 8601, or seconds or milliseconds since 1970; now where there is none. */
+function dateOf(text: string | undefined): Date | undefined {
+  if (text === undefined) return new Date()
+  const number = Number(text)
+  const date = new Date(Number.isFinite(number) ? number * (number < 1e11 ? 1_000 : 1) : text)
+  const time = date.getTime()
+  return time >= EARLIEST && time <= Date.now() + 86_400_000 ? date : undefined
+}

@@ -1,0 +1,121 @@
+// The command `pnpm accounts`: import, export and count accounts.
+import { createWriteStream } from 'node:fs'
+import { finished } from 'node:stream/promises'
+import { createPasswordsWith } from '@spillway/client/application/create-passwords'
+import { report, UserError } from '@spillway/local/processes/user-error'
+import { readEnvironment } from '@spillway/local/start/environment'
+import { findRunning } from '@spillway/local/start/running'
+import { connectDatabase, type Database } from '@spillway/prisma'
+import { createHasher } from '@spillway/worker/hashing/index'
+import { argon2idPolicy } from '@spillway/worker/hashing/policy'
+import { createCheck } from './account.ts'
+import { exportAccounts } from './export.ts'
+import { countHashes } from './hashes.ts'
+import { type ImportReport, importAccounts } from './import.ts'
+import { type Command, help, parseOptions } from './options.ts'
+import { readRecords } from './records.ts'
+import { rejectedLines } from './rejected.ts'
+
+/** A batch is one statement. */
+const STATEMENT_TIMEOUT_MS = 60_000
+/** Weak digests wait for each other. */
+const WRAPPING_MS = 600_000
+const PROGRESS_MS = 2_000
+/** Nothing is hashed by it: formats alone are asked for. */
+const ANY_COST = { memoryKib: 64, time: 1, parallelism: 1 }
+
+/** The process that hashes weak digests where there is no queue. */
+const beside = new URL(import.meta.resolve('@spillway/worker/beside'))
+
+async function main(args: readonly string[], env: NodeJS.ProcessEnv): Promise<void> {
+  const command = parseOptions(args)
+  if (command === undefined) return console.log(help)
+  const { databaseUrl, stateDir } = readEnvironment(env)
+  const url = databaseUrl ?? findRunning(stateDir, 'set DATABASE_URL').databaseUrl
+  const database = connectDatabase({ url, poolSize: 1, statementTimeoutMs: STATEMENT_TIMEOUT_MS })
+  try {
+    if (command.name === 'import') return await importFile(command, database, env)
+    if (command.name === 'export') return await exportFile(command.file, database)
+    for (const [hashes, accounts] of await countHashes(database))
+      console.log(`${String(accounts).padStart(12)}  ${hashes}`)
+  } finally {
+    await database.$disconnect()
+  }
+}
+
+async function importFile(
+  { file, dryRun, fields, weak, fromLine, rejected: rejectedFile }: Extract<Command, { name: 'import' }>,
+  database: Database,
+  env: NodeJS.ProcessEnv,
+): Promise<void> {
+  const startMs = performance.now()
+  const hasher = await createHasher(argon2idPolicy(ANY_COST), {})
+  const rejected = rejectedLines(rejectedFile)
+  const passwords = weak && !dryRun ? createPasswordsWith(beside, { ...queueOf(env), waitMs: WRAPPING_MS }) : undefined
+  const stop = new AbortController()
+  const onSignal = () => stop.abort()
+  process.once('SIGINT', onSignal).once('SIGTERM', onSignal)
+  let toldMs = startMs
+  const result = await importAccounts({
+    lines: readRecords(file),
+    check: createCheck({ fields, hasher, weak }),
+    rejected,
+    into: dryRun ? undefined : { database, passwords },
+    weak,
+    fromLine,
+    signal: stop.signal,
+    progress({ line }) {
+      if (performance.now() - toldMs < PROGRESS_MS) return
+      toldMs = performance.now()
+      console.error(`${line} lines`)
+    },
+  }).finally(async () => {
+    await passwords?.close()
+    await rejected.close()
+  })
+  const seconds = ((performance.now() - startMs) / 1_000).toFixed(1)
+  console.log(summary(result, { dryRun, seconds, rejectedFile, reasons: rejected.counts }))
+  if (!stop.signal.aborted) return
+  console.log(`Stopped. To go on: --from-line ${result.line + 1}`)
+  process.exitCode = 130
+}
+
+function queueOf({ REDIS_URL: redis, SPILLWAY_SEAL_KEYS: sealKeys, QUEUE_PREFIX: queuePrefix }: NodeJS.ProcessEnv) {
+  return sealKeys ? { redis, sealKeys, queuePrefix: queuePrefix || undefined } : {}
+}
+
+function summary(
+  { created, existing, formats, rejected, line }: ImportReport,
+  about: { dryRun: boolean; seconds: string; rejectedFile: string; reasons: ReadonlyMap<string, number> },
+): string {
+  const { dryRun, seconds, rejectedFile, reasons } = about
+  const counted = (counts: Iterable<readonly [string, number]>) =>
+    [...counts].sort(([, a], [, b]) => b - a).map(([name, count]) => `${String(count).padStart(12)}  ${name}`)
+  const done = dryRun ? 'Nothing was written.' : `Created ${created} accounts, left ${existing} that existed.`
+  return [
+    `Read ${line} lines in ${seconds} s. ${done}`,
+    ...counted(formats),
+    ...(rejected > 0 ? [`Rejected ${rejected} lines, in ${rejectedFile}:`, ...counted(reasons)] : []),
+  ].join('\n')
+}
+
+async function exportFile(file: string, database: Database): Promise<void> {
+  if (file === '-') {
+    await exportAccounts(database, process.stdout)
+    return
+  }
+  const startMs = performance.now()
+  const to = createWriteStream(file, { mode: 0o600, flags: 'wx' }).on('error', () => undefined)
+  const failed = finished(to).catch((error: Error) => {
+    throw new UserError(`${file} cannot be written: ${error.message}`)
+  })
+  const count = await Promise.race([exportAccounts(database, to), failed.then(() => 0)])
+  to.end()
+  await failed
+  console.log(`Exported ${count} accounts in ${((performance.now() - startMs) / 1_000).toFixed(1)} s.`)
+}
+
+await main(process.argv.slice(2), process.env).catch((error: unknown) => {
+  report(error)
+  process.exitCode = 1
+})
