@@ -2,8 +2,9 @@
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { type Keeper, stopOrder } from '@spillway/local/processes/keeper'
+import { moveTo } from '@spillway/local/processes/pinning'
 import { ask, type Credentials } from '@spillway/local/testing/api-client'
-import { contenderCores, moveTo } from '../measure/cores.ts'
+import { contenderCores } from '../measure/cores.ts'
 import { startProbe } from '../measure/probe.ts'
 import type { Findings } from './scenario.ts'
 

@@ -1,6 +1,7 @@
 // Scenarios in which one gateway is offered more and more, step by step.
+import { moveTo } from '@spillway/local/processes/pinning'
 import { ask } from '@spillway/local/testing/api-client'
-import { allCores, contenderCores, moveTo } from '../measure/cores.ts'
+import { allCores, contenderCores } from '../measure/cores.ts'
 import type { Findings, Scenario } from './scenario.ts'
 import type { Stage } from './stage/stage.ts'
 import { type OwnSystem, onOwnRedis, type System, type SystemOptions } from './stage/system.ts'

@@ -1,5 +1,4 @@
 // The cores of each process. The generator gets the first for itself, so that it takes nothing from the processes it measures.
-import { spawnSync } from 'node:child_process'
 import { availableParallelism } from 'node:os'
 import { canPin } from '@spillway/local/processes/pinning'
 
@@ -17,8 +16,3 @@ export type Placement = 'apart' | 'worker-apart' | 'together'
 
 /** The contender's cores; undefined where nothing can be pinned or there is only one. */
 export const contenderCores = canPin && allCores.length > 1 ? allCores.slice(1) : undefined
-
-/** Moves a running process with all its threads; its later children inherit the cores. Silent where that cannot be. */
-export function moveTo(pid: number | undefined, cores: readonly number[]): void {
-  spawnSync('taskset', ['-a', '-c', '-p', cores.join(','), String(pid)], { stdio: 'ignore' })
-}

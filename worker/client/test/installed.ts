@@ -1,13 +1,14 @@
 // The package as applications have it: packed, and installed from the tarball in an empty folder by npm.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { copyFile, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { after } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { pack } from '../packaging/pack.ts'
 
 export const run = promisify(execFile)
 const clientDir = fileURLToPath(new URL('..', import.meta.url))
@@ -37,12 +38,10 @@ export const skip = await run('npm', ['ping'], { cwd: dir, timeout: PING_TIMEOUT
 
 /** Packs the package and installs it with others. */
 export async function install(others: readonly string[] = []): Promise<void> {
-  await run('npx', ['--yes', 'pnpm', 'pack', '--pack-destination', dir], { cwd: clientDir })
-  const tarball = (await readdir(dir)).find((file) => file.endsWith('.tgz'))
-  assert.ok(tarball !== undefined)
+  const tarball = await pack(dir)
   await mkdir(application)
   await writeFile(join(application, 'package.json'), '{ "private": true, "type": "module" }')
-  const wanted = [join(dir, tarball), '@types/node@20.19.43', ...others]
+  const wanted = [tarball, '@types/node@20.19.43', ...others]
   await run('npm', ['install', '--no-audit', '--no-fund', ...wanted], { cwd: application, env })
 }
 

@@ -9,3 +9,8 @@ export const canPin = platform === 'linux' && spawnSync('taskset', ['--version']
 export function pinned(command: string[], cores: readonly number[] | undefined): string[] {
   return cores === undefined || !canPin ? command : ['taskset', '-c', cores.join(','), ...command]
 }
+
+/** Moves a running process with all its threads; its later children inherit the cores. Silent where that cannot be. */
+export function moveTo(pid: number | undefined, cores: readonly number[]): void {
+  spawnSync('taskset', ['-a', '-c', '-p', cores.join(','), String(pid)], { stdio: 'ignore' })
+}

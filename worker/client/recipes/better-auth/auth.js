@@ -1,0 +1,31 @@
+// Better Auth without a database: its tables are kept in memory, and in users.json for the next start.
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import bcrypt from 'bcrypt'
+import { betterAuth } from 'better-auth'
+import { memoryAdapter } from 'better-auth/adapters/memory'
+
+const empty = { user: [], account: [], session: [], verification: [] }
+const tables = existsSync('users.json') ? { ...empty, ...JSON.parse(readFileSync('users.json', 'utf8')) } : empty
+
+export const auth = betterAuth({
+  database: memoryAdapter(tables),
+  emailAndPassword: {
+    enabled: true,
+    password: {
+      hash: (password) => bcrypt.hash(password, 10),
+      verify: ({ password, hash }) => bcrypt.compare(password, hash),
+    },
+  },
+  databaseHooks: {
+    account: {
+      create: {
+        async after() {
+          const { user, account } = tables
+          writeFileSync('users.json', JSON.stringify({ user, account }))
+        },
+      },
+    },
+  },
+  // A hundred users who log in to try this come from one address, which Better Auth allows three times in ten seconds.
+  rateLimit: { enabled: false },
+})

@@ -1,0 +1,58 @@
+// Starts a recipe and talks to it as a browser would.
+import { freePort, type ProcessToTest, startProcess, until } from '@spillway/local/testing'
+import { createApiClient } from '@spillway/local/testing/api-client'
+import { neighbours, type Recipe } from './recipes.ts'
+
+/** Before the change, logins wait for as long as it takes. */
+const TIMEOUT_MS = 60_000
+
+export interface StartOptions extends Pick<ProcessToTest, 'cores' | 'env' | 'keeper'> {
+  /** Of the version: see install.ts. */
+  folder: string
+}
+
+export interface User {
+  email: string
+  password: string
+}
+
+export type StartedRecipe = Awaited<ReturnType<typeof startRecipe>>
+
+/** Resolves when it answers. It is killed by close(). */
+export async function startRecipe({ start, paths }: Recipe, { folder, cores, env, keeper }: StartOptions) {
+  const port = await freePort()
+  const url = `http://127.0.0.1:${port}`
+  const settings = { NODE_ENV: 'production', NEXT_TELEMETRY_DISABLED: '1', PORT: String(port) }
+  const ofBetterAuth = { BETTER_AUTH_URL: url, BETTER_AUTH_SECRET: 'only for recipes, on the loopback interface' }
+  const [entry, ...args] = start
+  const started = startProcess({
+    entry,
+    args,
+    cwd: folder,
+    cores,
+    keeper,
+    env: { ...settings, ...ofBetterAuth, ...env },
+  })
+  const client = createApiClient(url, { timeoutMs: TIMEOUT_MS })
+  const close = async () => {
+    client.close()
+    await started.close()
+  }
+  try {
+    const answers = async () => (await client.get(neighbours.time)).status === 200
+    await until(() => started.exit !== undefined || answers(), { what: `an answer of ${entry} in ${folder}` })
+    if (started.exit !== undefined) throw new Error(`${entry} ended in ${folder}:\n${started.output()}`)
+  } catch (error) {
+    await close()
+    throw error
+  }
+  return {
+    pid: started.pid,
+    output: started.output,
+    /** These resolve with the status of the answer, 0 without one. */
+    register: async (user: User) => (await client.post(paths.register, { name: 'Ada', ...user })).status,
+    login: async (user: User) => (await client.post(paths.login, user)).status,
+    get: async (path: string) => (await client.get(path)).status,
+    close,
+  }
+}
