@@ -2,10 +2,11 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { after, before, test } from 'node:test'
-import type { Member } from '@spillway/local/testing'
+import { type Member, until } from '@spillway/local/testing'
 import type { Gateway } from '../src/gateway.ts'
 import { type Answer, assertProblem, call, expect, login, newAccount, redeem, respondAsync } from './client.ts'
 import { watchQueue } from './queue.ts'
+import { readKeyspace } from './secret-search.ts'
 import { openSystem, type System, startQuietly, whileFrozen } from './system.ts'
 
 const newKey = () => randomBytes(32).toString('base64')
@@ -209,6 +210,43 @@ test('more than the workers can answer in time is refused with when to come back
     const refused = await ask()
     assertProblem(refused, 503, 'busy')
     assert.ok(Number(refused.headers.get('retry-after')) >= 1)
+  })
+})
+
+test('Redis holds neither the password nor the hash nor the key, while a job waits and after it', async () => {
+  const secrets = ['a passphrase that nobody else has', bcryptHash, shop]
+  const body = { password: secrets[0], storedHash: bcryptHash }
+  const ticket = await whileFrozen(worker, async () => {
+    const { ticket } = expect(202, await post('/v1/passwords/verify', body, respondAsync))
+    const keyspace = await readKeyspace(system.redis)
+    assert.ok(keyspace.includes(ticket.slice(0, 36)), 'the job is seen')
+    assert.deepEqual(
+      secrets.filter((secret) => keyspace.includes(String(secret))),
+      [],
+    )
+    return ticket
+  })
+  expect(200, await redeem(url, ticket, { token: shop }))
+  const keyspace = await readKeyspace(system.redis)
+  assert.deepEqual(
+    secrets.filter((secret) => keyspace.includes(String(secret))),
+    [],
+  )
+})
+
+test('a client that goes away leaves no job', async () => {
+  const { waiting } = watchQueue(system)
+  await whileFrozen(worker, async () => {
+    const before = (await waiting()).length
+    const leaving = new AbortController()
+    const headers = { authorization: `Bearer ${shop}`, 'content-type': 'application/json' }
+    const body = JSON.stringify({ password: 'x', policy: cheap })
+    const call = fetch(`${url}/v1/passwords/hash`, { method: 'POST', headers, body, signal: leaving.signal })
+    const gone = assert.rejects(call)
+    await until(async () => (await waiting()).length > before, { what: 'the job' })
+    leaving.abort()
+    await gone
+    await until(async () => (await waiting()).length === before, { what: 'the job gone' })
   })
 })
 

@@ -3,8 +3,8 @@ import { bcryptReadsWhole } from '@spillway/client/protocol/policy'
 import { ApiError } from '../problems/errors.js'
 import { AnyPasswordField } from '../schemas/credentials.js'
 import { schemaOf } from '../schemas/schema.js'
-import { defineServiceOperation, isAsAsked, policyOf } from './operation.js'
-import { contentsProperties, PolicyField } from './schemas.js'
+import { defineServiceOperation } from './operation.js'
+import { PolicyField } from './schemas.js'
 
 export const hash = defineServiceOperation({
   kind: 'service_hash',
@@ -18,38 +18,26 @@ export const hash = defineServiceOperation({
     required: ['password'],
     additionalProperties: false,
   }),
-  contents: schemaOf({
+  answer: schemaOf({
+    title: 'NewHash',
+    description: 'The hash to store',
     type: 'object',
-    properties: contentsProperties,
-    required: ['service'],
+    properties: { hash: { type: 'string' } },
+    required: ['hash'],
     additionalProperties: false,
   }),
-  answer: {
-    status: 200,
-    body: schemaOf({
-      title: 'NewHash',
-      description: 'The hash to store',
-      type: 'object',
-      properties: { hash: { type: 'string' } },
-      required: ['hash'],
-      additionalProperties: false,
-    }),
-  },
 
-  async start(_deps, { body: { password, policy: field }, caller: service }, submit) {
-    const policy = policyOf(field)
+  async submit({ password }, policy, submit) {
     if (policy?.algorithm === 'bcrypt' && !bcryptReadsWhole(password)) {
       const message = 'must be 72 bytes or fewer and hold no NUL: bcrypt reads no more'
       throw new ApiError('invalid_request', { fields: [{ field: 'password', message }] })
     }
-    const pending = await submit('hash', { password, ...(policy && { policy }) })
-    return { contents: { service, ...(policy && { policy }) }, pending }
+    return await submit('hash', { password, ...(policy && { policy }) })
   },
 
-  async finish(_deps, { policy }, { verdict }) {
-    if (verdict.kind === 'hashed' && isAsAsked(verdict.hash, policyOf(policy))) return { hash: verdict.hash }
-    throw new ApiError('internal_error', {
-      cause: new Error('a worker made another kind of hash: it is of an older version'),
-    })
+  finish(verdict, isAsAsked) {
+    if (verdict.kind === 'hashed' && isAsAsked(verdict.hash)) return { hash: verdict.hash }
+    const cause = new Error('a worker made another kind of hash: it is of an older version')
+    throw new ApiError('internal_error', { cause })
   },
 })

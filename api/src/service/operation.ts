@@ -1,12 +1,34 @@
 /** Operations of the service API: those on passwords and stored hashes of an application that keeps its own users. */
 import { completePolicy } from '@spillway/client/application/policy'
-import type { HashPolicy } from '@spillway/client/protocol/policy'
+import { type HashPolicy, HashPolicySchema } from '@spillway/client/protocol/policy'
 import { isOf } from '@spillway/client/protocol/stored-hash'
+import type { PendingJob } from '@spillway/client/queue-client'
 import type { Access } from '../operations/access.js'
-import { buildOperation, type Operation, type OperationDefinition } from '../operations/operation.js'
+import { buildOperation, type Job, type Operation } from '../operations/operation.js'
 import { ApiError } from '../problems/errors.js'
 import { problemResponse, unauthorizedProblem } from '../schemas/responses.js'
+import { type Schema, schemaOf } from '../schemas/schema.js'
+import type { Submit } from '../waiting/hold.js'
 import type { PolicyField } from './schemas.js'
+
+export interface ServiceOperationDefinition<Body extends { policy?: PolicyField }, Answer> {
+  /** The name of the operation in tickets and metrics. */
+  kind: string
+  url: string
+  operationId: string
+  summary: string
+  description?: string
+  body: Schema<Body>
+  /** The body of the successful response. */
+  answer: Schema<Answer>
+  /** Submits the job. Throws an {@link ApiError} to refuse the request. */
+  submit(body: Body, policy: HashPolicy | undefined, submit: Submit): Promise<PendingJob>
+  /**
+   * Returns the body of the answer; throws an {@link ApiError} otherwise. `isAsAsked` tells whether a new hash is of the policy: a worker
+   * of an older version knows only its own.
+   */
+  finish(verdict: Job['verdict'], isAsAsked: (hash: string) => boolean): Answer
+}
 
 /** Services are authenticated and limited by their key. */
 const byKey: Access<string> = {
@@ -15,33 +37,45 @@ const byKey: Access<string> = {
   callerOf: ({ service = '' }) => service,
 }
 
-type Definition<Body, Contents extends object, Answer> = OperationDefinition<unknown, string, Body, Contents, Answer>
-type Given = 'method' | 'tags' | 'access' | 'problems' | 'unsupportedHash'
+/** What tickets hold: the service, whose keys alone redeem it, and the policy of its request. */
+const contents = schemaOf({
+  type: 'object',
+  properties: { service: { type: 'string' }, policy: HashPolicySchema },
+  required: ['service'],
+  additionalProperties: false,
+})
 
-export function defineServiceOperation<Body, Contents extends object, Answer>(
-  definition: Omit<Definition<Body, Contents, Answer>, Given>,
-): Operation<unknown> {
+export function defineServiceOperation<Body extends { policy?: PolicyField }, Answer>({
+  answer,
+  submit: submitJob,
+  finish: answerTo,
+  ...definition
+}: ServiceOperationDefinition<Body, Answer>): Operation<unknown> {
   return buildOperation({
     ...definition,
     method: 'POST',
     tags: ['Passwords'],
     access: byKey,
+    contents,
+    answer: { status: 200, body: answer },
     problems: { 401: unauthorizedProblem, 422: problemResponse },
     unsupportedHash: () => new ApiError('unsupported_hash'),
+    async start(_deps, { body, caller: service }, submit) {
+      const policy = policyOf(body.policy)
+      return { contents: { service, ...(policy && { policy }) }, pending: await submitJob(body, policy, submit) }
+    },
+    async finish(_deps, { policy }, { verdict }) {
+      return answerTo(verdict, (hash) => policy === undefined || isOf(hash, policy))
+    },
   })
 }
 
 /** The policy of a request with its defaults filled in; undefined for that of the workers. */
-export function policyOf(field: PolicyField | undefined): HashPolicy | undefined {
+function policyOf(field: PolicyField | undefined): HashPolicy | undefined {
   try {
     return field && completePolicy(field)
   } catch (error) {
     if (!(error instanceof RangeError)) throw error
     throw new ApiError('invalid_request', { fields: [{ field: 'policy', message: error.message }] })
   }
-}
-
-/** Whether a worker made a hash as asked. One of an older version knows only its own policy. */
-export function isAsAsked(hash: string, policy: HashPolicy | undefined): boolean {
-  return policy === undefined || isOf(hash, policy)
 }

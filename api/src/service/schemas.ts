@@ -44,9 +44,3 @@ export const PolicyField = {
   ],
 } as const
 export type PolicyField = FromSchema<{ oneOf: (typeof PolicyField)['oneOf'] }>
-
-/** What tickets of this API hold: the service, whose keys alone redeem it, and the policy that its new hash must be of. */
-export const contentsProperties = {
-  service: { type: 'string' },
-  policy: PolicyField,
-} as const

@@ -1,8 +1,8 @@
 /** POST /v1/passwords/verify: whether a password matches a stored hash. */
 import { AnyPasswordField } from '../schemas/credentials.js'
 import { schemaOf } from '../schemas/schema.js'
-import { defineServiceOperation, isAsAsked, policyOf } from './operation.js'
-import { contentsProperties, PolicyField, StoredHashField } from './schemas.js'
+import { defineServiceOperation } from './operation.js'
+import { PolicyField, StoredHashField } from './schemas.js'
 
 export const verify = defineServiceOperation({
   kind: 'service_verify',
@@ -26,36 +26,25 @@ export const verify = defineServiceOperation({
     required: ['password', 'storedHash'],
     additionalProperties: false,
   }),
-  contents: schemaOf({
+  answer: schemaOf({
+    title: 'Verification',
+    description: 'Whether the password matches',
     type: 'object',
-    properties: contentsProperties,
-    required: ['service'],
+    properties: {
+      match: { type: 'boolean' },
+      newHash: { type: 'string', description: 'Store it in place of the old one' },
+    },
+    required: ['match'],
     additionalProperties: false,
   }),
-  answer: {
-    status: 200,
-    body: schemaOf({
-      title: 'Verification',
-      description: 'Whether the password matches',
-      type: 'object',
-      properties: {
-        match: { type: 'boolean' },
-        newHash: { type: 'string', description: 'Store it in place of the old one' },
-      },
-      required: ['match'],
-      additionalProperties: false,
-    }),
+
+  submit({ password, storedHash, rehash = false }, policy, submit) {
+    return submit('verify', { password, storedHash, rehash, ...(policy && { policy }) })
   },
 
-  async start(_deps, { body: { password, storedHash, rehash = false, policy: field }, caller: service }, submit) {
-    const policy = policyOf(field)
-    const pending = await submit('verify', { password, storedHash, rehash, ...(policy && { policy }) })
-    return { contents: { service, ...(policy && { policy }) }, pending }
-  },
-
-  async finish(_deps, { policy }, { verdict }) {
+  finish(verdict, isAsAsked) {
     if (verdict.kind !== 'match') return { match: false }
     const { hash } = verdict
-    return { match: true, ...(hash !== undefined && isAsAsked(hash, policyOf(policy)) && { newHash: hash }) }
+    return { match: true, ...(hash !== undefined && isAsAsked(hash) && { newHash: hash }) }
   },
 })
