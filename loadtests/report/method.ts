@@ -1,11 +1,11 @@
 // The method and the contenders: enough to doubt the figures well, or to repeat them.
 
+import { type Html, html } from '@spillway/client/storm/report/html'
 import { TIMEOUT_MS } from '@spillway/local/testing/api-client'
 import { contenders } from '../contenders/contenders.ts'
 import { costOf } from '../contenders/hashing.ts'
 import { show } from '../src/figures.ts'
 import type { Results } from '../src/results.ts'
-import { type Html, html } from './html.ts'
 
 export function method(results: Results): Html {
   const { machine, settings } = results

@@ -1,7 +1,8 @@
 // The report: one HTML file with everything in it, for someone who has five minutes.
 import { readFileSync } from 'node:fs'
+import { Html, html } from '@spillway/client/storm/report/html'
+import { style as styleOfReports } from '@spillway/client/storm/report/style'
 import type { Results } from '../src/results.ts'
-import { Html, html } from './html.ts'
 import { method } from './method.ts'
 import { loginSection } from './sections/login-100.ts'
 import { profileSection } from './sections/profile.ts'
@@ -34,7 +35,7 @@ const sections = {
   engines: enginesSection,
 }
 
-const style = readFileSync(new URL('report.css', import.meta.url), 'utf8')
+const ownStyle = readFileSync(new URL('report.css', import.meta.url), 'utf8')
 
 /** @returns a whole HTML document that needs nothing else, not even a network */
 export function renderReport(results: Results): string {
@@ -49,7 +50,7 @@ export function renderReport(results: Results): string {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>Spillway load tests</title>
-<style>${new Html(style)}</style>
+<style>${new Html(styleOfReports + ownStyle)}</style>
 </head>
 <body>
 <header>

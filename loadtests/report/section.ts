@@ -1,4 +1,6 @@
 // The parts of every section of the report: its question, a sentence on the figures, its charts, and the failures.
+
+import { type Html, html } from '@spillway/client/storm/report/html'
 import { contenders } from '../contenders/contenders.ts'
 import { scenarios } from '../scenarios/scenarios.ts'
 import { show } from '../src/figures.ts'
@@ -6,7 +8,6 @@ import type { Row, Run, ScenarioResult } from '../src/results.ts'
 import type { Summary } from '../src/summary.ts'
 import type { Bar } from './bars.ts'
 import { contenderColor } from './colors.ts'
-import { type Html, html } from './html.ts'
 
 /** @param says in one or two sentences what the charts show */
 export function section(result: ScenarioResult, says: string, charts: readonly (Html | undefined)[]): Html {

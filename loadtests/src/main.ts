@@ -1,6 +1,7 @@
 // `pnpm load`: runs the load tests that were asked for, and writes their results and a report.
 import { mkdirSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
+import { stormCommand } from '@spillway/client/storm/command'
 import { runCommand } from '@spillway/local/processes/command'
 import { openKeeper } from '@spillway/local/processes/keeper'
 import { moveTo } from '@spillway/local/processes/pinning'
@@ -106,7 +107,12 @@ async function spike({ beyondLoopback, ...options }: NonNullable<LoadOptions['ta
 }
 
 await runCommand(async () => {
-  const options = parseOptions(process.argv.slice(2))
+  const args = process.argv.slice(2).filter((argument) => argument !== '--')
+  if (args[0] === 'storm') {
+    process.exitCode = await stormCommand(args.slice(1), 'pnpm load storm')
+    return
+  }
+  const options = parseOptions(args)
   if (options.help) return console.log(help)
   if (options.target) return await spike(options.target)
   // Read first: a wrong name is told before minutes of work, not after.

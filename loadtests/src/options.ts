@@ -13,9 +13,11 @@ const TARGET_DURATION_S = 10
 export const help = `pnpm load [scenario ...] [--contender name[,name]] [--duration s] [--users n] [--rate n]
           [--repeat n] [--json file] [--compare old.json] [--from file]
 pnpm load spike --target url [--rate n] [--duration s] [--users n] [--password p] [--beyond-loopback]
+pnpm load storm --target url ...
 
 Runs load tests and writes a JSON file and an HTML report beside it. Without a scenario: a short set of all, in
 about ten minutes. With --target: a spike of logins on a gateway that runs already, with the accounts of "pnpm seed".
+The storm is on any other application that runs already: "pnpm load storm --help" describes it.
 
   --contender a,b   only these architectures
   --duration s      seconds under load, for each measurement (ramp: for each step; spike: of the spike)

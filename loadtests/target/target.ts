@@ -1,11 +1,6 @@
 // The targets of a spike: this machine, unless another one was allowed.
-import { lookup } from 'node:dns/promises'
-import { BlockList, isIP } from 'node:net'
+import { judgeHost } from '@spillway/client/storm/hosts'
 import { UserError } from '@spillway/local/processes/user-error'
-
-const loopback = new BlockList()
-loopback.addSubnet('127.0.0.0', 8, 'ipv4')
-loopback.addAddress('::1', 'ipv6')
 
 /**
  * The URL to dial for a target. A name on this machine is replaced by the address that it was judged by, so that it cannot become
@@ -17,25 +12,18 @@ export async function resolveTarget(target: string, beyondLoopback: boolean): Pr
   if (url?.protocol !== 'http:' || url.pathname !== '/' || url.search !== '' || url.username !== '') {
     throw new UserError(`--target takes the address of a gateway, such as http://127.0.0.1:3000, not "${target}".`)
   }
-  const host = url.hostname.replace(/^\[|\]$/g, '')
-  const addresses = await lookup(host, { all: true }).catch((cause) => {
-    throw new UserError(`There is no host "${host}": --target takes an address such as http://127.0.0.1:3000.`, {
-      cause,
-    })
-  })
-  const elsewhere = addresses.find(({ address }) => !isLoopback(address))
+  const { addresses, elsewhere } = await judgeHost(url.hostname)
   const [first] = addresses
-  if (beyondLoopback || first === undefined) return url.origin
+  if (first === undefined) {
+    throw new UserError(`There is no host "${url.hostname}": --target takes an address such as http://127.0.0.1:3000.`)
+  }
+  if (beyondLoopback) return url.origin
   if (elsewhere !== undefined) {
     throw new UserError(
-      `${host} is not this machine (${elsewhere.address}): a spike goes to others only with --beyond-loopback, and only ` +
+      `${url.hostname} is not this machine (${elsewhere}): a spike goes to others only with --beyond-loopback, and only ` +
         'where you may send one.',
     )
   }
   url.hostname = first.family === 6 ? `[${first.address}]` : first.address
   return url.origin
-}
-
-function isLoopback(address: string): boolean {
-  return loopback.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4')
 }

@@ -13,7 +13,7 @@ const rooms: Record<string, string[]> = {
   ],
   'worker/src': ['main', 'start', 'beside', 'fallback', 'config', 'consumer', 'board', 'ops', 'hashing', 'process'],
   'worker/client/src': [
-    ...['nestjs', 'bcrypt', 'argon2', 'index', 'shared-passwords', 'drop-in', 'open-passwords'],
+    ...['storm', 'nestjs', 'bcrypt', 'argon2', 'index', 'shared-passwords', 'drop-in', 'open-passwords'],
     ...['application', 'queue-client', 'passwords', 'queue', 'protocol', 'redis'],
     ...['child-environment', 'errors', 'logger', 'within', 'with-resolvers'],
   ],

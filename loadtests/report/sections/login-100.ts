@@ -1,11 +1,12 @@
 // A hundred users: their waits, the waits of everyone else meanwhile, and how much gets through.
+
+import { type Html, html } from '@spillway/client/storm/report/html'
 import { algorithms } from '../../contenders/hashing.ts'
 import { Latency } from '../../measure/latency.ts'
 import type { ScenarioResult } from '../../src/results.ts'
 import { type Summary, summarize } from '../../src/summary.ts'
 import { bars, domainOf, type Span, spans } from '../bars.ts'
 import { contenderColor } from '../colors.ts'
-import { type Html, html } from '../html.ts'
 import { barsOf, figure, figureOf, quantity, section, titleOf } from '../section.ts'
 
 export function loginSection(result: ScenarioResult): Html {

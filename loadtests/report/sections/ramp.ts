@@ -1,11 +1,11 @@
 // Offered against served: a straight line as long as the server keeps up, and the knee where it stops.
 import * as Plot from '@observablehq/plot'
+import type { Html } from '@spillway/client/storm/report/html'
 import { show } from '../../src/figures.ts'
 import type { ScenarioResult } from '../../src/results.ts'
 import { type Summary, summarize } from '../../src/summary.ts'
 import { chart } from '../chart.ts'
 import { contenderColor } from '../colors.ts'
-import type { Html } from '../html.ts'
 import { figure, number, quantity, section, titleOf, typicalRows } from '../section.ts'
 
 const titles: Record<string, string> = {

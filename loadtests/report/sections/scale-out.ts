@@ -1,11 +1,11 @@
 // Throughput against the ideal line as workers are added, and what a login costs a gateway as gateways are.
 import * as Plot from '@observablehq/plot'
+import type { Html } from '@spillway/client/storm/report/html'
 import { show } from '../../src/figures.ts'
 import type { Row, ScenarioResult } from '../../src/results.ts'
 import { summarize } from '../../src/summary.ts'
 import { bars } from '../bars.ts'
 import { chart, powersOfTen } from '../chart.ts'
-import type { Html } from '../html.ts'
 import { number, quantity, section, typicalRows } from '../section.ts'
 
 const TOGETHER = 'var(--accent)'

@@ -1,11 +1,12 @@
 // The sections of scenarios whose charts have a bar for each thing that was measured.
+
+import type { Html } from '@spillway/client/storm/report/html'
 import { NATIVE_NAME } from '@spillway/worker/native'
 import { show } from '../../src/figures.ts'
 import type { Row, ScenarioResult } from '../../src/results.ts'
 import { type Summary, summarize } from '../../src/summary.ts'
 import { bars } from '../bars.ts'
 import { contenderColor } from '../colors.ts'
-import type { Html } from '../html.ts'
 import { barsOf, figure, figureOf, number, quantity, section, typicalRows } from '../section.ts'
 
 function of(summaries: readonly Summary[], contender: string, name: string, unit: string): string {

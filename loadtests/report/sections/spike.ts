@@ -1,11 +1,11 @@
 // A spike over time: how many arrived when and how it ended for them, and how many were waiting.
 import * as Plot from '@observablehq/plot'
+import type { Html } from '@spillway/client/storm/report/html'
 import { outcomes } from '../../measure/tally.ts'
 import type { Run, ScenarioResult } from '../../src/results.ts'
 import { summarize } from '../../src/summary.ts'
 import { chart, legend, powersOfTen } from '../chart.ts'
 import { contenderColor, outcomeColors } from '../colors.ts'
-import type { Html } from '../html.ts'
 import { figure, number, quantity, section, titleOf, typicalRun } from '../section.ts'
 
 export function spikeSection(result: ScenarioResult): Html {

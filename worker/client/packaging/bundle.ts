@@ -30,6 +30,8 @@ const optional = ['msgpackr-extract', 'pg', 'redis']
 
 /** What applications import: `@spillway/client` and `@spillway/client/<name>`. */
 export const doors = ['index', 'bcrypt', 'argon2', 'nestjs'] as const
+/** What people run: `npx --package @spillway/client <name>`. */
+export const commands = { 'spillway-storm': 'storm' } as const
 /** What doors share, so that there is one of it. */
 const shared = ['open-passwords', 'shared-passwords', 'application/passwords-error']
 
@@ -56,6 +58,13 @@ export async function bundle(outdir: string): Promise<Metafile[]> {
       entryPoints: [...doors, ...shared].map((name) => join(clientDist, `${name}.js`)),
       external: [...dependencies, ...optional, ...Object.keys(peers)],
       plugins: [apart],
+      outdir,
+      outExtension: { '.js': '.cjs' },
+      metafile: true,
+    }),
+    build({
+      ...common,
+      entryPoints: Object.values(commands).map((name) => ({ in: join(clientDist, name, 'main.js'), out: name })),
       outdir,
       outExtension: { '.js': '.cjs' },
       metafile: true,

@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { doors, peers } from './bundle.ts'
+import { commands, doors, peers } from './bundle.ts'
 
 const clientDir = join(import.meta.dirname, '..')
 const workerDir = join(clientDir, '..')
@@ -38,6 +38,7 @@ export function packageManifest(): object {
       ...Object.fromEntries(doors.map((door) => [door === 'index' ? '.' : `./${door}`, conditionsOf(door)])),
       './package.json': './package.json',
     },
+    bin: Object.fromEntries(Object.entries(commands).map(([command, file]) => [command, `./${file}.cjs`])),
     files: ['*.js', '**/*.cjs', '**/*.d.ts', '**/*.d.cts', 'LICENSE', 'THIRD-PARTY-LICENSES.txt', 'README.md'],
     sideEffects: false,
     dependencies: pinned(client.dependencies, 'ioredis'),

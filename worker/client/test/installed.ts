@@ -36,13 +36,14 @@ export const skip = await run('npm', ['ping'], { cwd: dir, timeout: PING_TIMEOUT
   () => 'the registry of npm cannot be reached',
 )
 
-/** Packs the package and installs it with others. */
-export async function install(others: readonly string[] = []): Promise<void> {
+/** Packs the package and installs it with others. Gives the tarball. */
+export async function install(others: readonly string[] = []): Promise<string> {
   const tarball = await pack(dir)
   await mkdir(application)
   await writeFile(join(application, 'package.json'), '{ "private": true, "type": "module" }')
   const wanted = [tarball, '@types/node@20.19.43', ...others]
   await run('npm', ['install', '--no-audit', '--no-fund', ...wanted], { cwd: application, env })
+  return tarball
 }
 
 /** Compiles programs strictly, with the declarations of all libraries checked, and gives the folder of what came out. */

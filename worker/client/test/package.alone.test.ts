@@ -1,6 +1,9 @@
 // The package as an application has it: packed, installed from the tarball in an empty folder by npm, compiled against and run.
 import assert from 'node:assert/strict'
-import { readdir, readFile, stat } from 'node:fs/promises'
+import { once } from 'node:events'
+import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { test } from 'node:test'
 import { createNamespace, newSealKey, startWorker } from '@spillway/local/testing'
@@ -11,7 +14,7 @@ const declarationsOfNode = ['@types/node', 'undici-types']
 const PACKAGES_MAX = 25
 const BYTES_MAX = 15_000_000
 
-if (skip === false) await install()
+const tarball = skip === false ? await install() : ''
 const { packages, bytes } =
   skip === false ? await measured(join(application, 'node_modules')) : { packages: [], bytes: 0 }
 
@@ -131,6 +134,36 @@ test('the drop-in replacements have the names of their packages, however they ar
   ]
   const argon2 = ['argon2d', 'argon2i', 'argon2id', 'close', 'default', 'hash', 'needsRehash', 'verify']
   assert.deepEqual(JSON.parse(stdout), [[bcrypt, argon2], [bcrypt, argon2], 1, true])
+})
+
+test('npx runs the storm from an empty folder', { skip }, async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'spillway-storm-'))
+  t.after(() => rm(folder, { recursive: true, force: true }))
+  const server = createServer((_request, response) => response.end()).listen(0, '127.0.0.1')
+  t.after(() => server.close())
+  await once(server, 'listening')
+  const address = server.address()
+  const url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`
+  const storm = [
+    '--yes',
+    '--package',
+    tarball,
+    'spillway-storm',
+    '--target',
+    url,
+    '--login',
+    '/login',
+    '--probe',
+    '/probe',
+  ]
+  const short = ['--users', '2', '--calm', '1', '--duration', '1', '--p99', '5000', '--report', 'storm.html']
+  const { stdout } = await run('npx', [...storm, ...short], { cwd: folder, env })
+  assert.match(
+    stdout,
+    /^2 users logged in to http:\/\/127\.0\.0\.1:\d+ \(POST \/login\) again and again for 1(\.\d)? s/,
+  )
+  assert.match(stdout, /GET \/probe took/)
+  assert.match(await readFile(join(folder, 'storm.html'), 'utf8'), /<svg /)
 })
 
 test('with a queue, a worker hashes', { skip }, async (t) => {
