@@ -116,6 +116,14 @@ describe('a storm says what it measured:', { concurrency: 1 }, () => {
     })
   }
 
+  test('a kept connection that the server closes when it is used again loses no login: it is sent once more', async (t) => {
+    const { url } = await startApplication(t)
+    const { said, result } = await stormed(t, url, '--login', 'POST /closed-when-reused', '--users', '3', ...SHORT)
+    const { success, lost, other } = result().logins
+    assert.ok(success > 3, said)
+    assert.deepEqual([lost, other], [0, 0])
+  })
+
   test('other answers are neither lost nor refused', async (t) => {
     const { url } = await startApplication(t)
     const { said, result } = await stormed(t, url, '--login', 'POST /broken-login', '--users', '2', ...SHORT)
@@ -150,6 +158,13 @@ describe('nothing is stormed, exit code 2,', { concurrency: 1 }, () => {
     )
     for (const word of ['correct', 'horse', 'battery', 'user1']) assert.ok(!said.includes(word), said)
     assert.equal((await seen())['/echoing-login']?.length, 1)
+  })
+
+  test('when a login is answered with a status that is not one of those expected', async (t) => {
+    const { url } = await startApplication(t)
+    const { code, said } = await stormed(t, url, ...QUICK, '--expect', '200,201')
+    assert.equal(code, 2)
+    assert.match(said, /^Nothing was stormed: user 1 cannot log in\. POST \/quick-login was answered with 302\.$/)
   })
 
   test('when the last user cannot log in', async (t) => {

@@ -28,7 +28,10 @@ export async function stormCommand(args: readonly string[], name: string): Promi
   try {
     return await run(args, name, interruption.signal)
   } catch (error) {
-    if (interruption.signal.aborted) return INTERRUPTED
+    if (interruption.signal.aborted) {
+      console.error('Interrupted: nothing was stormed.')
+      return INTERRUPTED
+    }
     console.error(error instanceof UsageError ? error.message : error)
     return NOT_STORMED
   } finally {

@@ -37,7 +37,7 @@ or had another answer, waits ${RETRY_MS / 1_000} s. Redirects are answers and ar
 as if it had taken the whole time limit.
 
 Before all that the first user and the last must be able to log in, and each probe must work; otherwise nothing is
-stormed. What is sent, passwords above all, is never written or printed.
+stormed. Of what is sent only methods and paths, without their queries, are written or printed: no password.
 
 Exit code: 0 when all probes stayed within --p99 during the storm, 1 when one did not, 2 when nothing was stormed, 130
 after Ctrl-C, which ends the storm early and still says what was measured.

@@ -4,7 +4,10 @@ import type { HttpRequest } from './request.js'
 const SHOWN_CHARACTERS = 200
 const HIDDEN = '[…]'
 
-/** One line. What the answer repeats of the request's values is hidden, however it is encoded, and now and then a common word with it. */
+/**
+ * One line. What the answer repeats of the request's values is hidden, in every encoding that leaves letters and digits as they are (which
+ * base64 does not), and now and then a common word with it.
+ */
 export function beginningOf(answer: string, request: HttpRequest): string {
   const secrets = [...new Set(valuesOf(request).flatMap((value) => [...spellings(value), ...words(value)]))]
   const longestFirst = secrets

@@ -1,6 +1,7 @@
 // An application to storm, as many are: it hashes in its handlers, on libuv's thread pool. Its paths are the cases of the tests.
 import { stat } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { hash, verify } from '@node-rs/bcrypt'
@@ -29,6 +30,9 @@ const afterTrials = (path: string, handler: Handler): Handler => {
   return (response, body) => (times(path) <= TRIALS ? response.end() : handler(response, body))
 }
 
+/** Connections that have had an answer. */
+const answered = new WeakSet<Socket>()
+
 const handlers: Record<string, Handler> = {
   '/login': async (response, body) => {
     const { email, password } = JSON.parse(body)
@@ -44,6 +48,13 @@ const handlers: Record<string, Handler> = {
   '/echoing-login': (response, body) =>
     response.writeHead(422).end(`no such user:\u001b[31m\n ${body} ${encodeURIComponent(body)}`),
   '/followed': end(200),
+  // As a server that closes a kept connection just when it is used again.
+  '/closed-when-reused': (response) => {
+    const { socket } = response
+    if (socket === null || answered.has(socket)) return socket?.destroy()
+    answered.add(socket)
+    return response.end()
+  },
   '/plain': end(200),
   '/slow': async (response) => {
     await sleep(300)
