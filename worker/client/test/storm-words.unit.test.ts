@@ -91,6 +91,11 @@ test('that nothing has to change is said only of probes that were asked, while l
 test('when it is calm again is that of the last probe, or that it did not become calm', () => {
   const slower = probe(3, 90, { name: 'GET /b', calmAgainMs: 2_300 })
   assert.match(sentences(result([probe(3, 90), slower])).join(' '), /as quick as before 2\.3 s after the last login/)
+  const atOnce = probe(3, 90, { calmAgainMs: 0 })
+  assert.match(
+    sentences(result([atOnce])).join(' '),
+    /As soon as the last login had ended, the probes were as quick as before\./,
+  )
   const never = probe(3, 90, { name: 'GET /b', calmAgainMs: undefined })
   assert.match(sentences(result([probe(3, 90), never])).join(' '), /GET \/b had not become as quick as before/)
 })

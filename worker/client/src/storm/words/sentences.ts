@@ -57,9 +57,8 @@ function calmAgain({ probes, interrupted }: StormResult): string[] {
     ]
   }
   const longestMs = Math.max(...probes.map(({ calmAgainMs = 0 }) => calmAgainMs))
-  const after =
-    longestMs === 0 ? 'as soon as the last login had ended' : `${seconds(longestMs / 1_000)} after the last login`
-  return [`The probes were as quick as before ${after}.`]
+  if (longestMs === 0) return ['As soon as the last login had ended, the probes were as quick as before.']
+  return [`The probes were as quick as before ${seconds(longestMs / 1_000)} after the last login.`]
 }
 
 /** Of the limit: beyond it, the lateness of this program is a part of the figures that must be told. */
