@@ -2,34 +2,29 @@
 // names of recipes, only to those. Ends with 1 when a goal is missed.
 import { copyFile, mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { runWithKeeper } from '@spillway/local/processes/command'
 import type { Keeper } from '@spillway/local/processes/keeper'
 import { UserError } from '@spillway/local/processes/user-error'
-import { buildEngine } from '@spillway/local/start/engine'
+import { buildEngine, hasEngine } from '@spillway/local/start/engine'
 import { pack } from '../../packaging/pack.ts'
-import { goalsMissed, type Mode, type Row, toTable } from './goals.ts'
+import { goalsMissed, type Mode, type Row, toTable, wasBusy } from './goals.ts'
 import { type Installed, installRecipe } from './install.ts'
 import { type Recipe, recipes, USERS_FILE } from './recipes.ts'
-import { cores, moveAside, startQueue } from './stage.ts'
-import { startRecipe, type User } from './start.ts'
-import { measureStorm } from './storm.ts'
-
-const SECONDS = 15
-const USERS = 100
-const users: User[] = Array.from({ length: USERS }, (_, n) => ({
-  email: `user-${n}@example.com`,
-  password: 'correct horse battery staple',
-}))
+import { cores, moveAside, startQueue, takenByOthers } from './stage.ts'
+import { startRecipe } from './start.ts'
+import { measureStorm, users } from './storm.ts'
 
 async function measured(recipe: Recipe, { before, after }: Installed, keeper: Keeper, dir: string): Promise<Row[]> {
   const rows: Row[] = []
   const measure = async (mode: Mode, folder: string, env: NodeJS.ProcessEnv = {}) => {
+    const others = await takenByOthers()
     const started = await startRecipe(recipe, { folder, cores, env, keeper })
     try {
       if (mode === 'before') await Promise.all(users.map(started.register))
-      rows.push({ recipe: recipe.name, mode, ...(await measureStorm(started, { users, seconds: SECONDS })) })
       console.log(`${recipe.name}, ${mode}`)
+      const found = await measureStorm(recipe, started.url, dirname(folder))
+      rows.push({ recipe: recipe.name, mode, takenByOthers: others, ...found })
     } finally {
       await started.close()
     }
@@ -37,7 +32,7 @@ async function measured(recipe: Recipe, { before, after }: Installed, keeper: Ke
   await measure('before', before)
   await copyFile(join(before, USERS_FILE), join(after, USERS_FILE))
   await measure('after, without Redis', after)
-  const queue = await startQueue(keeper, dir)
+  const queue = await startQueue(keeper, join(dir, recipe.name))
   try {
     await measure('after, with the queue', after, queue.env)
   } finally {
@@ -65,7 +60,8 @@ await runWithKeeper(async (keeper) => {
     const rows: Row[] = []
     for (const [recipe, folders] of installed) rows.push(...(await measured(recipe, folders, keeper, dir)))
     console.table(toTable(rows))
-    const missed = goalsMissed(rows)
+    if (wasBusy(rows)) console.log('Others kept the machine busy: measure again when it has nothing else to do.')
+    const missed = goalsMissed(rows, hasEngine())
     for (const sentence of missed) console.log(sentence)
     if (missed.length > 0) process.exitCode = 1
   } finally {

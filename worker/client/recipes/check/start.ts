@@ -48,6 +48,7 @@ export async function startRecipe({ start, paths }: Recipe, { folder, cores, env
   }
   return {
     pid: started.pid,
+    url,
     output: started.output,
     /** These resolve with the status of the answer, 0 without one. */
     register: async (user: User) => (await client.post(paths.register, { name: 'Ada', ...user })).status,

@@ -1,69 +1,53 @@
-// A storm of logins on a started recipe: a hundred users who log in over and over, and what its other endpoints take meanwhile.
-import { setTimeout as sleep } from 'node:timers/promises'
-import { startLoop } from '@spillway/local/testing/open-loop'
-import { neighbours } from './recipes.ts'
-import type { StartedRecipe, User } from './start.ts'
+// A storm of logins on a started recipe, by the program of the package that is installed beside it.
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { run } from '@spillway/local/processes/run'
+import { neighbours, type Recipe } from './recipes.ts'
+import type { User } from './start.ts'
 
-/** Until all users have come, and the code is compiled. */
-const WARM_UP_MS = 3_000
-const SENT_AWAY_MS = 1_000
-const PROBES_PER_SECOND = 25
+const PROGRAM = 'node_modules/.bin/spillway-storm'
+const USERS = 100
+const PASSWORD = 'correct horse battery staple'
+const DURATION_S = 15
+/** The most that the program takes: before the change, logins and stats wait for seconds. */
+const TIMEOUT_S = 30
+/** Just enough: what is slow here is told by the table, not by the program. */
+const CALM_S = 2
+const AFTER_S = 1
 
-export interface Storm {
-  users: readonly User[]
-  seconds: number
-}
+/** Those who log in. */
+export const users: readonly User[] = Array.from({ length: USERS }, (_, index) => userOf(index + 1))
 
 export interface Measured {
-  /** Answered 200, and anything else, in the counted time. */
   loginsPerSecond: number
-  failed: number
-  /** Of the 99th of a hundred requests, from when each was due, in milliseconds. */
+  /** What ended the logins that did not succeed: a status or a failure, and how often. */
+  reasons: Record<string, number>
+  /** During the storm, from when each was due. */
   p99Ms: Record<keyof typeof neighbours, number>
 }
 
-export async function measureStorm(recipe: StartedRecipe, { users, seconds }: Storm): Promise<Measured> {
-  const counted = { succeeded: 0, failed: 0 }
-  let isCounting = false
-  let isOver = false
-  const storm = users.map(async (user) => {
-    while (!isOver) {
-      const status = await recipe.login(user)
-      if (isCounting) counted[status === 200 ? 'succeeded' : 'failed'] += 1
-      // As people do who are sent away.
-      if (status !== 200) await sleep(SENT_AWAY_MS)
-    }
-  })
-  await sleep(WARM_UP_MS)
-  const startMs = performance.now()
-  isCounting = true
-  const probes = { file: startProbe(recipe, neighbours.file), time: startProbe(recipe, neighbours.time) }
-  await sleep(seconds * 1_000)
-  isCounting = false
-  const countedS = (performance.now() - startMs) / 1_000
-  // The storm goes on until the last of them is answered.
-  const [file, time] = await Promise.all([probes.file.stop(), probes.time.stop()])
-  isOver = true
-  await Promise.all(storm)
-  return { loginsPerSecond: counted.succeeded / countedS, failed: counted.failed, p99Ms: { file, time } }
+/** What is read of the program's result: StormResult in src/storm/result.ts. */
+interface Result {
+  logins: { perSecond: number; reasons: Record<string, number> }
+  probes: { storm: { p99Ms: number } }[]
 }
 
-/** Asks at a steady rate, whatever the answers take. */
-function startProbe(recipe: StartedRecipe, path: string) {
-  const tookMs: number[] = []
-  const loop = startLoop({
-    rateAt: () => PROBES_PER_SECOND,
-    async send(dueMs) {
-      const status = await recipe.get(path)
-      // What is not answered must not look quick.
-      tookMs.push(status === 200 ? performance.now() - dueMs : Number.POSITIVE_INFINITY)
-    },
-  })
-  return {
-    async stop(): Promise<number> {
-      await loop.stop()
-      const sorted = tookMs.sort((a, b) => a - b)
-      return sorted[Math.ceil(sorted.length * 0.99) - 1] ?? Number.NaN
-    },
-  }
+/** @param dir where the recipe is installed */
+export async function measureStorm({ paths }: Recipe, url: string, dir: string): Promise<Measured> {
+  const json = join(dir, 'storm.json')
+  const named = { target: url, login: `POST ${paths.login}`, body: JSON.stringify(userOf('{n}')), json }
+  const numbers = { users: USERS, duration: DURATION_S, timeout: TIMEOUT_S, calm: CALM_S, after: AFTER_S }
+  // No goal of the program's own, which would end it with 1.
+  const flags = Object.entries({ ...named, ...numbers, p99: TIMEOUT_S * 1_000 })
+  const probes = [neighbours.file, neighbours.time].map((path) => ['probe', `GET ${path}`] as const)
+  const args = [...flags, ...probes].flatMap(([name, value]) => [`--${name}`, String(value)])
+  await run(process.execPath, [join(dir, PROGRAM), ...args])
+  const { logins, probes: probed }: Result = JSON.parse(await readFile(json, 'utf8'))
+  const [file, time] = probed.map(({ storm }) => storm.p99Ms)
+  if (file === undefined || time === undefined) throw new Error('the storm tells of no probes')
+  return { loginsPerSecond: logins.perSecond, reasons: logins.reasons, p99Ms: { file, time } }
+}
+
+function userOf(n: number | string): User {
+  return { email: `user-${n}@example.com`, password: PASSWORD }
 }
