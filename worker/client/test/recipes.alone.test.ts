@@ -28,10 +28,11 @@ const tarball = skip === false ? await pack(packed) : ''
 async function startedQueue(t: TestContext): Promise<{ env: NodeJS.ProcessEnv; worker: Member }> {
   const { redisUrl, queuePrefix, close } = await createNamespace()
   t.after(close)
-  const env = { REDIS_URL: redisUrl, QUEUE_PREFIX: queuePrefix, SPILLWAY_SEAL_KEYS: newSealKey() }
-  const worker = await startWorker({ env: { ...env, OPS_PORT: '0', WORKER_CONCURRENCY: '1' } })
+  const shared = { REDIS_URL: redisUrl, SPILLWAY_SEAL_KEYS: newSealKey() }
+  const ofWorker = { QUEUE_PREFIX: queuePrefix, OPS_PORT: '0', WORKER_CONCURRENCY: '1' }
+  const worker = await startWorker({ env: { ...shared, ...ofWorker } })
   t.after(() => worker.close())
-  return { env, worker }
+  return { env: { ...shared, SPILLWAY_QUEUE_PREFIX: queuePrefix }, worker }
 }
 
 /** Whether the application has a process beside it that hashes. */
@@ -73,7 +74,7 @@ for (const recipe of chosen) {
       const folder = folders[version]
       if (last !== undefined && last !== folder) await copyFile(join(last, USERS_FILE), join(folder, USERS_FILE))
       last = folder
-      const started = await startRecipe(recipe, { folder, env: { LOGIN_WAIT_MS: '60000', ...env } })
+      const started = await startRecipe(recipe, { folder, env: { SPILLWAY_WAIT_MS: '60000', ...env } })
       try {
         await visited(started, registered)
         look(started)

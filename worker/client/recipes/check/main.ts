@@ -15,6 +15,8 @@ import { cores, moveAside, startQueue, takenByOthers } from './stage.ts'
 import { startRecipe } from './start.ts'
 import { measureStorm, users } from './storm.ts'
 
+const OUTPUT_TOLD = 2_000
+
 async function measured(recipe: Recipe, { before, after }: Installed, keeper: Keeper, dir: string): Promise<Row[]> {
   const rows: Row[] = []
   const measure = async (mode: Mode, folder: string, env: NodeJS.ProcessEnv = {}) => {
@@ -25,6 +27,10 @@ async function measured(recipe: Recipe, { before, after }: Installed, keeper: Ke
       console.log(`${recipe.name}, ${mode}`)
       const found = await measureStorm(recipe, started.url, dirname(folder))
       rows.push({ recipe: recipe.name, mode, takenByOthers: others, ...found })
+    } catch (error) {
+      // What the application itself said.
+      console.error(started.output().slice(-OUTPUT_TOLD))
+      throw error
     } finally {
       await started.close()
     }

@@ -36,7 +36,7 @@ export async function startQueue(keeper: Keeper, dir: string) {
   const data = { dir: join(dir, 'redis'), logFile, durable: false, password: '', preferredPort: 0 }
   const redis = await startRedis({ keeper, programsDir, say: console.log, ...data })
   if (cores !== undefined) moveTo(redis.pid(), cores)
-  const env = { REDIS_URL: redis.url, QUEUE_PREFIX: '{recipes}', SPILLWAY_SEAL_KEYS: newSealKey() }
+  const env = { REDIS_URL: redis.url, SPILLWAY_SEAL_KEYS: newSealKey() }
   const worker = await startWorker({ keeper, cores, env: { ...env, OPS_PORT: '0', WORKER_CONCURRENCY: '1' } })
   return {
     /** What an application needs to use it. */

@@ -8,7 +8,7 @@ import type { User } from './start.ts'
 const PROGRAM = 'node_modules/.bin/spillway-storm'
 const USERS = 100
 const PASSWORD = 'correct horse battery staple'
-const DURATION_S = 15
+const DURATION_S = 10
 /** The most that the program takes: before the change, logins and stats wait for seconds. */
 const TIMEOUT_S = 30
 /** Just enough: what is slow here is told by the table, not by the program. */
