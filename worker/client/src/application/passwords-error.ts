@@ -24,15 +24,27 @@ export type PasswordsErrorCode =
   | 'not_installed'
   | 'closed'
 
+/** Codes of calls that may succeed later. */
+const TEMPORARY: readonly PasswordsErrorCode[] = ['busy', 'expired', 'no_worker', 'queue_unavailable']
+
 export class PasswordsError extends Error {
   override readonly name = 'PasswordsError'
   readonly code: PasswordsErrorCode
   /** When to try again, in milliseconds from now. */
   readonly retryAfterMs: number | undefined
+  /**
+   * 503 for what may succeed later, else 500: Express, Fastify and NestJS answer with the status, and the first two with the headers, of an
+   * error that a route throws.
+   */
+  readonly statusCode: number
+  readonly headers: Readonly<Record<string, string>>
 
   constructor(code: PasswordsErrorCode, message: string, options: { retryAfterMs?: number; cause?: unknown } = {}) {
     super(message, options.cause === undefined ? {} : { cause: options.cause })
     this.code = code
     this.retryAfterMs = options.retryAfterMs
+    this.statusCode = TEMPORARY.includes(code) ? 503 : 500
+    this.headers =
+      options.retryAfterMs === undefined ? {} : { 'retry-after': String(Math.ceil(options.retryAfterMs / 1_000)) }
   }
 }
