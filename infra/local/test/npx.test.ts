@@ -61,7 +61,7 @@ test('npx asks nobody, by any of the commands that README and .ci/run give', asy
   const canceled = await run(t, 'npx pnpm start', machine)
   assert.match(canceled, /canceled/, 'the machine is one on which npx would have asked')
   const readme = await readFile(join(repositoryDir, 'README.md'), 'utf8')
-  const lines = readme.split('\n').filter((line) => line.startsWith('npx '))
+  const lines = readme.split('\n').filter((line) => line.startsWith('npx --yes pnpm '))
   assert.ok(lines.length >= 2, 'README starts with npx')
   const said = await Promise.all([...lines, '.ci/run'].map((line) => run(t, line, machine)))
   assert.deepEqual(said, [

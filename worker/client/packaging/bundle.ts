@@ -30,7 +30,7 @@ const optional = ['msgpackr-extract', 'pg', 'redis']
 
 /** What applications import: `@spillway/client` and `@spillway/client/<name>`. */
 export const doors = ['index', 'bcrypt', 'argon2', 'nestjs'] as const
-/** What people run: `npx --package @spillway/client <name>`. */
+/** What people run: `npx --yes --package @spillway/client <name>`. */
 export const commands = { 'spillway-storm': 'storm' } as const
 /** What doors share, so that there is one of it. */
 const shared = ['open-passwords', 'shared-passwords', 'application/passwords-error']
