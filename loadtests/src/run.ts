@@ -1,7 +1,7 @@
 // Goes through the plans of the scenarios, one measurement at a time, and hands on every result as soon as it is there.
 import { setTimeout as sleep } from 'node:timers/promises'
+import { backgroundLoad } from '@spillway/local/processes/background-load'
 import { moveTo } from '@spillway/local/processes/pinning'
-import { machineTime } from '@spillway/local/processes/processor-time'
 import { allCores, generatorCores } from '../measure/cores.ts'
 import type { Measurement, Scenario, Setting } from '../scenarios/scenario.ts'
 import type { Run, ScenarioResult } from './results.ts'
@@ -58,7 +58,7 @@ export async function runScenarios(options: RunOptions): Promise<void> {
 async function measureOnce(measurement: Measurement, repeat: number, options: RunOptions): Promise<Run> {
   place(measurement, options)
   await sleep(PAUSE_MS)
-  const backgroundPercent = await backgroundLoad()
+  const backgroundPercent = await backgroundLoad(LOOK_FOR_MS)
   const { contender, variant } = measurement
   const about = { contender, variant, repeat, ...(backgroundPercent !== undefined && { backgroundPercent }) }
   try {
@@ -78,15 +78,4 @@ function place({ placement }: Measurement, { setting }: RunOptions): void {
   for (const { role, pid } of setting.servers) {
     moveTo(pid, together ? allCores : role === 'redis' && placement === 'apart' ? setting.cores : generatorCores)
   }
-}
-
-/** Per cent of all processor time that others used or stole while this waited; undefined where it cannot be read. */
-async function backgroundLoad(): Promise<number | undefined> {
-  const before = machineTime()
-  await sleep(LOOK_FOR_MS)
-  const after = machineTime()
-  if (before === undefined || after === undefined) return undefined
-  const used = after.busyMs - before.busyMs + after.stolenMs - before.stolenMs
-  const all = used + after.idleMs - before.idleMs
-  return all === 0 ? 0 : (100 * used) / all
 }

@@ -1,6 +1,7 @@
 // Checks a record, and makes an account of it.
 import { randomUUID } from 'node:crypto'
 import { formats, normalizeEmail } from '@spillway/api/credentials'
+import { SALT_MAX_BYTES } from '@spillway/worker/hashing/formats/wrapped'
 import type { Hasher } from '@spillway/worker/hashing/index'
 import { type Fields, textAt } from './fields.ts'
 import type { WeakDigest } from './weak.ts'
@@ -44,7 +45,11 @@ export function createCheck({ fields, hasher, weak }: CheckOptions): (record: Re
 
     const account = { id: id.toLowerCase(), email: normalizeEmail(email), createdAt }
     const digest = weak?.read(passwordHash)
-    if (digest !== undefined) return { kind: 'weak', account, digest, salt: text('salt') ?? '' }
+    if (digest !== undefined) {
+      const salt = text('salt') ?? ''
+      if (Buffer.byteLength(salt) > SALT_MAX_BYTES) return rejected('has a salt that is too long')
+      return { kind: 'weak', account, digest, salt }
+    }
     const format = hasher.algorithmOf(passwordHash)
     if (format === 'other') return rejected('has a password hash of no supported format or cost')
     return { kind: 'account', account: { ...account, passwordHash }, format }

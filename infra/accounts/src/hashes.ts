@@ -1,24 +1,20 @@
 // How many accounts have hashes of which algorithm and cost.
-import { type Database, Prisma, rawQuery } from '@spillway/prisma'
+import { type Database, Prisma } from '@spillway/prisma'
+import { pagesOfAccounts } from './pages.ts'
 
 const BATCH = 20_000
 
-/** By what a hash begins with, up to its cost; the most first. Reads in batches, so that no statement takes long. */
+/** By what a hash begins with, up to its cost; the most first. */
 export async function countHashes(database: Database): Promise<[hashes: string, accounts: number][]> {
   const counts = new Map<string, number>()
-  let after = '00000000-0000-0000-0000-000000000000'
-  for (;;) {
-    const sql = Prisma.sql`
-      SELECT id, substr(password_hash, 1, 64) AS head
-      FROM users WHERE id > ${after}::uuid ORDER BY id LIMIT ${BATCH}`
-    const rows = await rawQuery<{ id: string; head: string }>(database, sql)
+  const heads = Prisma.sql`substr(password_hash, 1, 64) AS head`
+  for await (const rows of pagesOfAccounts<{ id: string; head: string }>(database, heads, BATCH)) {
     for (const { head } of rows) {
       const kind = kindOf(head)
       counts.set(kind, (counts.get(kind) ?? 0) + 1)
     }
-    after = rows.at(-1)?.id ?? after
-    if (rows.length < BATCH) return [...counts].sort(([, a], [, b]) => b - a)
   }
+  return [...counts].sort(([, a], [, b]) => b - a)
 }
 
 /** `argon2id, m=19456,t=2,p=1`, `bcrypt, cost 12`; else the name of the format alone. */

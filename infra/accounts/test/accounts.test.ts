@@ -1,7 +1,7 @@
 // `pnpm accounts` as an operator runs it, on a real database: import, again, stopped in the middle, export, hashes.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { randomUUID } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -183,6 +183,25 @@ test('weak digests are hashed before they are stored, and their passwords log in
     assert.equal(await hasher.verify('wrong', passwordHash), false, name)
     assert.equal(hasher.isBelow(passwordHash), true)
   }
+})
+
+test('a salt is kept up to its longest, and a longer one rejected: no account is stored that could not log in', async () => {
+  const hasher = await createHasher(argon2idPolicy({ memoryKib: 64, time: 1, parallelism: 1 }), {})
+  const [email, digest] = [
+    newEmail(),
+    createHash('md5')
+      .update(`${'s'.repeat(96)}x`)
+      .digest('hex'),
+  ]
+  const records = [96, 97].map((length, n) => ({
+    email: n === 0 ? email : newEmail(),
+    passwordHash: digest,
+    salt: 's'.repeat(length),
+  }))
+  const file = await fileOf('salts.ndjson', ndjson(records))
+  await accounts(['import', '--weak', 'md5', file])
+  assert.deepEqual(await rejectedOf(file), [{ line: 2, reason: 'has a salt that is too long' }])
+  assert.equal(await hasher.verify('x', (await stored(email))?.passwordHash ?? ''), true)
 })
 
 test('an import that is stopped says where to go on', async () => {

@@ -3,6 +3,7 @@
 import { copyFile, mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { backgroundLoad } from '@spillway/local/processes/background-load'
 import { runWithKeeper } from '@spillway/local/processes/command'
 import type { Keeper } from '@spillway/local/processes/keeper'
 import { UserError } from '@spillway/local/processes/user-error'
@@ -11,22 +12,23 @@ import { pack } from '../../packaging/pack.ts'
 import { goalsMissed, type Mode, type Row, toTable, wasBusy } from './goals.ts'
 import { type Installed, installRecipe } from './install.ts'
 import { type Recipe, recipes, USERS_FILE } from './recipes.ts'
-import { cores, moveAside, startQueue, takenByOthers } from './stage.ts'
+import { cores, moveAside, startQueue } from './stage.ts'
 import { startRecipe } from './start.ts'
 import { measureStorm, users } from './storm.ts'
 
 const OUTPUT_TOLD = 2_000
+const LOOK_FOR_MS = 1_000
 
 async function measured(recipe: Recipe, { before, after }: Installed, keeper: Keeper, dir: string): Promise<Row[]> {
   const rows: Row[] = []
   const measure = async (mode: Mode, folder: string, env: NodeJS.ProcessEnv = {}) => {
-    const others = await takenByOthers()
+    const takenByOthers = await backgroundLoad(LOOK_FOR_MS)
     const started = await startRecipe(recipe, { folder, cores, env, keeper })
     try {
       if (mode === 'before') await Promise.all(users.map(started.register))
       console.log(`${recipe.name}, ${mode}`)
       const found = await measureStorm(recipe, started.url, dirname(folder))
-      rows.push({ recipe: recipe.name, mode, takenByOthers: others, ...found })
+      rows.push({ recipe: recipe.name, mode, takenByOthers, ...found })
     } catch (error) {
       // What the application itself said.
       console.error(started.output().slice(-OUTPUT_TOLD))

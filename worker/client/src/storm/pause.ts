@@ -1,15 +1,7 @@
 // A wait that ends early.
+import { setTimeout as sleep } from 'node:timers/promises'
 
 /** Resolves after so long, or when the signal fires; true if it was the time. */
 export function pause(ms: number, signal: AbortSignal): Promise<boolean> {
-  return new Promise((resolve) => {
-    const end = () => {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', end)
-      resolve(!signal.aborted)
-    }
-    const timer = setTimeout(end, ms)
-    if (signal.aborted) end()
-    else signal.addEventListener('abort', end)
-  })
+  return sleep(ms, true, { signal }).catch(() => false)
 }

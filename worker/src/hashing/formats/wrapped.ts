@@ -8,6 +8,9 @@ import type { Verifier } from '../algorithm.js'
 export const wrappedDigests = ['md5', 'sha1', 'sha256'] as const
 export type WrappedDigest = (typeof wrappedDigests)[number]
 
+/** Of the salt, in base64 up to 128 characters: longer ones are refused at import, because none is read. */
+export const SALT_MAX_BYTES = 96
+
 export interface WrappedSetting {
   digest: WrappedDigest
   /** Whether the salt came before the password, or after it. */
