@@ -82,6 +82,8 @@ export const loadSheddingPlugin = fp(
     app.addHook('onRequest', begin)
     // A request whose body has not arrived is not in hand: a client could delay its body on purpose.
     app.addHook('preParsing', async (request) => {
+      // The body of a connection that has ended is never delivered, so its reading would not end either, and the request stay in hand.
+      if (request.raw.destroyed) throw new ApiError('malformed_request')
       if (request.raw.complete) return
       request.work?.end(false)
       request.work = undefined
@@ -89,7 +91,7 @@ export const loadSheddingPlugin = fp(
     app.addHook('preValidation', async (request) => {
       if (request.work === undefined) await begin(request)
     })
-    // Every handler sends an answer, even after its client disconnected.
+    // Every request that begins is answered, even after its client disconnected.
     app.addHook('onSend', async (request, reply) => request.work?.end(reply.statusCode < 500))
   },
   { name: 'load-shedding' },
