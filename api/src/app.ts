@@ -6,6 +6,7 @@ import type { GatewayConfig } from './config.js'
 import { acceptorsPlugin, BACKLOG } from './http/acceptors.js'
 import type { DocsOptions } from './http/docs.js'
 import { limitsPlugin } from './limits/limits.js'
+import { createHashUpgrades } from './operations/hash-upgrades.js'
 import { operations } from './operations/list.js'
 import { createPasswordCheck } from './operations/new-password.js'
 import { resumeOperation } from './operations/operation.js'
@@ -55,7 +56,7 @@ const docs: DocsOptions = {
 
 /** Builds the public application. Dependencies stay the caller's to close. */
 export async function buildApp(config: GatewayConfig, deps: AppDeps): Promise<FastifyInstance> {
-  const { database, passwords, admission, keyring, keys, redis, metrics } = deps
+  const { database, passwords, admission, keyring, keys, redis, metrics, log } = deps
   const app = await buildServer(config, deps, { bodyLimitBytes: BODY_LIMIT_BYTES, docs })
   await app.register(accessTokenPlugin, {
     keys,
@@ -80,7 +81,9 @@ export async function buildApp(config: GatewayConfig, deps: AppDeps): Promise<Fa
     refreshGraceS: config.REFRESH_GRACE_S,
   })
   const checkPassword = createPasswordCheck({ minLength: config.PASSWORD_MIN_LENGTH, service: config.JWT_ISSUER })
-  const operationDeps: OperationDeps = { database, sessions, issueTokens, checkPassword }
+  const upgrades = createHashUpgrades({ passwords, database, mode: config.REHASH, log })
+  app.addHook('onClose', upgrades.close)
+  const operationDeps: OperationDeps = { database, sessions, issueTokens, checkPassword, upgrades }
   const hold = createHold({
     passwords,
     tickets: createTickets(keyring),

@@ -1,5 +1,6 @@
 /** A gateway's configuration: every name, its default, and its bounds. */
 import { isIP } from 'node:net'
+import { rehashModes } from '@spillway/client/protocol/stored-hash'
 import { DEFAULT_QUEUE_PREFIX, refuseGuessableKeys } from '@spillway/client/queue-client'
 import { envSchema } from 'env-schema'
 import type { FromSchema } from 'json-schema-to-ts'
@@ -64,6 +65,11 @@ const GatewayConfig = {
     TRUST_PROXY: { type: 'string', default: '' },
     /** Characters of a new password. NIST SP 800-63B-4, 3.1.1.2: 15 if it is the only factor, else 8. */
     PASSWORD_MIN_LENGTH: { type: 'integer', default: 8, minimum: 8, maximum: 64 },
+    /**
+     * Which stored hashes a login replaces, after its answer: `always` those of another algorithm or cost than the policy of the workers,
+     * stronger ones as well, `weaker` those below it.
+     */
+    REHASH: { type: 'string', default: 'weaker', enum: rehashModes },
     /** The operators' credentials on the ops port. Without a password it must be on the loopback interface; beyond it, 12 characters. */
     OPS_USER: { type: 'string', default: 'operator', minLength: 1 },
     OPS_PASSWORD: { type: 'string', default: '' },

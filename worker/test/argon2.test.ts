@@ -105,7 +105,7 @@ const unsupported: [what: string, storedHash: string][] = [
 for (const [what, storedHash] of unsupported) {
   test(`a hash with ${what} is refused as unsupported, without any work`, async () => {
     await assert.rejects(hasher.verify('password', storedHash), UnsupportedHashError)
-    assert.throws(() => hasher.isBelow(storedHash), UnsupportedHashError)
+    assert.throws(() => hasher.isDue(storedHash), UnsupportedHashError)
   })
 }
 
@@ -123,12 +123,12 @@ const below: [cost: string, below: boolean][] = [
 
 for (const [cost, isBelow] of below) {
   test(`${cost} is ${isBelow ? 'below' : 'not below'} a policy of m=256,t=2,p=1`, () => {
-    assert.equal(hasher.isBelow(encoded('argon2id', `v=19$${cost}`, digest)), isBelow)
+    assert.equal(hasher.isDue(encoded('argon2id', `v=19$${cost}`, digest)), isBelow)
   })
 }
 
 test('the other variants and the old version are below the policy at any cost', () => {
   for (const variant of ['argon2i', 'argon2d'])
-    assert.equal(hasher.isBelow(encoded(variant, 'v=19$m=65536,t=9,p=1', digest)), true)
-  assert.equal(hasher.isBelow(encoded('argon2id', 'v=16$m=65536,t=9,p=1', digest)), true)
+    assert.equal(hasher.isDue(encoded(variant, 'v=19$m=65536,t=9,p=1', digest)), true)
+  assert.equal(hasher.isDue(encoded('argon2id', 'v=16$m=65536,t=9,p=1', digest)), true)
 })

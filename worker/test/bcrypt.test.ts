@@ -80,10 +80,10 @@ test('a value that is no bcrypt hash, or costs too much, is refused as unsupport
   ]
   for (const storedHash of unsupported) {
     await assert.rejects(hasher.verify('U*U', storedHash), UnsupportedHashError, storedHash)
-    assert.throws(() => hasher.isBelow(storedHash), UnsupportedHashError, storedHash)
+    assert.throws(() => hasher.isDue(storedHash), UnsupportedHashError, storedHash)
   }
 })
 
 test('every bcrypt hash is below the policy', () => {
-  for (const cost of ['04', '12', '17']) assert.equal(hasher.isBelow(hashOfLongest.replace('$05$', `$${cost}$`)), true)
+  for (const cost of ['04', '12', '17']) assert.equal(hasher.isDue(hashOfLongest.replace('$05$', `$${cost}$`)), true)
 })

@@ -96,7 +96,7 @@ test('hashes that hash nothing are accepted only where that is asked for', async
     assert.equal(await isAccepted(strict, storedHash), false)
     assert.equal(await isAccepted(lenient, storedHash), true)
     assert.equal(await lenient.verify('wrong', storedHash), false)
-    assert.equal(lenient.isBelow(storedHash), false)
+    assert.equal(lenient.isDue(storedHash), false)
   }
   for (const storedHash of ['$spillway-token$x', '$spillway-wait$', '$spillway-wait$-1$', '$spillway-wait$100000$']) {
     assert.equal(await isAccepted(lenient, storedHash), false, storedHash)

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { HashRequest, VerifyRequest } from '@spillway/client/protocol/job'
-import { verdictKey } from '@spillway/client/protocol/reply'
+import { upgradeOf, verdictKey } from '@spillway/client/protocol/reply'
+import type { RehashMode } from '@spillway/client/protocol/stored-hash'
 import { until } from '@spillway/local/testing'
 import { createHasher } from '../src/hashing/index.ts'
 import { argon2idPolicy } from '../src/hashing/policy.ts'
@@ -165,4 +166,36 @@ test('no more jobs are in hand than two for each slot, where each hashes one at 
     await answers,
     pending.map(() => ({ kind: 'match' })),
   )
+})
+
+test('verify with an upgrade: the verdict says that a new hash follows, and it comes in a reply of its own', async (t) => {
+  const space = spaceFor(t)
+  await startedWorker(space, { env: { ARGON2_TIME: '2' } })
+  const client = await readyClient(space)
+  const upgraded = async (upgrade: RehashMode, storedHash: string) => {
+    const pending = await client.submit('verify', { password: 'U*U', storedHash, rehash: false, upgrade })
+    const verdict = await answerOf(pending)
+    if (typeof verdict !== 'object' || verdict.kind !== 'match') return verdict?.kind
+    assert.equal(verdict.hash, undefined)
+    if (verdict.hashFollows !== true) return 'kept'
+    const follows = await answerOf(await client.resume(upgradeOf(pending.job)))
+    assert.ok(typeof follows === 'object' && follows.kind === 'hashed')
+    assert.match(follows.hash, /^\$argon2id\$v=19\$m=64,t=2,p=1\$/)
+    assert.equal(await hasher.verify('U*U', follows.hash), true)
+    return 'replaced'
+  }
+  const stronger = await (await createHasher(argon2idPolicy({ ...policy, time: 3 }), {})).hash('U*U')
+  assert.equal(await upgraded('weaker', bcryptHash), 'replaced')
+  assert.equal(await upgraded('weaker', stronger), 'kept')
+  assert.equal(await upgraded('always', stronger), 'replaced')
+  assert.equal(await upgraded('never', bcryptHash), 'kept')
+  assert.equal(await upgraded('weaker', await hasher.hash('another')), 'mismatch')
+})
+
+test('REHASH of the worker is for requests that bring no policy of their own', async (t) => {
+  const space = spaceFor(t)
+  await startedWorker(space, { env: { REHASH: 'never' } })
+  assert.deepEqual(await verified(space, { password: 'U*U', storedHash: bcryptHash }), { kind: 'match' })
+  const own = { algorithm: 'argon2id', memoryKib: 64, time: 2, parallelism: 1 } as const
+  freshHash(await verified(space, { password: 'U*U', storedHash: bcryptHash, policy: own, rehash: true }))
 })

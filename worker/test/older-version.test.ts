@@ -30,11 +30,12 @@ test('an older worker answers the client of today, and makes no hash of a policy
   const pending = [
     await client.submit('verify', { password: 'right', storedHash: stored, rehash: false }),
     await client.submit('verify', { password: 'wrong', storedHash: stored, rehash: false }),
+    await client.submit('verify', { password: 'right', storedHash: stored, rehash: false, upgrade: 'always' }),
     await client.submit('verify', { password: 'right', storedHash: null }),
     await client.submit('hash', { password: 'right' }),
   ]
   const verdicts = (await Promise.all(pending.map((one) => answerOf(one)))).map((verdict) => verdict?.kind)
-  assert.deepEqual(verdicts, ['match', 'mismatch', 'mismatch', 'hashed'])
+  assert.deepEqual(verdicts, ['match', 'mismatch', 'match', 'mismatch', 'hashed'])
 
   const passwords = passwordsOf(space, { policy: { algorithm: 'bcrypt', cost: 4 } })
   await until(() => passwords.capacity().slots > 0, { what: 'the older worker' })

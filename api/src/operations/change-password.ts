@@ -23,6 +23,7 @@ export const changePassword = defineOperation({
     additionalProperties: false,
   }),
   contents: SignedInContents,
+  newPasswordField: 'newPassword',
   answer: { status: 204, body: schemaOf({ type: 'null', description: 'The password was changed' }) },
   problems: { 401: unauthorizedProblem },
 

@@ -1,4 +1,4 @@
-/** POST /v1/login: loads the credential, verifies it (or a decoy), then upgrades the hash and opens a session. */
+/** POST /v1/login: loads the credential, verifies it (or a decoy), and opens a session. The hash is upgraded after the answer. */
 import { Prisma, rawQuery, type User } from '@spillway/prisma'
 import { ApiError } from '../problems/errors.js'
 import { TokenBody } from '../schemas/bodies.js'
@@ -6,6 +6,7 @@ import { EmailField, normalizeEmail, normalizePassword, PasswordField } from '..
 import { unauthorizedProblem } from '../schemas/responses.js'
 import { schemaOf } from '../schemas/schema.js'
 import { anyone } from './access.js'
+import { digestOf } from './hash-upgrades.js'
 import { defineOperation } from './public-operation.js'
 
 export const login = defineOperation({
@@ -32,6 +33,8 @@ export const login = defineOperation({
       /** Null for an unknown address, whose job is a decoy. */
       userId: { type: ['string', 'null'] },
       credentialVersion: { type: 'integer' },
+      /** The digest of the hash that is verified. */
+      verified: { type: 'string' },
     },
     required: ['userId', 'credentialVersion'],
     additionalProperties: false,
@@ -39,7 +42,7 @@ export const login = defineOperation({
   answer: { status: 200, body: schemaOf(TokenBody) },
   problems: { 401: unauthorizedProblem },
 
-  async start({ database }, { body: { email, password } }, submit) {
+  async start({ database, upgrades }, { body: { email, password } }, submit) {
     const sql = Prisma.sql`
       SELECT id, password_hash AS "passwordHash", credential_version AS "credentialVersion"
       FROM users WHERE email = ${normalizeEmail(email)}`
@@ -47,20 +50,21 @@ export const login = defineOperation({
     const pending = await submit('verify', {
       password: normalizePassword(password),
       storedHash: user?.passwordHash ?? null,
+      ...upgrades.request,
     })
-    return { contents: { userId: user?.id ?? null, credentialVersion: user?.credentialVersion ?? 0 }, pending }
+    if (user === undefined) return { contents: { userId: null, credentialVersion: 0 }, pending }
+    const { id: userId, credentialVersion, passwordHash } = user
+    return { contents: { userId, credentialVersion, verified: digestOf(passwordHash) }, pending }
   },
 
-  async finish({ database, sessions, issueTokens }, { userId, credentialVersion }, { id: sessionId, verdict }) {
+  async finish({ sessions, issueTokens, upgrades }, { userId, credentialVersion, verified }, { verdict, ...job }) {
     if (userId === null) throw new ApiError('invalid_credentials', { reason: 'unknown_account' })
     if (verdict.kind !== 'match') throw new ApiError('invalid_credentials', { reason: 'wrong_password' })
-    if (verdict.hash !== undefined) {
-      // Only if the password has not been changed meanwhile. Before the session, so that the ticket stays valid if this fails.
-      await database.user.updateMany({ where: { id: userId, credentialVersion }, data: { passwordHash: verdict.hash } })
-    }
+    const sessionId = job.id
     const session = await sessions.open({ id: sessionId, userId, credentialVersion })
     if (session === 'stale') throw new ApiError('invalid_credentials', { reason: 'password_changed' })
     if (session === 'exists') throw new ApiError('ticket_used')
+    if (verdict.hashFollows && verified !== undefined) upgrades.follow(job, { userId, verified })
     return issueTokens({ userId, sessionId, refreshToken: session.refreshToken })
   },
 })

@@ -30,6 +30,12 @@ export function createPasswordCheck(options: { minLength: number; service: strin
   }
 }
 
+/** The error for a new password where bcrypt makes the hash. */
+export function tooLongForBcrypt(field: string): ApiError {
+  const message = 'must be 72 bytes or fewer and hold no NUL: bcrypt reads no more'
+  return new ApiError('invalid_request', { fields: [{ field, code: 'password_too_long', message }] })
+}
+
 /** Whether a password is among the most common ones, in upper or lower case. */
 export function isCommon(password: string): boolean {
   return common.has(fold(password))

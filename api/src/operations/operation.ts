@@ -11,6 +11,7 @@ import type { AnsweredJob, Finish, Hold, Submit, Submitted } from '../waiting/ho
 import { PreferHeader } from '../waiting/prefer.js'
 import type { TicketContents } from '../waiting/tickets.js'
 import type { Access } from './access.js'
+import { tooLongForBcrypt } from './new-password.js'
 
 /** A job that no worker refused. */
 export interface Job extends AnsweredJob {
@@ -34,6 +35,8 @@ export interface OperationDefinition<Deps, Caller, Body, Contents extends object
   answer: { status: number; body: Schema<Answer> }
   /** Responses in addition to those of every operation: 202, 400, 413, 415, 422, 429, 500 and 503. */
   problems: Record<number, object>
+  /** The field with the password to hash, for errors [password]. */
+  newPasswordField?: string
   /** The error for a stored hash that no worker verifies. */
   unsupportedHash(): ApiError
   /** Checks all that needs no hash, then submits the job. Throws an {@link ApiError} to refuse the request. */
@@ -59,12 +62,13 @@ export function buildOperation<Deps, Caller, Body, Contents extends object, Answ
   const answer = { status: definition.answer.status, body: definition.answer.body.json }
 
   function finishWith(deps: Deps, contents: Contents): Finish {
-    return async ({ id, verdict }) => {
+    return async ({ verdict, ...job }) => {
       if (verdict.kind === 'refused') {
         if (verdict.code === 'unsupported_hash') throw definition.unsupportedHash()
+        if (verdict.code === 'unsupported_password') throw tooLongForBcrypt(definition.newPasswordField ?? 'password')
         throw new ApiError('internal_error', { cause: new Error(`worker: ${verdict.code}`) })
       }
-      return { status: answer.status, body: await definition.finish(deps, contents, { id, verdict }) }
+      return { status: answer.status, body: await definition.finish(deps, contents, { ...job, verdict }) }
     }
   }
 

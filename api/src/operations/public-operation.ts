@@ -3,6 +3,7 @@ import type { Database } from '@spillway/prisma'
 import { ApiError } from '../problems/errors.js'
 import type { IssueTokens } from '../sessions/access-token.js'
 import type { Sessions } from '../sessions/sessions.js'
+import type { HashUpgrades } from './hash-upgrades.js'
 import type { CheckNewPassword } from './new-password.js'
 import { buildOperation, type Operation, type OperationDefinition } from './operation.js'
 
@@ -11,6 +12,7 @@ export interface OperationDeps {
   sessions: Sessions
   issueTokens: IssueTokens
   checkPassword: CheckNewPassword
+  upgrades: HashUpgrades
 }
 
 /**

@@ -29,7 +29,8 @@ export const verifyPassword = defineOperation({
   async start({ sessions }, { body: { password }, caller }, submit) {
     const user = await sessions.userOf(caller)
     if (user === undefined) throw new ApiError('invalid_token')
-    const pending = await submit('verify', { password: normalizePassword(password), storedHash: user.passwordHash })
+    const request = { password: normalizePassword(password), storedHash: user.passwordHash, rehash: false }
+    const pending = await submit('verify', request)
     return { contents: { ...caller, credentialVersion: user.credentialVersion }, pending }
   },
 

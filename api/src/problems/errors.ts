@@ -27,7 +27,7 @@ export interface FieldError {
   field: string
   message: string
   /** Present only where clients may need to distinguish the error. */
-  code?: 'password_too_short' | 'password_too_common'
+  code?: 'password_too_short' | 'password_too_long' | 'password_too_common'
 }
 
 export interface ApiErrorOptions extends ErrorOptions {

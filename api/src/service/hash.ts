@@ -1,5 +1,6 @@
 /** POST /v1/passwords/hash: a new hash to store. */
 import { bcryptReadsWhole } from '@spillway/client/protocol/policy'
+import { tooLongForBcrypt } from '../operations/new-password.js'
 import { ApiError } from '../problems/errors.js'
 import { AnyPasswordField } from '../schemas/credentials.js'
 import { schemaOf } from '../schemas/schema.js'
@@ -28,10 +29,7 @@ export const hash = defineServiceOperation({
   }),
 
   async submit({ password }, policy, submit) {
-    if (policy?.algorithm === 'bcrypt' && !bcryptReadsWhole(password)) {
-      const message = 'must be 72 bytes or fewer and hold no NUL: bcrypt reads no more'
-      throw new ApiError('invalid_request', { fields: [{ field: 'password', message }] })
-    }
+    if (policy?.algorithm === 'bcrypt' && !bcryptReadsWhole(password)) throw tooLongForBcrypt('password')
     return await submit('hash', { password, ...(policy && { policy }) })
   },
 

@@ -19,7 +19,9 @@ export const verify = defineServiceOperation({
       rehash: {
         type: 'boolean',
         default: false,
-        description: 'Whether a match of a hash that is weaker than the policy comes with a new hash to store',
+        description:
+          'Whether a match of a hash that is weaker than the policy comes with a new hash to store; without a policy of the request, ' +
+          'as REHASH of the workers has it',
       },
       policy: PolicyField,
     },

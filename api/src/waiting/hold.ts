@@ -31,8 +31,7 @@ export interface Submitted<Contents> {
 }
 
 /** A job with its verdict. */
-export interface AnsweredJob {
-  id: string
+export interface AnsweredJob extends JobRef {
   verdict: Verdict
 }
 
@@ -146,7 +145,7 @@ export function createHold(deps: {
         // Without a wait the client gets a ticket, even if the answer is there already.
         if (answer === undefined || waitMs === 0)
           return ticketFor({ operation: { ...contents, kind }, job, expiresAt }, lane, reply)
-        return await finish({ id: job.id, verdict: answer })
+        return await finish({ ...job, verdict: answer })
       } catch (error) {
         if (isAbort(error) && (await passwords.cancel(job))) metrics.cancelled.inc()
         throw error
@@ -174,7 +173,7 @@ export function createHold(deps: {
       }
       if (answer === 'used') throw new ApiError('ticket_used')
       try {
-        const finished = await finish({ id: job.id, verdict: answer })
+        const finished = await finish({ ...job, verdict: answer })
         await retire(request, job)
         return finished
       } catch (error) {

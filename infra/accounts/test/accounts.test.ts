@@ -181,7 +181,7 @@ test('weak digests are hashed before they are stored, and their passwords log in
     assert.ok(!passwordHash.includes(digest))
     assert.equal(await hasher.verify(password, passwordHash), true, name)
     assert.equal(await hasher.verify('wrong', passwordHash), false, name)
-    assert.equal(hasher.isBelow(passwordHash), true)
+    assert.equal(hasher.isDue(passwordHash), true)
   }
 })
 

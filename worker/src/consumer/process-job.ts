@@ -8,8 +8,9 @@ import {
   type JobName,
   type JobResult,
   jobNames,
+  type Verdict,
 } from '@spillway/client/protocol/job'
-import { type JobRef, requestSeal, verdictSeal } from '@spillway/client/protocol/reply'
+import { type JobRef, requestSeal, upgradeOf, verdictSeal } from '@spillway/client/protocol/reply'
 import { type Keyring, SealError } from '@spillway/client/protocol/seal'
 import type { RedisClock } from '@spillway/client/redis/clock'
 import { UnrecoverableError } from 'bullmq'
@@ -70,13 +71,13 @@ export async function processJob(incoming: IncomingJob, options: ProcessOptions)
 
   const hashing = performance.now()
   const work = () => answer(job, data, options)
-  const { verdict, algorithm } = await (options.tracing?.inSpan(job.name, {}, work) ?? work())
+  const { verdict, algorithm, upgrade } = await (options.tracing?.inSpan(job.name, {}, work) ?? work())
   const serviceMs = performance.now() - hashing
   metrics.service.observe({ job: job.name, algorithm }, serviceMs / 1_000)
 
   // Not awaited: BullMQ's completion follows on the same connection, so Redis runs it after this, and the slot gets its next job one
   // round trip earlier.
-  options.delivery.deliver({ ...job, replyTo: data.replyTo }, options.keyring.seal(verdictSeal(job), verdict)).then(
+  deliver(verdict, job, data, options).then(
     () => {
       const outcome = verdict.kind === 'refused' ? verdict.code : 'hashed'
       metrics.jobs.inc({ job: job.name, outcome })
@@ -87,7 +88,25 @@ export async function processJob(incoming: IncomingJob, options: ProcessOptions)
       log.error({ jobId: job.id, job: job.name, outcome: 'undelivered', err: error }, 'verdict lost')
     },
   )
+  if (upgrade !== undefined) await deliverUpgrade(upgrade, job, data, options)
   return { outcome: 'answered', queueWaitMs, serviceMs: round(serviceMs) }
+}
+
+function deliver(verdict: Verdict, to: JobRef, { replyTo }: JobData, { delivery, keyring }: ProcessOptions) {
+  return delivery.deliver({ ...to, replyTo }, keyring.seal(verdictSeal(to), verdict))
+}
+
+/** A new hash of a password whose verdict is on its way. One that is lost is made at the next login. */
+async function deliverUpgrade(
+  make: () => Promise<Verdict>,
+  job: JobRef,
+  data: JobData,
+  options: ProcessOptions,
+): Promise<void> {
+  const verdict = await make()
+  deliver(verdict, upgradeOf(job), data, options).catch((error: unknown) =>
+    options.log.warn({ jobId: job.id, err: error }, 'a new hash was lost'),
+  )
 }
 
 function parseJob({ id, name, data }: IncomingJob, metrics: WorkerMetrics): { job: JobRef; data: JobData } {

@@ -45,10 +45,7 @@ export async function createBcrypt(
       return stored?.algorithm === 'bcrypt' && isAffordable(stored)
     },
     algorithm: () => 'bcrypt',
-    async hash(password, { cost }, signal) {
-      if (!bcryptReadsWhole(password)) throw new Error('bcrypt does not read this password whole')
-      return await engines[0].hash(password, newBcryptSetting(cost), signal)
-    },
+    hash: (password, { cost }, signal) => engines[0].hash(password, newBcryptSetting(cost), signal),
     hashExactly({ password }, setting, signal) {
       return isAffordable(setting) ? engines[0].hash(Buffer.from(password, 'base64'), setting, signal) : undefined
     },

@@ -1,8 +1,8 @@
 /** Hashing by policy: selects the algorithm of a stored hash, tells whether it is below the policy, and provides the decoy. */
 import type { RefusalCode } from '@spillway/client/protocol/job'
-import type { HashPolicy } from '@spillway/client/protocol/policy'
+import { bcryptReadsWhole, type HashPolicy } from '@spillway/client/protocol/policy'
 import { type ExactHash, parseSetting } from '@spillway/client/protocol/setting'
-import { isBelow } from '@spillway/client/protocol/stored-hash'
+import { isDue, type RehashMode } from '@spillway/client/protocol/stored-hash'
 import type { Verifier } from './algorithm.js'
 import type { AlgorithmName } from './algorithm-name.js'
 import { foreignFormats } from './formats/list.js'
@@ -20,7 +20,7 @@ export interface Hasher {
   readonly description: string
   /** The native engine, which hashes several passwords at a time; undefined when it is not built or turned off. */
   readonly native: NativeEngine | undefined
-  /** A new hash by a policy [the worker's]. */
+  /** A new hash by a policy [the worker's]. Throws {@link UnsupportedPasswordError}. */
   hash(password: string, policy?: HashPolicy, signal?: AbortSignal): Promise<string>
   /** A hash of which all is given. Throws {@link UnsupportedHashError} for a setting that costs too much or that nothing here takes. */
   hashExactly(exact: ExactHash, signal?: AbortSignal): Promise<string>
@@ -28,8 +28,13 @@ export interface Hasher {
   verify(password: string, storedHash: string, signal?: AbortSignal): Promise<boolean>
   /** The work of {@link Hasher.verify} at the cost of the policy, with a hash that no password matches. */
   decoy(password: string, policy?: HashPolicy, signal?: AbortSignal): Promise<void>
-  /** Whether a stored hash is weaker than the policy. Throws {@link UnsupportedHashError}. */
-  isBelow(storedHash: string, policy?: HashPolicy): boolean
+  /** Whether the policy reads all of a password. */
+  readsWhole(password: string, policy?: HashPolicy): boolean
+  /**
+   * Whether a match of a stored hash is to be hashed anew [by the policy of the worker and as it has it; by another policy where it is
+   * weaker]. Throws {@link UnsupportedHashError}.
+   */
+  isDue(storedHash: string, policy?: HashPolicy, mode?: RehashMode): boolean
   /** The label of a stored hash for metrics: `other` for one that no algorithm recognizes. */
   algorithmOf(storedHash: string): AlgorithmName
   /** How many passwords a slot hashes at a time, as it is best for the last ones. */
@@ -42,6 +47,12 @@ export interface Hasher {
 export class UnsupportedHashError extends Error {
   override readonly name = 'UnsupportedHashError'
   readonly code: RefusalCode = 'unsupported_hash'
+}
+
+/** A new password of which the algorithm of the policy would read a part. */
+export class UnsupportedPasswordError extends Error {
+  override readonly name = 'UnsupportedPasswordError'
+  readonly code: RefusalCode = 'unsupported_password'
 }
 
 export interface HasherOptions {
@@ -78,6 +89,7 @@ export async function createHasher(policy: Policy, options: HasherOptions): Prom
     description: describe(native, Object.values(engines)),
     native,
     async hash(password, by = policy.hashes, signal) {
+      if (!readsWhole(password, by)) throw new UnsupportedPasswordError('bcrypt does not read this password whole')
       if (by.algorithm === 'bcrypt') return await bcrypt.hash(password, by, signal)
       return await argon2.hash(password, by, signal)
     },
@@ -96,14 +108,19 @@ export async function createHasher(policy: Policy, options: HasherOptions): Prom
       const decoyHash = by.algorithm === 'bcrypt' ? bcrypt.decoyHash(by) : argon2.decoyHash(by)
       await verifier.verify(password, decoyHash, signal)
     },
-    isBelow(storedHash, by = policy.hashes) {
+    readsWhole: (password, by = policy.hashes) => readsWhole(password, by),
+    isDue(storedHash, by, mode = by === undefined ? policy.rehash : 'weaker') {
       const isDouble = doubles.includes(verifierOf(storedHash))
-      return !isDouble && isBelow(storedHash, by)
+      return !isDouble && isDue(storedHash, by ?? policy.hashes, mode)
     },
     algorithmOf: (storedHash) => findVerifier(storedHash)?.algorithm(storedHash) ?? 'other',
     batchWidth: () => native?.batchWidth() ?? 1,
     threadMs: () => threads.threadMs() + (native?.threadMs() ?? 0),
   }
+}
+
+function readsWhole(password: string, policy: HashPolicy): boolean {
+  return policy.algorithm !== 'bcrypt' || bcryptReadsWhole(password)
 }
 
 function describe(native: NativeEngine | undefined, engines: string[]): string {

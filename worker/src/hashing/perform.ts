@@ -1,14 +1,15 @@
 /** Performs a request: hashes or verifies by its policy. Shared by the consumer of the queue and the process beside an application. */
 import type { HashRequest, Verdict, VerifyRequest } from '@spillway/client/protocol/job'
-import { bcryptReadsWhole } from '@spillway/client/protocol/policy'
 import { parseSetting } from '@spillway/client/protocol/setting'
 import type { AlgorithmName } from './algorithm-name.js'
-import { type Hasher, UnsupportedHashError } from './index.js'
+import { type Hasher, UnsupportedHashError, UnsupportedPasswordError } from './index.js'
 
 /** A verdict, and the algorithm whose service time it took: for a decoy that of new hashes. */
 export interface Performed {
   verdict: Verdict
   algorithm: AlgorithmName
+  /** Makes the new hash that the verdict says will follow. */
+  upgrade?: () => Promise<Verdict>
 }
 
 export interface PerformOptions {
@@ -36,7 +37,19 @@ export async function performVerify(request: VerifyRequest, options: PerformOpti
   const algorithm = storedHash === null ? newHashes : options.hasher.algorithmOf(storedHash)
   const verdict = await orRefusal(() => verifyOrDecoy(request, algorithm, options), options)
   const isDecoy = verdict.kind === 'refused' && verdict.code === 'unsupported_hash'
-  return { verdict, algorithm: isDecoy ? newHashes : algorithm }
+  const performed = { verdict, algorithm: isDecoy ? newHashes : algorithm }
+  if (verdict.kind !== 'match' || !verdict.hashFollows) return performed
+  return { ...performed, upgrade: () => orRefusal(() => newHashOf(request, algorithm, options), options) }
+}
+
+async function newHashOf(
+  { password, policy }: VerifyRequest,
+  from: AlgorithmName,
+  { hasher, rehashed }: PerformOptions,
+): Promise<Extract<Verdict, { kind: 'hashed' }>> {
+  const hash = await hasher.hash(password, policy)
+  rehashed?.(from)
+  return { kind: 'hashed', hash }
 }
 
 /** The verdict of the work, or `refused` when it fails. */
@@ -45,7 +58,8 @@ async function orRefusal(work: () => Promise<Verdict>, { refused }: PerformOptio
     return await work()
   } catch (error) {
     refused(error)
-    return { kind: 'refused', code: error instanceof UnsupportedHashError ? error.code : 'hashing_failed' }
+    const isCoded = error instanceof UnsupportedHashError || error instanceof UnsupportedPasswordError
+    return { kind: 'refused', code: isCoded ? error.code : 'hashing_failed' }
   }
 }
 
@@ -63,21 +77,18 @@ async function verifyOrDecoy(
   }
 }
 
-async function verify(
-  { password, storedHash, nextPassword, policy, rehash = true }: VerifyRequest,
-  algorithm: AlgorithmName,
-  { hasher, rehashed }: PerformOptions,
-): Promise<Verdict> {
+async function verify(request: VerifyRequest, algorithm: AlgorithmName, options: PerformOptions): Promise<Verdict> {
+  const { password, storedHash, nextPassword, policy, rehash = true, upgrade } = request
+  const { hasher } = options
   if (storedHash === null) {
     await hasher.decoy(password, policy)
     return { kind: 'mismatch' }
   }
   if (!(await hasher.verify(password, storedHash))) return { kind: 'mismatch' }
   if (nextPassword !== undefined) return { kind: 'match', hash: await hasher.hash(nextPassword, policy) }
-  if (!rehash || !hasher.isBelow(storedHash, policy)) return { kind: 'match' }
-  // A password that another format took whole.
-  if (policy?.algorithm === 'bcrypt' && !bcryptReadsWhole(password)) return { kind: 'match' }
-  const hash = await hasher.hash(password, policy)
-  rehashed?.(algorithm)
-  return { kind: 'match', hash }
+  if (!rehash && upgrade === undefined) return { kind: 'match' }
+  // Another format may have read a password whole of which bcrypt reads a part.
+  if (!hasher.isDue(storedHash, policy, upgrade) || !hasher.readsWhole(password, policy)) return { kind: 'match' }
+  if (upgrade !== undefined) return { kind: 'match', hashFollows: true }
+  return { ...(await newHashOf(request, algorithm, options)), kind: 'match' }
 }

@@ -71,11 +71,14 @@ priorityClassName: {{ . }}
   valueFrom: { fieldRef: { fieldPath: status.podIP } }
 {{- end -}}
 
-{{/* Today's policy for new hashes. */}}
-{{- define "spillway.env.argon2" -}}
+{{/* Today's policy for new hashes, which gateways pass on to their fallback; REHASH is theirs as well. */}}
+{{- define "spillway.env.policy" -}}
+- { name: HASH_ALGORITHM, value: {{ .Values.config.hashAlgorithm }} }
 - { name: ARGON2_MEMORY_KIB, value: {{ .Values.config.argon2.memoryKib | int | quote }} }
 - { name: ARGON2_TIME, value: {{ .Values.config.argon2.time | int | quote }} }
 - { name: ARGON2_PARALLELISM, value: {{ .Values.config.argon2.parallelism | int | quote }} }
+- { name: BCRYPT_COST, value: {{ .Values.config.bcryptCost | int | quote }} }
+- { name: REHASH, value: {{ .Values.config.rehash }} }
 {{- end -}}
 
 {{/* A private certificate authority that Redis's or PostgreSQL's certificate comes from. */}}

@@ -135,7 +135,11 @@ function remainingMs(deadline: number | Date | undefined, waitMs: number): numbe
 /** The verdict unless a worker refused. */
 function accepted(verdict: Verdict): Exclude<Verdict, { kind: 'refused' }> {
   if (verdict.kind !== 'refused') return verdict
-  const message = { unsupported_hash: 'nothing here makes or verifies such a hash', hashing_failed: 'the hash failed' }
+  const message = {
+    unsupported_hash: 'nothing here makes or verifies such a hash',
+    unsupported_password: 'the hash would not be of the whole password',
+    hashing_failed: 'the hash failed',
+  }
   throw new PasswordsError(verdict.code, message[verdict.code])
 }
 

@@ -3,6 +3,7 @@ import type { FromSchema } from 'json-schema-to-ts'
 import { type HashPolicy, HashPolicySchema } from './policy.js'
 import { checkFor } from './schema.js'
 import { type ExactHash, ExactHashSchema } from './setting.js'
+import { type RehashMode, rehashModes } from './stored-hash.js'
 
 /** The only queue. The autoscaler watches its waiting list, `<prefix>:passwords:wait`. */
 export const QUEUE_NAME = 'passwords'
@@ -42,9 +43,8 @@ export type JobData = FromSchema<typeof JobData>
 export const isJobData = checkFor<JobData>(JobData)
 
 /**
- * The result of a job that BullMQ keeps for operators. It does not contain whether a password was right. Its times reveal that where
- * a match is followed by a second hash (of a new password, or because the stored hash is below the policy): `serviceMs`, like
- * BullMQ's own times, is then longer than for a mismatch.
+ * The result of a job that BullMQ keeps for operators. It does not contain whether a password was right. Times reveal that where a
+ * match is followed by a second hash: of a new password, which `serviceMs` includes, or by the policy, as BullMQ's own times show.
  */
 const JobResult = {
   type: 'object',
@@ -79,8 +79,13 @@ export const isHashRequest = checkFor<HashRequest>(HashRequest)
 
 /**
  * The sealed contents of a `verify` job. `storedHash: null` requests a decoy: a verify at the cost of the policy that never matches,
- * so that an unknown user takes as long as a known one. `nextPassword` is hashed when the password matches. Without it, a match of a
- * stored hash below the policy is hashed anew, unless `rehash` is false. `policy` is as in {@link HashRequest}.
+ * so that an unknown user takes as long as a known one. `nextPassword` is hashed when the password matches. `policy` is as in
+ * {@link HashRequest}.
+ *
+ * Without a next password a match may be hashed anew. With `upgrade` that delays nothing: the verdict says whether a new hash follows,
+ * and it does so in a reply of its own (upgradeOf in reply.ts). Else the new hash comes with the verdict, unless `rehash` is false: of
+ * a stored hash below the policy of the request, or by the policy of the worker, which includes when. Older workers do not know
+ * `upgrade`: with it, `rehash` is false.
  */
 const VerifyRequest = {
   type: 'object',
@@ -90,6 +95,7 @@ const VerifyRequest = {
     nextPassword: { type: 'string' },
     policy: HashPolicySchema,
     rehash: { type: 'boolean' },
+    upgrade: { enum: rehashModes },
   },
   required: ['password', 'storedHash'],
   additionalProperties: false,
@@ -100,6 +106,7 @@ export interface VerifyRequest {
   nextPassword?: string
   policy?: HashPolicy
   rehash?: boolean
+  upgrade?: RehashMode
 }
 export const isVerifyRequest = checkFor<VerifyRequest>(VerifyRequest)
 
@@ -129,7 +136,7 @@ export interface Requests {
 
 /**
  * The verdict of a job, sealed in Redis. `hash` of a match is a new hash to store: of `nextPassword` if there was one, else of the
- * password if the stored hash was below the policy.
+ * password if that was due. `hashFollows` is said only to requests with `upgrade`.
  */
 const Verdict = {
   type: 'object',
@@ -144,7 +151,7 @@ const Verdict = {
     },
     {
       type: 'object',
-      properties: { kind: { const: 'match' }, hash: { type: 'string' } },
+      properties: { kind: { const: 'match' }, hash: { type: 'string' }, hashFollows: { const: true } },
       required: ['kind'],
       additionalProperties: false,
     },
@@ -156,7 +163,10 @@ const Verdict = {
     },
     {
       type: 'object',
-      properties: { kind: { const: 'refused' }, code: { enum: ['unsupported_hash', 'hashing_failed'] } },
+      properties: {
+        kind: { const: 'refused' },
+        code: { enum: ['unsupported_hash', 'unsupported_password', 'hashing_failed'] },
+      },
       required: ['kind', 'code'],
       additionalProperties: false,
     },
@@ -165,5 +175,8 @@ const Verdict = {
 export type Verdict = FromSchema<{ oneOf: (typeof Verdict)['oneOf'] }>
 export const isVerdict = checkFor<Verdict>(Verdict)
 
-/** Why a worker refused a job: `unsupported_hash` is a stored hash of no supported algorithm or cost. */
+/**
+ * Why a worker refused a job: `unsupported_hash` is a stored hash of no supported algorithm or cost, `unsupported_password` a new
+ * password that the algorithm of the policy would not read whole.
+ */
 export type RefusalCode = Extract<Verdict, { kind: 'refused' }>['code']

@@ -12,6 +12,11 @@ export interface JobRef {
   deadline: number
 }
 
+/** The reply that follows the verdict of a match whose new hash follows: a `hashed` verdict, bound to the job and unlike its own. */
+export function upgradeOf(job: JobRef): JobRef {
+  return { ...job, id: `${job.id}.upgrade` }
+}
+
 /** The key of a job's sealed verdict. */
 export function verdictKey(prefix: string, jobId: string): string {
   return `${prefix}:verdict:${jobId}`

@@ -33,6 +33,16 @@ export function isBelow(storedHash: string, policy: HashPolicy): boolean {
   return stored.memoryKib < policy.memoryKib || stored.time < policy.time
 }
 
+/** When a match is hashed anew: wherever it is not of the policy, stronger ones as well; where it is weaker; or not at all. */
+export const rehashModes = ['always', 'weaker', 'never'] as const
+export type RehashMode = (typeof rehashModes)[number]
+
+/** Whether a match of this stored hash is to be hashed anew. */
+export function isDue(storedHash: string, policy: HashPolicy, mode: RehashMode): boolean {
+  if (mode === 'never') return false
+  return mode === 'always' ? !isOf(storedHash, policy) : isBelow(storedHash, policy)
+}
+
 /** Whether a hash was made with the algorithm and cost of the policy, and no others. */
 export function isOf(hash: string, policy: HashPolicy): boolean {
   const made = parseStoredHash(hash)

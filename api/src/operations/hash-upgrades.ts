@@ -1,0 +1,72 @@
+/**
+ * Upgrades of stored hashes after a login: the verdict says that a new hash follows, the login is answered, and the new hash is stored
+ * when it comes. One that is lost is made again at the next login.
+ */
+import { createHash } from 'node:crypto'
+import type { Requests } from '@spillway/client/protocol/job'
+import { upgradeOf } from '@spillway/client/protocol/reply'
+import type { RehashMode } from '@spillway/client/protocol/stored-hash'
+import { type JobRef, type PasswordClient, PasswordClientError } from '@spillway/client/queue-client'
+import { type Database, Prisma, rawQuery } from '@spillway/prisma'
+import type { FastifyBaseLogger } from 'fastify'
+
+/** New hashes that are waited for. More are left to the next login: a gateway must not grow while workers are behind. */
+const FOLLOWED_MAX = 1_000
+
+export interface HashUpgrades {
+  /** What the verify request of a login asks for. */
+  request: Pick<Requests['verify'], 'rehash' | 'upgrade'>
+  /** Stores the new hash of a job over the verified one, whose {@link digestOf} is given. Not awaited by the login; never throws. */
+  follow(job: JobRef, over: { userId: string; verified: string }): void
+  /** Stops waiting, and resolves when nothing is being stored any more. */
+  close(): Promise<void>
+}
+
+export function createHashUpgrades(deps: {
+  passwords: Pick<PasswordClient, 'resume' | 'now'>
+  database: Database
+  mode: RehashMode
+  log: FastifyBaseLogger
+}): HashUpgrades {
+  const { passwords, database, mode, log } = deps
+  const followed = new Set<Promise<void>>()
+  const closing = new AbortController()
+
+  async function store(job: JobRef, { userId, verified }: { userId: string; verified: string }): Promise<void> {
+    const pending = await passwords.resume(upgradeOf(job))
+    const verdict = await pending.answer({
+      waitMs: Math.max(0, job.deadline - passwords.now()),
+      signal: closing.signal,
+    })
+    if (typeof verdict !== 'object' || verdict.kind !== 'hashed') return
+    // The hash may have been replaced meanwhile, by a change of the password or by another login.
+    const sql = Prisma.sql`
+      UPDATE users SET password_hash = ${verdict.hash}, updated_at = now()
+      WHERE id = ${userId}::uuid AND encode(sha256(convert_to(password_hash, 'UTF8')), 'base64') = ${verified}`
+    await rawQuery(database, sql)
+  }
+
+  return {
+    request: mode === 'never' ? { rehash: false } : { rehash: false, upgrade: mode },
+    follow(job, over) {
+      if (followed.size >= FOLLOWED_MAX || closing.signal.aborted) return
+      const stored = store(job, over)
+        .catch((error: unknown) => {
+          const isClosed = error instanceof PasswordClientError && error.code === 'wait_aborted'
+          if (!isClosed)
+            log.warn({ err: error, jobId: job.id }, 'a new hash was not stored: the next login makes another')
+        })
+        .finally(() => followed.delete(stored))
+      followed.add(stored)
+    },
+    async close() {
+      closing.abort()
+      await Promise.all(followed)
+    },
+  }
+}
+
+/** The digest by which a stored hash is told from any other, as PostgreSQL computes it. */
+export function digestOf(storedHash: string): string {
+  return createHash('sha256').update(storedHash).digest('base64')
+}
