@@ -1,15 +1,19 @@
 // The command `pnpm size`: the size of an installation for a number of logins a second.
 import { runCommand } from '@spillway/local/processes/command'
 import { asksForHelp } from '@spillway/local/processes/command-line'
+import { calibrate, describeCalibration } from './calibrate/calibrate.ts'
 import { describe } from './describe.ts'
 import { readFigures } from './figures.ts'
-import { readDemand, usage } from './options.ts'
+import { readCalibrationBefore, readDemand, usage } from './options.ts'
 import { size } from './sizing.ts'
 
-await runCommand(() => {
+await runCommand(async () => {
   const args = process.argv.slice(2)
   if (asksForHelp(args)) return console.log(usage)
   const figures = readFigures()
-  const demand = readDemand(args, figures)
+  const before = readCalibrationBefore(args)
+  const calibration = before && (await calibrate(before, process.env))
+  if (calibration !== undefined) console.log(`${describeCalibration(calibration, figures)}\n`)
+  const demand = readDemand(args, { hashMs: calibration?.fullMs ?? figures.hashMs })
   console.log(describe(demand, size(demand, figures), figures))
 })

@@ -1,6 +1,7 @@
 // The command line of `pnpm size`.
 import { milliseconds, parseCommandLine, positive, whole } from '@spillway/local/processes/command-line'
 import { UserError } from '@spillway/local/processes/user-error'
+import { type CalibrationOptions, calibrationOf, calibrationOptions, calibrationUsage } from './calibrate/options.ts'
 import type { Figures } from './figures.ts'
 import type { Demand } from './sizing.ts'
 
@@ -9,6 +10,8 @@ export const usage = `pnpm size --logins-per-second 500 --p99-wait 1s
   --logins-per-second N   at the busiest time of an ordinary day
   --p99-wait TIME         what 99 of 100 logins wait for a slot at most, as 250ms or 1s [1s]
   --hash TIME             what a hash takes on a core of your workers [as measured, at the default cost]
+  --calibrate             measures a hash on this machine, at a cost that it proposes: see pnpm calibrate
+${calibrationUsage}
   --cores-per-worker N    the chart's worker.cores [1]
   --spike N               how many times as many logins a spike brings [10]
   --spike-length TIME     how long it lasts [60s]
@@ -19,14 +22,24 @@ const options = {
   'logins-per-second': { type: 'string' },
   'p99-wait': { type: 'string', default: '1s' },
   hash: { type: 'string' },
+  calibrate: { type: 'boolean' },
+  ...calibrationOptions,
   'cores-per-worker': { type: 'string', default: '1' },
   spike: { type: 'string', default: '10' },
   'spike-length': { type: 'string', default: '60s' },
   'scale-time': { type: 'string', default: '30s' },
 } as const
 
+/** What to calibrate before; undefined unless the arguments say so. Throws a UserError for a wrong one. */
+export function readCalibrationBefore(args: string[]): CalibrationOptions | undefined {
+  const { values } = parseCommandLine('pnpm size', args, options)
+  if (!values.calibrate) return undefined
+  if (values.hash !== undefined) throw new UserError('Give --hash or --calibrate, not both.')
+  return calibrationOf(values, whole('--cores-per-worker', values['cores-per-worker']))
+}
+
 /** Reads the arguments; others come from the figures or are the default. Throws a UserError for a wrong one. */
-export function readDemand(args: string[], figures: Figures): Demand {
+export function readDemand(args: string[], figures: Pick<Figures, 'hashMs'>): Demand {
   const { values } = parseCommandLine('pnpm size', args, options)
   const logins = values['logins-per-second']
   if (logins === undefined) throw new UserError(`Say how many logins a second: ${usage}`)

@@ -19,17 +19,6 @@ export async function measureCost(system: MeasuredSystem): Promise<Cost> {
   return await costOf(system, await system.accounts('token', 500, '$spillway-token$'), AT_ONCE)
 }
 
-/**
- * Processor time of one hash at the default cost: the worker's for such logins, less the rest of its cost. Many at once, so that batches are
- * full.
- */
-export async function measureHash(system: MeasuredSystem, workerCostMs: number): Promise<number> {
-  // No password matches this hash. A wrong password takes as long as a right one.
-  const storedHash = '$argon2id$v=19$m=19456,t=2,p=1$c29tZXNhbHRzb21lc2FsdA$d2l0aG91dCBhbnkgbWF0Y2ggd2hhdGV2ZXIgaXQ'
-  const { worker } = await costOf(system, await system.accounts('argon2', 100, storedHash), AT_ONCE)
-  return worker - workerCostMs
-}
-
 async function costOf(system: MeasuredSystem, emails: string[], atOnce: number): Promise<Cost> {
   const { gateway, worker, redisPids, postgresPids } = system
   const spent = (): Cost => ({

@@ -5,7 +5,8 @@ import { cpus, release } from 'node:os'
 import { runWithKeeper } from '@spillway/local/processes/command'
 import { type Figures, figuresFile } from '../figures.ts'
 import { checkSpike, checkWaits, SLOTS, standIns } from './checks.ts'
-import { measureCost, measureHash, measureJobBytes, measureMemory, measureTurnaround } from './costs.ts'
+import { measureCost, measureJobBytes, measureMemory, measureTurnaround } from './costs.ts'
+import { DEFAULT_POLICY, openHashMeter } from './hash.ts'
 import { type MeasuredSystem, startSystem } from './system.ts'
 
 await runWithKeeper(async (keeper) => {
@@ -28,7 +29,7 @@ async function measure(system: MeasuredSystem): Promise<Figures> {
   const checks = await checkWaits(system, emails, turnaroundMs, console.log)
   const spike = await checkSpike(system, emails, turnaroundMs)
   const costMs = await measureCost(system)
-  const hashMs = await measureHash(system, costMs.worker)
+  const hashMs = await measureHash()
   const jobBytes = await measureJobBytes(system)
   const [cpu] = cpus()
   return {
@@ -41,5 +42,15 @@ async function measure(system: MeasuredSystem): Promise<Figures> {
     memoryMib,
     checks,
     spike,
+  }
+}
+
+/** Processor time of one hash at the default cost, with full batches. */
+async function measureHash(): Promise<number> {
+  const meter = await openHashMeter({ native: true })
+  try {
+    return (await meter.measure(DEFAULT_POLICY)).fullMs
+  } finally {
+    meter.close()
   }
 }

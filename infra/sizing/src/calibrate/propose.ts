@@ -1,0 +1,107 @@
+// Which cost a policy may have: as much as takes no longer than the target and no more memory than there is, and never below OWASP's minimum
+// (Password Storage Cheat Sheet).
+import type { HashPolicy } from '@spillway/client/protocol/policy'
+import type { HashCost, MeasureHash } from '../measure/hash.ts'
+
+export interface Limits {
+  /** What a hash may take, in milliseconds. */
+  targetMs: number
+  /** The memory of one hash, in KiB. */
+  memoryKib: number
+}
+
+export interface Proposal extends HashCost {
+  policy: HashPolicy
+  /** Whether even OWASP's minimum takes longer than the target. */
+  isOverTarget: boolean
+}
+
+/** OWASP's equivalent minimums of argon2id with one lane: the least memory for so many passes. More passes need no less. */
+const OWASP_ARGON2_KIB = [47_104, 19_456, 12_288, 9_216, 7_168] as const
+/** The least memory with which argon2id may be used at all. */
+export const LEAST_MEMORY_KIB = OWASP_ARGON2_KIB[4]
+const OWASP_BCRYPT_COST = 10
+
+/** Bounds of what workers take. */
+const MEMORY_MOST_KIB = 1_048_576
+const TIME_MOST = 64
+const BCRYPT_COST_MOST = 17
+
+const MIB = 1_024
+/** Costs that are measured until one fits. */
+const ROUNDS = 6
+/** Measurements of the same cost differ by so much. */
+const TOLERANCE = 1.03
+
+/**
+ * RFC 9106, 4: the memory that each hash can afford, then as many passes as the time allows; where even one takes too long, less memory. One
+ * lane, because the other cores hash other passwords. `memoryKib` is {@link LEAST_MEMORY_KIB} at least.
+ */
+export async function proposeArgon2id({ targetMs, memoryKib }: Limits, measure: MeasureHash): Promise<Proposal> {
+  const mostKib = Math.min(wholeMib(memoryKib), MEMORY_MOST_KIB)
+  const floor = floorWithin(mostKib)
+  const least = await measured(floor, measure)
+  let best = { ...least, isOverTarget: least.aloneMs > targetMs * TOLERANCE }
+  let msOfWork = least.aloneMs / workOf(floor)
+  let tooMuch = Number.POSITIVE_INFINITY
+  for (let round = 0; round < ROUNDS && !best.isOverTarget && best.aloneMs < targetMs / TOLERANCE; round++) {
+    const guess = targetMs / msOfWork
+    const isBetween = guess > workOf(best.policy) && guess < tooMuch
+    // Time grows faster than memory where caches end: a guess that has been tried in another way is halfway to what is known.
+    const policy = largestWithin(isBetween ? guess : Math.sqrt(workOf(best.policy) * tooMuch), mostKib)
+    if (policy === undefined || workOf(policy) <= workOf(best.policy) || workOf(policy) >= tooMuch) break
+    const cost = await measured(policy, measure)
+    if (cost.aloneMs <= targetMs * TOLERANCE) best = { ...cost, isOverTarget: false }
+    else tooMuch = workOf(policy)
+    msOfWork = cost.aloneMs / workOf(policy)
+  }
+  return best
+}
+
+/** The highest cost that takes no longer than the target. Each takes twice as long as the one below. */
+export async function proposeBcrypt({ targetMs }: Pick<Limits, 'targetMs'>, measure: MeasureHash): Promise<Proposal> {
+  const at = (cost: number) => measured({ algorithm: 'bcrypt', cost } as const, measure)
+  let proposal = await at(OWASP_BCRYPT_COST)
+  const isOverTarget = proposal.aloneMs > targetMs * TOLERANCE
+  const steps = Math.floor(Math.log2((targetMs * TOLERANCE) / proposal.aloneMs))
+  if (steps > 0) proposal = await at(Math.min(OWASP_BCRYPT_COST + steps, BCRYPT_COST_MOST))
+  return { ...proposal, isOverTarget }
+}
+
+async function measured<Policy extends HashPolicy>(policy: Policy, measure: MeasureHash) {
+  return { policy, ...(await measure(policy)) }
+}
+
+type Argon2Policy = Extract<HashPolicy, { algorithm: 'argon2id' }>
+
+function argon2id(memoryKib: number, time: number): Argon2Policy {
+  return { algorithm: 'argon2id', memoryKib, time, parallelism: 1 }
+}
+
+/** OWASP's minimum with the most memory that there is room for, but for the first: two passes are what it names first. */
+function floorWithin(mostKib: number): Argon2Policy {
+  const time = OWASP_ARGON2_KIB.findIndex((kib, n) => n > 0 && kib <= mostKib)
+  return argon2id(OWASP_ARGON2_KIB[time] ?? LEAST_MEMORY_KIB, time + 1)
+}
+
+/** @param work passes over a KiB that the time allows */
+function largestWithin(work: number, mostKib: number): Argon2Policy | undefined {
+  for (let time = Math.max(1, Math.min(Math.floor(work / mostKib), TIME_MOST)); time <= TIME_MOST; time++) {
+    const memoryKib = Math.min(mostKib, wholeMib(work / time))
+    if (memoryKib >= leastKib(time)) return argon2id(memoryKib, time)
+    if (memoryKib < LEAST_MEMORY_KIB) return undefined
+  }
+  return undefined
+}
+
+function leastKib(time: number): number {
+  return OWASP_ARGON2_KIB[Math.min(time, OWASP_ARGON2_KIB.length) - 1] ?? LEAST_MEMORY_KIB
+}
+
+function workOf(policy: Argon2Policy): number {
+  return policy.memoryKib * policy.time
+}
+
+function wholeMib(kib: number): number {
+  return Math.floor(kib / MIB) * MIB
+}

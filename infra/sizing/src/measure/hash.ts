@@ -1,0 +1,71 @@
+// What one hash takes of a core of this machine, by the engine that a worker here would use.
+import { availableParallelism } from 'node:os'
+import type { HashPolicy } from '@spillway/client/protocol/policy'
+import { argon2Setting, newArgon2Setting, unpadded } from '@spillway/client/protocol/setting'
+import { createHasher } from '@spillway/worker/hashing/index'
+import { asPolicy } from '@spillway/worker/hashing/policy'
+
+/** The default of the workers: OWASP's minimum. */
+export const DEFAULT_POLICY = { algorithm: 'argon2id', memoryKib: 19_456, time: 2, parallelism: 1 } as const
+
+/** A hash alone and a round of many are measured again and again, for this long each and so often at least. The median counts. */
+const MEASURE_MS = 600
+const SAMPLES = 5
+/** So many for each core at a time: enough for full batches. */
+const AT_ONCE = 16
+
+/** Processor time of one hash in milliseconds, which others on the machine disturb less than its duration. */
+export interface HashCost {
+  /** With nothing else to hash: what a login takes. */
+  aloneMs: number
+  /** With every core busy and batches full: what a login costs. */
+  fullMs: number
+}
+
+export type MeasureHash = (policy: HashPolicy) => Promise<HashCost>
+
+export interface HashMeter {
+  measure: MeasureHash
+  /** By its package. */
+  engine(algorithm: HashPolicy['algorithm']): string
+  /** argon2 hashes that a slot holds in memory at a time. */
+  argon2Width: number
+  close(): void
+}
+
+/** @param native whether the native engine is used, if it has been built: HASH_ENGINE */
+export async function openHashMeter({ native }: { native: boolean }): Promise<HashMeter> {
+  const slots = availableParallelism()
+  const hasher = await createHasher(asPolicy(DEFAULT_POLICY), { native, slots })
+  const decoy = (policy: HashPolicy) => hasher.decoy('a password', policy)
+
+  async function costOf(policy: HashPolicy, atOnce: number): Promise<number> {
+    const endsAt = performance.now() + MEASURE_MS
+    const samples: number[] = []
+    while (samples.length < (atOnce === 1 ? SAMPLES : 1) || performance.now() < endsAt) {
+      const before = process.cpuUsage()
+      await Promise.all(Array.from({ length: atOnce }, () => decoy(policy)))
+      const { user, system } = process.cpuUsage(before)
+      samples.push((user + system) / 1_000 / atOnce)
+    }
+    return median(samples)
+  }
+
+  return {
+    async measure(policy) {
+      await decoy(policy)
+      return { aloneMs: await costOf(policy, 1), fullMs: await costOf(policy, AT_ONCE * slots) }
+    },
+    engine: (algorithm) => hasher.engines[algorithm === 'bcrypt' ? 'bcrypt' : 'argon2'] ?? 'unknown',
+    argon2Width: hasher.native?.widthOf(anyHash()) ?? 1,
+    close: () => hasher.native?.close(),
+  }
+}
+
+function median(samples: number[]): number {
+  return samples.sort((a, b) => a - b)[Math.floor(samples.length / 2)] ?? Number.NaN
+}
+
+function anyHash(): string {
+  return `${argon2Setting(newArgon2Setting(DEFAULT_POLICY))}$${unpadded(new Uint8Array(32))}`
+}
