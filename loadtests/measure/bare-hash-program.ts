@@ -28,7 +28,7 @@ async function implementation(name: string): Promise<Implementation> {
     return () => verify(PASSWORD, stored)
   }
   if (load === undefined) return { count: 1, work: await verifies(engine.verify) }
-  const { startNativeEngine } = await import('@spillway/worker/native')
+  const { startNativeEngine } = await import('@spillway/worker/hashing/native')
   const native = await startNativeEngine(1)
   const verify = await verifies(native.verify)
   if (load === 'alone') return { count: 1, work: verify }

@@ -2,7 +2,8 @@
 // engine of the worker, where it has been built, in turn with the fastest of them.
 import { existsSync } from 'node:fs'
 import { cpus } from 'node:os'
-import { ADDON_FILE, NATIVE_NAME } from '@spillway/worker/native'
+import { ADDON_FILE } from '@spillway/worker/hashing/addon-file'
+import { NATIVE_NAME } from '@spillway/worker/hashing/native'
 import { algorithms, costOf } from '../contenders/hashing.ts'
 import { bareHash, nativeHash } from '../measure/bare-hash.ts'
 import { engines as packages } from '../measure/engines.ts'

@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs'
 import { test } from 'node:test'
 import type { PasswordClient } from '@spillway/client/queue-client'
 import { until } from '@spillway/local/testing'
-import { ADDON_FILE } from '../src/hashing/native.ts'
+import { ADDON_FILE } from '../src/hashing/addon-file.ts'
 import { answerOf, readyClient, startedWorker } from './parts.ts'
 import { spaceFor } from './space.ts'
 

@@ -5,7 +5,8 @@ import { existsSync } from 'node:fs'
 import { test } from 'node:test'
 import argon2 from 'argon2'
 import bcrypt from 'bcrypt'
-import { ADDON_FILE, startNativeEngine } from '../src/hashing/native.ts'
+import { ADDON_FILE } from '../src/hashing/addon-file.ts'
+import { startNativeEngine } from '../src/hashing/native.ts'
 
 const skip = existsSync(ADDON_FILE) ? false : 'worker/engine has not been built here: that takes cargo'
 

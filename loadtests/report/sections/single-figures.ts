@@ -1,7 +1,7 @@
 // The sections of scenarios whose charts have a bar for each thing that was measured.
 
 import type { Html } from '@spillway/client/storm/report/html'
-import { NATIVE_NAME } from '@spillway/worker/native'
+import { NATIVE_NAME } from '@spillway/worker/hashing/native'
 import { show } from '../../src/figures.ts'
 import type { Row, ScenarioResult } from '../../src/results.ts'
 import { type Summary, summarize } from '../../src/summary.ts'

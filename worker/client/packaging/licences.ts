@@ -2,14 +2,36 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** One text with name, version and licence of each package. Throws for a package that brings no licence. */
-export async function licencesOf(folders: readonly string[]): Promise<string> {
-  const texts = await Promise.all(
+/** What the package contains of others. */
+export interface Bundled {
+  name: string
+  version: string
+  /** As an SPDX expression. */
+  license: string
+  folder: string
+}
+
+/** The npm packages in these folders. */
+export function packagesIn(folders: readonly string[]): Promise<Bundled[]> {
+  return Promise.all(
     folders.map(async (folder) => {
-      const { name, version, license } = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'))
-      const file = (await readdir(folder)).find((entry) => /^licen[cs]e/i.test(entry))
-      if (file === undefined && license !== 'MIT') throw new Error(`${name} brings no licence`)
-      const text = file === undefined ? `Licensed ${license}.` : (await readFile(join(folder, file), 'utf8')).trim()
+      const { name, version, license }: Omit<Bundled, 'folder'> = JSON.parse(
+        await readFile(join(folder, 'package.json'), 'utf8'),
+      )
+      return { name, version, license, folder }
+    }),
+  )
+}
+
+/** One text with the name, version and licence of each. Throws for one that brings no licence and has another than MIT. */
+export async function licencesOf(bundled: readonly Bundled[]): Promise<string> {
+  const texts = await Promise.all(
+    bundled.map(async ({ name, version, license, folder }) => {
+      const files = (await readdir(folder)).filter((entry) => /^(licen[cs]e|copying)/i.test(entry))
+      // Of several licences one may be chosen.
+      const file = files.find((entry) => /mit/i.test(entry)) ?? files[0]
+      if (file === undefined && !/\bMIT\b/.test(license)) throw new Error(`${name} brings no licence`)
+      const text = file === undefined ? 'Licensed MIT.' : (await readFile(join(folder, file), 'utf8')).trim()
       return `${name} ${version}\n\n${text}\n`
     }),
   )

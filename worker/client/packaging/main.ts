@@ -3,7 +3,8 @@ import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { bundle, bundledPackages, doors, peers } from './bundle.ts'
 import { copyDeclarations } from './declarations.ts'
-import { licencesOf } from './licences.ts'
+import { copyEngine } from './engine.ts'
+import { licencesOf, packagesIn } from './licences.ts'
 import { packageManifest } from './manifest.ts'
 
 const clientDir = join(import.meta.dirname, '..')
@@ -15,7 +16,8 @@ const metafiles = await bundle(outdir)
 for (const door of doors) {
   await copyDeclarations(join(clientDir, 'dist'), outdir, { entry: `${door}.d.ts`, peers: Object.keys(peers) })
 }
-await writeFile(join(outdir, 'THIRD-PARTY-LICENSES.txt'), await licencesOf(bundledPackages(metafiles)))
+const bundled = [...(await packagesIn(bundledPackages(metafiles))), ...(await copyEngine(outdir))]
+await writeFile(join(outdir, 'THIRD-PARTY-LICENSES.txt'), await licencesOf(bundled))
 await writeFile(join(outdir, 'package.json'), `${JSON.stringify(packageManifest(), undefined, 2)}\n`)
 await copyFile(join(clientDir, '../../LICENSE'), join(outdir, 'LICENSE'))
 // Links into the repository would lead nowhere from an installed package: their texts stay.

@@ -39,7 +39,16 @@ export function packageManifest(): object {
       './package.json': './package.json',
     },
     bin: Object.fromEntries(Object.entries(commands).map(([command, file]) => [command, `./${file}.cjs`])),
-    files: ['*.js', '**/*.cjs', '**/*.d.ts', '**/*.d.cts', 'LICENSE', 'THIRD-PARTY-LICENSES.txt', 'README.md'],
+    files: [
+      '*.js',
+      '**/*.cjs',
+      '**/*.d.ts',
+      '**/*.d.cts',
+      '*.node',
+      'LICENSE',
+      'THIRD-PARTY-LICENSES.txt',
+      'README.md',
+    ],
     sideEffects: false,
     dependencies: pinned(client.dependencies, 'ioredis'),
     // Workers have version 2 of @node-rs/bcrypt. It is not published for every platform that it names, and yarn then installs nothing of

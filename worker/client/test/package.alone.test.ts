@@ -1,12 +1,14 @@
 // The package as an application has it: packed, installed from the tarball in an empty folder by npm, compiled against and run.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import { existsSync } from 'node:fs'
 import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { test } from 'node:test'
 import { createNamespace, newSealKey, startWorker } from '@spillway/local/testing'
+import { ADDON_FILE, PACKED_ADDON } from '../../src/hashing/addon-file.ts'
 import { answersOf, application, type Compiler, compiled, env, install, run, skip } from './installed.ts'
 
 /** Of the declarations of Node, which TypeScript needs and the package does not. */
@@ -42,7 +44,9 @@ test('it holds programs, declarations, licences and a README, and no sources', {
   const folder = join(application, 'node_modules/@spillway/client')
   const files = await readdir(folder, { recursive: true })
   const kinds = files.filter((file) => file.includes('.')).map((file) => file.replace(/^.*?\./, '.'))
-  assert.deepEqual([...new Set(kinds)].sort(), ['.cjs', '.d.cts', '.d.ts', '.js', '.json', '.md', '.txt'])
+  const addon = existsSync(ADDON_FILE) ? [PACKED_ADDON.slice('spillway'.length)] : []
+  const expected = ['.cjs', '.d.cts', '.d.ts', '.js', '.json', '.md', '.txt', ...addon]
+  assert.deepEqual([...new Set(kinds)].sort(), expected.sort())
   const licences = await readFile(join(folder, 'THIRD-PARTY-LICENSES.txt'), 'utf8')
   for (const name of ['bullmq', 'ajv', 'msgpackr', 'luxon']) assert.match(licences, new RegExp(`^${name} \\d`, 'm'))
   const readme = await readFile(join(folder, 'README.md'), 'utf8')
@@ -134,6 +138,21 @@ test('the drop-in replacements have the names of their packages, however they ar
   ]
   const argon2 = ['argon2d', 'argon2i', 'argon2id', 'close', 'default', 'hash', 'needsRehash', 'verify']
   assert.deepEqual(JSON.parse(stdout), [[bcrypt, argon2], [bcrypt, argon2], 1, true])
+})
+
+test('the process beside an application hashes with the native engine, where the package was packed with it', {
+  skip: skip || (process.platform === 'linux' && existsSync(ADDON_FILE) ? false : 'no engine was packed here'),
+}, async () => {
+  const script = `
+    const { readFileSync } = require('fs')
+    const passwords = require('@spillway/client').createPasswords({ policy: { algorithm: 'bcrypt', cost: 4 }, waitMs: 60_000 })
+    passwords.hash('x').then(async () => {
+      const pid = readFileSync('/proc/self/task/' + process.pid + '/children', 'utf8').trim()
+      console.log(JSON.stringify(readFileSync('/proc/' + pid + '/maps', 'utf8').includes('/${PACKED_ADDON}')))
+      await passwords.close()
+    })`
+  const { stdout } = await run(process.execPath, ['--input-type=commonjs', '-e', script], { cwd: application, env })
+  assert.equal(JSON.parse(stdout), true)
 })
 
 test('npx runs the storm from an empty folder', { skip }, async (t) => {

@@ -3,10 +3,7 @@
  * in order; waiting calls of the same algorithm and cost share a thread.
  */
 import { createRequire } from 'node:module'
-import { fileURLToPath } from 'node:url'
-
-/** The built addon; the path is the same from src/ and from dist/. */
-export const ADDON_FILE = fileURLToPath(new URL('../../engine/spillway.node', import.meta.url))
+import { ADDON_FILE } from './addon-file.js'
 
 /** The name of the engine in logs and metrics. */
 export const NATIVE_NAME = 'worker/engine'

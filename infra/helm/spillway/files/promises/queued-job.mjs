@@ -1,6 +1,6 @@
 // A job shows in the queue: while logins are asked for, what the scaler counts grows.
 import { randomUUID } from 'node:crypto'
-import { connectRedis } from '@spillway/client'
+import { connectRedis } from '@spillway/client/queue-client'
 
 const { GATEWAY_URL, REDIS_URL = '', QUEUE_KEYS = '' } = process.env
 const LOGINS = 50

@@ -1,5 +1,5 @@
 // The scaler watches keys of a queue that is there: a key that never existed reads as empty for ever, and nothing scales.
-import { connectRedis } from '@spillway/client'
+import { connectRedis } from '@spillway/client/queue-client'
 
 const { REDIS_URL = '', QUEUE_PREFIX, QUEUE_KEYS = '' } = process.env
 const redis = connectRedis(REDIS_URL, 'consumer')
