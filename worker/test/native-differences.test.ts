@@ -1,17 +1,20 @@
-// The native engine compared with the packages `bcrypt` and `argon2`: random passwords, salts, costs and parameters.
+// The native engine compared with the packages `bcrypt` and `argon2` and with node:crypto: random passwords, salts, costs and parameters.
 import assert from 'node:assert/strict'
-import { createHash, randomBytes } from 'node:crypto'
+import { createHash, pbkdf2Sync, randomBytes, scryptSync } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { test } from 'node:test'
+import { unpadded } from '@spillway/client/protocol/setting'
 import argon2 from 'argon2'
 import bcrypt from 'bcrypt'
 import { ADDON_FILE } from '../src/hashing/addon-file.ts'
-import { startNativeEngine } from '../src/hashing/native.ts'
+import { type NativeEngine, startNativeEngine } from '../src/hashing/native.ts'
 
 const skip = existsSync(ADDON_FILE) ? false : 'worker/engine has not been built here: that takes cargo'
 
-/** Ten thousand; the package takes ten times as long for a bcrypt hash as for one of little memory. */
-const PASSWORDS = { bcrypt: 2_000, argon2: 8_000 }
+const notX64 = process.arch === 'x64' ? false : 'there is code for x86-64 alone'
+
+/** Ten thousand of bcrypt and argon2, and of the others; the package takes ten times as long for a bcrypt hash as for one of little memory. */
+const PASSWORDS = { bcrypt: 2_000, argon2: 8_000, pbkdf2: 5_000, scrypt: 5_000 }
 const TOGETHER = 50
 /** Blowfish's keys end here: what stands behind is not read. */
 const BCRYPT_READS = 72
@@ -110,12 +113,64 @@ test('argon2: hashes and verdicts are those of the package', { skip }, async () 
   })
 })
 
+/** The same key, another password, and a new key of 32 bytes. */
+async function compareKey(engine: NativeEngine, random: Random, n: number, setting: string, derive: Derive) {
+  const plain = password(random)
+  const other = another(random, plain)
+  const key = derive(plain, random.pick([16, 20, 24, 32, 48, 64]))
+  const where = `seed ${seed}, password ${n}: ${plain.toString('hex')} ${setting} ${key.toString('hex')}`
+  const theirs = `${setting}$${unpadded(key)}`
+  const [same, verdict, ours] = await Promise.all([
+    engine.verify(plain, theirs),
+    engine.verify(other, theirs),
+    engine.hash(plain, setting),
+  ])
+  assert.equal(same, true, where)
+  // HMAC fills a key up with zeros, and takes the digest of one that is longer than a block: such passwords are the same.
+  assert.equal(verdict, derive(other, key.length).equals(key), where)
+  assert.equal(ours, `${setting}$${unpadded(derive(plain, 32))}`, where)
+}
+type Derive = (password: Buffer, bytes: number) => Buffer
+
+test('PBKDF2: hashes and verdicts are those of node:crypto', { skip: skip || notX64 }, async () => {
+  const engine = await startNativeEngine(2)
+  await compare('pbkdf2', async (random, n) => {
+    const salt = random.bytes(1 + random.below(random.pick([8, 32, 512])))
+    // Of few kinds, so that many share a batch.
+    const iterations = random.pick([1, 2, 3, 10, 50])
+    const setting = `$pbkdf2-sha256$i=${iterations}$${unpadded(salt)}`
+    await compareKey(engine, random, n, setting, (plain, bytes) => pbkdf2Sync(plain, salt, iterations, bytes, 'sha256'))
+  })
+})
+
+test('scrypt: hashes and verdicts are those of node:crypto', { skip: skip || notX64 }, async () => {
+  const engine = await startNativeEngine(2)
+  await compare('scrypt', async (random, n) => {
+    const salt = random.bytes(1 + random.below(random.pick([8, 32, 512])))
+    const [log, r, p] = random.pick([
+      [1, 1, 1],
+      [4, 1, 2],
+      [4, 8, 1],
+      [5, 3, 5],
+      [6, 2, 1],
+      [7, 8, 1],
+      [3, 17, 3],
+    ])
+    const setting = `$scrypt$ln=${log},r=${r},p=${p}$${unpadded(salt)}`
+    await compareKey(engine, random, n, setting, (plain, bytes) =>
+      scryptSync(plain, salt, bytes, { N: 2 ** log, r, p }),
+    )
+  })
+})
+
 test('malformed hashes are refused, whatever they were made from', { skip }, async () => {
   const engine = await startNativeEngine(1)
   const random = randomOf('malformed')
   const hashes = [
     '$2b$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW',
     '$argon2id$v=19$m=256,t=2,p=1$c29tZXNhbHQ$nf65EOgLrQMR/uIPnA4rEsF5h7TKyQwu9U1bMCHGi/4',
+    '$pbkdf2-sha256$i=20$c2FsdA$g+sQC2o6l18P4//NwkGYUjIVTmhova8bJhzLGP7kyQg',
+    '$scrypt$ln=4,r=2,p=1$TmFDbA$I3jXhrpz0gg3wlH51s4Tv3zUs1B8KQihag/WvIY+GRw',
   ] as const
   for (let n = 0; n < 2_000; n += 1) {
     const bytes = Buffer.from(random.pick(hashes))
@@ -129,7 +184,7 @@ test('malformed hashes are refused, whatever they were made from', { skip }, asy
           : Buffer.concat([bytes.subarray(0, at), random.bytes(1), bytes.subarray(at + 1)])
     const malformed = text.toString('latin1')
     // Some are well-formed and of another password, or cost much: none of them may match, hang or crash.
-    if (/^\$2.\$(0[6-9]|1\d)|[mt]=\d{4,}|t=\d\d/.test(malformed) || hashes.includes(malformed as never)) continue
+    if (/^\$2.\$(0[6-9]|1\d)|[mt]=\d{4,}|t=\d\d|ln=1/.test(malformed) || hashes.includes(malformed as never)) continue
     assert.notEqual(await engine.verify('x', malformed).catch(() => 'refused'), true, `seed ${seed}: ${malformed}`)
   }
   for (const dear of [
@@ -137,6 +192,13 @@ test('malformed hashes are refused, whatever they were made from', { skip }, asy
     '$2b$31$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW',
     '$argon2id$v=19$m=1048577,t=2,p=1$c29tZXNhbHQ$nf65EOgLrQMR/uIPnA4rEsF5h7TKyQwu9U1bMCHGi/4',
     '$argon2id$v=19$m=256,t=65,p=1$c29tZXNhbHQ$nf65EOgLrQMR/uIPnA4rEsF5h7TKyQwu9U1bMCHGi/4',
+    '$pbkdf2-sha256$i=2000001$c2FsdA$g+sQC2o6l18P4//NwkGYUjIVTmhova8bJhzLGP7kyQg',
+    `$pbkdf2-sha256$i=1000001$c2FsdA$${'A'.repeat(86)}`,
+    '$pbkdf2-sha256$i=4294967297$c2FsdA$g+sQC2o6l18P4//NwkGYUjIVTmhova8bJhzLGP7kyQg',
+    '$scrypt$ln=17,r=8,p=1$TmFDbA$I3jXhrpz0gg3wlH51s4Tv3zUs1B8KQihag/WvIY+GRw',
+    '$scrypt$ln=16,r=8,p=9$TmFDbA$I3jXhrpz0gg3wlH51s4Tv3zUs1B8KQihag/WvIY+GRw',
+    '$scrypt$ln=64,r=8,p=1$TmFDbA$I3jXhrpz0gg3wlH51s4Tv3zUs1B8KQihag/WvIY+GRw',
+    '$scrypt$ln=4,r=4294967295,p=4294967295$TmFDbA$I3jXhrpz0gg3wlH51s4Tv3zUs1B8KQihag/WvIY+GRw',
     '$argon2id$v=19$m=256,t=2,p=17$c29tZXNhbHQ$nf65EOgLrQMR/uIPnA4rEsF5h7TKyQwu9U1bMCHGi/4',
   ])
     await assert.rejects(engine.verify('x', dear), /not at this cost/, dear)

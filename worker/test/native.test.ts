@@ -1,15 +1,17 @@
 // The native engine as JavaScript sees it. Skipped where it has not been built.
 import assert from 'node:assert/strict'
+import { pbkdf2Sync } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { test } from 'node:test'
 import { Worker } from 'node:worker_threads'
 import type { Argon2Cost } from '@spillway/client/protocol/policy'
-import { argon2Setting, newArgon2Setting } from '@spillway/client/protocol/setting'
+import { argon2Setting, newArgon2Setting, unpadded } from '@spillway/client/protocol/setting'
 import { startProcess, until } from '@spillway/local/testing'
 import { ADDON_FILE } from '../src/hashing/addon-file.ts'
 import { createHasher, UnsupportedHashError } from '../src/hashing/index.ts'
 import { NATIVE_NAME, type NativeEngine, startNativeEngine } from '../src/hashing/native.ts'
 import { argon2idPolicy } from '../src/hashing/policy.ts'
+import { vectorPassword, vectors } from './format-vectors.ts'
 
 const skip = existsSync(ADDON_FILE) ? false : 'worker/engine has not been built here: that takes cargo'
 
@@ -32,11 +34,16 @@ async function busyEngine(): Promise<NativeEngine> {
 
 test('an engine that is built is the first of a hasher, and named in what a worker says', { skip }, async () => {
   const hasher = await createHasher(argon2idPolicy(policy), { testHashes: false, native: true, slots: 2 })
-  assert.deepEqual(hasher.engines, { argon2: NATIVE_NAME, bcrypt: NATIVE_NAME })
+  const { argon2, bcrypt, phpass } = hasher.engines
+  assert.deepEqual([argon2, bcrypt, phpass], [NATIVE_NAME, NATIVE_NAME, 'node:crypto'])
   assert.match(
     hasher.description,
-    /worker\/engine, bcrypt [1-8] at a time, argon2 [1-4] at a time \(\w+\); HASH_ENGINE=packages/,
+    /worker\/engine, bcrypt [1-8] at a time, argon2 [1-4] at a time \(\w+\)(, .+)?; HASH_ENGINE=packages/,
   )
+  if (process.arch === 'x64') {
+    assert.deepEqual([hasher.engines.pbkdf2, hasher.engines.scrypt], [NATIVE_NAME, NATIVE_NAME])
+    assert.match(hasher.description, /pbkdf2 \d+ at a time \(.+\), scrypt [1-4] at a time \(.+\); HASH_ENGINE/)
+  }
   assert.deepEqual(hasher.native?.wrong, [])
   const stored = await hasher.hash('correct horse')
   assert.match(stored, /^\$argon2id\$v=19\$m=64,t=1,p=1\$[\w+/]{22}\$[\w+/]{43}$/)
@@ -45,6 +52,27 @@ test('an engine that is built is the first of a hasher, and named in what a work
   assert.equal(await hasher.verify('U*U', right), true)
   assert.equal(await hasher.verify('U*U', right.replace('2b', '2y')), true)
   await assert.rejects(hasher.verify('U*U', right.replace('05', '18')), UnsupportedHashError)
+})
+
+test('PBKDF2 with SHA-256 and scrypt of other systems are verified by the engine, all else of them by node:crypto', {
+  skip: skip || (process.arch === 'x64' ? false : 'there is code for x86-64 alone'),
+}, async () => {
+  const hasher = await createHasher(argon2idPolicy(policy), { testHashes: false, native: true, slots: 1 })
+  for (const [origin, label, storedHash] of vectors) {
+    const before = hasher.native?.threadMs()
+    assert.equal(await hasher.verify(vectorPassword, storedHash), true, origin)
+    assert.equal(await hasher.verify(`${vectorPassword}.`, storedHash), false, origin)
+    const isOfEngine =
+      ['argon2id', 'bcrypt', 'scrypt'].includes(label) ||
+      (label === 'pbkdf2' && /sha256|Werkzeug|Identity 3/.test(origin))
+    assert.equal(hasher.native?.threadMs() !== before, isOfEngine, origin)
+  }
+  // A salt that the engine has no room for.
+  const salt = Buffer.alloc(600, 'salt')
+  const key = pbkdf2Sync('password', salt, 20, 32, 'sha256')
+  const long = `$pbkdf2-sha256$i=20$${unpadded(salt)}$${unpadded(key)}`
+  await assert.rejects(async () => hasher.native?.verify('password', long), /does not know this form/)
+  assert.equal(await hasher.verify('password', long), true)
 })
 
 test('without threads for it the packages hash, and what a worker says tells how to have it', async () => {
@@ -123,6 +151,10 @@ test('the width of a hash that is not known is refused, and memory bounds that o
   const setting = (memoryKib: number) => newSetting({ ...policy, memoryKib })
   assert.ok(engine.widthOf(setting(19_456)) >= 1)
   assert.equal(engine.widthOf(setting(65_536)), 1)
+  const scrypt = (cost: string) => engine.widthOf(`$scrypt$${cost}$c2FsdHNhbHQ`)
+  assert.ok(scrypt('ln=14,r=8,p=1') <= 4)
+  assert.ok(scrypt('ln=15,r=8,p=1') <= 2)
+  assert.ok(scrypt('ln=16,r=8,p=1') <= 1)
 })
 
 const program = `

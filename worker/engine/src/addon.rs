@@ -30,6 +30,14 @@ pub struct FoundProfile {
     pub argon2_width: u32,
     /// The kind of code for argon2.
     pub argon2_code: String,
+    /// How many PBKDF2 hashes of one block are fastest together; 0 where there is no code for this processor.
+    pub pbkdf2_width: u32,
+    /// The kind of code for PBKDF2.
+    pub pbkdf2_code: String,
+    /// The same for scrypt of up to 16 MiB.
+    pub scrypt_width: u32,
+    /// The kind of code for scrypt.
+    pub scrypt_code: String,
     /// Code that gave wrong answers and is not used.
     pub wrong: Vec<String>,
 }
@@ -50,6 +58,10 @@ impl Task for Measure {
             bcrypt_width: profile.bcrypt.best() as u32,
             argon2_width: profile.argon2.best() as u32,
             argon2_code: profile.compressor.name().to_owned(),
+            pbkdf2_width: profile.pbkdf2.width(usize::MAX, 1) as u32,
+            pbkdf2_code: profile.pbkdf2.name().to_owned(),
+            scrypt_width: profile.scrypt.width(usize::MAX, 1) as u32,
+            scrypt_code: profile.scrypt.name().to_owned(),
             wrong: profile.wrong.clone(),
         })
     }
@@ -122,7 +134,10 @@ impl Engine {
         let stored = parse(&stored)?;
         let width = profile().width(stored.method);
         if width == 0 {
-            return Err(Error::new(Status::GenericFailure, "the engine gave wrong answers here and is not used"));
+            return Err(Error::new(
+                Status::GenericFailure,
+                "the engine has no code for it that gives right answers on this processor",
+            ));
         }
         self.threads.submit(Call { id, password, stored });
         Ok(width as u32)

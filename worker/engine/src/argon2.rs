@@ -1,19 +1,18 @@
 //! argon2id, argon2i and argon2d (RFC 9106), versions 19 and 16, several passwords of one cost at a time in one thread.
 
-mod arena;
-mod block;
 mod compress;
 mod fill;
 mod long_hash;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-pub use arena::{Arena, KEPT_BLOCKS, OutOfMemory};
 pub use compress::Compressor;
 use long_hash::{blake2b, long_hash};
 use zeroize::Zeroizing;
 
-use block::{BLOCK_BYTES, Block};
+use crate::arena::{Arena, OutOfMemory};
+use crate::block::{BLOCK_BYTES, Block};
+use crate::input::Input;
 
 /// So many at a time there is code for.
 pub const WIDEST: usize = 4;
@@ -65,17 +64,6 @@ pub struct Params {
     pub version: Version,
     /// Memory, passes, lanes.
     pub cost: Cost,
-}
-
-/// The input of one hash.
-#[derive(Clone, Copy)]
-pub struct Input<'a> {
-    /// Any bytes.
-    pub password: &'a [u8],
-    /// 8 bytes at least.
-    pub salt: &'a [u8],
-    /// How long the digest shall be.
-    pub digest_bytes: usize,
 }
 
 impl Params {

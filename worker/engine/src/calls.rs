@@ -5,9 +5,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
+use crate::arena::{Arena, OutOfMemory};
+use crate::input::Input;
 use crate::profile::Profile;
 use crate::stored::{Method, Stored};
-use crate::{argon2, bcrypt};
+use crate::{argon2, bcrypt, pbkdf2, scrypt};
 
 /// A call. Its password is wiped with it.
 pub struct Call {
@@ -17,6 +19,12 @@ pub struct Call {
     pub password: Zeroizing<Vec<u8>>,
     /// With a digest to verify, without one to hash.
     pub stored: Stored,
+}
+
+impl Call {
+    fn input(&self) -> Input<'_> {
+        Input { password: &self.password, salt: &self.stored.salt, digest_bytes: self.stored.digest_bytes() }
+    }
 }
 
 /// The outcome of a call.
@@ -31,46 +39,42 @@ pub enum Outcome {
 }
 
 /// Does all of these calls, which have one method in common. A panic is an outcome, too.
-pub fn perform(calls: &[Call], profile: &Profile, arena: &mut argon2::Arena) -> Vec<(u32, Outcome)> {
+pub fn perform(calls: &[Call], profile: &Profile, arena: &mut Arena) -> Vec<(u32, Outcome)> {
     let outcomes = catch_unwind(AssertUnwindSafe(|| outcomes(calls, profile, arena))).unwrap_or_else(|_| {
         // A panic's unfinished memory is wiped with the rest.
-        *arena = argon2::Arena::default();
+        *arena = Arena::default();
         vec![Outcome::Failed("the engine failed"); calls.len()]
     });
     calls.iter().map(|call| call.id).zip(outcomes).collect()
 }
 
-fn outcomes(calls: &[Call], profile: &Profile, arena: &mut argon2::Arena) -> Vec<Outcome> {
+fn outcomes(calls: &[Call], profile: &Profile, arena: &mut Arena) -> Vec<Outcome> {
     let Some(first) = calls.first() else { return Vec::new() };
-    let digests: Result<Vec<Zeroizing<Vec<u8>>>, &'static str> = match first.stored.method {
-        Method::Bcrypt { cost } => {
-            let inputs: Vec<_> = calls
-                .iter()
-                .map(|call| bcrypt::Input {
-                    password: &call.password,
-                    salt: call.stored.salt.as_slice().try_into().expect("16 bytes, as parsed"),
-                })
-                .collect();
-            Ok(bcrypt::digests(cost, &inputs).iter().map(|digest| Zeroizing::new(digest.to_vec())).collect())
-        }
-        Method::Argon2(params) => {
-            let inputs: Vec<_> = calls
-                .iter()
-                .map(|call| argon2::Input {
-                    password: &call.password,
-                    salt: &call.stored.salt,
-                    digest_bytes: call.stored.digest_bytes(),
-                })
-                .collect();
-            argon2::digests(&params, profile.compressor, arena, &inputs)
-                .map(|digests| digests.into_iter().map(Zeroizing::new).collect())
-                .map_err(|argon2::OutOfMemory| "there is not so much memory")
-        }
+    let inputs: Vec<_> = calls.iter().map(Call::input).collect();
+    let digests = match first.stored.method {
+        Method::Bcrypt { cost } => Ok(bcrypt_digests(cost, &inputs)),
+        Method::Argon2(params) => argon2::digests(&params, profile.compressor, arena, &inputs),
+        Method::Pbkdf2(params) => Ok(pbkdf2::digests(&params, &profile.pbkdf2, &inputs)),
+        Method::Scrypt(params) => scrypt::digests(&params, &profile.scrypt, arena, &inputs),
     };
     match digests {
-        Err(reason) => vec![Outcome::Failed(reason); calls.len()],
-        Ok(digests) => calls.iter().zip(digests).map(|(call, digest)| outcome(&call.stored, &digest)).collect(),
+        Err(OutOfMemory) => vec![Outcome::Failed("there is not so much memory"); calls.len()],
+        Ok(digests) => {
+            let digests = digests.into_iter().map(Zeroizing::new);
+            calls.iter().zip(digests).map(|(call, digest)| outcome(&call.stored, &digest)).collect()
+        }
     }
+}
+
+fn bcrypt_digests(cost: u32, inputs: &[Input<'_>]) -> Vec<Vec<u8>> {
+    let inputs: Vec<_> = inputs
+        .iter()
+        .map(|input| bcrypt::Input {
+            password: input.password,
+            salt: input.salt.try_into().expect("16 bytes, as parsed"),
+        })
+        .collect();
+    bcrypt::digests(cost, &inputs).iter().map(|digest| digest.to_vec()).collect()
 }
 
 fn outcome(stored: &Stored, digest: &[u8]) -> Outcome {

@@ -1,10 +1,16 @@
 //! Measures this processor: every width and every kind of code is tried with known answers and timed, once.
 
+mod lanes;
+
 use std::time::Duration;
 
-use crate::argon2::{self, Arena, Compressor, Cost, Params, Variant, Version};
+use crate::arena::{Arena, KEPT_BLOCKS};
+use crate::argon2::{self, Compressor, Cost, Params, Variant, Version};
 use crate::bcrypt;
+use crate::input::Input;
+use crate::plan::Plan;
 use crate::stored::{Method, Stored};
+use crate::{pbkdf2, scrypt};
 
 /// The result of the measurement.
 #[derive(Clone, Debug)]
@@ -15,6 +21,10 @@ pub struct Profile {
     pub compressor: Compressor,
     /// Of argon2 of a few megabytes.
     pub argon2: Widths,
+    /// Of PBKDF2.
+    pub pbkdf2: Plan<pbkdf2::Code>,
+    /// Of scrypt.
+    pub scrypt: Plan<scrypt::Code>,
     /// Code that gave wrong answers and is not used.
     pub wrong: Vec<String>,
 }
@@ -58,7 +68,9 @@ impl Profile {
         let mut wrong = Vec::new();
         let bcrypt = bcrypt_widths(&mut wrong);
         let (compressor, argon2) = argon2_widths(&mut wrong);
-        Self { bcrypt, compressor, argon2, wrong }
+        let pbkdf2 = lanes::pbkdf2_plan(&mut wrong);
+        let scrypt = lanes::scrypt_plan(&mut wrong);
+        Self { bcrypt, compressor, argon2, pbkdf2, scrypt, wrong }
     }
 
     /// How many of a method are fastest together; 0 where it cannot be done.
@@ -66,17 +78,22 @@ impl Profile {
         match method {
             Method::Bcrypt { .. } => self.bcrypt.best(),
             // As many as fit into the memory that is kept: more would be mapped and given back each time.
-            Method::Argon2(params) => (argon2::KEPT_BLOCKS / params.blocks()).max(1).min(self.argon2.best()),
+            Method::Argon2(params) => (KEPT_BLOCKS / params.blocks()).max(1).min(self.argon2.best()),
+            Method::Pbkdf2(params) => self.pbkdf2.width(usize::MAX, params.blocks as usize),
+            Method::Scrypt(params) => self.scrypt.width(params.most_lanes(), params.p as usize),
         }
     }
 
     /// The time of a thread for each of a batch that took so long, as it would be in a full batch.
     pub fn time_in_full_batch(&self, method: Method, took: Duration, width: usize) -> Duration {
-        let widths = match method {
-            Method::Bcrypt { .. } => &self.bcrypt,
-            Method::Argon2(_) => &self.argon2,
+        let full = self.width(method);
+        let ratio = match method {
+            Method::Bcrypt { .. } => self.bcrypt.ratio(full, width),
+            Method::Argon2(_) => self.argon2.ratio(full, width),
+            Method::Pbkdf2(params) => self.pbkdf2.ratio(usize::MAX, params.blocks as usize, full, width),
+            Method::Scrypt(params) => self.scrypt.ratio(params.most_lanes(), params.p as usize, full, width),
         };
-        took.div_f64(width as f64).mul_f64(widths.ratio(self.width(method), width))
+        took.div_f64(width as f64).mul_f64(ratio)
     }
 }
 
@@ -167,7 +184,7 @@ fn argon2_is_right(compressor: Compressor, width: usize, arena: &mut Arena) -> b
                 (0..width).map(|n| if n == right { "password".to_owned() } else { format!("password{n}") }).collect();
             let inputs: Vec<_> = passwords
                 .iter()
-                .map(|password| argon2::Input { password: password.as_bytes(), salt: &stored.salt, digest_bytes: 32 })
+                .map(|password| Input { password: password.as_bytes(), salt: &stored.salt, digest_bytes: 32 })
                 .collect();
             let Ok(digests) = argon2::digests(&params, compressor, arena, &inputs) else { return false };
             digests.into_iter().enumerate().all(|(n, digest)| (Some(digest) == stored.digest) == (n == right))
@@ -179,7 +196,7 @@ fn argon2_is_right(compressor: Compressor, width: usize, arena: &mut Arena) -> b
 fn timed_widths(compressor: Compressor, arena: &mut Arena) -> Widths {
     let cost = Cost { memory_kib: 4_096, passes: 1, lanes: 1 };
     let params = Params { variant: Variant::D, version: Version::V19, cost };
-    let input = argon2::Input { password: b"timed", salt: b"timedtimed", digest_bytes: 32 };
+    let input = Input { password: b"timed", salt: b"timedtimed", digest_bytes: 32 };
     // The first call maps the memory, for the widest.
     let mut run = |width: usize| argon2::digests(&params, compressor, arena, &vec![input; width]).is_ok();
     let widest = if run(argon2::WIDEST) { argon2::WIDEST } else { 1 };
@@ -230,21 +247,37 @@ mod tests {
         Method::Argon2(Params { variant: Variant::Id, version: Version::V19, cost })
     }
 
+    fn pbkdf2(iterations: u32, digest_bytes: usize) -> Method {
+        Method::Pbkdf2(pbkdf2::Params::new(iterations, digest_bytes))
+    }
+
+    fn scrypt(log_n: u32) -> Method {
+        Method::Scrypt(scrypt::Params { log_n, r: 8, p: 1 })
+    }
+
+    /// Of these widths, and without code for the other methods.
+    fn profile(bcrypt: Widths, argon2: Widths) -> Profile {
+        let (pbkdf2, scrypt) = (Plan::default(), Plan::default());
+        Profile { bcrypt, compressor: Compressor::PORTABLE, argon2, pbkdf2, scrypt, wrong: vec![] }
+    }
+
     #[test]
     fn all_known_answers_are_right_here_at_every_width() {
         let profile = Profile::measure();
         assert_eq!(profile.wrong, Vec::<String>::new());
         assert!((1..=bcrypt::WIDEST).contains(&profile.bcrypt.best()));
         assert!((1..=argon2::WIDEST).contains(&profile.argon2.best()));
+        assert!(!cfg!(target_arch = "x86_64") || (1..=16).contains(&profile.width(pbkdf2(1_000, 32))));
+        assert!(!cfg!(target_arch = "x86_64") || (1..=4).contains(&profile.width(scrypt(14))));
     }
 
     #[test]
     fn the_widest_batch_is_bounded_by_the_memory_that_is_kept() {
-        let (bcrypt, argon2) = (widths(&[6, 5, 4, 3, 2, 1]), widths(&[3, 2, 1]));
-        let profile = Profile { bcrypt, compressor: Compressor::PORTABLE, argon2, wrong: vec![] };
+        let profile = profile(widths(&[6, 5, 4, 3, 2, 1]), widths(&[3, 2, 1]));
         let width = |memory_kib| profile.width(argon2id(memory_kib));
         assert_eq!([8, 19_456, 24_576, 32_768, 65_536, 1_048_576].map(width), [3, 3, 2, 2, 1, 1]);
         assert_eq!(profile.width(Method::Bcrypt { cost: 10 }), 6);
+        assert_eq!([profile.width(pbkdf2(1_000, 32)), profile.width(scrypt(14))], [0, 0]);
     }
 
     #[test]
@@ -257,8 +290,7 @@ mod tests {
 
     #[test]
     fn the_time_of_a_batch_tells_the_time_of_one_in_a_full_batch() {
-        let (bcrypt, argon2) = (widths(&[60, 40, 20]), widths(&[10, 5]));
-        let profile = Profile { bcrypt, compressor: Compressor::PORTABLE, argon2, wrong: vec![] };
+        let profile = profile(widths(&[60, 40, 20]), widths(&[10, 5]));
         let time_ms = |method, took_ms, width| {
             profile.time_in_full_batch(method, Duration::from_millis(took_ms), width).as_secs_f64() * 1e3
         };

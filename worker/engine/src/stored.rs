@@ -1,11 +1,13 @@
-//! Stored hashes as text: bcrypt's modular crypt format and argon2's PHC string. Without a digest they are settings, which
-//! say how to make one.
+//! Stored hashes as text: bcrypt's modular crypt format, and PHC strings of the others. Without a digest they are settings,
+//! which say how to make one.
 //!
 //! A text that its own encoder would write differently is refused: another implementation may accept it.
 
+use std::ops::RangeInclusive;
+
 use base64ct::{Base64Bcrypt, Base64Unpadded, Encoding};
 
-use crate::{argon2, bcrypt};
+use crate::{argon2, bcrypt, pbkdf2, scrypt};
 
 /// The method and cost that calls must share to be hashed together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +19,10 @@ pub enum Method {
     },
     /// argon2.
     Argon2(argon2::Params),
+    /// PBKDF2 with HMAC-SHA-256.
+    Pbkdf2(pbkdf2::Params),
+    /// scrypt.
+    Scrypt(scrypt::Params),
 }
 
 /// A stored hash, or a setting when it has no digest.
@@ -36,7 +42,7 @@ pub struct Stored {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unsupported;
 
-/// A new digest of argon2 is that long.
+/// A new digest is that long, but for bcrypt.
 const NEW_DIGEST_BYTES: usize = 32;
 /// The length of bcrypt's salt as text.
 const BCRYPT_SALT_CHARS: usize = 22;
@@ -47,14 +53,20 @@ impl Stored {
     /// # Errors
     /// [`Unsupported`]
     pub fn parse(text: &str) -> Result<Self, Unsupported> {
-        if text.starts_with("$2") { parse_bcrypt(text) } else { parse_argon2(text) }.ok_or(Unsupported)
+        let parse = match text {
+            bcrypt if bcrypt.starts_with("$2") => parse_bcrypt,
+            pbkdf2 if pbkdf2.starts_with("$p") => parse_pbkdf2,
+            scrypt if scrypt.starts_with("$s") => parse_scrypt,
+            _ => parse_argon2,
+        };
+        parse(text).ok_or(Unsupported)
     }
 
     /// How long the digest is, or shall be.
     pub fn digest_bytes(&self) -> usize {
         let new = match self.method {
             Method::Bcrypt { .. } => size_of::<bcrypt::Digest>(),
-            Method::Argon2(_) => NEW_DIGEST_BYTES,
+            Method::Argon2(_) | Method::Pbkdf2(_) | Method::Scrypt(_) => NEW_DIGEST_BYTES,
         };
         self.digest.as_ref().map_or(new, Vec::len)
     }
@@ -63,7 +75,9 @@ impl Stored {
     pub fn with_digest(&self, digest: &[u8]) -> String {
         match self.method {
             Method::Bcrypt { .. } => format!("{}{}", self.setting, Base64Bcrypt::encode_string(digest)),
-            Method::Argon2(_) => format!("{}${}", self.setting, Base64Unpadded::encode_string(digest)),
+            Method::Argon2(_) | Method::Pbkdf2(_) | Method::Scrypt(_) => {
+                format!("{}${}", self.setting, Base64Unpadded::encode_string(digest))
+            }
         }
     }
 }
@@ -88,28 +102,56 @@ fn parse_bcrypt(text: &str) -> Option<Stored> {
 
 /// `$argon2id$v=19$m=19456,t=2,p=1$salt$digest`, its parameters in this order and no others.
 fn parse_argon2(text: &str) -> Option<Stored> {
-    let mut parts = text.split('$');
-    if !parts.next()?.is_empty() {
-        return None;
-    }
-    let variant = match parts.next()? {
+    let ([name, version, cost], parts) = parse_phc(text)?;
+    let variant = match name {
         "argon2d" => argon2::Variant::D,
         "argon2i" => argon2::Variant::I,
         "argon2id" => argon2::Variant::Id,
         _ => return None,
     };
-    let version = match parts.next()? {
+    let version = match version {
         "v=16" => argon2::Version::V16,
         "v=19" => argon2::Version::V19,
         _ => return None,
     };
-    let mut cost = parts.next()?.split(',');
-    let mut parameter = |name: &str| number(cost.next()?.strip_prefix(name)?);
-    let params = argon2::Params {
-        variant,
-        version,
-        cost: argon2::Cost { memory_kib: parameter("m=")?, passes: parameter("t=")?, lanes: parameter("p=")? },
-    };
+    let [memory_kib, passes, lanes] = parameters(cost, ["m=", "t=", "p="])?;
+    let params = argon2::Params { variant, version, cost: argon2::Cost { memory_kib, passes, lanes } };
+    let right_sizes = parts.are_within(argon2::SALT_BYTES, argon2::DIGEST_BYTES);
+    (params.is_possible() && right_sizes).then(|| parts.stored(Method::Argon2(params)))
+}
+
+/// `$pbkdf2-sha256$i=600000$salt$digest`
+fn parse_pbkdf2(text: &str) -> Option<Stored> {
+    let (["pbkdf2-sha256", cost], parts) = parse_phc(text)? else { return None };
+    let [iterations] = parameters(cost, ["i="])?;
+    let params = pbkdf2::Params::new(iterations, parts.digest_bytes());
+    let right_sizes = parts.are_within(pbkdf2::SALT_BYTES, pbkdf2::DIGEST_BYTES);
+    (params.is_possible() && right_sizes).then(|| parts.stored(Method::Pbkdf2(params)))
+}
+
+/// `$scrypt$ln=14,r=8,p=1$salt$digest`
+fn parse_scrypt(text: &str) -> Option<Stored> {
+    let (["scrypt", cost], parts) = parse_phc(text)? else { return None };
+    let [log_n, r, p] = parameters(cost, ["ln=", "r=", "p="])?;
+    let params = scrypt::Params { log_n, r, p };
+    let right_sizes = parts.are_within(scrypt::SALT_BYTES, scrypt::DIGEST_BYTES);
+    (params.is_possible() && right_sizes).then(|| parts.stored(Method::Scrypt(params)))
+}
+
+/// The end of a PHC string.
+struct Parts<'a> {
+    salt: Vec<u8>,
+    digest: Option<Vec<u8>>,
+    setting: &'a str,
+}
+
+/// A PHC string: fields that say how it was made, as many as are asked for, then salt and digest.
+fn parse_phc<const FIELDS: usize>(text: &str) -> Option<([&str; FIELDS], Parts<'_>)> {
+    let mut parts = text.strip_prefix('$')?.split('$');
+    let mut fields = [""; FIELDS];
+    for field in &mut fields {
+        *field = parts.next()?;
+    }
     let salt = Base64Unpadded::decode_vec(parts.next()?).ok()?;
     let digest = parts.next();
     let setting = &text[..text.len() - digest.map_or(0, |digest| digest.len() + 1)];
@@ -117,11 +159,31 @@ fn parse_argon2(text: &str) -> Option<Stored> {
         None => None,
         Some(digest) => Some(Base64Unpadded::decode_vec(digest).ok()?),
     };
-    let stored = Stored { method: Method::Argon2(params), salt, digest, setting: setting.to_owned() };
-    let all_read = cost.next().is_none() && parts.next().is_none();
-    let right_sizes =
-        argon2::SALT_BYTES.contains(&stored.salt.len()) && argon2::DIGEST_BYTES.contains(&stored.digest_bytes());
-    (all_read && params.is_possible() && right_sizes).then_some(stored)
+    parts.next().is_none().then_some((fields, Parts { salt, digest, setting }))
+}
+
+impl Parts<'_> {
+    fn digest_bytes(&self) -> usize {
+        self.digest.as_ref().map_or(NEW_DIGEST_BYTES, Vec::len)
+    }
+
+    fn are_within(&self, salt: RangeInclusive<usize>, digest: RangeInclusive<usize>) -> bool {
+        salt.contains(&self.salt.len()) && digest.contains(&self.digest_bytes())
+    }
+
+    fn stored(self, method: Method) -> Stored {
+        Stored { method, salt: self.salt, digest: self.digest, setting: self.setting.to_owned() }
+    }
+}
+
+/// Numbers with these names, in this order and no others.
+fn parameters<const COUNT: usize>(text: &str, names: [&str; COUNT]) -> Option<[u32; COUNT]> {
+    let mut parts = text.split(',');
+    let mut values = [0; COUNT];
+    for (value, name) in values.iter_mut().zip(names) {
+        *value = number(parts.next()?.strip_prefix(name)?)?;
+    }
+    parts.next().is_none().then_some(values)
 }
 
 /// Digits alone: no sign.
@@ -135,10 +197,12 @@ mod tests {
 
     const BCRYPT: &str = "$2b$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW";
     const ARGON2: &str = "$argon2id$v=19$m=256,t=2,p=1$c29tZXNhbHQ$nf65EOgLrQMR/uIPnA4rEsF5h7TKyQwu9U1bMCHGi/4";
+    const PBKDF2: &str = "$pbkdf2-sha256$i=20$c2FsdA$g+sQC2o6l18P4//NwkGYUjIVTmhova8bJhzLGP7kyQg";
+    const SCRYPT: &str = "$scrypt$ln=4,r=2,p=1$TmFDbA$I3jXhrpz0gg3wlH51s4Tv3zUs1B8KQihag/WvIY+GRw";
 
     #[test]
     fn what_is_read_is_written_again() {
-        for text in [BCRYPT, &BCRYPT.replace("2b", "2a"), &BCRYPT.replace("2b", "2y"), ARGON2] {
+        for text in [BCRYPT, &BCRYPT.replace("2b", "2a"), &BCRYPT.replace("2b", "2y"), ARGON2, PBKDF2, SCRYPT] {
             let stored = Stored::parse(text).unwrap();
             assert_eq!(stored.with_digest(stored.digest.as_ref().unwrap()), text);
             let setting = Stored::parse(&stored.setting).unwrap();
@@ -152,8 +216,7 @@ mod tests {
     #[test]
     fn what_is_malformed_or_costs_too_much_is_refused() {
         let changed = |from: &str, to: &str| {
-            let text = if BCRYPT.contains(from) { BCRYPT } else { ARGON2 };
-            assert!(text.contains(from), "{from}");
+            let text = [BCRYPT, ARGON2, PBKDF2, SCRYPT].into_iter().find(|text| text.contains(from)).expect(from);
             text.replacen(from, to, 1)
         };
         let malformed = [
@@ -189,6 +252,27 @@ mod tests {
             changed("Gi/4", "Gi/5"),
             changed("$nf65EOgLrQMR/uIPnA4rEsF5h7TKyQwu9U1bMCHGi/4", "$nf65"),
             changed("$nf65", "$$nf65"),
+            changed("pbkdf2-sha256", "pbkdf2-sha1"),
+            changed("pbkdf2-sha256", "pbkdf2"),
+            changed("$i=20", "$20"),
+            changed("i=20", "i=0"),
+            changed("i=20", "i=2000001"),
+            changed("i=20", "i=20,l=32"),
+            changed("$c2FsdA", "$"),
+            changed("$c2FsdA", "$c2FsdB"),
+            changed("7kyQg", "7ky"),
+            changed("$g+sQC2o6l18P4//NwkGYUjIVTmhova8bJhzLGP7kyQg", "$g+sQC2o6l18P4//NwkGY"),
+            changed("ln=4", "ln=0"),
+            changed("ln=4", "n=4"),
+            changed("ln=4", "ln=19"),
+            changed("ln=4,r=2", "ln=4,r=0"),
+            changed("ln=4,r=2", "ln=17,r=8"),
+            changed("ln=4,r=2,p=1", "ln=4,r=2,p=0"),
+            changed("ln=4,r=2,p=1", "ln=4,p=1,r=2"),
+            changed("ln=4,r=2,p=1", "ln=4,r=2"),
+            changed("ln=4,r=2,p=1", "ln=4,r=2,p=131073"),
+            changed("TmFDbA", "TmFDbA=="),
+            changed("+GRw", "+GRw$"),
             format!("{ARGON2}$"),
             format!("{ARGON2}\n"),
             format!(" {ARGON2}"),

@@ -9,7 +9,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::argon2::Arena;
+use crate::arena::Arena;
 use crate::calls::{Call, Outcome, perform};
 use crate::profile::Profile;
 

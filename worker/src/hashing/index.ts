@@ -72,8 +72,9 @@ export async function createHasher(policy: Policy, options: HasherOptions): Prom
   const { argon2, bcrypt } = await loadAlgorithms(threads, native)
   const known = [argon2, bcrypt]
   const doubles = options.testHashes ? testDoubles(threads) : []
-  const verifiers = [...known, ...foreignFormats(threads, known), ...doubles]
-  const engines = Object.fromEntries(known.map(({ family, engine }) => [family, engine]))
+  const formats = [...known, ...(await foreignFormats(threads, known, native))]
+  const verifiers = [...formats, ...doubles]
+  const engines = Object.fromEntries(formats.map(({ family, engine }) => [family, engine]))
 
   const findVerifier = (storedHash: string) => verifiers.find((candidate) => candidate.recognizes(storedHash))
 
@@ -86,7 +87,7 @@ export async function createHasher(policy: Policy, options: HasherOptions): Prom
   return {
     algorithm: policy.algorithm,
     engines,
-    description: describe(native, Object.values(engines)),
+    description: describe(native, known),
     native,
     async hash(password, by = policy.hashes, signal) {
       if (!readsWhole(password, by)) throw new UnsupportedPasswordError('bcrypt does not read this password whole')
@@ -123,10 +124,11 @@ function readsWhole(password: string, policy: HashPolicy): boolean {
   return policy.algorithm !== 'bcrypt' || bcryptReadsWhole(password)
 }
 
-function describe(native: NativeEngine | undefined, engines: string[]): string {
+function describe(native: NativeEngine | undefined, known: readonly Verifier[]): string {
   if (native !== undefined) {
     const wrong = native.wrong.length > 0 ? `; wrong here and not used: ${native.wrong.join(', ')}` : ''
     return `hashing with ${NATIVE_NAME}, ${native.description}; HASH_ENGINE=packages turns it off${wrong}`
   }
-  return `hashing with ${engines.join(' and ')}, one at a time; with cargo, pnpm start builds ${NATIVE_NAME}, which HASH_ENGINE=native uses`
+  const packages = known.map(({ engine }) => engine).join(' and ')
+  return `hashing with ${packages}, one at a time; with cargo, pnpm start builds ${NATIVE_NAME}, which HASH_ENGINE=native uses`
 }

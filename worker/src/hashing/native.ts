@@ -38,8 +38,19 @@ export interface NativeEngine {
 
 /** The exports of the addon (worker/engine/src/addon.rs). */
 interface Addon {
-  measure(): Promise<{ bcryptWidth: number; argon2Width: number; argon2Code: string; wrong: string[] }>
+  measure(): Promise<Profile>
   Engine: new (threads: number, settle: (batch: readonly Settled[]) => void) => AddonEngine
+}
+
+interface Profile {
+  bcryptWidth: number
+  argon2Width: number
+  argon2Code: string
+  pbkdf2Width: number
+  pbkdf2Code: string
+  scryptWidth: number
+  scryptCode: string
+  wrong: string[]
 }
 
 interface AddonEngine {
@@ -75,7 +86,7 @@ const NEVER_MS = 2 ** 31 - 1
 /** Loads the engine and starts its threads. Rejects when it has not been built or does not load. */
 export async function startNativeEngine(threads: number): Promise<NativeEngine> {
   const addon: Addon = createRequire(import.meta.url)(ADDON_FILE)
-  const { bcryptWidth, argon2Width, argon2Code, wrong } = await addon.measure()
+  const profile = await addon.measure()
   const pending = new Map<number, Pending>()
   const alive = setInterval(() => {}, NEVER_MS)
   alive.unref()
@@ -125,8 +136,8 @@ export async function startNativeEngine(threads: number): Promise<NativeEngine> 
 
   return {
     threads,
-    description: `bcrypt ${bcryptWidth} at a time, argon2 ${argon2Width} at a time (${argon2Code})`,
-    wrong,
+    description: describe(profile),
+    wrong: profile.wrong,
     get waiting() {
       return engine.waiting
     },
@@ -143,6 +154,20 @@ export async function startNativeEngine(threads: number): Promise<NativeEngine> 
       engine.end()
     },
   }
+}
+
+function describe(profile: Profile): string {
+  const { bcryptWidth, argon2Width, argon2Code, pbkdf2Width, pbkdf2Code, scryptWidth, scryptCode } = profile
+  const others = [
+    ['argon2', argon2Width, argon2Code],
+    ['pbkdf2', pbkdf2Width, pbkdf2Code],
+    ['scrypt', scryptWidth, scryptCode],
+  ]
+  // There is no code of the last two for some processors.
+  const parts = others
+    .filter(([, width]) => width !== 0)
+    .map(([name, width, code]) => `${name} ${width} at a time (${code})`)
+  return [`bcrypt ${bcryptWidth} at a time`, ...parts].join(', ')
 }
 
 /** Reads the result of a call from its outcome. */

@@ -1,6 +1,6 @@
 //! The compression function G (RFC 9106, sections 3.5 and 3.6): portable, or by what this processor has.
 
-use super::block::Block;
+use crate::block::Block;
 
 /// Code for one kind of processor. There is one only for what this processor can do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

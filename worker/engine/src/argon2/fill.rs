@@ -1,9 +1,9 @@
 //! Fills the memory (RFC 9106, section 3.4), of several passwords in step: while a block of one is computed, the block that
 //! the next one will be made from is on its way from memory for all the others.
 
-use super::block::Block;
 use super::compress::Compressor;
 use super::{Params, Variant, Version};
+use crate::block::Block;
 
 /// Addresses in a block of them.
 const ADDRESSES: usize = 128;

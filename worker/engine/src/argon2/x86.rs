@@ -15,7 +15,7 @@ macro_rules! compressor {
         pub mod $name {
             use std::arch::x86_64::*;
 
-            use super::super::block::Block;
+            use crate::block::Block;
 
             /// How many vectors a block has.
             const VECTORS: usize = 128 / $words;

@@ -8,13 +8,22 @@ use zeroize::Zeroizing;
 
 use super::*;
 use crate::argon2::Compressor;
+use crate::pbkdf2;
+use crate::plan::Plan;
 use crate::profile::Widths;
 use crate::stored::Stored;
 
 static PROFILE: LazyLock<Profile> = LazyLock::new(|| {
     // A batch takes as long as one alone, up to this width.
     let widths = |best: usize| Widths::from_batches(&vec![Duration::from_millis(1); best]);
-    Profile { bcrypt: widths(4), compressor: Compressor::PORTABLE, argon2: widths(2), wrong: Vec::new() }
+    Profile {
+        bcrypt: widths(4),
+        compressor: Compressor::PORTABLE,
+        argon2: widths(2),
+        pbkdf2: Plan::new(vec![(pbkdf2::Code::PORTABLE, Duration::from_millis(1))]),
+        scrypt: Plan::default(),
+        wrong: Vec::new(),
+    }
 });
 
 const SETTING: &str = "$2b$04$CCCCCCCCCCCCCCCCCCCCC.";

@@ -3,6 +3,7 @@
  * write a Verifier in a file of its own and name it here.
  */
 import type { Verifier } from '../algorithm.js'
+import type { NativeEngine } from '../native.js'
 import type { Threads } from '../threads.js'
 import { bcryptOfDigest } from './bcrypt-of-digest.js'
 import { createDigestThreads } from './digest-threads.js'
@@ -15,12 +16,17 @@ import { shaCrypt } from './sha-crypt.js'
 import { wrapped } from './wrapped.js'
 
 /** `known` are the verifiers of argon2 and bcrypt, on which some of these formats build. */
-export function foreignFormats(threads: Threads, known: readonly Verifier[]): Verifier[] {
+export async function foreignFormats(
+  threads: Threads,
+  known: readonly Verifier[],
+  native: NativeEngine | undefined,
+): Promise<Verifier[]> {
   const bcrypt = known.filter(({ family }) => family === 'bcrypt')
   const argon2 = known.filter(({ family }) => family === 'argon2')
   const compute = createDigestThreads(threads)
   return [
     ...[...known.map(prefixed), ...bcrypt.map(bcryptOfDigest), ...argon2.map(wrapped)],
-    ...[pbkdf2(threads), scrypt(threads), saltedSha, shaCrypt(compute), phpass(compute)],
+    ...(await Promise.all([pbkdf2(threads, native), scrypt(threads, native)])),
+    ...[saltedSha, shaCrypt(compute), phpass(compute)],
   ]
 }

@@ -1,44 +1,45 @@
 /** scrypt (RFC 7914), as PHC strings, passlib, Django and Werkzeug write it, and as Node's examples do: `salt:key` in hexadecimal. */
-import { scrypt as derive, type ScryptOptions, timingSafeEqual } from 'node:crypto'
+import { scrypt as derive, type ScryptOptions } from 'node:crypto'
 import type { Verifier } from '../algorithm.js'
+import type { KnownAnswer } from '../engine.js'
+import type { NativeEngine } from '../native.js'
 import type { Threads } from '../threads.js'
+import { type DerivedKey, derivedKeyVerifier, KEY_BYTES } from './derived-key.js'
 
-interface ScryptHash {
+interface ScryptHash extends DerivedKey {
   /** N, r and p of the RFC. */
   cost: number
   blockSize: number
   parallelization: number
-  salt: Buffer
-  key: Buffer
 }
 
 /** The highest memory and work of a stored hash that are accepted: one bad row must not exhaust a worker. */
 const MEMORY_LIMIT_BYTES = 128 * 1_024 * 1_024
 /** N × r × p; OWASP's Password Storage Cheat Sheet gives 2^20. */
 const WORK_LIMIT = 2 ** 22
-/** Other lengths are of texts that were cut off: a shorter key is the beginning of a longer one, and would still match. */
-const KEY_BYTES = [16, 20, 24, 32, 48, 64]
 
 const PHC = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,3}),p=(\d{1,3})\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/
 const DJANGO = /^scrypt\$(\d{1,8})\$([^$]{1,128})\$(\d{1,3})\$(\d{1,3})\$([A-Za-z0-9+/]+=*)$/
 const WERKZEUG = /^scrypt:(\d{1,8}):(\d{1,3}):(\d{1,3})\$([^$]{1,128})\$([0-9a-f]+)$/
 const NODE = /^([0-9a-f]{32}):([0-9a-f]{128})$/
 
-export function scrypt(threads: Threads): Verifier {
-  return {
+export async function scrypt(threads: Threads, native?: NativeEngine): Promise<Verifier> {
+  return await derivedKeyVerifier<ScryptHash>(threads, native, {
     family: 'scrypt',
-    engine: 'node:crypto',
-    algorithm: () => 'scrypt',
-    recognizes(storedHash) {
-      const hash = read(storedHash)
-      return hash !== undefined && isPossible(hash) && isAffordable(hash)
-    },
-    async verify(password, storedHash) {
-      const hash = read(storedHash)
-      return hash !== undefined && timingSafeEqual(await threads.run(() => deriveKey(password, hash)), hash.key)
-    },
-  }
+    read,
+    isAccepted: (hash) => isPossible(hash) && isAffordable(hash),
+    nativeSetting: ({ cost, blockSize, parallelization }) =>
+      `$scrypt$ln=${Math.log2(cost)},r=${blockSize},p=${parallelization}`,
+    derive: deriveKey,
+    knownAnswers,
+  })
 }
+
+/** By OpenSSL. */
+const knownAnswers: KnownAnswer[] = [
+  { password: 'password', storedHash: '$scrypt$ln=4,r=2,p=1$c2FsdA$NUJ4TjpnKfytPoMazeBlk1hjrFndx33caQQ7tV8aiDc' },
+  { password: 'U*U', storedHash: '$scrypt$ln=4,r=2,p=1$TmFDbA$I3jXhrpz0gg3wlH51s4Tv3zUs1B8KQihag/WvIY+GRw' },
+]
 
 function deriveKey(password: string, { salt, key, ...parameters }: ScryptHash): Promise<Buffer> {
   const options: ScryptOptions = { ...parameters, maxmem: 2 * memoryBytes(parameters) }

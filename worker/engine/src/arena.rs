@@ -2,7 +2,7 @@
 
 use zeroize::Zeroize;
 
-use super::block::Block;
+use crate::block::Block;
 
 /// The memory that each thread keeps between batches: 64 MiB. More is mapped when a hash asks for it and given back afterwards.
 pub const KEPT_BLOCKS: usize = 64 * 1_024;
@@ -21,7 +21,7 @@ pub struct OutOfMemory;
 
 impl Arena {
     /// The first `count` blocks, with whatever is in them.
-    pub(super) fn take(&mut self, count: usize) -> Result<&mut [Block], OutOfMemory> {
+    pub(crate) fn take(&mut self, count: usize) -> Result<&mut [Block], OutOfMemory> {
         if count > self.blocks.len() {
             self.wipe();
             self.blocks = Vec::new();

@@ -1,0 +1,100 @@
+//! Iterations by the SHA instructions of x86-64 processors, of several lanes in turn: each waits for the one before in its own
+//! lane, and leaves room for those of another.
+
+use std::arch::x86_64::*;
+
+use super::{Lane, PADDING};
+use crate::sha256::{K, State};
+
+/// A state as the instructions take it: A, B, E and F in the first vector, C, D, G and H in the second, the last word first.
+type Halves = [__m128i; 2];
+
+/// As many iterations of all lanes. Where they are fewer than `LANES`, the last one is there several times.
+#[target_feature(enable = "sha,sse4.1")]
+pub fn iterate<const LANES: usize>(lanes: &mut [Lane], iterations: u32) {
+    let load = |state: &dyn Fn(&Lane) -> State| -> [Halves; LANES] {
+        std::array::from_fn(|n| halves(state(&lanes[n.min(lanes.len() - 1)])))
+    };
+    let inner = load(&|lane| lane.key.inner);
+    let outer = load(&|lane| lane.key.outer);
+    let mut last = load(&|lane| lane.last);
+    let mut sum = load(&|lane| lane.sum);
+    let padding = [0, 4].map(|i| words(PADDING[i..][..4].try_into().expect("four words")));
+    for _ in 0..iterations {
+        for before in [&inner, &outer] {
+            let mut block = last.map(|last| {
+                let [first, second] = in_order(last);
+                [first, second, padding[0], padding[1]]
+            });
+            last = compress(before, &mut block);
+        }
+        for (sum, last) in sum.iter_mut().zip(last) {
+            *sum = [_mm_xor_si128(sum[0], last[0]), _mm_xor_si128(sum[1], last[1])];
+        }
+    }
+    for (lane, (last, sum)) in lanes.iter_mut().zip(last.into_iter().zip(sum)) {
+        lane.last = state(last);
+        lane.sum = state(sum);
+    }
+}
+
+#[inline]
+#[target_feature(enable = "sha,sse4.1")]
+fn compress<const LANES: usize>(before: &[Halves; LANES], blocks: &mut [[__m128i; 4]; LANES]) -> [Halves; LANES] {
+    let mut after = *before;
+    for i in 0..16 {
+        let constants = words([K[4 * i], K[4 * i + 1], K[4 * i + 2], K[4 * i + 3]]);
+        for ([abef, cdgh], block) in after.iter_mut().zip(&mut *blocks) {
+            if i >= 4 {
+                let [w0, w1, w2, w3] = std::array::from_fn(|n| block[(i + n) % 4]);
+                let sum = _mm_add_epi32(_mm_sha256msg1_epu32(w0, w1), _mm_alignr_epi8::<4>(w3, w2));
+                block[i % 4] = _mm_sha256msg2_epu32(sum, w3);
+            }
+            let input = _mm_add_epi32(block[i % 4], constants);
+            *cdgh = _mm_sha256rnds2_epu32(*cdgh, *abef, input);
+            *abef = _mm_sha256rnds2_epu32(*abef, *cdgh, _mm_shuffle_epi32::<0x0e>(input));
+        }
+    }
+    for (after, before) in after.iter_mut().zip(before) {
+        *after = [_mm_add_epi32(after[0], before[0]), _mm_add_epi32(after[1], before[1])];
+    }
+    after
+}
+
+/// The first word in the lowest place.
+#[inline]
+#[target_feature(enable = "sse4.1")]
+fn words(words: [u32; 4]) -> __m128i {
+    let [a, b, c, d] = words.map(u32::cast_signed);
+    _mm_setr_epi32(a, b, c, d)
+}
+
+#[inline]
+#[target_feature(enable = "sse4.1")]
+fn halves([a, b, c, d, e, f, g, h]: State) -> Halves {
+    [words([f, e, b, a]), words([h, g, d, c])]
+}
+
+/// The words from A to H.
+#[inline]
+#[target_feature(enable = "ssse3,sse4.1")]
+fn in_order([abef, cdgh]: Halves) -> [__m128i; 2] {
+    let [abef, ghcd] = [_mm_shuffle_epi32::<0x1b>(abef), _mm_shuffle_epi32::<0xb1>(cdgh)];
+    [_mm_blend_epi16::<0xf0>(abef, ghcd), _mm_alignr_epi8::<8>(ghcd, abef)]
+}
+
+#[inline]
+#[target_feature(enable = "sse4.1")]
+fn state(state: Halves) -> State {
+    let word = |vector: __m128i| {
+        [
+            _mm_extract_epi32::<0>(vector),
+            _mm_extract_epi32::<1>(vector),
+            _mm_extract_epi32::<2>(vector),
+            _mm_extract_epi32::<3>(vector),
+        ]
+        .map(i32::cast_unsigned)
+    };
+    let [[a, b, c, d], [e, f, g, h]] = in_order(state).map(word);
+    [a, b, c, d, e, f, g, h]
+}

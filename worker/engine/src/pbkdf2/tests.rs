@@ -1,0 +1,76 @@
+//! Compared with another implementation, and with answers of the RFC.
+
+use std::time::Duration;
+
+use ::pbkdf2::pbkdf2_hmac;
+use ::sha2::Sha256;
+
+use super::*;
+use crate::plan::Code as _;
+
+/// Each by itself, and all of them as a profile would have them.
+fn plans() -> Vec<(String, Plan<Code>)> {
+    let mut codes = Code::available();
+    if !codes.contains(&Code::PORTABLE) {
+        codes.push(Code::PORTABLE);
+    }
+    let took = |codes: &[Code]| codes.iter().map(|code| (*code, Duration::from_millis(1))).collect();
+    let each = codes.iter().map(|code| (code.name().to_owned(), Plan::new(took(&[*code]))));
+    each.chain([("all".to_owned(), Plan::new(took(&codes)))]).collect()
+}
+
+fn theirs(iterations: u32, input: &Input<'_>) -> Vec<u8> {
+    let mut digest = vec![0; input.digest_bytes];
+    pbkdf2_hmac::<Sha256>(input.password, input.salt, iterations, &mut digest);
+    digest
+}
+
+#[test]
+fn every_number_of_lanes_gives_what_another_implementation_gives() {
+    // Lengths about those of a block of SHA-256, with and without its padding.
+    let lengths = [0, 1, 31, 32, 33, 51, 52, 55, 56, 63, 64, 65, 119, 120, 128, 300, 3_072];
+    let bytes: Vec<u8> = (0..4_000_u32).map(|i| (i.wrapping_mul(0x9e37_79b9) >> 24) as u8).collect();
+    for (name, plan) in plans() {
+        for (iterations, digest_bytes) in [(1, 32), (2, 20), (3, 64), (17, 33)] {
+            let params = Params::new(iterations, digest_bytes);
+            for count in 1..=lengths.len() {
+                let inputs: Vec<_> = lengths[..count]
+                    .iter()
+                    .enumerate()
+                    .map(|(n, &length)| Input {
+                        password: &bytes[n..][..length],
+                        salt: &bytes[500 + n..][..1 + lengths[count - 1 - n].min(511)],
+                        digest_bytes: digest_bytes - n % 2,
+                    })
+                    .collect();
+                let expected: Vec<_> = inputs.iter().map(|input| theirs(iterations, input)).collect();
+                assert_eq!(digests(&params, &plan, &inputs), expected, "{count} at a time by {name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_answer_of_rfc_7914_is_given() {
+    let input = Input { password: b"passwd", salt: b"salt", digest_bytes: 64 };
+    let expected = "55ac046e56e3089fec1691c22544b605f94185216dde0465e68b9d57c20dacbc\
+                    49ca9cccf179b645991664b39d77ef317c71b845b1e30bd509112041d3a19783";
+    for (name, plan) in plans() {
+        let hex = |digest: &Vec<u8>| digest.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        assert_eq!(hex(&digests(&Params::new(1, 64), &plan, &[input])[0]), expected, "{name}");
+    }
+}
+
+#[test]
+fn what_one_iteration_gives_is_the_same() {
+    let mut digest = [0; 77];
+    once(b"password", b"salt", &mut digest);
+    assert_eq!(digest[..], theirs(1, &Input { password: b"password", salt: b"salt", digest_bytes: 77 }));
+}
+
+#[test]
+fn impossible_costs_are_known() {
+    let possible = |iterations, digest_bytes| Params::new(iterations, digest_bytes).is_possible();
+    assert!(possible(1, 16) && possible(2_000_000, 32) && possible(1_000_000, 64));
+    assert!(!possible(0, 32) && !possible(2_000_001, 32) && !possible(1_000_001, 64) && !possible(u32::MAX, 64));
+}

@@ -1,0 +1,98 @@
+//! Compared with another implementation, and with answers of the RFC.
+
+use std::time::Duration;
+
+use super::*;
+
+/// Each by itself, and all of them as a profile would have them.
+fn plans() -> Vec<(String, Plan<Code>)> {
+    let codes = Code::available();
+    let took = |codes: &[Code]| codes.iter().map(|code| (*code, Duration::from_millis(1))).collect();
+    let each = codes.iter().map(|code| (code.name().to_owned(), Plan::new(took(&[*code]))));
+    each.chain([("all".to_owned(), Plan::new(took(&codes)))]).collect()
+}
+
+fn theirs(params: &Params, input: &Input<'_>) -> Vec<u8> {
+    let theirs = ::scrypt::Params::new(params.log_n as u8, params.r, params.p).unwrap();
+    let mut digest = vec![0; input.digest_bytes];
+    ::scrypt::scrypt(input.password, input.salt, &theirs, &mut digest).unwrap();
+    digest
+}
+
+/// Five that differ in password, salt and length.
+fn inputs() -> [Input<'static>; 5] {
+    [
+        Input { password: b"password", salt: b"NaCl", digest_bytes: 64 },
+        Input { password: b"", salt: b"another salt, and a longer one", digest_bytes: 16 },
+        Input { password: &[0; 300], salt: &[255; 8], digest_bytes: 48 },
+        Input { password: "pässwörd\0".as_bytes(), salt: b"s", digest_bytes: 33 },
+        Input { password: b"U*U", salt: &[7; 200], digest_bytes: 20 },
+    ]
+}
+
+#[test]
+fn every_number_of_lanes_gives_what_another_implementation_gives() {
+    let mut arena = Arena::default();
+    for (name, plan) in plans() {
+        for (log_n, r, p) in [(1, 1, 1), (4, 1, 1), (6, 3, 2), (7, 8, 1), (5, 8, 5), (9, 2, 3), (3, 17, 1)] {
+            let params = Params { log_n, r, p };
+            let expected = inputs().map(|input| theirs(&params, &input));
+            for count in 1..=inputs().len() {
+                let ours = digests(&params, &plan, &mut arena, &inputs()[..count]).unwrap();
+                assert_eq!(ours, expected[..count], "{params:?}, {count} at a time by {name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_answers_of_the_rfc_are_given() {
+    let answers: [(&[u8], &[u8], Params, &str); 2] = [
+        (
+            b"",
+            b"",
+            Params { log_n: 4, r: 1, p: 1 },
+            "77d6576238657b203b19ca42c18a0497f16b4844e3074ae8dfdffa3fede21442fcd0069ded0948f8326a753a0fc81f17e8d3e0fb2e0d3628cf35e20c38d18906",
+        ),
+        (
+            b"password",
+            b"NaCl",
+            Params { log_n: 10, r: 8, p: 16 },
+            "fdbabe1c9d3472007856e7190d01e9fe7c6ad7cbc8237830e77376634b3731622eaf30d92e22a3886ff109279d9830dac727afb94a83ee6d8360cbdfa2cc0640",
+        ),
+    ];
+    for (password, salt, params, expected) in answers {
+        for (name, plan) in plans() {
+            let input = Input { password, salt, digest_bytes: 64 };
+            let ours = &digests(&params, &plan, &mut Arena::default(), &[input]).unwrap()[0];
+            assert_eq!(ours.iter().map(|byte| format!("{byte:02x}")).collect::<String>(), expected, "{name}");
+        }
+    }
+}
+
+#[test]
+fn impossible_costs_are_known() {
+    let possible = |log_n, r, p| Params { log_n, r, p }.is_possible();
+    assert!(possible(1, 1, 1) && possible(14, 8, 1) && possible(16, 8, 8) && possible(15, 1, 1) && possible(18, 2, 8));
+    for (log_n, r, p) in [
+        (0, 8, 1),
+        (14, 0, 1),
+        (14, 8, 0),
+        (16, 1, 1),
+        (17, 8, 1),
+        (20, 1, 1),
+        (16, 8, 9),
+        (63, 8, 1),
+        (64, 8, 1),
+        (u32::MAX, u32::MAX, u32::MAX),
+        (1, u32::MAX, u32::MAX),
+    ] {
+        assert!(!possible(log_n, r, p), "{log_n} {r} {p}");
+    }
+}
+
+#[test]
+fn memory_bounds_the_lanes() {
+    let most = |log_n, r| Params { log_n, r, p: 1 }.most_lanes();
+    assert_eq!([most(14, 8), most(15, 8), most(16, 8), most(10, 8)], [4, 2, 1, 64]);
+}

@@ -1,0 +1,76 @@
+//! The compression function of SHA-256 for words of any kind: one, or a vector of as many as there are passwords.
+
+/// Defines `compress` by the operations that are named: with the state before, and the words of the block, which are used up.
+macro_rules! define_compress {
+    (
+        $word:ty, [$($attribute:meta)?],
+        splat $splat:expr, add $add:expr, rotate $rotate:ident, shift [$shift:expr],
+        parity [$parity:expr], choose [$choose:expr], majority [$majority:expr]
+    ) => {
+        #[inline]
+        $(#[$attribute])?
+        pub fn compress(before: &[$word; 8], words: &mut [$word; 16]) -> [$word; 8] {
+            use $crate::sha256::K;
+            let [mut a, mut b, mut c, mut d, mut e, mut f, mut g, mut h] = *before;
+            // Written out, because loops of this length are not unrolled: their indexes would be computed and checked.
+            macro_rules! schedule {
+                ($i:literal) => {{
+                    let (early, late) = (words[($i + 1) % 16], words[($i + 14) % 16]);
+                    let early = $parity($rotate::<7, 25>(early), $rotate::<18, 14>(early), $shift(early, 3));
+                    let late = $parity($rotate::<17, 15>(late), $rotate::<19, 13>(late), $shift(late, 10));
+                    words[$i] = $add($add(words[$i], early), $add(words[($i + 9) % 16], late));
+                }};
+            }
+            macro_rules! round {
+                ($t:ident, $i:literal: $a:ident $b:ident $c:ident $d:ident $e:ident $f:ident $g:ident $h:ident) => {{
+                    let spread = $parity($rotate::<6, 26>($e), $rotate::<11, 21>($e), $rotate::<25, 7>($e));
+                    let input = $add(words[$i], $splat(K[16 * $t + $i]));
+                    let sum = $add($add($add($h, input), $choose($e, $f, $g)), spread);
+                    let spread = $parity($rotate::<2, 30>($a), $rotate::<13, 19>($a), $rotate::<22, 10>($a));
+                    $d = $add($d, sum);
+                    $h = $add(sum, $add(spread, $majority($a, $b, $c)));
+                }};
+            }
+            for t in 0..4 {
+                if t > 0 {
+                    schedule!(0);
+                    schedule!(1);
+                    schedule!(2);
+                    schedule!(3);
+                    schedule!(4);
+                    schedule!(5);
+                    schedule!(6);
+                    schedule!(7);
+                    schedule!(8);
+                    schedule!(9);
+                    schedule!(10);
+                    schedule!(11);
+                    schedule!(12);
+                    schedule!(13);
+                    schedule!(14);
+                    schedule!(15);
+                }
+                round!(t, 0: a b c d e f g h);
+                round!(t, 1: h a b c d e f g);
+                round!(t, 2: g h a b c d e f);
+                round!(t, 3: f g h a b c d e);
+                round!(t, 4: e f g h a b c d);
+                round!(t, 5: d e f g h a b c);
+                round!(t, 6: c d e f g h a b);
+                round!(t, 7: b c d e f g h a);
+                round!(t, 8: a b c d e f g h);
+                round!(t, 9: h a b c d e f g);
+                round!(t, 10: g h a b c d e f);
+                round!(t, 11: f g h a b c d e);
+                round!(t, 12: e f g h a b c d);
+                round!(t, 13: d e f g h a b c);
+                round!(t, 14: c d e f g h a b);
+                round!(t, 15: b c d e f g h a);
+            }
+            let after = [a, b, c, d, e, f, g, h];
+            std::array::from_fn(|i| $add(before[i], after[i]))
+        }
+    };
+}
+
+pub(crate) use define_compress;
