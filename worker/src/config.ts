@@ -5,6 +5,7 @@ import { refuseGuessableKeys } from '@spillway/client/protocol/key-list'
 import { parseRedisUrl } from '@spillway/client/redis/url'
 import { envSchema } from 'env-schema'
 import type { FromSchema } from 'json-schema-to-ts'
+import { firebaseSettings } from './hashing/formats/firebase-project.js'
 import { policySettings } from './hashing/policy.js'
 
 const WorkerConfig = {
@@ -18,6 +19,8 @@ const WorkerConfig = {
     SPILLWAY_SEAL_KEYS: { type: 'string' },
     /** The cost of new hashes: see hashing/policy.ts. */
     ...policySettings,
+    /** The project whose accounts were imported from Firebase: see hashing/formats/firebase-project.ts. The key is a secret. */
+    ...firebaseSettings,
     /** The hashing engine: `native` is worker/engine if it has been built, else npm packages; `packages` always the npm packages. */
     HASH_ENGINE: { type: 'string', default: 'native', enum: ['native', 'packages'] },
     /** Where /metrics, /healthz and /readyz are served. */

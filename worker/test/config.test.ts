@@ -52,6 +52,8 @@ test('everything wrong is named together, and no value is repeated', () => {
     HASH_ALGORITHM: 'hush-algorithm',
     BCRYPT_COST: '18',
     REHASH: 'hush-mode',
+    FIREBASE_SIGNER_KEY: 'hush-signer',
+    FIREBASE_SALT_SEPARATOR: 'hush!',
     OPS_PORT: '65536',
     SHUTDOWN_GRACE_MS: '-1',
     LOG_LEVEL: 'hush-level',

@@ -1,7 +1,16 @@
-// Stored hashes that other implementations made of one password: Django 5, passlib 1.7, Werkzeug 3 and libxcrypt; some are
-// put together from Node's and Python's primitives, by the documented layouts.
+// Stored hashes that other implementations made of one password: Django 5, passlib 1.7, Werkzeug 3, libxcrypt, Better Auth 1.7 and
+// firebase-scrypt 2.2; some are put together from Node's and Python's primitives, by the documented layouts.
 
 export const vectorPassword = 'correct horse battery st\u00e4ple'
+
+/** The project of Firebase's own example. */
+export const firebaseExample = {
+  FIREBASE_SIGNER_KEY: 'jxspr8Ki0RYycVU8zykbdLGjFQ3McFUH0uiiTvC8pVMXAn210wjLNmdZJzxUECKbm0QsEmYUSDzZvpjeJ9WmXA==',
+  FIREBASE_SALT_SEPARATOR: 'Bw==',
+  password: 'user1password',
+  storedHash:
+    '$firebase-scrypt$ln=14,r=8$42xEC+ixf3L2lw==$lSrfV15cpx95/sZS2W9c9Kp6i/LVgQNDNC/qzrCnh1SAyZvqmZqAjTdn3aoItz+VHjoZilo78198JAdRuid5lQ==',
+}
 
 /** By its origin, the label in metrics, and the stored hash. */
 export const vectors: [origin: string, label: string, storedHash: string][] = [
@@ -98,5 +107,17 @@ export const vectors: [origin: string, label: string, storedHash: string][] = [
   ],
   ['passlib phpass', 'phpass', '$P$7H7PbiuCkOGBVXCpuNTj6WM0OjsIW90'],
   ['passlib phpass of phpBB', 'phpass', '$H$5bPUCV53GAI/aaejqeEGG8BnTnMySR1'],
+  ['libxcrypt $2x$', 'bcrypt', '$2x$04$CCCCCCCCCCCCCCCCCCCCC.G.u97GAZ0JegQDb9PHeKKOEQ02.xgJu'],
+  ['libxcrypt $2x$ of another salt and cost', 'bcrypt', '$2x$05$abcdefghijklmnopqrstuuLb41.1k/H9YIPR2MZqOIZuxLe4bFviy'],
+  [
+    'Better Auth',
+    'scrypt',
+    '0b55337cf2488136bd9ed1394fa5b619:e7b5ecb7c7330e15d97fbd0ff837c79371921f1f7803961f69d8d7cbfd29ef3def28669d2bf39961984effc997e4a17dbad7660121564bf90ac7cd39653ac84c',
+  ],
+  [
+    'Firebase',
+    'scrypt',
+    '$firebase-scrypt$ln=14,r=8$42xEC+ixf3L2lw==$hVrC8nE6VntPgdbk/CFudA4HV0B/vF6CP3v6bhUQdd3AY+Tt9xEcMx4AkrlKhmxBglF/kZ8FN5OWyWHfvLW80Q==',
+  ],
   ['Drupal 7', 'phpass', '$S$8seasalt2yB4ZmC.oufdQXiIeX01IbvtdDkSElaaJVV3TSe4bBkn'],
 ]

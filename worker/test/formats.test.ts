@@ -1,11 +1,14 @@
 // Stored hashes of other systems: verified, counted under their algorithm, and replaced at the next login.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { firebaseProject } from '../src/hashing/formats/firebase-project.ts'
 import { createHasher, UnsupportedHashError } from '../src/hashing/index.ts'
 import { argon2idPolicy } from '../src/hashing/policy.ts'
-import { vectorPassword, vectors } from './format-vectors.ts'
+import { firebaseExample, vectorPassword, vectors } from './format-vectors.ts'
 
-const hasher = await createHasher(argon2idPolicy({ memoryKib: 64, time: 1, parallelism: 1 }), { slots: 2 })
+const policy = argon2idPolicy({ memoryKib: 64, time: 1, parallelism: 1 })
+const firebase = firebaseProject(firebaseExample)
+const hasher = await createHasher(policy, { slots: 2, firebase })
 
 for (const [origin, label, storedHash] of vectors) {
   test(`${origin}: the right password matches, others do not`, async () => {
@@ -53,6 +56,9 @@ for (const [what, storedHash] of [
   ['scrypt without blocks', `$scrypt$ln=10,r=0,p=1$c2FsdA$${key}`],
   ['bcrypt_sha256 of too high a cost', `bcrypt_sha256$$2b$18$${'a'.repeat(53)}`],
   ["Django's argon2 of too much memory", `argon2$argon2id$v=19$m=4194304,t=1,p=1$c2FsdHNhbHQ$${key}`],
+  ['bcrypt 2x of too high a cost', `$2x$18$${'a'.repeat(20)}.${'a'.repeat(32)}`],
+  ["Firebase's scrypt of too much memory", `$firebase-scrypt$ln=18,r=8$AAAA$${'A'.repeat(86)}==`],
+  ["Firebase's scrypt of another length than the signer key", `$firebase-scrypt$ln=14,r=8$AAAA$${key}=`],
   ['sha-crypt of too many rounds', `$5$rounds=200001$salt$${key}`],
   ['sha-crypt of too few rounds', `$6$rounds=0999$salt$${key}${key}`],
   ['sha-crypt of another length', `$6$salt$${key}`],
@@ -69,6 +75,43 @@ for (const [what, storedHash] of [
     assert.equal(hasher.algorithmOf(storedHash), 'other')
   })
 }
+
+test('bcrypt 2x is of the bytes as they were extended: in ASCII as any, by each engine, and never of more than 72', async () => {
+  for (const native of [false, true]) {
+    const hasher = await createHasher(policy, { native })
+    const matches = (password: string, storedHash: string) => hasher.verify(password, storedHash)
+    const ofUmlaut = '$2x$04$CCCCCCCCCCCCCCCCCCCCC.0BMvexj9TifIzCqMH/2rpYmIjwMTvt2'
+    assert.equal(await matches('\u00ff', ofUmlaut), true)
+    assert.equal(await matches('\u00ff', ofUmlaut.replace('2x', '2y')), false)
+    const ofAscii = '$2x$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW'
+    assert.equal(await matches('U*U', ofAscii), true)
+    assert.equal(await matches('U*U\0', ofAscii), false)
+    const ofNothing = await hasher.hash('', { algorithm: 'bcrypt', cost: 4 })
+    for (const password of ['x'.repeat(73), '\0'])
+      assert.equal(await matches(password, ofNothing.replace('2b', '2x')), false)
+    hasher.native?.close()
+  }
+})
+
+test("Better Auth's passwords are those of NFKC, Node's are as they are", async () => {
+  const stored =
+    '43e39ba13244b50c34e6695262e568c2:52f26d15b1f010b538eebc5fe18a6e938707fad97c902bf914b15c4c30a006886a2d649d53dd3ad98aec6451ec5c87655be9e309c84a02a138fe7a40c2a7539e'
+  assert.equal(await hasher.verify('\ufb01ne \u2116 1 pass', stored), true)
+  assert.equal(await hasher.verify('fine No 1 pass', stored), true)
+  assert.equal(await hasher.verify('fine no 1 pass', stored), false)
+})
+
+test("Firebase's own example matches, and is unsupported without the keys of its project or with others", async () => {
+  const { password, storedHash } = firebaseExample
+  assert.equal(await hasher.verify(password, storedHash), true)
+  const without = await createHasher(policy, {})
+  await assert.rejects(without.verify(password, storedHash), UnsupportedHashError)
+  assert.equal(without.algorithmOf(storedHash), 'other')
+  for (const other of [{ FIREBASE_SALT_SEPARATOR: 'Bg==' }, { FIREBASE_SIGNER_KEY: `${'A'.repeat(86)}==` }]) {
+    const hasher = await createHasher(policy, { firebase: firebaseProject({ ...firebaseExample, ...other }) })
+    assert.equal(await hasher.verify(password, storedHash), false)
+  }
+})
 
 test('a text of no known format is counted as one, and makes up no name', () => {
   for (const stored of [

@@ -8,6 +8,7 @@ import { redisAnswersNewConnection } from '@spillway/client/redis/new-connection
 import { watchRedis } from '@spillway/client/redis/watch'
 import type { WorkerConfig } from '../config.js'
 import { measureCapacity } from '../hashing/capacity-estimate.js'
+import { firebaseProject } from '../hashing/formats/firebase-project.js'
 import { createHasher, type Hasher } from '../hashing/index.js'
 import { policyOf } from '../hashing/policy.js'
 import { exposeWorkerState } from '../ops/gauges.js'
@@ -47,6 +48,7 @@ export async function startWorker(config: WorkerConfig, slots: number, log: Logg
   const hasher = await createHasher(policy, {
     testHashes: config.SPILLWAY_TEST_HASHES,
     native: config.HASH_ENGINE === 'native',
+    firebase: firebaseProject(config),
     slots,
   })
   const clock = createRedisClock()

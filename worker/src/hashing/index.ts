@@ -5,6 +5,7 @@ import { type ExactHash, parseSetting } from '@spillway/client/protocol/setting'
 import { isDue, type RehashMode } from '@spillway/client/protocol/stored-hash'
 import type { Verifier } from './algorithm.js'
 import type { AlgorithmName } from './algorithm-name.js'
+import type { FirebaseProject } from './formats/firebase-project.js'
 import { foreignFormats } from './formats/list.js'
 import { NATIVE_NAME, type NativeEngine, startNativeEngine } from './native.js'
 import { loadAlgorithms, type Policy } from './policy.js'
@@ -62,17 +63,20 @@ export interface HasherOptions {
   slots?: number
   /** Whether the native engine is used, if it has been built; false unless given. */
   native?: boolean
+  /** The project whose accounts were imported from Firebase, if there is one. */
+  firebase?: FirebaseProject | undefined
 }
 
 /** Loads and tests the implementations; throws when an algorithm has none that works here. */
 export async function createHasher(policy: Policy, options: HasherOptions): Promise<Hasher> {
-  const { slots = 1 } = options
+  const { slots = 1, firebase } = options
   const native = options.native ? await startNativeEngine(slots).catch(() => undefined) : undefined
   const threads = createThreads(slots)
-  const { argon2, bcrypt } = await loadAlgorithms(threads, native)
+  const algorithms = await loadAlgorithms(threads, native)
+  const { argon2, bcrypt } = algorithms
   const known = [argon2, bcrypt]
   const doubles = options.testHashes ? testDoubles(threads) : []
-  const formats = [...known, ...(await foreignFormats(threads, known, native))]
+  const formats = [...known, ...(await foreignFormats({ threads, algorithms, native, firebase }))]
   const verifiers = [...formats, ...doubles]
   const engines = Object.fromEntries(formats.map(({ family, engine }) => [family, engine]))
 

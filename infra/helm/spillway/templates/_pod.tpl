@@ -81,6 +81,16 @@ priorityClassName: {{ . }}
 - { name: REHASH, value: {{ .Values.config.rehash }} }
 {{- end -}}
 
+{{/* The project whose hashes were imported from Firebase, for what verifies them. */}}
+{{- define "spillway.env.firebase" -}}
+{{- with .Values.keys.firebase }}
+{{- if .secret }}
+{{ include "spillway.env.secret" (list "FIREBASE_SIGNER_KEY" (dict "secret" .secret "key" .signerKey)) }}
+{{ include "spillway.env.secret" (list "FIREBASE_SALT_SEPARATOR" (dict "secret" .secret "key" .saltSeparator)) }}
+{{- end }}
+{{- end }}
+{{- end -}}
+
 {{/* A private certificate authority that Redis's or PostgreSQL's certificate comes from. */}}
 {{- define "spillway.ca.env" -}}
 {{- if .Values.tls.ca.secret }}

@@ -4,29 +4,38 @@
  */
 import type { Verifier } from '../algorithm.js'
 import type { NativeEngine } from '../native.js'
+import type { Algorithms } from '../policy.js'
 import type { Threads } from '../threads.js'
+import { bcrypt2x } from './bcrypt-2x.js'
 import { bcryptOfDigest } from './bcrypt-of-digest.js'
 import { createDigestThreads } from './digest-threads.js'
+import type { FirebaseProject } from './firebase-project.js'
+import { firebaseScrypt } from './firebase-scrypt.js'
 import { pbkdf2 } from './pbkdf2.js'
 import { phpass } from './phpass.js'
 import { prefixed } from './prefixed.js'
+import { saltAndKey } from './salt-and-key.js'
 import { saltedSha } from './salted-sha.js'
 import { scrypt } from './scrypt.js'
 import { shaCrypt } from './sha-crypt.js'
 import { wrapped } from './wrapped.js'
 
-/** `known` are the verifiers of argon2 and bcrypt, on which some of these formats build. */
-export async function foreignFormats(
-  threads: Threads,
-  known: readonly Verifier[],
-  native: NativeEngine | undefined,
-): Promise<Verifier[]> {
-  const bcrypt = known.filter(({ family }) => family === 'bcrypt')
-  const argon2 = known.filter(({ family }) => family === 'argon2')
+export interface FormatOptions {
+  threads: Threads
+  /** Some formats build on these. */
+  algorithms: Algorithms
+  native: NativeEngine | undefined
+  firebase: FirebaseProject | undefined
+}
+
+export async function foreignFormats({ threads, algorithms, native, firebase }: FormatOptions): Promise<Verifier[]> {
+  const { argon2, bcrypt } = algorithms
   const compute = createDigestThreads(threads)
+  const scryptVerifier = await scrypt(threads, native)
   return [
-    ...[...known.map(prefixed), ...bcrypt.map(bcryptOfDigest), ...argon2.map(wrapped)],
-    ...(await Promise.all([pbkdf2(threads, native), scrypt(threads, native)])),
+    ...[prefixed(argon2), prefixed(bcrypt), bcryptOfDigest(bcrypt), bcrypt2x(bcrypt), wrapped(argon2)],
+    ...[await pbkdf2(threads, native), scryptVerifier, saltAndKey(scryptVerifier)],
     ...[saltedSha, shaCrypt(compute), phpass(compute)],
+    ...(firebase ? [firebaseScrypt(threads, firebase)] : []),
   ]
 }

@@ -1,4 +1,4 @@
-/** scrypt (RFC 7914), as PHC strings, passlib, Django and Werkzeug write it, and as Node's examples do: `salt:key` in hexadecimal. */
+/** scrypt (RFC 7914), as PHC strings, passlib, Django and Werkzeug write it. */
 import { scrypt as derive, type ScryptOptions } from 'node:crypto'
 import type { Verifier } from '../algorithm.js'
 import type { KnownAnswer } from '../engine.js'
@@ -6,7 +6,7 @@ import type { NativeEngine } from '../native.js'
 import type { Threads } from '../threads.js'
 import { type DerivedKey, derivedKeyVerifier, KEY_BYTES } from './derived-key.js'
 
-interface ScryptHash extends DerivedKey {
+export interface ScryptHash extends DerivedKey {
   /** N, r and p of the RFC. */
   cost: number
   blockSize: number
@@ -21,13 +21,12 @@ const WORK_LIMIT = 2 ** 22
 const PHC = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,3}),p=(\d{1,3})\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/
 const DJANGO = /^scrypt\$(\d{1,8})\$([^$]{1,128})\$(\d{1,3})\$(\d{1,3})\$([A-Za-z0-9+/]+=*)$/
 const WERKZEUG = /^scrypt:(\d{1,8}):(\d{1,3}):(\d{1,3})\$([^$]{1,128})\$([0-9a-f]+)$/
-const NODE = /^([0-9a-f]{32}):([0-9a-f]{128})$/
 
 export async function scrypt(threads: Threads, native?: NativeEngine): Promise<Verifier> {
   return await derivedKeyVerifier<ScryptHash>(threads, native, {
     family: 'scrypt',
     read,
-    isAccepted: (hash) => isPossible(hash) && isAffordable(hash),
+    isAccepted,
     nativeSetting: ({ cost, blockSize, parallelization }) =>
       `$scrypt$ln=${Math.log2(cost)},r=${blockSize},p=${parallelization}`,
     derive: deriveKey,
@@ -41,7 +40,8 @@ const knownAnswers: KnownAnswer[] = [
   { password: 'U*U', storedHash: '$scrypt$ln=4,r=2,p=1$TmFDbA$I3jXhrpz0gg3wlH51s4Tv3zUs1B8KQihag/WvIY+GRw' },
 ]
 
-function deriveKey(password: string, { salt, key, ...parameters }: ScryptHash): Promise<Buffer> {
+/** The key, by node:crypto. */
+export function deriveKey(password: string, { salt, key, ...parameters }: ScryptHash): Promise<Buffer> {
   const options: ScryptOptions = { ...parameters, maxmem: 2 * memoryBytes(parameters) }
   return new Promise((resolve, reject) => {
     derive(password, salt, key.length, options, (error, derived) => (error ? reject(error) : resolve(derived)))
@@ -59,15 +59,9 @@ function read(text: string): ScryptHash | undefined {
     const [, cost, salt = '', blockSize, parallelization, key = ''] = django
     return scryptHash(Number(cost), blockSize, parallelization, Buffer.from(salt), base64(key))
   }
-  const werkzeug = WERKZEUG.exec(text)
-  if (werkzeug !== null) {
-    const [, cost, blockSize, parallelization, salt = '', key = ''] = werkzeug
-    return scryptHash(Number(cost), blockSize, parallelization, Buffer.from(salt), Buffer.from(key, 'hex'))
-  }
-  const [, salt, key = ''] = NODE.exec(text) ?? []
-  if (salt === undefined) return undefined
-  // The defaults of crypto.scrypt. Its examples use the salt as the text that it is.
-  return scryptHash(16_384, '8', '1', Buffer.from(salt), Buffer.from(key, 'hex'))
+  const [, cost, blockSize, parallelization, salt = '', key = ''] = WERKZEUG.exec(text) ?? []
+  if (cost === undefined) return undefined
+  return scryptHash(Number(cost), blockSize, parallelization, Buffer.from(salt), Buffer.from(key, 'hex'))
 }
 
 function base64(part: string): Buffer {
@@ -82,6 +76,11 @@ function scryptHash(
   key: Buffer,
 ): ScryptHash {
   return { cost, blockSize: Number(blockSize), parallelization: Number(parallelization), salt, key }
+}
+
+/** Whether the parameters are possible, and cost no more than a worker accepts. */
+export function isAccepted(hash: ScryptHash): boolean {
+  return isPossible(hash) && isAffordable(hash)
 }
 
 /** RFC 7914, 2: the cost is a power of two above 1. */
