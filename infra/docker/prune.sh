@@ -5,7 +5,7 @@ for tree; do
     cd "$tree"
     for package in . node_modules/.pnpm/@spillway+*/node_modules/@spillway/*; do
       # Links lead to packages that are found by themselves.
-      [ -L "$package" ] || rm -rf "$package"/src "$package"/test "$package"/packaging "$package"/dist/package "$package"/engine "$package"/.turbo "$package"/tsconfig*.json
+      [ -L "$package" ] || rm -rf "$package"/src "$package"/test "$package"/packaging "$package"/recipes "$package"/examples "$package"/dist/package "$package"/engine "$package"/.turbo "$package"/tsconfig*.json
     done
     find . -type f \( -name '*.map' -o -name '*.d.ts' -o -name '*.d.mts' -o -name '*.d.cts' -o -name '*.tsbuildinfo' \) -delete
     find . -type f -name 'query_compiler_*' ! -name '*_small_bg.postgresql*' -delete
