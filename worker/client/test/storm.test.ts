@@ -84,20 +84,27 @@ describe('a storm says what it measured:', { concurrency: 1 }, () => {
     assert.ok(Math.max(...slow.map(({ ms }) => ms)) > standsStillMs - 300, JSON.stringify(slow))
   })
 
-  test('refused logins come back as told', async (t) => {
-    const { url, seen } = await startApplication(t)
-    const login = ['--login', 'POST /busy-login', '--body', 'n={n}', '--users', '3', ...SHORT, '--duration', '4']
-    const { code, said, result } = await stormed(t, url, ...login)
-    assert.equal(code, 0, said)
-    const { refused, success, lost, other, p99Ms } = result().logins
-    assert.ok(refused >= 3 && refused <= 3 * 4 + 3, JSON.stringify(result().logins))
-    assert.deepEqual([success, lost, other, p99Ms], [0, 0, 0, undefined])
-    assert.match(said, /No login succeeded\. Of \d+, \d+ refused with a time to come back \(503: \d+\)/)
-    assert.match(said, /Most logins were refused, so this storm says little/)
-    const ofUser2 = (await seen())['/busy-login']?.filter(({ body }) => body === 'n=2').map(({ atMs }) => atMs) ?? []
-    const pauses = ofUser2.slice(1).map((atMs, index) => atMs - (ofUser2[index] ?? 0))
-    assert.ok(pauses.length >= 1 && pauses.every((ms) => ms >= 990), JSON.stringify(pauses))
-  })
+  for (const [path, status] of [
+    ['/busy-login', 503],
+    ['/accepted-login', 202],
+  ] as const)
+    test(`refused logins come back as told, and so do those that are accepted for later: ${path}`, async (t) => {
+      const { url, seen } = await startApplication(t)
+      const login = ['--login', `POST ${path}`, '--body', 'n={n}', '--users', '3', ...SHORT, '--duration', '4']
+      const { code, said, result } = await stormed(t, url, ...login)
+      assert.equal(code, 0, said)
+      const { refused, success, lost, other, p99Ms } = result().logins
+      assert.ok(refused >= 3 && refused <= 3 * 4 + 3, JSON.stringify(result().logins))
+      assert.deepEqual([success, lost, other, p99Ms], [0, 0, 0, undefined])
+      assert.match(
+        said,
+        new RegExp(`No login succeeded\\. Of \\d+, \\d+ refused with a time to come back \\(${status}: \\d+\\)`),
+      )
+      assert.match(said, /Most logins were refused, so this storm says little/)
+      const ofUser2 = (await seen())[path]?.filter(({ body }) => body === 'n=2').map(({ atMs }) => atMs) ?? []
+      const pauses = ofUser2.slice(1).map((atMs, index) => atMs - (ofUser2[index] ?? 0))
+      assert.ok(pauses.length >= 1 && pauses.every((ms) => ms >= 990), JSON.stringify(pauses))
+    })
 
   for (const [path, reason, most] of [
     ['/silent-login', 'timeout', 4],

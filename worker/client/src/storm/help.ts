@@ -22,7 +22,7 @@ at a constant rate. Says what the logins did to the probes, and what to do.
   --request file         the login as JSON instead: {"method": "POST", "path": "/login", "headers": {}, "body": {}}.
                          Keeps a password out of the list of processes and the history of your shell
   --expect 200,302       the statuses of a login that succeeded; a form may redirect wrong passwords, too
-                         [any from 200 to 399]
+                         [any from 200 to 399 but 202]
   --probe 'GET /path'    another endpoint to ask, which answers with a status from 200 to 399; repeatable, at most
                          ${PROBES_MAX} times [none]
   --probe-header 'n: v'  a header of all probes, such as a session's cookie; repeatable
@@ -32,7 +32,7 @@ ${numberHelp}
   --help                 prints this
 
 A login is lost when there is no answer within the time limit, or the connection breaks. It is refused when the answer
-is 429 or 503 with Retry-After: the user then comes back as told, after at most ${TOLD_MAX_MS / 1_000} s. A user whose login was lost,
+is 202, 429 or 503 with Retry-After: the user then comes back as told, after at most ${TOLD_MAX_MS / 1_000} s. A user whose login was lost,
 or had another answer, waits ${RETRY_MS / 1_000} s. Redirects are answers and are not followed. A probe without a good answer counts
 as if it had taken the whole time limit.
 

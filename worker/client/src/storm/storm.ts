@@ -5,10 +5,11 @@ import { untilCalmAgain } from './calm-again.js'
 import { letUsersLogIn } from './logins.js'
 import { pause } from './pause.js'
 import { tryLogins, tryProbes } from './preparation.js'
-import { isWorking, startProbe } from './probes.js'
+import { startProbe } from './probes.js'
 import { type HttpRequest, nameOf } from './request.js'
 import { generatorOf, loginFigures, probeResult, type StormResult } from './result.js'
 import { openTarget } from './target.js'
+import { isLoggedIn } from './users.js'
 
 export interface StormOptions {
   /** Such as `http://127.0.0.1:3000`. */
@@ -44,7 +45,7 @@ export async function storm(options: StormOptions, { signal, progress }: StormWa
   // One listener for each open request.
   setMaxListeners(0, signal)
   const timeoutMs = timeoutS * 1_000
-  const isExpected = (status: number) => expect?.includes(status) ?? isWorking(status)
+  const isExpected = (status: number) => expect?.includes(status) ?? isLoggedIn(status)
   const target = await openTarget(url, beyondLoopback)
   const opened: Connections[] = []
   const connect = (more: { keepsText?: boolean; connections?: number } = {}) => {

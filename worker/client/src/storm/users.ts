@@ -1,11 +1,12 @@
 // The users of a storm: each logs in again as soon as the last login was answered, on a connection of its own (a closed loop).
 import type { Answer, Connections } from './ask.js'
 import { pause } from './pause.js'
+import { isWorking } from './probes.js'
 import { forUser, type HttpRequest } from './request.js'
 
 /**
- * How a login ends: as expected; refused with a time to come back (429 or 503 with Retry-After); lost, without an answer; or with another
- * answer.
+ * How a login ends: as expected; refused with a time to come back (202, 429 or 503 with Retry-After); lost, without an answer; or with
+ * another answer.
  */
 export type Outcome = 'success' | 'refused' | 'lost' | 'other'
 
@@ -30,6 +31,13 @@ export interface Users {
   interrupted: AbortSignal
   onLogin(login: Login): void
 }
+
+/** 202: the login was accepted for later, and nobody is logged in yet. */
+const ACCEPTED = 202
+const COME_BACK = [ACCEPTED, 429, 503]
+
+/** Unless the statuses of a login that succeeded are given. */
+export const isLoggedIn = (status: number): boolean => isWorking(status) && status !== ACCEPTED
 
 /** A refused user comes back when told, but within these bounds. */
 export const TOLD_MIN_MS = 100
@@ -60,7 +68,7 @@ async function logInAs(user: number, { login, isExpected, connect, over, interru
 export function outcomeOf({ status, retryAfterMs }: Answer, isExpected: (status: number) => boolean): Outcome {
   if (status === undefined) return 'lost'
   if (isExpected(status)) return 'success'
-  return (status === 429 || status === 503) && retryAfterMs !== undefined ? 'refused' : 'other'
+  return COME_BACK.includes(status) && retryAfterMs !== undefined ? 'refused' : 'other'
 }
 
 function toldMs({ retryAfterMs = 0 }: Answer): number {

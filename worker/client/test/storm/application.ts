@@ -42,6 +42,7 @@ const handlers: Record<string, Handler> = {
   },
   '/quick-login': end(302, { location: '/followed' }),
   '/busy-login': afterTrials('/busy-login', end(503, { 'retry-after': '1' })),
+  '/accepted-login': afterTrials('/accepted-login', end(202, { 'retry-after': '1' })),
   '/silent-login': afterTrials('/silent-login', () => undefined),
   '/broken-login': afterTrials('/broken-login', end(500)),
   '/closed-login': afterTrials('/closed-login', (response) => response.destroy()),
