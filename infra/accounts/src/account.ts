@@ -4,6 +4,7 @@ import { formats, normalizeEmail } from '@spillway/api/credentials'
 import { SALT_MAX_BYTES } from '@spillway/worker/hashing/formats/wrapped'
 import type { Hasher } from '@spillway/worker/hashing/index'
 import { type Fields, textAt } from './fields.ts'
+import type { HashSettings, Preset } from './presets.ts'
 import type { WeakDigest } from './weak.ts'
 
 export interface Account {
@@ -24,15 +25,20 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 const EARLIEST = Date.UTC(1970, 0, 2)
 
 export interface CheckOptions {
+  preset: Preset
+  /** In place of those of the preset, where they are told. */
   fields: Fields
+  settings: HashSettings
   hasher: Pick<Hasher, 'algorithmOf'>
   weak: WeakDigest | undefined
 }
 
 /** Returns the check. No reason holds a part of the record. */
-export function createCheck({ fields, hasher, weak }: CheckOptions): (record: Record<string, unknown>) => Checked {
+export function createCheck(options: CheckOptions): (record: Record<string, unknown>) => Checked {
+  const { preset, fields, settings, hasher, weak } = options
   return (record) => {
     const text = (name: keyof Fields) => textAt(record, fields[name])
+    if (preset.isDisabled(record)) return rejected('is disabled')
     const email = text('email')
     if (email === undefined) return rejected('has no e-mail address')
     if (!formats.address(email)) return rejected('has an e-mail address that is not valid')
@@ -40,13 +46,14 @@ export function createCheck({ fields, hasher, weak }: CheckOptions): (record: Re
     if (!UUID.test(id)) return rejected('has an id that is no UUID')
     const createdAt = dateOf(text('createdAt'))
     if (createdAt === undefined) return rejected('has a date of creation that is none')
-    const passwordHash = text('passwordHash')
-    if (passwordHash === undefined) return rejected('has no password hash')
+    const stored = text('passwordHash')
+    if (stored === undefined) return rejected('has no password hash')
+    const salt = text('salt') ?? ''
+    const passwordHash = preset.hashOf?.({ passwordHash: stored, salt }, settings) ?? stored
 
     const account = { id: id.toLowerCase(), email: normalizeEmail(email), createdAt }
     const digest = weak?.read(passwordHash)
     if (digest !== undefined) {
-      const salt = text('salt') ?? ''
       if (Buffer.byteLength(salt) > SALT_MAX_BYTES) return rejected('has a salt that is too long')
       return { kind: 'weak', account, digest, salt }
     }

@@ -1,4 +1,4 @@
-// Where the fields of an account are in a record: by their own names, by those of an export that is known, or as it is told.
+// Where the fields of an account are in a record.
 import { UserError } from '@spillway/local/processes/user-error'
 import { isRecord } from './records.ts'
 
@@ -8,21 +8,17 @@ export type FieldName = (typeof fieldNames)[number]
 /** A path through nested objects for each field, such as `fields.email`. */
 export type Fields = Record<FieldName, string>
 
-const own: Fields = { email: 'email', passwordHash: 'passwordHash', id: 'id', createdAt: 'createdAt', salt: 'salt' }
-
-/** Exports as other systems write them. Ids that are no UUID cannot be kept, and are not named here. */
-export const presets: Record<string, Fields> = {
-  /** A bulk export of users with their hashes, NDJSON. */
-  auth0: { ...own, createdAt: 'created_at', id: '' },
-  /** `manage.py dumpdata auth.user --format jsonl`. */
-  django: { ...own, email: 'fields.email', passwordHash: 'fields.password', createdAt: 'fields.date_joined', id: '' },
+/** Those of Spillway's own exports. */
+export const own: Fields = {
+  email: 'email',
+  passwordHash: 'passwordHash',
+  id: 'id',
+  createdAt: 'createdAt',
+  salt: 'salt',
 }
 
-/** The fields of a preset, changed by `email=mail,passwordHash=pw`. Throws a UserError for a name that is none. */
-export function fieldsOf({ preset, map }: { preset?: string | undefined; map?: string | undefined }): Fields {
-  const base = preset === undefined ? own : presets[preset]
-  if (base === undefined)
-    throw new UserError(`--preset takes one of ${Object.keys(presets).join(', ')}, not "${preset}".`)
+/** Fields changed by `email=mail,passwordHash=pw`. Throws a UserError for a name that is none. */
+export function mapped(base: Fields, map: string | undefined): Fields {
   const fields = { ...base }
   for (const pair of (map ?? '').split(',').filter(Boolean)) {
     const [name, path] = pair.split('=')

@@ -2,10 +2,12 @@
 import { createWriteStream } from 'node:fs'
 import { finished } from 'node:stream/promises'
 import { createPasswordsWith } from '@spillway/client/application/create-passwords'
+import { whole } from '@spillway/local/processes/command-line'
 import { report, UserError } from '@spillway/local/processes/user-error'
 import { readEnvironment } from '@spillway/local/start/environment'
 import { findRunning } from '@spillway/local/start/running'
 import { connectDatabase, type Database } from '@spillway/prisma'
+import { firebaseProject, firebaseSettings } from '@spillway/worker/hashing/formats/firebase-project'
 import { createHasher } from '@spillway/worker/hashing/index'
 import { argon2idPolicy } from '@spillway/worker/hashing/policy'
 import { createCheck } from './account.ts'
@@ -13,6 +15,7 @@ import { exportAccounts } from './export.ts'
 import { countHashes } from './hashes.ts'
 import { type ImportReport, importAccounts } from './import.ts'
 import { type Command, help, parseOptions } from './options.ts'
+import { presets } from './presets.ts'
 import { readRecords } from './records.ts'
 import { rejectedLines } from './rejected.ts'
 
@@ -44,12 +47,15 @@ async function main(args: readonly string[], env: NodeJS.ProcessEnv): Promise<vo
 }
 
 async function importFile(
-  { file, dryRun, fields, weak, fromLine, rejected: rejectedFile }: Extract<Command, { name: 'import' }>,
+  { file, dryRun, preset, fields, weak, fromLine, rejected: rejectedFile }: Extract<Command, { name: 'import' }>,
   database: Database,
   env: NodeJS.ProcessEnv,
 ): Promise<void> {
   const startMs = performance.now()
-  const hasher = await createHasher(argon2idPolicy(ANY_COST), {})
+  const { firebase, settings } = firebaseOf(env)
+  if (preset === presets.firebase && firebase === undefined)
+    throw new UserError('Set FIREBASE_SIGNER_KEY to base64_signer_key of the project, here and at the workers.')
+  const hasher = await createHasher(argon2idPolicy(ANY_COST), { firebase })
   const rejected = rejectedLines(rejectedFile)
   const passwords = weak && !dryRun ? createPasswordsWith(beside, { ...queueOf(env), waitMs: WRAPPING_MS }) : undefined
   const stop = new AbortController()
@@ -58,7 +64,7 @@ async function importFile(
   let toldMs = startMs
   const result = await importAccounts({
     lines: readRecords(file),
-    check: createCheck({ fields, hasher, weak }),
+    check: createCheck({ preset, fields, settings, hasher, weak }),
     rejected,
     into: dryRun ? undefined : { database, passwords },
     weak,
@@ -82,6 +88,15 @@ async function importFile(
 
 function queueOf({ REDIS_URL: redis, SPILLWAY_SEAL_KEYS: sealKeys, QUEUE_PREFIX: queuePrefix }: NodeJS.ProcessEnv) {
   return sealKeys ? { redis, sealKeys, queuePrefix: queuePrefix || undefined } : {}
+}
+
+/** The project of Firebase, and what its hashes have in common. Throws a UserError for what is no number. */
+function firebaseOf(env: NodeJS.ProcessEnv) {
+  const { FIREBASE_SIGNER_KEY = '', FIREBASE_SALT_SEPARATOR = firebaseSettings.FIREBASE_SALT_SEPARATOR.default } = env
+  const firebase = firebaseProject({ FIREBASE_SIGNER_KEY, FIREBASE_SALT_SEPARATOR })
+  const logCost = whole('FIREBASE_MEM_COST', env.FIREBASE_MEM_COST ?? '14', { most: 14 })
+  const blockSize = whole('FIREBASE_ROUNDS', env.FIREBASE_ROUNDS ?? '8', { most: 8 })
+  return { firebase, settings: { firebase: { logCost, blockSize } } }
 }
 
 function summary(

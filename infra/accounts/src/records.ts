@@ -1,15 +1,16 @@
-// Reads a file of accounts, one record at a time, so that a file of any size takes no more memory: NDJSON (a JSON object on each line) or
-// CSV with a line of names, either of them compressed with gzip.
+// Reads a file of accounts, one record at a time, so that a file of any size takes no more memory: NDJSON (a JSON object on each line), a
+// JSON document, or CSV with a line of names, each of them compressed with gzip or not.
 import { createReadStream } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { pipeline, type Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { UserError } from '@spillway/local/processes/user-error'
 import { type CsvError, type Info, parse } from 'csv-parse'
+import { documentPath, readDocument } from './json-document.ts'
 
 /** One record, or why a line holds none. */
 export interface Line {
-  /** From 1. Of a record over several lines of CSV, the last one. */
+  /** From 1. Of a record over several lines of CSV, the last one; of a JSON document, the record's own number. */
   number: number
   record: Record<string, unknown> | undefined
   /** Why there is no record. */
@@ -19,11 +20,12 @@ export interface Line {
 /** Throws a UserError for a file that cannot be read. */
 export async function* readRecords(file: string): AsyncGenerator<Line> {
   const name = file.replace(/\.gz$/, '')
-  const kind = /\.(ndjson|jsonl|json)$/.test(name) ? 'ndjson' : /\.csv$/.test(name) ? 'csv' : undefined
-  if (kind === undefined) throw new UserError(`${file} must end with .ndjson, .jsonl or .csv, with or without .gz.`)
+  const kind = /\.(ndjson|jsonl|json)$/.test(name) ? 'json' : /\.csv$/.test(name) ? 'csv' : undefined
+  if (kind === undefined)
+    throw new UserError(`${file} must end with .ndjson, .jsonl, .json or .csv, with or without .gz.`)
   const failed = { error: undefined as Error | undefined }
   const bytes = openBytes(file, (error) => (failed.error ??= error))
-  yield* kind === 'ndjson' ? readNdjson(bytes) : readCsv(bytes)
+  yield* kind === 'json' ? readJson(bytes) : readCsv(bytes)
   if (failed.error !== undefined) throw new UserError(`${file} cannot be read: ${failed.error.message}`)
 }
 
@@ -33,6 +35,11 @@ function openBytes(file: string, onError: (error: Error) => void): Readable {
   const unpacked = createGunzip()
   pipeline(raw, unpacked, (error) => error && onError(error))
   return unpacked
+}
+
+async function* readJson(bytes: Readable): AsyncGenerator<Line> {
+  const path = await documentPath(bytes)
+  yield* path === undefined ? readNdjson(bytes) : readDocument(bytes, path)
 }
 
 async function* readNdjson(bytes: Readable): AsyncGenerator<Line> {

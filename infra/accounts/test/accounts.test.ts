@@ -11,6 +11,7 @@ import { promisify } from 'node:util'
 import { gzipSync } from 'node:zlib'
 import { createNamespace } from '@spillway/local/testing'
 import { connectDatabase } from '@spillway/prisma'
+import { firebaseProject } from '@spillway/worker/hashing/formats/firebase-project'
 import { createHasher } from '@spillway/worker/hashing/index'
 import { argon2idPolicy } from '@spillway/worker/hashing/policy'
 
@@ -30,6 +31,13 @@ after(async () => {
 /** Of no password that anyone knows. */
 const bcrypt = `$2b$10$${'a'.repeat(53)}`
 const argon2id = `$argon2id$v=19$m=19456,t=2,p=1$c29tZXNhbHQ$${'A'.repeat(43)}`
+
+/** Firebase's own example. */
+const firebaseExample = {
+  FIREBASE_SIGNER_KEY: 'jxspr8Ki0RYycVU8zykbdLGjFQ3McFUH0uiiTvC8pVMXAn210wjLNmdZJzxUECKbm0QsEmYUSDzZvpjeJ9WmXA==',
+  passwordHash: 'lSrfV15cpx95/sZS2W9c9Kp6i/LVgQNDNC/qzrCnh1SAyZvqmZqAjTdn3aoItz+VHjoZilo78198JAdRuid5lQ==',
+  password: 'user1password',
+}
 
 async function accounts(args: string[], env: NodeJS.ProcessEnv = {}) {
   const { PATH, HOME } = process.env
@@ -163,6 +171,80 @@ test("exports of Auth0 and Django's dumpdata are read as they are", async () => 
   assert.equal((await stored(django))?.passwordHash, `argon2${argon2id}`)
 })
 
+test("Firebase's export is read as it is, and its passwords match by the signer key of the project alone", async () => {
+  const [email, second] = [newEmail(), newEmail()]
+  const user = (fields: object) => ({
+    localId: 'UVBPNKM8DaN2',
+    emailVerified: true,
+    createdAt: '1486324654000',
+    ...fields,
+  })
+  const hashed = { salt: '42xEC+ixf3L2lw==', passwordHash: firebaseExample.passwordHash }
+  const users = [
+    user({ email, ...hashed }),
+    user({ email: second, salt: '42xEC-ixf3L2lw==', passwordHash: hashed.passwordHash.replaceAll('/', '_') }),
+    user({ email: newEmail(), providerUserInfo: [{ providerId: 'google.com', rawId: '1' }] }),
+    user({ phoneNumber: '+15551234567' }),
+    user({ email: newEmail(), disabled: true, ...hashed }),
+    user({ email: newEmail(), ...hashed, passwordHash: 'AAAA' }),
+  ]
+  // As firebase-tools writes it: the objects over several lines, between commas.
+  const text = users.map((one) => JSON.stringify(one, null, 2)).join(',\n')
+  const file = await fileOf('firebase.json', `{"users": [\n${text}]}`)
+  const { FIREBASE_SIGNER_KEY } = firebaseExample
+  const { code, stdout, stderr } = await accounts(['import', '--preset', 'firebase', file], { FIREBASE_SIGNER_KEY })
+  assert.equal(code, 0, stderr)
+  assert.match(stdout, /^Read 6 lines in .* Created 2 accounts/)
+  assert.deepEqual(await rejectedOf(file), [
+    { line: 3, reason: 'has no password hash' },
+    { line: 4, reason: 'has no e-mail address' },
+    { line: 5, reason: 'is disabled' },
+    { line: 6, reason: 'has a password hash of no supported format or cost' },
+  ])
+  const hasher = await createHasher(argon2idPolicy({ memoryKib: 64, time: 1, parallelism: 1 }), {
+    firebase: firebaseProject({ FIREBASE_SIGNER_KEY, FIREBASE_SALT_SEPARATOR: 'Bw==' }),
+  })
+  for (const address of [email, second]) {
+    const account = await stored(address)
+    assert.equal(account?.createdAt.toISOString(), '2017-02-05T19:57:34.000Z')
+    assert.ok(!account.passwordHash.includes(FIREBASE_SIGNER_KEY))
+    assert.equal(await hasher.verify(firebaseExample.password, account.passwordHash), true)
+  }
+  const without = await accounts(['import', '--preset', 'firebase', file])
+  assert.equal(without.code, 1)
+  assert.match(without.stderr, /FIREBASE_SIGNER_KEY/)
+})
+
+test('an array of records is read one at a time, and what comes after a mistake is said to be lost', async () => {
+  const record = (email: string) => ({
+    model: 'auth.user',
+    pk: 1,
+    fields: { email, password: bcrypt, is_active: true },
+  })
+  const [first, second] = [newEmail(), newEmail()]
+  const disabled = { ...record(newEmail()), fields: { email: newEmail(), password: bcrypt, is_active: false } }
+  const whole = JSON.stringify([record(first), 1, disabled, record(second)])
+  const file = await fileOf('dumpdata.json', whole)
+  const { stdout } = await accounts(['import', '--preset', 'django', file])
+  assert.match(stdout, /Created 2 accounts/)
+  assert.deepEqual(await rejectedOf(file), [
+    { line: 2, reason: 'is no JSON object' },
+    { line: 3, reason: 'is disabled' },
+  ])
+  for (const broken of [whole.slice(0, -1), `${whole.slice(0, -2)},`, whole.replace(',1,', ',one,')]) {
+    const file = await fileOf(`${randomUUID()}.json`, broken)
+    await accounts(['import', '--preset', 'django', file])
+    const [last] = (await rejectedOf(file)).slice(-1)
+    assert.equal(last?.reason, 'is no JSON, nor is what comes after it', broken)
+  }
+})
+
+test('accounts that are blocked at Auth0 are not opened here', async () => {
+  const file = await fileOf('blocked.json', ndjson([{ email: newEmail(), passwordHash: bcrypt, blocked: true }]))
+  await accounts(['import', '--preset', 'auth0', file])
+  assert.deepEqual(await rejectedOf(file), [{ line: 1, reason: 'is disabled' }])
+})
+
 test('weak digests are hashed before they are stored, and their passwords log in', async () => {
   const hasher = await createHasher(argon2idPolicy({ memoryKib: 64, time: 1, parallelism: 1 }), {})
   const password = 'correct horse'
@@ -232,7 +314,9 @@ test('what is exported is imported again as it was, and counted by its hashes', 
     assert.equal((await stat(file)).mode & 0o077, 0)
     const { code, stderr } = await accounts(['export', file])
     assert.deepEqual([code, /cannot be written/.test(stderr)], [1, true])
-    const there = { DATABASE_URL: other.databaseUrl }
+    // Some of them came from Firebase.
+    const { FIREBASE_SIGNER_KEY } = firebaseExample
+    const there = { DATABASE_URL: other.databaseUrl, FIREBASE_SIGNER_KEY }
     assert.match((await accounts(['import', file], there)).stdout, new RegExp(`Created ${count} accounts`))
     const again = join(dir, 'again.ndjson')
     await accounts(['export', again], there)
