@@ -2,12 +2,17 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { pinned } from '@spillway/local/processes/pinning'
-import type { Algorithm } from '../contenders/hashing.ts'
 import { compiled } from '../contenders/program.ts'
 
 type Cores = readonly number[] | undefined
 
-export const fastestPackage: Record<Algorithm, string> = { bcrypt: '@node-rs/bcrypt', argon2id: '@node-rs/argon2' }
+export const verified = ['bcrypt', 'argon2id', 'pbkdf2', 'scrypt'] as const
+type Verified = (typeof verified)[number]
+
+export const fastestPackage: Record<Verified, string> = {
+  ...{ bcrypt: '@node-rs/bcrypt', argon2id: '@node-rs/argon2' },
+  ...{ pbkdf2: 'crypto.pbkdf2', scrypt: 'crypto.scrypt' },
+}
 
 /** The time of one verify, measured one after the other. */
 export interface BareHash {
@@ -25,7 +30,7 @@ export async function bareHash(engine: string, forMs: number, cores: Cores): Pro
 }
 
 /** The native engine in turn with the fastest package, and as a share of that one. */
-export async function nativeHash(algorithm: Algorithm, load: 'alone' | 'batches', forMs: number, cores: Cores) {
+export async function nativeHash(algorithm: Verified, load: 'alone' | 'batches', forMs: number, cores: Cores) {
   const rival = fastestPackage[algorithm]
   const [ours, theirs] = await verifyInTurn([`native:${rival}:${load}`, rival], forMs, cores)
   if (ours === undefined || theirs === undefined) throw new Error('the native engine was not measured')

@@ -1,11 +1,12 @@
 // The hash itself: the same algorithm and cost from different packages, on one core, with nothing around it; and the native
-// engine of the worker, where it has been built, in turn with the fastest of them.
+// engine of the worker, where it has been built, in turn with the fastest of them. PBKDF2 and scrypt are in Node itself.
 import { existsSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { ADDON_FILE } from '@spillway/worker/hashing/addon-file'
 import { NATIVE_NAME } from '@spillway/worker/hashing/native'
-import { algorithms, costOf } from '../contenders/hashing.ts'
-import { bareHash, nativeHash } from '../measure/bare-hash.ts'
+import { costOf } from '../contenders/hashing.ts'
+import { bareHash, nativeHash, verified } from '../measure/bare-hash.ts'
+import { derivedKeyCosts } from '../measure/derived-keys.ts'
 import { engines as packages } from '../measure/engines.ts'
 import type { Measurement, Scenario, Setting } from './scenario.ts'
 
@@ -14,14 +15,14 @@ export const engines: Scenario = {
   title: 'The hash itself',
   question: 'What does one verify take in each implementation, with nothing around it?',
   durationS: 2,
-  settings: () => ({ ...costOf, processor: cpus()[0]?.model ?? 'unknown' }),
+  settings: () => ({ ...costOf, ...derivedKeyCosts, processor: cpus()[0]?.model ?? 'unknown' }),
   plan: (setting) => [...planPackages(setting), ...(existsSync(ADDON_FILE) ? planNative(setting) : [])],
 }
 
 function planPackages({ durationS, cores }: Setting): Measurement[] {
   return Object.keys(packages).map((name) => ({
     contender: name,
-    variant: name.includes('bcrypt') ? 'bcrypt' : 'argon2id',
+    variant: verified.find((algorithm) => name.endsWith(algorithm)) ?? 'argon2id',
     placement: 'apart',
     measure: async () => {
       const { medianMs, processorMs } = await bareHash(name, durationS * 1_000, cores)
@@ -31,7 +32,7 @@ function planPackages({ durationS, cores }: Setting): Measurement[] {
 }
 
 function planNative({ durationS, cores }: Setting): Measurement[] {
-  return algorithms.flatMap((algorithm) =>
+  return verified.flatMap((algorithm) =>
     (['alone', 'batches'] as const).map((load) => ({
       contender: NATIVE_NAME,
       variant: load === 'alone' ? `${algorithm}, alone` : `${algorithm}, full batches`,

@@ -19,6 +19,7 @@ import { help, type LoadOptions, parseOptions } from './options.ts'
 import type { Results } from './results.ts'
 import { defaultResultsFile, readResults, writeReport, writeResults } from './results-file.ts'
 import { runScenarios } from './run.ts'
+import { shares } from './shares.ts'
 
 const BARE_MS = 1_000
 /** After so many logins a gateway's processor time for each falls no more: its first ones cost it five times as much. */
@@ -121,6 +122,7 @@ await runCommand(async () => {
   mkdirSync(dirname(file), { recursive: true })
   const results = options.from === undefined ? await load(options, file) : readResults(options.from)
   console.log(`${options.from === undefined ? `Results  ${file}\n` : ''}Report   ${writeReport(file, results)}`)
+  for (const share of shares(results)) console.log(share)
   if (old !== undefined) console.log(compare(old, results))
   // The measurement that was broken off would keep this process until it is over.
   if (results.interrupted && options.from === undefined) process.exit(130)

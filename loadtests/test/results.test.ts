@@ -10,6 +10,7 @@ import { compare } from '../src/compare.ts'
 import { parseOptions } from '../src/options.ts'
 import type { Results, Run, ScenarioResult } from '../src/results.ts'
 import { runScenarios } from '../src/run.ts'
+import { shares } from '../src/shares.ts'
 
 describe('figures', () => {
   test('a request that timed out is in the percentiles, a refusal is not', () => {
@@ -90,6 +91,13 @@ describe('--compare', () => {
   test('leaves out what hardly changed', () => {
     assert.match(compare(results(runs(100)), results(runs(101))), /nothing changed/)
   })
+})
+
+test('a run ends with what the native engine takes of what the fastest package does', () => {
+  const runs = [11.2, 11.6].map((ofPackagePercent, at) => run({ ofPackagePercent }, at + 1))
+  assert.deepEqual(shares(results([...runs, { ...run({ perSecond: 1 }), contender: 'other' }])), [
+    'spillway, argon2id: 11.4 ±0.2 % of what the fastest package takes',
+  ])
 })
 
 describe('the command line', () => {

@@ -12,7 +12,7 @@ const named = {
   service: ['spillway, token'],
   efficiency: ['spillway, bcrypt', 'spillway, argon2id'],
   profile: ['spillway, token'],
-  engines: ['@node-rs/argon2, argon2id'],
+  engines: ['@node-rs/argon2, argon2id', 'crypto.pbkdf2, pbkdf2', 'crypto.scrypt, scrypt'],
 }
 const elsewhere = ['login-100', 'mixed-100', 'stress-5000', 'spike']
 

@@ -83,7 +83,7 @@ export function enginesSection(result: ScenarioResult): Html {
     const { contender, variant } = summary
     const value = figure(summary, 'hashProcessorMs')
     const label = isNative(summary) ? `${NATIVE_NAME}, ${variant}` : contender
-    const color = isNative(summary) || contender.startsWith('@node-rs') ? 'var(--accent)' : 'var(--others)'
+    const color = isNative(summary) || /^@node-rs|^crypto/.test(contender) ? 'var(--accent)' : 'var(--others)'
     return value === undefined ? [] : [{ label, value, color }]
   })
   const took = (name: string) => of(summaries, name, 'hashProcessorMs', 'ms')
@@ -93,7 +93,7 @@ export function enginesSection(result: ScenarioResult): Html {
   const native = summaries
     .filter(isNative)
     .map((summary) => `${summary.variant} ${quantity(figure(summary, 'ofPackagePercent'), '%')}`)
-  const saysOfNative = `Of what @node-rs takes, in turn, ${NATIVE_NAME} takes: ${native.join(', ')}.`
+  const saysOfNative = `Of what @node-rs or node:crypto takes, in turn, ${NATIVE_NAME} takes: ${native.join(', ')}.`
   return section(result, native.length > 0 ? `${says} ${saysOfNative}` : says, [
     bars('Processor time of one verify', 'ms', rows),
   ])

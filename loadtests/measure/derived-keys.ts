@@ -1,0 +1,39 @@
+// The hashes of accounts that move in, by node:crypto and as PHC strings, each at a cost that is in use.
+import { pbkdf2, randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto'
+import { promisify } from 'node:util'
+import { unpadded } from '@spillway/client/protocol/setting'
+import type { Implementation } from './engines.ts'
+
+/** ASP.NET Core Identity's; the default of crypto.scrypt. */
+const ITERATIONS = 100_000
+const LOG_COST = 14
+
+export const derivedKeyCosts = { pbkdf2: `SHA-256, ${ITERATIONS} iterations`, scrypt: `N=2^${LOG_COST}, r=8, p=1` }
+
+const pbkdf2Key = promisify(pbkdf2)
+const scryptKey = promisify<string, Buffer, number, ScryptOptions, Buffer>(scrypt)
+
+export const derivedKeys = {
+  pbkdf2: implementation(`$pbkdf2-sha256$i=${ITERATIONS}`, (password, salt, bytes) =>
+    pbkdf2Key(password, salt, ITERATIONS, bytes, 'sha256'),
+  ),
+  scrypt: implementation(`$scrypt$ln=${LOG_COST},r=8,p=1`, (password, salt, bytes) =>
+    scryptKey(password, salt, bytes, { N: 2 ** LOG_COST, r: 8, p: 1 }),
+  ),
+}
+
+type Derive = (password: string, salt: Buffer, bytes: number) => Promise<Buffer>
+
+function implementation(setting: string, derive: Derive): Implementation {
+  return {
+    async hash(password) {
+      const salt = randomBytes(16)
+      return [setting, unpadded(salt), unpadded(await derive(password, salt, 32))].join('$')
+    },
+    async verify(password, storedHash) {
+      const [salt = '', key = ''] = storedHash.split('$').slice(-2)
+      const expected = Buffer.from(key, 'base64')
+      return timingSafeEqual(await derive(password, Buffer.from(salt, 'base64'), expected.length), expected)
+    },
+  }
+}
