@@ -107,6 +107,8 @@ export const vectors: [origin: string, label: string, storedHash: string][] = [
   ],
   ['passlib phpass', 'phpass', '$P$7H7PbiuCkOGBVXCpuNTj6WM0OjsIW90'],
   ['passlib phpass of phpBB', 'phpass', '$H$5bPUCV53GAI/aaejqeEGG8BnTnMySR1'],
+  ['libxcrypt $y$', 'yescrypt', '$y$j75$saltsaltsaltsalt$xneyQc/3G4xrbwOgmOaf8EiaUpJcw7MUl/9VVQth.21'],
+  ['libxcrypt $y$ of a short salt', 'yescrypt', '$y$j85$abcd$nHYDVsKiKqKjlIoEnxG4wTDgVp.0IBjEwIsP20Pclc2'],
   ['libxcrypt $2x$', 'bcrypt', '$2x$04$CCCCCCCCCCCCCCCCCCCCC.G.u97GAZ0JegQDb9PHeKKOEQ02.xgJu'],
   ['libxcrypt $2x$ of another salt and cost', 'bcrypt', '$2x$05$abcdefghijklmnopqrstuuLb41.1k/H9YIPR2MZqOIZuxLe4bFviy'],
   [

@@ -56,6 +56,11 @@ for (const [what, storedHash] of [
   ['scrypt without blocks', `$scrypt$ln=10,r=0,p=1$c2FsdA$${key}`],
   ['bcrypt_sha256 of too high a cost', `bcrypt_sha256$$2b$18$${'a'.repeat(53)}`],
   ["Django's argon2 of too much memory", `argon2$argon2id$v=19$m=4194304,t=1,p=1$c2FsdHNhbHQ$${key}`],
+  ['yescrypt of too much memory', `$y$jBT$saltsaltsaltsalt$${key}`],
+  ['yescrypt of other flags', `$y$/9T$saltsaltsaltsalt$${key}`],
+  ['yescrypt of several lanes', `$y$j9T./.$saltsaltsaltsalt$${key}`],
+  ['yescrypt of a salt with bits to spare', `$y$j9T$saltz$${key}`],
+  ['yescrypt without states', `$y$j.T$saltsaltsaltsalt$${key}`],
   ['bcrypt 2x of too high a cost', `$2x$18$${'a'.repeat(20)}.${'a'.repeat(32)}`],
   ["Firebase's scrypt of too much memory", `$firebase-scrypt$ln=18,r=8$AAAA$${'A'.repeat(86)}==`],
   ["Firebase's scrypt of another length than the signer key", `$firebase-scrypt$ln=14,r=8$AAAA$${key}=`],
@@ -91,6 +96,12 @@ test('bcrypt 2x is of the bytes as they were extended: in ASCII as any, by each 
       assert.equal(await matches(password, ofNothing.replace('2b', '2x')), false)
     hasher.native?.close()
   }
+})
+
+test("yescrypt of Debian's cost, which is prehashed, matches", async () => {
+  const storedHash = '$y$j9T$F5Jx5fExrKuPp53xLKQ..1$tb0m2FiOY4gYA8hfwHh1jpvN7/YMVJRdStnB3KNc4W0'
+  assert.equal(await hasher.verify(vectorPassword, storedHash), true)
+  assert.equal(await hasher.verify(`${vectorPassword}.`, storedHash), false)
 })
 
 test("Better Auth's passwords are those of NFKC, Node's are as they are", async () => {
@@ -139,7 +150,12 @@ test('an algorithm is counted by the name that its hash begins with', () => {
 })
 
 test('digests that libuv has no thread for leave the event loop free, several at a time', async () => {
-  const slow = [`$5$rounds=100000$salt$${key}`, `$6$rounds=100000$salt$${key}${key}`, `$P$Fsaltsalt${'A'.repeat(22)}`]
+  const slow = [
+    `$y$j9T$saltsaltsaltsalt$${key}`,
+    `$5$rounds=100000$salt$${key}`,
+    `$6$rounds=100000$salt$${key}${key}`,
+    `$P$Fsaltsalt${'A'.repeat(22)}`,
+  ]
   let turns = 0
   let next: NodeJS.Immediate
   const turn = () => {
@@ -149,6 +165,6 @@ test('digests that libuv has no thread for leave the event loop free, several at
   next = setImmediate(turn)
   const matches = await Promise.all(slow.map((storedHash) => hasher.verify('x', storedHash)))
   clearImmediate(next)
-  assert.deepEqual(matches, [false, false, false])
+  assert.deepEqual(matches, [false, false, false, false])
   assert.ok(turns > 100, `${turns} turns of the event loop meanwhile`)
 })

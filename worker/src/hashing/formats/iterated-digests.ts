@@ -1,19 +1,24 @@
 /**
- * Digests that are iterated by programs instead of a library: crypt(3)'s SHA (Drepper, "Unix crypt using SHA-256 and SHA-512", 0.6) and
- * phpass's portable hashes. They take milliseconds of JavaScript, so that they run on threads of their own (digest-threads.ts).
+ * Digests that are computed by programs instead of a library: crypt(3)'s SHA (Drepper, "Unix crypt using SHA-256 and SHA-512", 0.6),
+ * phpass's portable hashes and yescrypt. They take milliseconds of JavaScript, so that they run on threads of their own (digest-threads.ts).
  */
 import { hash } from 'node:crypto'
+import { decodeCrypt64 } from './crypt64.js'
+import { yescrypt } from './yescrypt-digest.js'
 
 export type IteratedDigest =
   | { kind: 'sha-crypt'; digest: 'sha256' | 'sha512'; rounds: number; salt: string; password: string }
   | { kind: 'phpass'; digest: 'md5' | 'sha512'; rounds: number; salt: string; password: string }
+  | { kind: 'yescrypt'; cost: number; blockSize: number; salt: string; password: string }
+type Of<Kind> = Extract<IteratedDigest, { kind: Kind }>
 
 export function computeDigest(request: IteratedDigest): Buffer {
+  if (request.kind === 'yescrypt') return yescrypt(Buffer.from(request.password), decodeCrypt64(request.salt), request)
   return request.kind === 'sha-crypt' ? shaCrypt(request) : phpass(request)
 }
 
 /** phpass, and Drupal 7 with SHA-512: the digest of the digest and the password, again and again. */
-function phpass({ digest, rounds, salt, password }: IteratedDigest): Buffer {
+function phpass({ digest, rounds, salt, password }: Of<'phpass'>): Buffer {
   const bytes = Buffer.from(password)
   let state = hash(digest, Buffer.concat([Buffer.from(salt), bytes]), 'buffer')
   const input = Buffer.concat([state, bytes])
@@ -25,7 +30,7 @@ function phpass({ digest, rounds, salt, password }: IteratedDigest): Buffer {
 }
 
 /** The names of the steps are those of the specification. */
-function shaCrypt({ digest, rounds, salt, password }: IteratedDigest): Buffer {
+function shaCrypt({ digest, rounds, salt, password }: Of<'sha-crypt'>): Buffer {
   const [key, saltBytes] = [Buffer.from(password), Buffer.from(salt)]
   const digestOf = (...parts: Buffer[]): Buffer => hash(digest, Buffer.concat(parts), 'buffer')
   const repeated = (block: Buffer, length: number): Buffer => Buffer.alloc(length, block)

@@ -19,6 +19,7 @@ import { saltedSha } from './salted-sha.js'
 import { scrypt } from './scrypt.js'
 import { shaCrypt } from './sha-crypt.js'
 import { wrapped } from './wrapped.js'
+import { yescrypt } from './yescrypt.js'
 
 export interface FormatOptions {
   threads: Threads
@@ -35,7 +36,7 @@ export async function foreignFormats({ threads, algorithms, native, firebase }: 
   return [
     ...[prefixed(argon2), prefixed(bcrypt), bcryptOfDigest(bcrypt), bcrypt2x(bcrypt), wrapped(argon2)],
     ...[await pbkdf2(threads, native), scryptVerifier, saltAndKey(scryptVerifier)],
-    ...[saltedSha, shaCrypt(compute), phpass(compute)],
+    ...[saltedSha, shaCrypt(compute), phpass(compute), yescrypt(compute)],
     ...(firebase ? [firebaseScrypt(threads, firebase)] : []),
   ]
 }
