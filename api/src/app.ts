@@ -15,6 +15,7 @@ import type { RouteDeps } from './routes/deps.js'
 import { healthRoutes } from './routes/health.js'
 import { keysRoutes } from './routes/keys.js'
 import { meRoutes } from './routes/me.js'
+import { sessionRoutes } from './routes/sessions.js'
 import { ticketRoutes } from './routes/tickets.js'
 import { tokenRoutes } from './routes/tokens.js'
 import { buildServer, type ServerDeps } from './server.js'
@@ -78,6 +79,7 @@ export async function buildApp(config: GatewayConfig, deps: AppDeps): Promise<Fa
   const issueTokens = createTokenIssuer(app, { accessTokenTtlS: config.ACCESS_TOKEN_TTL_S })
   const sessions = createSessions(database, {
     sessionTtlS: config.SESSION_TTL_S,
+    sessionIdleS: config.SESSION_IDLE_S,
     refreshGraceS: config.REFRESH_GRACE_S,
   })
   const checkPassword = createPasswordCheck({ minLength: config.PASSWORD_MIN_LENGTH, service: config.JWT_ISSUER })
@@ -108,6 +110,7 @@ export async function buildApp(config: GatewayConfig, deps: AppDeps): Promise<Fa
   await app.register(ticketRoutes, { hold, operations, onRequest: app.limitRedeemAddress })
   await app.register(tokenRoutes, routes)
   await app.register(meRoutes, routes)
+  await app.register(sessionRoutes, routes)
   await app.register(keysRoutes, routes)
   // Last: onClose hooks run in reverse order, and its connections must end before anything else is closed.
   await app.register(acceptorsPlugin, { backlog: BACKLOG })

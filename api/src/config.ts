@@ -31,6 +31,8 @@ const GatewayConfig = {
     ACCESS_TOKEN_TTL_S: { type: 'integer', default: 900, minimum: 1, maximum: 86_400 },
     /** How long a session can be kept alive by refreshing. */
     SESSION_TTL_S: { type: 'integer', default: 30 * 24 * 3_600, minimum: 1, maximum: 365 * 24 * 3_600 },
+    /** A session that is not refreshed for so long ends, in seconds. At least ACCESS_TOKEN_TTL_S, so that no access token outlives it. */
+    SESSION_IDLE_S: { type: 'integer', default: 14 * 24 * 3_600, minimum: 1, maximum: 365 * 24 * 3_600 },
     /** How long a replaced refresh token returns its successor again, in seconds; 0 for not at all. */
     REFRESH_GRACE_S: { type: 'integer', default: 10, minimum: 0, maximum: 300 },
     /**
@@ -111,6 +113,7 @@ export function readGatewayConfig(env: NodeJS.ProcessEnv): GatewayConfig {
 /** Rules that the schema cannot express. Reads the raw texts, so that its errors are reported together with the schema's. */
 function contradictionsIn(env: NodeJS.ProcessEnv): string[] {
   const { LOGIN_WAIT_MS, TICKET_TTL_MS, TRUST_PROXY, OPS_PASSWORD, OPS_HOST } = GatewayConfig.properties
+  const { ACCESS_TOKEN_TTL_S, SESSION_IDLE_S } = GatewayConfig.properties
   const waitMs = Number(env.LOGIN_WAIT_MS ?? LOGIN_WAIT_MS.default)
   const ticketMs = Number(env.TICKET_TTL_MS ?? TICKET_TTL_MS.default)
   const problems: string[] = []
@@ -118,6 +121,10 @@ function contradictionsIn(env: NodeJS.ProcessEnv): string[] {
     problems.push(
       `LOGIN_WAIT_MS must be ${TIME_TO_REDEEM_MS} ms or more below TICKET_TTL_MS: a ticket that is given after the wait must leave time to redeem it`,
     )
+  if (
+    Number(env.SESSION_IDLE_S ?? SESSION_IDLE_S.default) < Number(env.ACCESS_TOKEN_TTL_S ?? ACCESS_TOKEN_TTL_S.default)
+  )
+    problems.push('SESSION_IDLE_S must not be below ACCESS_TOKEN_TTL_S: an access token would outlive its session')
   if (!listOf(env.TRUST_PROXY ?? TRUST_PROXY.default).every(isAddressRange))
     problems.push('TRUST_PROXY must be a comma-separated list of IP addresses or CIDR ranges')
   if (!isLoopback(env.OPS_HOST ?? OPS_HOST.default)) {

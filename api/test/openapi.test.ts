@@ -54,6 +54,9 @@ const design: Record<string, string[]> = {
   'POST /v1/token/refresh': ['200', '401', '429', ...withBody],
   'POST /v1/logout': ['204', '429', ...withBody],
   'GET /v1/me': ['200', '401', '500', '503'],
+  'GET /v1/me/sessions': ['200', '401', '429', '500', '503'],
+  'DELETE /v1/me/sessions': ['204', '401', '429', ...withBody],
+  'DELETE /v1/me/sessions/{id}': ['204', '401', '404', '429', ...withBody],
   'PUT /v1/me/password': ['202', '204', '401', '429', ...withBody],
   'POST /v1/me/password/verify': ['202', '204', '401', '429', ...withBody],
   'GET /.well-known/jwks.json': ['200'],
@@ -157,7 +160,11 @@ test('each call says which headers it takes and which its answers have', () => {
   for (const [name, statuses] of Object.entries(design)) {
     const { parameters = [], responses } = operationOf(name) ?? {}
     const taken = parameters.map((parameter) => [parameter.in, parameter.name, parameter.required ?? false])
-    assert.deepEqual(taken, statuses.includes('202') ? [['header', 'Prefer', false]] : [], name)
+    const expected = [
+      ...(name.includes('{id}') ? [['path', 'id', true]] : []),
+      ...(statuses.includes('202') ? [['header', 'Prefer', false]] : []),
+    ]
+    assert.deepEqual(taken, expected, name)
     for (const status of name === 'GET /readyz' ? [] : statuses) {
       assert.deepEqual(Object.keys(responses?.[status]?.headers ?? {}), headers[status] ?? [], `${name} ${status}`)
     }
@@ -185,6 +192,14 @@ test('answers have the statuses and the media types that the document gives them
   const { accessToken, refreshToken } = await seen('POST /v1/login', login(url, credentials))
   await seen('GET /v1/me', me(url, accessToken))
   await seen('GET /v1/me', me(url, 'nonsense'))
+  const sessions = await seen('GET /v1/me/sessions', call(url, 'GET', '/v1/me/sessions', { token: accessToken }))
+  const [{ id = '' } = {}] = 'sessions' in sessions && Array.isArray(sessions.sessions) ? sessions.sessions : []
+  for (const [other, path] of [
+    ['DELETE /v1/me/sessions', '/v1/me/sessions'],
+    ['DELETE /v1/me/sessions/{id}', '/v1/me/sessions/00000000-0000-0000-0000-000000000000'],
+  ] as const)
+    await seen(other, call(url, 'DELETE', path, { token: accessToken }))
+  assert.notEqual(id, '')
   const change = { currentPassword: credentials.password, newPassword: 'another pass phrase' }
   await seen('PUT /v1/me/password', changePassword(url, accessToken, change))
   await seen('PUT /v1/me/password', changePassword(url, accessToken, change))

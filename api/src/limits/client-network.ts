@@ -12,7 +12,7 @@ export function networkOf(client: string): string {
 }
 
 /** `address:port`, `[address]:port` or `[address]` as the address alone. */
-function withoutPort(client: string): string {
+export function withoutPort(client: string): string {
   const [, bracketed, plain] = /^(?:\[(.*)\]|([^:]*))(?::\d+)?$/.exec(client) ?? []
   return bracketed ?? plain ?? client
 }

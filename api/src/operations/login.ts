@@ -57,11 +57,15 @@ export const login = defineOperation({
     return { contents: { userId, credentialVersion, verified: digestOf(passwordHash) }, pending }
   },
 
-  async finish({ sessions, issueTokens, upgrades }, { userId, credentialVersion, verified }, { verdict, ...job }) {
+  async finish(
+    { sessions, issueTokens, upgrades },
+    { userId, credentialVersion, verified },
+    { verdict, client, ...job },
+  ) {
     if (userId === null) throw new ApiError('invalid_credentials', { reason: 'unknown_account' })
     if (verdict.kind !== 'match') throw new ApiError('invalid_credentials', { reason: 'wrong_password' })
     const sessionId = job.id
-    const session = await sessions.open({ id: sessionId, userId, credentialVersion })
+    const session = await sessions.open({ id: sessionId, userId, credentialVersion, ...client })
     if (session === 'stale') throw new ApiError('invalid_credentials', { reason: 'password_changed' })
     if (session === 'exists') throw new ApiError('ticket_used')
     if (verdict.hashFollows && verified !== undefined) upgrades.follow(job, { userId, verified })

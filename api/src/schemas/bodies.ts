@@ -41,6 +41,31 @@ export const TokenBody = {
   ],
 } as const
 
+export const SessionBody = {
+  title: 'Session',
+  description: 'A session that goes on',
+  type: 'object',
+  properties: {
+    id: { type: 'string', format: 'uuid' },
+    current: { type: 'boolean', description: 'Whether it is the one that asks' },
+    device: { type: ['string', 'null'], description: 'The User-Agent of its login' },
+    address: { type: ['string', 'null'], description: 'The address of its login' },
+    createdAt: { type: 'string', format: 'date-time' },
+    lastUsedAt: { type: 'string', format: 'date-time', description: 'Its login, or its last refresh' },
+    expiresAt: { type: 'string', format: 'date-time', description: 'When it ends unless it is refreshed before' },
+  },
+  required: ['id', 'current', 'device', 'address', 'createdAt', 'lastUsedAt', 'expiresAt'],
+  additionalProperties: false,
+} as const
+
+export const SessionsBody = {
+  title: 'Sessions',
+  type: 'object',
+  properties: { sessions: { type: 'array', items: SessionBody } },
+  required: ['sessions'],
+  additionalProperties: false,
+} as const
+
 export const TicketBody = {
   title: 'Ticket',
   description: 'Instead of an answer that takes longer than the request is held',

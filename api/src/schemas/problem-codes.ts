@@ -10,6 +10,7 @@ export const problems = {
   operators_only: { status: 401, detail: "The operators' user name and password are required" },
   other_site: { status: 403, detail: 'Requests from other sites, or under another host name, are refused' },
   forbidden: { status: 403, detail: 'This resource is not public' },
+  session_not_found: { status: 404, detail: 'The account has no such session' },
   not_found: { status: 404, detail: 'No resource has this path' },
   method_not_allowed: { status: 405, detail: 'This path does not accept this method' },
   request_timeout: { status: 408, detail: 'The request did not arrive in time' },

@@ -10,15 +10,33 @@ export interface Rotated {
 
 type Row = Omit<Rotated, 'refreshToken'>
 
-const isAlive = Prisma.sql`sessions.revoked_at IS NULL AND sessions.expires_at > now()`
+export interface RotationOptions {
+  /** How long the token that was replaced last returns the same successor again, in seconds. */
+  refreshGraceS: number
+  /** After this long without a refresh a session ends, in seconds. */
+  sessionIdleS: number
+}
+
+/** By its absolute expiry; that of its token is the end of its idle time. */
+export const isAlive = Prisma.sql`sessions.revoked_at IS NULL AND sessions.expires_at > now()`
+
+/** The expiry of a token that is made now. */
+export function idleEnd({ sessionIdleS }: RotationOptions): Prisma.Sql {
+  return Prisma.sql`least(sessions.expires_at, now() + make_interval(secs => ${sessionIdleS}::int))`
+}
 
 /**
- * Replaces the current token of a session. The token that was replaced last returns the same successor again for `graceS` seconds.
- * Undefined for any other token, and for sessions that have ended.
+ * Replaces the current token of a session. The token that was replaced last returns the same successor again within the grace
+ * period. Undefined for any other token, and for sessions that have ended.
  */
-export async function rotate(database: Database, token: string, graceS: number): Promise<Rotated | undefined> {
+export async function rotate(
+  database: Database,
+  token: string,
+  options: RotationOptions,
+): Promise<Rotated | undefined> {
+  const { refreshGraceS: graceS } = options
   const family = familyOf(token)
-  if (family === undefined) return await beginFamily(database, token)
+  if (family === undefined) return await beginFamily(database, token, options)
   const [shown, salt] = [digest(token), newSalt()]
   // Of two concurrent statements the second waits for the row lock and then sees the first one's update: both get the same successor.
   const sql = Prisma.sql`
@@ -26,9 +44,10 @@ export async function rotate(database: Database, token: string, graceS: number):
       token_hash = CASE WHEN token_hash = ${shown} THEN ${digest(successorOf(token, salt))} ELSE token_hash END,
       salt = CASE WHEN token_hash = ${shown} THEN ${salt} ELSE salt END,
       replaced_at = CASE WHEN token_hash = ${shown} THEN now() ELSE replaced_at END,
+      expires_at = CASE WHEN token_hash = ${shown} THEN ${idleEnd(options)} ELSE refresh_tokens.expires_at END,
       previous_hash = ${shown}
     FROM sessions
-    WHERE ${isOf(family)} AND used_at IS NULL AND sessions.id = session_id AND ${isAlive}
+    WHERE ${isOf(family)} AND used_at IS NULL AND sessions.id = session_id AND ${isAlive} AND refresh_tokens.expires_at > now()
       AND (token_hash = ${shown}
         OR previous_hash = ${shown} AND ${graceS}::int > 0 AND replaced_at > now() - make_interval(secs => ${graceS}::int))
     RETURNING session_id AS "sessionId", user_id AS "userId", salt`
@@ -40,7 +59,7 @@ export async function rotate(database: Database, token: string, graceS: number):
  * Replaces a token of a version before families, which stored a row for each token: its successor begins a family. No grace period.
  * This can be removed once the last of these tokens has expired, SESSION_TTL_S after the upgrade.
  */
-async function beginFamily(database: Database, token: string): Promise<Rotated | undefined> {
+async function beginFamily(database: Database, token: string, options: RotationOptions): Promise<Rotated | undefined> {
   const known = await database.refreshToken.findUnique({
     where: { tokenHash: digest(token) },
     select: { sessionId: true },
@@ -51,7 +70,7 @@ async function beginFamily(database: Database, token: string): Promise<Rotated |
     WITH used AS (
       UPDATE refresh_tokens SET used_at = now() FROM sessions
       WHERE token_hash = ${digest(token)} AND family_hash IS NULL AND used_at IS NULL AND sessions.id = session_id AND ${isAlive}
-      RETURNING session_id, user_id, sessions.expires_at
+      RETURNING session_id, user_id, ${idleEnd(options)} AS expires_at
     ), token AS (
       INSERT INTO refresh_tokens (token_hash, family_hash, session_id, expires_at)
       SELECT ${digest(next)}, ${familyOf(next)?.familyHash}, session_id, expires_at FROM used

@@ -5,19 +5,18 @@
  */
 import { type Database, Prisma, rawQuery, type User } from '@spillway/prisma'
 import { ApiError } from '../problems/errors.js'
-import { endByReuse, type Rotated, rotate } from './refresh-rotation.js'
+import { endByReuse, idleEnd, isAlive, type Rotated, type RotationOptions, rotate } from './refresh-rotation.js'
 import { digest, familyOf, newRefreshToken } from './refresh-tokens.js'
+import type { SessionClient } from './session-client.js'
 
 export interface Sessions {
   /**
    * Opens a session with the id of the job that verified the password. Returns its first refresh token; or `stale` when the password was
    * changed since the job was added, or `exists` when this job has opened its session before.
    */
-  open(session: {
-    id: string
-    userId: string
-    credentialVersion: number
-  }): Promise<{ refreshToken: string } | 'stale' | 'exists'>
+  open(
+    session: { id: string; userId: string; credentialVersion: number } & SessionClient,
+  ): Promise<{ refreshToken: string } | 'stale' | 'exists'>
   /**
    * Returns the successor of a refresh token; within the grace period, the token that was replaced last returns the same one again.
    * Throws `invalid_refresh_token`, and ends the session when the token was used before.
@@ -27,13 +26,38 @@ export interface Sessions {
   end(refreshToken: string): Promise<void>
   /** The user of a session; undefined once it has ended, so that a logout takes effect at once. */
   userOf(session: { sessionId: string; userId: string }): Promise<User | undefined>
-  /** Ends all sessions of a user but one, as part of a transaction. */
-  endOthers(sessions: { userId: string; keptSessionId: string }, transaction: Prisma.TransactionClient): Promise<void>
+  /** The sessions of a user that go on, the newest first: at most {@link LISTED_MAX}. */
+  list(userId: string): Promise<LiveSession[]>
+  /** Ends a session of a user. Returns whether there was one that went on. */
+  endOne(session: { sessionId: string; userId: string }): Promise<boolean>
+  /** Ends all sessions of a user but one, as part of a transaction if there is one. */
+  endOthers(sessions: { userId: string; keptSessionId: string }, transaction?: Prisma.TransactionClient): Promise<void>
 }
 
-export function createSessions(database: Database, options: { sessionTtlS: number; refreshGraceS: number }): Sessions {
+/** Nobody reads a longer list. */
+export const LISTED_MAX = 100
+
+export type LiveSession = {
+  id: string
+  device: string | null
+  address: string | null
+  createdAt: Date
+  /** When its refresh token was last replaced, or its login. */
+  lastUsedAt: Date
+  /** When it ends unless it is used. */
+  expiresAt: Date
+}
+
+export interface SessionsOptions extends RotationOptions {
+  sessionTtlS: number
+}
+
+type Dates = 'createdAt' | 'lastUsedAt' | 'expiresAt'
+type LiveSessionRow = Omit<LiveSession, Dates> & Record<Dates, string>
+
+export function createSessions(database: Database, options: SessionsOptions): Sessions {
   return {
-    async open({ id, userId, credentialVersion }) {
+    async open({ id, userId, credentialVersion, device, address }) {
       const refreshToken = newRefreshToken(id)
       const expiresAt = new Date(Date.now() + options.sessionTtlS * 1_000)
       // One statement checks the credential and inserts the session with its first token, or does nothing. FOR SHARE waits for a
@@ -42,12 +66,12 @@ export function createSessions(database: Database, options: { sessionTtlS: numbe
         WITH credential AS (
           SELECT id FROM users WHERE id = ${userId}::uuid AND credential_version = ${credentialVersion} FOR SHARE
         ), session AS (
-          INSERT INTO sessions (id, user_id, expires_at)
-          SELECT ${id}::uuid, credential.id, ${expiresAt}::timestamptz FROM credential
-          ON CONFLICT (id) DO NOTHING RETURNING id
+          INSERT INTO sessions (id, user_id, expires_at, device, address)
+          SELECT ${id}::uuid, credential.id, ${expiresAt}::timestamptz, ${device}::text, ${address}::text FROM credential
+          ON CONFLICT (id) DO NOTHING RETURNING id, expires_at
         ), token AS (
           INSERT INTO refresh_tokens (token_hash, family_hash, session_id, expires_at)
-          SELECT ${digest(refreshToken)}, ${familyOf(refreshToken)?.familyHash}, session.id, ${expiresAt}::timestamptz FROM session
+          SELECT ${digest(refreshToken)}, ${familyOf(refreshToken)?.familyHash}, sessions.id, ${idleEnd(options)} FROM session AS sessions
           RETURNING session_id
         )
         SELECT EXISTS (SELECT FROM credential) AS current, EXISTS (SELECT FROM token) AS opened`
@@ -57,7 +81,7 @@ export function createSessions(database: Database, options: { sessionTtlS: numbe
     },
 
     async refresh(refreshToken) {
-      const rotated = await rotate(database, refreshToken, options.refreshGraceS)
+      const rotated = await rotate(database, refreshToken, options)
       if (rotated !== undefined) return rotated
       const reused = await endByReuse(database, refreshToken)
       throw new ApiError('invalid_refresh_token', reused ? { reason: 'refresh_token_reused' } : {})
@@ -75,15 +99,37 @@ export function createSessions(database: Database, options: { sessionTtlS: numbe
       return session?.user
     },
 
-    async endOthers({ userId, keptSessionId }, transaction) {
+    async list(userId) {
+      const sql = Prisma.sql`
+        SELECT sessions.id, device, address, sessions.created_at AS "createdAt",
+          coalesce(replaced_at, sessions.created_at) AS "lastUsedAt", least(sessions.expires_at, tokens.expires_at) AS "expiresAt"
+        FROM sessions JOIN refresh_tokens AS tokens ON session_id = sessions.id AND used_at IS NULL
+        WHERE user_id = ${userId}::uuid AND ${isAlive} AND tokens.expires_at > now()
+        ORDER BY sessions.created_at DESC LIMIT ${LISTED_MAX}`
+      const rows = await rawQuery<LiveSessionRow>(database, sql)
+      return rows.map(({ createdAt, lastUsedAt, expiresAt, ...session }) => ({
+        ...session,
+        createdAt: new Date(createdAt),
+        lastUsedAt: new Date(lastUsedAt),
+        expiresAt: new Date(expiresAt),
+      }))
+    },
+
+    async endOne({ sessionId, userId }) {
+      return (await revoke(database, { id: sessionId, userId, expiresAt: { gt: new Date() } })) > 0
+    },
+
+    async endOthers({ userId, keptSessionId }, transaction = database) {
       await revoke(transaction, { userId, id: { not: keptSessionId } })
     },
   }
 }
 
+/** Returns how many sessions it ended. */
 async function revoke(
   database: Pick<Database, 'session'>,
   where: Parameters<Database['session']['updateMany']>[0]['where'],
-): Promise<void> {
-  await database.session.updateMany({ where: { ...where, revokedAt: null }, data: { revokedAt: new Date() } })
+): Promise<number> {
+  const data = { revokedAt: new Date() }
+  return (await database.session.updateMany({ where: { ...where, revokedAt: null }, data })).count
 }

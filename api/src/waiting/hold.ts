@@ -16,6 +16,7 @@ import type { FromSchema } from 'json-schema-to-ts'
 import type { GatewayMetrics, WaitOutcome } from '../http/metrics.js'
 import { ApiError } from '../problems/errors.js'
 import type { TicketBody } from '../schemas/bodies.js'
+import { type SessionClient, sessionClientOf } from '../sessions/session-client.js'
 import type { Admission } from './admission.js'
 import { parsePrefer } from './prefer.js'
 import type { TicketContents, Tickets } from './tickets.js'
@@ -30,9 +31,10 @@ export interface Submitted<Contents> {
   pending: PendingJob
 }
 
-/** A job with its verdict. */
+/** A job with its verdict, and the client that gets the answer. */
 export interface AnsweredJob extends JobRef {
   verdict: Verdict
+  client: SessionClient
 }
 
 /** The successful response of an operation. */
@@ -145,7 +147,7 @@ export function createHold(deps: {
         // Without a wait the client gets a ticket, even if the answer is there already.
         if (answer === undefined || waitMs === 0)
           return ticketFor({ operation: { ...contents, kind }, job, expiresAt }, lane, reply)
-        return await finish({ ...job, verdict: answer })
+        return await finish({ ...job, verdict: answer, client: sessionClientOf(request) })
       } catch (error) {
         if (isAbort(error) && (await passwords.cancel(job))) metrics.cancelled.inc()
         throw error
@@ -173,7 +175,7 @@ export function createHold(deps: {
       }
       if (answer === 'used') throw new ApiError('ticket_used')
       try {
-        const finished = await finish({ ...job, verdict: answer })
+        const finished = await finish({ ...job, verdict: answer, client: sessionClientOf(request) })
         await retire(request, job)
         return finished
       } catch (error) {

@@ -1,0 +1,94 @@
+/** The sessions of the signed-in user: GET /v1/me/sessions, DELETE /v1/me/sessions and DELETE /v1/me/sessions/{id}. */
+import { ApiError } from '../problems/errors.js'
+import { SessionsBody } from '../schemas/bodies.js'
+import { anyProblem, bodyProblems, limitProblem, problemResponse, unauthorizedProblem } from '../schemas/responses.js'
+import { requireAccessToken } from '../sessions/access-token.js'
+import { LISTED_MAX } from '../sessions/sessions.js'
+import type { RoutePlugin } from './deps.js'
+
+const SessionParams = {
+  type: 'object',
+  properties: { id: { type: 'string', pattern: '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' } },
+  required: ['id'],
+  additionalProperties: false,
+} as const
+
+export const sessionRoutes: RoutePlugin = async (app, { sessions }) => {
+  app.addHook('onRequest', requireAccessToken)
+  app.addHook('onRequest', app.limitRefreshAddress)
+  app.addHook('preHandler', app.limitAccount)
+  const config = { priority: 'promised' } as const
+  const described = { tags: ['Sessions'], security: [{ accessToken: [] }] }
+  const problems = { 401: unauthorizedProblem, 429: limitProblem, ...anyProblem }
+
+  /** A session that was ended elsewhere may not end others. */
+  async function requireSession({ sub, sid }: { sub: string; sid: string }): Promise<void> {
+    if ((await sessions.userOf({ sessionId: sid, userId: sub })) === undefined) throw new ApiError('invalid_token')
+  }
+
+  app.get(
+    '/v1/me/sessions',
+    {
+      config,
+      schema: {
+        ...described,
+        operationId: 'listSessions',
+        summary: 'Where I am logged in',
+        description: `The newest first, at most ${LISTED_MAX}.`,
+        response: { 200: SessionsBody, ...problems },
+      },
+    },
+    async ({ user }) => {
+      await requireSession(user)
+      const live = await sessions.list(user.sub)
+      return {
+        sessions: live.map(({ createdAt, lastUsedAt, expiresAt, ...session }) => ({
+          ...session,
+          current: session.id === user.sid,
+          createdAt: createdAt.toISOString(),
+          lastUsedAt: lastUsedAt.toISOString(),
+          expiresAt: expiresAt.toISOString(),
+        })),
+      }
+    },
+  )
+
+  app.delete(
+    '/v1/me/sessions',
+    {
+      config,
+      schema: {
+        ...described,
+        operationId: 'endOtherSessions',
+        summary: 'Log out everywhere else',
+        description: 'Ends all sessions of the account but the one that asks.',
+        response: { 204: { type: 'null' }, ...problems, ...bodyProblems },
+      },
+    },
+    async ({ user }, reply) => {
+      await requireSession(user)
+      await sessions.endOthers({ userId: user.sub, keptSessionId: user.sid })
+      return reply.code(204).send(null)
+    },
+  )
+
+  app.delete(
+    '/v1/me/sessions/:id',
+    {
+      config,
+      schema: {
+        ...described,
+        operationId: 'endSession',
+        summary: 'End one of my sessions',
+        params: SessionParams,
+        response: { 204: { type: 'null' }, 404: problemResponse, ...problems, ...bodyProblems },
+      },
+    },
+    async ({ user, params }, reply) => {
+      await requireSession(user)
+      const ended = await sessions.endOne({ sessionId: params.id, userId: user.sub })
+      if (!ended) throw new ApiError('session_not_found')
+      return reply.code(204).send(null)
+    },
+  )
+}
