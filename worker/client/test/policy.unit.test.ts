@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { completePolicy } from '../src/application/policy.ts'
 import { isHashRequest, isVerifyRequest, padRequest } from '../src/protocol/job.ts'
 import { bcryptReadsWhole, type HashPolicy } from '../src/protocol/policy.ts'
-import { isBelow, isOf, parseStoredHash } from '../src/protocol/stored-hash.ts'
+import { isBelow, isDue, isOf, parseStoredHash, rehashModes } from '../src/protocol/stored-hash.ts'
 
 const bcrypt = (cost: number): HashPolicy => ({ algorithm: 'bcrypt', cost })
 const argon2id: HashPolicy = { algorithm: 'argon2id', memoryKib: 256, time: 2, parallelism: 1 }
@@ -81,4 +81,13 @@ test('a verify with a policy is as long with a stored hash as without, up to its
     JSON.stringify(padRequest({ password: 'x', storedHash, policy: argon2id, rehash: true })).length
   assert.equal(lengthOf(bcryptHash), lengthOf(null))
   assert.equal(lengthOf(argon2Hash('argon2id', 19, cheap)), lengthOf(null))
+})
+
+test('a match is hashed anew always where it is not of the policy, else where it is weaker, or never', () => {
+  const due = (storedHash: string) => rehashModes.map((mode) => isDue(storedHash, argon2id, mode))
+  assert.deepEqual(rehashModes, ['always', 'weaker', 'never'])
+  assert.deepEqual(due(argon2Hash('argon2id', 19, cheap)), [false, false, false])
+  assert.deepEqual(due(argon2Hash('argon2id', 19, 'm=512,t=3,p=1')), [true, false, false])
+  assert.deepEqual(due(bcryptHash), [true, true, false])
+  assert.equal(isDue(argon2Hash('argon2id', 19, cheap), bcrypt(10), 'always'), true)
 })
