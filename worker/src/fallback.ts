@@ -11,6 +11,9 @@ import type { Logger } from './process/log.js'
 const CHECK_INTERVAL_MS = 250
 /** How long there must be no worker before the fallback starts: a worker that merely restarts is not replaced. */
 const START_AFTER_MS = 500
+/** A fallback that ended by itself is started again after twice as long each time, unless it had run for a while. */
+const RESTART_MAX_MS = 30_000
+const RAN_FOR_A_WHILE_MS = 10_000
 
 export interface Fallback {
   /** Whether the fallback worker runs. */
@@ -32,6 +35,7 @@ export function startFallback({ concurrency, env, lacksWorkers, log }: FallbackO
   if (concurrency === 0) return { active: () => false, close: async () => undefined }
   let running: ChildProcess | undefined
   let noWorkersSince: number | undefined
+  let startAfterMs = START_AFTER_MS
 
   function start(): void {
     log.warn({ concurrency }, 'no worker is alive: starting the fallback worker')
@@ -61,8 +65,13 @@ export function startFallback({ concurrency, env, lacksWorkers, log }: FallbackO
         SPILLWAY_FALLBACK: 'true',
       },
     })
+    const startedAt = performance.now()
     const gone = () => {
       if (running === child) running = undefined
+      if (child.killed) return
+      const ranFor = performance.now() - startedAt
+      startAfterMs = ranFor > RAN_FOR_A_WHILE_MS ? START_AFTER_MS : Math.min(2 * startAfterMs, RESTART_MAX_MS)
+      noWorkersSince = performance.now()
     }
     child.once('exit', gone)
     child.on('error', (error) => {
@@ -85,6 +94,7 @@ export function startFallback({ concurrency, env, lacksWorkers, log }: FallbackO
   const timer = setInterval(() => {
     if (!lacksWorkers()) {
       noWorkersSince = undefined
+      startAfterMs = START_AFTER_MS
       if (running !== undefined && !running.killed) {
         log.info('workers are alive again: stopping the fallback worker')
         void stop()
@@ -92,7 +102,7 @@ export function startFallback({ concurrency, env, lacksWorkers, log }: FallbackO
       return
     }
     noWorkersSince ??= performance.now()
-    if (running === undefined && performance.now() - noWorkersSince >= START_AFTER_MS) start()
+    if (running === undefined && performance.now() - noWorkersSince >= startAfterMs) start()
   }, CHECK_INTERVAL_MS)
 
   return {

@@ -37,6 +37,16 @@ test('a client sees the workers of its queue, their slots and what they take for
   assert.ok(Math.abs(jobsPerSecond - 5_000 / serviceMs) < 1e-6)
 })
 
+test('a key of another type in the place of the capacity is deleted', async (t) => {
+  const space = spaceFor(t)
+  const client = await readyClient(space)
+  await startedWorker(space)
+  await until(() => client.load().workers === 1)
+  await space.redis.set(capacityKey(space.prefix), 'anything')
+  await until(async () => (await space.redis.type(capacityKey(space.prefix))) === 'hash')
+  await until(() => client.load().known && client.load().workers === 1)
+})
+
 test('the published service time follows what jobs really take', async (t) => {
   const space = spaceFor(t)
   const client = await readyClient(space)

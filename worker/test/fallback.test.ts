@@ -83,6 +83,24 @@ test('a lack of workers that is over does not count for the next one', async () 
   assert.equal(startedByThen, 0)
 })
 
+test('a fallback that ends by itself is started again after longer pauses', async () => {
+  const startedAt: number[] = []
+  const log = createLogger({ service: 'test', level: 'silent' })
+  log.warn = () => {
+    startedAt.push(performance.now())
+  }
+  // Ends at once: there is no Redis URL that it can read.
+  const env = { PATH: process.env.PATH, REDIS_URL: 'no-url', LOG_LEVEL: 'silent' }
+  const fallback = startFallback({ concurrency: 1, env, lacksWorkers: () => true, log })
+  try {
+    await until(() => startedAt.length === 4, { timeoutMs: START_MS })
+  } finally {
+    await fallback.close()
+  }
+  const pauses = startedAt.slice(1).map((at, n) => at - (startedAt[n] ?? 0))
+  for (const [n, leastMs] of [1_000, 2_000, 4_000].entries()) assert.ok((pauses[n] ?? 0) >= leastMs, pauses.join())
+})
+
 test('a fallback that stops because workers are back finishes its job, also when its gateway closes meanwhile', async (t) => {
   const space = spaceFor(t)
   const client = await readyClient(space)

@@ -40,6 +40,19 @@ for (const why of ['OOM', 'NOREPLICAS'] as const) {
   })
 }
 
+test('a client that may not subscribe again goes on, and has its replies when it may', async (t) => {
+  const space = spaceFor(t, redisUrl)
+  const client = await readyClient(space)
+  await startedWorker(space)
+  await space.redis.call('ACL', 'SETUSER', 'default', 'resetchannels')
+  space.closing(async () => void (await space.redis.call('ACL', 'SETUSER', 'default', 'allchannels')))
+  await space.redis.client('KILL', 'TYPE', 'pubsub')
+  await until(() => !client.isReady())
+  await space.redis.call('ACL', 'SETUSER', 'default', 'allchannels')
+  await until(() => client.isReady())
+  assert.deepEqual(await answerOf(await client.submit('verify', request)), match)
+})
+
 test('a worker that is started while Redis is full is alive, not ready, and ready when there is room', async (t) => {
   const space = spaceFor(t, redisUrl)
   const client = await readyClient(space)

@@ -1,6 +1,9 @@
 /** GET /healthz and GET /readyz. Liveness uses no dependency; readiness checks each dependency of a login. */
 import type { RoutePlugin } from './deps.js'
 
+/** For how long an answer of the database is taken for the next probes too, in milliseconds: probes are not limited. */
+const DATABASE_ANSWER_MS = 250
+
 const Check = { type: 'string', enum: ['ok', 'failing'] } as const
 const Liveness = {
   title: 'Liveness',
@@ -30,6 +33,23 @@ const Readiness = {
 } as const
 
 export const healthRoutes: RoutePlugin = async (app, { database, passwords, isDraining }) => {
+  let asked: { answers: Promise<boolean>; untilMs: number } | undefined
+  /** One query at a time, whoever asks. */
+  function databaseAnswers(): Promise<boolean> {
+    if (asked !== undefined && performance.now() < asked.untilMs) return asked.answers
+    const asking = { answers: ask(), untilMs: Number.POSITIVE_INFINITY }
+    asked = asking
+    void asking.answers.then(() => {
+      asking.untilMs = performance.now() + DATABASE_ANSWER_MS
+    })
+    return asking.answers
+  }
+  const ask = () =>
+    database.$queryRaw`SELECT 1`.then(
+      () => true,
+      () => false,
+    )
+
   // Probes arrive every few seconds: only warnings about them are logged.
   const logLevel = 'warn'
   const config = { priority: 'always' } as const
@@ -59,10 +79,7 @@ export const healthRoutes: RoutePlugin = async (app, { database, passwords, isDr
       },
     },
     async (_request, reply) => {
-      const answers = await database.$queryRaw`SELECT 1`.then(
-        () => true,
-        () => false,
-      )
+      const answers = await databaseAnswers()
       const checks = { database: word(answers), queue: word(passwords.isReady()) }
       const ready = answers && passwords.isReady() && !isDraining()
       return reply.code(ready ? 200 : 503).send({ status: word(ready), checks, workers: passwords.load().workers })

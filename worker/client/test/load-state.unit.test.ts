@@ -73,6 +73,21 @@ test('after Redis was away the workers of before count for a second and a half, 
   assert.deepEqual(state.current(), { known: true, ...depth, ...noWorkers })
 })
 
+test('workers that are gone do not count for longer because Redis fails again and again', () => {
+  const { state, pass } = scene()
+  state.reading().succeeded(depth, workers)
+  for (let ms = 0; ms <= 1_500; ms += 250) {
+    state.reading().failed()
+    pass(125)
+    state.reading().succeeded(depth, noWorkers)
+    pass(125)
+  }
+  assert.equal(state.current().workers, 0)
+  state.reading().failed()
+  state.reading().succeeded(depth, noWorkers)
+  assert.equal(state.current().workers, 0)
+})
+
 test('workers that are back count as they are now, and those that leave later are gone at once', () => {
   const { state } = scene()
   state.reading().succeeded(depth, workers)

@@ -2,6 +2,7 @@
  * The queue, with a process beside the application that takes over while the queue does not answer: no worker is alive, or Redis is away.
  * Calls that wait are moved to it; hashing one twice does no harm. It hashes few at a time, and admission refuses what it could not do.
  */
+import { withResolvers } from '../with-resolvers.js'
 import type { Backend } from './backend.js'
 import { PasswordsError } from './passwords-error.js'
 import type { Logger } from './types.js'
@@ -71,8 +72,9 @@ export function openFallback({ queue, openProcess, log }: FallbackOptions): Back
     async whenKnown(waitMs) {
       if (takeover.signal.aborted) return await process().whenKnown(waitMs)
       const { signal } = takeover
-      const taken = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
-      await Promise.race([queue.whenKnown(waitMs), taken])
+      const { promise: taken, resolve } = withResolvers<unknown>()
+      signal.addEventListener('abort', resolve, { once: true })
+      await Promise.race([queue.whenKnown(waitMs), taken]).finally(() => signal.removeEventListener('abort', resolve))
     },
     async perform(name, request, { waitMs, signal }) {
       const endsAt = performance.now() + waitMs

@@ -4,7 +4,7 @@ import type { Lane } from '../protocol/job.js'
 
 /**
  * How long after an outage of Redis the workers known before count as alive: they publish their capacity again only a moment later,
- * and requests should not get tickets meanwhile.
+ * and requests should not get tickets meanwhile. Failures in that time do not prolong it.
  */
 const OUTAGE_GRACE_MS = 1_500
 
@@ -33,7 +33,16 @@ export function createLoadState(now: () => number = () => performance.now()): Lo
   let load: Load = { known: false, waiting: 0, deferred: 0, active: 0, ...NO_CAPACITY }
   let addedSince = { held: 0, deferred: 0 }
   let lastCapacity = NO_CAPACITY
-  let lastAwayAt = Number.NEGATIVE_INFINITY
+  /** The last failure since workers were seen, up to the first reading after it, with which the grace begins. */
+  let awayAt: number | undefined
+  let graceEndsAt: number | undefined
+
+  /** Whether a reading without workers may only mean that they have not published again. */
+  function isInGrace(): boolean {
+    if (awayAt === undefined) return false
+    graceEndsAt ??= awayAt + OUTAGE_GRACE_MS
+    return now() <= graceEndsAt
+  }
 
   function current(): Load {
     return { ...load, waiting: load.waiting + addedSince.held, deferred: load.deferred + addedSince.deferred }
@@ -54,7 +63,11 @@ export function createLoadState(now: () => number = () => performance.now()): Lo
       const addedBefore = addedSince
       return {
         succeeded(depth, live) {
-          if (live.slots > 0 || now() - lastAwayAt > OUTAGE_GRACE_MS) lastCapacity = live
+          if (live.slots > 0 || !isInGrace()) {
+            lastCapacity = live
+            awayAt = undefined
+            graceEndsAt = undefined
+          }
           load = { known: true, ...depth, ...lastCapacity }
           addedSince = {
             held: addedSince.held - addedBefore.held,
@@ -65,7 +78,7 @@ export function createLoadState(now: () => number = () => performance.now()): Lo
           // Workers of unknown state count as gone until the next reading, a quarter of a second later.
           load = { ...load, known: false, ...NO_CAPACITY }
           // Before the first worker was seen there is no capacity to keep.
-          if (lastCapacity.slots > 0) lastAwayAt = now()
+          if (lastCapacity.slots > 0 && graceEndsAt === undefined) awayAt = now()
         },
       }
     },

@@ -6,7 +6,7 @@ import type { RedisConnection } from '../redis/connect.js'
 export interface Replies {
   /** Whether replies can arrive now. */
   isSubscribed(): boolean
-  /** Sends a PING, so that the socket timeout detects a connection that is dead but not closed. */
+  /** Sends a PING, so that the socket timeout detects a connection that is dead but not closed; subscribes if that was refused. */
   check(): void
 }
 
@@ -25,7 +25,7 @@ export function subscribeToReplies(options: {
     const reply = decodeReply(message)
     if (reply !== undefined) received(reply)
   })
-  subscriber.on('ready', async () => {
+  async function subscribe(): Promise<void> {
     try {
       await subscriber.subscribe(replyChannel(prefix, replyTo))
       confirmed = true
@@ -33,11 +33,17 @@ export function subscribeToReplies(options: {
       log.error({ err: error }, 'replies cannot be subscribed to')
     }
     options.subscribed()
+  }
+  subscriber.on('ready', () => {
+    confirmed = false
+    void subscribe()
   })
   return {
     isSubscribed: () => confirmed && subscriber.status === 'ready',
     check() {
-      if (subscriber.status === 'ready') subscriber.ping().catch(() => undefined)
+      if (subscriber.status !== 'ready') return
+      if (confirmed) subscriber.ping().catch(() => undefined)
+      else void subscribe()
     },
   }
 }

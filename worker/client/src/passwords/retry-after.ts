@@ -20,7 +20,9 @@ export function createRetryAfter(now: () => number = () => performance.now()): R
   return (perSecond, excess = 1) => {
     if (perSecond === 0) return RETRY_AFTER_MAX_S
     const elapsedS = (now() - countedAt) / 1_000
-    expected = Math.max(0, expected - elapsedS * perSecond) + 1
+    const remaining = Math.max(0, expected - elapsedS * perSecond)
+    // Nobody is told to wait for longer, so no more retries can be expected.
+    expected = Math.min(remaining, RETRY_AFTER_MAX_S * perSecond) + 1
     countedAt = now()
     const freeInS = ((excess + expected) / perSecond) * CAPACITY_OVERHEAD + SPIKE_REMAINDER_S
     return Math.min(RETRY_AFTER_MAX_S, Math.ceil(freeInS))

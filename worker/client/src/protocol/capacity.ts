@@ -11,7 +11,7 @@ export const FRESH_FOR_MS = 1_500
 /** After this long without renewal an entry is deleted; after this long without any write, the hash expires. */
 export const CAPACITY_KEY_TTL_S = 60
 
-const Count = { type: 'integer', minimum: 0 } as const
+const Count = { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER } as const
 const WorkerCapacity = {
   type: 'object',
   properties: {

@@ -13,6 +13,9 @@ import { toEntries } from './to-entries.js'
 const PUBLISH_CAPACITY = `
 local time = redis.call('TIME')
 local entry = cjson.decode(ARGV[2])
+-- A key of another type is nobody's, and would stop every publication and reading.
+local type = redis.call('TYPE', KEYS[1]).ok
+if type ~= 'hash' and type ~= 'none' then redis.call('DEL', KEYS[1]) end
 entry.at = time[1] * 1000 + math.floor(time[2] / 1000)
 redis.call('HSET', KEYS[1], ARGV[1], cjson.encode(entry))
 redis.call('EXPIRE', KEYS[1], ARGV[3])

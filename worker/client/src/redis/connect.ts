@@ -35,6 +35,8 @@ export function connectRedis(url: string, role: ConnectionRole): RedisConnection
     connectTimeout: CONNECT_TIMEOUT_MS,
     socketTimeout: SOCKET_TIMEOUT_MS,
     reconnectOnError: reconnectOnReadOnly(),
+    // ioredis would subscribe again without a catch: a refusal would end the process. Subscribers do it themselves.
+    autoResubscribe: false,
   }
   const enableOfflineQueue = role === 'consumer'
   if (target.kind === 'cluster') {
