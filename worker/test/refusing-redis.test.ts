@@ -46,7 +46,7 @@ test('a client that may not subscribe again goes on, and has its replies when it
   await startedWorker(space)
   await space.redis.call('ACL', 'SETUSER', 'default', 'resetchannels')
   space.closing(async () => void (await space.redis.call('ACL', 'SETUSER', 'default', 'allchannels')))
-  await space.redis.client('KILL', 'TYPE', 'pubsub')
+  await space.redis.call('CLIENT', 'KILL', 'TYPE', 'pubsub')
   await until(() => !client.isReady())
   await space.redis.call('ACL', 'SETUSER', 'default', 'allchannels')
   await until(() => client.isReady())

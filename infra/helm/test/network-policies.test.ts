@@ -65,7 +65,7 @@ test('the service API is closed until it is on, and then open to those that are 
   const { ingress = [] } = await policy('service-api', on)
   assert.deepEqual(ingress, [{ from: [{ podSelector: {} }], ports: [{ port: 'service' }] }])
   const [gateway] = await rendered('Deployment', { set: on })
-  assert.match(JSON.stringify(gateway), /"SERVICE_KEYS","valueFrom":\{"secretKeyRef":\{"key":"service"/)
+  assert.match(JSON.stringify(gateway), /"SERVICE_KEYS","valueFrom":\{"secretKeyRef":\{[^}]*"key":"service"/)
   const off = [...(await rendered('NetworkPolicy', {})), ...(await rendered('Service', {}))]
   assert.ok(off.every(({ metadata }) => metadata.name !== 'spillway-service-api'))
   assert.doesNotMatch(JSON.stringify(await rendered('Deployment', {})), /SERVICE_KEYS|"service"/)

@@ -77,6 +77,7 @@ export async function createHasher(policy: Policy, options: HasherOptions): Prom
   const known = [argon2, bcrypt]
   const doubles = options.testHashes ? testDoubles(threads) : []
   const formats = [...known, ...(await foreignFormats({ threads, algorithms, native, firebase }))]
+  native?.forgetCalls()
   const verifiers = [...formats, ...doubles]
   const engines = Object.fromEntries(formats.map(({ family, engine }) => [family, engine]))
 

@@ -26,6 +26,8 @@ export interface NativeEngine {
   widthOf(stored: string): number
   /** The best number for the widest of the last calls. */
   batchWidth(): number
+  /** The calls so far say nothing of those to come: they were tests. */
+  forgetCalls(): void
   /** The time of the threads for all calls so far, in milliseconds; for each as it is in a full batch. */
   threadMs(): number
   /** Rejects for an unknown format or cost. Text is hashed as UTF-8. */
@@ -146,6 +148,9 @@ export async function startNativeEngine(threads: number): Promise<NativeEngine> 
     },
     widthOf: (stored) => engine.widthOf(stored),
     batchWidth: () => Math.round(recentWidth),
+    forgetCalls() {
+      recentWidth = 1
+    },
     threadMs: () => threadMs,
     verify: (password, storedHash, { signal } = {}) => call(password, storedHash, signal, ({ matches }) => matches),
     hash: (password, setting, { signal } = {}) => call(password, setting, signal, ({ hash }) => hash),
