@@ -54,18 +54,19 @@ test('an engine that is built is the first of a hasher, and named in what a work
   await assert.rejects(hasher.verify('U*U', right.replace('05', '18')), UnsupportedHashError)
 })
 
-test('PBKDF2 with SHA-256 and scrypt of other systems are verified by the engine, all else of them by node:crypto', {
+test('PBKDF2 with SHA-256 and scrypt of other systems are verified by the engine, PBKDF2 with other digests by node:crypto', {
   skip: skip || (process.arch === 'x64' ? false : 'there is code for x86-64 alone'),
 }, async () => {
   const hasher = await createHasher(argon2idPolicy(policy), { testHashes: false, native: true, slots: 1 })
-  for (const [origin, label, storedHash] of vectors) {
+  const derived = vectors.filter(([, label]) => label === 'pbkdf2' || label === 'scrypt')
+  for (const [origin, , storedHash] of derived) {
+    // Firebase's needs the key itself.
+    if (origin === 'Firebase') continue
     const before = hasher.native?.threadMs()
     assert.equal(await hasher.verify(vectorPassword, storedHash), true, origin)
     assert.equal(await hasher.verify(`${vectorPassword}.`, storedHash), false, origin)
-    const isOfEngine =
-      ['argon2id', 'bcrypt', 'scrypt'].includes(label) ||
-      (label === 'pbkdf2' && /sha256|Werkzeug|Identity 3/.test(origin))
-    assert.equal(hasher.native?.threadMs() !== before, isOfEngine, origin)
+    const isOfNode = /pbkdf2.*sha(1|512)\b|^\$pbkdf2\$|^AF/.test(storedHash)
+    assert.equal(hasher.native?.threadMs() === before, isOfNode, origin)
   }
   // A salt that the engine has no room for.
   const salt = Buffer.alloc(600, 'salt')

@@ -29,9 +29,14 @@ fn rotate<const RIGHT: u32, const LEFT: u32>(word: u32) -> u32 {
     word.rotate_right(RIGHT)
 }
 
+#[inline(always)]
+fn shift<const BY: u32>(word: u32) -> u32 {
+    word >> BY
+}
+
 rounds::define_compress! {
     u32, [],
-    splat std::convert::identity, add u32::wrapping_add, rotate rotate, shift [|word: u32, by: u32| word >> by],
+    splat std::convert::identity, add u32::wrapping_add, rotate rotate, shift shift,
     parity [|a: u32, b: u32, c: u32| a ^ b ^ c],
     choose [|e: u32, f: u32, g: u32| g ^ (e & (f ^ g))],
     majority [|a: u32, b: u32, c: u32| (a & b) ^ (c & (a ^ b))]

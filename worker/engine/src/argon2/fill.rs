@@ -184,3 +184,31 @@ fn prefetch(block: &Block) {
     #[cfg(not(target_arch = "x86_64"))]
     let _ = block;
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::argon2::Cost;
+
+    fn begun(params: &Params, seed: u64) -> Vec<Block> {
+        let word = |at: usize, i: usize| (at as u64 * 128 + i as u64 + seed).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (0..params.blocks()).map(|at| Block(std::array::from_fn(|i| word(at, i)))).collect()
+    }
+
+    #[test]
+    fn two_are_filled_side_by_side_as_each_alone() {
+        let cost = Cost { memory_kib: 8, passes: 1, lanes: 1 };
+        for variant in [Variant::D, Variant::Id] {
+            let params = Params { variant, version: Version::V19, cost };
+            // Miri, which interprets, is given one of them alone.
+            for compressor in Compressor::available().into_iter().take(if cfg!(miri) { 1 } else { usize::MAX }) {
+                let mut alone = [1, 2].map(|seed| begun(&params, seed));
+                let mut together = alone.clone();
+                alone.iter_mut().for_each(|memory| fill(&params, compressor, &mut [memory]));
+                let [first, second] = &mut together;
+                fill(&params, compressor, &mut [first, second]);
+                assert_eq!(alone, together, "{}", compressor.name());
+            }
+        }
+    }
+}

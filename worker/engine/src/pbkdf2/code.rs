@@ -93,3 +93,37 @@ impl crate::plan::Code for Code {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::iterate_one;
+    use super::*;
+    use crate::plan::Code as _;
+    use crate::sha256::Key;
+
+    /// Lanes that differ in every word.
+    fn lanes(count: u32) -> Vec<Lane> {
+        let state = |seed: u32| std::array::from_fn(|i| (i as u32 + 97 * seed).wrapping_mul(0x9e37_79b9));
+        let lane = |n: u32| {
+            let key = Key { inner: state(4 * n), outer: state(4 * n + 1) };
+            Lane { key, last: state(4 * n + 2), sum: state(4 * n + 3) }
+        };
+        (0..count).map(lane).collect()
+    }
+
+    #[test]
+    fn all_that_this_processor_can_run_give_the_same() {
+        for code in Code::available() {
+            let widest = code.lanes() as u32;
+            // Miri, which interprets, is given two lanes alone, so that others are idle.
+            let (counts, iterations) = if cfg!(miri) { (widest.min(2)..=widest.min(2), 1) } else { (1..=widest, 3) };
+            for count in counts {
+                let [mut ours, mut expected] = [lanes(count), lanes(count)];
+                code.iterate(&mut ours, iterations);
+                expected.iter_mut().for_each(|lane| iterate_one(lane, iterations));
+                let states = |lanes: &[Lane]| lanes.iter().map(|lane| [lane.last, lane.sum]).collect::<Vec<_>>();
+                assert_eq!(states(&ours), states(&expected), "{count} by {}", code.name());
+            }
+        }
+    }
+}

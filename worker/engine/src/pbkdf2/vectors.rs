@@ -4,7 +4,7 @@
 macro_rules! vectors {
     (
         $name:ident: $vector:ty = $lanes:literal lanes by $features:literal,
-        load $load:ident, store $store:ident, xor $xor:ident, splat $splat:ident, add $add:ident, shift [$shift:expr],
+        load $load:ident, store $store:ident, xor $xor:ident, splat $splat:ident, add $add:ident, shift $shift:ident,
         parity [$parity:expr], choose [$choose:expr], majority [$majority:expr],
         $($rotate:item)+
     ) => {
@@ -27,7 +27,7 @@ macro_rules! vectors {
 
             define_compress! {
                 Vector, [target_feature(enable = $features)],
-                splat splat, add $add, rotate rotate, shift [$shift],
+                splat splat, add $add, rotate rotate, shift $shift,
                 parity [$parity], choose [$choose], majority [$majority]
             }
 
@@ -81,7 +81,7 @@ macro_rules! vectors {
 vectors! {
     avx2: __m256i = 8 lanes by "avx2",
     load _mm256_loadu_si256, store _mm256_storeu_si256, xor _mm256_xor_si256, splat _mm256_set1_epi32, add _mm256_add_epi32,
-    shift [|words, by| _mm256_srl_epi32(words, _mm_cvtsi32_si128(by))],
+    shift _mm256_srli_epi32,
     parity [|a, b, c| _mm256_xor_si256(_mm256_xor_si256(a, b), c)],
     choose [|e, f, g| _mm256_xor_si256(g, _mm256_and_si256(e, _mm256_xor_si256(f, g)))],
     majority [|a, b, c| _mm256_xor_si256(_mm256_and_si256(a, b), _mm256_and_si256(c, _mm256_xor_si256(a, b)))],
@@ -95,7 +95,7 @@ vectors! {
 vectors! {
     avx512: __m512i = 16 lanes by "avx512f",
     load _mm512_loadu_si512, store _mm512_storeu_si512, xor _mm512_xor_si512, splat _mm512_set1_epi32, add _mm512_add_epi32,
-    shift [|words, by| _mm512_srl_epi32(words, _mm_cvtsi32_si128(by))],
+    shift _mm512_srli_epi32,
     // Any function of three bits in one instruction, by the table of its values.
     parity [_mm512_ternarylogic_epi32::<0x96>],
     choose [_mm512_ternarylogic_epi32::<0xca>],

@@ -100,3 +100,36 @@ impl crate::plan::Code for Code {
         match self.0 {}
     }
 }
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use zeroize::Zeroizing;
+
+    use super::*;
+    use crate::plan::Code as _;
+
+    fn mixed(code: Code, params: &Params, count: usize) -> Vec<Lane> {
+        let lane = |n: usize| (0..params.lane_bytes()).map(|i| (i * 7 + n * 31 + i / 5) as u8).collect();
+        let mut lanes: Vec<_> = (0..count).map(|n| Zeroizing::new(lane(n))).collect();
+        let mut memory = vec![Block::ZERO; code.lanes() * params.memory_blocks()];
+        code.mix(params, &mut memory, &mut lanes);
+        lanes
+    }
+
+    #[test]
+    fn all_that_this_processor_can_run_give_the_same() {
+        // Miri, which interprets, is given the smallest alone.
+        for r in 1..=if cfg!(miri) { 1 } else { 9 } {
+            let params = Params { log_n: r, r, p: 1 };
+            for code in Code::available() {
+                let alone = mixed(code, &params, 1);
+                assert_eq!(alone, mixed(Code(Kind::Sse2), &params, 1), "{}", code.name());
+                let together = mixed(code, &params, code.lanes());
+                assert_eq!(alone[0], together[0], "{}", code.name());
+                for (first, second) in together.iter().zip(&together[1..]) {
+                    assert_ne!(first, second, "{}", code.name());
+                }
+            }
+        }
+    }
+}

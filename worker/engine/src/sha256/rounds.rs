@@ -4,7 +4,7 @@
 macro_rules! define_compress {
     (
         $word:ty, [$($attribute:meta)?],
-        splat $splat:expr, add $add:expr, rotate $rotate:ident, shift [$shift:expr],
+        splat $splat:expr, add $add:expr, rotate $rotate:ident, shift $shift:ident,
         parity [$parity:expr], choose [$choose:expr], majority [$majority:expr]
     ) => {
         #[inline]
@@ -16,8 +16,8 @@ macro_rules! define_compress {
             macro_rules! schedule {
                 ($i:literal) => {{
                     let (early, late) = (words[($i + 1) % 16], words[($i + 14) % 16]);
-                    let early = $parity($rotate::<7, 25>(early), $rotate::<18, 14>(early), $shift(early, 3));
-                    let late = $parity($rotate::<17, 15>(late), $rotate::<19, 13>(late), $shift(late, 10));
+                    let early = $parity($rotate::<7, 25>(early), $rotate::<18, 14>(early), $shift::<3>(early));
+                    let late = $parity($rotate::<17, 15>(late), $rotate::<19, 13>(late), $shift::<10>(late));
                     words[$i] = $add($add(words[$i], early), $add(words[($i + 9) % 16], late));
                 }};
             }
