@@ -61,7 +61,10 @@ const GatewayConfig = {
     SERVICE_PORT: { type: 'integer', default: 3100, minimum: 0, maximum: 65_535 },
     /** Requests a minute from one application; 0 for no limit. */
     LIMIT_PER_SERVICE: { type: 'integer', default: 0, minimum: 0 },
-    /** How long a request may take to arrive, body included, in milliseconds; see server-options.ts. */
+    /**
+     * How long a request may take to arrive, body included, and a client may take nothing of what is sent to it, in milliseconds; see
+     * server-options.ts.
+     */
     REQUEST_TIMEOUT_MS: { type: 'integer', default: 30_000, minimum: 1_000, maximum: 300_000 },
     /** Proxies whose X-Forwarded-For is believed: addresses or CIDR ranges, comma-separated. */
     TRUST_PROXY: { type: 'string', default: '' },

@@ -12,6 +12,7 @@ import type { GatewayMetrics } from './http/metrics.js'
 import { requestLogPlugin } from './http/request-log.js'
 import { requestMetricsPlugin } from './http/request-metrics.js'
 import { serverOptions } from './http/server-options.js'
+import { stalledConnectionsPlugin } from './http/stalled-connections.js'
 import type { LoadShedder } from './load-shedding/load-shedder.js'
 import { loadSheddingPlugin } from './load-shedding/plugin.js'
 import { answerHeadersPlugin } from './problems/answer-headers.js'
@@ -65,6 +66,7 @@ export async function buildServer(
   // First: every later plugin relies on connections being tracked.
   await app.register(clientGonePlugin)
   await app.register(drainPlugin, { graceMs: closeTimeMs(config) })
+  await app.register(stalledConnectionsPlugin, { stalledMs: config.REQUEST_TIMEOUT_MS })
   if (tracing !== undefined) await app.register(import('./http/request-trace.js'))
   await app.register(requestLogPlugin)
   await app.register(requestMetricsPlugin, { metrics })

@@ -9,6 +9,7 @@ import { jsonBodyPlugin } from '../http/json-body.js'
 import { messageRulesPlugin } from '../http/message-rules.js'
 import type { GatewayMetrics } from '../http/metrics.js'
 import { serverOptions } from '../http/server-options.js'
+import { stalledConnectionsPlugin } from '../http/stalled-connections.js'
 import { problemPlugin } from '../problems/plugin.js'
 import { livePlugin } from './live/plugin.js'
 import { operatorsPlugin } from './operators.js'
@@ -34,6 +35,7 @@ export async function buildOps(config: GatewayConfig, deps: OpsDeps): Promise<Fa
     ...serverOptions({ log, requestTimeoutMs: config.REQUEST_TIMEOUT_MS }),
     forceCloseConnections: true,
   })
+  await app.register(stalledConnectionsPlugin, { stalledMs: config.REQUEST_TIMEOUT_MS })
   await app.register(problemPlugin)
   await app.register(messageRulesPlugin)
   await app.register(jsonBodyPlugin)
