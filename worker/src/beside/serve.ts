@@ -4,6 +4,7 @@ import type { HashPolicy } from '@spillway/client/protocol/policy'
 import { jobsUnderLoad } from '../consumer/jobs-in-hand.js'
 import { type CapacityEstimate, measureCapacity } from '../hashing/capacity-estimate.js'
 import { createHasher, type Hasher, UnsupportedHashError } from '../hashing/index.js'
+import { memoryLimitKib } from '../hashing/memory-limit.js'
 import { performHash, performVerify } from '../hashing/perform.js'
 import { asPolicy } from '../hashing/policy.js'
 
@@ -11,7 +12,11 @@ import { asPolicy } from '../hashing/policy.js'
 export async function serve(policy: HashPolicy, concurrency: number): Promise<void> {
   process.once('disconnect', () => process.exit(0))
   try {
-    const hasher = await createHasher(asPolicy(policy), { slots: concurrency, native: true })
+    const hasher = await createHasher(asPolicy(policy), {
+      slots: concurrency,
+      native: true,
+      memoryLimitKib: memoryLimitKib({ slots: concurrency, isShared: true }),
+    })
     const estimate = await measureCapacity(hasher)
     const capacity = () => ({
       slots: concurrency,

@@ -10,6 +10,7 @@ import type { WorkerConfig } from '../config.js'
 import { measureCapacity } from '../hashing/capacity-estimate.js'
 import { firebaseProject } from '../hashing/formats/firebase-project.js'
 import { createHasher, type Hasher } from '../hashing/index.js'
+import { memoryLimitKib } from '../hashing/memory-limit.js'
 import { policyOf } from '../hashing/policy.js'
 import { exposeWorkerState } from '../ops/gauges.js'
 import { createWorkerMetrics } from '../ops/metrics.js'
@@ -49,6 +50,7 @@ export async function startWorker(config: WorkerConfig, slots: number, log: Logg
     testHashes: config.SPILLWAY_TEST_HASHES,
     native: config.HASH_ENGINE === 'native',
     firebase: firebaseProject(config),
+    memoryLimitKib: memoryLimitKib({ slots, isShared: config.SPILLWAY_FALLBACK }),
     slots,
   })
   const clock = createRedisClock()

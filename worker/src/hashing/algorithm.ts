@@ -18,7 +18,10 @@ export interface Verifier {
 
 /** An algorithm that also makes hashes, at any cost. */
 export interface Algorithm<Cost, Setting extends Cost> extends Verifier {
+  /** Expects a cost that is affordable. */
   hash(password: string, cost: Cost, signal?: AbortSignal): Promise<string>
+  /** Whether a worker makes hashes of this cost. */
+  isAffordable(cost: Cost): boolean
   /** A hash with the setting that the request holds. Undefined when that costs too much, or no implementation here takes it. */
   hashExactly(exact: ExactHash, setting: Setting, signal?: AbortSignal): Promise<string> | undefined
   /** A well-formed hash with a random digest: verifying against it takes as long as any, and no password is known to match. */

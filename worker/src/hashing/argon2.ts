@@ -13,15 +13,21 @@ import { parseStoredHash } from '@spillway/client/protocol/stored-hash'
 import type { Algorithm } from './algorithm.js'
 import { DIGEST_BYTES, type Inputs, nativeEngine, nodeRsEngine, referenceEngine } from './argon2-engines.js'
 import { type KnownAnswer, loadEngines, verifyByFirst } from './engine.js'
+import { MEMORY_LIMIT_KIB } from './memory-limit.js'
 import type { NativeEngine } from './native.js'
 import type { Threads } from './threads.js'
 
-/** The highest cost of a stored hash that is accepted: one bad row must not exhaust a worker. */
-const MEMORY_LIMIT_KIB = 1_048_576
+/** The highest cost of a hash that is accepted, beside its memory: one bad row must not exhaust a worker. */
 const TIME_LIMIT = 64
 const PARALLELISM_LIMIT = 16
 /** Longer ones are asked for in jobs only. */
 const DIGEST_LIMIT_BYTES = 1_024
+
+export interface Argon2Options {
+  native?: NativeEngine | undefined
+  /** The memory that one hash may take, in KiB [1 GiB]. */
+  memoryLimitKib?: number | undefined
+}
 
 const variants = ['argon2id', 'argon2i', 'argon2d'] as const
 
@@ -32,12 +38,14 @@ const variants = ['argon2id', 'argon2i', 'argon2d'] as const
  */
 export async function createArgon2(
   threads: Threads,
-  native?: NativeEngine,
+  { native, memoryLimitKib = MEMORY_LIMIT_KIB }: Argon2Options = {},
 ): Promise<Algorithm<Argon2Cost, Argon2Setting>> {
   const engines = await loadEngines(
     [() => nativeEngine(native), () => nodeRsEngine(threads), () => referenceEngine(threads)],
     knownAnswers,
   )
+  const isAffordable = ({ memoryKib, time, parallelism }: Argon2Cost) =>
+    memoryKib <= memoryLimitKib && time <= TIME_LIMIT && parallelism <= PARALLELISM_LIMIT
   return {
     family: 'argon2',
     engine: engines[0].name,
@@ -45,6 +53,7 @@ export async function createArgon2(
       const stored = parseStoredHash(storedHash)
       return stored !== undefined && stored.algorithm !== 'bcrypt' && isPossible(stored) && isAffordable(stored)
     },
+    isAffordable,
     algorithm: (storedHash) => variants.find((name) => storedHash.startsWith(`$${name}$`)) ?? 'other',
     hash: (password, cost, signal) =>
       engines[0].hash(password, newArgon2Setting(cost), { digestBytes: DIGEST_BYTES }, signal),
@@ -77,8 +86,4 @@ const knownAnswers: KnownAnswer[] = [
 /** RFC 9106, 3.1: at least one pass, one lane, and eight blocks for each lane. */
 function isPossible({ memoryKib, time, parallelism }: Argon2Cost): boolean {
   return time >= 1 && parallelism >= 1 && memoryKib >= 8 * parallelism
-}
-
-function isAffordable({ memoryKib, time, parallelism }: Argon2Cost): boolean {
-  return memoryKib <= MEMORY_LIMIT_KIB && time <= TIME_LIMIT && parallelism <= PARALLELISM_LIMIT
 }

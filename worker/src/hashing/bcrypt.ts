@@ -44,6 +44,7 @@ export async function createBcrypt(
       const stored = parseStoredHash(storedHash)
       return stored?.algorithm === 'bcrypt' && isAffordable(stored)
     },
+    isAffordable,
     algorithm: () => 'bcrypt',
     hash: (password, { cost }, signal) => engines[0].hash(password, newBcryptSetting(cost), signal),
     hashExactly({ password }, setting, signal) {

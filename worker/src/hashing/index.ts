@@ -63,16 +63,18 @@ export interface HasherOptions {
   slots?: number
   /** Whether the native engine is used, if it has been built; false unless given. */
   native?: boolean
+  /** The memory that one hash may take, in KiB: see memory-limit.ts [1 GiB]. */
+  memoryLimitKib?: number | undefined
   /** The project whose accounts were imported from Firebase, if there is one. */
   firebase?: FirebaseProject | undefined
 }
 
 /** Loads and tests the implementations; throws when an algorithm has none that works here. */
 export async function createHasher(policy: Policy, options: HasherOptions): Promise<Hasher> {
-  const { slots = 1, firebase } = options
+  const { slots = 1, memoryLimitKib, firebase } = options
   const native = options.native ? await startNativeEngine(slots).catch(() => undefined) : undefined
   const threads = createThreads(slots)
-  const algorithms = await loadAlgorithms(threads, native)
+  const algorithms = await loadAlgorithms(threads, { native, memoryLimitKib })
   const { argon2, bcrypt } = algorithms
   const known = [argon2, bcrypt]
   const doubles = options.testHashes ? testDoubles(threads) : []
@@ -89,6 +91,14 @@ export async function createHasher(policy: Policy, options: HasherOptions): Prom
     return verifier
   }
 
+  /** Throws for a policy that costs more than is accepted here. */
+  function requireAffordable(by: HashPolicy): void {
+    const isAffordable = by.algorithm === 'bcrypt' ? bcrypt.isAffordable(by) : argon2.isAffordable(by)
+    if (!isAffordable) throw new UnsupportedHashError('a hash of this policy takes more than a worker has')
+  }
+  if (policy.hashes.algorithm === 'argon2id' && !argon2.isAffordable(policy.hashes))
+    throw new Error(`a hash of the policy takes more memory than a slot has here: ${memoryLimitKib} KiB`)
+
   return {
     algorithm: policy.algorithm,
     engines,
@@ -96,6 +106,7 @@ export async function createHasher(policy: Policy, options: HasherOptions): Prom
     native,
     async hash(password, by = policy.hashes, signal) {
       if (!readsWhole(password, by)) throw new UnsupportedPasswordError('bcrypt does not read this password whole')
+      requireAffordable(by)
       if (by.algorithm === 'bcrypt') return await bcrypt.hash(password, by, signal)
       return await argon2.hash(password, by, signal)
     },
@@ -110,6 +121,7 @@ export async function createHasher(policy: Policy, options: HasherOptions): Prom
     },
     verify: async (password, storedHash, signal) => verifierOf(storedHash).verify(password, storedHash, signal),
     async decoy(password, by = policy.hashes, signal) {
+      requireAffordable(by)
       const verifier = by.algorithm === 'bcrypt' ? bcrypt : argon2
       const decoyHash = by.algorithm === 'bcrypt' ? bcrypt.decoyHash(by) : argon2.decoyHash(by)
       await verifier.verify(password, decoyHash, signal)

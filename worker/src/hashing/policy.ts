@@ -8,8 +8,8 @@ import { type RehashMode, rehashModes } from '@spillway/client/protocol/stored-h
 import type { FromSchema } from 'json-schema-to-ts'
 import type { Algorithm } from './algorithm.js'
 import type { AlgorithmName } from './algorithm-name.js'
+import type { Argon2Options } from './argon2.js'
 import type { BcryptCost } from './bcrypt.js'
-import type { NativeEngine } from './native.js'
 import type { Threads } from './threads.js'
 
 /** The variables that set the policy, as a part of the configuration's JSON Schema. */
@@ -68,8 +68,8 @@ export interface Algorithms {
  * Loads and tests the implementations; throws when an algorithm has none that works on this machine. They are imported on demand:
  * gateways read the settings for their fallback and must not load hashing code.
  */
-export async function loadAlgorithms(threads: Threads, native: NativeEngine | undefined): Promise<Algorithms> {
+export async function loadAlgorithms(threads: Threads, options: Argon2Options): Promise<Algorithms> {
   const [{ createArgon2 }, { createBcrypt }] = await Promise.all([import('./argon2.js'), import('./bcrypt.js')])
-  const [argon2, bcrypt] = await Promise.all([createArgon2(threads, native), createBcrypt(threads, native)])
+  const [argon2, bcrypt] = await Promise.all([createArgon2(threads, options), createBcrypt(threads, options.native)])
   return { argon2, bcrypt }
 }

@@ -1,0 +1,39 @@
+// What asks for more memory than a worker has: it is refused before it is begun, whoever asks.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createHasher, UnsupportedHashError } from '../src/hashing/index.ts'
+import { memoryLimitKib } from '../src/hashing/memory-limit.ts'
+import { argon2idPolicy } from '../src/hashing/policy.ts'
+
+const MIB = 1_024 * 1_024
+const cost = { memoryKib: 2_048, time: 1, parallelism: 1 }
+const tooMuch = { ...cost, algorithm: 'argon2id', memoryKib: 2_049 } as const
+const hasher = await createHasher(argon2idPolicy(cost), { memoryLimitKib: 2_048 })
+
+test('each slot has its share of what the limit leaves beside the program, and can always do the cost that OWASP asks for', () => {
+  const limit = (mib: number, slots: number, isShared = false) =>
+    memoryLimitKib({ slots, isShared, limitBytes: mib * MIB }) / 1_024
+  assert.equal(limit(256, 1), 128)
+  assert.equal(limit(512, 4), 96)
+  assert.equal(limit(512, 4, true), 64)
+  assert.equal(limit(128, 1), 19)
+  assert.equal(limit(64 * 1_024, 2), 1_024)
+  assert.ok(memoryLimitKib({ slots: 1, isShared: false }) >= 19_456)
+})
+
+test('a stored hash that asks for more is unsupported, and one that asks for as much is verified', async () => {
+  const stored = await hasher.hash('right')
+  assert.equal(await hasher.verify('right', stored), true)
+  const more = stored.replace('m=2048', 'm=2049')
+  await assert.rejects(async () => hasher.verify('right', more), UnsupportedHashError)
+})
+
+test('a policy of a request that asks for more makes neither a hash nor a decoy', async () => {
+  await assert.rejects(hasher.hash('right', tooMuch), UnsupportedHashError)
+  await assert.rejects(hasher.decoy('right', tooMuch), UnsupportedHashError)
+})
+
+test('a worker whose own policy asks for more does not start', async () => {
+  const starting = createHasher(argon2idPolicy(tooMuch), { memoryLimitKib: 2_048 })
+  await assert.rejects(starting, /more memory than a slot has here: 2048 KiB/)
+})
