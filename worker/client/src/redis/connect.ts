@@ -1,6 +1,7 @@
 /** Connects to Redis as a single server, through Sentinel, or as a Cluster. */
 import { Cluster, type ClusterOptions, Redis } from 'ioredis'
 import { batchWrites } from './batch-writes.js'
+import { endConnectionsByMalformedReplies } from './malformed-replies.js'
 import { parseRedisUrl, type RedisTarget } from './url.js'
 
 export type RedisConnection = Redis | Cluster
@@ -22,6 +23,8 @@ const SOCKET_TIMEOUT_MS = 2_500
 /** After a failover all commands in flight fail together; within this time they reconnect only once. */
 const READONLY_DEBOUNCE_MS = 100
 const RECONNECT_MAX_MS = 500
+
+endConnectionsByMalformedReplies()
 
 /** Opens a connection. Throws only for an invalid URL; failures to connect are `error` events. */
 export function connectRedis(url: string, role: ConnectionRole): RedisConnection {
