@@ -144,7 +144,10 @@ describe('a storm says what it measured:', { concurrency: 1 }, () => {
     const { url, seen } = await startApplication(t)
     const login = ['--login', 'POST /quick-login', '--users', '2', '--calm', '1', '--duration', '60']
     const storm = startStorm(t, '--target', url, ...login, '--probe', 'GET /plain')
-    await until(async () => ((await seen())['/quick-login']?.length ?? 0) > 10)
+    const asked = async (path: string) => (await seen())[path]?.length ?? 0
+    await until(async () => (await asked('/quick-login')) > 10)
+    const probes = await asked('/plain')
+    await until(async () => (await asked('/plain')) > probes + 2)
     storm.signal('SIGINT')
     assert.deepEqual(await storm.exited, { code: 130, signal: null })
     const said = storm.output().replaceAll('\n', ' ')
