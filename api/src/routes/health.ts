@@ -1,5 +1,6 @@
 /** GET /healthz and GET /readyz. Liveness uses no dependency; readiness checks each dependency of a login. */
 import type { RoutePlugin } from './deps.js'
+import { shareAnswer } from './shared-answer.js'
 
 /** For how long an answer of the database is taken for the next probes too, in milliseconds: probes are not limited. */
 const DATABASE_ANSWER_MS = 250
@@ -33,22 +34,14 @@ const Readiness = {
 } as const
 
 export const healthRoutes: RoutePlugin = async (app, { database, passwords, isDraining }) => {
-  let asked: { answers: Promise<boolean>; untilMs: number } | undefined
-  /** One query at a time, whoever asks. */
-  function databaseAnswers(): Promise<boolean> {
-    if (asked !== undefined && performance.now() < asked.untilMs) return asked.answers
-    const asking = { answers: ask(), untilMs: Number.POSITIVE_INFINITY }
-    asked = asking
-    void asking.answers.then(() => {
-      asking.untilMs = performance.now() + DATABASE_ANSWER_MS
-    })
-    return asking.answers
-  }
-  const ask = () =>
-    database.$queryRaw`SELECT 1`.then(
-      () => true,
-      () => false,
-    )
+  const databaseAnswers = shareAnswer(
+    () =>
+      database.$queryRaw`SELECT 1`.then(
+        () => true,
+        () => false,
+      ),
+    DATABASE_ANSWER_MS,
+  )
 
   // Probes arrive every few seconds: only warnings about them are logged.
   const logLevel = 'warn'
