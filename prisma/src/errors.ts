@@ -15,6 +15,11 @@ export function isDatabaseUnavailable(error: unknown): boolean {
   return error instanceof Error && (isSystemError(error) || driverMessages.test(error.message))
 }
 
+/** Whether a row was refused because another has the same value where each must have its own. */
+export function isTaken(error: unknown): boolean {
+  return driverCause(error)?.kind === 'UniqueConstraintViolation'
+}
+
 /** The driver's error, thrown directly or inside one of Prisma's. */
 export function driverCause(error: unknown): DriverCause | undefined {
   const inner = error instanceof Prisma.PrismaClientKnownRequestError ? error.meta?.driverAdapterError : error

@@ -18,6 +18,12 @@ test('the migrations and schema.prisma give the same tables, constraints and ind
   assert.deepEqual(catalogue, await readCatalogue(drawn))
 })
 
+test('a new database holds no account', async () => {
+  const url = absentDatabase()
+  await migrate(url)
+  assert.deepEqual(await rows(url, 'SELECT id FROM users'), [])
+})
+
 test('a user takes sessions and refresh tokens along when deleted', async () => {
   const url = absentDatabase()
   await migrate(url)

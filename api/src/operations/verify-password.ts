@@ -1,9 +1,9 @@
 /** POST /v1/me/password/verify: verifies the password of a signed-in user again, for instance before a dangerous action. */
-import { ApiError } from '../problems/errors.js'
-import { normalizePassword, PasswordField } from '../schemas/credentials.js'
+import { PasswordField } from '../schemas/credentials.js'
 import { unauthorizedProblem } from '../schemas/responses.js'
 import { schemaOf } from '../schemas/schema.js'
 import { SignedInContents, signedIn } from './access.js'
+import { requireOwnPassword, submitOwnPassword } from './own-password.js'
 import { defineOperation } from './public-operation.js'
 
 export const verifyPassword = defineOperation({
@@ -26,20 +26,13 @@ export const verifyPassword = defineOperation({
   answer: { status: 204, body: schemaOf({ type: 'null', description: 'The password is right' }) },
   problems: { 401: unauthorizedProblem },
 
-  async start({ sessions }, { body: { password }, caller }, submit) {
-    const user = await sessions.userOf(caller)
-    if (user === undefined) throw new ApiError('invalid_token')
-    const request = { password: normalizePassword(password), storedHash: user.passwordHash, rehash: false }
-    const pending = await submit('verify', request)
-    return { contents: { ...caller, credentialVersion: user.credentialVersion }, pending }
-  },
+  concerns: ({ userId, sessionId }) => ({ userId, sessionId }),
 
-  async finish({ sessions }, { credentialVersion, ...caller }, { verdict }) {
-    if (verdict.kind !== 'match') throw new ApiError('invalid_credentials', { reason: 'wrong_password' })
-    const user = await sessions.userOf(caller)
-    if (user === undefined) throw new ApiError('invalid_token')
-    if (user.credentialVersion !== credentialVersion)
-      throw new ApiError('invalid_credentials', { reason: 'password_changed' })
+  start: ({ sessions }, { body: { password }, caller }, submit) =>
+    submitOwnPassword(sessions, { caller, password, submit }),
+
+  async finish({ sessions }, credential, { verdict }) {
+    await requireOwnPassword(sessions, credential, verdict)
     return null
   },
 })

@@ -1,0 +1,81 @@
+/** Mail as a whole: the queue's two ends, the texts, and the connection to the server. Gateways send, because they have the database. */
+import {
+  connectRedis,
+  type Keyring,
+  quitRedis,
+  type RedisOfQueue,
+  type RedisWatch,
+} from '@spillway/client/queue-client'
+import { parseShards } from '@spillway/client/redis/shards'
+import type { Database } from '@spillway/prisma'
+import type { Logger } from '@spillway/worker/log'
+import { openOutbox } from '@spillway/worker/mail/outbox'
+import { startMailSender } from '@spillway/worker/mail/sender'
+import { createSmtp } from '@spillway/worker/mail/smtp'
+import type { GatewayConfig } from '../config.js'
+import type { GatewayMetrics } from '../http/metrics.js'
+import { createPost, type Post } from './post.js'
+import { createMessages } from './requests.js'
+import { shareOutbox } from './shared-outbox.js'
+import { readTexts } from './texts.js'
+
+export interface OpenMail {
+  post: Post
+  /** Takes no more mails, and ends once those in hand are sent. */
+  close(): Promise<void>
+}
+
+/** Undefined without SMTP_URL. Throws one sentence when a text cannot be used. */
+export function openMail(
+  config: GatewayConfig,
+  deps: {
+    /** Of the role `producer`; they stay the caller's. */
+    redis: readonly RedisOfQueue[]
+    watch: RedisWatch
+    keyring: Keyring
+    database: Database
+    metrics: GatewayMetrics
+    log: Logger
+  },
+): OpenMail | undefined {
+  if (config.SMTP_URL === '') return undefined
+  const { redis, watch, keyring, database, metrics, log } = deps
+  const prefix = config.QUEUE_PREFIX
+  const write = readTexts(config.MAIL_TEXTS)
+  const smtp = createSmtp({ url: config.SMTP_URL, from: config.MAIL_FROM })
+  const outbox = shareOutbox(
+    redis.map(({ connection, isUsable }) => ({
+      outbox: openOutbox({ redis: connection, prefix, keyring, watch }),
+      isUsable,
+    })),
+  )
+  const messageFor = createMessages({
+    database,
+    write,
+    links: { confirmUrl: config.MAIL_CONFIRM_URL, resetUrl: config.MAIL_RESET_URL },
+  })
+  const senders = parseShards(config.REDIS_URL).map(({ url }) => {
+    const connection = connectRedis(url, 'consumer')
+    watch.watch(connection, 'mail')
+    const sender = startMailSender({
+      ...{ redis: connection, prefix, keyring, watch, log, messageFor },
+      send: smtp.send,
+      onOutcome: (outcome) => metrics.mails.inc({ outcome }),
+    })
+    return { connection, sender }
+  })
+  const post = createPost({
+    ...{ outbox, redis, queuePrefix: prefix, metrics, log },
+    perReader: config.LIMIT_MAIL_PER_RECIPIENT,
+    confirmTtlS: config.MAIL_CONFIRM_TTL_S,
+    resetTtlS: config.MAIL_RESET_TTL_S,
+  })
+  return {
+    post,
+    async close() {
+      await Promise.all(senders.map(({ sender }) => sender.close()))
+      smtp.close()
+      await Promise.all([outbox.close(), ...senders.map(({ connection }) => quitRedis(connection))])
+    },
+  }
+}

@@ -1,0 +1,28 @@
+/** The outbox of several Redis: a mail goes into the first that takes it. One that is tried again elsewhere may be sent twice, and none is lost. */
+import type { Outbox } from '@spillway/worker/mail/outbox'
+
+export interface OutboxOfRedis {
+  outbox: Outbox
+  isUsable(): boolean
+}
+
+/** One stays as it is. */
+export function shareOutbox(all: readonly OutboxOfRedis[]): Outbox {
+  const [only] = all
+  if (only !== undefined && all.length === 1) return only.outbox
+  return {
+    async add(request, deadline) {
+      const usable = all.filter(({ isUsable }) => isUsable())
+      let failure: unknown = new Error('there is no Redis for the mail')
+      for (const { outbox } of usable.length > 0 ? usable : all) {
+        try {
+          return await outbox.add(request, deadline)
+        } catch (error) {
+          failure = error
+        }
+      }
+      throw failure
+    },
+    close: async () => void (await Promise.all(all.map(({ outbox }) => outbox.close()))),
+  }
+}

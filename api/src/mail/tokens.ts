@@ -1,0 +1,131 @@
+/**
+ * Tokens in mails: 256 random bits, stored as SHA-256, good for one use until they expire. A token is bound to the account and the
+ * address to which it was sent, and, where it can take the account over, to the password of that time: a new password or another address
+ * voids it.
+ */
+import { createHash, randomBytes, randomUUID } from 'node:crypto'
+import { type Database, Prisma, rawQuery } from '@spillway/prisma'
+
+/** `confirm` an address, `change` to another one, `reset` the password. */
+export type TokenPurpose = 'confirm' | 'change' | 'reset'
+
+const TOKEN_BYTES = 32
+
+export function newMailToken(): string {
+  return randomBytes(TOKEN_BYTES).toString('base64url')
+}
+
+export function mailTokenDigest(token: string): Uint8Array<ArrayBuffer> {
+  return new Uint8Array(createHash('sha256').update(token).digest())
+}
+
+export interface IssueToken {
+  token: string
+  purpose: TokenPurpose
+  /** Whose it is, by its id or its address. */
+  account: { id: string } | { email: string }
+  /** The address to which the account is to be changed [its own]. */
+  newEmail?: string
+  /** Epoch milliseconds. */
+  expiresAt: number
+}
+
+/**
+ * Stores a token, once however often it is called. Returns the address to which it is to be sent; undefined when there is no such account,
+ * or the token was used before.
+ */
+export async function issueToken(database: Database, options: IssueToken): Promise<string | undefined> {
+  const { token, purpose, account, newEmail = null, expiresAt } = options
+  const digest = mailTokenDigest(token)
+  const owner = 'id' in account ? Prisma.sql`id = ${account.id}::uuid` : Prisma.sql`email = ${account.email}`
+  const [found] = await rawQuery<{ to: string }>(
+    database,
+    Prisma.sql`
+      WITH owner AS (SELECT id, coalesce(${newEmail}::text, email) AS email, credential_version FROM users WHERE ${owner}), issued AS (
+        INSERT INTO mail_tokens (id, token_hash, purpose, user_id, email, credential_version, expires_at)
+        SELECT ${randomUUID()}::uuid, ${digest}, ${purpose}, id, email, credential_version, ${new Date(expiresAt)}::timestamptz FROM owner
+        ON CONFLICT DO NOTHING
+      )
+      SELECT email AS to FROM owner
+      WHERE NOT EXISTS (SELECT FROM mail_tokens WHERE token_hash = ${digest} AND used_at IS NOT NULL)`,
+  )
+  return found?.to
+}
+
+/** What a used token has done. */
+export interface Confirmed {
+  userId: string
+  /** The address before, when it was changed. */
+  changedFrom: string | undefined
+}
+
+/**
+ * Uses a token that confirms an address or changes it. Undefined for one that is unknown, expired, used or void, or whose address has
+ * become someone else's.
+ */
+export async function confirmAddress(database: Database, token: string): Promise<Confirmed | undefined> {
+  const digest = mailTokenDigest(token)
+  // The owner is locked first, so that tokens of one account are used one after the other.
+  const [confirmed] = await rawQuery<{ userId: string; changedFrom: string | null }>(
+    database,
+    Prisma.sql`
+      WITH owner AS (
+        SELECT id, email, credential_version FROM users
+        WHERE id = (SELECT user_id FROM mail_tokens WHERE token_hash = ${digest}) FOR UPDATE
+      ), token AS (
+        UPDATE mail_tokens AS used SET used_at = now() FROM owner
+        WHERE token_hash = ${digest} AND used_at IS NULL AND expires_at > now() AND user_id = owner.id AND (
+          (purpose = 'confirm' AND used.email = owner.email) OR
+          (purpose = 'change' AND used.credential_version = owner.credential_version)
+        )
+        RETURNING used.user_id, used.email, used.purpose, owner.email AS before
+      ), confirmed AS (
+        UPDATE users SET email = token.email, email_confirmed_at = now(), updated_at = now() FROM token
+        WHERE id = token.user_id AND NOT EXISTS (SELECT FROM users AS others WHERE others.email = token.email AND others.id <> token.user_id)
+        RETURNING id, nullif(token.before, token.email) AS before, token.purpose
+      ), void AS (
+        UPDATE mail_tokens SET used_at = now() FROM confirmed
+        WHERE user_id = confirmed.id AND mail_tokens.purpose = confirmed.purpose AND token_hash <> ${digest} AND used_at IS NULL
+      )
+      SELECT id AS "userId", before AS "changedFrom" FROM confirmed`,
+  )
+  return confirmed && { userId: confirmed.userId, changedFrom: confirmed.changedFrom ?? undefined }
+}
+
+/** The account whose password a token may reset; undefined for a token that may not. */
+export async function resettable(
+  database: Database,
+  token: string,
+): Promise<{ id: string; email: string } | undefined> {
+  const [owner] = await rawQuery<{ id: string; email: string }>(
+    database,
+    Prisma.sql`SELECT users.id, users.email FROM users JOIN mail_tokens AS token ON ${resets} WHERE token_hash = ${mailTokenDigest(token)}`,
+  )
+  return owner
+}
+
+/** A condition on `users` and `token`. */
+const resets = Prisma.sql`(token.user_id = users.id AND purpose = 'reset' AND used_at IS NULL AND token.expires_at > now() AND
+  token.email = users.email AND token.credential_version = users.credential_version)`
+
+/**
+ * Uses a token, by its digest in base64: gives its account a new password hash, and confirms its address. Returns the account; undefined
+ * when the token may not be used (any more).
+ */
+export async function resetPassword(
+  transaction: Prisma.TransactionClient,
+  { tokenHash, passwordHash }: { tokenHash: string; passwordHash: string },
+): Promise<{ id: string; email: string } | undefined> {
+  const digest = new Uint8Array(Buffer.from(tokenHash, 'base64'))
+  const [user] = await transaction.$queryRaw<{ id: string; email: string }[]>`
+    WITH users AS (
+      SELECT id, email, credential_version FROM users
+      WHERE id = (SELECT user_id FROM mail_tokens WHERE token_hash = ${digest}) FOR UPDATE
+    ), used AS (
+      UPDATE mail_tokens AS token SET used_at = now() FROM users WHERE token_hash = ${digest} AND ${resets} RETURNING user_id
+    )
+    UPDATE users AS owner SET password_hash = ${passwordHash}, credential_version = credential_version + 1,
+      email_confirmed_at = coalesce(email_confirmed_at, now()), updated_at = now()
+    FROM used WHERE owner.id = used.user_id RETURNING owner.id::text, owner.email`
+  return user
+}

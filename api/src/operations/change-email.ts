@@ -1,0 +1,49 @@
+/** PUT /v1/me/email: verifies the password once more, then mails a link to the new address, which becomes the account's by the link. */
+import { newMailToken } from '../mail/tokens.js'
+import { EmailField, normalizeEmail, PasswordField } from '../schemas/credentials.js'
+import { problemResponse, unauthorizedProblem } from '../schemas/responses.js'
+import { schemaOf } from '../schemas/schema.js'
+import { signedInProperties, signedInWithMail } from './access.js'
+import { requireOwnPassword, submitOwnPassword } from './own-password.js'
+import { defineOperation } from './public-operation.js'
+
+export const changeEmail = defineOperation({
+  kind: 'change_email',
+  method: 'PUT',
+  url: '/v1/me/email',
+  operationId: 'changeEmail',
+  tags: ['Accounts'],
+  summary: 'Change the e-mail address',
+  description:
+    'The address changes when the link of the mail to the new one is used; the old one then gets a notice. The answer does not tell ' +
+    'whether the new address has an account already. 403 where no mail is sent.',
+  access: signedInWithMail,
+  body: schemaOf({
+    title: 'EmailChange',
+    type: 'object',
+    properties: { newEmail: EmailField, password: PasswordField },
+    required: ['newEmail', 'password'],
+    additionalProperties: false,
+  }),
+  contents: schemaOf({
+    type: 'object',
+    properties: { ...signedInProperties, newEmail: { type: 'string' } },
+    required: ['userId', 'sessionId', 'credentialVersion', 'newEmail'],
+    additionalProperties: false,
+  }),
+  answer: { status: 204, body: schemaOf({ type: 'null', description: 'A mail is sent to the new address' }) },
+  problems: { 401: unauthorizedProblem, 403: problemResponse },
+
+  concerns: ({ userId, sessionId }) => ({ userId, sessionId }),
+
+  async start({ sessions }, { body: { newEmail, password }, caller }, submit) {
+    const { contents, pending } = await submitOwnPassword(sessions, { caller, password, submit })
+    return { contents: { ...contents, newEmail: normalizeEmail(newEmail) }, pending }
+  },
+
+  async finish({ sessions, post }, { newEmail, ...credential }, { verdict }) {
+    const { id: userId } = await requireOwnPassword(sessions, credential, verdict)
+    await post?.send({ kind: 'change', userId, newEmail, token: newMailToken() }, newEmail)
+    return null
+  },
+})

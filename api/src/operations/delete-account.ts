@@ -1,0 +1,45 @@
+/** POST /v1/me/delete: verifies the password once more, then deletes the account and everything of it. */
+import { ApiError } from '../problems/errors.js'
+import { PasswordField } from '../schemas/credentials.js'
+import { unauthorizedProblem } from '../schemas/responses.js'
+import { schemaOf } from '../schemas/schema.js'
+import { SignedInContents, signedIn } from './access.js'
+import { requireOwnPassword, submitOwnPassword } from './own-password.js'
+import { defineOperation } from './public-operation.js'
+
+// POST, because proxies and clients may drop the body of a DELETE (RFC 9110, 9.3.5).
+export const deleteAccount = defineOperation({
+  kind: 'delete_account',
+  method: 'POST',
+  url: '/v1/me/delete',
+  operationId: 'deleteAccount',
+  tags: ['Accounts'],
+  summary: 'Delete the account',
+  description: 'With its sessions, and everything else of it. Nothing is kept, and nothing brings it back.',
+  access: signedIn,
+  body: schemaOf({
+    title: 'AccountDeletion',
+    type: 'object',
+    properties: { password: PasswordField },
+    required: ['password'],
+    additionalProperties: false,
+  }),
+  contents: SignedInContents,
+  answer: { status: 204, body: schemaOf({ type: 'null', description: 'The account was deleted' }) },
+  problems: { 401: unauthorizedProblem },
+
+  concerns: ({ userId, sessionId }) => ({ userId, sessionId }),
+
+  start: ({ sessions }, { body: { password }, caller }, submit) =>
+    submitOwnPassword(sessions, { caller, password, submit }),
+
+  async finish({ database, sessions, post }, credential, { verdict }) {
+    // A session that was ended meanwhile deletes nothing.
+    const { id, email, credentialVersion } = await requireOwnPassword(sessions, credential, verdict)
+    // Sessions and their tokens go with the account, by the foreign keys. The password may be changed at this moment.
+    const { count } = await database.user.deleteMany({ where: { id, credentialVersion } })
+    if (count === 0) throw new ApiError('invalid_credentials', { reason: 'password_changed' })
+    await post?.send({ kind: 'notice', email, notice: 'deleted' }, email)
+    return null
+  },
+})

@@ -1,0 +1,37 @@
+/** Verifies the password of a signed-in user once more: what operations do before something dangerous. */
+import type { Verdict } from '@spillway/client/queue-client'
+import type { User } from '@spillway/prisma'
+import { ApiError } from '../problems/errors.js'
+import { normalizePassword } from '../schemas/credentials.js'
+import type { Sessions } from '../sessions/sessions.js'
+import type { Submit, Submitted } from '../waiting/hold.js'
+import type { SignedIn } from './access.js'
+
+/** The session, and the credential that is verified. */
+export interface OwnCredential extends SignedIn {
+  credentialVersion: number
+}
+
+/** Submits the job. Throws `invalid_token` when the session has ended. */
+export async function submitOwnPassword(
+  sessions: Sessions,
+  { caller, password, submit }: { caller: SignedIn; password: string; submit: Submit },
+): Promise<Submitted<OwnCredential>> {
+  const user = await sessions.userOf(caller)
+  const request = { password: normalizePassword(password), storedHash: user.passwordHash, rehash: false }
+  const pending = await submit('verify', request)
+  return { contents: { ...caller, credentialVersion: user.credentialVersion }, pending }
+}
+
+/** The user, whose session goes on. Throws `invalid_credentials` for a wrong password, and for one that was changed meanwhile. */
+export async function requireOwnPassword(
+  sessions: Sessions,
+  { userId, sessionId, credentialVersion }: OwnCredential,
+  verdict: Pick<Verdict, 'kind'>,
+): Promise<User> {
+  if (verdict.kind !== 'match') throw new ApiError('invalid_credentials', { reason: 'wrong_password' })
+  const user = await sessions.userOf({ userId, sessionId })
+  if (user.credentialVersion !== credentialVersion)
+    throw new ApiError('invalid_credentials', { reason: 'password_changed' })
+  return user
+}

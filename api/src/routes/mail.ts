@@ -1,0 +1,103 @@
+/**
+ * What is done by mail and needs no hash: POST /v1/password/forgotten, POST /v1/email/confirm, POST /v1/me/email/confirmation. The tokens
+ * of mails are in bodies, never in URLs, which proxies log.
+ */
+import { isTaken } from '@spillway/prisma'
+import { confirmAddress, newMailToken } from '../mail/tokens.js'
+import { requireMail } from '../operations/access.js'
+import { ApiError } from '../problems/errors.js'
+import { EmailField, MailTokenField, normalizeEmail } from '../schemas/credentials.js'
+import { anyProblem, bodyProblems, limitProblem, problemResponse, unauthorizedProblem } from '../schemas/responses.js'
+import { requireAccessToken } from '../sessions/access-token.js'
+import type { RoutePlugin } from './deps.js'
+
+const nothing = { type: 'null' } as const
+const problems = { 403: problemResponse, 429: limitProblem }
+
+export const mailRoutes: RoutePlugin = async (app, { database, sessions, post, audit }) => {
+  app.post(
+    '/v1/password/forgotten',
+    {
+      schema: {
+        operationId: 'requestPasswordReset',
+        tags: ['Accounts'],
+        summary: 'Ask for a new password by mail',
+        description: 'Always 204: a mail is sent if the address has an account. 403 where no mail is sent.',
+        body: {
+          title: 'ForgottenPassword',
+          type: 'object',
+          properties: { email: EmailField },
+          required: ['email'],
+          additionalProperties: false,
+        },
+        response: { 204: nothing, ...problems, ...bodyProblems },
+      },
+      onRequest: [requireMail(app), app.limitAddress, app.limitMailNetwork],
+      preHandler: app.limitAccount,
+    },
+    async (request, reply) => {
+      const email = normalizeEmail(request.body.email)
+      audit.record({ event: 'request_password_reset', outcome: 'ok', address: request.ip })
+      await post?.send({ kind: 'reset', email, token: newMailToken() }, email)
+      return reply.code(204).send(null)
+    },
+  )
+
+  app.post(
+    '/v1/email/confirm',
+    {
+      schema: {
+        operationId: 'confirmEmail',
+        tags: ['Accounts'],
+        summary: 'Confirm an e-mail address',
+        description: 'Uses the token of a mail that confirms an address, or changes it. 403 where no mail is sent.',
+        body: {
+          title: 'EmailConfirmation',
+          type: 'object',
+          properties: { token: MailTokenField },
+          required: ['token'],
+          additionalProperties: false,
+        },
+        response: { 204: nothing, ...problems, ...bodyProblems },
+      },
+      onRequest: [requireMail(app), app.limitAddress],
+    },
+    async (request, reply) => {
+      const confirmed = await confirmAddress(database, request.body.token).catch((error: unknown) => {
+        // Two accounts are changed to one address at once.
+        if (isTaken(error)) return undefined
+        throw error
+      })
+      const outcome = confirmed === undefined ? 'invalid_mail_token' : 'ok'
+      audit.record({ event: 'confirm_email', outcome, userId: confirmed?.userId ?? null, address: request.ip })
+      if (confirmed === undefined) throw new ApiError('invalid_mail_token')
+      const { changedFrom } = confirmed
+      if (changedFrom !== undefined)
+        await post?.send({ kind: 'notice', email: changedFrom, notice: 'changed' }, changedFrom)
+      return reply.code(204).send(null)
+    },
+  )
+
+  app.post(
+    '/v1/me/email/confirmation',
+    {
+      config: { priority: 'promised' },
+      schema: {
+        operationId: 'requestEmailConfirmation',
+        tags: ['Accounts'],
+        summary: 'Have the mail sent again that confirms my address',
+        security: [{ accessToken: [] }],
+        response: { 204: nothing, 401: unauthorizedProblem, ...problems, ...bodyProblems, ...anyProblem },
+      },
+      onRequest: [requireMail(app), requireAccessToken, app.limitRefreshAddress, app.limitMailNetwork],
+      preHandler: app.limitAccount,
+    },
+    async ({ user, ip }, reply) => {
+      const { id, email } = await sessions.userOf({ sessionId: user.sid, userId: user.sub })
+      const event = { event: 'request_email_confirmation', outcome: 'ok', userId: id, sessionId: user.sid } as const
+      audit.record({ ...event, address: ip })
+      await post?.send({ kind: 'confirm', userId: id, token: newMailToken() }, email)
+      return reply.code(204).send(null)
+    },
+  )
+}

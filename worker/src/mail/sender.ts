@@ -1,0 +1,97 @@
+/** Takes mails from the queue and sends them. Redis is not trusted: what does not open is never sent, and nothing is sent late. */
+import type { Keyring } from '@spillway/client/protocol/seal'
+import type { RedisConnection } from '@spillway/client/redis/connect'
+import type { RedisWatch } from '@spillway/client/redis/watch'
+import { type Job, UnrecoverableError, Worker } from 'bullmq'
+import type { Logger } from '../process/log.js'
+import type { MailOutcome } from './outcomes.js'
+import { isMailData, MAIL_QUEUE, mailSeal, retryDelayMs } from './queue.js'
+import { MailError, type Message, type SendMessage } from './smtp.js'
+
+/** A killed process's mails are sent elsewhere within LOCK + 2 × STALLED_CHECK. */
+const LOCK_MS = 6_000
+const STALLED_CHECK_MS = 3_000
+const STALLS_ALLOWED = 5
+/** How long an idle read blocks, in seconds: less than the socket timeout of its connection. */
+const IDLE_READ_S = 1
+/** Mails at a time: they wait for the server, and take no processor. */
+const CONCURRENCY = 4
+
+export interface MailSenderOptions {
+  /** Of the role `consumer`; stays the caller's to watch and to close. */
+  redis: RedisConnection
+  prefix: string
+  keyring: Keyring
+  watch: RedisWatch
+  /** The message of a request; undefined when nobody is to get one. May be called again for the same request. */
+  messageFor(request: unknown, mail: { id: string; deadline: number }): Promise<Message | undefined>
+  send: SendMessage
+  onOutcome(outcome: MailOutcome): void
+  log: Pick<Logger, 'info' | 'warn' | 'error'>
+}
+
+export interface MailSender {
+  /** Takes no more mails, and resolves when those in hand are sent or put back. */
+  close(): Promise<void>
+}
+
+export function startMailSender(options: MailSenderOptions): MailSender {
+  const { redis, prefix, keyring, watch, onOutcome, log } = options
+
+  /** Throws an UnrecoverableError for what does not open. */
+  function open({ id, data }: Job): { id: string; deadline: number; request: unknown } {
+    try {
+      if (id === undefined || !isMailData(data)) throw new Error('no mail')
+      const { deadline } = data
+      const contents = keyring.open(mailSeal(id, deadline), data.sealed)
+      if (typeof contents !== 'object' || contents === null || !('request' in contents)) throw new Error('no mail')
+      return { id, deadline, request: contents.request }
+    } catch {
+      onOutcome('forged')
+      throw new UnrecoverableError('forged')
+    }
+  }
+
+  async function handle(job: Job): Promise<void> {
+    const mail = open(job)
+    if (Date.now() > mail.deadline) return onOutcome('expired')
+    const message = await options.messageFor(mail.request, mail).catch((error: unknown) => {
+      // Not passed on: BullMQ keeps errors in Redis, and those of a database may quote its rows.
+      log.warn({ err: error, mailId: mail.id }, 'a mail could not be written')
+      throw new MailError('not written', { isFinal: false })
+    })
+    if (message === undefined) return onOutcome('nobody')
+    try {
+      await options.send({ ...message, id: mail.id })
+    } catch (error) {
+      if (error instanceof MailError && error.isFinal) throw new UnrecoverableError(error.message)
+      throw error
+    }
+    onOutcome('sent')
+  }
+
+  const worker = new Worker(MAIL_QUEUE, handle, {
+    connection: redis,
+    prefix,
+    autorun: false,
+    concurrency: CONCURRENCY,
+    lockDuration: LOCK_MS,
+    stalledInterval: STALLED_CHECK_MS,
+    maxStalledCount: STALLS_ALLOWED,
+    drainDelay: IDLE_READ_S,
+    settings: { backoffStrategy: retryDelayMs },
+  })
+  worker.on('error', (error) => watch.queueFailed(error))
+  worker.on('failed', (job, error) => {
+    const isForged = error.message === 'forged'
+    const isFinal = job === undefined || job.finishedOn !== undefined
+    if (!isForged) onOutcome(isFinal ? 'failed' : 'retried')
+    log[isFinal ? 'error' : 'warn'](
+      { mailId: job?.id, reason: error.message },
+      isFinal ? 'mail not sent' : 'mail put off',
+    )
+  })
+  worker.run().catch((error: unknown) => log.error({ err: error }, 'mails are not sent any more'))
+
+  return { close: () => worker.close() }
+}

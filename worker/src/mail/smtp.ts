@@ -1,0 +1,96 @@
+/** Mails over SMTP, by nodemailer: plain text, one recipient each. */
+import { createTransport } from 'nodemailer'
+
+export interface Message {
+  to: string
+  subject: string
+  text: string
+}
+
+/** Sends one message. Throws {@link MailError}. */
+export type SendMessage = (message: Message & { id: string }) => Promise<void>
+
+/** Why a mail was not sent. Neither text nor cause names an address: BullMQ keeps both in Redis. */
+export class MailError extends Error {
+  override readonly name = 'MailError'
+  readonly isFinal: boolean
+
+  constructor(reason: string, { isFinal }: { isFinal: boolean }) {
+    super(reason)
+    this.isFinal = isFinal
+  }
+}
+
+/** How long a server may take to accept a connection, to greet, and between two bytes, in milliseconds. */
+const CONNECT_TIMEOUT_MS = 10_000
+const SILENCE_TIMEOUT_MS = 20_000
+
+export interface SmtpOptions {
+  /** smtp: or smtps:, with user and password if there are any. Beyond the loopback smtp: needs STARTTLS, or `?starttls=optional`. */
+  url: string
+  /** `Name <address>`. */
+  from: string
+}
+
+export function createSmtp({ url, from }: SmtpOptions): { send: SendMessage; close(): void } {
+  const { protocol, hostname, port, username, password, searchParams } = new URL(url)
+  const secure = protocol === 'smtps:'
+  const host = hostname.replace(/^\[|\]$/g, '')
+  const isLoopback = host === 'localhost' || host === '::1' || host.startsWith('127.')
+  const transport = createTransport({
+    host,
+    port: port === '' ? (secure ? 465 : 587) : Number(port),
+    secure,
+    requireTLS: !secure && !isLoopback && searchParams.get('starttls') !== 'optional',
+    ...(username === '' ? {} : { auth: { user: decodeURIComponent(username), pass: decodeURIComponent(password) } }),
+    pool: true,
+    maxConnections: 2,
+    connectionTimeout: CONNECT_TIMEOUT_MS,
+    greetingTimeout: CONNECT_TIMEOUT_MS,
+    socketTimeout: SILENCE_TIMEOUT_MS,
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  })
+  const domain = /@([\w.-]+)/.exec(from)?.[1] ?? 'localhost'
+  return {
+    async send({ id, to, subject, text }) {
+      try {
+        await transport.sendMail({
+          from,
+          to: { name: '', address: to },
+          subject,
+          text,
+          // The same at each attempt, so that a mailbox can tell a repetition.
+          messageId: `<${id}@${domain}>`,
+          headers: { 'Auto-Submitted': 'auto-generated' },
+        })
+      } catch (error) {
+        throw mailError(error)
+      }
+    },
+    close: () => transport.close(),
+  }
+}
+
+/**
+ * Final is what depends on the mail: its address is none for SMTP (`API`), or the server refuses it or its text for good (RFC 5321, 4.2.1).
+ * All else, a refused login or sender included, is the server's or its operator's, and tried again.
+ */
+function mailError(error: unknown): MailError {
+  const { code = 'unknown', command = '', responseCode = 500 } = answerOf(error)
+  const isOfMail = (code === 'EENVELOPE' && ['API', 'RCPT TO'].includes(command)) || code === 'EMESSAGE'
+  return new MailError(`the mail server: ${code} ${command} ${responseCode}`, {
+    isFinal: isOfMail && responseCode >= 500,
+  })
+}
+
+function answerOf(error: unknown): MailServerAnswer {
+  return typeof error === 'object' && error !== null ? error : {}
+}
+
+/** What nodemailer adds to its errors. */
+interface MailServerAnswer {
+  code?: string
+  command?: string
+  responseCode?: number
+}
