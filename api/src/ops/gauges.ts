@@ -7,7 +7,7 @@ import { Gauge, type Registry } from 'prom-client'
 import type { LoadShedder } from '../load-shedding/load-shedder.js'
 
 export interface GatewayState {
-  passwords: Pick<PasswordClient, 'load' | 'predictedWaitMs' | 'isReady'>
+  passwords: Pick<PasswordClient, 'load' | 'predictedWaitMs' | 'isReady' | 'redis'>
   reporter: QueueReporter
   shedder: Pick<LoadShedder, 'inHand' | 'delayMs'>
   poolUse(): PoolUse
@@ -48,7 +48,6 @@ export function exposeGatewayState(registry: Registry, state: GatewayState): voi
       'How long requests waited of late until this gateway began with them',
       () => shedder.delayMs() / 1_000,
     ],
-    ['spillway_redis_connected', 'Whether the connection to Redis is up', () => Number(passwords.isReady())],
   ]
   for (const [name, help, read] of gauges) {
     new Gauge({
@@ -60,6 +59,17 @@ export function exposeGatewayState(registry: Registry, state: GatewayState): voi
       },
     })
   }
+  new Gauge({
+    name: 'spillway_redis_connected',
+    help: 'Whether the connection to Redis is up; with several, whether each can be used, by its address',
+    labelNames: ['redis'],
+    registers,
+    collect() {
+      const { redis } = passwords
+      if (redis.length === 1) this.set(Number(passwords.isReady()))
+      else for (const { address, isUsable } of redis) this.set({ redis: address }, Number(isUsable()))
+    },
+  })
   new Gauge({
     name: 'spillway_database_connections',
     help: 'Connections to PostgreSQL by use; waiting are queries that have none yet',

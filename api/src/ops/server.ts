@@ -2,6 +2,7 @@
 import helmet from '@fastify/helmet'
 import type { QueueReporter } from '@spillway/client/queue/report'
 import type { PasswordClient, RedisConnection, RedisWatch } from '@spillway/client/queue-client'
+import type { Database } from '@spillway/prisma'
 import { boardPlugin } from '@spillway/worker/board'
 import { type FastifyBaseLogger, type FastifyInstance, fastify } from 'fastify'
 import type { GatewayConfig } from '../config.js'
@@ -11,6 +12,7 @@ import type { GatewayMetrics } from '../http/metrics.js'
 import { serverOptions } from '../http/server-options.js'
 import { stalledConnectionsPlugin } from '../http/stalled-connections.js'
 import { problemPlugin } from '../problems/plugin.js'
+import { auditPlugin } from './audit.js'
 import { livePlugin } from './live/plugin.js'
 import { operatorsPlugin } from './operators.js'
 
@@ -20,10 +22,9 @@ export interface OpsDeps {
   metrics: GatewayMetrics
   passwords: PasswordClient
   reporter: QueueReporter
-  /** For limits and jobs. */
-  redis: RedisConnection
+  database: Database
   /** For what operators look at: long reads must not delay logins. */
-  operatorsRedis: RedisConnection
+  operatorsRedis: readonly { address: string; connection: RedisConnection }[]
   watch: RedisWatch
   log: FastifyBaseLogger
 }
@@ -34,6 +35,8 @@ export async function buildOps(config: GatewayConfig, deps: OpsDeps): Promise<Fa
   const app: FastifyInstance = fastify({
     ...serverOptions({ log, requestTimeoutMs: config.REQUEST_TIMEOUT_MS }),
     forceCloseConnections: true,
+    // A mistyped parameter would show more than was asked for.
+    ajv: { customOptions: { removeAdditional: false } },
   })
   await app.register(stalledConnectionsPlugin, { stalledMs: config.REQUEST_TIMEOUT_MS })
   await app.register(problemPlugin)
@@ -65,10 +68,11 @@ export async function buildOps(config: GatewayConfig, deps: OpsDeps): Promise<Fa
     })
     await operators.register(livePlugin, {
       ...deps,
-      redis: deps.operatorsRedis,
+      redis: deps.operatorsRedis.map(({ connection }) => connection),
       queuePrefix: config.QUEUE_PREFIX,
       boardPath: BOARD_PATH,
     })
+    if (config.AUDIT_RETENTION_DAYS > 0) await operators.register(auditPlugin, deps)
     await operators.register(boardPlugin, {
       redis: deps.operatorsRedis,
       watch: deps.watch,
@@ -76,6 +80,7 @@ export async function buildOps(config: GatewayConfig, deps: OpsDeps): Promise<Fa
       readOnly: !config.OPS_ALLOW_WRITES,
       basePath: BOARD_PATH,
       logUrl: config.OPS_LOG_URL,
+      showsMail: config.SMTP_URL !== '',
       links: [
         { text: 'Live', url: '/' },
         { text: 'Metrics', url: '/metrics' },

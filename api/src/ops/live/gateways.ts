@@ -1,6 +1,6 @@
 /**
- * Request counts of all gateways for the live page. Each gateway writes its counts into one hash once a second; only the live page
- * reads it. Entries that are not renewed expire. Invalid entries are skipped, because Redis is not trusted.
+ * Request counts of all gateways for the live page. Each gateway writes its counts into one hash of every Redis once a second; only the
+ * live page reads it. Entries that are not renewed expire. Invalid entries are skipped, because Redis is not trusted.
  */
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
@@ -66,7 +66,7 @@ export interface GatewayReports {
 }
 
 export interface GatewayReportsOptions {
-  redis: RedisConnection
+  redis: readonly RedisConnection[]
   queuePrefix: string
   passwords: Pick<PasswordClient, 'now'>
   metrics: Pick<GatewayMetrics, 'requests'>
@@ -81,7 +81,7 @@ export function startGatewayReports(options: GatewayReportsOptions): GatewayRepo
   const name = `${hostname()}:${process.pid}`.replaceAll(/[^\w.:-]/g, '_').slice(-128)
   const lately = createLately()
   let publishing: Promise<void> | undefined
-  let swept = false
+  const swept = new Set<RedisConnection>()
 
   async function own(): Promise<Entry> {
     const total = await countOutcomes(metrics)
@@ -91,26 +91,34 @@ export function startGatewayReports(options: GatewayReportsOptions): GatewayRepo
   async function publish(): Promise<void> {
     const entry = await own()
     lately.sample(entry.total)
-    await redis.hset(key, id, JSON.stringify(entry))
-    await redis.expire(key, KEPT_S)
-    if (!swept) await sweep()
-    swept = true
+    const text = JSON.stringify(entry)
+    const written = await Promise.allSettled(redis.map((one) => publishTo(one, text)))
+    const failed = written.find((each) => each.status === 'rejected')
+    if (failed) throw failed.reason
+  }
+
+  async function publishTo(one: RedisConnection, entry: string): Promise<void> {
+    await one.hset(key, id, entry)
+    await one.expire(key, KEPT_S)
+    if (!swept.has(one)) await sweep(one)
+    swept.add(one)
   }
 
   /** Deletes old entries, and those without a time. Other fields are not checked: the entry may be of a newer version. */
-  async function sweep(): Promise<void> {
-    const old = Object.entries(await redis.hgetall(key)).filter(([, text]) => {
+  async function sweep(one: RedisConnection): Promise<void> {
+    const old = Object.entries(await one.hgetall(key)).filter(([, text]) => {
       const at = Number(Object(parse(text)).at)
       return !(Math.abs(passwords.now() - at) <= KEPT_S * 1_000)
     })
-    if (old.length > 0) await redis.hdel(key, ...old.map(([field]) => field))
+    if (old.length > 0) await one.hdel(key, ...old.map(([field]) => field))
   }
 
   async function others(): Promise<Entry[]> {
     const now = passwords.now()
-    const { [id]: _own, ...entries } = await redis.hgetall(key)
+    const read = await Promise.all(redis.map((one) => one.hgetall(key).catch(() => ({}))))
+    const { [id]: _own, ...entries } = Object.assign({}, ...read)
     return Object.values(entries)
-      .map(parse)
+      .map((text) => parse(String(text)))
       .filter((entry) => isEntry(entry))
       .filter(({ at }) => Math.abs(now - at) <= FRESH_FOR_MS)
   }
@@ -144,7 +152,7 @@ export function startGatewayReports(options: GatewayReportsOptions): GatewayRepo
     async close() {
       clearInterval(timer)
       await publishing
-      await redis.hdel(key, id).catch(() => undefined)
+      await Promise.all(redis.map((one) => one.hdel(key, id).catch(() => undefined)))
     },
   }
 }

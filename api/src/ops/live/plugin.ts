@@ -12,7 +12,7 @@ export interface LiveOptions {
   metrics: GatewayMetrics
   passwords: PasswordClient
   reporter: QueueReporter
-  redis: RedisConnection
+  redis: readonly RedisConnection[]
   queuePrefix: string
   boardPath: string
 }

@@ -1,0 +1,16 @@
+/** Records requests that a limit refused, and those that were told to solve a challenge. */
+import type { FastifyInstance } from 'fastify'
+import fp from 'fastify-plugin'
+import type { Audit } from './events.js'
+
+export const auditRateLimitsPlugin = fp(
+  async (app: FastifyInstance, { audit }: { audit: Audit }) => {
+    app.addHook('onResponse', async ({ errorCode, refusedFor, user, ip }) => {
+      const isLimited = errorCode === 'too_many_requests' || errorCode === 'challenge_required'
+      if (!isLimited || refusedFor === undefined) return
+      // There is no user before the access token is verified.
+      audit.record({ event: 'rate_limit', outcome: refusedFor, userId: user?.sub ?? null, address: ip })
+    })
+  },
+  { name: 'audit-rate-limits' },
+)
