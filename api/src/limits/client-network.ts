@@ -11,6 +11,23 @@ export function networkOf(client: string): string {
   return mapped ?? `${firstHalf(canonical)}::/64`
 }
 
+/** Proxies may send anything; an address is shorter. */
+const STORED_MAX_LENGTH = 64
+
+/** The network as it is stored: bounded, and printable ASCII whatever a proxy sends. */
+export function storedNetworkOf(client: string): string {
+  return networkOf(client)
+    .replace(/[^!-~]/g, '')
+    .slice(0, STORED_MAX_LENGTH)
+}
+
+/** The network of many customers around a {@link networkOf}: the /24 of an IPv4 address, the /48 of an IPv6 one. Names are their own. */
+export function wideNetworkOf(network: string): string {
+  if (isIP(network) === 4) return `${network.split('.', 3).join('.')}.0/24`
+  const [, site] = /^((?:[\da-f]+:){3}).*::\/64$/.exec(network) ?? []
+  return site === undefined ? network : `${site}:/48`
+}
+
 /** `address:port`, `[address]:port` or `[address]` as the address alone. */
 export function withoutPort(client: string): string {
   const [, bracketed, plain] = /^(?:\[(.*)\]|([^:]*))(?::\d+)?$/.exec(client) ?? []

@@ -1,14 +1,17 @@
 /** One rate limit as a hook of requests. Requests are counted in Redis, so that all gateways share the counts. */
-import type { RedisConnection } from '@spillway/client/queue-client'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError, type RefusalReason } from '../problems/errors.js'
-import { type Count, createRequestCounts } from './request-counts.js'
+import type { Count } from './request-counts.js'
+import { type CountingRedis, createSharedCounts } from './shared-counts.js'
 
+/** One minute. */
 const WINDOW_MS = 60_000
 
 export interface Limit {
-  /** Requests a minute; 0 is no limit. */
+  /** Requests in a window; 0 is no limit. */
   max: number
+  /** The length of a window in milliseconds [a minute]. */
+  windowMs?: number
   reason: RefusalReason
   /** The counter's name: requests with the same name are counted together. */
   nameOf(request: FastifyRequest): string
@@ -19,21 +22,22 @@ export interface Limit {
 export type LimitRequest = (request: FastifyRequest, reply: FastifyReply) => Promise<void>
 
 /** Returns how to make a limit. While Redis is unreachable limits allow everything: the queue is unreachable too, so nothing is hashed. */
-export function createLimits(redis: RedisConnection, queuePrefix: string): (limit: Limit) => LimitRequest {
-  const countRequest = createRequestCounts(redis, { windowMs: WINDOW_MS })
-  return ({ max, reason, nameOf, headers }) =>
-    async function limitRequest(request, reply) {
+export function createLimits(redis: readonly CountingRedis[], queuePrefix: string): (limit: Limit) => LimitRequest {
+  return ({ max, windowMs = WINDOW_MS, reason, nameOf, headers }) => {
+    const countRequest = createSharedCounts(redis, { windowMs })
+    return async function limitRequest(request, reply) {
       if (max === 0) return
       const counted = await countRequest(`${queuePrefix}:limit:${nameOf(request)}`).catch(() => undefined)
       if (counted === undefined) return
       const refused = counted.count > max
-      if (refused || headers === 'always') sendHeaders(reply, max, counted)
+      if (refused || headers === 'always') sendLimitHeaders(reply, max, counted)
       if (refused) throw new ApiError('too_many_requests', { reason, retryAfterS: Math.max(1, counted.resetS) })
     }
+  }
 }
 
 /** Header fields of the IETF draft draft-ietf-httpapi-ratelimit-headers. */
-function sendHeaders(reply: FastifyReply, max: number, { count, resetS }: Count): void {
+export function sendLimitHeaders(reply: FastifyReply, max: number, { count, resetS }: Count): void {
   reply.headers({
     'ratelimit-limit': max,
     'ratelimit-remaining': Math.max(0, max - count),

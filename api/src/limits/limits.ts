@@ -7,16 +7,17 @@
  * number of accounts at no cost. The count of an account is sent only when the account's limit refuses: otherwise it would reveal
  * whether and when an account is used.
  */
-import { createHash } from 'node:crypto'
-import type { RedisConnection } from '@spillway/client/queue-client'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import { normalizeEmail } from '../schemas/credentials.js'
+import { accountOfEmail, digestOf } from './account-name.js'
 import { networkOf } from './client-network.js'
 import { createLimits, type LimitRequest } from './limit.js'
+import type { CountingRedis } from './shared-counts.js'
+
+const HOUR_MS = 3_600_000
 
 export interface LimitsOptions {
-  redis: RedisConnection
+  redis: readonly CountingRedis[]
   queuePrefix: string
   /** Requests a minute; 0 is no limit. */
   perAddress: number
@@ -24,8 +25,12 @@ export interface LimitsOptions {
   refreshPerAddress: number
   refreshPerSession: number
   redeemPerAddress: number
+  /** Requests an hour that send mail. */
+  mailPerNetwork: number
   /** A name for the session of a refresh token that reveals nothing to a reader of Redis. */
   sessionNameOf(refreshToken: string): string
+  /** The name of an account in Redis. */
+  accountNameOf(account: string): string
 }
 
 export const limitsPlugin = fp(
@@ -40,7 +45,7 @@ export const limitsPlugin = fp(
       limit({
         max: options.perAccount,
         reason: 'account_limit',
-        nameOf: (request) => `account:${accountOf(request)}`,
+        nameOf: (request) => `account:${options.accountNameOf(accountOf(request))}`,
         headers: 'when refused',
       }),
     )
@@ -55,15 +60,23 @@ export const limitsPlugin = fp(
       }),
     )
     app.decorate('limitRedeemAddress', limitAddress('redeem', options.redeemPerAddress))
+    app.decorate(
+      'limitMailNetwork',
+      limit({
+        max: options.mailPerNetwork,
+        windowMs: HOUR_MS,
+        reason: 'mail_limit',
+        nameOf: ({ ip }) => `mail-network:${networkOf(ip)}`,
+        headers: 'when refused',
+      }),
+    )
   },
   { name: 'limits' },
 )
 
-/** A digest, so that Redis holds no e-mail addresses. */
 function accountOf({ body, user }: FastifyRequest): string {
   const email = typeof body === 'object' && body !== null && 'email' in body ? String(body.email) : undefined
-  const account = email === undefined ? user.sub : normalizeEmail(email)
-  return createHash('sha256').update(account).digest('base64url')
+  return email === undefined ? digestOf(user.sub) : accountOfEmail(email)
 }
 
 function refreshTokenOf({ body }: FastifyRequest): string {
@@ -81,5 +94,7 @@ declare module 'fastify' {
     limitSession: LimitRequest
     /** `onRequest` hook for redemptions of tickets. */
     limitRedeemAddress: LimitRequest
+    /** `onRequest` hook for requests that send mail. */
+    limitMailNetwork: LimitRequest
   }
 }

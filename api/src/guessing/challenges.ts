@@ -1,0 +1,35 @@
+/** The challenge in force: proof of work, or that of another service where there is one. */
+import type { Keyring } from '@spillway/client/queue-client'
+import type { Challenge } from '../schemas/challenge.js'
+import { createOutsideChallenge } from './outside-challenge.js'
+import { createProofOfWork, type Solved } from './proof-of-work.js'
+
+export interface Challenges {
+  /** A challenge for an account; `excess` are its failures beyond the bound. */
+  issue(account: string, excess: number): Challenge
+  /** What an answer solves; undefined when it solves nothing. Throws `unavailable` when the other service does not say. */
+  check(account: string, answer: string, address: string): Promise<Solved | undefined>
+}
+
+export interface ChallengeOptions {
+  bits: number
+  /** Empty for proof of work. */
+  verifyUrl: string
+  secret: string
+  siteKey: string
+}
+
+export function createChallenges(keyring: Keyring, options: ChallengeOptions): Challenges {
+  if (options.verifyUrl !== '') {
+    const { siteKey, check } = createOutsideChallenge(options)
+    return {
+      issue: () => ({ kind: 'outside', siteKey }),
+      check: (_account, answer, address) => check(answer, address),
+    }
+  }
+  const { issue, check } = createProofOfWork(keyring, options)
+  return {
+    issue: (account, excess) => ({ kind: 'proof_of_work', ...issue(account, excess) }),
+    check: async (account, answer) => check(account, answer),
+  }
+}

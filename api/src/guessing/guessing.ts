@@ -1,0 +1,142 @@
+/**
+ * Holds guessing back and locks nobody out. A device that has logged in to an account is counted by itself. Unknown devices share a number
+ * of consecutive failures for each account (NIST SP 800-63B-4, 3.2.2), with growing delays; then each attempt takes a challenge, which
+ * also spares the wait before that. Nothing here asks whether an account exists.
+ */
+import type { FastifyBaseLogger } from 'fastify'
+import type { GatewayMetrics } from '../http/metrics.js'
+import { storedNetworkOf } from '../limits/client-network.js'
+import type { Count } from '../limits/request-counts.js'
+import { ApiError } from '../problems/errors.js'
+import type { Attempter, createAttempts, LetIn } from './attempts.js'
+import type { Challenges } from './challenges.js'
+import type { DeviceTokens } from './device-token.js'
+import type { ProbedNetworks } from './probed-networks.js'
+import type { SprayedPasswords } from './sprayed-passwords.js'
+
+/** An attempt that was let in, as tickets carry it. */
+export interface Attempt {
+  /** The digest of the address. */
+  account: string
+  /** The device whose count it is; null for that of unknown ones. */
+  device: string | null
+  /** Where the login came from: whoever redeems its ticket may come from elsewhere. */
+  network: string
+}
+
+export interface Login {
+  account: string
+  deviceToken: string
+  challengeAnswer: string
+  address: string
+}
+
+export interface LetInAttempt {
+  attempt: Attempt
+  /** Where no job was submitted, so that nothing was tried. */
+  takeBack(): void
+}
+
+export interface Guessing {
+  /**
+   * Counts a login before anything is done for it. Throws `too_many_requests` or `challenge_required`, with a challenge; `tellLimit` is
+   * called when the limit of a minute refuses. While Redis is
+   * unreachable it lets everything in: nothing is hashed then.
+   */
+  letIn(login: Login, tellLimit: (max: number, count: Count) => void): Promise<LetInAttempt>
+  /** After a right password: returns the token of the device from now on. */
+  succeeded(attempt: Attempt): string
+  /** After a change of the password: whoever knew the one before may hold tokens of devices. */
+  forgetDevices(account: string): void
+  /** After a wrong password, or one for no account. */
+  failed(attempt: Attempt): void
+  /** The password of a failure that was answered while its request was held. */
+  failedBy(password: string, attempt: Attempt): void
+}
+
+export interface GuessingDeps {
+  attempts: ReturnType<typeof createAttempts>
+  challenges: Challenges
+  devices: DeviceTokens
+  networks: ProbedNetworks
+  sprayed: SprayedPasswords
+  /** The name of an account in Redis. */
+  nameOf(account: string): string
+  /** Requests a minute and failures of unknown devices; 0 for no bound. */
+  perMinute: number
+  perAccount: number
+  metrics: Pick<GatewayMetrics, 'loginAttempts' | 'attacksNoticed'>
+  log: FastifyBaseLogger
+}
+
+export function createGuessing(deps: GuessingDeps): Guessing {
+  const { attempts, challenges, devices, perMinute, perAccount, metrics, log } = deps
+  const isOff = perMinute === 0 && perAccount === 0
+  const attempterOf = ({ account, device }: Attempt): Attempter => ({ account: deps.nameOf(account), device })
+
+  /** Not awaited by any answer. What is lost with Redis makes a count one too high. */
+  function inBackground(work: Promise<unknown>): void {
+    work.catch((error: unknown) => log.debug({ err: error }, 'an attempt could not be counted'))
+  }
+
+  function refusal(account: string, { outcome, failures, waitMs }: LetIn): ApiError {
+    const isChallenged = perAccount > 0 && outcome !== 'device_too_many'
+    const challenge = isChallenged ? { challenge: challenges.issue(account, failures - perAccount) } : {}
+    if (outcome === 'challenge')
+      return new ApiError('challenge_required', { reason: 'guesses_challenged', ...challenge })
+    const reason = outcome === 'delayed' ? 'guesses_delayed' : 'account_limit'
+    return new ApiError('too_many_requests', { reason, retryAfterS: secondsOf(waitMs), ...challenge })
+  }
+
+  return {
+    async letIn({ account, deviceToken, challengeAnswer, address }, tellLimit) {
+      const device = perAccount === 0 ? null : devices.read(account, deviceToken)
+      const network = storedNetworkOf(address)
+      const nothing = { attempt: { account, device: device?.id ?? null, network }, takeBack() {} }
+      if (isOff) return nothing
+      const isAnswered = challengeAnswer !== '' && perAccount > 0
+      const solved = isAnswered ? await challenges.check(account, challengeAnswer, address) : undefined
+      const counted = await attempts.letIn(deps.nameOf(account), device, solved).catch(() => undefined)
+      if (counted === undefined) return nothing
+      const { outcome, requests, waitMs } = counted
+      if (outcome === 'too_many' || outcome === 'device_too_many')
+        tellLimit(perMinute, { count: requests, resetS: secondsOf(waitMs) })
+      if (outcome !== 'known' && outcome !== 'unknown' && outcome !== 'solved') throw refusal(account, counted)
+      metrics.loginAttempts.inc({ device: outcome })
+      // A device that failed too often is as good as unknown.
+      const attempt = { account, device: outcome === 'known' && device !== null ? device.id : null, network }
+      const takeBack = () => inBackground(attempts.takeBack(attempterOf(attempt), solved?.id))
+      return { attempt, takeBack }
+    },
+
+    succeeded(attempt) {
+      if (!isOff) inBackground(attempts.succeeded(attempterOf(attempt)))
+      return devices.issue(attempt.account)
+    },
+
+    forgetDevices(account) {
+      inBackground(attempts.forgetDevices(deps.nameOf(account)))
+    },
+
+    failed({ account, device, network: from }) {
+      if (isOff || device !== null) return
+      const counted = deps.networks.failed(deps.nameOf(account), from).then((networks) => {
+        for (const network of networks) {
+          metrics.attacksNoticed.inc({ kind: 'network' })
+          log.warn({ network }, 'many accounts are tried in vain from one network')
+        }
+      })
+      inBackground(counted)
+    },
+
+    failedBy(password, { account, device }) {
+      if (isOff || device !== null || !deps.sprayed.failed(password, account)) return
+      metrics.attacksNoticed.inc({ kind: 'password' })
+      log.warn('one password is tried in vain on many accounts')
+    },
+  }
+}
+
+function secondsOf(ms: number): number {
+  return Math.max(1, Math.ceil(ms / 1_000))
+}

@@ -1,0 +1,61 @@
+/** Puts the parts of this room together, as the configuration has them. */
+import type { Keyring } from '@spillway/client/queue-client'
+import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
+import type { GatewayConfig } from '../config.js'
+import type { GatewayMetrics } from '../http/metrics.js'
+import type { CountingRedis } from '../limits/shared-counts.js'
+import { createAttempts } from './attempts.js'
+import { createChallenges } from './challenges.js'
+import { deviceCookie } from './device-header.js'
+import { createDeviceTokens } from './device-token.js'
+import { createGuessing, type Guessing } from './guessing.js'
+import { guessingPlugin } from './plugin.js'
+import { createProbedNetworks } from './probed-networks.js'
+import { createSprayedPasswords } from './sprayed-passwords.js'
+
+export interface GuessingParts {
+  guessing: Guessing
+  /** The headers that give a device its token. */
+  deviceHeaders(token: string): Record<string, string>
+}
+
+export async function openGuessing(
+  app: FastifyInstance,
+  config: GatewayConfig,
+  deps: {
+    keyring: Keyring
+    redis: readonly CountingRedis[]
+    accountNameOf(account: string): string
+    metrics: GatewayMetrics
+    log: FastifyBaseLogger
+  },
+): Promise<GuessingParts> {
+  const { keyring, redis, accountNameOf, metrics, log } = deps
+  const deviceTtlS = config.DEVICE_TTL_S
+  const bounds = { perMinute: config.LIMIT_PER_ACCOUNT, perAccount: config.GUESSES_PER_ACCOUNT }
+  const guessing = createGuessing({
+    attempts: createAttempts(redis, config.QUEUE_PREFIX, {
+      ...bounds,
+      perDevice: config.GUESSES_PER_DEVICE,
+      deviceTtlS,
+    }),
+    challenges: createChallenges(keyring, {
+      bits: config.CHALLENGE_BITS,
+      verifyUrl: config.CHALLENGE_VERIFY_URL,
+      secret: config.CHALLENGE_SECRET,
+      siteKey: config.CHALLENGE_SITE_KEY,
+    }),
+    devices: createDeviceTokens(keyring, { ttlS: deviceTtlS }),
+    networks: createProbedNetworks(redis, config.QUEUE_PREFIX),
+    sprayed: createSprayedPasswords(),
+    nameOf: accountNameOf,
+    ...bounds,
+    metrics,
+    log,
+  })
+  await app.register(guessingPlugin, { guessing })
+  return {
+    guessing,
+    deviceHeaders: (token) => (config.DEVICE_COOKIE ? { 'set-cookie': deviceCookie(token, deviceTtlS) } : {}),
+  }
+}

@@ -1,0 +1,53 @@
+/** The hooks of a login: counted before anything is done for it, and settled when it is answered. */
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import fp from 'fastify-plugin'
+import { accountOfEmail } from '../limits/account-name.js'
+import { sendLimitHeaders } from '../limits/limit.js'
+import { deviceTokenOf } from './device-header.js'
+import type { Guessing, LetInAttempt } from './guessing.js'
+
+export const guessingPlugin = fp(
+  async (app: FastifyInstance, { guessing }: { guessing: Guessing }) => {
+    app.decorateRequest('login')
+
+    app.decorate('letLoginIn', async (request, reply) => {
+      const { headers, ip } = request
+      const answer = headers['spillway-challenge']
+      request.login = await guessing.letIn(
+        {
+          account: accountOfEmail(fieldOf(request, 'email')),
+          deviceToken: deviceTokenOf(headers),
+          challengeAnswer: typeof answer === 'string' ? answer : '',
+          address: ip,
+        },
+        (max, count) => sendLimitHeaders(reply, max, count),
+      )
+    })
+
+    app.decorate('settleLogin', async (request, reply) => {
+      if (request.login === undefined) return
+      if (request.jobId === undefined) request.login.takeBack()
+      else if (reply.statusCode === 401) guessing.failedBy(fieldOf(request, 'password'), request.login.attempt)
+    })
+  },
+  { name: 'guessing' },
+)
+
+/** A field of a body that was validated. */
+function fieldOf({ body }: FastifyRequest, name: string): string {
+  const field = typeof body === 'object' && body !== null ? Object.getOwnPropertyDescriptor(body, name)?.value : ''
+  return typeof field === 'string' ? field : ''
+}
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** `preHandler` hook that counts a login, after validation, and refuses it. */
+    letLoginIn(request: FastifyRequest, reply: FastifyReply): Promise<void>
+    /** `onResponse` hook of the same. */
+    settleLogin(request: FastifyRequest, reply: FastifyReply): Promise<void>
+  }
+  interface FastifyRequest {
+    /** A login that was let in. */
+    login?: LetInAttempt
+  }
+}

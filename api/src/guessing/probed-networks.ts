@@ -1,0 +1,58 @@
+/**
+ * Notices networks from which many accounts are tried in vain: single IPv4 addresses and the /64 of IPv6 ones, and the networks around
+ * them. Redis counts distinct accounts (HyperLogLog), for all gateways together, and forgets them after ten minutes.
+ */
+import type { ClientContext, Result } from 'ioredis'
+import { wideNetworkOf } from '../limits/client-network.js'
+import { atHome, type CountingRedis } from '../limits/shared-counts.js'
+
+const WINDOW_MS = 600_000
+/** Accounts that fail from one network within a window: more than people behind one address, or of one neighbourhood, mistype. */
+const ACCOUNTS_OF_ADDRESS = 50
+const ACCOUNTS_OF_NETWORK = 100
+
+/**
+ * Lua: counts an account for each network.
+ * KEYS: for each network its accounts and the mark that it was noticed. ARGV: the window in milliseconds, the account, the bound of each.
+ * Returns for each network whether it is noticed now, which is once in a window.
+ */
+const COUNT_ACCOUNT = `
+local noticed = {}
+for n = 1, #KEYS / 2 do
+  local accounts, mark = KEYS[2 * n - 1], KEYS[2 * n]
+  local isNew = redis.call('PFADD', accounts, ARGV[2]) == 1
+  if redis.call('PTTL', accounts) < 0 then redis.call('PEXPIRE', accounts, ARGV[1]) end
+  noticed[n] = 0
+  if isNew and redis.call('PFCOUNT', accounts) >= tonumber(ARGV[2 + n]) and redis.call('SET', mark, 1, 'NX', 'PX', ARGV[1]) then
+    noticed[n] = 1
+  end
+end
+return noticed`
+
+export interface ProbedNetworks {
+  /** Counts a failure. Resolves with the networks that are noticed by it, each once in ten minutes. */
+  failed(account: string, network: string): Promise<string[]>
+}
+
+export function createProbedNetworks(redis: readonly CountingRedis[], queuePrefix: string): ProbedNetworks {
+  for (const { connection } of redis) connection.defineCommand('countProbes', { numberOfKeys: 4, lua: COUNT_ACCOUNT })
+  const keysOf = (network: string) => [`${queuePrefix}:probed:${network}`, `${queuePrefix}:probed:${network}:noticed`]
+
+  return {
+    async failed(account, network) {
+      const wide = wideNetworkOf(network)
+      const networks = [network, wide]
+      const bounds = [WINDOW_MS, account, ACCOUNTS_OF_ADDRESS, ACCOUNTS_OF_NETWORK]
+      const noticed = await atHome(wide, redis, ({ connection }) =>
+        connection.countProbes(...networks.flatMap(keysOf), ...bounds),
+      )
+      return networks.filter((_, n) => noticed[n] === 1)
+    },
+  }
+}
+
+declare module 'ioredis' {
+  interface RedisCommander<Context extends ClientContext> {
+    countProbes(...keysAndBounds: (string | number)[]): Result<number[], Context>
+  }
+}

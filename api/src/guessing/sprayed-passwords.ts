@@ -1,0 +1,41 @@
+/**
+ * Notices one password that fails on many accounts. Counted in this process alone, in buckets of a digest whose key is made anew for each
+ * window and never leaves the process: neither Redis nor a log holds anything that was made from a password.
+ */
+import { createHmac, randomBytes } from 'node:crypto'
+
+const WINDOW_MS = 600_000
+/** So many accounts that fail by one password within a window are no coincidence. */
+const ACCOUNTS = 50
+const BUCKETS = 2 ** 24
+/** Of one window, in all buckets; more are not looked at, so that an attack takes no memory. */
+const ENTRIES_MAX = 50_000
+
+export interface SprayedPasswords {
+  /** Counts a failure. True once in a window for each password that failed on so many accounts. */
+  failed(password: string, account: string): boolean
+}
+
+export function createSprayedPasswords(nowMs: () => number = () => performance.now()): SprayedPasswords {
+  let key = randomBytes(32)
+  let endsMs = nowMs() + WINDOW_MS
+  let entries = 0
+  let accounts = new Map<number, Set<string>>()
+
+  return {
+    failed(password, account) {
+      if (nowMs() >= endsMs) {
+        key = randomBytes(32)
+        endsMs = nowMs() + WINDOW_MS
+        entries = 0
+        accounts = new Map()
+      }
+      const bucket = createHmac('sha256', key).update(password).digest().readUInt32BE(0) % BUCKETS
+      const tried = accounts.get(bucket) ?? new Set()
+      if (entries >= ENTRIES_MAX || tried.has(account)) return false
+      entries++
+      accounts.set(bucket, tried.add(account))
+      return tried.size === ACCOUNTS
+    },
+  }
+}

@@ -1,0 +1,24 @@
+/** Names for accounts where neither Redis nor a ticket may hold an e-mail address. */
+import { createHash } from 'node:crypto'
+import type { Keyring } from '@spillway/client/queue-client'
+import { normalizeEmail } from '../schemas/credentials.js'
+
+const NAME_BYTES = 16
+
+/** The digest of an address as addresses are compared: 22 characters. Not secret from someone who guesses addresses. */
+export function accountOfEmail(email: string): string {
+  return digestOf(normalizeEmail(email))
+}
+
+/** The name of something that has no address, such as a user's id. */
+export function digestOf(text: string): string {
+  return createHash('sha256').update(text).digest().subarray(0, NAME_BYTES).toString('base64url')
+}
+
+/**
+ * The name of an account in Redis: keyed, so that a reader cannot try addresses. It changes with the first seal key: counts begin anew
+ * after a rotation.
+ */
+export function createAccountNames(keyring: Keyring): (account: string) => string {
+  return (account) => keyring.macs({ purpose: 'account', id: account })[0].subarray(0, NAME_BYTES).toString('base64url')
+}
