@@ -1,4 +1,5 @@
 /** The metrics of a gateway, with Prometheus's naming and units (seconds). No label's values grow with users. */
+import { mailOutcomes } from '@spillway/worker/mail/outcomes'
 import { createRegistry } from '@spillway/worker/registry'
 import { Counter, Histogram, type Registry } from 'prom-client'
 import { refusalReasons } from '../problems/errors.js'
@@ -10,11 +11,16 @@ export interface GatewayMetrics {
   wait: Histogram<'operation' | 'outcome'>
   tickets: Counter<'event'>
   refused: Counter<'reason'>
+  loginAttempts: Counter<'device'>
+  attacksNoticed: Counter<'kind'>
   cancelled: Counter
   verdicts: Counter<'source'>
   jobsAddedAgain: Counter
+  jobsMoved: Counter
   sealFailures: Counter<'purpose'>
   operatorFailures: Counter
+  auditEvents: Counter<'result'>
+  mails: Counter<'outcome'>
 }
 
 const DURATION_BUCKETS_S = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 8, 10, 30]
@@ -23,8 +29,11 @@ const DURATION_BUCKETS_S = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5,
 const waitOutcomes = ['answered', 'ticket', 'client_gone', 'failed'] as const
 export type WaitOutcome = (typeof waitOutcomes)[number]
 
-const ticketEvents = ['issued', 'redeemed', 'pending', 'expired', 'used', 'invalid'] as const
+const ticketEvents = ['issued', 'redeemed', 'pending', 'expired', 'lost', 'used', 'invalid'] as const
 export type TicketEvent = (typeof ticketEvents)[number]
+
+/** What became of audit events: a row each, one of many in a row, or lost for want of room or of a database. */
+const auditResults = ['written', 'added_up', 'dropped'] as const
 
 /** How a verdict arrived: announced, or found by asking Redis because no announcement came. */
 const verdictSources = ['message', 'asked'] as const
@@ -71,6 +80,18 @@ export function createGatewayMetrics(operations: readonly string[]): GatewayMetr
       labelNames: ['reason'],
       registers,
     }),
+    loginAttempts: new Counter({
+      name: 'spillway_login_attempts_total',
+      help: 'Logins let in: from a known device, from an unknown one, or from one that solved a challenge',
+      labelNames: ['device'],
+      registers,
+    }),
+    attacksNoticed: new Counter({
+      name: 'spillway_attacks_noticed_total',
+      help: 'Networks that tried many accounts in vain, and passwords that were tried on many, once in ten minutes each',
+      labelNames: ['kind'],
+      registers,
+    }),
     cancelled: new Counter({
       name: 'spillway_jobs_cancelled_total',
       help: 'Jobs removed from the queue before they began, because their client went away',
@@ -87,6 +108,11 @@ export function createGatewayMetrics(operations: readonly string[]): GatewayMetr
       help: 'Jobs that Redis lost while they were waited for, added again',
       registers,
     }),
+    jobsMoved: new Counter({
+      name: 'spillway_jobs_moved_total',
+      help: 'Jobs that were waited for, added to another Redis because theirs did not answer',
+      registers,
+    }),
     sealFailures: new Counter({
       name: 'spillway_seal_failures_total',
       help: 'Sealed values that did not open: forged, swapped, damaged, or of an unknown key',
@@ -98,11 +124,27 @@ export function createGatewayMetrics(operations: readonly string[]): GatewayMetr
       help: 'Wrong user names or passwords at the ops port',
       registers,
     }),
+    auditEvents: new Counter({
+      name: 'spillway_audit_events_total',
+      help: 'Audit events, by what became of them',
+      labelNames: ['result'],
+      registers,
+    }),
+    mails: new Counter({
+      name: 'spillway_mails_total',
+      help: 'Mails, by outcome: sent, for nobody, over the limit of the reader, expired, to be tried again, failed',
+      labelNames: ['outcome'],
+      registers,
+    }),
   }
   for (const operation of operations) for (const outcome of waitOutcomes) metrics.wait.zero({ operation, outcome })
   for (const event of ticketEvents) metrics.tickets.inc({ event }, 0)
   for (const reason of refusalReasons) metrics.refused.inc({ reason }, 0)
+  for (const result of auditResults) metrics.auditEvents.inc({ result }, 0)
+  for (const device of ['known', 'unknown', 'solved']) metrics.loginAttempts.inc({ device }, 0)
+  for (const kind of ['network', 'password']) metrics.attacksNoticed.inc({ kind }, 0)
   for (const source of verdictSources) metrics.verdicts.inc({ source }, 0)
+  for (const outcome of [...mailOutcomes, 'limited', 'not_queued']) metrics.mails.inc({ outcome }, 0)
   for (const purpose of ['verdict', 'ticket']) metrics.sealFailures.inc({ purpose }, 0)
   return metrics
 }

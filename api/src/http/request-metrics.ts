@@ -7,6 +7,7 @@ import type { GatewayMetrics, TicketEvent } from './metrics.js'
 /** The ticket event of each problem of a redemption. Any other answer below 500 to a ticket is a redemption. */
 const ticketProblems: Partial<Record<ErrorCode, TicketEvent>> = {
   ticket_expired: 'expired',
+  ticket_lost: 'lost',
   ticket_used: 'used',
   invalid_ticket: 'invalid',
 }

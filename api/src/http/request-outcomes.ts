@@ -31,7 +31,7 @@ function classOf(outcome: string, status: number): RequestOutcome {
   if (outcome === 'ticket') return 'ticket'
   if (outcome === 'client_gone') return 'gone'
   // Any other 503 means that PostgreSQL or Redis is not reachable: a failure.
-  if (outcome === 'busy' || outcome === 'too_many_requests') return 'refused'
+  if (outcome === 'busy' || outcome === 'too_many_requests' || outcome === 'challenge_required') return 'refused'
   if (status < 400) return 'answered'
   return status < 500 ? 'rejected' : 'failed'
 }
