@@ -2,7 +2,7 @@
 
 import { DEFAULT_QUEUE_PREFIX } from '@spillway/client/protocol/job'
 import { refuseGuessableKeys } from '@spillway/client/protocol/key-list'
-import { parseRedisUrl } from '@spillway/client/redis/url'
+import { parseShards } from '@spillway/client/redis/shards'
 import { envSchema } from 'env-schema'
 import type { FromSchema } from 'json-schema-to-ts'
 import { firebaseSettings } from './hashing/formats/firebase-project.js'
@@ -11,7 +11,7 @@ import { policySettings } from './hashing/policy.js'
 const WorkerConfig = {
   type: 'object',
   properties: {
-    /** redis://, redis+sentinel:// or redis+cluster://, with rediss for TLS. */
+    /** redis://, redis+sentinel:// or redis+cluster://, with rediss for TLS; several separated by white space, see redis/shards.ts. */
     REDIS_URL: { type: 'string', default: 'redis://127.0.0.1:6379' },
     /** Must be the same at gateways and workers, and in the autoscaler's key. */
     QUEUE_PREFIX: { type: 'string', default: DEFAULT_QUEUE_PREFIX, pattern: '^\\{[\\w-]+\\}$' },
@@ -65,7 +65,7 @@ export function readWorkerConfig(env: NodeJS.ProcessEnv): WorkerConfig {
   attempt(
     () => env.SPILLWAY_SEAL_KEYS !== undefined && refuseGuessableKeys('SPILLWAY_SEAL_KEYS', env.SPILLWAY_SEAL_KEYS),
   )
-  attempt(() => env.REDIS_URL !== undefined && parseRedisUrl(env.REDIS_URL))
+  attempt(() => env.REDIS_URL !== undefined && parseShards(env.REDIS_URL))
   if (env.SPILLWAY_TEST_HASHES === 'true' && env.NODE_ENV === 'production')
     problems.push('SPILLWAY_TEST_HASHES is for load tests and must not be set with NODE_ENV=production')
   if (config === undefined || problems.length > 0) throw new Error(problems.join('; '))

@@ -153,7 +153,9 @@ test('a fallback is given nothing of its gateway that a worker does not read, no
   const { env, options }: { env: Record<string, string>; options: string[] } = await until(async () =>
     JSON.parse(await readFile(told, 'utf8')),
   )
-  assert.deepEqual(options, [...before, ...given.slice(-2)])
+  // Node 24 gives the files of its test runner options of its inspector.
+  const kept = before.filter((option) => !option.startsWith('--inspect'))
+  assert.deepEqual(options, [...kept, ...given.slice(-2)])
   assert.deepEqual(
     Object.entries(env).filter(([, value]) => value.includes('hush')),
     [],

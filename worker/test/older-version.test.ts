@@ -1,29 +1,25 @@
-// Versions side by side: what an earlier version compiled to (older-version.tgz) talks to what is here, both ways.
+// Versions side by side: what an earlier version compiled to (infra/local/versions/older.tgz) talks to what is here, both ways.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { fileURLToPath, pathToFileURL } from 'node:url'
+import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
-import { startProcess, until } from '@spillway/local/testing'
+import { startProcess, unpackOlderVersion, until } from '@spillway/local/testing'
 import { passwordsOf, rejectsWith } from './application.ts'
 import { answerOf, readyClient, sealKeys, startedWorker, workerEnvironment } from './parts.ts'
 import { spaceFor } from './space.ts'
 
 const run = promisify(execFile)
 
-/** Inside the client's folder, so that it finds the same packages as the client and the worker do. */
-const dir = await mkdtemp(fileURLToPath(new URL('../client/.generated-', import.meta.url)))
-after(() => rm(dir, { recursive: true, force: true }))
-await run('tar', ['--extract', '--file', fileURLToPath(new URL('older-version.tgz', import.meta.url)), '-C', dir])
+const older = await unpackOlderVersion()
+after(() => older.close())
 
 /** bcrypt of `right`, at cost 4. */
 const stored = '$2b$04$aFu/6hE6KsmKW6dioDx0/.IMW4l40x6esYzs8A1UrxgTRci6vATWW'
 
 test('an older worker answers the client of today, and makes no hash of a policy that it does not know', async (t) => {
   const space = spaceFor(t)
-  const worker = startProcess({ entry: join(dir, 'dist/main.cjs'), env: workerEnvironment(space) })
+  const worker = startProcess({ entry: older.worker, env: workerEnvironment(space) })
   space.closing(() => worker.close())
   await worker.waitForLog(({ msg }) => msg === 'worker ready')
   const client = await readyClient(space)
@@ -49,7 +45,7 @@ test('an older worker answers the client of today, and makes no hash of a policy
 test('a worker of today answers an older client', async (t) => {
   const space = spaceFor(t)
   await startedWorker(space)
-  const door = pathToFileURL(join(dir, 'node_modules/@spillway/client/dist/index.js')).href
+  const door = pathToFileURL(older.client).href
   const program = `
     import { createPasswordClient, parseKeyring } from '${door}'
     const log = { error: console.error, warn: console.error, info() {}, debug() {} }

@@ -153,7 +153,7 @@ function withoutProc(): string | false {
 }
 
 function threadsStandingBack({ pid }: { pid: number }): number {
-  return readdirSync(`/proc/${pid}/task`).filter((thread) => getPriority(Number(thread)) > 0).length
+  return readdirSync(`/proc/${pid}/task`).filter((thread) => getPriority(Number(thread)) > getPriority()).length
 }
 
 function threads({ pid }: { pid: number }): number {

@@ -30,6 +30,8 @@ const optional = ['msgpackr-extract', 'pg', 'redis']
 
 /** What applications import: `@spillway/client` and `@spillway/client/<name>`. */
 export const doors = ['index', 'bcrypt', 'argon2', 'nestjs'] as const
+/** What pages import: an ES module that needs no Node. */
+export const pageDoor = 'browser'
 /** What people run: `npx --yes --package @spillway/client <name>`. */
 export const commands = { 'spillway-storm': 'storm' } as const
 /** What doors share, so that there is one of it. */
@@ -53,6 +55,7 @@ const apart: Plugin = {
  */
 export async function bundle(outdir: string): Promise<Metafile[]> {
   const programs = await Promise.all([
+    bundlePageDoor(outdir),
     build({
       ...common,
       entryPoints: [...doors, ...shared].map((name) => join(clientDist, `${name}.js`)),
@@ -87,6 +90,21 @@ export async function bundle(outdir: string): Promise<Metafile[]> {
   ])
   for (const name of doors) await writeFile(join(outdir, `${name}.js`), await moduleOf(name))
   return programs.map(({ metafile }) => metafile)
+}
+
+/** Writes the door for pages: one small file that a browser loads as it is. */
+export function bundlePageDoor(outdir: string) {
+  return build({
+    entryPoints: [join(clientDist, `${pageDoor}.js`)],
+    bundle: true,
+    platform: 'browser',
+    target: 'es2022',
+    format: 'esm',
+    minify: true,
+    logLevel: 'error',
+    outdir,
+    metafile: true,
+  })
 }
 
 async function moduleOf(door: string): Promise<string> {

@@ -9,7 +9,7 @@ import { dirname, join, posix } from 'node:path'
 export async function copyDeclarations(
   from: string,
   to: string,
-  { entry, peers }: { entry: string; peers: readonly string[] },
+  { entry, peers, forCommonJs = true }: { entry: string; peers: readonly string[]; forCommonJs?: boolean },
 ): Promise<void> {
   const copied = new Set<string>()
 
@@ -23,8 +23,10 @@ export async function copyDeclarations(
     if (foreign !== undefined) throw new Error(`${file} imports ${foreign}: its types would be any to applications`)
     await mkdir(dirname(join(to, file)), { recursive: true })
     await writeFile(join(to, file), text)
-    const forCommonJs = text.replace(/(['"])(\.[^'"]+)\.js\1/g, '$1$2.cjs$1')
-    await writeFile(join(to, file.replace(/\.d\.ts$/, '.d.cts')), forCommonJs)
+    if (forCommonJs) {
+      const renamed = text.replace(/(['"])(\.[^'"]+)\.js\1/g, '$1$2.cjs$1')
+      await writeFile(join(to, file.replace(/\.d\.ts$/, '.d.cts')), renamed)
+    }
     for (const specifier of own) await copy(posix.join(posix.dirname(file), specifier.replace(/\.js$/, '.d.ts')))
   }
 

@@ -1,7 +1,7 @@
 // Makes the package in dist/package, before `pnpm pack` and `pnpm publish`. Expects worker and client to be built.
 import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { bundle, bundledPackages, doors, peers } from './bundle.ts'
+import { bundle, bundledPackages, doors, pageDoor, peers } from './bundle.ts'
 import { copyDeclarations } from './declarations.ts'
 import { copyEngine } from './engine.ts'
 import { licencesOf, packagesIn } from './licences.ts'
@@ -13,8 +13,9 @@ const outdir = join(clientDir, 'dist/package')
 await rm(outdir, { recursive: true, force: true })
 await mkdir(outdir, { recursive: true })
 const metafiles = await bundle(outdir)
-for (const door of doors) {
-  await copyDeclarations(join(clientDir, 'dist'), outdir, { entry: `${door}.d.ts`, peers: Object.keys(peers) })
+for (const door of [...doors, pageDoor]) {
+  const options = { entry: `${door}.d.ts`, peers: Object.keys(peers), forCommonJs: door !== pageDoor }
+  await copyDeclarations(join(clientDir, 'dist'), outdir, options)
 }
 const bundled = [...(await packagesIn(bundledPackages(metafiles))), ...(await copyEngine(outdir))]
 await writeFile(join(outdir, 'THIRD-PARTY-LICENSES.txt'), await licencesOf(bundled))

@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { commands, doors, peers } from './bundle.ts'
+import { commands, doors, pageDoor, peers } from './bundle.ts'
 
 const clientDir = join(import.meta.dirname, '..')
 const workerDir = join(clientDir, '..')
@@ -33,9 +33,15 @@ export function packageManifest(): object {
     // For TypeScript that reads no `exports` (moduleResolution node10).
     main: './index.cjs',
     types: './index.d.cts',
-    typesVersions: { '*': Object.fromEntries(doors.slice(1).map((door) => [door, [`./${door}.d.cts`]])) },
+    typesVersions: {
+      '*': {
+        ...Object.fromEntries(doors.slice(1).map((door) => [door, [`./${door}.d.cts`]])),
+        [pageDoor]: [`./${pageDoor}.d.ts`],
+      },
+    },
     exports: {
       ...Object.fromEntries(doors.map((door) => [door === 'index' ? '.' : `./${door}`, conditionsOf(door)])),
+      [`./${pageDoor}`]: { types: `./${pageDoor}.d.ts`, default: `./${pageDoor}.js` },
       './package.json': './package.json',
     },
     bin: Object.fromEntries(Object.entries(commands).map(([command, file]) => [command, `./${file}.cjs`])),

@@ -35,6 +35,17 @@ test('a held job waits for those that are held or in hand, a deferred one for al
   assert.equal(state.predictedWaitMs('held'), 200)
 })
 
+test('a job in its place waits for those ahead of it, deferred ones by the share that they get', () => {
+  const { state, pass } = scene()
+  assert.equal(state.expectedWaitMs({ held: 0, deferred: 0 }), Number.POSITIVE_INFINITY)
+  state.reading().succeeded(depth, workers)
+  assert.equal(state.expectedWaitMs({ held: 5, deferred: 20 }), 2_600)
+  assert.equal(state.expectedWaitMs({ held: 0, deferred: 0 }), 200)
+  for (let first = 0; first <= 50; first += 5, pass(1_000))
+    state.reading().succeeded(depth, workers, { firstDeferred: first, finished: first })
+  assert.equal(Math.round(state.expectedWaitMs({ held: 5, deferred: 20 })), 4_600)
+})
+
 test('jobs added since the last reading count at once, in their lane, until a reading that began later is back', () => {
   const { state } = scene()
   const counted = () => [state.current().waiting, state.current().deferred]

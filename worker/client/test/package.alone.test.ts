@@ -7,6 +7,7 @@ import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { test } from 'node:test'
+import { gzipSync } from 'node:zlib'
 import { createNamespace, newSealKey, startWorker } from '@spillway/local/testing'
 import { ADDON_FILE, PACKED_ADDON } from '../../src/hashing/addon-file.ts'
 import { answersOf, application, type Compiler, compiled, env, install, run, skip } from './installed.ts'
@@ -15,6 +16,8 @@ import { answersOf, application, type Compiler, compiled, env, install, run, ski
 const declarationsOfNode = ['@types/node', 'undici-types']
 const PACKAGES_MAX = 25
 const BYTES_MAX = 15_000_000
+/** Of the door for pages, compressed. */
+const PAGE_BYTES_MAX = 4_000
 
 const tarball = skip === false ? await install() : ''
 const { packages, bytes } =
@@ -52,6 +55,33 @@ test('it holds programs, declarations, licences and a README, and no sources', {
   const readme = await readFile(join(folder, 'README.md'), 'utf8')
   assert.doesNotMatch(readme, /\]\(\.\.?\//, 'a link leads out of the package')
 })
+
+test('what pages load is one ES module without imports, below 4 kB compressed', { skip }, async () => {
+  const program = await readFile(join(application, 'node_modules/@spillway/client/browser.js'))
+  assert.doesNotMatch(program.toString(), /\b(import|require|process|Buffer)\b/)
+  const { length } = gzipSync(program)
+  assert.ok(length < PAGE_BYTES_MAX, `${length} bytes`)
+})
+
+for (const compiler of [5, 7] as const) {
+  test(`TypeScript ${compiler}: a page compiles against what browsers have, without the types of Node`, {
+    skip,
+  }, async () => {
+    const forPages = [
+      '--lib',
+      'es2022,dom',
+      '--types',
+      'null',
+      '--typeRoots',
+      'none',
+      '--module',
+      'esnext',
+      '--moduleResolution',
+      'bundler',
+    ]
+    await compiled(['browser.mts'], compiler, forPages)
+  })
+}
 
 const modules = ['login.mts', 'drop-in.mts']
 const commonJs = ['login.cts', 'drop-in.cts']

@@ -11,11 +11,12 @@ import type { RedisConnection } from '@spillway/client/redis/connect'
 import type { RedisWatch } from '@spillway/client/redis/watch'
 import type { Job, Queue } from 'bullmq'
 import type { FastifyPluginAsync } from 'fastify'
-import { describeData, describeJob } from './words.js'
+import { MAIL_QUEUE } from '../mail/queue.js'
+import { describeData, describeJob, describeMail, describeMailData } from './words.js'
 
 export interface BoardOptions {
-  /** Stays the caller's to watch and to close. */
-  redis: RedisConnection
+  /** A queue for each, by its address where there are several. They stay the caller's to watch and to close. */
+  redis: readonly { address: string; connection: RedisConnection }[]
   watch: RedisWatch
   queuePrefix: string
   /** Refuses every change with 405. */
@@ -24,6 +25,8 @@ export interface BoardOptions {
   basePath: string
   /** The URL of a log search, with `{jobId}` in it; empty for none. */
   logUrl: string
+  /** Whether the queue of mails is shown too. */
+  showsMail: boolean
   /** Links to other pages of the listener. */
   links: { text: string; url: string }[]
 }
@@ -52,27 +55,51 @@ class ReadableJobs extends BullMQAdapter {
 }
 
 export const boardPlugin: FastifyPluginAsync<BoardOptions> = async (app, options) => {
-  const { redis, watch, queuePrefix, readOnly, basePath, logUrl, links } = options
-  const queue = openQueue({ redis, prefix: queuePrefix, watch })
+  const { redis, watch, queuePrefix, readOnly, basePath, logUrl, showsMail, links } = options
+  const queues = redis.map(({ connection }) => openQueue({ redis: connection, prefix: queuePrefix, watch }))
 
-  const shown = new ReadableJobs(queue, {
-    readOnlyMode: readOnly,
-    description: 'Hash and verify jobs; what they carry is sealed',
-    ...(logUrl === ''
-      ? {}
-      : {
-          externalJobUrl: ({ id }) => ({
-            displayText: 'Log',
-            href: logUrl.replaceAll('{jobId}', encodeURIComponent(String(id))),
-          }),
-        }),
-  })
-  shown.setFormatter('name', describeJob)
-  shown.setFormatter('data', describeData)
+  /** Before the name of its queue. */
+  const placeOf = (n: number) => (redis.length === 1 ? {} : { prefix: `${redis[n]?.address} ` })
+  const shown = queues.map(
+    (queue, n) =>
+      new ReadableJobs(queue, {
+        ...placeOf(n),
+        readOnlyMode: readOnly,
+        description: 'Hash and verify jobs; what they carry is sealed',
+        ...(logUrl === ''
+          ? {}
+          : {
+              externalJobUrl: ({ id }) => ({
+                displayText: 'Log',
+                href: logUrl.replaceAll('{jobId}', encodeURIComponent(String(id))),
+              }),
+            }),
+      }),
+  )
+  for (const queue of shown) {
+    queue.setFormatter('name', describeJob)
+    queue.setFormatter('data', describeData)
+  }
+
+  const mailQueues = showsMail
+    ? redis.map(({ connection }) => openQueue({ redis: connection, prefix: queuePrefix, name: MAIL_QUEUE, watch }))
+    : []
+  const shownMail = mailQueues.map(
+    (queue, n) =>
+      new ReadableJobs(queue, {
+        ...placeOf(n),
+        readOnlyMode: readOnly,
+        description: 'Mails; what they carry is sealed',
+      }),
+  )
+  for (const queue of shownMail) {
+    queue.setFormatter('name', describeMail)
+    queue.setFormatter('data', describeMailData)
+  }
 
   const serverAdapter = new FastifyAdapter().setBasePath(basePath)
   createBullBoard({
-    queues: [shown],
+    queues: [...shown, ...shownMail],
     serverAdapter,
     options: {
       uiConfig: {
@@ -96,5 +123,7 @@ export const boardPlugin: FastifyPluginAsync<BoardOptions> = async (app, options
   })
   await app.register(serverAdapter.registerPlugin(), { prefix: basePath })
 
-  app.addHook('onClose', () => queue.close())
+  app.addHook('onClose', async () => {
+    await Promise.all([...queues, ...mailQueues].map((queue) => queue.close()))
+  })
 }

@@ -1,5 +1,6 @@
 /** Texts of Bull Board for a job. All data comes from Redis, which is not trusted: nothing is shown unchecked. */
 import { isJobData, isJobResult, jobNames } from '@spillway/client/protocol/job'
+import { isMailData } from '../mail/queue.js'
 
 /** Fields of a BullMQ job. Times are epoch milliseconds by the writer's clock. */
 export interface ShownJob {
@@ -27,6 +28,16 @@ export function describeJob({ name, timestamp, processedOn, returnvalue, failedR
 export function describeData(data: unknown): Record<string, unknown> {
   if (!isJobData(data)) return { malformed: true }
   return { enqueuedAt: iso(data.enqueuedAt), deadline: iso(data.deadline) }
+}
+
+/** The title of a mail. The reason of a failure, which the board shows too, names no address. */
+export function describeMail({ failedReason, finishedOn }: ShownJob): string {
+  return failedReason ? `mail · ${finishedOn ? 'not sent' : 'to be tried again'}` : 'mail'
+}
+
+/** The time until which a mail may be sent, shown in place of its data. */
+export function describeMailData(data: unknown): Record<string, unknown> {
+  return isMailData(data) ? { deadline: iso(data.deadline) } : { malformed: true }
 }
 
 function duration(ms: number): string {

@@ -1,4 +1,4 @@
-/** Publishes this worker's capacity to gateways every half second. The answer carries Redis's time and the number of waiting jobs. */
+/** Publishes this worker's capacity to the gateways of one Redis every half second. The answer carries Redis's time and the number of waiting jobs. */
 import { randomUUID } from 'node:crypto'
 import { capacityKey, PUBLISH_INTERVAL_MS, type WorkerCapacity } from '@spillway/client/protocol/capacity'
 import { writeCapacity } from '@spillway/client/queue/capacity'
@@ -13,7 +13,7 @@ import type { Logger } from '../process/log.js'
 export interface CapacityPublisher {
   /** Resolves with the first publication that Redis accepts: from then on its time is known. */
   firstPublished: Promise<void>
-  /** Counts a finished job. */
+  /** Counts a finished job of this Redis. */
   finished(outcome: keyof WorkerCapacity['finished']): void
   /** Removes this worker's entry, so that gateways stop counting on it at once instead of when it expires. */
   close(): Promise<void>
@@ -24,6 +24,8 @@ export interface CapacityPublisherOptions {
   prefix: string
   clock: RedisClock
   log: Logger
+  /** The same in each Redis: who reads several counts a worker once [one of its own]. */
+  workerId?: string
   /** For operators: host name and process id. */
   name: string
   slots: number
@@ -37,8 +39,19 @@ export interface CapacityPublisherOptions {
 
 /** Starts publishing, at once and then periodically. Failures are logged and do not stop it. */
 export function publishCapacity(options: CapacityPublisherOptions): CapacityPublisher {
-  const { redis, prefix, clock, log, name, fallback, slots, busySlots, estimate, published } = options
-  const workerId = randomUUID()
+  const {
+    redis,
+    prefix,
+    clock,
+    log,
+    workerId = randomUUID(),
+    name,
+    fallback,
+    slots,
+    busySlots,
+    estimate,
+    published,
+  } = options
   const finished = { answered: 0, expired: 0, failed: 0 }
   const first = withResolvers<void>()
   const publishFailed = throttledWarning(log, 'capacity could not be published')

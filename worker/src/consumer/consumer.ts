@@ -6,10 +6,10 @@ import { type Job, Worker } from 'bullmq'
 import type { CapacityEstimate } from '../hashing/capacity-estimate.js'
 import type { Tracing } from '../process/tracing.js'
 import type { CapacityPublisher } from './capacity-publisher.js'
-import type { JobsInHand } from './jobs-in-hand.js'
 import type { Liveness } from './liveness.js'
 import { watchForMalformedJobs } from './malformed-jobs.js'
 import { ForgedJobError, type ProcessOptions, processJob } from './process-job.js'
+import type { SlotShare } from './share-slots.js'
 import { KEEP_FINISHED } from './sweep.js'
 
 /**
@@ -31,7 +31,8 @@ export interface ConsumerOptions extends Omit<ProcessOptions, 'taken'> {
   prefix: string
   watch: RedisWatch
   name: string
-  jobsInHand: JobsInHand
+  /** How many jobs of this queue may be in hand. */
+  share: SlotShare
   liveness: Pick<Liveness, 'started' | 'finished'>
   capacity: Pick<CapacityPublisher, 'finished'>
   estimate: Pick<CapacityEstimate, 'finished'>
@@ -52,34 +53,31 @@ export interface Consumer {
 
 /** Creates a consumer that takes no job before `run()`: a worker that fails to start must not hold any. */
 export function createConsumer(options: ConsumerOptions): Consumer {
-  const { redis, prefix, watch, name, jobsInHand, liveness, capacity, estimate, log, metrics, tracing } = options
+  const { redis, prefix, watch, name, share, liveness, capacity, estimate, log, metrics, tracing } = options
   const inHand = new Map<string, Job>()
 
   async function handle(job: Job) {
     liveness.started()
+    share.started()
     if (job.id !== undefined) inHand.set(job.id, job)
     try {
       const jobLog = tracing ? log.child({ traceId: tracing.traceId() }) : log
-      const result = await processJob(job, { ...options, log: jobLog, taken })
+      const result = await processJob(job, { ...options, log: jobLog, taken: share.taken })
       capacity.finished(result.outcome)
       if (result.outcome === 'answered') estimate.finished(result.serviceMs)
       return result
     } finally {
       if (job.id !== undefined) inHand.delete(job.id)
       liveness.finished()
+      share.finished()
     }
-  }
-
-  function taken(queueWaitMs: number): void {
-    jobsInHand.taken(queueWaitMs)
-    worker.concurrency = jobsInHand.limit()
   }
 
   const worker = new Worker(QUEUE_NAME, handle, {
     connection: redis,
     prefix,
     name,
-    concurrency: jobsInHand.limit(),
+    concurrency: share.limit(),
     autorun: false,
     lockDuration: LOCK_MS,
     stalledInterval: STALLED_CHECK_MS,
@@ -89,6 +87,12 @@ export function createConsumer(options: ConsumerOptions): Consumer {
     removeOnComplete: KEEP_FINISHED,
     removeOnFail: KEEP_FINISHED,
     ...(tracing ? { telemetry: tracing.telemetry } : {}),
+  })
+  share.onChange(() => {
+    const limit = share.limit()
+    const isMore = limit > worker.concurrency
+    worker.concurrency = limit
+    if (isMore) takeMore(worker)
   })
   const malformed = watchForMalformedJobs({ redis, prefix, log, watch, metrics })
   worker.on('error', (error) => {
@@ -114,4 +118,13 @@ export function createConsumer(options: ConsumerOptions): Consumer {
     unfinished: () => [...inHand.values()],
     close: malformed.close,
   }
+}
+
+/**
+ * BullMQ looks at its concurrency again when a job of its own ends. Slots that another queue's jobs left would idle until then, so it is
+ * woken as its own resume() does. Where it names that queue otherwise, they do idle.
+ */
+function takeMore(worker: Worker): void {
+  const ended: unknown = Reflect.get(worker, 'mainLoopQueue')
+  if (ended instanceof Object && 'add' in ended && typeof ended.add === 'function') ended.add(Promise.resolve())
 }

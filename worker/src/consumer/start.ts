@@ -1,11 +1,8 @@
-/** Starts a worker: connects the queue's consumer to hashing, verdict delivery, capacity, probes and metrics. */
+/** Starts a worker: one set of slots for the queues of all Redis, with probes and metrics. */
+import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
-import { capacityKey } from '@spillway/client/protocol/capacity'
 import { parseKeyring } from '@spillway/client/protocol/seal'
-import { createRedisClock } from '@spillway/client/redis/clock'
-import { connectRedis } from '@spillway/client/redis/connect'
-import { redisAnswersNewConnection } from '@spillway/client/redis/new-connection'
-import { watchRedis } from '@spillway/client/redis/watch'
+import { parseShards } from '@spillway/client/redis/shards'
 import type { WorkerConfig } from '../config.js'
 import { measureCapacity } from '../hashing/capacity-estimate.js'
 import { firebaseProject } from '../hashing/formats/firebase-project.js'
@@ -18,13 +15,10 @@ import { startOps } from '../ops/server.js'
 import type { Logger } from '../process/log.js'
 import { beginShutdown } from '../process/shutdown.js'
 import { startTracing } from '../process/tracing.js'
-import { publishCapacity } from './capacity-publisher.js'
-import { createConsumer } from './consumer.js'
-import { createDelivery } from './deliver.js'
 import { createJobsInHand } from './jobs-in-hand.js'
-import { createLiveness } from './liveness.js'
+import { openShard, type WorkerShard } from './open-shard.js'
 import { requeueUnfinished } from './requeue.js'
-import { startSweep } from './sweep.js'
+import { shareSlots } from './share-slots.js'
 
 /** The time limit of a shutdown step that needs Redis. */
 const STEP_TIMEOUT_MS = 1_000
@@ -53,70 +47,83 @@ export async function startWorker(config: WorkerConfig, slots: number, log: Logg
     memoryLimitKib: memoryLimitKib({ slots, isShared: config.SPILLWAY_FALLBACK }),
     slots,
   })
-  const clock = createRedisClock()
   const metrics = createWorkerMetrics()
   const tracing = await startTracing({ service: 'spillway-worker', endpoint: config.OTEL_EXPORTER_OTLP_ENDPOINT })
   const name = `${hostname()}:${process.pid}`
 
-  const redis = connectRedis(config.REDIS_URL, 'consumer')
-  const watch = watchRedis(log)
-  watch.watch(redis, 'queue')
-  const isConnected = () => redis.status === 'ready'
   const jobsInHand = createJobsInHand({ slots, batchWidth: hasher.batchWidth })
-  const liveness = createLiveness({
-    limit: jobsInHand.limit,
-    stuckAfterMs: config.STUCK_AFTER_MS,
-    isConnected,
-    redisAnswersNewConnection: () =>
-      redisAnswersNewConnection({ redisUrl: config.REDIS_URL, key: capacityKey(prefix) }),
-  })
+  const urls = parseShards(config.REDIS_URL)
+  const shards: WorkerShard[] = []
   // Jobs are spread over the slots before two share one.
-  const busySlots = () => Math.min(slots, liveness.active())
-  const { stuckMs } = liveness
-  exposeWorkerState(metrics.registry, { slots, policy, engines: hasher.engines, busySlots, stuckMs, isConnected })
-  const estimate = await measureCapacity(hasher)
-  const capacity = publishCapacity({
-    ...{ redis, prefix, clock, log, name, slots, busySlots, estimate },
+  const busySlots = () =>
+    Math.min(
+      slots,
+      shards.reduce((sum, { liveness }) => sum + liveness.active(), 0),
+    )
+  const stuckMs = () => Math.max(0, ...shards.map(({ liveness }) => liveness.stuckMs()))
+  exposeWorkerState(metrics.registry, { slots, policy, engines: hasher.engines, busySlots, stuckMs, shards })
+  const shared = {
+    ...{ prefix, keyring, hasher, metrics, tracing, name, slots, busySlots },
+    workerId: randomUUID(),
     fallback: config.SPILLWAY_FALLBACK,
-    published(waiting) {
-      liveness.redisAnswered(waiting)
-      jobsInHand.queueRead(waiting)
-    },
-  })
-  const sweep = startSweep({ redis, prefix, log, watch })
-  const delivery = createDelivery({ redis, prefix, clock, log })
-  const consumer = createConsumer({
-    ...{ redis, prefix, clock, log, watch, metrics, tracing, name },
-    ...{ keyring, hasher, delivery, liveness, capacity, estimate, jobsInHand },
-  })
+    stuckAfterMs: config.STUCK_AFTER_MS,
+    estimate: await measureCapacity(hasher),
+  }
+  const shares = shareSlots(jobsInHand, urls.length)
+  for (const [n, share] of shares.entries()) {
+    const shard = urls[n]
+    if (shard === undefined) continue
+    const ownLog = urls.length === 1 ? log : log.child({ redis: shard.address })
+    shards.push(openShard(shard, share, { ...shared, log: ownLog }))
+  }
   const ops = await startOps({
     host: config.OPS_HOST,
     port: config.OPS_PORT,
     registry: metrics.registry,
-    isAlive: liveness.isAlive,
-    isReady: () => consumer.isRunning() && isConnected(),
+    isAlive: () => shards.every(({ liveness }) => liveness.isAlive()),
+    isReady: () => shards.some(({ consumer, isConnected }) => consumer.isRunning() && isConnected()),
   })
-  // While Redis is unreachable or refuses writes, the worker waits: alive, not ready. It must not take jobs earlier, because the
-  // first publication synchronizes the clock by which jobs expire.
-  await capacity.firstPublished
-  await consumer.run()
+  await startTaking(shards, log)
 
   async function close(): Promise<void> {
     const { step } = beginShutdown('worker', log)
-    liveness.close()
+    const ofAll = (closeOne: (shard: WorkerShard) => Promise<unknown>) => Promise.all(shards.map(closeOne))
+    for (const { liveness } of shards) liveness.close()
     await Promise.all([
-      step('withdraw capacity', STEP_TIMEOUT_MS, capacity.close),
-      step('stop the sweep', STEP_TIMEOUT_MS, sweep.close),
+      step('withdraw capacity', STEP_TIMEOUT_MS, () => ofAll(({ capacity }) => capacity.close())),
+      step('stop the sweep', STEP_TIMEOUT_MS, () => ofAll(({ sweep }) => sweep.close())),
     ])
-    await step('finish jobs', config.SHUTDOWN_GRACE_MS, () => consumer.finish().finally(delivery.settled))
-    await step('requeue unfinished jobs', STEP_TIMEOUT_MS, () =>
-      requeueUnfinished(consumer.unfinished(), { log, metrics }),
+    await step('finish jobs', config.SHUTDOWN_GRACE_MS, () =>
+      ofAll(({ consumer, delivery }) => consumer.finish().finally(delivery.settled)),
     )
-    await step('close the consumer', STEP_TIMEOUT_MS, consumer.close)
+    await step('requeue unfinished jobs', STEP_TIMEOUT_MS, () =>
+      ofAll(({ consumer }) => requeueUnfinished(consumer.unfinished(), { log, metrics })),
+    )
+    await step('close the consumer', STEP_TIMEOUT_MS, () => ofAll(({ consumer }) => consumer.close()))
     await step('close the ops port', STEP_TIMEOUT_MS, ops.close)
-    await step('disconnect from Redis', STEP_TIMEOUT_MS, () => redis.disconnect())
+    await step('disconnect from Redis', STEP_TIMEOUT_MS, () => {
+      for (const { redis } of shards) redis.disconnect()
+    })
     await step('flush traces', FLUSH_TRACES_TIMEOUT_MS, () => tracing?.close())
   }
 
   return { opsUrl: ops.url, engines: hasher.engines, hashing: hasher.description, close }
+}
+
+/**
+ * Takes jobs from each Redis from its first publication on, and resolves when that has begun with one of them. While a Redis is
+ * unreachable or refuses writes, the worker waits for it: alive, and not ready if it is the only one. It must not take jobs earlier,
+ * because the first publication synchronizes the clock by which jobs expire.
+ */
+async function startTaking(shards: readonly WorkerShard[], log: Logger): Promise<void> {
+  let hasBegun = false
+  const taking = shards.map(async ({ address, capacity, consumer }) => {
+    await capacity.firstPublished
+    await consumer.run().catch((error: unknown) => {
+      if (!hasBegun) throw error
+      log.error({ err: error, redis: address }, 'no jobs are taken from one Redis')
+    })
+  })
+  await Promise.race(taking)
+  hasBegun = true
 }

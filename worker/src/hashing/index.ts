@@ -7,6 +7,7 @@ import type { Verifier } from './algorithm.js'
 import type { AlgorithmName } from './algorithm-name.js'
 import type { FirebaseProject } from './formats/firebase-project.js'
 import { foreignFormats } from './formats/list.js'
+import { MEMORY_LIMIT_KIB } from './memory-limit.js'
 import { NATIVE_NAME, type NativeEngine, startNativeEngine } from './native.js'
 import { loadAlgorithms, type Policy } from './policy.js'
 import { testDoubles } from './testdoubles.js'
@@ -71,14 +72,17 @@ export interface HasherOptions {
 
 /** Loads and tests the implementations; throws when an algorithm has none that works here. */
 export async function createHasher(policy: Policy, options: HasherOptions): Promise<Hasher> {
-  const { slots = 1, memoryLimitKib, firebase } = options
+  const { slots = 1, memoryLimitKib = MEMORY_LIMIT_KIB, firebase } = options
   const native = options.native ? await startNativeEngine(slots).catch(() => undefined) : undefined
   const threads = createThreads(slots)
   const algorithms = await loadAlgorithms(threads, { native, memoryLimitKib })
   const { argon2, bcrypt } = algorithms
   const known = [argon2, bcrypt]
   const doubles = options.testHashes ? testDoubles(threads) : []
-  const formats = [...known, ...(await foreignFormats({ threads, algorithms, native, firebase }))]
+  const formats = [
+    ...known,
+    ...(await foreignFormats({ threads, native, algorithms, firebase, memoryLimitBytes: 1_024 * memoryLimitKib })),
+  ]
   native?.forgetCalls()
   const verifiers = [...formats, ...doubles]
   const engines = Object.fromEntries(formats.map(({ family, engine }) => [family, engine]))

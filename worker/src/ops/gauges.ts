@@ -10,7 +10,7 @@ export interface WorkerState {
   busySlots(): number
   /** How long this worker has made no progress although it could have, in milliseconds. */
   stuckMs(): number
-  isConnected(): boolean
+  shards: readonly { address: string; isConnected(): boolean }[]
 }
 
 /** Adds the gauges to a registry. */
@@ -24,7 +24,6 @@ export function exposeWorkerState(registry: Registry, state: WorkerState): void 
       'For how long jobs have waited that could have been taken, without any progress',
       () => state.stuckMs() / 1_000,
     ],
-    ['spillway_redis_connected', 'Whether the connection to Redis is up', () => Number(state.isConnected())],
   ]
   for (const [name, help, read] of gauges) {
     new Gauge({
@@ -36,6 +35,17 @@ export function exposeWorkerState(registry: Registry, state: WorkerState): void 
       },
     })
   }
+  new Gauge({
+    name: 'spillway_redis_connected',
+    help: 'Whether the connection to Redis is up; with several, whether each can be used, by its address',
+    labelNames: ['redis'],
+    registers: [registry],
+    collect() {
+      const several = state.shards.length > 1
+      for (const { address, isConnected } of state.shards)
+        this.set(several ? { redis: address } : {}, Number(isConnected()))
+    },
+  })
   new Gauge({
     name: 'spillway_password_policy_info',
     help: 'Always 1; its labels are the algorithm and cost of new hashes',

@@ -28,8 +28,8 @@ export interface Logger {
 
 export interface PasswordsOptions {
   /**
-   * The Redis that workers take jobs from: `redis://`, `redis+sentinel://` or `redis+cluster://`, with `rediss` for TLS. Without it
-   * passwords are hashed in a process beside this one.
+   * The Redis that workers take jobs from: `redis://`, `redis+sentinel://` or `redis+cluster://`, with `rediss` for TLS; several
+   * independent ones separated by white space. Without it passwords are hashed in a process beside this one.
    */
   redis?: string | undefined
   /** With `redis`: the keys that workers have as SPILLWAY_SEAL_KEYS, `kid:base64` of 32 bytes each, comma-separated. */

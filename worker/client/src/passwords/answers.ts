@@ -6,6 +6,7 @@ import { PasswordClientError } from '../errors.js'
 import type { Verdict } from '../protocol/job.js'
 import type { JobRef } from '../protocol/reply.js'
 import { within } from '../within.js'
+import type { Expectation } from './expectation.js'
 import type { Answer, Verdicts } from './verdicts.js'
 import { createWaiters, type Waiter, type Waiters } from './waiters.js'
 
@@ -20,10 +21,14 @@ export interface PendingJob<A extends Answer = Verdict> {
    * Throws `wait_aborted` when the signal fires.
    */
   answer(options: { waitMs: number; signal?: AbortSignal | undefined }): Promise<A | undefined>
+  /** What the job has to expect while there is no answer. Never rejects. */
+  expectation(): Promise<Expectation>
 }
 
 /** How long the last read of a verdict may take: the wait is over by then. */
 const FINAL_READ_MS = 500
+
+type AskExpectation = () => Promise<Expectation>
 
 export interface Answers {
   /** Requests that wait for jobs that were added here. */
@@ -36,8 +41,8 @@ export interface Answers {
   found(reply: { jobId: string; sealed: string }): void
   /** A verdict was stored before its ticket was redeemed. */
   stored(jobId: string, sealed: string): void
-  pendingSubmitted(waiter: Waiter<Verdict>): PendingJob
-  pendingRedeemed(waiter: Waiter<Answer>): PendingJob<Answer>
+  pendingSubmitted(waiter: Waiter<Verdict>, expectation: AskExpectation): PendingJob
+  pendingRedeemed(waiter: Waiter<Answer>, expectation: AskExpectation): PendingJob<Answer>
 }
 
 /** @param received is called for each verdict that a waiting request gets */
@@ -68,9 +73,11 @@ export function createAnswers(verdicts: Verdicts, received: (source: VerdictSour
     waiters: Waiters<A>,
     { job, answer: answered }: Waiter<A>,
     open: (job: JobRef, sealed: string) => A | undefined,
+    expectation: AskExpectation,
   ): PendingJob<A> {
     return {
       job,
+      expectation,
       async answer({ waitMs, signal }) {
         try {
           const answer = await within(waitMs, answered, signal)
@@ -99,7 +106,7 @@ export function createAnswers(verdicts: Verdicts, received: (source: VerdictSour
       offer(redeeming, jobId, (job) => verdicts.openForTicket(job, sealed), 'asked')
     },
     stored: (jobId, sealed) => offer(redeeming, jobId, (job) => verdicts.openForTicket(job, sealed), 'message'),
-    pendingSubmitted: (waiter) => pending(submitted, waiter, verdicts.open),
-    pendingRedeemed: (waiter) => pending(redeeming, waiter, verdicts.openForTicket),
+    pendingSubmitted: (waiter, expectation) => pending(submitted, waiter, verdicts.open, expectation),
+    pendingRedeemed: (waiter, expectation) => pending(redeeming, waiter, verdicts.openForTicket, expectation),
   }
 }

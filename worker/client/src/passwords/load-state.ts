@@ -1,12 +1,17 @@
 /** The load as a gateway knows it: the last reading of the queue plus the jobs added here since, and the wait predicted from both. */
 import type { Load } from '../protocol/capacity.js'
 import type { Lane } from '../protocol/job.js'
+import type { Place } from '../queue/place.js'
+import { createDeferredShare } from './deferred-share.js'
 
 /**
  * How long after an outage of Redis the workers known before count as alive: they publish their capacity again only a moment later,
  * and requests should not get tickets meanwhile. Failures in that time do not prolong it.
  */
 const OUTAGE_GRACE_MS = 1_500
+
+/** A request may overtake deferred jobs if its job would begin within this time, in milliseconds. */
+export const OVERTAKING_MS = 1_000
 
 export type Depth = Pick<Load, 'waiting' | 'deferred' | 'active'>
 export type Capacity = Omit<Load, 'known' | keyof Depth>
@@ -19,19 +24,30 @@ export interface LoadState {
   added(lane: Lane): void
   /** Milliseconds until a job added to this lane now would be answered; Infinity when no worker is alive. */
   predictedWaitMs(lane: Lane): number
+  /** The same for a job with so many ahead of it, by the share of the capacity that deferred jobs get. */
+  expectedWaitMs(ahead: Place): number
   /** Begins a reading. Jobs added from now on are counted on top of it, whether or not it includes them. */
   reading(): Reading
 }
 
+/** How far the queue has come. */
+export interface Progress {
+  /** The number of the first deferred job, in the order of their adding; undefined without one. */
+  firstDeferred: number | undefined
+  /** Jobs that were finished since some time in the past. */
+  finished: number
+}
+
 /** Ends a reading: one of the two is called, once. */
 export interface Reading {
-  succeeded(depth: Depth, live: Capacity): void
+  succeeded(depth: Depth, live: Capacity, progress?: Progress): void
   failed(): void
 }
 
 export function createLoadState(now: () => number = () => performance.now()): LoadState {
   let load: Load = { known: false, waiting: 0, deferred: 0, active: 0, ...NO_CAPACITY }
   let addedSince = { held: 0, deferred: 0 }
+  const deferredShare = createDeferredShare(now)
   let lastCapacity = NO_CAPACITY
   /** The last failure since workers were seen, up to the first reading after it, with which the grace begins. */
   let awayAt: number | undefined
@@ -53,22 +69,31 @@ export function createLoadState(now: () => number = () => performance.now()): Lo
     added(lane) {
       addedSince = { ...addedSince, [lane]: addedSince[lane] + 1 }
     },
-    predictedWaitMs(lane) {
-      const { waiting, deferred, active, jobsPerSecond, latencyMs } = current()
+    predictedWaitMs: (lane) => predictWaitMs(current(), lane),
+    expectedWaitMs({ held, deferred }) {
+      const { jobsPerSecond, latencyMs } = load
       if (jobsPerSecond === 0) return Number.POSITIVE_INFINITY
-      const ahead = waiting + active + (lane === 'deferred' ? deferred : 0)
-      return Math.max(latencyMs, ((ahead + 1) * 1_000) / jobsPerSecond)
+      const isOvertaken = predictWaitMs(load, 'held') <= latencyMs + OVERTAKING_MS
+      const share = deferredShare.current(isOvertaken)
+      return Math.max(latencyMs, ((held + 1 + deferred / share) * 1_000) / jobsPerSecond)
     },
     reading() {
       const addedBefore = addedSince
       return {
-        succeeded(depth, live) {
+        succeeded(depth, live, progress) {
           if (live.slots > 0 || !isInGrace()) {
             lastCapacity = live
             awayAt = undefined
             graceEndsAt = undefined
           }
           load = { known: true, ...depth, ...lastCapacity }
+          if (progress !== undefined)
+            deferredShare.observe({
+              first: progress.firstDeferred,
+              jobsPerSecond: load.jobsPerSecond,
+              outstanding: depth.waiting + depth.deferred + depth.active,
+              finished: progress.finished,
+            })
           addedSince = {
             held: addedSince.held - addedBefore.held,
             deferred: addedSince.deferred - addedBefore.deferred,
@@ -83,4 +108,11 @@ export function createLoadState(now: () => number = () => performance.now()): Lo
       }
     },
   }
+}
+
+/** Milliseconds until a job added to this lane would be answered; Infinity when no worker is alive. */
+export function predictWaitMs({ waiting, deferred, active, jobsPerSecond, latencyMs }: Load, lane: Lane): number {
+  if (jobsPerSecond === 0) return Number.POSITIVE_INFINITY
+  const ahead = waiting + active + (lane === 'deferred' ? deferred : 0)
+  return Math.max(latencyMs, ((ahead + 1) * 1_000) / jobsPerSecond)
 }

@@ -16,6 +16,10 @@ export interface LoadReader extends Omit<LoadState, 'reading'> {
   whenKnown(waitMs: number): Promise<void>
   /** Jobs that workers reported as finished since this process started. */
   finishedJobs(): number
+  /** The workers whose capacity counts, by id. */
+  workers(): ReadonlyMap<string, WorkerCapacity>
+  /** The number of the reading that is under way; undefined while none is. */
+  reading(): number | undefined
   close(): void
 }
 
@@ -30,19 +34,24 @@ export function readLoad(options: {
   const finished = countFinishedJobs()
   const { promise: known, resolve: isKnown } = withResolvers<void>()
   let isReading = false
+  let readings = 0
+  let counted: ReadonlyMap<string, WorkerCapacity> = new Map()
 
   async function read(): Promise<void> {
     if (isReading) return
     isReading = true
+    readings += 1
     const reading = beginReading()
     try {
-      const { at, capacity, ...depth } = await clock.synchronize(
+      const { at, capacity, firstDeferred, ...depth } = await clock.synchronize(
         () => readRawLoad(redis, prefix),
         (answer) => answer.at,
       )
       const workers = liveWorkers(capacity, at)
       finished.update(workers)
-      reading.succeeded(depth, sumCapacity(workers))
+      reading.succeeded(depth, sumCapacity(workers), { firstDeferred, finished: finished.count() })
+      // After an outage those known before it count for a moment, as in the state.
+      if (workers.size > 0 || state.current().slots === 0) counted = workers
       isKnown()
     } catch (error) {
       reading.failed()
@@ -61,6 +70,8 @@ export function readLoad(options: {
     ...state,
     whenKnown: (waitMs) => within(waitMs, known),
     finishedJobs: finished.count,
+    workers: () => counted,
+    reading: () => (isReading ? readings : undefined),
     close() {
       clearInterval(timer)
       redis.off('ready', read)

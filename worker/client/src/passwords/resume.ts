@@ -3,6 +3,7 @@ import { orQueueUnavailable, PasswordClientError } from '../errors.js'
 import type { JobRef } from '../protocol/reply.js'
 import type { RedisClock } from '../redis/clock.js'
 import type { Answers, PendingJob } from './answers.js'
+import type { Expectations } from './expectation.js'
 import type { Answer, Verdicts } from './verdicts.js'
 
 /** Requests of one gateway that may wait for the same job: enough for a client that lost some connections. */
@@ -15,8 +16,9 @@ export function createResume(deps: {
   replyTo: string
   answers: Answers
   verdicts: Verdicts
+  expectations: Expectations
 }): Resume {
-  const { clock, replyTo, answers, verdicts } = deps
+  const { clock, replyTo, answers, verdicts, expectations } = deps
   const { redeeming } = answers
 
   return async (job) => {
@@ -27,7 +29,7 @@ export function createResume(deps: {
       const followed = verdicts.follow(job, replyTo, job.deadline - clock.now())
       const sealed = await orQueueUnavailable(followed, 'the verdict could not be asked for')
       if (sealed !== undefined) answers.stored(job.id, sealed)
-      return answers.pendingRedeemed(waiter)
+      return answers.pendingRedeemed(waiter, () => expectations.of(job.id))
     } catch (error) {
       redeeming.release(job.id)
       throw error

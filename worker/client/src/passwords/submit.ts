@@ -8,7 +8,8 @@ import type { RedisClock } from '../redis/clock.js'
 import type { RedisConnection } from '../redis/connect.js'
 import type { Answers, PendingJob } from './answers.js'
 import type { Cancellation } from './cancellation.js'
-import type { LoadReader } from './load.js'
+import type { Expectations } from './expectation.js'
+import { type LoadReader, READ_INTERVAL_MS } from './load.js'
 import type { Producer } from './producer.js'
 
 export type Submit = <Name extends JobName>(
@@ -28,8 +29,9 @@ export function createSubmit(deps: {
   producer: Producer
   cancellation: Cancellation
   load: LoadReader
+  expectations: Expectations
 }): Submit {
-  const { redis, keyring, clock, replyTo, jobLifeMs, answers, producer, cancellation, load } = deps
+  const { redis, keyring, clock, replyTo, jobLifeMs, answers, producer, cancellation, load, expectations } = deps
   const { submitted } = answers
 
   return async (name, request, lane = 'held', lifeMs = jobLifeMs) => {
@@ -55,6 +57,9 @@ export function createSubmit(deps: {
     }
     if (lane === 'held' && load.current().deferred > 0) producer.promoteOldestDeferred()
     load.added(lane)
-    return answers.pendingSubmitted(waiter)
+    const addedAt = performance.now()
+    return answers.pendingSubmitted(waiter, async () =>
+      performance.now() - addedAt < READ_INTERVAL_MS ? expectations.ofNew(lane) : await expectations.of(job.id),
+    )
   }
 }

@@ -22,8 +22,8 @@ export class SealError extends Error {
 
 /** The bindings of a sealed value: it opens only for the same purpose, id and further values. */
 export interface SealContext {
-  purpose: 'request' | 'verdict' | 'used' | 'ticket'
-  /** The job id, for which the key is derived. */
+  purpose: 'request' | 'verdict' | 'used' | 'ticket' | 'mail' | 'account' | 'device' | 'challenge'
+  /** The id of the job, the mail or whatever the purpose names, for which the key is derived. */
   id: string
   /** Further values that must be the same at both ends. */
   bind?: readonly (string | number)[]
@@ -34,6 +34,8 @@ export interface Keyring {
   seal(context: SealContext, value: unknown): string
   /** Opens a value with the key that sealed it. Throws {@link SealError} unless it was sealed for exactly this context. */
   open(context: SealContext, sealed: string): unknown
+  /** Message authentication codes of an id (HMAC-SHA256), of the first key first: for texts that are signed, not sealed. */
+  macs(context: Pick<SealContext, 'purpose' | 'id'>): [Buffer, ...Buffer[]]
 }
 
 /**
@@ -82,6 +84,11 @@ export function parseKeyring(text: string): Keyring {
       } catch {
         throw new SealError('does not open')
       }
+    },
+
+    macs(context) {
+      const [, ...others] = keys.values()
+      return [deriveKey(sealingKey, context), ...others.map((key) => deriveKey(key, context))]
     },
   }
 }

@@ -26,12 +26,12 @@ return {entry.at, held and 0 or redis.call('LLEN', KEYS[2]) + redis.call('ZCARD'
 /**
  * Lua: reads the load, all that admission needs.
  * KEYS: capacity hash, waiting list, deferred set, active list. Returns the time in epoch milliseconds, the three lengths, the
- * hash's pairs.
+ * hash's pairs, and the first deferred job with its score: its priority, and in the lower 32 bits its number.
  */
 const READ_LOAD = `
 local time = redis.call('TIME')
 return {time[1] * 1000 + math.floor(time[2] / 1000), redis.call('LLEN', KEYS[2]), redis.call('ZCARD', KEYS[3]),
-  redis.call('LLEN', KEYS[4]), redis.call('HGETALL', KEYS[1])}`
+  redis.call('LLEN', KEYS[4]), redis.call('HGETALL', KEYS[1]), redis.call('ZRANGE', KEYS[3], 0, 0, 'WITHSCORES')}`
 
 /**
  * Lua: deletes the entries of workers that ended without deleting theirs, and entries without a time. Other fields are not checked:
@@ -80,6 +80,8 @@ export interface RawLoad {
   waiting: number
   deferred: number
   active: number
+  /** The number of the first deferred job, in the order of their adding; undefined without one. */
+  firstDeferred: number | undefined
   /** JSON by worker id, not checked. */
   capacity: Record<string, string>
 }
@@ -89,12 +91,13 @@ export async function readRawLoad(redis: RedisConnection, prefix: string): Promi
   const keys = [capacityKey(prefix), ...parts.map((part) => queueKey(prefix, part))]
   const answer = await redis.eval(READ_LOAD, keys.length, ...keys)
   if (!Array.isArray(answer)) throw new Error('Redis gave no load')
-  const [at, waiting, deferred, active, pairs]: unknown[] = answer
+  const [at, waiting, deferred, active, pairs, first]: unknown[] = answer
   return {
     at: Number(at),
     waiting: Number(waiting),
     deferred: Number(deferred),
     active: Number(active),
+    firstDeferred: Array.isArray(first) && first.length > 0 ? Number(first[1]) % 2 ** 32 : undefined,
     capacity: toEntries(pairs),
   }
 }

@@ -16,3 +16,8 @@ export function queueKey(
 export function jobKey(prefix: string, jobId = ''): string {
   return `${prefix}:${QUEUE_NAME}:${jobId}`
 }
+
+/** A key that a client writes to find out whether Redis takes writes again. */
+export function probeKey(prefix: string, clientId: string): string {
+  return `${prefix}:probe:${clientId}`
+}

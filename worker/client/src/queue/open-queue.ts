@@ -1,4 +1,4 @@
-/** Opens BullMQ's queue on an existing connection. */
+/** Opens a queue of BullMQ's on an existing connection. */
 import { Queue, type Telemetry } from 'bullmq'
 import { QUEUE_NAME } from '../protocol/job.js'
 import type { RedisConnection } from '../redis/connect.js'
@@ -8,11 +8,13 @@ import type { RedisWatch } from '../redis/watch.js'
 export function openQueue(options: {
   redis: RedisConnection
   prefix: string
+  /** [that of password jobs] */
+  name?: string
   watch: RedisWatch
   telemetry?: Telemetry | undefined
 }): Queue {
-  const { redis, prefix, watch, telemetry } = options
-  const queue = new Queue(QUEUE_NAME, {
+  const { redis, prefix, name = QUEUE_NAME, watch, telemetry } = options
+  const queue = new Queue(name, {
     connection: redis,
     prefix,
     skipWaitingForReady: true,

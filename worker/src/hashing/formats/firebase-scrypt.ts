@@ -5,16 +5,17 @@
  */
 import { createCipheriv, timingSafeEqual } from 'node:crypto'
 import type { Verifier } from '../algorithm.js'
-import type { Threads } from '../threads.js'
 import type { FirebaseProject } from './firebase-project.js'
-import { deriveKey, isAccepted, type ScryptHash } from './scrypt.js'
+import { deriveKey, isAccepted, type ScryptHash, type ScryptLimits } from './scrypt.js'
 
 const PATTERN = /^\$firebase-scrypt\$ln=(\d{1,2}),r=(\d{1,3})\$([A-Za-z0-9+/]*={0,2})\$([A-Za-z0-9+/]+={0,2})$/
 const AES_KEY_BYTES = 32
 /** Each key encrypts one text alone. */
 const COUNTER = Buffer.alloc(16)
 
-export function firebaseScrypt(threads: Threads, { signerKey, saltSeparator }: FirebaseProject): Verifier {
+export function firebaseScrypt(options: ScryptLimits & FirebaseProject): Verifier {
+  const { threads, memoryLimitBytes, signerKey, saltSeparator } = options
+
   function read(text: string): { scrypt: ScryptHash; hash: Buffer } | undefined {
     const [, logCost, blockSize, salt = '', encoded = ''] = PATTERN.exec(text) ?? []
     const hash = Buffer.from(encoded, 'base64')
@@ -24,7 +25,7 @@ export function firebaseScrypt(threads: Threads, { signerKey, saltSeparator }: F
       salt: Buffer.concat([Buffer.from(salt, 'base64'), saltSeparator]),
       key: Buffer.alloc(AES_KEY_BYTES),
     }
-    return isAccepted(scrypt) ? { scrypt, hash } : undefined
+    return isAccepted(scrypt, memoryLimitBytes) ? { scrypt, hash } : undefined
   }
 
   return {

@@ -27,16 +27,19 @@ export interface FormatOptions {
   algorithms: Algorithms
   native: NativeEngine | undefined
   firebase: FirebaseProject | undefined
+  /** The memory that one hash may take. */
+  memoryLimitBytes: number
 }
 
-export async function foreignFormats({ threads, algorithms, native, firebase }: FormatOptions): Promise<Verifier[]> {
+export async function foreignFormats(options: FormatOptions): Promise<Verifier[]> {
+  const { threads, algorithms, native, firebase, memoryLimitBytes } = options
   const { argon2, bcrypt } = algorithms
   const compute = createDigestThreads(threads)
-  const scryptVerifier = await scrypt(threads, native)
+  const scryptVerifier = await scrypt({ threads, native, memoryLimitBytes })
   return [
     ...[prefixed(argon2), prefixed(bcrypt), bcryptOfDigest(bcrypt), bcrypt2x(bcrypt), wrapped(argon2)],
     ...[await pbkdf2(threads, native), scryptVerifier, saltAndKey(scryptVerifier)],
-    ...[saltedSha, shaCrypt(compute), phpass(compute), yescrypt(compute)],
-    ...(firebase ? [firebaseScrypt(threads, firebase)] : []),
+    ...[saltedSha, shaCrypt(compute), phpass(compute), yescrypt(compute, memoryLimitBytes)],
+    ...(firebase ? [firebaseScrypt({ threads, memoryLimitBytes, ...firebase })] : []),
   ]
 }

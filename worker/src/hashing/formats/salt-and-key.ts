@@ -1,7 +1,8 @@
 /**
  * scrypt as `salt:key` in hexadecimal, the salt used as the text that it is: Node's examples, with the defaults of crypto.scrypt, and
  * Better Auth and Lucia, with blocks twice as large and the password in NFKC. The texts do not tell which: both are tried, so that a wrong
- * password takes both, for every account alike: three eighths of what OWASP's Password Storage Cheat Sheet asks of scrypt.
+ * password takes both, for every account alike: three eighths of what OWASP's Password Storage Cheat Sheet asks of scrypt. The second
+ * takes 32 MiB, and is not tried where a hash may not have as much.
  */
 import { unpadded } from '@spillway/client/protocol/setting'
 import type { Verifier } from '../algorithm.js'
@@ -15,14 +16,21 @@ const origins = [
 
 /** @param scrypt the verifier of PHC strings */
 export function saltAndKey(scrypt: Verifier): Verifier {
+  function readings(storedHash: string) {
+    const [, salt, key = ''] = PATTERN.exec(storedHash) ?? []
+    if (salt === undefined) return []
+    const parts = [unpadded(Buffer.from(salt)), unpadded(Buffer.from(key, 'hex'))]
+    return origins
+      .map(({ setting, textOf }) => ({ phc: [setting, ...parts].join('$'), textOf }))
+      .filter(({ phc }) => scrypt.recognizes(phc))
+  }
+
   return {
     ...scrypt,
-    recognizes: (storedHash) => PATTERN.test(storedHash),
+    recognizes: (storedHash) => readings(storedHash).length > 0,
     async verify(password, storedHash, signal) {
-      const [, salt = '', key = ''] = PATTERN.exec(storedHash) ?? []
-      const parts = [unpadded(Buffer.from(salt)), unpadded(Buffer.from(key, 'hex'))]
-      for (const { setting, textOf } of origins) {
-        if (await scrypt.verify(textOf(password), [setting, ...parts].join('$'), signal)) return true
+      for (const { phc, textOf } of readings(storedHash)) {
+        if (await scrypt.verify(textOf(password), phc, signal)) return true
         signal?.throwIfAborted()
       }
       return false

@@ -13,7 +13,7 @@ export interface ScryptHash extends DerivedKey {
   parallelization: number
 }
 
-/** The highest memory and work of a stored hash that are accepted: one bad row must not exhaust a worker. */
+/** The highest memory and work of a stored hash that are accepted anywhere: one bad row must not exhaust a worker. */
 const MEMORY_LIMIT_BYTES = 128 * 1_024 * 1_024
 /** N × r × p; OWASP's Password Storage Cheat Sheet gives 2^20. */
 const WORK_LIMIT = 2 ** 22
@@ -22,11 +22,21 @@ const PHC = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,3}),p=(\d{1,3})\$([A-Za-z0-9+/]+)\$
 const DJANGO = /^scrypt\$(\d{1,8})\$([^$]{1,128})\$(\d{1,3})\$(\d{1,3})\$([A-Za-z0-9+/]+=*)$/
 const WERKZEUG = /^scrypt:(\d{1,8}):(\d{1,3}):(\d{1,3})\$([^$]{1,128})\$([0-9a-f]+)$/
 
-export async function scrypt(threads: Threads, native?: NativeEngine): Promise<Verifier> {
+export interface ScryptLimits {
+  threads: Threads
+  /** The memory that one hash may take here. */
+  memoryLimitBytes: number
+}
+
+export async function scrypt({
+  threads,
+  native,
+  memoryLimitBytes,
+}: ScryptLimits & { native: NativeEngine | undefined }): Promise<Verifier> {
   return await derivedKeyVerifier<ScryptHash>(threads, native, {
     family: 'scrypt',
     read,
-    isAccepted,
+    isAccepted: (hash) => isAccepted(hash, memoryLimitBytes),
     nativeSetting: ({ cost, blockSize, parallelization }) =>
       `$scrypt$ln=${Math.log2(cost)},r=${blockSize},p=${parallelization}`,
     derive: deriveKey,
@@ -79,8 +89,8 @@ function scryptHash(
 }
 
 /** Whether the parameters are possible, and cost no more than a worker accepts. */
-export function isAccepted(hash: ScryptHash): boolean {
-  return isPossible(hash) && isAffordable(hash)
+export function isAccepted(hash: ScryptHash, memoryLimitBytes: number): boolean {
+  return isPossible(hash) && isAffordable(hash, Math.min(memoryLimitBytes, MEMORY_LIMIT_BYTES))
 }
 
 /** RFC 7914, 2: the cost is a power of two above 1. */
@@ -89,8 +99,8 @@ function isPossible({ cost, blockSize, parallelization, key }: ScryptHash): bool
   return isPowerOfTwo && blockSize >= 1 && parallelization >= 1 && KEY_BYTES.includes(key.length)
 }
 
-function isAffordable(hash: ScryptHash): boolean {
-  return memoryBytes(hash) <= MEMORY_LIMIT_BYTES && hash.cost * hash.blockSize * hash.parallelization <= WORK_LIMIT
+function isAffordable(hash: ScryptHash, limitBytes: number): boolean {
+  return memoryBytes(hash) <= limitBytes && hash.cost * hash.blockSize * hash.parallelization <= WORK_LIMIT
 }
 
 function memoryBytes({ cost, blockSize, parallelization }: Omit<ScryptHash, 'salt' | 'key'>): number {

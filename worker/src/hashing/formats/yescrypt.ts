@@ -9,7 +9,12 @@ const PATTERN = /^\$y\$j([./0-9A-Z])([./0-9A-Z])\$([./0-9A-Za-z]{2,86})\$([./0-9
 /** Debian has 4,096 × 32. One bad row must not stall a worker: this many, of 32 MiB, take about half a second. */
 const WORK_LIMIT = 8_192 * 32
 
-export function yescrypt(compute: ComputeDigest): Verifier {
+export function yescrypt(compute: ComputeDigest, memoryLimitBytes: number): Verifier {
+  const read = (text: string) => {
+    const hash = parse(text)
+    return hash && 128 * hash.cost * hash.blockSize <= memoryLimitBytes ? hash : undefined
+  }
+
   return {
     family: 'yescrypt',
     engine: 'node:crypto',
@@ -25,7 +30,7 @@ export function yescrypt(compute: ComputeDigest): Verifier {
   }
 }
 
-function read(text: string) {
+function parse(text: string) {
   const [, logCost = '', size = '', salt = '', encoded = ''] = PATTERN.exec(text) ?? []
   const [cost, blockSize] = [2 ** (crypt64Digit(logCost) + 1), crypt64Digit(size) + 1]
   // As the reference implementation requires: more than one state for each lane, and a salt without bits to spare.

@@ -1,0 +1,15 @@
+/** The door for pages: a login, or any call of the public API that may be answered with a ticket, waited for as the gateway asks. */
+export { type AskOptions, ask, type ResumeOptions, resume } from './browser/ask.js'
+export type { Challenge, SolveChallenge } from './browser/challenge.js'
+export {
+  type Credentials,
+  type LoginOptions,
+  login,
+  type RegisterOptions,
+  register,
+  type Tokens,
+  type User,
+} from './browser/login.js'
+export type { Progress, WaitOptions } from './browser/options.js'
+export { SpillwayError } from './browser/spillway-error.js'
+export type { TicketStorage } from './browser/stored-ticket.js'

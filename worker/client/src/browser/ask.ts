@@ -1,0 +1,56 @@
+/** Calls that may be answered with a ticket: sent, and followed to their answer. */
+import { follow } from './follow.js'
+import { lifetime } from './lifetime.js'
+import type { WaitOptions } from './options.js'
+import type { Sent } from './send.js'
+import { storedTicket } from './stored-ticket.js'
+
+const HOLD_S = 20
+
+export interface ResumeOptions extends WaitOptions {
+  /** Of the call that got the ticket [/v1/login]. */
+  path?: string | undefined
+}
+
+export interface AskOptions extends WaitOptions {
+  path: string
+  /** [POST] */
+  method?: string | undefined
+  body: unknown
+}
+
+/**
+ * Makes a call and resolves with the body of its answer; null where that has none. The body is sent again only while there is no ticket, or
+ * when the ticket was lost: the gateway may have done what it says then.
+ *
+ * @throws {@link SpillwayError}, or the reason of the signal
+ */
+export async function ask<T>({ method = 'POST', body, ...options }: AskOptions): Promise<T> {
+  const { stored, redemption, url } = prepare(options.path, options)
+  stored.forget()
+  const request = { ...redemption, url, method, body: JSON.stringify(body) }
+  return lifetime(options, (life) => follow<T>({ ...options, request, redemption, stored, life }))
+}
+
+/**
+ * Goes on after a reload with the ticket that was kept; resolves as the call would have, and with undefined at once where there is none.
+ *
+ * @throws {@link SpillwayError}, with `needsPassword` when the ticket is lost; or the reason of the signal
+ */
+export async function resume<T>({ path = '/v1/login', ...options }: ResumeOptions = {}): Promise<T | undefined> {
+  const { stored, redemption } = prepare(path, options)
+  const ticket = stored.read()
+  if (ticket === undefined) return undefined
+  return lifetime(options, (life) => follow<T>({ ...options, ticket, redemption, stored, life }))
+}
+
+function prepare(path: string, { baseUrl = '', headers = {}, holdS = HOLD_S, storage }: WaitOptions) {
+  const urlOf = (path: string) => {
+    const page: { href: string } | undefined = Reflect.get(globalThis, 'location')
+    return new URL(baseUrl.replace(/\/$/, '') + path, page?.href).href
+  }
+  const url = urlOf(path)
+  const redemption: Omit<Sent, 'body'> = { url: urlOf('/v1/tickets/redeem'), method: 'POST', headers, holdS }
+  // By its address, so that a ticket is never sent to another gateway.
+  return { url, redemption, stored: storedTicket(`spillway ${url}`, storage) }
+}

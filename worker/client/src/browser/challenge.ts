@@ -1,0 +1,45 @@
+/** The challenge of a gateway that holds guessing back: solved here where it is proof of work (Hashcash), else by the page. */
+import type { Answer } from './send.js'
+
+/** As the gateway's problem has it. */
+export interface Challenge {
+  kind: 'proof_of_work' | 'outside'
+  /** Of proof of work. */
+  token?: string
+  bits?: number
+  /** Of another service, by its widget on the page. */
+  siteKey?: string
+}
+
+/** Resolves with the answer to a challenge. */
+export type SolveChallenge = (challenge: Challenge, signal: AbortSignal) => Promise<string>
+
+/** Digests at a time: the browser computes them beside the page. */
+const BATCH = 512
+
+/** How to solve the challenge of an answer; undefined without one, and for one that only the page can solve if it does not. */
+export function solverOf(
+  { body }: Answer,
+  given?: SolveChallenge,
+): ((signal: AbortSignal) => Promise<string>) | undefined {
+  const challenge = body.challenge
+  if (!isChallenge(challenge)) return undefined
+  const solve = given ?? (challenge.kind === 'proof_of_work' ? prove : undefined)
+  return solve && ((signal) => solve(challenge, signal))
+}
+
+function isChallenge(value: unknown): value is Challenge {
+  return typeof value === 'object' && value !== null && 'kind' in value
+}
+
+/** Finds a text whose digest begins with so many zero bits; some hundred thousand digests are made for 18 bits. */
+async function prove({ token, bits = 0 }: Challenge, signal: AbortSignal): Promise<string> {
+  const encoder = new TextEncoder()
+  for (let first = 0; ; first += BATCH) {
+    signal.throwIfAborted()
+    const answers = Array.from({ length: BATCH }, (_, n) => `${token}.${first + n}`)
+    const digests = await Promise.all(answers.map((answer) => crypto.subtle.digest('SHA-256', encoder.encode(answer))))
+    const found = answers[digests.findIndex((digest) => Math.clz32(new DataView(digest).getUint32(0)) >= bits)]
+    if (found !== undefined) return found
+  }
+}

@@ -1,0 +1,108 @@
+/** Follows a call to its answer: sends it, redeems its ticket, and comes back as the gateway asks. */
+import { solverOf } from './challenge.js'
+import type { Life } from './lifetime.js'
+import type { Progress, WaitOptions } from './options.js'
+import { LEAST_MS, pause, pauseAfter, pauseUntil } from './pauses.js'
+import { type Answer, type Sent, send } from './send.js'
+import { codeOf, errorOf, SpillwayError } from './spillway-error.js'
+import { numberOf, type StoredTicket, type Ticket } from './stored-ticket.js'
+
+/** After these the same request may succeed: refusals for the moment, failures of the gateway or of a balancer in front of it. */
+const PASSING = [408, 425, 429, 500, 502, 503, 504]
+/** After these the ticket never will. It may be used by an answer that was lost on its way. */
+const LOST_TICKET = ['ticket_expired', 'ticket_used', 'ticket_lost', 'invalid_ticket']
+
+export interface Followed extends Pick<WaitOptions, 'onProgress' | 'solveChallenge'> {
+  /** What to send where there is no ticket; undefined after a reload, when the password is gone. */
+  request?: Sent
+  redemption: Omit<Sent, 'body'>
+  ticket?: Ticket
+  stored: StoredTicket
+  life: Life
+}
+
+export async function follow<T>(options: Followed): Promise<T> {
+  const { redemption, stored, life, onProgress, solveChallenge } = options
+  let { request, ticket } = options
+  let attempt = 0
+  let failures = 0
+
+  function tell(state: Progress['state'], more: Pick<Progress, 'nextMs' | 'code'> = {}): void {
+    const { position, etaAt } = ticket ?? {}
+    const etaS = etaAt && Math.max(0, Math.round((etaAt - Date.now()) / 1_000))
+    onProgress?.({ state, attempt, position, etaS, ...more })
+  }
+
+  async function wait(nextMs: number, state: Progress['state'], answer?: Answer): Promise<void> {
+    if (nextMs > life.leftMs()) throw new SpillwayError('gave_up', answer)
+    tell(state, { nextMs, code: answer && codeOf(answer) })
+    await pause(nextMs, life.signal)
+  }
+
+  function sendNext(): Promise<Answer> {
+    const next = ticket ? { ...redemption, body: JSON.stringify({ ticket: ticket.ticket }) } : request
+    if (next === undefined) throw new Error('there is neither a ticket nor a request')
+    attempt++
+    tell(ticket ? 'queued' : 'sending')
+    return send(next, life.signal)
+  }
+
+  try {
+    if (ticket) await wait(pauseUntil(ticket.redeemAt), 'queued')
+    for (;;) {
+      const answer = await sendNext()
+      const isTicketLost = ticket !== undefined && LOST_TICKET.includes(codeOf(answer) ?? '')
+      const nextMs = pauseAfter(answer, failures)
+      failures = answer.retryAfterMs === undefined ? failures + 1 : 0
+      let state: Progress['state'] = 'busy'
+      const solve = ticket ? undefined : solverOf(answer, solveChallenge)
+      if (request && solve) {
+        tell('solving')
+        request = withSolution(request, await solve(life.signal))
+        await wait(LEAST_MS, 'solving', answer)
+        continue
+      }
+      if (answer.status === 0) {
+        state = 'offline'
+      } else if (answer.status === 202) {
+        state = 'queued'
+        ticket = ticketOf(answer, nextMs)
+        stored.keep(ticket)
+      } else if (isTicketLost && request) {
+        ticket = undefined
+        stored.forget()
+      } else if (!PASSING.includes(answer.status) || codeOf(answer) === 'challenge_required') {
+        return resultOf(answer, isTicketLost)
+      }
+      await wait(nextMs, state, answer)
+    }
+  } finally {
+    stored.forget()
+  }
+}
+
+function withSolution(request: Sent, solution: string): Sent {
+  return { ...request, headers: { ...request.headers, 'spillway-challenge': solution } }
+}
+
+function ticketOf(answer: Answer, nextMs: number): Ticket {
+  const { ticket, position, eta } = answer.body
+  if (typeof ticket !== 'string') throw errorOf(answer)
+  const etaS = numberOf(eta)
+  const now = Date.now()
+  return {
+    ticket,
+    redeemAt: now + nextMs,
+    etaAt: etaS === undefined ? undefined : now + etaS * 1_000,
+    position: numberOf(position),
+  }
+}
+
+function resultOf<T>(answer: Answer, needsPassword: boolean): T {
+  if (answer.status < 200 || answer.status > 299) throw errorOf(answer, needsPassword)
+  try {
+    return JSON.parse(answer.text || 'null')
+  } catch {
+    throw errorOf(answer)
+  }
+}

@@ -1,0 +1,43 @@
+/** What every waiting call takes, and tells while it waits. */
+import type { SolveChallenge } from './challenge.js'
+import type { TicketStorage } from './stored-ticket.js'
+
+export interface Progress {
+  /**
+   * - `sending`: the request is with the gateway, which has given no ticket for it
+   * - `queued`: there is a ticket, and the answer is waited for
+   * - `busy`: the gateway refused for the moment (429, 503), or a part of the service failed; `code` says which
+   * - `offline`: a request got no answer
+   * - `solving`: the gateway holds guessing back, and its challenge is solved
+   */
+  state: 'sending' | 'queued' | 'busy' | 'offline' | 'solving'
+  /** Requests so far, from 1. */
+  attempt: number
+  /** How many are ahead in the queue, if the gateway told. */
+  position?: number | undefined
+  /** Seconds until the answer is expected, from now, if the gateway told. */
+  etaS?: number | undefined
+  /** Until the next request, in milliseconds; undefined while one is under way. */
+  nextMs?: number | undefined
+  /** Of the problem that the gateway answered with, with `busy`. */
+  code?: string | undefined
+}
+
+export interface WaitOptions {
+  /** Of the gateway, with a path if it is behind one [the origin of the page]. */
+  baseUrl?: string | undefined
+  /** Is called at every step. What it throws ends the call. */
+  onProgress?: ((progress: Progress) => void) | undefined
+  /** Ends the call with the signal's reason, and forgets its ticket. */
+  signal?: AbortSignal | undefined
+  /** Where the ticket outlives a reload [sessionStorage, if there is one]; null keeps it in memory. */
+  storage?: TicketStorage | null | undefined
+  /** Ends the call as `gave_up`, in milliseconds [ten minutes]. */
+  giveUpAfterMs?: number | undefined
+  /** How long the gateway may hold a request, in whole seconds [20]; LOGIN_WAIT_MS of the gateway bounds it. */
+  holdS?: number | undefined
+  /** Solves a challenge of the gateway [proof of work by the page; that of another service ends the call as `challenge_required`]. */
+  solveChallenge?: SolveChallenge | undefined
+  /** Sent with every request. */
+  headers?: Readonly<Record<string, string>> | undefined
+}

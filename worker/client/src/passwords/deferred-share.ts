@@ -1,0 +1,68 @@
+/**
+ * The share of the capacity that deferred jobs get. As measured: held jobs overtake them, and workers do a little less than the rates that
+ * they publish. As foreseen, where that is less: when workers join, new requests are held again, and overtake.
+ */
+
+/** How long a measurement counts, in milliseconds: its weight falls to a third. */
+const MEMORY_MS = 2_500
+/** Fewer jobs than this tell nothing. */
+const EVIDENCE_JOBS = 2
+const SHARE_MIN = 0.25
+const SHARE_MAX = 1.25
+/** By promotion: see queue/promote-oldest-deferred.ts. */
+const LEAST_FORESEEN = 0.5
+
+/** A reading of the queue. */
+export interface QueueReading {
+  /** The number of the first deferred job, counted in the order of their adding; undefined without one. */
+  first: number | undefined
+  jobsPerSecond: number
+  /** Jobs that wait or are in hand, and jobs that were finished since some time in the past. */
+  outstanding: number
+  finished: number
+}
+
+export interface DeferredShare {
+  observe(reading: QueueReading): void
+  /**
+   * 1 until it is known.
+   *
+   * @param overtaking whether new requests are held, by the capacity of the moment
+   */
+  current(overtaking: boolean): number
+}
+
+export function createDeferredShare(now: () => number = () => performance.now()): DeferredShare {
+  let before: (QueueReading & { at: number }) | undefined
+  /** With fading weights: deferred jobs that left their lane, and how many could have; all jobs that came, and in how many seconds. */
+  let [gone, possible, came, seconds] = [0, 0, 0, 0]
+
+  function foreseen(): number {
+    const perSecond = before?.jobsPerSecond ?? 0
+    if (perSecond === 0 || seconds === 0) return 1
+    return Math.max(LEAST_FORESEEN, 1 - Math.max(0, came / seconds) / perSecond)
+  }
+
+  return {
+    observe(reading) {
+      const at = now()
+      const elapsedS = (at - (before?.at ?? at)) / 1_000
+      const weight = Math.exp((-elapsedS * 1_000) / MEMORY_MS)
+      if (before !== undefined) {
+        came = came * weight + (reading.outstanding - before.outstanding) + (reading.finished - before.finished)
+        seconds = seconds * weight + elapsedS
+        const passed = (reading.first ?? 0) - (before.first ?? 0)
+        // Without a deferred job at either end, the time between is not all theirs. Numbers begin anew with an empty Redis.
+        if (reading.first !== undefined && before.first !== undefined && passed >= 0) {
+          gone = gone * weight + passed
+          possible = possible * weight + before.jobsPerSecond * elapsedS
+        }
+      }
+      before = { ...reading, at }
+    },
+    current(overtaking) {
+      const measured = possible < EVIDENCE_JOBS ? 1 : Math.min(SHARE_MAX, Math.max(SHARE_MIN, gone / possible))
+      return overtaking ? Math.min(measured, foreseen()) : measured
+    },
+  }
+}

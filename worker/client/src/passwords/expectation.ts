@@ -1,0 +1,39 @@
+/** What a waiting job has to expect: its place in the queue, and when its answer should come by the capacity of the moment. */
+import type { Lane } from '../protocol/job.js'
+import { findPlace } from '../queue/place.js'
+import type { RedisConnection } from '../redis/connect.js'
+import { within } from '../within.js'
+import type { LoadReader } from './load.js'
+
+/** How long Redis may take to say the place: nobody waits for it. */
+const ANSWER_WITHIN_MS = 250
+
+export interface Expectation {
+  /** Jobs that are ahead; undefined where Redis did not say. */
+  ahead: number | undefined
+  /** Milliseconds until the answer; Infinity when no worker is alive. */
+  waitMs: number
+}
+
+export interface Expectations {
+  /** Of a job that was added to this lane a moment ago, by what is known here: jobs that were added during a reading may count twice. */
+  ofNew(lane: Lane): Expectation
+  /** By its place in Redis. Never rejects. */
+  of(jobId: string): Promise<Expectation>
+}
+
+export function createExpectations(deps: { redis: RedisConnection; prefix: string; load: LoadReader }): Expectations {
+  const { redis, prefix, load } = deps
+  return {
+    ofNew(lane) {
+      const { waiting, deferred, active } = load.current()
+      const before = waiting + active + (lane === 'deferred' ? deferred : 0) - 1
+      return { ahead: Math.max(0, before), waitMs: load.predictedWaitMs(lane) }
+    },
+    async of(jobId) {
+      const place = await within(ANSWER_WITHIN_MS, findPlace(redis, prefix, jobId)).catch(() => undefined)
+      if (place === undefined) return { ahead: undefined, waitMs: load.predictedWaitMs('deferred') }
+      return { ahead: place.held + place.deferred, waitMs: load.expectedWaitMs(place) }
+    },
+  }
+}

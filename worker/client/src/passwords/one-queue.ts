@@ -1,0 +1,116 @@
+/**
+ * The client of the password queue of one Redis: seals passwords into jobs and opens their verdicts.
+ *
+ * The reply channel is subscribed to at start, before any job is added. A message can be lost with a connection, and a job with a
+ * server: Redis itself is asked when a connection is restored, every second, and at the end of a wait.
+ */
+import { randomUUID } from 'node:crypto'
+import { orQueueUnavailable } from '../errors.js'
+import type { WorkerCapacity } from '../protocol/capacity.js'
+import { DEFAULT_QUEUE_PREFIX } from '../protocol/job.js'
+import { findJobs } from '../queue/find-jobs.js'
+import { probeKey } from '../queue/keys.js'
+import { createRedisClock } from '../redis/clock.js'
+import { connectRedis, quitRedis } from '../redis/connect.js'
+import type { Shard } from '../redis/shards.js'
+import { unrefRedis } from '../redis/unref.js'
+import { watchRedis } from '../redis/watch.js'
+import { createAnswers } from './answers.js'
+import { createCancellation } from './cancellation.js'
+import { createExpectations } from './expectation.js'
+import { readLoad } from './load.js'
+import type { PasswordClient, QueueClientOptions } from './password-client.js'
+import { createProducer } from './producer.js'
+import { createRecheck } from './recheck.js'
+import { subscribeToReplies } from './replies.js'
+import { createResume } from './resume.js'
+import { createSubmit } from './submit.js'
+import { createVerdicts } from './verdicts.js'
+
+/** How often Redis is asked without any sign of a failure: messages and jobs may be lost without a trace. */
+const RECHECK_INTERVAL_MS = 1_000
+/** How long the key of a probe stays. */
+const PROBE_MS = 1_000
+
+/** The client of one queue, with what a choice between several needs. */
+export interface QueueClient extends PasswordClient {
+  /** The live workers at the last reading, by id. */
+  workers(): ReadonlyMap<string, WorkerCapacity>
+  /** The number of the reading of the load that is under way; undefined while none is. */
+  reading(): number | undefined
+  /** Resolves when Redis takes a small write. */
+  probe(): Promise<void>
+  /** Whether Redis has neither the job nor its verdict. Rejects when it does not answer. */
+  isMissing(job: { id: string }): Promise<boolean>
+}
+
+export function createQueueClient({ url, address }: Shard, options: QueueClientOptions): QueueClient {
+  const { keyring, jobLifeMs, log, observer, prefix = DEFAULT_QUEUE_PREFIX, watch = watchRedis(log) } = options
+  const replyTo = randomUUID()
+  const clock = createRedisClock()
+  const redis = connectRedis(url, 'producer')
+  watch.watch(redis, 'commands')
+  const subscriber = connectRedis(url, 'consumer')
+  watch.watch(subscriber, 'replies')
+  if (options.background) for (const connection of [redis, subscriber]) unrefRedis(connection)
+
+  const verdicts = createVerdicts({ redis, prefix, keyring, log, broken: () => observer?.verdictBroken() })
+  const answers = createAnswers(verdicts, (source) => observer?.verdictReceived(source))
+  const producer = createProducer({
+    ...{ redis, prefix, log, watch },
+    telemetry: options.telemetry,
+    traceparent: options.traceparent,
+  })
+  const load = readLoad({ redis, prefix, clock, log })
+  const expectations = createExpectations({ redis, prefix, load })
+  const cancellation = createCancellation({ redis, prefix, clock })
+
+  const recheck = createRecheck({
+    ...{ redis, prefix, clock, log, answers, producer },
+    addedAgain: () => observer?.jobAddedAgain(),
+  })
+  const replies = subscribeToReplies({
+    ...{ subscriber, prefix, replyTo, log },
+    received: answers.announced,
+    subscribed: recheck,
+  })
+  redis.on('ready', recheck)
+  const timer = setInterval(() => {
+    void recheck()
+    replies.check()
+  }, RECHECK_INTERVAL_MS)
+  timer.unref()
+
+  const isReady = () => redis.status === 'ready' && replies.isSubscribed()
+
+  return {
+    submit: createSubmit({
+      ...{ redis, keyring, clock, replyTo, jobLifeMs, answers, producer, cancellation, load, expectations },
+    }),
+    resume: createResume({ clock, replyTo, answers, verdicts, expectations }),
+    cancel: cancellation.cancel,
+    retire: (job) => orQueueUnavailable(verdicts.retire(job), 'the verdict could not be marked as used'),
+    whenKnown: load.whenKnown,
+    load: load.current,
+    finishedJobs: load.finishedJobs,
+    predictedWaitMs: load.predictedWaitMs,
+    now: clock.now,
+    isReady,
+    isLost: async () => false,
+    redis: [{ address, connection: redis, isReady, isUsable: () => true }],
+    workers: load.workers,
+    reading: load.reading,
+    async probe() {
+      await redis.set(probeKey(prefix, replyTo), '', 'PX', PROBE_MS)
+    },
+    isMissing: async ({ id }) => (await findJobs(redis, prefix, [id])).lost.includes(id),
+    async close() {
+      clearInterval(timer)
+      load.close()
+      cancellation.close()
+      await producer.close()
+      redis.off('ready', recheck)
+      await Promise.all([quitRedis(redis), quitRedis(subscriber)])
+    },
+  }
+}

@@ -1,0 +1,85 @@
+/** The interface of the client of the password queue, whether that is in one Redis or in several. */
+import type { Telemetry } from 'bullmq'
+import type { Logger } from '../logger.js'
+import type { Load } from '../protocol/capacity.js'
+import type { Lane } from '../protocol/job.js'
+import type { JobRef } from '../protocol/reply.js'
+import type { Keyring } from '../protocol/seal.js'
+import type { RedisConnection } from '../redis/connect.js'
+import type { RedisWatch } from '../redis/watch.js'
+import type { PendingJob, VerdictSource } from './answers.js'
+import type { Submit } from './submit.js'
+import type { Answer } from './verdicts.js'
+
+/** Callbacks for metrics. */
+export interface ClientObserver {
+  verdictReceived(source: VerdictSource): void
+  verdictBroken(): void
+  jobAddedAgain(): void
+  /** A job was added to another Redis, because its own does not answer. */
+  jobMoved?(): void
+}
+
+export interface QueueClientOptions {
+  prefix?: string
+  keyring: Keyring
+  /** The time from submitting a job to its deadline, in milliseconds: how long it may wait and its verdict can be read. */
+  jobLifeMs: number
+  log: Logger
+  /** Whether this client's connections keep the process alive only while a call waits [false: they always do]. */
+  background?: boolean
+  /** Logs the failures of this client's connections [a watch of its own]. */
+  watch?: RedisWatch
+  observer?: ClientObserver
+  /** Adds the submission of a job to the active trace. */
+  telemetry?: Telemetry
+  /** In place of `telemetry`: the W3C trace context to which spans of workers belong. */
+  traceparent?: (() => string | undefined) | undefined
+}
+
+/** One Redis, with the connection for commands, which fails fast. */
+export interface RedisOfQueue {
+  /** Host, port and what is chosen there, without user and password. */
+  address: string
+  connection: RedisConnection
+  isReady(): boolean
+  /** Whether it answers in time and takes writes, as far as is known. With one Redis there is no choice: always true. */
+  isUsable(): boolean
+}
+
+export interface PasswordClient {
+  /**
+   * Adds a job to a lane [held] that lives for a whole number of milliseconds [jobLifeMs]. Throws `queue_unavailable` when Redis does
+   * not accept it.
+   */
+  submit: Submit
+  /**
+   * Waits for a job that this or another gateway added. Throws `held_too_often` when eight requests wait for it here already, and
+   * `queue_unavailable` when Redis does not answer.
+   */
+  resume(job: JobRef): Promise<PendingJob<Answer>>
+  /** Removes a job from the queue, now or once Redis answers again. True when it was removed before a worker took it. */
+  cancel(job: JobRef): Promise<boolean>
+  /** Marks a verdict as used, so that its ticket answers only once. Throws `queue_unavailable`. */
+  retire(job: JobRef): Promise<void>
+  /** Resolves once the queue has been read, or after this time without success. */
+  whenKnown(waitMs: number): Promise<void>
+  /** The state of the queue, at most a quarter of a second old. */
+  load(): Load
+  /** Jobs that workers reported as finished since this process started; never decreases. */
+  finishedJobs(): number
+  /** Milliseconds until a job added to this lane now would be answered; Infinity when no worker is alive. */
+  predictedWaitMs(lane: Lane): number
+  /** Epoch milliseconds by the clock of deadlines: that of the Redis which has this job [the first]. */
+  now(job?: JobRef): number
+  /** Whether there is a Redis that can be reached. */
+  isReady(): boolean
+  /**
+   * Whether there will be no answer to this job, although its deadline has not passed: its Redis has lost it, or has been away for long
+   * while others answer. Always false with one Redis.
+   */
+  isLost(job: JobRef): Promise<boolean>
+  /** The Redis of the queue, in the order of the setting. */
+  redis: readonly RedisOfQueue[]
+  close(): Promise<void>
+}

@@ -1,0 +1,45 @@
+/**
+ * Several independent Redis side by side, in one setting: URLs separated by white space, each with its queue whole. `drain:` before one
+ * says that it gets no new jobs; its jobs are done and its tickets redeemed. One URL is a list of one.
+ */
+import { createHash } from 'node:crypto'
+import { parseRedisUrl } from './url.js'
+
+/** One Redis with its queue. */
+export interface Shard {
+  /** Names it in tickets: a digest of its address, so that it outlives the order of the list, passwords, and the end of others. */
+  id: string
+  /** Hosts, and what is chosen there, for operators: no user and no password. */
+  address: string
+  url: string
+  draining: boolean
+}
+
+/** White space alone does not separate: a list of hosts may have it after its commas. */
+const BETWEEN = /\s+(?=(?:drain:)?rediss?(?:\+\w+)?:\/\/)/
+const DRAIN = 'drain:'
+
+/** Parses REDIS_URL. Errors never quote it. */
+export function parseShards(urls: string): [Shard, ...Shard[]] {
+  const [first = '', ...others] = urls.split(BETWEEN)
+  const shards: [Shard, ...Shard[]] = [shardOf(first), ...others.map(shardOf)]
+  if (new Set(shards.map(({ id }) => id)).size < shards.length) throw new Error('REDIS_URL names a Redis twice')
+  if (shards.every(({ draining }) => draining)) throw new Error('REDIS_URL must leave a Redis that is not drained')
+  return shards
+}
+
+function shardOf(entry: string): Shard {
+  const draining = entry.startsWith(DRAIN)
+  const url = draining ? entry.slice(DRAIN.length) : entry
+  const address = addressOf(url)
+  return { id: createHash('sha256').update(address).digest('hex').slice(0, 12), address, url, draining }
+}
+
+function addressOf(url: string): string {
+  const target = parseRedisUrl(url)
+  const nodes = target.kind === 'single' ? [target.node] : target.nodes
+  const hosts = nodes.map(({ host, port }) => `${host.includes(':') ? `[${host}]` : host}:${port}`).sort()
+  const master = target.kind === 'sentinel' ? `/${target.master}` : ''
+  const database = target.kind === 'cluster' || target.database === 0 ? '' : `/${target.database}`
+  return `${hosts.join(',')}${master}${database}`
+}

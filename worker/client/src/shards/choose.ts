@@ -1,0 +1,31 @@
+/**
+ * The order in which the Redis of a list are tried for a job: first the better of two that are picked at random (the power of two choices:
+ * Mitzenmacher 2001), so that gateways which read the same depth do not all choose the same one.
+ */
+
+export interface Candidate {
+  isUsable: boolean
+  /** Predicted, in milliseconds; Infinity where no worker is alive. */
+  waitMs: number
+}
+
+/** The better of two picked at random, then the others, the best first. Those that are not usable come last: they may be back. */
+export function orderOf<C extends Candidate>(candidates: readonly C[], random: () => number = Math.random): C[] {
+  const ranked = shuffled(candidates, random).sort(compare)
+  const served = ranked.filter(({ isUsable, waitMs }) => isUsable && Number.isFinite(waitMs))
+  const [one, two] = shuffled(served, random)
+  if (one === undefined || two === undefined) return ranked
+  const chosen = two.waitMs < one.waitMs ? two : one
+  return [chosen, ...ranked.filter((candidate) => candidate !== chosen)]
+}
+
+function compare(a: Candidate, b: Candidate): number {
+  if (a.isUsable !== b.isUsable) return a.isUsable ? -1 : 1
+  return a.waitMs === b.waitMs ? 0 : a.waitMs - b.waitMs
+}
+
+/** Fisher and Yates. */
+function shuffled<T>(all: readonly T[], random: () => number): T[] {
+  const left = [...all]
+  return all.flatMap(() => left.splice(Math.floor(random() * left.length), 1))
+}

@@ -1,0 +1,117 @@
+/**
+ * A job that a request waits for, wherever it is: it is added to another Redis when its own does not answer. Jobs are pure, so both
+ * copies may be done; the first verdict is the answer, and the other copy is removed.
+ */
+import { PasswordClientError } from '../errors.js'
+import type { PendingJob } from '../passwords/answers.js'
+import type { Expectation } from '../passwords/expectation.js'
+import type { QueueClient } from '../passwords/one-queue.js'
+import type { Verdict } from '../protocol/job.js'
+import { withResolvers } from '../with-resolvers.js'
+
+/** Where a job was added. */
+export interface Placement {
+  shard: { id: string; client: QueueClient }
+  pending: PendingJob
+}
+
+export interface MovingJob extends PendingJob {
+  /** The Redis that has the job. */
+  readonly shard: Placement['shard']
+  /** Adds it elsewhere, unless that is under way. */
+  move(): Promise<void>
+}
+
+export interface MovingJobOptions {
+  placed: Placement
+  /** Adds the job to another Redis than this, for so many milliseconds. Undefined when there is none. Never rejects. */
+  placeElsewhere(than: Placement['shard'], lifeMs: number): Promise<Placement | undefined>
+  /** What is to be expected of a job there. */
+  expectationOf(placement: Placement): Promise<Expectation>
+  /** Called when a request begins to wait for the job, and when it ends. */
+  held(job: MovingJob): void
+  released(job: MovingJob): void
+}
+
+export function createMovingJob({
+  placed,
+  placeElsewhere,
+  expectationOf,
+  held,
+  released,
+}: MovingJobOptions): MovingJob {
+  const placements = [placed]
+  let current = placed
+  let isMoving = false
+  let follow: ((placement: Placement) => void) | undefined
+
+  async function move(): Promise<void> {
+    if (isMoving || follow === undefined) return
+    isMoving = true
+    const { shard, pending } = current
+    const next = await placeElsewhere(shard, pending.job.deadline - shard.client.now())
+    isMoving = false
+    if (next === undefined) return
+    if (follow === undefined) return discard(next)
+    void shard.client.cancel(pending.job)
+    current = next
+    placements.push(next)
+    follow(next)
+  }
+
+  async function firstAnswer(waitMs: number, signal: AbortSignal | undefined): Promise<Verdict | undefined> {
+    const endsAt = performance.now() + waitMs
+    const stop = new AbortController()
+    const { promise: verdict, resolve } = withResolvers<Verdict | undefined>()
+    const abort = () => stop.abort()
+    signal?.addEventListener('abort', abort)
+    if (signal?.aborted) abort()
+    let open = 0
+    follow = (placement) => {
+      open += 1
+      placement.pending
+        .answer({ waitMs: Math.max(1, endsAt - performance.now()), signal: stop.signal })
+        .catch(() => undefined)
+        .then((answer) => {
+          open -= 1
+          if (answer !== undefined) current = placement
+          if (answer !== undefined || open === 0) resolve(answer)
+        })
+    }
+    follow(placed)
+    const answer = await verdict
+    follow = undefined
+    signal?.removeEventListener('abort', abort)
+    stop.abort()
+    for (const { shard, pending } of placements) if (shard !== current.shard) void shard.client.cancel(pending.job)
+    if (signal?.aborted && answer === undefined) throw new PasswordClientError('wait_aborted', 'the caller went away')
+    return answer
+  }
+
+  const job: MovingJob = {
+    get job() {
+      return { ...current.pending.job, shard: current.shard.id }
+    },
+    get shard() {
+      return current.shard
+    },
+    move,
+    expectation: () => expectationOf(current),
+    async answer({ waitMs, signal }) {
+      if (waitMs === 0) return await placed.pending.answer({ waitMs, signal })
+      held(job)
+      try {
+        return await firstAnswer(waitMs, signal)
+      } finally {
+        released(job)
+      }
+    },
+  }
+  return job
+}
+
+/** Ends a copy that nobody waits for. */
+export function discard({ shard, pending }: Placement): void {
+  void pending.answer({ waitMs: 0 }).catch(() => undefined)
+  void shard.client.cancel(pending.job)
+}

@@ -1,0 +1,112 @@
+/** Adds jobs to one Redis of several: the best first, and another one when that does not take them. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { PasswordClientError } from '../errors.js'
+import type { JobName, Lane, Requests } from '../protocol/job.js'
+import { orderOf } from './choose.js'
+import { TICK_MS } from './health.js'
+import type { OpenShard } from './open-shard.js'
+
+/** How long a job is tried anew while one of them can be used: they may fail one after the other. */
+const TRIED_FOR_MS = 2_000
+
+export interface Work<Name extends JobName = JobName> {
+  name: Name
+  request: Requests[Name]
+  lane: Lane
+}
+
+export interface Placed {
+  shard: OpenShard
+  pending: Awaited<ReturnType<OpenShard['client']['submit']>>
+}
+
+export interface Placing {
+  /** Adds a new job. Throws `queue_unavailable` when none takes it. */
+  place(work: Work, lifeMs: number): Promise<Placed>
+  /** Adds a job to one that is better for it than this one; undefined when there is none. Throws as `place` does. */
+  placeElsewhere(work: Work, than: OpenShard | undefined, lifeMs: number): Promise<Placed | undefined>
+  /** Whether there is one that is better for jobs than this one. */
+  hasBetter(than: OpenShard): boolean
+}
+
+export function createPlacing(
+  shards: readonly OpenShard[],
+  /** Ends a copy that was added after all. */
+  discard: (late: Placed) => void,
+): Placing {
+  /** While its own Redis answers, a job is moved only to where workers take it. */
+  const isBetter = (than: OpenShard | undefined) => (other: OpenShard) =>
+    other !== than && !other.draining && (than?.health.isUsable() ? other.health.isServed() : other.health.isUsable())
+  const isAnyUsable = (): boolean => shards.some(({ draining, health }) => !draining && health.isUsable())
+
+  function inOrder(lane: Lane): OpenShard[] {
+    const candidates = shards
+      .filter(({ draining }) => !draining)
+      .map((shard) => ({ shard, isUsable: shard.health.isUsable(), waitMs: shard.client.predictedWaitMs(lane) }))
+    return orderOf(candidates).map(({ shard }) => shard)
+  }
+
+  /** Throws `queue_unavailable` when this one refuses, or is given up because another one answers. */
+  async function addTo(shard: OpenShard, { name, request, lane }: Work, lifeMs: number): Promise<Placed> {
+    const adding = shard.client.submit(name, request, lane, lifeMs).catch((error: unknown) => {
+      if (isUnavailable(error)) shard.health.refused()
+      throw error
+    })
+    const givingUp = whenMet(() => shard.health.isOut() && shards.some(isBetter(shard)))
+    try {
+      const pending = await Promise.race([adding, givingUp.promise])
+      if (pending !== undefined) return { shard, pending }
+    } finally {
+      givingUp.stop()
+    }
+    adding.then(
+      (late) => discard({ shard, pending: late }),
+      () => undefined,
+    )
+    throw new PasswordClientError('queue_unavailable', 'Redis does not answer')
+  }
+
+  /** Adds a job to the first of these that takes it. */
+  async function addToFirst(candidates: readonly OpenShard[], work: Work, lifeMs: number): Promise<Placed> {
+    const [next, ...others] = candidates
+    if (next === undefined) throw new PasswordClientError('queue_unavailable', 'there is no Redis to add the job to')
+    try {
+      return await addTo(next, work, lifeMs)
+    } catch (error) {
+      if (others.length === 0 || !isUnavailable(error)) throw error
+      return await addToFirst(others, work, lifeMs)
+    }
+  }
+
+  return {
+    async place(work, lifeMs) {
+      const endsAt = performance.now() + TRIED_FOR_MS
+      for (;;) {
+        try {
+          return await addToFirst(inOrder(work.lane), work, lifeMs)
+        } catch (error) {
+          if (!isUnavailable(error) || !isAnyUsable() || performance.now() > endsAt) throw error
+          await sleep(TICK_MS)
+        }
+      }
+    },
+    async placeElsewhere(work, than, lifeMs) {
+      const candidates = inOrder(work.lane).filter(isBetter(than))
+      return candidates.length === 0 ? undefined : await addToFirst(candidates, work, lifeMs)
+    },
+    hasBetter: (than) => shards.some(isBetter(than)),
+  }
+}
+
+export function isUnavailable(error: unknown): boolean {
+  return error instanceof PasswordClientError && error.code === 'queue_unavailable'
+}
+
+/** Resolves with undefined once the condition is met, which is looked at every tick until it is stopped. */
+function whenMet(isMet: () => boolean): { promise: Promise<undefined>; stop(): void } {
+  let timer: NodeJS.Timeout | undefined
+  const promise = new Promise<undefined>((resolve) => {
+    timer = setInterval(() => isMet() && resolve(undefined), TICK_MS)
+  })
+  return { promise, stop: () => clearInterval(timer) }
+}

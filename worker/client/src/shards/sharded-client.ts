@@ -1,0 +1,131 @@
+/**
+ * The client of a queue in several Redis. Each job goes to one of them, which its ref and so its ticket name. A Redis that does not
+ * answer, or refuses writes, gets no new jobs until it does again; jobs that requests wait for are added elsewhere.
+ */
+import { PasswordClientError } from '../errors.js'
+import type { PendingJob } from '../passwords/answers.js'
+import type { Expectation } from '../passwords/expectation.js'
+import { predictWaitMs } from '../passwords/load-state.js'
+import type { PasswordClient, QueueClientOptions } from '../passwords/password-client.js'
+import type { Load } from '../protocol/capacity.js'
+import type { JobRef } from '../protocol/reply.js'
+import type { Shard } from '../redis/shards.js'
+import { TICK_MS } from './health.js'
+import { createMovingJob, discard, type MovingJob, type Placement } from './moving-job.js'
+import { type OpenShard, openShard } from './open-shard.js'
+import { createPlacing, isUnavailable, type Work } from './placing.js'
+import { createSharedLoad } from './shared-load.js'
+
+/** A Redis that has been away for longer has lost the tickets of its jobs, as far as their owners are concerned. */
+const LOST_AFTER_MS = 5_000
+
+interface Expecting {
+  shard: Placement['shard']
+  pending: Pick<PendingJob, 'expectation'>
+}
+
+export function createShardedClient(list: readonly [Shard, ...Shard[]], options: QueueClientOptions): PasswordClient {
+  const { jobLifeMs, log, observer } = options
+  const [first, ...others] = list
+  const firstShard = openShard(first, options)
+  const shards = [firstShard, ...others.map((shard) => openShard(shard, options))]
+  const load = createSharedLoad(shards.map(({ client }) => client))
+  const placing = createPlacing(shards, discard)
+  const held = new Set<MovingJob>()
+
+  const byId = (id: string): OpenShard | undefined => shards.find((shard) => shard.id === id)
+  const shardOf = ({ shard }: JobRef): OpenShard | undefined => (shard === undefined ? firstShard : byId(shard))
+
+  const timer = setInterval(() => {
+    for (const { health } of shards) health.tick()
+    const left = new Set(shards.filter((shard) => shard.health.isOut() && placing.hasBetter(shard)).map(({ id }) => id))
+    if (left.size > 0) for (const job of held) if (left.has(job.shard.id)) void job.move()
+  }, TICK_MS)
+  timer.unref()
+
+  async function placeElsewhere(work: Work, than: Placement['shard'], lifeMs: number): Promise<Placement | undefined> {
+    if (lifeMs <= 0) return undefined
+    try {
+      const placement = await placing.placeElsewhere(work, byId(than.id), Math.ceil(lifeMs))
+      if (placement !== undefined) observer?.jobMoved?.()
+      return placement
+    } catch (error) {
+      log.debug({ err: error }, 'a job could not be moved to another Redis')
+      return undefined
+    }
+  }
+
+  /** Workers that take from several give each its share: what is said of one queue is drawn out to all of them. */
+  async function expectationOf({ shard, pending }: Expecting): Promise<Expectation> {
+    const { ahead, waitMs } = await pending.expectation()
+    const [all, own] = [load(), shard.client.load()]
+    const jobs = Math.max(1, outstanding(all) / outstanding(own))
+    const slower = jobs * (own.jobsPerSecond / (all.jobsPerSecond || own.jobsPerSecond || 1))
+    return { ahead: ahead === undefined ? undefined : Math.round(ahead * jobs), waitMs: waitMs * Math.max(1, slower) }
+  }
+
+  /** A job whose answer cannot be had here now. */
+  function unanswered(job: JobRef): PendingJob<never> {
+    return {
+      job,
+      answer: async () => undefined,
+      expectation: async () => ({ ahead: undefined, waitMs: predictWaitMs(load(), 'deferred') }),
+    }
+  }
+
+  return {
+    async submit(name, request, lane = 'held', lifeMs = jobLifeMs) {
+      const work: Work = { name, request, lane }
+      return createMovingJob({
+        placed: await placing.place(work, lifeMs),
+        placeElsewhere: (than, leftMs) => placeElsewhere(work, than, leftMs),
+        expectationOf,
+        held: (job) => held.add(job),
+        released: (job) => held.delete(job),
+      })
+    },
+    async resume(job) {
+      const shard = shardOf(job)
+      // Another gateway may know it, and a Redis may be back in a moment: until its deadline the answer may still come.
+      if (shard === undefined || !shard.health.isUsable()) return unanswered(job)
+      try {
+        const pending = await shard.client.resume(job)
+        return { ...pending, job, expectation: () => expectationOf({ shard, pending }) }
+      } catch (error) {
+        if (!isUnavailable(error)) throw error
+        shard.health.refused()
+        return unanswered(job)
+      }
+    },
+    cancel: async (job) => (await shardOf(job)?.client.cancel(job)) ?? false,
+    async retire(job) {
+      const shard = shardOf(job)
+      if (!shard?.health.isUsable()) throw new PasswordClientError('queue_unavailable', 'Redis does not answer')
+      await shard.client.retire(job)
+    },
+    async isLost(job) {
+      const shard = shardOf(job)
+      if (shard === undefined) return false
+      if (!shard.health.isUsable()) return placing.hasBetter(shard) && shard.health.unusableMs() > LOST_AFTER_MS
+      return await shard.client.isMissing(job).catch(() => false)
+    },
+    whenKnown: (waitMs) => Promise.race(shards.map(({ client }) => client.whenKnown(waitMs))),
+    load,
+    finishedJobs: () => shards.reduce((sum, { client }) => sum + client.finishedJobs(), 0),
+    predictedWaitMs: (lane) => predictWaitMs(load(), lane),
+    now: (job) => ((job && shardOf(job)) ?? firstShard).client.now(),
+    isReady: () => shards.some(({ client }) => client.isReady()),
+    redis: shards.flatMap(({ client, health }) =>
+      client.redis.map((redis) => ({ ...redis, isUsable: health.isUsable })),
+    ),
+    async close() {
+      clearInterval(timer)
+      await Promise.all(shards.map(({ client }) => client.close()))
+    },
+  }
+}
+
+/** At least one. */
+function outstanding({ waiting, deferred, active }: Load): number {
+  return Math.max(1, waiting + deferred + active)
+}

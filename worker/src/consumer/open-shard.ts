@@ -1,0 +1,74 @@
+/** What a worker has for one Redis of several: a connection, its clock, the consumer of its queue, and what is published there. */
+import { capacityKey } from '@spillway/client/protocol/capacity'
+import type { Keyring } from '@spillway/client/protocol/seal'
+import { createRedisClock } from '@spillway/client/redis/clock'
+import { connectRedis, type RedisConnection } from '@spillway/client/redis/connect'
+import { redisAnswersNewConnection } from '@spillway/client/redis/new-connection'
+import type { Shard } from '@spillway/client/redis/shards'
+import { watchRedis } from '@spillway/client/redis/watch'
+import type { CapacityEstimate } from '../hashing/capacity-estimate.js'
+import type { Hasher } from '../hashing/index.js'
+import type { WorkerMetrics } from '../ops/metrics.js'
+import type { Logger } from '../process/log.js'
+import type { Tracing } from '../process/tracing.js'
+import { type CapacityPublisher, publishCapacity } from './capacity-publisher.js'
+import { type Consumer, createConsumer } from './consumer.js'
+import { createDelivery, type Delivery } from './deliver.js'
+import { createLiveness, type Liveness } from './liveness.js'
+import type { SlotShare } from './share-slots.js'
+import { startSweep } from './sweep.js'
+
+export interface WorkerShard {
+  address: string
+  redis: RedisConnection
+  isConnected(): boolean
+  liveness: Liveness
+  capacity: CapacityPublisher
+  sweep: { close(): Promise<void> }
+  delivery: Delivery
+  consumer: Consumer
+}
+
+export interface WorkerShardOptions {
+  prefix: string
+  keyring: Keyring
+  hasher: Hasher
+  metrics: WorkerMetrics
+  tracing: Tracing | undefined
+  log: Logger
+  workerId: string
+  name: string
+  slots: number
+  fallback: boolean
+  stuckAfterMs: number
+  estimate: CapacityEstimate
+  /** Of all shards together. */
+  busySlots(): number
+}
+
+/** Connects, and publishes the capacity at once. Takes no job before its consumer runs. */
+export function openShard({ url, address }: Shard, share: SlotShare, options: WorkerShardOptions): WorkerShard {
+  const { prefix, log, stuckAfterMs } = options
+  const redis = connectRedis(url, 'consumer')
+  const watch = watchRedis(log)
+  watch.watch(redis, 'queue')
+  const clock = createRedisClock()
+  const isConnected = () => redis.status === 'ready'
+  const liveness = createLiveness({
+    limit: share.limit,
+    stuckAfterMs,
+    isConnected,
+    redisAnswersNewConnection: () => redisAnswersNewConnection({ redisUrl: url, key: capacityKey(prefix) }),
+  })
+  const capacity = publishCapacity({
+    ...{ ...options, redis, clock },
+    published(waiting) {
+      liveness.redisAnswered(waiting)
+      share.queueRead(waiting)
+    },
+  })
+  const sweep = startSweep({ redis, prefix, log, watch })
+  const delivery = createDelivery({ redis, prefix, clock, log })
+  const consumer = createConsumer({ ...options, redis, clock, watch, delivery, liveness, capacity, share })
+  return { address, redis, isConnected, liveness, capacity, sweep, delivery, consumer }
+}

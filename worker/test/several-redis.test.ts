@@ -1,0 +1,114 @@
+// A worker that takes jobs from two Redis with one set of slots.
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import type { PasswordClient } from '@spillway/client/queue-client'
+import { startStopwatch, until } from '@spillway/local/testing'
+import { startOwnRedisServer } from './own-redis.ts'
+import { answerOf, jobsCounted, readyClient, startedWorker } from './parts.ts'
+import { activeJobs, type Space, spaceFor, waitingJobs } from './space.ts'
+
+const servers = [await startOwnRedisServer(), await startOwnRedisServer()] as const
+
+/** Spaces of the same prefix in both. */
+function spaces(t: TestContext): [Space, Space] {
+  const all = [spaceFor(t, servers[0].url), spaceFor(t, servers[1].url)] as const
+  // Connections of the test itself are refused while a server is down.
+  for (const { redis } of all) redis.on('error', () => undefined)
+  return [all[0], { ...all[1], prefix: all[0].prefix }]
+}
+const both = `${servers[0].url} ${servers[1].url}`
+
+const waitFor = (ms: number) => ({ password: 'right', storedHash: `$spillway-wait$${ms}$` })
+
+async function submitted(client: PasswordClient, jobs: number, ms: number) {
+  return await Promise.all(Array.from({ length: jobs }, () => client.submit('verify', waitFor(ms))))
+}
+
+test('a worker answers jobs of both, and publishes itself to each under one id', async (t) => {
+  const [first, second] = spaces(t)
+  const worker = await startedWorker(first, { env: { REDIS_URL: both } })
+  for (const space of [first, second]) {
+    const client = await readyClient(space)
+    const [pending] = await submitted(client, 1, 1)
+    assert.ok(pending)
+    assert.deepEqual(await answerOf(pending), { kind: 'match' })
+  }
+  assert.deepEqual(await jobsCounted(worker), ['verify hashed 2'])
+  const ids = await Promise.all([first, second].map(({ redis, prefix }) => redis.hkeys(`${prefix}:capacity`)))
+  assert.equal(ids[0]?.length, 1)
+  assert.deepEqual(ids[0], ids[1])
+})
+
+test('all slots are used while only one queue has work, and a job of the other is not behind it', async (t) => {
+  const [first, second] = spaces(t)
+  const slots = 4
+  const flooding = await readyClient(first)
+  const trickling = await readyClient(second)
+  await submitted(flooding, 40, 200)
+  const elapsedMs = startStopwatch()
+  await startedWorker(first, { slots, env: { REDIS_URL: both } })
+  await until(async () => (await activeJobs(first)).length >= slots, { what: 'a worker that is busy' })
+  const [late] = await submitted(trickling, 1, 1)
+  assert.ok(late)
+  assert.deepEqual(await answerOf(late), { kind: 'match' })
+  assert.ok((await waitingJobs(first)).length > slots, 'the flood went first')
+  await until(async () => (await waitingJobs(first)).length + (await activeJobs(first)).length === 0)
+  // Forty of 200 ms in four slots are two seconds; in three they would be 2.7, and in two 4.
+  assert.ok(elapsedMs() < 3_900, `took ${elapsedMs()} ms`)
+})
+
+test('slots that one queue leaves are taken for the other, although its own job goes on', async (t) => {
+  const [first, second] = spaces(t)
+  const [one, two] = [await readyClient(first), await readyClient(second)]
+  // The only slot of the second, while the first has the others.
+  await submitted(one, 4, 1_000)
+  await startedWorker(first, { slots: 4, env: { REDIS_URL: both } })
+  await until(async () => (await activeJobs(first)).length === 4)
+  await submitted(two, 1, 8_000)
+  await until(async () => (await activeJobs(second)).length === 1)
+  const short = await submitted(two, 12, 20)
+  const elapsedMs = startStopwatch()
+  await Promise.all(short.map((pending) => answerOf(pending)))
+  assert.ok(elapsedMs() < 6_000, `they waited for the long job: ${elapsedMs()} ms`)
+})
+
+test('a worker starts with the one that it can reach, and takes from the other when that is there', async (t) => {
+  const [first, second] = spaces(t)
+  await servers[1].kill()
+  const worker = await startedWorker(first, { env: { REDIS_URL: both } })
+  const client = await readyClient(first)
+  const [pending] = await submitted(client, 1, 1)
+  assert.ok(pending)
+  assert.deepEqual(await answerOf(pending), { kind: 'match' })
+  assert.equal((await fetch(`${worker.opsUrl}/readyz`)).status, 200)
+  const gauges = await (await fetch(`${worker.opsUrl}/metrics`)).text()
+  assert.deepEqual(
+    [...gauges.matchAll(/^spillway_redis_connected(\{.*\}) (\d)$/gm)].map(([, label, value]) => `${label} ${value}`),
+    servers.map(({ url }, n) => `{redis="${new URL(url).host}"} ${1 - n}`),
+  )
+  await servers[1].start()
+  const [other] = await submitted(await readyClient(second), 1, 1)
+  assert.ok(other)
+  assert.deepEqual(await answerOf(other), { kind: 'match' })
+})
+
+test('a worker goes on with one while the other is frozen or killed, stays alive, and is back with it', async (t) => {
+  const [first, second] = spaces(t)
+  const worker = await startedWorker(first, { env: { REDIS_URL: both, STUCK_AFTER_MS: '4000' } })
+  const client = await readyClient(first)
+  for (const fault of ['SIGSTOP', 'SIGKILL'] as const) {
+    servers[1].signal(fault)
+    const end = performance.now() + 5_000
+    while (performance.now() < end) {
+      const [pending] = await submitted(client, 1, 100)
+      assert.ok(pending)
+      assert.deepEqual(await answerOf(pending, 2_000), { kind: 'match' }, fault)
+    }
+    assert.equal((await fetch(`${worker.opsUrl}/healthz`)).status, 200, fault)
+    if (fault === 'SIGSTOP') servers[1].signal('SIGCONT')
+    else await servers[1].start()
+    const [other] = await submitted(await readyClient(second), 1, 1)
+    assert.ok(other)
+    assert.deepEqual(await answerOf(other, 5_000), { kind: 'match' }, fault)
+  }
+})
