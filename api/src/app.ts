@@ -1,11 +1,18 @@
 /** The public API of a gateway: accounts and sessions. */
-import type { Keyring, PasswordClient, RedisConnection } from '@spillway/client/queue-client'
+import type { Keyring, PasswordClient } from '@spillway/client/queue-client'
 import type { Database } from '@spillway/prisma'
 import type { FastifyInstance } from 'fastify'
-import type { GatewayConfig } from './config.js'
+import type { Audit } from './audit/events.js'
+import { auditRateLimitsPlugin } from './audit/rate-limits.js'
+import type { PasswordList } from './breached/list.js'
+import { type GatewayConfig, listOf } from './config.js'
+import { openGuessing } from './guessing/open.js'
 import { acceptorsPlugin, BACKLOG } from './http/acceptors.js'
+import { crossOriginPlugin } from './http/cross-origin.js'
 import type { DocsOptions } from './http/docs.js'
+import { createAccountNames } from './limits/account-name.js'
 import { limitsPlugin } from './limits/limits.js'
+import type { Post } from './mail/post.js'
 import { createHashUpgrades } from './operations/hash-upgrades.js'
 import { operations } from './operations/list.js'
 import { createPasswordCheck } from './operations/new-password.js'
@@ -14,6 +21,7 @@ import type { OperationDeps } from './operations/public-operation.js'
 import type { RouteDeps } from './routes/deps.js'
 import { healthRoutes } from './routes/health.js'
 import { keysRoutes } from './routes/keys.js'
+import { mailRoutes } from './routes/mail.js'
 import { meRoutes } from './routes/me.js'
 import { sessionRoutes } from './routes/sessions.js'
 import { ticketRoutes } from './routes/tickets.js'
@@ -36,7 +44,11 @@ export interface AppDeps extends ServerDeps {
   admission: Admission
   keyring: Keyring
   keys: SigningKeys
-  redis: RedisConnection
+  audit: Audit
+  /** Undefined without BREACHED_PASSWORDS_FILE. */
+  breached: PasswordList | undefined
+  /** Undefined where no mail is sent. */
+  post: Post | undefined
   /** Whether this gateway is about to stop: it still answers, but /readyz fails. */
   isDraining(): boolean
 }
@@ -57,35 +69,65 @@ const docs: DocsOptions = {
 
 /** Builds the public application. Dependencies stay the caller's to close. */
 export async function buildApp(config: GatewayConfig, deps: AppDeps): Promise<FastifyInstance> {
-  const { database, passwords, admission, keyring, keys, redis, metrics, log } = deps
+  const { database, passwords, admission, keyring, keys, audit, post, metrics, log } = deps
   const app = await buildServer(config, deps, { bodyLimitBytes: BODY_LIMIT_BYTES, docs })
+  await app.register(crossOriginPlugin, { origins: listOf(config.CORS_ORIGINS), metrics })
   await app.register(accessTokenPlugin, {
     keys,
     issuer: config.JWT_ISSUER,
     audience: config.JWT_AUDIENCE,
     ttlS: config.ACCESS_TOKEN_TTL_S,
   })
+  const accountNameOf = createAccountNames(keyring)
   await app.register(limitsPlugin, {
-    redis,
+    redis: passwords.redis,
     queuePrefix: config.QUEUE_PREFIX,
     perAddress: config.LIMIT_PER_ADDRESS,
     perAccount: config.LIMIT_PER_ACCOUNT,
     refreshPerAddress: config.LIMIT_REFRESH_PER_ADDRESS,
     refreshPerSession: config.LIMIT_REFRESH_PER_SESSION,
     redeemPerAddress: config.LIMIT_REDEEM_PER_ADDRESS,
+    mailPerNetwork: config.LIMIT_MAIL_PER_NETWORK,
     sessionNameOf,
+    accountNameOf,
   })
+  await app.register(auditRateLimitsPlugin, { audit })
+  const { guessing, deviceHeaders } = await openGuessing(app, config, {
+    keyring,
+    redis: passwords.redis,
+    accountNameOf,
+    metrics,
+    log,
+  })
+
+  app.decorate('isRegistrationOpen', config.REGISTRATION === 'open')
+  app.decorate('sendsMail', post !== undefined)
 
   const issueTokens = createTokenIssuer(app, { accessTokenTtlS: config.ACCESS_TOKEN_TTL_S })
   const sessions = createSessions(database, {
     sessionTtlS: config.SESSION_TTL_S,
     sessionIdleS: config.SESSION_IDLE_S,
     refreshGraceS: config.REFRESH_GRACE_S,
+    needsConfirmedEmail: config.LOGIN_NEEDS_CONFIRMATION,
   })
-  const checkPassword = createPasswordCheck({ minLength: config.PASSWORD_MIN_LENGTH, service: config.JWT_ISSUER })
+  const checkPassword = createPasswordCheck({
+    minLength: config.PASSWORD_MIN_LENGTH,
+    service: config.JWT_ISSUER,
+    breached: deps.breached,
+  })
   const upgrades = createHashUpgrades({ passwords, database, mode: config.REHASH, log })
   app.addHook('onClose', upgrades.close)
-  const operationDeps: OperationDeps = { database, sessions, issueTokens, checkPassword, upgrades }
+  const operationDeps: OperationDeps = {
+    database,
+    sessions,
+    issueTokens,
+    checkPassword,
+    upgrades,
+    audit,
+    post,
+    guessing,
+    deviceHeaders,
+  }
   const hold = createHold({
     passwords,
     tickets: createTickets(keyring),
@@ -103,6 +145,8 @@ export async function buildApp(config: GatewayConfig, deps: AppDeps): Promise<Fa
     hold,
     sessions,
     issueTokens,
+    audit,
+    post,
     jwks: keys.jwks,
   }
   await app.register(healthRoutes, routes)
@@ -111,6 +155,7 @@ export async function buildApp(config: GatewayConfig, deps: AppDeps): Promise<Fa
   await app.register(tokenRoutes, routes)
   await app.register(meRoutes, routes)
   await app.register(sessionRoutes, routes)
+  await app.register(mailRoutes, routes)
   await app.register(keysRoutes, routes)
   // Last: onClose hooks run in reverse order, and its connections must end before anything else is closed.
   await app.register(acceptorsPlugin, { backlog: BACKLOG })

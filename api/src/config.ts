@@ -17,7 +17,7 @@ const GatewayConfig = {
     DATABASE_URL: { type: 'string' },
     /** A login uses a connection for two short queries and none while it waits, so a few serve thousands a second. */
     DATABASE_POOL_SIZE: { type: 'integer', default: 10, minimum: 1, maximum: 1_000 },
-    /** redis://, redis+sentinel:// or redis+cluster://, with rediss for TLS. */
+    /** redis://, redis+sentinel:// or redis+cluster://, with rediss for TLS; several separated by white space, see redis/shards.ts. */
     REDIS_URL: { type: 'string', default: 'redis://127.0.0.1:6379' },
     /** Must be the same at gateways and workers, and in the autoscaler's key. */
     QUEUE_PREFIX: { type: 'string', default: DEFAULT_QUEUE_PREFIX, pattern: '^\\{[\\w-]+\\}$' },
@@ -47,6 +47,26 @@ const GatewayConfig = {
     /** Credential requests a minute from one address and on one account; 0 turns a limit off. */
     LIMIT_PER_ADDRESS: { type: 'integer', default: 300, minimum: 0 },
     LIMIT_PER_ACCOUNT: { type: 'integer', default: 20, minimum: 0 },
+    /**
+     * Consecutive failures on one account of all devices that never logged in to it, before each login takes a challenge; they are delayed
+     * from a tenth of them on. NIST SP 800-63B-4, 3.2.2, allows 100. 0 holds nothing back.
+     */
+    GUESSES_PER_ACCOUNT: { type: 'integer', default: 100, minimum: 0, maximum: 1_000_000 },
+    /** Consecutive failures of a device that has logged in to the account, before it counts as unknown. */
+    GUESSES_PER_DEVICE: { type: 'integer', default: 10, minimum: 1, maximum: 100 },
+    /** How long a device is known after its last login, in seconds. */
+    DEVICE_TTL_S: { type: 'integer', default: 90 * 24 * 3_600, minimum: 60, maximum: 400 * 24 * 3_600 },
+    /** Whether a login also sets the device token as a cookie: for browsers on the same site. */
+    DEVICE_COOKIE: { type: 'boolean', default: false },
+    /** Zero bits that the proof of work begins with: 18 take some 260,000 digests, each further one twice as many. */
+    CHALLENGE_BITS: { type: 'integer', default: 18, minimum: 1, maximum: 24 },
+    /**
+     * Another service's challenge in place of proof of work: where its tokens are verified (`siteverify` of Turnstile, hCaptcha, reCAPTCHA), our
+     * secret there, and the site key for clients.
+     */
+    CHALLENGE_VERIFY_URL: { type: 'string', default: '', pattern: '^(https?://.+)?$' },
+    CHALLENGE_SECRET: { type: 'string', default: '' },
+    CHALLENGE_SITE_KEY: { type: 'string', default: '' },
     /** Refreshes and logouts a minute from one address, enough for a company of 40,000; refreshes of one session, enough for many tabs. */
     LIMIT_REFRESH_PER_ADDRESS: { type: 'integer', default: 3_000, minimum: 0 },
     LIMIT_REFRESH_PER_SESSION: { type: 'integer', default: 60, minimum: 0 },
@@ -68,13 +88,41 @@ const GatewayConfig = {
     REQUEST_TIMEOUT_MS: { type: 'integer', default: 30_000, minimum: 1_000, maximum: 300_000 },
     /** Proxies whose X-Forwarded-For is believed: addresses or CIDR ranges, comma-separated. */
     TRUST_PROXY: { type: 'string', default: '' },
+    /** Origins of pages that may use the API from a browser, comma-separated: https://app.example.com. None by default. */
+    CORS_ORIGINS: { type: 'string', default: '' },
+    /** Whether strangers may make accounts. */
+    REGISTRATION: { type: 'string', default: 'open', enum: ['open', 'closed'] },
+    /**
+     * Mail is on where there is a server: smtp:// or smtps://, with user and password if it wants them. smtp beyond the loopback needs
+     * STARTTLS, or `?starttls=optional`.
+     */
+    SMTP_URL: { type: 'string', default: '' },
+    /** The sender: `Shop <no-reply@example.com>`. */
+    MAIL_FROM: { type: 'string', default: '' },
+    /** Pages of the application to which links lead; {token} is replaced. After a # it reaches no server, log or Referer. */
+    MAIL_CONFIRM_URL: { type: 'string', default: '' },
+    MAIL_RESET_URL: { type: 'string', default: '' },
+    /** A folder of texts in place of the built-in ones; see mail/texts.ts. */
+    MAIL_TEXTS: { type: 'string', default: '' },
+    /** How long a link is good for, in seconds. */
+    MAIL_CONFIRM_TTL_S: { type: 'integer', default: 24 * 3_600, minimum: 60, maximum: 7 * 24 * 3_600 },
+    MAIL_RESET_TTL_S: { type: 'integer', default: 1_800, minimum: 60, maximum: 24 * 3_600 },
+    /** Mails an hour to one address, from whomever: more are not sent. Requests an hour for mail from one network. 0 turns a limit off. */
+    LIMIT_MAIL_PER_RECIPIENT: { type: 'integer', default: 5, minimum: 0 },
+    LIMIT_MAIL_PER_NETWORK: { type: 'integer', default: 100, minimum: 0 },
+    /** Whether an account logs in only once its address is confirmed. */
+    LOGIN_NEEDS_CONFIRMATION: { type: 'boolean', default: false },
     /** Characters of a new password. NIST SP 800-63B-4, 3.1.1.2: 15 if it is the only factor, else 8. */
     PASSWORD_MIN_LENGTH: { type: 'integer', default: 8, minimum: 8, maximum: 64 },
+    /** A list of breached passwords that new ones must not be in, as `pnpm breached build` makes it; empty for the common ones alone. */
+    BREACHED_PASSWORDS_FILE: { type: 'string', default: '' },
     /**
      * Which stored hashes a login replaces, after its answer: `always` those of another algorithm or cost than the policy of the workers,
      * stronger ones as well, `weaker` those below it.
      */
     REHASH: { type: 'string', default: 'weaker', enum: rehashModes },
+    /** How long audit events are kept; 0 turns the audit off. */
+    AUDIT_RETENTION_DAYS: { type: 'integer', default: 90, minimum: 0, maximum: 3_650 },
     /** The operators' credentials on the ops port. Without a password it must be on the loopback interface; beyond it, 12 characters. */
     OPS_USER: { type: 'string', default: 'operator', minLength: 1 },
     OPS_PASSWORD: { type: 'string', default: '' },
@@ -130,6 +178,11 @@ function contradictionsIn(env: NodeJS.ProcessEnv): string[] {
     problems.push('SESSION_IDLE_S must not be below ACCESS_TOKEN_TTL_S: an access token would outlive its session')
   if (!listOf(env.TRUST_PROXY ?? TRUST_PROXY.default).every(isAddressRange))
     problems.push('TRUST_PROXY must be a comma-separated list of IP addresses or CIDR ranges')
+  if (!listOf(env.CORS_ORIGINS ?? '').every(isOrigin))
+    problems.push(
+      'CORS_ORIGINS must be a comma-separated list of origins as browsers send them: https://app.example.com, without a slash at the end',
+    )
+  problems.push(...mailProblemsIn(env))
   if (!isLoopback(env.OPS_HOST ?? OPS_HOST.default)) {
     const password = env.OPS_PASSWORD ?? OPS_PASSWORD.default
     if (password === '')
@@ -139,6 +192,8 @@ function contradictionsIn(env: NodeJS.ProcessEnv): string[] {
         `OPS_HOST is open to others and OPS_PASSWORD can be guessed: it must have ${OPS_PASSWORD_MIN_LENGTH} characters and be no common password`,
       )
   }
+  if (env.CHALLENGE_VERIFY_URL && !(env.CHALLENGE_SECRET && env.CHALLENGE_SITE_KEY))
+    problems.push('CHALLENGE_VERIFY_URL needs CHALLENGE_SECRET and CHALLENGE_SITE_KEY')
   for (const variable of ['SPILLWAY_SEAL_KEYS', 'SERVICE_KEYS']) {
     const list = env[variable]
     try {
@@ -156,6 +211,34 @@ export function listOf(text: string): string[] {
     .split(',')
     .map((entry) => entry.trim())
     .filter((entry) => entry !== '')
+}
+
+/** Values are not shown: SMTP_URL holds a password. */
+function mailProblemsIn(env: NodeJS.ProcessEnv): string[] {
+  const problems: string[] = []
+  const { SMTP_URL = '', MAIL_FROM = '', LOGIN_NEEDS_CONFIRMATION = '' } = env
+  if (SMTP_URL === '') {
+    if (LOGIN_NEEDS_CONFIRMATION === 'true')
+      problems.push('LOGIN_NEEDS_CONFIRMATION needs SMTP_URL: without mail no address can be confirmed')
+    return problems
+  }
+  const smtp = URL.canParse(SMTP_URL) ? new URL(SMTP_URL) : undefined
+  if (smtp === undefined || !/^smtps?:$/.test(smtp.protocol) || smtp.hostname === '')
+    problems.push('SMTP_URL must be a URL such as smtps://user:password@mail.example.com')
+  if (!/^([^<>@\r\n]+ <[^\s<>@]+@[^\s<>@]+>|[^\s<>@]+@[^\s<>@]+)$/.test(MAIL_FROM))
+    problems.push('MAIL_FROM must be an address, or a name and an address: Shop <no-reply@example.com>')
+  for (const name of ['MAIL_CONFIRM_URL', 'MAIL_RESET_URL']) {
+    const link = env[name] ?? ''
+    if (!/^https?:\/\//.test(link) || !link.includes('{token}') || !URL.canParse(link))
+      problems.push(`${name} must be the URL of a page with {token} in it: https://app.example.com/confirm#{token}`)
+  }
+  return problems
+}
+
+/** Whether a text is an origin as browsers send it (RFC 6454, 6.2): lower case, without the default port, a path or a slash at its end. */
+function isOrigin(text: string): boolean {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  return url !== undefined && /^https?:$/.test(url.protocol) && url.origin === text
 }
 
 function isAddressRange(text: string): boolean {

@@ -1,17 +1,22 @@
 /** One gateway process: opens its connections, starts its listeners, and closes everything in order. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createQueueReporter } from '@spillway/client/queue/report'
-import { connectRedis, createPasswordClient, parseKeyring, quitRedis, watchRedis } from '@spillway/client/queue-client'
+import { connectRedis, createPasswordClient, parseKeyring, watchRedis } from '@spillway/client/queue-client'
+import { parseShards } from '@spillway/client/redis/shards'
+import { shareReport } from '@spillway/client/shards/shared-report'
 import { connectDatabase, poolUse } from '@spillway/prisma'
 import { startFallback } from '@spillway/worker/fallback'
 import type { Logger } from '@spillway/worker/log'
 import { beginShutdown } from '@spillway/worker/shutdown'
 import { startTracing } from '@spillway/worker/tracing'
 import { buildApp } from './app.js'
+import { startAudit } from './audit/recorder.js'
+import { readPasswordList } from './breached/list.js'
 import type { GatewayConfig } from './config.js'
 import { BACKLOG } from './http/acceptors.js'
 import { createGatewayMetrics } from './http/metrics.js'
 import { createLoadShedder } from './load-shedding/load-shedder.js'
+import { openMail } from './mail/open.js'
 import { operations } from './operations/list.js'
 import { exposeGatewayState } from './ops/gauges.js'
 import { buildOps } from './ops/server.js'
@@ -27,6 +32,9 @@ const FIRST_READING_MS = 500
 const STEP_TIMEOUT_MS = 2_500
 /** The fallback worker finishes its jobs within its own SHUTDOWN_GRACE_MS. It ends with this process at the latest. */
 const FALLBACK_TIMEOUT_MS = 15_000
+
+/** A mail that is not sent by then is sent by another gateway, or after the next start. */
+const MAIL_TIMEOUT_MS = 5_000
 
 export interface Gateway {
   url: string
@@ -44,18 +52,20 @@ export interface Gateway {
 export async function startGateway(config: GatewayConfig, env: NodeJS.ProcessEnv, log: Logger): Promise<Gateway> {
   const keyring = parseKeyring(config.SPILLWAY_SEAL_KEYS)
   const keys = parseSigningKeys(config.SPILLWAY_JWT_KEYS)
+  const { BREACHED_PASSWORDS_FILE: listFile } = config
+  const breached = listFile === '' ? undefined : readPasswordList(listFile)
   const database = connectDatabase({ url: config.DATABASE_URL, poolSize: config.DATABASE_POOL_SIZE })
   const watch = watchRedis(log)
-  const redis = connectRedis(config.REDIS_URL, 'producer')
-  watch.watch(redis, 'commands')
-  const operatorsRedis = connectRedis(config.REDIS_URL, 'producer')
-  watch.watch(operatorsRedis, 'operators')
+  const operatorsRedis = parseShards(config.REDIS_URL).map(({ url, address }) => {
+    const connection = connectRedis(url, 'producer')
+    watch.watch(connection, 'operators')
+    return { address, connection }
+  })
   const metrics = createGatewayMetrics([...operations, ...serviceOperations].map(({ kind }) => kind))
   const shedder = createLoadShedder(config.DATABASE_POOL_SIZE)
   const tracing = await startTracing({ service: 'spillway-gateway', endpoint: config.OTEL_EXPORTER_OTLP_ENDPOINT })
   const passwords = createPasswordClient({
     redisUrl: config.REDIS_URL,
-    redis,
     prefix: config.QUEUE_PREFIX,
     keyring,
     jobLifeMs: config.TICKET_TTL_MS,
@@ -66,9 +76,12 @@ export async function startGateway(config: GatewayConfig, env: NodeJS.ProcessEnv
       verdictReceived: (source) => metrics.verdicts.inc({ source }),
       verdictBroken: () => metrics.sealFailures.inc({ purpose: 'verdict' }),
       jobAddedAgain: () => metrics.jobsAddedAgain.inc(),
+      jobMoved: () => metrics.jobsMoved.inc(),
     },
   })
-  const reporter = createQueueReporter({ redis: operatorsRedis, prefix: config.QUEUE_PREFIX })
+  const reporter = shareReport(
+    operatorsRedis.map(({ connection }) => createQueueReporter({ redis: connection, prefix: config.QUEUE_PREFIX })),
+  )
   const fallback = startFallback({
     concurrency: config.LOCAL_FALLBACK_CONCURRENCY,
     env,
@@ -82,16 +95,21 @@ export async function startGateway(config: GatewayConfig, env: NodeJS.ProcessEnv
     poolUse: () => poolUse(database),
     isFallingBack: fallback.active,
   })
+  const audit = startAudit({ database, retentionDays: config.AUDIT_RETENTION_DAYS, metrics, log })
+  const mail = openMail(config, { redis: passwords.redis, watch, keyring, database, metrics, log })
   const expiredSessions = startDeletingExpiredSessions({ database, log })
   let draining = false
   const admission = createAdmission(passwords, {
     ticketTtlMs: config.TICKET_TTL_MS,
     maxOutstanding: config.MAX_OUTSTANDING,
   })
-  const shared = { passwords, admission, keyring, redis, metrics, shedder, tracing, log }
-  const app = await buildApp(config, { ...shared, database, keys, isDraining: () => draining })
+  const shared = { passwords, admission, keyring, metrics, shedder, tracing, log }
+  const app = await buildApp(config, {
+    ...{ ...shared, database, keys, audit, breached, post: mail?.post },
+    isDraining: () => draining,
+  })
   const serviceApp = config.SERVICE_KEYS === '' ? undefined : await buildServiceApp(config, shared)
-  const ops = await buildOps(config, { metrics, passwords, reporter, redis, operatorsRedis, watch, log })
+  const ops = await buildOps(config, { metrics, passwords, reporter, database, operatorsRedis, watch, log })
 
   async function close(): Promise<void> {
     draining = true
@@ -106,12 +124,13 @@ export async function startGateway(config: GatewayConfig, env: NodeJS.ProcessEnv
       Promise.all([app.close(), serviceApp?.close()]),
     )
     await step('stop the fallback worker', FALLBACK_TIMEOUT_MS, fallback.close)
+    await step('stop sending mails', MAIL_TIMEOUT_MS, () => mail?.close())
     await step('close the ops port', STEP_TIMEOUT_MS, () => ops.close())
     await step('close the queue', STEP_TIMEOUT_MS, passwords.close)
     await step('disconnect from Redis', STEP_TIMEOUT_MS, () => {
-      operatorsRedis.disconnect()
-      return quitRedis(redis)
+      for (const { connection } of operatorsRedis) connection.disconnect()
     })
+    await step('write the last audit events', STEP_TIMEOUT_MS, audit.close)
     await step('stop deleting expired sessions', STEP_TIMEOUT_MS, expiredSessions.close)
     await step('disconnect from PostgreSQL', STEP_TIMEOUT_MS, () => database.$disconnect())
     await step('flush traces', STEP_TIMEOUT_MS, () => tracing?.close())

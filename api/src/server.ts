@@ -57,7 +57,9 @@ export async function buildServer(
     forceCloseConnections: 'idle',
     // The client would mistake this answer for that of an earlier request.
     clientErrorHandler: (error, socket) =>
-      app.owesAnswer(socket) ? socket.destroy() : sendConnectionProblem(error, socket),
+      app.owesAnswer(socket)
+        ? socket.destroy()
+        : sendConnectionProblem(error, socket, app.connectionProblemHeaders?.(socket)),
     ajv: {
       customOptions: { allErrors: true, coerceTypes: false, removeAdditional: false, discriminator: true, formats },
     },

@@ -28,9 +28,11 @@ const AT_ONCE_MS = 2_000
 test('without any worker a request gets its ticket at once, and its answer when one has come', async (t) => {
   const credentials = newCredentials()
   const first = await promptly(register(url, credentials, keepTicket))
-  const { ticket, retryAfter } = expect(202, first)
-  assert.equal(retryAfter, 2)
-  expect(202, await promptly(login(url, credentials, keepTicket)))
+  const { ticket, retryAfter, position, eta } = expect(202, first)
+  assert.deepEqual({ retryAfter, position, eta }, { retryAfter: 2, position: 0, eta: undefined })
+  // A job that was added during a reading of the queue may count twice until the next one.
+  const { position: second } = expect(202, await promptly(login(url, credentials, keepTicket)))
+  assert.ok(second === 1 || second === 2, `position ${second}`)
   await queue.settled(2, 0)
 
   await t.test('a ticket is valid after its Retry-After', async () => {

@@ -6,6 +6,14 @@ import { openSystem, type System } from './system.ts'
 
 const OPERATOR = { OPS_USER: 'operator', OPS_PASSWORD: 'a password for operators', OPS_ALLOW_WRITES: 'true' }
 
+/** Without it the routes that send mail refuse everything. Nothing is sent to this port. */
+const MAIL = {
+  SMTP_URL: 'smtp://127.0.0.1:1',
+  MAIL_FROM: 'no-reply@example.test',
+  MAIL_CONFIRM_URL: 'https://example.test/confirm#{token}',
+  MAIL_RESET_URL: 'https://example.test/reset#{token}',
+}
+
 /** Bytes in the place of a password, within JSON that is otherwise ASCII. */
 const notUtf8 = {
   'windows-1251': [0xef, 0xf0, 0xe8, 0xe2, 0xe5, 0xf2, 0x20, 0xec, 0xe8, 0xf0],
@@ -29,7 +37,7 @@ let routes: { method: string; url: string; body: Record<string, string>; headers
 before(async () => {
   system = await openSystem()
   await system.worker()
-  const gateway = await system.gateway(OPERATOR)
+  const gateway = await system.gateway({ ...OPERATOR, ...MAIL })
   url = gateway.url
   opsUrl = gateway.opsUrl
   const credentials = await newAccount(url)
@@ -41,6 +49,11 @@ before(async () => {
     'POST /v1/token/refresh': { refreshToken },
     'POST /v1/logout': { refreshToken },
     'POST /v1/me/password/verify': { password: credentials.password },
+    'POST /v1/me/delete': { password: credentials.password },
+    'PUT /v1/me/email': { newEmail: newCredentials().email, password: credentials.password },
+    'POST /v1/email/confirm': { token: 'x'.repeat(43) },
+    'POST /v1/password/forgotten': { email: credentials.email },
+    'POST /v1/password/reset': { token: 'x'.repeat(43), newPassword: 'another pass phrase' },
     'PUT /v1/me/password': { currentPassword: credentials.password, newPassword: 'another pass phrase' },
   }
   const document: { paths: Record<string, Record<string, { requestBody?: unknown }>> } = JSON.parse(

@@ -12,14 +12,27 @@ export interface Body {
   refreshToken: string
   tokenType: string
   expiresIn: number
+  deviceToken: string
+  challenge: Challenge
   ticket: string
   retryAfter: number
+  position: number
+  /** Absent while there is no worker. */
+  eta?: number
   type: string
   title: string
   detail: string
   status: number
   code: string
   errors: { field: string; message: string }[]
+}
+
+export interface Challenge {
+  kind: string
+  token: string
+  bits: number
+  expiresIn: number
+  siteKey: string
 }
 
 export interface Answer {
@@ -121,6 +134,12 @@ export const changePassword = (
   body: { currentPassword: string; newPassword: string },
   options: Call = {},
 ) => queued(url, 'PUT', '/v1/me/password', { ...options, token, body })
+
+/** Asks until the gateway has the connections and the time to answer. */
+export async function patiently(ask: () => Promise<Answer>): Promise<Answer> {
+  const answer = await ask()
+  return answer.status === 503 ? patiently(ask) : answer
+}
 
 /** A new account, made through the gateway. */
 export async function newAccount(url: string): Promise<Credentials> {

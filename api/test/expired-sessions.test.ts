@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto'
 import { after, test } from 'node:test'
 import { until } from '@spillway/local/testing'
 import { connectDatabase } from '@spillway/prisma'
-import { pauseMs, startDeletingExpiredSessions } from '../src/sessions/expired-sessions.ts'
+import { startDeletingExpiredSessions } from '../src/sessions/expired-sessions.ts'
 import { openSystem } from './system.ts'
 
 const system = await openSystem()
@@ -13,12 +13,6 @@ after(async () => {
   await system.close()
 })
 const database = connectDatabase({ url: system.namespace.databaseUrl, poolSize: 2, statementTimeoutMs: 60_000 })
-
-test('rounds are two and a half to seven and a half minutes apart, and seldom the same time', () => {
-  const minutes = Array.from({ length: 100 }, () => pauseMs() / 60_000)
-  assert.ok(minutes.every((each) => each >= 2.5 && each <= 7.5))
-  assert.ok(new Set(minutes).size > 90)
-})
 
 test('sessions that expired long ago go with their tokens, by several at once, and all others stay', async () => {
   const userId = await newUser()

@@ -40,17 +40,24 @@ interface Schema {
   examples?: unknown[]
 }
 
+/** On, without a server: what is asked for is described and validated all the same. */
+const mail = {
+  SMTP_URL: 'smtp://127.0.0.1:1',
+  MAIL_FROM: 'no-reply@example.test',
+  MAIL_CONFIRM_URL: 'https://app.example.test/confirm#{token}',
+  MAIL_RESET_URL: 'https://app.example.test/reset#{token}',
+}
 const system = await openSystem()
 after(() => system.close())
 await system.worker()
-const { url } = await system.gateway()
+const { url } = await system.gateway(mail)
 const document: Description = JSON.parse(await (await fetch(`${url}/openapi.json`)).text())
 
 const withBody = ['400', '413', '415', '422', '500', '503']
 const design: Record<string, string[]> = {
-  'POST /v1/users': ['201', '202', '409', '429', ...withBody],
+  'POST /v1/users': ['201', '202', '403', '409', '429', ...withBody],
   'POST /v1/login': ['200', '202', '401', '429', ...withBody],
-  'POST /v1/tickets/redeem': ['200', '201', '202', '204', '401', '409', '410', '429', ...withBody],
+  'POST /v1/tickets/redeem': ['200', '201', '202', '204', '401', '403', '409', '410', '429', ...withBody],
   'POST /v1/token/refresh': ['200', '401', '429', ...withBody],
   'POST /v1/logout': ['204', '429', ...withBody],
   'GET /v1/me': ['200', '401', '500', '503'],
@@ -59,6 +66,12 @@ const design: Record<string, string[]> = {
   'DELETE /v1/me/sessions/{id}': ['204', '401', '404', '429', ...withBody],
   'PUT /v1/me/password': ['202', '204', '401', '429', ...withBody],
   'POST /v1/me/password/verify': ['202', '204', '401', '429', ...withBody],
+  'POST /v1/me/delete': ['202', '204', '401', '429', ...withBody],
+  'POST /v1/password/forgotten': ['204', '403', '429', ...withBody],
+  'POST /v1/password/reset': ['202', '204', '403', '429', ...withBody],
+  'POST /v1/email/confirm': ['204', '403', '429', ...withBody],
+  'POST /v1/me/email/confirmation': ['204', '401', '403', '429', ...withBody],
+  'PUT /v1/me/email': ['202', '204', '401', '403', '429', ...withBody],
   'GET /.well-known/jwks.json': ['200'],
   'GET /healthz': ['200'],
   'GET /readyz': ['200', '503'],
@@ -102,7 +115,7 @@ test('each call has a name of its own and a group that is described, for those w
 
 test('schemas that several calls share are defined once: problems, tickets, tokens, users', () => {
   const { schemas } = document.components
-  for (const name of ['Problem', 'FieldError', 'Ticket', 'Tokens', 'User', 'Credentials'])
+  for (const name of ['Problem', 'FieldError', 'Challenge', 'Ticket', 'Tokens', 'User', 'Credentials'])
     assert.ok(schemas[name], name)
   assert.equal(JSON.stringify(document).match(/about:blank/g)?.length, 2, 'the schema, and its example')
   for (const name of Object.keys(design)) {
@@ -134,7 +147,7 @@ test('lengths that the document gives are those that are enforced', async () => 
     for (const [field, { minLength, maxLength }] of Object.entries(body?.properties ?? {})) {
       assert.ok(maxLength !== undefined, `${name} ${field}`)
       const wrong = async (length: number): Promise<boolean> => {
-        const value = field === 'email' ? `x@${'x'.repeat(length - 2)}` : 'x'.repeat(length)
+        const value = /email$/i.test(field) ? `x@${'x'.repeat(length - 2)}` : 'x'.repeat(length)
         const { errors = [] } = (await call(url, method, path, { token, body: { [field]: value } })).body ?? {}
         return errors.some((error: { field: string }) => error.field === field)
       }
@@ -146,7 +159,7 @@ test('lengths that the document gives are those that are enforced', async () => 
       tried++
     }
   }
-  assert.equal(tried, 10)
+  assert.equal(tried, 17)
 })
 
 test('each call says which headers it takes and which its answers have', () => {
@@ -163,6 +176,7 @@ test('each call says which headers it takes and which its answers have', () => {
     const expected = [
       ...(name.includes('{id}') ? [['path', 'id', true]] : []),
       ...(statuses.includes('202') ? [['header', 'Prefer', false]] : []),
+      ...(name === 'POST /v1/login' ? ['Device', 'Challenge'].map((of) => ['header', `Spillway-${of}`, false]) : []),
     ]
     assert.deepEqual(taken, expected, name)
     for (const status of name === 'GET /readyz' ? [] : statuses) {

@@ -10,7 +10,7 @@ import { openSystem } from './system.ts'
 const system = await openSystem()
 after(() => system.close())
 await system.worker()
-const gateway = await system.gateway()
+const gateway = await system.gateway({ CORS_ORIGINS: 'https://app.example.test' })
 const { url, opsUrl } = gateway
 const account = await newAccount(url)
 
@@ -58,6 +58,11 @@ test('requests that a gateway cannot do in time are refused, and nothing is left
           assert.match(refused, /^HTTP\/1\.1 503 .*retry-after: [1-9]\d?\r\n/is)
           assert.match(refused, /cache-control: no-store\r\n/i)
           assert.match(refused, /application\/problem\+json.*"code":"busy"/s)
+          // A page of an allowed origin can read it, and when to come back; and may ask what it may send.
+          assert.match(refused, /access-control-allow-origin: https:\/\/app\.example\.test\r\n/i)
+          assert.match(refused, /access-control-expose-headers: [^\r]*retry-after/i)
+          const preflight = { origin: 'https://app.example.test', 'access-control-request-method': 'POST' }
+          assert.equal((await call(url, 'OPTIONS', '/v1/login', { headers: preflight })).status, 204)
           socket.write(`${'x'.repeat(BODY_BYTES)}GET /healthz HTTP/1.1\r\nhost: test\r\n\r\n`)
           assert.match(String(await once(socket, 'data')), /^HTTP\/1\.1 200 /)
           socket.destroy()
@@ -128,7 +133,7 @@ function connectTo(to: string): Socket {
 }
 
 function head(length: number): string {
-  return `POST /v1/login HTTP/1.1\r\nhost: test\r\ncontent-type: application/json\r\ncontent-length: ${length}\r\n\r\n`
+  return `POST /v1/login HTTP/1.1\r\nhost: test\r\norigin: https://app.example.test\r\ncontent-type: application/json\r\ncontent-length: ${length}\r\n\r\n`
 }
 
 async function metric(name: string, labels = ''): Promise<number> {

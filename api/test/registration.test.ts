@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { after, test } from 'node:test'
 import { until } from '@spillway/local/testing'
-import { type Answer, expect, newCredentials, redeem, register, respondAsync } from './client.ts'
+import { type Answer, expect, login, newAccount, newCredentials, redeem, register, respondAsync } from './client.ts'
 import { openSystem } from './system.ts'
 
 const system = await openSystem()
@@ -30,6 +30,31 @@ test('twenty registrations of one address at once leave no word of it in the log
   await assert.rejects(system.database.$queryRawUnsafe(`SELECT '${marker}'::uuid`))
   await until(async () => (await readFile(log, 'utf8')).includes(marker))
   assert.ok(!(await readFile(log, 'utf8')).includes(credentials.email))
+})
+
+test('where registration is closed everyone is refused alike, before any work, and those who have an account log in', async () => {
+  const { url, opsUrl } = await system.gateway({
+    REGISTRATION: 'closed',
+    LIMIT_PER_ADDRESS: '100',
+    LIMIT_PER_ACCOUNT: '1',
+  })
+  const mine = await newAccount(here)
+  const json = { 'content-type': 'application/json' }
+  const bodies = [mine, newCredentials(), { email: 'x', password: '' }].map((body) => JSON.stringify(body))
+  const answers = await Promise.all(
+    [...bodies, '{', ' '.repeat(20_000)].map(async (body) => {
+      const answer = await fetch(`${url}/v1/users`, { method: 'POST', headers: json, body })
+      const names = [...answer.headers].filter(([name]) => name !== 'date')
+      return JSON.stringify([answer.status, names, await answer.text()])
+    }),
+  )
+  assert.equal(new Set(answers).size, 1, answers.join('\n'))
+  assert.match(answers[0] ?? '', /^\[403,.*registration_closed/)
+  // It is counted for nobody, so that it costs nothing: the owner of an address that others try logs in.
+  expect(200, await login(url, mine))
+  const page = await (await fetch(`${opsUrl}/metrics`)).text()
+  assert.match(page, /spillway_wait_seconds_count\{operation="login",outcome="answered"\} 1/)
+  assert.doesNotMatch(page, /spillway_wait_seconds_count\{operation="register"[^}]*\} [1-9]/)
 })
 
 /** The answer for a ticket: a machine that is busy may have none in time, and the ticket stays good. */

@@ -106,9 +106,9 @@ test('of a hundred that end a session at once one does', async () => {
   const id = await idOf(other)
   const answers = await Promise.all(Array.from({ length: 100 }, () => end(mine, id)))
   assert.equal(answers.filter(({ status }) => status === 204).length, 1)
-  // A machine that is slow at the moment may have too many requests at a time for its gateway.
+  // On a machine that is slow at the moment a hundred may be too many at a time for its gateway, or for its connections to the database.
   for (const { status, body } of answers)
-    assert.ok(status === 204 || body.code === 'session_not_found' || body.code === 'busy', `${status}`)
+    assert.ok(status === 204 || ['session_not_found', 'busy', 'unavailable'].includes(body.code), `${status}`)
 })
 
 test("nobody ends another account's sessions, nor one that never was", async () => {

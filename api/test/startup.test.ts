@@ -24,6 +24,11 @@ test('the first requests of a gateway that has just begun to listen are answered
   expect(201, await register(fresh.url, newCredentials()))
 })
 
+test('a gateway whose list of breached passwords cannot be read says so in one sentence', async () => {
+  const env = { ...system.environment, BREACHED_PASSWORDS_FILE: '/nowhere/breached.list' }
+  await assert.rejects(startQuietly(env), /^Error: \/nowhere\/breached.list cannot be read: ENOENT/)
+})
+
 test('PostgreSQL and Redis may come later', async (t) => {
   const [database, redis] = [
     await startProxy(system.namespace.databaseUrl),
@@ -103,6 +108,8 @@ test('each wrong value is named, and never shown', () => {
     TICKET_TTL_MS: '4711.5',
     MAX_OUTSTANDING: '0',
     TRUST_PROXY: 'proxy-4711',
+    CORS_ORIGINS: 'https://app.example.test,https://4711.example.test/',
+    REGISTRATION: 'ajar-4711',
     LOG_LEVEL: 'loud-4711',
     ACCESS_TOKEN_TTL_S: '86401',
     SESSION_TTL_S: String(366 * 86_400),

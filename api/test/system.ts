@@ -5,6 +5,7 @@ import {
   createNamespace,
   type GatewayProcess,
   type Member,
+  type MemberOptions,
   type Namespace,
   openSpillway,
   readinessOf,
@@ -34,10 +35,10 @@ export interface System {
   environment: NodeJS.ProcessEnv
   /** Starts a gateway in this process, and waits until it knows of all workers. */
   gateway(env?: NodeJS.ProcessEnv): Promise<Gateway>
-  /** Starts a gateway as a process of its own, as deployed; the same otherwise. */
-  gatewayProcess(env?: NodeJS.ProcessEnv): Promise<GatewayProcess>
+  /** Starts a gateway as a process of its own, as deployed, by another entry if one is given; the same otherwise. */
+  gatewayProcess(env?: NodeJS.ProcessEnv, program?: Pick<MemberOptions, 'entry'>): Promise<GatewayProcess>
   /** Starts a worker, always a process of its own. */
-  worker(env?: NodeJS.ProcessEnv): Promise<Member>
+  worker(env?: NodeJS.ProcessEnv, program?: Pick<MemberOptions, 'entry'>): Promise<Member>
   /** Ends what runs; fails if a process does not exit with 0 or leaves a connection open. */
   close(): Promise<void>
 }
@@ -71,12 +72,12 @@ export async function openSystem(): Promise<System> {
       await knowsWorkers(gateway)
       return { ...gateway, close }
     },
-    async gatewayProcess(env = {}) {
-      const gateway = await spillway.gateway({ env })
+    async gatewayProcess(env = {}, program = {}) {
+      const gateway = await spillway.gateway({ env, ...program })
       await knowsWorkers(gateway)
       return gateway
     },
-    worker: (env = {}) => spillway.worker({ env }),
+    worker: (env = {}, program = {}) => spillway.worker({ env, ...program }),
     async close() {
       const ends = await Promise.allSettled(closers.map((close) => close()))
       const badEnds = await spillway.close()

@@ -19,20 +19,22 @@ test('the time to add a job is part of the wait; a wait that this used up is no 
   assert.equal(remainingWaitMs(0, 2_500), 0)
 })
 
-test('the holder of a ticket comes back when its answer is expected, after one second at least and ten at most', () => {
-  const after = (predictedMs: number) => ticketRetryAfterS({ predictedMs, ticketLeftMs: 60_000 })
+test('the holder of a ticket comes back one hold before its answer is expected, after one second at least and five at most', () => {
+  const after = (predictedMs: number, holdMs = 8_000) =>
+    ticketRetryAfterS({ predictedMs, holdMs, ticketLeftMs: 60_000 })
   assert.equal(after(10), 1)
-  assert.equal(after(1_000), 1)
-  assert.equal(after(1_001), 2)
-  assert.equal(after(9_500), 10)
-  assert.equal(after(50_000), 10)
+  assert.equal(after(9_000), 1)
+  assert.equal(after(9_001), 2)
+  assert.equal(after(12_500), 5)
+  assert.equal(after(50_000), 5)
+  assert.equal(after(3_500, 0), 4)
   assert.equal(after(Number.POSITIVE_INFINITY), 2)
 })
 
 test('the ticket is valid for another second after its Retry-After', () => {
-  const before = (ticketLeftMs: number) => ticketRetryAfterS({ predictedMs: 50_000, ticketLeftMs })
-  assert.equal(before(11_000), 10)
-  assert.equal(before(10_999), 9)
+  const before = (ticketLeftMs: number) => ticketRetryAfterS({ predictedMs: 50_000, holdMs: 8_000, ticketLeftMs })
+  assert.equal(before(6_000), 5)
+  assert.equal(before(5_999), 4)
   assert.equal(before(3_000), 2)
   assert.equal(before(1_500), 1)
 })

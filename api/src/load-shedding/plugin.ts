@@ -7,6 +7,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createRetryAfter } from '@spillway/client/passwords/retry-after'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
+import { interceptRequests } from '../http/intercept-requests.js'
 import type { GatewayMetrics } from '../http/metrics.js'
 import { ApiError } from '../problems/errors.js'
 import { busy, createBusyAnswers } from './busy-answers.js'
@@ -62,13 +63,11 @@ export const loadSheddingPlugin = fp(
       answerBusy(request, response, nextRetryAfterS(shedder.perSecond()))
     }
 
-    const handlers = app.server.listeners('request')
-    app.server.removeAllListeners('request')
-    app.server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+    interceptRequests(app, (request, response, next) => {
       const [path = ''] = (request.url ?? '').split('?', 1)
       const route = routes.get(`${request.method} ${path}`)
       if (!shedder.admits(route?.priority ?? 'new')) return refuse(request, response, route?.url)
-      for (const handle of handlers) handle.call(app.server, request, response)
+      next()
     })
 
     async function begin(request: FastifyRequest): Promise<void> {
@@ -82,7 +81,7 @@ export const loadSheddingPlugin = fp(
     app.addHook('onRequest', begin)
     // A request whose body has not arrived is not in hand: a client could delay its body on purpose.
     app.addHook('preParsing', async (request) => {
-      // The body of a connection that has ended is never delivered, so its reading would not end either, and the request stay in hand.
+      // The body of a connection that has ended is never delivered: reading it would never end, and the request would stay in hand.
       if (request.raw.destroyed) throw new ApiError('malformed_request')
       if (request.raw.complete) return
       request.work?.end(false)

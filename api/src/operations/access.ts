@@ -1,11 +1,23 @@
 /** Access to operations: authentication, and the identity of the caller. */
-import type { FastifyInstance, FastifyRequest, onRequestAsyncHookHandler, preHandlerAsyncHookHandler } from 'fastify'
+import type {
+  FastifyInstance,
+  FastifyRequest,
+  onRequestAsyncHookHandler,
+  onResponseAsyncHookHandler,
+  preHandlerAsyncHookHandler,
+} from 'fastify'
+import type { Attempt } from '../guessing/guessing.js'
+import { ApiError } from '../problems/errors.js'
 import { schemaOf } from '../schemas/schema.js'
 import { requireAccessToken } from '../sessions/access-token.js'
 
 export interface Access<Caller> {
   /** The hooks that authenticate and limit requests. */
-  hooks(app: FastifyInstance): { onRequest: onRequestAsyncHookHandler[]; preHandler: preHandlerAsyncHookHandler[] }
+  hooks(app: FastifyInstance): {
+    onRequest: onRequestAsyncHookHandler[]
+    preHandler: preHandlerAsyncHookHandler[]
+    onResponse?: onResponseAsyncHookHandler[]
+  }
   /** The security requirement in OpenAPI. */
   security?: readonly { readonly [scheme: string]: readonly string[] }[]
   callerOf(request: FastifyRequest): Caller
@@ -14,6 +26,43 @@ export interface Access<Caller> {
 export const anyone: Access<undefined> = {
   hooks: ({ limitAddress, limitAccount }) => ({ onRequest: [limitAddress], preHandler: [limitAccount] }),
   callerOf: () => undefined,
+}
+
+/** Anyone, where registration is open. Where it is closed, everyone is refused before any work, whatever they send. */
+export const newcomers: Access<undefined> = {
+  ...anyone,
+  hooks(app) {
+    const { onRequest, preHandler } = anyone.hooks(app)
+    if (!app.isRegistrationOpen) return { onRequest: [refuseRegistration], preHandler }
+    return { onRequest: app.sendsMail ? [...onRequest, app.limitMailNetwork] : onRequest, preHandler }
+  },
+}
+
+async function refuseRegistration(): Promise<void> {
+  throw new ApiError('registration_closed')
+}
+
+/** Refuses before any work where no mail is sent. */
+export function requireMail({ sendsMail }: FastifyInstance): onRequestAsyncHookHandler {
+  return async () => {
+    if (!sendsMail) throw new ApiError('mail_off')
+  }
+}
+
+/** Whoever has the token of a mail. */
+export const mailed: Access<undefined> = {
+  hooks: (app) => ({ onRequest: [requireMail(app), app.limitAddress], preHandler: [] }),
+  callerOf: () => undefined,
+}
+
+/** Anyone who may try a password: guessing is held back. */
+export const guesser: Access<Attempt | undefined> = {
+  hooks: ({ limitAddress, letLoginIn, settleLogin }) => ({
+    onRequest: [limitAddress],
+    preHandler: [letLoginIn],
+    onResponse: [settleLogin],
+  }),
+  callerOf: ({ login }) => login?.attempt,
 }
 
 export interface SignedIn {
@@ -30,14 +79,33 @@ export const signedIn: Access<SignedIn> = {
   callerOf: ({ user: { sub, sid } }) => ({ userId: sub, sessionId: sid }),
 }
 
+/** A signed-in user who has a mail sent. */
+export const signedInWithMail: Access<SignedIn> = {
+  ...signedIn,
+  hooks(app) {
+    const { onRequest, preHandler } = signedIn.hooks(app)
+    return { onRequest: [requireMail(app), ...onRequest, app.limitMailNetwork], preHandler }
+  },
+}
+
 /** The ticket contents of operations of a signed-in user: the session, and the credential that is verified. */
+export const signedInProperties = {
+  userId: { type: 'string' },
+  sessionId: { type: 'string' },
+  credentialVersion: { type: 'integer' },
+} as const
 export const SignedInContents = schemaOf({
   type: 'object',
-  properties: {
-    userId: { type: 'string' },
-    sessionId: { type: 'string' },
-    credentialVersion: { type: 'integer' },
-  },
+  properties: signedInProperties,
   required: ['userId', 'sessionId', 'credentialVersion'],
   additionalProperties: false,
 })
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** Whether anyone may make an account. */
+    isRegistrationOpen: boolean
+    /** Whether mail is on. */
+    sendsMail: boolean
+  }
+}

@@ -1,4 +1,5 @@
 /** PUT /v1/me/password: one job verifies the current password and hashes the new one. */
+import { accountOfEmail } from '../limits/account-name.js'
 import { ApiError } from '../problems/errors.js'
 import { NewPasswordField, normalizePassword, PasswordField } from '../schemas/credentials.js'
 import { unauthorizedProblem } from '../schemas/responses.js'
@@ -13,7 +14,7 @@ export const changePassword = defineOperation({
   operationId: 'changePassword',
   tags: ['Accounts'],
   summary: 'Change the password',
-  description: 'Ends every other session of the user.',
+  description: 'Ends every other session of the user, and makes every device unknown until its next login.',
   access: signedIn,
   body: schemaOf({
     title: 'PasswordChange',
@@ -27,9 +28,10 @@ export const changePassword = defineOperation({
   answer: { status: 204, body: schemaOf({ type: 'null', description: 'The password was changed' }) },
   problems: { 401: unauthorizedProblem },
 
+  concerns: ({ userId, sessionId }) => ({ userId, sessionId }),
+
   async start({ sessions, checkPassword }, { body: { currentPassword, newPassword }, caller }, submit) {
     const user = await sessions.userOf(caller)
-    if (user === undefined) throw new ApiError('invalid_token')
     checkPassword({ field: 'newPassword', password: newPassword, email: user.email })
     const pending = await submit('verify', {
       password: normalizePassword(currentPassword),
@@ -39,12 +41,12 @@ export const changePassword = defineOperation({
     return { contents: { ...caller, credentialVersion: user.credentialVersion }, pending }
   },
 
-  async finish({ database, sessions }, { userId, sessionId, credentialVersion }, { verdict }) {
+  async finish({ database, sessions, post, guessing }, { userId, sessionId, credentialVersion }, { verdict }) {
     if (verdict.kind !== 'match' || verdict.hash === undefined)
       throw new ApiError('invalid_credentials', { reason: 'wrong_password' })
     const data = { passwordHash: verdict.hash, credentialVersion: { increment: 1 } }
     // One transaction: users expect a new password to end the sessions of a thief.
-    await database.$transaction(async (transaction) => {
+    const user = await database.$transaction(async (transaction) => {
       const { count } = await transaction.user.updateMany({ where: { id: userId, credentialVersion }, data })
       if (count === 0) {
         // The password was changed meanwhile: by this ticket before, or by another request.
@@ -53,7 +55,11 @@ export const changePassword = defineOperation({
         throw new ApiError('invalid_credentials', { reason: 'password_changed' })
       }
       await sessions.endOthers({ userId, keptSessionId: sessionId }, transaction)
+      return transaction.user.findUnique({ where: { id: userId }, select: { email: true } })
     })
+    if (user === null) return null
+    guessing.forgetDevices(accountOfEmail(user.email))
+    await post?.send({ kind: 'notice', email: user.email, notice: 'password-changed' }, user.email)
     return null
   },
 })

@@ -35,7 +35,7 @@ export function createHashUpgrades(deps: {
   async function store(job: JobRef, { userId, verified }: { userId: string; verified: string }): Promise<void> {
     const pending = await passwords.resume(upgradeOf(job))
     const verdict = await pending.answer({
-      waitMs: Math.max(0, job.deadline - passwords.now()),
+      waitMs: Math.max(0, job.deadline - passwords.now(job)),
       signal: closing.signal,
     })
     if (typeof verdict !== 'object' || verdict.kind !== 'hashed') return

@@ -1,7 +1,7 @@
 /** Checks new passwords: minimum length and blocklist (NIST SP 800-63B-4, 3.1.1.2). */
-import { dictionary } from '@zxcvbn-ts/language-common'
+import { type PasswordList, readPasswordList } from '../breached/list.js'
 import { ApiError, type FieldError } from '../problems/errors.js'
-import { lengthOf, normalizePassword } from '../schemas/credentials.js'
+import { fold, lengthOf, normalizePassword } from '../schemas/credentials.js'
 
 export interface NewPassword {
   /** The field of the request, for the error. */
@@ -14,18 +14,28 @@ export interface NewPassword {
 /** Throws `invalid_request` with a field error for a password that is refused. */
 export type CheckNewPassword = (given: NewPassword) => void
 
-/** About 50,000 passwords in lower case, the most frequent ones in leaked databases. */
-const common = new Set<string>(dictionary['passwords-common'])
+/** About 50,000 passwords in lower case, the most frequent ones in leaked databases. Made by `pnpm breached common`. */
+const common = readPasswordList(new URL('../breached/common.list', import.meta.url))
 
-/** Refuses passwords with fewer characters than `minLength`, common ones, and names of the service or the account. */
-export function createPasswordCheck(options: { minLength: number; service: string }): CheckNewPassword {
-  const { minLength, service } = options
+/** Refuses passwords with fewer characters than `minLength`, common and breached ones, and names of the service or the account. */
+export function createPasswordCheck(options: {
+  minLength: number
+  service: string
+  breached?: PasswordList | undefined
+}): CheckNewPassword {
+  const { minLength, service, breached } = options
+  const isBreached = (password: string) =>
+    breached !== undefined && [normalizePassword(password), fold(password)].some(breached.has)
   return ({ field, password, email }) => {
     const refuse = (code: NonNullable<FieldError['code']>, message: string): never => {
       throw new ApiError('invalid_request', { fields: [{ field, code, message }] })
     }
     if (lengthOf(password) < minLength) refuse('password_too_short', `must be text of at least ${minLength} characters`)
-    if (isCommon(password) || isNamed(password, [service, email, email.slice(0, email.lastIndexOf('@'))]))
+    if (
+      isCommon(password) ||
+      isBreached(password) ||
+      isNamed(password, [service, email, email.slice(0, email.lastIndexOf('@'))])
+    )
       refuse('password_too_common', 'must be none of the passwords that are guessed first')
   }
 }
@@ -49,8 +59,4 @@ function isNamed(password: string, names: string[]): boolean {
 
 function coreOf(text: string): string {
   return fold(text).replace(/^\P{L}+|\P{L}+$/gu, '')
-}
-
-function fold(text: string): string {
-  return normalizePassword(text).toLowerCase()
 }

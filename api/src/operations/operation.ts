@@ -28,11 +28,15 @@ export interface OperationDefinition<Deps, Caller, Body, Contents extends object
   summary: string
   description?: string
   access: Access<Caller>
+  /** Headers of the call, beside Prefer. */
+  headers?: Record<string, object>
   body: Schema<Body>
   /** The data that `finish` needs besides the verdict. Sealed into the ticket. */
   contents: Schema<Contents>
   /** The successful response. */
-  answer: { status: number; body: Schema<Answer> }
+  answer: { status: number; body: Schema<Answer>; headers?: Record<string, object> }
+  /** The headers of a successful response. */
+  headersOf?(deps: Deps, answer: Answer): Record<string, string>
   /** Responses in addition to those of every operation: 202, 400, 413, 415, 422, 429, 500 and 503. */
   problems: Record<number, object>
   /** The field with the password to hash, for errors [password]. */
@@ -43,6 +47,8 @@ export interface OperationDefinition<Deps, Caller, Body, Contents extends object
   start(deps: Deps, input: { body: Body; caller: Caller }, submit: Submit): Promise<Submitted<Contents>>
   /** Resolves with the body of the successful response; throws an {@link ApiError} otherwise. */
   finish(deps: Deps, contents: Contents, job: Job): Promise<Answer>
+  /** Called when the operation has succeeded, or with the error that refuses it. */
+  ended?(deps: Deps, contents: Contents, job: AnsweredJob, refused?: ApiError): void
 }
 
 export interface Operation<Deps> {
@@ -61,14 +67,23 @@ export function buildOperation<Deps, Caller, Body, Contents extends object, Answ
   const { kind, problems, access } = definition
   const answer = { status: definition.answer.status, body: definition.answer.body.json }
 
+  async function answerTo(deps: Deps, contents: Contents, { verdict, ...job }: AnsweredJob): Promise<Answer> {
+    if (verdict.kind !== 'refused') return await definition.finish(deps, contents, { ...job, verdict })
+    if (verdict.code === 'unsupported_hash') throw definition.unsupportedHash()
+    if (verdict.code === 'unsupported_password') throw tooLongForBcrypt(definition.newPasswordField ?? 'password')
+    throw new ApiError('internal_error', { cause: new Error(`worker: ${verdict.code}`) })
+  }
+
   function finishWith(deps: Deps, contents: Contents): Finish {
-    return async ({ verdict, ...job }) => {
-      if (verdict.kind === 'refused') {
-        if (verdict.code === 'unsupported_hash') throw definition.unsupportedHash()
-        if (verdict.code === 'unsupported_password') throw tooLongForBcrypt(definition.newPasswordField ?? 'password')
-        throw new ApiError('internal_error', { cause: new Error(`worker: ${verdict.code}`) })
+    return async (job) => {
+      try {
+        const body = await answerTo(deps, contents, job)
+        definition.ended?.(deps, contents, job)
+        return { status: answer.status, headers: definition.headersOf?.(deps, body) ?? {}, body }
+      } catch (error) {
+        if (error instanceof ApiError && error.status < 500) definition.ended?.(deps, contents, job, error)
+        throw error
       }
-      return { status: answer.status, body: await definition.finish(deps, contents, { ...job, verdict }) }
     }
   }
 
@@ -86,25 +101,24 @@ export function buildOperation<Deps, Caller, Body, Contents extends object, Answ
         429: limitProblem,
         ...bodyProblems,
       }
-      const { onRequest, preHandler } = access.hooks(app)
+      const headers = { ...PreferHeader, properties: { ...PreferHeader.properties, ...definition.headers } }
       app.route({
         method,
         url,
         schema: {
-          ...{ operationId, tags, summary, headers: PreferHeader, body, response },
+          ...{ operationId, tags, summary, headers, body, response },
           ...(description === undefined ? {} : { description }),
           ...(access.security === undefined ? {} : { security: access.security }),
         },
-        onRequest,
-        preHandler,
+        ...access.hooks(app),
         handler: async (request, reply) => {
           if (!definition.body.is(request.body)) throw new ApiError('invalid_request')
           const input = { body: request.body, caller: access.callerOf(request) }
-          const { status, body } = await deps.hold.begin(request, reply, async (submit) => {
+          const { status, headers, body } = await deps.hold.begin(request, reply, async (submit) => {
             const { contents, pending } = await definition.start(deps, input, submit)
             return { kind, contents, pending, finish: finishWith(deps, contents) }
           })
-          return reply.code(status).send(body)
+          return reply.code(status).headers(headers).send(body)
         },
       })
     },

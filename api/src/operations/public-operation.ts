@@ -1,8 +1,12 @@
 /** Operations of the public API: those on accounts. */
 import type { Database } from '@spillway/prisma'
+import type { Audit, AuditEvent, AuditEventName } from '../audit/events.js'
+import type { Guessing } from '../guessing/guessing.js'
+import type { Post } from '../mail/post.js'
 import { ApiError } from '../problems/errors.js'
 import type { IssueTokens } from '../sessions/access-token.js'
 import type { Sessions } from '../sessions/sessions.js'
+import type { AnsweredJob } from '../waiting/hold.js'
 import type { HashUpgrades } from './hash-upgrades.js'
 import type { CheckNewPassword } from './new-password.js'
 import { buildOperation, type Operation, type OperationDefinition } from './operation.js'
@@ -13,15 +17,38 @@ export interface OperationDeps {
   issueTokens: IssueTokens
   checkPassword: CheckNewPassword
   upgrades: HashUpgrades
+  audit: Audit
+  /** Undefined where no mail is sent. */
+  post: Post | undefined
+  guessing: Guessing
+  /** The headers that give a device its token: a cookie, or none. */
+  deviceHeaders(token: string): Record<string, string>
+}
+
+type Definition<Caller, Body, Contents extends object, Answer> = Omit<
+  OperationDefinition<OperationDeps, Caller, Body, Contents, Answer>,
+  'unsupportedHash' | 'ended'
+> & {
+  kind: AuditEventName
+  /** Whom the audit names: the account, and the session that was opened or asks. */
+  concerns(contents: Contents, job: AnsweredJob, succeeded: boolean): Pick<AuditEvent, 'userId' | 'sessionId'>
 }
 
 /**
  * Defines an operation. An unsupported stored hash is answered like a wrong password, so that it does not reveal the account; metrics
- * and logs tell operators.
+ * and logs tell operators. Each end of it is recorded by the audit.
  */
 export function defineOperation<Caller, Body, Contents extends object, Answer>(
-  definition: Omit<OperationDefinition<OperationDeps, Caller, Body, Contents, Answer>, 'unsupportedHash'>,
+  definition: Definition<Caller, Body, Contents, Answer>,
 ): Operation<OperationDeps> {
   const unsupportedHash = () => new ApiError('invalid_credentials', { reason: 'unsupported_hash' })
-  return buildOperation({ ...definition, unsupportedHash })
+  return buildOperation({
+    ...definition,
+    unsupportedHash,
+    ended({ audit }, contents, job, refused) {
+      const outcome = refused === undefined ? 'ok' : (refused.reason ?? refused.code)
+      const whom = definition.concerns(contents, job, refused === undefined)
+      audit.record({ event: definition.kind, outcome, address: job.client.address, ...whom })
+    },
+  })
 }

@@ -1,11 +1,13 @@
 /** POST /v1/users: refuses a taken address early, hashes the password, then creates the account with the job's id. */
 import { Prisma, rawQuery } from '@spillway/prisma'
+import { createOrKeep } from '../mail/new-account.js'
+import { newMailToken } from '../mail/tokens.js'
 import { ApiError } from '../problems/errors.js'
 import { UserBody } from '../schemas/bodies.js'
 import { EmailField, NewPasswordField, normalizeEmail, normalizePassword } from '../schemas/credentials.js'
 import { problemResponse } from '../schemas/responses.js'
 import { schemaOf } from '../schemas/schema.js'
-import { anyone } from './access.js'
+import { newcomers } from './access.js'
 import { defineOperation } from './public-operation.js'
 
 export const register = defineOperation({
@@ -15,7 +17,10 @@ export const register = defineOperation({
   operationId: 'register',
   tags: ['Accounts'],
   summary: 'Register',
-  access: anyone,
+  description:
+    'Where mail is on, the answer is the same for an address that has an account, with an id that nobody has: its owner gets a mail, and ' +
+    'nothing changes.',
+  access: newcomers,
   body: schemaOf({
     title: 'NewAccount',
     type: 'object',
@@ -30,21 +35,34 @@ export const register = defineOperation({
     additionalProperties: false,
   }),
   answer: { status: 201, body: schemaOf(UserBody) },
-  problems: { 409: problemResponse },
+  problems: { 403: problemResponse, 409: problemResponse },
 
-  async start({ database, checkPassword }, { body }, submit) {
+  concerns: (_contents, { id }, succeeded) => (succeeded ? { userId: id } : {}),
+
+  async start({ database, checkPassword, post }, { body }, submit) {
     const email = normalizeEmail(body.email)
     checkPassword({ field: 'password', password: body.password, email })
-    if ((await database.user.findUnique({ where: { email }, select: { id: true } })) !== null) {
+    // Where mail is on, the owner of a taken address is told by mail, and nobody else is.
+    if (post === undefined && (await database.user.findUnique({ where: { email }, select: { id: true } })) !== null) {
       throw new ApiError('email_taken')
     }
     const pending = await submit('hash', { password: normalizePassword(body.password) })
     return { contents: { email }, pending }
   },
 
-  async finish({ database }, { email }, { id, verdict }) {
+  async finish({ database, post, audit }, { email }, { id, verdict, client }) {
     if (verdict.kind !== 'hashed') throw new ApiError('internal_error')
     const createdAt = new Date()
+    if (post !== undefined) {
+      const token = newMailToken()
+      const account = { id, email, passwordHash: verdict.hash, createdAt, token, expiresAt: post.expiryOf('welcome') }
+      const outcome = await createOrKeep(database, account)
+      if (outcome === 'used') throw new ApiError('ticket_used')
+      // Beside the `ok` that every answer gets: only the audit may tell that there is no account of this id.
+      if (outcome === 'taken') audit.record({ event: 'register', outcome: 'email_taken', address: client.address })
+      await post.send({ kind: 'welcome', email, token, isNew: outcome === 'created' }, email)
+      return { id, email, createdAt: createdAt.toISOString() }
+    }
     // ON CONFLICT, because PostgreSQL logs a violated constraint together with the address.
     const sql = Prisma.sql`
       INSERT INTO users (id, email, password_hash, created_at, updated_at)

@@ -1,4 +1,5 @@
 /** Errors for clients: each has a code, which determines its status and its public sentence (RFC 9457). */
+import type { Challenge } from '../schemas/challenge.js'
 import { type ErrorCode, problems } from '../schemas/problem-codes.js'
 
 /**
@@ -11,8 +12,11 @@ export const refusalReasons = [
   'gateway_overloaded',
   'address_limit',
   'account_limit',
+  'guesses_delayed',
+  'guesses_challenged',
   'session_limit',
   'service_limit',
+  'mail_limit',
   'ticket_held',
   'wrong_password',
   'unknown_account',
@@ -35,6 +39,8 @@ export interface ApiErrorOptions extends ErrorOptions {
   retryAfterS?: number
   fields?: FieldError[]
   reason?: RefusalReason
+  /** What the client may solve instead of waiting. */
+  challenge?: Challenge
 }
 
 /** An error that is sent to the client. Its `cause` is only logged. */
@@ -45,6 +51,7 @@ export class ApiError extends Error {
   readonly retryAfterS: number | undefined
   readonly fields: FieldError[] | undefined
   readonly reason: RefusalReason | undefined
+  readonly challenge: Challenge | undefined
 
   constructor(code: ErrorCode, options: ApiErrorOptions = {}) {
     super(problems[code].detail, options)
@@ -53,5 +60,6 @@ export class ApiError extends Error {
     this.retryAfterS = options.retryAfterS
     this.fields = options.fields
     this.reason = options.reason
+    this.challenge = options.challenge
   }
 }

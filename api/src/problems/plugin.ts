@@ -1,5 +1,5 @@
 /** Answers every error as application/problem+json (RFC 9457); errors of libraries are converted by toApiError. */
-import { STATUS_CODES } from 'node:http'
+import { type OutgoingHttpHeaders, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
@@ -63,11 +63,15 @@ export function sendProblem(error: ApiError, request: FastifyRequest, reply: Fas
 }
 
 /** Answers on a connection that carries no readable request, and closes it. */
-export function sendConnectionProblem({ code }: { code: string }, socket: Socket): void {
+export function sendConnectionProblem(
+  { code }: { code: string },
+  socket: Socket,
+  further: OutgoingHttpHeaders = {},
+): void {
   const error = new ApiError(connectionCodes[code] ?? 'malformed_request')
   if (socket.writable) {
     const body = JSON.stringify(problemOf(error))
-    const headers = { ...answerHeaders, ...problemType, 'content-length': body.length, connection: 'close' }
+    const headers = { ...further, ...answerHeaders, ...problemType, 'content-length': body.length, connection: 'close' }
     const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
     socket.write(`HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}\r\n${lines.join('')}\r\n${body}`)
   }
@@ -82,9 +86,13 @@ const statusPhrases: Record<number, string | undefined> = {
 }
 
 /** The body of a problem. */
-export function problemOf({ message, status, code, fields }: ApiError): FromSchema<typeof ProblemBody> {
+export function problemOf({ message, status, code, fields, challenge }: ApiError): FromSchema<typeof ProblemBody> {
   const title = statusPhrases[status] ?? ''
-  return { type: 'about:blank', title, status, code, detail: message, ...(fields && { errors: fields }) }
+  return {
+    ...{ type: 'about:blank', title, status, code, detail: message },
+    ...(fields && { errors: fields }),
+    ...(challenge && { challenge }),
+  }
 }
 
 declare module 'fastify' {

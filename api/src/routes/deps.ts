@@ -2,6 +2,8 @@
 import type { FastifyPluginAsyncJsonSchemaToTs } from '@fastify/type-provider-json-schema-to-ts'
 import type { PasswordClient } from '@spillway/client/queue-client'
 import type { Database } from '@spillway/prisma'
+import type { Audit } from '../audit/events.js'
+import type { Post } from '../mail/post.js'
 import type { IssueTokens } from '../sessions/access-token.js'
 import type { Sessions } from '../sessions/sessions.js'
 import type { PublicJwk } from '../sessions/signing-keys.js'
@@ -14,6 +16,9 @@ export interface RouteDeps {
   hold: Hold
   sessions: Sessions
   issueTokens: IssueTokens
+  audit: Audit
+  /** Undefined where no mail is sent. */
+  post: Post | undefined
   jwks: { keys: PublicJwk[] }
 }
 

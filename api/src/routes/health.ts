@@ -28,6 +28,13 @@ const Readiness = {
     },
     /** For information only: a gateway without workers is ready, because it can issue tickets. */
     workers: { type: 'integer' },
+    /** Only where there are several Redis: a login needs one of them. Their addresses are in the metrics. */
+    redis: {
+      type: 'object',
+      properties: { usable: { type: 'integer' }, of: { type: 'integer' } },
+      required: ['usable', 'of'],
+      additionalProperties: false,
+    },
   },
   required: ['status', 'checks', 'workers'],
   additionalProperties: false,
@@ -75,7 +82,14 @@ export const healthRoutes: RoutePlugin = async (app, { database, passwords, isDr
       const answers = await databaseAnswers()
       const checks = { database: word(answers), queue: word(passwords.isReady()) }
       const ready = answers && passwords.isReady() && !isDraining()
-      return reply.code(ready ? 200 : 503).send({ status: word(ready), checks, workers: passwords.load().workers })
+      const { redis } = passwords
+      const usable = redis.filter(({ isUsable }) => isUsable()).length
+      return reply.code(ready ? 200 : 503).send({
+        status: word(ready),
+        checks,
+        workers: passwords.load().workers,
+        ...(redis.length === 1 ? {} : { redis: { usable, of: redis.length } }),
+      })
     },
   )
 }

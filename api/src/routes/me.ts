@@ -1,5 +1,4 @@
 /** GET /v1/me: the signed-in user. */
-import { ApiError } from '../problems/errors.js'
 import { UserBody } from '../schemas/bodies.js'
 import { anyProblem, unauthorizedProblem } from '../schemas/responses.js'
 import { requireAccessToken } from '../sessions/access-token.js'
@@ -22,7 +21,6 @@ export const meRoutes: RoutePlugin = async (app, { sessions }) => {
     },
     async ({ user: { sub, sid } }) => {
       const user = await sessions.userOf({ sessionId: sid, userId: sub })
-      if (user === undefined) throw new ApiError('invalid_token')
       return { id: user.id, email: user.email, createdAt: user.createdAt.toISOString() }
     },
   )

@@ -2,18 +2,18 @@
 import { ApiError } from '../problems/errors.js'
 import { SessionsBody } from '../schemas/bodies.js'
 import { anyProblem, bodyProblems, limitProblem, problemResponse, unauthorizedProblem } from '../schemas/responses.js'
-import { requireAccessToken } from '../sessions/access-token.js'
+import { requireAccessToken, UUID } from '../sessions/access-token.js'
 import { LISTED_MAX } from '../sessions/sessions.js'
 import type { RoutePlugin } from './deps.js'
 
 const SessionParams = {
   type: 'object',
-  properties: { id: { type: 'string', pattern: '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' } },
+  properties: { id: { type: 'string', pattern: UUID.source } },
   required: ['id'],
   additionalProperties: false,
 } as const
 
-export const sessionRoutes: RoutePlugin = async (app, { sessions }) => {
+export const sessionRoutes: RoutePlugin = async (app, { sessions, audit }) => {
   app.addHook('onRequest', requireAccessToken)
   app.addHook('onRequest', app.limitRefreshAddress)
   app.addHook('preHandler', app.limitAccount)
@@ -21,10 +21,10 @@ export const sessionRoutes: RoutePlugin = async (app, { sessions }) => {
   const described = { tags: ['Sessions'], security: [{ accessToken: [] }] }
   const problems = { 401: unauthorizedProblem, 429: limitProblem, ...anyProblem }
 
-  /** A session that was ended elsewhere may not end others. */
-  async function requireSession({ sub, sid }: { sub: string; sid: string }): Promise<void> {
-    if ((await sessions.userOf({ sessionId: sid, userId: sub })) === undefined) throw new ApiError('invalid_token')
-  }
+  // A session that was ended elsewhere may not list or end others.
+  app.addHook('preHandler', async ({ user }) => {
+    await sessions.userOf({ sessionId: user.sid, userId: user.sub })
+  })
 
   app.get(
     '/v1/me/sessions',
@@ -39,7 +39,6 @@ export const sessionRoutes: RoutePlugin = async (app, { sessions }) => {
       },
     },
     async ({ user }) => {
-      await requireSession(user)
       const live = await sessions.list(user.sub)
       return {
         sessions: live.map(({ createdAt, lastUsedAt, expiresAt, ...session }) => ({
@@ -65,9 +64,10 @@ export const sessionRoutes: RoutePlugin = async (app, { sessions }) => {
         response: { 204: { type: 'null' }, ...problems, ...bodyProblems },
       },
     },
-    async ({ user }, reply) => {
-      await requireSession(user)
-      await sessions.endOthers({ userId: user.sub, keptSessionId: user.sid })
+    async ({ user, ip }, reply) => {
+      const whom = { userId: user.sub, sessionId: user.sid }
+      const ended = await sessions.endOthers({ userId: user.sub, keptSessionId: user.sid })
+      if (ended > 0) audit.record({ event: 'end_other_sessions', outcome: 'ok', ...whom, address: ip })
       return reply.code(204).send(null)
     },
   )
@@ -84,10 +84,10 @@ export const sessionRoutes: RoutePlugin = async (app, { sessions }) => {
         response: { 204: { type: 'null' }, 404: problemResponse, ...problems, ...bodyProblems },
       },
     },
-    async ({ user, params }, reply) => {
-      await requireSession(user)
-      const ended = await sessions.endOne({ sessionId: params.id, userId: user.sub })
-      if (!ended) throw new ApiError('session_not_found')
+    async ({ user, params, ip }, reply) => {
+      const whom = { userId: user.sub, sessionId: params.id }
+      if (!(await sessions.endOne(whom))) throw new ApiError('session_not_found')
+      audit.record({ event: 'end_session', outcome: 'ok', ...whom, address: ip })
       return reply.code(204).send(null)
     },
   )

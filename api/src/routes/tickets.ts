@@ -39,7 +39,9 @@ export const ticketRoutes: FastifyPluginAsyncJsonSchemaToTs<{ Options: TicketRou
         operationId: 'redeemTicket',
         tags: ['Tickets'],
         summary: 'Redeem a ticket',
-        description: 'Answers once, at any gateway; 202 while the answer is not there yet. Held as the first call was.',
+        description:
+          'Answers once, at any gateway; 202 while the answer is not there yet. Held as the first call was. After 410 nothing was ' +
+          'changed: send the first request again, also with ticket_lost, whose answer was lost with a server.',
         headers: PreferHeader,
         body: {
           title: 'TicketToRedeem',
@@ -54,8 +56,8 @@ export const ticketRoutes: FastifyPluginAsyncJsonSchemaToTs<{ Options: TicketRou
       onRequest,
     },
     async (request, reply) => {
-      const { status, body } = await hold.redeem(request, reply, request.body.ticket)
-      return reply.code(status).send(body)
+      const { status, headers, body } = await hold.redeem(request, reply, request.body.ticket)
+      return reply.code(status).headers(headers).send(body)
     },
   )
 }

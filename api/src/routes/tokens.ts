@@ -1,4 +1,5 @@
 /** POST /v1/token/refresh and POST /v1/logout. */
+import { ApiError } from '../problems/errors.js'
 import { TokenBody } from '../schemas/bodies.js'
 import { bodyProblems, limitProblem, unauthorizedProblem } from '../schemas/responses.js'
 import type { RoutePlugin } from './deps.js'
@@ -11,7 +12,7 @@ const RefreshTokenBody = {
   additionalProperties: false,
 } as const
 
-export const tokenRoutes: RoutePlugin = async (app, { sessions, issueTokens }) => {
+export const tokenRoutes: RoutePlugin = async (app, { sessions, issueTokens, audit }) => {
   app.post(
     '/v1/token/refresh',
     {
@@ -29,7 +30,13 @@ export const tokenRoutes: RoutePlugin = async (app, { sessions, issueTokens }) =
       onRequest: app.limitRefreshAddress,
       preHandler: app.limitSession,
     },
-    async (request) => issueTokens(await sessions.refresh(request.body.refreshToken)),
+    async ({ body, ip }) => {
+      const refreshed = await sessions.refresh(body.refreshToken)
+      if (refreshed === 'invalid') throw new ApiError('invalid_refresh_token')
+      if ('refreshToken' in refreshed) return issueTokens(refreshed)
+      audit.record({ event: 'refresh_token_reuse', outcome: 'refresh_token_reused', ...refreshed, address: ip })
+      throw new ApiError('invalid_refresh_token', { reason: 'refresh_token_reused' })
+    },
   )
 
   app.post(
@@ -46,8 +53,9 @@ export const tokenRoutes: RoutePlugin = async (app, { sessions, issueTokens }) =
       },
       onRequest: app.limitRefreshAddress,
     },
-    async (request, reply) => {
-      await sessions.end(request.body.refreshToken)
+    async ({ body, ip }, reply) => {
+      const ended = await sessions.end(body.refreshToken)
+      if (ended !== undefined) audit.record({ event: 'logout', outcome: 'ok', ...ended, address: ip })
       return reply.code(204).send(null)
     },
   )

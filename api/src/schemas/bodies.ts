@@ -28,6 +28,12 @@ export const TokenBody = {
     refreshToken: { type: 'string', description: 'Opaque; good for one refresh' },
     tokenType: { const: 'Bearer' },
     expiresIn: { type: 'integer', description: 'Seconds until the access token expires' },
+    deviceToken: {
+      type: 'string',
+      description:
+        'Of a login: keep it on the device in the place of the one before, and send it with the next login to this account in the ' +
+        'header Spillway-Device. What others fail then does not count. It opens nothing by itself.',
+    },
   },
   required: ['accessToken', 'refreshToken', 'tokenType', 'expiresIn'],
   additionalProperties: false,
@@ -37,6 +43,7 @@ export const TokenBody = {
       refreshToken: 'bm90IGEgdG9rZW4gb2YgYW55b25l',
       tokenType: 'Bearer',
       expiresIn: 900,
+      deviceToken: 'cmFuZG9t.1790000000.c2lnbmF0dXJl',
     },
   ],
 } as const
@@ -72,9 +79,18 @@ export const TicketBody = {
   type: 'object',
   properties: {
     ticket: { type: 'string', description: 'Redeem it at /v1/tickets/redeem, at any gateway, once' },
-    retryAfter: { type: 'integer', description: 'Seconds after which an answer is expected' },
+    retryAfter: {
+      type: 'integer',
+      description: 'Seconds after which to redeem it; the request is held until the answer',
+    },
+    position: { type: 'integer', minimum: 0, description: 'Requests that are ahead in the queue' },
+    eta: {
+      type: 'number',
+      minimum: 0,
+      description: 'Seconds until the answer is expected, by the workers of the moment; absent while there are none',
+    },
   },
   required: ['ticket', 'retryAfter'],
   additionalProperties: false,
-  examples: [{ ticket: 'made-by-a-gateway.opaque', retryAfter: 4 }],
+  examples: [{ ticket: 'made-by-a-gateway.opaque', retryAfter: 4, position: 310, eta: 11.8 }],
 } as const

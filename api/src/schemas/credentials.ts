@@ -23,6 +23,11 @@ export function normalizePassword(password: string): string {
   return password.normalize('NFKC')
 }
 
+/** A password as lists of common ones have it: whoever guesses it tries upper and lower case. */
+export function fold(password: string): string {
+  return normalizePassword(password).toLowerCase()
+}
+
 /**
  * JSON Schema formats. Sizes in bytes are those of the normalized text; a password of another application is not normalized, because its
  * stored hashes are of the text as it was given. The names must not be those of standard formats, such as
@@ -90,6 +95,12 @@ export const NewPasswordField = {
   ...password,
   format: 'new-password',
   description: `${formatMessages['new-password']}; none that is guessed first, no name of the account or the service`,
+} as const
+export const MailTokenField = {
+  type: 'string',
+  description: 'From the link of a mail',
+  minLength: 43,
+  maxLength: 43,
 } as const
 export const AnyPasswordField = {
   type: 'string',

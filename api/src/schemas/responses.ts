@@ -4,6 +4,7 @@
  */
 
 import { TicketBody } from './bodies.js'
+import { ChallengeBody } from './challenge.js'
 import { errorCodes } from './problem-codes.js'
 
 export const ProblemBody = {
@@ -26,6 +27,7 @@ export const ProblemBody = {
         additionalProperties: false,
       },
     },
+    challenge: ChallengeBody,
   },
   required: ['type', 'title', 'status', 'code', 'detail'],
   additionalProperties: false,

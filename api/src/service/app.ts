@@ -1,5 +1,5 @@
 /** The service API of a gateway: hashing for applications in any language that keep their own users. On a listener of its own. */
-import type { Keyring, PasswordClient, RedisConnection } from '@spillway/client/queue-client'
+import type { Keyring, PasswordClient } from '@spillway/client/queue-client'
 import type { FastifyInstance } from 'fastify'
 import type { GatewayConfig } from '../config.js'
 import { acceptorsPlugin, BACKLOG } from '../http/acceptors.js'
@@ -25,7 +25,6 @@ export interface ServiceAppDeps extends ServerDeps {
   passwords: PasswordClient
   admission: Admission
   keyring: Keyring
-  redis: RedisConnection
 }
 
 const docs: DocsOptions = {
@@ -44,10 +43,10 @@ const docs: DocsOptions = {
 
 /** Builds the service application. Dependencies stay the caller's to close. */
 export async function buildServiceApp(config: GatewayConfig, deps: ServiceAppDeps): Promise<FastifyInstance> {
-  const { passwords, admission, keyring, redis, metrics } = deps
+  const { passwords, admission, keyring, metrics } = deps
   const app = await buildServer(config, deps, { bodyLimitBytes: BODY_LIMIT_BYTES, docs })
   await app.register(serviceKeysPlugin, { keys: config.SERVICE_KEYS })
-  const limit = createLimits(redis, config.QUEUE_PREFIX)
+  const limit = createLimits(passwords.redis, config.QUEUE_PREFIX)
   app.decorate(
     'limitService',
     limit({

@@ -9,7 +9,7 @@ import type { SigningKeys } from './signing-keys.js'
 
 const CLAIMS = ['iss', 'aud', 'exp', 'sub', 'sid']
 /** The form of user and session ids. PostgreSQL fails on any other text in a uuid column. */
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+export const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 export interface AccessTokenOptions {
   keys: SigningKeys

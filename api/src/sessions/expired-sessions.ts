@@ -1,7 +1,7 @@
-/** Periodically deletes expired sessions and their refresh tokens. */
-import { setTimeout as sleep } from 'node:timers/promises'
+/** Periodically deletes expired sessions and their refresh tokens, and tokens of mails. */
 import { type Database, Prisma } from '@spillway/prisma'
 import type { Logger } from '@spillway/worker/log'
+import { type Rounds, startRounds } from '../rounds.js'
 
 /** The average time between two rounds of a gateway, in milliseconds. */
 const PERIOD_MS = 5 * 60_000
@@ -9,48 +9,23 @@ const PERIOD_MS = 5 * 60_000
 const SESSIONS = 100
 const TOKENS = 2_000
 
-export interface ExpiredSessions {
-  /** Stops, after the batch in progress. */
-  close(): Promise<void>
-}
-
 /** Deletes at intervals, until closed. Failures are logged and retried in the next round. */
 export function startDeletingExpiredSessions(deps: {
   database: Database
   log: Pick<Logger, 'warn'>
   periodMs?: number
-}): ExpiredSessions {
-  const { database, log, periodMs } = deps
-  const closing = new AbortController()
-  const { signal } = closing
-
-  async function deleteAll(): Promise<void> {
-    try {
-      while (!signal.aborted && (await deleteTokens(database)) + (await deleteSessions(database)) > 0);
-    } catch (error) {
-      log.warn({ err: error }, 'expired sessions could not be deleted')
-    }
-  }
-
-  async function run(): Promise<void> {
-    while (!signal.aborted) {
-      await sleep(pauseMs(periodMs), undefined, { signal }).catch(() => {})
-      await deleteAll()
-    }
-  }
-
-  const running = run()
-  return {
-    async close() {
-      closing.abort()
-      await running
+}): Rounds {
+  const { database, log, periodMs = PERIOD_MS } = deps
+  return startRounds({
+    periodMs,
+    async round(signal) {
+      while (
+        !signal.aborted &&
+        (await deleteTokens(database)) + (await deleteSessions(database)) + (await deleteMailTokens(database)) > 0
+      );
     },
-  }
-}
-
-/** The time until the next round: 0.5 to 1.5 of the period, so that gateways do not run them together. */
-export function pauseMs(periodMs = PERIOD_MS): number {
-  return periodMs * (0.5 + Math.random())
+    onFailure: (error) => log.warn({ err: error }, 'expired sessions could not be deleted'),
+  })
 }
 
 /**
@@ -78,5 +53,14 @@ function deleteSessions(database: Database): Promise<number> {
   return database.$executeRaw`${expired}
     DELETE FROM sessions WHERE id = ANY (ARRAY(
       SELECT id FROM expired WHERE NOT EXISTS (SELECT FROM refresh_tokens WHERE session_id = expired.id)
+    ))`
+}
+
+/** Deletes tokens of mails a day after their expiry, as above, and returns their number. */
+function deleteMailTokens(database: Database): Promise<number> {
+  return database.$executeRaw`
+    DELETE FROM mail_tokens WHERE id = ANY (ARRAY(
+      SELECT id FROM mail_tokens WHERE expires_at < now() - interval '1 day' ORDER BY expires_at LIMIT ${TOKENS}
+      FOR UPDATE SKIP LOCKED
     ))`
 }

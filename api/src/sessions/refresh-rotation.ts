@@ -8,7 +8,8 @@ export interface Rotated {
   userId: string
 }
 
-type Row = Omit<Rotated, 'refreshToken'>
+/** A session that has just ended. */
+export type Ended = Omit<Rotated, 'refreshToken'>
 
 export interface RotationOptions {
   /** How long the token that was replaced last returns the same successor again, in seconds. */
@@ -51,7 +52,7 @@ export async function rotate(
       AND (token_hash = ${shown}
         OR previous_hash = ${shown} AND ${graceS}::int > 0 AND replaced_at > now() - make_interval(secs => ${graceS}::int))
     RETURNING session_id AS "sessionId", user_id AS "userId", salt`
-  const [row] = await rawQuery<Row & Record<'salt', Uint8Array>>(database, sql)
+  const [row] = await rawQuery<Ended & Record<'salt', Uint8Array>>(database, sql)
   return row && { refreshToken: successorOf(token, row.salt), sessionId: row.sessionId, userId: row.userId }
 }
 
@@ -76,19 +77,20 @@ async function beginFamily(database: Database, token: string, options: RotationO
       SELECT ${digest(next)}, ${familyOf(next)?.familyHash}, session_id, expires_at FROM used
     )
     SELECT session_id AS "sessionId", user_id AS "userId" FROM used`
-  const [row] = await rawQuery<Row>(database, sql)
+  const [row] = await rawQuery<Ended>(database, sql)
   return row && { ...row, refreshToken: next }
 }
 
-/** Ends the session of a token that was used before. Returns whether there was such a session. */
-export async function endByReuse(database: Database, token: string): Promise<boolean> {
+/** Ends the session of a token that was used before, and returns it; undefined if there is none. */
+export async function endByReuse(database: Database, token: string): Promise<Ended | undefined> {
   const [shown, family] = [digest(token), familyOf(token)]
   const sql = Prisma.sql`
     UPDATE sessions SET revoked_at = now() FROM refresh_tokens
     WHERE sessions.id = session_id AND ${isAlive} AND (token_hash <> ${shown} OR used_at IS NOT NULL)
       AND ${family === undefined ? Prisma.sql`token_hash = ${shown}` : isOf(family)}
-    RETURNING sessions.id`
-  return (await rawQuery<{ id: string }>(database, sql)).length > 0
+    RETURNING sessions.id AS "sessionId", user_id AS "userId"`
+  const [ended] = await rawQuery<Ended>(database, sql)
+  return ended
 }
 
 function isOf({ sessionId, familyHash }: Family): Prisma.Sql {

@@ -5,33 +5,46 @@
  */
 import { type Database, Prisma, rawQuery, type User } from '@spillway/prisma'
 import { ApiError } from '../problems/errors.js'
-import { endByReuse, idleEnd, isAlive, type Rotated, type RotationOptions, rotate } from './refresh-rotation.js'
+import {
+  type Ended,
+  endByReuse,
+  idleEnd,
+  isAlive,
+  type Rotated,
+  type RotationOptions,
+  rotate,
+} from './refresh-rotation.js'
 import { digest, familyOf, newRefreshToken } from './refresh-tokens.js'
 import type { SessionClient } from './session-client.js'
 
 export interface Sessions {
   /**
    * Opens a session with the id of the job that verified the password. Returns its first refresh token; or `stale` when the password was
-   * changed since the job was added, or `exists` when this job has opened its session before.
+   * changed since the job was added, or the address is not confirmed and has to be, or `exists` when this job has opened its session before.
    */
   open(
     session: { id: string; userId: string; credentialVersion: number } & SessionClient,
   ): Promise<{ refreshToken: string } | 'stale' | 'exists'>
   /**
    * Returns the successor of a refresh token; within the grace period, the token that was replaced last returns the same one again.
-   * Throws `invalid_refresh_token`, and ends the session when the token was used before.
+   * When the token was used before, ends its session and returns that.
    */
-  refresh(refreshToken: string): Promise<Rotated>
-  /** Ends the session of a refresh token, current or used; does nothing for an unknown one. */
-  end(refreshToken: string): Promise<void>
-  /** The user of a session; undefined once it has ended, so that a logout takes effect at once. */
-  userOf(session: { sessionId: string; userId: string }): Promise<User | undefined>
+  refresh(refreshToken: string): Promise<Rotated | Ended | 'invalid'>
+  /** Ends the session of a refresh token, current or used, and returns it; does nothing for an unknown one. */
+  end(refreshToken: string): Promise<Ended | undefined>
+  /** The user of a session. Throws `invalid_token` once it has ended, so that a logout takes effect at once. */
+  userOf(session: { sessionId: string; userId: string }): Promise<User>
   /** The sessions of a user that go on, the newest first: at most {@link LISTED_MAX}. */
   list(userId: string): Promise<LiveSession[]>
   /** Ends a session of a user. Returns whether there was one that went on. */
   endOne(session: { sessionId: string; userId: string }): Promise<boolean>
-  /** Ends all sessions of a user but one, as part of a transaction if there is one. */
-  endOthers(sessions: { userId: string; keptSessionId: string }, transaction?: Prisma.TransactionClient): Promise<void>
+  /** Ends all sessions of a user, as part of a transaction. */
+  endAll(userId: string, transaction: Prisma.TransactionClient): Promise<void>
+  /** Ends all sessions of a user but one, as part of a transaction if there is one. Returns how many went on. */
+  endOthers(
+    sessions: { userId: string; keptSessionId: string },
+    transaction?: Prisma.TransactionClient,
+  ): Promise<number>
 }
 
 /** Nobody reads a longer list. */
@@ -50,6 +63,8 @@ export type LiveSession = {
 
 export interface SessionsOptions extends RotationOptions {
   sessionTtlS: number
+  /** Whether only accounts whose address is confirmed open sessions. */
+  needsConfirmedEmail: boolean
 }
 
 type Dates = 'createdAt' | 'lastUsedAt' | 'expiresAt'
@@ -64,7 +79,8 @@ export function createSessions(database: Database, options: SessionsOptions): Se
       // concurrent change of the password, which could not see this session to end it.
       const sql = Prisma.sql`
         WITH credential AS (
-          SELECT id FROM users WHERE id = ${userId}::uuid AND credential_version = ${credentialVersion} FOR SHARE
+          SELECT id FROM users WHERE id = ${userId}::uuid AND credential_version = ${credentialVersion}
+            AND (email_confirmed_at IS NOT NULL OR NOT ${options.needsConfirmedEmail}::boolean) FOR SHARE
         ), session AS (
           INSERT INTO sessions (id, user_id, expires_at, device, address)
           SELECT ${id}::uuid, credential.id, ${expiresAt}::timestamptz, ${device}::text, ${address}::text FROM credential
@@ -82,21 +98,21 @@ export function createSessions(database: Database, options: SessionsOptions): Se
 
     async refresh(refreshToken) {
       const rotated = await rotate(database, refreshToken, options)
-      if (rotated !== undefined) return rotated
-      const reused = await endByReuse(database, refreshToken)
-      throw new ApiError('invalid_refresh_token', reused ? { reason: 'refresh_token_reused' } : {})
+      return rotated ?? (await endByReuse(database, refreshToken)) ?? 'invalid'
     },
 
     async end(refreshToken) {
-      await revoke(database, { tokens: { some: familyOf(refreshToken) ?? { tokenHash: digest(refreshToken) } } })
+      const tokens = { some: familyOf(refreshToken) ?? { tokenHash: digest(refreshToken) } }
+      const [ended] = await revoke(database, { tokens })
+      return ended
     },
 
     async userOf({ sessionId, userId }) {
-      const session = await database.session.findFirst({
-        where: { id: sessionId, userId, revokedAt: null, expiresAt: { gt: new Date() } },
-        select: { user: true },
-      })
-      return session?.user
+      // One statement: between two the account may be deleted.
+      const live = { id: sessionId, revokedAt: null, expiresAt: { gt: new Date() } }
+      const user = await database.user.findFirst({ where: { id: userId, sessions: { some: live } } })
+      if (user === null) throw new ApiError('invalid_token')
+      return user
     },
 
     async list(userId) {
@@ -116,20 +132,26 @@ export function createSessions(database: Database, options: SessionsOptions): Se
     },
 
     async endOne({ sessionId, userId }) {
-      return (await revoke(database, { id: sessionId, userId, expiresAt: { gt: new Date() } })) > 0
+      return (await revoke(database, { id: sessionId, userId, expiresAt: { gt: new Date() } })).length > 0
+    },
+
+    async endAll(userId, transaction) {
+      await revoke(transaction, { userId })
     },
 
     async endOthers({ userId, keptSessionId }, transaction = database) {
-      await revoke(transaction, { userId, id: { not: keptSessionId } })
+      return (await revoke(transaction, { userId, id: { not: keptSessionId } })).length
     },
   }
 }
 
-/** Returns how many sessions it ended. */
+/** Returns the sessions that it ended. */
 async function revoke(
   database: Pick<Database, 'session'>,
   where: Parameters<Database['session']['updateMany']>[0]['where'],
-): Promise<number> {
+): Promise<Ended[]> {
   const data = { revokedAt: new Date() }
-  return (await database.session.updateMany({ where: { ...where, revokedAt: null }, data })).count
+  const select = { id: true, userId: true }
+  const ended = await database.session.updateManyAndReturn({ where: { ...where, revokedAt: null }, data, select })
+  return ended.map(({ id: sessionId, userId }) => ({ sessionId, userId }))
 }

@@ -5,12 +5,10 @@
  * A few new requests may overtake deferred jobs, so that a login soon after a spike is as quick as before it. Deferred jobs age (see
  * the client's promote-oldest-deferred.ts), and are all answered before their tickets expire.
  */
+import { OVERTAKING_MS } from '@spillway/client/passwords/load-state'
 import { createOutstandingLimit } from '@spillway/client/passwords/outstanding-limit'
 import type { Lane, PasswordClient } from '@spillway/client/queue-client'
 import { ApiError } from '../problems/errors.js'
-
-/** A request may overtake deferred jobs if its job would begin within this time, in milliseconds. */
-const OVERTAKING_MS = 1_000
 
 /** The share of the capacity within a ticket's life that jobs may fill: half is left to overtaking jobs, and a tenth of it spare. */
 const TICKETED_SHARE = 0.45

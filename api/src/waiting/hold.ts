@@ -2,6 +2,7 @@
 import { once } from 'node:events'
 import {
   type Answer,
+  type Expectation,
   type JobName,
   type JobRef,
   type Lane,
@@ -40,6 +41,7 @@ export interface AnsweredJob extends JobRef {
 /** The successful response of an operation. */
 export interface Finished {
   status: number
+  headers: Record<string, string>
   body: unknown
 }
 /** Finishes an operation whose job is answered; throws an {@link ApiError} unless it succeeds. */
@@ -51,7 +53,7 @@ export interface Started extends Submitted<object> {
   finish: Finish
 }
 
-export type Ticketed = { status: 202; body: FromSchema<typeof TicketBody> }
+export type Ticketed = { status: 202; headers: Record<string, string>; body: FromSchema<typeof TicketBody> }
 
 export interface Hold {
   /** Admits a request and starts its operation. Its job is cancelled when the client disconnects before the answer. */
@@ -60,7 +62,7 @@ export interface Hold {
     reply: FastifyReply,
     start: (submit: Submit) => Promise<Started>,
   ): Promise<Finished | Ticketed>
-  /** Continues the operation of a ticket. Throws `ticket_expired` after the job's deadline. */
+  /** Continues the operation of a ticket. Throws `ticket_expired` after the job's deadline, and `ticket_lost`. */
   redeem(request: FastifyRequest, reply: FastifyReply, ticket: string): Promise<Finished | Ticketed>
 }
 
@@ -116,13 +118,16 @@ export function createHold(deps: {
     }
   }
 
-  function ticketFor(ticket: TicketContents, lane: Lane, reply: FastifyReply): Ticketed {
-    const retryAfter = ticketRetryAfterS({
-      predictedMs: passwords.predictedWaitMs(lane),
-      ticketLeftMs: ticket.job.deadline - passwords.now(),
-    })
+  /** @param holdMs how long the client prefers to be held */
+  function ticketFor(ticket: TicketContents, expected: Expectation, holdMs: number, reply: FastifyReply): Ticketed {
+    const { ahead: position, waitMs: predictedMs } = expected
+    const ticketLeftMs = ticket.job.deadline - passwords.now(ticket.job)
+    const retryAfter = ticketRetryAfterS({ predictedMs, holdMs, ticketLeftMs })
     reply.header('retry-after', retryAfter)
-    return { status: 202, body: { ticket: tickets.issue(ticket), retryAfter } }
+    const body: Ticketed['body'] = { ticket: tickets.issue(ticket), retryAfter }
+    if (position !== undefined) body.position = position
+    if (Number.isFinite(predictedMs)) body.eta = Math.round(predictedMs / 100) / 10
+    return { status: 202, headers: {}, body }
   }
 
   /** Marks a ticket as used. A failure does no harm: the database refuses a second use as well. */
@@ -136,20 +141,28 @@ export function createHold(deps: {
 
   return {
     async begin(request, reply, start) {
-      const { lane, waitMs } = admission.admit(negotiateWaitMs(request, reply))
+      const preferredMs = negotiateWaitMs(request, reply)
+      const { lane, waitMs } = admission.admit(preferredMs)
       const started = await start(submitter(request, lane))
       const { kind, contents, pending, finish } = started
-      const { job } = pending
       const expiresAt = Date.now() + ticketTtlMs
-      request.jobId = job.id
+      request.jobId = pending.job.id
       try {
         const answer = await waitForAnswer(started, remainingWaitMs(waitMs, reply.elapsedTime), request, reply)
+        // With several Redis it may be another than at first.
+        const { job } = pending
+        request.jobId = job.id
         // Without a wait the client gets a ticket, even if the answer is there already.
         if (answer === undefined || waitMs === 0)
-          return ticketFor({ operation: { ...contents, kind }, job, expiresAt }, lane, reply)
+          return ticketFor(
+            { operation: { ...contents, kind }, job, expiresAt },
+            await pending.expectation(),
+            preferredMs,
+            reply,
+          )
         return await finish({ ...job, verdict: answer, client: sessionClientOf(request) })
       } catch (error) {
-        if (isAbort(error) && (await passwords.cancel(job))) metrics.cancelled.inc()
+        if (isAbort(error) && (await passwords.cancel(pending.job))) metrics.cancelled.inc()
         throw error
       }
     },
@@ -158,20 +171,18 @@ export function createHold(deps: {
       const contents = tickets.read(ticket)
       const { operation, job } = contents
       const finish = deps.resume(operation, request)
-      if (passwords.now() >= job.deadline) throw new ApiError('ticket_expired')
+      if (passwords.now(job) >= job.deadline) throw new ApiError('ticket_expired')
       request.jobId = job.id
-      const leftMs = job.deadline - passwords.now()
-      const waitMs = Math.min(negotiateWaitMs(request, reply), leftMs)
-      const answer = await waitForAnswer(
-        { kind: operation.kind, pending: await passwords.resume(job) },
-        waitMs,
-        request,
-        reply,
-      )
+      if (await passwords.isLost(job)) throw new ApiError('ticket_lost')
+      const leftMs = job.deadline - passwords.now(job)
+      const preferredMs = negotiateWaitMs(request, reply)
+      const waitMs = Math.min(preferredMs, leftMs)
+      const pending = await passwords.resume(job)
+      const answer = await waitForAnswer({ kind: operation.kind, pending }, waitMs, request, reply)
       if (answer === undefined) {
         // The clock is an estimate: it may be some milliseconds before the deadline after a wait until then.
-        if (waitMs === leftMs || passwords.now() >= job.deadline) throw new ApiError('ticket_expired')
-        return ticketFor(contents, 'deferred', reply)
+        if (waitMs === leftMs || passwords.now(job) >= job.deadline) throw new ApiError('ticket_expired')
+        return ticketFor(contents, await pending.expectation(), preferredMs, reply)
       }
       if (answer === 'used') throw new ApiError('ticket_used')
       try {

@@ -20,6 +20,8 @@ const Contents = {
     jobName: { enum: jobNames },
     deadline: { type: 'integer' },
     expiresAt: { type: 'integer' },
+    /** The id of the Redis that has the job, where there are several. Gateways of one Redis, and of earlier versions, seal none. */
+    shard: { type: 'string', maxLength: 64 },
   },
   required: ['operation', 'jobName', 'deadline'],
   additionalProperties: false,
@@ -51,8 +53,8 @@ export interface Tickets {
 
 export function createTickets(keyring: Keyring): Tickets {
   return {
-    issue({ operation, job: { id, name, deadline }, expiresAt }) {
-      return `${id}.${keyring.seal({ purpose: 'ticket', id }, { operation, jobName: name, deadline, expiresAt })}`
+    issue({ operation, job: { id, name, deadline, shard }, expiresAt }) {
+      return `${id}.${keyring.seal({ purpose: 'ticket', id }, { operation, jobName: name, deadline, expiresAt, shard })}`
     },
 
     read(ticket) {
@@ -62,9 +64,9 @@ export function createTickets(keyring: Keyring): Tickets {
         const contents = keyring.open({ purpose: 'ticket', id }, ticket.slice(dot + 1))
         if (!isContents(contents)) throw new ApiError('invalid_ticket')
         // Gateways of an earlier version seal no expiry: the deadline takes its place.
-        const { operation, jobName, deadline, expiresAt = deadline } = contents
+        const { operation, jobName, deadline, expiresAt = deadline, shard } = contents
         if (Date.now() > expiresAt + CLOCK_TOLERANCE_MS) throw new ApiError('ticket_expired')
-        return { operation, job: { id, name: jobName, deadline }, expiresAt }
+        return { operation, job: { id, name: jobName, deadline, ...(shard === undefined ? {} : { shard }) }, expiresAt }
       } catch (error) {
         if (error instanceof SealError) throw new ApiError('invalid_ticket', { cause: error })
         throw error

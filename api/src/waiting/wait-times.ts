@@ -1,8 +1,11 @@
 /** How long a request is held, and the Retry-After of tickets. */
 
-/** Bounds of the predicted Retry-After: clients must neither poll in a busy loop nor wait much longer than needed. */
+/**
+ * Bounds of the predicted Retry-After: clients must neither poll in a busy loop nor be away for long, because workers may join and
+ * answer them earlier than predicted.
+ */
 const RETRY_AFTER_MIN_S = 1
-const RETRY_AFTER_MAX_S = 10
+const RETRY_AFTER_MAX_S = 5
 /** Without workers: they may be back in a moment, and an early redemption only costs a request that is held. */
 const RETRY_AFTER_UNKNOWN_S = 2
 
@@ -19,10 +22,21 @@ export function remainingWaitMs(waitMs: number, elapsedMs: number): number {
   return waitMs === 0 ? 0 : Math.max(1, waitMs - elapsedMs)
 }
 
-/** The Retry-After of a ticket, in seconds. It must end before the ticket expires. */
-export function ticketRetryAfterS(times: { predictedMs: number; ticketLeftMs: number }): number {
-  const predictedS = Math.ceil(times.predictedMs / 1_000)
-  const expectedS = Number.isFinite(predictedS) ? Math.min(RETRY_AFTER_MAX_S, predictedS) : RETRY_AFTER_UNKNOWN_S
-  const lastS = Math.floor(times.ticketLeftMs / 1_000) - 1
+/** In milliseconds. */
+export interface TicketTimes {
+  predictedMs: number
+  /** How long a redemption will be held. */
+  holdMs: number
+  ticketLeftMs: number
+}
+
+/**
+ * The Retry-After of a ticket, in seconds: one hold before the predicted answer, so that the answer finds its client there. It must end
+ * before the ticket expires.
+ */
+export function ticketRetryAfterS({ predictedMs, holdMs, ticketLeftMs }: TicketTimes): number {
+  const awayS = Math.ceil((predictedMs - holdMs) / 1_000)
+  const expectedS = Number.isFinite(awayS) ? Math.min(RETRY_AFTER_MAX_S, awayS) : RETRY_AFTER_UNKNOWN_S
+  const lastS = Math.floor(ticketLeftMs / 1_000) - 1
   return Math.max(RETRY_AFTER_MIN_S, Math.min(expectedS, lastS))
 }
