@@ -8,17 +8,19 @@ import { noWorkerScenarios } from './scenarios/no-worker.ts'
 import { overloadScenarios } from './scenarios/overload.ts'
 import { postgresScenarios } from './scenarios/postgres.ts'
 import { redisScenarios } from './scenarios/redis.ts'
-import { rollingRestart } from './scenarios/rolling-restart.ts'
+import { rollingScenarios } from './scenarios/rolling.ts'
 import { workerScenarios } from './scenarios/workers.ts'
+import { workersJoining } from './scenarios/workers-joining.ts'
 
 export const scenarios: readonly Scenario[] = [
   ...overloadScenarios,
   gatewayOverload,
   ...fairnessScenarios,
   ...workerScenarios,
+  workersJoining,
   ...noWorkerScenarios,
   gatewayKilled,
-  rollingRestart,
+  ...rollingScenarios,
   clock,
   ...postgresScenarios,
   ...redisScenarios,

@@ -23,6 +23,7 @@ const queued = ['state="waiting"', 'state="deferred"', 'state="active"']
 const limits = {
   LIMIT_PER_ADDRESS: '1000000',
   LIMIT_PER_ACCOUNT: '1000000',
+  GUESSES_PER_ACCOUNT: '1000000',
   LIMIT_REFRESH_PER_ADDRESS: '1000000',
   LIMIT_REFRESH_PER_SESSION: '1000000',
   LIMIT_REDEEM_PER_ADDRESS: '1000000',

@@ -4,14 +4,12 @@ import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
-import { onPath } from '@spillway/local/services/on-path'
 import { query } from '@spillway/local/services/query'
 import { newSealKey, until } from '@spillway/local/testing'
+import { chromiumOptions, skipWithoutChromium as skip } from '@spillway/local/testing/chromium'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { type GatewayHandle, OPERATOR, openClient, openScene, type Scene } from '../src/scene.ts'
 
-const program = onPath(['chromium', 'chromium-browser', 'google-chrome'])
-const skip = program === undefined ? 'there is no Chromium on the PATH' : false
 const signedIn = { httpCredentials: { username: OPERATOR.user, password: OPERATOR.password } }
 /** How much of a spike its picture shows. */
 const PICTURED_SPIKE_MS = 40_000
@@ -23,9 +21,8 @@ let scene: Scene
 let gateway: GatewayHandle
 
 before(async () => {
-  if (program === undefined) return
-  // As root, which containers often are, Chromium's sandbox cannot be had.
-  browser = await chromium.launch({ executablePath: program, args: ['--no-sandbox'] })
+  if (skip !== false) return
+  browser = await chromium.launch(chromiumOptions)
   scene = await openScene({ LOGIN_WAIT_MS: '60000', TICKET_TTL_MS: '120000', SPILLWAY_TEST_HASHES: 'true' })
   await scene.worker()
   gateway = await scene.gateway({ OPS_LOG_URL: 'https://logs.example.test/?job={jobId}' })

@@ -19,6 +19,7 @@ interface Container extends Probes {
   env: { name: string; value?: string; valueFrom?: unknown }[]
   resources: { requests: Record<string, string>; limits: Record<string, string> }
   securityContext: Record<string, unknown>
+  volumeMounts?: { name: string; mountPath: string }[]
   lifecycle?: { preStop: { sleep: { seconds: number } } }
 }
 
@@ -27,6 +28,7 @@ interface PodSpec {
   terminationGracePeriodSeconds: number
   securityContext: Record<string, unknown>
   containers: [Container]
+  volumes?: { name: string; persistentVolumeClaim?: { claimName: string; readOnly: boolean } }[]
 }
 
 interface DeploymentSpec {
@@ -71,6 +73,29 @@ test('the number of workers is left to KEDA, and said by the chart when KEDA is 
   assert.equal((await deployment('worker')).replicas, undefined)
   const fixed = await deployment('worker', ['autoscaling.enabled=false', 'worker.replicas=7'])
   assert.equal(fixed.replicas, 7)
+})
+
+test('gateways are as many as is said, or left to an autoscaler that never takes away those', { skip }, async () => {
+  assert.equal((await deployment('gateway', ['gateway.replicas=3'])).replicas, 3)
+  assert.deepEqual(await rendered('HorizontalPodAutoscaler'), [])
+  const set = ['gateway.autoscaling.enabled=true', 'gateway.replicas=3', 'gateway.autoscaling.maxReplicas=8']
+  assert.equal((await deployment('gateway', set)).replicas, undefined)
+  const [autoscaler] = await rendered('HorizontalPodAutoscaler', { set })
+  const { spec }: { spec?: Record<string, unknown> } = JSON.parse(JSON.stringify(autoscaler))
+  const cpu = { name: 'cpu', target: { type: 'Utilization', averageUtilization: 50 } }
+  assert.deepEqual(
+    { min: spec?.minReplicas, max: spec?.maxReplicas, metrics: spec?.metrics, target: spec?.scaleTargetRef },
+    {
+      min: 3,
+      max: 8,
+      metrics: [{ type: 'Resource', resource: cpu }],
+      target: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'spillway-gateway' },
+    },
+  )
+  await assert.rejects(
+    rendered('HorizontalPodAutoscaler', { set: ['gateway.autoscaling.enabled=true', 'gateway.replicas=11'] }),
+    /gateway.replicas is above gateway.autoscaling.maxReplicas/,
+  )
 })
 
 test('a stopping pod is given longer than what it may still have to do', { skip }, async () => {
@@ -122,6 +147,20 @@ test('sentinels are asked with a password of their own, where they have one', { 
   )
 })
 
+test('gateways read the list of breached passwords from a claim, beside the authority of TLS', { skip }, async () => {
+  assert.equal((await deployment('gateway')).template.spec.volumes, undefined)
+  const gateway = await deployment('gateway', ['tls.ca.secret=ca', 'breachedPasswords.claim=lists'])
+  const { volumes = [], containers } = gateway.template.spec
+  const claims = volumes.flatMap(({ persistentVolumeClaim }) => persistentVolumeClaim ?? [])
+  assert.deepEqual(claims, [{ claimName: 'lists', readOnly: true }])
+  assert.equal(volumes.length, 2)
+  assert.deepEqual(
+    containers[0].volumeMounts?.map(({ name }) => name),
+    volumes.map(({ name }) => name),
+  )
+  assert.equal(variable(gateway, 'BREACHED_PASSWORDS_FILE')?.value, '/breached/breached.list')
+})
+
 test('every variable that a pod is given is one that somebody reads', { skip }, async () => {
   const workerSources = ['config', 'consumer/cpu-limit', 'hashing/policy'].map((name) => `worker/src/${name}.ts`)
   const sources = ['api/src/config.ts', ...workerSources]
@@ -129,7 +168,9 @@ test('every variable that a pod is given is one that somebody reads', { skip }, 
   // Those that Node reads, and those that other variables are made of.
   const known = `${read.join()} UV_THREADPOOL_SIZE NODE_EXTRA_CA_CERTS POD_IP REDIS_PASSWORD SENTINEL_PASSWORD`
   for (const component of ['gateway', 'worker']) {
-    const { env } = (await deployment(component, ['tls.ca.secret=ca', ...behindSentinels])).template.spec.containers[0]
+    const { env } = (
+      await deployment(component, ['tls.ca.secret=ca', 'breachedPasswords.claim=lists', ...behindSentinels])
+    ).template.spec.containers[0]
     const unread = env.map(({ name }) => name).filter((name) => !new RegExp(`\\b${name}\\b`).test(known))
     assert.deepEqual(unread, [], component)
   }

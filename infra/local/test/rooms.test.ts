@@ -9,13 +9,17 @@ import { repositoryDir } from '../src/processes/repository.ts'
 const rooms: Record<string, string[]> = {
   'api/src': [
     ...['main', 'gateway', 'app', 'service', 'server', 'config'],
-    ...['routes', 'ops', 'operations', 'waiting', 'sessions', 'limits', 'load-shedding', 'http', 'problems', 'schemas'],
+    ...['routes', 'ops', 'operations', 'waiting', 'mail', 'sessions', 'audit', 'breached', 'guessing'],
+    ...['limits', 'load-shedding', 'http', 'problems', 'schemas', 'rounds'],
   ],
-  'worker/src': ['main', 'start', 'beside', 'fallback', 'config', 'consumer', 'board', 'ops', 'hashing', 'process'],
+  'worker/src': [
+    ...['main', 'start', 'beside', 'fallback', 'config'],
+    ...['consumer', 'board', 'mail', 'ops', 'hashing', 'process'],
+  ],
   'worker/client/src': [
     ...['storm', 'nestjs', 'bcrypt', 'argon2', 'index', 'shared-passwords', 'drop-in', 'open-passwords'],
-    ...['application', 'queue-client', 'passwords', 'queue', 'protocol', 'redis'],
-    ...['child-environment', 'errors', 'logger', 'within', 'with-resolvers'],
+    ...['application', 'queue-client', 'shards', 'passwords', 'queue', 'protocol', 'redis'],
+    ...['child-environment', 'errors', 'logger', 'within', 'with-resolvers', 'browser'],
   ],
   'infra/local/src': ['testing', 'start', 'services', 'processes'],
 }

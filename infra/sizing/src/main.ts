@@ -3,8 +3,10 @@ import { runCommand } from '@spillway/local/processes/command'
 import { asksForHelp } from '@spillway/local/processes/command-line'
 import { calibrate, describeCalibration } from './calibrate/calibrate.ts'
 import { describe } from './describe.ts'
+import { describePrice } from './describe-price.ts'
 import { readFigures } from './figures.ts'
-import { readCalibrationBefore, readDemand, usage } from './options.ts'
+import { readCalibrationBefore, readDemand, readPricing, usage } from './options.ts'
+import { measureHashes, priceOf } from './price.ts'
 import { size } from './sizing.ts'
 
 await runCommand(async () => {
@@ -15,5 +17,9 @@ await runCommand(async () => {
   const calibration = before && (await calibrate(before, process.env))
   if (calibration !== undefined) console.log(`${describeCalibration(calibration, figures)}\n`)
   const demand = readDemand(args, { hashMs: calibration?.fullMs ?? figures.hashMs })
-  console.log(describe(demand, size(demand, figures), figures))
+  const pricing = readPricing(args)
+  const found = size(demand, figures)
+  console.log(describe(demand, found, figures))
+  if (pricing === undefined) return
+  console.log(`\n${describePrice(pricing, demand, priceOf(demand, found, figures, pricing), await measureHashes())}`)
 })

@@ -3,6 +3,7 @@ import { milliseconds, parseCommandLine, positive, whole } from '@spillway/local
 import { UserError } from '@spillway/local/processes/user-error'
 import { type CalibrationOptions, calibrationOf, calibrationOptions, calibrationUsage } from './calibrate/options.ts'
 import type { Figures } from './figures.ts'
+import type { Pricing } from './price.ts'
 import type { Demand } from './sizing.ts'
 
 export const usage = `pnpm size --logins-per-second 500 --p99-wait 1s
@@ -16,6 +17,8 @@ ${calibrationUsage}
   --spike N               how many times as many logins a spike brings [10]
   --spike-length TIME     how long it lasts [60s]
   --scale-time TIME       from a spike's start until the workers it asks for hash [30s]
+  --price-per-core-hour P what a core costs an hour: what logins, the minimum and a spike come to. Measures hashes on this machine
+  --spikes-per-month N    how often a spike comes [30]
   --help                  prints this`
 
 const options = {
@@ -28,6 +31,8 @@ const options = {
   spike: { type: 'string', default: '10' },
   'spike-length': { type: 'string', default: '60s' },
   'scale-time': { type: 'string', default: '30s' },
+  'price-per-core-hour': { type: 'string' },
+  'spikes-per-month': { type: 'string', default: '30' },
 } as const
 
 /** What to calibrate before; undefined unless the arguments say so. Throws a UserError for a wrong one. */
@@ -36,6 +41,17 @@ export function readCalibrationBefore(args: string[]): CalibrationOptions | unde
   if (!values.calibrate) return undefined
   if (values.hash !== undefined) throw new UserError('Give --hash or --calibrate, not both.')
   return calibrationOf(values, whole('--cores-per-worker', values['cores-per-worker']))
+}
+
+/** The price to reckon with; undefined unless the arguments name one. Throws a UserError for a wrong one. */
+export function readPricing(args: string[]): Pricing | undefined {
+  const { values } = parseCommandLine('pnpm size', args, options)
+  const price = values['price-per-core-hour']
+  if (price === undefined) return undefined
+  return {
+    perCoreHour: positive('--price-per-core-hour', price),
+    spikesPerMonth: positive('--spikes-per-month', values['spikes-per-month']),
+  }
 }
 
 /** Reads the arguments; others come from the figures or are the default. Throws a UserError for a wrong one. */

@@ -27,18 +27,26 @@ const POOL_SIZE = 10
 const KEPT_FINISHED = 1_000
 const EMPTY_REDIS_MIB = 8
 
+/** Whole workers for so many logins a second. */
+export function workersFor(
+  { hashMs, coresPerWorker, p99WaitMs }: Pick<Demand, 'hashMs' | 'coresPerWorker' | 'p99WaitMs'>,
+  perSecond: number,
+  turnaroundMs: number,
+): number {
+  return Math.ceil(slotsFor({ perSecond, slotMs: hashMs + turnaroundMs }, p99WaitMs, 0.99) / coresPerWorker)
+}
+
 export type Size = ReturnType<typeof size>
 
 export function size(demand: Demand, { costMs, turnaroundMs, jobBytes }: Figures) {
-  const { loginsPerSecond, hashMs, coresPerWorker, p99WaitMs, spikeS, scaleS } = demand
-  const whole = (slots: number): number => Math.ceil(slots / coresPerWorker)
+  const { loginsPerSecond, hashMs, coresPerWorker, spikeS, scaleS } = demand
   const slotMs = hashMs + turnaroundMs
-  const slots = slotsFor({ perSecond: loginsPerSecond, slotMs }, p99WaitMs, 0.99)
-  const station = { perSecond: loginsPerSecond, slotMs, slots: whole(slots) * coresPerWorker }
+  const workers = workersFor(demand, loginsPerSecond, turnaroundMs)
+  const station = { perSecond: loginsPerSecond, slotMs, slots: workers * coresPerWorker }
 
   const spikePerSecond = loginsPerSecond * demand.spike
-  const spikeSlots = slotsFor({ perSecond: spikePerSecond, slotMs }, p99WaitMs, 0.99)
-  const laterSlots = whole(spikeSlots) * coresPerWorker
+  const spikeWorkers = workersFor(demand, spikePerSecond, turnaroundMs)
+  const laterSlots = spikeWorkers * coresPerWorker
   const spike = {
     perSecond: loginsPerSecond,
     spikePerSecond,
@@ -52,7 +60,7 @@ export function size(demand: Demand, { costMs, turnaroundMs, jobBytes }: Figures
   const gateways = Math.max(MIN_GATEWAYS, Math.ceil((spikePerSecond * costMs.gateway) / 1_000 / LOAD_LIMIT))
   return {
     slots: station.slots,
-    workers: whole(slots),
+    workers,
     utilization: utilization(station),
     p99WaitMs: waitQuantileMs(station, 0.99),
     gateways,
@@ -63,7 +71,7 @@ export function size(demand: Demand, { costMs, turnaroundMs, jobBytes }: Figures
     connections: gateways * POOL_SIZE,
     spike: {
       slots: laterSlots,
-      workers: whole(spikeSlots),
+      workers: spikeWorkers,
       scaled: spikeCost({ ...spike, slots: station.slots }),
       preScaled: spikeCost({ ...spike, slots: laterSlots, scaleS: 0 }),
     },

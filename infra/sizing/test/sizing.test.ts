@@ -2,29 +2,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { describe } from '../src/describe.ts'
-import type { Figures } from '../src/figures.ts'
 import { readDemand } from '../src/options.ts'
 import { size } from '../src/sizing.ts'
 import { spikeCost } from '../src/spike.ts'
-
-const figures: Figures = {
-  machine: 'a machine',
-  measuredAt: '2026-11-21',
-  costMs: { gateway: 1, worker: 1, redis: 0.1, postgres: 0.5 },
-  hashMs: 9,
-  turnaroundMs: 1,
-  jobBytes: 2_000,
-  memoryMib: { gateway: 100, worker: 80 },
-  checks: [],
-  spike: {
-    perSecond: 1,
-    spikePerSecond: 1,
-    spikeS: 1,
-    slotMs: 1,
-    slots: 1,
-    measured: { deepest: 0, longestWaitS: 0, overAfterS: 0 },
-  },
-}
+import { figures } from './figures.ts'
 
 /** Everyone is held for as long as it takes. */
 const patient = { loginWaitMs: 600_000, ticketTtlMs: 600_000, maxOutstanding: 100_000 }

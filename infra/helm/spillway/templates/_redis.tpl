@@ -2,7 +2,15 @@
 {{- define "spillway.redis.check" -}}
 {{- $redis := .Values.redis -}}
 {{- if and (eq $redis.mode "single") (ne (len $redis.addresses) 1) -}}
-{{- fail "redis.mode is single, so redis.addresses must name one host: for more, set redis.mode to sentinel or cluster." -}}
+{{- fail "redis.mode is single, so redis.addresses must name one host: for more, set redis.mode to sentinel or cluster, or to several." -}}
+{{- end -}}
+{{- range $redis.draining -}}
+{{- if or (ne $redis.mode "several") (not (has . $redis.addresses)) -}}
+{{- fail "redis.draining names addresses of redis.addresses, with redis.mode several." -}}
+{{- end -}}
+{{- end -}}
+{{- if and $redis.draining (eq (len (uniq $redis.draining)) (len (uniq $redis.addresses))) -}}
+{{- fail "redis.draining must leave one of redis.addresses for new jobs." -}}
 {{- end -}}
 {{- if and (eq $redis.mode "sentinel") (not $redis.sentinelMaster) -}}
 {{- fail "redis.mode is sentinel, so redis.sentinelMaster must name the master that the sentinels watch." -}}
@@ -19,27 +27,38 @@
 {{- define "spillway.redis.url" -}}
 {{- include "spillway.redis.check" . -}}
 {{- $redis := .Values.redis -}}
-{{- ternary "rediss" "redis" $redis.tls -}}
+{{- $scheme := ternary "rediss" "redis" $redis.tls -}}
+{{- $login := ternary (printf "%s:$(REDIS_PASSWORD)@" $redis.username) (ternary (printf "%s@" $redis.username) "" (not (empty $redis.username))) (not (empty $redis.password.secret)) -}}
+{{- if eq $redis.mode "several" -}}
+{{- $urls := list -}}
+{{- range $redis.addresses -}}
+{{- $urls = append $urls (printf "%s%s://%s%s/%v" (ternary "drain:" "" (has . $redis.draining)) $scheme $login . $redis.database) -}}
+{{- end -}}
+{{- join " " $urls -}}
+{{- else -}}
+{{- $scheme -}}
 {{- if ne $redis.mode "single" -}}+{{ $redis.mode }}{{- end -}}
 ://
-{{- if $redis.password.secret -}}{{ $redis.username }}:$(REDIS_PASSWORD)@{{- else if $redis.username -}}{{ $redis.username }}@{{- end -}}
+{{- $login -}}
 {{- join "," $redis.addresses -}}
 {{- if eq $redis.mode "single" -}}/{{ $redis.database }}{{- end -}}
 {{- if eq $redis.mode "sentinel" -}}/{{ $redis.sentinelMaster }}/{{ $redis.database }}{{- end -}}
 {{- if $redis.sentinelPassword.secret -}}?sentinelPassword=$(SENTINEL_PASSWORD){{- end -}}
 {{- end -}}
+{{- end -}}
 
-{{/* The addresses as seen from another namespace, where KEDA lives: a bare Service name would not resolve there. */}}
+{{/* Addresses as seen from another namespace, where KEDA lives: a bare Service name would not resolve there. Takes (list root addresses). */}}
 {{- define "spillway.redis.absoluteAddresses" -}}
-{{- $namespace := .Release.Namespace -}}
+{{- $root := index . 0 -}}
+{{- $namespace := $root.Release.Namespace -}}
 {{- $absolute := list -}}
-{{- range .Values.redis.addresses -}}
+{{- range index . 1 -}}
 {{- $host := regexReplaceAll ":[0-9]+$" . "" -}}
 {{- $port := trimPrefix $host . -}}
 {{- if not (or (contains "." $host) (hasPrefix "[" $host)) -}}
 {{- $host = printf "%s.%s.svc" $host $namespace -}}
 {{- end -}}
-{{- $absolute = append $absolute (printf "%s%s" $host (default (ternary ":26379" ":6379" (eq $.Values.redis.mode "sentinel")) $port)) -}}
+{{- $absolute = append $absolute (printf "%s%s" $host (default (ternary ":26379" ":6379" (eq $root.Values.redis.mode "sentinel")) $port)) -}}
 {{- end -}}
 {{- join "," $absolute -}}
 {{- end -}}

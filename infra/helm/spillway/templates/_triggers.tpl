@@ -12,16 +12,16 @@
 {{- end -}}
 {{- end -}}
 
-{{/* How many jobs one of the queue's keys holds; for KEDA, a list or a sorted set. Takes (list root name key). */}}
+{{/* How many jobs one of the queue's keys holds; for KEDA, a list or a sorted set. Takes (list root name key addresses). */}}
 {{- define "spillway.trigger.redis" -}}
 {{- $root := index . 0 -}}
 {{- $redis := $root.Values.redis -}}
 {{- $login := include "spillway.trigger.login" $root | fromJson -}}
 {{- include "spillway.redis.check" $root -}}
-- type: {{ get (dict "single" "redis" "sentinel" "redis-sentinel" "cluster" "redis-cluster") $redis.mode }}
+- type: {{ get (dict "single" "redis" "several" "redis" "sentinel" "redis-sentinel" "cluster" "redis-cluster") $redis.mode }}
   name: {{ index . 1 }}
   metadata:
-    {{ ternary "address" "addresses" (eq $redis.mode "single") }}: {{ include "spillway.redis.absoluteAddresses" $root | quote }}
+    {{ ternary "address" "addresses" (has $redis.mode (list "single" "several")) }}: {{ include "spillway.redis.absoluteAddresses" (list $root (index . 3)) | quote }}
     {{- if eq $redis.mode "sentinel" }}
     sentinelMaster: {{ $redis.sentinelMaster | quote }}
     {{- end }}

@@ -12,6 +12,7 @@ export interface AnswerBody {
   accessToken?: string
   refreshToken?: string
   ticket?: string
+  eta?: number
   code?: string
 }
 

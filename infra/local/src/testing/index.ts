@@ -7,6 +7,7 @@ export { readinessOf } from '../start/programs.ts'
 export { atEnd } from './at-end.ts'
 export { clockOff } from './clock-off.ts'
 export { createNamespace, type Namespace } from './namespace.ts'
+export { type OlderVersion, unpackOlderVersion } from './older-version.ts'
 export { type Exit, type LogLine, type ProcessToTest, startProcess, type TestProcess } from './process.ts'
 export { monitorRedis } from './redis-monitor.ts'
 export {

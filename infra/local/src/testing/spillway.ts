@@ -40,6 +40,8 @@ export interface SpillwayOptions {
 
 /** How a single member is started. */
 export interface MemberOptions extends Pick<ProcessToTest, 'cores' | 'nodeArgs'> {
+  /** What Node runs [the program of its kind]. */
+  entry?: string
   /** On top of what its kind has. */
   env?: NodeJS.ProcessEnv
 }
@@ -50,9 +52,12 @@ const READY_WITHIN_MS = 120_000
 const noLimits = {
   LIMIT_PER_ADDRESS: '0',
   LIMIT_PER_ACCOUNT: '0',
+  GUESSES_PER_ACCOUNT: '0',
   LIMIT_REFRESH_PER_ADDRESS: '0',
   LIMIT_REFRESH_PER_SESSION: '0',
   LIMIT_REDEEM_PER_ADDRESS: '0',
+  LIMIT_MAIL_PER_RECIPIENT: '0',
+  LIMIT_MAIL_PER_NETWORK: '0',
 }
 
 export type Spillway = ReturnType<typeof openSpillway>
@@ -134,8 +139,9 @@ interface StartOptions extends MemberOptions, Pick<SpillwayOptions, 'keeper' | '
   name?: string
 }
 
-async function start({ entry, readyMessage, stopOrder }: Program, options: StartOptions): Promise<GatewayProcess> {
-  const { name = entry, keepOnly, ...how } = options
+async function start(program: Program, options: StartOptions): Promise<GatewayProcess> {
+  const { readyMessage, stopOrder } = program
+  const { entry = program.entry, name = entry, keepOnly, ...how } = options
   const startMs = performance.now()
   const member = startProcess({ entry, stopOrder, ...how })
   try {

@@ -42,7 +42,7 @@ export function describeCalibration(calibration: Calibration, { turnaroundMs }: 
   const { coresPerWorker } = options
   const memory = `${Math.floor(memoryKib / 1_024)} MiB for each of ${width} at a time on a core`
   return [
-    `${inWords(policy)}, by ${engine}`,
+    `${policyInWords(policy)}, by ${engine}`,
     ...(policy.algorithm === 'bcrypt' ? [] : [`memory       ${memory}, of ${options.memoryMib} MiB a worker`]),
     `a login      ${ms(aloneMs)} alone, ${ms(fullMs)} of a core with all cores busy`,
     `a worker     ${(perSecond * coresPerWorker).toFixed(1)} logins a second (${coresPerWorker === 1 ? '1 core' : `${coresPerWorker} cores`})`,
@@ -54,7 +54,7 @@ export function describeCalibration(calibration: Calibration, { turnaroundMs }: 
   ].join('\n')
 }
 
-function inWords(policy: Proposal['policy']): string {
+export function policyInWords(policy: Proposal['policy']): string {
   if (policy.algorithm === 'bcrypt') return `bcrypt, cost ${policy.cost}`
   return `argon2id, ${policy.memoryKib / 1_024} MiB, ${policy.time === 1 ? '1 pass' : `${policy.time} passes`}, 1 lane`
 }

@@ -1,11 +1,12 @@
 // A job shows in the queue: while logins are asked for, what the scaler counts grows.
 import { randomUUID } from 'node:crypto'
 import { connectRedis } from '@spillway/client/queue-client'
+import { parseShards } from '@spillway/client/redis/shards'
 
 const { GATEWAY_URL, REDIS_URL = '', QUEUE_KEYS = '' } = process.env
 const LOGINS = 50
 
-const redis = connectRedis(REDIS_URL, 'consumer')
+const servers = parseShards(REDIS_URL).map(({ url }) => connectRedis(url, 'consumer'))
 
 /** Lua: the jobs in all keys, of either type. In one go, because a key comes into being with its first job. */
 const COUNT = `
@@ -17,6 +18,12 @@ for _, key in ipairs(KEYS) do
 end
 return jobs`
 const keys = QUEUE_KEYS.split(',')
+
+/** The jobs of all servers. */
+async function count() {
+  const counts = await Promise.all(servers.map((redis) => redis.eval(COUNT, keys.length, ...keys)))
+  return counts.reduce((sum, jobs) => sum + jobs, 0)
+}
 
 /** Of accounts that are not there: these cost a worker as much as others, and leave nothing behind. */
 async function askForLogin() {
@@ -34,10 +41,10 @@ try {
   const logins = Promise.all(Array.from({ length: LOGINS }, askForLogin)).finally(() => {
     asking = false
   })
-  while (asking) most = Math.max(most, await redis.eval(COUNT, keys.length, ...keys))
+  while (asking) most = Math.max(most, await count())
   const statuses = [...new Set(await logins)].join()
   if (most === 0) throw new Error(`${LOGINS} logins were answered with ${statuses}, and never a job in ${QUEUE_KEYS}`)
   console.log(`${LOGINS} logins, and up to ${most} jobs in the queue at a time`)
 } finally {
-  redis.disconnect()
+  for (const redis of servers) redis.disconnect()
 }

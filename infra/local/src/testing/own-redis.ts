@@ -1,0 +1,31 @@
+// A Redis that a test has to itself, because it has it refuse what others rely on, or kills it.
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { openKeeper } from '../processes/keeper.ts'
+import { programsDir } from '../processes/repository.ts'
+import { startRedis } from '../services/redis.ts'
+import type { Service } from '../services/service.ts'
+
+export type OwnRedis = Service
+
+/** Starts it with a password on a free port; `close` ends it and deletes its data. */
+export async function startOwnRedis(): Promise<OwnRedis> {
+  const keeper = openKeeper()
+  const dir = await mkdtemp(join(tmpdir(), 'spillway-redis-'))
+  const service = await startRedis({
+    keeper,
+    dir: join(dir, 'data'),
+    durable: false,
+    programsDir,
+    logFile: join(dir, 'redis.log'),
+    preferredPort: 0,
+    password: 'secret',
+    say: () => undefined,
+  })
+  async function close(): Promise<void> {
+    await keeper.close()
+    await rm(dir, { recursive: true, force: true })
+  }
+  return { ...service, close }
+}

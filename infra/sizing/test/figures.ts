@@ -1,0 +1,21 @@
+// Figures that are easy to reckon with.
+import type { Figures } from '../src/figures.ts'
+
+export const figures: Figures = {
+  machine: 'a machine',
+  measuredAt: '2026-11-21',
+  costMs: { gateway: 1, worker: 1, redis: 0.1, postgres: 0.5 },
+  hashMs: 9,
+  turnaroundMs: 1,
+  jobBytes: 2_000,
+  memoryMib: { gateway: 100, worker: 80 },
+  checks: [],
+  spike: {
+    perSecond: 1,
+    spikePerSecond: 1,
+    spikeS: 1,
+    slotMs: 1,
+    slots: 1,
+    measured: { deepest: 0, longestWaitS: 0, overAfterS: 0 },
+  },
+}

@@ -1,0 +1,144 @@
+// Workers join in the middle of a spike, as an autoscaler adds them: those who wait already get their answer sooner. The one that joins
+// was stopped until then: it knows how long a hash of the scenario takes, as a worker knows it from its start of real ones.
+import { setTimeout as sleep } from 'node:timers/promises'
+import { quantile } from '@spillway/client/storm/quantile'
+import { ask, respondAsync } from '@spillway/local/testing/api-client'
+import { startLoop } from '@spillway/local/testing/open-loop'
+import { createVisitor, type Visit } from '../../load/visit.ts'
+import { Findings, type Scenario } from '../scenario.ts'
+import { onOwnRedis, type System } from '../stage/system.ts'
+
+/** Two slots of 200 ms do ten logins a second; the worker that joins does seventy. */
+const size = {
+  credential: 'wait-200',
+  gateways: 2,
+  workers: 1,
+  workerEnv: { WORKER_CONCURRENCY: '2' },
+} as const
+const JOINING = { WORKER_CONCURRENCY: '14' }
+const WARM_UP_LOGINS = 120
+
+/** The spike, and as much as the first worker can do, until the other is there. */
+const SPIKE_PER_SECOND = 30
+const CALM_PER_SECOND = 8
+const SPIKE_MS = 10_000
+const CALM_MS = 4_000
+const GOES_ON_FOR_MS = 15_000
+/** At the time of the joining some 200 are ahead of a new login: at eighty a second, with thirty more coming, they take four. */
+const DONE_WITHIN_MS = 8_000
+const ETA_ERROR_LIMIT = 0.25
+/** Shorter ones are over before they could be told again. */
+const LEAST_ETA_MS = 1_000
+/** How often one is told anew to those who watch theirs, and how many begin to in a second. */
+const ETA_POLL_MS = 250
+const WATCHED_PER_SECOND = 2
+
+export const workersJoining: Scenario = {
+  name: 'workers-joining',
+  promise: 'Workers join in a spike: all that wait are answered within 8 s, and their tickets say when.',
+  run: onOwnRedis(size, async (system) => {
+    const joining = await system.worker({ env: JOINING })
+    await warmUp(system)
+    joining.signal('SIGSTOP')
+    await system.knowsWorkers(1)
+
+    const visitor = createVisitor(system.visitor())
+    const visits: Visit[] = []
+    let number = 0
+    let perSecond = SPIKE_PER_SECOND
+    const logins = startLoop({
+      rateAt: () => perSecond,
+      send: async (dueMs) => {
+        visits.push(await visitor.visit(number++, dueMs))
+      },
+    })
+    const told: Told[] = []
+    const watches = startLoop({
+      rateAt: () => WATCHED_PER_SECOND,
+      send: async () => {
+        told.push(...(await watchEta(system, number++)))
+      },
+    })
+    await sleep(SPIKE_MS)
+    perSecond = CALM_PER_SECOND
+    await sleep(CALM_MS)
+    joining.signal('SIGCONT')
+    await system.knowsWorkers(2)
+    const joinedAtMs = performance.now()
+    perSecond = SPIKE_PER_SECOND
+    await sleep(GOES_ON_FOR_MS)
+    await Promise.all([logins.stop(), watches.stop()])
+    visitor.close()
+
+    const findings = new Findings().count(visits)
+    const waiting = visits.filter(({ dueMs, tookMs }) => dueMs < joinedAtMs && dueMs + tookMs > joinedAtMs)
+    const lastMs = Math.max(0, ...waiting.map(({ dueMs, tookMs }) => dueMs + tookMs - joinedAtMs))
+    const tookMs = visits.map((visit) => visit.tookMs)
+    const p99Ms = quantile(tookMs, 0.99) ?? 0
+    const [before, after] = etaErrors(told, joinedAtMs)
+    findings.notes.push(`${waiting.length} waited when it joined, and were answered within ${seconds(lastMs)}`)
+    findings.notes.push(`a login took ${seconds(p99Ms)} at p99`)
+    findings.expect(waiting.length > 100, 'nobody waited, so nothing was tried')
+    findings.expect(lastMs <= DONE_WITHIN_MS, `one who waited was answered after ${seconds(lastMs)}`)
+    for (const [errors, when] of [
+      [before, 'before it joined'],
+      [after, 'afterwards'],
+    ] as const) {
+      const error = quantile(errors, 0.9) ?? Number.POSITIVE_INFINITY
+      const found = `${errors.length} ETAs ${when} were wrong by ${Math.round(error * 100)} % at p90`
+      findings.notes.push(found)
+      findings.expect(error <= ETA_ERROR_LIMIT, found)
+    }
+    findings.expectAllSucceeded()
+    return findings
+  }),
+}
+
+/** Enough that every slot has hashed, so that a worker publishes what it can do. */
+async function warmUp({ gateways, login }: System): Promise<void> {
+  const logins = Array.from({ length: WARM_UP_LOGINS }, (_, n) =>
+    ask(gateways[n % gateways.length]?.url ?? '', '/v1/login', { body: login(n) }),
+  )
+  await Promise.all(logins)
+}
+
+interface Told {
+  atMs: number
+  etaMs: number
+  answeredAtMs: number
+}
+
+/** Takes a ticket and asks for its ETA again and again, as one who wants to show it does. */
+async function watchEta({ gateways, login }: System, number: number): Promise<Told[]> {
+  const url = gateways[number % gateways.length]?.url ?? ''
+  const etas: Omit<Told, 'answeredAtMs'>[] = []
+  let answer = await ask(url, '/v1/login', { body: login(number), ...respondAsync })
+  while (answer.status === 202) {
+    const { ticket, eta } = answer.body
+    if (eta !== undefined) etas.push({ atMs: performance.now(), etaMs: eta * 1_000 })
+    await sleep(ETA_POLL_MS)
+    answer = await ask(url, '/v1/tickets/redeem', { body: { ticket }, ...respondAsync })
+  }
+  const answeredAtMs = performance.now()
+  return answer.status === 200 ? etas.map((eta) => ({ ...eta, answeredAtMs })) : []
+}
+
+/**
+ * By how much of the time that it took the ETAs were wrong that were told before the joining, and after it. Those that it made wrong are
+ * left out: no reckoning could know of it.
+ */
+function etaErrors(told: readonly Told[], joinedAtMs: number): [before: number[], after: number[]] {
+  const errors = (some: Told[]) =>
+    some.flatMap(({ atMs, etaMs, answeredAtMs }) => {
+      const tookMs = answeredAtMs - atMs
+      return tookMs < LEAST_ETA_MS ? [] : [Math.abs(etaMs - tookMs) / tookMs]
+    })
+  return [
+    errors(told.filter(({ answeredAtMs }) => answeredAtMs < joinedAtMs)),
+    errors(told.filter(({ atMs }) => atMs > joinedAtMs)),
+  ]
+}
+
+function seconds(ms: number): string {
+  return `${(ms / 1_000).toFixed(1)} s`
+}
