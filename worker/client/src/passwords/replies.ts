@@ -20,30 +20,29 @@ export function subscribeToReplies(options: {
   subscribed(): void
 }): Replies {
   const { subscriber, prefix, replyTo, log, received } = options
-  let confirmed = false
+  let state: 'none' | 'requested' | 'confirmed' = 'none'
   subscriber.on('message', (_channel: string, message: string) => {
     const reply = decodeReply(message)
     if (reply !== undefined) received(reply)
   })
   async function subscribe(): Promise<void> {
+    state = 'requested'
     try {
       await subscriber.subscribe(replyChannel(prefix, replyTo))
-      confirmed = true
+      state = 'confirmed'
     } catch (error) {
+      state = 'none'
       log.error({ err: error }, 'replies cannot be subscribed to')
     }
     options.subscribed()
   }
-  subscriber.on('ready', () => {
-    confirmed = false
-    void subscribe()
-  })
+  subscriber.on('ready', () => void subscribe())
   return {
-    isSubscribed: () => confirmed && subscriber.status === 'ready',
+    isSubscribed: () => state === 'confirmed' && subscriber.status === 'ready',
     check() {
       if (subscriber.status !== 'ready') return
-      if (confirmed) subscriber.ping().catch(() => undefined)
-      else void subscribe()
+      if (state === 'confirmed') subscriber.ping().catch(() => undefined)
+      else if (state === 'none') void subscribe()
     },
   }
 }
