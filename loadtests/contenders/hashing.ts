@@ -1,5 +1,5 @@
-// The two hashes every contender computes, with the libraries and costs of Spillway's worker, so that only the place of
-// the work differs. Both run on libuv's threads, as those of the packages `argon2` and `bcrypt` do.
+// The two hashes of the rivals, with the costs of Spillway's worker and the fastest packages, which it uses itself without its native
+// engine. Both run on libuv's threads, as those of the packages `argon2` and `bcrypt` do.
 import { hash as argon2Hash, verify as argon2Verify } from '@node-rs/argon2'
 import { hash as bcryptHash, verify as bcryptVerify } from '@node-rs/bcrypt'
 

@@ -5,13 +5,15 @@ import { allCores, contenderCores } from '../measure/cores.ts'
 
 export type Machine = ReturnType<typeof describeMachine>
 
-export function describeMachine() {
+/** @param engine that of Spillway's workers */
+export function describeMachine(engine: 'native' | 'packages') {
   return {
     processor: cpus()[0]?.model.trim() ?? 'unknown',
     cores: allCores.length,
     memoryGib: Math.round(totalmem() / 2 ** 30),
     system: `${process.platform} ${release()} ${process.arch}`,
     node: process.version,
+    engine,
     /** Whether processes could be pinned to cores. */
     pinned: contenderCores !== undefined,
   }

@@ -5,6 +5,7 @@ import { stormCommand } from '@spillway/client/storm/command'
 import { runCommand } from '@spillway/local/processes/command'
 import { openKeeper } from '@spillway/local/processes/keeper'
 import { moveTo } from '@spillway/local/processes/pinning'
+import { buildEngine, hasEngine } from '@spillway/local/start/engine'
 import { startOwnServices } from '@spillway/local/testing/services'
 import { createAccounts, type WarmUp } from '../load/accounts.ts'
 import { bareHash } from '../measure/bare-hash.ts'
@@ -34,12 +35,14 @@ function interruption(): AbortSignal {
 
 async function load(options: LoadOptions, file: string): Promise<Results> {
   const signal = interruption()
-  const machine = describeMachine()
   const cores = contenderCores
   // Before anything is started, so that all processes inherit it.
   if (cores !== undefined) moveTo(process.pid, generatorCores)
   console.log('Building, and starting PostgreSQL and Redis ...')
   const keeper = openKeeper()
+  const wantsEngine = process.env.HASH_ENGINE !== 'packages'
+  if (wantsEngine) await buildEngine(keeper, console.log)
+  const machine = describeMachine(wantsEngine && hasEngine() ? 'native' : 'packages')
   // The servers of the environment where they are set; only embedded ones may be moved to other cores.
   const [databaseUrl, redisUrl] = [process.env.DATABASE_URL || undefined, process.env.REDIS_URL || undefined]
   const isEmbedded = databaseUrl === undefined && redisUrl === undefined
