@@ -18,13 +18,14 @@ export async function bareBullmq({ redisUrl, callers, slots, forMs }: BareBullmq
   const prefix = `{bare-${randomBytes(6).toString('hex')}}`
   const program = compiled('measure/bare-bullmq-program')
   const worker = spawn(process.execPath, [program, 'worker', redisUrl, prefix, String(slots)], { stdio: 'ignore' })
+  const workerClosed = once(worker, 'close')
   try {
     const args = [program, 'producer', redisUrl, prefix, String(callers), String(forMs)]
     const { stdout } = await promisify(execFile)(process.execPath, args)
     return Number(stdout)
   } finally {
     worker.kill('SIGKILL')
-    await once(worker, 'close')
+    await workerClosed
     await deleteKeys(redisUrl, prefix)
   }
 }
