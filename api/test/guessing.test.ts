@@ -226,6 +226,19 @@ test('a login that cost no hash counts for nothing', async () => {
   assertProblem(await login(url, credentials), 429, 'challenge_required')
 })
 
+test('a challenge that was solved for a login that cost no hash may be solved again, and ends no delay', async () => {
+  const broken = await system.gateway({ ...held, DATABASE_URL: 'postgresql://127.0.0.1:1/none' })
+  const owner = newCredentials()
+  await fail(6, owner)
+  const answer = solve((await guess(0, owner)).body.challenge)
+  const used = () => system.redis.keys(`${system.namespace.queuePrefix}:challenge:*`)
+  const before = (await used()).length
+  assertProblem(await login(broken.url, owner, answering(answer)), 503, 'unavailable')
+  await until(async () => (await used()).length === before, { what: 'the attempt taken back' })
+  assertProblem(await guess(0, owner), 429, 'too_many_requests')
+  assertProblem(await guess(0, owner, answering(answer)), 401, 'invalid_credentials')
+})
+
 test('a login that is answered by a ticket is counted, and gives the device its token at any gateway', async () => {
   const owner = await newAccount(here)
   const { ticket } = expect(202, await login(here, owner, respondAsync))

@@ -1,5 +1,6 @@
 // What is done by mail: confirming an address, a new password, another address; and that none of it tells who has an account.
 import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
 import { after, test } from 'node:test'
 import { until } from '@spillway/local/testing'
 import {
@@ -328,3 +329,15 @@ function assertOneWon(answers: Answer[]): void {
   assert.equal(codes.filter((code) => code === 'won').length, 1, codes.join())
   assert.deepEqual([...new Set(codes)].sort(), ['invalid_mail_token', 'won'])
 }
+
+test('Redis counts the mails of a reader under a name that tells nobody who it is', async () => {
+  const { email } = newCredentials()
+  expect(204, await forgotten(here, email))
+  const keys = await system.redis.keys(`${system.namespace.queuePrefix}:limit:mail:*`)
+  assert.notEqual(keys.length, 0)
+  const digest = createHash('sha256').update(email).digest('base64url').slice(0, 22)
+  assert.deepEqual(
+    keys.filter((key) => key.includes(digest)),
+    [],
+  )
+})

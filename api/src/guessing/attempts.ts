@@ -74,7 +74,8 @@ return {solved and 'solved' or 'unknown', failures, 0, requests}`
 
 /**
  * Lua: takes back an attempt that cost no hash.
- * KEYS: the failures of the account, those of the device, the challenge. ARGV: whether it was counted for the device.
+ * KEYS: the failures of the account, those of the device, the challenge. ARGV: whether it was counted for the device, and whether it solved
+ * a challenge. That one may be solved again, and spares no later attempt the delay that it spared this one.
  */
 const TAKE_BACK = `
 if ARGV[1] == '1' then
@@ -83,7 +84,7 @@ else
   redis.call('DEL', KEYS[3])
   if (tonumber(redis.call('HGET', KEYS[1], 'failures')) or 0) > 0 then
     redis.call('HINCRBY', KEYS[1], 'failures', -1)
-    redis.call('HSET', KEYS[1], 'delayedUntil', 0)
+    if ARGV[2] == '0' then redis.call('HSET', KEYS[1], 'delayedUntil', 0) end
   end
 end`
 
@@ -173,7 +174,7 @@ export function createAttempts(redis: readonly CountingRedis[], queuePrefix: str
       const ofChallenge = key('challenge', challengeId ?? null)
       const isKnown = attempter.device === null ? 0 : 1
       await atHomeOf(attempter.account, (connection) =>
-        connection.takeAttemptBack(ofAccount, ofDevice, ofChallenge, isKnown),
+        connection.takeAttemptBack(ofAccount, ofDevice, ofChallenge, isKnown, challengeId === undefined ? 0 : 1),
       )
     },
   }
@@ -184,6 +185,8 @@ declare module 'ioredis' {
     letAttemptIn(
       ...keysAndBounds: [...keys: [string, string, string, string, string, string], ...bounds: number[]]
     ): Result<[AttemptOutcome, number, number, number], Context>
-    takeAttemptBack(account: string, device: string, challenge: string, isKnown: number): Result<unknown, Context>
+    takeAttemptBack(
+      ...keysAndCase: [account: string, device: string, challenge: string, isKnown: number, isSolved: number]
+    ): Result<unknown, Context>
   }
 }

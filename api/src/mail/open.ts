@@ -14,6 +14,7 @@ import { startMailSender } from '@spillway/worker/mail/sender'
 import { createSmtp } from '@spillway/worker/mail/smtp'
 import type { GatewayConfig } from '../config.js'
 import type { GatewayMetrics } from '../http/metrics.js'
+import { createAccountNames } from '../limits/account-name.js'
 import { createPost, type Post } from './post.js'
 import { createMessages } from './requests.js'
 import { shareOutbox } from './shared-outbox.js'
@@ -65,7 +66,7 @@ export function openMail(
     return { connection, sender }
   })
   const post = createPost({
-    ...{ outbox, redis, queuePrefix: prefix, metrics, log },
+    ...{ outbox, redis, queuePrefix: prefix, accountNameOf: createAccountNames(keyring), metrics, log },
     perReader: config.LIMIT_MAIL_PER_RECIPIENT,
     confirmTtlS: config.MAIL_CONFIRM_TTL_S,
     resetTtlS: config.MAIL_RESET_TTL_S,

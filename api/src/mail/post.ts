@@ -1,8 +1,8 @@
 /** How endpoints have mail sent: a request is counted for its reader, sealed, and put into the queue; gateways send from there. */
-import { createHash } from 'node:crypto'
 import type { Outbox } from '@spillway/worker/mail/outbox'
 import type { FastifyBaseLogger } from 'fastify'
 import type { GatewayMetrics } from '../http/metrics.js'
+import { accountOfEmail } from '../limits/account-name.js'
 import { type CountingRedis, createSharedCounts } from '../limits/shared-counts.js'
 import type { MailRequest } from './requests.js'
 
@@ -27,6 +27,8 @@ export interface PostOptions {
   outbox: Outbox
   redis: readonly CountingRedis[]
   queuePrefix: string
+  /** The name of an account in Redis. */
+  accountNameOf(account: string): string
   /** Mails an hour; 0 is no limit. */
   perReader: number
   confirmTtlS: number
@@ -36,7 +38,7 @@ export interface PostOptions {
 }
 
 export function createPost(options: PostOptions): Post {
-  const { outbox, redis, queuePrefix, perReader, confirmTtlS, resetTtlS, metrics, log } = options
+  const { outbox, redis, queuePrefix, accountNameOf, perReader, confirmTtlS, resetTtlS, metrics, log } = options
   const countMail = createSharedCounts(redis, { windowMs: HOUR_MS })
 
   function expiryOf(kind: MailRequest['kind']): number {
@@ -45,9 +47,7 @@ export function createPost(options: PostOptions): Post {
   }
 
   async function isOverLimit(reader: string): Promise<boolean> {
-    // A digest, so that Redis holds no e-mail addresses.
-    const name = createHash('sha256').update(reader).digest('base64url')
-    const { count } = await countMail(`${queuePrefix}:limit:mail:${name}`)
+    const { count } = await countMail(`${queuePrefix}:limit:mail:${accountNameOf(accountOfEmail(reader))}`)
     return perReader > 0 && count > perReader
   }
 
