@@ -15,6 +15,7 @@ import { ended, spikeTarget } from '../target/spike.ts'
 import { resolveTarget } from '../target/target.ts'
 import { inWords } from '../target/words.ts'
 import { compare } from './compare.ts'
+import { goOnWith } from './go-on.ts'
 import { describeCommit, describeMachine } from './machine.ts'
 import { help, type LoadOptions, parseOptions } from './options.ts'
 import type { Results } from './results.ts'
@@ -33,7 +34,7 @@ function interruption(): AbortSignal {
   return interrupted.signal
 }
 
-async function load(options: LoadOptions, file: string): Promise<Results> {
+async function load(options: LoadOptions, file: string, begun: Results | undefined): Promise<Results> {
   const signal = interruption()
   const cores = contenderCores
   // Before anything is started, so that all processes inherit it.
@@ -64,7 +65,7 @@ async function load(options: LoadOptions, file: string): Promise<Results> {
         argon2id: (await bareHash('@node-rs/argon2', BARE_MS, cores)).medianMs,
       },
     }
-    const results: Results = {
+    const begins: Results = {
       format: 1,
       startedAt: new Date().toISOString(),
       interrupted: true,
@@ -83,8 +84,10 @@ async function load(options: LoadOptions, file: string): Promise<Results> {
       },
       scenarios: [],
     }
+    const results = begun === undefined ? begins : goOnWith(begun, begins)
     await runScenarios({
       ...options,
+      ...(begun && { begun: begun.scenarios }),
       setting,
       say: console.log,
       signal,
@@ -121,9 +124,10 @@ await runCommand(async () => {
   if (options.target) return await spike(options.target)
   // Read first: a wrong name is told before minutes of work, not after.
   const old = options.compare === undefined ? undefined : readResults(options.compare)
+  const begun = options.continueFrom === undefined ? undefined : readResults(options.continueFrom)
   const file = resolve(options.from ?? options.json ?? defaultResultsFile())
   mkdirSync(dirname(file), { recursive: true })
-  const results = options.from === undefined ? await load(options, file) : readResults(options.from)
+  const results = options.from === undefined ? await load(options, file, begun) : readResults(options.from)
   console.log(`${options.from === undefined ? `Results  ${file}\n` : ''}Report   ${writeReport(file, results)}`)
   for (const share of shares(results)) console.log(share)
   if (old !== undefined) console.log(compare(old, results))

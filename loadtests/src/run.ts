@@ -4,6 +4,7 @@ import { backgroundLoad } from '@spillway/local/processes/background-load'
 import { moveTo } from '@spillway/local/processes/pinning'
 import { allCores, generatorCores } from '../measure/cores.ts'
 import type { Measurement, Scenario, Setting } from '../scenarios/scenario.ts'
+import { measuredBefore } from './go-on.ts'
 import type { Run, ScenarioResult } from './results.ts'
 
 const PAUSE_MS = 200
@@ -14,6 +15,8 @@ export interface RunOptions {
   /** Without a duration, each scenario has its own. */
   setting: Omit<Setting, 'durationS'> & { durationS: number | undefined }
   repeat: number
+  /** The results of an interrupted run to go on with [none]. */
+  begun?: readonly ScenarioResult[]
   /** Prints what is measured now, and failures. */
   say(line: string): void
   signal: AbortSignal
@@ -26,7 +29,7 @@ export interface RunOptions {
  * run until this process ends. A failure is a result as well.
  */
 export async function runScenarios(options: RunOptions): Promise<void> {
-  const { scenarios, repeat, say, signal, keep } = options
+  const { scenarios, repeat, begun: before = [], say, signal, keep } = options
   const results: ScenarioResult[] = []
   const plans = scenarios.map((scenario) => {
     const setting = { ...options.setting, durationS: options.setting.durationS ?? scenario.durationS }
@@ -39,11 +42,18 @@ export async function runScenarios(options: RunOptions): Promise<void> {
   for (const { name, settings, plan } of plans) {
     const result: ScenarioResult = { name, settings, runs: [] }
     results.push(result)
+    const knownOf = measuredBefore(before, result)
     // All once, then all again: a drift of the machine affects all alike.
     for (let time = 1; time <= repeat; time++) {
       for (const measurement of plan) {
         if (signal.aborted) return
-        say(`${++begun} of ${count}  ${name}: ${measurement.contender}, ${measurement.variant}`)
+        const known = knownOf({ ...measurement, repeat: time })
+        begun++
+        if (known !== undefined) {
+          result.runs.push(known)
+          continue
+        }
+        say(`${begun} of ${count}  ${name}: ${measurement.contender}, ${measurement.variant}`)
         const run = await Promise.race([measureOnce(measurement, time, options), interrupted])
         // A measurement that an interruption broke off is no result.
         if (run === undefined || signal.aborted) return

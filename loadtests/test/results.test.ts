@@ -7,6 +7,7 @@ import { Tally } from '../measure/tally.ts'
 import { renderReport } from '../report/report.ts'
 import type { Scenario, Setting } from '../scenarios/scenario.ts'
 import { compare } from '../src/compare.ts'
+import { goOnWith } from '../src/go-on.ts'
 import { parseOptions } from '../src/options.ts'
 import type { Results, Run, ScenarioResult } from '../src/results.ts'
 import { runScenarios } from '../src/run.ts'
@@ -72,6 +73,31 @@ describe('a run', () => {
       ['first'],
     )
   })
+
+  test('goes on with an interrupted one: what was measured is kept, what failed and what is left is measured', async () => {
+    const [first] = await keptOf([working])
+    const failed = { ...run({}), contender: 'second', failure: 'ended' }
+    const begun = [{ name: 'mixed-100', settings: {}, runs: [...(first?.runs ?? []), failed] }]
+    const again = (contender: string) => measurement(contender, async () => ({ figures: { perSecond: 3 } }))
+    const kept = await keptOf([again('first'), again('second'), again('third')], undefined, begun)
+    assert.deepEqual(
+      kept[0]?.runs.map(({ contender, figures }) => [contender, figures.perSecond]),
+      [
+        ['first', 2],
+        ['second', 3],
+        ['third', 3],
+      ],
+    )
+  })
+
+  test('goes on with the machine and the settings of the earlier one alone, and names the commits of both', () => {
+    const earlier = results([])
+    const now = { ...earlier, commit: 'def5678', startedAt: '2000-01-02T00:00:00.000Z' }
+    assert.deepEqual(goOnWith(earlier, now), { ...now, startedAt: earlier.startedAt, commit: 'abc1234, def5678' })
+    assert.throws(() => goOnWith(earlier, { ...now, machine: { ...now.machine, engine: 'native' } }), UserError)
+    assert.throws(() => goOnWith(earlier, { ...now, settings: { repeat: 2 } }), /the same settings/)
+    assert.doesNotThrow(() => goOnWith(earlier, { ...now, settings: { ...now.settings, bcryptBareMs: 1 } }))
+  })
 })
 
 describe('--compare', () => {
@@ -129,7 +155,11 @@ function measurement(contender: string, measure: () => Promise<{ figures: Record
 
 type Plan = ReturnType<Scenario['plan']>
 
-async function keptOf(plan: Plan, signal = new AbortController().signal): Promise<ScenarioResult[]> {
+async function keptOf(
+  plan: Plan,
+  signal = new AbortController().signal,
+  begun: ScenarioResult[] = [],
+): Promise<ScenarioResult[]> {
   let kept: ScenarioResult[] = []
   const setting: Setting = {
     services: { databaseUrl: '', redisUrl: '' },
@@ -148,6 +178,7 @@ async function keptOf(plan: Plan, signal = new AbortController().signal): Promis
     scenarios: [{ name: 'mixed-100', title: '', question: '', durationS: 1, settings: () => ({}), plan: () => plan }],
     setting,
     repeat: 1,
+    begun,
     say: () => {},
     signal,
     keep: (now) => {
