@@ -1,26 +1,18 @@
 // A client of two Redis: where its jobs go, and what becomes of them when one fails in any way.
 import assert from 'node:assert/strict'
-import { type TestContext, test } from 'node:test'
+import { test } from 'node:test'
 import { type PasswordClient, PasswordClientError, type PendingJob } from '@spillway/client/queue-client'
 import { parseShards } from '@spillway/client/redis/shards'
 import { redisCommand } from '@spillway/local/services/redis'
 import { startStopwatch, until } from '@spillway/local/testing'
-import { startOwnRedisServer } from './own-redis.ts'
 import { answerOf, readyClient, startedWorker } from './parts.ts'
-import { activeJobs, type Space, spaceFor, waitingJobs } from './space.ts'
+import { activeJobs, type Space, waitingJobs } from './space.ts'
+import { startTwoRedis, waitFor } from './two-redis.ts'
 
-const servers = [await startOwnRedisServer(), await startOwnRedisServer()] as const
-const both = `${servers[0].url} ${servers[1].url}`
+const { servers, both, spaces } = await startTwoRedis()
 const shards = parseShards(both).map(({ id }) => id)
-const waitFor = (ms: number) => ({ password: 'right', storedHash: `$spillway-wait$${ms}$` })
 /** As long as a login of ours may be late because a Redis is lost. */
 const LATE_MS = 2_000
-
-function spaces(t: TestContext): [Space, Space] {
-  const all = [spaceFor(t, servers[0].url), spaceFor(t, servers[1].url)] as const
-  for (const { redis } of all) redis.on('error', () => undefined)
-  return [all[0], { ...all[1], prefix: all[0].prefix }]
-}
 
 /** A client of both, which has seen workers on both. */
 async function clientOfBoth(space: Space, options: Parameters<typeof readyClient>[1] = {}): Promise<PasswordClient> {

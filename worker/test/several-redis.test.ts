@@ -1,24 +1,13 @@
 // A worker that takes jobs from two Redis with one set of slots.
 import assert from 'node:assert/strict'
-import { type TestContext, test } from 'node:test'
+import { test } from 'node:test'
 import type { PasswordClient } from '@spillway/client/queue-client'
 import { startStopwatch, until } from '@spillway/local/testing'
-import { startOwnRedisServer } from './own-redis.ts'
 import { answerOf, jobsCounted, readyClient, startedWorker } from './parts.ts'
-import { activeJobs, type Space, spaceFor, waitingJobs } from './space.ts'
+import { activeJobs, waitingJobs } from './space.ts'
+import { startTwoRedis, waitFor } from './two-redis.ts'
 
-const servers = [await startOwnRedisServer(), await startOwnRedisServer()] as const
-
-/** Spaces of the same prefix in both. */
-function spaces(t: TestContext): [Space, Space] {
-  const all = [spaceFor(t, servers[0].url), spaceFor(t, servers[1].url)] as const
-  // Connections of the test itself are refused while a server is down.
-  for (const { redis } of all) redis.on('error', () => undefined)
-  return [all[0], { ...all[1], prefix: all[0].prefix }]
-}
-const both = `${servers[0].url} ${servers[1].url}`
-
-const waitFor = (ms: number) => ({ password: 'right', storedHash: `$spillway-wait$${ms}$` })
+const { servers, both, spaces } = await startTwoRedis()
 
 async function submitted(client: PasswordClient, jobs: number, ms: number) {
   return await Promise.all(Array.from({ length: jobs }, () => client.submit('verify', waitFor(ms))))

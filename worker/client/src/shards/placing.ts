@@ -6,7 +6,7 @@ import { orderOf } from './choose.js'
 import { TICK_MS } from './health.js'
 import type { OpenShard } from './open-shard.js'
 
-/** How long a job is tried anew while one of them can be used: they may fail one after the other. */
+/** How long a job is tried anew where one of them could be used: they may fail one after the other, and be well a moment later. */
 const TRIED_FOR_MS = 2_000
 
 export interface Work<Name extends JobName = JobName> {
@@ -21,7 +21,7 @@ export interface Placed {
 }
 
 export interface Placing {
-  /** Adds a new job. Throws `queue_unavailable` when none takes it. */
+  /** Adds a new job. Throws `queue_unavailable` when none takes it: after one try of each where none could be used, else after some seconds. */
   place(work: Work, lifeMs: number): Promise<Placed>
   /** Adds a job to one that is better for it than this one; undefined when there is none. Throws as `place` does. */
   placeElsewhere(work: Work, than: OpenShard | undefined, lifeMs: number): Promise<Placed | undefined>
@@ -81,11 +81,14 @@ export function createPlacing(
   return {
     async place(work, lifeMs) {
       const endsAt = performance.now() + TRIED_FOR_MS
+      // Asked before the job is tried: one that refuses it counts as not usable until its next probe.
+      const wasAnyUsable = isAnyUsable()
       for (;;) {
         try {
           return await addToFirst(inOrder(work.lane), work, lifeMs)
         } catch (error) {
-          if (!isUnavailable(error) || !isAnyUsable() || performance.now() > endsAt) throw error
+          const isHopeless = !wasAnyUsable && !isAnyUsable()
+          if (!isUnavailable(error) || isHopeless || performance.now() > endsAt) throw error
           await sleep(TICK_MS)
         }
       }

@@ -1,0 +1,22 @@
+// Two Redis that a file of tests has to itself, and spaces of one prefix in both.
+import type { TestContext } from 'node:test'
+import { startOwnRedisServer } from './own-redis.ts'
+import { type Space, spaceFor } from './space.ts'
+
+export async function startTwoRedis() {
+  const servers = [await startOwnRedisServer(), await startOwnRedisServer()] as const
+  return {
+    servers,
+    /** As REDIS_URL has them. */
+    both: servers.map(({ url }) => url).join(' '),
+    spaces(t: TestContext): [Space, Space] {
+      const all = [spaceFor(t, servers[0].url), spaceFor(t, servers[1].url)] as const
+      // Connections of the test itself are refused while a server is down.
+      for (const { redis } of all) redis.on('error', () => undefined)
+      return [all[0], { ...all[1], prefix: all[0].prefix }]
+    },
+  }
+}
+
+/** A verify that takes so long, with the right password. */
+export const waitFor = (ms: number) => ({ password: 'right', storedHash: `$spillway-wait$${ms}$` })
