@@ -9,7 +9,8 @@ export function describePrice(
   price: Price,
   hashes: readonly MeasuredHash[],
 ): string {
-  const { minimumCores, storeCores, affordableHashMs } = price
+  const { minimumCores, storeCores, redisServers, affordableHashMs } = price
+  const redis = redisServers === 1 ? 'Redis' : `${redisServers} Redis (${money(price.redisMonth)})`
   const more = Math.round((affordableHashMs / demand.hashMs - 1) * 100)
   return [
     `At ${perCoreHour} a core hour:`,
@@ -21,7 +22,7 @@ export function describePrice(
     }),
     `  ${'as sized above'.padEnd(34)}  ${''.padEnd(18)}  ${`${demand.hashMs.toFixed(1)} ms`.padStart(9)}  ${money(price.thousandLogins(demand.hashMs))}`,
     '',
-    `the minimum  ${money(price.minimumMonth)} a month (${minimumCores} cores of workers and gateways), beside ${money(price.storeMonth)} for Redis and PostgreSQL (${storeCores} cores)`,
+    `the minimum  ${money(price.minimumMonth)} a month (${minimumCores} cores of workers and gateways), beside ${money(price.storeMonth)} for ${redis} and PostgreSQL (${storeCores} cores)`,
     `a spike      ${money(price.aSpike)} each, ${money(price.spikesMonth)} for ${spikesPerMonth} a month; its workers always there: ${money(price.preScaledMonth)} a month`,
     '',
     `For the same money a hash may take ${affordableHashMs.toFixed(1)} ms, ${more} % more, before a worker is added.`,

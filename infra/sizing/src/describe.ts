@@ -3,6 +3,9 @@ import type { Figures } from './figures.ts'
 import type { Demand, Size } from './sizing.ts'
 import type { SpikeCost } from './spike.ts'
 
+/** More of them are left out of the list of addresses. */
+const NAMED_REDIS = 4
+
 export function describe(demand: Demand, size: Size, figures: Figures): string {
   const { loginsPerSecond, hashMs, coresPerWorker, spike, spikeS, scaleS } = demand
   const spikePerSecond = loginsPerSecond * spike
@@ -11,7 +14,7 @@ export function describe(demand: Demand, size: Size, figures: Figures): string {
     '',
     `workers      ${size.workers} (${cores(size.slots)}, ${percent(size.utilization)} busy; 99 of 100 logins wait ${time(size.p99WaitMs)} at most)`,
     `gateways     ${size.gateways} of 1 core (${figures.costMs.gateway.toFixed(2)} ms a login, sized for the spike)`,
-    `Redis        ${percent(size.redisShare)} of a core in the spike, ${Math.ceil(size.redisMib)} MiB with the queue full`,
+    `Redis        ${redis(size)}`,
     `PostgreSQL   ${size.postgresCores.toFixed(1)} cores in the spike, ${size.connections} connections`,
     '',
     `A spike of ${spike} times that, ${spikePerSecond} a second, for ${spikeS} s:`,
@@ -23,14 +26,27 @@ export function describe(demand: Demand, size: Size, figures: Figures): string {
     `worker.cores: ${coresPerWorker}`,
     `gateway.replicas: ${size.gateways}`,
   ]
-  if (size.redisShare > 0.7) {
-    const end = Math.floor(size.redisEndPerSecond)
-    lines.push(
-      '',
-      `One Redis ends at about ${end} logins a second: this spike needs ${Math.ceil(spikePerSecond / end)} installations, each with its own.`,
-    )
-  }
+  if (size.redisServers > 1) lines.push(...several(size))
   return lines.join('\n')
+}
+
+function redis({ redisServers, redisShare, redisMib }: Size): string {
+  const [each, servers] = redisServers === 1 ? ['', ''] : [' each', `${redisServers} side by side, `]
+  return `${servers}${percent(redisShare)} of a core${each} in the spike, ${Math.ceil(redisMib)} MiB${each} with the queue full`
+}
+
+/** The chart's values for several Redis, and why. */
+function several({ redisServers, redisEndPerSecond }: Size): string[] {
+  const address = (n: number) => `redis-${n}:6379`
+  const first = Array.from({ length: Math.min(redisServers, NAMED_REDIS) }, (_, n) => address(n + 1))
+  const addresses = redisServers > NAMED_REDIS ? [...first, '...', address(redisServers)] : first
+  return [
+    'redis.mode: several',
+    `redis.addresses: [${addresses.join(', ')}]`,
+    '',
+    `One Redis ends at about ${Math.floor(redisEndPerSecond)} logins a second: this spike needs ${redisServers} side by side.`,
+    'With one more, all of it is carried while one is lost.',
+  ]
 }
 
 function spikeSentence({ deepest, longestWaitS, ticketed, refused, overAfterS }: SpikeCost): string {

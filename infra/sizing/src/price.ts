@@ -54,7 +54,7 @@ export function priceOf(demand: Demand, size: Size, figures: Figures, { perCoreH
   const spikeHours = ((Number.isFinite(overAfterS) ? overAfterS : demand.spikeS) + SCALE_DOWN_S) / 3_600
   const aSpike = addedCores * spikeHours * perCoreHour
   const minimumCores = size.slots + size.gateways
-  const storeCores = Math.ceil(size.redisShare) + Math.ceil(size.postgresCores)
+  const storeCores = size.redisServers + Math.ceil(size.postgresCores)
   return {
     /** Processor time alone: what idles costs too. */
     thousandLogins: (hashMs: number): number => (1_000 * (hashMs + beside) * perCoreHour) / MS_AN_HOUR,
@@ -62,6 +62,9 @@ export function priceOf(demand: Demand, size: Size, figures: Figures, { perCoreH
     minimumMonth: aMonth(minimumCores),
     storeCores,
     storeMonth: aMonth(storeCores),
+    redisServers: size.redisServers,
+    /** A core for each of them, in `storeMonth` too. */
+    redisMonth: aMonth(size.redisServers),
     aSpike,
     spikesMonth: aSpike * spikesPerMonth,
     preScaledMonth: aMonth(addedCores),

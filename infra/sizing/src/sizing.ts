@@ -57,6 +57,7 @@ export function size(demand: Demand, { costMs, turnaroundMs, jobBytes }: Figures
     limits: DEFAULT_LIMITS,
   }
   const redisEndPerSecond = (LOAD_LIMIT * 1_000) / costMs.redis
+  const redisServers = Math.max(1, Math.ceil(spikePerSecond / redisEndPerSecond))
   const gateways = Math.max(MIN_GATEWAYS, Math.ceil((spikePerSecond * costMs.gateway) / 1_000 / LOAD_LIMIT))
   return {
     slots: station.slots,
@@ -64,8 +65,12 @@ export function size(demand: Demand, { costMs, turnaroundMs, jobBytes }: Figures
     utilization: utilization(station),
     p99WaitMs: waitQuantileMs(station, 0.99),
     gateways,
-    redisShare: (spikePerSecond * costMs.redis) / 1_000,
+    /** Side by side, each with the queue. */
+    redisServers,
+    /** Of a core, of each of them. */
+    redisShare: (spikePerSecond * costMs.redis) / 1_000 / redisServers,
     redisEndPerSecond,
+    /** Of each: where the others are lost, it has the queue alone. */
     redisMib: EMPTY_REDIS_MIB + ((DEFAULT_LIMITS.maxOutstanding + KEPT_FINISHED) * jobBytes) / 1_024 / 1_024,
     postgresCores: (spikePerSecond * costMs.postgres) / 1_000 / LOAD_LIMIT,
     connections: gateways * POOL_SIZE,

@@ -34,6 +34,19 @@ test('a month of the minimum is that of its workers and gateways, Redis and Post
   near(price.storeMonth, (1 + 1) * 730 * 0.036)
 })
 
+test('several Redis are a core each, and named with what they cost', () => {
+  const more = readDemand(['--logins-per-second', '2000'], figures)
+  const size3 = size(more, figures)
+  const price3 = priceOf(more, size3, figures, pricing)
+  assert.equal(price3.storeCores, 3 + Math.ceil(size3.postgresCores))
+  near(price3.redisMonth, 3 * 730 * 0.036)
+  assert.match(
+    describePrice(pricing, more, price3, hashes),
+    /, beside \d+ for 3 Redis \(78\.84\) and PostgreSQL \(\d+ cores\)$/m,
+  )
+  assert.match(describePrice(pricing, demand, price, hashes), / for Redis and PostgreSQL \(2 cores\)$/m)
+})
+
 test('a spike costs the workers that it adds until they have left, and less than keeping them', () => {
   const added = (found.spike.workers - found.workers) * 2
   near(price.aSpike, (added * 0.036 * (found.spike.scaled.overAfterS + 360)) / 3_600)

@@ -65,12 +65,25 @@ test('cores are whole workers, and enough for the wait that was asked for', () =
   assert.match(describe(demand, found, figures), /autoscaling.maxReplicas: \d+/)
 })
 
-test('the limit of one Redis is stated', () => {
-  const demand = readDemand(['--logins-per-second', '2000'], figures)
-  assert.match(
-    describe(demand, size(demand, figures), figures),
-    /One Redis ends at about 7000 logins a second: .* 3 installations/,
-  )
+/** By a spike of ten times as many: one Redis ends at 7,000 logins a second. */
+const described = (loginsPerSecond: string) => {
+  const demand = readDemand(['--logins-per-second', loginsPerSecond], figures)
+  return describe(demand, size(demand, figures), figures)
+}
+
+test('as long as one Redis is enough, several are not spoken of', () => {
+  assert.match(described('700'), /^Redis +70 % of a core in the spike, \d+ MiB with the queue full$/m)
+  assert.doesNotMatch(described('700'), /several|One Redis/)
+})
+
+test('the limit of one Redis is stated, how many are needed, and the values of the chart for them', () => {
+  assert.match(described('701'), /^redis\.addresses: \[redis-1:6379, redis-2:6379\]$/m)
+  const three = described('2000')
+  assert.match(three, /^Redis +3 side by side, 67 % of a core each in the spike, \d+ MiB each with the queue full$/m)
+  assert.match(three, /^redis\.mode: several$/m)
+  assert.match(three, /^redis\.addresses: \[redis-1:6379, redis-2:6379, redis-3:6379\]$/m)
+  assert.match(three, /One Redis ends at about 7000 logins a second: this spike needs 3 side by side/)
+  assert.match(described('4000'), /^redis\.addresses: \[redis-1:6379, .* redis-4:6379, \.\.\., redis-6:6379\]$/m)
 })
 
 test('an argument that cannot be read is refused with what it should be', () => {
