@@ -16,6 +16,8 @@ export interface Image {
   gid: number
   entrypoint: string[]
   cmd: string[]
+  /** The ports that it listens on. */
+  ports: string[]
 }
 
 export interface Context {
@@ -35,7 +37,7 @@ export async function followStage(stage: Stage, root: string, context: Context):
   if (base) cpSync(base.root, root, { recursive: true, verbatimSymlinks: true })
   const image: Image = base
     ? { ...base, root, env: { ...base.env } }
-    : { root, env: {}, workdir: '/', uid: 0, gid: 0, entrypoint: [], cmd: [] }
+    : { root, env: {}, workdir: '/', uid: 0, gid: 0, entrypoint: [], cmd: [], ports: [] }
   for (const step of stage.steps) await follow(step, image, context)
   return image
 }
@@ -70,6 +72,7 @@ async function follow(step: Step, image: Image, context: Context): Promise<void>
       image.cmd = step.words
       return
     case 'expose':
+      image.ports = [...image.ports, ...step.ports]
       return
   }
 }

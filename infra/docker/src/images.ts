@@ -60,7 +60,7 @@ export async function buildImages(say: (sentence: string) => void): Promise<Reco
 /** In place of a stage that cannot be followed here: an empty folder is copied from it. */
 async function emptyStage(root: string): Promise<Image> {
   await mkdir(join(root, 'out/engine'), { recursive: true })
-  return { root, env: {}, workdir: '/', uid: 0, gid: 0, entrypoint: [], cmd: [] }
+  return { root, env: {}, workdir: '/', uid: 0, gid: 0, entrypoint: [], cmd: [], ports: [] }
 }
 
 function imageOf(target: Target, { stages }: Context): Image {

@@ -13,7 +13,7 @@ export type Step =
   | { kind: 'run'; command: string }
   | { kind: 'user'; uid: number; gid: number }
   | { kind: 'entrypoint' | 'cmd'; words: string[] }
-  | { kind: 'expose' }
+  | { kind: 'expose'; ports: string[] }
 
 export interface Stage {
   name: string
@@ -53,7 +53,7 @@ function readStep(instruction: Instruction): Step {
   if (keyword === 'USER') return { kind: 'user', uid: uid ?? 0, gid: gid ?? 0 }
   if (keyword === 'ENTRYPOINT') return { kind: 'entrypoint', words: readList(keyword, content) }
   if (keyword === 'CMD') return { kind: 'cmd', words: readList(keyword, content) }
-  if (keyword === 'EXPOSE') return { kind: 'expose' }
+  if (keyword === 'EXPOSE') return { kind: 'expose', ports: words }
   throw new UserError(
     `The builder of plain folders does not know ${keyword}: teach it, or do without in the Dockerfile.`,
   )

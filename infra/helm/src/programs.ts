@@ -12,7 +12,7 @@ import { UserError } from '@spillway/local/processes/user-error'
 import { moduleVersion } from './modules.ts'
 
 /** The folders in programs/: each is a Go module whose tools are built. */
-export type ProgramSet = 'checks' | 'kubernetes' | 'keda'
+export type ProgramSet = 'checks' | 'kubernetes' | 'keda' | 'registry'
 
 const setsDir = fileURLToPath(new URL('../programs', import.meta.url))
 

@@ -7,12 +7,13 @@ import { PACKED_ADDON } from '../../src/hashing/addon-file.ts'
 import type { Bundled } from './licences.ts'
 
 const crate = join(import.meta.dirname, '../../engine')
-const built = join(crate, 'spillway.node')
+/** Where cargo's library is put once it has been built. */
+export const builtAddon = join(crate, 'spillway.node')
 
 /** Copies it, if it has been built, and returns the crates that are linked into it. Expects cargo then. */
 export async function copyEngine(outdir: string): Promise<Bundled[]> {
-  if (!existsSync(built)) return []
-  await copyFile(built, join(outdir, PACKED_ADDON))
+  if (!existsSync(builtAddon)) return []
+  await copyFile(builtAddon, join(outdir, PACKED_ADDON))
   return linkedCrates()
 }
 
@@ -23,14 +24,17 @@ interface Crate {
   manifest_path: string
 }
 
-function linkedCrates(): Bundled[] {
+/** The crates that are linked into the engine. Expects cargo. */
+export function linkedCrates(): Bundled[] {
   const locked = ['--locked', '--features', 'addon']
   const tree = cargo(['tree', ...locked, '--edges', 'normal,no-proc-macro', '--prefix', 'none', '--format', '{p}'])
   const linked = new Set([...tree.matchAll(/^(\S+) v(\S+)$/gm)].map(([, name, version]) => `${name} ${version}`))
   const { packages }: { packages: Crate[] } = JSON.parse(cargo(['metadata', ...locked, '--format-version', '1']))
   return packages
     .filter(({ name, version }) => linked.has(`${name} ${version}`))
-    .map(({ name, version, license, manifest_path }) => ({ name, version, license, folder: dirname(manifest_path) }))
+    .map(({ name, version, license, manifest_path }) => {
+      return { name, version, license, purl: `pkg:cargo/${name}@${version}`, folder: dirname(manifest_path) }
+    })
 }
 
 function cargo(args: string[]): string {

@@ -2,12 +2,17 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
+/** A list of {@link Bundled} without their folders: what the package that was made last contains. */
+export const bundledFile = join(import.meta.dirname, '../dist/bundled.json')
+
 /** What the package contains of others. */
 export interface Bundled {
   name: string
   version: string
   /** As an SPDX expression. */
   license: string
+  /** Its package URL, which says where it comes from. */
+  purl: string
   folder: string
 }
 
@@ -15,10 +20,10 @@ export interface Bundled {
 export function packagesIn(folders: readonly string[]): Promise<Bundled[]> {
   return Promise.all(
     folders.map(async (folder) => {
-      const { name, version, license }: Omit<Bundled, 'folder'> = JSON.parse(
+      const { name, version, license }: Pick<Bundled, 'name' | 'version' | 'license'> = JSON.parse(
         await readFile(join(folder, 'package.json'), 'utf8'),
       )
-      return { name, version, license, folder }
+      return { name, version, license, purl: `pkg:npm/${name.replace('@', '%40')}@${version}`, folder }
     }),
   )
 }

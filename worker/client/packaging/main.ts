@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { bundle, bundledPackages, doors, pageDoor, peers } from './bundle.ts'
 import { copyDeclarations } from './declarations.ts'
 import { copyEngine } from './engine.ts'
-import { licencesOf, packagesIn } from './licences.ts'
+import { bundledFile, licencesOf, packagesIn } from './licences.ts'
 import { packageManifest } from './manifest.ts'
 
 const clientDir = join(import.meta.dirname, '..')
@@ -19,6 +19,8 @@ for (const door of [...doors, pageDoor]) {
 }
 const bundled = [...(await packagesIn(bundledPackages(metafiles))), ...(await copyEngine(outdir))]
 await writeFile(join(outdir, 'THIRD-PARTY-LICENSES.txt'), await licencesOf(bundled))
+// For the SBOM of a release, beside the package.
+await writeFile(bundledFile, JSON.stringify(bundled.map(({ folder: _, ...described }) => described)))
 await writeFile(join(outdir, 'package.json'), `${JSON.stringify(packageManifest(), undefined, 2)}\n`)
 await copyFile(join(clientDir, '../../LICENSE'), join(outdir, 'LICENSE'))
 // Links into the repository would lead nowhere from an installed package: their texts stay.

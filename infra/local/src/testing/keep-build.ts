@@ -1,22 +1,19 @@
 // Keeps what is compiled as the older version that tests run beside today's (testing/older-version.ts). To be run when a version is
 // released: pnpm --filter @spillway/local run keep-build
-import { execFileSync } from 'node:child_process'
 import { cp, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { writeArchive } from '../processes/archive.ts'
 import { repositoryDir } from '../processes/repository.ts'
 import { olderVersionArchive, packageFolders } from './older-version.ts'
 
 /** Programs alone: no declarations, source maps or packed packages. */
-const filter = (path: string) => !/\.(d\.c?ts|map|tsbuildinfo)$|dist\/package$/.test(path)
+const filter = (path: string) => !/\.(d\.c?ts|map|tsbuildinfo)$|dist\/(package|bundled\.json)$/.test(path)
 
 const dir = await mkdtemp(join(tmpdir(), 'spillway-build-'))
 for (const [name, folder] of Object.entries(packageFolders)) {
   await cp(join(repositoryDir, folder, 'dist'), join(dir, name, 'dist'), { recursive: true, filter })
   await cp(join(repositoryDir, folder, 'package.json'), join(dir, name, 'package.json'))
 }
-// The same files give the same archive.
-const reproducible = ['--sort=name', '--mtime=@0', '--owner=0', '--group=0', '--numeric-owner']
-const how = [...reproducible, '--use-compress-program=gzip -9n', `--file=${olderVersionArchive}`]
-execFileSync('tar', ['--create', ...how, '-C', dir, '.'])
+await writeArchive({ file: olderVersionArchive, dir })
 await rm(dir, { recursive: true })
