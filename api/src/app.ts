@@ -6,6 +6,8 @@ import type { Audit } from './audit/events.js'
 import { auditRateLimitsPlugin } from './audit/rate-limits.js'
 import type { PasswordList } from './breached/list.js'
 import { type GatewayConfig, listOf } from './config.js'
+import { deviceTokenOf } from './guessing/device-header.js'
+import { createDeviceTokens } from './guessing/device-token.js'
 import { openGuessing } from './guessing/open.js'
 import { acceptorsPlugin, BACKLOG } from './http/acceptors.js'
 import { crossOriginPlugin } from './http/cross-origin.js'
@@ -70,7 +72,12 @@ const docs: DocsOptions = {
 /** Builds the public application. Dependencies stay the caller's to close. */
 export async function buildApp(config: GatewayConfig, deps: AppDeps): Promise<FastifyInstance> {
   const { database, passwords, admission, keyring, keys, audit, post, metrics, log } = deps
-  const app = await buildServer(config, deps, { bodyLimitBytes: BODY_LIMIT_BYTES, docs })
+  const devices = createDeviceTokens(keyring, { ttlS: config.DEVICE_TTL_S })
+  const app = await buildServer(config, deps, {
+    bodyLimitBytes: BODY_LIMIT_BYTES,
+    docs,
+    deviceOf: (headers) => devices.recognize(deviceTokenOf(headers)),
+  })
   await app.register(crossOriginPlugin, { origins: listOf(config.CORS_ORIGINS), metrics })
   await app.register(accessTokenPlugin, {
     keys,
@@ -94,6 +101,7 @@ export async function buildApp(config: GatewayConfig, deps: AppDeps): Promise<Fa
   await app.register(auditRateLimitsPlugin, { audit })
   const { guessing, deviceHeaders } = await openGuessing(app, config, {
     keyring,
+    devices,
     redis: passwords.redis,
     accountNameOf,
     metrics,

@@ -15,6 +15,7 @@ import { serverOptions } from './http/server-options.js'
 import { stalledConnectionsPlugin } from './http/stalled-connections.js'
 import type { LoadShedder } from './load-shedding/load-shedder.js'
 import { loadSheddingPlugin } from './load-shedding/plugin.js'
+import type { DeviceOf } from './load-shedding/preference.js'
 import { answerHeadersPlugin } from './problems/answer-headers.js'
 import { problemPlugin, sendConnectionProblem } from './problems/plugin.js'
 import { formats } from './schemas/credentials.js'
@@ -38,13 +39,15 @@ export interface ServerDeps {
 export interface ServerOptions {
   bodyLimitBytes: number
   docs: DocsOptions
+  /** Tells the requests that go first in an overload. */
+  deviceOf?: DeviceOf
 }
 
 /** Builds the server. Register routes, then {@link acceptorsPlugin} last. */
 export async function buildServer(
   config: GatewayConfig,
   { metrics, shedder, tracing, log }: ServerDeps,
-  { bodyLimitBytes, docs }: ServerOptions,
+  { bodyLimitBytes, docs, deviceOf }: ServerOptions,
 ): Promise<FastifyInstance> {
   const proxies = listOf(config.TRUST_PROXY)
   const app: FastifyInstance = fastify({
@@ -74,7 +77,7 @@ export async function buildServer(
   await app.register(requestMetricsPlugin, { metrics })
   await app.register(answerHeadersPlugin)
   await app.register(messageRulesPlugin)
-  await app.register(loadSheddingPlugin, { shedder, metrics, bodyLimitBytes })
+  await app.register(loadSheddingPlugin, { shedder, metrics, bodyLimitBytes, deviceOf })
   await app.register(problemPlugin)
   await app.register(jsonBodyPlugin)
   await app.register(docsPlugin, docs)

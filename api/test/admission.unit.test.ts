@@ -16,6 +16,7 @@ const WORKERS: Load = {
   waiting: 0,
   deferred: 0,
   active: 0,
+  aheadOfKnown: 1,
 }
 const NO_WORKERS = { workers: 0, slots: 0, jobsPerSecond: 0, serviceMs: 0, latencyMs: 0 }
 const ROOM = 270
@@ -31,22 +32,22 @@ function scene({
 } = {}) {
   let nowMs = 1_000_000
   let load = WORKERS
-  const predictedMs = { held: 300, deferred: 300, ...predicted }
+  const predictedMs = { known: 300, held: 300, deferred: 300, ...predicted }
   const admission = createAdmission(
     { load: () => load, predictedWaitMs: (lane) => predictedMs[lane] },
     { ticketTtlMs: 60_000, maxOutstanding },
     () => nowMs,
   )
   return {
-    admit(waitMs: number, queue: Partial<Load> = {}) {
+    admit(waitMs: number, queue: Partial<Load> = {}, isKnown = false) {
       load = { ...WORKERS, ...queue }
-      return admission.admit(waitMs)
+      return admission.admit(waitMs, isKnown)
     },
     /** Why a request was refused, and after how many seconds it may come back. */
     refused(queue: Partial<Load>): [reason: string | undefined, retryAfterS: number | undefined] {
       try {
         load = { ...WORKERS, ...queue }
-        admission.admit(8_000)
+        admission.admit(8_000, false)
       } catch (error) {
         if (error instanceof ApiError && error.code === 'busy') return [error.reason, error.retryAfterS]
         throw error
@@ -108,6 +109,29 @@ test('a request is held when it can be answered within its wait, and gets its ti
   const slow = scene({ predicted: { held: 2_000, deferred: 5_000 } })
   assert.deepEqual(slow.admit(5_000), { lane: 'deferred', waitMs: 5_000 })
   assert.deepEqual(slow.admit(4_999), { lane: 'deferred', waitMs: 0 })
+})
+
+test('a known device is let in whatever fills the queue, while its job would begin within a second', () => {
+  const full = { waiting: 20, deferred: CAP }
+  const flooded = { held: 5_000, deferred: 90_000 }
+  const admitKnown = (knownMs: number, waitMs = 8_000) =>
+    scene({ predicted: { ...flooded, known: knownMs } }).admit(waitMs, full, true)
+  assert.deepEqual(admitKnown(300), { lane: 'known', waitMs: 8_000 })
+  assert.deepEqual(admitKnown(1_200), { lane: 'known', waitMs: 8_000 })
+  // Its wait says whether it is held, not whether it is let in.
+  assert.deepEqual(admitKnown(300, 299), { lane: 'known', waitMs: 0 })
+  assert.deepEqual(admitKnown(300, 0), { lane: 'known', waitMs: 0 })
+})
+
+test('known devices beyond what their lane takes are admitted as any other request', () => {
+  const crowded = scene({ predicted: { known: 1_201, held: 5_000, deferred: 7_000 } })
+  assert.deepEqual(crowded.admit(8_000, {}, true), { lane: 'deferred', waitMs: 8_000 })
+  assert.throws(() => crowded.admit(8_000, { deferred: CAP }, true), { code: 'busy' })
+  const calm = scene({ predicted: { known: 1_201 } })
+  assert.deepEqual(calm.admit(8_000, {}, true), { lane: 'held', waitMs: 8_000 })
+  const never = Number.POSITIVE_INFINITY
+  const away = scene({ predicted: { known: never, held: never, deferred: never } })
+  assert.deepEqual(away.admit(8_000, NO_WORKERS, true), { lane: 'deferred', waitMs: 0 })
 })
 
 test('a refused client retries when there is capacity, after those that were refused before, and a second after the spike', () => {

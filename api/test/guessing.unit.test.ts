@@ -44,6 +44,30 @@ test('device tokens outlast a rotation of keys while the old key is on the list'
   assert.equal(old?.read('ada', now?.issue('ada') ?? ''), null)
 })
 
+test('a device is recognized before its account is known, for as long, by any of the keys', () => {
+  const [old, now, others] = [before, rotated, stranger].map((keyring) =>
+    createDeviceTokens(keyring, { ttlS: 100, ...clock }),
+  )
+  const [token = '', next] = [old?.issue('ada'), old?.issue('ada')]
+  const [device = '', issuedAt, signature = ''] = token.split('.')
+  assert.equal(old?.recognize(token), device)
+  assert.equal(now?.recognize(token), device)
+  assert.notEqual(old?.recognize(next ?? ''), device)
+  assert.equal(others?.recognize(token), undefined)
+  later(101, () => assert.equal(old?.recognize(token), undefined))
+  const useless = [
+    [device, Number(issuedAt) + 1, signature],
+    [`A${device.slice(1)}` === device ? `B${device.slice(1)}` : `A${device.slice(1)}`, issuedAt, signature],
+    [randomBytes(16).toString('base64url'), issuedAt, signature],
+    ['x'],
+  ]
+  for (const parts of useless) assert.equal(old?.recognize(parts.join('.')), undefined)
+  // The last character has bits to spare: another text, and the same device.
+  const last = device.at(-1) === 'A' ? 'B' : 'A'
+  const respelt = [...'AQgw'].includes(device.at(-1) ?? '') ? `${device.slice(0, -1)}${last}` : device
+  assert.ok([device, undefined].includes(old?.recognize([respelt, issuedAt, signature].join('.'))))
+})
+
 test('a challenge is good until it expires, at every gateway with the key', () => {
   const [here, there] = [before, rotated].map((keyring) => createProofOfWork(keyring, { bits: 3, ...clock }))
   const answer = solve(here?.issue('ada', 0) ?? { token: '', bits: 0 })

@@ -38,6 +38,7 @@ test('the history begins with the jobs of both lanes, and is unknown where Redis
     waiting: 3,
     deferred: 20,
     active: 2,
+    aheadOfKnown: 1,
   }
   for (const known of [true, false]) {
     const history = startLiveHistory({ load: () => ({ known, ...load }), finishedJobs: () => 0 })

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createLoadShedder, type Priority, type Work } from '../src/load-shedding/load-shedder.ts'
+import { createPreference, type DeviceOf } from '../src/load-shedding/preference.ts'
 import { type Arrival, simulate } from './simulated-gateway.ts'
 
 /** The capacity of the simulated gateway in requests a second, at a millisecond each. */
@@ -77,16 +78,63 @@ test('the first requests take twenty times as long: nobody is refused', async ()
   assert.ok(ends.every(({ served }) => served))
 })
 
-test('while new requests are refused, promised ones are served, and before them', async () => {
-  const fresh = steadily(CAPACITY * 2, 0, 8_000)
-  const promised = steadily(CAPACITY / 4, 0, 8_000, 'promised')
-  const ends = await simulate({ arrivals: [...fresh, ...promised].sort((a, b) => a.atMs - b.atMs) })
-  const late = ends.filter(({ arrival }) => arrival.atMs > 4_000)
-  const of = (priority: Priority) => late.filter(({ arrival }) => arrival.priority === priority)
-  assert.ok(of('promised').every(({ served }) => served))
-  assert.ok(of('new').some(({ served }) => !served))
-  const mean = (all: typeof ends) => all.reduce((sum, { endMs, arrival }) => sum + endMs - arrival.atMs, 0) / all.length
-  assert.ok(mean(of('promised')) < mean(of('new').filter(({ served }) => served)))
+for (const first of ['promised', 'known'] as const) {
+  test(`while new requests are refused, ${first} ones are served, and before them`, async () => {
+    const fresh = steadily(CAPACITY * 2, 0, 8_000)
+    const preferred = steadily(CAPACITY / 4, 0, 8_000, first)
+    const ends = await simulate({ arrivals: [...fresh, ...preferred].sort((a, b) => a.atMs - b.atMs) })
+    const late = ends.filter(({ arrival }) => arrival.atMs > 4_000)
+    const of = (priority: Priority) => late.filter(({ arrival }) => arrival.priority === priority)
+    assert.ok(of(first).every(({ served }) => served))
+    assert.ok(of('new').some(({ served }) => !served))
+    const mean = (all: typeof ends) =>
+      all.reduce((sum, { endMs, arrival }) => sum + endMs - arrival.atMs, 0) / all.length
+    assert.ok(mean(of(first)) < mean(of('new').filter(({ served }) => served)))
+  })
+}
+
+test('a known device is preferred once a second, and all together for half of what the gateway does', () => {
+  let nowMs = 0
+  let perSecond = 0
+  let asked = 0
+  const deviceOf: DeviceOf = ({ host }) => {
+    asked++
+    return host?.startsWith('device') ? host : undefined
+  }
+  const prefers = createPreference(
+    deviceOf,
+    () => perSecond,
+    () => nowMs,
+  )
+  const ofMany = () => Array.from({ length: 100 }, (_, n) => prefers({ host: `device ${n}` })).filter(Boolean).length
+  assert.ok(prefers({ host: 'device 0' }))
+  assert.equal(prefers({ host: 'device 0' }), false)
+  assert.equal(prefers({ host: 'stranger' }), false)
+  assert.equal(ofMany(), 15)
+  // Beyond that nobody is looked at.
+  asked = 0
+  assert.equal(ofMany(), 0)
+  assert.equal(asked, 0)
+  nowMs = 999
+  assert.equal(ofMany(), 0)
+  nowMs = 1_000
+  perSecond = 80
+  assert.equal(ofMany(), 40)
+})
+
+test('it matters who goes first while requests are queued, and for a second after one was refused', async () => {
+  const { shedder, works, turnTo } = await full()
+  assert.equal(shedder.isBehind(), false)
+  const queued = shedder.begin('new', () => false)
+  assert.equal(shedder.isBehind(), true)
+  works[0]?.end(true)
+  await queued
+  assert.equal(shedder.isBehind(), false)
+  void shedder.begin('new', () => false)
+  await turnTo(1_600)
+  assert.equal(shedder.isBehind(), true)
+  await turnTo(4_000)
+  assert.equal(shedder.isBehind(), false)
 })
 
 test('probes are answered whatever is refused', async () => {

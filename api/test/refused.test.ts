@@ -12,6 +12,7 @@ await app.register(loadSheddingPlugin, {
   shedder: {
     admits: () => false,
     begin: async () => undefined,
+    isBehind: () => true,
     isShedding: () => true,
     perSecond: () => 100,
     inHand: () => 0,

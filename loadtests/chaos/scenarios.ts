@@ -9,6 +9,7 @@ import { overloadScenarios } from './scenarios/overload.ts'
 import { postgresScenarios } from './scenarios/postgres.ts'
 import { redisScenarios } from './scenarios/redis.ts'
 import { rollingScenarios } from './scenarios/rolling.ts'
+import { stuffing } from './scenarios/stuffing.ts'
 import { workerScenarios } from './scenarios/workers.ts'
 import { workersJoining } from './scenarios/workers-joining.ts'
 
@@ -16,6 +17,7 @@ export const scenarios: readonly Scenario[] = [
   ...overloadScenarios,
   gatewayOverload,
   ...fairnessScenarios,
+  stuffing,
   ...workerScenarios,
   workersJoining,
   ...noWorkerScenarios,

@@ -7,7 +7,7 @@ import type { CountingRedis } from '../limits/shared-counts.js'
 import { createAttempts } from './attempts.js'
 import { createChallenges } from './challenges.js'
 import { deviceCookie } from './device-header.js'
-import { createDeviceTokens } from './device-token.js'
+import type { DeviceTokens } from './device-token.js'
 import { createGuessing, type Guessing } from './guessing.js'
 import { guessingPlugin } from './plugin.js'
 import { createProbedNetworks } from './probed-networks.js'
@@ -24,13 +24,14 @@ export async function openGuessing(
   config: GatewayConfig,
   deps: {
     keyring: Keyring
+    devices: DeviceTokens
     redis: readonly CountingRedis[]
     accountNameOf(account: string): string
     metrics: GatewayMetrics
     log: FastifyBaseLogger
   },
 ): Promise<GuessingParts> {
-  const { keyring, redis, accountNameOf, metrics, log } = deps
+  const { keyring, devices, redis, accountNameOf, metrics, log } = deps
   const deviceTtlS = config.DEVICE_TTL_S
   const bounds = { perMinute: config.LIMIT_PER_ACCOUNT, perAccount: config.GUESSES_PER_ACCOUNT }
   const guessing = createGuessing({
@@ -45,7 +46,7 @@ export async function openGuessing(
       secret: config.CHALLENGE_SECRET,
       siteKey: config.CHALLENGE_SITE_KEY,
     }),
-    devices: createDeviceTokens(keyring, { ttlS: deviceTtlS }),
+    devices,
     networks: createProbedNetworks(redis, config.QUEUE_PREFIX),
     sprayed: createSprayedPasswords(),
     nameOf: accountNameOf,

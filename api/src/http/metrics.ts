@@ -1,4 +1,5 @@
 /** The metrics of a gateway, with Prometheus's naming and units (seconds). No label's values grow with users. */
+import { lanes } from '@spillway/client/protocol/job'
 import { mailOutcomes } from '@spillway/worker/mail/outcomes'
 import { createRegistry } from '@spillway/worker/registry'
 import { Counter, Histogram, type Registry } from 'prom-client'
@@ -13,6 +14,7 @@ export interface GatewayMetrics {
   refused: Counter<'reason'>
   loginAttempts: Counter<'device'>
   attacksNoticed: Counter<'kind'>
+  jobsAdded: Counter<'lane'>
   cancelled: Counter
   verdicts: Counter<'source'>
   jobsAddedAgain: Counter
@@ -92,6 +94,12 @@ export function createGatewayMetrics(operations: readonly string[]): GatewayMetr
       labelNames: ['kind'],
       registers,
     }),
+    jobsAdded: new Counter({
+      name: 'spillway_jobs_added_total',
+      help: 'Jobs for which requests were admitted, by lane: known devices, held, or deferred with a ticket',
+      labelNames: ['lane'],
+      registers,
+    }),
     cancelled: new Counter({
       name: 'spillway_jobs_cancelled_total',
       help: 'Jobs removed from the queue before they began, because their client went away',
@@ -142,6 +150,7 @@ export function createGatewayMetrics(operations: readonly string[]): GatewayMetr
   for (const reason of refusalReasons) metrics.refused.inc({ reason }, 0)
   for (const result of auditResults) metrics.auditEvents.inc({ result }, 0)
   for (const device of ['known', 'unknown', 'solved']) metrics.loginAttempts.inc({ device }, 0)
+  for (const lane of lanes) metrics.jobsAdded.inc({ lane }, 0)
   for (const kind of ['network', 'password']) metrics.attacksNoticed.inc({ kind }, 0)
   for (const source of verdictSources) metrics.verdicts.inc({ source }, 0)
   for (const outcome of [...mailOutcomes, 'limited', 'not_queued']) metrics.mails.inc({ outcome }, 0)

@@ -51,6 +51,8 @@ export interface LoadShedder {
   admits(priority: Priority): boolean
   /** Resolves when work on a request may begin; with undefined when the request is refused. */
   begin(priority: Priority, isGone: () => boolean): Promise<Work | undefined>
+  /** Whether requests wait here, or some are refused: then it matters which go first. */
+  isBehind(): boolean
   /** Whether any request was refused within the last second. */
   isShedding(): boolean
   /** Recent throughput, in requests a second. */
@@ -124,6 +126,7 @@ export function createLoadShedder(connections: number, clock: Clock = systemCloc
       overload.refused()
       return undefined
     },
+    isBehind: () => !queue.isEmpty() || overload.isOverloaded() || overload.isRefusing(),
     isShedding: overload.isRefusing,
     perSecond: () => throughput.perMs() * 1_000,
     inHand: () => inHand,

@@ -12,6 +12,7 @@ import type { GatewayMetrics } from '../http/metrics.js'
 import { ApiError } from '../problems/errors.js'
 import { busy, createBusyAnswers } from './busy-answers.js'
 import type { LoadShedder, Priority, Work } from './load-shedder.js'
+import { createPreference, type DeviceOf } from './preference.js'
 
 /** How often the end of a period of refusals is checked for, in milliseconds. */
 const CHECK_MS = 1_000
@@ -21,6 +22,8 @@ export interface LoadSheddingOptions {
   metrics: GatewayMetrics
   /** The largest body of a refused request that is read to its end. */
   bodyLimitBytes: number
+  /** [none is known] */
+  deviceOf?: DeviceOf | undefined
 }
 
 interface KnownRoute {
@@ -29,8 +32,10 @@ interface KnownRoute {
 }
 
 export const loadSheddingPlugin = fp(
-  async (app: FastifyInstance, { shedder, metrics, bodyLimitBytes }: LoadSheddingOptions) => {
+  async (app: FastifyInstance, { shedder, metrics, bodyLimitBytes, deviceOf }: LoadSheddingOptions) => {
     const nextRetryAfterS = createRetryAfter()
+    const prefers = createPreference(deviceOf ?? (() => undefined), shedder.perSecond)
+    const preferred = new WeakSet<IncomingMessage>()
     const routes = new Map<string, KnownRoute>()
     app.addHook('onRoute', ({ method, url, config }) => {
       for (const each of [method].flat()) routes.set(`${each} ${url}`, { url, priority: config?.priority ?? 'new' })
@@ -66,13 +71,16 @@ export const loadSheddingPlugin = fp(
     interceptRequests(app, (request, response, next) => {
       const [path = ''] = (request.url ?? '').split('?', 1)
       const route = routes.get(`${request.method} ${path}`)
-      if (!shedder.admits(route?.priority ?? 'new')) return refuse(request, response, route?.url)
+      const priority = route?.priority ?? 'new'
+      if (priority === 'new' && shedder.isBehind() && prefers(request.headers)) preferred.add(request)
+      if (!shedder.admits(preferred.has(request) ? 'known' : priority)) return refuse(request, response, route?.url)
       next()
     })
 
     async function begin(request: FastifyRequest): Promise<void> {
       const { priority = 'new' } = request.routeOptions.config
-      request.work = await shedder.begin(priority, () => request.raw.socket.destroyed)
+      const asked = preferred.has(request.raw) ? 'known' : priority
+      request.work = await shedder.begin(asked, () => request.raw.socket.destroyed)
       if (request.work !== undefined) return
       if (!request.raw.socket.destroyed) note()
       const retryAfterS = nextRetryAfterS(shedder.perSecond())

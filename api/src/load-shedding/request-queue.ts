@@ -4,8 +4,11 @@ import type { Clock } from './clock.js'
 /** How often overdue requests are removed, in milliseconds. */
 export const CHECK_MS = 50
 
-/** `promised` continues earlier work: a ticket, a session. It is served before `new`, and refused after it. */
-export const queuedPriorities = ['promised', 'new'] as const
+/**
+ * `promised` continues earlier work: a ticket, a session. It is served before `new`, and refused after it, as is `known`: new requests
+ * of devices that have logged in before.
+ */
+export const queuedPriorities = ['promised', 'known', 'new'] as const
 export type QueuedPriority = (typeof queuedPriorities)[number]
 
 export interface Queued<T> {
@@ -31,7 +34,7 @@ export interface RequestQueueOptions {
 }
 
 export function createRequestQueue<T>({ clock, longestWaitMs, overdue }: RequestQueueOptions): RequestQueue<T> {
-  const queues: Record<QueuedPriority, Queued<T>[]> = { promised: [], new: [] }
+  const queues: Record<QueuedPriority, Queued<T>[]> = { promised: [], known: [], new: [] }
   const isEmpty = () => queuedPriorities.every((priority) => queues[priority].length === 0)
   let isCheckDue = false
 

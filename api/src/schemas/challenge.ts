@@ -28,7 +28,8 @@ export type Challenge = FromSchema<typeof ChallengeBody>
 export const guessingHeaders = {
   'Spillway-Device': {
     type: 'string',
-    description: 'The deviceToken of an earlier login to the account from this device: it is then counted by itself',
+    description:
+      'The deviceToken of an earlier login to the account from this device: it is then counted by itself, and goes first',
   },
   'Spillway-Challenge': { type: 'string', description: 'The answer to the challenge of a problem' },
 } as const

@@ -4,6 +4,10 @@
  *
  * A few new requests may overtake deferred jobs, so that a login soon after a spike is as quick as before it. Deferred jobs age (see
  * the client's promote-oldest-deferred.ts), and are all answered before their tickets expire.
+ *
+ * Logins of known devices have a lane of their own, so that no stranger can fill the queue before them. It takes as many as begin within
+ * a second at half of the capacity (see the client's bring-forward.ts); what comes beyond that, however many tokens someone has
+ * collected, is admitted as any other request.
  */
 import { OVERTAKING_MS } from '@spillway/client/passwords/load-state'
 import { createOutstandingLimit } from '@spillway/client/passwords/outstanding-limit'
@@ -21,8 +25,8 @@ export interface Admitted {
 }
 
 export interface Admission {
-  /** Admits a request that would be held for up to `waitMs`. Throws `busy` with Retry-After. */
-  admit(waitMs: number): Admitted
+  /** Admits a request, of a known device or not, that would be held for up to `waitMs`. Throws `busy` with Retry-After. */
+  admit(waitMs: number, isKnown: boolean): Admitted
 }
 
 export interface AdmissionLimits {
@@ -37,19 +41,26 @@ export function createAdmission(
 ): Admission {
   const refusalOf = createOutstandingLimit(maxOutstanding, now)
 
+  /** Whether a job that is added to this lane now would begin soon. */
+  function beginsSoon(lane: Lane): boolean {
+    return passwords.predictedWaitMs(lane) <= passwords.load().latencyMs + OVERTAKING_MS
+  }
+
   /** A job that cannot be answered within its wait is deferred: overtaking would not help it. */
   function laneFor(waitMs: number): Lane {
-    const predictedMs = passwords.predictedWaitMs('held')
-    const overtakes = predictedMs <= passwords.load().latencyMs + OVERTAKING_MS
-    return overtakes && predictedMs <= waitMs ? 'held' : 'deferred'
+    return beginsSoon('held') && passwords.predictedWaitMs('held') <= waitMs ? 'held' : 'deferred'
+  }
+
+  function admitTo(lane: Lane, waitMs: number): Admitted {
+    return { lane, waitMs: passwords.predictedWaitMs(lane) <= waitMs ? waitMs : 0 }
   }
 
   return {
-    admit(waitMs) {
+    admit(waitMs, isKnown) {
+      if (isKnown && beginsSoon('known')) return admitTo('known', waitMs)
       const refused = refusalOf(passwords.load(), ticketTtlMs * TICKETED_SHARE)
       if (refused !== undefined) throw new ApiError('busy', refused)
-      const lane = laneFor(waitMs)
-      return { lane, waitMs: passwords.predictedWaitMs(lane) <= waitMs ? waitMs : 0 }
+      return admitTo(laneFor(waitMs), waitMs)
     },
   }
 }

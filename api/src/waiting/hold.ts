@@ -113,6 +113,7 @@ export function createHold(deps: {
 
   function submitter(request: FastifyRequest, lane: Lane): Submit {
     return (name, contents) => {
+      metrics.jobsAdded.inc({ lane })
       const submit = () => passwords.submit(name, contents, lane)
       return request.inTrace?.(submit) ?? submit()
     }
@@ -142,7 +143,8 @@ export function createHold(deps: {
   return {
     async begin(request, reply, start) {
       const preferredMs = negotiateWaitMs(request, reply)
-      const { lane, waitMs } = admission.admit(preferredMs)
+      const isKnown = typeof request.login?.attempt.device === 'string'
+      const { lane, waitMs } = admission.admit(preferredMs, isKnown)
       const started = await start(submitter(request, lane))
       const { kind, contents, pending, finish } = started
       const expiresAt = Date.now() + ticketTtlMs

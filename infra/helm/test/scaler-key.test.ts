@@ -35,9 +35,9 @@ test('the keys that the scaler watches are those that jobs wait and run in', { s
   t.after(() => worker.close())
 
   await until(() => client.isReady(), { what: 'the client' })
-  for (let jobs = 0; jobs < 3; jobs += 1)
-    await client.submit('verify', { password: 'any', storedHash: '$spillway-wait$5000$' })
-  // One runs, two wait: each key is known by how many jobs it holds.
+  for (const lane of ['held', 'held', 'known'] as const)
+    await client.submit('verify', { password: 'any', storedHash: '$spillway-wait$5000$' }, lane)
+  // One runs, two wait, the known device's among them: each key is known by how many jobs it holds.
   const keys = await until(async () => {
     const bySize = await keysBySize(redis, queuePrefix)
     return bySize.size === 2 && bySize.has(1) ? bySize : undefined

@@ -85,7 +85,7 @@ export function spikeCost(demand: SpikeDemand): SpikeCost {
 
   function admit(): Admitted | undefined {
     try {
-      return admission.admit(limits.loginWaitMs)
+      return admission.admit(limits.loginWaitMs, false)
     } catch {
       return undefined
     }
@@ -96,7 +96,8 @@ export function spikeCost(demand: SpikeDemand): SpikeCost {
     const slots = nowS < demand.scaleS ? demand.slots : demand.laterSlots
     const jobsPerSecond = (slots * 1_000) / slotMs / crowd
     due += ((nowS < spikeS ? demand.spikePerSecond : demand.perSecond) * STEP_S) / crowd
-    const queue = { waiting: held.length - next.held, deferred: deferred.length - next.deferred, active: 0 }
+    const waiting = held.length - next.held
+    const queue = { waiting, deferred: deferred.length - next.deferred, active: 0, aheadOfKnown: waiting }
     load.reading().succeeded(queue, { workers: slots, slots, jobsPerSecond, serviceMs: slotMs, latencyMs: slotMs })
     while (due >= 1 && arrive()) due -= 1
     const refused = Math.floor(due)

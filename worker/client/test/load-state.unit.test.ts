@@ -2,11 +2,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createLoadState } from '../src/passwords/load-state.ts'
+import { lanes } from '../src/protocol/job.ts'
 
 /** Two slots of 200 ms each. */
 const workers = { workers: 1, slots: 2, jobsPerSecond: 10, serviceMs: 200, latencyMs: 200 }
 const noWorkers = { workers: 0, slots: 0, jobsPerSecond: 0, serviceMs: 0, latencyMs: 0 }
-const depth = { waiting: 3, deferred: 20, active: 2 }
+const depth = { waiting: 3, deferred: 20, active: 2, aheadOfKnown: 1 }
 
 function scene() {
   let nowMs = 0
@@ -21,8 +22,12 @@ function scene() {
 
 test('before the first reading nothing is known, and no worker is counted on', () => {
   const { state } = scene()
-  assert.deepEqual(state.current(), { known: false, waiting: 0, deferred: 0, active: 0, ...noWorkers })
-  for (const lane of ['held', 'deferred'] as const) assert.equal(state.predictedWaitMs(lane), Number.POSITIVE_INFINITY)
+  assert.deepEqual(state.current(), {
+    known: false,
+    ...{ waiting: 0, deferred: 0, active: 0, aheadOfKnown: 1 },
+    ...noWorkers,
+  })
+  for (const lane of lanes) assert.equal(state.predictedWaitMs(lane), Number.POSITIVE_INFINITY)
 })
 
 test('a held job waits for those that are held or in hand, a deferred one for all, and no job less than its own time', () => {
@@ -31,8 +36,30 @@ test('a held job waits for those that are held or in hand, a deferred one for al
   assert.deepEqual(state.current(), { known: true, ...depth, ...workers })
   assert.equal(state.predictedWaitMs('held'), 600)
   assert.equal(state.predictedWaitMs('deferred'), 2_600)
-  state.reading().succeeded({ waiting: 0, deferred: 0, active: 0 }, workers)
+  state.reading().succeeded({ waiting: 0, deferred: 0, active: 0, aheadOfKnown: 1 }, workers)
   assert.equal(state.predictedWaitMs('held'), 200)
+})
+
+test('a job of a known device waits for those in hand, and with each one before it for one other', () => {
+  const { state } = scene()
+  const predicted = () => state.predictedWaitMs('known')
+  state.reading().succeeded({ ...depth, waiting: 100 }, workers)
+  assert.equal(predicted(), 400)
+  state.added('held')
+  state.added('deferred')
+  assert.equal(predicted(), 400)
+  const reading = state.reading()
+  state.added('known')
+  assert.equal(state.current().waiting, 102)
+  assert.equal(predicted(), 600)
+  // The reading may not include it.
+  reading.succeeded({ ...depth, waiting: 101, aheadOfKnown: 3 }, workers)
+  assert.equal(predicted(), 800)
+  state.reading().succeeded({ ...depth, waiting: 101, aheadOfKnown: 3 }, workers)
+  assert.equal(predicted(), 600)
+  // Behind no more than there are.
+  state.reading().succeeded({ ...depth, waiting: 2, aheadOfKnown: 3 }, workers)
+  assert.equal(predicted(), 500)
 })
 
 test('a job in its place waits for those ahead of it, deferred ones by the share that they get', () => {

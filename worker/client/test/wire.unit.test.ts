@@ -15,7 +15,7 @@ import {
   verdictSeal,
 } from '../src/protocol/reply.ts'
 import { parseKeyring, type SealContext, SealError } from '../src/protocol/seal.ts'
-import { jobKey, queueKey } from '../src/queue/keys.ts'
+import { jobKey, lastKnownKey, queueKey } from '../src/queue/keys.ts'
 
 /** The bytes 0 to 31. */
 const KEY = Buffer.from(Array.from({ length: 32 }, (_, i) => i))
@@ -134,6 +134,7 @@ test('keys and channels in Redis are called what they always were', () => {
   assert.equal(replyChannel(prefix, 'a-gateway'), '{spillway}:replies:a-gateway')
   assert.equal(capacityKey(prefix), '{spillway}:capacity')
   assert.equal(queueKey(prefix, 'wait'), '{spillway}:passwords:wait')
+  assert.equal(lastKnownKey(prefix), '{spillway}:last-known')
   assert.equal(jobKey(prefix, 'a-job'), '{spillway}:passwords:a-job')
   assert.equal(jobKey(prefix), '{spillway}:passwords:')
 })

@@ -11,6 +11,7 @@ export const TIMEOUT_MS = 10_000
 export interface AnswerBody {
   accessToken?: string
   refreshToken?: string
+  deviceToken?: string
   ticket?: string
   eta?: number
   code?: string

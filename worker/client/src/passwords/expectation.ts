@@ -4,6 +4,7 @@ import { findPlace } from '../queue/place.js'
 import type { RedisConnection } from '../redis/connect.js'
 import { within } from '../within.js'
 import type { LoadReader } from './load.js'
+import { jobsAhead } from './load-state.js'
 
 /** How long Redis may take to say the place: nobody waits for it. */
 const ANSWER_WITHIN_MS = 250
@@ -16,7 +17,10 @@ export interface Expectation {
 }
 
 export interface Expectations {
-  /** Of a job that was added to this lane a moment ago, by what is known here: jobs that were added during a reading may count twice. */
+  /**
+   * Of a job that was added to this lane a moment ago, by what is known here: jobs that were added during a reading may count twice, and
+   * in the lane of known devices one that comes after it counts too.
+   */
   ofNew(lane: Lane): Expectation
   /** By its place in Redis. Never rejects. */
   of(jobId: string): Promise<Expectation>
@@ -26,9 +30,8 @@ export function createExpectations(deps: { redis: RedisConnection; prefix: strin
   const { redis, prefix, load } = deps
   return {
     ofNew(lane) {
-      const { waiting, deferred, active } = load.current()
-      const before = waiting + active + (lane === 'deferred' ? deferred : 0) - 1
-      return { ahead: Math.max(0, before), waitMs: load.predictedWaitMs(lane) }
+      const ahead = Math.max(0, jobsAhead(load.current(), lane) - 1)
+      return { ahead, waitMs: load.predictedWaitMs(lane) }
     },
     async of(jobId) {
       const place = await within(ANSWER_WITHIN_MS, findPlace(redis, prefix, jobId)).catch(() => undefined)

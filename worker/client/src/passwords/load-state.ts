@@ -13,7 +13,10 @@ const OUTAGE_GRACE_MS = 1_500
 /** A request may overtake deferred jobs if its job would begin within this time, in milliseconds. */
 export const OVERTAKING_MS = 1_000
 
-export type Depth = Pick<Load, 'waiting' | 'deferred' | 'active'>
+/** Waiting jobs that each job of a known device adds to those ahead of the next one: itself, and one other (see bring-forward.ts). */
+const AHEAD_BY_EACH = 2
+
+export type Depth = Pick<Load, 'waiting' | 'deferred' | 'active' | 'aheadOfKnown'>
 export type Capacity = Omit<Load, 'known' | keyof Depth>
 
 const NO_CAPACITY: Capacity = { workers: 0, slots: 0, jobsPerSecond: 0, serviceMs: 0, latencyMs: 0 }
@@ -45,8 +48,8 @@ export interface Reading {
 }
 
 export function createLoadState(now: () => number = () => performance.now()): LoadState {
-  let load: Load = { known: false, waiting: 0, deferred: 0, active: 0, ...NO_CAPACITY }
-  let addedSince = { held: 0, deferred: 0 }
+  let load: Load = { known: false, waiting: 0, deferred: 0, active: 0, aheadOfKnown: 1, ...NO_CAPACITY }
+  let addedSince = { known: 0, held: 0, deferred: 0 }
   const deferredShare = createDeferredShare(now)
   let lastCapacity = NO_CAPACITY
   /** The last failure since workers were seen, up to the first reading after it, with which the grace begins. */
@@ -61,7 +64,13 @@ export function createLoadState(now: () => number = () => performance.now()): Lo
   }
 
   function current(): Load {
-    return { ...load, waiting: load.waiting + addedSince.held, deferred: load.deferred + addedSince.deferred }
+    const { known, held, deferred } = addedSince
+    return {
+      ...load,
+      waiting: load.waiting + known + held,
+      deferred: load.deferred + deferred,
+      aheadOfKnown: load.aheadOfKnown + known * AHEAD_BY_EACH,
+    }
   }
 
   return {
@@ -95,6 +104,7 @@ export function createLoadState(now: () => number = () => performance.now()): Lo
               finished: progress.finished,
             })
           addedSince = {
+            known: addedSince.known - addedBefore.known,
             held: addedSince.held - addedBefore.held,
             deferred: addedSince.deferred - addedBefore.deferred,
           }
@@ -110,9 +120,15 @@ export function createLoadState(now: () => number = () => performance.now()): Lo
   }
 }
 
+/** Jobs that are done before one that is added to this lane. */
+export function jobsAhead({ waiting, deferred, active, aheadOfKnown }: Load, lane: Lane): number {
+  if (lane === 'known') return active + Math.min(waiting, aheadOfKnown)
+  return active + waiting + (lane === 'deferred' ? deferred : 0)
+}
+
 /** Milliseconds until a job added to this lane would be answered; Infinity when no worker is alive. */
-export function predictWaitMs({ waiting, deferred, active, jobsPerSecond, latencyMs }: Load, lane: Lane): number {
+export function predictWaitMs(load: Load, lane: Lane): number {
+  const { jobsPerSecond, latencyMs } = load
   if (jobsPerSecond === 0) return Number.POSITIVE_INFINITY
-  const ahead = waiting + active + (lane === 'deferred' ? deferred : 0)
-  return Math.max(latencyMs, ((ahead + 1) * 1_000) / jobsPerSecond)
+  return Math.max(latencyMs, ((jobsAhead(load, lane) + 1) * 1_000) / jobsPerSecond)
 }

@@ -5,6 +5,7 @@ import { orQueueUnavailable, PasswordClientError } from '../errors.js'
 import type { Logger } from '../logger.js'
 import { DEFERRED_PRIORITY, type JobData, type Lane } from '../protocol/job.js'
 import type { JobRef } from '../protocol/reply.js'
+import { bringForward } from '../queue/bring-forward.js'
 import { openQueue } from '../queue/open-queue.js'
 import { promoteOldestDeferred } from '../queue/promote-oldest-deferred.js'
 import type { RedisConnection } from '../redis/connect.js'
@@ -21,8 +22,10 @@ export interface Producer {
   add(job: JobRef, data: JobData, lane: Lane): Promise<void>
   /** Adds a job, and tries once more on the next connection if this one breaks. */
   addWithRetry(job: JobRef, data: JobData, lane: Lane): Promise<void>
-  /** Promotes one deferred job in return for a held one that overtook it. Not awaited; after a failure the next call catches up. */
+  /** Promotes one deferred job in return for one that overtook it. Not awaited; after a failure the next call catches up. */
   promoteOldestDeferred(): void
+  /** Gives a job of a known device its place. Not awaited; after a failure it keeps the place of any held job. */
+  bringForward(jobId: string): void
   close(): Promise<void>
 }
 
@@ -68,6 +71,11 @@ export function createProducer(options: {
     promoteOldestDeferred() {
       promoteOldestDeferred(redis, prefix).catch((error: unknown) =>
         log.debug({ err: error }, 'no deferred job was promoted'),
+      )
+    },
+    bringForward(jobId) {
+      bringForward(redis, prefix, jobId).catch((error: unknown) =>
+        log.debug({ err: error, jobId }, 'a job of a known device was not brought forward'),
       )
     },
     close: () => queue.close(),

@@ -55,7 +55,9 @@ export function createSubmit(deps: {
       void cancellation.cancel(job)
       throw error
     }
-    if (lane === 'held' && load.current().deferred > 0) producer.promoteOldestDeferred()
+    const { waiting, deferred } = load.current()
+    if (lane !== 'deferred' && deferred > 0) producer.promoteOldestDeferred()
+    if (lane === 'known' && waiting > 0) producer.bringForward(job.id)
     load.added(lane)
     const addedAt = performance.now()
     return answers.pendingSubmitted(waiter, async () =>

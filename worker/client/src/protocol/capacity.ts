@@ -53,10 +53,12 @@ export interface Load {
   /** The mean times over all slots of a slot for each job, and from taking a job to its hash, in milliseconds; 0 without workers. */
   serviceMs: number
   latencyMs: number
-  /** Waiting jobs of the held lane, and of the deferred lane. */
+  /** Waiting jobs of the held lane with those of known devices, and of the deferred lane. */
   waiting: number
   deferred: number
   active: number
+  /** Where the next job of a known device will be: behind so many waiting jobs, if there are as many. */
+  aheadOfKnown: number
 }
 
 /** The hash with an entry for each worker. */

@@ -15,10 +15,12 @@ export const jobNames = ['hash', 'verify'] as const
 export type JobName = (typeof jobNames)[number]
 
 /**
- * The lanes: `held` jobs run before `deferred` ones, which age (see promote-oldest-deferred.ts). In BullMQ's terms a deferred job has
- * a priority, and jobs without one run first. The autoscaler counts both.
+ * The lanes: `held` jobs run before `deferred` ones, which age (see promote-oldest-deferred.ts), and `known` ones, from devices that have
+ * logged in before, overtake held ones (see bring-forward.ts). In BullMQ's terms a deferred job has a priority, and jobs without one run
+ * first: `known` and `held` jobs are in the same list, and differ by their place in it. The autoscaler counts all.
  */
-export type Lane = 'held' | 'deferred'
+export const lanes = ['known', 'held', 'deferred'] as const
+export type Lane = (typeof lanes)[number]
 export const DEFERRED_PRIORITY = 1
 
 /** A longer sealed request is no job: a worker would not take it. */

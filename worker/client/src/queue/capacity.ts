@@ -1,7 +1,8 @@
 /** The capacity hash beside BullMQ's keys: a worker publishes its entry, a gateway reads the load, sweeping deletes old entries. */
 import { CAPACITY_KEY_TTL_S, capacityKey, type WorkerCapacity } from '../protocol/capacity.js'
 import type { RedisConnection } from '../redis/connect.js'
-import { queueKey } from './keys.js'
+import { SEARCH_LENGTH } from './bring-forward.js'
+import { lastKnownKey, queueKey } from './keys.js'
 import { toEntries } from './to-entries.js'
 
 /**
@@ -25,13 +26,18 @@ return {entry.at, held and 0 or redis.call('LLEN', KEYS[2]) + redis.call('ZCARD'
 
 /**
  * Lua: reads the load, all that admission needs.
- * KEYS: capacity hash, waiting list, deferred set, active list. Returns the time in epoch milliseconds, the three lengths, the
- * hash's pairs, and the first deferred job with its score: its priority, and in the lower 32 bits its number.
+ * KEYS: capacity hash, waiting list, deferred set, active list, the key of the last job of a known device. ARGV: entries to search for
+ * that. Returns the time in epoch milliseconds, the three lengths, the hash's pairs, the first deferred job with its score (its
+ * priority, and in the lower 32 bits its number), and behind how many jobs bring-forward.ts would put the next one.
  */
 const READ_LOAD = `
 local time = redis.call('TIME')
-return {time[1] * 1000 + math.floor(time[2] / 1000), redis.call('LLEN', KEYS[2]), redis.call('ZCARD', KEYS[3]),
-  redis.call('LLEN', KEYS[4]), redis.call('HGETALL', KEYS[1]), redis.call('ZRANGE', KEYS[3], 0, 0, 'WITHSCORES')}`
+local waiting = redis.call('LLEN', KEYS[2])
+local last = redis.pcall('GET', KEYS[5])
+local index = type(last) == 'string' and redis.call('LPOS', KEYS[2], last, 'RANK', -1, 'MAXLEN', ARGV[1])
+return {time[1] * 1000 + math.floor(time[2] / 1000), waiting, redis.call('ZCARD', KEYS[3]),
+  redis.call('LLEN', KEYS[4]), redis.call('HGETALL', KEYS[1]), redis.call('ZRANGE', KEYS[3], 0, 0, 'WITHSCORES'),
+  index and waiting - index + 1 or 1}`
 
 /**
  * Lua: deletes the entries of workers that ended without deleting theirs, and entries without a time. Other fields are not checked:
@@ -82,22 +88,25 @@ export interface RawLoad {
   active: number
   /** The number of the first deferred job, in the order of their adding; undefined without one. */
   firstDeferred: number | undefined
+  /** Waiting jobs that the next one of a known device is put behind, if there are as many. */
+  aheadOfKnown: number
   /** JSON by worker id, not checked. */
   capacity: Record<string, string>
 }
 
 export async function readRawLoad(redis: RedisConnection, prefix: string): Promise<RawLoad> {
   const parts = ['wait', 'prioritized', 'active'] as const
-  const keys = [capacityKey(prefix), ...parts.map((part) => queueKey(prefix, part))]
-  const answer = await redis.eval(READ_LOAD, keys.length, ...keys)
+  const keys = [capacityKey(prefix), ...parts.map((part) => queueKey(prefix, part)), lastKnownKey(prefix)]
+  const answer = await redis.eval(READ_LOAD, keys.length, ...keys, SEARCH_LENGTH)
   if (!Array.isArray(answer)) throw new Error('Redis gave no load')
-  const [at, waiting, deferred, active, pairs, first]: unknown[] = answer
+  const [at, waiting, deferred, active, pairs, first, aheadOfKnown]: unknown[] = answer
   return {
     at: Number(at),
     waiting: Number(waiting),
     deferred: Number(deferred),
     active: Number(active),
     firstDeferred: Array.isArray(first) && first.length > 0 ? Number(first[1]) % 2 ** 32 : undefined,
+    aheadOfKnown: Number(aheadOfKnown),
     capacity: toEntries(pairs),
   }
 }

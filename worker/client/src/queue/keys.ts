@@ -17,6 +17,11 @@ export function jobKey(prefix: string, jobId = ''): string {
   return `${prefix}:${QUEUE_NAME}:${jobId}`
 }
 
+/** The key that names the job of a known device which was brought forward last. */
+export function lastKnownKey(prefix: string): string {
+  return `${prefix}:last-known`
+}
+
 /** A key that a client writes to find out whether Redis takes writes again. */
 export function probeKey(prefix: string, clientId: string): string {
   return `${prefix}:probe:${clientId}`

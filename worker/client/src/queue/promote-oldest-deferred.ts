@@ -1,6 +1,6 @@
 /**
- * Ageing, as in schedulers: held jobs run before deferred ones, and each added one promotes the deferred job that has waited longest.
- * So deferred jobs get at least half of the workers' capacity, however many held jobs arrive.
+ * Ageing, as in schedulers: held jobs run before deferred ones, and each added one, of a known device or not, promotes the deferred job
+ * that has waited longest. So deferred jobs get at least half of the workers' capacity, however many held jobs arrive.
  */
 import type { RedisConnection } from '../redis/connect.js'
 import { jobKey, queueKey } from './keys.js'

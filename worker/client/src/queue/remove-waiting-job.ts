@@ -1,19 +1,25 @@
 /** Removes a waiting job from the queue. */
 import type { RedisConnection } from '../redis/connect.js'
-import { jobKey, queueKey } from './keys.js'
+import { jobKey, lastKnownKey, queueKey } from './keys.js'
 
 /**
  * Lua: removes a job only while it waits; its hash is then its only key. BullMQ's own remove also deletes finished jobs, and does not
- * tell whether the job existed.
- * KEYS: waiting list, deferred set, the job's hash. ARGV: job id. Returns 1 when the job waited, else 0.
+ * tell whether the job existed. Where it is the last job of a known device, the one before it, two places ahead, is that again (see
+ * bring-forward.ts): whoever adds jobs and goes away must not bring later ones before those that wait.
+ * KEYS: waiting list, deferred set, the job's hash, the key of the last job of a known device. ARGV: job id. Returns 1 when the job
+ * waited, else 0.
  */
 const REMOVE_WAITING_JOB = `
+local index = redis.pcall('GET', KEYS[4]) == ARGV[1] and redis.call('LPOS', KEYS[1], ARGV[1])
+local before = index and redis.call('LINDEX', KEYS[1], index + 2)
 if redis.call('LREM', KEYS[1], 1, ARGV[1]) + redis.call('ZREM', KEYS[2], ARGV[1]) == 0 then return 0 end
 redis.call('DEL', KEYS[3])
+if before then redis.call('SET', KEYS[4], before, 'KEEPTTL') end
 return 1`
 
 /** True when the job was waiting and has been removed. Active, finished and unknown jobs are left alone. */
 export async function removeWaitingJob(redis: RedisConnection, prefix: string, jobId: string): Promise<boolean> {
-  const keys = [queueKey(prefix, 'wait'), queueKey(prefix, 'prioritized'), jobKey(prefix, jobId)]
+  const waiting = [queueKey(prefix, 'wait'), queueKey(prefix, 'prioritized')]
+  const keys = [...waiting, jobKey(prefix, jobId), lastKnownKey(prefix)]
   return (await redis.eval(REMOVE_WAITING_JOB, keys.length, ...keys, jobId)) === 1
 }

@@ -18,10 +18,12 @@ export function createSharedLoad(shards: readonly ShardLoad[]): () => Load {
     const of = known.map(({ workers }) => workers)
     const isSame = summed !== undefined && of.length === summed.of.length && of.every((map, n) => map === summed?.of[n])
     if (!isSame || summed === undefined) summed = { of, capacity: sumCapacity(new Map(of.flatMap((map) => [...map]))) }
-    const sum = (part: 'waiting' | 'deferred' | 'active') => known.reduce((total, { load }) => total + load[part], 0)
+    const sum = (part: 'waiting' | 'deferred' | 'active' | 'aheadOfKnown') =>
+      known.reduce((total, { load }) => total + load[part], 0)
     return {
       known: known.length > 0,
       ...{ waiting: sum('waiting'), deferred: sum('deferred'), active: sum('active') },
+      aheadOfKnown: sum('aheadOfKnown'),
       ...summed.capacity,
     }
   }

@@ -89,7 +89,7 @@ export function openBesideBackend({ program, settings, log }: BesideOptions): Ba
     state
       .reading()
       .succeeded(
-        { waiting: calls.waiting, deferred: 0, active: calls.inHand },
+        { waiting: calls.waiting, deferred: 0, active: calls.inHand, aheadOfKnown: calls.waiting },
         { workers: 1, slots, serviceMs, latencyMs, jobsPerSecond: (slots * 1_000) / serviceMs },
       )
   }

@@ -1,0 +1,34 @@
+/**
+ * The lane of known devices: their jobs overtake other held ones, first come first served among themselves. Between two of them one
+ * other job keeps its place, so that they get at most half of the workers' capacity while others wait, however many there are.
+ */
+import type { RedisConnection } from '../redis/connect.js'
+import { lastKnownKey, queueKey } from './keys.js'
+
+/** Entries of the waiting list that are searched for the last one, from the next one to be taken: a thousand take some 20 µs of Redis. */
+export const SEARCH_LENGTH = 1_000
+/** How long the last one is remembered: longer than any waits, because admission gives this lane a second of work at the most. */
+const REMEMBERED_MS = 60_000
+
+/**
+ * Lua: moves a job that was just added forward: behind the last one that was moved and one other, or behind one other where that has been
+ * taken. Without the latter, jobs that come as fast as they are taken would leave no room for others.
+ * KEYS: waiting list, the key of the last one. ARGV: job id, entries to search, milliseconds to remember it. Returns 1 when the job
+ * waited, else 0. LREM comes first because of a full Redis: as in REPLY (protocol/reply.ts), what follows a write is not refused, or the
+ * job would be lost.
+ */
+const BRING_FORWARD = `
+if redis.call('LREM', KEYS[1], 1, ARGV[1]) == 0 then return 0 end
+local last = redis.pcall('GET', KEYS[2])
+local index = type(last) == 'string' and redis.call('LPOS', KEYS[1], last, 'RANK', -1, 'MAXLEN', ARGV[2])
+local ahead = index and redis.call('LLEN', KEYS[1]) - index + 1 or 1
+local follows = redis.call('LINDEX', KEYS[1], -ahead)
+if follows then redis.call('LINSERT', KEYS[1], 'BEFORE', follows, ARGV[1]) else redis.call('LPUSH', KEYS[1], ARGV[1]) end
+redis.call('SET', KEYS[2], ARGV[1], 'PX', ARGV[3])
+return 1`
+
+/** Gives a waiting job of the held lane its place in that of known devices; does nothing when it does not wait any more. */
+export async function bringForward(redis: RedisConnection, prefix: string, jobId: string): Promise<void> {
+  const keys = [queueKey(prefix, 'wait'), lastKnownKey(prefix)]
+  await redis.eval(BRING_FORWARD, keys.length, ...keys, jobId, SEARCH_LENGTH, REMEMBERED_MS)
+}
