@@ -134,6 +134,7 @@ export async function buildApp(config: GatewayConfig, deps: AppDeps): Promise<Fa
     audit,
     post,
     guessing,
+    needsConfirmedEmail: config.LOGIN_NEEDS_CONFIRMATION,
     deviceHeaders,
   }
   const hold = createHold({

@@ -221,6 +221,26 @@ test('an address that has an account stays with it: the answer is the same, its 
   assert.equal((await me(here, accessToken)).body.email, mine.email)
 })
 
+test('of two accounts that are changed to one address at once one gets it, by one of a hundred uses of their links', async () => {
+  const to = newCredentials().email
+  const accounts = [await newAccount(here), await newAccount(there)]
+  const tokens: string[] = []
+  for (const [n, account] of accounts.entries()) {
+    const { accessToken } = expect(200, await login(here, account))
+    expect(204, await changeEmail(here, accessToken, to, account.password))
+    tokens.push((await mails.next(to, CHANGE, n)).token)
+  }
+  // Each link at each gateway.
+  const answers = await Promise.all(
+    Array.from({ length: 100 }, (_, n) =>
+      patiently(() => confirm(n % 2 ? here : there, tokens[Math.floor(n / 2) % 2] ?? '')),
+    ),
+  )
+  assertOneWon(answers)
+  assert.equal(await database.user.count({ where: { email: to } }), 1)
+  assert.equal(await database.user.count({ where: { email: { in: accounts.map(({ email }) => email) } } }), 1)
+})
+
 test('whether an address has an account is not even looked up before the answer to a forgotten password', async () => {
   const account = await newAccount(here)
   await mails.next(account.email, CONFIRM)
@@ -255,6 +275,15 @@ test('where confirmation is needed, a right password does not log in before it, 
   const [right, wrong] = [await login(url, account), await login(url, { ...account, password: 'a guess at it' })]
   assertProblem(right, 401, 'invalid_credentials')
   assert.deepEqual(right.body, wrong.body)
+  // Nor by its work: neither gets as far as the sessions.
+  const answers = await database.$transaction(
+    async (locked) => {
+      await locked.$executeRaw`LOCK TABLE sessions IN ACCESS EXCLUSIVE MODE`
+      return [await login(url, account), await login(url, { ...account, password: 'a guess at it' })]
+    },
+    { timeout: 30_000 },
+  )
+  for (const answer of answers) assertProblem(answer, 401, 'invalid_credentials')
   expect(204, await confirm(url, (await mails.next(account.email, CONFIRM)).token))
   expect(200, await login(url, account))
   // An owner who has lost that mail gets in by another.

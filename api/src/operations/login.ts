@@ -11,6 +11,11 @@ import { guesser } from './access.js'
 import { digestOf } from './hash-upgrades.js'
 import { defineOperation } from './public-operation.js'
 
+type Credential = Pick<User, 'id' | 'passwordHash' | 'credentialVersion'> & {
+  /** Whether the address is confirmed, or need not be. */
+  mayLogIn: boolean
+}
+
 /** The user of an unknown address. */
 const NOBODY = '00000000-0000-0000-0000-000000000000'
 
@@ -70,14 +75,16 @@ export const login = defineOperation({
     return { userId: userId === NOBODY ? null : userId }
   },
 
-  async start({ database, upgrades }, { body: { email, password }, caller: attempt }, submit) {
+  async start({ database, upgrades, needsConfirmedEmail }, { body: { email, password }, caller: attempt }, submit) {
     const sql = Prisma.sql`
-      SELECT id, password_hash AS "passwordHash", credential_version AS "credentialVersion"
+      SELECT id, password_hash AS "passwordHash", credential_version AS "credentialVersion",
+        email_confirmed_at IS NOT NULL OR NOT ${needsConfirmedEmail}::boolean AS "mayLogIn"
       FROM users WHERE email = ${normalizeEmail(email)}`
-    const [user] = await rawQuery<Pick<User, 'id' | 'passwordHash' | 'credentialVersion'>>(database, sql)
+    const [user] = await rawQuery<Credential>(database, sql)
     const pending = await submit('verify', {
       password: normalizePassword(password),
-      storedHash: user?.passwordHash ?? null,
+      // A decoy for an account that may not log in yet: a right password would take longer to be refused than a wrong one.
+      storedHash: user?.mayLogIn ? user.passwordHash : null,
       ...upgrades.request,
     })
     // As long for an unknown address as for a known one: a ticket must not tell them apart.

@@ -21,6 +21,8 @@ export interface OperationDeps {
   /** Undefined where no mail is sent. */
   post: Post | undefined
   guessing: Guessing
+  /** Whether only accounts whose address is confirmed log in. */
+  needsConfirmedEmail: boolean
   /** The headers that give a device its token: a cookie, or none. */
   deviceHeaders(token: string): Record<string, string>
 }
