@@ -12,6 +12,13 @@ const behindSentinels = [
   'redis.sentinelPassword.secret=redis-sentinels',
 ]
 
+const withMail = [
+  'mail.smtp.secret=mail-server',
+  'mail.from=no-reply@example.com',
+  'mail.confirmUrl=https://app.example.com/confirm#{token}',
+  'mail.resetUrl=https://app.example.com/reset#{token}',
+]
+
 type Probes = Record<'startupProbe' | 'readinessProbe' | 'livenessProbe', { httpGet: { path: string } }>
 
 interface Container extends Probes {
@@ -161,6 +168,16 @@ test('gateways read the list of breached passwords from a claim, beside the auth
   assert.equal(variable(gateway, 'BREACHED_PASSWORDS_FILE')?.value, '/breached/breached.list')
 })
 
+test('gateways alone are told of mail, and how long its links are good', { skip }, async () => {
+  const gateway = await deployment('gateway', [...withMail, 'mail.confirmTtlS=172800', 'mail.resetTtlS=900'])
+  assert.equal(variable(gateway, 'MAIL_CONFIRM_TTL_S')?.value, '172800')
+  assert.equal(variable(gateway, 'MAIL_RESET_TTL_S')?.value, '900')
+  const isOfMail = ({ name }: { name: string }) => /MAIL|SMTP/.test(name)
+  for (const without of [await deployment('gateway'), await deployment('worker', withMail)])
+    assert.deepEqual(without.template.spec.containers[0].env.filter(isOfMail), [])
+  await assert.rejects(deployment('gateway', [...withMail, 'mail.resetTtlS=59']), /resetTtlS/)
+})
+
 test('every variable that a pod is given is one that somebody reads', { skip }, async () => {
   const workerSources = ['config', 'consumer/cpu-limit', 'hashing/policy'].map((name) => `worker/src/${name}.ts`)
   const sources = ['api/src/config.ts', ...workerSources]
@@ -169,7 +186,12 @@ test('every variable that a pod is given is one that somebody reads', { skip }, 
   const known = `${read.join()} UV_THREADPOOL_SIZE NODE_EXTRA_CA_CERTS POD_IP REDIS_PASSWORD SENTINEL_PASSWORD`
   for (const component of ['gateway', 'worker']) {
     const { env } = (
-      await deployment(component, ['tls.ca.secret=ca', 'breachedPasswords.claim=lists', ...behindSentinels])
+      await deployment(component, [
+        'tls.ca.secret=ca',
+        'breachedPasswords.claim=lists',
+        ...behindSentinels,
+        ...withMail,
+      ])
     ).template.spec.containers[0]
     const unread = env.map(({ name }) => name).filter((name) => !new RegExp(`\\b${name}\\b`).test(known))
     assert.deepEqual(unread, [], component)
