@@ -13,6 +13,8 @@ export interface Account {
   email: string
   passwordHash: string
   createdAt: Date
+  /** Null where it is not known that its owner reads mail to the address. */
+  emailConfirmedAt: Date | null
 }
 
 /** What a record holds: an account whose hash can be verified, one whose weak digest is to be wrapped first, or why neither. */
@@ -46,12 +48,14 @@ export function createCheck(options: CheckOptions): (record: Record<string, unkn
     if (!UUID.test(id)) return rejected('has an id that is no UUID')
     const createdAt = dateOf(text('createdAt'))
     if (createdAt === undefined) return rejected('has a date of creation that is none')
+    const emailConfirmedAt = confirmationOf(text('emailConfirmedAt'), createdAt)
+    if (emailConfirmedAt === undefined) return rejected('has a date of confirmation that is none')
     const stored = text('passwordHash')
     if (stored === undefined) return rejected('has no password hash')
     const salt = text('salt') ?? ''
     const passwordHash = preset.hashOf?.({ passwordHash: stored, salt }, settings) ?? stored
 
-    const account = { id: id.toLowerCase(), email: normalizeEmail(email), createdAt }
+    const account = { id: id.toLowerCase(), email: normalizeEmail(email), createdAt, emailConfirmedAt }
     const digest = weak?.read(passwordHash)
     if (digest !== undefined) {
       if (Buffer.byteLength(salt) > SALT_MAX_BYTES) return rejected('has a salt that is too long')
@@ -65,6 +69,12 @@ export function createCheck(options: CheckOptions): (record: Record<string, unkn
 
 function rejected(reason: string): Checked {
   return { kind: 'rejected', reason }
+}
+
+/** A date, or a plain yes or no: other systems do not tell when an address was confirmed, so it counts as of the account's creation. */
+function confirmationOf(text: string | undefined, createdAt: Date): Date | null | undefined {
+  if (text === undefined || text === 'false') return null
+  return text === 'true' ? createdAt : dateOf(text)
 }
 
 /** ISO 8601, or seconds or milliseconds since 1970; now where there is none. */

@@ -6,9 +6,9 @@ import { pagesOfAccounts } from './pages.ts'
 
 const BATCH = 5_000
 
-type Row = { id: string; email: string; passwordHash: string; createdAt: Date }
+type Row = { id: string; email: string; passwordHash: string; createdAt: Date; emailConfirmedAt: Date | null }
 
-const columns = Prisma.sql`email, password_hash AS "passwordHash", created_at AS "createdAt"`
+const columns = Prisma.sql`email, password_hash AS "passwordHash", created_at AS "createdAt", email_confirmed_at AS "emailConfirmedAt"`
 
 /** Returns how many. */
 export async function exportAccounts(database: Database, to: Writable): Promise<number> {

@@ -2,7 +2,7 @@
 import { UserError } from '@spillway/local/processes/user-error'
 import { isRecord } from './records.ts'
 
-export const fieldNames = ['email', 'passwordHash', 'id', 'createdAt', 'salt'] as const
+export const fieldNames = ['email', 'passwordHash', 'id', 'createdAt', 'emailConfirmedAt', 'salt'] as const
 export type FieldName = (typeof fieldNames)[number]
 
 /** A path through nested objects for each field, such as `fields.email`. */
@@ -14,6 +14,7 @@ export const own: Fields = {
   passwordHash: 'passwordHash',
   id: 'id',
   createdAt: 'createdAt',
+  emailConfirmedAt: 'emailConfirmedAt',
   salt: 'salt',
 }
 
@@ -30,10 +31,10 @@ export function mapped(base: Fields, map: string | undefined): Fields {
   return fields
 }
 
-/** The text at a path. Undefined where there is nothing, or something that is neither text nor a number. */
+/** The text at a path, or that of a number or a truth value. Undefined where there is nothing, or anything else. */
 export function textAt(record: Record<string, unknown>, path: string): string | undefined {
   let value: unknown = path === '' ? undefined : record
   for (const name of path.split('.')) value = isRecord(value) ? value[name] : undefined
-  if (typeof value === 'number') return String(value)
+  if (typeof value === 'number' || typeof value === 'boolean') return String(value)
   return typeof value === 'string' && value !== '' ? value : undefined
 }

@@ -19,11 +19,12 @@ export async function insertAccounts(database: Database, batch: readonly Account
         ${column(({ id }) => id)}::uuid[],
         ${column(({ email }) => email)}::text[],
         ${column(({ passwordHash }) => passwordHash)}::text[],
-        ${column(({ createdAt }) => createdAt.toISOString())}::timestamptz[]
-      ) WITH ORDINALITY AS account (id, email, password_hash, created_at, place)
+        ${column(({ createdAt }) => createdAt.toISOString())}::timestamptz[],
+        ${column(({ emailConfirmedAt }) => emailConfirmedAt?.toISOString() ?? null)}::timestamptz[]
+      ) WITH ORDINALITY AS account (id, email, password_hash, created_at, email_confirmed_at, place)
     ), created AS (
-      INSERT INTO users (id, email, password_hash, created_at, updated_at)
-      SELECT id, email, password_hash, created_at, now() FROM given ORDER BY place
+      INSERT INTO users (id, email, password_hash, created_at, email_confirmed_at, updated_at)
+      SELECT id, email, password_hash, created_at, email_confirmed_at, now() FROM given ORDER BY place
       ON CONFLICT DO NOTHING
       RETURNING email
     )

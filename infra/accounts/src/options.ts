@@ -10,7 +10,8 @@ pnpm accounts export FILE
 pnpm accounts hashes
 
 import   reads accounts from FILE: NDJSON (.ndjson, .jsonl), a JSON array of them or an object with one as "users" (.json), or CSV with
-         a line of names (.csv); also with .gz. The fields are email, passwordHash, id and createdAt; the last two may be missing.
+         a line of names (.csv); also with .gz. The fields are email, passwordHash, id, createdAt and emailConfirmedAt; the last three
+         may be missing. emailConfirmedAt is a date, or true for an address that was confirmed at some time: then createdAt is taken.
          Accounts whose address exists are left as they are, so that it can be run again at any time. Lines that are not imported,
          such as those of disabled accounts, go by number and reason to FILE.rejected.ndjson; in a document, records are numbered.
 export   writes all accounts to FILE, in the form that import reads; - is standard output.

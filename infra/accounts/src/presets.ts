@@ -21,18 +21,22 @@ export const ownPreset: Preset = { fields: own, isDisabled: () => false }
 export const presets: Record<string, Preset> = {
   /** A bulk export of users with their hashes, NDJSON. */
   auth0: {
-    fields: { ...own, createdAt: 'created_at', id: '' },
+    fields: { ...own, createdAt: 'created_at', emailConfirmedAt: 'email_verified', id: '' },
     isDisabled: ({ blocked }) => blocked === true,
   },
   /** `manage.py dumpdata auth.user`. */
   django: {
-    fields: { ...own, email: 'fields.email', passwordHash: 'fields.password', createdAt: 'fields.date_joined', id: '' },
+    fields: {
+      ...own,
+      ...{ email: 'fields.email', passwordHash: 'fields.password', createdAt: 'fields.date_joined' },
+      ...{ emailConfirmedAt: '', id: '' },
+    },
     isDisabled: ({ fields }) =>
       typeof fields === 'object' && fields !== null && Reflect.get(fields, 'is_active') === false,
   },
   /** `firebase auth:export users.json`. */
   firebase: {
-    fields: { ...own, id: '' },
+    fields: { ...own, emailConfirmedAt: 'emailVerified', id: '' },
     isDisabled: ({ disabled }) => disabled === true,
     hashOf: ({ passwordHash, salt }, { firebase }) => firebaseHash(firebase, salt, passwordHash),
   },

@@ -89,6 +89,41 @@ test('ids, dates and hashes are kept, addresses are normalized, and a second tim
   assert.match((await accounts(['import', file])).stdout, /Created 0 accounts, left 2 that existed/)
 })
 
+test('an address that was confirmed stays confirmed, with its date or that of the account, and no other one is', async () => {
+  const createdAt = '2020-01-02T03:04:05.678Z'
+  const confirmations = new Map<unknown, string | null>([
+    ['2021-02-03T04:05:06.007Z', '2021-02-03T04:05:06.007Z'],
+    [true, createdAt],
+    ['true', createdAt],
+    [false, null],
+    ['false', null],
+    [null, null],
+    [undefined, null],
+    ['', null],
+  ])
+  const records = [...confirmations].map(([emailConfirmedAt, expected]) => {
+    const record = { email: newEmail(), passwordHash: bcrypt, createdAt, emailConfirmedAt }
+    return { record, expected }
+  })
+  const wrong = ['yes', '2999-01-01T00:00:00Z'].map((emailConfirmedAt) => ({
+    ...{ email: newEmail(), passwordHash: bcrypt },
+    emailConfirmedAt,
+  }))
+  const file = await fileOf('confirmed.ndjson', ndjson([...records.map(({ record }) => record), ...wrong]))
+  assert.match((await accounts(['import', file])).stdout, /Created 8 accounts[\s\S]*Rejected 2 lines/)
+  for (const { record, expected } of records)
+    assert.equal(
+      (await stored(record.email))?.emailConfirmedAt?.toISOString() ?? null,
+      expected,
+      JSON.stringify(record),
+    )
+  const reason = 'has a date of confirmation that is none'
+  assert.deepEqual(await rejectedOf(file), [
+    { line: 9, reason },
+    { line: 10, reason },
+  ])
+})
+
 test('a dry run counts by format and writes nothing but the lines it would reject', async () => {
   const email = newEmail()
   const file = await fileOf('dry.ndjson', `${ndjson([{ email, passwordHash: bcrypt }, { email: 'x' }])}`)
@@ -152,6 +187,7 @@ test("exports of Auth0 and Django's dumpdata are read as they are", async () => 
     email: auth0,
     passwordHash: bcrypt,
     created_at: '2021-05-06T00:00:00Z',
+    email_verified: true,
   }
   const ofDjango = {
     model: 'auth.user',
@@ -168,7 +204,9 @@ test("exports of Auth0 and Django's dumpdata are read as they are", async () => 
     assert.match(stdout, /Created 1 accounts/, stderr)
   }
   assert.equal((await stored(auth0))?.createdAt.toISOString(), '2021-05-06T00:00:00.000Z')
+  assert.equal((await stored(auth0))?.emailConfirmedAt?.toISOString(), '2021-05-06T00:00:00.000Z')
   assert.equal((await stored(django))?.passwordHash, `argon2${argon2id}`)
+  assert.equal((await stored(django))?.emailConfirmedAt, null)
 })
 
 test("Firebase's export is read as it is, and its passwords match by the signer key of the project alone", async () => {
@@ -182,7 +220,10 @@ test("Firebase's export is read as it is, and its passwords match by the signer 
   const hashed = { salt: '42xEC+ixf3L2lw==', passwordHash: firebaseExample.passwordHash }
   const users = [
     user({ email, ...hashed }),
-    user({ email: second, salt: '42xEC-ixf3L2lw==', passwordHash: hashed.passwordHash.replaceAll('/', '_') }),
+    user({
+      ...{ email: second, emailVerified: false },
+      ...{ salt: '42xEC-ixf3L2lw==', passwordHash: hashed.passwordHash.replaceAll('/', '_') },
+    }),
     user({ email: newEmail(), providerUserInfo: [{ providerId: 'google.com', rawId: '1' }] }),
     user({ phoneNumber: '+15551234567' }),
     user({ email: newEmail(), disabled: true, ...hashed }),
@@ -207,6 +248,7 @@ test("Firebase's export is read as it is, and its passwords match by the signer 
   for (const address of [email, second]) {
     const account = await stored(address)
     assert.equal(account?.createdAt.toISOString(), '2017-02-05T19:57:34.000Z')
+    assert.deepEqual(account.emailConfirmedAt, address === email ? account.createdAt : null)
     assert.ok(!account.passwordHash.includes(FIREBASE_SIGNER_KEY))
     assert.equal(await hasher.verify(firebaseExample.password, account.passwordHash), true)
   }
@@ -309,6 +351,7 @@ test('what is exported is imported again as it was, and counted by its hashes', 
   const other = await createNamespace()
   try {
     const count = await database.user.count()
+    assert.ok((await database.user.count({ where: { emailConfirmedAt: { not: null } } })) > 0)
     const file = join(dir, 'export.ndjson')
     assert.match((await accounts(['export', file])).stdout, new RegExp(`Exported ${count} accounts`))
     assert.equal((await stat(file)).mode & 0o077, 0)
