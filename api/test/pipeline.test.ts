@@ -11,6 +11,7 @@ import {
   me,
   newAccount,
   newCredentials,
+  patiently,
   redeem,
   refresh,
   register,
@@ -46,9 +47,11 @@ test('a wrong password and an unknown address get the same answer', async () => 
   assert.deepEqual(namesOf(unknown.headers), namesOf(wrong.headers))
 })
 
-test('an address can be registered once, also by ten at once', async () => {
+test('an address can be registered once, also by a hundred at once', async () => {
   const credentials = newCredentials()
-  const answers = await Promise.all(Array.from({ length: 10 }, (_, n) => register(n % 2 ? here : there, credentials)))
+  const answers = await Promise.all(
+    Array.from({ length: 100 }, (_, n) => patiently(() => register(n % 2 ? here : there, credentials))),
+  )
   assert.equal(answers.filter(({ status }) => status === 201).length, 1)
   for (const answer of answers.filter(({ status }) => status !== 201)) assertProblem(answer, 409, 'email_taken')
   assertProblem(await register(here, credentials), 409, 'email_taken')
@@ -74,17 +77,6 @@ test('a ticket is redeemed at another gateway, for what the call would have answ
   for (const used of [registration.ticket, ticket, failed.ticket, taken.ticket]) {
     for (const url of [here, there]) assertProblem(await redeem(url, used), 409, 'ticket_used')
   }
-})
-
-test('a ticket shown by ten at once answers one of them', async () => {
-  const credentials = newCredentials()
-  for (const start of [register, login]) {
-    const { ticket } = expect(202, await start(here, credentials, respondAsync))
-    const answers = await Promise.all(Array.from({ length: 10 }, (_, n) => redeem(n % 2 ? here : there, ticket)))
-    assert.equal(answers.filter(({ status }) => status < 300).length, 1)
-    for (const answer of answers.filter(({ status }) => status >= 300)) assertProblem(answer, 409, 'ticket_used')
-  }
-  assert.equal(await system.database.session.count({ where: { user: { email: credentials.email } } }), 1)
 })
 
 test('two tickets for one address: one makes the account, the other learns that it is taken', async () => {
