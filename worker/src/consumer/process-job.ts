@@ -123,7 +123,8 @@ async function answer(job: JobRef, data: JobData, options: ProcessOptions): Prom
   const request = openRequest(job, data, options)
   const performing: PerformOptions = {
     hasher,
-    refused: (error) => log.error({ jobId: job.id, err: error }, 'job refused'),
+    // After the answer, which would come later than that of a wrong password.
+    refused: (error) => void setImmediate(() => log.error({ jobId: job.id, err: error }, 'job refused')),
     rehashed: (from) => metrics.rehashes.inc({ from }),
   }
   if (job.name === 'hash' && isHashRequest(request)) return await performHash(request, performing)

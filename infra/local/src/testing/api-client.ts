@@ -39,11 +39,13 @@ export function createApiClient(url: string, { timeoutMs = TIMEOUT_MS }: { timeo
   const agent = new Agent({ keepAlive: true })
   const get = (path: string, options?: RequestOptions) =>
     send(agent, 'GET', url + path, undefined, { timeoutMs, ...options })
-  const post = (path: string, body: unknown, options?: RequestOptions) =>
-    send(agent, 'POST', url + path, JSON.stringify(body), { timeoutMs, ...options })
+  const withBody = (method: string) => (path: string, body: unknown, options?: RequestOptions) =>
+    send(agent, method, url + path, JSON.stringify(body), { timeoutMs, ...options })
+  const post = withBody('POST')
   return {
     get,
     post,
+    put: withBody('PUT'),
     register: (credentials: Credentials, options?: RequestOptions) => post('/v1/users', credentials, options),
     login: (credentials: Credentials, options?: RequestOptions) => post('/v1/login', credentials, options),
     redeem: (ticket: unknown, options?: RequestOptions) => post('/v1/tickets/redeem', { ticket }, options),
