@@ -9,6 +9,7 @@ import { overloadScenarios } from './scenarios/overload.ts'
 import { postgresScenarios } from './scenarios/postgres.ts'
 import { redisScenarios } from './scenarios/redis.ts'
 import { rollingScenarios } from './scenarios/rolling.ts'
+import { severalRedisScenarios } from './scenarios/several-redis.ts'
 import { stuffing } from './scenarios/stuffing.ts'
 import { workerScenarios } from './scenarios/workers.ts'
 import { workersJoining } from './scenarios/workers-joining.ts'
@@ -26,4 +27,5 @@ export const scenarios: readonly Scenario[] = [
   clock,
   ...postgresScenarios,
   ...redisScenarios,
+  ...severalRedisScenarios,
 ]

@@ -8,6 +8,7 @@ import { loginSection } from './sections/login-100.ts'
 import { profileSection } from './sections/profile.ts'
 import { rampSection } from './sections/ramp.ts'
 import { scaleOutSection } from './sections/scale-out.ts'
+import { severalRedisSection } from './sections/several-redis.ts'
 import {
   efficiencySection,
   enginesSection,
@@ -28,6 +29,7 @@ const sections = {
   spike: spikeSection,
   'scale-out': scaleOutSection,
   redis: redisSection,
+  'several-redis': severalRedisSection,
   idle: idleSection,
   service: serviceSection,
   efficiency: efficiencySection,

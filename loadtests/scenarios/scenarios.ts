@@ -9,6 +9,7 @@ import { redis } from './redis.ts'
 import { scaleOut } from './scale-out.ts'
 import type { Scenario } from './scenario.ts'
 import { service } from './service.ts'
+import { severalRedis } from './several-redis.ts'
 import { spike } from './spike.ts'
 import { stress5000 } from './stress-5000.ts'
 
@@ -20,6 +21,7 @@ export const scenarios: readonly Scenario[] = [
   spike,
   scaleOut,
   redis,
+  severalRedis,
   idle,
   service,
   efficiency,

@@ -8,6 +8,7 @@ const named = {
   ramp: ['in-process, registration', 'spillway, token'],
   'scale-out': ['spillway, 2 gateways'],
   redis: ['spillway, token'],
+  'several-redis': ['spillway, 2 Redis'],
   idle: ['in-process, argon2id'],
   service: ['spillway, token'],
   efficiency: ['spillway, bcrypt', 'spillway, argon2id'],

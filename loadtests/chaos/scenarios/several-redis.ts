@@ -1,0 +1,118 @@
+// Two Redis side by side: one fails in every way it can, both do, and the second comes and goes, all in the middle of logins.
+import { setTimeout as sleep } from 'node:timers/promises'
+import { roll, rollingSize, type Version } from '../roll.ts'
+import type { Findings, Scenario } from '../scenario.ts'
+import type { Stage } from '../stage/stage.ts'
+import { withSystem } from '../stage/system.ts'
+import { startTwoRedis, type TwoRedis } from '../stage/two-redis.ts'
+import { type Report, redeemAll, takeTickets, usedAgain } from '../traffic/tickets.ts'
+import { underFault } from '../under-fault.ts'
+import { type RedisFault, redisFaults } from './redis-faults.ts'
+
+/** Eight slots of 100 ms do eighty logins a second: half are busy at any time, with jobs of either Redis. */
+const CREDENTIAL = 'wait-100'
+const PER_SECOND = 40
+/** No login may take longer than before by more. */
+const EXTRA_LIMIT_S = 2
+/** Where connections are cut, a worker's answer to its taking a job may be lost: the job is free again when its lock has expired. */
+const CUT_EXTRA_LIMIT_S = 4
+const TICKETS = 40
+/** Longer than gateways wait for a Redis before its tickets are lost. */
+const LOST_FOR_MS = 8_000
+
+const lost: RedisFault = {
+  name: 'lost',
+  what: `is killed and away for ${LOST_FOR_MS / 1_000} s`,
+  async inject(server) {
+    await server.kill()
+    await sleep(LOST_FOR_MS)
+    await server.start()
+  },
+}
+
+/** A run on two Redis of its own. */
+function onTwoRedis(run: (stage: Stage, two: TwoRedis) => Promise<Findings>): Scenario['run'] {
+  return async (stage) => {
+    const two = await startTwoRedis(stage)
+    try {
+      return await run(stage, two)
+    } finally {
+      await two.close()
+    }
+  }
+}
+
+const limitS = ({ name }: RedisFault) => (name === 'cut' ? CUT_EXTRA_LIMIT_S : EXTRA_LIMIT_S)
+
+const oneFails = [...redisFaults, lost].map(
+  (fault): Scenario => ({
+    name: `several-${fault.name}`,
+    promise:
+      `One of two Redis ${fault.what}: no login fails or takes ${limitS(fault)} s more, its tickets are answered or 410 ticket_lost, ` +
+      'and it is used again within 5 s.',
+    run: onTwoRedis((stage, { url, second }) =>
+      withSystem(stage, url, { credential: CREDENTIAL }, async (system) => {
+        const reports: Promise<Report>[] = []
+        const findings = await underFault(system, {
+          perSecond: PER_SECOND,
+          async fault() {
+            reports.push(redeemAll(system, await takeTickets(system, TICKETS)))
+            await fault.inject(second)
+            reports.push(usedAgain(system, second))
+          },
+        })
+        const extraMs = Math.round(findings.worstExtraMs ?? 0)
+        findings.expectAllSucceeded()
+        findings.expect(extraMs <= limitS(fault) * 1_000, `a login took ${extraMs} ms more`)
+        for (const report of await Promise.all(reports)) report(findings)
+        return findings
+      }),
+    ),
+  }),
+)
+
+const bothFail = redisFaults
+  .filter(({ name }) => ['killed', 'frozen'].includes(name))
+  .map(
+    ({ name, what, inject }): Scenario => ({
+      name: `several-both-${name}`,
+      promise: `Each of two Redis ${what}: as with one, every request has a defined answer, and all is well again within 5 s.`,
+      run: onTwoRedis((stage, { url, first, second }) =>
+        withSystem(stage, url, { credential: CREDENTIAL }, (system) =>
+          underFault(system, { perSecond: PER_SECOND, fault: () => Promise.all([first, second].map(inject)) }),
+        ),
+      ),
+    }),
+  )
+
+const TICKET_TTL_MS = 5_000
+const gatewayEnv = { ...rollingSize.gatewayEnv, TICKET_TTL_MS: String(TICKET_TTL_MS), LOGIN_WAIT_MS: '2000' }
+
+const rolling: Scenario = {
+  name: 'several-rolling',
+  promise:
+    'Every gateway and worker gets a second Redis under load, by restarts, and loses it again: not one request fails.',
+  run: onTwoRedis((stage, { first, second, url: both }) => {
+    const drained = on(`${first.url} drain:${second.url}`)
+    return withSystem(stage, first.url, { ...rollingSize, gatewayEnv }, (system) =>
+      // As README says.
+      roll(system, on(first.url), [
+        { kind: 'worker', to: drained },
+        { kind: 'gateway', to: drained },
+        { kind: 'worker', to: on(both) },
+        { kind: 'gateway', to: on(both) },
+        { kind: 'worker', to: drained },
+        { kind: 'gateway', to: drained },
+        { kind: 'gateway', to: on(first.url), waitMs: TICKET_TTL_MS },
+        { kind: 'worker', to: on(first.url) },
+      ]),
+    )
+  }),
+}
+
+function on(redisUrl: string): Version {
+  const options = { env: { REDIS_URL: redisUrl } }
+  return { gateway: options, worker: options }
+}
+
+export const severalRedisScenarios: readonly Scenario[] = [...oneFails, ...bothFail, rolling]
