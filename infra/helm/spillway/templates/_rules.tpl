@@ -12,7 +12,7 @@ and the Services that they are scraped by, what its rules record by the labels t
 {{- $expression = regexReplaceAll `\b(spillway|nodejs)_\w+` $expression $pods -}}
 {{- $expression = regexReplaceAll `\bspillway:[\w:]+` $expression $rules -}}
 {{- $expression = regexReplaceAll `\bkube_\w+` $expression (printf `${0}{%s}` $namespace) -}}
-{{- $expression = replace `keda-hpa-.*worker.*` (printf "keda-hpa-%s-worker" $name) $expression -}}
+{{- $expression = replace `keda-hpa-.*worker.*` (include "spillway.scaling.name" $root) $expression -}}
 {{- /* Those that had matchers now have two pairs of braces. */ -}}
 {{- replace `}{` `,` $expression -}}
 {{- end -}}

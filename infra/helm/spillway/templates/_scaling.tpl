@@ -1,0 +1,26 @@
+{{/* Refuses bounds that no autoscaler of the workers takes. */}}
+{{- define "spillway.scaling.check" -}}
+{{- with .Values.autoscaling -}}
+{{- if gt (int .minReplicas) (int .maxReplicas) -}}
+{{- fail "autoscaling.minReplicas is above autoscaling.maxReplicas: raise the one or lower the other." -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* How fast workers come and go, whoever reads the queue. */}}
+{{- define "spillway.scaling.behavior" -}}
+{{- with .Values.autoscaling -}}
+# Up at once and by as much as is needed, because people wait; down slowly, because the spike may come back.
+scaleUp:
+  stabilizationWindowSeconds: 0
+  policies: [{ type: Pods, value: {{ .maxReplicas }}, periodSeconds: 15 }]
+scaleDown:
+  stabilizationWindowSeconds: {{ .scaleDown.stabilizationSeconds }}
+  policies: [{ type: Percent, value: {{ .scaleDown.percent }}, periodSeconds: {{ .scaleDown.periodSeconds }} }]
+{{- end -}}
+{{- end -}}
+
+{{/* The name of the autoscaler of the workers: KEDA names the one that it makes after its ScaledObject. */}}
+{{- define "spillway.scaling.name" -}}
+{{- ternary "keda-hpa-" "" (eq .Values.autoscaling.mode "keda") -}}{{- include "spillway.name" . -}}-worker
+{{- end -}}
