@@ -12,6 +12,8 @@ for tree; do
     find . -type f -name '*.musl.node' -delete
     find . -type d -path '*/prebuilds/*' -prune ! -name 'linux-*' -exec rm -r {} +
     rm -rf node_modules/.pnpm/argon2@*/node_modules/argon2/argon2 node_modules/.pnpm/node-addon-api@* node_modules/.pnpm/@types+*
+    # What pnpm notes for itself, with the time and paths of the build.
+    rm -f node_modules/.modules.yaml node_modules/.pnpm/lock.yaml
     # Links to removed files.
     find . -xtype l -delete
   )

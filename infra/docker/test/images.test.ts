@@ -123,5 +123,7 @@ test('an image holds what its process needs, and nothing to build or test with',
     for (const name of ['typescript', 'prisma', 'tsx', 'pg-boss', '@biomejs+biome', '@spillway+local'])
       assert.ok(!packages.includes(name), name)
     assert.ok(existsSync(join(app, 'dist')))
+    // The time and the paths of its build.
+    assert.ok(!existsSync(join(app, 'node_modules/.modules.yaml')))
   }
 })
