@@ -1,7 +1,8 @@
 /** One gateway process: opens its connections, starts its listeners, and closes everything in order. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createQueueReporter } from '@spillway/client/queue/report'
-import { connectRedis, createPasswordClient, parseKeyring, watchRedis } from '@spillway/client/queue-client'
+import { createPasswordClient, parseKeyring, quitRedis, watchRedis } from '@spillway/client/queue-client'
+import { type ConnectionRole, connectRedis } from '@spillway/client/redis/connect'
 import { parseShards } from '@spillway/client/redis/shards'
 import { shareReport } from '@spillway/client/shards/shared-report'
 import { connectDatabase, poolUse } from '@spillway/prisma'
@@ -56,11 +57,15 @@ export async function startGateway(config: GatewayConfig, env: NodeJS.ProcessEnv
   const breached = listFile === '' ? undefined : readPasswordList(listFile)
   const database = connectDatabase({ url: config.DATABASE_URL, poolSize: config.DATABASE_POOL_SIZE })
   const watch = watchRedis(log)
-  const operatorsRedis = parseShards(config.REDIS_URL).map(({ url, address }) => {
-    const connection = connectRedis(url, 'producer')
-    watch.watch(connection, 'operators')
-    return { address, connection }
-  })
+  // Those beside the client's two, for commands and for replies: .github/CONTRIBUTING.md says why each is one of its own.
+  const connect = (role: ConnectionRole, purpose: string) =>
+    parseShards(config.REDIS_URL).map(({ url, address }) => {
+      const connection = connectRedis(url, role)
+      watch.watch(connection, purpose)
+      return { address, connection }
+    })
+  const operatorsRedis = connect('producer', 'operators')
+  const mailRedis = config.SMTP_URL === '' ? [] : connect('consumer', 'mail')
   const metrics = createGatewayMetrics([...operations, ...serviceOperations].map(({ kind }) => kind))
   const shedder = createLoadShedder(config.DATABASE_POOL_SIZE)
   const tracing = await startTracing({ service: 'spillway-gateway', endpoint: config.OTEL_EXPORTER_OTLP_ENDPOINT })
@@ -96,7 +101,7 @@ export async function startGateway(config: GatewayConfig, env: NodeJS.ProcessEnv
     isFallingBack: fallback.active,
   })
   const audit = startAudit({ database, retentionDays: config.AUDIT_RETENTION_DAYS, metrics, log })
-  const mail = openMail(config, { redis: passwords.redis, watch, keyring, database, metrics, log })
+  const mail = openMail(config, { redis: passwords.redis, mailRedis, watch, keyring, database, metrics, log })
   const expiredSessions = startDeletingExpiredSessions({ database, log })
   let draining = false
   const admission = createAdmission(passwords, {
@@ -127,8 +132,9 @@ export async function startGateway(config: GatewayConfig, env: NodeJS.ProcessEnv
     await step('stop sending mails', MAIL_TIMEOUT_MS, () => mail?.close())
     await step('close the ops port', STEP_TIMEOUT_MS, () => ops.close())
     await step('close the queue', STEP_TIMEOUT_MS, passwords.close)
-    await step('disconnect from Redis', STEP_TIMEOUT_MS, () => {
+    await step('disconnect from Redis', STEP_TIMEOUT_MS, async () => {
       for (const { connection } of operatorsRedis) connection.disconnect()
+      await Promise.all(mailRedis.map(({ connection }) => quitRedis(connection)))
     })
     await step('write the last audit events', STEP_TIMEOUT_MS, audit.close)
     await step('stop deleting expired sessions', STEP_TIMEOUT_MS, expiredSessions.close)

@@ -1,12 +1,5 @@
-/** Mail as a whole: the queue's two ends, the texts, and the connection to the server. Gateways send, because they have the database. */
-import {
-  connectRedis,
-  type Keyring,
-  quitRedis,
-  type RedisOfQueue,
-  type RedisWatch,
-} from '@spillway/client/queue-client'
-import { parseShards } from '@spillway/client/redis/shards'
+/** Mail as a whole: the queue's two ends, the texts, and the connection to the mail server. Gateways send, because they have the database. */
+import type { Keyring, RedisConnection, RedisOfQueue, RedisWatch } from '@spillway/client/queue-client'
 import type { Database } from '@spillway/prisma'
 import type { Logger } from '@spillway/worker/log'
 import { openOutbox } from '@spillway/worker/mail/outbox'
@@ -30,8 +23,10 @@ export interface OpenMail {
 export function openMail(
   config: GatewayConfig,
   deps: {
-    /** Of the role `producer`; they stay the caller's. */
+    /** Of the role `producer`: mails are added by them. All connections stay the caller's to watch and to close. */
     redis: readonly RedisOfQueue[]
+    /** Of the role `consumer`, to the same Redis: mails are taken by them. */
+    mailRedis: readonly { connection: RedisConnection }[]
     watch: RedisWatch
     keyring: Keyring
     database: Database
@@ -40,7 +35,7 @@ export function openMail(
   },
 ): OpenMail | undefined {
   if (config.SMTP_URL === '') return undefined
-  const { redis, watch, keyring, database, metrics, log } = deps
+  const { redis, mailRedis, watch, keyring, database, metrics, log } = deps
   const prefix = config.QUEUE_PREFIX
   const write = readTexts(config.MAIL_TEXTS)
   const smtp = createSmtp({ url: config.SMTP_URL, from: config.MAIL_FROM })
@@ -55,16 +50,13 @@ export function openMail(
     write,
     links: { confirmUrl: config.MAIL_CONFIRM_URL, resetUrl: config.MAIL_RESET_URL },
   })
-  const senders = parseShards(config.REDIS_URL).map(({ url }) => {
-    const connection = connectRedis(url, 'consumer')
-    watch.watch(connection, 'mail')
-    const sender = startMailSender({
+  const senders = mailRedis.map(({ connection }) =>
+    startMailSender({
       ...{ redis: connection, prefix, keyring, watch, log, messageFor },
       send: smtp.send,
       onOutcome: (outcome) => metrics.mails.inc({ outcome }),
-    })
-    return { connection, sender }
-  })
+    }),
+  )
   const post = createPost({
     ...{ outbox, redis, queuePrefix: prefix, accountNameOf: createAccountNames(keyring), metrics, log },
     perReader: config.LIMIT_MAIL_PER_RECIPIENT,
@@ -74,9 +66,9 @@ export function openMail(
   return {
     post,
     async close() {
-      await Promise.all(senders.map(({ sender }) => sender.close()))
+      await Promise.all(senders.map((sender) => sender.close()))
       smtp.close()
-      await Promise.all([outbox.close(), ...senders.map(({ connection }) => quitRedis(connection))])
+      await outbox.close()
     },
   }
 }
