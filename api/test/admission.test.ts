@@ -1,7 +1,7 @@
 // Requests that cannot be answered in time are refused at once, or get their ticket at once.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { readPlainGauge } from '@spillway/local/services/prometheus'
+import { readMetric } from '@spillway/local/services/prometheus'
 import { startStopwatch, until } from '@spillway/local/testing'
 import { slowAccount } from './account.ts'
 import {
@@ -126,8 +126,8 @@ test('the predicted wait that operators see counts those who wait with a ticket'
   whileManyWait(async ({ opsUrl }) => {
     await until(async () => {
       const [predictedS, perSecond] = await Promise.all([
-        readPlainGauge(opsUrl, 'spillway_predicted_wait_seconds'),
-        readPlainGauge(opsUrl, 'spillway_capacity_jobs_per_second'),
+        readMetric(opsUrl, 'spillway_predicted_wait_seconds'),
+        readMetric(opsUrl, 'spillway_capacity_jobs_per_second'),
       ])
       // One job or two are in hand or answered by now.
       return predictedS * perSecond > 6

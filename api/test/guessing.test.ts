@@ -1,7 +1,7 @@
 // Guessing is held back, and nobody is locked out by it: known devices, failures of unknown ones, challenges.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { readGauge } from '@spillway/local/services/prometheus'
+import { readMetric } from '@spillway/local/services/prometheus'
 import { until } from '@spillway/local/testing'
 import {
   type Answer,
@@ -269,7 +269,7 @@ test('a cookie carries the token where it is asked for, and scripts cannot read 
   assert.match((await redeem(url, ticket)).headers.get('set-cookie') ?? '', /^__Host-spillway-device=/)
 })
 
-const noticed = (kind: string) => readGauge(opsUrl, 'spillway_attacks_noticed_total', [`kind="${kind}"`])
+const noticed = (kind: string) => readMetric(opsUrl, 'spillway_attacks_noticed_total', `kind="${kind}"`)
 
 /** Few at a time: what is answered by a ticket shows its password to no count. */
 async function spray(times: number, body: () => Credentials, addressOf: (n: number) => string): Promise<void> {

@@ -5,7 +5,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { after, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { readPlainGauge } from '@spillway/local/services/prometheus'
+import { readMetric } from '@spillway/local/services/prometheus'
 import { until } from '@spillway/local/testing'
 import { expect, login, newAccount } from './client.ts'
 import { watchQueue } from './queue.ts'
@@ -93,7 +93,7 @@ async function sendMany(count: number, next: () => Promise<unknown>): Promise<vo
   )
 }
 
-const inHand = () => readPlainGauge(opsUrl, 'spillway_requests_in_hand')
+const inHand = () => readMetric(opsUrl, 'spillway_requests_in_hand')
 
 test('whole requests whose clients hang up at once do not stay in hand', async () => {
   const request = post('/v1/tickets/redeem', json({ ticket: 'x' }))

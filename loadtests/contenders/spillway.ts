@@ -1,6 +1,6 @@
 // Starts Spillway in the size and on the cores that a measurement wants.
 import { allOrNone } from '@spillway/local/processes/all-or-none'
-import { readGauge } from '@spillway/local/services/prometheus'
+import { readMetric } from '@spillway/local/services/prometheus'
 import { type Member, openSpillway } from '@spillway/local/testing'
 import { deleteKeys } from '@spillway/local/testing/namespace'
 import type { Part, StartOptions } from './contender.ts'
@@ -66,7 +66,7 @@ export async function startSpillway(options: SpillwayOptions) {
     /** The gateways' ops ports, where the metrics are. */
     gatewayOps: gateways.map(({ opsUrl }) => opsUrl),
     workerOps: workers.map(({ opsUrl }) => opsUrl),
-    depth: () => readGauge(first.opsUrl, 'spillway_queue_jobs', queued),
+    depth: () => readMetric(first.opsUrl, 'spillway_queue_jobs', ...queued),
     // The file it serves itself: a stat and a read.
     neighbourPath: '/docs/static/logo.svg',
     parts: [...gateways.map(partOf('api')), ...workers.map(partOf('worker'))],

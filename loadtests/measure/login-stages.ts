@@ -1,5 +1,5 @@
 // The time of a login by stage, by the counters of gateway and worker.
-import { readHistogram } from '@spillway/local/services/prometheus'
+import { readMetric } from '@spillway/local/services/prometheus'
 import type { SpillwayRunning } from '../contenders/spillway.ts'
 
 /**
@@ -9,13 +9,19 @@ import type { SpillwayRunning } from '../contenders/spillway.ts'
 export async function watchStages({ gatewayOps, workerOps }: SpillwayRunning) {
   const [gateway = ''] = gatewayOps
   const [worker = ''] = workerOps
+  const stages = [
+    [gateway, 'spillway_http_request_duration_seconds', 'route="/v1/login"'],
+    [gateway, 'spillway_wait_seconds', 'operation="login"'],
+    [worker, 'spillway_queue_wait_seconds', 'job="verify"'],
+    [worker, 'spillway_service_seconds', 'job="verify"'],
+  ] as const
   const read = () =>
-    Promise.all([
-      readHistogram(gateway, 'spillway_http_request_duration_seconds', 'route="/v1/login"'),
-      readHistogram(gateway, 'spillway_wait_seconds', 'operation="login"'),
-      readHistogram(worker, 'spillway_queue_wait_seconds', 'job="verify"'),
-      readHistogram(worker, 'spillway_service_seconds', 'job="verify"'),
-    ])
+    Promise.all(
+      stages.map(async ([opsUrl, name, label]) => ({
+        sum: await readMetric(opsUrl, `${name}_sum`, label),
+        count: await readMetric(opsUrl, `${name}_count`, label),
+      })),
+    )
   const before = await read()
   return async () => {
     const [requestMs = 0, heldMs = 0, queueWaitMs = 0, hashMs = 0] = (await read()).map((now, stage) => {

@@ -1,7 +1,7 @@
 // Logins, mistakes and attacks of all kinds, so that every panel has data.
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { readPlainGauge } from '@spillway/local/services/prometheus'
+import { readMetric } from '@spillway/local/services/prometheus'
 import { newSealKey, until } from '@spillway/local/testing'
 import { type ApiClient, type Credentials, respondAsync } from '@spillway/local/testing/api-client'
 import { type GatewayHandle, OPERATOR, openClient, type Scene } from './scene.ts'
@@ -71,7 +71,7 @@ export async function killBusyWorker(scene: Scene): Promise<void> {
   const client = await openClient(scene)
   await until(async () => {
     await client.submit('verify', { password: 'any', storedHash: '$spillway-wait$10000$' })
-    return (await readPlainGauge(victim.opsUrl, 'spillway_worker_slots_busy')) === 1
+    return (await readMetric(victim.opsUrl, 'spillway_worker_slots_busy')) === 1
   }).finally(() => client.close())
   await victim.close()
 }

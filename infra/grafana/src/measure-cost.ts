@@ -3,6 +3,7 @@
 // machine does falls on both.
 import { createServer } from 'node:http'
 import { createGatewayMetrics } from '@spillway/api/metrics'
+import { quantile } from '@spillway/client/storm/quantile'
 import { processorMs } from '@spillway/local/processes/processor-time'
 import type { Member } from '@spillway/local/testing'
 import { runWithServices } from './run-with-services.ts'
@@ -82,10 +83,6 @@ function countingMs(): number {
   return ((performance.now() - startedAt) / updates) * METRIC_UPDATES
 }
 
-function median(values: number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN
-}
-
 await runWithServices(async () => {
   const sink = await openSink()
   const off = await openSystem({})
@@ -98,7 +95,8 @@ await runWithServices(async () => {
       times.on.push(await measure(on))
       stopWatching()
     }
-    const [offMs, onMs] = [median(times.off.slice(WARM_UP_ROUNDS)), median(times.on.slice(WARM_UP_ROUNDS))]
+    const median = (all: number[]) => quantile(all.slice(WARM_UP_ROUNDS), 0.5) ?? Number.NaN
+    const [offMs, onMs] = [median(times.off), median(times.on)]
     const counting = countingMs()
     console.log(
       `off  ${offMs.toFixed(2)} ms of processor time a login (${times.off.map((ms) => ms.toFixed(2)).join(' ')})`,

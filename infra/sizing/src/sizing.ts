@@ -1,4 +1,5 @@
 // The size of an installation, from the demand and the measured cost of a login.
+import { GatewayConfig } from '@spillway/api/config'
 import type { Figures } from './figures.ts'
 import { slotsFor, utilization, waitQuantileMs } from './queue-model.ts'
 import { DEFAULT_LIMITS, spikeCost } from './spike.ts'
@@ -22,7 +23,7 @@ export interface Demand {
 const LOAD_LIMIT = 0.7
 /** Two, so that one may fail. */
 const MIN_GATEWAYS = 2
-const POOL_SIZE = 10
+const POOL_SIZE = GatewayConfig.properties.DATABASE_POOL_SIZE.default
 /** Finished jobs that stay in Redis at most. */
 const KEPT_FINISHED = 1_000
 const EMPTY_REDIS_MIB = 8

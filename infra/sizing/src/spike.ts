@@ -1,6 +1,7 @@
 // Simulates a spike in small steps. The gateway's own admission and prediction of waits decide which login is held, gets a ticket or is
 // refused. Arrivals and service are even, which is accurate enough because a spike far exceeds the capacity of the slots.
 import { type AdmissionLimits, type Admitted, createAdmission } from '@spillway/api/admission'
+import { GatewayConfig } from '@spillway/api/config'
 import { createLoadState } from '@spillway/client/passwords/load-state'
 import type { Station } from './queue-model.ts'
 
@@ -21,8 +22,14 @@ export interface GatewayLimits extends AdmissionLimits {
   loginWaitMs: number
 }
 
-/** A gateway's, where nothing else is set: LOGIN_WAIT_MS, TICKET_TTL_MS, MAX_OUTSTANDING. */
-export const DEFAULT_LIMITS: GatewayLimits = { loginWaitMs: 8_000, ticketTtlMs: 60_000, maxOutstanding: 10_000 }
+const { LOGIN_WAIT_MS, TICKET_TTL_MS, MAX_OUTSTANDING } = GatewayConfig.properties
+
+/** A gateway's, where nothing else is set. */
+export const DEFAULT_LIMITS: GatewayLimits = {
+  loginWaitMs: LOGIN_WAIT_MS.default,
+  ticketTtlMs: TICKET_TTL_MS.default,
+  maxOutstanding: MAX_OUTSTANDING.default,
+}
 
 export interface SpikeCost {
   /** Jobs in the queue at its deepest. */

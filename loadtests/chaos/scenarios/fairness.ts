@@ -1,7 +1,7 @@
 // Floods: of registrations, from one address, on one account. Others get their share, and what is over a limit costs no hash.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { until } from '@spillway/local/processes/until'
-import { readGauge } from '@spillway/local/services/prometheus'
+import { readMetric } from '@spillway/local/services/prometheus'
 import { type Answer, ask } from '@spillway/local/testing/api-client'
 import { startLoop } from '@spillway/local/testing/open-loop'
 import { startTraffic } from '../../load/visit.ts'
@@ -87,7 +87,7 @@ const limits: Scenario = {
         body: system.login(account),
         headers: { 'x-forwarded-for': address },
       })
-    const hashed = () => readGauge(system.workers[0]?.opsUrl ?? '', 'spillway_jobs_total', ['outcome="hashed"'])
+    const hashed = () => readMetric(system.workers[0]?.opsUrl ?? '', 'spillway_jobs_total', 'outcome="hashed"')
 
     async function flood(what: string, limit: number, send: (n: number) => Promise<Answer>): Promise<void> {
       const before = await hashed()

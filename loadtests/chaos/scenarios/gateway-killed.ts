@@ -1,6 +1,6 @@
 // A gateway is killed: its clients go to the next one, and the state that it leaves behind expires.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { readGauge } from '@spillway/local/services/prometheus'
+import { readMetric } from '@spillway/local/services/prometheus'
 import { ask, respondAsync } from '@spillway/local/testing/api-client'
 import type { Scenario } from '../scenario.ts'
 import { drained, expectNoLeftovers } from '../stage/queue.ts'
@@ -41,7 +41,7 @@ export const gatewayKilled: Scenario = {
     await sleep(TICKET_TTL_MS)
     const worker = await system.worker()
     await drained(system)
-    const jobs = (outcome: string) => readGauge(worker.opsUrl, 'spillway_jobs_total', [`outcome="${outcome}"`])
+    const jobs = (outcome: string) => readMetric(worker.opsUrl, 'spillway_jobs_total', `outcome="${outcome}"`)
     const [expired, hashed] = [await jobs('expired'), await jobs('hashed')]
     findings.notes.push(`${expired} of ${ORPHANS} orphaned jobs dropped, ${hashed} hashed`)
     findings.expect(expired === ORPHANS && hashed === 0, 'jobs of the dead gateway did not expire')

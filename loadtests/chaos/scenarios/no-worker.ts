@@ -1,6 +1,6 @@
 // All workers are gone: gateways notice, every client is answered, and everything is done when workers are back.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { readGauge, readPlainGauge } from '@spillway/local/services/prometheus'
+import { readMetric } from '@spillway/local/services/prometheus'
 import { ask } from '@spillway/local/testing/api-client'
 import { startProbe } from '../../measure/probe.ts'
 import type { Findings, Scenario } from '../scenario.ts'
@@ -82,8 +82,8 @@ const sizeWithFallback = {
 async function watchFallback(system: OwnSystem, { accounts }: Stage, findings: Findings): Promise<void> {
   const { url = '', opsUrl = '' } = system.gateways[0] ?? {}
   const read = async () => ({
-    answered: await readGauge(opsUrl, 'spillway_wait_seconds_count', ['outcome="answered"']),
-    refused: await readGauge(opsUrl, 'spillway_refused_total', ['reason="too_many_waiting"']),
+    answered: await readMetric(opsUrl, 'spillway_wait_seconds_count', 'outcome="answered"'),
+    refused: await readMetric(opsUrl, 'spillway_refused_total', 'reason="too_many_waiting"'),
   })
   let [mostActive, mostSlots] = [0, 0]
   const before = await read()
@@ -92,7 +92,7 @@ async function watchFallback(system: OwnSystem, { accounts }: Stage, findings: F
   const activeJobs = startProbe(20, async () => {
     const active = await system.redis.command('LLEN', `${system.queuePrefix}:passwords:active`)
     mostActive = Math.max(mostActive, Number(active))
-    mostSlots = Math.max(mostSlots, await readPlainGauge(opsUrl, 'spillway_slots'))
+    mostSlots = Math.max(mostSlots, await readMetric(opsUrl, 'spillway_slots'))
   })
   await sleep(AWAY_MS)
   void registrations.stop()

@@ -1,6 +1,7 @@
 // Which cost a policy may have: as much as takes no longer than the target and no more memory than there is, and never below OWASP's minimum
 // (Password Storage Cheat Sheet).
 import type { HashPolicy } from '@spillway/client/protocol/policy'
+import { policySettings } from '@spillway/worker/hashing/policy'
 import type { HashCost, MeasureHash } from '../measure/hash.ts'
 
 export interface Limits {
@@ -23,9 +24,9 @@ export const LEAST_MEMORY_KIB = OWASP_ARGON2_KIB[4]
 const OWASP_BCRYPT_COST = 10
 
 /** Bounds of what workers take. */
-const MEMORY_MOST_KIB = 1_048_576
-const TIME_MOST = 64
-const BCRYPT_COST_MOST = 17
+const MEMORY_MOST_KIB = policySettings.ARGON2_MEMORY_KIB.maximum
+const TIME_MOST = policySettings.ARGON2_TIME.maximum
+const BCRYPT_COST_MOST = policySettings.BCRYPT_COST.maximum
 
 const MIB = 1_024
 /** Costs that are measured until one fits. */

@@ -1,4 +1,5 @@
 // Waits and a spike on the real gateway, queue and worker, which the guide compares with the model.
+import { quantile } from '@spillway/client/storm/quantile'
 import type { SpikeCheck, WaitCheck } from '../figures.ts'
 import { type JobTimes, logInAtRate } from './logins.ts'
 import type { MeasuredSystem } from './system.ts'
@@ -26,11 +27,12 @@ export async function checkWaits(
     const meant = (busy * SLOTS * 1_000) / (STAND_IN_MS + turnaroundMs)
     const jobs = await logInAtRate(system, emails, { perSecond: () => meant, forS: WAITS_S })
     const station = { perSecond: jobs.length / WAITS_S, slotMs: STAND_IN_MS + turnaroundMs, slots: SLOTS }
-    const waits = jobs.map(waitMs).sort((a, b) => a - b)
+    const waits = jobs.map(waitMs)
+    const waitOf = (share: number) => quantile(waits, share) ?? Number.NaN
     const check = {
       ...station,
       logins: jobs.length,
-      measuredMs: { p50: quantile(waits, 0.5), p99: quantile(waits, 0.99) },
+      measuredMs: { p50: waitOf(0.5), p99: waitOf(0.99) },
     }
     say(`${meant.toFixed(1)}/s: ${JSON.stringify(check)}`)
     checks.push(check)
@@ -93,8 +95,4 @@ function deepest(jobs: JobTimes[]): number {
 function overAfterS(jobs: JobTimes[], startedAt: number): number {
   const late = jobs.filter((job) => waitMs(job) > 4 * STAND_IN_MS)
   return (Math.max(...late.map(({ endedAt }) => endedAt)) - startedAt) / 1_000
-}
-
-function quantile(sorted: number[], share: number): number {
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN
 }

@@ -2,11 +2,17 @@
 import { availableParallelism } from 'node:os'
 import type { HashPolicy } from '@spillway/client/protocol/policy'
 import { argon2Setting, newArgon2Setting, unpadded } from '@spillway/client/protocol/setting'
+import { quantile } from '@spillway/client/storm/quantile'
 import { createHasher } from '@spillway/worker/hashing/index'
-import { asPolicy } from '@spillway/worker/hashing/policy'
+import { asPolicy, policySettings } from '@spillway/worker/hashing/policy'
 
 /** The default of the workers: OWASP's minimum. */
-export const DEFAULT_POLICY = { algorithm: 'argon2id', memoryKib: 19_456, time: 2, parallelism: 1 } as const
+export const DEFAULT_POLICY = {
+  algorithm: 'argon2id',
+  memoryKib: policySettings.ARGON2_MEMORY_KIB.default,
+  time: policySettings.ARGON2_TIME.default,
+  parallelism: policySettings.ARGON2_PARALLELISM.default,
+} as const
 
 /** A hash alone and a round of many are measured again and again, for this long each and so often at least. The median counts. */
 const MEASURE_MS = 600
@@ -48,7 +54,7 @@ export async function openHashMeter({ native }: { native: boolean }): Promise<Ha
       const { user, system } = process.cpuUsage(before)
       samples.push((user + system) / 1_000 / atOnce)
     }
-    return median(samples)
+    return quantile(samples, 0.5) ?? Number.NaN
   }
 
   return {
@@ -60,10 +66,6 @@ export async function openHashMeter({ native }: { native: boolean }): Promise<Ha
     argon2Width: hasher.native?.widthOf(anyHash()) ?? 1,
     close: () => hasher.native?.close(),
   }
-}
-
-function median(samples: number[]): number {
-  return samples.sort((a, b) => a - b)[Math.floor(samples.length / 2)] ?? Number.NaN
 }
 
 function anyHash(): string {
