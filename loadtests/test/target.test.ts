@@ -41,7 +41,7 @@ test('a spike logs in the accounts of the seed, each from an address of its own,
   assert.equal((await unseeded.exited).code, 1)
   assert.match(unseeded.output(), /user-1@example\.test cannot log in: run "pnpm seed --users 10000" first/)
 
-  const seed = startProcess(source('infra/local/src/start/seed.ts', ['--users', '200'], env))
+  const seed = startProcess(source('infra/accounts/src/seed.ts', ['--users', '200'], env))
   assert.equal((await seed.exited).code, 0, seed.output())
 
   const spiked = spike('--users', '200')

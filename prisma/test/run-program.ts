@@ -19,7 +19,7 @@ export interface Run extends Finished {
 /** Runs `dist/<name>.js` to its end, with these variables and none of the caller's that it reads. */
 export async function runProgram(name: string, args: string[], variables: NodeJS.ProcessEnv): Promise<Run> {
   const program = fileURLToPath(new URL(`../dist/${name}.js`, import.meta.url))
-  const { DATABASE_URL: _, GATEWAY_URL: __, ...env } = process.env
+  const { DATABASE_URL: _, ...env } = process.env
   const child = spawn(process.execPath, [program, ...args], {
     cwd: tmpdir(),
     env: { ...env, ...variables },

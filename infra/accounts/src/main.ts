@@ -2,8 +2,9 @@
 import { createWriteStream } from 'node:fs'
 import { finished } from 'node:stream/promises'
 import { createPasswordsWith } from '@spillway/client/application/create-passwords'
+import { runCommand } from '@spillway/local/processes/command'
 import { whole } from '@spillway/local/processes/command-line'
-import { report, UserError } from '@spillway/local/processes/user-error'
+import { UserError } from '@spillway/local/processes/user-error'
 import { readEnvironment } from '@spillway/local/start/environment'
 import { findRunning } from '@spillway/local/start/running'
 import { connectDatabase, type Database } from '@spillway/prisma'
@@ -130,7 +131,4 @@ async function exportFile(file: string, database: Database): Promise<void> {
   console.log(`Exported ${count} accounts in ${((performance.now() - startMs) / 1_000).toFixed(1)} s.`)
 }
 
-await main(process.argv.slice(2), process.env).catch((error: unknown) => {
-  report(error)
-  process.exitCode = 1
-})
+await runCommand(() => main(process.argv.slice(2), process.env))

@@ -1,7 +1,8 @@
 // The command `pnpm breached`: makes the lists of passwords that new ones must not be in.
 import { stat } from 'node:fs/promises'
+import { runCommand } from '@spillway/local/processes/command'
 import { parseCommandLine, whole } from '@spillway/local/processes/command-line'
-import { report, UserError } from '@spillway/local/processes/user-error'
+import { UserError } from '@spillway/local/processes/user-error'
 import { commonListFile, writeCommonList } from './common.ts'
 import { chosenHashes, findThreshold } from './public-list.ts'
 import { writeList } from './write.ts'
@@ -59,7 +60,4 @@ async function main(args: readonly string[]): Promise<void> {
   )
 }
 
-await main(process.argv.slice(2)).catch((error: unknown) => {
-  report(error)
-  process.exitCode = 1
-})
+await runCommand(() => main(process.argv.slice(2)))

@@ -1,18 +1,22 @@
 // The command `pnpm test`: the tests of every package on services of this run's own, ending with one line that counts them.
-// Arguments pick the test files whose path contains one of them.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { runWithKeeper } from '../processes/command.ts'
+import { parseCommandLine } from '../processes/command-line.ts'
 import { type Keeper, stopOrder } from '../processes/keeper.ts'
 import { repositoryDir } from '../processes/repository.ts'
-import { UserError } from '../processes/user-error.ts'
 import { readEnvironment } from '../start/environment.ts'
 import { checkPlatform } from '../start/platform.ts'
 import { toVariables } from './environment.ts'
 import { findTestFiles, keepDurations, longestFirst, readDurations } from './files.ts'
 import { isGreen, nothing, summary, type TestResults } from './results.ts'
 import { startTestServices } from './services.ts'
+
+const help = `pnpm test [part of a path ...]
+
+Runs the test files of all packages whose path contains one of these parts, or all of them, on a PostgreSQL and a Redis of their own.
+`
 
 const runner = fileURLToPath(new URL('runner.ts', import.meta.url))
 
@@ -56,12 +60,9 @@ function readResults(file: string): TestResults {
 
 await runWithKeeper(async (keeper) => {
   checkPlatform()
-  const filters = process.argv.slice(2).filter((argument) => argument !== '--')
-  const unknown = filters.find((argument) => argument.startsWith('-'))
-  if (unknown !== undefined) {
-    throw new UserError(`"${unknown}" is no option: pnpm test takes parts of the names of test files, or nothing.`)
-  }
-  const results = await test(filters, keeper)
+  const { values, positionals } = parseCommandLine('pnpm test', process.argv.slice(2), {}, { allowPositionals: true })
+  if (values.help) return console.log(help)
+  const results = await test(positionals, keeper)
   if (keeper.closing) return
   console.log(`\n${summary(results)}`)
   process.exitCode = isGreen(results) ? 0 : 1
