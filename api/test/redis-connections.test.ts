@@ -1,7 +1,6 @@
 // The connections that a gateway keeps to a Redis: one for each purpose, as .github/CONTRIBUTING.md lists them.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { redisCommand } from '@spillway/local/services/redis'
 import { until } from '@spillway/local/testing'
 import { startOwnRedis } from '@spillway/local/testing/own-redis'
 import { startMailServer } from './mail-server.ts'
@@ -18,7 +17,7 @@ after(async () => {
 
 /** Without the one that asks. */
 async function connections(): Promise<number> {
-  const clients = String(await redisCommand(redis.url, 'CLIENT', 'LIST')).trim().split('\n')
+  const clients = String(await redis.command('CLIENT', 'LIST')).trim().split('\n')
   return clients.filter((client) => !/ cmd=client\b/.test(client)).length
 }
 

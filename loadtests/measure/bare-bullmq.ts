@@ -1,8 +1,8 @@
 // Jobs that do nothing, by BullMQ with nothing around it: as many callers that wait for theirs, and slots, as the pipeline has.
-import { execFile, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { promisify } from 'node:util'
+import { run } from '@spillway/local/processes/run'
 import { deleteKeys } from '@spillway/local/testing/namespace'
 import { compiled } from '../contenders/program.ts'
 
@@ -21,8 +21,7 @@ export async function bareBullmq({ redisUrl, callers, slots, forMs }: BareBullmq
   const workerClosed = once(worker, 'close')
   try {
     const args = [program, 'producer', redisUrl, prefix, String(callers), String(forMs)]
-    const { stdout } = await promisify(execFile)(process.execPath, args)
-    return Number(stdout)
+    return Number(await run(process.execPath, args))
   } finally {
     worker.kill('SIGKILL')
     await workerClosed

@@ -1,7 +1,6 @@
 // The bare hash, of a package or of the native engine, where a contender would run: in a process of its own, on the contender's cores.
-import { execFile } from 'node:child_process'
-import { promisify } from 'node:util'
 import { pinned } from '@spillway/local/processes/pinning'
+import { run } from '@spillway/local/processes/run'
 import { compiled } from '../contenders/program.ts'
 
 type Cores = readonly number[] | undefined
@@ -42,6 +41,5 @@ export async function nativeHash(algorithm: Verified, load: 'alone' | 'batches',
 async function verifyInTurn(names: readonly string[], forMs: number, cores: Cores): Promise<BareHash[]> {
   const program = [process.execPath, compiled('measure/bare-hash-program'), String(forMs), ...names]
   const [command = '', ...args] = pinned(program, cores)
-  const { stdout } = await promisify(execFile)(command, args)
-  return JSON.parse(stdout)
+  return JSON.parse(await run(command, args))
 }

@@ -21,7 +21,7 @@ import { help, type LoadOptions, parseOptions } from './options.ts'
 import type { Results } from './results.ts'
 import { defaultResultsFile, readResults, writeReport, writeResults } from './results-file.ts'
 import { runScenarios } from './run.ts'
-import { shares } from './shares.ts'
+import { shares } from './summary.ts'
 
 const BARE_MS = 1_000
 /** After so many logins a gateway's processor time for each falls no more: its first ones cost it five times as much. */

@@ -1,6 +1,7 @@
 // The repeats of a measurement, drawn together.
 import { type Middle, middle } from '../measure/noise.ts'
-import type { Run, ScenarioResult } from './results.ts'
+import { show } from './figures.ts'
+import type { Results, Run, ScenarioResult } from './results.ts'
 
 export type Summary = ReturnType<typeof summarize>[number]
 
@@ -27,5 +28,15 @@ export function summarize(scenario: ScenarioResult) {
     const failure = runs.findLast((run) => run.failure !== undefined)?.failure
     const { contender, variant } = first
     return [{ contender, variant, figures, failure, runs }]
+  })
+}
+
+/** What the native engine takes of what the fastest package does: a line for each way in which it was measured. */
+export function shares(results: Results): string[] {
+  return results.scenarios.flatMap(summarize).flatMap(({ contender, variant, figures }) => {
+    const share = figures.ofPackagePercent
+    if (share === undefined) return []
+    const noise = share.plusMinus === undefined ? '' : ` ±${show(share.plusMinus)}`
+    return [`${contender}, ${variant}: ${show(share.median)}${noise} % of what the fastest package takes`]
   })
 }

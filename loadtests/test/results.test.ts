@@ -11,7 +11,7 @@ import { goOnWith } from '../src/go-on.ts'
 import { parseOptions } from '../src/options.ts'
 import type { Results, Run, ScenarioResult } from '../src/results.ts'
 import { runScenarios } from '../src/run.ts'
-import { shares } from '../src/shares.ts'
+import { shares } from '../src/summary.ts'
 
 describe('figures', () => {
   test('a request that timed out is in the percentiles, a refusal is not', () => {

@@ -1,5 +1,5 @@
 // A Redis that can be stopped and started again at the same address, with the data it had.
-import { type RedisOptions, redisCommand, startRedis } from '@spillway/local/services/redis'
+import { type RedisOptions, startRedis } from '@spillway/local/services/redis'
 import { Redis } from 'ioredis'
 
 /** The rights of KEDA's user, as in the chart's README: to count, and nothing else. */
@@ -9,7 +9,7 @@ const KEDA_RIGHTS = '~{spillway}:passwords:* resetchannels -@all +hello +ping +s
 export async function startRestartableRedis(options: RedisOptions, kedaUser: string) {
   const service = await startRedis(options)
   const addUser = () =>
-    redisCommand(service.url, 'ACL', 'SETUSER', kedaUser, 'on', `>${options.password}`, ...KEDA_RIGHTS.split(' '))
+    service.command('ACL', 'SETUSER', kedaUser, 'on', `>${options.password}`, ...KEDA_RIGHTS.split(' '))
   await addUser()
   const connection = new Redis(service.url, { enableOfflineQueue: false, retryStrategy: () => 100 })
   connection.on('error', () => {})

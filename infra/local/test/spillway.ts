@@ -1,10 +1,9 @@
 // `pnpm start` under test, on free ports.
 import type { TestContext } from 'node:test'
-import { isRunning } from '../src/processes/process-table.ts'
+import { findProcess, isRunning, listProcesses } from '../src/processes/process-table.ts'
 import { until } from '../src/processes/until.ts'
 import { atEnd } from '../src/testing/at-end.ts'
 import { startProcess, type TestProcess } from '../src/testing/process.ts'
-import { descendants } from './descendants.ts'
 
 /** Only a hang takes longer. */
 const upMs = 180_000
@@ -41,6 +40,12 @@ export async function whenUp(spillway: TestProcess): Promise<number[]> {
 /** Resolves when none of these processes runs any more. */
 export async function allEnded(pids: number[]): Promise<void> {
   await until(() => pids.every((pid) => !isRunning(pid)), { what: `the end of ${pids.length} processes` })
+}
+
+/** The ids of the children of a process, of theirs, and so on, as the system lists them. */
+function descendants(pid: number): number[] {
+  const children = listProcesses().filter((other) => findProcess(other)?.parentPid === pid)
+  return children.flatMap((child) => [child, ...descendants(child)])
 }
 
 /** The two commands on the screen. */

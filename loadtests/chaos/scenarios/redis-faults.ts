@@ -1,6 +1,6 @@
 // The faults of Redis: each breaks a server and mends it again.
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { RedisServer } from '../stage/redis.ts'
+import type { RedisServer } from '../stage/stage.ts'
 
 export interface RedisFault {
   name: string
@@ -48,9 +48,9 @@ export const redisFaults: readonly RedisFault[] = [
     name: 'frozen',
     what: 'is stopped for 5 s (SIGSTOP)',
     async inject(server) {
-      server.freeze()
+      server.signal('SIGSTOP')
       await sleep(PAUSE_MS)
-      server.thaw()
+      server.signal('SIGCONT')
     },
   },
   {

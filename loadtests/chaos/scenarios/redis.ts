@@ -73,9 +73,9 @@ const underSentinel = [
       `${DEFINED} within 5 s.`,
     startSentinels,
     async ({ first, second, agreedOn }) => {
-      first.freeze()
+      first.signal('SIGSTOP')
       await Promise.all([agreedOn(second), sleep(6_000)])
-      first.thaw()
+      first.signal('SIGCONT')
     },
   ),
 ]

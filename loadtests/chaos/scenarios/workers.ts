@@ -1,6 +1,8 @@
 // Workers die, freeze and starve in the middle of a storm: no login fails, and the jobs that they held are answered soon after.
 import { spawn } from 'node:child_process'
+import { constants, setPriority } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { moveTo, pinned } from '@spillway/local/processes/pinning'
 import type { Member } from '@spillway/local/testing'
 import type { Scenario } from '../scenario.ts'
 import { type OwnSystem, onOwnRedis, type System } from '../stage/system.ts'
@@ -59,10 +61,10 @@ export const workerScenarios: readonly Scenario[] = [
 
 /** Puts a worker last on one processor, behind the programs that it returns, which want all of it. */
 function starve({ pid }: Member) {
-  const run = (...command: string[]) => spawn(command[0] ?? '', command.slice(1), { stdio: 'ignore' })
-  run('taskset', '-a', '-c', '-p', '0', String(pid))
-  run('renice', '-n', '19', '-p', String(pid))
-  return [1, 2].map(() => run('taskset', '-c', '0', process.execPath, '-e', 'for (;;);'))
+  moveTo(pid, [0])
+  setPriority(pid, constants.priority.PRIORITY_LOW)
+  const [command = '', ...args] = pinned([process.execPath, '-e', 'for (;;);'], [0])
+  return [1, 2].map(() => spawn(command, args, { stdio: 'ignore' }))
 }
 
 /** How many jobs were taken from a worker that no longer renewed its lock, by the queue's own account. */

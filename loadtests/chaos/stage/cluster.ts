@@ -1,8 +1,7 @@
 // A Redis Cluster of three masters, each with a third of the slots.
 import { freePort } from '@spillway/local/processes/port'
 import { until } from '@spillway/local/processes/until'
-import type { RedisServer } from './redis.ts'
-import type { Stage } from './stage.ts'
+import type { RedisServer, Stage } from './stage.ts'
 
 const MASTERS = 3
 const SLOTS = 16_384

@@ -6,8 +6,7 @@ import { until } from '@spillway/local/processes/until'
 import { findRedis } from '@spillway/local/services/find-redis'
 import { redisCommand } from '@spillway/local/services/redis'
 import { startService } from '@spillway/local/services/service'
-import type { RedisServer } from './redis.ts'
-import type { Stage } from './stage.ts'
+import type { RedisServer, Stage } from './stage.ts'
 
 const MASTER = 'main'
 const QUORUM = 2

@@ -4,11 +4,14 @@ import { mkdtempSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Keeper } from '@spillway/local/processes/keeper'
 import { programsDir } from '@spillway/local/processes/repository'
+import { startRedis } from '@spillway/local/services/redis'
 import { startOwnServices } from '@spillway/local/testing/services'
 import { createAccounts } from '../../load/accounts.ts'
-import { startRedisServer } from './redis.ts'
 
 export type Stage = Awaited<ReturnType<typeof openStage>>
+
+/** A Redis that scenarios may kill, freeze, fill and restart on the data of its append-only file. */
+export type RedisServer = Awaited<ReturnType<Stage['redis']>>
 
 /** @param say prints notices, for instance before a download */
 export async function openStage(keeper: Keeper, say: (sentence: string) => void) {
@@ -24,9 +27,13 @@ export async function openStage(keeper: Keeper, say: (sentence: string) => void)
     accounts: createAccounts(url),
     /** A folder of its own, new at each call. */
     newDir,
-    redis(settings: Record<string, string> = {}) {
+    /** On a free port of the loopback interface, without a password. */
+    async redis(settings: Record<string, string> = {}) {
       const dir = newDir('redis')
-      return startRedisServer({ ...search, dir, logFile: join(dir, 'redis.log'), preferredPort: 0, settings })
+      const server = await startRedis({ ...search, dir, logFile: join(dir, 'redis.log'), preferredPort: 0, settings })
+      const { hostname: host, port } = new URL(server.url)
+      // It may be frozen when it is closed.
+      return { ...server, host, port: Number(port), close: server.kill }
     },
     close: () => services.close(),
   }

@@ -4,8 +4,7 @@ import type { Credentials } from '@spillway/local/testing/api-client'
 import type { Credential } from '../../load/accounts.ts'
 import type { VisitorOptions } from '../../load/visit.ts'
 import type { Findings, Scenario } from '../scenario.ts'
-import type { RedisServer } from './redis.ts'
-import type { Stage } from './stage.ts'
+import type { RedisServer, Stage } from './stage.ts'
 
 export interface System extends Spillway {
   /** Credentials of the accounts that were made for it. */

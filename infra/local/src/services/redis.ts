@@ -4,7 +4,7 @@ import { Redis } from 'ioredis'
 import { endOrphan } from '../processes/orphan.ts'
 import { onFreePort } from '../processes/port.ts'
 import { findRedis, pidFileOf, type RedisSearch } from './find-redis.ts'
-import { type Service, type ServiceOptions, startService } from './service.ts'
+import { type ServiceOptions, startService } from './service.ts'
 
 export interface RedisOptions extends RedisSearch, Omit<ServiceOptions, 'password'> {
   /** [none] */
@@ -14,7 +14,7 @@ export interface RedisOptions extends RedisSearch, Omit<ServiceOptions, 'passwor
 }
 
 /** Starts Redis on the data of its last run. Rejects with a UserError when none can be had. */
-export async function startRedis(options: RedisOptions): Promise<Service> {
+export async function startRedis(options: RedisOptions) {
   const { keeper, dir, password = '', logFile } = options
   const created = await mkdir(dir, { recursive: true, mode: 0o700 })
   const program = await findRedis(options)
@@ -45,7 +45,11 @@ export async function startRedis(options: RedisOptions): Promise<Service> {
   })
   // The volume of a container outlives the folder it is named after.
   if (created !== undefined) await redisCommand(service.url, 'FLUSHALL')
-  return service
+  return {
+    ...service,
+    /** One command over a connection of its own. */
+    command: (name: string, ...args: (string | number)[]) => redisCommand(service.url, name, ...args),
+  }
 }
 
 /** Resolves when a Redis answers at this url and has loaded its data. */

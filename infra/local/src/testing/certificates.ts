@@ -1,7 +1,7 @@
 // Certificates of an authority of one's own, made by OpenSSL for one run.
-import { execFile, spawnSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
+import { run } from '../processes/run.ts'
 
 /** Files in PEM. */
 export interface Certificate {
@@ -50,6 +50,6 @@ export async function issue(
 async function request(dir: string, name: string, args: string[]): Promise<Certificate> {
   const files = { certFile: join(dir, `${name}.crt`), keyFile: join(dir, `${name}.key`) }
   const output = ['-out', files.certFile, '-keyout', files.keyFile]
-  await promisify(execFile)('openssl', ['req', '-x509', ...KEY, ...args, ...output])
+  await run('openssl', ['req', '-x509', ...KEY, ...args, ...output])
   return files
 }

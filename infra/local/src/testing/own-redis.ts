@@ -5,12 +5,11 @@ import { join } from 'node:path'
 import { openKeeper } from '../processes/keeper.ts'
 import { programsDir } from '../processes/repository.ts'
 import { startRedis } from '../services/redis.ts'
-import type { Service } from '../services/service.ts'
 
-export type OwnRedis = Service
+export type OwnRedis = Awaited<ReturnType<typeof startOwnRedis>>
 
 /** Starts it with a password on a free port; `close` ends it and deletes its data. */
-export async function startOwnRedis(): Promise<OwnRedis> {
+export async function startOwnRedis() {
   const keeper = openKeeper()
   const dir = await mkdtemp(join(tmpdir(), 'spillway-redis-'))
   const service = await startRedis({
