@@ -41,8 +41,6 @@ export interface VisitorOptions {
   tries?: number
   /** Whether Retry-After is heeded between them [true]. */
   polite?: boolean
-  /** How long a ticket is redeemed, in milliseconds [90,000]. */
-  patienceMs?: number
   /** The least time between two attempts to redeem, whatever Retry-After says [0]. */
   pauseMinMs?: number
   /** How long an answer may take, in milliseconds [10,000]. */
@@ -54,11 +52,13 @@ export interface VisitorOptions {
 /** The one password that the doubles of hashes refuse. */
 const WRONG_PASSWORD = 'wrong'
 const RUDE_PAUSE_MS = 20
+/** How long a ticket is redeemed. */
+const PATIENCE_MS = 90_000
 
 export type Visitor = ReturnType<typeof createVisitor>
 
 export function createVisitor(options: VisitorOptions) {
-  const { urls, login, everyNthWrong = 10, tries = 1, polite = true, patienceMs = 90_000, pauseMinMs = 0 } = options
+  const { urls, login, everyNthWrong = 10, tries = 1, polite = true, pauseMinMs = 0 } = options
   const clients = urls.map((url) => createApiClient(url, options))
 
   function client(turn: number): ApiClient {
@@ -96,7 +96,7 @@ export function createVisitor(options: VisitorOptions) {
         redeem: (ticket) => atNextIfBroken((at) => at.redeem(ticket, { headers })),
         goesOnAfter: [202, 429, 503, 0],
         pauseMs: ({ status, retryAfterMs }) => Math.max(status === 0 ? RUDE_PAUSE_MS : retryAfterMs, pauseMinMs),
-        endMs: performance.now() + patienceMs,
+        endMs: performance.now() + PATIENCE_MS,
         ...(options.signal && { signal: options.signal }),
       })
       const tookMs = performance.now() - dueMs
@@ -124,13 +124,17 @@ export function startTraffic(options: VisitorOptions, perSecond: number) {
   const visitor = createVisitor(options)
   const visits: Visit[] = []
   let number = 0
+  let rate = perSecond
   const loop = startLoop({
-    rateAt: () => perSecond,
+    rateAt: () => rate,
     send: async (dueMs) => {
       visits.push(await visitor.visit(number++, dueMs))
     },
   })
   return {
+    setRate(perSecond: number): void {
+      rate = perSecond
+    },
     /** No more begin; resolves with all, in the order in which they ended. */
     async stop() {
       await loop.stop()

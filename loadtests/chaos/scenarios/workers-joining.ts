@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { quantile } from '@spillway/client/storm/quantile'
 import { ask, respondAsync } from '@spillway/local/testing/api-client'
 import { startLoop } from '@spillway/local/testing/open-loop'
-import { createVisitor, type Visit } from '../../load/visit.ts'
+import { startTraffic } from '../../load/visit.ts'
 import { Findings, type Scenario } from '../scenario.ts'
 import { onOwnRedis, type System } from '../stage/system.ts'
 
@@ -42,33 +42,24 @@ export const workersJoining: Scenario = {
     joining.signal('SIGSTOP')
     await system.knowsWorkers(1)
 
-    const visitor = createVisitor(system.visitor())
-    const visits: Visit[] = []
-    let number = 0
-    let perSecond = SPIKE_PER_SECOND
-    const logins = startLoop({
-      rateAt: () => perSecond,
-      send: async (dueMs) => {
-        visits.push(await visitor.visit(number++, dueMs))
-      },
-    })
+    const traffic = startTraffic(system.visitor(), SPIKE_PER_SECOND)
     const told: Told[] = []
+    let watching = 0
     const watches = startLoop({
       rateAt: () => WATCHED_PER_SECOND,
       send: async () => {
-        told.push(...(await watchEta(system, number++)))
+        told.push(...(await watchEta(system, watching++)))
       },
     })
     await sleep(SPIKE_MS)
-    perSecond = CALM_PER_SECOND
+    traffic.setRate(CALM_PER_SECOND)
     await sleep(CALM_MS)
     joining.signal('SIGCONT')
     await system.knowsWorkers(2)
     const joinedAtMs = performance.now()
-    perSecond = SPIKE_PER_SECOND
+    traffic.setRate(SPIKE_PER_SECOND)
     await sleep(GOES_ON_FOR_MS)
-    await Promise.all([logins.stop(), watches.stop()])
-    visitor.close()
+    const [visits] = await Promise.all([traffic.stop(), watches.stop()])
 
     const findings = new Findings().count(visits)
     const waiting = visits.filter(({ dueMs, tookMs }) => dueMs < joinedAtMs && dueMs + tookMs > joinedAtMs)
