@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { withParts } from '@spillway/local/processes/marked-parts'
 import { describe } from './describe.ts'
 import type { Figures } from './figures.ts'
-import { readDemand } from './options.ts'
+import { demandOf, parseOptions } from './options.ts'
 import { waitQuantileMs } from './queue-model.ts'
 import { size } from './sizing.ts'
 import { DEFAULT_LIMITS, spikeCost } from './spike.ts'
@@ -19,7 +19,9 @@ export function guideFor(figures: Figures): string {
 }
 
 function example(figures: Figures): string {
-  const demand = readDemand(EXAMPLE, figures)
+  const options = parseOptions(EXAMPLE)
+  if (options === undefined) throw new Error('the example asks for help')
+  const demand = demandOf(options, figures)
   return `\`\`\`\n$ pnpm size ${EXAMPLE.join(' ')}\n${describe(demand, size(demand, figures), figures)}\n\`\`\``
 }
 

@@ -1,8 +1,7 @@
 // The command line of `pnpm size`.
 import { milliseconds, parseCommandLine, positive, whole } from '@spillway/local/processes/command-line'
 import { UserError } from '@spillway/local/processes/user-error'
-import { type CalibrationOptions, calibrationOf, calibrationOptions, calibrationUsage } from './calibrate/options.ts'
-import type { Figures } from './figures.ts'
+import { calibrationOf, calibrationOptions, calibrationUsage } from './calibrate/options.ts'
 import type { Pricing } from './price.ts'
 import type { Demand } from './sizing.ts'
 
@@ -35,37 +34,42 @@ const options = {
   'spikes-per-month': { type: 'string', default: '30' },
 } as const
 
-/** What to calibrate before; undefined unless the arguments say so. Throws a UserError for a wrong one. */
-export function readCalibrationBefore(args: string[]): CalibrationOptions | undefined {
-  const { values } = parseCommandLine('pnpm size', args, options)
-  if (!values.calibrate) return undefined
-  if (values.hash !== undefined) throw new UserError('Give --hash or --calibrate, not both.')
-  return calibrationOf(values, whole('--cores-per-worker', values['cores-per-worker']))
-}
+export type SizeOptions = Exclude<ReturnType<typeof parseOptions>, undefined>
 
-/** The price to reckon with; undefined unless the arguments name one. Throws a UserError for a wrong one. */
-export function readPricing(args: string[]): Pricing | undefined {
+/** Undefined when help is asked for. Throws a UserError for a wrong argument. */
+export function parseOptions(args: readonly string[]) {
   const { values } = parseCommandLine('pnpm size', args, options)
-  const price = values['price-per-core-hour']
-  if (price === undefined) return undefined
-  return {
-    perCoreHour: positive('--price-per-core-hour', price),
-    spikesPerMonth: positive('--spikes-per-month', values['spikes-per-month']),
-  }
-}
-
-/** Reads the arguments; others come from the figures or are the default. Throws a UserError for a wrong one. */
-export function readDemand(args: string[], figures: Pick<Figures, 'hashMs'>): Demand {
-  const { values } = parseCommandLine('pnpm size', args, options)
-  const logins = values['logins-per-second']
+  if (values.help) return undefined
+  const { 'logins-per-second': logins, 'price-per-core-hour': price, hash } = values
   if (logins === undefined) throw new UserError(`Say how many logins a second: ${usage}`)
+  if (values.calibrate && hash !== undefined) throw new UserError('Give --hash or --calibrate, not both.')
+  const coresPerWorker = whole('--cores-per-worker', values['cores-per-worker'])
+  const pricing: Pricing | undefined =
+    price === undefined
+      ? undefined
+      : {
+          perCoreHour: positive('--price-per-core-hour', price),
+          spikesPerMonth: positive('--spikes-per-month', values['spikes-per-month']),
+        }
   return {
-    loginsPerSecond: positive('--logins-per-second', logins),
-    p99WaitMs: milliseconds('--p99-wait', values['p99-wait']),
-    hashMs: values.hash === undefined ? figures.hashMs : milliseconds('--hash', values.hash),
-    coresPerWorker: whole('--cores-per-worker', values['cores-per-worker']),
-    spike: positive('--spike', values.spike),
-    spikeS: milliseconds('--spike-length', values['spike-length']) / 1_000,
-    scaleS: milliseconds('--scale-time', values['scale-time']) / 1_000,
+    /** What to calibrate before, if anything. */
+    calibration: values.calibrate ? calibrationOf(values, coresPerWorker) : undefined,
+    /** The price to reckon with, if one is named. */
+    pricing,
+    /** Where it is told; else it is the calibrated one, or the measured one of the figures. */
+    hashMs: hash === undefined ? undefined : milliseconds('--hash', hash),
+    demand: {
+      loginsPerSecond: positive('--logins-per-second', logins),
+      p99WaitMs: milliseconds('--p99-wait', values['p99-wait']),
+      coresPerWorker,
+      spike: positive('--spike', values.spike),
+      spikeS: milliseconds('--spike-length', values['spike-length']) / 1_000,
+      scaleS: milliseconds('--scale-time', values['scale-time']) / 1_000,
+    },
   }
+}
+
+/** The whole demand, with the time of a hash that was told, else with this one. */
+export function demandOf({ demand, hashMs }: SizeOptions, otherwise: Pick<Demand, 'hashMs'>): Demand {
+  return { ...demand, hashMs: hashMs ?? otherwise.hashMs }
 }

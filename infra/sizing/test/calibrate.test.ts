@@ -74,7 +74,9 @@ test('bcrypt gets the highest cost within the target, and 10 at least', async ()
 test('too little memory and options that are none are refused with the way out', async () => {
   const wrong = [['--target', '50'], ['--memory', '512'], ['--memory', '0Mi'], ['--algorithm', 'md5'], ['--what']]
   for (const args of wrong) assert.throws(() => readCalibration(args), UserError, args.join(' '))
-  await assert.rejects(calibrate(readCalibration(['--memory', '129Mi']), {}), /must be 1[345]\dMi or more/)
+  const tooLittle = readCalibration(['--memory', '129Mi'])
+  assert.ok(tooLittle)
+  await assert.rejects(calibrate(tooLittle, {}), /must be 1[345]\dMi or more/)
 })
 
 const run = (...args: string[]) => promisify(execFile)('npx', ['--yes', 'pnpm', '--silent', ...args])

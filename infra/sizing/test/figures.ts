@@ -1,5 +1,8 @@
-// Figures that are easy to reckon with.
+// Figures that are easy to reckon with, and demands by them.
+import assert from 'node:assert/strict'
 import type { Figures } from '../src/figures.ts'
+import { demandOf, parseOptions } from '../src/options.ts'
+import type { Demand } from '../src/sizing.ts'
 
 export const figures: Figures = {
   machine: 'a machine',
@@ -18,4 +21,11 @@ export const figures: Figures = {
     slots: 1,
     measured: { deepest: 0, longestWaitS: 0, overAfterS: 0 },
   },
+}
+
+/** What `pnpm size` makes of these arguments. */
+export function demandBy(...args: string[]): Demand {
+  const options = parseOptions(args)
+  assert.ok(options)
+  return demandOf(options, figures)
 }

@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { describePrice } from '../src/describe-price.ts'
-import { readDemand, readPricing } from '../src/options.ts'
+import { parseOptions } from '../src/options.ts'
 import { type MeasuredHash, measureHashes, priceOf, raised } from '../src/price.ts'
 import { size } from '../src/sizing.ts'
-import { figures } from './figures.ts'
+import { demandBy, figures } from './figures.ts'
 
-const demand = readDemand(['--logins-per-second', '100', '--hash', '9ms', '--cores-per-worker', '2'], figures)
+const demand = demandBy('--logins-per-second', '100', '--hash', '9ms', '--cores-per-worker', '2')
 const pricing = { perCoreHour: 0.036, spikesPerMonth: 10 }
 const found = size(demand, figures)
 const price = priceOf(demand, found, figures, pricing)
@@ -95,7 +95,8 @@ test('hashes of this machine are measured, by each engine that there is', async 
 
 test('a price is asked for by its option alone, and refused where it is none', () => {
   const args = ['--logins-per-second', '5']
-  assert.equal(readPricing(args), undefined)
-  assert.deepEqual(readPricing([...args, '--price-per-core-hour', '0.04']), { perCoreHour: 0.04, spikesPerMonth: 30 })
-  assert.throws(() => readPricing([...args, '--price-per-core-hour', 'much']), /a number greater than 0, not "much"/)
+  assert.equal(parseOptions(args)?.pricing, undefined)
+  const priced = parseOptions([...args, '--price-per-core-hour', '0.04'])
+  assert.deepEqual(priced?.pricing, { perCoreHour: 0.04, spikesPerMonth: 30 })
+  assert.throws(() => parseOptions([...args, '--price-per-core-hour', 'much']), /a number greater than 0, not "much"/)
 })

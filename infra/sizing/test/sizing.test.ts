@@ -2,10 +2,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { describe } from '../src/describe.ts'
-import { readDemand } from '../src/options.ts'
 import { size } from '../src/sizing.ts'
 import { spikeCost } from '../src/spike.ts'
-import { figures } from './figures.ts'
+import { demandBy, figures } from './figures.ts'
 
 /** Everyone is held for as long as it takes. */
 const patient = { loginWaitMs: 600_000, ticketTtlMs: 600_000, maxOutstanding: 100_000 }
@@ -57,7 +56,7 @@ test('a client that is refused comes back, and is served', () => {
 })
 
 test('cores are whole workers, and enough for the wait that was asked for', () => {
-  const demand = readDemand(['--logins-per-second', '500', '--p99-wait', '50ms', '--cores-per-worker', '4'], figures)
+  const demand = demandBy('--logins-per-second', '500', '--p99-wait', '50ms', '--cores-per-worker', '4')
   const found = size(demand, figures)
   assert.equal(found.slots % 4, 0)
   assert.equal(found.workers, found.slots / 4)
@@ -67,7 +66,7 @@ test('cores are whole workers, and enough for the wait that was asked for', () =
 
 /** By a spike of ten times as many: one Redis ends at 7,000 logins a second. */
 const described = (loginsPerSecond: string) => {
-  const demand = readDemand(['--logins-per-second', loginsPerSecond], figures)
+  const demand = demandBy('--logins-per-second', loginsPerSecond)
   return describe(demand, size(demand, figures), figures)
 }
 
@@ -87,11 +86,11 @@ test('the limit of one Redis is stated, how many are needed, and the values of t
 })
 
 test('an argument that cannot be read is refused with what it should be', () => {
-  assert.throws(() => readDemand([], figures), /Say how many logins a second/)
-  assert.throws(() => readDemand(['--logins-per-second', '-3'], figures), /number above 0|ambiguous/)
+  assert.throws(() => demandBy(), /Say how many logins a second/)
+  assert.throws(() => demandBy('--logins-per-second', '-3'), /number above 0|ambiguous/)
   assert.throws(
-    () => readDemand(['--logins-per-second', '5', '--p99-wait', '1'], figures),
+    () => demandBy('--logins-per-second', '5', '--p99-wait', '1'),
     /a time such as 250ms or 1s, not "1"/,
   )
-  assert.throws(() => readDemand(['--logins', '5'], figures), /--logins/)
+  assert.throws(() => demandBy('--logins', '5'), /--logins/)
 })

@@ -26,11 +26,6 @@ export function parseCommandLine<const T extends Options>(
   }
 }
 
-/** For commands that need something before they can parse the rest. */
-export function asksForHelp(args: readonly string[]): boolean {
-  return args.includes('--help') || args.includes('-h')
-}
-
 /** A whole number within bounds, which the sentence names. */
 export function whole(
   option: string,

@@ -35,12 +35,13 @@ export interface CalibrationOptions {
   algorithm: 'argon2id' | 'bcrypt'
 }
 
-/** Throws a UserError for a wrong one. */
-export function readCalibration(args: readonly string[]): CalibrationOptions {
+/** Undefined when help is asked for. Throws a UserError for a wrong one. */
+export function readCalibration(args: readonly string[]): CalibrationOptions | undefined {
   const { values } = parseCommandLine('pnpm calibrate', args, {
     ...calibrationOptions,
     'cores-per-worker': { type: 'string', default: '1' },
   })
+  if (values.help) return undefined
   return calibrationOf(values, whole('--cores-per-worker', values['cores-per-worker']))
 }
 
