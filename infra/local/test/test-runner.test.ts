@@ -120,3 +120,19 @@ test('the last line counts, and names skipped tests only if there are any', () =
   assert.equal(summary({ passed: 5, failed: 0, skipped: 0 }), '5 passed, 0 failed')
   assert.equal(summary({ passed: 5, failed: 1, skipped: 2 }), '5 passed, 1 failed, 2 skipped')
 })
+
+test('an option that is none is told in one sentence, and --help tells what it takes', async (t) => {
+  const run = async (argument: string) => {
+    const command = startProcess({
+      entry: 'infra/local/src/testing/run.ts',
+      args: [argument],
+      nodeArgs: ['--import', 'tsx'],
+    })
+    t.after(() => command.close())
+    return { ...(await command.exited), output: command.output() }
+  }
+  const [wrong, help] = await Promise.all(['--grep', '--help'].map(run))
+  assert.deepEqual(wrong, { code: 1, signal: null, output: `Unknown option '--grep': see "pnpm test --help".` })
+  assert.equal(help?.code, 0)
+  assert.match(help?.output ?? '', /^pnpm test \[part of a path/)
+})
