@@ -3,6 +3,7 @@ import { allOrNone } from '@spillway/local/processes/all-or-none'
 import { readMetric } from '@spillway/local/services/prometheus'
 import { type Member, openSpillway } from '@spillway/local/testing'
 import { deleteKeys } from '@spillway/local/testing/namespace'
+import { limitsOf } from '@spillway/local/testing/spillway'
 import type { Part, StartOptions } from './contender.ts'
 
 export interface SpillwayOptions extends Omit<StartOptions, 'algorithm'> {
@@ -20,14 +21,7 @@ export interface SpillwayOptions extends Omit<StartOptions, 'algorithm'> {
 const queued = ['state="waiting"', 'state="deferred"', 'state="active"']
 
 /** Counted as in production, but never reached: all callers come from one address and log in far more often than people do. */
-const limits = {
-  LIMIT_PER_ADDRESS: '1000000',
-  LIMIT_PER_ACCOUNT: '1000000',
-  GUESSES_PER_ACCOUNT: '1000000',
-  LIMIT_REFRESH_PER_ADDRESS: '1000000',
-  LIMIT_REFRESH_PER_SESSION: '1000000',
-  LIMIT_REDEEM_PER_ADDRESS: '1000000',
-}
+const UNREACHED = 1_000_000
 
 export type SpillwayRunning = Awaited<ReturnType<typeof startSpillway>>
 
@@ -36,7 +30,7 @@ export async function startSpillway(options: SpillwayOptions) {
   const spillway = openSpillway({
     databaseUrl: services.databaseUrl,
     redisUrl: services.redisUrl,
-    gatewayEnv: limits,
+    gatewayEnv: limitsOf(UNREACHED),
     workerEnv: {
       // The engine to measure may be chosen by the environment.
       HASH_ENGINE: process.env.HASH_ENGINE,

@@ -49,15 +49,14 @@ export interface MemberOptions extends Pick<ProcessToTest, 'cores' | 'nodeArgs'>
 /** Many of them start at once on few processors. */
 const READY_WITHIN_MS = 120_000
 
-const noLimits = {
-  LIMIT_PER_ADDRESS: '0',
-  LIMIT_PER_ACCOUNT: '0',
-  GUESSES_PER_ACCOUNT: '0',
-  LIMIT_REFRESH_PER_ADDRESS: '0',
-  LIMIT_REFRESH_PER_SESSION: '0',
-  LIMIT_REDEEM_PER_ADDRESS: '0',
-  LIMIT_MAIL_PER_RECIPIENT: '0',
-  LIMIT_MAIL_PER_NETWORK: '0',
+const LIMITS = [
+  ...['LIMIT_PER_ADDRESS', 'LIMIT_PER_ACCOUNT', 'GUESSES_PER_ACCOUNT', 'LIMIT_REDEEM_PER_ADDRESS'],
+  ...['LIMIT_REFRESH_PER_ADDRESS', 'LIMIT_REFRESH_PER_SESSION', 'LIMIT_MAIL_PER_RECIPIENT', 'LIMIT_MAIL_PER_NETWORK'],
+]
+
+/** The settings by which all limits of a gateway are as high as this; 0 turns them off. */
+export function limitsOf(most: number): NodeJS.ProcessEnv {
+  return Object.fromEntries(LIMITS.map((name) => [name, String(most)]))
 }
 
 export type Spillway = ReturnType<typeof openSpillway>
@@ -78,7 +77,7 @@ export function openSpillway(options: SpillwayOptions) {
     PORT: '0',
     DATABASE_URL: databaseUrl,
     SPILLWAY_JWT_KEYS: newSigningKey(),
-    ...noLimits,
+    ...limitsOf(0),
     ...options.env,
     ...options.gatewayEnv,
   }
