@@ -2,7 +2,8 @@
 // refused. Arrivals and service are even, which is accurate enough because a spike far exceeds the capacity of the slots.
 import { type AdmissionLimits, type Admitted, createAdmission } from '@spillway/api/admission'
 import { GatewayConfig } from '@spillway/api/config'
-import { createLoadState } from '@spillway/client/passwords/load-state'
+import { type Capacity, createLoadState } from '@spillway/client/passwords/load-state'
+import { sumCapacity } from '@spillway/client/protocol/capacity'
 import type { Station } from './queue-model.ts'
 
 /** The station is that before the spike. */
@@ -68,6 +69,7 @@ export function spikeCost(demand: SpikeDemand): SpikeCost {
   const next = { held: 0, deferred: 0 }
   const depth = (): number => held.length - next.held + deferred.length - next.deferred
   const cost: SpikeCost = { deepest: 0, longestWaitS: 0, ticketed: 0, refused: 0, overAfterS: Number.POSITIVE_INFINITY }
+  const [before, later] = [capacityOf(demand.slots, slotMs), capacityOf(demand.laterSlots, slotMs)]
   let due = 0
   let served = 0
   let away = 0
@@ -100,12 +102,12 @@ export function spikeCost(demand: SpikeDemand): SpikeCost {
 
   for (let step = 0; step * STEP_S < HORIZON_S; step += 1) {
     nowS = step * STEP_S
-    const slots = nowS < demand.scaleS ? demand.slots : demand.laterSlots
-    const jobsPerSecond = (slots * 1_000) / slotMs / crowd
+    const capacity = nowS < demand.scaleS ? before : later
+    const jobsPerSecond = capacity.jobsPerSecond / crowd
     due += ((nowS < spikeS ? demand.spikePerSecond : demand.perSecond) * STEP_S) / crowd
     const waiting = held.length - next.held
     const queue = { waiting, deferred: deferred.length - next.deferred, active: 0, aheadOfKnown: waiting }
-    load.reading().succeeded(queue, { workers: slots, slots, jobsPerSecond, serviceMs: slotMs, latencyMs: slotMs })
+    load.reading().succeeded(queue, { ...capacity, jobsPerSecond })
     while (due >= 1 && arrive()) due -= 1
     const refused = Math.floor(due)
     due -= refused
@@ -123,4 +125,11 @@ export function spikeCost(demand: SpikeDemand): SpikeCost {
     if (nowS >= spikeS && depth() + away === 0) return { ...cost, overAfterS: nowS }
   }
   return cost
+}
+
+/** As a gateway adds it up of what workers publish: here one with all the slots. */
+function capacityOf(slots: number, slotMs: number): Capacity {
+  const finished = { answered: 0, expired: 0, failed: 0 }
+  const times = { serviceMs: slotMs, latencyMs: slotMs, at: 0 }
+  return sumCapacity(new Map([['all', { slots, ...times, name: 'all', fallback: false, busy: 0, finished }]]))
 }
