@@ -17,7 +17,9 @@ after(async () => {
 
 /** Without the one that asks. */
 async function connections(): Promise<number> {
-  const clients = String(await redis.command('CLIENT', 'LIST')).trim().split('\n')
+  const clients = String(await redis.command('CLIENT', 'LIST'))
+    .trim()
+    .split('\n')
   return clients.filter((client) => !/ cmd=client\b/.test(client)).length
 }
 

@@ -35,7 +35,7 @@ test('a month of the minimum is that of its workers and gateways, Redis and Post
 })
 
 test('several Redis are a core each, and named with what they cost', () => {
-  const more = readDemand(['--logins-per-second', '2000'], figures)
+  const more = demandBy('--logins-per-second', '2000')
   const size3 = size(more, figures)
   const price3 = priceOf(more, size3, figures, pricing)
   assert.equal(price3.storeCores, 3 + Math.ceil(size3.postgresCores))

@@ -88,9 +88,6 @@ test('the limit of one Redis is stated, how many are needed, and the values of t
 test('an argument that cannot be read is refused with what it should be', () => {
   assert.throws(() => demandBy(), /Say how many logins a second/)
   assert.throws(() => demandBy('--logins-per-second', '-3'), /number above 0|ambiguous/)
-  assert.throws(
-    () => demandBy('--logins-per-second', '5', '--p99-wait', '1'),
-    /a time such as 250ms or 1s, not "1"/,
-  )
+  assert.throws(() => demandBy('--logins-per-second', '5', '--p99-wait', '1'), /a time such as 250ms or 1s, not "1"/)
   assert.throws(() => demandBy('--logins', '5'), /--logins/)
 })
