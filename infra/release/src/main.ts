@@ -1,7 +1,7 @@
 // The command `pnpm release`: makes all that is released of this commit, in a folder.
 import { join, relative, resolve } from 'node:path'
 import { runWithKeeper } from '@spillway/local/processes/command'
-import { asksForHelp, parseCommandLine } from '@spillway/local/processes/command-line'
+import { parseCommandLine } from '@spillway/local/processes/command-line'
 import { defaultStateDir } from '@spillway/local/processes/repository'
 import { UserError } from '@spillway/local/processes/user-error'
 import { makeRelease, type PartName, parts } from './release.ts'
@@ -18,9 +18,9 @@ The same commit gives the same files on the same machine.
   --only PARTS  these parts [all]`
 
 await runWithKeeper(async (keeper) => {
-  const args = process.argv.slice(2)
-  if (asksForHelp(args)) return console.log(usage)
-  const { values } = parseCommandLine('pnpm release', args, { out: { type: 'string' }, only: { type: 'string' } })
+  const options = { out: { type: 'string' }, only: { type: 'string' } } as const
+  const { values } = parseCommandLine('pnpm release', process.argv.slice(2), options)
+  if (values.help) return console.log(usage)
   const source = await readSource()
   const outdir = resolve(values.out ?? join(defaultStateDir, 'release', source.version))
   if (source.changed) console.log('Files differ from the commit: this is a release to try, not one to publish.')
