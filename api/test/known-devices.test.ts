@@ -1,7 +1,7 @@
 // A known device logs in while strangers fill the queue; a token that is not its own helps nobody.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { readGauge } from '@spillway/local/services/prometheus'
+import { readMetric } from '@spillway/local/services/prometheus'
 import { until } from '@spillway/local/testing'
 import { slowAccount } from './account.ts'
 import { assertProblem, expect, keepTicket, login } from './client.ts'
@@ -16,7 +16,7 @@ const { url, opsUrl } = await system.gateway(full)
 /** Long enough for all that is tried before the first of them is done. */
 const STRANGERS_MS = 4_000
 const known = (token: string) => ({ ...keepTicket, headers: { 'spillway-device': token } })
-const jobsOf = (lane: string) => readGauge(opsUrl, 'spillway_jobs_added_total', [`lane="${lane}"`])
+const jobsOf = (lane: string) => readMetric(opsUrl, 'spillway_jobs_added_total', `lane="${lane}"`)
 
 test('a known device is let in and answered before those who wait, where a stranger is refused', async () => {
   const [owner, other, stranger] = await Promise.all([
