@@ -1,6 +1,5 @@
 // Two independent Redis side by side.
-import type { RedisServer } from './redis.ts'
-import type { Stage } from './stage.ts'
+import type { RedisServer, Stage } from './stage.ts'
 
 export interface TwoRedis {
   first: RedisServer

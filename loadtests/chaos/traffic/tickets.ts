@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { until } from '@spillway/local/processes/until'
 import { type Answer, ask, redeemUntilAnswered, respondAsync } from '@spillway/local/testing/api-client'
 import type { Findings } from '../scenario.ts'
-import type { RedisServer } from '../stage/redis.ts'
+import type { RedisServer } from '../stage/stage.ts'
 import type { System } from '../stage/system.ts'
 
 /** A ticket must be settled within its life: TICKET_TTL_MS. */
