@@ -45,6 +45,11 @@ export function broken(pairs: readonly Pair[]): Pair[] {
   return pairs.filter(({ isToldApart, isPromised }) => isToldApart && isPromised)
 }
 
+/** Whether not even what is known to differ can be told apart: then a run says nothing about the rest. */
+export function isBlind(pairs: readonly Pair[]): boolean {
+  return pairs.every(({ isToldApart, isPromised }) => isPromised || !isToldApart)
+}
+
 const columns: [title: string, align: 'l' | 'r', of: (pair: Pair) => string][] = [
   ['question', 'l', ({ question }) => question],
   ['about', 'l', ({ kinds }) => kinds.join(' / ')],

@@ -4,7 +4,7 @@ import { after, describe, test } from 'node:test'
 import { createNamespace, openSpillway } from '@spillway/local/testing'
 import { createApiClient } from '@spillway/local/testing/api-client'
 import { askInTurn, type Sample } from '../oracle/ask.ts'
-import { broken, compareAll, table } from '../oracle/compare.ts'
+import { broken, compareAll, isBlind, table } from '../oracle/compare.ts'
 import { kolmogorovSmirnov, kolmogorovTail } from '../oracle/kolmogorov-smirnov.ts'
 import { startMailSink } from '../oracle/mail-sink.ts'
 import { challengingSettings, type Kind, openQuestions, type Question, settings } from '../oracle/questions.ts'
@@ -99,6 +99,13 @@ describe('the comparison', () => {
       /^\| promised .*one \/ slow .*800 \/ 800 .*11\.\d\d \/ 12\.\d\d .*0\.9\d .*< 0\.001 \| YES +\|$/m,
     )
     assert.match(table(pairs), /^\| known .*\| yes, as SECURITY says \|$/m)
+  })
+
+  test('a run that does not see what is known to differ says nothing', () => {
+    assert.equal(isBlind(compareAll(samples)), false)
+    const [one, , , known] = compareAll(samples)
+    assert.ok(one && known)
+    assert.equal(isBlind([one, { ...known, isToldApart: false }]), true)
   })
 
   test('the more is compared, the more it takes', () => {
