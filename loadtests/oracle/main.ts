@@ -49,7 +49,8 @@ async function oracle(keeper: Keeper, samples: number): Promise<void> {
       `Two-sample Kolmogorov-Smirnov: ${pairs.length} comparisons, at ${100 * LEVEL} % for all of them together (Bonferroni).`,
     )
     if (broken(pairs).length > 0) fail('What SECURITY.md says to be alike can be told apart.')
-    else if (isBlind(pairs)) fail('Not even bcrypt was told apart: the machine was too busy for this to say anything.')
+    else if (isBlind(pairs))
+      fail('Not even what is known to differ was told apart, so that this says nothing: is the machine busy?')
   } finally {
     await spillway.close()
     await mails.close()

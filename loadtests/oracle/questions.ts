@@ -50,9 +50,12 @@ export async function openQuestions({ databaseUrl, url, challengingUrl, accounts
   const client = createApiClient(url)
   const challenging = createApiClient(challengingUrl)
   const argon2id = await hash(PASSWORD, 'argon2id')
-  /** Of one length, so that requests have one. Without a stored hash they are nobody's. */
-  async function addresses(name: string, storedHash?: string): Promise<AddressOf> {
-    if (storedHash !== undefined) await createAccounts(databaseUrl, name, accounts + CHALLENGED, storedHash)
+  /** Of one length, so that requests have one. Without a stored hash they are nobody's. Those that are not confirmed get decoys. */
+  async function addresses(name: string, storedHash?: string, isConfirmed = true): Promise<AddressOf> {
+    if (storedHash !== undefined) {
+      const emails = await createAccounts(databaseUrl, name, accounts + CHALLENGED, storedHash)
+      if (isConfirmed) await confirm(databaseUrl, emails)
+    }
     return (n) => `${name}-${n + 1}@example.com`
   }
   const [nobody, current] = [await addresses('kind-1'), await addresses('kind-2', argon2id)]
@@ -64,6 +67,7 @@ export async function openQuestions({ databaseUrl, url, challengingUrl, accounts
   ]
   const bcrypt = await addresses('kind-5', await hash(PASSWORD, 'bcrypt'))
   const free = await addresses('kind-6')
+  const unconfirmed = await addresses('kind-7', argon2id, false)
 
   const kind = (name: string, ask: Kind['ask'], isPromised = true): Kind => ({ name, ask, isPromised })
   const logsIn = (addressOf: AddressOf, password: string) => (n: number) =>
@@ -89,7 +93,7 @@ export async function openQuestions({ databaseUrl, url, challengingUrl, accounts
       status: 401,
       kinds: [
         ...alike.map(([name, addressOf]) => kind(name, logsIn(addressOf, WRONG))),
-        kind('right password, address not confirmed', logsIn(current, PASSWORD)),
+        kind('right password, address not confirmed', logsIn(unconfirmed, PASSWORD)),
         kind('bcrypt', logsIn(bcrypt, WRONG), false),
       ],
     },
@@ -136,10 +140,14 @@ export async function openQuestions({ databaseUrl, url, challengingUrl, accounts
   }
 }
 
-/** Of an account whose address is confirmed. */
+async function confirm(databaseUrl: string, emails: readonly string[]): Promise<void> {
+  await query(databaseUrl, 'UPDATE users SET email_confirmed_at = now() WHERE email = ANY($1)', [emails])
+}
+
+/** Of an account of its own. */
 async function accessToken(databaseUrl: string, client: ApiClient, storedHash: string): Promise<string> {
   const [email = ''] = await createAccounts(databaseUrl, 'owner', 1, storedHash)
-  await query(databaseUrl, 'UPDATE users SET email_confirmed_at = now() WHERE email = $1', [email])
+  await confirm(databaseUrl, [email])
   const answer = await client.login({ email, password: PASSWORD })
   if (answer.body.accessToken === undefined) throw new Error(`the owner's login was answered ${answer.status}`)
   return answer.body.accessToken

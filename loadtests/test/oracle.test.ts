@@ -1,7 +1,8 @@
 // `pnpm oracle`: its statistics by known values, and its questions to a real gateway.
 import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
-import { createNamespace, openSpillway } from '@spillway/local/testing'
+import { readMetric } from '@spillway/local/services/prometheus'
+import { createNamespace, openSpillway, until } from '@spillway/local/testing'
 import { createApiClient } from '@spillway/local/testing/api-client'
 import { askInTurn, type Sample } from '../oracle/ask.ts'
 import { broken, compareAll, isBlind, table } from '../oracle/compare.ts'
@@ -150,7 +151,7 @@ describe('asking', () => {
   })
 })
 
-test('every question is answered by a real gateway with its one status', async () => {
+test('every question is answered by a real gateway with its one status, after the work of the hash that is stored', async () => {
   const namespace = await createNamespace()
   const mails = await startMailSink()
   const cheap = { ARGON2_MEMORY_KIB: '1024', ARGON2_TIME: '1', WORKER_CONCURRENCY: '1' }
@@ -160,7 +161,7 @@ test('every question is answered by a real gateway with its one status', async (
     await mails.close()
     await namespace.close()
   })
-  const [{ url }, challenging] = await Promise.all([
+  const [{ url }, challenging, worker] = await Promise.all([
     spillway.gateway({ env: settings }),
     spillway.gateway({ env: challengingSettings }),
     spillway.worker(),
@@ -175,4 +176,7 @@ test('every question is answered by a real gateway with its one status', async (
   } finally {
     close()
   }
+  assert.equal(await readMetric(worker.opsUrl, 'spillway_service_seconds_count', 'algorithm="bcrypt"'), 2)
+  const unsupported = () => readMetric(worker.opsUrl, 'spillway_jobs_total', 'outcome="unsupported_hash"')
+  await until(async () => (await unsupported()) >= 8, { what: 'stored hashes that nothing verifies' })
 })
