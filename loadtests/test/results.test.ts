@@ -12,6 +12,7 @@ import { parseOptions } from '../src/options.ts'
 import type { Results, Run, ScenarioResult } from '../src/results.ts'
 import { runScenarios } from '../src/run.ts'
 import { shares } from '../src/summary.ts'
+import { resultsOf } from './results-of.ts'
 
 describe('figures', () => {
   test('a request that timed out is in the percentiles, a refusal is not', () => {
@@ -195,21 +196,5 @@ function run(figures: Record<string, number>, repeat = 1): Run {
 }
 
 function results(runs: Run[]): Results {
-  return {
-    format: 1,
-    startedAt: '2000-01-01T00:00:00.000Z',
-    interrupted: false,
-    machine: {
-      processor: 'a processor',
-      cores: 2,
-      memoryGib: 1,
-      system: 'a system',
-      node: 'v20.19.0',
-      engine: 'packages',
-      pinned: false,
-    },
-    commit: 'abc1234',
-    settings: { repeat: 1 },
-    scenarios: [{ name: 'mixed-100', settings: {}, runs }],
-  }
+  return resultsOf([{ name: 'mixed-100', settings: {}, runs }])
 }

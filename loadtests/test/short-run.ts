@@ -7,8 +7,9 @@ import { createAccounts } from '../load/accounts.ts'
 import { serverProcesses } from '../measure/server-processes.ts'
 import { renderReport } from '../report/report.ts'
 import type { Scenario, Setting } from '../scenarios/scenario.ts'
-import type { Results, ScenarioResult } from '../src/results.ts'
+import type { ScenarioResult } from '../src/results.ts'
 import { runScenarios } from '../src/run.ts'
+import { resultsOf } from './results-of.ts'
 
 /**
  * Tests each scenario by the measurements of its plan that are named, as `contender, variant`: enough to see that each
@@ -48,7 +49,7 @@ export async function testShortRuns(
           assert.ok(Object.values(figures).every(Number.isFinite), `${what}: ${JSON.stringify(figures)}`)
           assert.ok((figures.failedPercent ?? 0) < 100, `${what}: everything failed`)
         }
-        const report = renderReport({ ...nothing, scenarios: [result] })
+        const report = renderReport(resultsOf([result]))
         assert.match(report, new RegExp(`id="${scenario.name}"`))
         assert.match(report, /<svg/)
       })
@@ -71,22 +72,4 @@ async function measure(scenario: Scenario, setting: Setting): Promise<ScenarioRe
   const [result] = kept
   assert.ok(result)
   return result
-}
-
-const nothing: Results = {
-  format: 1,
-  startedAt: '2000-01-01T00:00:00.000Z',
-  interrupted: false,
-  machine: {
-    processor: 'a processor',
-    cores: 2,
-    memoryGib: 1,
-    system: 'a system',
-    node: 'v20.19.0',
-    engine: 'packages',
-    pinned: false,
-  },
-  commit: 'abc1234',
-  settings: { repeat: 1, argon2idBareMs: 20, bcryptBareMs: 70 },
-  scenarios: [],
 }

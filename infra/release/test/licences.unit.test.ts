@@ -64,7 +64,7 @@ test('a licence that is not allowed, a sentence, and none at all fail the releas
 
 const reference = {
   type: 'distribution',
-  url: 'https://mirror.example/a.tgz',
+  url: 'https://packages.example/a.tgz',
   hashes: [{ alg: 'SHA-512', content: 'ab' }],
 }
 const bom: Bom = {
