@@ -30,6 +30,7 @@ test('requests of known devices go first while a gateway is behind, and then alo
     deviceOf: ({ 'x-device': device }) => (typeof device === 'string' ? device : undefined),
   })
   app.get('/new', async () => 'done')
+  app.get('/light', { config: { isLight: true } }, async () => 'done')
   app.get('/promised', { config: { priority: 'promised' } }, async () => 'done')
   const url = await app.listen({ host: '127.0.0.1', port: 0 })
   async function prioritiesOf(path: string, headers: Record<string, string> = {}): Promise<Priority[]> {
@@ -38,8 +39,11 @@ test('requests of known devices go first while a gateway is behind, and then alo
   }
 
   assert.deepEqual(await prioritiesOf('/new', { 'x-device': 'one' }), ['new', 'new'])
+  assert.deepEqual(await prioritiesOf('/light'), ['new', 'new'])
   isBehind = true
   assert.deepEqual(await prioritiesOf('/new'), ['new', 'new'])
   assert.deepEqual(await prioritiesOf('/new', { 'x-device': 'one' }), ['known', 'known'])
+  // Paths with a wildcard are known only when Fastify has found the route.
+  assert.deepEqual(await prioritiesOf('/light'), ['new', 'known'])
   assert.deepEqual(await prioritiesOf('/promised', { 'x-device': 'two' }), ['promised', 'promised'])
 })

@@ -101,11 +101,7 @@ test('a known device is preferred once a second, and all together for half of wh
     asked++
     return host?.startsWith('device') ? host : undefined
   }
-  const prefers = createPreference(
-    deviceOf,
-    () => perSecond,
-    () => nowMs,
-  )
+  const { prefersDevice: prefers } = createPreference({ deviceOf, perSecond: () => perSecond, now: () => nowMs })
   const ofMany = () => Array.from({ length: 100 }, (_, n) => prefers({ host: `device ${n}` })).filter(Boolean).length
   assert.ok(prefers({ host: 'device 0' }))
   assert.equal(prefers({ host: 'device 0' }), false)
@@ -120,6 +116,24 @@ test('a known device is preferred once a second, and all together for half of wh
   nowMs = 1_000
   perSecond = 80
   assert.equal(ofMany(), 40)
+})
+
+test('light requests are preferred for a tenth of what the gateway does, and take nothing from known devices', () => {
+  let nowMs = 0
+  const preference = createPreference({ deviceOf: ({ host }) => host, perSecond: () => 1_000, now: () => nowMs })
+  const preferred = (prefers: (n: number) => boolean) =>
+    Array.from({ length: 1_000 }, (_, n) => prefers(n)).filter(Boolean).length
+  for (const startMs of [0, 1_000]) {
+    nowMs = startMs
+    assert.equal(
+      preferred(() => preference.prefersLight()),
+      100,
+    )
+    assert.equal(
+      preferred((n) => preference.prefersDevice({ host: String(n) })),
+      500,
+    )
+  }
 })
 
 test('it matters who goes first while requests are queued, and for a second after one was refused', async () => {

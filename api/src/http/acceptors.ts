@@ -16,8 +16,11 @@ import { addHandles, closed } from './listening-handles.js'
  */
 export const BACKLOG = 4_096
 
-/** Connections a turn. */
-const HANDLES = 16
+/**
+ * Connections a turn. With 16, five thousand new clients in four seconds waited for 2 s to be accepted; with 32, for 0.1 s. A connection
+ * that comes alone wakes all handles, which costs 2 microseconds each.
+ */
+const HANDLES = 32
 
 export interface AcceptorOptions {
   /** Must be the server's own, because the last listen() on a socket sets its backlog. */

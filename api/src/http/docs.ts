@@ -6,6 +6,8 @@ import fp from 'fastify-plugin'
 import { shareComponents } from './openapi-components.js'
 
 const SVG = 'image/svg+xml'
+/** The pages' files. The description itself, as JSON and YAML, costs as much as a login. */
+const FILES = '/docs/static/'
 
 /** The logo: water over a crest. */
 const MARK =
@@ -35,14 +37,19 @@ export const docsPlugin = fp(
       transformObject: (document) =>
         'openapiObject' in document ? shareComponents(document.openapiObject) : document.swaggerObject,
     })
-    await app.register(swaggerUi, {
-      routePrefix: '/docs',
-      logLevel: 'warn',
-      logo: { type: SVG, content: logo, href: '/docs', target: '_self' },
-      theme: {
-        title: `${title} API`,
-        favicon: [{ filename: 'spillway.svg', rel: 'icon', type: SVG, sizes: 'any', content: icon }],
-      },
+    await app.register(async (pages) => {
+      pages.addHook('onRoute', (route) => {
+        if (route.url.startsWith(FILES)) route.config = { ...route.config, isLight: true }
+      })
+      await pages.register(swaggerUi, {
+        routePrefix: '/docs',
+        logLevel: 'warn',
+        logo: { type: SVG, content: logo, href: '/docs', target: '_self' },
+        theme: {
+          title: `${title} API`,
+          favicon: [{ filename: 'spillway.svg', rel: 'icon', type: SVG, sizes: 'any', content: icon }],
+        },
+      })
     })
     app.get('/openapi.json', { schema: { hide: true }, logLevel: 'warn' }, async () => app.swagger())
   },

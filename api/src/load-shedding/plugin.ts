@@ -34,7 +34,7 @@ interface KnownRoute {
 export const loadSheddingPlugin = fp(
   async (app: FastifyInstance, { shedder, metrics, bodyLimitBytes, deviceOf }: LoadSheddingOptions) => {
     const nextRetryAfterS = createRetryAfter()
-    const prefers = createPreference(deviceOf ?? (() => undefined), shedder.perSecond)
+    const preference = createPreference({ deviceOf: deviceOf ?? (() => undefined), perSecond: shedder.perSecond })
     const preferred = new WeakSet<IncomingMessage>()
     const routes = new Map<string, KnownRoute>()
     app.addHook('onRoute', ({ method, url, config }) => {
@@ -72,13 +72,14 @@ export const loadSheddingPlugin = fp(
       const [path = ''] = (request.url ?? '').split('?', 1)
       const route = routes.get(`${request.method} ${path}`)
       const priority = route?.priority ?? 'new'
-      if (priority === 'new' && shedder.isBehind() && prefers(request.headers)) preferred.add(request)
+      if (priority === 'new' && shedder.isBehind() && preference.prefersDevice(request.headers)) preferred.add(request)
       if (!shedder.admits(preferred.has(request) ? 'known' : priority)) return refuse(request, response, route?.url)
       next()
     })
 
     async function begin(request: FastifyRequest): Promise<void> {
-      const { priority = 'new' } = request.routeOptions.config
+      const { priority = 'new', isLight = false } = request.routeOptions.config
+      if (isLight && shedder.isBehind() && preference.prefersLight()) preferred.add(request.raw)
       const asked = preferred.has(request.raw) ? 'known' : priority
       request.work = await shedder.begin(asked, () => request.raw.socket.destroyed)
       if (request.work !== undefined) return
@@ -108,6 +109,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** [new] */
     priority?: Priority
+    /** It uses neither PostgreSQL nor Redis: while the gateway is behind, some of its requests go before new ones [false]. */
+    isLight?: boolean
   }
   interface FastifyRequest {
     /** The gateway's own work on this request. */

@@ -1,36 +1,64 @@
 /**
- * Which new requests go before others while this gateway is behind: those of known devices. A device is preferred once a second, and all of
- * them together for at most half of what the gateway does, so that stolen or collected tokens cannot take it from everyone else.
+ * Which new requests go before others while this gateway is behind. Those of known devices: a device is preferred once a second, and all of
+ * them together for at most half of what the gateway does, so that stolen or collected tokens cannot take it from everyone else. And light
+ * ones, for a tenth: they use neither PostgreSQL nor Redis, and would otherwise wait for the logins before them.
  */
 import type { IncomingHttpHeaders } from 'node:http'
 
 const PERIOD_MS = 1_000
 /** Of the requests that the gateway answers in a period. */
-const SHARE = 0.5
-/** The least, because the throughput is unknown when a burst begins. */
+const DEVICES_SHARE = 0.5
+const LIGHT_SHARE = 0.1
+/** The least of each, because the throughput is unknown when a burst begins. */
 const LEAST = 16
 
 /** The device that a request shows a token of, told from its head alone; undefined for none that is known. */
 export type DeviceOf = (headers: IncomingHttpHeaders) => string | undefined
 
-/** @param perSecond requests that this gateway answers in a second */
-export function createPreference(
-  deviceOf: DeviceOf,
-  perSecond: () => number,
-  now: () => number = () => performance.now(),
-): (headers: IncomingHttpHeaders) => boolean {
-  const preferred = new Set<string>()
+export interface PreferenceOptions {
+  deviceOf: DeviceOf
+  /** Requests that this gateway answers in a second. */
+  perSecond(): number
+  now?(): number
+}
+
+/** Both count what they prefer: they are to be asked once for a request. */
+export interface Preference {
+  prefersDevice(headers: IncomingHttpHeaders): boolean
+  prefersLight(): boolean
+}
+
+export function createPreference({
+  deviceOf,
+  perSecond,
+  now = () => performance.now(),
+}: PreferenceOptions): Preference {
+  const devices = new Set<string>()
+  let light = 0
   let startedMs = now()
 
-  return (headers) => {
+  function hasRoom(share: number, preferred: number): boolean {
     if (now() - startedMs >= PERIOD_MS) {
       startedMs = now()
-      preferred.clear()
+      devices.clear()
+      light = 0
+      return true
     }
-    if (preferred.size >= Math.max(LEAST, SHARE * perSecond())) return false
-    const device = deviceOf(headers)
-    if (device === undefined || preferred.has(device)) return false
-    preferred.add(device)
-    return true
+    return preferred < Math.max(LEAST, share * perSecond())
+  }
+
+  return {
+    prefersDevice(headers) {
+      if (!hasRoom(DEVICES_SHARE, devices.size)) return false
+      const device = deviceOf(headers)
+      if (device === undefined || devices.has(device)) return false
+      devices.add(device)
+      return true
+    },
+    prefersLight() {
+      if (!hasRoom(LIGHT_SHARE, light)) return false
+      light++
+      return true
+    },
   }
 }
