@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { readMetric } from '@spillway/local/services/prometheus'
 import { until } from '@spillway/local/testing'
+import { accountWithHash } from './account.ts'
 import {
   type Answer,
   assertProblem,
@@ -272,11 +273,15 @@ test('a cookie carries the token where it is asked for, and scripts cannot read 
 const noticed = (kind: string) => readMetric(opsUrl, 'spillway_attacks_noticed_total', `kind="${kind}"`)
 
 /** Few at a time: what is answered by a ticket shows its password to no count. */
-async function spray(times: number, body: () => Credentials, addressOf: (n: number) => string): Promise<void> {
+async function spray(
+  times: number,
+  account: () => Credentials | Promise<Credentials>,
+  addressOf: (n: number) => string,
+): Promise<void> {
   for (let n = 0; n < times; n += 5)
     await Promise.all(
-      [0, 1, 2, 3, 4].map((more) =>
-        login(here, body(), { headers: { 'x-forwarded-for': addressOf(n + more), prefer: 'wait=8' } }),
+      [0, 1, 2, 3, 4].map(async (more) =>
+        login(here, await account(), { headers: { 'x-forwarded-for': addressOf(n + more), prefer: 'wait=8' } }),
       ),
     )
 }
@@ -287,6 +292,13 @@ test('a network from which a hundred accounts are tried is noticed, once, and so
   await until(async () => (await noticed('network')) === before + 1, { what: 'the network noticed' })
   await spray(60, newCredentials, () => '198.51.100.7')
   await until(async () => (await noticed('network')) === before + 2, { what: 'the address noticed' })
+})
+
+test('accounts whose hash no worker verifies are noticed as any other', async () => {
+  const before = await noticed('network')
+  const unsupported = () => accountWithHash(system.database, '$unsupported$1$damaged')
+  await spray(130, unsupported, (n) => `2001:db8:78:${n.toString(16)}::1`)
+  await until(async () => (await noticed('network')) === before + 1, { what: 'the network noticed' })
 })
 
 test('one password that fails on many accounts from many networks is noticed, once', async () => {

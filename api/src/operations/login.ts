@@ -103,10 +103,8 @@ export const login = defineOperation({
   ) {
     const { verified, attempt } = readBack(text)
     const isKnown = userId !== null && userId !== NOBODY
-    if (!isKnown || verdict.kind !== 'match') {
-      if (attempt !== undefined) guessing.failed(attempt)
+    if (!isKnown || verdict.kind !== 'match')
       throw new ApiError('invalid_credentials', { reason: isKnown ? 'wrong_password' : 'unknown_account' })
-    }
     const sessionId = job.id
     const session = await sessions.open({ id: sessionId, userId, credentialVersion, ...client })
     if (session === 'stale') throw new ApiError('invalid_credentials', { reason: 'password_changed' })
@@ -114,5 +112,10 @@ export const login = defineOperation({
     if (verdict.hashFollows && verified !== undefined) upgrades.follow(job, { userId, verified })
     const tokens = issueTokens({ userId, sessionId, refreshToken: session.refreshToken })
     return attempt === undefined ? tokens : { ...tokens, deviceToken: guessing.succeeded(attempt) }
+  },
+
+  failed({ guessing }, { verified }) {
+    const { attempt } = readBack(verified)
+    if (attempt !== undefined) guessing.failed(attempt)
   },
 })

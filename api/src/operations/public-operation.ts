@@ -34,6 +34,8 @@ type Definition<Caller, Body, Contents extends object, Answer> = Omit<
   kind: AuditEventName
   /** Whom the audit names: the account, and the session that was opened or asks. */
   concerns(contents: Contents, job: AnsweredJob, succeeded: boolean): Pick<AuditEvent, 'userId' | 'sessionId'>
+  /** Called after a wrong password, also where no worker verifies the stored hash. */
+  failed?(deps: OperationDeps, contents: Contents): void
 }
 
 /**
@@ -47,10 +49,11 @@ export function defineOperation<Caller, Body, Contents extends object, Answer>(
   return buildOperation({
     ...definition,
     unsupportedHash,
-    ended({ audit }, contents, job, refused) {
+    ended(deps, contents, job, refused) {
+      if (refused?.code === 'invalid_credentials') definition.failed?.(deps, contents)
       const outcome = refused === undefined ? 'ok' : (refused.reason ?? refused.code)
       const whom = definition.concerns(contents, job, refused === undefined)
-      audit.record({ event: definition.kind, outcome, address: job.client.address, ...whom })
+      deps.audit.record({ event: definition.kind, outcome, address: job.client.address, ...whom })
     },
   })
 }

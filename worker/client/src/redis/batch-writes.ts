@@ -1,7 +1,8 @@
 /**
  * Batching of writes: all commands of one turn of the event loop reach Redis in one system call. For instance, a verdict and the
- * completion of its job are then read, run and answered together. Measured: a tenth of a worker's processor time for each job, a
- * fortieth of a gateway's.
+ * completion of its job are then read, run and answered together, and jobs that many requests add arrive together. The turn ends after
+ * all pending reads (setImmediate), not after each of them (process.nextTick). Measured with gateway and worker on one core, argon2id,
+ * four times in turn (`pnpm load login-100`): a median of 80 logins a second instead of 64.
  */
 import type { Redis } from 'ioredis'
 
@@ -15,7 +16,7 @@ export function batchWrites(redis: Redis): void {
     if (!isCorked && stream !== undefined) {
       isCorked = true
       stream.cork()
-      process.nextTick(() => {
+      setImmediate(() => {
         isCorked = false
         stream.uncork()
       })

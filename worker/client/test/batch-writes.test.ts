@@ -13,13 +13,13 @@ function connected(t: TestContext): Redis {
   return redis
 }
 
-test('commands of one turn leave together at its end, also those that follow from promises', async (t) => {
+test('commands of one turn leave together at its end, also those of later callbacks of the turn', async (t) => {
   const redis = connected(t)
   await redis.ping()
   const answers = [redis.ping()]
   const oneCommand = redis.stream.writableLength
   assert.ok(oneCommand > 0)
-  await Promise.resolve()
+  await new Promise<void>((resolve) => process.nextTick(resolve))
   answers.push(redis.ping())
   assert.equal(redis.stream.writableLength, 2 * oneCommand)
   await new Promise(setImmediate)
@@ -27,7 +27,7 @@ test('commands of one turn leave together at its end, also those that follow fro
   assert.deepEqual(await Promise.all(answers), ['PONG', 'PONG'])
 })
 
-test('a connection that ends with commands on their way is replaced by one that gathers as well', async (t) => {
+test('a connection that ends with commands on their way is replaced by one that batches as well', async (t) => {
   const redis = connected(t)
   await redis.ping()
   const answer = redis.ping()
