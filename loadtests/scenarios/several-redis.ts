@@ -13,8 +13,8 @@ import type { Measured } from '../src/results.ts'
 import type { Scenario, Setting } from './scenario.ts'
 
 const NUMBERS = [1, 2, 3]
-/** Of a core, for each Redis. Three of them, the worker and the client then leave a third of two cores idle. */
-const SHARE = 0.06
+/** Of a core, for each Redis. With twice as much, a job costs Redis a fifth more when three of them share two cores with worker and client. */
+const SHARE = 0.03
 /** Enough that none waits for work. */
 const CALLERS_A_REDIS = 24
 const SLOTS_A_REDIS = 16
