@@ -124,17 +124,13 @@ export function startTraffic(options: VisitorOptions, perSecond: number) {
   const visitor = createVisitor(options)
   const visits: Visit[] = []
   let number = 0
-  let rate = perSecond
   const loop = startLoop({
-    rateAt: () => rate,
+    rateAt: () => perSecond,
     send: async (dueMs) => {
       visits.push(await visitor.visit(number++, dueMs))
     },
   })
   return {
-    setRate(perSecond: number): void {
-      rate = perSecond
-    },
     /** No more begin; resolves with all, in the order in which they ended. */
     async stop() {
       await loop.stop()
