@@ -139,3 +139,29 @@ test('of a hundred changes of a password at once one wins, its password is the o
   expect(200, await login(here, { ...credentials, password: `${NEXT} ${winner}` }))
   expect(200, await me(there, accessToken))
 })
+
+test('the ticket of a change of the address sends one mail, however many redeem it', async () => {
+  const { password, ...session } = await signedIn()
+  const { email: newEmail } = newCredentials()
+  const body = { newEmail, password }
+  const { ticket } = expect(202, await call(here, 'PUT', '/v1/me/email', { ...respondAsync, ...session, body }))
+  const before = await mailsAdded()
+  const { words } = await hundredAtOnce((url) => redeem(url, ticket))
+  assert.deepEqual(
+    words.filter((word) => word !== 'won' && word !== 'ticket_used' && word !== TOLD_TO_WAIT),
+    [],
+  )
+  assert.equal((await mailsAdded()) - before, 1)
+  await mails.next(newEmail, /./)
+})
+
+async function signedIn() {
+  const credentials = await newAccount(here)
+  const { accessToken } = expect(200, await login(here, credentials))
+  return { password: credentials.password, token: accessToken }
+}
+
+async function mailsAdded(): Promise<number> {
+  const entries = await system.redis.xrange(`${system.namespace.queuePrefix}:mail:events`, '-', '+')
+  return entries.filter(([, fields]) => fields[fields.indexOf('event') + 1] === 'added').length
+}

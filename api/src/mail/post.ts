@@ -17,8 +17,9 @@ export interface Post {
    * or not: its caller answers the same in any case.
    *
    * @param reader the address that gets it, if anybody does
+   * @param jobId of the operation, where its ticket may be redeemed at several gateways at once: one mail is sent for all
    */
-  send(request: MailRequest, reader: string): Promise<void>
+  send(request: MailRequest, reader: string, jobId?: string): Promise<void>
   /** When a token expires that is made now, in epoch milliseconds. */
   expiryOf(kind: MailRequest['kind']): number
 }
@@ -53,10 +54,10 @@ export function createPost(options: PostOptions): Post {
 
   return {
     expiryOf,
-    async send(request, reader) {
+    async send(request, reader, jobId) {
       try {
         if (request.kind !== 'notice' && (await isOverLimit(reader))) return metrics.mails.inc({ outcome: 'limited' })
-        await outbox.add(request, expiryOf(request.kind))
+        await outbox.add(request, expiryOf(request.kind), jobId)
       } catch (error) {
         metrics.mails.inc({ outcome: 'not_queued' })
         log.warn({ err: error }, 'a mail was not queued')

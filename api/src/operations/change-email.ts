@@ -41,9 +41,9 @@ export const changeEmail = defineOperation({
     return { contents: { ...contents, newEmail: normalizeEmail(newEmail) }, pending }
   },
 
-  async finish({ sessions, post }, { newEmail, ...credential }, { verdict }) {
+  async finish({ sessions, post }, { newEmail, ...credential }, { verdict, id: jobId }) {
     const { id: userId } = await requireOwnPassword(sessions, credential, verdict)
-    await post?.send({ kind: 'change', userId, newEmail, token: newMailToken() }, newEmail)
+    await post?.send({ kind: 'change', userId, newEmail, token: newMailToken() }, newEmail, jobId)
     return null
   },
 })

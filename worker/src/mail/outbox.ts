@@ -9,13 +9,17 @@ import { KEEP_FAILED, MAIL_ATTEMPTS, MAIL_JOB, MAIL_QUEUE, type MailData, mailSe
 /** What is sealed is filled up to a multiple of this, in characters: the length tells neither the kind of a mail nor its reader. */
 const FILLED_LENGTH = 2_048
 
+/** Longer than the requests that redeem one ticket overlap, in milliseconds. */
+const SAME_CAUSE_MS = 60_000
+
 export interface Outbox {
   /**
    * Adds a mail, which may be sent until the deadline, in epoch milliseconds. Rejects when Redis does not accept it.
    *
    * @param request what the handler of {@link startMailSender} makes a message of
+   * @param cause what it is sent for: of several mails with one cause, within a minute, only the first is added
    */
-  add(request: object, deadline: number): Promise<void>
+  add(request: object, deadline: number, cause?: string): Promise<void>
   close(): Promise<void>
 }
 
@@ -28,7 +32,7 @@ export function openOutbox(options: {
 }): Outbox {
   const queue = openQueue({ ...options, name: MAIL_QUEUE })
   return {
-    async add(request, deadline) {
+    async add(request, deadline, cause) {
       const id = randomUUID()
       const data: MailData = { sealed: options.keyring.seal(mailSeal(id, deadline), filled(request)), deadline }
       await queue.add(MAIL_JOB, data, {
@@ -37,6 +41,7 @@ export function openOutbox(options: {
         backoff: { type: 'custom' },
         removeOnComplete: true,
         removeOnFail: KEEP_FAILED,
+        ...(cause !== undefined && { deduplication: { id: cause, ttl: SAME_CAUSE_MS } }),
       })
     },
     close: () => queue.close(),
