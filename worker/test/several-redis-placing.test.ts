@@ -38,7 +38,12 @@ test('a job whose Redis takes it, and is killed before it says so, is added to t
   proxy.cut()
   await expectAnswered(first, await adding)
   await two.start()
-  await until(async () => (await waitingJobs(second)).length === 0, { what: 'no copy left' })
+  const noCopyLeft = async () => {
+    const { length } = await waitingJobs(second)
+    if (length === 0) return true
+    throw new Error(`${length} copies; in use: ${client.redis.map(({ isUsable }) => isUsable()).join()}`)
+  }
+  await until(noCopyLeft, { what: 'no copy left' })
 })
 
 test('a job that both fail, one after the other, is added when one of them is well again a moment later', async (t) => {
