@@ -34,6 +34,8 @@ export function openOutbox(options: {
   return {
     async add(request, deadline, cause) {
       const id = randomUUID()
+      // Each mail has one, and none can be traced to its cause: else a reader of Redis would know which kinds of mail have causes.
+      const [causeMac] = options.keyring.macs({ purpose: 'mail-cause', id: cause ?? id })
       const data: MailData = { sealed: options.keyring.seal(mailSeal(id, deadline), filled(request)), deadline }
       await queue.add(MAIL_JOB, data, {
         jobId: id,
@@ -41,7 +43,7 @@ export function openOutbox(options: {
         backoff: { type: 'custom' },
         removeOnComplete: true,
         removeOnFail: KEEP_FAILED,
-        ...(cause !== undefined && { deduplication: { id: cause, ttl: SAME_CAUSE_MS } }),
+        deduplication: { id: causeMac.toString('hex'), ttl: SAME_CAUSE_MS },
       })
     },
     close: () => queue.close(),
