@@ -294,6 +294,24 @@ test('a job that is lost after its deadline is not added again', async (t) => {
   assert.equal(counted.addedAgain, 0)
 })
 
+test('a job that is cancelled while a request waits for it is not added again', async (t) => {
+  const space = spaceFor(t)
+  const { observer, counted } = countingObserver()
+  const client = await readyClient(space, { observer })
+  const [cancelled, lost] = [await client.submit('verify', request), await client.submit('verify', request)]
+  const waiting = new AbortController()
+  const unanswered = assert.rejects(cancelled.answer({ waitMs: 60_000, signal: waiting.signal }))
+  const answer = answerOf(lost)
+  assert.equal(await client.cancel(cancelled.job), true)
+  await space.redis.del(jobKey(space, lost.job.id), `${space.prefix}:passwords:wait`)
+  await until(() => counted.addedAgain > 0, { what: 'a look at what has become of both' })
+  assert.deepEqual(await waitingJobs(space), [lost.job.id])
+  await startedWorker(space)
+  assert.deepEqual(await answer, match)
+  waiting.abort()
+  await unanswered
+})
+
 test('a verdict that came while the client was away is found when it is back', async (t) => {
   const space = spaceFor(t)
   const proxy = await redisProxy(space)

@@ -66,7 +66,7 @@ export function createQueueClient({ url, address }: Shard, options: QueueClientO
   const cancellation = createCancellation({ redis, prefix, clock })
 
   const recheck = createRecheck({
-    ...{ redis, prefix, clock, log, answers, producer },
+    ...{ redis, prefix, clock, log, answers, producer, cancellation },
     addedAgain: () => observer?.jobAddedAgain(),
   })
   const replies = subscribeToReplies({
@@ -88,7 +88,10 @@ export function createQueueClient({ url, address }: Shard, options: QueueClientO
       ...{ redis, keyring, clock, replyTo, jobLifeMs, answers, producer, cancellation, load, expectations },
     }),
     resume: createResume({ clock, replyTo, answers, verdicts, expectations }),
-    cancel: cancellation.cancel,
+    cancel(job) {
+      answers.submitted.withdraw(job.id)
+      return cancellation.cancel(job)
+    },
     retire: (job) => orQueueUnavailable(verdicts.retire(job), 'the verdict could not be marked as used'),
     whenKnown: load.whenKnown,
     load: load.current,

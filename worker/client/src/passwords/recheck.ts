@@ -4,12 +4,14 @@
  */
 
 import type { Logger } from '../logger.js'
-import type { Verdict } from '../protocol/job.js'
+import type { JobData, Verdict } from '../protocol/job.js'
+import type { JobRef } from '../protocol/reply.js'
 import { findJobs } from '../queue/find-jobs.js'
 import type { RedisClock } from '../redis/clock.js'
 import type { RedisConnection } from '../redis/connect.js'
 import { throttledWarning } from '../redis/throttled-warning.js'
 import type { Answers } from './answers.js'
+import type { Cancellation } from './cancellation.js'
 import type { Producer } from './producer.js'
 import type { Waiter } from './waiters.js'
 
@@ -21,10 +23,11 @@ export function createRecheck(options: {
   log: Logger
   answers: Pick<Answers, 'submitted' | 'redeeming' | 'found'>
   producer: Producer
+  cancellation: Cancellation
   /** Called for each job that was lost and has been added again. */
   addedAgain(): void
 }): () => Promise<void> {
-  const { redis, prefix, clock, log, answers, producer, addedAgain } = options
+  const { redis, prefix, clock, log, answers, producer, cancellation, addedAgain } = options
   const { submitted, redeeming } = answers
   const checkFailed = throttledWarning(log, 'waiting jobs could not be checked')
   let isChecking = false
@@ -39,11 +42,18 @@ export function createRecheck(options: {
 
   async function addAgain(lost: Waiter<Verdict>[]): Promise<void> {
     const additions = lost.flatMap(({ job, data }) =>
-      data === undefined || clock.now() >= job.deadline ? [] : [producer.add(job, data, 'held').then(addedAgain)],
+      data === undefined || clock.now() >= job.deadline ? [] : [addOneAgain(job, data)],
     )
     const failures = (await Promise.allSettled(additions)).filter((addition) => addition.status === 'rejected')
     // One failure is reported for all: they have the same cause.
     if (failures[0]) throw failures[0].reason
+  }
+
+  async function addOneAgain(job: JobRef, data: JobData): Promise<void> {
+    await producer.add(job, data, 'held')
+    addedAgain()
+    // Its cancellation may have passed the addition.
+    if (submitted.get(job.id)?.data === undefined) await cancellation.cancel(job)
   }
 
   return async () => {

@@ -8,7 +8,7 @@ export interface Waiter<Answer> {
   readonly job: JobRef
   /** Resolves when the job is answered; never rejects. */
   readonly answer: Promise<Answer>
-  /** The data with which this process added the job, to add it again if it is lost. Undefined before, and for jobs added elsewhere. */
+  /** With what this process added the job, to add it again if it is lost. Undefined before, for jobs added elsewhere, and once withdrawn. */
   readonly data: JobData | undefined
 }
 
@@ -23,6 +23,8 @@ export interface Waiters<Answer> {
   hold(job: JobRef): Waiter<Answer>
   /** Redis accepted a job from this process. */
   added(jobId: string, data: JobData): void
+  /** A job is not wanted any more, although it may still be answered: when Redis has it no longer, it has not been lost. */
+  withdraw(jobId: string): void
   release(jobId: string): void
   /** The number of requests that wait for a job. */
   holders(jobId: string): number
@@ -48,6 +50,10 @@ export function createWaiters<Answer>(): Waiters<Answer> {
     added(jobId, data) {
       const entry = entries.get(jobId)
       if (entry !== undefined) entry.data = data
+    },
+    withdraw(jobId) {
+      const entry = entries.get(jobId)
+      if (entry !== undefined) entry.data = undefined
     },
     release(jobId) {
       const entry = entries.get(jobId)
