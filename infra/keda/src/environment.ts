@@ -40,12 +40,15 @@ export async function startEnvironment(keeper: Keeper, { step, fail }: Steps, sa
   const helm = join(checks, 'helm')
 
   const shared = { password: PASSWORD, keeper, programsDir, say, preferredPort: 0 }
-  const [postgres, redis] = await Promise.all([
-    startPostgres({ ...shared, dir: join(dir, 'postgres'), logFile: join(logDir, 'postgres.log'), durable: false }),
+  const redisNamed = (name: string) =>
     startRestartableRedis(
-      { ...shared, dir: join(dir, 'redis'), logFile: join(logDir, 'redis.log'), durable: true },
+      { ...shared, dir: join(dir, name), logFile: join(logDir, `${name}.log`), durable: true },
       KEDA_USER,
-    ),
+    )
+  const [postgres, redis, secondRedis] = await Promise.all([
+    startPostgres({ ...shared, dir: join(dir, 'postgres'), logFile: join(logDir, 'postgres.log'), durable: false }),
+    redisNamed('redis'),
+    redisNamed('second-redis'),
   ])
   const backends = { databaseUrl: postgres.url, redisAddress: redis.address, redisPassword: PASSWORD }
 
@@ -81,6 +84,8 @@ export async function startEnvironment(keeper: Keeper, { step, fail }: Steps, sa
     kubelet,
     backends,
     redis,
+    /** Another one, which the chart as it is installed first does not name. */
+    secondRedis,
     /** The URL of the gateways for clients. */
     gatewayUrl,
     /** The path of Helm. */
@@ -90,6 +95,7 @@ export async function startEnvironment(keeper: Keeper, { step, fail }: Steps, sa
       await service.close()
       api.close()
       await redis.close()
+      await secondRedis.close()
       await postgres.close()
     },
   }

@@ -6,6 +6,8 @@ export interface LoginResult {
   /** Milliseconds of performance.now(). */
   startedAt: number
   endedAt: number
+  /** Whether its first answer was a ticket. */
+  hadTicket: boolean
   /** The status and code of the last answer, where that was no success. */
   failure: string | undefined
 }
@@ -32,7 +34,7 @@ export async function logIn({ url, email, password, prefer }: LoginOptions): Pro
     goesOnAfter: [202, 503],
   })
   const failure = answer.status === 200 ? undefined : (answer.failure ?? `${answer.status} ${answer.body.code ?? ''}`)
-  return { startedAt, endedAt: performance.now(), failure }
+  return { startedAt, endedAt: performance.now(), hadTicket: first.status === 202, failure }
 }
 
 /** Starts logins of the accounts in turn, evenly spread. */

@@ -7,9 +7,11 @@ import { NAMESPACE, RELEASE } from '../installation.ts'
 import type { Steps } from '../steps.ts'
 import type { Timeline } from '../timeline.ts'
 import { endingSteps } from './endings.ts'
+import { scheduleSteps } from './schedule.ts'
 import { type MeasuredSpike, spikeSteps } from './spike.ts'
 import { openStage } from './stage.ts'
 import { troubleSteps } from './trouble.ts'
+import { twoRedisSteps } from './two-redis.ts'
 
 /** How much of the time before the spike the timeline shows, in seconds. */
 const BEFORE_S = 3
@@ -23,6 +25,8 @@ export async function runScenario(
   const stage = await openStage(environment)
   const spike = await spikeSteps(stage, steps)
   await troubleSteps(stage, steps)
+  await scheduleSteps(stage, steps)
+  await twoRedisSteps(stage, steps)
   await endingSteps(stage, steps)
   await stage.close()
   return { timeline: cut(stage.timeline, spike), spike }

@@ -41,11 +41,7 @@ export async function openStage(environment: Environment) {
     deployment: WORKERS,
     results: traffic.results,
   })
-  const queue = new Queue('passwords', {
-    connection: { url: `redis://:${backends.redisPassword}@${address}` },
-    prefix: '{spillway}',
-  })
-  queue.on('error', () => {})
+  const queue = queueAt(address, backends.redisPassword)
   const deployment = (): Promise<DeploymentState> => api.call<DeploymentState>('GET', WORKERS)
   return {
     environment,
@@ -88,6 +84,13 @@ export async function openStage(environment: Environment) {
       await queue.close()
     },
   }
+}
+
+/** The queue at an address, host:port. */
+export function queueAt(address: string, password: string): Queue {
+  const queue = new Queue('passwords', { connection: { url: `redis://:${password}@${address}` }, prefix: '{spillway}' })
+  queue.on('error', () => {})
+  return queue
 }
 
 /** Fails when any of these logins has failed. */
