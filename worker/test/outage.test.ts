@@ -312,6 +312,28 @@ test('a job that is cancelled while a request waits for it is not added again', 
   await unanswered
 })
 
+test('a lost job whose wait ends while it is added again stays, for its ticket', async (t) => {
+  const space = spaceFor(t)
+  const { observer, counted } = countingObserver()
+  const proxy = await redisProxy(space)
+  const client = await readyClient(space, { observer, redisUrl: proxy.url })
+  const { job, answer } = await client.submit('verify', request)
+  const waiting = new AbortController()
+  const unanswered = assert.rejects(answer({ waitMs: 60_000, signal: waiting.signal }))
+  // The wait ends before the client hears that the job was added.
+  proxy.delayMs = 300
+  await loseEverything(space)
+  await until(async () => (await waitingJobs(space)).length > 0, { what: 'the job, added again' })
+  assert.equal(counted.addedAgain, 0)
+  waiting.abort()
+  await unanswered
+  await until(() => counted.addedAgain > 0, { what: 'the end of the addition' })
+  proxy.delayMs = 0
+  // Behind whatever the client has sent by now.
+  await client.redis[0]?.connection.ping()
+  assert.deepEqual(await waitingJobs(space), [job.id])
+})
+
 test('a verdict that came while the client was away is found when it is back', async (t) => {
   const space = spaceFor(t)
   const proxy = await redisProxy(space)

@@ -5,7 +5,6 @@
 
 import type { Logger } from '../logger.js'
 import type { JobData, Verdict } from '../protocol/job.js'
-import type { JobRef } from '../protocol/reply.js'
 import { findJobs } from '../queue/find-jobs.js'
 import type { RedisClock } from '../redis/clock.js'
 import type { RedisConnection } from '../redis/connect.js'
@@ -41,19 +40,19 @@ export function createRecheck(options: {
   }
 
   async function addAgain(lost: Waiter<Verdict>[]): Promise<void> {
-    const additions = lost.flatMap(({ job, data }) =>
-      data === undefined || clock.now() >= job.deadline ? [] : [addOneAgain(job, data)],
+    const additions = lost.flatMap((waiter) =>
+      waiter.data === undefined || clock.now() >= waiter.job.deadline ? [] : [addOneAgain(waiter, waiter.data)],
     )
     const failures = (await Promise.allSettled(additions)).filter((addition) => addition.status === 'rejected')
     // One failure is reported for all: they have the same cause.
     if (failures[0]) throw failures[0].reason
   }
 
-  async function addOneAgain(job: JobRef, data: JobData): Promise<void> {
-    await producer.add(job, data, 'held')
+  async function addOneAgain(waiter: Waiter<Verdict>, data: JobData): Promise<void> {
+    await producer.add(waiter.job, data, 'held')
     addedAgain()
-    // Its cancellation may have passed the addition.
-    if (submitted.get(job.id)?.data === undefined) await cancellation.cancel(job)
+    // Withdrawn meanwhile: its cancellation may have passed the addition. A wait that has only ended leaves the job to its ticket.
+    if (waiter.data === undefined) await cancellation.cancel(waiter.job)
   }
 
   return async () => {
