@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { STATUS_CODES } from 'node:http'
+import { until } from '@spillway/local/testing'
 
 /** The fields of answers; each answer has some of them. */
 export interface Body {
@@ -139,6 +140,19 @@ export const changePassword = (
 export async function patiently(ask: () => Promise<Answer>): Promise<Answer> {
   const answer = await ask()
   return answer.status === 503 ? patiently(ask) : answer
+}
+
+/**
+ * Repeats a request until so many were let in. Some may be refused before that: a job that was added during a reading of the queue
+ * counts twice until the next one.
+ */
+export async function letIn(count: number, ask: () => Promise<{ status: number }>): Promise<void> {
+  let admitted = 0
+  const isFull = async () => {
+    if ((await ask()).status === 202) admitted += 1
+    return admitted === count
+  }
+  await until(isFull, { what: `${count} admitted requests` })
 }
 
 /** A new account, made through the gateway. */

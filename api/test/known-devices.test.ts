@@ -2,15 +2,15 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { readMetric } from '@spillway/local/services/prometheus'
-import { until } from '@spillway/local/testing'
 import { slowAccount } from './account.ts'
-import { assertProblem, expect, keepTicket, login } from './client.ts'
+import { assertProblem, expect, keepTicket, letIn, login, respondAsync } from './client.ts'
 import { openSystem } from './system.ts'
 
 const system = await openSystem()
 after(() => system.close())
 await system.worker({ SPILLWAY_TEST_HASHES: 'true', SHUTDOWN_GRACE_MS: '0' })
-const full = { MAX_OUTSTANDING: '3', GUESSES_PER_ACCOUNT: '100', LOGIN_WAIT_MS: '30000' }
+const MAX_OUTSTANDING = 3
+const full = { MAX_OUTSTANDING: String(MAX_OUTSTANDING), GUESSES_PER_ACCOUNT: '100', LOGIN_WAIT_MS: '30000' }
 const { url, opsUrl } = await system.gateway(full)
 
 /** Long enough for all that is tried before the first of them is done. */
@@ -27,8 +27,7 @@ test('a known device is let in and answered before those who wait, where a stran
   const mine = expect(200, await login(url, owner)).deviceToken
   const others = expect(200, await login(url, other)).deviceToken
   const before = await jobsOf('known')
-  const asyncStranger = { ...keepTicket, headers: { prefer: 'respond-async' } }
-  await until(async () => (await login(url, stranger, asyncStranger)).status === 503, { what: 'a full queue' })
+  await letIn(MAX_OUTSTANDING, () => login(url, stranger, respondAsync))
 
   const [device, issuedAt = '', signature] = mine.split('.')
   const useless = ['', 'x', others, `${device}.${Number(issuedAt) + 1}.${signature}`, `${mine}x`]

@@ -11,6 +11,7 @@ import { fileURLToPath } from 'node:url'
 import { onPath } from '@spillway/local/services/on-path'
 import { freePort, type Member, until } from '@spillway/local/testing'
 import type { Gateway } from '../src/gateway.ts'
+import { letIn } from './client.ts'
 import { run } from './clients.ts'
 import { pythonWith } from './python.ts'
 import { openSystem, type System, whileFrozen } from './system.ts'
@@ -24,6 +25,8 @@ const withoutPython =
   python === undefined ? `there is no python3 with venv, or no ${PACKAGES.join(', ')} for it` : false
 const go = onPath(['go'])
 
+/** More than one test adds between two readings of the queue: what was answered meanwhile counts until the next. */
+const MAX_OUTSTANDING = 20
 const key = randomBytes(32).toString('base64')
 let system: System
 let worker: Member
@@ -39,8 +42,7 @@ before(async () => {
     SERVICE_KEYS: `example:${key}`,
     SERVICE_PORT: '0',
     LOGIN_WAIT_MS: '300',
-    // More than one test adds between two readings of the queue: what was answered meanwhile counts until the next.
-    MAX_OUTSTANDING: '20',
+    MAX_OUTSTANDING: String(MAX_OUTSTANDING),
   })
   const { PATH, HOME } = process.env
   env = { PATH, HOME, SPILLWAY_URL: gateway.serviceUrl, SPILLWAY_KEY: key, DATABASE_FILE: join(dir, 'users.sqlite3') }
@@ -121,7 +123,7 @@ async function assertPassesOnBusy(url: string, password: string): Promise<void> 
     const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json', prefer: 'respond-async' }
     const body = JSON.stringify({ password: 'x' })
     const hash = () => fetch(`${gateway.serviceUrl}/v1/passwords/hash`, { method: 'POST', headers, body })
-    await until(async () => (await hash()).status === 503, { what: 'a full queue' })
+    await letIn(MAX_OUTSTANDING, hash)
     const { status, headers: told } = await post(`${url}/login`, 'ada', password)
     assert.deepEqual([status, Number(told.get('retry-after')) >= 1], [503, true])
   })
