@@ -14,8 +14,6 @@ const CREDENTIAL = 'wait-100'
 const PER_SECOND = 40
 /** No login may take longer than before by more. */
 const EXTRA_LIMIT_S = 2
-/** Where connections are cut, a worker's answer to its taking a job may be lost: the job is free again when its lock has expired. */
-const CUT_EXTRA_LIMIT_S = 4
 const TICKETS = 40
 /** Longer than gateways wait for a Redis before its tickets are lost. */
 const LOST_FOR_MS = 8_000
@@ -42,13 +40,11 @@ function onTwoRedis(run: (stage: Stage, two: TwoRedis) => Promise<Findings>): Sc
   }
 }
 
-const limitS = ({ name }: RedisFault) => (name === 'cut' ? CUT_EXTRA_LIMIT_S : EXTRA_LIMIT_S)
-
 const oneFails = [...redisFaults, lost].map(
   (fault): Scenario => ({
     name: `several-${fault.name}`,
     promise:
-      `One of two Redis ${fault.what}: no login fails or takes ${limitS(fault)} s more, its tickets are answered or 410 ticket_lost, ` +
+      `One of two Redis ${fault.what}: no login fails or takes ${EXTRA_LIMIT_S} s more, its tickets are answered or 410 ticket_lost, ` +
       'and it is used again within 5 s.',
     run: onTwoRedis((stage, { url, second }) =>
       withSystem(stage, url, { credential: CREDENTIAL }, async (system) => {
@@ -63,7 +59,7 @@ const oneFails = [...redisFaults, lost].map(
         })
         const extraMs = Math.round(findings.worstExtraMs ?? 0)
         findings.expectAllSucceeded()
-        findings.expect(extraMs <= limitS(fault) * 1_000, `a login took ${extraMs} ms more`)
+        findings.expect(extraMs <= EXTRA_LIMIT_S * 1_000, `a login took ${extraMs} ms more`)
         for (const report of await Promise.all(reports)) report(findings)
         return findings
       }),

@@ -1,5 +1,6 @@
 /** BullMQ's consumer of the queue: its settings, and how it processes jobs. */
 import { QUEUE_NAME } from '@spillway/client/protocol/job'
+import { openQueue } from '@spillway/client/queue/open-queue'
 import type { RedisConnection } from '@spillway/client/redis/connect'
 import type { RedisWatch } from '@spillway/client/redis/watch'
 import { type Job, Worker } from 'bullmq'
@@ -8,6 +9,7 @@ import type { Tracing } from '../process/tracing.js'
 import type { CapacityPublisher } from './capacity-publisher.js'
 import type { Liveness } from './liveness.js'
 import { watchForMalformedJobs } from './malformed-jobs.js'
+import { watchForOrphanedJobs } from './orphaned-jobs.js'
 import { ForgedJobError, type ProcessOptions, processJob } from './process-job.js'
 import type { SlotShare } from './share-slots.js'
 import { KEEP_FINISHED } from './sweep.js'
@@ -47,7 +49,7 @@ export interface Consumer {
   finish(): Promise<void>
   /** The jobs in hand. */
   unfinished(): Job[]
-  /** Stops watching for malformed jobs. */
+  /** Stops watching for malformed and orphaned jobs. */
   close(): Promise<void>
 }
 
@@ -94,7 +96,10 @@ export function createConsumer(options: ConsumerOptions): Consumer {
     worker.concurrency = limit
     if (isMore) takeMore(worker)
   })
-  const malformed = watchForMalformedJobs({ redis, prefix, log, watch, metrics })
+  const queue = openQueue({ redis, prefix, watch })
+  const malformed = watchForMalformedJobs({ redis, prefix, queue, log, watch, metrics })
+  const isInHand = (jobId: string) => inHand.has(jobId)
+  const orphaned = watchForOrphanedJobs({ redis, prefix, queue, consumerId: worker.id, isInHand, log, metrics })
   worker.on('error', (error) => {
     if (!watch.isLogged(error)) malformed.suspect(error)
   })
@@ -116,7 +121,11 @@ export function createConsumer(options: ConsumerOptions): Consumer {
     isRunning: () => worker.isRunning(),
     finish: () => worker.close(),
     unfinished: () => [...inHand.values()],
-    close: malformed.close,
+    async close() {
+      malformed.close()
+      orphaned.close()
+      await queue.close()
+    },
   }
 }
 

@@ -5,11 +5,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { nextEntries, removeEntry } from '@spillway/client/queue/entries'
 import { jobKey } from '@spillway/client/queue/keys'
-import { openQueue } from '@spillway/client/queue/open-queue'
 import { readJob } from '@spillway/client/queue/read-job'
 import type { RedisConnection } from '@spillway/client/redis/connect'
 import type { RedisWatch } from '@spillway/client/redis/watch'
-import type { Job } from 'bullmq'
+import type { Job, Queue } from 'bullmq'
 import type { WorkerMetrics } from '../ops/metrics.js'
 import type { Logger } from '../process/log.js'
 
@@ -26,18 +25,18 @@ const OPTIONS = new Set(['attempts', 'backoff', 'delay', 'jobId', 'priority', 't
 export interface MalformedJobs {
   /** Takes an error of BullMQ: looks for malformed jobs as its cause, and logs it when there are none. */
   suspect(error: Error): void
-  close(): Promise<void>
+  close(): void
 }
 
 export function watchForMalformedJobs(options: {
   redis: RedisConnection
   prefix: string
+  queue: Queue
   log: Logger
   watch: RedisWatch
   metrics: Pick<WorkerMetrics, 'jobs'>
 }): MalformedJobs {
-  const { redis, prefix, log, watch, metrics } = options
-  const queue = openQueue(options)
+  const { redis, prefix, queue, log, watch, metrics } = options
   let suspicion: { error: Error; times: number } | undefined
   let isScanning = false
   let closed = false
@@ -86,9 +85,8 @@ export function watchForMalformedJobs(options: {
         isScanning = false
       })
     },
-    async close() {
+    close() {
       closed = true
-      await queue.close()
     },
   }
 }

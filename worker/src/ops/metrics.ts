@@ -23,7 +23,7 @@ export interface WorkerMetrics {
   sealFailures: Counter<'purpose'>
   /** Jobs that this worker took over from a worker that stopped renewing their locks. */
   stalled: Counter
-  /** Unfinished jobs that this worker requeued when it stopped. */
+  /** Jobs that this worker requeued: unfinished when it stopped, or orphaned by a lost reply. */
   requeued: Counter
 }
 
@@ -75,7 +75,7 @@ export function createWorkerMetrics(): WorkerMetrics {
     }),
     requeued: new Counter({
       name: 'spillway_jobs_handed_back_total',
-      help: 'Jobs put back unfinished by a stopping worker',
+      help: 'Jobs requeued: unfinished by a stopping worker, or orphaned by a lost reply of Redis',
       registers,
     }),
   }

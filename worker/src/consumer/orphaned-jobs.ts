@@ -1,0 +1,65 @@
+/**
+ * Requeues orphaned jobs: Redis made them active for this worker, and the reply with them was lost with the connection. Nobody works on
+ * them, and stall recovery would take them up only when their locks have expired.
+ */
+import { lockedJobs } from '@spillway/client/queue/locked-jobs'
+import { readJob } from '@spillway/client/queue/read-job'
+import type { RedisConnection } from '@spillway/client/redis/connect'
+import type { Queue } from 'bullmq'
+import type { WorkerMetrics } from '../ops/metrics.js'
+import type { Logger } from '../process/log.js'
+
+/** How long after its reply a job is in hand at the latest, in milliseconds. The event loop never hashes, so it is less. */
+const SETTLE_MS = 50
+
+export interface OrphanedJobsOptions {
+  redis: RedisConnection
+  prefix: string
+  queue: Queue
+  /** Of BullMQ's Worker. */
+  consumerId: string
+  isInHand(jobId: string): boolean
+  log: Logger
+  metrics: Pick<WorkerMetrics, 'requeued'>
+}
+
+/**
+ * Looks for orphaned jobs whenever the connection is ready again. The nodes of a Cluster come and go without that being told: there,
+ * stall recovery takes such jobs up.
+ */
+export function watchForOrphanedJobs(options: OrphanedJobsOptions): { close(): void } {
+  const { redis, prefix, queue, consumerId, isInHand, log, metrics } = options
+  let timer: NodeJS.Timeout | undefined
+
+  /** BullMQ refuses to move a job whose lock has another token, or none: one that was finished or taken over meanwhile stays. */
+  async function requeue(id: string, token: string): Promise<void> {
+    const job = await readJob(queue, id)
+    if (job === undefined || job === 'malformed') return
+    await job.moveToWait(token)
+    metrics.requeued.inc()
+    log.warn({ jobId: id }, 'orphaned job requeued: the reply with it was lost')
+  }
+
+  const tolerate = (error: unknown) => log.warn({ err: error }, 'orphaned jobs are left to stall recovery')
+
+  /** Replies come in the order of their commands: every job that was taken before this reading is in hand soon after it. */
+  async function look(): Promise<void> {
+    const locked = await lockedJobs(redis, prefix, consumerId)
+    const suspects = locked.filter(({ id }) => !isInHand(id))
+    if (suspects.length === 0) return
+    clearTimeout(timer)
+    timer = setTimeout(() => {
+      for (const { id, token } of suspects) if (!isInHand(id)) requeue(id, token).catch(tolerate)
+    }, SETTLE_MS)
+  }
+
+  const onReady = () => void look().catch(tolerate)
+  redis.on('ready', onReady)
+
+  return {
+    close() {
+      redis.off('ready', onReady)
+      clearTimeout(timer)
+    },
+  }
+}
