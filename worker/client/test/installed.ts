@@ -14,6 +14,8 @@ export const run = promisify(execFile)
 const clientDir = fileURLToPath(new URL('..', import.meta.url))
 const programsDir = fileURLToPath(new URL('application', import.meta.url))
 const PING_TIMEOUT_MS = 20_000
+/** npm repeats what fails for minutes, and may wait for ever. */
+const INSTALL_TIMEOUT_MS = 240_000
 
 /** TypeScript 5, which applications have, and the 7 of this repository. */
 const compilers = {
@@ -22,8 +24,9 @@ const compilers = {
 }
 export type Compiler = keyof typeof compilers
 
+const { PATH, HOME, NODE_EXTRA_CA_CERTS } = process.env
 /** Where nothing but Node's own variables is known of this repository. */
-export const env = { PATH: process.env.PATH, HOME: process.env.HOME, NODE_ENV: 'production' }
+export const env = { PATH, HOME, NODE_EXTRA_CA_CERTS, NODE_ENV: 'production' }
 
 /** An empty folder, until the tests of the file have ended, and the application in it. */
 const dir = await mkdtemp(join(tmpdir(), 'spillway-test-'))
@@ -42,7 +45,11 @@ export async function install(others: readonly string[] = []): Promise<string> {
   await mkdir(application)
   await writeFile(join(application, 'package.json'), '{ "private": true, "type": "module" }')
   const wanted = [tarball, '@types/node@20.19.43', ...others]
-  await run('npm', ['install', '--no-audit', '--no-fund', ...wanted], { cwd: application, env })
+  await run('npm', ['install', '--no-audit', '--no-fund', ...wanted], {
+    cwd: application,
+    env,
+    timeout: INSTALL_TIMEOUT_MS,
+  })
   return tarball
 }
 

@@ -7,8 +7,9 @@ import { type Recipe, recipesDir } from './recipes.ts'
 
 /** What running a recipe in its own folder leaves there. */
 const LEFT = ['node_modules', 'dist', '.next', 'package-lock.json', 'users.json']
+const { PATH, HOME, NODE_EXTRA_CA_CERTS } = process.env
 /** Without that of this repository. */
-const env = { PATH: process.env.PATH, HOME: process.env.HOME, NEXT_TELEMETRY_DISABLED: '1' }
+const env = { PATH, HOME, NODE_EXTRA_CA_CERTS, NEXT_TELEMETRY_DISABLED: '1' }
 
 export interface Installed {
   /** Folders of the two versions, which share what is installed. */
