@@ -5,7 +5,7 @@ import type { Lane, Load } from '@spillway/client/queue-client'
 import { ApiError } from '../src/problems/errors.ts'
 import { createAdmission } from '../src/waiting/admission.ts'
 
-/** Two slots of 200 ms each: in a ticket's life of 60 s they do 600 jobs, and newcomers may take 270 of these. */
+/** Two slots of 200 ms each: in a ticket's life of 60 s they do 600 jobs, and newcomers may take 360 of these. */
 const WORKERS: Load = {
   known: true,
   workers: 1,
@@ -19,7 +19,7 @@ const WORKERS: Load = {
   aheadOfKnown: 1,
 }
 const NO_WORKERS = { workers: 0, slots: 0, jobsPerSecond: 0, serviceMs: 0, latencyMs: 0 }
-const ROOM = 270
+const ROOM = 360
 const CAP = 10_000
 
 /** Admission before a queue like this, where a job of each lane would be answered after so many milliseconds. */
@@ -67,8 +67,8 @@ test("newcomers are let in up to the share of what is done within a ticket's lif
     assert.equal(refused({ [part]: ROOM })[0], 'predicted_wait')
   }
   const { admit, refused } = scene()
-  assert.ok(admit(8_000, { waiting: 90, deferred: 90, active: 89 }))
-  assert.equal(refused({ waiting: 90, deferred: 90, active: 90 })[0], 'predicted_wait')
+  assert.ok(admit(8_000, { waiting: 120, deferred: 120, active: 119 }))
+  assert.equal(refused({ waiting: 120, deferred: 120, active: 120 })[0], 'predicted_wait')
 })
 
 test('slow workers are given as many jobs as they have slots all the same', () => {

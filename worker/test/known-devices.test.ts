@@ -101,14 +101,14 @@ test('while known devices ask for more than workers can do, every second job don
   assert.ok(early >= 8 && early <= 12, `${early} of the first twenty`)
 })
 
-test('a job of a known device brings a deferred one along, as any that overtakes', async (t) => {
+test('a job of a known device promotes deferred ones, as any that overtakes', async (t) => {
   const { add, addAll, order } = await scene(t)
-  await addAll('deferred', 'deferred')
+  await addAll('deferred', 'deferred', 'deferred')
   await add('held')
-  await until(async () => (await order()).length === 2)
+  await until(async () => (await order()).length === 3)
   await add('known')
-  await until(async () => (await order()).length === 4)
-  assert.deepEqual(await order(), ['held 1', 'known 1', 'deferred 1', 'deferred 2'])
+  await until(async () => (await order()).length === 5)
+  assert.deepEqual(await order(), ['held 1', 'known 1', 'deferred 1', 'deferred 2', 'deferred 3'])
 })
 
 test('what others write in the place of the last one stops no job and no reading', async (t) => {

@@ -19,11 +19,12 @@ test('a held job has the held ones before it ahead, a deferred one those of both
   const asked: [ahead: number, lane: Lane][] = [
     [1, 'deferred'],
     [2, 'deferred'],
+    [3, 'deferred'],
     [0, 'held'],
   ]
   const jobs = []
   for (const [ahead, lane] of asked) jobs.push({ ahead, pending: await added(client, lane) })
-  // By another process, which knows nothing of their adding. The held job has promoted the first deferred one, behind itself.
+  // By another process, which knows nothing of their adding. The held job has promoted the first two deferred ones, behind itself.
   for (const { ahead, pending } of jobs) {
     const resumed = await client.resume(pending.job)
     const { ahead: told, waitMs } = await resumed.expectation()

@@ -11,11 +11,12 @@
  */
 import { OVERTAKING_MS } from '@spillway/client/passwords/load-state'
 import { createOutstandingLimit } from '@spillway/client/passwords/outstanding-limit'
+import { DEFERRED_SHARE } from '@spillway/client/queue/promote-oldest-deferred'
 import type { Lane, PasswordClient } from '@spillway/client/queue-client'
 import { ApiError } from '../problems/errors.js'
 
-/** The share of the capacity within a ticket's life that jobs may fill: half is left to overtaking jobs, and a tenth of it spare. */
-const TICKETED_SHARE = 0.45
+/** The share of the capacity within a ticket's life that jobs may fill: the rest is left to overtaking jobs, and a tenth of this spare. */
+const TICKETED_SHARE = 0.9 * DEFERRED_SHARE
 
 /** An admitted request. */
 export interface Admitted {

@@ -4,6 +4,7 @@ import { type AdmissionLimits, type Admitted, createAdmission } from '@spillway/
 import { GatewayConfig } from '@spillway/api/config'
 import { type Capacity, createLoadState } from '@spillway/client/passwords/load-state'
 import { sumCapacity } from '@spillway/client/protocol/capacity'
+import { PROMOTED_BY_EACH } from '@spillway/client/queue/promote-oldest-deferred'
 import type { Station } from './queue-model.ts'
 
 /** The station is that before the spike. */
@@ -84,11 +85,9 @@ export function spikeCost(demand: SpikeDemand): SpikeCost {
       deferred.push(nowS)
       return true
     }
-    held.push(nowS)
-    const promoted = deferred[next.deferred]
-    if (promoted === undefined) return true
-    next.deferred += 1
-    held.push(promoted)
+    const promoted = deferred.slice(next.deferred, next.deferred + PROMOTED_BY_EACH)
+    next.deferred += promoted.length
+    held.push(nowS, ...promoted)
     return true
   }
 

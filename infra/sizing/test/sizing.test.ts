@@ -28,7 +28,7 @@ test('slots that are added during a spike shorten the waits of those who wait al
   assert.ok(cost.longestWaitS > 6 && cost.longestWaitS < 15)
 })
 
-test('newcomers overtake, and bring along who has waited longest', () => {
+test('newcomers overtake, and promote those that have waited longest', () => {
   const station = { slotMs: 50, slots: 4, laterSlots: 4, scaleS: 0 }
   const spike = {
     ...station,
@@ -38,7 +38,7 @@ test('newcomers overtake, and bring along who has waited longest', () => {
     limits: { ...patient, loginWaitMs: 5_000 },
   }
   const cost = spikeCost(spike)
-  // Beyond 5 s of work, 400 jobs, there are tickets for who does not overtake; half of the 80 a second go to those who do.
+  // Beyond 5 s of work, 400 jobs, there are tickets for who does not overtake; a third of the 80 a second go to those who do.
   assert.ok(cost.ticketed > 500 && cost.ticketed < 700, String(cost.ticketed))
   // First come first served, the last would wait for 800 jobs, or 10 s. Being overtaken, they wait longer, and not for ever.
   assert.ok(cost.longestWaitS > 10 && cost.longestWaitS < 20, String(cost.longestWaitS))

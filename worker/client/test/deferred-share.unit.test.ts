@@ -67,14 +67,14 @@ test('a share is bounded, so that a stop of a moment makes nobody wait for ever'
   assert.equal(measured(), 1.25)
 })
 
-test('as soon as new requests are held, what they will take is foreseen: half at the most', () => {
+test('as soon as new requests are held, what they will take is foreseen: a third at the most', () => {
   const { measured, foreseen, run, observe } = scene()
   run({ leaving: 10, capacity: 10, coming: 30 })
   observe(100)
   assertWithin(measured(), 0.95, 1.05)
   assertWithin(foreseen(), 0.65, 0.75)
   observe(40)
-  assert.equal(foreseen(), 0.5)
+  assert.equal(foreseen(), 2 / 3)
 })
 
 test('where nothing comes, nothing is overtaken', () => {

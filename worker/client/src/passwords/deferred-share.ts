@@ -3,14 +3,14 @@
  * they publish. As foreseen, where that is less: when workers join, new requests are held again, and overtake.
  */
 
+import { DEFERRED_SHARE } from '../queue/promote-oldest-deferred.js'
+
 /** How long a measurement counts, in milliseconds: its weight falls to a third. */
 const MEMORY_MS = 2_500
 /** Fewer jobs than this tell nothing. */
 const EVIDENCE_JOBS = 2
 const SHARE_MIN = 0.25
 const SHARE_MAX = 1.25
-/** By promotion: see queue/promote-oldest-deferred.ts. */
-const LEAST_FORESEEN = 0.5
 
 /** A reading of the queue. */
 export interface QueueReading {
@@ -40,7 +40,7 @@ export function createDeferredShare(now: () => number = () => performance.now())
   function foreseen(): number {
     const perSecond = before?.jobsPerSecond ?? 0
     if (perSecond === 0 || seconds === 0) return 1
-    return Math.max(LEAST_FORESEEN, 1 - Math.max(0, came / seconds) / perSecond)
+    return Math.max(DEFERRED_SHARE, 1 - Math.max(0, came / seconds) / perSecond)
   }
 
   return {
