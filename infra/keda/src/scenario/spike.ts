@@ -70,8 +70,7 @@ export async function spikeSteps(stage: Stage, { step }: Steps): Promise<Measure
   await step('drained, it scales in without one failed login', async () => {
     await settled(1, 180_000)
     const beforeClose = traffic.results.length
-    traffic.setRate(0)
-    await until(() => traffic.inFlight() === 0, { timeoutMs: 30_000, what: 'the last logins' })
+    await stage.trafficEnds()
     noneFailed(traffic.results)
     return `${beforeClose} logins by now, none failed`
   })

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { until } from '@spillway/local/processes/until'
 import { createAccounts } from '@spillway/local/services/accounts'
 import { Queue } from 'bullmq'
+import { conditionOf } from '../api.ts'
 import type { Environment } from '../environment.ts'
 import { NAMESPACE } from '../installation.ts'
 import { type LoginResult, logIn, startTraffic } from '../logins.ts'
@@ -68,6 +69,16 @@ export async function openStage(environment: Environment) {
       await until(() => timeline.now() > from + forMs / 1_000, { timeoutMs: forMs + 5_000 })
       const seen = new Set(timeline.samples.filter(({ atS }) => atS > from).map((sample) => sample.replicas))
       assert.deepEqual([...seen], [count])
+    },
+    /** Ends the traffic, and resolves when its last login has been answered. */
+    async trafficEnds() {
+      traffic.setRate(0)
+      await until(() => traffic.inFlight() === 0, { timeoutMs: 30_000, what: 'the last logins' })
+    },
+    /** Resolves when the autoscaler can read the depth of the queue, or of each. */
+    async autoscalerSees() {
+      const isActive = async () => (await conditionOf(api, AUTOSCALER, 'ScalingActive')) === 'True'
+      await until(isActive, { timeoutMs: 4 * SYNC_MS, what: 'an autoscaler that sees the queue' })
     },
     /** Logs in with all of these at once, and returns the longest time in milliseconds. Fails if any login does. */
     async loginsSucceed(emails: string[], prefer?: string) {

@@ -33,10 +33,7 @@ export async function troubleSteps(stage: Stage, { step }: Steps): Promise<void>
     // KEDA cannot build its scaler and does not fall back: the autoscaler gets no metric, and changes nothing.
     assert.equal(await conditionOf(api, AUTOSCALER, 'ScalingActive'), 'False')
     await redis.startAgain()
-    await until(async () => (await conditionOf(api, AUTOSCALER, 'ScalingActive')) === 'True', {
-      timeoutMs: 3 * SYNC_MS,
-      what: 'an autoscaler that sees the queue again',
-    })
+    await stage.autoscalerSees()
     assert.deepEqual(workers(), before)
     return `${before.length} workers, the same processes, for ${(4 * SYNC_MS) / 1_000} s`
   })

@@ -1,17 +1,15 @@
 // Two independent Redis: workers are scaled by the jobs of both together, and by what is left when one of them is lost.
 import assert from 'node:assert/strict'
-import { until } from '@spillway/local/processes/until'
-import { conditionOf } from '../api.ts'
 import { installChart } from '../installation.ts'
 import type { Steps } from '../steps.ts'
-import { AUTOSCALER, JOBS_PER_WORKER, noneFailed, queueAt, type Stage, SYNC_MS } from './stage.ts'
+import { JOBS_PER_WORKER, noneFailed, queueAt, type Stage, SYNC_MS } from './stage.ts'
 
 const ORDINARY_PER_SECOND = 2
 const WORKERS = 4
 
 export async function twoRedisSteps(stage: Stage, { step }: Steps): Promise<void> {
   const { accounts, traffic, queue, settled, stays, loginsSucceed, workers, environment } = stage
-  const { api, kubectl, backends, redis, secondRedis, gatewayUrl } = environment
+  const { kubectl, backends, redis, secondRedis, gatewayUrl } = environment
   const secondQueue = queueAt(secondRedis.address, backends.redisPassword)
   const queues = [queue, secondQueue]
 
@@ -22,15 +20,11 @@ export async function twoRedisSteps(stage: Stage, { step }: Steps): Promise<void
     traffic.setRate(ORDINARY_PER_SECOND)
     const addresses = [redis.address, secondRedis.address].join(',')
     await installChart(kubectl, backends, gatewayUrl, ['redis.mode=several', `redis.addresses={${addresses}}`])
-    await until(async () => (await conditionOf(api, AUTOSCALER, 'ScalingActive')) === 'True', {
-      timeoutMs: 4 * SYNC_MS,
-      what: 'an autoscaler that sees both queues',
-    })
+    await stage.autoscalerSees()
     const results = traffic.results.slice(before)
     assert.ok(results.length > 0)
     noneFailed(results)
-    traffic.setRate(0)
-    await until(() => traffic.inFlight() === 0, { timeoutMs: 30_000, what: 'the last logins' })
+    await stage.trafficEnds()
     await settled(1)
     return `${results.length} logins`
   })
@@ -65,12 +59,8 @@ export async function twoRedisSteps(stage: Stage, { step }: Steps): Promise<void
     await stays(before.length, 3 * SYNC_MS)
     assert.deepEqual(workers(), before)
     await secondRedis.startAgain()
-    await until(async () => (await conditionOf(api, AUTOSCALER, 'ScalingActive')) === 'True', {
-      timeoutMs: 4 * SYNC_MS,
-      what: 'an autoscaler that sees both queues again',
-    })
-    traffic.setRate(0)
-    await until(() => traffic.inFlight() === 0, { timeoutMs: 30_000, what: 'the last logins' })
+    await stage.autoscalerSees()
+    await stage.trafficEnds()
     noneFailed(traffic.results.slice(results))
     return `${traffic.results.length - results} logins, the same processes, for ${(3 * SYNC_MS) / 1_000} s`
   })
