@@ -7,6 +7,11 @@
 const BACKLOG_MS = 100
 /** Batches for each slot: one that is hashed, and one that waits. */
 const BATCHES = 2
+/**
+ * Behind a batch that takes longer, in milliseconds, none waits: a round trip is little of that time, and a new login would wait for both,
+ * however soon it is taken from the queue.
+ */
+const LONG_BATCH_MS = 150
 
 /** The jobs that hashing threads can be given at a time without one of them ever waiting for the next. */
 export function jobsUnderLoad(slots: number, batchWidth: number): number {
@@ -26,13 +31,20 @@ export interface JobsInHandOptions {
   slots: number
   /** How many jobs a slot hashes at a time. */
   batchWidth(): number
+  /** How long that takes, in milliseconds. */
+  batchMs(): number
 }
 
-export function createJobsInHand({ slots, batchWidth }: JobsInHandOptions): JobsInHand {
+export function createJobsInHand({ slots, batchWidth, batchMs }: JobsInHandOptions): JobsInHand {
   let jobsWait = false
   let isBacklog = false
+
+  function underLoad(): number {
+    return batchMs() > LONG_BATCH_MS ? slots * batchWidth() : jobsUnderLoad(slots, batchWidth())
+  }
+
   return {
-    limit: () => (isBacklog ? jobsUnderLoad(slots, batchWidth()) : slots),
+    limit: () => (isBacklog ? underLoad() : slots),
     queueRead(waiting) {
       jobsWait = waiting > 0
     },

@@ -51,7 +51,9 @@ export async function startWorker(config: WorkerConfig, slots: number, log: Logg
   const tracing = await startTracing({ service: 'spillway-worker', endpoint: config.OTEL_EXPORTER_OTLP_ENDPOINT })
   const name = `${hostname()}:${process.pid}`
 
-  const jobsInHand = createJobsInHand({ slots, batchWidth: hasher.batchWidth })
+  const estimate = await measureCapacity(hasher)
+  const batchMs = () => estimate.serviceMs() * hasher.batchWidth()
+  const jobsInHand = createJobsInHand({ slots, batchWidth: hasher.batchWidth, batchMs })
   const urls = parseShards(config.REDIS_URL)
   const shards: WorkerShard[] = []
   // Jobs are spread over the slots before two share one.
@@ -67,7 +69,7 @@ export async function startWorker(config: WorkerConfig, slots: number, log: Logg
     workerId: randomUUID(),
     fallback: config.SPILLWAY_FALLBACK,
     stuckAfterMs: config.STUCK_AFTER_MS,
-    estimate: await measureCapacity(hasher),
+    estimate,
   }
   const shares = shareSlots(jobsInHand, urls.length)
   for (const [n, share] of shares.entries()) {

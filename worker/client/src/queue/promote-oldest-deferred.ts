@@ -25,8 +25,8 @@ for _, id in ipairs(redis.call('ZRANGE', KEYS[1], 0, ARGV[2] - 1)) do
   end
 end`
 
-/** Promotes the oldest deferred jobs to the held lane; does nothing when there are none. */
-export async function promoteOldestDeferred(redis: RedisConnection, prefix: string): Promise<void> {
+/** Promotes so many of the oldest deferred jobs to the held lane; fewer when there are fewer. */
+export async function promoteOldestDeferred(redis: RedisConnection, prefix: string, count: number): Promise<void> {
   const keys = [queueKey(prefix, 'prioritized'), queueKey(prefix, 'wait')]
-  await redis.eval(PROMOTE_OLDEST_DEFERRED, keys.length, ...keys, jobKey(prefix), PROMOTED_BY_EACH)
+  await redis.eval(PROMOTE_OLDEST_DEFERRED, keys.length, ...keys, jobKey(prefix), count)
 }
