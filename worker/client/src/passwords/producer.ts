@@ -14,8 +14,6 @@ import type { RedisWatch } from '../redis/watch.js'
 /** How long a new job waits for a connection that was just lost. */
 const RECONNECT_WAIT_MS = 500
 const RECONNECT_POLL_MS = 25
-/** Promotions of so many milliseconds are made together, so that several new logins at once do not wait for what each of them promotes. */
-const PROMOTE_AFTER_MS = 200
 
 export interface Producer {
   /** Waits briefly for a connection that is being replaced, so that short interruptions cause no error. Throws `queue_unavailable`. */
@@ -24,7 +22,7 @@ export interface Producer {
   add(job: JobRef, data: JobData, lane: Lane): Promise<void>
   /** Adds a job, and tries once more on the next connection if this one breaks. */
   addWithRetry(job: JobRef, data: JobData, lane: Lane): Promise<void>
-  /** Promotes deferred jobs in return for one that overtook them, a moment later. Not awaited; a failure leaves them where they are. */
+  /** Promotes deferred jobs in return for one that overtook them. Not awaited; a failure leaves them where they are. */
   promoteOldestDeferred(): void
   /** Gives a job of a known device its place. Not awaited; after a failure it keeps the place of any held job. */
   bringForward(jobId: string): void
@@ -56,18 +54,6 @@ export function createProducer(options: {
     return false
   }
 
-  let owed = 0
-  let promoting: NodeJS.Timeout | undefined
-
-  function promoteOwed(): void {
-    const count = owed
-    owed = 0
-    promoting = undefined
-    promoteOldestDeferred(redis, prefix, count).catch((error: unknown) =>
-      log.debug({ err: error, count }, 'no deferred jobs were promoted'),
-    )
-  }
-
   return {
     add,
     async connected() {
@@ -83,18 +69,16 @@ export function createProducer(options: {
       }
     },
     promoteOldestDeferred() {
-      owed += PROMOTED_BY_EACH
-      promoting ??= setTimeout(promoteOwed, PROMOTE_AFTER_MS).unref()
+      promoteOldestDeferred(redis, prefix, PROMOTED_BY_EACH).catch((error: unknown) =>
+        log.debug({ err: error }, 'no deferred jobs were promoted'),
+      )
     },
     bringForward(jobId) {
       bringForward(redis, prefix, jobId).catch((error: unknown) =>
         log.debug({ err: error, jobId }, 'a job of a known device was not brought forward'),
       )
     },
-    close() {
-      clearTimeout(promoting)
-      return queue.close()
-    },
+    close: () => queue.close(),
   }
 }
 
