@@ -152,7 +152,7 @@ test('no more jobs are in hand than two for each slot, where each hashes one at 
   const client = await readyClient(space)
   await startedWorker(space, { slots: 3, env: { HASH_ENGINE: 'packages' } })
   const jobs = Array.from({ length: 24 }, () =>
-    client.submit('verify', { password: 'x', storedHash: '$spillway-wait$400$' }),
+    client.submit('verify', { password: 'x', storedHash: '$spillway-wait$100$' }),
   )
   const pending = await Promise.all(jobs)
   let isOver = false
