@@ -1,5 +1,6 @@
 // Logins at a rate that does not depend on the answers; a ticket is redeemed until it is answered.
 import { ask, redeemUntilAnswered } from '@spillway/local/testing/api-client'
+import type { ToldEta } from '@spillway/local/testing/eta-errors'
 import { startLoop } from '@spillway/local/testing/open-loop'
 
 export interface LoginResult {
@@ -8,6 +9,8 @@ export interface LoginResult {
   endedAt: number
   /** Whether its first answer was a ticket. */
   hadTicket: boolean
+  /** Those that it was told. */
+  etas: ToldEta[]
   /** The status and code of the last answer, where that was no success. */
   failure: string | undefined
 }
@@ -28,13 +31,20 @@ export async function logIn({ url, email, password, prefer }: LoginOptions): Pro
   const startedAt = performance.now()
   const headers = prefer === undefined ? {} : { prefer }
   const first = await ask(url, '/v1/login', { body: { email, password }, headers, timeoutMs: PATIENCE_MS })
+  const etas: Omit<ToldEta, 'answeredAtMs'>[] = []
   const answer = await redeemUntilAnswered(first, {
+    pauseMs({ body: { eta }, retryAfterMs }) {
+      if (eta !== undefined) etas.push({ atMs: performance.now(), etaMs: eta * 1_000 })
+      return retryAfterMs
+    },
     redeem: (ticket) => ask(url, '/v1/tickets/redeem', { body: { ticket }, timeoutMs: PATIENCE_MS }),
     // A ticket is good until it expires, whatever happens to Redis in between.
     goesOnAfter: [202, 503],
   })
   const failure = answer.status === 200 ? undefined : (answer.failure ?? `${answer.status} ${answer.body.code ?? ''}`)
-  return { startedAt, endedAt: performance.now(), hadTicket: first.status === 202, failure }
+  const endedAt = performance.now()
+  const told = etas.map((eta) => ({ ...eta, answeredAtMs: endedAt }))
+  return { startedAt, endedAt, hadTicket: first.status === 202, etas: told, failure }
 }
 
 /** Starts logins of the accounts in turn, evenly spread. */

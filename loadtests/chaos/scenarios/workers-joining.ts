@@ -3,6 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { quantile } from '@spillway/client/storm/quantile'
 import { ask, respondAsync } from '@spillway/local/testing/api-client'
+import { etaErrors, type ToldEta } from '@spillway/local/testing/eta-errors'
 import { startLoop } from '@spillway/local/testing/open-loop'
 import { startTraffic } from '../../load/visit.ts'
 import { Findings, type Scenario } from '../scenario.ts'
@@ -25,8 +26,6 @@ const GOES_ON_FOR_MS = 15_000
 /** At the time of the joining some 200 are ahead of a new login: at eighty a second, with thirty more coming, they take four. */
 const DONE_WITHIN_MS = 8_000
 const ETA_ERROR_LIMIT = 0.25
-/** Shorter ones are over before they could be told again. */
-const LEAST_ETA_MS = 1_000
 /** How often one is told anew to those who watch theirs, and how many begin to in a second. */
 const ETA_POLL_MS = 250
 const WATCHED_PER_SECOND = 2
@@ -41,7 +40,7 @@ export const workersJoining: Scenario = {
     await system.knowsWorkers(1)
 
     const traffic = startTraffic(system.visitor(), PER_SECOND)
-    const told: Told[] = []
+    const told: ToldEta[] = []
     let watching = 0
     const watches = startLoop({
       rateAt: () => WATCHED_PER_SECOND,
@@ -61,19 +60,18 @@ export const workersJoining: Scenario = {
     const lastMs = Math.max(0, ...waiting.map(({ dueMs, tookMs }) => dueMs + tookMs - joinedAtMs))
     const tookMs = visits.map((visit) => visit.tookMs)
     const p99Ms = quantile(tookMs, 0.99) ?? 0
-    const [before, after] = etaErrors(told, joinedAtMs)
+    const errors = etaErrors(told, { beganAtMs: joinedAtMs, endedAtMs: joinedAtMs })
     findings.notes.push(`${waiting.length} waited when it joined, and were answered within ${seconds(lastMs)}`)
     findings.notes.push(`a login took ${seconds(p99Ms)} at p99`)
     findings.expect(waiting.length > 100, 'nobody waited, so nothing was tried')
     findings.expect(lastMs <= DONE_WITHIN_MS, `one who waited was answered after ${seconds(lastMs)}`)
-    for (const [errors, when] of [
-      [before, 'before it joined'],
-      [after, 'afterwards'],
+    for (const [{ count, p90 }, when] of [
+      [errors.before, 'before it joined'],
+      [errors.after, 'afterwards'],
     ] as const) {
-      const error = quantile(errors, 0.9) ?? Number.POSITIVE_INFINITY
-      const found = `${errors.length} ETAs ${when} were wrong by ${Math.round(error * 100)} % at p90`
+      const found = `${count} ETAs ${when} were wrong by ${Math.round(p90 * 100)} % at p90`
       findings.notes.push(found)
-      findings.expect(error <= ETA_ERROR_LIMIT, found)
+      findings.expect(p90 <= ETA_ERROR_LIMIT, found)
     }
     findings.expectAllSucceeded()
     return findings
@@ -88,16 +86,10 @@ async function warmUp({ gateways, login }: System): Promise<void> {
   await Promise.all(logins)
 }
 
-interface Told {
-  atMs: number
-  etaMs: number
-  answeredAtMs: number
-}
-
 /** Takes a ticket and asks for its ETA again and again, as one who wants to show it does. */
-async function watchEta({ gateways, login }: System, number: number): Promise<Told[]> {
+async function watchEta({ gateways, login }: System, number: number): Promise<ToldEta[]> {
   const url = gateways[number % gateways.length]?.url ?? ''
-  const etas: Omit<Told, 'answeredAtMs'>[] = []
+  const etas: Omit<ToldEta, 'answeredAtMs'>[] = []
   let answer = await ask(url, '/v1/login', { body: login(number), ...respondAsync })
   while (answer.status === 202) {
     const { ticket, eta } = answer.body
@@ -107,22 +99,6 @@ async function watchEta({ gateways, login }: System, number: number): Promise<To
   }
   const answeredAtMs = performance.now()
   return answer.status === 200 ? etas.map((eta) => ({ ...eta, answeredAtMs })) : []
-}
-
-/**
- * By how much of the time that it took the ETAs were wrong that were told before the joining, and after it. Those that it made wrong are
- * left out: no reckoning could know of it.
- */
-function etaErrors(told: readonly Told[], joinedAtMs: number): [before: number[], after: number[]] {
-  const errors = (some: Told[]) =>
-    some.flatMap(({ atMs, etaMs, answeredAtMs }) => {
-      const tookMs = answeredAtMs - atMs
-      return tookMs < LEAST_ETA_MS ? [] : [Math.abs(etaMs - tookMs) / tookMs]
-    })
-  return [
-    errors(told.filter(({ answeredAtMs }) => answeredAtMs < joinedAtMs)),
-    errors(told.filter(({ atMs }) => atMs > joinedAtMs)),
-  ]
 }
 
 function seconds(ms: number): string {

@@ -1,6 +1,7 @@
 // Idle, a spike, and idle again: workers come and go with the queue, and no login fails.
 import assert from 'node:assert/strict'
 import { until } from '@spillway/local/processes/until'
+import { type EtaErrors, etaErrors } from '@spillway/local/testing/eta-errors'
 import { readFigures } from '@spillway/sizing/figures'
 import { DEFAULT_LIMITS, type SpikeCost, spikeCost } from '@spillway/sizing/spike'
 import type { Steps } from '../steps.ts'
@@ -52,9 +53,11 @@ export async function spikeSteps(stage: Stage, { step }: Steps): Promise<Measure
     const started = since()
     await until(() => (timeline.latest()?.ready ?? 0) > 1, { timeoutMs: 30_000, what: 'a second worker' })
     const ready = since()
+    const beganAtMs = performance.now()
     timeline.mark('first added slot')
     spike.scaleS = timeline.now() - spike.atS
     await settled(MAX_REPLICAS)
+    const endedAtMs = performance.now()
     await until(() => timeline.now() > spike.atS + SPIKE_S, { timeoutMs: 60_000 })
     traffic.setRate(ORDINARY_PER_SECOND)
     timeline.mark('spike over')
@@ -64,7 +67,10 @@ export async function spikeSteps(stage: Stage, { step }: Steps): Promise<Measure
     noneFailed(traffic.results)
     spike.deepest = Math.max(...timeline.samples.map(({ depth }) => depth))
     assert.ok(spike.deepest / JOBS_PER_WORKER > MAX_REPLICAS)
-    return `${traffic.results.length} logins; decided after ${decided}, started after ${started}, ready after ${ready}; depth ${spike.deepest}`
+    const told = traffic.results.flatMap(({ etas }) => etas)
+    const { before, after } = etaErrors(told, { beganAtMs, endedAtMs })
+    const wrong = ({ count, p90 }: EtaErrors) => `${count} by ${Math.round(p90 * 100)} %`
+    return `${traffic.results.length} logins; decided after ${decided}, started after ${started}, ready after ${ready}; depth ${spike.deepest}; ETAs wrong at p90: before that ${wrong(before)}, after all ${wrong(after)}`
   })
 
   await step('drained, it scales in without one failed login', async () => {
