@@ -52,7 +52,7 @@ export async function startWorker(config: WorkerConfig, slots: number, log: Logg
   const name = `${hostname()}:${process.pid}`
 
   const estimate = await measureCapacity(hasher)
-  const batchMs = () => estimate.serviceMs() * hasher.batchWidth()
+  const batchMs = () => estimate.lastServiceMs() * hasher.batchWidth()
   const jobsInHand = createJobsInHand({ slots, batchWidth: hasher.batchWidth, batchMs })
   const urls = parseShards(config.REDIS_URL)
   const shards: WorkerShard[] = []

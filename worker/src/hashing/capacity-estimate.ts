@@ -12,6 +12,8 @@ export interface CapacityEstimate {
   finished(latencyMs: number): void
   /** The time of a slot for each job, in milliseconds: as under load, also when there is none. */
   serviceMs(): number
+  /** As it was told last. Telling it between the jobs of a batch would count the time of all of them for the first. */
+  lastServiceMs(): number
   /** The time from taking a job to its hash, in milliseconds. */
   latencyMs(): number
 }
@@ -42,6 +44,7 @@ export function createCapacityEstimate({ first, threadMs }: CapacityEstimateOpti
       }
       return serviceMs
     },
+    lastServiceMs: () => serviceMs,
     latencyMs: () => latencyMs,
   }
 }
