@@ -7,7 +7,7 @@ import { DEFERRED_PRIORITY, type JobData, type Lane } from '../protocol/job.js'
 import type { JobRef } from '../protocol/reply.js'
 import { bringForward } from '../queue/bring-forward.js'
 import { openQueue } from '../queue/open-queue.js'
-import { PROMOTED_BY_EACH, promoteOldestDeferred } from '../queue/promote-oldest-deferred.js'
+import { promoteOldestDeferred } from '../queue/promote-oldest-deferred.js'
 import type { RedisConnection } from '../redis/connect.js'
 import type { RedisWatch } from '../redis/watch.js'
 
@@ -69,7 +69,7 @@ export function createProducer(options: {
       }
     },
     promoteOldestDeferred() {
-      promoteOldestDeferred(redis, prefix, PROMOTED_BY_EACH).catch((error: unknown) =>
+      promoteOldestDeferred(redis, prefix).catch((error: unknown) =>
         log.debug({ err: error }, 'no deferred jobs were promoted'),
       )
     },

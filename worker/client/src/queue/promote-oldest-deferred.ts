@@ -25,8 +25,8 @@ for _, id in ipairs(redis.call('ZRANGE', KEYS[1], 0, ARGV[2] - 1)) do
   end
 end`
 
-/** Promotes so many of the oldest deferred jobs to the held lane; fewer when there are fewer. */
-export async function promoteOldestDeferred(redis: RedisConnection, prefix: string, count: number): Promise<void> {
+/** Promotes the oldest deferred jobs to the held lane, as many as one held job does; fewer when there are fewer. */
+export async function promoteOldestDeferred(redis: RedisConnection, prefix: string): Promise<void> {
   const keys = [queueKey(prefix, 'prioritized'), queueKey(prefix, 'wait')]
-  await redis.eval(PROMOTE_OLDEST_DEFERRED, keys.length, ...keys, jobKey(prefix), count)
+  await redis.eval(PROMOTE_OLDEST_DEFERRED, keys.length, ...keys, jobKey(prefix), PROMOTED_BY_EACH)
 }
