@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { startProcess } from '@spillway/local/testing'
+import { atEnd, startProcess } from '@spillway/local/testing'
 import { openSystem } from './system.ts'
 
 const system = await openSystem()
@@ -18,11 +18,11 @@ for (const [name, entry, ready] of [
 ] as const) {
   test(`no inspector is opened in a ${name} by SIGUSR1`, async (t) => {
     const dir = await mkdtemp(join(tmpdir(), 'spillway-test-'))
-    t.after(() => rm(dir, { recursive: true }))
+    atEnd(t, () => rm(dir, { recursive: true }))
     await writeFile(join(dir, 'other.mjs'), "console.log('ready'); setInterval(() => undefined, 1_000)")
     const one = startProcess({ entry, nodeArgs, env: system.environment })
     const other = startProcess({ entry: join(dir, 'other.mjs'), nodeArgs })
-    t.after(() => Promise.all([one.close(), other.close()]))
+    atEnd(t, () => Promise.all([one.close(), other.close()]))
     await Promise.all([one.waitForLog(({ msg }) => msg === ready), other.waitForLog(({ msg }) => msg === 'ready')])
     for (const { pid } of [one, other]) process.kill(pid, 'SIGUSR1')
     // In any other process it has been opened by now.

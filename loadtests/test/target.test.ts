@@ -24,7 +24,7 @@ const source = (entry: string, args: string[], env: NodeJS.ProcessEnv = {}): Pro
 
 test('a spike logs in the accounts of the seed, each from an address of its own, while the limits stay on', async (t) => {
   const dir = await mkdtemp(join(tmpdir(), 'spillway-target-'))
-  t.after(() => rm(dir, { recursive: true, force: true }))
+  atEnd(t, () => rm(dir, { recursive: true, force: true }))
   const env = { SPILLWAY_DIR: dir, HASH_ENGINE: 'packages' }
   const start = startProcess(
     source('infra/local/src/start/main.ts', [], { ...env, ...CHEAP_ARGON2, PORT: '0', OPS_PORT: '0' }),

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { openKeeper } from '@spillway/local/processes/keeper'
+import { atEnd } from '@spillway/local/testing'
 import { parse } from 'yaml'
 import { havePrometheus, prometheusProgram } from '../../grafana/src/prometheus.ts'
 import { readmeFile } from '../src/values-table.ts'
@@ -110,11 +111,11 @@ test("the adapter's rule counts each unfinished job of a release once, however m
     ],
   }
   const dir = await mkdtemp(join(tmpdir(), 'spillway-adapter-'))
-  t.after(() => rm(dir, { recursive: true }))
+  atEnd(t, () => rm(dir, { recursive: true }))
   // JSON is YAML.
   await writeFile(join(dir, 'test.yaml'), JSON.stringify(file))
   const keeper = openKeeper()
-  t.after(() => keeper.close())
+  atEnd(t, () => keeper.close())
   const { command, env } = await prometheusProgram(keeper, 'promtool')
   await keeper.run({ command, args: ['test', 'rules', 'test.yaml'], cwd: dir, env: { ...process.env, ...env } })
 })

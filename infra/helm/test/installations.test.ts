@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { openKeeper } from '@spillway/local/processes/keeper'
+import { atEnd } from '@spillway/local/testing'
 import { havePrometheus, prometheusProgram } from '../../grafana/src/prometheus.ts'
 import { manifests, renderChart } from '../src/chart.ts'
 import { helm, skip } from './programs.ts'
@@ -103,7 +104,7 @@ test("no installation hides another's trouble", {
   skip: skip || (havePrometheus() ? false : 'there is no Prometheus: pnpm check:dashboards fetches one'),
 }, async (t) => {
   const dir = await mkdtemp(join(tmpdir(), 'spillway-rules-'))
-  t.after(() => rm(dir, { recursive: true }))
+  atEnd(t, () => rm(dir, { recursive: true }))
   const rule_files = installations.map(({ release, namespace }) => `${namespace}-${release}.yaml`)
   // JSON is YAML.
   for (const [index, one] of installations.entries())
@@ -111,7 +112,7 @@ test("no installation hides another's trouble", {
   const cases = tests.map((one) => ({ interval: '1m', ...one }))
   await writeFile(join(dir, 'test.yaml'), JSON.stringify({ rule_files, evaluation_interval: '1m', tests: cases }))
   const keeper = openKeeper()
-  t.after(() => keeper.close())
+  atEnd(t, () => keeper.close())
   const { command, env } = await prometheusProgram(keeper, 'promtool')
   const run = (...args: string[]) => keeper.run({ command, args, cwd: dir, env: { ...process.env, ...env } })
   await run('check', 'rules', ...rule_files)

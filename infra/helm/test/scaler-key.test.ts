@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import { createPasswordClient, parseKeyring } from '@spillway/client/queue-client'
-import { createNamespace, startWorker, until } from '@spillway/local/testing'
+import { atEnd, createNamespace, startWorker, until } from '@spillway/local/testing'
 import { createLogger } from '@spillway/worker/log'
 import { Queue } from 'bullmq'
 import { Redis } from 'ioredis'
@@ -11,16 +11,16 @@ import { rendered, skip } from './programs.ts'
 
 test('the keys that the scaler watches are those that jobs wait and run in', { skip }, async (t) => {
   const { redisUrl, queuePrefix, close } = await createNamespace()
-  t.after(close)
+  atEnd(t, close)
   const sealKeys = `test:${randomBytes(32).toString('base64')}`
   const log = createLogger({ service: 'test', level: 'silent' })
   const keyring = parseKeyring(sealKeys)
   const client = createPasswordClient({ redisUrl, prefix: queuePrefix, keyring, jobLifeMs: 60_000, log })
-  t.after(() => client.close())
+  atEnd(t, () => client.close())
   const redis = new Redis(redisUrl)
-  t.after(() => redis.disconnect())
+  atEnd(t, () => redis.disconnect())
   const queue = new Queue('passwords', { connection: { url: redisUrl }, prefix: queuePrefix })
-  t.after(() => queue.close())
+  atEnd(t, () => queue.close())
   const worker = await startWorker({
     env: {
       REDIS_URL: redisUrl,
@@ -32,7 +32,7 @@ test('the keys that the scaler watches are those that jobs wait and run in', { s
       ARGON2_MEMORY_KIB: '1024',
     },
   })
-  t.after(() => worker.close())
+  atEnd(t, () => worker.close())
 
   await until(() => client.isReady(), { what: 'the client' })
   for (const lane of ['held', 'held', 'known'] as const)

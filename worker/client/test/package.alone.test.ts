@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import { createNamespace, newSealKey, startWorker } from '@spillway/local/testing'
+import { atEnd, createNamespace, newSealKey, startWorker } from '@spillway/local/testing'
 import { ADDON_FILE, PACKED_ADDON } from '../../src/hashing/addon-file.ts'
 import { answersOf, application, type Compiler, compiled, env, install, run, skip } from './installed.ts'
 
@@ -187,9 +187,9 @@ test('the process beside an application hashes with the native engine, where the
 
 test('npx runs the storm from an empty folder', { skip }, async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'spillway-storm-'))
-  t.after(() => rm(folder, { recursive: true, force: true }))
+  atEnd(t, () => rm(folder, { recursive: true, force: true }))
   const server = createServer((_request, response) => response.end()).listen(0, '127.0.0.1')
-  t.after(() => server.close())
+  atEnd(t, () => server.close())
   await once(server, 'listening')
   const address = server.address()
   const url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`
@@ -217,10 +217,10 @@ test('npx runs the storm from an empty folder', { skip }, async (t) => {
 
 test('with a queue, a worker hashes', { skip }, async (t) => {
   const { redisUrl, queuePrefix, close } = await createNamespace()
-  t.after(close)
+  atEnd(t, close)
   const shared = { REDIS_URL: redisUrl, QUEUE_PREFIX: queuePrefix, SPILLWAY_SEAL_KEYS: newSealKey() }
   const worker = await startWorker({ env: { ...shared, OPS_PORT: '0', WORKER_CONCURRENCY: '1' } })
-  t.after(() => worker.close())
+  atEnd(t, () => worker.close())
   const folder = await compiled(modules, 7, ['--module', 'nodenext'])
   assert.deepEqual(await answersOf(join(folder, 'login.mjs'), shared), [...ANSWERS, 'workers'])
   const dropIn = { ...shared, SPILLWAY_QUEUE_PREFIX: queuePrefix, SPILLWAY_WAIT_MS: '60000' }

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { after, type TestContext, test } from 'node:test'
 import { findProcess } from '@spillway/local/processes/process-table'
 import { childrenOf } from '@spillway/local/processes/processor-time'
-import { createNamespace, type Member, newSealKey, startWorker } from '@spillway/local/testing'
+import { atEnd, createNamespace, type Member, newSealKey, startWorker } from '@spillway/local/testing'
 import { pack } from '../packaging/pack.ts'
 import { type Installed, installRecipe } from '../recipes/check/install.ts'
 import { neighbours, recipes, USERS_FILE } from '../recipes/check/recipes.ts'
@@ -27,11 +27,11 @@ const tarball = skip === false ? await pack(packed) : ''
 /** What a recipe is started with to use the queue of a worker, which hashes one password at a time. */
 async function startedQueue(t: TestContext): Promise<{ env: NodeJS.ProcessEnv; worker: Member }> {
   const { redisUrl, queuePrefix, close } = await createNamespace()
-  t.after(close)
+  atEnd(t, close)
   const shared = { REDIS_URL: redisUrl, SPILLWAY_SEAL_KEYS: newSealKey() }
   const ofWorker = { QUEUE_PREFIX: queuePrefix, OPS_PORT: '0', WORKER_CONCURRENCY: '1' }
   const worker = await startWorker({ env: { ...shared, ...ofWorker } })
-  t.after(() => worker.close())
+  atEnd(t, () => worker.close())
   return { env: { ...shared, SPILLWAY_QUEUE_PREFIX: queuePrefix }, worker }
 }
 

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { until } from '@spillway/local/testing'
+import { atEnd, until } from '@spillway/local/testing'
 import { canIssue, createAuthority, issue } from '@spillway/local/testing/certificates'
 import { BODY, PASSWORD, startApplication, startStorm, stormed } from './storm/storming.ts'
 
@@ -242,7 +242,7 @@ test('an application over TLS is called by its name, and may have a certificate 
   skip: !canIssue(),
 }, async (t) => {
   const dir = await mkdtemp(join(tmpdir(), 'spillway-storm-'))
-  t.after(() => rm(dir, { recursive: true, force: true }))
+  atEnd(t, () => rm(dir, { recursive: true, force: true }))
   const { certFile, keyFile } = await issue(dir, await createAuthority(dir, 'authority'), { name: 'localhost' })
   const hosts = new Set<string | undefined>()
   const [cert, key] = await Promise.all([readFile(certFile), readFile(keyFile)])
@@ -251,7 +251,7 @@ test('an application over TLS is called by its name, and may have a certificate 
     hosts.add(headers.host)
     response.end()
   }).listen(0, '127.0.0.1')
-  t.after(() => server.close())
+  atEnd(t, () => server.close())
   await once(server, 'listening')
   const address = server.address()
   const host = `localhost:${typeof address === 'object' ? address?.port : ''}`

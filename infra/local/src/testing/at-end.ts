@@ -1,7 +1,7 @@
 // Cleans up after a test, in reverse order.
 import type { TestContext } from 'node:test'
 
-type Close = () => Promise<void>
+type Close = () => unknown
 
 const closesOf = new WeakMap<TestContext, Close[]>()
 
