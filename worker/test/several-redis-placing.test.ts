@@ -65,6 +65,26 @@ test('a job that both fail, one after the other, is added when one of them is we
   await expectAnswered(first, await adding)
 })
 
+test('of two with the same wait for workers, the one that is slow to take jobs gets fewer', async (t) => {
+  const [first, second] = spaces(t)
+  const proxy = await redisProxy(second)
+  await startedWorker(first, { slots: 16, env: { REDIS_URL: `${one.url} ${two.url}` } })
+  const client = await openClient(first, [one.url, proxy.url])
+  await until(() => client.load().slots > 0, { what: 'the worker' })
+  proxy.delayMs = 20
+  const taken: Record<string, number> = {}
+  const caller = async () => {
+    for (let n = 0; n < 25; n += 1) {
+      const { job } = await client.submit('verify', waitFor(0))
+      taken[job.shard ?? ''] = (taken[job.shard ?? ''] ?? 0) + 1
+    }
+  }
+  await Promise.all(Array.from({ length: 4 }, caller))
+  const [fewer = 0, more = 0] = Object.values(taken).sort((a, b) => a - b)
+  // By chance alone, each would get about half.
+  assert.ok(fewer > 0 && fewer < (fewer + more) / 4, JSON.stringify(taken))
+})
+
 /** Attempts to add a job to the first Redis. Nothing else that a client does is a script by its digest. */
 async function additions(): Promise<number> {
   const info = String(await redisCommand(one.url, 'INFO', 'commandstats'))

@@ -4,11 +4,11 @@ import { test } from 'node:test'
 import { orderOf } from '../src/shards/choose.ts'
 import { createHealth, type HealthSignals } from '../src/shards/health.ts'
 
-const usable = (name: string, waitMs: number) => ({ name, waitMs, isUsable: true })
-const broken = (name: string) => ({ name, waitMs: 0, isUsable: false })
+const usable = (name: string, waitMs: number, adding = 0) => ({ name, waitMs, adding, isUsable: true })
+const broken = (name: string) => ({ name, waitMs: 0, adding: 0, isUsable: false })
 
 /** How often each is the first, of a thousand times. */
-function firsts(candidates: readonly { name: string; waitMs: number; isUsable: boolean }[]): Record<string, number> {
+function firsts(candidates: readonly ReturnType<typeof usable>[]): Record<string, number> {
   const counts: Record<string, number> = {}
   for (let n = 0; n < 1_000; n += 1) {
     const order = orderOf(candidates).map(({ name }) => name)
@@ -22,6 +22,11 @@ test('of two, the one with the shorter wait is taken, and either when they are a
   assert.deepEqual(firsts([usable('short', 10), usable('long', 20)]), { short: 1_000 })
   const alike = firsts([usable('one', 10), usable('two', 10)])
   assert.ok((alike.one ?? 0) > 350 && (alike.two ?? 0) > 350, JSON.stringify(alike))
+})
+
+test('of two with the same wait, the one to which fewer jobs are being added is taken', () => {
+  assert.deepEqual(firsts([usable('quick', 10, 1), usable('slow', 10, 2)]), { quick: 1_000 })
+  assert.deepEqual(firsts([usable('quick', 20, 1), usable('slow', 10, 2)]), { slow: 1_000 })
 })
 
 test('of three, the longest is never taken, and the shortest not always: gateways with the same figures spread', () => {

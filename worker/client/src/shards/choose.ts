@@ -7,6 +7,8 @@ export interface Candidate {
   isUsable: boolean
   /** Predicted, in milliseconds; Infinity where no worker is alive. */
   waitMs: number
+  /** Jobs that this client is adding: a Redis that is slow itself has more of them, which the wait for workers does not tell. */
+  adding: number
 }
 
 /** The better of two picked at random, then the others, the best first. Those that are not usable come last: they may be back. */
@@ -15,13 +17,13 @@ export function orderOf<C extends Candidate>(candidates: readonly C[], random: (
   const served = ranked.filter(({ isUsable, waitMs }) => isUsable && Number.isFinite(waitMs))
   const [one, two] = shuffled(served, random)
   if (one === undefined || two === undefined) return ranked
-  const chosen = two.waitMs < one.waitMs ? two : one
+  const chosen = compare(two, one) < 0 ? two : one
   return [chosen, ...ranked.filter((candidate) => candidate !== chosen)]
 }
 
 function compare(a: Candidate, b: Candidate): number {
   if (a.isUsable !== b.isUsable) return a.isUsable ? -1 : 1
-  return a.waitMs === b.waitMs ? 0 : a.waitMs - b.waitMs
+  return a.waitMs === b.waitMs ? a.adding - b.adding : a.waitMs - b.waitMs
 }
 
 /** Fisher and Yates. */

@@ -39,27 +39,39 @@ export function createPlacing(
     other !== than && !other.draining && (than?.health.isUsable() ? other.health.isServed() : other.health.isUsable())
   const isAnyUsable = (): boolean => shards.some(({ draining, health }) => !draining && health.isUsable())
 
+  const adding = new Map<OpenShard, number>()
+  const countAdding = (shard: OpenShard, change: 1 | -1) => adding.set(shard, (adding.get(shard) ?? 0) + change)
+
   function inOrder(lane: Lane): OpenShard[] {
     const candidates = shards
       .filter(({ draining }) => !draining)
-      .map((shard) => ({ shard, isUsable: shard.health.isUsable(), waitMs: shard.client.predictedWaitMs(lane) }))
+      .map((shard) => ({
+        shard,
+        isUsable: shard.health.isUsable(),
+        waitMs: shard.client.predictedWaitMs(lane),
+        adding: adding.get(shard) ?? 0,
+      }))
     return orderOf(candidates).map(({ shard }) => shard)
   }
 
   /** Throws `queue_unavailable` when this one refuses, or is given up because another one answers. */
   async function addTo(shard: OpenShard, { name, request, lane }: Work, lifeMs: number): Promise<Placed> {
-    const adding = shard.client.submit(name, request, lane, lifeMs).catch((error: unknown) => {
-      if (isUnavailable(error)) shard.health.refused()
-      throw error
-    })
+    countAdding(shard, 1)
+    const added = shard.client
+      .submit(name, request, lane, lifeMs)
+      .catch((error: unknown) => {
+        if (isUnavailable(error)) shard.health.refused()
+        throw error
+      })
+      .finally(() => countAdding(shard, -1))
     const givingUp = whenMet(() => shard.health.isOut() && shards.some(isBetter(shard)))
     try {
-      const pending = await Promise.race([adding, givingUp.promise])
+      const pending = await Promise.race([added, givingUp.promise])
       if (pending !== undefined) return { shard, pending }
     } finally {
       givingUp.stop()
     }
-    adding.then(
+    added.then(
       (late) => discard({ shard, pending: late }),
       () => undefined,
     )
