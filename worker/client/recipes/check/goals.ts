@@ -1,8 +1,12 @@
 // What the change is for: the table of what was measured, and what of it is not as it should be.
 import type { Measured } from './storm.ts'
 
-export const modes = ['before', 'after, without Redis', 'after, with the queue'] as const
+const neighbourNames = ['file', 'time'] as const
+
+/** `without hashing` is the framework's own work: the version before the change, with as many logins a second as without Redis. */
+export const modes = ['before', 'after, without Redis', 'after, with the queue', 'without hashing'] as const
 export type Mode = (typeof modes)[number]
+const isJudged = (mode: Mode): boolean => mode.startsWith('after')
 
 export interface Row extends Measured {
   recipe: string
@@ -12,6 +16,11 @@ export interface Row extends Measured {
 }
 
 const NEIGHBOUR_P99_MS = 50
+/**
+ * Where the framework alone keeps neighbours waiting for longer: so many times as long as it does. What hashes is on the same core, and a
+ * worker keeps three tenths of that.
+ */
+const TIMES_THE_FRAMEWORK = 2
 /** Others that take more than this of the machine are told of. */
 const BUSY_PERCENT = 10
 
@@ -36,13 +45,23 @@ export function toTable(rows: readonly Row[]): object[] {
  */
 export function goalsMissed(rows: readonly Row[], hasEngine: boolean): string[] {
   return rows.flatMap(({ recipe, mode, loginsPerSecond, p99Ms }) => {
-    if (mode === 'before') return []
-    const before = rows.find((row) => row.recipe === recipe && row.mode === 'before')?.loginsPerSecond ?? 0
+    if (!isJudged(mode)) return []
+    const other = (wanted: Mode) => rows.find((row) => row.recipe === recipe && row.mode === wanted)
+    const before = other('before')?.loginsPerSecond ?? 0
     const times = hasEngine && mode === 'after, with the queue' ? 2 : 1
-    const late = Object.entries(p99Ms).filter(([, ms]) => !(ms < NEIGHBOUR_P99_MS))
+    const frameworkMs = other('without hashing')?.p99Ms
+    const late = neighbourNames
+      .map((name) => ({
+        name,
+        ms: p99Ms[name],
+        allowedMs: Math.max(NEIGHBOUR_P99_MS, TIMES_THE_FRAMEWORK * (frameworkMs?.[name] ?? 0)),
+      }))
+      .filter(({ ms, allowedMs }) => !(ms < allowedMs))
     const few = loginsPerSecond < times * before
     return [
-      ...late.map(([neighbour, ms]) => `the ${neighbour} took ${Math.round(ms)} ms at p99, not ${NEIGHBOUR_P99_MS}`),
+      ...late.map(
+        ({ name, ms, allowedMs }) => `the ${name} took ${Math.round(ms)} ms at p99, not ${Math.round(allowedMs)}`,
+      ),
       ...(few ? [`${loginsPerSecond.toFixed(1)} logins/s, not ${(times * before).toFixed(1)}`] : []),
     ].map((missed) => `${recipe}, ${mode}: ${missed}`)
   })

@@ -16,6 +16,7 @@ import { cores, moveAside, startQueue } from './stage.ts'
 import { startRecipe } from './start.ts'
 import { measureStorm, users } from './storm.ts'
 
+const withoutHashing = join(import.meta.dirname, 'without-hashing.cjs')
 const OUTPUT_TOLD = 2_000
 const LOOK_FOR_MS = 1_000
 
@@ -29,6 +30,7 @@ async function measured(recipe: Recipe, { before, after }: Installed, keeper: Ke
       console.log(`${recipe.name}, ${mode}`)
       const found = await measureStorm(recipe, started.url, dirname(folder))
       rows.push({ recipe: recipe.name, mode, takenByOthers, ...found })
+      return found
     } catch (error) {
       // What the application itself said.
       console.error(started.output().slice(-OUTPUT_TOLD))
@@ -39,13 +41,17 @@ async function measured(recipe: Recipe, { before, after }: Installed, keeper: Ke
   }
   await measure('before', before)
   await copyFile(join(before, USERS_FILE), join(after, USERS_FILE))
-  await measure('after, without Redis', after)
+  const { loginsPerSecond } = await measure('after, without Redis', after)
   const queue = await startQueue(keeper, join(dir, recipe.name))
   try {
     await measure('after, with the queue', after, queue.env)
   } finally {
     await queue.close()
   }
+  await measure('without hashing', before, {
+    NODE_OPTIONS: `--require=${withoutHashing}`,
+    RECIPE_HASH_MS: String(1_000 / loginsPerSecond),
+  })
   return rows
 }
 
