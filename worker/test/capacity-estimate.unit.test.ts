@@ -29,8 +29,20 @@ test('a job takes the time of its thread, however long it was in hand', () => {
   assert.ok(Math.abs(estimate.latencyMs() - 160) < 0.01)
 })
 
+test('the first jobs are believed, not the times of the start: accounts may have other hashes than the policy', () => {
+  const { estimate, jobs } = scene()
+  jobs(1, 250, 260)
+  assert.deepEqual([estimate.serviceMs(), estimate.latencyMs()], [250, 260])
+  jobs(1, 150, 160)
+  assert.deepEqual([estimate.serviceMs(), estimate.latencyMs()], [200, 210])
+})
+
 test('a change is followed within about ten jobs, read one by one or all at once', () => {
   const [once, often] = [scene(), scene()]
+  for (const { estimate, jobs } of [once, often]) {
+    jobs(100, 20, 60)
+    estimate.serviceMs()
+  }
   once.jobs(10, 40, 40)
   for (let n = 0; n < 10; n += 1) {
     often.jobs(1, 40, 40)

@@ -16,6 +16,18 @@ test('slots and jobs per second are summed up over workers of different speed', 
   assert.equal(latencyMs, 70)
 })
 
+test('a worker that has answered no job yet counts like those that have, if there are any', () => {
+  const answered = (count: number) => ({ finished: { ...entry.finished, answered: count } })
+  const one = { ...entry, slots: 1, serviceMs: 250, latencyMs: 260, ...answered(40) }
+  const added = { ...entry, slots: 3, serviceMs: 10, latencyMs: 10, ...answered(0) }
+  const sumOf = (...all: (typeof entry)[]) =>
+    sumCapacity(liveWorkers(Object.fromEntries(all.map((each, n) => [`worker-${n}`, JSON.stringify(each)])), now))
+  const expected = { workers: 2, slots: 4, jobsPerSecond: 16, serviceMs: 250, latencyMs: 260 }
+  assert.deepEqual(sumOf(one, added), expected)
+  assert.equal(sumOf(one, { ...added, ...answered(1) }).jobsPerSecond, 304)
+  assert.equal(sumOf(added, added).jobsPerSecond, 600)
+})
+
 test('without workers there is no capacity', () => {
   assert.deepEqual(sumCapacity(liveWorkers({}, now)), {
     workers: 0,

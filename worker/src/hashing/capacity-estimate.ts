@@ -4,7 +4,7 @@
  */
 import type { Hasher } from './index.js'
 
-/** The weight of one job in the moving averages, which thus follow a change within about ten jobs. */
+/** The weight of one job in the moving averages, which thus follow a change within about ten jobs. The first jobs have more: 1, 1/2, 1/3, 1/4. */
 const JOB_WEIGHT = 0.2
 
 export interface CapacityEstimate {
@@ -19,7 +19,7 @@ export interface CapacityEstimate {
 }
 
 export interface CapacityEstimateOptions {
-  /** Until jobs have been done. */
+  /** Until a job has been done. */
   first: { serviceMs: number; latencyMs: number }
   /** The time of the hashing threads so far, in milliseconds, counted as in full batches. */
   threadMs(): number
@@ -28,19 +28,22 @@ export interface CapacityEstimateOptions {
 export function createCapacityEstimate({ first, threadMs }: CapacityEstimateOptions): CapacityEstimate {
   let { serviceMs, latencyMs } = first
   let jobs = 0
+  /** Of them, those that `serviceMs` does not include yet. */
+  let added = 0
   let readAtMs = threadMs()
 
   return {
     finished(jobLatencyMs) {
       jobs += 1
-      latencyMs += (jobLatencyMs - latencyMs) * JOB_WEIGHT
+      added += 1
+      latencyMs += (jobLatencyMs - latencyMs) * Math.max(JOB_WEIGHT, 1 / jobs)
     },
     serviceMs() {
-      if (jobs > 0) {
+      if (added > 0) {
         const spentMs = threadMs() - readAtMs
-        serviceMs += (spentMs / jobs - serviceMs) * (1 - (1 - JOB_WEIGHT) ** jobs)
+        serviceMs += (spentMs / added - serviceMs) * Math.max(1 - (1 - JOB_WEIGHT) ** added, added / jobs)
         readAtMs += spentMs
-        jobs = 0
+        added = 0
       }
       return serviceMs
     },

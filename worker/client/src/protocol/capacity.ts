@@ -76,11 +76,22 @@ export function liveWorkers(entries: Record<string, string>, now: number): Map<s
   return live
 }
 
-/** The capacity of all live workers together. */
-export function sumCapacity(
-  workers: ReadonlyMap<string, WorkerCapacity>,
-): Pick<Load, 'workers' | 'slots' | 'jobsPerSecond' | 'serviceMs' | 'latencyMs'> {
+type Capacity = Pick<Load, 'workers' | 'slots' | 'jobsPerSecond' | 'serviceMs' | 'latencyMs'>
+
+/**
+ * The capacity of all live workers together. One that has answered no job yet knows how long a hash of the policy takes, but the accounts
+ * may have others: it counts as the mean of those that have, where there are any.
+ */
+export function sumCapacity(workers: ReadonlyMap<string, WorkerCapacity>): Capacity {
   const live = [...workers.values()]
+  const measured = live.filter(({ finished }) => finished.answered > 0)
+  const sum = sumAsTold(live)
+  if (measured.length === 0 || measured.length === live.length) return sum
+  const { serviceMs, latencyMs } = sumAsTold(measured)
+  return { ...sum, serviceMs, latencyMs, jobsPerSecond: (sum.slots * 1_000) / serviceMs }
+}
+
+function sumAsTold(live: readonly WorkerCapacity[]): Capacity {
   const slots = live.reduce((sum, worker) => sum + worker.slots, 0)
   const jobsPerSecond = live.reduce((sum, worker) => sum + (worker.slots * 1_000) / worker.serviceMs, 0)
   return {
