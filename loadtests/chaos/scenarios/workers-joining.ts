@@ -1,5 +1,4 @@
-// Workers join in the middle of a spike, as an autoscaler adds them: those who wait already get their answer sooner. The one that joins
-// was stopped until then: it knows how long a hash of the scenario takes, as a worker knows it from its start of real ones.
+// Workers join in the middle of a spike, as an autoscaler adds them: those who wait already get their answer sooner.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { quantile } from '@spillway/client/storm/quantile'
 import { ask, respondAsync } from '@spillway/local/testing/api-client'
@@ -17,7 +16,6 @@ const size = {
   workerEnv: { WORKER_CONCURRENCY: '2' },
 } as const
 const JOINING = { WORKER_CONCURRENCY: '14' }
-const WARM_UP_LOGINS = 120
 
 /** Of the spike, which goes on as it is when the other worker joins: how many come is told by the past, and is not what is tried here. */
 const PER_SECOND = 30
@@ -34,11 +32,6 @@ export const workersJoining: Scenario = {
   name: 'workers-joining',
   promise: 'Workers join in a spike: all that wait are answered within 8 s, and their tickets say when.',
   run: onOwnRedis(size, async (system) => {
-    const joining = await system.worker({ env: JOINING })
-    await warmUp(system)
-    joining.signal('SIGSTOP')
-    await system.knowsWorkers(1)
-
     const traffic = startTraffic(system.visitor(), PER_SECOND)
     const told: ToldEta[] = []
     let watching = 0
@@ -49,7 +42,7 @@ export const workersJoining: Scenario = {
       },
     })
     await sleep(JOINS_AFTER_MS)
-    joining.signal('SIGCONT')
+    await system.worker({ env: JOINING })
     await system.knowsWorkers(2)
     const joinedAtMs = performance.now()
     await sleep(GOES_ON_FOR_MS)
@@ -76,14 +69,6 @@ export const workersJoining: Scenario = {
     findings.expectAllSucceeded()
     return findings
   }),
-}
-
-/** Enough that every slot has hashed, so that a worker publishes what it can do. */
-async function warmUp({ gateways, login }: System): Promise<void> {
-  const logins = Array.from({ length: WARM_UP_LOGINS }, (_, n) =>
-    ask(gateways[n % gateways.length]?.url ?? '', '/v1/login', { body: login(n) }),
-  )
-  await Promise.all(logins)
 }
 
 /** Takes a ticket and asks for its ETA again and again, as one who wants to show it does. */

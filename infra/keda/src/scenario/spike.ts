@@ -10,6 +10,9 @@ import { HASH_MS, JOBS_PER_WORKER, MAX_REPLICAS, noneFailed, type Stage, SYNC_MS
 const ORDINARY_PER_SECOND = 2
 const SPIKE_PER_SECOND = 24
 const SPIKE_S = 45
+/** At p90, of those that were told after all workers had joined. */
+const ETA_ERROR_LIMIT = 0.25
+const ETAS_LEAST = 50
 
 /** The measurements: times in seconds, from the start of the spike unless another start is named. */
 export interface MeasuredSpike {
@@ -70,6 +73,7 @@ export async function spikeSteps(stage: Stage, { step }: Steps): Promise<Measure
     const told = traffic.results.flatMap(({ etas }) => etas)
     const { before, after } = etaErrors(told, { beganAtMs, endedAtMs })
     const wrong = ({ count, p90 }: EtaErrors) => `${count} by ${Math.round(p90 * 100)} %`
+    assert.ok(after.count > ETAS_LEAST && after.p90 <= ETA_ERROR_LIMIT, `ETAs were wrong at p90: ${wrong(after)}`)
     return `${traffic.results.length} logins; decided after ${decided}, started after ${started}, ready after ${ready}; depth ${spike.deepest}; ETAs wrong at p90: before that ${wrong(before)}, after all ${wrong(after)}`
   })
 

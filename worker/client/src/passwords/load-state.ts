@@ -82,7 +82,8 @@ export function createLoadState(now: () => number = () => performance.now()): Lo
     expectedWaitMs({ held, deferred }) {
       const { jobsPerSecond, latencyMs } = load
       if (jobsPerSecond === 0) return Number.POSITIVE_INFINITY
-      const isOvertaken = predictWaitMs(load, 'held') <= latencyMs + OVERTAKING_MS
+      // Above the limit requests overtake no more, until it is reached again a moment later.
+      const isOvertaken = predictWaitMs(load, 'held') <= latencyMs + 2 * OVERTAKING_MS
       const share = deferredShare.current(isOvertaken)
       return Math.max(latencyMs, ((held + 1 + deferred / share) * 1_000) / jobsPerSecond)
     },
