@@ -26,7 +26,7 @@ fn profile() -> &'static Profile {
 pub struct FoundProfile {
     /// How many bcrypt hashes are fastest together; 0 where the known answers were not right.
     pub bcrypt_width: u32,
-    /// The same for argon2 of a few megabytes.
+    /// How many argon2 hashes of a few megabytes are done together.
     pub argon2_width: u32,
     /// The kind of code for argon2.
     pub argon2_code: String,
@@ -42,7 +42,7 @@ pub struct FoundProfile {
     pub wrong: Vec<String>,
 }
 
-/// Off the event loop, because it takes a tenth of a second.
+/// Off the event loop, because it takes some tenths of a second.
 pub struct Measure;
 
 impl Task for Measure {
@@ -56,7 +56,7 @@ impl Task for Measure {
     fn resolve(&mut self, _: Env, profile: Self::Output) -> Result<Self::JsValue> {
         Ok(FoundProfile {
             bcrypt_width: profile.bcrypt.best() as u32,
-            argon2_width: profile.argon2.best() as u32,
+            argon2_width: profile.argon2.widest() as u32,
             argon2_code: profile.compressor.name().to_owned(),
             pbkdf2_width: profile.pbkdf2.width(usize::MAX, 1) as u32,
             pbkdf2_code: profile.pbkdf2.name().to_owned(),

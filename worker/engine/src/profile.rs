@@ -52,6 +52,20 @@ impl Widths {
         best.0
     }
 
+    /// The most that take hardly longer for each than the fastest do; 0 where not even one was right.
+    pub fn widest(&self) -> usize {
+        let least = self.each.iter().min().copied().unwrap_or(Duration::MAX);
+        self.each.iter().rposition(|each| *each <= least.mul_f64(1.0 + SHARED)).map_or(0, |at| at + 1)
+    }
+
+    /// So many of the widths, the fastest first.
+    fn fastest(&self, count: usize) -> Vec<usize> {
+        let mut widths: Vec<usize> = (1..=self.each.len()).collect();
+        widths.sort_by_key(|width| self.each[width - 1]);
+        widths.truncate(count);
+        widths
+    }
+
     /// The time of one in a batch of `full`, of its time in a batch of `width`.
     fn ratio(&self, full: usize, width: usize) -> f64 {
         let each = |width: usize| self.each.get(width.wrapping_sub(1)).copied();
@@ -63,7 +77,7 @@ impl Widths {
 }
 
 impl Profile {
-    /// Tries everything. Takes about a tenth of a second of processor time.
+    /// Tries everything. Takes some tenths of a second of processor time.
     pub fn measure() -> Self {
         let mut wrong = Vec::new();
         let bcrypt = bcrypt_widths(&mut wrong);
@@ -78,7 +92,7 @@ impl Profile {
         match method {
             Method::Bcrypt { .. } => self.bcrypt.best(),
             // As many as fit into the memory that is kept: more would be mapped and given back each time.
-            Method::Argon2(params) => (KEPT_BLOCKS / params.blocks()).max(1).min(self.argon2.best()),
+            Method::Argon2(params) => (KEPT_BLOCKS / params.blocks()).max(1).min(self.argon2.widest()),
             Method::Pbkdf2(params) => self.pbkdf2.width(usize::MAX, params.blocks as usize),
             Method::Scrypt(params) => self.scrypt.width(params.most_lanes(), params.p as usize),
         }
@@ -99,8 +113,14 @@ impl Profile {
 
 /// A wider batch is used when it saves at least this share of the time of each: it makes the others in it wait longer.
 const WORTH_IT: f64 = 0.02;
+/// A wider batch of argon2 is used unless each takes this share longer. The hash itself hardly gains by it, but jobs that are hashed together
+/// are also fetched, finished and answered together, which costs more where each is alone.
+const SHARED: f64 = 0.05;
 /// The shortest of so many times counts: what disturbs makes them longer.
 const TIMES: usize = 4;
+/// The fastest widths so far are timed so many times more, because who else uses the core makes wide batches slower by half, and one alone not.
+const MORE_TIMES: usize = 8;
+const FASTEST: usize = 3;
 
 /// From Openwall's crypt_blowfish (wrapper.c), where most implementations took their tests. Cost 5.
 const BCRYPT_ANSWERS: [(&[u8], &str); 6] = [
@@ -116,7 +136,7 @@ const BCRYPT_ANSWERS: [(&[u8], &str); 6] = [
 ];
 
 fn bcrypt_widths(wrong: &mut Vec<String>) -> Widths {
-    let took = least_of_each(bcrypt::WIDEST, bcrypt_is_right);
+    let took = least_of_widths(bcrypt::WIDEST, bcrypt_is_right);
     if took.len() < bcrypt::WIDEST {
         wrong.push(format!("bcrypt, {} at a time", took.len() + 1));
     }
@@ -200,7 +220,18 @@ fn timed_widths(compressor: Compressor, arena: &mut Arena) -> Widths {
     // The first call maps the memory, for the widest.
     let mut run = |width: usize| argon2::digests(&params, compressor, arena, &vec![input; width]).is_ok();
     let widest = if run(argon2::WIDEST) { argon2::WIDEST } else { 1 };
-    Widths::from_batches(&least_of_each(widest, |width, _| run(width)))
+    Widths::from_batches(&least_of_widths(widest, |width, _| run(width)))
+}
+
+/// The shortest processor time of a batch of each width up to `widest`, or to the first one that was not right.
+fn least_of_widths(widest: usize, mut work: impl FnMut(usize, usize) -> bool) -> Vec<Duration> {
+    let mut least = least_of_each(widest, &mut work);
+    for time in TIMES..TIMES + MORE_TIMES {
+        for width in Widths::from_batches(&least).fastest(FASTEST) {
+            time_again(&mut least, width, || work(width, time));
+        }
+    }
+    least
 }
 
 /// The shortest processor time of each, of 1 to `count`, up to the first one that was not right. They are timed in turn, so
@@ -208,16 +239,24 @@ fn timed_widths(compressor: Compressor, arena: &mut Arena) -> Widths {
 fn least_of_each(count: usize, mut work: impl FnMut(usize, usize) -> bool) -> Vec<Duration> {
     let mut least = vec![Duration::MAX; count];
     for time in 0..TIMES {
-        for n in 0..least.len() {
-            let start = processor_time();
-            if !work(n + 1, time) {
-                least.truncate(n);
-                break;
-            }
-            least[n] = least[n].min(processor_time() - start);
+        for n in 1..=count {
+            time_again(&mut least, n, || work(n, time));
         }
     }
     least
+}
+
+/// Times the n-th once more. One that is not right ends the list before it.
+fn time_again(least: &mut Vec<Duration>, n: usize, work: impl FnOnce() -> bool) {
+    if n > least.len() {
+        return;
+    }
+    let start = processor_time();
+    if work() {
+        least[n - 1] = least[n - 1].min(processor_time() - start);
+    } else {
+        least.truncate(n - 1);
+    }
 }
 
 /// Of this thread, because the processor may be busy with others.
@@ -286,6 +325,38 @@ mod tests {
         assert_eq!(widths(&[100]).best(), 1);
         assert_eq!(widths(&[100, 120, 110]).best(), 1);
         assert_eq!(widths(&[1000, 500, 400, 399, 450]).best(), 3);
+    }
+
+    #[test]
+    fn argon2_is_hashed_in_the_widest_batch_that_hardly_takes_longer() {
+        assert_eq!(widths(&[]).widest(), 0);
+        assert_eq!(widths(&[100, 104, 106]).widest(), 2);
+        assert_eq!(widths(&[100, 104, 99, 103]).widest(), 4);
+        assert_eq!(widths(&[100, 80, 85, 90]).widest(), 2);
+    }
+
+    #[test]
+    fn the_fastest_widths_are_timed_more_often() {
+        let mut times = [0; 4];
+        // The second one alone takes none.
+        let least = least_of_widths(4, |width, _| {
+            times[width - 1] += 1;
+            let start = processor_time();
+            while width != 2 && processor_time() - start < Duration::from_micros(100 * (width * width) as u64) {}
+            true
+        });
+        assert_eq!(times, [12, 12, 12, 4]);
+        assert_eq!(Widths::from_batches(&least).best(), 2);
+    }
+
+    #[test]
+    fn a_width_that_is_wrong_at_last_ends_the_list() {
+        let least = least_of_widths(4, |width, time| {
+            let start = processor_time();
+            while width != 3 && processor_time() - start < Duration::from_micros(100) {}
+            width != 3 || time < TIMES
+        });
+        assert_eq!(least.len(), 2);
     }
 
     #[test]
