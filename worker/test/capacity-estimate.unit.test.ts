@@ -52,6 +52,19 @@ test('a change is followed within about ten jobs, read one by one or all at once
   for (const { estimate } of [once, often]) assert.ok(Math.abs(estimate.serviceMs() - expectedMs) < 1e-9)
 })
 
+test('what was told last may be asked for between the jobs of a batch, whose time is counted at once', () => {
+  let spentMs = 0
+  const estimate = createCapacityEstimate({ first: { serviceMs: 20, latencyMs: 60 }, threadMs: () => spentMs })
+  for (let batch = 0; batch < 20; batch += 1) {
+    spentMs += 80
+    for (let n = 0; n < 5; n += 1) {
+      estimate.finished(80)
+      assert.equal(estimate.lastServiceMs(), batch === 0 ? 20 : 16)
+    }
+    assert.equal(estimate.serviceMs(), 16)
+  }
+})
+
 test('without jobs the last times stay', () => {
   const { estimate, jobs } = scene()
   jobs(100, 16, 160)

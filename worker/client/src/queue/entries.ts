@@ -1,6 +1,6 @@
 /** Entries of the queue's lists and sets, whatever they name: anyone with write access to Redis can add one. */
 import type { RedisConnection } from '../redis/connect.js'
-import { jobKey, queueKey } from './keys.js'
+import { jobKey, lockKey, queueKey } from './keys.js'
 
 /** Entries that one scan reads at each end of a list or set: a thousand take a tenth of a second. */
 const SCAN_LENGTH = 1_000
@@ -40,6 +40,6 @@ export async function removeEntry(
   withJob: boolean,
 ): Promise<number> {
   const { lists, sets } = listsAndSets(prefix)
-  const keys = [...lists, ...sets, jobKey(prefix, entry), `${jobKey(prefix, entry)}:lock`]
+  const keys = [...lists, ...sets, jobKey(prefix, entry), lockKey(prefix, entry)]
   return Number(await redis.eval(REMOVE_ENTRY, keys.length, ...keys, entry, withJob ? 1 : 0))
 }

@@ -17,6 +17,11 @@ export function jobKey(prefix: string, jobId = ''): string {
   return `${prefix}:${QUEUE_NAME}:${jobId}`
 }
 
+/** The lock of an active job: its value is the token with which BullMQ moves it. */
+export function lockKey(prefix: string, jobId: string): string {
+  return `${jobKey(prefix, jobId)}:lock`
+}
+
 /** The key that names the job of a known device which was brought forward last. */
 export function lastKnownKey(prefix: string): string {
   return `${prefix}:last-known`

@@ -1,6 +1,6 @@
 /** Lists the active jobs that one consumer holds locked. */
 import type { RedisConnection } from '../redis/connect.js'
-import { jobKey, queueKey } from './keys.js'
+import { lockKey, queueKey } from './keys.js'
 
 /** Of the active jobs, those that are looked at: the latest, which BullMQ adds at the beginning of its list. */
 const SCAN_LENGTH = 1_000
@@ -15,7 +15,7 @@ export interface LockedJob {
 export async function lockedJobs(redis: RedisConnection, prefix: string, consumerId: string): Promise<LockedJob[]> {
   const active = await redis.lrange(queueKey(prefix, 'active'), 0, SCAN_LENGTH - 1)
   if (active.length === 0) return []
-  const tokens = await redis.mget(active.map((id) => `${jobKey(prefix, id)}:lock`))
+  const tokens = await redis.mget(active.map((id) => lockKey(prefix, id)))
   return active.flatMap((id, n) => {
     const token = tokens[n]
     return token?.startsWith(`${consumerId}:`) ? [{ id, token }] : []
