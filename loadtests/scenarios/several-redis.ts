@@ -17,6 +17,7 @@ const NUMBERS = [1, 2, 3]
 const SHARE = 0.03
 /** Enough that none waits for work. */
 const CALLERS_A_REDIS = 24
+/** More than callers: a job keeps its slot while its Redis is stopped. */
 const SLOTS_A_REDIS = 48
 /** At full speed, so that code is compiled; then slowed down, before anything is counted. */
 const WARM_UP_MS = 1_500
