@@ -8,6 +8,7 @@ import type { Argon2Cost } from '@spillway/client/protocol/policy'
 import { argon2Setting, newArgon2Setting, unpadded } from '@spillway/client/protocol/setting'
 import { startProcess, until } from '@spillway/local/testing'
 import { ADDON_FILE } from '../src/hashing/addon-file.ts'
+import { measureCapacity } from '../src/hashing/capacity-estimate.ts'
 import { createHasher, UnsupportedHashError } from '../src/hashing/index.ts'
 import { NATIVE_NAME, type NativeEngine, startNativeEngine } from '../src/hashing/native.ts'
 import { argon2idPolicy } from '../src/hashing/policy.ts'
@@ -31,6 +32,12 @@ async function busyEngine(): Promise<NativeEngine> {
   await until(() => engine.running === 1, { what: 'a thread that is busy' })
   return engine
 }
+
+test('what is hashed to measure a worker says nothing of the batches to come', { skip }, async () => {
+  const hasher = await createHasher(argon2idPolicy(policy), { native: true })
+  await measureCapacity(hasher)
+  assert.equal(hasher.batchWidth(), 1)
+})
 
 test('an engine that is built is the first of a hasher, and named in what a worker says', { skip }, async () => {
   const hasher = await createHasher(argon2idPolicy(policy), { testHashes: false, native: true, slots: 2 })

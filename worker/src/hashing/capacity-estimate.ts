@@ -52,11 +52,15 @@ export function createCapacityEstimate({ first, threadMs }: CapacityEstimateOpti
   }
 }
 
-/** Begins with the times of one verify on this machine. The first one is not counted, because it includes loading. */
-export async function measureCapacity({ decoy, threadMs }: Hasher): Promise<CapacityEstimate> {
+/**
+ * Begins with the times of one verify on this machine. The first one is not counted, because it includes loading. How many of them would be
+ * hashed together says nothing of the jobs to come.
+ */
+export async function measureCapacity({ decoy, threadMs, native }: Hasher): Promise<CapacityEstimate> {
   await decoy('warm-up')
   const [startedAt, spentBefore] = [performance.now(), threadMs()]
   await decoy('measured')
   const first = { serviceMs: threadMs() - spentBefore, latencyMs: performance.now() - startedAt }
+  native?.forgetCalls()
   return createCapacityEstimate({ first, threadMs })
 }
