@@ -140,7 +140,7 @@ test('its session stands back when it has one of its own, and not when others sh
     return (await text(child.stdout)).trim()
   }
   const shared = readFileSync('/proc/self/autogroup', 'utf8').trim()
-  assert.match(await autogroup(true), / nice 4$/)
+  assert.match(await autogroup(true), / nice 12$/)
   assert.equal(await autogroup(false), shared)
 })
 

@@ -17,8 +17,8 @@ export interface Row extends Measured {
 
 const NEIGHBOUR_P99_MS = 50
 /**
- * Where the framework alone keeps neighbours waiting for longer: so many times as long as it does. What hashes is on the same core, and a
- * worker keeps three tenths of that.
+ * Where the framework alone keeps neighbours waiting for longer: so many times as long as it does. Redis and what hashes are on the same
+ * core.
  */
 const TIMES_THE_FRAMEWORK = 2
 /** Others that take more than this of the machine are told of. */
