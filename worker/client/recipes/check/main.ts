@@ -14,7 +14,7 @@ import { type Installed, installRecipe } from './install.ts'
 import { type Recipe, recipes, USERS_FILE } from './recipes.ts'
 import { cores, moveAside, startQueue } from './stage.ts'
 import { startRecipe } from './start.ts'
-import { measureStorm, users } from './storm.ts'
+import { measureStorms, users } from './storm.ts'
 
 const withoutHashing = join(import.meta.dirname, 'without-hashing.cjs')
 const OUTPUT_TOLD = 2_000
@@ -28,7 +28,7 @@ async function measured(recipe: Recipe, { before, after }: Installed, keeper: Ke
     try {
       if (mode === 'before') await Promise.all(users.map(started.register))
       console.log(`${recipe.name}, ${mode}`)
-      const found = await measureStorm(recipe, started.url, dirname(folder))
+      const found = await measureStorms(recipe, started.url, dirname(folder))
       rows.push({ recipe: recipe.name, mode, takenByOthers, ...found })
       return found
     } catch (error) {
