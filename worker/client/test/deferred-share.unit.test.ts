@@ -59,6 +59,14 @@ test('the share is what leaves of what could, and follows a change within second
   assertWithin(measured(), 0.85, 1)
 })
 
+test('few jobs tell little: nobody is told twice the time because the first batch was small', () => {
+  const { measured, run } = scene()
+  run({ leaving: 4, capacity: 10 }, 0.75)
+  assertWithin(measured(), 0.7, 0.9)
+  run({ leaving: 4, capacity: 10 })
+  assertWithin(measured(), 0.35, 0.45)
+})
+
 test('a share is bounded, so that a stop of a moment makes nobody wait for ever', () => {
   const { measured, run } = scene()
   run({ leaving: 0, capacity: 100 })

@@ -7,8 +7,8 @@ import { DEFERRED_SHARE } from '../queue/promote-oldest-deferred.js'
 
 /** How long a measurement counts, in milliseconds: its weight falls to a third. */
 const MEMORY_MS = 2_500
-/** Fewer jobs than this tell nothing. */
-const EVIDENCE_JOBS = 2
+/** What is missing of so many measured jobs is filled up as foreseen: jobs end in batches, and few of them tell little. */
+const EVIDENCE_JOBS = 10
 const SHARE_MIN = 0.25
 const SHARE_MAX = 1.25
 
@@ -61,8 +61,11 @@ export function createDeferredShare(now: () => number = () => performance.now())
       before = { ...reading, at }
     },
     current(overtaking) {
-      const measured = possible < EVIDENCE_JOBS ? 1 : Math.min(SHARE_MAX, Math.max(SHARE_MIN, gone / possible))
-      return overtaking ? Math.min(measured, foreseen()) : measured
+      const expected = overtaking ? foreseen() : 1
+      const missing = Math.max(0, EVIDENCE_JOBS - possible)
+      const measured = (gone + missing * expected) / (possible + missing)
+      const bounded = Math.min(SHARE_MAX, Math.max(SHARE_MIN, measured))
+      return overtaking ? Math.min(bounded, expected) : bounded
     },
   }
 }
