@@ -23,5 +23,6 @@ test('of each lane the age of the job that is next is reported', async (t) => {
     [oldestMs.waiting, minutes.held],
     [oldestMs.deferred, minutes.deferred],
   ] as const)
-    assert.ok(ms >= age * 60_000 && ms < (age + 1) * 60_000, `${ms} ms`)
+    // By the client's clock, which is ahead of Redis's or behind it by a part of a round trip.
+    assert.ok(Math.abs(ms - age * 60_000) < 30_000, `${ms} ms`)
 })
