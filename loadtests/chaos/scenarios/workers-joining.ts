@@ -32,7 +32,8 @@ const WATCHED_PER_SECOND = 2
 
 export const workersJoining: Scenario = {
   name: 'workers-joining',
-  promise: 'Workers join in a spike: all that wait are answered within 8 s, and from its fourth second on tickets say when.',
+  promise:
+    'Workers join in a spike: all that wait are answered within 8 s, and from its fourth second on tickets say when.',
   run: onOwnRedis(size, async (system) => {
     const beganAtMs = performance.now()
     const traffic = startTraffic(system.visitor(), PER_SECOND)
