@@ -65,7 +65,7 @@ export const workersJoining: Scenario = {
     )
     const early = etaErrors(told.filter(isEarly), joining).before
     findings.notes.push(
-      `${early.count} ETAs of the spike's first 3 s were wrong by ${Math.round(early.p90 * 100)} % at p90`,
+      `${early.count} ETAs of the spike's first ${seconds(BEGINS_FOR_MS)} were wrong by ${Math.round(early.p90 * 100)} % at p90`,
     )
     findings.notes.push(`${waiting.length} waited when it joined, and were answered within ${seconds(lastMs)}`)
     findings.notes.push(`a login took ${seconds(p99Ms)} at p99`)

@@ -9,7 +9,7 @@ const BELOW_NORMAL = constants.priority.PRIORITY_BELOW_NORMAL
 
 /**
  * The nice value of the session: on a contended core the worker keeps a sixteenth. With 4 it kept three tenths, completed no more logins,
- * and neighbours waited twice as long in a spike (stress-5000, recipes); with 19 they wait no less than with 12.
+ * and neighbours waited twice as long in a spike (stress-5000, recipes). 19 is not clearly better, and leaves next to nothing.
  */
 const SESSION_BELOW_NORMAL = 12
 

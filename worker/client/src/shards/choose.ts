@@ -11,7 +11,10 @@ export interface Candidate {
   adding: number
 }
 
-/** The better of two picked at random (the shorter wait; where that is the same, fewer jobs that are being added), then the others, the best first. Those that are not usable come last: they may be back. */
+/**
+ * The better of two picked at random, then the others, the best first: that with the shorter wait, and where it is the same, with fewer jobs that
+ * are being added. Those that are not usable come last: they may be back.
+ */
 export function orderOf<C extends Candidate>(candidates: readonly C[], random: () => number = Math.random): C[] {
   const ranked = shuffled(candidates, random).sort(compare)
   const served = ranked.filter(({ isUsable, waitMs }) => isUsable && Number.isFinite(waitMs))
