@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createLoadShedder, type Priority, type Work } from '../src/load-shedding/load-shedder.ts'
 import { createPreference, type DeviceOf } from '../src/load-shedding/preference.ts'
+import { createRefusalPace } from '../src/load-shedding/refusal-pace.ts'
 import { type Arrival, simulate } from './simulated-gateway.ts'
 
 /** The capacity of the simulated gateway in requests a second, at a millisecond each. */
@@ -282,3 +283,11 @@ for (const { what, connections, answeredPerMs, least, most } of rooms) {
     assert.ok(shedder.inHand() >= least && shedder.inHand() <= most, `${shedder.inHand()}`)
   })
 }
+
+test('refusals are answered after half a second, half as many as requests are processed, and after three seconds in any case', () => {
+  const dueMs = createRefusalPace(() => CAPACITY)
+  assert.equal(dueMs(0), 500)
+  const burst = Array.from({ length: 3_000 }, () => dueMs(0))
+  assert.deepEqual([burst[0], burst[999], burst.at(-1)], [502, 2_500, 3_000])
+  assert.equal(dueMs(10_000), 10_500)
+})

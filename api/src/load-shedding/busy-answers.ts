@@ -3,12 +3,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { answerHeaders } from '../problems/answer-headers.js'
 import { ApiError } from '../problems/errors.js'
 import { problemOf, problemType } from '../problems/plugin.js'
+import { createRefusalPace } from './refusal-pace.js'
 
-/**
- * The delay of a refusal, in milliseconds. A client that retries at once would otherwise be refused ten thousand times a second, and
- * occupy the gateway.
- */
-const DELAY_MS = 500
 /** Refusals that are due within this time are answered in one batch, in milliseconds. */
 const BATCH_MS = 10
 
@@ -26,9 +22,17 @@ interface Refused {
 
 export type AnswerBusy = (request: IncomingMessage, response: ServerResponse, retryAfterS: number) => void
 
+export interface BusyAnswersOptions {
+  bodyLimitBytes: number
+  isClosing(): boolean
+  /** Recent throughput, in requests a second. */
+  perSecond(): number
+}
+
 /** The connection stays open for a retry, unless the gateway closes or the body is too large to be discarded. */
-export function createBusyAnswers(options: { bodyLimitBytes: number; isClosing(): boolean }): AnswerBusy {
+export function createBusyAnswers(options: BusyAnswersOptions): AnswerBusy {
   const refused: Refused[] = []
+  const nextDueMs = createRefusalPace(options.perSecond)
 
   function answerDue(): void {
     const nowMs = performance.now()
@@ -48,7 +52,9 @@ export function createBusyAnswers(options: { bodyLimitBytes: number; isClosing()
   return ({ headers }, response, retryAfterS) => {
     const isTooLarge =
       headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > options.bodyLimitBytes
-    refused.push({ response, dueMs: performance.now() + DELAY_MS, retryAfterS, isTooLarge })
-    if (refused.length === 1) setTimeout(answerDue, DELAY_MS)
+    const nowMs = performance.now()
+    const dueMs = nextDueMs(nowMs)
+    refused.push({ response, dueMs, retryAfterS, isTooLarge })
+    if (refused.length === 1) setTimeout(answerDue, dueMs - nowMs)
   }
 }

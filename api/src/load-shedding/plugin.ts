@@ -60,7 +60,11 @@ export const loadSheddingPlugin = fp(
     }
     app.addHook('onClose', async () => clearInterval(timer))
 
-    const answerBusy = createBusyAnswers({ bodyLimitBytes, isClosing: () => !app.server.listening })
+    const answerBusy = createBusyAnswers({
+      bodyLimitBytes,
+      isClosing: () => !app.server.listening,
+      perSecond: shedder.perSecond,
+    })
     function refuse(request: IncomingMessage, response: ServerResponse, route = 'none'): void {
       note()
       metrics.refused.inc({ reason: 'gateway_overloaded' })

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { pinned } from '@spillway/local/processes/pinning'
 import { processorTime } from '@spillway/local/processes/processor-time'
 import { contenderCores } from '../../measure/cores.ts'
+import { holdToShare } from '../../measure/processor-share.ts'
 import { isOk, watchNeighbours } from '../neighbours.ts'
 import { expectSteady, onOneGateway, type StepResult, slowestLogin } from '../one-gateway.ts'
 import { Findings, type Scenario } from '../scenario.ts'
@@ -15,9 +16,14 @@ import type { RushOptions, RushResult } from '../traffic/rush.ts'
 /** Each "hash" waits 20 ms in one of these slots: far more than one gateway passes on. */
 const size = { credential: 'wait-20', workerEnv: { WORKER_CONCURRENCY: '200' } } as const
 
+/**
+ * The gateway's share of a core. With a whole one, worker, Redis, PostgreSQL and generator on the other core were what was short on two
+ * processors: the gateway idled for an eighth of the time, and some runs refused nothing.
+ */
+const GATEWAY_SHARE = 0.6
 const WARM_UP = { perSecond: 400, connections: 200, durationS: 8, settlingS: 0 }
 const STEP = { durationS: 12, settlingS: 3 }
-/** Logins a second, and the connections that offer them: a refusal is answered after half a second. */
+/** Logins a second, and the connections that offer them: a refusal is answered after half a second to three. */
 const OFFERED = [
   { perSecond: 400, connections: 400 },
   { perSecond: 800, connections: 800 },
@@ -25,13 +31,10 @@ const OFFERED = [
   { perSecond: 2_000, connections: 2_000 },
   { perSecond: 4_000, connections: 3_000 },
 ]
-/**
- * Of the most verdicts a second at any rate. Three runs on a machine with nothing else to do gave 0.91 to 0.96. On two processors, the
- * generator takes of what the database needs: in its slow hours it was 0.55 to 0.74.
- */
+/** Of the most verdicts a second at any rate. */
 const GOODPUT_SHARE = 0.9
 /** From a request to its verdict or refusal, at the most. Connections that are opened all at once are accepted one after the other. */
-const ANSWERED_WITHIN_MS = 9_000
+const ANSWERED_WITHIN_MS = 5_000
 /** The time of /healthz at p99, beyond that of a bare server on the same processor at the same time. */
 const HEALTHZ_LIMIT_MS = 500
 /** A login takes its usual time again this long after the end of a step. */
@@ -72,19 +75,29 @@ async function runStep(stage: Stage, system: System, offered: (typeof OFFERED)[n
 
 export const gatewayOverload: Scenario = {
   name: 'gateway-overload',
-  promise: 'At ten times what a gateway can do itself, it goes on doing most of that, and nobody waits for nothing.',
+  promise:
+    'However many log in on three thousand connections, a gateway goes on doing what it can, and nobody waits for nothing.',
   run: onOneGateway(size, async (system, url, stage) => {
     await rush(stage, { url, ...WARM_UP })
-    const idleMs = await slowestLogin(system, FRESH_LOGINS)
-    const watched = await watchNeighbours(stage.keeper, { '/healthz': () => isOk(url, '/healthz') })
-    const findings = new Findings()
-    const steps: StepResult[] = []
-    for (const offered of OFFERED) steps.push(await runStep(stage, system, offered, findings))
-    const neighbours = await watched()
-    neighbours.expectWithin(findings, HEALTHZ_LIMIT_MS)
-    expectSteady(findings, steps, { share: GOODPUT_SHARE, freshLimitMs: idleMs + NOISE_MS })
-    findings.expect(findings.failed === 0, `${findings.failed} requests got no verdict, ticket or refusal`)
-    findings.expect(findings.refused > 0, 'nothing was refused, so nothing was tried')
-    return findings
+    const slowed = holdToShare([system.gateways[0]?.pid ?? 0], GATEWAY_SHARE)
+    try {
+      return await overload(system, url, stage)
+    } finally {
+      await slowed.close()
+    }
   }),
+}
+
+async function overload(system: System, url: string, stage: Stage): Promise<Findings> {
+  const idleMs = await slowestLogin(system, FRESH_LOGINS)
+  const watched = await watchNeighbours(stage.keeper, { '/healthz': () => isOk(url, '/healthz') })
+  const findings = new Findings()
+  const steps: StepResult[] = []
+  for (const offered of OFFERED) steps.push(await runStep(stage, system, offered, findings))
+  const neighbours = await watched()
+  neighbours.expectWithin(findings, HEALTHZ_LIMIT_MS)
+  expectSteady(findings, steps, { share: GOODPUT_SHARE, freshLimitMs: idleMs + NOISE_MS })
+  findings.expect(findings.failed === 0, `${findings.failed} requests got no verdict, ticket or refusal`)
+  findings.expect(findings.refused > 0, 'nothing was refused, so nothing was tried')
+  return findings
 }
