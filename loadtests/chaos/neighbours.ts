@@ -1,8 +1,6 @@
 // Endpoints that have nothing to do with hashing, asked at a steady rate while logins come in spikes.
-import { once } from 'node:events'
-import { createInterface } from 'node:readline'
-import { type Keeper, stopOrder } from '@spillway/local/processes/keeper'
-import { moveTo } from '@spillway/local/processes/pinning'
+import type { Keeper } from '@spillway/local/processes/keeper'
+import { startProcess } from '@spillway/local/testing'
 import { ask, type Credentials } from '@spillway/local/testing/api-client'
 import { contenderCores } from '../measure/cores.ts'
 import { startProbe } from '../measure/probe.ts'
@@ -48,7 +46,7 @@ export async function watchNeighbours(keeper: Keeper, requests: Requests) {
   return async () => {
     const ends = probes.map(async ({ path, probe }) => ({ path, ...(await probe.stop()) }))
     const [machineEnd, watched] = await Promise.all([machine.stop(), Promise.all(ends)])
-    bare.close()
+    await bare.close()
     const machineMs = machineEnd.latency.atMs(99)
     return {
       /** The p99 of the server that does nothing. */
@@ -71,9 +69,8 @@ const BARE_PROGRAM = `const server = require('node:http').createServer((_, answe
 server.listen(0, '127.0.0.1', () => console.log('http://127.0.0.1:' + server.address().port))`
 
 async function startBareServer(keeper: Keeper) {
-  const child = keeper.spawn({ command: process.execPath, args: ['-e', BARE_PROGRAM], stopOrder: stopOrder.tool })
-  if (child.stdout === null) throw new Error('the bare server could not be started')
-  const [url] = await once(createInterface(child.stdout), 'line')
-  if (contenderCores !== undefined) moveTo(child.pid, [0])
-  return { url: String(url), close: () => child.kill() }
+  const cores = contenderCores && [0]
+  const server = startProcess({ entry: '-e', args: [BARE_PROGRAM], keeper, cores })
+  const { msg: url = '' } = await server.waitForLog(({ msg }) => msg?.startsWith('http') === true)
+  return { url, close: server.close }
 }

@@ -8,7 +8,6 @@ import { loginSection } from './sections/login-100.ts'
 import { profileSection } from './sections/profile.ts'
 import { rampSection } from './sections/ramp.ts'
 import { scaleOutSection } from './sections/scale-out.ts'
-import { severalRedisSection } from './sections/several-redis.ts'
 import {
   efficiencySection,
   enginesSection,
@@ -16,6 +15,7 @@ import {
   mixedSection,
   redisSection,
   serviceSection,
+  severalRedisSection,
 } from './sections/single-figures.ts'
 import { spikeSection } from './sections/spike.ts'
 import { stressSection } from './sections/stress-5000.ts'

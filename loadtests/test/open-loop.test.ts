@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { describe, test } from 'node:test'
+import { listening } from '@spillway/local/testing'
 import { createApiClient } from '@spillway/local/testing/api-client'
 import { openLoop } from '@spillway/local/testing/open-loop'
 
@@ -63,11 +64,8 @@ describe('open loop', () => {
 
 describe('client', () => {
   test('an answer that does not come is a time-out, a refused connection an error', async () => {
-    const silent = createServer(() => {}).listen(0, '127.0.0.1')
-    await once(silent, 'listening')
-    const address = silent.address()
-    assert.ok(typeof address === 'object' && address !== null)
-    const url = `http://127.0.0.1:${address.port}`
+    const silent = createServer(() => {})
+    const url = `http://127.0.0.1:${await listening(silent)}`
     const hasty = createApiClient(url, { timeoutMs: 100 })
     assert.equal((await hasty.get('/')).failure, 'timeout')
     hasty.close()

@@ -1,19 +1,16 @@
 // `pnpm load storm`: the storm of @spillway/client, from a clone.
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { test } from 'node:test'
-import { startProcess } from '@spillway/local/testing'
+import { listening, startProcess } from '@spillway/local/testing'
 
 const load = (...args: string[]) =>
   startProcess({ entry: 'loadtests/src/main.ts', args, nodeArgs: ['--import', 'tsx'] })
 
 test('pnpm load storms an application', async (t) => {
-  const server = createServer((_request, response) => response.end()).listen(0, '127.0.0.1')
+  const server = createServer((_request, response) => response.end())
   t.after(() => server.close())
-  await once(server, 'listening')
-  const address = server.address()
-  const target = ['--target', `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`]
+  const target = ['--target', `http://127.0.0.1:${await listening(server)}`]
   const short = ['--users', '2', '--calm', '1', '--duration', '1']
   const args = [...target, '--login', 'POST /login', '--probe', 'GET /probe', '--p99', '5000', ...short]
   const stormed = load('storm', ...args)

@@ -1,10 +1,7 @@
 // The newcomer's five minutes: `pnpm start`, `pnpm seed`, and a spike on what runs.
 import assert from 'node:assert/strict'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { describe, test } from 'node:test'
-import { atEnd, type ProcessToTest, startProcess } from '@spillway/local/testing'
+import { atEnd, type ProcessToTest, scratchDir, startProcess } from '@spillway/local/testing'
 import { resolveTarget } from '../target/target.ts'
 
 const START_MS = 90_000
@@ -23,8 +20,7 @@ const source = (entry: string, args: string[], env: NodeJS.ProcessEnv = {}): Pro
 })
 
 test('a spike logs in the accounts of the seed, each from an address of its own, while the limits stay on', async (t) => {
-  const dir = await mkdtemp(join(tmpdir(), 'spillway-target-'))
-  atEnd(t, () => rm(dir, { recursive: true, force: true }))
+  const dir = await scratchDir(t)
   const env = { SPILLWAY_DIR: dir, HASH_ENGINE: 'packages' }
   const start = startProcess(
     source('infra/local/src/start/main.ts', [], { ...env, ...CHEAP_ARGON2, PORT: '0', OPS_PORT: '0' }),

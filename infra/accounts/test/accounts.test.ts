@@ -2,14 +2,13 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { createHash, randomUUID } from 'node:crypto'
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { gzipSync } from 'node:zlib'
-import { createNamespace } from '@spillway/local/testing'
+import { createNamespace, scratchDir } from '@spillway/local/testing'
 import { connectDatabase } from '@spillway/prisma'
 import { firebaseProject } from '@spillway/worker/hashing/formats/firebase-project'
 import { createHasher } from '@spillway/worker/hashing/index'
@@ -21,12 +20,11 @@ const main = fileURLToPath(new URL('../src/main.ts', import.meta.url))
 const namespace = await createNamespace()
 const { databaseUrl } = namespace
 const database = connectDatabase({ url: databaseUrl, poolSize: 1 })
-const dir = await mkdtemp(join(tmpdir(), 'spillway-test-'))
 after(async () => {
   await database.$disconnect()
   await namespace.close()
-  await rm(dir, { recursive: true, force: true })
 })
+const dir = await scratchDir({ after })
 
 /** Of no password that anyone knows. */
 const bcrypt = `$2b$10$${'a'.repeat(53)}`

@@ -2,22 +2,20 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { readPasswordList } from '@spillway/api/breached/list'
 import { fold } from '@spillway/api/credentials'
-import { createNamespace, openSpillway } from '@spillway/local/testing'
+import { createNamespace, openSpillway, scratchDir } from '@spillway/local/testing'
 import { createApiClient } from '@spillway/local/testing/api-client'
 import { commonListFile, commonPasswords, writeCommonList } from '../src/breached/common.ts'
 
 const run = promisify(execFile)
 const main = fileURLToPath(new URL('../src/breached/main.ts', import.meta.url))
-const dir = await mkdtemp(join(tmpdir(), 'spillway-test-'))
-after(() => rm(dir, { recursive: true, force: true }))
+const dir = await scratchDir({ after })
 
 const sha1 = (password: string) => createHash('sha1').update(password).digest('hex').toUpperCase()
 const listed = (n: number) => `listed ${n}`

@@ -1,16 +1,12 @@
 // `pnpm seed`, where it cannot.
 import assert from 'node:assert/strict'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { test } from 'node:test'
-import { createNamespace, startProcess } from '@spillway/local/testing'
+import { createNamespace, scratchDir, startProcess } from '@spillway/local/testing'
 
 test('a failure to seed is reported in one sentence', async (t) => {
   const { databaseUrl, close } = await createNamespace()
   t.after(close)
-  const nothingRuns = await mkdtemp(join(tmpdir(), 'spillway-seed-'))
-  t.after(() => rm(nothingRuns, { recursive: true }))
+  const nothingRuns = await scratchDir(t)
   const urls = { DATABASE_URL: databaseUrl, GATEWAY_URL: 'http://127.0.0.1:1' }
   const sentences: [string[], NodeJS.ProcessEnv, RegExp][] = [
     [[], {}, /^Nothing runs here: run "pnpm start" first, or set both DATABASE_URL and GATEWAY_URL\.$/],

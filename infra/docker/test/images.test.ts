@@ -2,14 +2,13 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
-import { chmod, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { openKeeper, stopOrder } from '@spillway/local/processes/keeper'
-import { atEnd, createNamespace, until } from '@spillway/local/testing'
+import { atEnd, createNamespace, scratchDir, until } from '@spillway/local/testing'
 import { parse } from 'yaml'
 import { canConfine, containerCommand } from '../src/container.ts'
 import { findImages } from '../src/images.ts'
@@ -58,10 +57,8 @@ async function ready(container: Container, message: string): Promise<Record<stri
 test('the images migrate, register and log in, and stop with exit code 0', { skip, timeout: 90_000 }, async (t) => {
   const { databaseUrl, redisUrl, queuePrefix, close } = await createNamespace()
   atEnd(t, close)
-  const keys = await mkdtemp(join(tmpdir(), 'spillway-keys-'))
-  atEnd(t, () => rm(keys, { recursive: true }))
+  const keys = await scratchDir(t)
   execFileSync(process.execPath, [fileURLToPath(new URL('../make-keys.mjs', import.meta.url)), keys])
-  await chmod(keys, 0o711)
   const env = { DATABASE_URL: databaseUrl, REDIS_URL: redisUrl, QUEUE_PREFIX: queuePrefix, PORT: '0', OPS_PORT: '0' }
   /** As compose.yaml has it: keys from files. */
   const argsOf = (service: string): string[] =>

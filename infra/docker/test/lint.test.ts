@@ -2,11 +2,10 @@
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
 import { existsSync, readdirSync } from 'node:fs'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { readFile } from 'node:fs/promises'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { scratchDir } from '@spillway/local/testing'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { parse } from 'yaml'
 import { composeSchema, hadolint } from '../src/linters.ts'
@@ -52,8 +51,7 @@ test('workers see the seal keys and no other, gateways all, the rest none; each 
   const { services }: { services: Record<string, Service> } = parse(await readFile(composeFile, 'utf8'), {
     merge: true,
   })
-  const keys = await mkdtemp(join(tmpdir(), 'spillway-keys-'))
-  t.after(() => rm(keys, { recursive: true }))
+  const keys = await scratchDir(t)
   execFileSync(process.execPath, [fileURLToPath(new URL('../make-keys.mjs', import.meta.url)), keys])
   /** A volume's files are found where the service that makes the keys mounts it. */
   const mounts = ({ volumes = [] }: Service) =>

@@ -2,15 +2,14 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { mkdir, mkdtemp, readdir, readFile, rm, symlink, utimes, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, readdir, readFile, symlink, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { isBuilt, programSetDir } from '@spillway/helm/programs'
 import { openKeeper, stopOrder } from '@spillway/local/processes/keeper'
 import { run } from '@spillway/local/processes/run'
-import { atEnd, freePort, until } from '@spillway/local/testing'
+import { atEnd, freePort, scratchDir, until } from '@spillway/local/testing'
 import { architecture, pullImage } from '../src/base.ts'
 import type { Image } from '../src/follow.ts'
 import { writeOciArchive } from '../src/oci.ts'
@@ -59,8 +58,7 @@ async function writeImage(root: string): Promise<Image> {
 }
 
 test('an image has the layers of its base and one of its own, and starts as its Dockerfile says', async (t) => {
-  const dir = await mkdtemp(join(tmpdir(), 'spillway-oci-test-'))
-  t.after(() => rm(dir, { recursive: true }))
+  const dir = await scratchDir(t)
   const base = join(dir, 'base')
   const { layer, diffId } = await writeBase(base)
   const image = await writeImage(join(dir, 'root'))
@@ -117,8 +115,7 @@ test('an image has the layers of its base and one of its own, and starts as its 
 test('a registry takes an image, and gives it as a base', {
   skip: (await isBuilt('registry')) ? false : 'crane has not been built here: pnpm release builds it',
 }, async (t) => {
-  const dir = await mkdtemp(join(tmpdir(), 'spillway-oci-test-'))
-  atEnd(t, () => rm(dir, { recursive: true }))
+  const dir = await scratchDir(t)
   const crane = join(await programSetDir('registry'), 'crane')
   const address = `127.0.0.1:${await freePort()}`
   const keeper = openKeeper()
@@ -142,8 +139,7 @@ test('a registry takes an image, and gives it as a base', {
 })
 
 test('a base that is not one image is refused', async (t) => {
-  const base = await mkdtemp(join(tmpdir(), 'spillway-oci-test-'))
-  t.after(() => rm(base, { recursive: true }))
+  const base = await scratchDir(t)
   await writeFile(join(base, 'index.json'), JSON.stringify({ manifests: [] }))
   const image: Image = { root: base, env: {}, workdir: '/', uid: 0, gid: 0, entrypoint: [], cmd: [], ports: [] }
   const archive = { image, base, file: join(base, 'x.tar'), annotations: {}, epoch: 0 }

@@ -4,6 +4,7 @@
 import { createServer } from 'node:http'
 import { createGatewayMetrics } from '@spillway/api/metrics'
 import { quantile } from '@spillway/client/storm/quantile'
+import { listening } from '@spillway/local/processes/port'
 import { processorMs } from '@spillway/local/processes/processor-time'
 import type { Member } from '@spillway/local/testing'
 import { runWithServices } from './run-with-services.ts'
@@ -36,10 +37,8 @@ async function openSystem(env: NodeJS.ProcessEnv): Promise<System> {
 /** Accepts every request. */
 async function openSink(): Promise<{ url: string; close(): void }> {
   const server = createServer((request, response) => request.resume().on('end', () => response.end('{}')))
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const address = server.address()
-  if (address === null || typeof address === 'string') throw new Error('the sink is bound to no port')
-  return { url: `http://127.0.0.1:${address.port}`, close: () => server.closeAllConnections() ?? server.close() }
+  const port = await listening(server)
+  return { url: `http://127.0.0.1:${port}`, close: () => server.closeAllConnections() ?? server.close() }
 }
 
 /** Prometheus every five seconds, an open live page, and an open board. */

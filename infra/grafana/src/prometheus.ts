@@ -2,8 +2,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { Keeper } from '@spillway/local/processes/keeper'
-import { programsDir } from '@spillway/local/processes/repository'
+import { type Keeper, openKeeper } from '@spillway/local/processes/keeper'
 import { UserError } from '@spillway/local/processes/user-error'
 import { type AptProgram, aptProgram, isUnpacked } from '@spillway/local/services/apt-packages'
 import { onPath } from '@spillway/local/services/on-path'
@@ -24,12 +23,11 @@ export interface RuleState {
 }
 
 /** Finds Prometheus or its promtool on the PATH, else in Debian's package, unpacked into the ignored folder. Rejects with a UserError. */
-export async function prometheusProgram(keeper: Keeper, name: 'prometheus' | 'promtool'): Promise<AptProgram> {
+async function prometheusProgram(keeper: Keeper, name: 'prometheus' | 'promtool'): Promise<AptProgram> {
   const installed = onPath([name])
   if (installed !== undefined) return { command: installed, env: {} }
   const fetched = await aptProgram({
     keeper,
-    programsDir,
     name: 'prometheus',
     packages: ['prometheus'],
     commands: [name],
@@ -39,9 +37,21 @@ export async function prometheusProgram(keeper: Keeper, name: 'prometheus' | 'pr
   throw new UserError(`There is no ${name} here, and no apt to fetch it: put it on the PATH.`)
 }
 
-/** Whether both programs can be had without fetching anything. */
-export function havePrometheus(): boolean {
-  return onPath(['prometheus']) !== undefined || isUnpacked(programsDir, 'prometheus')
+/** Why tests that need either program are skipped, or false. */
+export const skipWithoutPrometheus =
+  onPath(['prometheus']) !== undefined || isUnpacked('prometheus')
+    ? false
+    : 'there is no Prometheus: pnpm check:dashboards fetches one'
+
+/** Runs promtool in a folder, once for each list of arguments. Rejects when it finds a fault. */
+export async function promtool(cwd: string, ...runs: string[][]): Promise<void> {
+  const keeper = openKeeper()
+  try {
+    const { command, env } = await prometheusProgram(keeper, 'promtool')
+    for (const args of runs) await keeper.run({ command, args, cwd, env: { ...process.env, ...env } })
+  } finally {
+    await keeper.close()
+  }
 }
 
 export type Prometheus = Awaited<ReturnType<typeof startPrometheus>>

@@ -3,9 +3,8 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { openKeeper } from '@spillway/local/processes/keeper'
 import { parse } from 'yaml'
-import { havePrometheus, prometheusProgram } from '../src/prometheus.ts'
+import { promtool, skipWithoutPrometheus as skip } from '../src/prometheus.ts'
 import { readMetricsTable } from './metrics-table.ts'
 
 const alertsDir = fileURLToPath(new URL('../../alerts/', import.meta.url))
@@ -24,18 +23,12 @@ const files = ['recording.yaml', 'minimum.yaml', 'alerts.yaml'].map((name) => ru
 const rules: Rule[] = files.flatMap((file) => parse(read(file)).groups.flatMap(({ rules }: { rules: Rule[] }) => rules))
 const alerts = rules.filter(({ alert }) => alert !== undefined)
 
-test('promtool finds every alert firing when it should and only then', {
-  skip: havePrometheus() ? false : 'there is no Prometheus: pnpm check:dashboards fetches one',
-}, async () => {
-  const keeper = openKeeper()
-  try {
-    const { command, env } = await prometheusProgram(keeper, 'promtool')
-    const run = (...args: string[]) => keeper.run({ command, args, cwd: alertsDir, env: { ...process.env, ...env } })
-    await run('check', 'rules', ...files)
-    await run('test', 'rules', 'tests/alerts.yaml', 'tests/scaled-to-zero.yaml')
-  } finally {
-    await keeper.close()
-  }
+test('promtool finds every alert firing when it should and only then', { skip }, async () => {
+  await promtool(
+    alertsDir,
+    ['check', 'rules', ...files],
+    ['test', 'rules', 'tests/alerts.yaml', 'tests/scaled-to-zero.yaml'],
+  )
 })
 
 test('every alert is tested both ways, has a severity, a summary and a runbook', () => {

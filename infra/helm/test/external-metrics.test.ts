@@ -1,15 +1,13 @@
 // Workers scaled without KEDA: the autoscaler of the chart, and the rule in its README by which an adapter tells the queue.
 import assert from 'node:assert/strict'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { openKeeper } from '@spillway/local/processes/keeper'
-import { atEnd } from '@spillway/local/testing'
+import { scratchDir } from '@spillway/local/testing'
 import { parse } from 'yaml'
-import { havePrometheus, prometheusProgram } from '../../grafana/src/prometheus.ts'
+import { promtool, skipWithoutPrometheus } from '../../grafana/src/prometheus.ts'
 import { readmeFile } from '../src/values-table.ts'
-import { render, rendered, skip } from './programs.ts'
+import { render, rendered, skip, specOf } from './programs.ts'
 
 const mode = 'autoscaling.mode=externalMetrics'
 
@@ -34,7 +32,7 @@ test('an autoscaler of Kubernetes takes the place of KEDA, with the same target'
   }
   const autoscalers = await rendered('HorizontalPodAutoscaler', { set })
   assert.equal(autoscalers.length, 1)
-  const { spec }: { spec: Record<string, unknown> } = JSON.parse(JSON.stringify(autoscalers[0]))
+  const spec = specOf<Record<string, unknown>>(autoscalers[0])
   const metric = { name: (await adapterRule()).name.as, selector: { matchLabels: { service: 'spillway-gateway-ops' } } }
   assert.deepEqual(
     { min: spec.minReplicas, target: spec.scaleTargetRef, metrics: spec.metrics },
@@ -53,12 +51,8 @@ test('an autoscaler of Kubernetes takes the place of KEDA, with the same target'
 test('with both autoscalers workers come and go as quickly', { skip }, async () => {
   const [keda] = await rendered('ScaledObject')
   const [own] = await rendered('HorizontalPodAutoscaler', { set: [mode] })
-  assert.ok(keda && own)
-  const { advanced }: { advanced: { horizontalPodAutoscalerConfig: { behavior: object } } } = JSON.parse(
-    JSON.stringify(keda.spec),
-  )
-  const { behavior }: { behavior: object } = JSON.parse(JSON.stringify(own.spec))
-  assert.deepEqual(behavior, advanced.horizontalPodAutoscalerConfig.behavior)
+  const { advanced } = specOf<{ advanced: { horizontalPodAutoscalerConfig: { behavior: object } } }>(keda)
+  assert.deepEqual(specOf<{ behavior: object }>(own).behavior, advanced.horizontalPodAutoscalerConfig.behavior)
 })
 
 test('what only KEDA does is refused with the way out', { skip }, async () => {
@@ -83,7 +77,7 @@ test('the alert of a backlog at the maximum knows the autoscaler by its name', {
 })
 
 test("the adapter's rule counts each unfinished job of a release once, however many gateways tell it", {
-  skip: havePrometheus() ? false : 'there is no Prometheus: pnpm check:dashboards fetches one',
+  skip: skipWithoutPrometheus,
 }, async (t) => {
   const { seriesQuery, metricsQuery } = await adapterRule()
   const series = seriesQuery.slice(0, seriesQuery.indexOf('{'))
@@ -110,12 +104,8 @@ test("the adapter's rule counts each unfinished job of a release once, however m
       },
     ],
   }
-  const dir = await mkdtemp(join(tmpdir(), 'spillway-adapter-'))
-  atEnd(t, () => rm(dir, { recursive: true }))
+  const dir = await scratchDir(t)
   // JSON is YAML.
   await writeFile(join(dir, 'test.yaml'), JSON.stringify(file))
-  const keeper = openKeeper()
-  atEnd(t, () => keeper.close())
-  const { command, env } = await prometheusProgram(keeper, 'promtool')
-  await keeper.run({ command, args: ['test', 'rules', 'test.yaml'], cwd: dir, env: { ...process.env, ...env } })
+  await promtool(dir, ['test', 'rules', 'test.yaml'])
 })

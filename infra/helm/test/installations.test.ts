@@ -1,14 +1,12 @@
 // Several installations in one Prometheus: the rules of each are about its own series, and its alerts say whose they are.
 import assert from 'node:assert/strict'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { openKeeper } from '@spillway/local/processes/keeper'
-import { atEnd } from '@spillway/local/testing'
-import { havePrometheus, prometheusProgram } from '../../grafana/src/prometheus.ts'
+import { scratchDir } from '@spillway/local/testing'
+import { promtool, skipWithoutPrometheus } from '../../grafana/src/prometheus.ts'
 import { manifests, renderChart } from '../src/chart.ts'
-import { helm, skip } from './programs.ts'
+import { helm, skip, specOf } from './programs.ts'
 
 interface Spec {
   groups: { rules: { alert?: string; record?: string; expr: string }[] }[]
@@ -24,9 +22,7 @@ type Installation = typeof blue
 async function rulesOf({ release, namespace }: Installation): Promise<Spec> {
   const set = ['monitoring.prometheusRule.enabled=true']
   const found = manifests(await renderChart({ helm, release, namespace, set }))
-  const { spec }: { spec?: Spec } = JSON.parse(JSON.stringify(found.find(({ kind }) => kind === 'PrometheusRule')))
-  assert.ok(spec)
-  return spec
+  return specOf(found.find(({ kind }) => kind === 'PrometheusRule'))
 }
 
 function series(metric: string, { namespace, service }: Installation, labels: string, values: string): object {
@@ -100,21 +96,13 @@ test('every selector names the installation', { skip }, async () => {
   }
 })
 
-test("no installation hides another's trouble", {
-  skip: skip || (havePrometheus() ? false : 'there is no Prometheus: pnpm check:dashboards fetches one'),
-}, async (t) => {
-  const dir = await mkdtemp(join(tmpdir(), 'spillway-rules-'))
-  atEnd(t, () => rm(dir, { recursive: true }))
+test("no installation hides another's trouble", { skip: skip || skipWithoutPrometheus }, async (t) => {
+  const dir = await scratchDir(t)
   const rule_files = installations.map(({ release, namespace }) => `${namespace}-${release}.yaml`)
   // JSON is YAML.
   for (const [index, one] of installations.entries())
     await writeFile(join(dir, rule_files[index] ?? ''), JSON.stringify(await rulesOf(one)))
   const cases = tests.map((one) => ({ interval: '1m', ...one }))
   await writeFile(join(dir, 'test.yaml'), JSON.stringify({ rule_files, evaluation_interval: '1m', tests: cases }))
-  const keeper = openKeeper()
-  atEnd(t, () => keeper.close())
-  const { command, env } = await prometheusProgram(keeper, 'promtool')
-  const run = (...args: string[]) => keeper.run({ command, args, cwd: dir, env: { ...process.env, ...env } })
-  await run('check', 'rules', ...rule_files)
-  await run('test', 'rules', 'test.yaml')
+  await promtool(dir, ['check', 'rules', ...rule_files], ['test', 'rules', 'test.yaml'])
 })

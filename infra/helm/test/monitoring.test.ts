@@ -1,13 +1,13 @@
 // The chart's rules and dashboards for Prometheus and Grafana: all of them are installed.
 import assert from 'node:assert/strict'
-import { cp, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { cp, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { run } from '@spillway/local/processes/run'
+import { scratchDir } from '@spillway/local/testing'
 import { parse } from 'yaml'
 import { chartDir, type Manifest } from '../src/chart.ts'
-import { helm, rendered, skip } from './programs.ts'
+import { helm, rendered, skip, specOf } from './programs.ts'
 
 interface Group {
   name: string
@@ -19,9 +19,7 @@ function namesIn(groups: Group[]): (string | undefined)[] {
 }
 
 function groupsOf(manifest: Manifest | undefined): Group[] {
-  const { spec }: { spec?: { groups: Group[] } } = JSON.parse(JSON.stringify(manifest ?? {}))
-  assert.ok(spec)
-  return spec.groups
+  return specOf<{ groups: Group[] }>(manifest).groups
 }
 
 /** The files in a folder of the chart, by name. */
@@ -81,8 +79,7 @@ test('the ConfigMap has every dashboard', { skip }, async () => {
 })
 
 test('a chart that has lost them is refused, and not installed with empty objects', { skip }, async (t) => {
-  const dir = await mkdtemp(join(tmpdir(), 'spillway-chart-'))
-  t.after(() => rm(dir, { recursive: true }))
+  const dir = await scratchDir(t)
   await cp(chartDir, dir, { recursive: true })
   for (const folder of ['alerts', 'dashboards']) await rm(join(dir, 'files', folder), { recursive: true, force: true })
   for (const part of ['prometheusRule', 'dashboards']) {

@@ -1,7 +1,7 @@
 // The connections that network policies allow.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { rendered, skip } from './programs.ts'
+import { rendered, skip, specOf } from './programs.ts'
 
 interface Rule {
   from?: unknown[]
@@ -16,10 +16,8 @@ interface Policy {
 
 /** A policy of the chart, by the end of its name. */
 async function policy(name: string, set: string[]): Promise<Policy> {
-  const found = (await rendered('NetworkPolicy', { set })).find(({ metadata }) => metadata.name === `spillway-${name}`)
-  const { spec }: { spec?: Policy } = JSON.parse(JSON.stringify(found ?? {}))
-  assert.ok(spec, name)
-  return spec
+  const found = await rendered('NetworkPolicy', { set })
+  return specOf(found.find(({ metadata }) => metadata.name === `spillway-${name}`))
 }
 
 function portsOf({ ports = [] }: Rule): (number | string)[] {

@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { test } from 'node:test'
-import type { Manifest } from '../src/chart.ts'
-import { rendered, skip } from './programs.ts'
+import { rendered, skip, specOf } from './programs.ts'
 
 const behindSentinels = [
   'redis.mode=sentinel',
@@ -38,17 +37,10 @@ interface PodSpec {
   volumes?: { name: string; persistentVolumeClaim?: { claimName: string; readOnly: boolean } }[]
 }
 
+/** Of a deployment or a job. */
 interface DeploymentSpec {
   replicas?: number
   template: { spec: PodSpec }
-}
-
-/** The chart's deployments and jobs all have a template. */
-function specOf(manifest: Manifest | undefined): DeploymentSpec {
-  assert.ok(manifest)
-  const { spec }: { spec?: DeploymentSpec } = JSON.parse(JSON.stringify(manifest))
-  assert.ok(spec)
-  return spec
 }
 
 async function deployment(component: string, set: string[] = []): Promise<DeploymentSpec> {
@@ -88,10 +80,10 @@ test('gateways are as many as is said, or left to an autoscaler that never takes
   const set = ['gateway.autoscaling.enabled=true', 'gateway.replicas=3', 'gateway.autoscaling.maxReplicas=8']
   assert.equal((await deployment('gateway', set)).replicas, undefined)
   const [autoscaler] = await rendered('HorizontalPodAutoscaler', { set })
-  const { spec }: { spec?: Record<string, unknown> } = JSON.parse(JSON.stringify(autoscaler))
+  const spec = specOf<Record<string, unknown>>(autoscaler)
   const cpu = { name: 'cpu', target: { type: 'Utilization', averageUtilization: 50 } }
   assert.deepEqual(
-    { min: spec?.minReplicas, max: spec?.maxReplicas, metrics: spec?.metrics, target: spec?.scaleTargetRef },
+    { min: spec.minReplicas, max: spec.maxReplicas, metrics: spec.metrics, target: spec.scaleTargetRef },
     {
       min: 3,
       max: 8,
@@ -121,10 +113,8 @@ test('a gateway joins the Service once it reaches everything, and stays when all
 })
 
 test('pods hold no token, run as nobody in particular, and cannot write to their image', { skip }, async () => {
-  const pods = [
-    ...(await rendered('Deployment')).map((one) => specOf(one).template.spec),
-    ...(await rendered('Job')).map((one) => specOf(one).template.spec),
-  ]
+  const found = [...(await rendered('Deployment')), ...(await rendered('Job'))]
+  const pods = found.map((one) => specOf<DeploymentSpec>(one).template.spec)
   assert.equal(pods.length, 3)
   for (const pod of pods) {
     assert.equal(pod.automountServiceAccountToken, false)

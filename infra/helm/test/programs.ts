@@ -1,4 +1,5 @@
 // Helm, kubeconform and the schemas, once `pnpm check:infra` has built them.
+import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -33,4 +34,10 @@ export async function rendered(
   values: { valueFiles?: string[]; set?: string[] } = {},
 ): Promise<Manifest[]> {
   return manifests(await render(values)).filter((one) => one.kind === kind)
+}
+
+/** The spec of an object, which has these fields. */
+export function specOf<Spec>(manifest: Manifest | undefined): Spec {
+  assert.ok(manifest?.spec)
+  return JSON.parse(JSON.stringify(manifest.spec))
 }

@@ -7,7 +7,7 @@ import { atEnd, createNamespace, startWorker, until } from '@spillway/local/test
 import { createLogger } from '@spillway/worker/log'
 import { Queue } from 'bullmq'
 import { Redis } from 'ioredis'
-import { rendered, skip } from './programs.ts'
+import { rendered, skip, specOf } from './programs.ts'
 
 test('the keys that the scaler watches are those that jobs wait and run in', { skip }, async (t) => {
   const { redisUrl, queuePrefix, close } = await createNamespace()
@@ -55,9 +55,7 @@ test('the keys that the scaler watches are those that jobs wait and run in', { s
 async function watchedKeys(queuePrefix: string): Promise<Map<string, string>> {
   const prefix = queuePrefix.replace(/[{}]/g, '\\$&')
   const [scaledObject] = await rendered('ScaledObject', { set: [`redis.queuePrefix=${prefix}`] })
-  const { triggers }: { triggers: { name: string; metadata: { listName: string } }[] } = JSON.parse(
-    JSON.stringify(scaledObject?.spec),
-  )
+  const { triggers } = specOf<{ triggers: { name: string; metadata: { listName: string } }[] }>(scaledObject)
   return new Map(triggers.map(({ name, metadata }) => [name, metadata.listName]))
 }
 

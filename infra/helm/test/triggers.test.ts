@@ -3,9 +3,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { runInNewContext } from 'node:vm'
 import { parseShards } from '@spillway/client/redis/shards'
-import type { Manifest } from '../src/chart.ts'
 import { manifests } from '../src/chart.ts'
-import { render, rendered, renderSet, schemasDir, skip, valueSets } from './programs.ts'
+import { render, rendered, renderSet, schemasDir, skip, specOf, valueSets } from './programs.ts'
 import { readScalers, type Trigger, triggerFaults } from './trigger-metadata.ts'
 
 interface ScaledObject {
@@ -13,11 +12,6 @@ interface ScaledObject {
   fallback: { replicas: number; behavior: string }
   minReplicaCount: number
   advanced: { scalingModifiers?: { formula: string; target: string } }
-}
-
-function specOf<Spec>(manifest: Manifest | undefined): Spec {
-  assert.ok(manifest)
-  return JSON.parse(JSON.stringify(manifest.spec))
 }
 
 async function scaledObject(set: string[] = []): Promise<ScaledObject> {

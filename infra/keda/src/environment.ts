@@ -5,7 +5,7 @@ import { buildImages } from '@spillway/docker/images'
 import { crdDirs } from '@spillway/helm/modules'
 import { buildPrograms } from '@spillway/helm/programs'
 import type { Keeper } from '@spillway/local/processes/keeper'
-import { defaultStateDir, programsDir } from '@spillway/local/processes/repository'
+import { defaultStateDir } from '@spillway/local/processes/repository'
 import { startPostgres } from '@spillway/local/services/postgres'
 import { type Address, startProxy } from '@spillway/local/testing/tcp-proxy'
 import { programStarter, startControlPlane } from './control-plane.ts'
@@ -39,7 +39,7 @@ export async function startEnvironment(keeper: Keeper, { step, fail }: Steps, sa
   }))
   const helm = join(checks, 'helm')
 
-  const shared = { password: PASSWORD, keeper, programsDir, say, preferredPort: 0 }
+  const shared = { password: PASSWORD, keeper, say, preferredPort: 0 }
   const redisNamed = (name: string) =>
     startRestartableRedis(
       { ...shared, dir: join(dir, name), logFile: join(logDir, `${name}.log`), durable: true },

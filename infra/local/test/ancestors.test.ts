@@ -8,7 +8,7 @@ import { isRunning } from '../src/processes/process-table.ts'
 import { repositoryDir } from '../src/processes/repository.ts'
 import { until } from '../src/processes/until.ts'
 import { startProcess } from '../src/testing/process.ts'
-import { scratchDir } from './scratch.ts'
+import { scratchDir } from '../src/testing/scratch-dir.ts'
 
 test('the death of the package manager that started it is noticed, that of a shell in between is not', async (t) => {
   const dir = await scratchDir(t)

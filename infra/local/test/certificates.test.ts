@@ -4,7 +4,7 @@ import { X509Certificate } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { test } from 'node:test'
 import { type Certificate, canIssue, createAuthority, issue, LOOPBACK } from '../src/testing/certificates.ts'
-import { scratchDir } from './scratch.ts'
+import { scratchDir } from '../src/testing/scratch-dir.ts'
 
 const read = async ({ certFile }: Certificate) => new X509Certificate(await readFile(certFile))
 

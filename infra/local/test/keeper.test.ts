@@ -9,7 +9,7 @@ import { repositoryDir } from '../src/processes/repository.ts'
 import { until } from '../src/processes/until.ts'
 import { atEnd } from '../src/testing/at-end.ts'
 import { startProcess } from '../src/testing/process.ts'
-import { scratchDir } from './scratch.ts'
+import { scratchDir } from '../src/testing/scratch-dir.ts'
 
 /** A shell that notes its name when asked to end, and its id when it can be asked. */
 const noting = (name: string, file: string) => ({

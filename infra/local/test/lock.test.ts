@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { openKeeper } from '../src/processes/keeper.ts'
 import { isHeld, takeLock } from '../src/start/lock.ts'
-import { scratchDir } from './scratch.ts'
+import { scratchDir } from '../src/testing/scratch-dir.ts'
 
 test('a lock has one holder at a time, also in a folder that does not exist yet', async (t) => {
   const file = join(await scratchDir(t), 'new', 'build.lock')

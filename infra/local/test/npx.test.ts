@@ -7,9 +7,10 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { delimiter, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { listening } from '../src/processes/port.ts'
 import { repositoryDir } from '../src/processes/repository.ts'
 import { atEnd } from '../src/testing/at-end.ts'
-import { scratchDir } from './scratch.ts'
+import { scratchDir } from '../src/testing/scratch-dir.ts'
 
 /** A registry of one package, a pnpm that prints its arguments, and the environment in which npm knows no other. */
 async function bareMachine(t: TestContext): Promise<NodeJS.ProcessEnv> {
@@ -32,14 +33,11 @@ async function bareMachine(t: TestContext): Promise<NodeJS.ProcessEnv> {
     else if (url === '/pnpm') response.end(JSON.stringify(about))
     else response.writeHead(404).end()
   })
-  registry.listen(0, '127.0.0.1')
-  await once(registry, 'listening')
+  const port = await listening(registry)
   atEnd(t, async () => {
     registry.close().closeAllConnections()
   })
-  const address = registry.address()
-  assert.ok(typeof address === 'object' && address !== null)
-  return { ...env, npm_config_registry: `http://127.0.0.1:${address.port}`, npm_config_yes: 'false' }
+  return { ...env, npm_config_registry: `http://127.0.0.1:${port}`, npm_config_yes: 'false' }
 }
 
 /** Runs a line of a shell from the root of the checkout, without a terminal, and gives all that it said. */

@@ -12,7 +12,7 @@ import { onPath } from '../src/services/on-path.ts'
 import { startRedis } from '../src/services/redis.ts'
 import { atEnd } from '../src/testing/at-end.ts'
 import { startProcess } from '../src/testing/process.ts'
-import { scratchDir } from './scratch.ts'
+import { scratchDir } from '../src/testing/scratch-dir.ts'
 
 const noApt = onPath(serverNames) ? 'there is a Redis on the PATH' : onPath(['apt-get']) ? false : 'there is no apt'
 

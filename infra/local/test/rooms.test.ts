@@ -10,7 +10,7 @@ const rooms: Record<string, string[]> = {
   'api/src': [
     ...['main', 'gateway', 'app', 'service', 'server', 'config'],
     ...['routes', 'ops', 'operations', 'waiting', 'mail', 'sessions', 'audit', 'breached', 'guessing'],
-    ...['limits', 'load-shedding', 'http', 'problems', 'schemas', 'rounds'],
+    ...['limits', 'load-shedding', 'http', 'problems', 'schemas', 'rounds', 'route-table'],
   ],
   'worker/src': [
     ...['main', 'start', 'beside', 'fallback', 'config'],

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { findProcess } from '../src/processes/process-table.ts'
-import { scratchDir } from './scratch.ts'
+import { scratchDir } from '../src/testing/scratch-dir.ts'
 import { allEnded, curls, runStart, status, whenUp } from './spillway.ts'
 
 test('a launcher that is killed leaves no process, and the next start finds the data', async (t) => {

@@ -1,21 +1,19 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { test } from 'node:test'
-import { scratchDir } from './scratch.ts'
+import { listening } from '../src/processes/port.ts'
+import { scratchDir } from '../src/testing/scratch-dir.ts'
 import { runStart } from './spillway.ts'
 
 test('a port that is taken is named, with the way out', async (t) => {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
+  const server = createServer()
+  const port = await listening(server)
   t.after(() => server.close())
-  const address = server.address()
-  assert.ok(typeof address === 'object' && address !== null)
-  const spillway = runStart(t, await scratchDir(t), [], { PORT: String(address.port) })
+  const spillway = runStart(t, await scratchDir(t), [], { PORT: String(port) })
   assert.equal((await spillway.exited).code, 1)
   assert.equal(
     spillway.output(),
-    `Port ${address.port} is taken: stop what listens there, or set PORT to the first of some free ports.`,
+    `Port ${port} is taken: stop what listens there, or set PORT to the first of some free ports.`,
   )
 })
 

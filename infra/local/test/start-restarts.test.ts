@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { findProcess } from '../src/processes/process-table.ts'
 import { until } from '../src/processes/until.ts'
-import { scratchDir } from './scratch.ts'
+import { scratchDir } from '../src/testing/scratch-dir.ts'
 import { curls, runStart, status, whenUp } from './spillway.ts'
 
 test('a worker that dies is reported with its last words and started again', async (t) => {

@@ -4,7 +4,7 @@ import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { onPath } from '../src/services/on-path.ts'
-import { scratchDir } from './scratch.ts'
+import { scratchDir } from '../src/testing/scratch-dir.ts'
 import { allEnded, curls, runStart, status, whenUp } from './spillway.ts'
 
 test('the printed commands work, also after a restart, until the data is deleted', async (t) => {

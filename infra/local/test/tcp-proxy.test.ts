@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { listening } from '../src/processes/port.ts'
 import { until } from '../src/processes/until.ts'
 import { startProxy } from '../src/testing/tcp-proxy.ts'
 
@@ -14,11 +15,9 @@ async function scene(t: TestContext) {
     accepted.add(socket.on('error', () => undefined))
     socket.on('close', () => accepted.delete(socket)).pipe(socket)
   })
-  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const port = await listening(server)
   t.after(() => server.close())
-  const address = server.address()
-  assert.ok(typeof address === 'object' && address)
-  const proxy = await startProxy(`echo://127.0.0.1:${address.port}`)
+  const proxy = await startProxy(`echo://127.0.0.1:${port}`)
   t.after(() => proxy.close())
   const open = () => {
     const socket = connect(Number(new URL(proxy.url).port), '127.0.0.1')

@@ -8,7 +8,7 @@ import { until } from '../src/processes/until.ts'
 import { findTestFiles, longestFirst } from '../src/testing/files.ts'
 import { startProcess, type TestProcess } from '../src/testing/process.ts'
 import { isGreen, summary } from '../src/testing/results.ts'
-import { scratchDir } from './scratch.ts'
+import { scratchDir } from '../src/testing/scratch-dir.ts'
 
 const imports = "import { describe, test } from 'node:test'\nimport assert from 'node:assert'\n"
 

@@ -3,8 +3,7 @@ import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { chartDir } from '@spillway/helm/chart'
@@ -13,6 +12,7 @@ import { openKeeper } from '@spillway/local/processes/keeper'
 import { repositoryDir } from '@spillway/local/processes/repository'
 import { run } from '@spillway/local/processes/run'
 import { hasEngine } from '@spillway/local/start/engine'
+import { scratchDir } from '@spillway/local/testing'
 import { application, env, install, skip } from '../../../worker/client/test/installed.ts'
 import { makeRelease, type PartName } from '../src/release.ts'
 import { readSource } from '../src/source.ts'
@@ -27,8 +27,7 @@ const parts: PartName[] = [
   'licences',
 ]
 
-const dir = await mkdtemp(join(tmpdir(), 'spillway-release-'))
-after(() => rm(dir, { recursive: true }))
+const dir = await scratchDir({ after })
 const source = await readSource()
 const first = await made('first')
 

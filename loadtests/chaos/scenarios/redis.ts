@@ -6,7 +6,7 @@ import type { Scenario } from '../scenario.ts'
 import { startCluster } from '../stage/cluster.ts'
 import { startSentinels } from '../stage/sentinels.ts'
 import type { Stage } from '../stage/stage.ts'
-import { type System, withSystem } from '../stage/system.ts'
+import { onRedis, type System } from '../stage/system.ts'
 import { underFault } from '../under-fault.ts'
 import { cut, redisFaults } from './redis-faults.ts'
 
@@ -17,20 +17,10 @@ function redisScenario<T extends { url: string; close(): Promise<void> }>(
   start: (stage: Stage) => Promise<T>,
   inject: (redis: T, system: System) => Promise<void>,
 ): Scenario {
-  return {
-    name,
-    promise,
-    async run(stage) {
-      const redis = await start(stage)
-      try {
-        return await withSystem(stage, redis.url, {}, (system) =>
-          underFault(system, { perSecond: 50, fault: () => inject(redis, system) }),
-        )
-      } finally {
-        await redis.close()
-      }
-    },
-  }
+  const run = onRedis(start, {}, (system, redis) =>
+    underFault(system, { perSecond: 50, fault: () => inject(redis, system) }),
+  )
+  return { name, promise, run }
 }
 
 const DEFINED = 'every request has a defined answer, and all is well'

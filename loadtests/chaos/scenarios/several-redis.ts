@@ -1,10 +1,9 @@
 // Two Redis side by side: one fails in every way it can, both do, and the second comes and goes, all in the middle of logins.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { roll, rollingSize, type Version } from '../roll.ts'
-import type { Findings, Scenario } from '../scenario.ts'
+import type { Scenario } from '../scenario.ts'
 import type { Stage } from '../stage/stage.ts'
-import { withSystem } from '../stage/system.ts'
-import { startTwoRedis, type TwoRedis } from '../stage/two-redis.ts'
+import { onRedis } from '../stage/system.ts'
 import { type Report, redeemAll, takeTickets, usedAgain } from '../traffic/tickets.ts'
 import { underFault } from '../under-fault.ts'
 import { type RedisFault, redisFaults } from './redis-faults.ts'
@@ -28,16 +27,11 @@ const lost: RedisFault = {
   },
 }
 
-/** A run on two Redis of its own. */
-function onTwoRedis(run: (stage: Stage, two: TwoRedis) => Promise<Findings>): Scenario['run'] {
-  return async (stage) => {
-    const two = await startTwoRedis(stage)
-    try {
-      return await run(stage, two)
-    } finally {
-      await two.close()
-    }
-  }
+/** @returns with the URL of both */
+async function startTwoRedis(stage: Stage) {
+  const [first, second] = await Promise.all([stage.redis(), stage.redis()])
+  const close = async () => void (await Promise.all([first.close(), second.close()]))
+  return { first, second, url: `${first.url} ${second.url}`, close }
 }
 
 const oneFails = [...redisFaults, lost].map(
@@ -46,24 +40,22 @@ const oneFails = [...redisFaults, lost].map(
     promise:
       `One of two Redis ${fault.what}: no login fails or takes ${EXTRA_LIMIT_S} s more, its tickets are answered or 410 ticket_lost, ` +
       'and it is used again within 5 s.',
-    run: onTwoRedis((stage, { url, second }) =>
-      withSystem(stage, url, { credential: CREDENTIAL }, async (system) => {
-        const reports: Promise<Report>[] = []
-        const findings = await underFault(system, {
-          perSecond: PER_SECOND,
-          async fault() {
-            reports.push(redeemAll(system, await takeTickets(system, TICKETS)))
-            await fault.inject(second)
-            reports.push(usedAgain(system, second))
-          },
-        })
-        const extraMs = Math.round(findings.worstExtraMs ?? 0)
-        findings.expectAllSucceeded()
-        findings.expect(extraMs <= EXTRA_LIMIT_S * 1_000, `a login took ${extraMs} ms more`)
-        for (const report of await Promise.all(reports)) report(findings)
-        return findings
-      }),
-    ),
+    run: onRedis(startTwoRedis, { credential: CREDENTIAL }, async (system, { second }) => {
+      const reports: Promise<Report>[] = []
+      const findings = await underFault(system, {
+        perSecond: PER_SECOND,
+        async fault() {
+          reports.push(redeemAll(system, await takeTickets(system, TICKETS)))
+          await fault.inject(second)
+          reports.push(usedAgain(system, second))
+        },
+      })
+      const extraMs = Math.round(findings.worstExtraMs ?? 0)
+      findings.expectAllSucceeded()
+      findings.expect(extraMs <= EXTRA_LIMIT_S * 1_000, `a login took ${extraMs} ms more`)
+      for (const report of await Promise.all(reports)) report(findings)
+      return findings
+    }),
   }),
 )
 
@@ -73,10 +65,8 @@ const bothFail = redisFaults
     ({ name, what, inject }): Scenario => ({
       name: `several-both-${name}`,
       promise: `Each of two Redis ${what}: as with one, every request has a defined answer, and all is well again within 5 s.`,
-      run: onTwoRedis((stage, { url, first, second }) =>
-        withSystem(stage, url, { credential: CREDENTIAL }, (system) =>
-          underFault(system, { perSecond: PER_SECOND, fault: () => Promise.all([first, second].map(inject)) }),
-        ),
+      run: onRedis(startTwoRedis, { credential: CREDENTIAL }, (system, { first, second }) =>
+        underFault(system, { perSecond: PER_SECOND, fault: () => Promise.all([first, second].map(inject)) }),
       ),
     }),
   )
@@ -88,11 +78,16 @@ const rolling: Scenario = {
   name: 'several-rolling',
   promise:
     'Every gateway and worker gets a second Redis under load, by restarts, and loses it again: not one request fails.',
-  run: onTwoRedis((stage, { first, second, url: both }) => {
-    const drained = on(`${first.url} drain:${second.url}`)
-    return withSystem(stage, first.url, { ...rollingSize, gatewayEnv }, (system) =>
+  run: onRedis(
+    async (stage) => {
+      const { url: both, ...two } = await startTwoRedis(stage)
+      return { ...two, both, url: two.first.url }
+    },
+    { ...rollingSize, gatewayEnv },
+    (system, { first, second, both }) => {
+      const drained = on(`${first.url} drain:${second.url}`)
       // As README says.
-      roll(system, on(first.url), [
+      return roll(system, on(first.url), [
         { kind: 'worker', to: drained },
         { kind: 'gateway', to: drained },
         { kind: 'worker', to: on(both) },
@@ -101,9 +96,9 @@ const rolling: Scenario = {
         { kind: 'gateway', to: drained },
         { kind: 'gateway', to: on(first.url), waitMs: TICKET_TTL_MS },
         { kind: 'worker', to: on(first.url) },
-      ]),
-    )
-  }),
+      ])
+    },
+  ),
 }
 
 function on(redisUrl: string): Version {

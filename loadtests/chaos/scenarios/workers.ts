@@ -1,9 +1,8 @@
 // Workers die, freeze and starve in the middle of a storm: no login fails, and the jobs that they held are answered soon after.
-import { spawn } from 'node:child_process'
 import { constants, setPriority } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { moveTo, pinned } from '@spillway/local/processes/pinning'
-import type { Member } from '@spillway/local/testing'
+import { moveTo } from '@spillway/local/processes/pinning'
+import { type Member, startProcess } from '@spillway/local/testing'
 import type { Scenario } from '../scenario.ts'
 import { type OwnSystem, onOwnRedis, type System } from '../stage/system.ts'
 import { underFault } from '../under-fault.ts'
@@ -54,7 +53,7 @@ export const workerScenarios: readonly Scenario[] = [
     async ({ workers: [worker] }) => {
       const hogs = worker ? starve(worker) : []
       await sleep(5_000)
-      for (const hog of hogs) hog.kill('SIGKILL')
+      for (const hog of hogs) await hog.close()
     },
   ),
 ]
@@ -63,8 +62,7 @@ export const workerScenarios: readonly Scenario[] = [
 function starve({ pid }: Member) {
   moveTo(pid, [0])
   setPriority(pid, constants.priority.PRIORITY_LOW)
-  const [command = '', ...args] = pinned([process.execPath, '-e', 'for (;;);'], [0])
-  return [1, 2].map(() => spawn(command, args, { stdio: 'ignore' }))
+  return [1, 2].map(() => startProcess({ entry: '-e', args: ['for (;;);'], cores: [0] }))
 }
 
 /** How many jobs were taken from a worker that no longer renewed its lock, by the queue's own account. */

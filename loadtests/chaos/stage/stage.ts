@@ -3,7 +3,6 @@
 import { mkdtempSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Keeper } from '@spillway/local/processes/keeper'
-import { programsDir } from '@spillway/local/processes/repository'
 import { startRedis } from '@spillway/local/services/redis'
 import { startOwnServices } from '@spillway/local/testing/services'
 import { createAccounts } from '../../load/accounts.ts'
@@ -18,7 +17,7 @@ export async function openStage(keeper: Keeper, say: (sentence: string) => void)
   const services = await startOwnServices({ keeper, purpose: 'chaos', packages: ['@spillway/loadtests'], say })
   const { databaseUrl: url } = services
   /** What every search for a Redis takes, but for the folder of its data. */
-  const search = { keeper, durable: true, programsDir, say }
+  const search = { keeper, durable: true, say }
   const newDir = (purpose: string) => mkdtempSync(join(services.dir, `${purpose}-`))
   return {
     keeper,

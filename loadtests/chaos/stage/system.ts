@@ -65,19 +65,32 @@ export async function withSystem(
   }
 }
 
-/** The run of a scenario whose system has a Redis of its own. */
-export function onOwnRedis(
+/** The run of a scenario whose system is on the Redis that `start` starts. */
+export function onRedis<T extends { url: string; close(): Promise<void> }>(
+  start: (stage: Stage) => Promise<T>,
   options: SystemOptions,
-  run: (system: OwnSystem, stage: Stage) => Promise<Findings>,
+  run: (system: System, redis: T, stage: Stage) => Promise<Findings>,
 ): Scenario['run'] {
   return async (stage) => {
-    const redis = await stage.redis()
+    const redis = await start(stage)
     try {
-      return await withSystem(stage, redis.url, options, (system) => run({ ...system, redis }, stage))
+      return await withSystem(stage, redis.url, options, (system) => run(system, redis, stage))
     } finally {
       await redis.close()
     }
   }
+}
+
+/** The same on one of its own. */
+export function onOwnRedis(
+  options: SystemOptions,
+  run: (system: OwnSystem, stage: Stage) => Promise<Findings>,
+): Scenario['run'] {
+  return onRedis(
+    (stage) => stage.redis(),
+    options,
+    (system, redis, stage) => run({ ...system, redis }, stage),
+  )
 }
 
 /** One sentence for each process that ended by itself, or printed what is no log line: a stack, a warning of Node's. */

@@ -99,6 +99,21 @@ export function enginesSection(result: ScenarioResult): Html {
   ])
 }
 
+/** Jobs a second by the number of Redis. */
+export function severalRedisSection(result: ScenarioResult): Html {
+  const rows = summarize(result).flatMap((summary) => {
+    const value = figure(summary, 'jobsPerSecond')
+    const used = quantity(figure(summary, 'redisPercent'), '% of a core')
+    return value === undefined ? [] : [{ label: summary.variant, value, used, color: 'var(--accent)' }]
+  })
+  const [first] = rows
+  const says = rows.map(({ label, value, used }) => {
+    const times = first === undefined || value === first.value ? '' : `, ${show(value / first.value)} times as many`
+    return `${label} (${used} each): ${quantity(value, 'jobs a second')}${times}.`
+  })
+  return section(result, says.join(' '), [bars('Jobs a second without a hash', 'jobs a second', rows)])
+}
+
 /** A command that takes less of a login is noise. */
 const LEAST_US = 1
 

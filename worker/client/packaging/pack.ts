@@ -6,10 +6,10 @@ import { promisify } from 'node:util'
 
 const clientDir = join(import.meta.dirname, '..')
 
-/** Puts the tarball into an empty folder and gives its path. Expects worker and client to be built. */
+/** Puts the tarball into a folder without another one and gives its path. Expects worker and client to be built. */
 export async function pack(dir: string): Promise<string> {
   await promisify(execFile)('npx', ['--yes', 'pnpm', 'pack', '--pack-destination', dir], { cwd: clientDir })
-  const tarball = (await readdir(dir)).find((file) => file.endsWith('.tgz'))
+  const tarball = (await readdir(dir)).find((file) => /^spillway-client-\d.*\.tgz$/.test(file))
   if (tarball === undefined) throw new Error('pnpm pack made no tarball')
   return join(dir, tarball)
 }

@@ -1,8 +1,7 @@
 // A Redis, or something in its place, that sends what nobody asked for.
-import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
 import { test } from 'node:test'
-import { until } from '@spillway/local/testing'
+import { listening, until } from '@spillway/local/testing'
 import { connectRedis } from '../src/redis/connect.ts'
 
 /** Answers like a Redis that knows nothing, and sends these bytes once, on its first connection. */
@@ -18,11 +17,9 @@ async function startServer(bytes: string) {
         else socket.write('+OK\r\n')
       }
     })
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
+  })
   return {
-    url: `redis://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`,
+    url: `redis://127.0.0.1:${await listening(server)}`,
     connections: () => sockets.length,
     send: () => sockets[0]?.write(bytes),
     close() {

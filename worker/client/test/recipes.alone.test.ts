@@ -10,7 +10,7 @@ import { childrenOf } from '@spillway/local/processes/processor-time'
 import { atEnd, createNamespace, type Member, newSealKey, startWorker } from '@spillway/local/testing'
 import { pack } from '../packaging/pack.ts'
 import { type Installed, installRecipe } from '../recipes/check/install.ts'
-import { neighbours, recipes, USERS_FILE } from '../recipes/check/recipes.ts'
+import { neighbourPath, neighbours, recipes, USERS_FILE } from '../recipes/check/recipes.ts'
 import { type StartedRecipe, startRecipe, type User } from '../recipes/check/start.ts'
 import { skip } from './installed.ts'
 
@@ -57,7 +57,7 @@ async function visited(recipe: StartedRecipe, registered: User[]): Promise<void>
   assert.equal(await recipe.login({ ...user, email: 'eve@example.com' }), 401)
   assert.ok((await recipe.register({ ...user, password: 'of another' })) >= 400, 'an address is registered once')
   assert.equal(await recipe.login({ ...user, password: 'of another' }), 401)
-  for (const path of Object.values(neighbours)) assert.equal(await recipe.get(path), 200)
+  for (const name of neighbours) assert.equal(await recipe.get(neighbourPath(name)), 200)
 }
 
 for (const recipe of chosen) {

@@ -1,13 +1,12 @@
 // Storms on running applications: what is measured, said and left out, and how the program ends.
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { atEnd, until } from '@spillway/local/testing'
+import { atEnd, listening, until } from '@spillway/local/testing'
 import { canIssue, createAuthority, issue } from '@spillway/local/testing/certificates'
 import { BODY, PASSWORD, startApplication, startStorm, stormed } from './storm/storming.ts'
 
@@ -250,11 +249,9 @@ test('an application over TLS is called by its name, and may have a certificate 
   const server = createServer({ cert, key }, ({ headers }, response) => {
     hosts.add(headers.host)
     response.end()
-  }).listen(0, '127.0.0.1')
+  })
   atEnd(t, () => server.close())
-  await once(server, 'listening')
-  const address = server.address()
-  const host = `localhost:${typeof address === 'object' ? address?.port : ''}`
+  const host = `localhost:${await listening(server)}`
   const { code, said } = await stormed(t, `https://${host}`, ...QUICK, ...GENEROUS, '--probe', '/plain')
   assert.equal(code, 0, said)
   assert.deepEqual([...hosts], [host])

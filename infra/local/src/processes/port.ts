@@ -1,6 +1,6 @@
 // Finds free ports.
 import { once } from 'node:events'
-import { createServer } from 'node:net'
+import { createServer, type Server } from 'node:net'
 
 /** The error code of listening there, such as EADDRINUSE; undefined if it is possible. */
 export async function whyNotListen(port: number, host: string): Promise<string | undefined> {
@@ -17,6 +17,12 @@ export async function freePort(preferred = 0): Promise<number> {
   const found = 'port' in first ? first : await listen(0, '127.0.0.1')
   if ('port' in found) return found.port
   throw new Error(`no port of 127.0.0.1 can be listened on (${found.code})`)
+}
+
+/** Lets a server listen on a free port of this host, and resolves with the port once it does; throws if it cannot. */
+export async function listening(server: Server, host = '127.0.0.1'): Promise<number> {
+  await once(server.listen(0, host), 'listening')
+  return portOf(server)
 }
 
 /**
@@ -40,8 +46,14 @@ async function listen(port: number, host: string): Promise<{ port: number } | { 
   } catch (error) {
     return { code: error instanceof Error && 'code' in error ? String(error.code) : String(error) }
   }
-  const address = server.address()
+  const free = portOf(server)
   server.close()
   await once(server, 'close')
-  return typeof address === 'object' && address !== null ? { port: address.port } : { code: 'no address' }
+  return { port: free }
+}
+
+function portOf(server: Server): number {
+  const address = server.address()
+  if (typeof address === 'object' && address !== null) return address.port
+  throw new Error('the server is bound to no port')
 }

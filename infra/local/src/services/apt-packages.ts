@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Keeper } from '../processes/keeper.ts'
 import { makeOnce } from '../processes/make-once.ts'
+import { programsDir } from '../processes/repository.ts'
 import { onPath } from './on-path.ts'
 
 export interface AptProgram {
@@ -16,8 +17,8 @@ export interface AptProgram {
 
 export interface AptRequest {
   keeper: Keeper
-  /** The folder of all fetched programs, kept between runs. */
-  programsDir: string
+  /** The folder of all fetched programs, kept between runs [the ignored one]. */
+  programsDir?: string | undefined
   /** The name of its folder there. */
   name: string
   /** The first of these packages that exists is unpacked. */
@@ -31,19 +32,19 @@ export interface AptRequest {
 /** An unpacked program that runs here, fetched at the first call. Undefined on systems without apt. */
 export async function aptProgram(request: AptRequest): Promise<AptProgram | undefined> {
   if (onPath(['apt-get']) === undefined || onPath(['dpkg-deb']) === undefined) return undefined
-  const home = homeOf(request.programsDir, request.name)
+  const home = homeOf(request.name, request.programsDir)
   if (!existsSync(home)) request.announce()
   await makeOnce(home, (partial) => fetchPackage(request, partial))
   return await unpacked(request, home)
 }
 
 /** Whether it has been fetched before. */
-export function isUnpacked(programsDir: string, name: string): boolean {
-  return existsSync(homeOf(programsDir, name))
+export function isUnpacked(name: string): boolean {
+  return existsSync(homeOf(name))
 }
 
-function homeOf(programsDir: string, name: string): string {
-  return join(programsDir, `${name}-apt-${process.arch}`)
+function homeOf(name: string, dir = programsDir): string {
+  return join(dir, `${name}-apt-${process.arch}`)
 }
 
 async function unpacked({ keeper, commands }: AptRequest, home: string): Promise<AptProgram> {

@@ -20,8 +20,8 @@ export type RedisProgram = (port: number) => {
 
 /** The options of startRedis that a search takes. */
 export type RedisSearch = Pick<ServiceOptions, 'keeper' | 'dir' | 'durable' | 'say'> & {
-  /** The folder of fetched programs. */
-  programsDir: string
+  /** The folder of fetched programs [the ignored one]. */
+  programsDir?: string | undefined
 }
 
 /** A Redis that is a program of this system, run on a data folder with these variables added to its environment. */

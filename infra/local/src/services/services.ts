@@ -9,8 +9,6 @@ import type { Service, ServiceOptions } from './service.ts'
 
 /** The folder holds the data and the logs of all. */
 export interface ServicesOptions extends Pick<ServiceOptions, 'keeper' | 'dir' | 'password' | 'durable' | 'say'> {
-  /** The folder of a downloaded Redis. */
-  programsDir: string
   /** Services to use instead of embedded ones. */
   databaseUrl: string | undefined
   redisUrl: string | undefined

@@ -3,7 +3,6 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { onLauncherGone } from '../processes/ancestors.ts'
 import { type Keeper, openKeeper } from '../processes/keeper.ts'
-import { programsDir } from '../processes/repository.ts'
 import { report, UserError } from '../processes/user-error.ts'
 import { removeHome } from '../services/postgres-user.ts'
 import { startServices } from '../services/services.ts'
@@ -43,7 +42,6 @@ async function start(options: StartOptions, keeper: Keeper, fail: (error: unknow
       ...environment,
       keeper,
       dir: stateDir,
-      programsDir,
       password: secrets.servicesPassword,
       durable: true,
       preferredPorts: { postgres: 15_432, redis: 16_379 },

@@ -1,6 +1,6 @@
 // The entry point for tests of other packages: real services and processes, and waiting for states.
 
-export { freePort } from '../processes/port.ts'
+export { freePort, listening } from '../processes/port.ts'
 export { until } from '../processes/until.ts'
 export { newSealKey, newSigningKey } from '../start/keys.ts'
 export { readinessOf } from '../start/programs.ts'
@@ -10,6 +10,7 @@ export { createNamespace, type Namespace } from './namespace.ts'
 export { type OlderVersion, unpackOlderVersion } from './older-version.ts'
 export { type Exit, type LogLine, type ProcessToTest, startProcess, type TestProcess } from './process.ts'
 export { monitorRedis } from './redis-monitor.ts'
+export { scratchDir } from './scratch-dir.ts'
 export {
   type GatewayProcess,
   type Member,

@@ -3,7 +3,6 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openKeeper } from '../processes/keeper.ts'
-import { programsDir } from '../processes/repository.ts'
 import { startRedis } from '../services/redis.ts'
 
 export type OwnRedis = Awaited<ReturnType<typeof startOwnRedis>>
@@ -16,7 +15,6 @@ export async function startOwnRedis() {
     keeper,
     dir: join(dir, 'data'),
     durable: false,
-    programsDir,
     logFile: join(dir, 'redis.log'),
     preferredPort: 0,
     password: 'secret',

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { allOrNone } from '../processes/all-or-none.ts'
 import type { Keeper } from '../processes/keeper.ts'
 import { isRunning } from '../processes/process-table.ts'
-import { defaultStateDir, programsDir } from '../processes/repository.ts'
+import { defaultStateDir } from '../processes/repository.ts'
 import { removeHome } from '../services/postgres-user.ts'
 import { databaseOf, query, withDatabase } from '../services/query.ts'
 import type { ServiceOptions } from '../services/service.ts'
@@ -49,7 +49,6 @@ export async function startOwnServices(options: OwnServicesOptions) {
     const starting = startServices({
       keeper,
       dir,
-      programsDir,
       password: randomBytes(12).toString('base64url'),
       durable,
       databaseUrl: givenUrl,

@@ -2,6 +2,7 @@
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { listening } from '../processes/port.ts'
 
 const TRICKLE_INTERVAL_MS = 200
 
@@ -36,10 +37,7 @@ export async function startProxy(url: string, target: () => Address | undefined 
     forward(link, link.upstream, client)
     if (state === 'frozen') freezeLink(link)
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const bound = server.address()
-  if (bound === null || typeof bound === 'string') throw new Error('the proxy is bound to no port')
+  const port = await listening(server)
 
   function forward(link: Link, from: Socket, to: Socket): void {
     from.setNoDelay(true)
@@ -64,7 +62,7 @@ export async function startProxy(url: string, target: () => Address | undefined 
 
   const through = new URL(url)
   through.hostname = '127.0.0.1'
-  through.port = String(bound.port)
+  through.port = String(port)
   const proxy = {
     /** The URL that was given, by way of this proxy. */
     url: through.href,

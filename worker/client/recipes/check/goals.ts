@@ -1,7 +1,6 @@
 // What the change is for: the table of what was measured, and what of it is not as it should be.
+import { neighbours } from './recipes.ts'
 import type { Measured } from './storm.ts'
-
-const neighbourNames = ['file', 'time'] as const
 
 /** `without hashing` is the framework's own work: the version before the change, with as many logins a second as without Redis. */
 export const modes = ['before', 'after, without Redis', 'after, with the queue', 'without hashing'] as const
@@ -50,7 +49,7 @@ export function goalsMissed(rows: readonly Row[], hasEngine: boolean): string[] 
     const before = other('before')?.loginsPerSecond ?? 0
     const times = hasEngine && mode === 'after, with the queue' ? 2 : 1
     const frameworkMs = other('without hashing')?.p99Ms
-    const late = neighbourNames
+    const late = neighbours
       .map((name) => ({
         name,
         ms: p99Ms[name],

@@ -18,7 +18,9 @@ export const recipesDir = join(import.meta.dirname, '..')
 /** The file that each has its users in. */
 export const USERS_FILE = 'users.json'
 /** What has nothing to do with logins: the first asks the file system, and so the thread pool; the second does not. */
-export const neighbours = { file: '/file', time: '/time' } as const
+export const neighbours = ['file', 'time'] as const
+export type Neighbour = (typeof neighbours)[number]
+export const neighbourPath = (name: Neighbour): string => `/${name}`
 
 const own = { register: '/users', login: '/login' }
 

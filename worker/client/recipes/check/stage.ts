@@ -2,7 +2,6 @@
 import { join } from 'node:path'
 import type { Keeper } from '@spillway/local/processes/keeper'
 import { canPin, moveTo } from '@spillway/local/processes/pinning'
-import { programsDir } from '@spillway/local/processes/repository'
 import { startRedis } from '@spillway/local/services/redis'
 import { newSealKey, startWorker } from '@spillway/local/testing'
 
@@ -20,7 +19,7 @@ export function moveAside(): void {
 export async function startQueue(keeper: Keeper, dir: string) {
   const logFile = join(dir, 'redis.log')
   const data = { dir: join(dir, 'redis'), logFile, durable: false, password: '', preferredPort: 0 }
-  const redis = await startRedis({ keeper, programsDir, say: console.log, ...data })
+  const redis = await startRedis({ keeper, say: console.log, ...data })
   if (cores !== undefined) moveTo(redis.pid(), cores)
   const env = { REDIS_URL: redis.url, SPILLWAY_SEAL_KEYS: newSealKey() }
   const worker = await startWorker({ keeper, cores, env: { ...env, OPS_PORT: '0', WORKER_CONCURRENCY: '1' } })

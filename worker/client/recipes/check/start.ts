@@ -1,7 +1,7 @@
 // Starts a recipe and talks to it as a browser would.
 import { freePort, type ProcessToTest, startProcess, until } from '@spillway/local/testing'
 import { createApiClient } from '@spillway/local/testing/api-client'
-import { neighbours, type Recipe } from './recipes.ts'
+import { neighbourPath, type Recipe } from './recipes.ts'
 
 /** Before the change, logins wait for as long as it takes. */
 const TIMEOUT_MS = 60_000
@@ -39,7 +39,7 @@ export async function startRecipe({ start, paths }: Recipe, { folder, cores, env
     await started.close()
   }
   try {
-    const answers = async () => (await client.get(neighbours.time)).status === 200
+    const answers = async () => (await client.get(neighbourPath('time'))).status === 200
     await until(() => started.exit !== undefined || answers(), { what: `an answer of ${entry} in ${folder}` })
     if (started.exit !== undefined) throw new Error(`${entry} ended in ${folder}:\n${started.output()}`)
   } catch (error) {

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { run } from '@spillway/local/processes/run'
 import { quantile } from '../../src/storm/quantile.ts'
-import { neighbours, type Recipe } from './recipes.ts'
+import { type Neighbour, neighbourPath, neighbours, type Recipe } from './recipes.ts'
 import type { User } from './start.ts'
 
 const PROGRAM = 'node_modules/.bin/spillway-storm'
@@ -29,13 +29,13 @@ export interface Measured {
   /** What ended the logins that did not succeed: a status or a failure, and how often in all storms. */
   reasons: Record<string, number>
   /** Of a storm, from when each was due. */
-  p99Ms: Record<keyof typeof neighbours, number>
+  p99Ms: Record<Neighbour, number>
 }
 
 /** What is read of the program's result: StormResult in src/storm/result.ts. */
 interface Result {
   logins: { perSecond: number; reasons: Record<string, number> }
-  probes: { storm: { p99Ms: number } }[]
+  probes: { name: string; storm: { p99Ms: number } }[]
 }
 
 /** @param dir where the recipe is installed */
@@ -45,7 +45,7 @@ export async function measureStorms({ paths }: Recipe, url: string, dir: string)
   const numbers = { users: USERS, timeout: TIMEOUT_S, calm: CALM_S, after: AFTER_S }
   // No goal of the program's own, which would end it with 1.
   const flags = Object.entries({ ...named, ...numbers, p99: TIMEOUT_S * 1_000 })
-  const probes = [neighbours.file, neighbours.time].map((path) => ['probe', `GET ${path}`] as const)
+  const probes = neighbours.map((name) => ['probe', probeOf(name)] as const)
   const args = [...flags, ...probes].flatMap(([name, value]) => [`--${name}`, String(value)])
   const storm = async (seconds: number): Promise<Result> => {
     await run(process.execPath, [join(dir, PROGRAM), ...args, '--duration', String(seconds)])
@@ -70,15 +70,16 @@ function toMeasured(results: readonly Result[]): Measured {
     if (middle === undefined || Number.isNaN(middle)) throw new Error('a storm tells of no probes')
     return middle
   }
+  const p99Ms = (wanted: Neighbour) =>
+    median(({ probes }) => probes.find(({ name }) => name === probeOf(wanted))?.storm.p99Ms)
   return {
     loginsPerSecond: median(({ logins }) => logins.perSecond),
     reasons,
-    p99Ms: {
-      file: median(({ probes }) => probes[0]?.storm.p99Ms),
-      time: median(({ probes }) => probes[1]?.storm.p99Ms),
-    },
+    p99Ms: { file: p99Ms('file'), time: p99Ms('time') },
   }
 }
+
+const probeOf = (name: Neighbour): string => `GET ${neighbourPath(name)}`
 
 function userOf(n: number | string): User {
   return { email: `user-${n}@example.com`, password: PASSWORD }

@@ -1,9 +1,8 @@
 // A server that answers as a test says, one answer after the other: also as no gateway does.
-import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { text } from 'node:stream/consumers'
 import type { TestContext } from 'node:test'
-import { atEnd } from '@spillway/local/testing'
+import { atEnd, listening } from '@spillway/local/testing'
 
 /** `lost` ends the connection; `held` never answers. */
 export type Scripted =
@@ -39,16 +38,13 @@ export async function startScripted(t: TestContext, ...answers: Scripted[]) {
     response.writeHead(answer.status, { 'content-type': 'application/json', ...answer.headers })
     response.end(answer.text ?? JSON.stringify(answer.body))
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
+  const port = await listening(server)
   atEnd(t, async () => {
     server.close()
     server.closeAllConnections()
   })
-  const address = server.address()
-  if (typeof address !== 'object' || address === null) throw new Error('the server has no port')
   return {
-    baseUrl: `http://127.0.0.1:${address.port}`,
+    baseUrl: `http://127.0.0.1:${port}`,
     seen,
     /** Of the requests, in order. */
     paths: () => seen.map(({ path }) => path.replace('/v1/', '')),

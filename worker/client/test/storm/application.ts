@@ -5,6 +5,7 @@ import type { Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { hash, verify } from '@node-rs/bcrypt'
+import { listening } from '@spillway/local/processes/port'
 
 /** On the quickest of machines this takes tens of milliseconds. */
 const COST = 10
@@ -81,7 +82,4 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
 const server = createServer((request, response) => {
   answer(request, response).catch(() => response.writeHead(500).end())
 })
-server.listen(0, '127.0.0.1', () => {
-  const address = server.address()
-  console.log(JSON.stringify({ msg: 'listening', port: typeof address === 'object' ? address?.port : undefined }))
-})
+console.log(JSON.stringify({ msg: 'listening', port: await listening(server) }))

@@ -2,12 +2,11 @@
 import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { TestContext } from 'node:test'
-import { removeHome } from '../src/services/postgres-user.ts'
-import { atEnd } from '../src/testing/at-end.ts'
+import { removeHome } from '../services/postgres-user.ts'
+import { atEnd, type Ending } from './at-end.ts'
 
 /** A new folder that anyone may enter. It is gone after the test, with what PostgreSQL had to put elsewhere for it. */
-export async function scratchDir(t: TestContext): Promise<string> {
+export async function scratchDir(t: Ending): Promise<string> {
   const dir = await mkdtemp(join(tmpdir(), 'spillway-test-'))
   await chmod(dir, 0o711)
   atEnd(t, async () => {
