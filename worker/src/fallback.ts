@@ -8,6 +8,9 @@ import { childVariables } from '@spillway/client/child-environment'
 import { WORKER_VARIABLES } from './config.js'
 import type { Logger } from './process/log.js'
 
+/** A setting of workers, or of OpenTelemetry: the fallback worker sends its traces where the gateway does. */
+const isOfWorker = (name: string): boolean => WORKER_VARIABLES.includes(name) || /^OTEL_\w+$/.test(name)
+
 const CHECK_INTERVAL_MS = 250
 /** How long there must be no worker before the fallback starts: a worker that merely restarts is not replaced. */
 const START_AFTER_MS = 500
@@ -58,7 +61,7 @@ export function startFallback({ concurrency, env, lacksWorkers, log }: FallbackO
       execArgv: childNodeOptions(process.execArgv),
       env: {
         // It must not get the gateway's database URL and signing keys.
-        ...childVariables(env, WORKER_VARIABLES),
+        ...childVariables(env, isOfWorker),
         WORKER_CONCURRENCY: String(concurrency),
         OPS_HOST: '127.0.0.1',
         OPS_PORT: '0',

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
-import { constants, getPriority } from 'node:os'
+import { constants, getPriority, totalmem } from 'node:os'
 import { type TestContext, test } from 'node:test'
 import { promisify } from 'node:util'
 import { createPasswordsWith } from '@spillway/client/application/create-passwords'
@@ -108,9 +108,11 @@ test('the event loop and the thread pool of the application stay free', async (t
 
 test('the process is given nothing of the application but what the runtime reads', async (t) => {
   process.env.DATABASE_URL = 'hush'
+  process.env.OTEL_EXPORTER_OTLP_HEADERS = 'authorization=hush'
   process.env.NODE_OPTIONS = '--title=hush'
   t.after(() => {
     delete process.env.DATABASE_URL
+    delete process.env.OTEL_EXPORTER_OTLP_HEADERS
     delete process.env.NODE_OPTIONS
   })
   const passwords = passwordsOf(t)
@@ -188,6 +190,14 @@ test('where no implementation of the hashes is installed, the error says what to
   const passwords = passwordsOf(t, {}, new URL('./unfit-program.cjs', import.meta.url))
   const error = await rejectsWith('not_installed', passwords.hash('x'))
   assert.match(error.message, /install @node-rs\/argon2 and @node-rs\/bcrypt/)
+})
+
+test('a policy that takes more memory than a slot has is told by its code', async (t) => {
+  const policy = { algorithm: 'argon2id', memoryKib: 2 ** 20 } as const
+  const passwords = passwordsOf(t, { policy, concurrency: Math.ceil(totalmem() / 2 ** 30) })
+  const error = await rejectsWith('unsupported_policy', passwords.hash('x'))
+  assert.match(error.message, /more memory than a slot has here/)
+  assert.doesNotMatch(error.message, /install/)
 })
 
 test('closing ends the process and what waits', async (t) => {

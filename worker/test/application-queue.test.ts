@@ -249,6 +249,10 @@ test('half of what a queue needs, wrong keys and a wrong policy are told at once
   assert.throws(create({ redis, sealKeys: 'k1:short' }), /32 bytes/)
   assert.throws(create({ redis: 'http://127.0.0.1', sealKeys }), /redis:\/\//)
   assert.throws(create({ policy: { algorithm: 'bcrypt', cost: 3 } }), RangeError)
+  for (const number of [0, -1, 1.5, Number.NaN]) {
+    for (const option of ['concurrency', 'waitMs', 'maxOutstanding'])
+      assert.throws(create({ [option]: number }), RangeError, option)
+  }
   assert.throws(create({ policy: { algorithm: 'argon2id', memoryKib: 15, parallelism: 2 } }), RangeError)
 })
 

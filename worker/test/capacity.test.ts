@@ -181,3 +181,22 @@ test('jobs that operators hold back are none that could be taken: by a pause, by
   await redis.hset(queueKey(prefix, 'meta'), 'concurrency', 2)
   await until(() => waiting === 2)
 })
+
+test('a worker that measures no time at all for a job publishes one that counts', async (t) => {
+  const space = spaceFor(t)
+  const client = await readyClient(space)
+  const capacity = publishCapacity({
+    redis: space.redis,
+    prefix: space.prefix,
+    clock: createRedisClock(),
+    log: createLogger({ service: 'test', level: 'silent' }),
+    name: 'test',
+    slots: 1,
+    busySlots: () => 0,
+    fallback: false,
+    estimate: { serviceMs: () => 0, latencyMs: () => 0 },
+    published: () => undefined,
+  })
+  space.closing(() => capacity.close())
+  await until(() => client.load().workers === 1)
+})

@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import { firebaseProject } from '../src/hashing/formats/firebase-project.ts'
 import { createHasher, UnsupportedHashError } from '../src/hashing/index.ts'
 import { memoryLimitKib } from '../src/hashing/memory-limit.ts'
+import { performVerify } from '../src/hashing/perform.ts'
 import { argon2idPolicy } from '../src/hashing/policy.ts'
 import { firebaseExample } from './format-vectors.ts'
 
@@ -48,9 +49,18 @@ test('scrypt and yescrypt of other systems are unsupported where they ask for mo
   }
 })
 
-test('a policy of a request that asks for more makes neither a hash nor a decoy', async () => {
+test('a policy of a request that asks for more makes no hash', async () => {
   await assert.rejects(hasher.hash('right', tooMuch), UnsupportedHashError)
-  await assert.rejects(hasher.decoy('right', tooMuch), UnsupportedHashError)
+})
+
+test('a verify with such a policy tells a known user from none by the password alone, and hashes nothing anew', async () => {
+  const options = { hasher, refused: assert.fail }
+  const storedHash = await hasher.hash('right')
+  const verdictOf = async (password: string, stored: string | null) =>
+    (await performVerify({ password, storedHash: stored, policy: tooMuch }, options)).verdict
+  assert.deepEqual(await verdictOf('right', storedHash), { kind: 'match' })
+  assert.deepEqual(await verdictOf('wrong', storedHash), { kind: 'mismatch' })
+  assert.deepEqual(await verdictOf('wrong', null), { kind: 'mismatch' })
 })
 
 test('a worker whose own policy asks for more does not start', async () => {

@@ -1,6 +1,7 @@
 // Jobs that Redis gave to a worker in a reply that was lost with its connection.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { lockKey, queueKey } from '@spillway/client/queue/keys'
 import { readMetric } from '@spillway/local/services/prometheus'
 import { until } from '@spillway/local/testing'
 import { answerOf, jobsCounted, readyClient, startedWorker } from './parts.ts'
@@ -45,4 +46,23 @@ test('jobs in hand stay when connections break, those of other workers as well, 
     await until(async () => (await jobsCounted(worker)).join() === 'verify hashed 1')
   }
   assert.deepEqual(await waitingJobs(space), [])
+})
+
+test('a job that Redis gave to a worker that takes none any more is requeued when that ends', async (t) => {
+  const space = spaceFor(t)
+  const { redis, prefix } = space
+  const worker = await startedWorker(space, { slots: 1 })
+  const client = await readyClient(space)
+  const first = await client.submit('verify', lasting(300))
+  await until(async () => (await activeJobs(space)).includes(first.job.id))
+  // As the script does whose reply comes too late.
+  const token = String(await redis.get(lockKey(prefix, first.job.id))).replace(/:.*/, ':9999')
+  const ended = worker.close()
+  const late = await client.submit('verify', lasting(1))
+  await until(async () => (await waitingJobs(space)).includes(late.job.id))
+  await redis.lmove(queueKey(prefix, 'wait'), queueKey(prefix, 'active'), 'RIGHT', 'LEFT')
+  await redis.set(lockKey(prefix, late.job.id), token, 'PX', 60_000)
+  await ended
+  assert.deepEqual(await activeJobs(space), [])
+  assert.deepEqual(await waitingJobs(space), [late.job.id])
 })

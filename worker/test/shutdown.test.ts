@@ -1,10 +1,9 @@
 // SIGTERM and SIGKILL in the middle of the work: what becomes of the jobs, and of the process.
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { test } from 'node:test'
 import type { PasswordClient, PendingJob } from '@spillway/client/queue-client'
-import { startProcess, startStopwatch, until } from '@spillway/local/testing'
+import { listening, startProcess, startStopwatch, until } from '@spillway/local/testing'
 import { answerOf, readyClient, startedWorker, workerEnvironment } from './parts.ts'
 import { activeJobs, jobKey, redisProxy, resultOf, type Space, spaceFor, waitingJobs } from './space.ts'
 import { entry, startedWorkerProcess } from './worker-process.ts'
@@ -105,13 +104,11 @@ for (const collector of ['is away', 'says nothing'] as const) {
   test(`SIGTERM while the collector of traces ${collector}: the exit code is 0, soon`, async (t) => {
     const space = spaceFor(t)
     const client = await readyClient(space)
-    const server = createServer().listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    const address = server.address()
-    assert.ok(typeof address === 'object' && address !== null)
+    const server = createServer()
+    const port = await listening(server)
     if (collector === 'is away') server.close()
     else space.closing(async () => server.close())
-    const endpoint = `http://127.0.0.1:${address.port}`
+    const endpoint = `http://127.0.0.1:${port}`
     const worker = await startedWorkerProcess(space, { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint })
     assert.ok(await answerOf(await client.submit('hash', { password: 'x' })))
     const elapsedMs = startStopwatch()

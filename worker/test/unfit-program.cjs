@@ -1,2 +1,3 @@
 // What the process beside an application says where neither native module loads.
-process.send({ kind: 'unfit', reason: 'no implementation of the hash works on this machine' }, () => process.exit(1))
+const reason = 'no implementation of the hash works on this machine'
+process.send({ kind: 'unfit', code: 'not_installed', reason }, () => process.exit(1))

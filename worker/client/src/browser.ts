@@ -1,4 +1,4 @@
-/** The door for pages: a login, or any call of the public API that may be answered with a ticket, waited for as the gateway asks. */
+/** Entry point for browsers: makes a login, or any call that may be answered with a ticket, and polls as often as the gateway asks. */
 export { type AskOptions, ask, type ResumeOptions, resume } from './browser/ask.js'
 export type { Challenge, SolveChallenge } from './browser/challenge.js'
 export {

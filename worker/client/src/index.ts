@@ -1,5 +1,5 @@
 /**
- * The door of the package: passwords hashed and verified off the application's own event loop and thread pool. Loads no hashing code
+ * Entry point of the package: hashes and verifies passwords off the application's event loop and thread pool. Loads no hashing code
  * into this process.
  */
 import type { Passwords, PasswordsOptions } from './application/types.js'

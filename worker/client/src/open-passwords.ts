@@ -1,4 +1,4 @@
-/** Opens passwords with the hashing program of this package. In the package this is a program of its own, which the doors share. */
+/** Opens passwords with the hashing program of this package. The package ships this module as one file, which all entry points share. */
 import { createPasswordsWith, type ExactPasswords } from './application/create-passwords.js'
 import type { PasswordsOptions } from './application/types.js'
 

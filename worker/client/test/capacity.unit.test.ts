@@ -67,6 +67,15 @@ test('an invalid entry of a worker is ignored', () => {
   assert.equal(sumCapacity(liveWorkers(entries, now)).workers, 1)
 })
 
+test('an entry with a shorter time than workers publish is ignored, as its capacity would have no bound', () => {
+  const speedOf = (times: object) =>
+    sumCapacity(liveWorkers({ one: JSON.stringify({ ...entry, slots: 1, ...times }) }, now)).jobsPerSecond
+  assert.equal(speedOf({ serviceMs: 0.001, latencyMs: 0.001 }), 1_000_000)
+  assert.equal(speedOf({ serviceMs: Number.MIN_VALUE }), 0)
+  assert.equal(speedOf({ serviceMs: 0.0009 }), 0)
+  assert.equal(speedOf({ latencyMs: Number.MIN_VALUE }), 0)
+})
+
 test('a stand-in at a gateway gives slots, and is no worker', () => {
   const { workers, slots } = sumCapacity(liveWorkers({ one: JSON.stringify({ ...entry, fallback: true }) }, now))
   assert.deepEqual({ workers, slots }, { workers: 0, slots: 4 })

@@ -104,3 +104,15 @@ test('times without deferred jobs, and numbers that begin anew, are not counted'
   observe(100)
   assert.equal(measured(), before)
 })
+
+test('a reading with a number that is not finite is ignored, and does not stay in what is measured', () => {
+  const { measured, foreseen, run, observe, pass } = scene()
+  run({ leaving: 100, capacity: 100 })
+  for (const jobsPerSecond of [Number.POSITIVE_INFINITY, Number.NaN]) {
+    observe(jobsPerSecond)
+    pass(250)
+    run({ leaving: 100, capacity: 100 })
+    assertWithin(measured(), 0.9, 1.05)
+    assert.equal(foreseen(), measured())
+  }
+})

@@ -3,12 +3,12 @@ import type { BesideCapacity, BesideMessage, BesideRequest } from '@spillway/cli
 import type { HashPolicy } from '@spillway/client/protocol/policy'
 import { jobsUnderLoad } from '../consumer/jobs-in-hand.js'
 import { type CapacityEstimate, measureCapacity } from '../hashing/capacity-estimate.js'
-import { createHasher, type Hasher, UnsupportedHashError } from '../hashing/index.js'
+import { createHasher, type Hasher, UnaffordablePolicyError, UnsupportedHashError } from '../hashing/index.js'
 import { memoryLimitKib } from '../hashing/memory-limit.js'
 import { performHash, performVerify } from '../hashing/perform.js'
 import { asPolicy } from '../hashing/policy.js'
 
-/** Says that requests can be taken, or why not, and then answers them until the application ends or disconnects. */
+/** Reports `ready`, or `unfit` with the reason; then answers requests until the application ends or disconnects. */
 export async function serve(policy: HashPolicy, concurrency: number): Promise<void> {
   process.once('disconnect', () => process.exit(0))
   try {
@@ -27,7 +27,9 @@ export async function serve(policy: HashPolicy, concurrency: number): Promise<vo
     process.on('message', (asked: BesideRequest) => void answer(asked, { hasher, estimate, capacity }))
     say({ kind: 'ready', capacity: capacity() })
   } catch (error) {
-    say({ kind: 'unfit', reason: error instanceof Error ? error.message : String(error) }, () => process.exit(1))
+    const code = error instanceof UnaffordablePolicyError ? 'unsupported_policy' : 'not_installed'
+    const reason = error instanceof Error ? error.message : String(error)
+    say({ kind: 'unfit', code, reason }, () => process.exit(1))
   }
 }
 

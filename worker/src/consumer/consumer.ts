@@ -49,6 +49,8 @@ export interface Consumer {
   finish(): Promise<void>
   /** The jobs in hand. */
   unfinished(): Job[]
+  /** Requeues jobs that Redis gave to this consumer and that never came into its hands. After `finish()`. */
+  requeueOrphaned(): Promise<void>
   /** Stops watching for malformed and orphaned jobs. */
   close(): Promise<void>
 }
@@ -116,11 +118,12 @@ export function createConsumer(options: ConsumerOptions): Consumer {
   return {
     async run() {
       await worker.waitUntilReady()
-      worker.run().catch((error: unknown) => log.error({ err: error }, 'the queue is not read any more'))
+      worker.run().catch((error: unknown) => log.error({ err: error }, 'consumer stopped reading the queue'))
     },
     isRunning: () => worker.isRunning(),
     finish: () => worker.close(),
     unfinished: () => [...inHand.values()],
+    requeueOrphaned: orphaned.requeueAll,
     async close() {
       malformed.close()
       orphaned.close()

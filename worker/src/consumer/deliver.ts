@@ -44,7 +44,7 @@ export function createDelivery(options: {
         return
       } catch (error) {
         if (clock.now() >= deadline) throw error
-        if (attempt === 1) log.warn({ jobId: id, err: error }, 'verdict not taken by Redis, trying again')
+        if (attempt === 1) log.warn({ jobId: id, err: error }, 'verdict refused by Redis, retrying')
         await sleep(RETRY_MS)
       }
     }

@@ -1,8 +1,8 @@
 /**
- * Requeues orphaned jobs: Redis made them active for this worker, and the reply with them was lost with the connection. Nobody works on
- * them, and stall recovery would take them up only when their locks have expired.
+ * Requeues orphaned jobs: Redis made them active for this worker, and the reply with them was lost with the connection, or came when the
+ * worker took none any more. Nobody works on them, and stall recovery would take them up only when their locks have expired.
  */
-import { lockedJobs } from '@spillway/client/queue/locked-jobs'
+import { type LockedJob, lockedJobs } from '@spillway/client/queue/locked-jobs'
 import { readJob } from '@spillway/client/queue/read-job'
 import type { RedisConnection } from '@spillway/client/redis/connect'
 import type { Queue } from 'bullmq'
@@ -23,13 +23,20 @@ export interface OrphanedJobsOptions {
   metrics: Pick<WorkerMetrics, 'requeued'>
 }
 
+export interface OrphanedJobs {
+  /** Requeues those that there are now. For a worker that takes no more jobs. */
+  requeueAll(): Promise<void>
+  close(): void
+}
+
 /**
  * Looks for orphaned jobs whenever the connection is ready again. The nodes of a Cluster come and go without that being told: there,
  * stall recovery takes such jobs up.
  */
-export function watchForOrphanedJobs(options: OrphanedJobsOptions): { close(): void } {
+export function watchForOrphanedJobs(options: OrphanedJobsOptions): OrphanedJobs {
   const { redis, prefix, queue, consumerId, isInHand, log, metrics } = options
   let timer: NodeJS.Timeout | undefined
+  let isClosed = false
 
   /** BullMQ refuses to move a job whose lock has another token, or none: one that was finished or taken over meanwhile stays. */
   async function requeue(id: string, token: string): Promise<void> {
@@ -42,11 +49,14 @@ export function watchForOrphanedJobs(options: OrphanedJobsOptions): { close(): v
 
   const tolerate = (error: unknown) => log.warn({ err: error }, 'orphaned jobs are left to stall recovery')
 
+  async function suspected(): Promise<LockedJob[]> {
+    return (await lockedJobs(redis, prefix, consumerId)).filter(({ id }) => !isInHand(id))
+  }
+
   /** Replies come in the order of their commands: every job that was taken before this reading is in hand soon after it. */
   async function look(): Promise<void> {
-    const locked = await lockedJobs(redis, prefix, consumerId)
-    const suspects = locked.filter(({ id }) => !isInHand(id))
-    if (suspects.length === 0) return
+    const suspects = await suspected()
+    if (isClosed || suspects.length === 0) return
     clearTimeout(timer)
     timer = setTimeout(() => {
       for (const { id, token } of suspects) if (!isInHand(id)) requeue(id, token).catch(tolerate)
@@ -57,7 +67,11 @@ export function watchForOrphanedJobs(options: OrphanedJobsOptions): { close(): v
   redis.on('ready', onReady)
 
   return {
+    async requeueAll() {
+      for (const { id, token } of await suspected()) await requeue(id, token).catch(tolerate)
+    },
     close() {
+      isClosed = true
       redis.off('ready', onReady)
       clearTimeout(timer)
     },

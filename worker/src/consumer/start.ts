@@ -99,7 +99,10 @@ export async function startWorker(config: WorkerConfig, slots: number, log: Logg
       ofAll(({ consumer, delivery }) => consumer.finish().finally(delivery.settled)),
     )
     await step('requeue unfinished jobs', STEP_TIMEOUT_MS, () =>
-      ofAll(({ consumer }) => requeueUnfinished(consumer.unfinished(), { log, metrics })),
+      ofAll(async ({ consumer }) => {
+        await requeueUnfinished(consumer.unfinished(), { log, metrics })
+        await consumer.requeueOrphaned()
+      }),
     )
     await step('close the consumer', STEP_TIMEOUT_MS, () => ofAll(({ consumer }) => consumer.close()))
     await step('close the ops port', STEP_TIMEOUT_MS, ops.close)

@@ -12,7 +12,7 @@ export interface CapacityEstimate {
   finished(latencyMs: number): void
   /** The time of a slot for each job, in milliseconds: as under load, also when there is none. */
   serviceMs(): number
-  /** As it was told last. Telling it between the jobs of a batch would count the time of all of them for the first. */
+  /** The last result of serviceMs(). Calling that within a batch would attribute the time of the whole batch to its first job. */
   lastServiceMs(): number
   /** The time from taking a job to its hash, in milliseconds. */
   latencyMs(): number

@@ -33,8 +33,8 @@ export interface Hasher {
   /** Whether the policy reads all of a password. */
   readsWhole(password: string, policy?: HashPolicy): boolean
   /**
-   * Whether a match of a stored hash is to be hashed anew [by the policy of the worker and as it has it; by another policy where it is
-   * weaker]. Throws {@link UnsupportedHashError}.
+   * Whether a stored hash must be replaced after a match [policy and mode of the worker; with a policy: `weaker`]. Throws
+   * {@link UnsupportedHashError}.
    */
   isDue(storedHash: string, policy?: HashPolicy, mode?: RehashMode): boolean
   /** The label of a stored hash for metrics: `other` for one that no algorithm recognizes. */
@@ -57,6 +57,11 @@ export class UnsupportedPasswordError extends Error {
   readonly code: RefusalCode = 'unsupported_password'
 }
 
+/** The policy asks for more than a slot has on this machine. */
+export class UnaffordablePolicyError extends Error {
+  override readonly name = 'UnaffordablePolicyError'
+}
+
 export interface HasherOptions {
   /** Whether test doubles are accepted; false unless given. */
   testHashes?: boolean
@@ -70,7 +75,10 @@ export interface HasherOptions {
   firebase?: FirebaseProject | undefined
 }
 
-/** Loads and tests the implementations; throws when an algorithm has none that works here. */
+/**
+ * Loads and tests the implementations.
+ * @throws UnaffordablePolicyError, and an Error where an algorithm has none that works here
+ */
 export async function createHasher(policy: Policy, options: HasherOptions): Promise<Hasher> {
   const { slots = 1, memoryLimitKib = MEMORY_LIMIT_KIB, firebase } = options
   const native = options.native ? await startNativeEngine(slots).catch(() => undefined) : undefined
@@ -95,13 +103,12 @@ export async function createHasher(policy: Policy, options: HasherOptions): Prom
     return verifier
   }
 
-  /** Throws for a policy that costs more than is accepted here. */
-  function requireAffordable(by: HashPolicy): void {
-    const isAffordable = by.algorithm === 'bcrypt' ? bcrypt.isAffordable(by) : argon2.isAffordable(by)
-    if (!isAffordable) throw new UnsupportedHashError('a hash of this policy takes more than a worker has')
-  }
+  const isAffordable = (by: HashPolicy): boolean =>
+    by.algorithm === 'bcrypt' ? bcrypt.isAffordable(by) : argon2.isAffordable(by)
   if (policy.hashes.algorithm === 'argon2id' && !argon2.isAffordable(policy.hashes))
-    throw new Error(`a hash of the policy takes more memory than a slot has here: ${memoryLimitKib} KiB`)
+    throw new UnaffordablePolicyError(
+      `a hash of the policy takes more memory than a slot has here: ${memoryLimitKib} KiB`,
+    )
 
   return {
     algorithm: policy.algorithm,
@@ -110,7 +117,7 @@ export async function createHasher(policy: Policy, options: HasherOptions): Prom
     native,
     async hash(password, by = policy.hashes, signal) {
       if (!readsWhole(password, by)) throw new UnsupportedPasswordError('bcrypt does not read this password whole')
-      requireAffordable(by)
+      if (!isAffordable(by)) throw new UnsupportedHashError('a hash of this policy takes more than a worker has')
       if (by.algorithm === 'bcrypt') return await bcrypt.hash(password, by, signal)
       return await argon2.hash(password, by, signal)
     },
@@ -124,8 +131,8 @@ export async function createHasher(policy: Policy, options: HasherOptions): Prom
       return await hash
     },
     verify: async (password, storedHash, signal) => verifierOf(storedHash).verify(password, storedHash, signal),
-    async decoy(password, by = policy.hashes, signal) {
-      requireAffordable(by)
+    async decoy(password, wanted = policy.hashes, signal) {
+      const by = isAffordable(wanted) ? wanted : policy.hashes
       const verifier = by.algorithm === 'bcrypt' ? bcrypt : argon2
       const decoyHash = by.algorithm === 'bcrypt' ? bcrypt.decoyHash(by) : argon2.decoyHash(by)
       await verifier.verify(password, decoyHash, signal)
@@ -133,7 +140,8 @@ export async function createHasher(policy: Policy, options: HasherOptions): Prom
     readsWhole: (password, by = policy.hashes) => readsWhole(password, by),
     isDue(storedHash, by, mode = by === undefined ? policy.rehash : 'weaker') {
       const isDouble = doubles.includes(verifierOf(storedHash))
-      return !isDouble && isDue(storedHash, by ?? policy.hashes, mode)
+      const wanted = by ?? policy.hashes
+      return !isDouble && isAffordable(wanted) && isDue(storedHash, wanted, mode)
     },
     algorithmOf: (storedHash) => findVerifier(storedHash)?.algorithm(storedHash) ?? 'other',
     batchWidth: () => native?.batchWidth() ?? 1,
@@ -147,7 +155,8 @@ function readsWhole(password: string, policy: HashPolicy): boolean {
 
 function describe(native: NativeEngine | undefined, known: readonly Verifier[]): string {
   if (native !== undefined) {
-    const wrong = native.wrong.length > 0 ? `; wrong here and not used: ${native.wrong.join(', ')}` : ''
+    const wrong =
+      native.wrong.length > 0 ? `; not used because of wrong answers on this processor: ${native.wrong.join(', ')}` : ''
     return `hashing with ${NATIVE_NAME}, ${native.description}; HASH_ENGINE=packages turns it off${wrong}`
   }
   const packages = known.map(({ engine }) => engine).join(' and ')

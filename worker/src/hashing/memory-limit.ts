@@ -6,7 +6,7 @@ import { totalmem } from 'node:os'
 
 /** The most that any hash may take, in KiB. */
 export const MEMORY_LIMIT_KIB = 1_048_576
-/** What every process can do: OWASP's argon2id. */
+/** The lowest limit, in KiB: OWASP's argon2id is always accepted. */
 const LEAST_KIB = 19_456
 /** For the program itself and the memory that the engine keeps, in KiB. */
 const RESERVED_KIB = 128 * 1_024

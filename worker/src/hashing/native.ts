@@ -14,7 +14,6 @@ export interface CallOptions {
 }
 
 export interface NativeEngine {
-  readonly threads: number
   /** The instruction set and the widths in use, for people. */
   readonly description: string
   /** Code variants that are not used because they gave wrong answers on this processor. */
@@ -26,7 +25,7 @@ export interface NativeEngine {
   widthOf(stored: string): number
   /** The best number for the widest of the last calls. */
   batchWidth(): number
-  /** The calls so far say nothing of those to come: they were tests. */
+  /** Resets the batch width after test calls, which say nothing about the calls to come. */
   forgetCalls(): void
   /** The time of the threads for all calls so far, in milliseconds; for each as it is in a full batch. */
   threadMs(): number
@@ -137,7 +136,6 @@ export async function startNativeEngine(threads: number): Promise<NativeEngine> 
   }
 
   return {
-    threads,
     description: describe(profile),
     wrong: profile.wrong,
     get waiting() {

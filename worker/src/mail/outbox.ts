@@ -1,4 +1,4 @@
-/** The way of a mail into the queue, sealed. */
+/** Seals mails and adds them to the queue. */
 import { randomUUID } from 'node:crypto'
 import type { Keyring } from '@spillway/client/protocol/seal'
 import { openQueue } from '@spillway/client/queue/open-queue'
@@ -6,7 +6,7 @@ import type { RedisConnection } from '@spillway/client/redis/connect'
 import type { RedisWatch } from '@spillway/client/redis/watch'
 import { KEEP_FAILED, MAIL_ATTEMPTS, MAIL_JOB, MAIL_QUEUE, type MailData, mailSeal } from './queue.js'
 
-/** What is sealed is filled up to a multiple of this, in characters: the length tells neither the kind of a mail nor its reader. */
+/** Requests are padded to a multiple of this many characters, so that the length reveals neither the kind of a mail nor its recipient. */
 const FILLED_LENGTH = 2_048
 
 /** Longer than the requests that redeem one ticket overlap, in milliseconds. */
@@ -34,7 +34,7 @@ export function openOutbox(options: {
   return {
     async add(request, deadline, cause) {
       const id = randomUUID()
-      // Each mail has one, and none can be traced to its cause: else a reader of Redis would know which kinds of mail have causes.
+      // Every mail gets a deduplication id, even without a cause: otherwise a reader of Redis could tell the kinds of mail apart.
       const [causeMac] = options.keyring.macs({ purpose: 'mail-cause', id: cause ?? id })
       const data: MailData = { sealed: options.keyring.seal(mailSeal(id, deadline), filled(request)), deadline }
       await queue.add(MAIL_JOB, data, {

@@ -88,10 +88,10 @@ export function startMailSender(options: MailSenderOptions): MailSender {
     if (!isForged) onOutcome(isFinal ? 'failed' : 'retried')
     log[isFinal ? 'error' : 'warn'](
       { mailId: job?.id, reason: error.message },
-      isFinal ? 'mail not sent' : 'mail put off',
+      isFinal ? 'mail not sent' : 'mail not sent, retrying later',
     )
   })
-  worker.run().catch((error: unknown) => log.error({ err: error }, 'mails are not sent any more'))
+  worker.run().catch((error: unknown) => log.error({ err: error }, 'mail sender stopped'))
 
   return { close: () => worker.close() }
 }

@@ -1,5 +1,5 @@
 /** The only listener of a worker: metrics and probes. */
-import { createServer } from 'node:http'
+import { createServer, type ServerResponse } from 'node:http'
 import type { Registry } from 'prom-client'
 
 export interface OpsServer {
@@ -18,13 +18,22 @@ export interface OpsOptions {
 /** Serves `/metrics`, `/healthz` and `/readyz`; rejects when the port is taken. */
 export async function startOps({ host, port, registry, isAlive, isReady }: OpsOptions): Promise<OpsServer> {
   const probes: Record<string, () => boolean> = { '/healthz': isAlive, '/readyz': isReady }
-  const server = createServer(async (request, response) => {
+  async function sendMetrics(response: ServerResponse): Promise<void> {
+    const text = await registry.metrics().catch(() => undefined)
+    if (text === undefined) response.writeHead(500).end()
+    else response.writeHead(200, { 'content-type': registry.contentType }).end(text)
+  }
+
+  function sendProbe(response: ServerResponse, isGood: boolean): void {
+    response.writeHead(isGood ? 200 : 503, { 'content-type': 'text/plain' }).end(isGood ? 'ok\n' : 'failing\n')
+  }
+
+  const server = createServer((request, response) => {
     const probe = probes[request.url ?? '']
     if (request.method !== 'GET') response.writeHead(405).end()
-    else if (request.url === '/metrics')
-      response.writeHead(200, { 'content-type': registry.contentType }).end(await registry.metrics())
+    else if (request.url === '/metrics') void sendMetrics(response)
     else if (probe === undefined) response.writeHead(404).end()
-    else response.writeHead(probe() ? 200 : 503, { 'content-type': 'text/plain' }).end(probe() ? 'ok\n' : 'failing\n')
+    else sendProbe(response, probe())
   })
   await new Promise<void>((resolve, reject) => server.once('error', reject).listen(port, host, resolve))
   const address = server.address()

@@ -19,7 +19,7 @@ export function beginShutdown(process: 'gateway' | 'worker', log: Pick<Logger, '
     async step(name, timeMs, work) {
       try {
         const done = Promise.resolve(work()).then(() => true)
-        if (!(await within(timeMs, done))) throw new Error(`not over within ${timeMs} ms`)
+        if (!(await within(timeMs, done))) throw new Error(`timed out after ${timeMs} ms`)
       } catch (error) {
         failed.push({ name, error })
         log.warn({ err: error, step: name }, `${process} shutdown step failed`)

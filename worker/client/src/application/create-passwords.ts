@@ -10,6 +10,7 @@ import { consoleLog, openBackend } from './open-backend.js'
 import { PasswordsError } from './passwords-error.js'
 import { completePolicy } from './policy.js'
 import type { CallOptions, Passwords, PasswordsOptions } from './types.js'
+import { wholeNumber } from './whole-number.js'
 
 const WAIT_MS = 8_000
 const MAX_OUTSTANDING = 10_000
@@ -25,6 +26,8 @@ export interface ExactPasswords extends Passwords {
 /** @param program the process beside the application, which hashes where there is no queue */
 export function createPasswordsWith(program: URL, options: PasswordsOptions): ExactPasswords {
   const { rehash = 'when-weaker', waitMs = WAIT_MS, maxOutstanding = MAX_OUTSTANDING, log = consoleLog } = options
+  wholeNumber('waitMs', waitMs, 1, LONGEST_MS)
+  wholeNumber('maxOutstanding', maxOutstanding, 1, Number.MAX_SAFE_INTEGER)
   const policy = completePolicy(options.policy)
   const backend = openBackend(program, { ...options, log }, { waitMs, policy })
   const observed = observe({ onCall: options.onCall, by: () => backend.by, log })
@@ -148,7 +151,7 @@ function tooOld(): PasswordsError {
 }
 
 function closed(): PasswordsError {
-  return new PasswordsError('closed', 'these passwords have been closed')
+  return new PasswordsError('closed', 'close() was called')
 }
 
 function assertText(what: string, value: unknown): void {

@@ -5,6 +5,7 @@ import { openBesideBackend } from './beside/backend.js'
 import { openFallback } from './fallback.js'
 import { openQueueBackend } from './queue.js'
 import type { Logger, PasswordsOptions } from './types.js'
+import { CONCURRENCY_MAX, wholeNumber } from './whole-number.js'
 
 export const consoleLog: Logger = {
   error: (facts, message) => console.error(`spillway: ${message}`, facts),
@@ -22,11 +23,11 @@ export function openBackend(
   const { redis, sealKeys, queuePrefix: prefix, traceparent, fallbackConcurrency = 0, log } = options
   const openProcess = (concurrency: number | undefined) =>
     openBesideBackend({ program, settings: { policy, concurrency }, log })
+  wholeNumber('concurrency', options.concurrency ?? 1, 1, CONCURRENCY_MAX)
   if (!redis && !sealKeys) return openProcess(options.concurrency)
   if (!redis || !sealKeys)
     throw new TypeError('redis and sealKeys belong together: give both, or neither to hash beside')
-  if (!Number.isInteger(fallbackConcurrency) || fallbackConcurrency < 0)
-    throw new RangeError('fallbackConcurrency is a whole number of hashes at a time, or 0')
+  wholeNumber('fallbackConcurrency', fallbackConcurrency, 0, CONCURRENCY_MAX)
   const queue = openQueueBackend({ redis, sealKeys, prefix, waitMs, traceparent, log })
   if (fallbackConcurrency === 0) return queue
   return openFallback({ queue, openProcess: () => openProcess(fallbackConcurrency), log })

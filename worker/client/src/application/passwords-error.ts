@@ -1,4 +1,4 @@
-/** Errors of the public door, each with a stable code. */
+/** Errors of the public API, each with a stable code. */
 
 /**
  * - `busy`: the answer would come too late; try again after `retryAfterMs`
@@ -7,7 +7,7 @@
  * - `queue_unavailable`: Redis did not take the job
  * - `unsupported_hash`: the hash is of no supported algorithm or cost
  * - `unsupported_password`: bcrypt would not read the whole of it (over 72 bytes, or with a NUL), or the queue takes none that long
- * - `unsupported_policy`: the worker that answered is too old to make such hashes
+ * - `unsupported_policy`: such a hash takes more memory than a slot has, or the worker that answered is too old to make it
  * - `hashing_failed`: the hash itself failed; the log of the worker says why
  * - `not_installed`: no implementation of the hashes loads here; the message says what to install
  * - `closed`: close() was called

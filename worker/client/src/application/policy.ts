@@ -1,6 +1,7 @@
 /** The policy of an application, completed and checked. */
 import type { HashPolicy as CompletePolicy } from '../protocol/policy.js'
 import type { HashPolicy } from './types.js'
+import { wholeNumber } from './whole-number.js'
 
 /** OWASP's Password Storage Cheat Sheet: 19 MiB, 2 passes, 1 lane. */
 const ARGON2ID = { memoryKib: 19_456, time: 2, parallelism: 1 }
@@ -25,6 +26,5 @@ export function completePolicy(policy: HashPolicy = { algorithm: 'argon2id' }): 
 }
 
 function within(name: string, value: number, min: number, max: number): number {
-  if (Number.isInteger(value) && value >= min && value <= max) return value
-  throw new RangeError(`${name} of a policy is a whole number from ${min} to ${max}`)
+  return wholeNumber(`${name} of a policy`, value, min, max)
 }

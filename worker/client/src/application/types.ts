@@ -1,4 +1,4 @@
-/** The types of the public door. They import none of another package, so that the package's declarations stand for themselves. */
+/** The types of the public API. They import no other package, so that the published declarations need no dependency. */
 import type { PasswordsErrorCode } from './passwords-error.js'
 
 /** Algorithm and cost of new hashes. What is left out is as OWASP's Password Storage Cheat Sheet has it. */

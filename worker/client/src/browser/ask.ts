@@ -14,7 +14,7 @@ export interface ResumeOptions extends WaitOptions {
 
 export interface AskOptions extends WaitOptions {
   path: string
-  /** [POST] */
+  /** The HTTP method [POST]. */
   method?: string | undefined
   body: unknown
 }

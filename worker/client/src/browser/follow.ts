@@ -9,7 +9,7 @@ import { numberOf, type StoredTicket, type Ticket } from './stored-ticket.js'
 
 /** After these the same request may succeed: refusals for the moment, failures of the gateway or of a balancer in front of it. */
 const PASSING = [408, 425, 429, 500, 502, 503, 504]
-/** After these the ticket never will. It may be used by an answer that was lost on its way. */
+/** Codes of tickets that can no longer be redeemed. `ticket_used` may also follow an answer that was lost. */
 const LOST_TICKET = ['ticket_expired', 'ticket_used', 'ticket_lost', 'invalid_ticket']
 
 export interface Followed extends Pick<WaitOptions, 'onProgress' | 'solveChallenge'> {

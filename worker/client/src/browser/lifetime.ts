@@ -3,7 +3,7 @@ import type { WaitOptions } from './options.js'
 import { SpillwayError } from './spillway-error.js'
 
 const GIVE_UP_AFTER_MS = 600_000
-/** Timers know no longer time. */
+/** The longest delay that setTimeout supports. */
 const TIMER_MOST_MS = 2 ** 31 - 1
 
 export interface Life {

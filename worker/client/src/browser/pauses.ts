@@ -1,9 +1,9 @@
-/** How long to wait between two requests, in milliseconds, and waiting. Never less than asked for, and never at the same time as all others. */
+/** Pauses between requests, in milliseconds: never shorter than the gateway asks, and with jitter so that clients do not retry together. */
 import type { Answer } from './send.js'
 
 /** Whatever the server says, requests are at least this far apart. */
 export const LEAST_MS = 1_000
-/** To redeem a ticket earlier than told does no harm, and to miss its life does. */
+/** The longest pause before a ticket is redeemed: redeeming early is harmless, redeeming after the expiry is not. */
 const TICKET_MOST_MS = 30_000
 /** Of the backoff where nothing was told. */
 const BACKOFF_MOST_MS = 10_000
@@ -19,7 +19,7 @@ export function pauseAfter({ status, retryAfterMs }: Answer, failures: number, r
     : Math.max(retryAfterMs, LEAST_MS) * (1 + random() / 2)
 }
 
-/** Until a ticket may be redeemed that was kept with this time, in epoch milliseconds. Clocks are set. */
+/** The pause until `redeemAt` of a stored ticket (epoch milliseconds); bounded, because the clock may have been changed since. */
 export function pauseUntil(redeemAt: number): number {
   return Math.min(Math.max(redeemAt - Date.now(), 0), TICKET_MOST_MS)
 }

@@ -1,5 +1,6 @@
 /** The settings of the drop-in replacements. Their names begin with SPILLWAY_, because an application may have others for itself. */
 import type { PasswordsOptions } from '../application/types.js'
+import { CONCURRENCY_MAX } from '../application/whole-number.js'
 
 /**
  * With SPILLWAY_SEAL_KEYS the queue hashes. Then REDIS_URL is read as well, if there is no SPILLWAY_REDIS_URL. Throws one error that
@@ -17,8 +18,8 @@ export function readEnvironment(env: NodeJS.ProcessEnv): PasswordsOptions {
   }
   const options: PasswordsOptions = {
     waitMs: whole('SPILLWAY_WAIT_MS', 600_000),
-    concurrency: whole('SPILLWAY_CONCURRENCY', 1_024),
-    fallbackConcurrency: whole('SPILLWAY_FALLBACK_CONCURRENCY', 1_024, 0),
+    concurrency: whole('SPILLWAY_CONCURRENCY', CONCURRENCY_MAX),
+    fallbackConcurrency: whole('SPILLWAY_FALLBACK_CONCURRENCY', CONCURRENCY_MAX, 0),
     ...(env.SPILLWAY_SEAL_KEYS ? queueOf(env, problems) : {}),
   }
   if (problems.length > 0) throw new Error(problems.join('; '))

@@ -7,7 +7,7 @@ import { DEFERRED_SHARE } from '../queue/promote-oldest-deferred.js'
 
 /** How long a measurement counts, in milliseconds: its weight falls to a third. */
 const MEMORY_MS = 2_500
-/** What is missing of so many measured jobs is filled up as foreseen: jobs end in batches, and few of them tell little. */
+/** A measurement of fewer jobs is filled up to this number with the expected share: jobs end in batches, so a few say little. */
 const EVIDENCE_JOBS = 10
 const SHARE_MIN = 0.25
 const SHARE_MAX = 1.25
@@ -23,6 +23,7 @@ export interface QueueReading {
 }
 
 export interface DeferredShare {
+  /** Ignores a reading with a number that is not finite. */
   observe(reading: QueueReading): void
   /**
    * 1 until it is known.
@@ -45,6 +46,9 @@ export function createDeferredShare(now: () => number = () => performance.now())
 
   return {
     observe(reading) {
+      const { first = 0, jobsPerSecond, outstanding, finished } = reading
+      // Infinity or NaN would never fade from the sums.
+      if (![first, jobsPerSecond, outstanding, finished].every(Number.isFinite)) return
       const at = now()
       const elapsedS = (at - (before?.at ?? at)) / 1_000
       const weight = Math.exp((-elapsedS * 1_000) / MEMORY_MS)

@@ -6,7 +6,7 @@ import { within } from '../within.js'
 import type { LoadReader } from './load.js'
 import { jobsAhead } from './load-state.js'
 
-/** How long Redis may take to say the place: nobody waits for it. */
+/** The time limit for reading a job's place: the answer to the client must not wait for Redis. */
 const ANSWER_WITHIN_MS = 250
 
 export interface Expectation {

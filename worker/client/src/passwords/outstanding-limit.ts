@@ -5,7 +5,7 @@
 import type { Load } from '../protocol/capacity.js'
 import { createRetryAfter } from './retry-after.js'
 
-/** Why one more job is not let in, and after how many seconds it may be tried again. */
+/** The reason to refuse a job, and the seconds until a retry. */
 export interface Refused {
   reason: 'too_many_waiting' | 'predicted_wait'
   retryAfterS: number

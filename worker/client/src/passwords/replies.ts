@@ -2,6 +2,7 @@
 import type { Logger } from '../logger.js'
 import { decodeReply, replyChannel } from '../protocol/reply.js'
 import type { RedisConnection } from '../redis/connect.js'
+import { throttledWarning } from '../redis/throttled-warning.js'
 
 export interface Replies {
   /** Whether replies can arrive now. */
@@ -20,6 +21,7 @@ export function subscribeToReplies(options: {
   subscribed(): void
 }): Replies {
   const { subscriber, prefix, replyTo, log, received } = options
+  const refused = throttledWarning(log, 'replies cannot be subscribed to')
   let state: 'none' | 'requested' | 'confirmed' = 'none'
   subscriber.on('message', (_channel: string, message: string) => {
     const reply = decodeReply(message)
@@ -30,9 +32,10 @@ export function subscribeToReplies(options: {
     try {
       await subscriber.subscribe(replyChannel(prefix, replyTo))
       state = 'confirmed'
+      refused.recovered()
     } catch (error) {
       state = 'none'
-      log.error({ err: error }, 'replies cannot be subscribed to')
+      refused.warn(error)
     }
     options.subscribed()
   }

@@ -8,7 +8,7 @@ export interface Waiter<Answer> {
   readonly job: JobRef
   /** Resolves when the job is answered; never rejects. */
   readonly answer: Promise<Answer>
-  /** With what this process added the job, to add it again if it is lost. Undefined before, for jobs added elsewhere, and once withdrawn. */
+  /** The data with which a lost job is added again. Undefined until this process has added the job, and after `withdraw`. */
   readonly data: JobData | undefined
 }
 
@@ -23,7 +23,7 @@ export interface Waiters<Answer> {
   hold(job: JobRef): Waiter<Answer>
   /** Redis accepted a job from this process. */
   added(jobId: string, data: JobData): void
-  /** A job is not wanted any more, although it may still be answered: when Redis has it no longer, it has not been lost. */
+  /** Marks a job as cancelled: it is not added again when Redis no longer has it. It may still be answered. */
   withdraw(jobId: string): void
   release(jobId: string): void
   /** The number of requests that wait for a job. */

@@ -1,4 +1,4 @@
-/** What an application and the hashing process beside it say to each other, over the channel of the fork. Both are of one version. */
+/** Messages between an application and the hashing process beside it, over the IPC channel of fork(). Both are of the same version. */
 import type { JobName, Requests, Verdict } from './job.js'
 import type { HashPolicy } from './policy.js'
 
@@ -30,5 +30,5 @@ export type BesideMessage =
   /** Once, when requests can be taken. */
   | { kind: 'ready'; capacity: BesideCapacity }
   /** The process cannot hash, and ends. */
-  | { kind: 'unfit'; reason: string }
+  | { kind: 'unfit'; code: 'not_installed' | 'unsupported_policy'; reason: string }
   | { kind: 'performed'; id: number; verdict: Verdict; capacity: BesideCapacity }

@@ -12,15 +12,17 @@ export const FRESH_FOR_MS = 1_500
 export const CAPACITY_KEY_TTL_S = 60
 
 const Count = { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER } as const
+/** Workers publish whole microseconds, one at least. With less there is almost no bound to a capacity. */
+const Time = { type: 'number', minimum: 0.001, maximum: 600_000 } as const
 const WorkerCapacity = {
   type: 'object',
   properties: {
     /** Its hashing threads. */
     slots: { type: 'integer', minimum: 1, maximum: 1_024 },
     /** The moving average of a slot's time for each job under load, in milliseconds. */
-    serviceMs: { type: 'number', exclusiveMinimum: 0, maximum: 600_000 },
+    serviceMs: Time,
     /** The moving average of the time from taking a job to its hash, in milliseconds: longer where several are hashed together. */
-    latencyMs: { type: 'number', exclusiveMinimum: 0, maximum: 600_000 },
+    latencyMs: Time,
     /** Whether it is the fallback of a gateway. */
     fallback: { type: 'boolean' },
     /** The time of writing: epoch milliseconds by Redis's clock. */

@@ -23,7 +23,7 @@ export const lanes = ['known', 'held', 'deferred'] as const
 export type Lane = (typeof lanes)[number]
 export const DEFERRED_PRIORITY = 1
 
-/** A longer sealed request is no job: a worker would not take it. */
+/** The maximum length of a sealed request, in characters: workers refuse longer ones. */
 export const SEALED_MAX_LENGTH = 32_768
 
 /**

@@ -1,4 +1,4 @@
-/** BullMQ's own keys, which the scripts of this room read and write. BullMQ may change them with any version. */
+/** Redis keys of the queue: BullMQ's own, which any BullMQ version may change, and two of this client. */
 import { QUEUE_NAME } from '../protocol/job.js'
 
 /**

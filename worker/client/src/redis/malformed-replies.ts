@@ -1,6 +1,6 @@
 /**
- * Bytes from Redis that no command asked for end the connection, and not the process: ioredis 6.0 throws for some of them in a tick of its
- * own, where nobody can catch it. To be removed when it does not any more; the test says so.
+ * Makes unrequested bytes from Redis end the connection instead of the process: ioredis 6.0 throws for some of them in a tick of its own,
+ * where the error cannot be caught. Remove this file once ioredis is fixed.
  */
 import handler from 'ioredis/built/DataHandler.js'
 

@@ -7,7 +7,7 @@ import { parseRedisUrl } from './url.js'
 
 /** One Redis with its queue. */
 export interface Shard {
-  /** Names it in tickets: a digest of its address, so that it outlives the order of the list, passwords, and the end of others. */
+  /** Identifies the Redis in tickets: a digest of its address, independent of passwords, other entries and the order of the list. */
   id: string
   /** Hosts, and what is chosen there, for operators: no user and no password. */
   address: string

@@ -9,7 +9,7 @@ export function unrefRedis(connection: RedisConnection): void {
   else connection.on('connect', () => connection.stream.unref())
 }
 
-/** ioredis has no option for it. Where it names the timer otherwise, the process ends when Redis is back, or is closed. */
+/** ioredis has no option for this. If a version renames the timer, the process ends only once Redis is back or the connection is closed. */
 function unrefPause(connection: RedisConnection): void {
   const timer: unknown = Reflect.get(connection, 'reconnectTimeout')
   if (timer instanceof Object && 'unref' in timer && typeof timer.unref === 'function') timer.unref()

@@ -6,7 +6,7 @@ import { orderOf } from './choose.js'
 import { TICK_MS } from './health.js'
 import type { OpenShard } from './open-shard.js'
 
-/** How long a job is tried anew where one of them could be used: they may fail one after the other, and be well a moment later. */
+/** How long adding a job is retried while a Redis is usable: several may fail in turn and recover a moment later. */
 const TRIED_FOR_MS = 2_000
 
 export interface Work<Name extends JobName = JobName> {

@@ -16,7 +16,7 @@ import { type OpenShard, openShard } from './open-shard.js'
 import { createPlacing, isUnavailable, type Work } from './placing.js'
 import { createSharedLoad } from './shared-load.js'
 
-/** A Redis that has been away for longer has lost the tickets of its jobs, as far as their owners are concerned. */
+/** After a Redis has been unusable for this long, the tickets of its jobs count as lost. */
 const LOST_AFTER_MS = 5_000
 
 interface Expecting {
@@ -55,7 +55,7 @@ export function createShardedClient(list: readonly [Shard, ...Shard[]], options:
     }
   }
 
-  /** Workers that take from several give each its share: what is said of one queue is drawn out to all of them. */
+  /** Workers divide their slots among the queues, so the expectation of one queue is scaled to all of them. */
   async function expectationOf({ shard, pending }: Expecting): Promise<Expectation> {
     const { ahead, waitMs } = await pending.expectation()
     const [all, own] = [load(), shard.client.load()]

@@ -5,7 +5,7 @@ import { within } from '../within.js'
 /** How long one Redis is waited for, in milliseconds: what operators see does not wait for one that is silent. */
 const ANSWER_MS = 1_000
 
-/** A reporter of several queues: of those that answer. Rejects when none does. One stays as it is. */
+/** Combines the reports of the queues that answer. Rejects when none answers. A single reporter is returned unchanged. */
 export function shareReport(reporters: readonly QueueReporter[]): QueueReporter {
   const [only] = reporters
   if (only !== undefined && reporters.length === 1) return only

@@ -15,9 +15,9 @@ export function beginningOf(answer: string, request: HttpRequest): string {
     .map((secret) => secret.replace(/[^A-Za-z0-9 ]/g, '\\$&'))
   const hidden = longestFirst.reduce((text, secret) => text.replace(new RegExp(secret, 'gi'), HIDDEN), answer)
   const line = hidden
-    // Nor is what stands between parts of a value that is written in a way unknown here.
+    // Punctuation between hidden parts is hidden too: it may belong to a value in an unknown encoding.
     .replace(/\[…\](?:[^A-Za-z0-9]*\[…\])+/g, HIDDEN)
-    // Nor are control characters, which a terminal would obey.
+    // A terminal would interpret control characters.
     .replace(/[\s\p{Cc}]+/gu, ' ')
     .trim()
   return line.length > SHOWN_CHARACTERS ? `${line.slice(0, SHOWN_CHARACTERS)}…` : line

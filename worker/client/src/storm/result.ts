@@ -52,7 +52,7 @@ export interface ProbeResult {
   slowest: { second: number; ms: number }[]
 }
 
-/** The part of this program: where it is busy or late itself, it measures itself. */
+/** The load of this program: if it is busy or late itself, the other figures include its own delay. */
 export interface GeneratorFigures {
   /** Per cent of a core that it used during the storm. */
   corePercent: number

@@ -12,6 +12,8 @@ import { type HashingProcess, startHashingProcess } from './hashing-process.js'
 /** After a process that never got ready: what kept it is likely to keep the next one. */
 const RESTART_AFTER_MS = 1_000
 
+type Unfit = Extract<BesideMessage, { kind: 'unfit' }>
+
 export interface BesideOptions {
   program: URL
   settings: BesideSettings
@@ -30,26 +32,26 @@ export function openBesideBackend({ program, settings, log }: BesideOptions): Ba
 
   function start(): void {
     unfit = undefined
-    let unfitReason: string | undefined
+    let unfitMessage: Unfit | undefined
     hashing = startHashingProcess({
       program,
       settings,
       told(message) {
-        if (message.kind === 'unfit') unfitReason = message.reason
+        if (message.kind === 'unfit') unfitMessage = message
         else told(message)
       },
-      ended: (reason) => ended(reason, unfitReason),
+      ended: (reason) => ended(reason, unfitMessage),
     })
   }
 
-  function told(message: Exclude<BesideMessage, { kind: 'unfit' }>): void {
+  function told(message: Exclude<BesideMessage, Unfit>): void {
     capacity = { ...message.capacity, since: capacity?.since ?? performance.now() }
     if (message.kind === 'ready') started.resolve()
     else calls.answered(message.id, message.verdict)
     handOut()
   }
 
-  function ended(reason: string, unfitReason: string | undefined): void {
+  function ended(reason: string, unfitMessage: Unfit | undefined): void {
     const readySince = capacity?.since
     hashing = undefined
     capacity = undefined
@@ -60,7 +62,7 @@ export function openBesideBackend({ program, settings, log }: BesideOptions): Ba
       // One that ends again and again is started for calls alone.
       if (calls.waiting > 0 || performance.now() - readySince > RESTART_AFTER_MS) start()
     } else {
-      const error = unfitReason === undefined ? notStarted(reason) : notInstalled(unfitReason)
+      const error = unfitMessage === undefined ? notStarted(reason) : cannotHash(unfitMessage)
       unfit = { error, at: performance.now() }
       log.error({ reason: error.message }, 'the hashing process cannot be started')
       calls.rejectAll(error)
@@ -136,7 +138,8 @@ function notStarted(reason: string): PasswordsError {
   })
 }
 
-function notInstalled(reason: string): PasswordsError {
-  const toInstall = 'install @node-rs/argon2 and @node-rs/bcrypt, the optional dependencies of this package'
-  return new PasswordsError('not_installed', `${reason}: ${toInstall}`)
+const TO_INSTALL = 'install @node-rs/argon2 and @node-rs/bcrypt, the optional dependencies of this package'
+
+function cannotHash({ code, reason }: Unfit): PasswordsError {
+  return new PasswordsError(code, code === 'not_installed' ? `${reason}: ${TO_INSTALL}` : reason)
 }

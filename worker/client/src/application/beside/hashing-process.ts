@@ -1,4 +1,4 @@
-/** The hashing process beside an application: started, and started again when it ends. It shares neither loop nor thread pool. */
+/** Starts the hashing process beside an application, which shares neither its event loop nor its thread pool. backend.ts restarts it. */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
