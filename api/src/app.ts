@@ -14,6 +14,7 @@ import { crossOriginPlugin } from './http/cross-origin.js'
 import type { DocsOptions } from './http/docs.js'
 import { createAccountNames } from './limits/account-name.js'
 import { limitsPlugin } from './limits/limits.js'
+import type { CountingRedis } from './limits/shared-counts.js'
 import type { Post } from './mail/post.js'
 import { createHashUpgrades } from './operations/hash-upgrades.js'
 import { operations } from './operations/list.js'
@@ -43,6 +44,7 @@ const BODY_LIMIT_BYTES = 16 * 1_024
 export interface AppDeps extends ServerDeps {
   database: Database
   passwords: PasswordClient
+  countingRedis: readonly CountingRedis[]
   admission: Admission
   keyring: Keyring
   keys: SigningKeys
@@ -71,7 +73,7 @@ const docs: DocsOptions = {
 
 /** Builds the public application. Dependencies stay the caller's to close. */
 export async function buildApp(config: GatewayConfig, deps: AppDeps): Promise<FastifyInstance> {
-  const { database, passwords, admission, keyring, keys, audit, post, metrics, log } = deps
+  const { database, passwords, countingRedis, admission, keyring, keys, audit, post, metrics, log } = deps
   const devices = createDeviceTokens(keyring, { ttlS: config.DEVICE_TTL_S })
   const app = await buildServer(config, deps, {
     bodyLimitBytes: BODY_LIMIT_BYTES,
@@ -87,7 +89,7 @@ export async function buildApp(config: GatewayConfig, deps: AppDeps): Promise<Fa
   })
   const accountNameOf = createAccountNames(keyring)
   await app.register(limitsPlugin, {
-    redis: passwords.redis,
+    redis: countingRedis,
     queuePrefix: config.QUEUE_PREFIX,
     perAddress: config.LIMIT_PER_ADDRESS,
     perAccount: config.LIMIT_PER_ACCOUNT,
@@ -102,7 +104,7 @@ export async function buildApp(config: GatewayConfig, deps: AppDeps): Promise<Fa
   const { guessing, deviceHeaders } = await openGuessing(app, config, {
     keyring,
     devices,
-    redis: passwords.redis,
+    redis: countingRedis,
     accountNameOf,
     metrics,
     log,
@@ -156,6 +158,7 @@ export async function buildApp(config: GatewayConfig, deps: AppDeps): Promise<Fa
     issueTokens,
     audit,
     post,
+    guessing,
     jwks: keys.jwks,
   }
   await app.register(healthRoutes, routes)

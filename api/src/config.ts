@@ -6,7 +6,7 @@ import { envSchema } from 'env-schema'
 import type { FromSchema } from 'json-schema-to-ts'
 import { isCommon } from './operations/new-password.js'
 
-/** As a JSON Schema; `pnpm size` reckons with its defaults. */
+/** The JSON Schema of the environment. `pnpm size` calculates with its defaults. */
 export const GatewayConfig = {
   type: 'object',
   properties: {
@@ -91,7 +91,7 @@ export const GatewayConfig = {
     TRUST_PROXY: { type: 'string', default: '' },
     /** Origins of pages that may use the API from a browser, comma-separated: https://app.example.com. None by default. */
     CORS_ORIGINS: { type: 'string', default: '' },
-    /** Whether strangers may make accounts. */
+    /** Whether anyone may register. */
     REGISTRATION: { type: 'string', default: 'open', enum: ['open', 'closed'] },
     /**
      * Mail is on where there is a server: smtp:// or smtps://, with user and password if it wants them. smtp beyond the loopback needs

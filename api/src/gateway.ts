@@ -16,6 +16,7 @@ import { readPasswordList } from './breached/list.js'
 import type { GatewayConfig } from './config.js'
 import { BACKLOG } from './http/acceptors.js'
 import { createGatewayMetrics } from './http/metrics.js'
+import { toCountingRedis } from './limits/shared-counts.js'
 import { createLoadShedder } from './load-shedding/load-shedder.js'
 import { openMail } from './mail/open.js'
 import { operations } from './operations/list.js'
@@ -57,7 +58,7 @@ export async function startGateway(config: GatewayConfig, env: NodeJS.ProcessEnv
   const breached = listFile === '' ? undefined : readPasswordList(listFile)
   const database = connectDatabase({ url: config.DATABASE_URL, poolSize: config.DATABASE_POOL_SIZE })
   const watch = watchRedis(log)
-  // Those beside the client's two, for commands and for replies: .github/CONTRIBUTING.md says why each is one of its own.
+  // Connections in addition to the client's two (commands, replies). .github/CONTRIBUTING.md says why they are separate.
   const connect = (role: ConnectionRole, purpose: string) =>
     parseShards(config.REDIS_URL).map(({ url, address }) => {
       const connection = connectRedis(url, role)
@@ -101,14 +102,15 @@ export async function startGateway(config: GatewayConfig, env: NodeJS.ProcessEnv
     isFallingBack: fallback.active,
   })
   const audit = startAudit({ database, retentionDays: config.AUDIT_RETENTION_DAYS, metrics, log })
-  const mail = openMail(config, { redis: passwords.redis, mailRedis, watch, keyring, database, metrics, log })
+  const countingRedis = toCountingRedis(passwords.redis, log)
+  const mail = openMail(config, { redis: countingRedis, mailRedis, watch, keyring, database, metrics, log })
   const expiredSessions = startDeletingExpiredSessions({ database, log })
   let draining = false
   const admission = createAdmission(passwords, {
     ticketTtlMs: config.TICKET_TTL_MS,
     maxOutstanding: config.MAX_OUTSTANDING,
   })
-  const shared = { passwords, admission, keyring, metrics, shedder, tracing, log }
+  const shared = { passwords, countingRedis, admission, keyring, metrics, shedder, tracing, log }
   const app = await buildApp(config, {
     ...{ ...shared, database, keys, audit, breached, post: mail?.post },
     isDraining: () => draining,

@@ -1,4 +1,4 @@
-/** Work beside requests that is repeated until it is closed, at times that differ between gateways. */
+/** Repeats background work until closed, with jitter so that gateways do not run it together. */
 import { setTimeout as sleep } from 'node:timers/promises'
 
 export interface Rounds {

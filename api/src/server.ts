@@ -1,4 +1,4 @@
-/** The HTTP server under each API of a gateway: everything that does not depend on what the API is about, in an order that matters. */
+/** The HTTP server of the public API and of the service API: the plugins that both need. The order of the plugins matters. */
 import { randomUUID } from 'node:crypto'
 import type { Tracing } from '@spillway/worker/tracing'
 import { type FastifyBaseLogger, type FastifyInstance, fastify } from 'fastify'
@@ -20,7 +20,7 @@ import { answerHeadersPlugin } from './problems/answer-headers.js'
 import { problemPlugin, sendConnectionProblem } from './problems/plugin.js'
 import { formats } from './schemas/credentials.js'
 
-/** Time for what comes before and after a request's wait. */
+/** The time that a request needs in addition to its wait, in milliseconds. */
 const CLOSE_MARGIN_MS = 5_000
 
 /** The longest time that closing takes, in milliseconds: then requests whose bodies have not arrived are cut off. */
@@ -39,7 +39,7 @@ export interface ServerDeps {
 export interface ServerOptions {
   bodyLimitBytes: number
   docs: DocsOptions
-  /** Tells the requests that go first in an overload. */
+  /** Identifies known devices, whose requests go first in an overload. */
   deviceOf?: DeviceOf
 }
 

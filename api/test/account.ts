@@ -1,7 +1,10 @@
-// Accounts whose stored hash a test chooses.
+// Accounts whose stored hash a test chooses, and what accounts are called in Redis.
 import { randomUUID } from 'node:crypto'
+import { parseKeyring } from '@spillway/client/queue-client'
 import type { Database } from '@spillway/prisma'
+import { accountOfEmail, createAccountNames } from '../src/limits/account-name.ts'
 import { type Credentials, newCredentials } from './client.ts'
+import type { System } from './system.ts'
 
 /** A new account with this stored hash. */
 export async function accountWithHash(
@@ -17,4 +20,9 @@ export async function accountWithHash(
 /** A new account whose verification takes this long, and no processor time. For workers with SPILLWAY_TEST_HASHES. */
 export function slowAccount(database: Database, serviceMs: number): Promise<Credentials> {
   return accountWithHash(database, `$spillway-wait$${serviceMs}$`)
+}
+
+/** The name by which gateways of a system count an account. */
+export function nameInRedis({ environment }: Pick<System, 'environment'>, email: string): string {
+  return createAccountNames(parseKeyring(environment.SPILLWAY_SEAL_KEYS ?? ''))(accountOfEmail(email))
 }

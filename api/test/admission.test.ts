@@ -29,8 +29,9 @@ test('without any worker a request gets its ticket at once, and its answer when 
   const credentials = newCredentials()
   const first = await promptly(register(url, credentials, keepTicket))
   const { ticket, retryAfter, position, eta } = expect(202, first)
-  assert.deepEqual({ retryAfter, position, eta }, { retryAfter: 2, position: 0, eta: undefined })
+  assert.deepEqual({ retryAfter, eta }, { retryAfter: 2, eta: undefined })
   // A job that was added during a reading of the queue may count twice until the next one.
+  assert.ok(position === 0 || position === 1, `position ${position}`)
   const { position: second } = expect(202, await promptly(login(url, credentials, keepTicket)))
   assert.ok(second === 1 || second === 2, `position ${second}`)
   await queue.settled(2, 0)

@@ -252,13 +252,14 @@ test('events whose writing failed are kept and written once, and both are said',
 })
 
 test('what the buffer has no room for is counted, and the first events are kept', async () => {
-  const { audit, counted } = openRecorder()
+  const { audit, counted, said } = openRecorder()
   const userId = randomUUID()
   await withoutTable(async () => {
     for (let n = 0; n < 10_050; n += 1) audit.record({ event: 'login', outcome: 'ok', userId, address: '192.0.2.1' })
     assert.equal(await counted('dropped'), 50)
   })
   await audit.close()
+  assert.ok(said.includes('audit events were dropped: there was no room for them'))
   assert.equal(await counted('written'), 10_000)
   assert.equal(await database.auditEvent.count({ where: { userId } }), 10_000)
 })

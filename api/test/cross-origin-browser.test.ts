@@ -1,8 +1,8 @@
 // A page of another origin in a real Chromium logs in, is refused by a limit, and knows when to come back.
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { after, test } from 'node:test'
+import { listening } from '@spillway/local/testing'
 import { chromiumOptions, skipWithoutChromium as skip } from '@spillway/local/testing/chromium'
 import { chromium } from 'playwright-core'
 import { newAccount } from './client.ts'
@@ -55,9 +55,5 @@ test('in a real browser, a page of a named origin uses the API, and one of anoth
 async function servePage(): Promise<string> {
   const server = createServer((_request, response) => response.setHeader('content-type', 'text/html').end('<p>A page'))
   after(() => server.close())
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  assert.ok(typeof address === 'object' && address !== null)
-  return `http://127.0.0.1:${address.port}`
+  return `http://127.0.0.1:${await listening(server)}`
 }

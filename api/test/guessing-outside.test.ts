@@ -3,22 +3,24 @@ import assert from 'node:assert/strict'
 import { createServer, type Server } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { after, test } from 'node:test'
+import { readMetric } from '@spillway/local/services/prometheus'
+import { listening, until } from '@spillway/local/testing'
 import { assertProblem, expect, login, newAccount } from './client.ts'
 import { openSystem } from './system.ts'
 
-/** Answers as siteverify does: `good…` is good, `broken…` fails, `silent…` is never answered. */
+/** Answers as siteverify does: `good…` is good, `broken…` fails, `silent…` is never answered, `held…` once it is released. */
 const asked: Record<string, string>[] = []
+const held: (() => void)[] = []
 const verifier: Server = createServer(async (request, response) => {
   const form = Object.fromEntries(new URLSearchParams(await text(request)))
   asked.push(form)
   const { response: token = '' } = form
   if (token.startsWith('silent')) return
+  if (token.startsWith('held')) await new Promise<void>((resolve) => held.push(resolve))
   response.statusCode = token.startsWith('broken') ? 500 : 200
   response.end(JSON.stringify({ success: token.startsWith('good'), 'error-codes': [] }))
 })
-await new Promise<void>((resolve) => verifier.listen(0, '127.0.0.1', resolve))
-const address = verifier.address()
-if (typeof address !== 'object' || address === null) throw new Error('the verifier does not listen')
+const port = await listening(verifier)
 
 const system = await openSystem()
 after(async () => {
@@ -29,7 +31,7 @@ after(async () => {
 await system.worker()
 const challenged = {
   GUESSES_PER_ACCOUNT: '1',
-  CHALLENGE_VERIFY_URL: `http://127.0.0.1:${address.port}/siteverify`,
+  CHALLENGE_VERIFY_URL: `http://127.0.0.1:${port}/siteverify`,
   CHALLENGE_SECRET: 'our secret there',
   CHALLENGE_SITE_KEY: 'site-1',
 }
@@ -77,4 +79,29 @@ test('while the service fails or is silent nobody gets past it, and known device
   const before = asked.length
   assertProblem(await login(url, owner, answering('x'.repeat(9_000))), 429, 'challenge_required')
   assert.equal(asked.length, before)
+})
+
+test('a login that needs no challenge does not ask the service, whatever it sends', async () => {
+  const owner = await newAccount(url)
+  const before = asked.length
+  const { deviceToken } = expect(200, await login(url, owner, answering('silent')))
+  assertProblem(await login(url, { ...owner, password: 'a guess' }), 401, 'invalid_credentials')
+  const headers = { 'spillway-device': deviceToken, 'spillway-challenge': 'silent' }
+  expect(200, await login(url, owner, { headers }))
+  assert.equal(asked.length, before)
+})
+
+test('fifty tokens are checked at a time, without a place in hand; the next login is told to come again', async () => {
+  const gateway = await system.gateway(challenged)
+  const owner = await guessed()
+  const waiting = Array.from({ length: 50 }, (_, n) => login(gateway.url, owner, answering(`held ${n}`)))
+  await until(() => held.length === waiting.length, { what: 'all of them asked' })
+  assert.equal(await readMetric(gateway.opsUrl, 'spillway_requests_in_hand'), 0)
+  const refused = await login(gateway.url, owner, answering('good token 4'))
+  assertProblem(refused, 503, 'busy')
+  assert.equal(refused.headers.get('retry-after'), '1')
+  for (const release of held.splice(0)) release()
+  for (const { status, body } of await Promise.all(waiting))
+    assert.ok(['challenge_required', 'unavailable'].includes(body.code), `${status}`)
+  expect(200, await login(gateway.url, owner, answering('good token 4')))
 })

@@ -25,12 +25,22 @@ const later = (s: number, body: () => void) => {
 test('a device is known for so long and no longer', () => {
   const devices = createDeviceTokens(before, { ttlS: 100, ...clock })
   const token = devices.issue('ada')
-  assert.equal(devices.read('ada', token)?.issuedAtS, nowMs / 1_000)
+  assert.equal(devices.read('ada', token)?.issuedAtMs, nowMs)
   later(100, () => assert.ok(devices.read('ada', token)))
   later(101, () => assert.equal(devices.read('ada', token), null))
   later(-90, () => assert.ok(devices.read('ada', token)))
   later(-91, () => assert.equal(devices.read('ada', token), null))
   assert.equal(devices.read('bob', token), null)
+})
+
+test('a device token of the version before, with a time in seconds, counts as issued when its second began', () => {
+  const devices = createDeviceTokens(before, { ttlS: 100, ...clock })
+  const [id = ''] = devices.issue('ada').split('.')
+  const issuedAtS = String(nowMs / 1_000)
+  const [signature] = before.macs({ purpose: 'device', id: JSON.stringify(['ada', id, issuedAtS]) })
+  const token = [id, issuedAtS, signature.toString('base64url')].join('.')
+  assert.deepEqual(devices.read('ada', token), { id, issuedAtMs: nowMs })
+  later(101, () => assert.equal(devices.read('ada', token), null))
 })
 
 test('device tokens outlast a rotation of keys while the old key is on the list', () => {

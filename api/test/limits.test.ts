@@ -1,6 +1,7 @@
 // Limits on credential requests: what is counted, for whom, and what the client is told.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
+import { nameInRedis } from './account.ts'
 import {
   type Answer,
   assertProblem,
@@ -195,6 +196,30 @@ test('an address is refused before its body is read, and what is wrong with it c
   const [wrong, unreadable, tooLong] = ['{"email":7}', '{"email":', ' '.repeat(20_000)]
   assert.deepEqual([await send(wrong), await send(unreadable), await send(tooLong)], [422, 400, 413])
   for (const body of [wrong, unreadable, tooLong]) assert.equal(await send(body), 429)
+})
+
+test('what is no count, in the place of one, lets nobody past a limit', async () => {
+  const { url } = await system.gateway({ ...limits('2', '1'), TRUST_PROXY: '127.0.0.1' })
+  const { redis, namespace } = system
+  const stranger = from('198.51.100.30')
+  const forgeries = [(key: string) => redis.lpush(key, 'a list'), (key: string) => redis.set(key, 'a text')]
+  for (const forge of forgeries) {
+    const credentials = newCredentials()
+    const ofAddress = `${namespace.queuePrefix}:limit:address:198.51.100.30`
+    const ofAccount = `${namespace.queuePrefix}:limit:account:${nameInRedis(system, credentials.email)}`
+    for (const key of [ofAddress, ofAccount]) {
+      await redis.del(key)
+      await forge(key)
+    }
+    assertLimits(await login(url, credentials, stranger), 2, 1)
+    const ofOwnLimit = await login(url, credentials, stranger)
+    assertProblem(ofOwnLimit, 429, 'too_many_requests')
+    assertLimits(ofOwnLimit, 1, 0)
+    const ofItsAddress = await login(url, newCredentials(), stranger)
+    assertProblem(ofItsAddress, 429, 'too_many_requests')
+    assertLimits(ofItsAddress, 2, 0)
+    for (const key of [ofAddress, ofAccount]) assert.ok((await redis.pttl(key)) > 0, key)
+  }
 })
 
 test('with both limits off there are none', async () => {

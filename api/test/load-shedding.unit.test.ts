@@ -94,6 +94,18 @@ for (const first of ['promised', 'known'] as const) {
   })
 }
 
+test('a flood of requests that claim to continue something leaves known devices and new logins a quarter', async () => {
+  const flood = steadily(CAPACITY * 2, 0, 8_000, 'promised')
+  const logins = [...steadily(CAPACITY / 8, 0, 8_000, 'known'), ...steadily(CAPACITY / 2, 0, 8_000)]
+  const ends = await simulate({ arrivals: [...flood, ...logins].sort((a, b) => a.atMs - b.atMs) })
+  const late = ends.filter(({ arrival }) => arrival.atMs > 4_000)
+  const servedOf = (priority: Priority) => late.filter(({ arrival, served }) => arrival.priority === priority && served)
+  const known = late.filter(({ arrival }) => arrival.priority === 'known')
+  assert.equal(servedOf('known').length, known.length)
+  const others = servedOf('known').length + servedOf('new').length
+  assert.ok(others >= 0.2 * 4 * CAPACITY, `${others / 4} a second`)
+})
+
 test('a known device is preferred once a second, and all together for half of what the gateway does', () => {
   let nowMs = 0
   let perSecond = 0

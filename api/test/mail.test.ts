@@ -3,6 +3,8 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { after, test } from 'node:test'
 import { until } from '@spillway/local/testing'
+import { NOTICES_PER_READER } from '../src/mail/post.ts'
+import { nameInRedis } from './account.ts'
 import {
   type Answer,
   assertProblem,
@@ -41,9 +43,9 @@ const post = (url: string, path: string, body: unknown, options: Call = {}) =>
 const forgotten = (url: string, email: string) => post(url, '/v1/password/forgotten', { email })
 const confirm = (url: string, token: string) => post(url, '/v1/email/confirm', { token })
 
-async function settled(asked: Promise<Answer>): Promise<Answer> {
+async function settled(asked: Promise<Answer>, url = here): Promise<Answer> {
   let answer = await asked
-  while (answer.status === 202) answer = await redeem(here, answer.body.ticket)
+  while (answer.status === 202) answer = await redeem(url, answer.body.ticket)
   return answer
 }
 const reset = (url: string, token: string, newPassword = NEXT) =>
@@ -299,23 +301,59 @@ test('nobody gets more mails within an hour than the limit, from whomever they c
   expect(201, await register(url, account))
   for (let n = 0; n < 6; n += 1) expect(204, await forgotten(url, account.email))
   expect(201, await register(url, account))
-  const outcome = async (name: string) => {
-    const page = await (await fetch(`${opsUrl}/metrics`)).text()
-    return Number(new RegExp(`^spillway_mails_total\\{outcome="${name}"\\} (\\d+)$`, 'm').exec(page)?.[1])
-  }
-  await until(async () => (await outcome('limited')) === 5)
+  await until(async () => (await limitedAt(opsUrl)) === 5)
   await mails.next(account.email, /./, 2)
   assert.equal(mails.to(account.email).length, 3)
+})
+
+test('what is no count, in the place of that of mails, keeps none from its reader', async () => {
+  const account = await newAccount(here)
+  await mails.next(account.email, CONFIRM)
+  const counter = `${system.namespace.queuePrefix}:limit:mail:${nameInRedis(system, account.email)}`
+  assert.equal(await system.redis.del(counter), 1)
+  await system.redis.lpush(counter, 'a list')
+  expect(204, await forgotten(here, account.email))
+  await mails.next(account.email, RESET)
 })
 
 test('a notice reaches its reader, whatever else was asked for before: only who has the password or a link causes one', async () => {
   const { url } = await system.gateway({ ...mails.env, LIMIT_MAIL_PER_RECIPIENT: '1' })
   const account = await newAccount(url)
+  expect(204, await confirm(url, (await mails.next(account.email, CONFIRM)).token))
   const { accessToken } = expect(200, await login(url, account))
   for (let n = 0; n < 3; n += 1) expect(204, await forgotten(url, account.email))
   expect(204, await changePassword(url, accessToken, { currentPassword: account.password, newPassword: NEXT }))
   await mails.next(account.email, /password was changed/)
   assert.equal(mails.to(account.email).filter(({ subject }) => RESET.test(subject)).length, 0)
+})
+
+test('an address that nobody confirmed gets no more notices than other mails, whatever is done to its accounts', async () => {
+  const { url, opsUrl } = await system.gateway({ ...mails.env, LIMIT_MAIL_PER_RECIPIENT: '3' })
+  const victim = await newAccount(url)
+  const { accessToken } = expect(200, await login(url, victim))
+  await changeOften(url, accessToken, victim.password, 4)
+  // Then by moving the account away, and by deleting another one of the address.
+  const away = newCredentials().email
+  expect(204, await changeEmail(url, accessToken, away, victim.password))
+  expect(204, await confirm(url, (await mails.next(away, CHANGE)).token))
+  expect(201, await register(url, victim))
+  const { accessToken: next } = expect(200, await login(url, victim))
+  expect(204, await settled(post(url, '/v1/me/delete', { password: victim.password }, { token: next }), url))
+  await until(async () => (await limitedAt(opsUrl)) === 5)
+  await mails.next(victim.email, /./, 2)
+  assert.equal(mails.to(victim.email).length, 3)
+})
+
+test('an address that was confirmed gets a notice of each change, up to a bound of its own', async () => {
+  const { url, opsUrl } = await system.gateway({ ...mails.env, LIMIT_MAIL_PER_RECIPIENT: '1' })
+  const account = await newAccount(url)
+  expect(204, await confirm(url, (await mails.next(account.email, CONFIRM)).token))
+  const { accessToken } = expect(200, await login(url, account))
+  await changeOften(url, accessToken, account.password, NOTICES_PER_READER + 2)
+  await until(async () => (await limitedAt(opsUrl)) === 2)
+  const about = /password was changed/
+  await mails.next(account.email, about, NOTICES_PER_READER - 1)
+  assert.equal(mails.to(account.email).filter(({ subject }) => about.test(subject)).length, NOTICES_PER_READER)
 })
 
 test('a network asks for so many mails an hour and is then refused, before any work', async () => {
@@ -348,6 +386,20 @@ test('without a mail server nothing of it is there, and a registration tells tha
 })
 
 const newEmail = () => ({ email: newCredentials().email })
+
+/** Changes the password an even number of times, so that it is the same again. */
+async function changeOften(url: string, token: string, password: string, times: number): Promise<void> {
+  for (let n = 0; n < times; n += 1) {
+    const [currentPassword, newPassword] = n % 2 ? [NEXT, password] : [password, NEXT]
+    expect(204, await changePassword(url, token, { currentPassword, newPassword }))
+  }
+}
+
+/** How many mails a gateway did not send because their readers had enough. */
+async function limitedAt(opsUrl: string): Promise<number> {
+  const page = await (await fetch(`${opsUrl}/metrics`)).text()
+  return Number(/^spillway_mails_total\{outcome="limited"\} (\d+)$/m.exec(page)?.[1])
+}
 
 async function confirmedAt(email: string): Promise<Date | null> {
   return (await database.user.findUniqueOrThrow({ where: { email } })).emailConfirmedAt

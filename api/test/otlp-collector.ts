@@ -1,5 +1,6 @@
 // A collector for OTLP over HTTP with JSON: takes what is sent and keeps the spans.
 import { createServer } from 'node:http'
+import { listening } from '@spillway/local/testing'
 
 export interface CollectedSpan {
   service: string
@@ -46,11 +47,8 @@ export async function openCollector(): Promise<Collector> {
     if (request.url === '/v1/traces') spans.push(...readSpans(JSON.parse(body)))
     response.writeHead(200, { 'content-type': 'application/json' }).end('{}')
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const address = server.address()
-  if (address === null || typeof address === 'string') throw new Error('the collector is bound to no port')
   return {
-    url: `http://127.0.0.1:${address.port}`,
+    url: `http://127.0.0.1:${await listening(server)}`,
     spans,
     received: () => bodies.join('\n'),
     close: () =>

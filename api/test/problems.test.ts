@@ -36,6 +36,7 @@ test('a known path with another method is answered with the methods that it has'
     ['POST', '/v1/me/password', 'PUT'],
     ['POST', '/healthz', 'GET, HEAD'],
     ['DELETE', '/docs', 'GET, HEAD'],
+    ['PUT', '/v1/me/sessions/0b8e4bd0-6d0c-4b6c-8a3b-1f3a2b1c0d9e', 'DELETE'],
   ]
   for (const [method, path, allowed] of calls) {
     const answer = await call(url, method, path)

@@ -31,3 +31,20 @@ test('a counter without an end, as someone who writes to Redis can make one, is 
   assert.deepEqual(await countRequest(endless), { count: 8, resetS: 60 })
   assert.ok((await redis.pttl(endless)) > 0)
 })
+
+test('what is no count, in the place of one, is deleted: requests are counted, and the window has an end', async () => {
+  const forged = key('forged')
+  const texts = ['', 'x', 'nan', '-5', '007', '1.5', '9223372036854775807', '9'.repeat(400)]
+  const forgeries = [
+    () => redis.lpush(forged, 'a list'),
+    () => redis.hset(forged, 'a', 'hash'),
+    ...texts.map((text) => () => redis.set(forged, text)),
+  ]
+  for (const [n, forge] of forgeries.entries()) {
+    await redis.del(forged)
+    await forge()
+    assert.deepEqual(await countRequest(forged), { count: 1, resetS: 60 }, `forgery ${n}`)
+    assert.equal((await countRequest(forged)).count, 2, `forgery ${n}`)
+    assert.ok((await redis.pttl(forged)) > 0, `forgery ${n}`)
+  }
+})

@@ -153,3 +153,12 @@ test('a session that nobody uses for two weeks ends, and one that is refreshed g
 test('an access token may not outlive its session', async () => {
   await assert.rejects(system.gateway({ SESSION_IDLE_S: '899' }), /SESSION_IDLE_S must not be below ACCESS_TOKEN_TTL_S/)
 })
+
+test('an address in the body of a signed-in request neither fails it nor escapes the limit of its account', async () => {
+  const limited = await system.gateway({ LIMIT_PER_ACCOUNT: '5' })
+  const { accessToken: token } = await logIn(await newAccount(url))
+  const emails = [{ toString: 1 }, ...Array.from({ length: 9 }, (_, n) => `someone-${n}@example.test`)]
+  const answers = emails.map((email) => call(limited.url, 'DELETE', '/v1/me/sessions', { token, body: { email } }))
+  const statuses = (await Promise.all(answers)).map(({ status }) => status).sort()
+  assert.deepEqual(statuses, [...Array<number>(5).fill(204), ...Array<number>(5).fill(429)])
+})

@@ -1,9 +1,8 @@
 // How a gateway begins: with what is there, and with one sentence when it cannot.
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { after, test } from 'node:test'
-import { newSealKey, newSigningKey, startProcess, startProxy, until } from '@spillway/local/testing'
+import { listening, newSealKey, newSigningKey, startProcess, startProxy, until } from '@spillway/local/testing'
 import { readGatewayConfig } from '../src/config.ts'
 import { call, expect, login, newAccount, newCredentials, register } from './client.ts'
 import { openSystem, readiness, startQuietly } from './system.ts'
@@ -83,10 +82,8 @@ test('a gateway that does not find Redis says so once in ten seconds for all of 
 
 test('a port that is taken is told in one sentence, with exit code 1', async (t) => {
   const other = createServer()
-  await once(other.listen(0, '127.0.0.1'), 'listening')
+  const port = String(await listening(other))
   t.after(() => other.close())
-  const address = other.address()
-  const port = String(typeof address === 'object' ? address?.port : '')
   await assert.rejects(startQuietly({ ...complete, OPS_PORT: port }), { code: 'EADDRINUSE' })
   // It stops at once: there are no balancers to be warned. The drain is longer than a test file may take.
   assert.match(await refusal({ ...complete, PORT: port, DRAIN_MS: '300000' }), new RegExp(`EADDRINUSE.*${port}$`))

@@ -37,6 +37,6 @@ export interface AuditEvent {
 
 /** Where events are recorded. */
 export interface Audit {
-  /** Takes no time and never fails: events are written beside the work. */
+  /** Returns at once and never throws: events are written asynchronously. */
   record(event: AuditEvent): void
 }

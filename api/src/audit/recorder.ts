@@ -1,7 +1,7 @@
 /**
- * Records audit events beside the work: `record` puts an event into a bounded buffer, which is written about once a second and at shutdown.
- * While the database takes none, the buffer keeps the first ones; what it has no room for is counted, and said in the log. Refusals, and what needs
- * no account, are added up beyond their budget by event and outcome, without who and from where, in one row a minute each.
+ * Records audit events asynchronously: `record` appends to a bounded buffer, which is written about once a second and at shutdown. While
+ * the database is unavailable, the buffer keeps the oldest events; later events are dropped, counted and logged. Beyond their budget,
+ * refusals and events without an account are summed by event and outcome, without user and address: one row a minute for each sum.
  */
 import type { Database } from '@spillway/prisma'
 import type { Logger } from '@spillway/worker/log'
@@ -76,7 +76,8 @@ export function startAudit(deps: {
       buffer.splice(0, batch.length)
       metrics.auditEvents.inc({ result: 'written' }, batch.length)
     }
-    if (isFailing) log.info({ dropped }, 'audit events are written again')
+    if (dropped > 0) log.warn({ dropped }, 'audit events were dropped: there was no room for them')
+    if (isFailing) log.info({}, 'audit events are written again')
     isFailing = false
     dropped = 0
   }

@@ -16,7 +16,7 @@ export type StoredEvent = {
   address: string | null
 }
 
-/** Events that one statement deletes, far within the statement timeout of 5 s. */
+/** The maximum number of events that one statement deletes: far within the statement timeout of 5 s. */
 const DELETED = 2_000
 const DAY_MS = 24 * 3_600_000
 

@@ -1,14 +1,17 @@
 /** The challenge in force: proof of work, or that of another service where there is one. */
 import type { Keyring } from '@spillway/client/queue-client'
 import type { Challenge } from '../schemas/challenge.js'
-import { createOutsideChallenge } from './outside-challenge.js'
+import { type Answerer, createOutsideChallenge } from './outside-challenge.js'
 import { createProofOfWork, type Solved } from './proof-of-work.js'
 
 export interface Challenges {
   /** A challenge for an account; `excess` are its failures beyond the bound. */
   issue(account: string, excess: number): Challenge
-  /** What an answer solves; undefined when it solves nothing. Throws `unavailable` when the other service does not say. */
-  check(account: string, answer: string, address: string): Promise<Solved | undefined>
+  /**
+   * What an answer solves; undefined when it solves nothing. Throws `unavailable` when the other service does not say, and `busy` when it
+   * is asked too often at once.
+   */
+  check(account: string, answer: string, answerer: Answerer): Promise<Solved | undefined>
 }
 
 export interface ChallengeOptions {
@@ -24,7 +27,7 @@ export function createChallenges(keyring: Keyring, options: ChallengeOptions): C
     const { siteKey, check } = createOutsideChallenge(options)
     return {
       issue: () => ({ kind: 'outside', siteKey }),
-      check: (_account, answer, address) => check(answer, address),
+      check: (_account, answer, answerer) => check(answer, answerer),
     }
   }
   const { issue, check } = createProofOfWork(keyring, options)

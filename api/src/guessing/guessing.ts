@@ -11,7 +11,10 @@ import { ApiError } from '../problems/errors.js'
 import type { Attempter, createAttempts, LetIn } from './attempts.js'
 import type { Challenges } from './challenges.js'
 import type { DeviceTokens } from './device-token.js'
+import type { ForgottenDevices } from './forgotten-devices.js'
+import type { Answerer } from './outside-challenge.js'
 import type { ProbedNetworks } from './probed-networks.js'
+import type { Solved } from './proof-of-work.js'
 import type { SprayedPasswords } from './sprayed-passwords.js'
 
 /** An attempt that was let in, as tickets carry it. */
@@ -28,26 +31,29 @@ export interface Login {
   account: string
   deviceToken: string
   challengeAnswer: string
-  address: string
+  client: Answerer
 }
 
 export interface LetInAttempt {
   attempt: Attempt
-  /** Where no job was submitted, so that nothing was tried. */
+  /** Where nothing was hashed: no job was submitted, or it was cancelled in time. Further calls do nothing. */
   takeBack(): void
 }
 
 export interface Guessing {
   /**
    * Counts a login before anything is done for it. Throws `too_many_requests` or `challenge_required`, with a challenge; `tellLimit` is
-   * called when the limit of a minute refuses. While Redis is
+   * called when the limit of a minute refuses. An answer to a challenge is checked only where the login needs it. While Redis is
    * unreachable it lets everything in: nothing is hashed then.
    */
   letIn(login: Login, tellLimit: (max: number, count: Count) => void): Promise<LetInAttempt>
   /** After a right password: returns the token of the device from now on. */
   succeeded(attempt: Attempt): string
-  /** After a change of the password: whoever knew the one before may hold tokens of devices. */
-  forgetDevices(account: string): void
+  /**
+   * When a password was changed, or an address got or lost its account: whoever had the account before may hold tokens of devices. They are
+   * unknown from then on. Never rejects: what Redis does not take is logged, and retried.
+   */
+  forgetDevices(...accounts: string[]): Promise<void>
   /** After a wrong password, or one for no account. */
   failed(attempt: Attempt): void
   /** The password of a failure that was answered while its request was held. */
@@ -58,6 +64,7 @@ export interface GuessingDeps {
   attempts: ReturnType<typeof createAttempts>
   challenges: Challenges
   devices: DeviceTokens
+  forgotten: ForgottenDevices
   networks: ProbedNetworks
   sprayed: SprayedPasswords
   /** The name of an account in Redis. */
@@ -74,7 +81,7 @@ export function createGuessing(deps: GuessingDeps): Guessing {
   const isOff = perMinute === 0 && perAccount === 0
   const attempterOf = ({ account, device }: Attempt): Attempter => ({ account: deps.nameOf(account), device })
 
-  /** Not awaited by any answer. What is lost with Redis makes a count one too high. */
+  /** Logs the failure of a Redis command that no answer awaits. A lost command leaves a count too high. */
   function inBackground(work: Promise<unknown>): void {
     work.catch((error: unknown) => log.debug({ err: error }, 'an attempt could not be counted'))
   }
@@ -89,14 +96,20 @@ export function createGuessing(deps: GuessingDeps): Guessing {
   }
 
   return {
-    async letIn({ account, deviceToken, challengeAnswer, address }, tellLimit) {
+    async letIn({ account, deviceToken, challengeAnswer, client }, tellLimit) {
       const device = perAccount === 0 ? null : devices.read(account, deviceToken)
-      const network = storedNetworkOf(address)
+      const network = storedNetworkOf(client.address)
       const nothing = { attempt: { account, device: device?.id ?? null, network }, takeBack() {} }
       if (isOff) return nothing
       const isAnswered = challengeAnswer !== '' && perAccount > 0
-      const solved = isAnswered ? await challenges.check(account, challengeAnswer, address) : undefined
-      const counted = await attempts.letIn(deps.nameOf(account), device, solved).catch(() => undefined)
+      const count = (answer?: Solved | 'unchecked') =>
+        attempts.letIn(deps.nameOf(account), device, answer).catch(() => undefined)
+      let counted = await count(isAnswered ? 'unchecked' : undefined)
+      let solved: Solved | undefined
+      if (counted?.outcome === 'unchecked') {
+        solved = await challenges.check(account, challengeAnswer, client)
+        counted = await count(solved)
+      }
       if (counted === undefined) return nothing
       const { outcome, requests, waitMs } = counted
       if (outcome === 'too_many' || outcome === 'device_too_many')
@@ -105,8 +118,16 @@ export function createGuessing(deps: GuessingDeps): Guessing {
       metrics.loginAttempts.inc({ device: outcome })
       // A device that failed too often is as good as unknown.
       const attempt = { account, device: outcome === 'known' && device !== null ? device.id : null, network }
-      const takeBack = () => inBackground(attempts.takeBack(attempterOf(attempt), solved?.id))
-      return { attempt, takeBack }
+      // A challenge that let nobody in was used before, and must stay used.
+      const challengeId = outcome === 'solved' ? solved?.id : undefined
+      let isTakenBack = false
+      return {
+        attempt,
+        takeBack() {
+          if (!isTakenBack) inBackground(attempts.takeBack(attempterOf(attempt), challengeId))
+          isTakenBack = true
+        },
+      }
     },
 
     succeeded(attempt) {
@@ -114,8 +135,8 @@ export function createGuessing(deps: GuessingDeps): Guessing {
       return devices.issue(attempt.account)
     },
 
-    forgetDevices(account) {
-      inBackground(attempts.forgetDevices(deps.nameOf(account)))
+    async forgetDevices(...accounts) {
+      await Promise.all(accounts.map((account) => deps.forgotten.forget(deps.nameOf(account))))
     },
 
     failed({ account, device, network: from }) {

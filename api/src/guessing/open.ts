@@ -1,4 +1,4 @@
-/** Puts the parts of this room together, as the configuration has them. */
+/** Builds the protection against password guessing from the configuration. */
 import type { Keyring } from '@spillway/client/queue-client'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import type { GatewayConfig } from '../config.js'
@@ -8,6 +8,7 @@ import { createAttempts } from './attempts.js'
 import { createChallenges } from './challenges.js'
 import { deviceCookie } from './device-header.js'
 import type { DeviceTokens } from './device-token.js'
+import { createForgottenDevices } from './forgotten-devices.js'
 import { createGuessing, type Guessing } from './guessing.js'
 import { guessingPlugin } from './plugin.js'
 import { createProbedNetworks } from './probed-networks.js'
@@ -33,6 +34,8 @@ export async function openGuessing(
 ): Promise<GuessingParts> {
   const { keyring, devices, redis, accountNameOf, metrics, log } = deps
   const deviceTtlS = config.DEVICE_TTL_S
+  const forgotten = createForgottenDevices(redis, { queuePrefix: config.QUEUE_PREFIX, deviceTtlS, log })
+  app.addHook('onClose', async () => forgotten.close())
   const bounds = { perMinute: config.LIMIT_PER_ACCOUNT, perAccount: config.GUESSES_PER_ACCOUNT }
   const guessing = createGuessing({
     attempts: createAttempts(redis, config.QUEUE_PREFIX, {
@@ -47,6 +50,7 @@ export async function openGuessing(
       siteKey: config.CHALLENGE_SITE_KEY,
     }),
     devices,
+    forgotten,
     networks: createProbedNetworks(redis, config.QUEUE_PREFIX),
     sprayed: createSprayedPasswords(),
     nameOf: accountNameOf,

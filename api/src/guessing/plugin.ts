@@ -11,14 +11,14 @@ export const guessingPlugin = fp(
     app.decorateRequest('login')
 
     app.decorate('letLoginIn', async (request, reply) => {
-      const { headers, ip } = request
+      const { headers, ip, clientGone } = request
       const answer = headers['spillway-challenge']
       request.login = await guessing.letIn(
         {
           account: accountOfEmail(fieldOf(request, 'email')),
           deviceToken: deviceTokenOf(headers),
           challengeAnswer: typeof answer === 'string' ? answer : '',
-          address: ip,
+          client: { address: ip, gone: clientGone, whilePaused: (wait) => whilePaused(request, wait) },
         },
         (max, count) => sendLimitHeaders(reply, max, count),
       )
@@ -33,6 +33,16 @@ export const guessingPlugin = fp(
   { name: 'guessing' },
 )
 
+/** Awaits what is not this gateway's own work. */
+async function whilePaused<T>({ work }: FastifyRequest, wait: () => Promise<T>): Promise<T> {
+  work?.pause()
+  try {
+    return await wait()
+  } finally {
+    work?.resume()
+  }
+}
+
 /** A field of a body that was validated. */
 function fieldOf({ body }: FastifyRequest, name: string): string {
   const field = typeof body === 'object' && body !== null ? Object.getOwnPropertyDescriptor(body, name)?.value : ''
@@ -43,7 +53,10 @@ declare module 'fastify' {
   interface FastifyInstance {
     /** `preHandler` hook that counts a login, after validation, and refuses it. */
     letLoginIn(request: FastifyRequest, reply: FastifyReply): Promise<void>
-    /** `onResponse` hook of the same. */
+    /**
+     * `onSend` hook of the same: unlike `onResponse`, it is also called for clients that are gone. An attempt whose job was cancelled in
+     * time is taken back where that is done, in waiting/hold.ts.
+     */
     settleLogin(request: FastifyRequest, reply: FastifyReply): Promise<void>
   }
   interface FastifyRequest {

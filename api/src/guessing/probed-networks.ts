@@ -20,7 +20,14 @@ const COUNT_ACCOUNT = `
 local noticed = {}
 for n = 1, #KEYS / 2 do
   local accounts, mark = KEYS[2 * n - 1], KEYS[2 * n]
-  local isNew = redis.call('PFADD', accounts, ARGV[2]) == 1
+  local added = redis.pcall('PFADD', accounts, ARGV[2])
+  -- Whatever is no HyperLogLog is nobody's, and would stop every count.
+  if type(added) == 'table' and (string.find(added.err, 'WRONGTYPE') or string.find(added.err, 'INVALIDOBJ')) then
+    redis.call('DEL', accounts)
+    added = redis.call('PFADD', accounts, ARGV[2])
+  end
+  if type(added) == 'table' then return added end
+  local isNew = added == 1
   if redis.call('PTTL', accounts) < 0 then redis.call('PEXPIRE', accounts, ARGV[1]) end
   noticed[n] = 0
   if isNew and redis.call('PFCOUNT', accounts) >= tonumber(ARGV[2 + n]) and redis.call('SET', mark, 1, 'NX', 'PX', ARGV[1]) then

@@ -1,5 +1,6 @@
 /**
- * The challenge that needs nobody else: find a text whose SHA-256, after the challenge and a dot, begins with so many zero bits (Hashcash).
+ * Proof of work (Hashcash), which needs no third party: the client finds a text so that the SHA-256 of `<challenge>.<text>` begins with
+ * the required number of zero bits.
  * A challenge is `id.expiry.bits.signature`, bound to an account by its signature. Checking takes two digests and no memory; Redis
  * remembers only which were used.
  */

@@ -1,4 +1,4 @@
-/** Fastify's options that both listeners share: logging, how long a request may take to arrive, and problems of what is no request. */
+/** Fastify options of all listeners: logging, request timeouts, and answers to bytes that are not a valid request. */
 import { type FastifyBaseLogger, type FastifyHttpOptions, LogController, type RawServerDefault } from 'fastify'
 import { toApiError } from '../problems/foreign-errors.js'
 import { sendConnectionProblem, sendProblem } from '../problems/plugin.js'

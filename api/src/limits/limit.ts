@@ -21,7 +21,10 @@ export interface Limit {
 
 export type LimitRequest = (request: FastifyRequest, reply: FastifyReply) => Promise<void>
 
-/** Returns how to make a limit. While Redis is unreachable limits allow everything: the queue is unreachable too, so nothing is hashed. */
+/**
+ * Returns how to make a limit. While Redis is unreachable limits allow everything: the queue is unreachable too, so
+ * nothing is hashed. A count that fails for another reason allows its request as well, and is logged (toCountingRedis).
+ */
 export function createLimits(redis: readonly CountingRedis[], queuePrefix: string): (limit: Limit) => LimitRequest {
   return ({ max, windowMs = WINDOW_MS, reason, nameOf, headers }) => {
     const countRequest = createSharedCounts(redis, { windowMs })

@@ -74,9 +74,10 @@ export const limitsPlugin = fp(
   { name: 'limits' },
 )
 
+/** Of the access token, if the route takes one: an address in its body would be anyone's. Else of the valid body. */
 function accountOf({ body, user }: FastifyRequest): string {
-  const email = typeof body === 'object' && body !== null && 'email' in body ? String(body.email) : undefined
-  return email === undefined ? digestOf(user.sub) : accountOfEmail(email)
+  const email = typeof body === 'object' && body !== null && 'email' in body ? body.email : undefined
+  return typeof email === 'string' && !user ? accountOfEmail(email) : digestOf(user.sub)
 }
 
 function refreshTokenOf({ body }: FastifyRequest): string {

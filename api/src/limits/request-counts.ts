@@ -1,12 +1,14 @@
 /** Counters of requests in Redis, shared by all gateways. */
 import type { RedisConnection } from '@spillway/client/queue-client'
 import type { ClientContext, Result } from 'ioredis'
+import { LUA_COUNTS } from './lua-counts.js'
 
 /**
  * Lua: counts a request.
  * KEYS: the counter. ARGV: the window, in milliseconds. Returns the count and the milliseconds left.
  */
-const COUNT_REQUEST = `
+const COUNT_REQUEST = `${LUA_COUNTS}
+count_at(KEYS[1])
 local count = redis.call('INCR', KEYS[1])
 local left = redis.call('PTTL', KEYS[1])
 if left < 0 then

@@ -1,17 +1,35 @@
 /**
- * Counters in several Redis: each has its home in one of them, by rendezvous hashing (Thaler and Ravishankar 1998), so that all gateways
- * agree without asking each other. While the home does not answer, it is counted in the next: a count may then begin anew, so that at
- * most as many times a limit is let through as there are Redis, and once more for each that comes back without its data.
+ * Counters in several Redis. Rendezvous hashing (Thaler and Ravishankar 1998) assigns each counter to one Redis, so that all gateways
+ * agree without asking each other. While that Redis does not answer, the next one counts, from 0: with n Redis, up to n times the limit
+ * is let through in a window, and once more for each Redis that comes back without its data.
  */
 import { createHash } from 'node:crypto'
 import type { RedisOfQueue } from '@spillway/client/queue-client'
+import { throttledWarning, type Warnings } from '@spillway/client/redis/throttled-warning'
 import { within } from '@spillway/client/within'
 import { type CountRequest, createRequestCounts } from './request-counts.js'
 
-/** How long the answer of one Redis is waited for where there is another, in milliseconds. */
+/** How long to wait for one of several Redis before asking the next, in milliseconds. */
 const ANSWER_MS = 500
 
-export type CountingRedis = Pick<RedisOfQueue, 'address' | 'connection' | 'isUsable'>
+export interface CountingRedis extends Pick<RedisOfQueue, 'address' | 'connection' | 'isUsable'> {
+  /** To be called with the error of each count that failed. */
+  countFailed(error: unknown): void
+}
+
+/**
+ * The Redis of the queue, as counters need them. A count that fails lets its request in, so the log says so, unless the
+ * connection is lost: then the lines of the connection say it (redis/watch.ts of the client).
+ */
+export function toCountingRedis(redis: readonly RedisOfQueue[], log: Warnings): CountingRedis[] {
+  const failed = throttledWarning(log, 'requests could not be counted')
+  return redis.map(({ address, connection, isReady, isUsable }) => ({
+    ...{ address, connection, isUsable },
+    countFailed(error: unknown) {
+      if (isReady()) failed.warn(error, { facts: { redis: address } })
+    },
+  }))
+}
 
 export function createSharedCounts(redis: readonly CountingRedis[], options: { windowMs: number }): CountRequest {
   const counters = redis.map((one) => ({ ...one, count: createRequestCounts(one.connection, options) }))
@@ -24,14 +42,19 @@ export async function atHome<One extends CountingRedis, Answer>(
   redis: readonly One[],
   ask: (one: One) => Promise<Answer>,
 ): Promise<Answer> {
+  const askOne = (one: One) =>
+    ask(one).catch((error: unknown) => {
+      one.countFailed(error)
+      throw error
+    })
   const [only] = redis
-  if (only !== undefined && redis.length === 1) return ask(only)
+  if (only !== undefined && redis.length === 1) return askOne(only)
   for (const one of inOrderOf(key, redis)) {
     if (!one.isUsable()) continue
-    const answer = await within(ANSWER_MS, ask(one)).catch(() => undefined)
+    const answer = await within(ANSWER_MS, askOne(one)).catch(() => undefined)
     if (answer !== undefined) return answer
   }
-  throw new Error('no Redis counts')
+  throw new Error('no Redis answered')
 }
 
 /** The highest digest of key and address first: without one of them, the others keep their order. */

@@ -7,6 +7,8 @@ import { createRefusalPace } from './refusal-pace.js'
 
 /** Refusals that are due within this time are answered in one batch, in milliseconds. */
 const BATCH_MS = 10
+/** The most refusals that wait. Beyond it the oldest is answered at once: clients that pipeline requests would fill the memory. */
+const MOST_WAITING = 10_000
 
 export const busy = new ApiError('busy', { reason: 'gateway_overloaded' })
 const body = JSON.stringify(problemOf(busy))
@@ -34,17 +36,19 @@ export function createBusyAnswers(options: BusyAnswersOptions): AnswerBusy {
   const refused: Refused[] = []
   const nextDueMs = createRefusalPace(options.perSecond)
 
+  function answer({ response, retryAfterS, isTooLarge }: Refused): void {
+    response.writeHead(busy.status, {
+      ...headers,
+      'retry-after': String(retryAfterS),
+      ...(isTooLarge || options.isClosing() ? { connection: 'close' } : {}),
+    })
+    response.end(body)
+  }
+
   function answerDue(): void {
     const nowMs = performance.now()
     const later = refused.findIndex(({ dueMs }) => dueMs > nowMs + BATCH_MS)
-    for (const { response, retryAfterS, isTooLarge } of refused.splice(0, later < 0 ? refused.length : later)) {
-      response.writeHead(busy.status, {
-        ...headers,
-        'retry-after': String(retryAfterS),
-        ...(isTooLarge || options.isClosing() ? { connection: 'close' } : {}),
-      })
-      response.end(body)
-    }
+    for (const each of refused.splice(0, later < 0 ? refused.length : later)) answer(each)
     const [next] = refused
     if (next !== undefined) setTimeout(answerDue, next.dueMs - nowMs)
   }
@@ -55,6 +59,7 @@ export function createBusyAnswers(options: BusyAnswersOptions): AnswerBusy {
     const nowMs = performance.now()
     const dueMs = nextDueMs(nowMs)
     refused.push({ response, dueMs, retryAfterS, isTooLarge })
+    if (refused.length > MOST_WAITING) for (const oldest of refused.splice(0, 1)) answer(oldest)
     if (refused.length === 1) setTimeout(answerDue, dueMs - nowMs)
   }
 }

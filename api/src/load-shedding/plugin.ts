@@ -10,6 +10,7 @@ import fp from 'fastify-plugin'
 import { interceptRequests } from '../http/intercept-requests.js'
 import type { GatewayMetrics } from '../http/metrics.js'
 import { ApiError } from '../problems/errors.js'
+import { createRouteTable } from '../route-table.js'
 import { busy, createBusyAnswers } from './busy-answers.js'
 import type { LoadShedder, Priority, Work } from './load-shedder.js'
 import { createPreference, type DeviceOf } from './preference.js'
@@ -22,7 +23,7 @@ export interface LoadSheddingOptions {
   metrics: GatewayMetrics
   /** The largest body of a refused request that is read to its end. */
   bodyLimitBytes: number
-  /** [none is known] */
+  /** Identifies known devices [no device is known]. */
   deviceOf?: DeviceOf | undefined
 }
 
@@ -36,9 +37,9 @@ export const loadSheddingPlugin = fp(
     const nextRetryAfterS = createRetryAfter()
     const preference = createPreference({ deviceOf: deviceOf ?? (() => undefined), perSecond: shedder.perSecond })
     const preferred = new WeakSet<IncomingMessage>()
-    const routes = new Map<string, KnownRoute>()
+    const routes = createRouteTable<KnownRoute>()
     app.addHook('onRoute', ({ method, url, config }) => {
-      for (const each of [method].flat()) routes.set(`${each} ${url}`, { url, priority: config?.priority ?? 'new' })
+      routes.add(method, url, { url, priority: config?.priority ?? 'new' })
     })
 
     let since: { startedMs: number; refused: number } | undefined
@@ -74,7 +75,7 @@ export const loadSheddingPlugin = fp(
 
     interceptRequests(app, (request, response, next) => {
       const [path = ''] = (request.url ?? '').split('?', 1)
-      const route = routes.get(`${request.method} ${path}`)
+      const route = routes.find(request.method ?? '', path)
       const priority = route?.priority ?? 'new'
       if (priority === 'new' && shedder.isBehind() && preference.prefersDevice(request.headers)) preferred.add(request)
       if (!shedder.admits(preferred.has(request) ? 'known' : priority)) return refuse(request, response, route?.url)
@@ -101,17 +102,21 @@ export const loadSheddingPlugin = fp(
       request.work = undefined
     })
     app.addHook('preValidation', async (request) => {
+      request.passedLimits = true
       if (request.work === undefined) await begin(request)
     })
-    // Every request that begins is answered, even after its client disconnected.
-    app.addHook('onSend', async (request, reply) => request.work?.end(reply.statusCode < 500))
+    // Every request that begins is answered, even after its client disconnected. One that limits or its missing token refused is no
+    // throughput: it costs little, and a flood of such would raise the limit of requests in hand.
+    app.addHook('onSend', async (request, reply) =>
+      request.work?.end(reply.statusCode < 500 && request.passedLimits === true),
+    )
   },
   { name: 'load-shedding' },
 )
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** [new] */
+    /** The priority of the route's requests in the request queue [new]. */
     priority?: Priority
     /** It uses neither PostgreSQL nor Redis: while the gateway is behind, some of its requests go before new ones [false]. */
     isLight?: boolean
@@ -119,5 +124,7 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The gateway's own work on this request. */
     work?: Work | undefined
+    /** Whether no `onRequest` hook refused it. */
+    passedLimits?: boolean
   }
 }

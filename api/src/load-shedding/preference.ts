@@ -1,7 +1,7 @@
 /**
- * Which new requests go before others while this gateway is behind. Those of known devices: a device is preferred once a second, and all of
- * them together for at most half of what the gateway does, so that stolen or collected tokens cannot take it from everyone else. And light
- * ones, for a tenth: they use neither PostgreSQL nor Redis, and would otherwise wait for the logins before them.
+ * Prefers some new requests while this gateway is behind. Known devices get at most half of the throughput, and each device one request a
+ * second: stolen or collected tokens cannot crowd out everyone else. Light requests get a tenth: they use neither PostgreSQL nor Redis,
+ * and would otherwise wait for the logins before them.
  */
 import type { IncomingHttpHeaders } from 'node:http'
 

@@ -6,10 +6,13 @@ export const CHECK_MS = 50
 
 /**
  * `promised` continues earlier work: a ticket, a session. It is served before `new`, and refused after it, as is `known`: new requests
- * of devices that have logged in before.
+ * of devices that have logged in before. Anybody can claim to continue something, so others get a share beside it.
  */
 export const queuedPriorities = ['promised', 'known', 'new'] as const
 export type QueuedPriority = (typeof queuedPriorities)[number]
+
+/** Promised requests that begin for each other one, where both wait. */
+const PROMISED_FOR_EACH = 3
 
 export interface Queued<T> {
   sinceMs: number
@@ -37,6 +40,15 @@ export function createRequestQueue<T>({ clock, longestWaitMs, overdue }: Request
   const queues: Record<QueuedPriority, Queued<T>[]> = { promised: [], known: [], new: [] }
   const isEmpty = () => queuedPriorities.every((priority) => queues[priority].length === 0)
   let isCheckDue = false
+  let promisedInARow = 0
+
+  function takeNext(): Queued<T> | undefined {
+    const { promised, known, new: fresh } = queues
+    const others = known.length > 0 ? known : fresh
+    const isTurnOfOthers = promised.length === 0 || (others.length > 0 && promisedInARow >= PROMISED_FOR_EACH)
+    promisedInARow = isTurnOfOthers ? 0 : promisedInARow + 1
+    return (isTurnOfOthers ? others : promised).shift()
+  }
 
   function removeOverdue(): void {
     isCheckDue = false
@@ -67,12 +79,10 @@ export function createRequestQueue<T>({ clock, longestWaitMs, overdue }: Request
         checkLater()
       }),
     beginWhile(hasRoom, begin) {
-      for (const priority of queuedPriorities) {
-        while (hasRoom()) {
-          const next = queues[priority].shift()
-          if (next === undefined) break
-          next.resolve(next.isGone() ? undefined : begin(clock.now() - next.sinceMs))
-        }
+      while (hasRoom()) {
+        const next = takeNext()
+        if (next === undefined) break
+        next.resolve(next.isGone() ? undefined : begin(clock.now() - next.sinceMs))
       }
     },
   }

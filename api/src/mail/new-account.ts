@@ -1,4 +1,4 @@
-/** Accounts where registration must not tell whether an address has one. */
+/** Creates accounts without revealing whether an address already has one. */
 import { type Database, Prisma, rawQuery } from '@spillway/prisma'
 import { mailTokenDigest } from './tokens.js'
 

@@ -1,5 +1,5 @@
-/** Mail as a whole: the queue's two ends, the texts, and the connection to the mail server. Gateways send, because they have the database. */
-import type { Keyring, RedisConnection, RedisOfQueue, RedisWatch } from '@spillway/client/queue-client'
+/** Opens the outbox, the mail senders, the texts and the SMTP connection. Gateways send mail, because workers have no database. */
+import type { Keyring, RedisConnection, RedisWatch } from '@spillway/client/queue-client'
 import type { Database } from '@spillway/prisma'
 import type { Logger } from '@spillway/worker/log'
 import { openOutbox } from '@spillway/worker/mail/outbox'
@@ -8,6 +8,7 @@ import { createSmtp } from '@spillway/worker/mail/smtp'
 import type { GatewayConfig } from '../config.js'
 import type { GatewayMetrics } from '../http/metrics.js'
 import { createAccountNames } from '../limits/account-name.js'
+import type { CountingRedis } from '../limits/shared-counts.js'
 import { createPost, type Post } from './post.js'
 import { createMessages } from './requests.js'
 import { shareOutbox } from './shared-outbox.js'
@@ -24,7 +25,7 @@ export function openMail(
   config: GatewayConfig,
   deps: {
     /** Of the role `producer`: mails are added by them. All connections stay the caller's to watch and to close. */
-    redis: readonly RedisOfQueue[]
+    redis: readonly CountingRedis[]
     /** Of the role `consumer`, to the same Redis: mails are taken by them. */
     mailRedis: readonly { connection: RedisConnection }[]
     watch: RedisWatch

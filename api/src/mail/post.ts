@@ -4,22 +4,38 @@ import type { FastifyBaseLogger } from 'fastify'
 import type { GatewayMetrics } from '../http/metrics.js'
 import { accountOfEmail } from '../limits/account-name.js'
 import { type CountingRedis, createSharedCounts } from '../limits/shared-counts.js'
-import type { MailRequest } from './requests.js'
+import type { MailRequest, Notice } from './requests.js'
 
 const HOUR_MS = 3_600_000
 /** How long a mail without a link may be on its way, in milliseconds. */
 const NOTICE_LIFE_MS = 24 * HOUR_MS
+/**
+ * Notices an hour to an address that was confirmed. Nobody does so much to an account, and whoever causes so many has its password: their
+ * reader was then told thirty times.
+ */
+export const NOTICES_PER_READER = 30
+
+/** To whom a notice goes. */
+export interface Owner {
+  email: string
+  /** Whether the address was confirmed as theirs. */
+  isConfirmed: boolean
+}
 
 export interface Post {
   /**
-   * Has a mail sent, unless its reader got too many within the hour; notices are always sent, because a thief would use up the others first.
-   * Never rejects, and takes the same work whether there is such an account
+   * Has a mail sent, unless its reader got too many within the hour. Never rejects, and takes the same work whether there is such an account
    * or not: its caller answers the same in any case.
    *
-   * @param reader the address that gets it, if anybody does
+   * @param reader the recipient's address, against whose limit the mail counts
    * @param jobId of the operation, where its ticket may be redeemed at several gateways at once: one mail is sent for all
    */
-  send(request: MailRequest, reader: string, jobId?: string): Promise<void>
+  send(request: Exclude<MailRequest, { kind: 'notice' }>, reader: string, jobId?: string): Promise<void>
+  /**
+   * Tells an owner what was done to the account. A confirmed address has a limit for notices alone, because a thief would use up the other
+   * mails first. Any other address may be a stranger's: its notices count as other mails do. Never rejects.
+   */
+  notify(owner: Owner, notice: Notice): Promise<void>
   /** When a token expires that is made now, in epoch milliseconds. */
   expiryOf(kind: MailRequest['kind']): number
 }
@@ -38,6 +54,12 @@ export interface PostOptions {
   log: FastifyBaseLogger
 }
 
+/** For whom a mail is counted, and among which. */
+interface Counted {
+  reader: string
+  countedAs: 'mail' | 'notice'
+}
+
 export function createPost(options: PostOptions): Post {
   const { outbox, redis, queuePrefix, accountNameOf, perReader, confirmTtlS, resetTtlS, metrics, log } = options
   const countMail = createSharedCounts(redis, { windowMs: HOUR_MS })
@@ -47,21 +69,25 @@ export function createPost(options: PostOptions): Post {
     return Date.now() + (kind === 'reset' ? resetTtlS : confirmTtlS) * 1_000
   }
 
-  async function isOverLimit(reader: string): Promise<boolean> {
-    const { count } = await countMail(`${queuePrefix}:limit:mail:${accountNameOf(accountOfEmail(reader))}`)
-    return perReader > 0 && count > perReader
+  async function isOverLimit({ reader, countedAs }: Counted): Promise<boolean> {
+    const { count } = await countMail(`${queuePrefix}:limit:${countedAs}:${accountNameOf(accountOfEmail(reader))}`)
+    return perReader > 0 && count > (countedAs === 'mail' ? perReader : Math.max(perReader, NOTICES_PER_READER))
+  }
+
+  async function add(request: MailRequest, counted: Counted, jobId?: string): Promise<void> {
+    try {
+      if (await isOverLimit(counted)) return metrics.mails.inc({ outcome: 'limited' })
+      await outbox.add(request, expiryOf(request.kind), jobId)
+    } catch (error) {
+      metrics.mails.inc({ outcome: 'not_queued' })
+      log.warn({ err: error }, 'a mail was not queued')
+    }
   }
 
   return {
     expiryOf,
-    async send(request, reader, jobId) {
-      try {
-        if (request.kind !== 'notice' && (await isOverLimit(reader))) return metrics.mails.inc({ outcome: 'limited' })
-        await outbox.add(request, expiryOf(request.kind), jobId)
-      } catch (error) {
-        metrics.mails.inc({ outcome: 'not_queued' })
-        log.warn({ err: error }, 'a mail was not queued')
-      }
-    },
+    send: (request, reader, jobId) => add(request, { reader, countedAs: 'mail' }, jobId),
+    notify: ({ email, isConfirmed }, notice) =>
+      add({ kind: 'notice', email, notice }, { reader: email, countedAs: isConfirmed ? 'notice' : 'mail' }),
   }
 }

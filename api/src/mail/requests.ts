@@ -10,6 +10,9 @@ import type { TextName, WriteText } from './texts.js'
 import { issueToken } from './tokens.js'
 
 const text = { type: 'string' } as const
+const notices = ['changed', 'was-reset', 'password-changed', 'deleted'] as const
+/** What an owner is told that was done to the account. */
+export type Notice = (typeof notices)[number]
 const MailRequest = {
   type: 'object',
   discriminator: { propertyName: 'kind' },
@@ -40,7 +43,7 @@ const MailRequest = {
       properties: {
         kind: { const: 'notice' },
         email: text,
-        notice: { type: 'string', enum: ['changed', 'was-reset', 'password-changed', 'deleted'] },
+        notice: { type: 'string', enum: notices },
       },
       required: ['kind', 'email', 'notice'],
       additionalProperties: false,

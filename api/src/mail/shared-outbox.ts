@@ -6,7 +6,7 @@ export interface OutboxOfRedis {
   isUsable(): boolean
 }
 
-/** One stays as it is. */
+/** Combines several outboxes; a single one is returned unchanged. */
 export function shareOutbox(all: readonly OutboxOfRedis[]): Outbox {
   const [only] = all
   if (only !== undefined && all.length === 1) return only.outbox

@@ -55,8 +55,10 @@ export async function issueToken(database: Database, options: IssueToken): Promi
 /** What a used token has done. */
 export interface Confirmed {
   userId: string
-  /** The address before, when it was changed. */
-  changedFrom: string | undefined
+  /** The address that was confirmed. */
+  email: string
+  /** The address before, when it was changed, and whether that was confirmed. */
+  changedFrom: { email: string; isConfirmed: boolean } | undefined
 }
 
 /**
@@ -66,11 +68,11 @@ export interface Confirmed {
 export async function confirmAddress(database: Database, token: string): Promise<Confirmed | undefined> {
   const digest = mailTokenDigest(token)
   // The owner is locked first, so that tokens of one account are used one after the other.
-  const [confirmed] = await rawQuery<{ userId: string; changedFrom: string | null }>(
+  const [confirmed] = await rawQuery<{ userId: string; address: string; before: string | null; wasConfirmed: boolean }>(
     database,
     Prisma.sql`
       WITH owner AS (
-        SELECT id, email, credential_version FROM users
+        SELECT id, email, credential_version, email_confirmed_at IS NOT NULL AS was_confirmed FROM users
         WHERE id = (SELECT user_id FROM mail_tokens WHERE token_hash = ${digest}) FOR UPDATE
       ), token AS (
         UPDATE mail_tokens AS used SET used_at = now() FROM owner
@@ -78,18 +80,20 @@ export async function confirmAddress(database: Database, token: string): Promise
           (purpose = 'confirm' AND used.email = owner.email) OR
           (purpose = 'change' AND used.credential_version = owner.credential_version)
         )
-        RETURNING used.user_id, used.email, used.purpose, owner.email AS before
+        RETURNING used.user_id, used.email, used.purpose, owner.email AS before, owner.was_confirmed
       ), confirmed AS (
         UPDATE users SET email = token.email, email_confirmed_at = now(), updated_at = now() FROM token
         WHERE id = token.user_id AND NOT EXISTS (SELECT FROM users AS others WHERE others.email = token.email AND others.id <> token.user_id)
-        RETURNING id, nullif(token.before, token.email) AS before, token.purpose
+        RETURNING id, token.email AS address, nullif(token.before, token.email) AS before, token.was_confirmed, token.purpose
       ), void AS (
         UPDATE mail_tokens SET used_at = now() FROM confirmed
         WHERE user_id = confirmed.id AND mail_tokens.purpose = confirmed.purpose AND token_hash <> ${digest} AND used_at IS NULL
       )
-      SELECT id AS "userId", before AS "changedFrom" FROM confirmed`,
+      SELECT id AS "userId", address, before, was_confirmed AS "wasConfirmed" FROM confirmed`,
   )
-  return confirmed && { userId: confirmed.userId, changedFrom: confirmed.changedFrom ?? undefined }
+  if (confirmed === undefined) return undefined
+  const { userId, address: email, before, wasConfirmed } = confirmed
+  return { userId, email, changedFrom: before === null ? undefined : { email: before, isConfirmed: wasConfirmed } }
 }
 
 /** The account whose password a token may reset; undefined for a token that may not. */

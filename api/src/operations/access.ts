@@ -3,7 +3,7 @@ import type {
   FastifyInstance,
   FastifyRequest,
   onRequestAsyncHookHandler,
-  onResponseAsyncHookHandler,
+  onSendAsyncHookHandler,
   preHandlerAsyncHookHandler,
 } from 'fastify'
 import type { Attempt } from '../guessing/guessing.js'
@@ -16,7 +16,7 @@ export interface Access<Caller> {
   hooks(app: FastifyInstance): {
     onRequest: onRequestAsyncHookHandler[]
     preHandler: preHandlerAsyncHookHandler[]
-    onResponse?: onResponseAsyncHookHandler[]
+    onSend?: onSendAsyncHookHandler[]
   }
   /** The security requirement in OpenAPI. */
   security?: readonly { readonly [scheme: string]: readonly string[] }[]
@@ -60,7 +60,7 @@ export const guesser: Access<Attempt | undefined> = {
   hooks: ({ limitAddress, letLoginIn, settleLogin }) => ({
     onRequest: [limitAddress],
     preHandler: [letLoginIn],
-    onResponse: [settleLogin],
+    onSend: [settleLogin],
   }),
   callerOf: ({ login }) => login?.attempt,
 }

@@ -55,11 +55,12 @@ export const changePassword = defineOperation({
         throw new ApiError('invalid_credentials', { reason: 'password_changed' })
       }
       await sessions.endOthers({ userId, keptSessionId: sessionId }, transaction)
-      return transaction.user.findUnique({ where: { id: userId }, select: { email: true } })
+      return transaction.user.findUnique({ where: { id: userId }, select: { email: true, emailConfirmedAt: true } })
     })
     if (user === null) return null
-    guessing.forgetDevices(accountOfEmail(user.email))
-    await post?.send({ kind: 'notice', email: user.email, notice: 'password-changed' }, user.email)
+    const { email, emailConfirmedAt } = user
+    await guessing.forgetDevices(accountOfEmail(email))
+    await post?.notify({ email, isConfirmed: emailConfirmedAt !== null }, 'password-changed')
     return null
   },
 })

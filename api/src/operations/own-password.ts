@@ -1,4 +1,4 @@
-/** Verifies the password of a signed-in user once more: what operations do before something dangerous. */
+/** Verifies the password of a signed-in user again, before a sensitive operation. */
 import type { Verdict } from '@spillway/client/queue-client'
 import type { User } from '@spillway/prisma'
 import { ApiError } from '../problems/errors.js'

@@ -59,8 +59,9 @@ export const resetPassword = defineOperation({
       return changed
     })
     if (user === undefined) throw new ApiError('invalid_mail_token')
-    guessing.forgetDevices(accountOfEmail(user.email))
-    await post?.send({ kind: 'notice', email: user.email, notice: 'was-reset' }, user.email)
+    await guessing.forgetDevices(accountOfEmail(user.email))
+    // The link has confirmed the address.
+    await post?.notify({ email: user.email, isConfirmed: true }, 'was-reset')
     return null
   },
 })

@@ -13,7 +13,7 @@ export const verifyPassword = defineOperation({
   operationId: 'verifyPassword',
   tags: ['Accounts'],
   summary: 'Verify the password once more',
-  description: 'Before something dangerous: that the session is open does not say who sits before it. Changes nothing.',
+  description: 'For use before a sensitive action: an open session does not prove who is using it. Changes nothing.',
   access: signedIn,
   body: schemaOf({
     title: 'PasswordToVerify',

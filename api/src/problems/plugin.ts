@@ -4,6 +4,7 @@ import type { Socket } from 'node:net'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import type { FromSchema } from 'json-schema-to-ts'
+import { createRouteTable } from '../route-table.js'
 import type { ErrorCode } from '../schemas/problem-codes.js'
 import type { ProblemBody } from '../schemas/responses.js'
 import { answerHeaders } from './answer-headers.js'
@@ -25,15 +26,13 @@ export const problemPlugin = fp(
       const unread = request.raw.readableAborted
       return sendProblem(unread ? new ApiError('malformed_request') : toApiError(error), request, reply)
     })
-    const methodsByPath = new Map<string, string[]>()
-    app.addHook('onRoute', ({ url, method }) => {
-      methodsByPath.set(url, [...(methodsByPath.get(url) ?? []), method].flat())
-    })
+    const routes = createRouteTable<true>()
+    app.addHook('onRoute', ({ url, method }) => routes.add(method, url, true))
     app.setNotFoundHandler((request, reply) => {
       const [path = ''] = request.url.split('?')
-      const methods = methodsByPath.get(path)
-      // A handler of this path and method called `callNotFound`.
-      if (methods === undefined || methods.includes(request.method)) {
+      const methods = routes.methodsOf(path)
+      // With its own method among them, the handler called `callNotFound`.
+      if (methods.length === 0 || methods.includes(request.method)) {
         return sendProblem(new ApiError('not_found'), request, reply)
       }
       reply.header('allow', methods.join(', '))

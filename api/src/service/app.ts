@@ -5,6 +5,7 @@ import type { GatewayConfig } from '../config.js'
 import { acceptorsPlugin, BACKLOG } from '../http/acceptors.js'
 import type { DocsOptions } from '../http/docs.js'
 import { createLimits, type LimitRequest } from '../limits/limit.js'
+import type { CountingRedis } from '../limits/shared-counts.js'
 import { type Operation, resumeOperation } from '../operations/operation.js'
 import { ApiError } from '../problems/errors.js'
 import { ticketRoutes } from '../routes/tickets.js'
@@ -23,6 +24,7 @@ const BODY_LIMIT_BYTES = 32 * 1_024
 
 export interface ServiceAppDeps extends ServerDeps {
   passwords: PasswordClient
+  countingRedis: readonly CountingRedis[]
   admission: Admission
   keyring: Keyring
 }
@@ -43,10 +45,10 @@ const docs: DocsOptions = {
 
 /** Builds the service application. Dependencies stay the caller's to close. */
 export async function buildServiceApp(config: GatewayConfig, deps: ServiceAppDeps): Promise<FastifyInstance> {
-  const { passwords, admission, keyring, metrics } = deps
+  const { passwords, countingRedis, admission, keyring, metrics } = deps
   const app = await buildServer(config, deps, { bodyLimitBytes: BODY_LIMIT_BYTES, docs })
   await app.register(serviceKeysPlugin, { keys: config.SERVICE_KEYS })
-  const limit = createLimits(passwords.redis, config.QUEUE_PREFIX)
+  const limit = createLimits(countingRedis, config.QUEUE_PREFIX)
   app.decorate(
     'limitService',
     limit({

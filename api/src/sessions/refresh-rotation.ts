@@ -85,7 +85,7 @@ async function beginFamily(database: Database, token: string, options: RotationO
 export async function endByReuse(database: Database, token: string): Promise<Ended | undefined> {
   const [shown, family] = [digest(token), familyOf(token)]
   const sql = Prisma.sql`
-    UPDATE sessions SET revoked_at = now() FROM refresh_tokens
+    UPDATE sessions SET revoked_at = now(), expires_at = now() FROM refresh_tokens
     WHERE sessions.id = session_id AND ${isAlive} AND (token_hash <> ${shown} OR used_at IS NOT NULL)
       AND ${family === undefined ? Prisma.sql`token_hash = ${shown}` : isOf(family)}
     RETURNING sessions.id AS "sessionId", user_id AS "userId"`

@@ -5,26 +5,17 @@
  */
 import { type Database, Prisma, rawQuery, type User } from '@spillway/prisma'
 import { ApiError } from '../problems/errors.js'
-import {
-  type Ended,
-  endByReuse,
-  idleEnd,
-  isAlive,
-  type Rotated,
-  type RotationOptions,
-  rotate,
-} from './refresh-rotation.js'
-import { digest, familyOf, newRefreshToken } from './refresh-tokens.js'
-import type { SessionClient } from './session-client.js'
+import { type Ended, endByReuse, isAlive, type Rotated, rotate } from './refresh-rotation.js'
+import { digest, familyOf } from './refresh-tokens.js'
+import { type NewSession, type OpeningOptions, openSession } from './session-opening.js'
 
 export interface Sessions {
   /**
    * Opens a session with the id of the job that verified the password. Returns its first refresh token; or `stale` when the password was
    * changed since the job was added, or the address is not confirmed and has to be, or `exists` when this job has opened its session before.
+   * Of a user who has too many sessions, the oldest end.
    */
-  open(
-    session: { id: string; userId: string; credentialVersion: number } & SessionClient,
-  ): Promise<{ refreshToken: string } | 'stale' | 'exists'>
+  open(session: NewSession): Promise<{ refreshToken: string } | 'stale' | 'exists'>
   /**
    * Returns the successor of a refresh token; within the grace period, the token that was replaced last returns the same one again.
    * When the token was used before, ends its session and returns that.
@@ -61,40 +52,12 @@ export type LiveSession = {
   expiresAt: Date
 }
 
-export interface SessionsOptions extends RotationOptions {
-  sessionTtlS: number
-  /** Whether only accounts whose address is confirmed open sessions. */
-  needsConfirmedEmail: boolean
-}
-
 type Dates = 'createdAt' | 'lastUsedAt' | 'expiresAt'
 type LiveSessionRow = Omit<LiveSession, Dates> & Record<Dates, string>
 
-export function createSessions(database: Database, options: SessionsOptions): Sessions {
+export function createSessions(database: Database, options: OpeningOptions): Sessions {
   return {
-    async open({ id, userId, credentialVersion, device, address }) {
-      const refreshToken = newRefreshToken(id)
-      const expiresAt = new Date(Date.now() + options.sessionTtlS * 1_000)
-      // One statement checks the credential and inserts the session with its first token, or does nothing. FOR SHARE waits for a
-      // concurrent change of the password, which could not see this session to end it.
-      const sql = Prisma.sql`
-        WITH credential AS (
-          SELECT id FROM users WHERE id = ${userId}::uuid AND credential_version = ${credentialVersion}
-            AND (email_confirmed_at IS NOT NULL OR NOT ${options.needsConfirmedEmail}::boolean) FOR SHARE
-        ), session AS (
-          INSERT INTO sessions (id, user_id, expires_at, device, address)
-          SELECT ${id}::uuid, credential.id, ${expiresAt}::timestamptz, ${device}::text, ${address}::text FROM credential
-          ON CONFLICT (id) DO NOTHING RETURNING id, expires_at
-        ), token AS (
-          INSERT INTO refresh_tokens (token_hash, family_hash, session_id, expires_at)
-          SELECT ${digest(refreshToken)}, ${familyOf(refreshToken)?.familyHash}, sessions.id, ${idleEnd(options)} FROM session AS sessions
-          RETURNING session_id
-        )
-        SELECT EXISTS (SELECT FROM credential) AS current, EXISTS (SELECT FROM token) AS opened`
-      const [outcome] = await rawQuery<{ current: boolean; opened: boolean }>(database, sql)
-      if (outcome?.opened) return { refreshToken }
-      return outcome?.current ? 'exists' : 'stale'
-    },
+    open: (session) => openSession(database, session, options),
 
     async refresh(refreshToken) {
       const rotated = await rotate(database, refreshToken, options)
@@ -103,8 +66,12 @@ export function createSessions(database: Database, options: SessionsOptions): Se
 
     async end(refreshToken) {
       const tokens = { some: familyOf(refreshToken) ?? { tokenHash: digest(refreshToken) } }
-      const [ended] = await revoke(database, { tokens })
-      return ended
+      // A token is of one session. Where there may be many, rows are not returned.
+      const [ended] = await database.session.updateManyAndReturn({
+        ...revocationOf({ tokens }),
+        select: { id: true, userId: true },
+      })
+      return ended && { sessionId: ended.id, userId: ended.userId }
     },
 
     async userOf({ sessionId, userId }) {
@@ -132,7 +99,7 @@ export function createSessions(database: Database, options: SessionsOptions): Se
     },
 
     async endOne({ sessionId, userId }) {
-      return (await revoke(database, { id: sessionId, userId, expiresAt: { gt: new Date() } })).length > 0
+      return (await revoke(database, { id: sessionId, userId, expiresAt: { gt: new Date() } })) > 0
     },
 
     async endAll(userId, transaction) {
@@ -140,18 +107,19 @@ export function createSessions(database: Database, options: SessionsOptions): Se
     },
 
     async endOthers({ userId, keptSessionId }, transaction = database) {
-      return (await revoke(transaction, { userId, id: { not: keptSessionId } })).length
+      return revoke(transaction, { userId, id: { not: keptSessionId } })
     },
   }
 }
 
-/** Returns the sessions that it ended. */
-async function revoke(
-  database: Pick<Database, 'session'>,
-  where: Parameters<Database['session']['updateMany']>[0]['where'],
-): Promise<Ended[]> {
-  const data = { revokedAt: new Date() }
-  const select = { id: true, userId: true }
-  const ended = await database.session.updateManyAndReturn({ where: { ...where, revokedAt: null }, data, select })
-  return ended.map(({ id: sessionId, userId }) => ({ sessionId, userId }))
+/** Returns how many sessions it ended. */
+async function revoke(database: Pick<Database, 'session'>, where: Prisma.SessionWhereInput): Promise<number> {
+  const { count } = await database.session.updateMany(revocationOf(where))
+  return count
+}
+
+/** Ends the expiry too: it says when the row is deleted, and rows that stayed for a month would slow down all queries of their user. */
+function revocationOf(where: Prisma.SessionWhereInput) {
+  const now = new Date()
+  return { where: { ...where, revokedAt: null }, data: { revokedAt: now, expiresAt: now } }
 }

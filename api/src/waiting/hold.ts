@@ -164,7 +164,11 @@ export function createHold(deps: {
           )
         return await finish({ ...job, verdict: answer, client: sessionClientOf(request) })
       } catch (error) {
-        if (isAbort(error) && (await passwords.cancel(pending.job))) metrics.cancelled.inc()
+        if (isAbort(error) && (await passwords.cancel(pending.job))) {
+          metrics.cancelled.inc()
+          // Nothing was hashed for the login.
+          request.login?.takeBack()
+        }
         throw error
       }
     },
