@@ -5,9 +5,16 @@ for tree; do
     cd "$tree"
     for package in . node_modules/.pnpm/@spillway+*/node_modules/@spillway/*; do
       # Links lead to packages that are found by themselves.
-      [ -L "$package" ] || rm -rf "$package"/src "$package"/test "$package"/packaging "$package"/recipes "$package"/examples "$package"/dist/package "$package"/engine "$package"/.turbo "$package"/tsconfig*.json
+      [ -L "$package" ] || rm -rf "$package"/src "$package"/test "$package"/client "$package"/packaging "$package"/recipes "$package"/examples "$package"/dist/package "$package"/engine "$package"/.turbo "$package"/tsconfig*.json
     done
     find . -type f \( -name '*.map' -o -name '*.d.ts' -o -name '*.d.mts' -o -name '*.d.cts' -o -name '*.tsbuildinfo' \) -delete
+    # What packages carry and nobody loads: tests, documentation, examples, benchmarks, builds for bundlers.
+    for package in node_modules/.pnpm/*/node_modules/* node_modules/.pnpm/*/node_modules/@*/*; do
+      for unused in test tests docs examples benchmark benchmarks; do
+        [ -L "$package" ] || rm -rf "${package:?}/$unused"
+      done
+    done
+    rm -rf node_modules/.pnpm/@opentelemetry+*/node_modules/@opentelemetry/*/build/esm node_modules/.pnpm/@opentelemetry+*/node_modules/@opentelemetry/*/build/esnext
     find . -type f -name 'query_compiler_*' ! -name '*_small_bg.postgresql*' -delete
     find . -type f -name '*.musl.node' -delete
     find . -type d -path '*/prebuilds/*' -prune ! -name 'linux-*' -exec rm -r {} +
