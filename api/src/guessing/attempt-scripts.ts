@@ -19,16 +19,6 @@ const DELAY_MAX_MS = 3_600_000
 const LET_IN = `${LUA_COUNTS}
 local issued_at, challenge, per_minute = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local most, most_of_device, undelayed = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
-local function count(key)
-  count_at(key)
-  local requests = redis.call('INCR', key)
-  local left = redis.call('PTTL', key)
-  if left < 0 then
-    left = ${WINDOW_MS}
-    redis.call('PEXPIRE', key, left)
-  end
-  return requests, left
-end
 local function forgotten_at()
   local at = count_at(KEYS[6])
   -- The version before wrote seconds.
@@ -38,7 +28,7 @@ end
 if issued_at > 0 and issued_at > forgotten_at() then
   local failures = count_at(KEYS[4])
   if failures < most_of_device then
-    local requests, left = count(KEYS[3])
+    local requests, left = count_request(KEYS[3], ${WINDOW_MS})
     if per_minute > 0 and requests > per_minute then return {'device_too_many', failures, left, requests} end
     redis.call('SET', KEYS[4], failures + 1, 'PX', ARGV[7])
     return {'known', failures, 0, requests}
@@ -57,7 +47,7 @@ if not solved then
     if is_held or per_minute > 0 and count_at(KEYS[1]) >= per_minute then return {'unchecked', failures, 0, 0} end
   end
   local left
-  requests, left = count(KEYS[1])
+  requests, left = count_request(KEYS[1], ${WINDOW_MS})
   if most > 0 and failures >= most then return {'challenge', failures, 0, requests} end
   if most > 0 and delayed_until > now then return {'delayed', failures, delayed_until - now, requests} end
   if per_minute > 0 and requests > per_minute then return {'too_many', failures, left, requests} end

@@ -8,14 +8,7 @@ import { LUA_COUNTS } from './lua-counts.js'
  * KEYS: the counter. ARGV: the window, in milliseconds. Returns the count and the milliseconds left.
  */
 const COUNT_REQUEST = `${LUA_COUNTS}
-count_at(KEYS[1])
-local count = redis.call('INCR', KEYS[1])
-local left = redis.call('PTTL', KEYS[1])
-if left < 0 then
-  redis.call('PEXPIRE', KEYS[1], ARGV[1])
-  left = tonumber(ARGV[1])
-end
-return {count, left}`
+return {count_request(KEYS[1], ARGV[1])}`
 
 export interface Count {
   /** Requests in this window, including this one. */
