@@ -2,10 +2,11 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { connectRedis } from '@spillway/client/queue-client'
-import { startProxy, until } from '@spillway/local/testing'
+import { newSealKey, startProxy, until } from '@spillway/local/testing'
 import { createForgottenDevices, forgottenKey } from '../src/guessing/forgotten-devices.ts'
 import { nameInRedis } from './account.ts'
 import { type Answer, type Credentials, call, expect, login, newAccount, redeem, register } from './client.ts'
+import { locksAwaited } from './locks.ts'
 import { startMailServer } from './mail-server.ts'
 import { openSystem } from './system.ts'
 
@@ -15,9 +16,12 @@ after(async () => {
   await system.close()
   await mails.stop()
 })
-await system.worker()
+const { SPILLWAY_SEAL_KEYS: firstKey = '' } = system.environment
+const nextKey = newSealKey('next')
+const SPILLWAY_SEAL_KEYS = `${firstKey},${nextKey}`
+await system.worker({ SPILLWAY_SEAL_KEYS })
 /** After one failure strangers are asked for a challenge. */
-const held = { GUESSES_PER_ACCOUNT: '1' }
+const held = { GUESSES_PER_ACCOUNT: '1', SPILLWAY_SEAL_KEYS }
 const [{ url: here }, { url: withMail }] = await Promise.all([
   system.gateway(held),
   system.gateway({ ...held, ...mails.env }),
@@ -31,10 +35,10 @@ async function settled(asked: Promise<Answer>): Promise<Answer> {
 }
 
 /** Whether a token makes its device known to an address, with or without an account. */
-async function isKnown(token: string, { email }: Pick<Credentials, 'email'>): Promise<boolean> {
+async function isKnown(token: string, { email }: Pick<Credentials, 'email'>, url = here): Promise<boolean> {
   const guess = { email, password: 'a guess' }
-  await login(here, guess)
-  const { code } = (await login(here, guess, { headers: { 'spillway-device': token } })).body
+  await login(url, guess)
+  const { code } = (await login(url, guess, { headers: { 'spillway-device': token } })).body
   assert.ok(['invalid_credentials', 'challenge_required'].includes(code), code)
   return code === 'invalid_credentials'
 }
@@ -89,6 +93,31 @@ test('devices that a gateway of the version before forgot, by a second, are stra
   const key = forgottenKey(namespace.queuePrefix, nameInRedis(system, account.email))
   await redis.set(key, Math.floor(Date.now() / 1_000), 'EX', 60)
   assert.ok(!(await isKnown(deviceToken, account)))
+})
+
+test('devices stay forgotten when the next seal key becomes the first', async () => {
+  const { account, accessToken, deviceToken } = await withDevice(here)
+  const { password } = account
+  expect(204, await settled(call(here, 'POST', '/v1/me/delete', { token: accessToken, body: { password } })))
+  const another = await withDevice(here)
+  const { url } = await system.gateway({ ...held, SPILLWAY_SEAL_KEYS: `${nextKey},${firstKey}` })
+  assert.ok(await isKnown(another.deviceToken, another.account, url))
+  assert.ok(!(await isKnown(deviceToken, account, url)))
+})
+
+test('a device token is older than its session: a password that is changed between the two forgets it', async () => {
+  const account = await newAccount(here)
+  const { answer, waitsMs } = await database.$transaction(
+    async (locked) => {
+      await locked.$executeRaw`LOCK TABLE sessions IN EXCLUSIVE MODE`
+      const answer = login(here, account)
+      await until(() => locksAwaited(database), { what: 'the session that is to be opened' })
+      return { answer, waitsMs: Date.now() }
+    },
+    { timeout: 30_000 },
+  )
+  const { deviceToken } = expect(200, await answer)
+  assert.ok(Number(deviceToken.split('.')[1]) <= waitsMs)
 })
 
 test('what Redis does not take is logged, and written when it answers again, with the time that it was', async (t) => {

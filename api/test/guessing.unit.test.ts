@@ -39,7 +39,7 @@ test('a device token of the version before, with a time in seconds, counts as is
   const issuedAtS = String(nowMs / 1_000)
   const [signature] = before.macs({ purpose: 'device', id: JSON.stringify(['ada', id, issuedAtS]) })
   const token = [id, issuedAtS, signature.toString('base64url')].join('.')
-  assert.deepEqual(devices.read('ada', token), { id, issuedAtMs: nowMs })
+  assert.deepEqual(devices.read('ada', token), { id, issuedAtMs: nowMs, keyIndex: 0 })
   later(101, () => assert.equal(devices.read('ada', token), null))
 })
 
@@ -48,7 +48,10 @@ test('device tokens outlast a rotation of keys while the old key is on the list'
     createDeviceTokens(keyring, { ttlS: 100, ...clock }),
   )
   const token = old?.issue('ada') ?? ''
-  for (const each of [old, mid, now]) assert.ok(each?.read('ada', token))
+  assert.deepEqual(
+    [old, mid, now].map((each) => each?.read('ada', token)?.keyIndex),
+    [0, 0, 1],
+  )
   assert.equal(others?.read('ada', token), null)
   assert.ok(mid?.read('ada', now?.issue('ada') ?? ''))
   assert.equal(old?.read('ada', now?.issue('ada') ?? ''), null)

@@ -32,6 +32,13 @@ test('a counter without an end, as someone who writes to Redis can make one, is 
   assert.ok((await redis.pttl(endless)) > 0)
 })
 
+test('a counter that would live longer than its window ends with the window', async () => {
+  const lasting = key('lasting')
+  await redis.set(lasting, 7, 'EX', 86_400)
+  assert.deepEqual(await countRequest(lasting), { count: 8, resetS: 60 })
+  assert.ok((await redis.pttl(lasting)) <= 60_000)
+})
+
 test('what is no count, in the place of one, is deleted: requests are counted, and the window has an end', async () => {
   const forged = key('forged')
   const texts = ['', 'x', 'nan', '-5', '007', '1.5', '9223372036854775807', '9'.repeat(400)]

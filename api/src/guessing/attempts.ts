@@ -19,6 +19,9 @@ const MEMORY_MS = [6 * HOUR_MS, 24 * HOUR_MS, 96 * HOUR_MS, 720 * HOUR_MS]
 /** A used challenge is remembered for so long after its expiry, in milliseconds: clocks of gateways differ. */
 const CLOCK_TOLERANCE_MS = 180_000
 
+/** A known device, with the name of its account by the key that signed its token. */
+export type DeviceOfAccount = Pick<KnownDevice, 'id' | 'issuedAtMs'> & { account: string }
+
 /** The account of a login, and the known device that it comes from; both as named in Redis. */
 export interface Attempter {
   account: string
@@ -59,7 +62,7 @@ export function createAttempts(redis: readonly CountingRedis[], queuePrefix: str
      * @param answer the challenge that it solved; or `unchecked` where the answer is yet to be checked: then an attempt that needs it has
      * this outcome, and is not counted
      */
-    async letIn(account: string, device: KnownDevice | null, answer?: Solved | 'unchecked'): Promise<LetIn> {
+    async letIn(account: string, device: DeviceOfAccount | null, answer?: Solved | 'unchecked'): Promise<LetIn> {
       const attempter = { account, device: device?.id ?? null }
       const [ofAccount, ofDevice] = failuresOf(attempter)
       const solved = answer === 'unchecked' ? undefined : answer
@@ -71,7 +74,7 @@ export function createAttempts(redis: readonly CountingRedis[], queuePrefix: str
           key('limit:device', attempter.device),
           ofDevice,
           key('challenge', solved?.id ?? null),
-          forgottenKey(queuePrefix, account),
+          forgottenKey(queuePrefix, device?.account ?? account),
           device?.issuedAtMs ?? 0,
           answer === 'unchecked' ? -1 : lifeMs,
           bounds.perMinute,

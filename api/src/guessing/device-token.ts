@@ -20,6 +20,8 @@ export interface KnownDevice {
   id: string
   /** Epoch milliseconds. */
   issuedAtMs: number
+  /** The place of the key that signed it on the list of seal keys. */
+  keyIndex: number
 }
 
 export interface DeviceTokens {
@@ -74,8 +76,8 @@ export function createDeviceTokens(
       const parts = parse(token)
       if (parts === undefined) return null
       const { device, issuedAt, issuedAtMs, signature } = parts
-      const isOurs = isSignedBy(macsOf(account, device, issuedAt), signature)
-      return isOurs ? { id: device, issuedAtMs } : null
+      const keyIndex = signerOf(macsOf(account, device, issuedAt), signature)
+      return keyIndex === -1 ? null : { id: device, issuedAtMs, keyIndex }
     },
 
     recognize(token) {
@@ -90,8 +92,8 @@ export function createDeviceTokens(
   }
 }
 
-/** Whether a signature is one of these, compared in constant time. */
-export function isSignedBy(macs: readonly Buffer[], signature: string): boolean {
+/** Which of these a signature is, compared in constant time; -1 for none. */
+export function signerOf(macs: readonly Buffer[], signature: string): number {
   const given = Buffer.from(signature, 'base64url')
-  return macs.some((mac) => given.length === mac.length && timingSafeEqual(given, mac))
+  return macs.findIndex((mac) => given.length === mac.length && timingSafeEqual(given, mac))
 }

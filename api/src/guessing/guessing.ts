@@ -47,8 +47,13 @@ export interface Guessing {
    * unreachable it lets everything in: nothing is hashed then.
    */
   letIn(login: Login, tellLimit: (max: number, count: Count) => void): Promise<LetInAttempt>
-  /** After a right password: returns the token of the device from now on. */
-  succeeded(attempt: Attempt): string
+  /**
+   * The token of the device from now on. Issue it before the session is opened: if the password is changed between the two, the device is
+   * forgotten with the others.
+   */
+  issueDeviceToken(attempt: Attempt): string
+  /** After a right password. */
+  succeeded(attempt: Attempt): void
   /**
    * When a password was changed, or an address got or lost its account: whoever had the account before may hold tokens of devices. They are
    * unknown from then on. Never rejects: what Redis does not take is logged, and retried.
@@ -69,6 +74,8 @@ export interface GuessingDeps {
   sprayed: SprayedPasswords
   /** The name of an account in Redis. */
   nameOf(account: string): string
+  /** Its names by each seal key. */
+  namesByKey(account: string): string[]
   /** Requests a minute and failures of unknown devices; 0 for no bound. */
   perMinute: number
   perAccount: number
@@ -101,9 +108,10 @@ export function createGuessing(deps: GuessingDeps): Guessing {
       const network = storedNetworkOf(client.address)
       const nothing = { attempt: { account, device: device?.id ?? null, network }, takeBack() {} }
       if (isOff) return nothing
+      const known = device && { ...device, account: deps.namesByKey(account)[device.keyIndex] ?? '' }
       const isAnswered = challengeAnswer !== '' && perAccount > 0
       const count = (answer?: Solved | 'unchecked') =>
-        attempts.letIn(deps.nameOf(account), device, answer).catch(() => undefined)
+        attempts.letIn(deps.nameOf(account), known, answer).catch(() => undefined)
       let counted = await count(isAnswered ? 'unchecked' : undefined)
       let solved: Solved | undefined
       if (counted?.outcome === 'unchecked') {
@@ -130,13 +138,14 @@ export function createGuessing(deps: GuessingDeps): Guessing {
       }
     },
 
+    issueDeviceToken: ({ account }) => devices.issue(account),
+
     succeeded(attempt) {
       if (!isOff) inBackground(attempts.succeeded(attempterOf(attempt)))
-      return devices.issue(attempt.account)
     },
 
     async forgetDevices(...accounts) {
-      await Promise.all(accounts.map((account) => deps.forgotten.forget(deps.nameOf(account))))
+      await Promise.all(accounts.flatMap(deps.namesByKey).map((name) => deps.forgotten.forget(name)))
     },
 
     failed({ account, device, network: from }) {

@@ -28,11 +28,12 @@ export async function openGuessing(
     devices: DeviceTokens
     redis: readonly CountingRedis[]
     accountNameOf(account: string): string
+    accountNamesByKey(account: string): string[]
     metrics: GatewayMetrics
     log: FastifyBaseLogger
   },
 ): Promise<GuessingParts> {
-  const { keyring, devices, redis, accountNameOf, metrics, log } = deps
+  const { keyring, devices, redis, accountNameOf, accountNamesByKey, metrics, log } = deps
   const deviceTtlS = config.DEVICE_TTL_S
   const forgotten = createForgottenDevices(redis, { queuePrefix: config.QUEUE_PREFIX, deviceTtlS, log })
   app.addHook('onClose', async () => forgotten.close())
@@ -54,6 +55,7 @@ export async function openGuessing(
     networks: createProbedNetworks(redis, config.QUEUE_PREFIX),
     sprayed: createSprayedPasswords(),
     nameOf: accountNameOf,
+    namesByKey: accountNamesByKey,
     ...bounds,
     metrics,
     log,

@@ -6,7 +6,7 @@
  */
 import { createHash, randomBytes } from 'node:crypto'
 import type { Keyring } from '@spillway/client/queue-client'
-import { isSignedBy } from './device-token.js'
+import { signerOf } from './device-token.js'
 
 /** How long a client may take, in seconds: a slow phone needs a minute for the hardest. */
 export const CHALLENGE_TTL_S = 300
@@ -52,7 +52,7 @@ export function createProofOfWork(
       if (token === undefined) return undefined
       const leftMs = Number(expiresAtS) * 1_000 - nowMs()
       if (leftMs <= 0 || zeroBitsOf(answer) < Number(bits)) return undefined
-      return isSignedBy(macsOf(account, id, expiresAtS, bits), signature) ? { id, leftMs } : undefined
+      return signerOf(macsOf(account, id, expiresAtS, bits), signature) === -1 ? undefined : { id, leftMs }
     },
   }
 }

@@ -7,7 +7,8 @@
 /**
  * Lua functions. `keep_only` deletes a key of another type. `to_count` returns 0 for a text that is no whole number
  * above 0, or has more digits than Lua keeps. `count_at` reads a count, and deletes what is none.
- * `count_request` counts a request in a window, and returns the count and the milliseconds left. A key that is not
+ * `count_request` counts a request in a window, and returns the count and the milliseconds left: the window's
+ * length at most, whatever life somebody gave the key. A key that is not
  * there is never deleted: a DEL would let the script write to a full Redis (REPLY in the client's protocol/reply.ts).
  */
 export const LUA_COUNTS = `
@@ -29,7 +30,7 @@ local function count_request(key, window)
   count_at(key)
   local requests = redis.call('INCR', key)
   local left = redis.call('PTTL', key)
-  if left < 0 then
+  if left < 0 or left > tonumber(window) then
     left = tonumber(window)
     redis.call('PEXPIRE', key, left)
   end

@@ -106,12 +106,15 @@ export const login = defineOperation({
     if (!isKnown || verdict.kind !== 'match')
       throw new ApiError('invalid_credentials', { reason: isKnown ? 'wrong_password' : 'unknown_account' })
     const sessionId = job.id
+    // Before the session is opened: see issueDeviceToken.
+    const deviceToken = attempt && guessing.issueDeviceToken(attempt)
     const session = await sessions.open({ id: sessionId, userId, credentialVersion, ...client })
     if (session === 'stale') throw new ApiError('invalid_credentials', { reason: 'password_changed' })
     if (session === 'exists') throw new ApiError('ticket_used')
     if (verdict.hashFollows && verified !== undefined) upgrades.follow(job, { userId, verified })
     const tokens = issueTokens({ userId, sessionId, refreshToken: session.refreshToken })
-    return attempt === undefined ? tokens : { ...tokens, deviceToken: guessing.succeeded(attempt) }
+    if (attempt !== undefined) guessing.succeeded(attempt)
+    return deviceToken === undefined ? tokens : { ...tokens, deviceToken }
   },
 
   failed({ guessing }, { verified }) {
