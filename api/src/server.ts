@@ -1,5 +1,6 @@
 /** The HTTP server of the public API and of the service API: the plugins that both need. The order of the plugins matters. */
 import { randomUUID } from 'node:crypto'
+import { limitPipelining } from '@spillway/worker/pipeline-limit'
 import type { Tracing } from '@spillway/worker/tracing'
 import { type FastifyBaseLogger, type FastifyInstance, fastify } from 'fastify'
 import { type GatewayConfig, listOf } from './config.js'
@@ -71,6 +72,7 @@ export async function buildServer(
   // First: every later plugin relies on connections being tracked.
   await app.register(clientGonePlugin)
   await app.register(drainPlugin, { graceMs: closeTimeMs(config) })
+  app.addHook('onReady', async () => limitPipelining(app.server))
   await app.register(stalledConnectionsPlugin, { stalledMs: config.REQUEST_TIMEOUT_MS })
   if (tracing !== undefined) await app.register(import('./http/request-trace.js'))
   await app.register(requestLogPlugin)

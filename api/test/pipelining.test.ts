@@ -40,8 +40,8 @@ function loginRequest(credentials: Credentials, header = ''): string {
 }
 
 /** Sends these requests in one write. */
-function pipeline(requests: string[]): Socket {
-  const { hostname, port } = new URL(gateway.url)
+function pipeline(requests: string[], url = gateway.url): Socket {
+  const { hostname, port } = new URL(url)
   const socket = connect(Number(port), hostname)
   socket.write(requests.join(''))
   return socket
@@ -111,6 +111,35 @@ test('when a connection ends all its requests are cancelled, logged, counted and
   assert.equal(await countedAsGone(), counted + LOGINS)
   await until(() => spansOfGone() === spans + LOGINS)
   assert.equal(await sessionsOf(credentials), 0)
+})
+
+test('sixteen requests of a connection may be unanswered; one more ends it, and nothing is left of them', async () => {
+  const credentials = await newAccount(gateway.url)
+  await queue.settled(0, 0)
+  const lines = gone().length
+  await whileFrozen(worker, async () => {
+    const socket = pipeline(Array<string>(16).fill(loginRequest(credentials)))
+    await queue.settled(16, 0)
+    socket.write(loginRequest(credentials))
+    assert.equal(await text(socket), '')
+    await queue.settled(0, 0)
+  })
+  await until(() => gone().length >= lines + 16)
+  assert.equal(await sessionsOf(credentials), 0)
+})
+
+test('a client that pipelines without end gets no more than a few requests begun, on any port', async () => {
+  const request = 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n'
+  for (const url of [gateway.url, gateway.opsUrl, worker.opsUrl]) {
+    const socket = pipeline(Array<string>(20_000).fill(request), url)
+    let received = ''
+    socket.on('data', (bytes) => {
+      received += bytes
+    })
+    await new Promise((resolve) => socket.on('error', () => undefined).on('close', resolve))
+    assert.ok(received.split('HTTP/1.1').length - 1 < 40, url)
+    assert.ok((await fetch(`${url}/healthz`)).status < 500)
+  }
 })
 
 test('a login whose answer cannot be written yet opens no session before it can', async () => {

@@ -4,6 +4,7 @@ import type { QueueReporter } from '@spillway/client/queue/report'
 import type { PasswordClient, RedisConnection, RedisWatch } from '@spillway/client/queue-client'
 import type { Database } from '@spillway/prisma'
 import { boardPlugin } from '@spillway/worker/board'
+import { limitPipelining } from '@spillway/worker/pipeline-limit'
 import { type FastifyBaseLogger, type FastifyInstance, fastify } from 'fastify'
 import type { GatewayConfig } from '../config.js'
 import { jsonBodyPlugin } from '../http/json-body.js'
@@ -38,6 +39,7 @@ export async function buildOps(config: GatewayConfig, deps: OpsDeps): Promise<Fa
     // A mistyped parameter would show more than was asked for.
     ajv: { customOptions: { removeAdditional: false } },
   })
+  app.addHook('onReady', async () => limitPipelining(app.server))
   await app.register(stalledConnectionsPlugin, { stalledMs: config.REQUEST_TIMEOUT_MS })
   await app.register(problemPlugin)
   await app.register(messageRulesPlugin)

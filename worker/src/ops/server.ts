@@ -1,6 +1,7 @@
 /** The only listener of a worker: metrics and probes. */
 import { createServer, type ServerResponse } from 'node:http'
 import type { Registry } from 'prom-client'
+import { limitPipelining } from '../process/pipeline-limit.js'
 
 export interface OpsServer {
   url: string
@@ -35,6 +36,7 @@ export async function startOps({ host, port, registry, isAlive, isReady }: OpsOp
     else if (probe === undefined) response.writeHead(404).end()
     else sendProbe(response, probe())
   })
+  limitPipelining(server)
   await new Promise<void>((resolve, reject) => server.once('error', reject).listen(port, host, resolve))
   const address = server.address()
   if (address === null || typeof address === 'string') throw new Error('the ops server is bound to no port')
