@@ -1,6 +1,7 @@
 // When the gateway refuses what it cannot do in time itself, and when it must not: on a clock that the tests turn.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { setImmediate as flushed } from 'node:timers/promises'
 import { createLoadShedder, type Priority, type Work } from '../src/load-shedding/load-shedder.ts'
 import { createPreference, type DeviceOf } from '../src/load-shedding/preference.ts'
 import { createRefusalPace } from '../src/load-shedding/refusal-pace.ts'
@@ -288,13 +289,62 @@ for (const { what, connections, answeredPerMs, least, most } of rooms) {
       after: () => {},
     })
     for (; nowMs < 3_000; nowMs++) {
-      for (let n = 0; n < answeredPerMs; n++) (await shedder.begin('new', () => false))?.end(true)
+      const begun = Array.from({ length: answeredPerMs }, () => shedder.begin('new', () => false))
       endTurn()
+      for (const work of await Promise.all(begun)) work?.end(true)
     }
     for (let n = 0; n < 2_000; n++) void shedder.begin('new', () => false)
     assert.ok(shedder.inHand() >= least && shedder.inHand() <= most, `${shedder.inHand()}`)
   })
 }
+
+test('requests that are answered in their turn of the event loop do not raise how many may be in hand', async () => {
+  let nowMs = 0
+  let endTurn = () => {}
+  const shedder = createLoadShedder(10, { now: () => nowMs, afterTurn: (end) => (endTurn = end), after: () => {} })
+  for (; nowMs < 3_000; nowMs++) {
+    for (let n = 0; n < 5; n++) (await shedder.begin('promised', () => false))?.end(true)
+    endTurn()
+  }
+  for (let n = 0; n < 2_000; n++) void shedder.begin('new', () => false)
+  assert.equal(shedder.inHand(), 500)
+})
+
+test('in an overload a flood of promised requests begins little by little, for as long as it lasts', async () => {
+  let nowMs = 0
+  const turnEnds: (() => void)[] = []
+  const shedder = createLoadShedder(10, {
+    now: () => nowMs,
+    afterTurn: (end) => void turnEnds.push(end),
+    after: () => {},
+  })
+  let begun = 0
+  /** A turn in which so many are read, each of them answered at once where it begins. */
+  async function turn(requests: number, lastsMs: number): Promise<number> {
+    const before = begun
+    for (let n = 0; n < requests; n++)
+      void shedder
+        .begin('promised', () => false)
+        .then((work) => {
+          begun++
+          work?.end(true)
+        })
+    await flushed()
+    nowMs += lastsMs
+    for (const end of turnEnds.splice(0)) {
+      end()
+      await flushed()
+    }
+    return begun - before
+  }
+  for (let n = 0; n < 15; n++) assert.equal(await turn(10, 110), 10)
+  const first = await turn(400, 10)
+  assert.ok(first <= 40, `${first}`)
+  // Nothing takes more than a turn, so that no more than 0.2 a millisecond begin; and it is not over while some are held back.
+  let later = 0
+  for (let n = 0; n < 100; n++) later += await turn(2, 10)
+  assert.ok(later >= 190 && later <= 240, `${later}`)
+})
 
 test('refusals are answered after half a second, half as many as requests are processed, and after three seconds in any case', () => {
   const dueMs = createRefusalPace(() => CAPACITY)

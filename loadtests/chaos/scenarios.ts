@@ -2,6 +2,7 @@
 import type { Scenario } from './scenario.ts'
 import { clock } from './scenarios/clock.ts'
 import { fairnessScenarios } from './scenarios/fairness.ts'
+import { gatewayFlood } from './scenarios/gateway-flood.ts'
 import { gatewayKilled } from './scenarios/gateway-killed.ts'
 import { gatewayOverload } from './scenarios/gateway-overload.ts'
 import { noWorkerScenarios } from './scenarios/no-worker.ts'
@@ -17,6 +18,7 @@ import { workersJoining } from './scenarios/workers-joining.ts'
 export const scenarios: readonly Scenario[] = [
   ...overloadScenarios,
   gatewayOverload,
+  gatewayFlood,
   ...fairnessScenarios,
   stuffing,
   ...workerScenarios,

@@ -11,6 +11,7 @@
  */
 import { type Clock, systemClock } from './clock.js'
 import { createOverload } from './overload.js'
+import { createPromisedShare } from './promised-share.js'
 import { CHECK_MS, createRequestQueue, type QueuedPriority } from './request-queue.js'
 import { createThroughput } from './throughput.js'
 
@@ -66,13 +67,32 @@ export interface LoadShedder {
 export function createLoadShedder(connections: number, clock: Clock = systemClock): LoadShedder {
   const leastInHand = PER_CONNECTION * connections
   const throughput = createThroughput(clock.now())
-  const queue = createRequestQueue<Work>({ clock, longestWaitMs, overdue: () => overload.refused() })
-  const overload = createOverload({ clock, hasQueue: () => !queue.isEmpty(), turnEnded: throughput.update })
+  const queue = createRequestQueue<Work>({ clock, longestWaitMs, mayBeginPromised, overdue: () => overload.refused() })
+  const overload = createOverload({ clock, hasQueue: () => !queue.isEmpty(), turnEnded })
   let inHand = 0
+  let turn = 0
+  const promisedShare = createPromisedShare(clock.now(), throughput.perMs)
+  let isPromisedDue = false
 
   function hasRoom(): boolean {
     const least = overload.isOverloaded() ? leastInHand : Math.max(leastInHand, IN_HAND)
     return inHand < Math.max(least, throughput.perMs() * IN_HAND_MS)
+  }
+  function mayBeginPromised(): boolean {
+    return promisedShare.hasLeft() || !overload.isOverloaded()
+  }
+  function turnEnded(nowMs: number): void {
+    turn++
+    throughput.update(nowMs)
+    if (!isPromisedDue) beginPromised()
+  }
+  /** Begins those that were too many for earlier turns, turn by turn. */
+  function beginPromised(): void {
+    promisedShare.refill(clock.now())
+    isPromisedDue = queue.length('promised') > 0 && hasRoom()
+    if (!isPromisedDue) return
+    queue.beginWhile(hasRoom, newWork)
+    clock.afterTurn(beginPromised)
   }
   const isShort = (priority: QueuedPriority) => priority === 'new' && overload.isOverloaded()
 
@@ -85,9 +105,11 @@ export function createLoadShedder(connections: number, clock: Clock = systemCloc
     return queue.length(priority) >= Math.max(leastLength, throughput.perMs() * waitMs)
   }
 
-  function newWork(queuedMs: number): Work {
+  function newWork(priority: QueuedPriority, queuedMs: number): Work {
+    if (priority === 'promised') promisedShare.taken()
     throughput.begun(queuedMs)
     inHand++
+    const begunIn = turn
     let state: 'in hand' | 'paused' | 'ended' = 'in hand'
     function leave(to: 'paused' | 'ended'): void {
       const wasInHand = state === 'in hand'
@@ -104,7 +126,8 @@ export function createLoadShedder(connections: number, clock: Clock = systemCloc
         inHand++
       },
       end(answered) {
-        if (state !== 'ended' && answered) throughput.answered()
+        // A request that is answered in its turn waited for nothing: many such must not raise the limit of requests in hand.
+        if (state !== 'ended' && answered && turn !== begunIn) throughput.answered()
         leave('ended')
       },
     }
@@ -121,10 +144,14 @@ export function createLoadShedder(connections: number, clock: Clock = systemCloc
     async begin(priority, isGone) {
       if (priority === 'always') return unlimited
       overload.requestRead()
-      if (hasRoom() && queue.length(priority) === 0) return newWork(0)
-      if (!isFull(priority)) return queue.push(priority, isGone)
-      overload.refused()
-      return undefined
+      const mayBegin = priority !== 'promised' || mayBeginPromised()
+      if (mayBegin && hasRoom() && queue.length(priority) === 0) return newWork(priority, 0)
+      if (isFull(priority)) {
+        overload.refused()
+        return undefined
+      }
+      if (priority === 'promised') overload.heldBack()
+      return queue.push(priority, isGone)
     },
     isBehind: () => !queue.isEmpty() || overload.isOverloaded() || overload.isRefusing(),
     isShedding: overload.isRefusing,

@@ -10,13 +10,15 @@ const INTERVAL_MS = 1_500
 const IDLE_MS = 500
 /** A turn of the event loop that reads requests for longer than this counts as a queue, in milliseconds. */
 const TURN_MS = 100
-/** An overload is over when no request was refused for this long, in milliseconds. */
+/** An overload is over when no request was refused or held back for this long, in milliseconds. */
 const CALM_MS = 1_000
 
 export interface Overload {
   /** To be called for each request. Measures its turn of the event loop. */
   requestRead(): void
   refused(): void
+  /** A request was queued that would have begun without the overload. */
+  heldBack(): void
   isOverloaded(): boolean
   /** Whether this turn has lasted so long that requests read now have waited for earlier ones of the same turn. */
   isTurnLate(): boolean
@@ -40,6 +42,7 @@ export function createOverload({ clock, hasQueue, turnEnded }: OverloadOptions):
   let queueSinceMs: number | undefined
   let overloadedSinceMs: number | undefined
   let refusedMs = Number.NEGATIVE_INFINITY
+  let heldBackMs = Number.NEGATIVE_INFINITY
 
   function endTurn(): void {
     const nowMs = now()
@@ -57,12 +60,15 @@ export function createOverload({ clock, hasQueue, turnEnded }: OverloadOptions):
       if (turnStartMs !== undefined) return
       turnStartMs = now()
       if (turnStartMs - turnEndMs > IDLE_MS) queueSinceMs = undefined
-      if (overloadedSinceMs !== undefined && turnStartMs - Math.max(overloadedSinceMs, refusedMs) > CALM_MS)
+      if (overloadedSinceMs !== undefined && turnStartMs - Math.max(overloadedSinceMs, refusedMs, heldBackMs) > CALM_MS)
         overloadedSinceMs = undefined
       clock.afterTurn(endTurn)
     },
     refused() {
       refusedMs = now()
+    },
+    heldBack() {
+      heldBackMs = now()
     },
     isOverloaded: () => overloadedSinceMs !== undefined,
     isTurnLate: () => turnStartMs !== undefined && now() - turnStartMs > TURN_MS,

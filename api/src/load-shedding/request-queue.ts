@@ -26,28 +26,33 @@ export interface RequestQueue<T> {
   isEmpty(): boolean
   push(priority: QueuedPriority, isGone: () => boolean): Promise<T | undefined>
   /** Begins the next requests while there is room. */
-  beginWhile(hasRoom: () => boolean, begin: (queuedMs: number) => T): void
+  beginWhile(hasRoom: () => boolean, begin: (priority: QueuedPriority, queuedMs: number) => T): void
 }
 
 export interface RequestQueueOptions {
   clock: Clock
   longestWaitMs(priority: QueuedPriority): number
+  /** Whether promised requests may begin now. */
+  mayBeginPromised(): boolean
   /** Called for each overdue request. */
   overdue(): void
 }
 
-export function createRequestQueue<T>({ clock, longestWaitMs, overdue }: RequestQueueOptions): RequestQueue<T> {
+export function createRequestQueue<T>({
+  clock,
+  longestWaitMs,
+  mayBeginPromised,
+  overdue,
+}: RequestQueueOptions): RequestQueue<T> {
   const queues: Record<QueuedPriority, Queued<T>[]> = { promised: [], known: [], new: [] }
   const isEmpty = () => queuedPriorities.every((priority) => queues[priority].length === 0)
   let isCheckDue = false
   let promisedInARow = 0
 
-  function takeNext(): Queued<T> | undefined {
-    const { promised, known, new: fresh } = queues
-    const others = known.length > 0 ? known : fresh
-    const isTurnOfOthers = promised.length === 0 || (others.length > 0 && promisedInARow >= PROMISED_FOR_EACH)
-    promisedInARow = isTurnOfOthers ? 0 : promisedInARow + 1
-    return (isTurnOfOthers ? others : promised).shift()
+  function nextPriority(): QueuedPriority {
+    const others = queues.known.length > 0 ? 'known' : 'new'
+    if (queues.promised.length === 0 || !mayBeginPromised()) return others
+    return queues[others].length > 0 && promisedInARow >= PROMISED_FOR_EACH ? others : 'promised'
   }
 
   function removeOverdue(): void {
@@ -80,9 +85,11 @@ export function createRequestQueue<T>({ clock, longestWaitMs, overdue }: Request
       }),
     beginWhile(hasRoom, begin) {
       while (hasRoom()) {
-        const next = takeNext()
+        const priority = nextPriority()
+        const next = queues[priority].shift()
         if (next === undefined) break
-        next.resolve(next.isGone() ? undefined : begin(clock.now() - next.sinceMs))
+        promisedInARow = priority === 'promised' ? promisedInARow + 1 : 0
+        next.resolve(next.isGone() ? undefined : begin(priority, clock.now() - next.sinceMs))
       }
     },
   }

@@ -1,27 +1,13 @@
-// More logins than the gateway itself can process: workers wait instead of hashing, and there are plenty of them. Connections are
-// kept, as an ingress keeps them.
+// More logins than the gateway itself can process.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
-import { pinned } from '@spillway/local/processes/pinning'
 import { processorTime } from '@spillway/local/processes/processor-time'
-import { contenderCores } from '../../measure/cores.ts'
-import { holdToShare } from '../../measure/processor-share.ts'
 import { isOk, watchNeighbours } from '../neighbours.ts'
-import { expectSteady, onOneGateway, type StepResult, slowestLogin } from '../one-gateway.ts'
+import { expectSteady, type StepResult, slowestLogin } from '../one-gateway.ts'
 import { Findings, type Scenario } from '../scenario.ts'
+import { logins, onShortGateway, rush } from '../short-gateway.ts'
 import type { Stage } from '../stage/stage.ts'
 import type { System } from '../stage/system.ts'
-import type { RushOptions, RushResult } from '../traffic/rush.ts'
 
-/** Each "hash" waits 20 ms in one of these slots: far more than one gateway passes on. */
-const size = { credential: 'wait-20', workerEnv: { WORKER_CONCURRENCY: '200' } } as const
-
-/**
- * The gateway's share of a core. With a whole one, worker, Redis, PostgreSQL and generator on the other core were what was short on two
- * processors: the gateway idled for an eighth of the time, and some runs refused nothing.
- */
-const GATEWAY_SHARE = 0.6
-const WARM_UP = { perSecond: 400, connections: 200, durationS: 8, settlingS: 0 }
 const STEP = { durationS: 12, settlingS: 3 }
 /** Logins a second, and the connections that offer them: a refusal is answered after half a second to three. */
 const OFFERED = [
@@ -45,20 +31,12 @@ const OVER_AFTER_MS = 2_000
 const FRESH_LOGINS = 40
 const NOISE_MS = 250
 
-/** Sends logins from a process of its own: this one is busy with the logs of the others. */
-async function rush({ keeper }: Stage, options: Omit<RushOptions, 'credential'>): Promise<RushResult> {
-  const given = JSON.stringify({ ...options, credential: size.credential })
-  const [command = '', ...args] = pinned([process.execPath, '--import', 'tsx', program, given], contenderCores)
-  return JSON.parse(await keeper.run({ command, args }))
-}
-const program = fileURLToPath(new URL('../traffic/rush.ts', import.meta.url))
-
 /** One step, whose answers are counted. */
 async function runStep(stage: Stage, system: System, offered: (typeof OFFERED)[number], findings: Findings) {
   const { url = '', pid = 0 } = system.gateways[0] ?? {}
   const used = () => processorTime(pid)?.totalMs ?? 0
   const [before, startMs] = [used(), performance.now()]
-  const { statuses, timeouts, errors, slowestMs } = await rush(stage, { url, ...STEP, ...offered })
+  const { statuses, timeouts, errors, slowestMs } = await rush(stage, { url, sends: logins, ...STEP, ...offered })
   const gatewayPercent = (100 * (used() - before)) / (performance.now() - startMs)
   const { 200: ok = 0, 202: tickets = 0, 503: busy = 0 } = statuses
   const answers = Object.values(statuses).reduce((sum, count) => sum + count, 0)
@@ -82,15 +60,7 @@ export const gatewayOverload: Scenario = {
   name: 'gateway-overload',
   promise:
     'However many log in on three thousand connections, a gateway goes on doing what it can, and nobody waits for nothing.',
-  run: onOneGateway(size, async (system, url, stage) => {
-    await rush(stage, { url, ...WARM_UP })
-    const slowed = holdToShare([system.gateways[0]?.pid ?? 0], GATEWAY_SHARE)
-    try {
-      return await overload(system, url, stage)
-    } finally {
-      await slowed.close()
-    }
-  }),
+  run: onShortGateway(overload),
 }
 
 async function overload(system: System, url: string, stage: Stage): Promise<Findings> {

@@ -1,12 +1,14 @@
-// A process of its own that logs in at a rate, on connections that are kept, and does nothing else: `node rush.ts <json>`. Prints its
+// A process of its own that sends requests on connections that are kept, and does nothing else: `node rush.ts <json>`. Prints its
 // result as a line of JSON. autocannon because it costs a fifth of the processor time of Node's own client.
 import autocannon from 'autocannon'
 import { type Credential, createAccounts } from '../../load/accounts.ts'
 
 export interface RushOptions {
   url: string
-  credential: Credential
-  perSecond: number
+  /** Logins of accounts with this credential, or the same request again and again. */
+  sends: { credential: Credential } | { path: string; body: object }
+  /** Undefined: each connection sends its next request as soon as it has its answer. */
+  perSecond?: number
   connections: number
   durationS: number
   /** The beginning of it that is not counted, in seconds. */
@@ -18,22 +20,23 @@ const TIMEOUT_S = 10
 export type RushResult = Awaited<ReturnType<typeof rush>>
 
 async function rush(options: RushOptions) {
-  const { url, credential, perSecond, connections, durationS, settlingS } = options
+  const { url, sends, perSecond, connections, durationS, settlingS } = options
   const accounts = createAccounts('')
   let caller = 0
+  const nextBody = () => ('path' in sends ? sends.body : accounts.login(sends.credential, caller++))
   const countedFromMs = performance.now() + settlingS * 1_000
   const statuses: Record<string, number> = {}
   const { timeouts, errors, latency } = await new Promise<autocannon.Result>((resolve, reject) => {
     const run = autocannon(
       {
-        url: `${url}/v1/login`,
+        url: url + ('path' in sends ? sends.path : '/v1/login'),
         method: 'POST',
         headers: { 'content-type': 'application/json' },
         connections,
-        overallRate: perSecond,
+        ...(perSecond !== undefined && { overallRate: perSecond }),
         duration: durationS,
         timeout: TIMEOUT_S,
-        setupClient: (client) => client.setBody(JSON.stringify(accounts.login(credential, caller++))),
+        setupClient: (client) => client.setBody(JSON.stringify(nextBody())),
       },
       (error: unknown, result: autocannon.Result) => (error ? reject(error) : resolve(result)),
     )

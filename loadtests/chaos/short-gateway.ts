@@ -1,0 +1,48 @@
+// Scenarios in which the gateway is what is short: workers wait instead of hashing, there are plenty of them, and the gateway has a share of
+// a core. Connections are kept, as an ingress keeps them.
+import { fileURLToPath } from 'node:url'
+import { pinned } from '@spillway/local/processes/pinning'
+import { contenderCores } from '../measure/cores.ts'
+import { holdToShare } from '../measure/processor-share.ts'
+import { onOneGateway } from './one-gateway.ts'
+import type { Findings, Scenario } from './scenario.ts'
+import type { Stage } from './stage/stage.ts'
+import type { System } from './stage/system.ts'
+import type { RushOptions, RushResult } from './traffic/rush.ts'
+
+/** Each "hash" waits 20 ms in one of these slots: far more than one gateway passes on. */
+const credential = 'wait-20'
+const workerEnv = { WORKER_CONCURRENCY: '200' }
+
+/**
+ * The gateway's share of a core. With a whole one, worker, Redis, PostgreSQL and generator on the other core were what was short on two
+ * processors: the gateway idled for an eighth of the time, and some runs refused nothing.
+ */
+const GATEWAY_SHARE = 0.6
+const WARM_UP = { perSecond: 400, connections: 200, durationS: 8, settlingS: 0 }
+
+/** Logins of its accounts, as {@link rush} sends them. */
+export const logins = { credential } as const
+
+/** Runs it on a warm gateway that is held to its share. */
+export function onShortGateway(run: (system: System, url: string, stage: Stage) => Promise<Findings>): Scenario['run'] {
+  return onOneGateway({ credential, workerEnv }, async (system, url, stage) => {
+    await rush(stage, { url, sends: logins, ...WARM_UP })
+    const slowed = holdToShare([system.gateways[0]?.pid ?? 0], GATEWAY_SHARE)
+    try {
+      return await run(system, url, stage)
+    } finally {
+      await slowed.close()
+    }
+  })
+}
+
+/** Sends requests from a process of its own: this one is busy with the logs of the others. */
+export async function rush({ keeper }: Stage, options: RushOptions): Promise<RushResult> {
+  const [command = '', ...args] = pinned(
+    [process.execPath, '--import', 'tsx', program, JSON.stringify(options)],
+    contenderCores,
+  )
+  return JSON.parse(await keeper.run({ command, args }))
+}
+const program = fileURLToPath(new URL('traffic/rush.ts', import.meta.url))
