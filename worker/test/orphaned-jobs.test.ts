@@ -9,7 +9,7 @@ import { activeJobs, redisProxy, spaceFor, waitingJobs } from './space.ts'
 
 const lasting = (ms: number) => ({ password: 'right', storedHash: `$spillway-wait$${ms}$` })
 
-const requeued = ({ opsUrl }: { opsUrl: string }) => readMetric(opsUrl, 'spillway_jobs_handed_back_total')
+const requeued = ({ opsUrl }: { opsUrl: string }) => readMetric(opsUrl, 'spillway_jobs_requeued_total')
 const stalled = ({ opsUrl }: { opsUrl: string }) => readMetric(opsUrl, 'spillway_jobs_stalled_total')
 
 test('a job whose reply was lost with the connection is requeued before its lock has expired', async (t) => {

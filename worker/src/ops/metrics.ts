@@ -74,7 +74,7 @@ export function createWorkerMetrics(): WorkerMetrics {
       registers,
     }),
     requeued: new Counter({
-      name: 'spillway_jobs_handed_back_total',
+      name: 'spillway_jobs_requeued_total',
       help: 'Jobs requeued: unfinished by a stopping worker, or orphaned by a lost reply of Redis',
       registers,
     }),
