@@ -79,11 +79,12 @@ test('guesses that come together are judged one after the other, and none after 
     const credentials = btoa(`${OPERATOR.OPS_USER}:${password}`)
     return `GET /live.json HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Basic ${credentials}\r\n`
   }
-  const guesses = Array.from({ length: 849 }, (_, n) => `${guess(`guess ${n}`)}\r\n`)
+  // As many as a connection may have unanswered.
+  const guesses = Array.from({ length: 15 }, (_, n) => `${guess(`guess ${n}`)}\r\n`)
   const socket = connect(Number(port), hostname)
   socket.write(`${guesses.join('')}${guess(OPERATOR.OPS_PASSWORD)}Connection: close\r\n\r\n`)
   const statuses = [...(await text(socket)).matchAll(/HTTP\/1.1 (\d+)/g)].map(([, status]) => Number(status))
-  assert.deepEqual(statuses, [...Array<number>(10).fill(401), ...Array<number>(840).fill(429)])
+  assert.deepEqual(statuses, [...Array<number>(10).fill(401), ...Array<number>(6).fill(429)])
   assert.match((await ask(`${opsUrl}/metrics`)).text, /^spillway_operator_login_failures_total 10$/m)
 })
 
