@@ -69,7 +69,7 @@ test('a client that has its ticket may go away; of the jobs that were cancelled 
 
 test('a job that has begun when its client goes away comes to its end, and that is no error', async () => {
   const client = new AbortController()
-  const left = login(url, await slowAccount(system.database, 1_500), { signal: client.signal })
+  const left = login(url, await slowAccount(system.database, 4_000), { signal: client.signal })
   await queue.settled(0, 1)
   const before = gone()
   client.abort()
