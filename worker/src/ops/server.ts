@@ -29,13 +29,15 @@ export async function startOps({ host, port, registry, isAlive, isReady }: OpsOp
     response.writeHead(isGood ? 200 : 503, { 'content-type': 'text/plain' }).end(isGood ? 'ok\n' : 'failing\n')
   }
 
-  const server = createServer((request, response) => {
+  // Node would answer a request without Host, or with an unknown expectation, past the limit of pipelined requests.
+  const server = createServer({ requireHostHeader: false }, (request, response) => {
     const probe = probes[request.url ?? '']
     if (request.method !== 'GET') response.writeHead(405).end()
     else if (request.url === '/metrics') void sendMetrics(response)
     else if (probe === undefined) response.writeHead(404).end()
     else sendProbe(response, probe())
   })
+  server.on('checkExpectation', (request, response) => server.emit('request', request, response))
   limitPipelining(server)
   await new Promise<void>((resolve, reject) => server.once('error', reject).listen(port, host, resolve))
   const address = server.address()

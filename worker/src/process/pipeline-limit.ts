@@ -7,7 +7,7 @@ import type { Socket } from 'node:net'
 
 /** Unanswered requests of one connection. Browsers have one, and so have the HTTP clients of most languages. */
 const UNANSWERED_MAX = 16
-/** Bytes that are parsed before requests are counted: one common request, or fewer than twenty of the shortest. */
+/** Bytes that are parsed before requests are counted: one common request, or fewer than thirty of the shortest. */
 const PART_BYTES = 512
 
 /**
@@ -31,6 +31,12 @@ export function limitPipelining(server: Server): void {
       for (let at = 0; at < bytes.length && !socket.destroyed; at += PART_BYTES) {
         for (const parse of parsers) parse.call(socket, bytes.subarray(at, at + PART_BYTES))
         if (countOf(socket) > UNANSWERED_MAX) socket.destroy()
+        const rest = bytes.subarray(at + PART_BYTES)
+        // Node paused the connection, because answers pile up or a body is not read. Its parser fails on bytes that come before it resumes.
+        if (rest.length > 0 && socket.isPaused()) {
+          socket.unshift(rest)
+          return
+        }
       }
     })
   })
