@@ -105,6 +105,8 @@ test('a flood of requests that claim to continue something leaves known devices 
   assert.equal(servedOf('known').length, known.length)
   const others = servedOf('known').length + servedOf('new').length
   assert.ok(others >= 0.2 * 4 * CAPACITY, `${others / 4} a second`)
+  const promised = servedOf('promised').length
+  assert.ok(promised >= 0.2 * 4 * CAPACITY, `${promised / 4} promised ones a second`)
 })
 
 test('a known device is preferred once a second, and all together for half of what the gateway does', () => {
@@ -313,10 +315,11 @@ test('requests that are answered in their turn of the event loop do not raise ho
 test('in an overload a flood of promised requests begins little by little, for as long as it lasts', async () => {
   let nowMs = 0
   const turnEnds: (() => void)[] = []
+  let timers: { atMs: number; callback: () => void }[] = []
   const shedder = createLoadShedder(10, {
     now: () => nowMs,
     afterTurn: (end) => void turnEnds.push(end),
-    after: () => {},
+    after: (ms, callback) => void timers.push({ atMs: nowMs + ms, callback }),
   })
   let begun = 0
   /** A turn in which so many are read, each of them answered at once where it begins. */
@@ -331,7 +334,9 @@ test('in an overload a flood of promised requests begins little by little, for a
         })
     await flushed()
     nowMs += lastsMs
-    for (const end of turnEnds.splice(0)) {
+    const due = timers.filter(({ atMs }) => atMs <= nowMs)
+    timers = timers.filter(({ atMs }) => atMs > nowMs)
+    for (const end of [...turnEnds.splice(0), ...due.map(({ callback }) => callback)]) {
       end()
       await flushed()
     }

@@ -8,8 +8,9 @@ const DELAY_MAX_MS = 3_600_000
 
 /**
  * Lua: lets an attempt in, or not.
- * KEYS: the requests of the account this minute, its failures, the requests of the device this minute, its failures, the challenge, when the
- * devices of the account were forgotten.
+ * KEYS: the requests of the account this minute, its failures, the requests of the device this minute, its failures, the challenge; when the
+ * devices of the account were forgotten, by its names of the key that signed the token and of the first key, the only one that the version
+ * before wrote.
  * ARGV: when the token of a device was issued, 0 without one; the life of a solved challenge in milliseconds, 0 without one, -1 for an answer
  * that is not checked yet; the bounds of requests a minute, of failures of unknown devices together, of failures of one device, 0 for none;
  * undelayed failures; the memory of a device's failures; the memory of an account's.
@@ -20,7 +21,7 @@ const LET_IN = `${LUA_COUNTS}
 local issued_at, challenge, per_minute = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local most, most_of_device, undelayed = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 local function forgotten_at()
-  local at = count_at(KEYS[6])
+  local at = math.max(count_at(KEYS[6]), count_at(KEYS[7]))
   -- The version before wrote seconds.
   if at < 1e11 then at = at * 1000 + 999 end
   return at
@@ -89,14 +90,14 @@ export type AttemptOutcome =
   | 'challenge'
 
 export function defineAttemptScripts(connection: CountingRedis['connection']): void {
-  connection.defineCommand('letAttemptIn', { numberOfKeys: 6, lua: LET_IN })
+  connection.defineCommand('letAttemptIn', { numberOfKeys: 7, lua: LET_IN })
   connection.defineCommand('takeAttemptBack', { numberOfKeys: 3, lua: TAKE_BACK })
 }
 
 declare module 'ioredis' {
   interface RedisCommander<Context extends ClientContext> {
     letAttemptIn(
-      ...keysAndBounds: [...keys: [string, string, string, string, string, string], ...bounds: number[]]
+      ...keysAndBounds: [...keys: [string, string, string, string, string, string, string], ...bounds: number[]]
     ): Result<[AttemptOutcome, number, number, number], Context>
     takeAttemptBack(
       ...keysAndCase: [account: string, device: string, challenge: string, isKnown: number, isSolved: number]

@@ -75,6 +75,7 @@ export function createAttempts(redis: readonly CountingRedis[], queuePrefix: str
           ofDevice,
           key('challenge', solved?.id ?? null),
           forgottenKey(queuePrefix, device?.account ?? account),
+          forgottenKey(queuePrefix, account),
           device?.issuedAtMs ?? 0,
           answer === 'unchecked' ? -1 : lifeMs,
           bounds.perMinute,

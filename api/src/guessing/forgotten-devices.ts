@@ -26,7 +26,7 @@ end
 return 1`
 
 export interface ForgottenDevices {
-  /** Forgets the devices of an account whose tokens the key of this name signed. Resolves once every Redis was told or has failed; never rejects. */
+  /** Forgets the devices of an account, by one of its names in Redis: each is of the tokens that its key signed. Resolves once every Redis was told or has failed; never rejects. */
   forget(account: string): Promise<void>
   close(): void
 }

@@ -35,6 +35,9 @@ const BURST_QUEUE = 500
 const OVERLOAD_WAIT_MS = 100
 const OVERLOAD_QUEUE = 16
 
+/** How often the share of promised requests is looked at while some wait for it, in milliseconds. */
+const REFILL_MS = 5
+
 /** `always` is for probes: they cost next to nothing, and orchestrators judge the gateway by them. */
 export type Priority = QueuedPriority | 'always'
 
@@ -72,7 +75,7 @@ export function createLoadShedder(connections: number, clock: Clock = systemCloc
   let inHand = 0
   let turn = 0
   const promisedShare = createPromisedShare(clock.now(), throughput.perMs)
-  let isPromisedDue = false
+  let isRefillDue = false
 
   function hasRoom(): boolean {
     const least = overload.isOverloaded() ? leastInHand : Math.max(leastInHand, IN_HAND)
@@ -84,15 +87,17 @@ export function createLoadShedder(connections: number, clock: Clock = systemCloc
   function turnEnded(nowMs: number): void {
     turn++
     throughput.update(nowMs)
-    if (!isPromisedDue) beginPromised()
+    beginNext()
   }
-  /** Begins those that were too many for earlier turns, turn by turn. */
-  function beginPromised(): void {
+  function beginNext(): void {
     promisedShare.refill(clock.now())
-    isPromisedDue = queue.length('promised') > 0 && hasRoom()
-    if (!isPromisedDue) return
     queue.beginWhile(hasRoom, newWork)
-    clock.afterTurn(beginPromised)
+    if (isRefillDue || queue.length('promised') === 0 || !hasRoom()) return
+    isRefillDue = true
+    clock.after(REFILL_MS, () => {
+      isRefillDue = false
+      beginNext()
+    })
   }
   const isShort = (priority: QueuedPriority) => priority === 'new' && overload.isOverloaded()
 
@@ -116,7 +121,7 @@ export function createLoadShedder(connections: number, clock: Clock = systemCloc
       if (state !== 'ended') state = to
       if (!wasInHand) return
       inHand--
-      queue.beginWhile(hasRoom, newWork)
+      beginNext()
     }
     return {
       pause: () => leave('paused'),
@@ -126,7 +131,7 @@ export function createLoadShedder(connections: number, clock: Clock = systemCloc
         inHand++
       },
       end(answered) {
-        // A request that is answered in its turn waited for nothing: many such must not raise the limit of requests in hand.
+        // A request that is answered in the turn in which it was read waited for nothing: many must not raise the limit of requests in hand.
         if (state !== 'ended' && answered && turn !== begunIn) throughput.answered()
         leave('ended')
       },
@@ -150,7 +155,7 @@ export function createLoadShedder(connections: number, clock: Clock = systemCloc
         overload.refused()
         return undefined
       }
-      if (priority === 'promised') overload.heldBack()
+      if (!mayBegin && hasRoom()) overload.heldBack()
       return queue.push(priority, isGone)
     },
     isBehind: () => !queue.isEmpty() || overload.isOverloaded() || overload.isRefusing(),

@@ -102,13 +102,12 @@ export const loadSheddingPlugin = fp(
       request.work = undefined
     })
     app.addHook('preValidation', async (request) => {
-      request.passedLimits = true
       if (request.work === undefined) await begin(request)
     })
-    // Every request that begins is answered, even after its client disconnected. One that limits or its missing token refused is no
-    // throughput: it costs little, and a flood of such would raise the limit of requests in hand.
-    app.addHook('onSend', async (request, reply) =>
-      request.work?.end(reply.statusCode < 500 && request.passedLimits === true),
+    // Every request that begins is answered, even after its client disconnected. One that was refused without a job is no throughput: it
+    // costs little, and a flood of such would raise the limit of requests in hand.
+    app.addHook('onSend', async ({ work, jobId }, { statusCode }) =>
+      work?.end(statusCode < 400 || (statusCode < 500 && jobId !== undefined)),
     )
   },
   { name: 'load-shedding' },
@@ -124,7 +123,5 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The gateway's own work on this request. */
     work?: Work | undefined
-    /** Whether no `onRequest` hook refused it. */
-    passedLimits?: boolean
   }
 }

@@ -4,22 +4,21 @@
  * of made-up tickets a second, 26 logins of 690 were left.
  */
 
-/** Begin in a millisecond, beside as many as are answered that took more than a turn. */
+/** Begin in a millisecond, beside as many as the gateway answers. */
 const MORE_PER_MS = 0.2
-/** In one turn at most. */
-const PER_TURN = 32
+/** The most at once. */
+const MOST = 32
 
 export interface PromisedShare {
   hasLeft(): boolean
   /** One has begun. */
   taken(): void
-  /** To be called at the end of a turn. */
   refill(nowMs: number): void
 }
 
 /** @param perMs throughput, in requests a millisecond */
 export function createPromisedShare(startMs: number, perMs: () => number): PromisedShare {
-  let left = PER_TURN
+  let left = MOST
   let refilledMs = startMs
   return {
     hasLeft: () => left >= 1,
@@ -27,7 +26,7 @@ export function createPromisedShare(startMs: number, perMs: () => number): Promi
       left = Math.max(0, left - 1)
     },
     refill(nowMs) {
-      left = Math.min(PER_TURN, left + (perMs() + MORE_PER_MS) * (nowMs - refilledMs))
+      left = Math.min(MOST, left + (perMs() + MORE_PER_MS) * (nowMs - refilledMs))
       refilledMs = nowMs
     },
   }
