@@ -12,7 +12,7 @@ import { openGuessing } from './guessing/open.js'
 import { acceptorsPlugin, BACKLOG } from './http/acceptors.js'
 import { crossOriginPlugin } from './http/cross-origin.js'
 import type { DocsOptions } from './http/docs.js'
-import { createAccountNames, createNamesByKey } from './limits/account-name.js'
+import { createAccountNames } from './limits/account-name.js'
 import { limitsPlugin } from './limits/limits.js'
 import type { CountingRedis } from './limits/shared-counts.js'
 import type { Post } from './mail/post.js'
@@ -106,7 +106,6 @@ export async function buildApp(config: GatewayConfig, deps: AppDeps): Promise<Fa
     devices,
     redis: countingRedis,
     accountNameOf,
-    accountNamesByKey: createNamesByKey(keyring),
     metrics,
     log,
   })

@@ -21,8 +21,7 @@ const workerEnv = { WORKER_CONCURRENCY: '200' }
 const GATEWAY_SHARE = 0.6
 const WARM_UP = { perSecond: 400, connections: 200, durationS: 8, settlingS: 0 }
 
-/** Logins of its accounts, as {@link rush} sends them. */
-export const logins = { credential } as const
+const logins = { credential } as const
 
 /** Runs it on a warm gateway that is held to its share. */
 export function onShortGateway(run: (system: System, url: string, stage: Stage) => Promise<Findings>): Scenario['run'] {
@@ -45,4 +44,27 @@ export async function rush({ keeper }: Stage, options: RushOptions): Promise<Rus
   )
   return JSON.parse(await keeper.run({ command, args }))
 }
+
+/** Sends logins of the gateway's accounts, and counts their answers. */
+export async function rushLogins(
+  stage: Stage,
+  options: Omit<RushOptions, 'sends'>,
+  findings: Findings,
+): Promise<{ ok: number; busy: number; slowestMs: number }> {
+  const { statuses, timeouts, errors, slowestMs } = await rush(stage, { sends: logins, ...options })
+  const { 200: ok = 0, 202: tickets = 0, 503: busy = 0 } = statuses
+  const answers = answersOf(statuses)
+  findings.requests += answers + timeouts + errors
+  findings.succeeded += ok
+  findings.ticketed += tickets
+  findings.refused += busy
+  findings.failed += answers - ok - tickets - busy + timeouts + errors
+  return { ok, busy, slowestMs }
+}
+
+/** Whatever their status is. */
+export function answersOf(statuses: RushResult['statuses']): number {
+  return Object.values(statuses).reduce((sum, count) => sum + count, 0)
+}
+
 const program = fileURLToPath(new URL('traffic/rush.ts', import.meta.url))

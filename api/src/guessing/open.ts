@@ -3,6 +3,7 @@ import type { Keyring } from '@spillway/client/queue-client'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import type { GatewayConfig } from '../config.js'
 import type { GatewayMetrics } from '../http/metrics.js'
+import { createNamesByKey } from '../limits/account-name.js'
 import type { CountingRedis } from '../limits/shared-counts.js'
 import { createAttempts } from './attempts.js'
 import { createChallenges } from './challenges.js'
@@ -28,12 +29,11 @@ export async function openGuessing(
     devices: DeviceTokens
     redis: readonly CountingRedis[]
     accountNameOf(account: string): string
-    accountNamesByKey(account: string): string[]
     metrics: GatewayMetrics
     log: FastifyBaseLogger
   },
 ): Promise<GuessingParts> {
-  const { keyring, devices, redis, accountNameOf, accountNamesByKey, metrics, log } = deps
+  const { keyring, devices, redis, accountNameOf, metrics, log } = deps
   const deviceTtlS = config.DEVICE_TTL_S
   const forgotten = createForgottenDevices(redis, { queuePrefix: config.QUEUE_PREFIX, deviceTtlS, log })
   app.addHook('onClose', async () => forgotten.close())
@@ -55,7 +55,7 @@ export async function openGuessing(
     networks: createProbedNetworks(redis, config.QUEUE_PREFIX),
     sprayed: createSprayedPasswords(),
     nameOf: accountNameOf,
-    namesByKey: accountNamesByKey,
+    namesByKey: createNamesByKey(keyring),
     ...bounds,
     metrics,
     log,

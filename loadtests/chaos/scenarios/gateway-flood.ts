@@ -2,7 +2,7 @@
 // can process. No limit of addresses or sessions is in force: it comes from everywhere.
 import { isOk, watchNeighbours } from '../neighbours.ts'
 import { Findings, type Scenario } from '../scenario.ts'
-import { logins, onShortGateway, rush } from '../short-gateway.ts'
+import { answersOf, onShortGateway, rush, rushLogins } from '../short-gateway.ts'
 
 const LOGINS = { perSecond: 800, connections: 800, durationS: 12, settlingS: 3 }
 const FLOODS = [
@@ -32,14 +32,7 @@ export const gatewayFlood: Scenario = {
 
     /** Verdicts a second. */
     async function login(): Promise<number> {
-      const { statuses, timeouts, errors } = await rush(stage, { url, sends: logins, ...LOGINS })
-      const { 200: ok = 0, 202: tickets = 0, 503: busy = 0 } = statuses
-      const answers = Object.values(statuses).reduce((sum, count) => sum + count, 0)
-      findings.requests += answers + timeouts + errors
-      findings.succeeded += ok
-      findings.ticketed += tickets
-      findings.refused += busy
-      findings.failed += answers - ok - tickets - busy + timeouts + errors
+      const { ok } = await rushLogins(stage, { url, ...LOGINS }, findings)
       return Math.min(LOGINS.perSecond, ok / (LOGINS.durationS - LOGINS.settlingS))
     }
 
@@ -47,7 +40,7 @@ export const gatewayFlood: Scenario = {
     findings.notes.push(`without a flood: ${alone.toFixed(0)} logins/s`)
     for (const sends of FLOODS) {
       const [flood, beside] = await Promise.all([rush(stage, { url, sends, ...FLOOD }), login()])
-      const answers = Object.values(flood.statuses).reduce((sum, count) => sum + count, 0)
+      const answers = answersOf(flood.statuses)
       const rate = `${beside.toFixed(0)} logins/s beside ${(answers / FLOOD.durationS).toFixed(0)}/s to ${sends.path}`
       findings.notes.push(rate)
       findings.expect(answers >= FLOOD.connections, `${sends.path} was asked ${answers} times: that is no flood`)

@@ -4,7 +4,7 @@ import { processorTime } from '@spillway/local/processes/processor-time'
 import { isOk, watchNeighbours } from '../neighbours.ts'
 import { expectSteady, type StepResult, slowestLogin } from '../one-gateway.ts'
 import { Findings, type Scenario } from '../scenario.ts'
-import { logins, onShortGateway, rush } from '../short-gateway.ts'
+import { onShortGateway, rushLogins } from '../short-gateway.ts'
 import type { Stage } from '../stage/stage.ts'
 import type { System } from '../stage/system.ts'
 
@@ -36,15 +36,8 @@ async function runStep(stage: Stage, system: System, offered: (typeof OFFERED)[n
   const { url = '', pid = 0 } = system.gateways[0] ?? {}
   const used = () => processorTime(pid)?.totalMs ?? 0
   const [before, startMs] = [used(), performance.now()]
-  const { statuses, timeouts, errors, slowestMs } = await rush(stage, { url, sends: logins, ...STEP, ...offered })
+  const { ok, busy, slowestMs } = await rushLogins(stage, { url, ...STEP, ...offered }, findings)
   const gatewayPercent = (100 * (used() - before)) / (performance.now() - startMs)
-  const { 200: ok = 0, 202: tickets = 0, 503: busy = 0 } = statuses
-  const answers = Object.values(statuses).reduce((sum, count) => sum + count, 0)
-  findings.requests += answers + timeouts + errors
-  findings.succeeded += ok
-  findings.ticketed += tickets
-  findings.refused += busy
-  findings.failed += answers - ok - tickets - busy + timeouts + errors
   const name = `${offered.perSecond.toLocaleString('en')}/s`
   const slowest = `${slowestMs.toFixed(0)} ms at most`
   findings.notes.push(`${name}: ${busy} refused, ${slowest}, gateway at ${gatewayPercent.toFixed(0)} %`)
