@@ -68,13 +68,19 @@ test('a client that has its ticket may go away; of the jobs that were cancelled 
 })
 
 test('a job that has begun when its client goes away comes to its end, and that is no error', async () => {
-  const client = new AbortController()
-  const left = login(url, await slowAccount(system.database, 4_000), { signal: client.signal })
-  await queue.settled(0, 1)
   const before = gone()
-  client.abort()
-  await assert.rejects(left, { name: 'AbortError' })
-  await until(() => gone() > before)
+  // On a busy machine the verdict may come before the client has gone: then it has to go earlier.
+  while (gone() === before) {
+    const client = new AbortController()
+    const left = login(url, await slowAccount(system.database, 2_000), { signal: client.signal })
+    await queue.settled(0, 1)
+    client.abort()
+    const isAnswered = await left.then(
+      () => true,
+      () => false,
+    )
+    if (!isAnswered) await until(() => gone() > before)
+  }
   await queue.settled(0, 0)
   assert.deepEqual(troubles(), [])
 })
