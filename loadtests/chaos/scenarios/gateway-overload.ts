@@ -1,53 +1,44 @@
 // More logins than the gateway itself can process.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { processorTime } from '@spillway/local/processes/processor-time'
+import { middle } from '../../measure/noise.ts'
 import { isOk, watchNeighbours } from '../neighbours.ts'
-import { expectSteady, type StepResult, slowestLogin } from '../one-gateway.ts'
+import { slowestLogin } from '../one-gateway.ts'
 import { Findings, type Scenario } from '../scenario.ts'
 import { onShortGateway, rushLogins } from '../short-gateway.ts'
 import type { Stage } from '../stage/stage.ts'
 import type { System } from '../stage/system.ts'
+import type { RushOptions } from '../traffic/rush.ts'
 
-const STEP = { durationS: 12, settlingS: 3 }
-/** Logins a second, and the connections that offer them: a refusal is answered after half a second to three. */
+/** Offered in every round: logins a second, and the connections that offer them. A refusal is answered after half a second to three. */
 const OFFERED = [
-  { perSecond: 400, connections: 400 },
   { perSecond: 800, connections: 800 },
-  { perSecond: 1_200, connections: 1_200 },
   { perSecond: 2_000, connections: 2_000 },
   { perSecond: 4_000, connections: 3_000 },
 ]
+const STEP = { durationS: 10, settlingS: 3 }
+const ROUNDS = 3
 /**
- * Of the most verdicts a second at any rate. Ten runs gave 0.85 to 0.99: three thousand connections cost a slow machine a larger share, as
- * each is refused after three seconds at the latest.
+ * The most that the gateway can do: connections that log in again as soon as they have their answer, few enough that nobody is refused.
+ * Measured before and after each step, because machines change their speed by a fifth within a minute.
  */
-const GOODPUT_SHARE = 0.8
-/** From a request to its verdict or refusal, at the most. Connections that are opened all at once are accepted one after the other. */
-const ANSWERED_WITHIN_MS = 5_000
+const PEAK = { connections: 200, durationS: 6, settlingS: 1 }
+/**
+ * Of the peak beside it, or of what is offered where that is less: the median of all steps, and that of the steps of one rate. On two machines
+ * the median was 1.0; single steps gave 0.74 to 1.19.
+ */
+const GOODPUT_SHARE = 0.9
+const GOODPUT_SHARE_OF_RATE = 0.8
+/**
+ * From a request to its verdict or refusal, at the most. Of connections that are opened all at once, the last is accepted after one to two
+ * seconds; its refusal waits for three.
+ */
+const ANSWERED_WITHIN_MS = 6_000
 /** The time of /healthz at p99, beyond that of a bare server on the same processor at the same time. */
 const HEALTHZ_LIMIT_MS = 500
 /** A login takes its usual time again this long after the end of a step. */
 const OVER_AFTER_MS = 2_000
 const FRESH_LOGINS = 40
 const NOISE_MS = 250
-
-/** One step, whose answers are counted. */
-async function runStep(stage: Stage, system: System, offered: (typeof OFFERED)[number], findings: Findings) {
-  const { url = '', pid = 0 } = system.gateways[0] ?? {}
-  const used = () => processorTime(pid)?.totalMs ?? 0
-  const [before, startMs] = [used(), performance.now()]
-  const { ok, busy, slowestMs } = await rushLogins(stage, { url, ...STEP, ...offered }, findings)
-  const gatewayPercent = (100 * (used() - before)) / (performance.now() - startMs)
-  const name = `${offered.perSecond.toLocaleString('en')}/s`
-  const slowest = `${slowestMs.toFixed(0)} ms at most`
-  findings.notes.push(`${name}: ${busy} refused, ${slowest}, gateway at ${gatewayPercent.toFixed(0)} %`)
-  findings.expect(slowestMs <= ANSWERED_WITHIN_MS, `at ${name} an answer took ${slowest}`)
-  await sleep(OVER_AFTER_MS)
-  const freshMs = await slowestLogin(system, FRESH_LOGINS)
-  // No more than was offered: what had piled up while the step settled is answered in the time that counts.
-  const goodput = Math.min(offered.perSecond, ok / (STEP.durationS - STEP.settlingS))
-  return { name, goodput, isServed: busy === 0, freshMs }
-}
 
 export const gatewayOverload: Scenario = {
   name: 'gateway-overload',
@@ -60,12 +51,55 @@ async function overload(system: System, url: string, stage: Stage): Promise<Find
   const idleMs = await slowestLogin(system, FRESH_LOGINS)
   const watched = await watchNeighbours(stage.keeper, { '/healthz': () => isOk(url, '/healthz') })
   const findings = new Findings()
-  const steps: StepResult[] = []
-  for (const offered of OFFERED) steps.push(await runStep(stage, system, offered, findings))
+
+  /** Verdicts a second, and how many were refused. */
+  async function offer(name: string, load: Omit<RushOptions, 'sends' | 'url'>) {
+    const { ok, busy, slowestMs } = await rushLogins(stage, { url, ...load }, findings)
+    const perSecond = ok / (load.durationS - load.settlingS)
+    const slowest = `${slowestMs.toFixed(0)} ms at most`
+    findings.notes.push(`${name}: ${perSecond.toFixed(0)}/s, ${busy} refused, ${slowest}`)
+    findings.expect(slowestMs <= ANSWERED_WITHIN_MS, `at ${name} an answer took ${slowest}`)
+    return { perSecond, busy }
+  }
+
+  async function expectCalm(name: string): Promise<void> {
+    await sleep(OVER_AFTER_MS)
+    const freshMs = await slowestLogin(system, FRESH_LOGINS)
+    const limitMs = idleMs + NOISE_MS
+    findings.expect(
+      freshMs <= limitMs,
+      `a login after ${name} took ${freshMs.toFixed(0)} ms, not ${limitMs.toFixed(0)}`,
+    )
+  }
+
+  const shares = new Map<string, number[]>()
+  let before = await offer('peak', PEAK)
+  for (let round = 0; round < ROUNDS; round++) {
+    for (const offered of OFFERED) {
+      const { perSecond } = offered
+      const name = `${perSecond.toLocaleString('en')}/s`
+      const done = await offer(name, { ...STEP, ...offered })
+      await expectCalm(name)
+      const after = await offer('peak', PEAK)
+      // No more than was offered counts: what had piled up while the step settled is answered in the time that counts.
+      const possible = Math.min(perSecond, (before.perSecond + after.perSecond) / 2)
+      shares.set(name, [...(shares.get(name) ?? []), Math.min(perSecond, done.perSecond) / possible])
+      if (offered === OFFERED.at(-1)) findings.expect(done.busy > 0, `at ${name} nobody was refused: no overload`)
+      before = after
+    }
+  }
+
+  function expectMedian(name: string, of: readonly number[], least: number): void {
+    const { median = 0 } = middle(of) ?? {}
+    const share = `${median.toFixed(2)} of the peak beside it (${of.map((each) => each.toFixed(2)).join(', ')})`
+    findings.notes.push(`${name}: ${share}`)
+    findings.expect(median >= least, `${name}: ${share}`)
+  }
+  for (const [name, each] of shares) expectMedian(name, each, GOODPUT_SHARE_OF_RATE)
+  expectMedian('at all rates', [...shares.values()].flat(), GOODPUT_SHARE)
+
   const neighbours = await watched()
   neighbours.expectWithin(findings, HEALTHZ_LIMIT_MS)
-  expectSteady(findings, steps, { share: GOODPUT_SHARE, freshLimitMs: idleMs + NOISE_MS })
   findings.expect(findings.failed === 0, `${findings.failed} requests got no verdict, ticket or refusal`)
-  findings.expect(findings.refused > 0, 'nothing was refused, so nothing was tried')
   return findings
 }
