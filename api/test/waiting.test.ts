@@ -75,6 +75,7 @@ test('wait=N holds for N seconds, with respond-async as well, and says so', asyn
     assert.ok(tookMs >= 990, `held for ${tookMs} ms`)
     assert.equal(answer.headers.get('preference-applied'), preference)
   }
+  await expectQuickAnswers()
   const credentials = await accountWithHash(system.database, '$spillway-token$')
   const quick = await login(patient, credentials, prefer('return=minimal, Wait="1"; foo, respond-ASYNC'))
   expect(200, quick)
