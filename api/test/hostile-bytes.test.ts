@@ -76,7 +76,9 @@ async function send(bytes: Buffer, hangUpAfterMs: number): Promise<number | unde
   socket.write(bytes.subarray(0, cut))
   if (cut < bytes.length) await sleep(randomInt(20))
   if (!socket.destroyed) socket.write(bytes.subarray(cut))
-  if (hangUpAfterMs > 0) await Promise.race([once(socket, 'data'), once(socket, 'close'), sleep(hangUpAfterMs)])
+  // Not once(): it rejects where the gateway resets the connection, which it may.
+  const heard = new Promise((resolve) => socket.on('data', resolve).on('close', resolve))
+  if (hangUpAfterMs > 0 && !socket.destroyed) await Promise.race([heard, sleep(hangUpAfterMs)])
   // With and without what the system sends in an orderly end.
   if (randomInt(2) === 0) socket.resetAndDestroy()
   else socket.destroy()

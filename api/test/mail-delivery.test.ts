@@ -6,7 +6,8 @@ import { networkInterfaces, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { parseKeyring, watchRedis } from '@spillway/client/queue-client'
-import { until } from '@spillway/local/testing'
+import { gatewayProgram } from '@spillway/local/start/programs'
+import { monitorRedis, startProcess, startProxy, until } from '@spillway/local/testing'
 import { createLogger } from '@spillway/worker/log'
 import { openOutbox } from '@spillway/worker/mail/outbox'
 import { createSmtp } from '@spillway/worker/mail/smtp'
@@ -73,6 +74,35 @@ test('a mail server that is dead delays mails and nothing else; Redis and Bull B
   await until(async () => (await queued()).length === 0)
   assert.equal(mails.to(unknown.email).length, 0)
 })
+
+test('while a mail is delayed its gateway reads often, so that its connection is not taken for dead', async (t) => {
+  const monitor = await monitorRedis(namespace.redisUrl)
+  t.after(() => monitor.close())
+  // As BullMQ leaves it for a mail that is to be sent in a minute.
+  await redis.zadd(key('marker'), Date.now() + 60_000, '1')
+  const blockedForS = () =>
+    monitor.commands
+      .filter(({ command: [name, of] }) => name === 'bzpopmin' && of === key('marker'))
+      .map(({ command }) => Number(command.at(-1)))
+  // One of the two is the first after the marker was read.
+  await until(() => blockedForS().length >= 2)
+  assert.ok(Math.max(...blockedForS()) <= 2, blockedForS().join())
+})
+
+for (const redisWas of ['there', 'never there'] as const) {
+  test(`a gateway that ends while Redis is away, and was ${redisWas}, waits for no mail, and its exit code is 0`, async (t) => {
+    const proxy = await startProxy(namespace.redisUrl)
+    t.after(() => proxy.close())
+    if (redisWas === 'never there') proxy.refuse()
+    const env = { ...system.environment, ...mails.env, REDIS_URL: proxy.url }
+    const leaving = startProcess({ entry: gatewayProgram.entry, env })
+    t.after(() => leaving.close())
+    await leaving.waitForLog(({ msg }) => msg === gatewayProgram.readyMessage)
+    proxy.refuse()
+    await leaving.waitForLog(({ msg }) => msg === 'redis connection failed')
+    assert.deepEqual(await leaving.stop(), { code: 0, signal: null }, leaving.output())
+  })
+}
 
 test('mails of every kind are of one length in Redis, whoever gets them', async () => {
   const outbox = openOutbox({

@@ -134,6 +134,18 @@ test('SIGTERM while Redis is away ends the worker all the same, with exit code 0
   assert.ok(tookMs < 10_000, `took ${tookMs} ms`)
 })
 
+test('SIGTERM while Redis is away ends an idle worker at once', async (t) => {
+  const space = spaceFor(t)
+  const proxy = await redisProxy(space)
+  const worker = await startedWorkerProcess(space, { REDIS_URL: proxy.url, SHUTDOWN_GRACE_MS: '30000' })
+  proxy.refuse()
+  await worker.waitForLog(({ msg }) => msg === 'redis connection failed')
+  const elapsedMs = startStopwatch()
+  assert.deepEqual(await worker.stop(), { code: 0, signal: null })
+  const tookMs = elapsedMs()
+  assert.ok(tookMs < 15_000, `took ${tookMs} ms`)
+})
+
 test('SIGTERM before Redis has been found ends the worker with exit code 0', async (t) => {
   const space = spaceFor(t)
   const proxy = await redisProxy(space)

@@ -5,6 +5,7 @@ import type { RedisConnection } from '@spillway/client/redis/connect'
 import type { RedisWatch } from '@spillway/client/redis/watch'
 import { type Job, Worker } from 'bullmq'
 import type { CapacityEstimate } from '../hashing/capacity-estimate.js'
+import { closeConsumer } from '../process/close-consumer.js'
 import type { Tracing } from '../process/tracing.js'
 import type { CapacityPublisher } from './capacity-publisher.js'
 import type { Liveness } from './liveness.js'
@@ -121,7 +122,7 @@ export function createConsumer(options: ConsumerOptions): Consumer {
       worker.run().catch((error: unknown) => log.error({ err: error }, 'consumer stopped reading the queue'))
     },
     isRunning: () => worker.isRunning(),
-    finish: () => worker.close(),
+    finish: () => closeConsumer(worker, { redis, isIdle: inHand.size === 0 }),
     unfinished: () => [...inHand.values()],
     requeueOrphaned: orphaned.requeueAll,
     async close() {

@@ -3,6 +3,7 @@ import type { Keyring } from '@spillway/client/protocol/seal'
 import type { RedisConnection } from '@spillway/client/redis/connect'
 import type { RedisWatch } from '@spillway/client/redis/watch'
 import { type Job, UnrecoverableError, Worker } from 'bullmq'
+import { closeConsumer } from '../process/close-consumer.js'
 import type { Logger } from '../process/log.js'
 import type { MailOutcome } from './outcomes.js'
 import { isMailData, MAIL_QUEUE, mailSeal, retryDelayMs } from './queue.js'
@@ -12,7 +13,7 @@ import { MailError, type Message, type SendMessage } from './smtp.js'
 const LOCK_MS = 6_000
 const STALLED_CHECK_MS = 3_000
 const STALLS_ALLOWED = 5
-/** How long an idle read blocks, in seconds: less than the socket timeout of its connection. */
+/** How long a read blocks at most, in seconds: less than the socket timeout of its connection. */
 const IDLE_READ_S = 1
 /** Mails at a time: they wait for the server, and take no processor. */
 const CONCURRENCY = 4
@@ -35,11 +36,25 @@ export interface MailSender {
   close(): Promise<void>
 }
 
+interface OpenedMail {
+  id: string
+  deadline: number
+  request: unknown
+}
+
+/** BullMQ alone would block for up to ten seconds while mails are delayed. */
+class MailWorker extends Worker {
+  override get maximumBlockTimeout(): number {
+    return IDLE_READ_S
+  }
+}
+
 export function startMailSender(options: MailSenderOptions): MailSender {
   const { redis, prefix, keyring, watch, onOutcome, log } = options
+  let inHand = 0
 
   /** Throws an UnrecoverableError for what does not open. */
-  function open({ id, data }: Job): { id: string; deadline: number; request: unknown } {
+  function open({ id, data }: Job): OpenedMail {
     try {
       if (id === undefined || !isMailData(data)) throw new Error('no mail')
       const { deadline } = data
@@ -53,7 +68,15 @@ export function startMailSender(options: MailSenderOptions): MailSender {
   }
 
   async function handle(job: Job): Promise<void> {
-    const mail = open(job)
+    inHand++
+    try {
+      await send(open(job))
+    } finally {
+      inHand--
+    }
+  }
+
+  async function send(mail: OpenedMail): Promise<void> {
     if (Date.now() > mail.deadline) return onOutcome('expired')
     const message = await options.messageFor(mail.request, mail).catch((error: unknown) => {
       // Not passed on: BullMQ keeps errors in Redis, and those of a database may quote its rows.
@@ -70,7 +93,7 @@ export function startMailSender(options: MailSenderOptions): MailSender {
     onOutcome('sent')
   }
 
-  const worker = new Worker(MAIL_QUEUE, handle, {
+  const worker = new MailWorker(MAIL_QUEUE, handle, {
     connection: redis,
     prefix,
     autorun: false,
@@ -93,5 +116,5 @@ export function startMailSender(options: MailSenderOptions): MailSender {
   })
   worker.run().catch((error: unknown) => log.error({ err: error }, 'mail sender stopped'))
 
-  return { close: () => worker.close() }
+  return { close: () => closeConsumer(worker, { redis, isIdle: inHand === 0 }) }
 }

@@ -1,6 +1,7 @@
 /** Connects to Redis as a single server, through Sentinel, or as a Cluster. */
 import { Cluster, type ClusterOptions, Redis } from 'ioredis'
 import { batchWrites } from './batch-writes.js'
+import { endConnectionsThatReconnect } from './end-while-reconnecting.js'
 import { endConnectionsByMalformedReplies } from './malformed-replies.js'
 import { parseRedisUrl, type RedisTarget } from './url.js'
 
@@ -25,6 +26,7 @@ const READONLY_DEBOUNCE_MS = 100
 const RECONNECT_MAX_MS = 500
 
 endConnectionsByMalformedReplies()
+endConnectionsThatReconnect()
 
 /** Opens a connection. Throws only for an invalid URL; failures to connect are `error` events. */
 export function connectRedis(url: string, role: ConnectionRole): RedisConnection {

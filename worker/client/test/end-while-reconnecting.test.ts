@@ -1,0 +1,58 @@
+// A connection that is closed while it waits to connect again.
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { type TestContext, test } from 'node:test'
+import { createNamespace, startProxy, until } from '@spillway/local/testing'
+import { connectRedis } from '../src/redis/connect.ts'
+
+/** Nobody listens there. */
+const NOWHERE = '127.0.0.1:9'
+
+/** A connection that nothing keeps after the test. */
+function connected(t: TestContext, url: string) {
+  const redis = connectRedis(url, 'consumer').on('error', () => undefined)
+  t.after(() => redis.disconnect())
+  return redis
+}
+
+for (const kind of ['redis', 'redis+cluster']) {
+  test(`${kind}: it ends, and so do the commands that wait for it`, { timeout: 30_000 }, async (t) => {
+    const redis = connected(t, `${kind}://${NOWHERE}`)
+    const waiting = assert.rejects(redis.get('a'))
+    await until(() => redis.status === 'reconnecting')
+    const ended = once(redis, 'end')
+    redis.disconnect()
+    await Promise.all([ended, waiting])
+  })
+}
+
+test('commands that were in flight when the connection broke end too', { timeout: 30_000 }, async (t) => {
+  const namespace = await createNamespace()
+  t.after(() => namespace.close())
+  const proxy = await startProxy(namespace.redisUrl)
+  t.after(() => proxy.close())
+  const redis = connected(t, proxy.url)
+  const inFlight = assert.rejects(redis.blpop(`${namespace.queuePrefix}:nothing`, 0), /Connection is closed/)
+  await until(() => redis.status === 'ready')
+  proxy.refuse()
+  // With the second attempt ioredis has put them aside.
+  await once(redis, 'connecting')
+  await once(redis, 'reconnecting')
+  const ended = once(redis, 'end')
+  redis.disconnect()
+  await Promise.all([ended, inFlight])
+})
+
+test('it connects again when it is told to', { timeout: 30_000 }, async (t) => {
+  const namespace = await createNamespace()
+  t.after(() => namespace.close())
+  const proxy = await startProxy(namespace.redisUrl)
+  t.after(() => proxy.close())
+  proxy.refuse()
+  const redis = connected(t, proxy.url)
+  await until(() => redis.status === 'reconnecting')
+  redis.disconnect()
+  proxy.restore()
+  await redis.connect()
+  assert.equal(await redis.get(`${namespace.queuePrefix}:nothing`), null)
+})
