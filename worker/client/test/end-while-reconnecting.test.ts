@@ -15,6 +15,15 @@ function connected(t: TestContext, url: string) {
   return redis
 }
 
+/** A proxy to the Redis of tests, and a key of nothing. */
+async function behindProxy(t: TestContext) {
+  const { redisUrl, queuePrefix, close } = await createNamespace()
+  t.after(() => close())
+  const proxy = await startProxy(redisUrl)
+  t.after(() => proxy.close())
+  return { proxy, key: `${queuePrefix}:nothing` }
+}
+
 for (const kind of ['redis', 'redis+cluster']) {
   test(`${kind}: it ends, and so do the commands that wait for it`, { timeout: 30_000 }, async (t) => {
     const redis = connected(t, `${kind}://${NOWHERE}`)
@@ -27,12 +36,9 @@ for (const kind of ['redis', 'redis+cluster']) {
 }
 
 test('commands that were in flight when the connection broke end too', { timeout: 30_000 }, async (t) => {
-  const namespace = await createNamespace()
-  t.after(() => namespace.close())
-  const proxy = await startProxy(namespace.redisUrl)
-  t.after(() => proxy.close())
+  const { proxy, key } = await behindProxy(t)
   const redis = connected(t, proxy.url)
-  const inFlight = assert.rejects(redis.blpop(`${namespace.queuePrefix}:nothing`, 0), /Connection is closed/)
+  const inFlight = assert.rejects(redis.blpop(key, 0), /Connection is closed/)
   await until(() => redis.status === 'ready')
   proxy.refuse()
   // With the second attempt ioredis has put them aside.
@@ -44,15 +50,12 @@ test('commands that were in flight when the connection broke end too', { timeout
 })
 
 test('it connects again when it is told to', { timeout: 30_000 }, async (t) => {
-  const namespace = await createNamespace()
-  t.after(() => namespace.close())
-  const proxy = await startProxy(namespace.redisUrl)
-  t.after(() => proxy.close())
+  const { proxy, key } = await behindProxy(t)
   proxy.refuse()
   const redis = connected(t, proxy.url)
   await until(() => redis.status === 'reconnecting')
   redis.disconnect()
   proxy.restore()
   await redis.connect()
-  assert.equal(await redis.get(`${namespace.queuePrefix}:nothing`), null)
+  assert.equal(await redis.get(key), null)
 })
