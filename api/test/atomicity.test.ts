@@ -1,6 +1,7 @@
 // All or nothing, and nothing for nothing: what fails at its last step has changed nothing, what is refused has cost no hash.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
+import { until } from '@spillway/local/testing'
 import {
   assertProblem,
   call,
@@ -13,6 +14,7 @@ import {
   refresh,
   register,
 } from './client.ts'
+import { locksAwaited } from './locks.ts'
 import { watchQueue } from './queue.ts'
 import { openSystem } from './system.ts'
 
@@ -37,6 +39,21 @@ test('a change of password whose commit fails ends no session', async () => {
   expect(200, await me(url, other.accessToken))
   expect(200, await refresh(url, other.refreshToken))
   expect(200, await login(url, credentials))
+})
+
+test('a login whose session is opened while the password changes waits for that, and does not outlive it', async () => {
+  const credentials = await newAccount(url)
+  const [overlapping] = await system.database.$transaction(
+    async (change) => {
+      await change.$executeRaw`
+        UPDATE users SET credential_version = credential_version + 1 WHERE email = ${credentials.email}`
+      const answer = login(url, credentials)
+      await until(() => locksAwaited(system.database))
+      return [answer]
+    },
+    { timeout: 60_000 },
+  )
+  assertProblem(await (overlapping ?? assert.fail()), 401, 'invalid_credentials')
 })
 
 test('a request that is refused before its job costs no hash: a taken address, a password too long, a change without a session', async () => {

@@ -34,6 +34,17 @@ test('sessions that expired long ago go with their tokens, by several at once, a
   assert.equal(await database.refreshToken.count(), 2 * kept.length)
 })
 
+test('tokens of mails go a day after their expiry, and no earlier', async () => {
+  const userId = await newUser()
+  await database.$executeRaw`
+    INSERT INTO mail_tokens (id, token_hash, purpose, user_id, email, credential_version, expires_at)
+    SELECT gen_random_uuid(), sha256(hours::text::bytea), 'reset', ${userId}::uuid, 'a@example.test', 1, now() + hours * interval '1 hour'
+    FROM unnest(ARRAY[1, -1, -23, -25, -26]) AS hours`
+  const deleting = startDeletingExpiredSessions({ database, log: { warn: assert.fail }, periodMs: 100 })
+  await until(async () => (await database.mailToken.count({ where: { userId } })) === 3)
+  await deleting.close()
+})
+
 test('a session with more tokens than a statement has time to delete goes all the same, and so do those that expired after it', async (t) => {
   const userId = await newUser()
   await newSessions(userId, 1, '-26 hours', 200_000)

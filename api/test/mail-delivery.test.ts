@@ -136,7 +136,7 @@ test('mails of every kind are of one length in Redis, whoever gets them', async 
 
 test('an address that the server refuses is given up at once, is found on the board, and others get their mail', async () => {
   const refused = newCredentials()
-  mails.refused.add(refused.email)
+  mails.refused.set(refused.email, 550)
   expect(201, await register(url, refused))
   const failed = await until(async () => (await redis.zrange(key('failed'), 0, '-1')).at(-1))
   const other = await newAccount(url)
@@ -148,6 +148,21 @@ test('an address that the server refuses is given up at once, is found on the bo
   const board = await (await fetch(`${opsUrl}/queues/api/queues?activeQueue=mail&status=failed`)).text()
   assert.match(board, /mail · not sent/)
   assert.ok(!board.includes(refused.email) && !board.includes('"sealed"'))
+})
+
+test('an address is refused for good by codes from 500 on, and tried again after those below', async () => {
+  for (const [code, reason] of [
+    [500, 'failed'],
+    [450, 'retried'],
+  ] as const) {
+    const { email, password } = newCredentials()
+    mails.refused.set(email, code)
+    const before = await outcome(reason)
+    expect(201, await register(url, { email, password }))
+    await until(async () => (await outcome(reason)) > before)
+    mails.refused.delete(email)
+    if (reason === 'retried') await mails.next(email, /Confirm/)
+  }
 })
 
 test('a slow mail server holds up no request', async () => {

@@ -24,8 +24,8 @@ export interface MailServer {
   /** Answers nobody any more, then does so again. */
   stop(): Promise<void>
   start(): Promise<void>
-  /** Addresses that it refuses for good. */
-  refused: Set<string>
+  /** Addresses that it refuses, with the code of its answer. */
+  refused: Map<string, number>
   /** While set, a mail is received but not acknowledged until it resolves. */
   hold: Promise<void> | undefined
   /** Mails that wait for `hold`. */
@@ -36,7 +36,7 @@ export interface MailServer {
 export async function startMailServer(host = '127.0.0.1'): Promise<MailServer> {
   const port = await freePort()
   const received: ReceivedMail[] = []
-  const refused = new Set<string>()
+  const refused = new Map<string, number>()
   let heldNow = 0
   let server: SMTPServer | undefined
   const open = () =>
@@ -46,8 +46,8 @@ export async function startMailServer(host = '127.0.0.1'): Promise<MailServer> {
       disableReverseLookup: true,
       logger: false,
       onRcptTo({ address }, _session, done) {
-        const error = refused.has(address) ? new Error(`no such user ${address}`) : undefined
-        done(error && Object.assign(error, { responseCode: 550 }))
+        const responseCode = refused.get(address)
+        done(responseCode === undefined ? null : Object.assign(new Error(`no such user ${address}`), { responseCode }))
       },
       onData(stream, session, done) {
         const chunks: Buffer[] = []

@@ -22,6 +22,7 @@ import {
   register,
   respondAsync,
 } from './client.ts'
+import { locksAwaited } from './locks.ts'
 import { startMailServer } from './mail-server.ts'
 import { openSystem } from './system.ts'
 
@@ -179,6 +180,12 @@ test('a link is void once it has expired, the password was changed, or the accou
   expect(204, await changeEmail(here, accessToken, to, NEXT))
   expect(204, await confirm(here, (await mails.next(to, CHANGE)).token))
   assertProblem(await reset(here, old.token), 400, 'invalid_mail_token')
+
+  const abandoned = newCredentials().email
+  expect(204, await changeEmail(here, accessToken, abandoned, NEXT))
+  const change = await mails.next(abandoned, CHANGE)
+  expect(204, await changePassword(here, accessToken, { currentPassword: NEXT, newPassword: account.password }))
+  assertProblem(await confirm(here, change.token), 400, 'invalid_mail_token')
 })
 
 test('a token is good for what it was sent for alone', async () => {
@@ -190,6 +197,9 @@ test('a token is good for what it was sent for alone', async () => {
   for (const token of ['x'.repeat(43), link.token.toLowerCase(), `${link.token.slice(0, -1)}_`])
     assertProblem(await reset(here, token), 400, 'invalid_mail_token')
   assertProblem(await reset(here, `${link.token}=`), 422, 'invalid_request')
+  // One use voids the other links of its kind alone.
+  expect(204, await confirm(here, confirmation.token))
+  expect(204, await reset(here, link.token))
 })
 
 test('the address changes by the link to the new one and the password; the old one is told', async () => {
@@ -241,6 +251,27 @@ test('of two accounts that are changed to one address at once one gets it, by on
   assertOneWon(answers)
   assert.equal(await database.user.count({ where: { email: to } }), 1)
   assert.equal(await database.user.count({ where: { email: { in: accounts.map(({ email }) => email) } } }), 1)
+})
+
+test('of two links that change one address, used in the same moment, one does', async () => {
+  const account = await newAccount(here)
+  const { accessToken } = expect(200, await login(here, account))
+  const tokens: string[] = []
+  for (const to of [newCredentials().email, newCredentials().email]) {
+    expect(204, await changeEmail(here, accessToken, to, account.password))
+    tokens.push((await mails.next(to, CHANGE)).token)
+  }
+  // Both wait for the account before either has done anything.
+  const uses = await database.$transaction(
+    async (locked) => {
+      await locked.$executeRaw`SELECT FROM users WHERE email = ${account.email} FOR UPDATE`
+      const used = tokens.map((token, n) => confirm(n ? there : here, token))
+      await until(() => locksAwaited(database, 2))
+      return used
+    },
+    { timeout: 60_000 },
+  )
+  assertOneWon(await Promise.all(uses))
 })
 
 test('whether an address has an account is not even looked up before the answer to a forgotten password', async () => {

@@ -62,13 +62,14 @@ test('after one was taken the next lets another job go first: known devices cann
 })
 
 test('one that is cancelled leaves its place to the next, which overtakes none of those before', async (t) => {
-  const { client, add, addAll, order } = await scene(t)
+  const { space, client, add, addAll, order } = await scene(t)
   await addAll('held', 'held', 'held', 'known')
   for (let n = 2; n < 5; n += 1) {
     const leaving = await add('known')
     await answerOf(leaving, 0)
     assert.equal(await client.cancel(leaving.job), true)
   }
+  assert.ok((await space.redis.pttl(lastKnownKey(space.prefix))) > 0, 'a key that expires')
   await add('known')
   assert.deepEqual(await order(), ['held 1', 'known 1', 'held 2', 'known 5', 'held 3'])
 })

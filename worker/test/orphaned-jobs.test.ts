@@ -2,13 +2,19 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { lockKey, queueKey } from '@spillway/client/queue/keys'
+import { openQueue } from '@spillway/client/queue/open-queue'
+import { watchRedis } from '@spillway/client/redis/watch'
 import { readMetric } from '@spillway/local/services/prometheus'
 import { until } from '@spillway/local/testing'
+import { watchForOrphanedJobs } from '../src/consumer/orphaned-jobs.ts'
+import { createWorkerMetrics } from '../src/ops/metrics.ts'
+import { createLogger } from '../src/process/log.ts'
 import { answerOf, jobsCounted, readyClient, startedWorker } from './parts.ts'
 import { activeJobs, redisProxy, spaceFor, waitingJobs } from './space.ts'
 
 const lasting = (ms: number) => ({ password: 'right', storedHash: `$spillway-wait$${ms}$` })
 
+const log = createLogger({ service: 'test', level: 'silent' })
 const requeued = ({ opsUrl }: { opsUrl: string }) => readMetric(opsUrl, 'spillway_jobs_requeued_total')
 const stalled = ({ opsUrl }: { opsUrl: string }) => readMetric(opsUrl, 'spillway_jobs_stalled_total')
 
@@ -46,6 +52,30 @@ test('jobs in hand stay when connections break, those of other workers as well, 
     await until(async () => (await jobsCounted(worker)).join() === 'verify hashed 1')
   }
   assert.deepEqual(await waitingJobs(space), [])
+})
+
+test('a job whose reply is still on its way when the connection is ready again is not requeued', async (t) => {
+  const space = spaceFor(t)
+  const { redis, prefix } = space
+  const client = await readyClient(space)
+  const late = await client.submit('verify', lasting(1))
+  const lost = await client.submit('verify', lasting(1))
+  for (const { job } of [late, lost]) {
+    await redis.lmove(queueKey(prefix, 'wait'), queueKey(prefix, 'active'), 'RIGHT', 'LEFT')
+    await redis.set(lockKey(prefix, job.id), 'consumer:1', 'PX', 60_000)
+  }
+  const watch = watchRedis(log)
+  const queue = openQueue({ redis, prefix, watch })
+  let looks = 0
+  const orphaned = watchForOrphanedJobs({
+    ...{ redis, prefix, queue, log, metrics: createWorkerMetrics(), consumerId: 'consumer' },
+    isInHand: (jobId) => jobId === late.job.id && looks++ > 0,
+  })
+  space.closing(async () => orphaned.close())
+  redis.emit('ready')
+  await until(async () => (await waitingJobs(space)).length > 0)
+  assert.deepEqual(await waitingJobs(space), [lost.job.id])
+  assert.deepEqual(await activeJobs(space), [late.job.id])
 })
 
 test('a job that Redis gave to a worker that takes none any more is requeued when that ends', async (t) => {
