@@ -31,8 +31,9 @@ test('a job that is cancelled in the moment in which it is added again does not 
   const producer = createProducer({ redis, prefix, log, watch: watchRedis(log) })
   const cancellation = createCancellation({ redis, prefix, clock })
   space.closing(async () => cancellation.close())
+  let added = 0
   const recheck = createRecheck({
-    ...{ redis, prefix, clock, log, cancellation, addedAgain() {} },
+    ...{ redis, prefix, clock, log, cancellation, addedAgain: () => void added++ },
     answers: { submitted, redeeming, found() {} },
     producer: {
       ...producer,
@@ -44,7 +45,9 @@ test('a job that is cancelled in the moment in which it is added again does not 
       },
     },
   })
+  await redis.ping()
   await recheck()
+  assert.equal(added, 1)
   assert.deepEqual(await waitingJobs(space), [])
 })
 
