@@ -7,8 +7,8 @@ import type { Worker } from 'bullmq'
  * wait for its read, which is answered when Redis is back.
  */
 export async function closeConsumer(
-  worker: Worker,
-  { redis, isIdle }: { redis: RedisConnection; isIdle: boolean },
+  worker: Pick<Worker, 'close'>,
+  { redis, isIdle }: { redis: Pick<RedisConnection, 'status'>; isIdle: boolean },
 ): Promise<void> {
   await worker.close(isIdle && redis.status !== 'ready')
 }
