@@ -11,6 +11,8 @@ after(() => system.close())
 await system.worker()
 const BOUND = 4
 const { url } = await system.gateway({ GUESSES_PER_ACCOUNT: String(BOUND), CHALLENGE_BITS: '1' })
+/** Where nobody has to wait after a first failure: how long that is would depend on the machine. */
+const { url: patient } = await system.gateway({ GUESSES_PER_ACCOUNT: '100', CHALLENGE_BITS: '1' })
 
 /** Addresses of one length, so that what is made from them has one too. */
 const accounts: Record<string, () => Promise<Credentials>> = {
@@ -33,6 +35,8 @@ const passwords: Record<string, string> = {
 /** What can be seen of an answer; what differs for everyone each time is seen by its length. */
 function seen({ status, headers, body: { ticket, challenge, ...body } }: Answer) {
   const varying = ['date', 'x-request-id', 'ratelimit-remaining', 'ratelimit-reset', 'retry-after']
+  // Numbers of the queue have more digits or fewer.
+  if (status === 202) varying.push('content-length')
   return {
     status,
     headers: [...headers].map(([name, value]) => (varying.includes(name) ? name : `${name}: ${value}`)).sort(),
@@ -58,8 +62,8 @@ async function assertAlike(attempt: (credentials: Credentials) => Promise<Answer
 for (const [kind, password] of Object.entries(passwords)) {
   test(`a password that is ${kind} is answered the same for every account, held or by ticket`, async () => {
     await assertAlike(async ({ email }) => {
-      const held = await login(url, { email, password })
-      const deferred = await login(url, { email, password }, respondAsync)
+      const held = await login(patient, { email, password })
+      const deferred = await login(patient, { email, password }, respondAsync)
       return deferred.status === 202 ? [held, deferred, await redeemed(deferred.body.ticket)] : [held, deferred]
     })
   })

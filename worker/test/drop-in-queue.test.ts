@@ -10,7 +10,7 @@ import { readEnvironment } from '@spillway/client/drop-in/environment'
 import argon2 from 'argon2'
 import bcrypt from 'bcrypt'
 import { noProgram, rejectsWith } from './application.ts'
-import { jobsCounted, sealKeys, startedWorker } from './parts.ts'
+import { jobsAreCounted, sealKeys, startedWorker } from './parts.ts'
 import { type Space, spaceFor } from './space.ts'
 
 const run = promisify(execFile)
@@ -40,7 +40,7 @@ test('bcrypt: salts and bytes that are given reach the worker, and ordinary logi
     assert.equal(await ours.compare('another', hash), false)
   }
   // What is no text is hashed by its setting and compared here.
-  assert.deepEqual(await jobsCounted(worker), ['hash hashed 6', 'verify hashed 6'])
+  await jobsAreCounted(worker, 'hash hashed 6', 'verify hashed 6')
   assert.equal(passwords.capacity().by, 'workers')
 })
 

@@ -9,7 +9,7 @@ import { until } from '@spillway/local/testing'
 import { watchForOrphanedJobs } from '../src/consumer/orphaned-jobs.ts'
 import { createWorkerMetrics } from '../src/ops/metrics.ts'
 import { createLogger } from '../src/process/log.ts'
-import { answerOf, jobsCounted, readyClient, startedWorker } from './parts.ts'
+import { answerOf, jobsAreCounted, readyClient, startedWorker } from './parts.ts'
 import { activeJobs, redisProxy, spaceFor, waitingJobs } from './space.ts'
 
 const lasting = (ms: number) => ({ password: 'right', storedHash: `$spillway-wait$${ms}$` })
@@ -49,7 +49,7 @@ test('jobs in hand stay when connections break, those of other workers as well, 
   for (const job of pending) assert.deepEqual(await answerOf(job), { kind: 'match' })
   for (const worker of workers) {
     assert.deepEqual([await requeued(worker), await stalled(worker)], [0, 0])
-    await until(async () => (await jobsCounted(worker)).join() === 'verify hashed 1')
+    await jobsAreCounted(worker, 'verify hashed 1')
   }
   assert.deepEqual(await waitingJobs(space), [])
 })

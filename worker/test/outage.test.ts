@@ -11,7 +11,7 @@ import { toEntries } from '@spillway/client/queue/to-entries'
 import type { ClientObserver, JobRef, PasswordClient } from '@spillway/client/queue-client'
 import { freePort, monitorRedis, startStopwatch, type TcpProxy, until } from '@spillway/local/testing'
 import { forgotten } from './garbage.ts'
-import { answerOf, jobsCounted, readyClient, startedWorker } from './parts.ts'
+import { answerOf, jobsAreCounted, jobsCounted, readyClient, startedWorker } from './parts.ts'
 import { activeJobs, jobKey, redisProxy, resultOf, type Space, spaceFor, waitingJobs } from './space.ts'
 
 const request = { password: 'right', storedHash: '$spillway-token$' }
@@ -408,7 +408,7 @@ test('a verdict that Redis does not take is offered again until it does', async 
 
   await redis.call('ACL', 'SETUSER', user.name, `~${prefix}:*`)
   assert.deepEqual(await answerOf(pending), match)
-  await until(async () => (await jobsCounted(worker)).join() === 'verify hashed 1')
+  await jobsAreCounted(worker, 'verify hashed 1')
 })
 
 test('a worker that stops goes on offering a verdict that Redis does not take', async (t) => {
@@ -441,7 +441,7 @@ test('a verdict that Redis never takes is counted as lost at its deadline, and i
   const { job } = await client.submit('verify', request)
   await until(() => resultOf(space, job.id))
   assert.deepEqual(await jobsCounted(worker), [])
-  await until(async () => (await jobsCounted(worker)).join() === 'verify undelivered 1')
+  await jobsAreCounted(worker, 'verify undelivered 1')
 })
 
 async function cancelledInVain(client: PasswordClient, deadline: number): Promise<WeakRef<JobRef>> {

@@ -82,3 +82,10 @@ export async function jobsCounted({ opsUrl }: { opsUrl: string }): Promise<strin
   const counted = metrics.matchAll(/^spillway_jobs_total\{job="(\w+)",outcome="(\w+)"\} ([1-9]\d*)$/gm)
   return [...counted].map(([, job, outcome, count]) => `${job} ${outcome} ${count}`).sort()
 }
+
+/** Resolves when a worker has counted these jobs, and no others: it counts them after their answers. */
+export async function jobsAreCounted(worker: { opsUrl: string }, ...lines: string[]): Promise<void> {
+  await until(async () => (await jobsCounted(worker)).join() === lines.join(), {
+    what: `jobs counted: ${lines.join()}`,
+  })
+}

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { PasswordClient } from '@spillway/client/queue-client'
 import { startStopwatch, until } from '@spillway/local/testing'
-import { answerOf, jobsCounted, readyClient, startedWorker } from './parts.ts'
+import { answerOf, jobsAreCounted, readyClient, startedWorker } from './parts.ts'
 import { activeJobs, waitingJobs } from './space.ts'
 import { startTwoRedis, waitFor } from './two-redis.ts'
 
@@ -22,7 +22,7 @@ test('a worker answers jobs of both, and publishes itself to each under one id',
     assert.ok(pending)
     assert.deepEqual(await answerOf(pending), { kind: 'match' })
   }
-  assert.deepEqual(await jobsCounted(worker), ['verify hashed 2'])
+  await jobsAreCounted(worker, 'verify hashed 2')
   const ids = await Promise.all([first, second].map(({ redis, prefix }) => redis.hkeys(`${prefix}:capacity`)))
   assert.equal(ids[0]?.length, 1)
   assert.deepEqual(ids[0], ids[1])
