@@ -87,10 +87,12 @@ const limits: Scenario = {
         body: system.login(account),
         headers: { 'x-forwarded-for': address },
       })
-    const hashed = () => readMetric(system.workers[0]?.opsUrl ?? '', 'spillway_jobs_total', 'outcome="hashed"')
+    const { opsUrl = '' } = system.workers[0] ?? {}
+    const hashed = () => readMetric(opsUrl, 'spillway_jobs_total', 'outcome="hashed"')
+    const takenOver = () => readMetric(opsUrl, 'spillway_jobs_stalled_total')
 
     async function flood(what: string, limit: number, send: (n: number) => Promise<Answer>): Promise<void> {
-      const before = await hashed()
+      const [hashedBefore, takenOverBefore] = [await hashed(), await takenOver()]
       const replies: Answer[] = []
       // In waves: a hundred at a time is flood enough.
       for (let sent = 0; sent < FLOOD; sent += 100) {
@@ -102,10 +104,14 @@ const limits: Scenario = {
       findings.succeeded += through.length
       findings.refused += refused.length
       findings.failed += replies.length - through.length - refused.length
-      const hashes = (await hashed()) - before
-      findings.notes.push(`${what}: ${through.length} of ${FLOOD} let through, ${hashes} hashed`)
+      // Counted after their answers; and one that is taken over from a worker that gets no processor is hashed twice.
+      await until(async () => (await hashed()) >= hashedBefore + limit, { timeoutMs: RECOVERY_MS }).catch(() => false)
+      const hashes = (await hashed()) - hashedBefore
+      const again = (await takenOver()) - takenOverBefore
+      findings.notes.push(`${what}: ${through.length} of ${FLOOD} let through, ${hashes} hashed, ${again} taken over`)
       findings.expect(through.length === limit, `${through.length} logins ${what} were let through, not ${limit}`)
-      findings.expect(hashes === limit, `the flood ${what} cost ${hashes} hashes, not ${limit}`)
+      const isAsAllowed = hashes >= limit && hashes <= limit + again
+      findings.expect(isAsAllowed, `the flood ${what} cost ${hashes} hashes, not ${limit}, with ${again} taken over`)
       const headers = ['retry-after', 'ratelimit-limit', 'ratelimit-remaining', 'ratelimit-reset']
       const told = refused.every((reply) => headers.every((name) => name in reply.headers))
       findings.expect(told, `not every refusal ${what} says when to come back`)
