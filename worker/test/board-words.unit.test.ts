@@ -1,7 +1,7 @@
 // The board's view of a job: its times and its end, and nothing made up by others.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { describeData, describeJob } from '../src/board/words.ts'
+import { describeData, describeJob, describeMail, describeMailData } from '../src/board/words.ts'
 
 const added = { name: 'verify', timestamp: 1_000 }
 
@@ -38,4 +38,19 @@ test('of what a job carries its times are shown, where they are any', () => {
     enqueuedAt: '1969-12-31T23:59:59.999Z',
     deadline: undefined,
   })
+})
+
+test('a mail that waits has no more than its name, one that is to be tried again is shown as such, and so is one that was given up', () => {
+  const mail = { name: 'mail', timestamp: 1_000 }
+  assert.equal(describeMail(mail), 'mail')
+  assert.equal(describeMail({ ...mail, finishedOn: 2_000 }), 'mail')
+  assert.equal(describeMail({ ...mail, failedReason: 'the server is away' }), 'mail · to be tried again')
+  assert.equal(describeMail({ ...mail, failedReason: 'refused', finishedOn: 2_000 }), 'mail · not sent')
+})
+
+test('of what a mail carries nothing is shown but until when it may be sent', () => {
+  assert.deepEqual(describeMailData({ sealed: 'secret', deadline: 1_700_000_060_000 }), {
+    deadline: '2023-11-14T22:14:20.000Z',
+  })
+  assert.deepEqual(describeMailData({ sealed: 'secret', deadline: 'secret' }), { malformed: true })
 })

@@ -1,7 +1,7 @@
 // A worker's estimates of a job: the time of its threads under load, and the time until the verdict.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createCapacityEstimate } from '../src/hashing/capacity-estimate.ts'
+import { createCapacityEstimate, measureCapacity } from '../src/hashing/capacity-estimate.ts'
 
 /** A worker whose threads have spent 1,000 ms before. */
 function scene() {
@@ -70,4 +70,39 @@ test('without jobs the last times stay', () => {
   jobs(100, 16, 160)
   const before = estimate.serviceMs()
   assert.equal(estimate.serviceMs(), before)
+})
+
+test('a worker begins with the times of its second verify, without loading, and with none of it in those of the jobs to come', async (t) => {
+  let [nowMs, spentMs, calls] = [0, 0, 0]
+  t.mock.method(performance, 'now', () => nowMs)
+  const estimate = await measureCapacity({
+    async decoy() {
+      calls += 1
+      nowMs += calls === 1 ? 900 : 30
+      spentMs += calls === 1 ? 800 : 20
+    },
+    threadMs: () => spentMs,
+    native: {
+      forgetCalls() {
+        calls = 0
+      },
+    },
+  })
+  assert.deepEqual([estimate.lastServiceMs(), estimate.latencyMs()], [20, 30])
+  assert.equal(calls, 0)
+  spentMs += 50
+  estimate.finished(60)
+  assert.deepEqual([estimate.serviceMs(), estimate.latencyMs()], [50, 60])
+})
+
+test('without a native engine a worker is measured as well', async () => {
+  let spentMs = 0
+  const estimate = await measureCapacity({
+    async decoy() {
+      spentMs += 20
+    },
+    threadMs: () => spentMs,
+    native: undefined,
+  })
+  assert.equal(estimate.serviceMs(), 20)
 })

@@ -62,30 +62,6 @@ test('a job of a known device waits for those in hand, and with each one before 
   assert.equal(predicted(), 500)
 })
 
-test('a job in its place waits for those ahead of it, deferred ones by the share that they get', () => {
-  const { state, pass } = scene()
-  assert.equal(state.expectedWaitMs({ held: 0, deferred: 0 }), Number.POSITIVE_INFINITY)
-  state.reading().succeeded(depth, workers)
-  assert.equal(state.expectedWaitMs({ held: 5, deferred: 20 }), 2_600)
-  assert.equal(state.expectedWaitMs({ held: 0, deferred: 0 }), 200)
-  for (let first = 0; first <= 50; first += 5, pass(1_000))
-    state.reading().succeeded(depth, workers, { firstDeferred: first, finished: first })
-  assert.equal(Math.round(state.expectedWaitMs({ held: 5, deferred: 20 })), 4_600)
-})
-
-test('new requests are foreseen to overtake also just above the limit, and not far above it', () => {
-  // Ten jobs a second, and as many come: where they overtake, deferred jobs get two thirds.
-  const waitFor60 = (waiting: number) => {
-    const { state, pass } = scene()
-    for (let n = 0; n <= 20; n += 1, pass(1_000))
-      state.reading().succeeded({ ...depth, waiting }, workers, { firstDeferred: 10 * n, finished: 10 * n })
-    return Math.round(state.expectedWaitMs({ held: 0, deferred: 60 }))
-  }
-  assert.equal(waitFor60(5), 9_100)
-  assert.equal(waitFor60(15), 9_100)
-  assert.equal(waitFor60(40), 6_100)
-})
-
 test('jobs added since the last reading count at once, in their lane, until a reading that began later is back', () => {
   const { state } = scene()
   const counted = () => [state.current().waiting, state.current().deferred]

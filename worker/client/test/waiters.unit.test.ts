@@ -35,10 +35,21 @@ test('the data of an added job is kept, to be added again', () => {
   assert.equal(waiter.data, data)
 })
 
-test('for a job that nobody waits for, an answer, an addition and a release change nothing', () => {
+test('a job that is withdrawn is not to be added again, and can still be answered', async () => {
+  const waiters = createWaiters<string>()
+  const waiter = waiters.hold(job)
+  waiters.added(job.id, data)
+  waiters.withdraw(job.id)
+  assert.deepEqual([waiter.data, waiters.holders(job.id)], [undefined, 1])
+  waiters.settle(job.id, 'yes')
+  assert.equal(await waiter.answer, 'yes')
+})
+
+test('for a job that nobody waits for, an answer, an addition, a withdrawal and a release change nothing', () => {
   const waiters = createWaiters<string>()
   waiters.settle(job.id, 'yes')
   waiters.added(job.id, data)
+  waiters.withdraw(job.id)
   waiters.release(job.id)
   assert.deepEqual(waiters.jobIds(), [])
   assert.equal(waiters.holders(job.id), 0)

@@ -10,12 +10,13 @@ import {
   redeemerKey,
   replyChannel,
   requestSeal,
+  upgradeOf,
   usedSeal,
   verdictKey,
   verdictSeal,
 } from '../src/protocol/reply.ts'
 import { parseKeyring, type SealContext, SealError } from '../src/protocol/seal.ts'
-import { jobKey, lastKnownKey, queueKey } from '../src/queue/keys.ts'
+import { jobKey, lastKnownKey, lockKey, probeKey, queueKey } from '../src/queue/keys.ts'
 
 /** The bytes 0 to 31. */
 const KEY = Buffer.from(Array.from({ length: 32 }, (_, i) => i))
@@ -137,10 +138,13 @@ test('keys and channels in Redis are called what they always were', () => {
   assert.equal(lastKnownKey(prefix), '{spillway}:last-known')
   assert.equal(jobKey(prefix, 'a-job'), '{spillway}:passwords:a-job')
   assert.equal(jobKey(prefix), '{spillway}:passwords:')
+  assert.equal(lockKey(prefix, 'a-job'), '{spillway}:passwords:a-job:lock')
+  assert.equal(probeKey(prefix, 'a-gateway'), '{spillway}:probe:a-gateway')
 })
 
-test('a reply is the id of a job, a blank, and what is sealed; anything else is none', () => {
+test('a reply is the id of a job, a blank, and what is sealed, and anything else is none; the one that follows has an id of its own', () => {
   assert.deepEqual(decodeReply('a-job k1.xyz'), { jobId: 'a-job', sealed: 'k1.xyz' })
   assert.deepEqual(decodeReply('a k1 x'), { jobId: 'a', sealed: 'k1 x' })
   for (const none of ['', 'a-job', ' k1.xyz']) assert.equal(decodeReply(none), undefined)
+  assert.deepEqual(upgradeOf(job), { ...job, id: `${job.id}.upgrade` })
 })

@@ -3,6 +3,7 @@
  * until its verdict. They differ when several jobs are hashed together: five that take 80 ms together take 16 ms of the slot each.
  */
 import type { Hasher } from './index.js'
+import type { NativeEngine } from './native.js'
 
 /** The weight of one job in the moving averages, which thus follow a change within about ten jobs. The first jobs have more: 1, 1/2, 1/3, 1/4. */
 const JOB_WEIGHT = 0.2
@@ -52,11 +53,13 @@ export function createCapacityEstimate({ first, threadMs }: CapacityEstimateOpti
   }
 }
 
+type MeasuredHasher = Pick<Hasher, 'decoy' | 'threadMs'> & { native: Pick<NativeEngine, 'forgetCalls'> | undefined }
+
 /**
  * Begins with the times of one verify on this machine. The first one is not counted, because it includes loading. How many of them would be
  * hashed together says nothing of the jobs to come.
  */
-export async function measureCapacity({ decoy, threadMs, native }: Hasher): Promise<CapacityEstimate> {
+export async function measureCapacity({ decoy, threadMs, native }: MeasuredHasher): Promise<CapacityEstimate> {
   await decoy('warm-up')
   const [startedAt, spentBefore] = [performance.now(), threadMs()]
   await decoy('measured')
