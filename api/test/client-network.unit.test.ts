@@ -23,6 +23,7 @@ const networks: [client: string, network: string][] = [
   ['1::', '1:0:0:0::/64'],
   ['::5:6:7:8:9', '0:0:0:5::/64'],
   ['fe80::1', 'fe80:0:0:0::/64'],
+  ['fe80::1%eth0', 'fe80:0:0:0::/64'],
   // Not everything that proxies write is an address.
   ['Unknown', 'unknown'],
   ['_hidden:80', '_hidden'],

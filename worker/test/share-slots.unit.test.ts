@@ -28,6 +28,9 @@ test('a queue may have what the others leave, and always one', () => {
   assert.deepEqual(limits(all), [8, 3, 3])
   take(all[1], 3)
   assert.deepEqual(limits(all), [5, 3, 1])
+  all[0]?.finished()
+  all[0]?.finished()
+  assert.deepEqual(limits(all), [5, 5, 2])
 })
 
 test('while jobs wait in several, each has its share of all slots, however many the others have taken', () => {
@@ -61,4 +64,19 @@ test('who depends on limits is told of each change', () => {
   first?.finished()
   first?.queueRead(1)
   assert.equal(told, 4)
+})
+
+test('how many are in hand is told what waits in all queues together, and how long each job has waited', () => {
+  const told: string[] = []
+  const jobsInHand: JobsInHand = {
+    limit: () => 8,
+    queueRead: (waiting) => void told.push(`${waiting} wait`),
+    taken: (queueWaitMs) => void told.push(`waited ${queueWaitMs} ms`),
+  }
+  const [first, second] = shareSlots(jobsInHand, 2)
+  first?.queueRead(3)
+  second?.queueRead(4)
+  first?.queueRead(0)
+  second?.taken(100)
+  assert.deepEqual(told, ['3 wait', '7 wait', '4 wait', 'waited 100 ms'])
 })

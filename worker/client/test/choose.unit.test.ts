@@ -59,12 +59,16 @@ function healthOf(changes: Partial<State> = {}) {
     takesWrites: true,
     ...changes,
   }
+  let probes = 0
+  let answered = Promise.resolve()
   const signals: HealthSignals = {
     isReady: () => state.isReady,
     isKnown: () => state.isKnown,
     reading: () => state.reading,
     hasWorkers: () => state.hasWorkers,
     probe: async () => {
+      probes += 1
+      await answered
       if (!state.takesWrites) throw new Error('OOM')
     },
   }
@@ -75,7 +79,11 @@ function healthOf(changes: Partial<State> = {}) {
       await new Promise(setImmediate)
     }
   }
-  return { state, health, ticks }
+  /** Lets probes go without an answer. */
+  function silence(): void {
+    answered = new Promise(() => undefined)
+  }
+  return { state, health, ticks, silence, probes: () => probes }
 }
 
 test('a Redis without a connection is not used from that moment on; its jobs are left to it for a moment', async () => {
@@ -118,4 +126,20 @@ test('a Redis whose workers are gone can be used, but its jobs are better off el
   const { health, ticks } = healthOf({ hasWorkers: false })
   await ticks(2)
   assert.ok(health.isUsable() && !health.isServed() && health.isOut())
+})
+
+test('a Redis is asked to take a write only after it refused one, over a connection, and once at a time', async () => {
+  const { state, health, ticks, silence, probes } = healthOf({ takesWrites: false })
+  await ticks(3)
+  assert.equal(probes(), 0)
+  health.refused()
+  state.isReady = false
+  await ticks(3)
+  assert.equal(probes(), 0)
+  state.isReady = true
+  await ticks(3)
+  assert.equal(probes(), 3)
+  silence()
+  await ticks(3)
+  assert.equal(probes(), 4)
 })

@@ -116,3 +116,26 @@ test('a reading with a number that is not finite is ignored, and does not stay i
     assert.equal(foreseen(), measured())
   }
 })
+
+test('without workers nothing is foreseen', () => {
+  const { foreseen, run } = scene()
+  run({ leaving: 0, capacity: 0, coming: 10 })
+  assert.equal(foreseen(), 1)
+})
+
+test('a few jobs tell little beside what new requests are expected to take', () => {
+  const { foreseen, run } = scene()
+  run({ leaving: 2, capacity: 4, coming: 10 }, 1)
+  assertWithin(foreseen(), 0.55, 0.65)
+})
+
+test('the lane that is empty after the very first job is not taken to have stood still', () => {
+  const { measured, run, observe, pass, beginAnew } = scene()
+  run({ leaving: 100, capacity: 100 })
+  beginAnew()
+  observe(100)
+  const before = measured()
+  pass(60_000)
+  observe(100, 'empty')
+  assert.equal(measured(), before)
+})

@@ -18,7 +18,13 @@ test('algorithm and cost are read from both formats, and from nothing else', () 
   assert.deepEqual(parseStoredHash(argon2Hash('argon2d', 16, 'm=8,t=3,p=4')), {
     ...{ algorithm: 'argon2d', version: 16, memoryKib: 8, time: 3, parallelism: 4 },
   })
-  for (const other of ['', 'x', bcryptHash.slice(0, -1), `${bcryptHash}\n`, argon2Hash('argon2', 19, cheap)])
+  assert.deepEqual(parseStoredHash(argon2Hash('argon2id', 19, 'm=65536,t=10,p=16')), {
+    ...{ algorithm: 'argon2id', version: 19, memoryKib: 65_536, time: 10, parallelism: 16 },
+  })
+  for (const hash of [bcryptHash, argon2Hash('argon2id', 19, cheap)])
+    for (const other of [`x${hash}`, `${hash}!`, `${hash}\n`, hash.slice(1)])
+      assert.equal(parseStoredHash(other), undefined)
+  for (const other of ['', 'x', bcryptHash.slice(0, -1), argon2Hash('argon2', 19, cheap)])
     assert.equal(parseStoredHash(other), undefined, other)
 })
 
@@ -34,6 +40,7 @@ test('under argon2id all of bcrypt is below, and so are other variants, versions
   assert.equal(isBelow(bcryptHash.replace('$10$', '$17$'), argon2id), true)
   assert.equal(isBelow(argon2Hash('argon2id', 19, cheap), argon2id), false)
   assert.equal(isBelow(argon2Hash('argon2id', 19, 'm=255,t=9,p=1'), argon2id), true)
+  assert.equal(isBelow(argon2Hash('argon2id', 19, 'm=512,t=1,p=1'), argon2id), true)
   assert.equal(isBelow(argon2Hash('argon2id', 16, cheap), argon2id), true)
   assert.equal(isBelow(argon2Hash('argon2i', 19, cheap), argon2id), true)
 })

@@ -22,3 +22,10 @@ test('a flood is forgotten with the last that was told to come back', () => {
   nowMs += 61_000
   assert.equal(retryAfterS(1_000), createRetryAfter(() => nowMs)(1_000))
 })
+
+test('a moment without workers forgets none of those who were told to come back', () => {
+  const [retryAfterS, undisturbed] = [createRetryAfter(() => 0), createRetryAfter(() => 0)]
+  for (let n = 0; n < 100; n += 1) assert.equal(retryAfterS(10), undisturbed(10))
+  assert.equal(retryAfterS(0), 60)
+  assert.equal(retryAfterS(10), undisturbed(10))
+})

@@ -24,6 +24,8 @@ test('several are separated by any white space, each in a form of its own', () =
 test('a shard is named by its hosts: not by its place, user, password, or the order of its nodes', () => {
   const [one, two] = idsOf('redis://one redis+sentinel://s1,s2/main')
   assert.notEqual(one, two)
+  // Tickets have it, and outlive the version that made them: the beginning of the SHA-256 of `one:6379`.
+  assert.equal(one, 'f8098ef1712a')
   assert.deepEqual(
     idsOf('rediss+sentinel://ann:new@s2,s1/main redis://ann:hush@one:6379/0 redis://three').slice(0, 2),
     [two, one],
@@ -32,10 +34,12 @@ test('a shard is named by its hosts: not by its place, user, password, or the or
 })
 
 test('its address says where it is, and holds no user and no password', () => {
-  const addresses = parseShards('redis://ann:hush@one/4 redis+sentinel://ann:hush@s1/main?sentinelPassword=hush')
+  const addresses = parseShards(
+    'redis://ann:hush@one/4 redis+sentinel://ann:hush@s1/main?sentinelPassword=hush redis://[::1]:1/2 redis+cluster://c2:7000,c1',
+  )
   assert.deepEqual(
     addresses.map(({ address }) => address),
-    ['one:6379/4', 's1:26379/main'],
+    ['one:6379/4', 's1:26379/main', '[::1]:1/2', 'c1:6379,c2:7000'],
   )
 })
 
