@@ -8,18 +8,22 @@ export const repositoryDir = fileURLToPath(new URL('../../..', import.meta.url))
 
 /** Modules whose tests need neither PostgreSQL nor Redis nor a process, and run in milliseconds. */
 const names = {
+  'api/src': ['rounds'],
+  'api/src/guessing': ['device-token', 'proof-of-work'],
   'api/src/limits': ['client-network'],
+  'api/src/load-shedding': ['preference', 'promised-share', 'refusal-pace'],
   'api/src/ops': ['lockout'],
-  'api/src/sessions': ['signing-keys'],
+  'api/src/sessions': ['refresh-tokens', 'signing-keys'],
   'api/src/waiting': ['admission', 'prefer', 'wait-times'],
   'worker/src/board': ['words'],
-  'worker/src/consumer': ['cpu-limit', 'jobs-in-hand', 'liveness'],
+  'worker/src/consumer': ['cpu-limit', 'jobs-in-hand', 'liveness', 'share-slots'],
   'worker/src/hashing': ['capacity-estimate', 'engine'],
   'worker/client/src': ['within'],
-  'worker/client/src/passwords': ['load-state', 'outstanding-limit', 'waiters'],
-  'worker/client/src/protocol': ['capacity', 'job', 'key-list', 'reply', 'seal'],
+  'worker/client/src/passwords': ['deferred-share', 'load-state', 'outstanding-limit', 'retry-after', 'waiters'],
+  'worker/client/src/protocol': ['capacity', 'job', 'key-list', 'policy', 'reply', 'seal', 'setting', 'stored-hash'],
   'worker/client/src/queue': ['keys', 'to-entries'],
-  'worker/client/src/redis': ['clock', 'url'],
+  'worker/client/src/redis': ['clock', 'shards', 'url'],
+  'worker/client/src/shards': ['choose', 'health'],
 }
 export const modules = Object.entries(names).flatMap(([folder, own]) => own.map((name) => `${folder}/${name}.ts`))
 
