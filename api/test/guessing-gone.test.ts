@@ -77,7 +77,8 @@ test('a login that ended without a job counts for nothing, though its client had
 })
 
 test('a login that a worker took counts, though its client went away', async () => {
-  const account = await slowAccount(database, 1_500)
+  // Longer than a busy machine takes to see that it has begun.
+  const account = await slowAccount(database, 4_000)
   const left = loginToLeave(account)
   await queue.settled(0, 1)
   await left.leave()

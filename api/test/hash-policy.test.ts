@@ -22,12 +22,14 @@ const argon2 = '$argon2id$v=19$m=2048,t=3,p=1$orImcuF946QX6CsSWKeRsA$Ph40GAXisbZ
 const tooLong = `${'x'.repeat(64)} pass phrase`
 
 /** New hashes that take so long that an answer which waited for one would come after it. */
-const DEAR = { HASH_ALGORITHM: 'argon2id', ARGON2_MEMORY_KIB: '65536', ARGON2_TIME: '16' }
+const DEAR = { HASH_ALGORITHM: 'argon2id', ARGON2_MEMORY_KIB: '65536', ARGON2_TIME: '8' }
 const dear = await openSystem()
 after(() => dear.close())
 await dear.worker(DEAR)
-const { url } = await dear.gateway()
-const isDear = /^\$argon2id\$v=19\$m=65536,t=16,p=1\$/
+/** Logins are held as long as a busy machine takes for such a hash: the worker publishes its time as that of a job. */
+const PATIENT = { LOGIN_WAIT_MS: '50000' }
+const { url } = await dear.gateway(PATIENT)
+const isDear = /^\$argon2id\$v=19\$m=65536,t=8,p=1\$/
 
 const ofBcrypt = await openSystem()
 after(() => ofBcrypt.close())
@@ -67,7 +69,7 @@ test('a new hash takes the place of the one that was verified, and of no other',
 })
 
 test('a new hash that is lost leaves the account as it was, and the next login makes another', async () => {
-  const gateway = await dear.gateway()
+  const gateway = await dear.gateway(PATIENT)
   const credentials = await accountWithHash(dear.database, bcrypt, password)
   expect(200, await login(gateway.url, credentials))
   await gateway.close()
