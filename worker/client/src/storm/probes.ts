@@ -62,7 +62,8 @@ export function startProbe(request: HttpRequest, options: ProbeOptions): Probe {
       const answer = ask(dueMs()).finally(() => answers.delete(answer))
       answers.add(answer)
     }
-    timer = setTimeout(askWhatIsDue, dueMs() - performance.now())
+    // The next one may be due by now, and Node 24 warns of negative times.
+    timer = setTimeout(askWhatIsDue, Math.max(0, dueMs() - performance.now()))
   }
 
   askWhatIsDue()
