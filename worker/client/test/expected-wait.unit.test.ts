@@ -1,22 +1,7 @@
 // How long a job in its place will wait, by what deferred jobs get of the capacity.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createLoadState } from '../src/passwords/load-state.ts'
-
-/** Two slots of 200 ms each. */
-const workers = { workers: 1, slots: 2, jobsPerSecond: 10, serviceMs: 200, latencyMs: 200 }
-const depth = { waiting: 3, deferred: 20, active: 2, aheadOfKnown: 1 }
-
-function scene() {
-  let nowMs = 0
-  const state = createLoadState(() => nowMs)
-  return {
-    state,
-    pass(ms: number) {
-      nowMs += ms
-    },
-  }
-}
+import { depth, scene, workers } from './load-scene.ts'
 
 test('a job in its place waits for those ahead of it, deferred ones by the share that they get', () => {
   const { state, pass } = scene()

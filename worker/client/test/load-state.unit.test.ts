@@ -1,24 +1,10 @@
 // A gateway's view of the queue: the last reading, the jobs added since, and the wait predicted from both.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createLoadState } from '../src/passwords/load-state.ts'
 import { lanes } from '../src/protocol/job.ts'
+import { depth, scene, workers } from './load-scene.ts'
 
-/** Two slots of 200 ms each. */
-const workers = { workers: 1, slots: 2, jobsPerSecond: 10, serviceMs: 200, latencyMs: 200 }
 const noWorkers = { workers: 0, slots: 0, jobsPerSecond: 0, serviceMs: 0, latencyMs: 0 }
-const depth = { waiting: 3, deferred: 20, active: 2, aheadOfKnown: 1 }
-
-function scene() {
-  let nowMs = 0
-  const state = createLoadState(() => nowMs)
-  return {
-    state,
-    pass(ms: number) {
-      nowMs += ms
-    },
-  }
-}
 
 test('before the first reading nothing is known, and no worker is counted on', () => {
   const { state } = scene()
