@@ -14,7 +14,7 @@ const LOCK_MS = 6_000
 const STALLED_CHECK_MS = 3_000
 const STALLS_ALLOWED = 5
 /** How long a read blocks at most, in seconds: less than the socket timeout of its connection. */
-const IDLE_READ_S = 1
+const LONGEST_READ_S = 1
 /** Mails at a time: they wait for the server, and take no processor. */
 const CONCURRENCY = 4
 
@@ -45,7 +45,7 @@ interface OpenedMail {
 /** BullMQ alone would block for up to ten seconds while mails are delayed. */
 class MailWorker extends Worker {
   override get maximumBlockTimeout(): number {
-    return IDLE_READ_S
+    return LONGEST_READ_S
   }
 }
 
@@ -101,7 +101,7 @@ export function startMailSender(options: MailSenderOptions): MailSender {
     lockDuration: LOCK_MS,
     stalledInterval: STALLED_CHECK_MS,
     maxStalledCount: STALLS_ALLOWED,
-    drainDelay: IDLE_READ_S,
+    drainDelay: LONGEST_READ_S,
     settings: { backoffStrategy: retryDelayMs },
   })
   worker.on('error', (error) => watch.queueFailed(error))
