@@ -26,7 +26,7 @@ function startRunner(dir: string, files: string[]): TestProcess {
   return startProcess({
     entry: join(repositoryDir, 'infra/local/src/testing/runner.ts'),
     args: [join(dir, 'results.json'), ...files],
-    nodeArgs: ['--import', import.meta.resolve('../src/testing/typescript.js')],
+    nodeArgs: ['--import', import.meta.resolve('../src/testing/preload.js')],
   })
 }
 
@@ -54,6 +54,18 @@ test('counts tests as they ended: passed, failed, skipped, in suites and in cras
   })
   assert.deepEqual(results, { passed: 4, failed: 3, skipped: 2 }, output)
   assert.equal(code, 1)
+})
+
+test('no result is lost where the runner reads more slowly than its files report', async (t) => {
+  // The suite reports all of its tests, 2 MB, at the end of the first one.
+  const names = ['a', 'b', 'c'].map((name) => `${name}.test.ts`)
+  const suite = `
+    describe('suite', { concurrency: true }, () => {
+      test('first', () => new Promise((resolve) => setTimeout(resolve, 300)))
+      for (let number = 1; number < 100; number++) test(number + '-'.repeat(20_000), () => {})
+    })`
+  const { results } = await runFiles(t, Object.fromEntries(names.map((name) => [name, suite])))
+  assert.deepEqual(results, { passed: 300, failed: 0, skipped: 0 })
 })
 
 test('green files are green, and filters pick files', async (t) => {

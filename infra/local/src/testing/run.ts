@@ -33,7 +33,7 @@ async function test(filters: string[], keeper: Keeper): Promise<TestResults> {
     const child = keeper.spawn({
       command: process.execPath,
       // As a URL, because the processes of test files take these options over.
-      args: ['--import', import.meta.resolve('./typescript.js'), runner, resultsFile, ...files],
+      args: ['--import', import.meta.resolve('./preload.js'), runner, resultsFile, ...files],
       stopOrder: stopOrder.tool,
       cwd: repositoryDir,
       env: { ...process.env, ...color, ...toVariables(services) },
