@@ -108,8 +108,9 @@ export function newCredentials(): Credentials {
  */
 async function queued(url: string, method: string, path: string, options: Call): Promise<Answer> {
   let answer = await call(url, method, path, options)
+  const leaving = options.signal === undefined ? {} : { signal: options.signal }
   const asksForTicket = options.keepTicket === true || options.headers?.prefer !== undefined
-  while (answer.status === 202 && !asksForTicket) answer = await redeem(url, answer.body.ticket)
+  while (answer.status === 202 && !asksForTicket) answer = await redeem(url, answer.body.ticket, leaving)
   return answer
 }
 

@@ -16,7 +16,9 @@ after(async () => {
   await proxy.close()
 })
 await system.worker({ SPILLWAY_TEST_HASHES: 'true' })
-const { url, opsUrl } = await system.gateway({ GUESSES_PER_ACCOUNT: '1', DATABASE_URL: proxy.url })
+/** Logins are held for longer than the slow ones of these tests let a gateway predict. */
+const patient = { GUESSES_PER_ACCOUNT: '1', DATABASE_URL: proxy.url, LOGIN_WAIT_MS: '50000' }
+const { url, opsUrl } = await system.gateway(patient)
 const { database, redis, namespace } = system
 const queue = watchQueue(system)
 
