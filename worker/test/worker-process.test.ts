@@ -144,6 +144,17 @@ test('its session stands back when it has one of its own, and not when others sh
   assert.equal(await autogroup(false), shared)
 })
 
+test('that of a ready worker stands back, and not beside the many sessions of a test run', {
+  skip: withoutAutogroups(),
+}, async (t) => {
+  const space = spaceFor(t)
+  const yielding = startProcess({ entry, env: workerEnvironment(space) })
+  space.closing(() => yielding.close())
+  await yielding.waitForLog(({ msg }) => msg === 'worker ready')
+  const niceOf = ({ pid }: { pid: number }) => / nice (\d+)/.exec(readFileSync(`/proc/${pid}/autogroup`, 'utf8'))?.[1]
+  assert.deepEqual([niceOf(yielding), niceOf(await startedWorkerProcess(space))], ['12', '0'])
+})
+
 function withoutAutogroups(): string | false {
   return existsSync('/proc/self/autogroup') ? false : 'this kernel has no autogroups'
 }
