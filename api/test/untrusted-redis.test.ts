@@ -1,7 +1,7 @@
 // An attacker with write access to Redis, end to end: no session opens without the right password.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { until } from '@spillway/local/testing'
+import { redisTime, until } from '@spillway/local/testing'
 import { slowAccount } from './account.ts'
 import {
   assertProblem,
@@ -159,8 +159,7 @@ test('lies about workers cost no more than a ticket or a refusal', async () => {
     finished: { answered: 0, expired: 0, failed: 0 },
   }
   const lies = ['', '{', '[]', 'null', '1e999', JSON.stringify({ slots: -1 }), JSON.stringify({ ...entry, at: 1e300 })]
-  const [seconds, microseconds] = await redis.time()
-  const at = Number(seconds) * 1_000 + Math.floor(Number(microseconds) / 1_000)
+  const at = await redisTime(redis)
   for (const [n, lie] of [...lies, JSON.stringify({ ...entry, at })].entries()) {
     await redis.hset(key('capacity'), `liar-${n}`, lie)
   }

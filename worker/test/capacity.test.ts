@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { capacityKey } from '@spillway/client/protocol/capacity'
 import { queueKey } from '@spillway/client/queue/keys'
 import { createRedisClock } from '@spillway/client/redis/clock'
-import { startStopwatch, until } from '@spillway/local/testing'
+import { redisTime, startStopwatch, until } from '@spillway/local/testing'
 import { publishCapacity } from '../src/consumer/capacity-publisher.ts'
 import { createLogger } from '../src/process/log.ts'
 import { entry } from './capacity-entry.ts'
@@ -14,8 +14,7 @@ import { startedWorkerProcess } from './worker-process.ts'
 
 /** Writes the entry of a worker that there is not, fresh for the next second and a half. */
 async function pretend({ redis, prefix }: Space, slots: number, serviceMs: number): Promise<void> {
-  const [seconds = 0, micros = 0] = (await redis.time()).map(Number)
-  const at = seconds * 1_000 + Math.floor(micros / 1_000)
+  const at = await redisTime(redis)
   await redis.hset(
     capacityKey(prefix),
     `pretended-${slots}`,

@@ -6,7 +6,7 @@ import { QUEUE_NAME } from '@spillway/client/protocol/job'
 import { queueKey } from '@spillway/client/queue/keys'
 import { connectRedis } from '@spillway/client/redis/connect'
 import { watchRedis } from '@spillway/client/redis/watch'
-import { createNamespace, until } from '@spillway/local/testing'
+import { createNamespace, redisTime, until } from '@spillway/local/testing'
 import { Queue, Worker } from 'bullmq'
 import { startSweep } from '../src/consumer/sweep.ts'
 import { createLogger } from '../src/process/log.ts'
@@ -78,8 +78,8 @@ test('the capacity of workers that are gone is swept out, with what is none, and
   const key = capacityKey(prefix)
   const living = Object.keys(await redis.hgetall(key))
   assert.equal(living.length, 1)
-  const [seconds] = await redis.time()
-  const at = (ageS: number) => JSON.stringify({ at: (Number(seconds) - ageS) * 1_000 })
+  const now = await redisTime(redis)
+  const at = (ageS: number) => JSON.stringify({ at: now - ageS * 1_000 })
   const leftovers = [
     '',
     'x',

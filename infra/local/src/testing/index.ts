@@ -10,6 +10,7 @@ export { createNamespace, type Namespace } from './namespace.ts'
 export { type OlderVersion, unpackOlderVersion } from './older-version.ts'
 export { type Exit, type LogLine, type ProcessToTest, startProcess, type TestProcess } from './process.ts'
 export { monitorRedis } from './redis-monitor.ts'
+export { redisTime } from './redis-time.ts'
 export { scratchDir } from './scratch-dir.ts'
 export {
   type GatewayProcess,
