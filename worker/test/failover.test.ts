@@ -1,6 +1,5 @@
 // After a failover the server that was the master answers writes with READONLY: its connection is dropped, and the new one found.
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { test } from 'node:test'
 import { connectRedis } from '@spillway/client/redis/connect'
 import { until } from '@spillway/local/testing'
@@ -14,7 +13,7 @@ for (const role of ['producer', 'consumer'] as const) {
     const space = spaceFor(t, redisUrl)
     const redis = connectRedis(redisUrl, role).on('error', () => undefined)
     space.closing(async () => redis.disconnect())
-    await once(redis, 'ready')
+    await until(() => redis.status === 'ready')
     space.closing(() => space.redis.replicaof('NO', 'ONE'))
     // Of a master that is not there: it knows itself to be a replica, and goes on answering what reads.
     await space.redis.replicaof('127.0.0.1', '1')

@@ -1,6 +1,5 @@
 // A connection that is closed while it waits to connect again.
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { type TestContext, test } from 'node:test'
 import { createNamespace, startProxy, until } from '@spillway/local/testing'
 import { connectRedis } from '../src/redis/connect.ts'
@@ -13,6 +12,11 @@ function connected(t: TestContext, url: string) {
   const redis = connectRedis(url, 'consumer').on('error', () => undefined)
   t.after(() => redis.disconnect())
   return redis
+}
+
+/** Resolves with the next event of this name. Not once(): it rejects where the attempt to connect fails, which it should here. */
+function next(redis: ReturnType<typeof connected>, event: 'connecting' | 'reconnecting' | 'end'): Promise<void> {
+  return new Promise((resolve) => redis.once(event, () => resolve()))
 }
 
 /** A proxy to the Redis of tests, and a key of nothing. */
@@ -29,7 +33,7 @@ for (const kind of ['redis', 'redis+cluster']) {
     const redis = connected(t, `${kind}://${NOWHERE}`)
     const waiting = assert.rejects(redis.get('a'))
     await until(() => redis.status === 'reconnecting')
-    const ended = once(redis, 'end')
+    const ended = next(redis, 'end')
     redis.disconnect()
     await Promise.all([ended, waiting])
   })
@@ -42,9 +46,9 @@ test('commands that were in flight when the connection broke end too', { timeout
   await until(() => redis.status === 'ready')
   proxy.refuse()
   // With the second attempt ioredis has put them aside.
-  await once(redis, 'connecting')
-  await once(redis, 'reconnecting')
-  const ended = once(redis, 'end')
+  await next(redis, 'connecting')
+  await next(redis, 'reconnecting')
+  const ended = next(redis, 'end')
   redis.disconnect()
   await Promise.all([ended, inFlight])
 })

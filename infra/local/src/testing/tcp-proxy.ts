@@ -49,7 +49,8 @@ export async function startProxy(url: string, target: () => Address | undefined 
       const dueMs = performance.now() + proxy.delayMs
       delayed++
       last = last.then(async () => {
-        await sleep(Math.max(dueMs - performance.now(), 0))
+        // In a loop, because a timer may be a millisecond early.
+        while (performance.now() < dueMs) await sleep(dueMs - performance.now())
         to.write(bytes)
         delayed--
       })
