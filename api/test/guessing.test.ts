@@ -312,7 +312,10 @@ test('a cookie carries the token where it is asked for, and scripts cannot read 
 
 const noticed = (kind: string) => readMetric(opsUrl, 'spillway_attacks_noticed_total', `kind="${kind}"`)
 
-/** Fails on so many accounts. Few at a time: what is answered by a ticket shows its password to no count, and is tried with another account. */
+/**
+ * Fails on so many accounts. Few at a time: what is answered by a ticket shows its password to no count, and is tried again with another
+ * account.
+ */
 async function spray(
   times: number,
   account: () => Credentials | Promise<Credentials>,

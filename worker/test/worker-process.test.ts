@@ -140,7 +140,8 @@ test('its session stands back when it has one of its own, and not when others sh
     return (await text(child.stdout)).trim()
   }
   const shared = readFileSync('/proc/self/autogroup', 'utf8').trim()
-  assert.match(await autogroup(true), / nice 12$/)
+  // Again and again, because the kernel takes ten changes a second from users other than root.
+  await until(async () => / nice 12$/.test(await autogroup(true)), { what: 'a session that stands back' })
   assert.equal(await autogroup(false), shared)
 })
 
@@ -148,11 +149,14 @@ test('that of a ready worker stands back, and not beside the many sessions of a 
   skip: withoutAutogroups(),
 }, async (t) => {
   const space = spaceFor(t)
-  const yielding = startProcess({ entry, env: workerEnvironment(space) })
-  space.closing(() => yielding.close())
-  await yielding.waitForLog(({ msg }) => msg === 'worker ready')
   const niceOf = ({ pid }: { pid: number }) => / nice (\d+)/.exec(readFileSync(`/proc/${pid}/autogroup`, 'utf8'))?.[1]
-  assert.deepEqual([niceOf(yielding), niceOf(await startedWorkerProcess(space))], ['12', '0'])
+  await until(async () => {
+    const yielding = startProcess({ entry, env: workerEnvironment(space) })
+    space.closing(() => yielding.close())
+    await yielding.waitForLog(({ msg }) => msg === 'worker ready')
+    return niceOf(yielding) === '12'
+  })
+  assert.equal(niceOf(await startedWorkerProcess(space)), '0')
 })
 
 function withoutAutogroups(): string | false {
