@@ -52,8 +52,9 @@ export function createLoadState(now: () => number = () => performance.now()): Lo
   let addedSince = { known: 0, held: 0, deferred: 0 }
   const deferredShare = createDeferredShare(now)
   let lastCapacity = NO_CAPACITY
-  /** The last failure since workers were seen, up to the first reading after it, with which the grace begins. */
+  /** The last failure since workers were seen. */
   let awayAt: number | undefined
+  /** Set once an outage, by the first reading after it. */
   let graceEndsAt: number | undefined
 
   /** Whether a reading without workers may only mean that they have not published again. */
@@ -113,8 +114,7 @@ export function createLoadState(now: () => number = () => performance.now()): Lo
         failed() {
           // Workers of unknown state count as gone until the next reading, a quarter of a second later.
           load = { ...load, known: false, ...NO_CAPACITY }
-          // Before the first worker was seen there is no capacity to keep.
-          if (lastCapacity.slots > 0 && graceEndsAt === undefined) awayAt = now()
+          awayAt = now()
         },
       }
     },
