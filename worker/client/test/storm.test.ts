@@ -8,6 +8,7 @@ import { describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { atEnd, listening, until } from '@spillway/local/testing'
 import { canIssue, createAuthority, issue } from '@spillway/local/testing/certificates'
+import { SLOW_MS, TRIALS } from './storm/cases.ts'
 import { BODY, PASSWORD, startApplication, startStorm, stormed } from './storm/storming.ts'
 
 /** As short as a storm can be. */
@@ -56,6 +57,18 @@ describe('a storm says what it measured:', { concurrency: 1 }, () => {
     assert.equal(code, 1, said)
     assert.match(said, /GET \/slow took more than 200 ms before anyone logged in, so this storm says nothing/)
     assert.doesNotMatch(said, /import/)
+  })
+
+  test('the logins begin when all probes before them are answered, so that none of these waits for a login', async (t) => {
+    const { url, seen } = await startApplication(t)
+    await stormed(t, url, ...QUICK, '--probe', 'GET /slow')
+    const { '/slow': probes = [], '/quick-login': logins = [] } = await seen()
+    const firstMs = logins[TRIALS]?.atMs ?? 0
+    const atMs = probes.slice(1).map(({ atMs }) => atMs)
+    // A timer may be a millisecond early.
+    const atLeastMs = SLOW_MS - 1
+    const last = atMs.findIndex((ms, index) => (atMs[index + 1] ?? ms) - ms >= atLeastMs)
+    assert.ok(last > 0 && firstMs - (atMs[last] ?? firstMs) >= atLeastMs, JSON.stringify({ firstMs, atMs }))
   })
 
   test('a probe that fails in the storm counts as the whole time limit, however quickly it fails', async (t) => {

@@ -34,7 +34,7 @@ ${numberHelp}
 A login is lost when there is no answer within the time limit, or the connection breaks. It is refused when the answer
 is 202, 429 or 503 with Retry-After: the user then comes back as told, after at most ${TOLD_MAX_MS / 1_000} s. A user whose login was lost,
 or had another answer, waits ${RETRY_MS / 1_000} s. Redirects are answers and are not followed. A probe without a good answer counts
-as if it had taken the whole time limit.
+as if it had taken the whole time limit. The logins begin when all probes before them are answered.
 
 Before all that the first user and the last must be able to log in, and each probe must work; otherwise nothing is
 stormed. Of what is sent only methods and paths, without their queries, are written or printed: no password.

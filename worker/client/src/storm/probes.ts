@@ -20,8 +20,10 @@ export interface Probe {
   open: ReadonlySet<number>
   /** By how much requests left later than they were due, in the order of `dueMs`: the doing of this program, not of the application. */
   late: readonly { dueMs: number; lateMs: number }[]
-  /** Asks no more; resolves when the last is answered, or at once when it was interrupted. */
+  /** Asks no more until it is resumed; resolves when the last is answered, or at once when it was interrupted. */
   stop(): Promise<void>
+  /** Asks from now on. What would have been due since it was stopped is left out. */
+  resume(): void
 }
 
 export interface ProbeOptions {
@@ -42,9 +44,9 @@ export function startProbe(request: HttpRequest, options: ProbeOptions): Probe {
   const late: { dueMs: number; lateMs: number }[] = []
   const open = new Set<number>()
   const answers = new Set<Promise<void>>()
-  const startMs = performance.now()
-  let timer: NodeJS.Timeout
-  let sent = 0
+  let startMs: number
+  let timer: NodeJS.Timeout | undefined
+  let sent: number
 
   async function ask(dueMs: number): Promise<void> {
     open.add(dueMs)
@@ -66,7 +68,14 @@ export function startProbe(request: HttpRequest, options: ProbeOptions): Probe {
     timer = setTimeout(askWhatIsDue, Math.max(0, dueMs() - performance.now()))
   }
 
-  askWhatIsDue()
+  function resume(): void {
+    clearTimeout(timer)
+    startMs = performance.now()
+    sent = 0
+    askWhatIsDue()
+  }
+
+  resume()
   return {
     name: nameOf(request),
     asked,
@@ -76,5 +85,6 @@ export function startProbe(request: HttpRequest, options: ProbeOptions): Probe {
       clearTimeout(timer)
       await Promise.all(answers)
     },
+    resume,
   }
 }

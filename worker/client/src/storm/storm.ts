@@ -65,8 +65,12 @@ export async function storm(options: StormOptions, { signal, progress }: StormWa
     )
     progress(`calm: probes alone, for ${calmS} s`)
     await pause(calmS * 1_000, signal)
+    // One that is still open would wait for the logins, and count as slow before them.
+    await Promise.all(probes.map((probe) => probe.stop()))
     const each = { count: users, login, isExpected, connect: () => connect({ connections: 1 }), interrupted: signal }
-    const { logins, times, stormS, used } = await letUsersLogIn(each, durationS * 1_000, progress)
+    const storming = letUsersLogIn(each, durationS * 1_000, progress)
+    for (const probe of probes) probe.resume()
+    const { logins, times, stormS, used } = await storming
     progress(`after: until the probes are as quick as before, for at most ${afterS} s`)
     const again = await untilCalmAgain(probes, times, afterS * 1_000, signal)
     await Promise.all(probes.map((probe) => probe.stop()))

@@ -6,14 +6,13 @@ import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { hash, verify } from '@node-rs/bcrypt'
 import { listening } from '@spillway/local/processes/port'
+import { SLOW_MS, TRIALS } from './cases.ts'
 
 /** On the quickest of machines this takes tens of milliseconds. */
 const COST = 10
 const PASSWORD = process.env.PASSWORD ?? ''
 /** The users have numbers up to this. */
 const ACCOUNTS = Number(process.env.ACCOUNTS ?? 1_000)
-/** The trials before a storm: of the first user and of the last. */
-const TRIALS = 2
 
 const stored = await hash(PASSWORD, COST)
 /** The requests by path, with when they came. */
@@ -59,7 +58,7 @@ const handlers: Record<string, Handler> = {
   },
   '/plain': end(200),
   '/slow': async (response) => {
-    await sleep(300)
+    await sleep(SLOW_MS)
     response.end()
   },
   '/fails-later': (response) => response.writeHead(times('/quick-login') > TRIALS ? 500 : 200).end(),
