@@ -89,6 +89,9 @@ for (const fault of ['SIGKILL', 'SIGSTOP'] as const) {
       expect(200, await login(url, account))
       return elapsedMs()
     }
+    // The first logins open the connections to PostgreSQL: they would count as usual, and may be refused on a busy machine.
+    const first = () => Promise.all(Array.from({ length: 20 }, () => login(url, account)))
+    await until(async () => (await first()).every(({ status }) => status === 200))
     const usual = Math.max(...(await Promise.all(Array.from({ length: 20 }, timed))))
     const held = Array.from({ length: 20 }, timed)
     const back = await whileLost(t, fault)
