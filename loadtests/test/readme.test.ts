@@ -1,4 +1,4 @@
-// README says what to type, and what one run measured: both are held against the programs and the committed results.
+// The pages say what to type, and what one run measured: both are held against the programs and the committed results.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
@@ -10,10 +10,11 @@ import { readResults } from '../src/results-file.ts'
 import { summarize } from '../src/summary.ts'
 
 const repository = new URL('../../', import.meta.url)
-const readme = readFileSync(new URL('README.md', repository), 'utf8')
+const page = (path: string) => readFileSync(new URL(path, repository), 'utf8')
 
-describe('the commands in README', () => {
-  const blocks = [...readme.matchAll(/```sh\n(.*?)```/gs)].map(([, block = '']) => block).join('')
+describe('the commands of the pages', () => {
+  const pages = ['README.md', 'infra/local/README.md', 'api/README.md', 'api/examples/README.md'].map(page).join('\n')
+  const blocks = [...pages.matchAll(/```sh\n(.*?)```/gs)].map(([, block = '']) => block).join('')
   const argumentsOf = (command: string) =>
     [...blocks.matchAll(new RegExp(`^.*pnpm ${command}\\b([^#\\n]*)`, 'gm'))].map(([, args = '']) =>
       args.split(/\s+/).filter((word) => word !== ''),
@@ -35,42 +36,46 @@ describe('the commands in README', () => {
   })
 })
 
-describe('the table in README', () => {
+describe('the tables of results', () => {
   const results = readResults(fileURLToPath(new URL('loadtests/reports/report.json', repository)))
-  const rows: [label: string, scenario: string, variant: string, figure: string][] = [
-    ["p99 of an endpoint on libuv's thread pool while a hundred users", 'login-100', 'bcrypt', 'neighbourP99Ms'],
-    ['the same', 'login-100', 'argon2id', 'neighbourP99Ms'],
-    ['p99 of an endpoint that needs no thread of the pool', 'login-100', 'bcrypt', 'healthzP99Ms'],
-    ['the same', 'login-100', 'argon2id', 'healthzP99Ms'],
-    ['logins a second', 'login-100', 'bcrypt', 'perSecond'],
-    ['the same', 'login-100', 'argon2id', 'perSecond'],
-    ['lost when five thousand', 'stress-5000', 'argon2id', 'failedPercent'],
-    ['p99 of the endpoint on the thread pool', 'stress-5000', 'argon2id', 'neighbourP99Ms'],
-    ['p99 of the one that needs none', 'stress-5000', 'argon2id', 'healthzP99Ms'],
-    ['lost in ten seconds', 'spike', 'argon2id', 'failedPercent'],
-    ['what a login takes over the bare hash', 'idle', 'argon2id', 'overheadMs'],
-  ]
-  const lines = [...readme.matchAll(/^\| ([a-z].+?) \| (\S+)(?: \S+)? \| (\S+)(?: \S+)? \|$/gm)]
-    .map(([, label = '', inHandler = '', spillway = '']) => ({ label, inHandler, spillway }))
-    .filter(({ inHandler }) => /^\d/.test(inHandler))
+  const rows = new Map<string, [scenario: string, variant: string, figure: string]>([
+    [
+      "p99 of an endpoint on libuv's thread pool while a hundred users log in, bcrypt",
+      ['login-100', 'bcrypt', 'neighbourP99Ms'],
+    ],
+    ['the same, argon2id', ['login-100', 'argon2id', 'neighbourP99Ms']],
+    ['p99 of an endpoint that needs no thread of the pool meanwhile, bcrypt', ['login-100', 'bcrypt', 'healthzP99Ms']],
+    ['that endpoint, argon2id', ['login-100', 'argon2id', 'healthzP99Ms']],
+    ['logins a second meanwhile, bcrypt', ['login-100', 'bcrypt', 'perSecond']],
+    ['logins a second meanwhile, argon2id', ['login-100', 'argon2id', 'perSecond']],
+    ['lost when five thousand users arrive at once, argon2id', ['stress-5000', 'argon2id', 'failedPercent']],
+    ['p99 of the endpoint on the thread pool meanwhile', ['stress-5000', 'argon2id', 'neighbourP99Ms']],
+    ['p99 of the endpoint that needs no thread meanwhile', ['stress-5000', 'argon2id', 'healthzP99Ms']],
+    ['lost in ten seconds at ten times capacity, argon2id', ['spike', 'argon2id', 'failedPercent']],
+    ['what a login takes over the bare hash, nobody else there', ['idle', 'argon2id', 'overheadMs']],
+  ])
 
-  test('says what the committed run measured, beside and off the thread pool', () => {
-    assert.equal(lines.length, rows.length)
-    for (const [index, [label, scenario, variant, name]] of rows.entries()) {
-      const line = lines[index]
-      assert.ok(line !== undefined)
-      assert.ok(line.label.startsWith(label), line.label)
-      const measured = results.scenarios.filter((each) => each.name === scenario).flatMap(summarize)
-      for (const [contender, said] of [
-        ['in-process', line.inHandler],
-        ['spillway', line.spillway],
-      ]) {
-        const of = measured.find((each) => each.contender === contender && each.variant === variant)
-        const value = figure(of, name)
-        assert.ok(value !== undefined && said !== undefined, `${line.label}: ${contender} was not measured`)
-        const digits = said.split('.')[1]?.length ?? 0
-        assert.equal(said.replaceAll(',', ''), value.toFixed(digits), `${line.label}: ${contender}`)
+  for (const [path, count] of [
+    ['README.md', 5],
+    ['loadtests/README.md', rows.size],
+  ] as const) {
+    test(`${path} says what the committed run measured`, () => {
+      const lines = [...page(path).matchAll(/^\| ([a-z].+?) \| (\d\S*)(?: \S+)? \| (\d\S*)(?: \S+)? \|$/gm)]
+      assert.equal(new Set(lines.map(([, label]) => label)).size, count)
+      for (const [, label = '', inHandler = '', spillway = ''] of lines) {
+        const [scenario, variant, name] = rows.get(label) ?? assert.fail(label)
+        const measured = results.scenarios.filter((each) => each.name === scenario).flatMap(summarize)
+        for (const [contender, said] of [
+          ['in-process', inHandler],
+          ['spillway', spillway],
+        ] as const) {
+          const summary = measured.find((each) => each.contender === contender && each.variant === variant)
+          const value = figure(summary, name)
+          assert.ok(value !== undefined, `${label}: ${contender} was not measured`)
+          const digits = said.split('.')[1]?.length ?? 0
+          assert.equal(said.replaceAll(',', ''), value.toFixed(digits), `${label}: ${contender}`)
+        }
       }
-    }
-  })
+    })
+  }
 })
