@@ -1,7 +1,7 @@
 // The hashes of accounts that move in, by node:crypto and as PHC strings, each at a cost that is in use.
 import { pbkdf2, randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
-import { unpadded } from '@spillway/client/protocol/setting'
+import { unpadded } from '@spillway/client/protocol/base64'
 import type { Implementation } from './engines.ts'
 
 /** ASP.NET Core Identity's; the default of crypto.scrypt. */

@@ -85,7 +85,7 @@ const digest = 'nf65EOgLrQMR/uIPnA4rEsF5h7TKyQwu9U1bMCHGi/4'
 const unsupported: [what: string, storedHash: string][] = [
   ['unknown variant', encoded('argon2x', 'v=19$m=256,t=2,p=1', digest)],
   ['unknown version', encoded('argon2id', 'v=20$m=256,t=2,p=1', digest)],
-  ['no version', encoded('argon2id', 'm=256,t=2,p=1', digest)],
+  ['a version that is none', encoded('argon2id', 'v=$m=256,t=2,p=1', digest)],
   ['more memory than 1 GiB', encoded('argon2id', 'v=19$m=1048577,t=2,p=1', digest)],
   ['absurd memory', encoded('argon2id', 'v=19$m=99999999999999999999,t=2,p=1', digest)],
   ['more than 64 passes', encoded('argon2id', 'v=19$m=256,t=65,p=1', digest)],
@@ -94,7 +94,7 @@ const unsupported: [what: string, storedHash: string][] = [
   ['no lane', encoded('argon2id', 'v=19$m=256,t=2,p=0', digest)],
   ['too little memory for its lanes', encoded('argon2id', 'v=19$m=31,t=2,p=4', digest)],
   ['a negative cost', encoded('argon2id', 'v=19$m=256,t=-2,p=1', digest)],
-  ['parameters of its own', encoded('argon2id', 'v=19$m=256,t=2,p=1,data=AAAA', digest)],
+  ['parameters of its own', encoded('argon2id', 'v=19$m=256,t=2,p=1,keyid=AAAA', digest)],
   ['a salt that is too short', `$argon2id$v=19$m=256,t=2,p=1$c29tZXNhb$${digest}`],
   ['no digest', encoded('argon2id', 'v=19$m=256,t=2,p=1', '')],
   ['a digest that is too short', encoded('argon2id', 'v=19$m=256,t=2,p=1', 'nf65E')],

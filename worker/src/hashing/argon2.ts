@@ -1,15 +1,10 @@
 /** argon2id (RFC 9106), in the PHC string format. */
 
-import { randomBytes } from 'node:crypto'
+import { randomBytes, timingSafeEqual } from 'node:crypto'
+import { unpadded } from '@spillway/client/protocol/base64'
 import type { Argon2Cost } from '@spillway/client/protocol/policy'
-import {
-  type Argon2Setting,
-  argon2Setting,
-  type ExactHash,
-  newArgon2Setting,
-  unpadded,
-} from '@spillway/client/protocol/setting'
-import { parseStoredHash } from '@spillway/client/protocol/stored-hash'
+import { type Argon2Setting, argon2Setting, type ExactHash, newArgon2Setting } from '@spillway/client/protocol/setting'
+import { parseArgon2 } from '@spillway/client/protocol/stored-hash'
 import type { Algorithm } from './algorithm.js'
 import { DIGEST_BYTES, type Inputs, nativeEngine, nodeRsEngine, referenceEngine } from './argon2-engines.js'
 import { type KnownAnswer, loadEngines, verifyByFirst } from './engine.js'
@@ -50,8 +45,8 @@ export async function createArgon2(
     family: 'argon2',
     engine: engines[0].name,
     recognizes(storedHash) {
-      const stored = parseStoredHash(storedHash)
-      return stored !== undefined && stored.algorithm !== 'bcrypt' && isPossible(stored) && isAffordable(stored)
+      const stored = parseArgon2(storedHash)
+      return stored !== undefined && isPossible(stored) && isAffordable(stored)
     },
     isAffordable,
     algorithm: (storedHash) => variants.find((name) => storedHash.startsWith(`$${name}$`)) ?? 'other',
@@ -64,7 +59,20 @@ export async function createArgon2(
       return engine?.hash(Buffer.from(exact.password, 'base64'), setting, inputs, signal)
     },
     decoyHash: (cost) => `${argon2Setting(newArgon2Setting(cost))}$${unpadded(randomBytes(DIGEST_BYTES))}`,
-    verify: (password, storedHash, signal) => verifyByFirst(engines, password, storedHash, signal),
+    async verify(password, storedHash, signal) {
+      const stored = parseArgon2(storedHash)
+      if (stored === undefined) return false
+      const { digest, associatedData } = stored
+      // Engines read the specification's order of parameters alone.
+      const setting = argon2Setting(stored)
+      if (associatedData === undefined)
+        return await verifyByFirst(engines, password, `${setting}$${unpadded(digest)}`, signal)
+      const inputs = { digestBytes: digest.length, associatedData }
+      const engine = engines.find(({ takes }) => takes(inputs))
+      if (engine === undefined) throw new Error('no implementation here takes associated data')
+      const made = await engine.hash(password, stored, inputs, signal)
+      return timingSafeEqual(Buffer.from(made), Buffer.from(`${setting}$${unpadded(digest)}`))
+    },
   }
 }
 

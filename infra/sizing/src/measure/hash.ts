@@ -1,7 +1,8 @@
 // What one hash takes of a core of this machine, by the engine that a worker here would use.
 import { availableParallelism } from 'node:os'
+import { unpadded } from '@spillway/client/protocol/base64'
 import type { HashPolicy } from '@spillway/client/protocol/policy'
-import { argon2Setting, newArgon2Setting, unpadded } from '@spillway/client/protocol/setting'
+import { argon2Setting, newArgon2Setting } from '@spillway/client/protocol/setting'
 import { quantile } from '@spillway/client/storm/quantile'
 import { createHasher } from '@spillway/worker/hashing/index'
 import { asPolicy, policySettings } from '@spillway/worker/hashing/policy'

@@ -4,6 +4,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import type { FromSchema } from 'json-schema-to-ts'
+import { unpadded } from './base64.js'
 import type { Argon2Cost } from './policy.js'
 
 /** A part of the schema of a `hash` request. Bytes are base64. */
@@ -74,11 +75,6 @@ export function bcryptSetting({ cost, salt }: BcryptSetting): string {
 export function argon2Setting(setting: Argon2Setting): string {
   const { algorithm, version, memoryKib, time, parallelism, salt } = setting
   return `$${algorithm}$v=${version}$m=${memoryKib},t=${time},p=${parallelism}$${unpadded(salt)}`
-}
-
-/** Base64 as PHC strings have it. */
-export function unpadded(bytes: Uint8Array): string {
-  return Buffer.from(bytes).toString('base64').replace(/=+$/, '')
 }
 
 const BASE64 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'

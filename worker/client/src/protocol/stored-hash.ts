@@ -1,24 +1,60 @@
 /** Stored hashes as text: what algorithm and cost one was made with, and how that compares with a policy. Hashes nothing. */
+import { decodeBase64 } from './base64.js'
 import type { Argon2Cost, HashPolicy } from './policy.js'
+import type { Argon2Setting } from './setting.js'
 
-export type StoredHash =
-  | ({ algorithm: 'argon2id' | 'argon2i' | 'argon2d'; version: number } & Argon2Cost)
-  | { algorithm: 'bcrypt'; cost: number }
+export type StoredHash = Argon2Hash | { algorithm: 'bcrypt'; cost: number }
 
-/** Versions 16 and 19; salts of at least 8 bytes and digests of at least 4 (RFC 9106, 3.1), in base64 without padding. */
-const PHC = /^\$(argon2id|argon2i|argon2d)\$v=(16|19)\$m=(\d+),t=(\d+),p=(\d+)\$[A-Za-z0-9+/]{11,}\$[A-Za-z0-9+/]{6,}$/
+export interface Argon2Hash extends Argon2Setting {
+  digest: Buffer
+  /** That the hash was made with, beside password and salt. */
+  associatedData?: Buffer
+}
+
 const MODULAR_CRYPT = /^\$2[aby]\$(\d{2})\$[./A-Za-z0-9]{53}$/
 
 /** Parses argon2's PHC string format and bcrypt's modular crypt format; undefined for any other text. */
 export function parseStoredHash(text: string): StoredHash | undefined {
   const cost = MODULAR_CRYPT.exec(text)?.[1]
-  if (cost !== undefined) return { algorithm: 'bcrypt', cost: Number(cost) }
-  const [, algorithm, version, memoryKib, time, parallelism] = PHC.exec(text) ?? []
+  return cost === undefined ? parseArgon2(text) : { algorithm: 'bcrypt', cost: Number(cost) }
+}
+
+const ARGON2 = /^\$(argon2id|argon2i|argon2d)\$(?:v=(16|19)\$)?([a-z]+=[^$]+)\$([A-Za-z0-9+/]+=*)\$([A-Za-z0-9+/]+=*)$/
+/** Hashes of before there was a version say none. */
+const FIRST_VERSION = 16
+/** RFC 9106, 3.1. */
+const SALT_MIN_BYTES = 8
+const DIGEST_MIN_BYTES = 4
+
+/**
+ * Parses a stored hash of argon2, whatever its cost: the parameters in any order (the package argon2 writes `m,p,t`, the specification
+ * `m,t,p`), without a version, with `data`, with base64 that is padded. Undefined for any other text.
+ */
+export function parseArgon2(text: string): Argon2Hash | undefined {
+  const [, algorithm, version = FIRST_VERSION, parameters = '', saltText = '', digestText = ''] =
+    ARGON2.exec(text) ?? []
   if (algorithm !== 'argon2id' && algorithm !== 'argon2i' && algorithm !== 'argon2d') return undefined
-  return {
-    ...{ algorithm, version: Number(version) },
-    ...{ memoryKib: Number(memoryKib), time: Number(time), parallelism: Number(parallelism) },
+  const cost = argon2Parameters(parameters)
+  const [salt, digest] = [decodeBase64(saltText), decodeBase64(digestText)]
+  if (cost === undefined || salt === undefined || digest === undefined) return undefined
+  if (salt.length < SALT_MIN_BYTES || digest.length < DIGEST_MIN_BYTES) return undefined
+  return { algorithm, version: Number(version), ...cost, salt, digest }
+}
+
+function argon2Parameters(text: string): (Argon2Cost & Pick<Argon2Hash, 'associatedData'>) | undefined {
+  const values = new Map<string, string>()
+  for (const parameter of text.split(',')) {
+    const [, name = '', value = ''] = /^(m|t|p|data)=(.+)$/.exec(parameter) ?? []
+    if (name === '' || values.has(name)) return undefined
+    values.set(name, value)
   }
+  const number = (name: string) => (/^[1-9]\d*$/.test(values.get(name) ?? '') ? Number(values.get(name)) : undefined)
+  const [memoryKib, time, parallelism] = [number('m'), number('t'), number('p')]
+  if (memoryKib === undefined || time === undefined || parallelism === undefined) return undefined
+  const data = values.get('data')
+  if (data === undefined) return { memoryKib, time, parallelism }
+  const associatedData = decodeBase64(data)
+  return associatedData && { memoryKib, time, parallelism, associatedData }
 }
 
 /**
@@ -29,7 +65,7 @@ export function isBelow(storedHash: string, policy: HashPolicy): boolean {
   const stored = parseStoredHash(storedHash)
   if (stored === undefined) return true
   if (policy.algorithm === 'bcrypt') return stored.algorithm === 'bcrypt' && stored.cost < policy.cost
-  if (stored.algorithm !== 'argon2id' || stored.version !== 19) return true
+  if (stored.algorithm !== 'argon2id' || stored.version !== 19 || stored.associatedData !== undefined) return true
   return stored.memoryKib < policy.memoryKib || stored.time < policy.time
 }
 
@@ -48,7 +84,7 @@ export function isOf(hash: string, policy: HashPolicy): boolean {
   const made = parseStoredHash(hash)
   if (made?.algorithm !== policy.algorithm) return false
   if (policy.algorithm === 'bcrypt') return made.algorithm === 'bcrypt' && made.cost === policy.cost
-  if (made.algorithm === 'bcrypt') return false
+  if (made.algorithm === 'bcrypt' || made.associatedData !== undefined) return false
   const { memoryKib, time, parallelism } = policy
   return made.version === 19 && made.memoryKib === memoryKib && made.time === time && made.parallelism === parallelism
 }

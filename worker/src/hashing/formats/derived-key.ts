@@ -3,7 +3,7 @@
  * node:crypto.
  */
 import { timingSafeEqual } from 'node:crypto'
-import { unpadded } from '@spillway/client/protocol/setting'
+import { unpadded } from '@spillway/client/protocol/base64'
 import type { Verifier } from '../algorithm.js'
 import type { AlgorithmName } from '../algorithm-name.js'
 import { type Engine, type KnownAnswer, loadEngines, verifyByFirst } from '../engine.js'

@@ -4,7 +4,7 @@
  * password takes both, for every account alike: three eighths of what OWASP's Password Storage Cheat Sheet asks of scrypt. The second
  * takes 32 MiB, and is not tried where a hash may not have as much.
  */
-import { unpadded } from '@spillway/client/protocol/setting'
+import { unpadded } from '@spillway/client/protocol/base64'
 import type { Verifier } from '../algorithm.js'
 
 const PATTERN = /^([0-9a-f]{32}):([0-9a-f]{128})$/
