@@ -1,9 +1,11 @@
 /** BullMQ's consumer of the queue: its settings, and how it processes jobs. */
-import { QUEUE_NAME } from '@spillway/client/protocol/job'
+import { type JobResult, QUEUE_NAME } from '@spillway/client/protocol/job'
+import { retakeLock } from '@spillway/client/queue/locked-jobs'
 import { openQueue } from '@spillway/client/queue/open-queue'
 import type { RedisConnection } from '@spillway/client/redis/connect'
+import { throttledWarning } from '@spillway/client/redis/throttled-warning'
 import type { RedisWatch } from '@spillway/client/redis/watch'
-import { type Job, Worker } from 'bullmq'
+import { ErrorCode, type Job, Worker } from 'bullmq'
 import type { CapacityEstimate } from '../hashing/capacity-estimate.js'
 import { closeConsumer } from '../process/close-consumer.js'
 import type { Tracing } from '../process/tracing.js'
@@ -16,16 +18,24 @@ import type { SlotShare } from './share-slots.js'
 import { KEEP_FINISHED } from './sweep.js'
 
 /**
- * A killed worker's jobs run elsewhere within LOCK + 3 × STALLED_CHECK: the lock must expire, two checks must pass, and the first
- * check is late when it was the dead worker's turn. Both can be this short because the event loop never hashes, so locks are renewed
- * on time.
+ * A killed worker's jobs run elsewhere within LOCK + 3 × STALLED_CHECK, which is less than three seconds: the lock must expire, two
+ * checks must pass, and the first check is late when it was the dead worker's turn. A worker that got no core for LOCK − RENEWAL keeps
+ * its jobs: of those three seconds the lock has as much as it can.
  */
-const LOCK_MS = 1_500
-const STALLED_CHECK_MS = 500
+const LOCK_MS = 2_350
+const STALLED_CHECK_MS = 200
+/** BullMQ renews a lock that is older than half of this, and looks as often. */
+const RENEWAL_MS = 300
 /** How long an idle worker's read blocks, in seconds: less than the socket timeout of its connection. */
 const IDLE_READ_S = 1
 /** How long after a broken connection the queue is read again. */
 const READ_RETRY_MS = 250
+/** BullMQ's codes of a job that another worker has, or has ended. */
+const LOCK_CODES: ReadonlySet<unknown> = new Set([
+  ErrorCode.JobLockNotExist,
+  ErrorCode.JobNotInState,
+  ErrorCode.JobLockMismatch,
+])
 /** Practically unlimited: jobs are pure functions, and their deadlines end endless retries. */
 const STALLS_ALLOWED = 1_000
 
@@ -59,12 +69,19 @@ export interface Consumer {
 /** Creates a consumer that takes no job before `run()`: a worker that fails to start must not hold any. */
 export function createConsumer(options: ConsumerOptions): Consumer {
   const { redis, prefix, watch, name, share, liveness, capacity, estimate, log, metrics, tracing } = options
-  const inHand = new Map<string, Job>()
+  const inHand = new Map<string, { job: Job; done: Promise<JobResult> }>()
 
-  async function handle(job: Job) {
+  /** A job whose lock was lost may be taken again while it is in hand: it is hashed once. */
+  function handle(job: Job): Promise<JobResult> {
+    const { id = '' } = job
+    const done = inHand.get(id)?.done ?? perform(job)
+    inHand.set(id, { job, done })
+    return done
+  }
+
+  async function perform(job: Job): Promise<JobResult> {
     liveness.started()
     share.started()
-    if (job.id !== undefined) inHand.set(job.id, job)
     try {
       const jobLog = tracing ? log.child({ traceId: tracing.traceId() }) : log
       const result = await processJob(job, { ...options, log: jobLog, taken: share.taken })
@@ -72,7 +89,7 @@ export function createConsumer(options: ConsumerOptions): Consumer {
       if (result.outcome === 'answered') estimate.finished(result.serviceMs)
       return result
     } finally {
-      if (job.id !== undefined) inHand.delete(job.id)
+      inHand.delete(job.id ?? '')
       liveness.finished()
       share.finished()
     }
@@ -85,6 +102,7 @@ export function createConsumer(options: ConsumerOptions): Consumer {
     concurrency: share.limit(),
     autorun: false,
     lockDuration: LOCK_MS,
+    lockRenewTime: RENEWAL_MS,
     stalledInterval: STALLED_CHECK_MS,
     maxStalledCount: STALLS_ALLOWED,
     drainDelay: IDLE_READ_S,
@@ -103,8 +121,20 @@ export function createConsumer(options: ConsumerOptions): Consumer {
   const malformed = watchForMalformedJobs({ redis, prefix, queue, log, watch, metrics })
   const isInHand = (jobId: string) => inHand.has(jobId)
   const orphaned = watchForOrphanedJobs({ redis, prefix, queue, consumerId: worker.id, isInHand, log, metrics })
+  const lockLost = throttledWarning(log, 'lock of a job in hand lost')
+  /** While nobody else has taken the job, its lock is taken again: another worker would hash it a second time. */
+  function retake(id: string): void {
+    const { token } = inHand.get(id)?.job ?? {}
+    if (token === undefined) return
+    metrics.locksLost.inc()
+    retakeLock(redis, prefix, { id, token }, LOCK_MS).then(
+      () => lockLost.warn(new Error('it was not renewed in time'), { facts: { jobId: id } }),
+      (error: unknown) => lockLost.warn(error, { facts: { jobId: id } }),
+    )
+  }
+  worker.on('lockRenewalFailed', (jobIds) => jobIds.forEach(retake))
   worker.on('error', (error) => {
-    if (!watch.isLogged(error)) malformed.suspect(error)
+    if (!watch.isLogged(error) && !isOfLock(error)) malformed.suspect(error)
   })
   worker.on('failed', (job, error) => {
     capacity.finished('failed')
@@ -123,7 +153,7 @@ export function createConsumer(options: ConsumerOptions): Consumer {
     },
     isRunning: () => worker.isRunning(),
     finish: () => closeConsumer(worker, { redis, isIdle: inHand.size === 0 }),
-    unfinished: () => [...inHand.values()],
+    unfinished: () => [...inHand.values()].map(({ job }) => job),
     requeueOrphaned: orphaned.requeueAll,
     async close() {
       malformed.close()
@@ -131,6 +161,11 @@ export function createConsumer(options: ConsumerOptions): Consumer {
       await queue.close()
     },
   }
+}
+
+/** Whether BullMQ's error says that a job has another lock or none, or has ended meanwhile: with each there was `lockRenewalFailed`. */
+function isOfLock(error: Error): boolean {
+  return ('code' in error && LOCK_CODES.has(error.code)) || error.message.startsWith('could not renew lock')
 }
 
 /**

@@ -21,6 +21,8 @@ export interface Delivery {
    * job's deadline; while Redis is unreachable, the connection queues the command.
    */
   deliver(job: JobRef & { replyTo: string }, sealed: string): Promise<void>
+  /** The stored verdict of a job, sealed; undefined where there is none, or Redis does not say. Any client can have stored it. */
+  stored(job: JobRef): Promise<string | undefined>
   /** Resolves when all deliveries have ended. */
   settled(): Promise<void>
 }
@@ -56,6 +58,7 @@ export function createDelivery(options: {
       underway.add(delivered)
       return delivered
     },
+    stored: async ({ id }) => (await redis.get(verdictKey(prefix, id)).catch(() => undefined)) ?? undefined,
     settled: async () => void (await Promise.allSettled(underway)),
   }
 }

@@ -9,11 +9,14 @@ import { readJob } from '@spillway/client/queue/read-job'
 import type { RedisConnection } from '@spillway/client/redis/connect'
 import type { RedisWatch } from '@spillway/client/redis/watch'
 import type { Job, Queue } from 'bullmq'
+import { ReplyError } from 'ioredis'
 import type { WorkerMetrics } from '../ops/metrics.js'
 import type { Logger } from '../process/log.js'
 
-/** The pause between scans: hashing goes on, however many jobs are forged. */
+/** The pause between scans, in milliseconds: hashing goes on, however many jobs are forged. */
 const SCAN_PAUSE_MS = 500
+/** The longest pause. Each scan that finds nothing doubles the pause, because a scan reads thousands of jobs. */
+const LONGEST_PAUSE_MS = 8_000
 
 const JOB_ID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/
 /** The counters of a BullMQ job: its scripts call HINCRBY on them, which fails on other text. */
@@ -23,7 +26,7 @@ const COUNT = /^\d{1,9}$/
 const OPTIONS = new Set(['attempts', 'backoff', 'delay', 'jobId', 'priority', 'telemetry', 'timestamp'])
 
 export interface MalformedJobs {
-  /** Takes an error of BullMQ: looks for malformed jobs as its cause, and logs it when there are none. */
+  /** Takes an error of BullMQ. Looks for malformed jobs where one may be the cause, and logs the error when there are none. */
   suspect(error: Error): void
   close(): void
 }
@@ -61,9 +64,11 @@ export function watchForMalformedJobs(options: {
   }
 
   async function scan(): Promise<void> {
+    let pauseMs = SCAN_PAUSE_MS
     while (suspicion !== undefined && !closed) {
       const { error, times } = suspicion
       const removed = await removeMalformed().catch(() => 0)
+      pauseMs = removed > 0 ? SCAN_PAUSE_MS : Math.min(LONGEST_PAUSE_MS, 2 * pauseMs)
       if (removed > 0) {
         metrics.jobs.inc({ job: 'unknown', outcome: 'forged' }, removed)
         log.error({ code: 'forged_job', count: removed }, 'malformed jobs removed')
@@ -72,12 +77,13 @@ export function watchForMalformedJobs(options: {
       }
       // Errors that arrived meanwhile are taken for the same cause; any other cause repeats them.
       suspicion = undefined
-      await sleep(SCAN_PAUSE_MS, undefined, { ref: false })
+      await sleep(pauseMs, undefined, { ref: false })
     }
   }
 
   return {
     suspect(error) {
+      if (!mayBeOfContents(error)) return watch.queueFailed(error)
       suspicion = { error, times: (suspicion?.times ?? 0) + 1 }
       if (isScanning) return
       isScanning = true
@@ -89,6 +95,11 @@ export function watchForMalformedJobs(options: {
       closed = true
     },
   }
+}
+
+/** Whether an error of BullMQ may come from the contents of a job. The state of Redis has codes of its own, as OOM and READONLY. */
+function mayBeOfContents(error: Error): boolean {
+  return !(error instanceof ReplyError) || /^(ERR|WRONGTYPE)\b/.test(error.message)
 }
 
 /** Whether a job refers to nothing else: with parents, repetition, deduplication or further options BullMQ touches other keys. */

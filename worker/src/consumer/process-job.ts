@@ -10,7 +10,7 @@ import {
   jobNames,
   type Verdict,
 } from '@spillway/client/protocol/job'
-import { type JobRef, requestSeal, upgradeOf, verdictSeal } from '@spillway/client/protocol/reply'
+import { type JobRef, requestSeal, upgradeOf, usedSeal, verdictSeal } from '@spillway/client/protocol/reply'
 import { type Keyring, SealError } from '@spillway/client/protocol/seal'
 import type { RedisClock } from '@spillway/client/redis/clock'
 import { UnrecoverableError } from 'bullmq'
@@ -43,7 +43,7 @@ export interface ProcessOptions {
   log: Logger
   metrics: WorkerMetrics
   tracing?: Pick<Tracing, 'inSpan'> | undefined
-  delivery: Pick<Delivery, 'deliver'>
+  delivery: Pick<Delivery, 'deliver' | 'stored'>
   /** Called with the time that the job has waited, in milliseconds. */
   taken?(queueWaitMs: number): void
 }
@@ -53,6 +53,8 @@ export interface IncomingJob {
   id?: string
   name: string
   data: unknown
+  /** How often a worker has taken it, this time included. */
+  attemptsStarted?: number
 }
 
 /** Processes one job. Throws {@link ForgedJobError} when the payload does not open; every other outcome is a result. */
@@ -68,6 +70,9 @@ export async function processJob(incoming: IncomingJob, options: ProcessOptions)
     log.info({ jobId: job.id, job: job.name, outcome: 'expired', queueWaitMs }, 'job dropped')
     return { outcome: 'expired', queueWaitMs, serviceMs: 0 }
   }
+
+  if (incoming.attemptsStarted !== 1 && (await hasVerdict(job, options)))
+    return { outcome: 'answered', queueWaitMs, serviceMs: 0 }
 
   const hashing = performance.now()
   const work = () => answer(job, data, options)
@@ -90,6 +95,20 @@ export async function processJob(incoming: IncomingJob, options: ProcessOptions)
   )
   if (upgrade !== undefined) await deliverUpgrade(upgrade, job, data, options)
   return { outcome: 'answered', queueWaitMs, serviceMs: round(serviceMs) }
+}
+
+/** Whether the worker that had this job before has answered it. What does not open was stored by somebody else. */
+async function hasVerdict(job: JobRef, { delivery, keyring }: ProcessOptions): Promise<boolean> {
+  const sealed = await delivery.stored(job)
+  if (sealed === undefined) return false
+  return [verdictSeal(job), usedSeal(job)].some((context) => {
+    try {
+      return keyring.open(context, sealed) !== undefined
+    } catch (error) {
+      if (error instanceof SealError) return false
+      throw error
+    }
+  })
 }
 
 function deliver(verdict: Verdict, to: JobRef, { replyTo }: JobData, { delivery, keyring }: ProcessOptions) {

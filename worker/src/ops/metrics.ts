@@ -23,6 +23,8 @@ export interface WorkerMetrics {
   sealFailures: Counter<'purpose'>
   /** Jobs that this worker took over from a worker that stopped renewing their locks. */
   stalled: Counter
+  /** Jobs in hand whose lock this worker could not renew any more. */
+  locksLost: Counter
   /** Jobs that this worker requeued: unfinished when it stopped, or orphaned by a lost reply. */
   requeued: Counter
 }
@@ -71,6 +73,11 @@ export function createWorkerMetrics(): WorkerMetrics {
     stalled: new Counter({
       name: 'spillway_jobs_stalled_total',
       help: 'Jobs taken over from a worker that stopped renewing their lock',
+      registers,
+    }),
+    locksLost: new Counter({
+      name: 'spillway_job_locks_lost_total',
+      help: 'Failed renewals of the lock of a job in hand: the worker got no processor for seconds, or Redis lost the lock',
       registers,
     }),
     requeued: new Counter({

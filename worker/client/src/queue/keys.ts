@@ -3,11 +3,11 @@ import { QUEUE_NAME } from '../protocol/job.js'
 
 /**
  * One of BullMQ's own keys: the lists of held (`wait`) and active jobs, the sorted sets of deferred (`prioritized`) and finished jobs,
- * the settings (`meta`).
+ * those of them whose locks are looked at next (`stalled`), the settings (`meta`).
  */
 export function queueKey(
   prefix: string,
-  part: 'wait' | 'prioritized' | 'delayed' | 'active' | 'completed' | 'failed' | 'meta',
+  part: 'wait' | 'prioritized' | 'delayed' | 'active' | 'stalled' | 'completed' | 'failed' | 'meta',
 ): string {
   return `${prefix}:${QUEUE_NAME}:${part}`
 }
