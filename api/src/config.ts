@@ -1,7 +1,18 @@
-/** A gateway's configuration: every name, its default, and its bounds. */
+/** A gateway's configuration: every setting with its default, bounds and meaning. */
 import { isIP } from 'node:net'
 import { rehashModes } from '@spillway/client/protocol/stored-hash'
-import { DEFAULT_QUEUE_PREFIX, refuseGuessableKeys } from '@spillway/client/queue-client'
+import { refuseGuessableKeys } from '@spillway/client/queue-client'
+import {
+  boolean,
+  choice,
+  commonSettings,
+  httpUrl,
+  integer,
+  notEmpty,
+  ports,
+  required,
+  text,
+} from '@spillway/worker/settings'
 import { envSchema } from 'env-schema'
 import type { FromSchema } from 'json-schema-to-ts'
 import { isCommon } from './operations/new-password.js'
@@ -10,134 +21,165 @@ import { isCommon } from './operations/new-password.js'
 export const GatewayConfig = {
   type: 'object',
   properties: {
-    HOST: { type: 'string', default: '127.0.0.1' },
-    PORT: { type: 'integer', default: 3000, minimum: 0, maximum: 65_535 },
-    /** Where /metrics is served, apart from the public port. */
-    OPS_HOST: { type: 'string', default: '127.0.0.1' },
-    OPS_PORT: { type: 'integer', default: 9464, minimum: 0, maximum: 65_535 },
-    DATABASE_URL: { type: 'string' },
-    /** A login uses a connection for two short queries and none while it waits, so a few serve thousands a second. */
-    DATABASE_POOL_SIZE: { type: 'integer', default: 10, minimum: 1, maximum: 1_000 },
-    /** redis://, redis+sentinel:// or redis+cluster://, with rediss for TLS; several separated by white space, see redis/shards.ts. */
-    REDIS_URL: { type: 'string', default: 'redis://127.0.0.1:6379' },
-    /** Must be the same at gateways and workers, and in the autoscaler's key. */
-    QUEUE_PREFIX: { type: 'string', default: DEFAULT_QUEUE_PREFIX, pattern: '^\\{[\\w-]+\\}$' },
-    /** kid:base64 of 32 bytes, comma-separated; the first seals, all open. */
-    SPILLWAY_SEAL_KEYS: { type: 'string' },
-    /** kid:base64 of an Ed25519 private key (PKCS#8 DER), comma-separated; the first signs, all verify. */
-    SPILLWAY_JWT_KEYS: { type: 'string' },
-    JWT_ISSUER: { type: 'string', default: 'spillway', minLength: 1 },
-    /** The audience of access tokens; services that accept them must require the same. */
-    JWT_AUDIENCE: { type: 'string', default: 'spillway', minLength: 1 },
-    ACCESS_TOKEN_TTL_S: { type: 'integer', default: 900, minimum: 1, maximum: 86_400 },
-    /** How long a session can be kept alive by refreshing. */
-    SESSION_TTL_S: { type: 'integer', default: 30 * 24 * 3_600, minimum: 1, maximum: 365 * 24 * 3_600 },
-    /** A session that is not refreshed for so long ends, in seconds. At least ACCESS_TOKEN_TTL_S, so that no access token outlives it. */
-    SESSION_IDLE_S: { type: 'integer', default: 14 * 24 * 3_600, minimum: 1, maximum: 365 * 24 * 3_600 },
-    /** How long a replaced refresh token returns its successor again, in seconds; 0 for not at all. */
-    REFRESH_GRACE_S: { type: 'integer', default: 10, minimum: 0, maximum: 300 },
-    /**
-     * How long a request is held for its answer, in milliseconds; also the most that `Prefer: wait` may ask for. At least 3 s
-     * less than TICKET_TTL_MS.
-     */
-    LOGIN_WAIT_MS: { type: 'integer', default: 8_000, minimum: 0, maximum: 300_000 },
-    /** How long a job may wait and its ticket be redeemed, in milliseconds from the request. */
-    TICKET_TTL_MS: { type: 'integer', default: 60_000, minimum: 3_000, maximum: 3_600_000 },
-    /** Jobs waiting or active beyond which new ones are refused, whatever the workers could do. */
-    MAX_OUTSTANDING: { type: 'integer', default: 10_000, minimum: 1 },
-    /** Credential requests a minute from one address and on one account; 0 turns a limit off. */
-    LIMIT_PER_ADDRESS: { type: 'integer', default: 300, minimum: 0 },
-    LIMIT_PER_ACCOUNT: { type: 'integer', default: 20, minimum: 0 },
-    /**
-     * Consecutive failures on one account of all devices that never logged in to it, before each login takes a challenge; they are delayed
-     * from a tenth of them on. NIST SP 800-63B-4, 3.2.2, allows 100. 0 holds nothing back.
-     */
-    GUESSES_PER_ACCOUNT: { type: 'integer', default: 100, minimum: 0, maximum: 1_000_000 },
-    /** Consecutive failures of a device that has logged in to the account, before it counts as unknown. */
-    GUESSES_PER_DEVICE: { type: 'integer', default: 10, minimum: 1, maximum: 100 },
-    /** How long a device is known after its last login, in seconds. */
-    DEVICE_TTL_S: { type: 'integer', default: 90 * 24 * 3_600, minimum: 60, maximum: 400 * 24 * 3_600 },
-    /** Whether a login also sets the device token as a cookie: for browsers on the same site. */
-    DEVICE_COOKIE: { type: 'boolean', default: false },
-    /** Zero bits that the proof of work begins with: 18 take some 260,000 digests, each further one twice as many. */
-    CHALLENGE_BITS: { type: 'integer', default: 18, minimum: 1, maximum: 24 },
-    /**
-     * Another service's challenge in place of proof of work: where its tokens are verified (`siteverify` of Turnstile, hCaptcha, reCAPTCHA), our
-     * secret there, and the site key for clients.
-     */
-    CHALLENGE_VERIFY_URL: { type: 'string', default: '', pattern: '^(https?://.+)?$' },
-    CHALLENGE_SECRET: { type: 'string', default: '' },
-    CHALLENGE_SITE_KEY: { type: 'string', default: '' },
-    /** Refreshes and logouts a minute from one address, enough for a company of 40,000; refreshes of one session, enough for many tabs. */
-    LIMIT_REFRESH_PER_ADDRESS: { type: 'integer', default: 3_000, minimum: 0 },
-    LIMIT_REFRESH_PER_SESSION: { type: 'integer', default: 60, minimum: 0 },
-    /** Redemptions a minute from one address: enough for a hundred tickets that are asked for every second. */
-    LIMIT_REDEEM_PER_ADDRESS: { type: 'integer', default: 6_000, minimum: 0 },
-    /**
-     * The service API, for applications that keep their own users: on if there are keys, `name:base64` of 32 bytes for each application,
-     * comma-separated. A name may have several keys, for rotation.
-     */
-    SERVICE_KEYS: { type: 'string', default: '' },
-    SERVICE_HOST: { type: 'string', default: '127.0.0.1' },
-    SERVICE_PORT: { type: 'integer', default: 3100, minimum: 0, maximum: 65_535 },
-    /** Requests a minute from one application; 0 for no limit. */
-    LIMIT_PER_SERVICE: { type: 'integer', default: 0, minimum: 0 },
-    /**
-     * How long a request may take to arrive, body included, and a client may take nothing of what is sent to it, in milliseconds; see
-     * server-options.ts.
-     */
-    REQUEST_TIMEOUT_MS: { type: 'integer', default: 30_000, minimum: 1_000, maximum: 300_000 },
-    /** Proxies whose X-Forwarded-For is believed: addresses or CIDR ranges, comma-separated. */
-    TRUST_PROXY: { type: 'string', default: '' },
-    /** Origins of pages that may use the API from a browser, comma-separated: https://app.example.com. None by default. */
-    CORS_ORIGINS: { type: 'string', default: '' },
-    /** Whether anyone may register. */
-    REGISTRATION: { type: 'string', default: 'open', enum: ['open', 'closed'] },
-    /**
-     * Mail is on where there is a server: smtp:// or smtps://, with user and password if it wants them. smtp beyond the loopback needs
-     * STARTTLS, or `?starttls=optional`.
-     */
-    SMTP_URL: { type: 'string', default: '' },
-    /** The sender: `Shop <no-reply@example.com>`. */
-    MAIL_FROM: { type: 'string', default: '' },
-    /** Pages of the application to which links lead; {token} is replaced. After a # it reaches no server, log or Referer. */
-    MAIL_CONFIRM_URL: { type: 'string', default: '' },
-    MAIL_RESET_URL: { type: 'string', default: '' },
-    /** A folder of texts in place of the built-in ones; see mail/texts.ts. */
-    MAIL_TEXTS: { type: 'string', default: '' },
-    /** How long a link is good for, in seconds. */
-    MAIL_CONFIRM_TTL_S: { type: 'integer', default: 24 * 3_600, minimum: 60, maximum: 7 * 24 * 3_600 },
-    MAIL_RESET_TTL_S: { type: 'integer', default: 1_800, minimum: 60, maximum: 24 * 3_600 },
-    /** Mails an hour to one address, from whomever: more are not sent. Requests an hour for mail from one network. 0 turns a limit off. */
-    LIMIT_MAIL_PER_RECIPIENT: { type: 'integer', default: 5, minimum: 0 },
-    LIMIT_MAIL_PER_NETWORK: { type: 'integer', default: 100, minimum: 0 },
-    /** Whether an account logs in only once its address is confirmed. */
-    LOGIN_NEEDS_CONFIRMATION: { type: 'boolean', default: false },
-    /** Characters of a new password. NIST SP 800-63B-4, 3.1.1.2: 15 if it is the only factor, else 8. */
-    PASSWORD_MIN_LENGTH: { type: 'integer', default: 8, minimum: 8, maximum: 64 },
-    /** A list of breached passwords that new ones must not be in, as `pnpm breached build` makes it; empty for the common ones alone. */
-    BREACHED_PASSWORDS_FILE: { type: 'string', default: '' },
-    /**
-     * Which stored hashes a login replaces, after its answer: `always` those of another algorithm or cost than the policy of the workers,
-     * stronger ones as well, `weaker` those below it.
-     */
-    REHASH: { type: 'string', default: 'weaker', enum: rehashModes },
-    /** How long audit events are kept; 0 turns the audit off. */
-    AUDIT_RETENTION_DAYS: { type: 'integer', default: 90, minimum: 0, maximum: 3_650 },
-    /** The operators' credentials on the ops port. Without a password it must be on the loopback interface; beyond it, 12 characters. */
-    OPS_USER: { type: 'string', default: 'operator', minLength: 1 },
-    OPS_PASSWORD: { type: 'string', default: '' },
-    /** Whether operators may retry and remove jobs and pause the queue. */
-    OPS_ALLOW_WRITES: { type: 'boolean', default: false },
-    /** The URL of a log search with {jobId} in it, to which each job on the board links. */
-    OPS_LOG_URL: { type: 'string', default: '', pattern: '^(https?://.*\\{jobId\\}.*)?$' },
-    /** The collector of traces, by OTLP over HTTP; empty for none. The SDK reads the other OTEL_ variables itself. */
-    OTEL_EXPORTER_OTLP_ENDPOINT: { type: 'string', default: '', pattern: '^(https?://.+)?$' },
-    /** Jobs at a time of the fallback worker, which this gateway starts while no worker is alive; 0 for none. */
-    LOCAL_FALLBACK_CONCURRENCY: { type: 'integer', default: 0, minimum: 0, maximum: 1_024 },
-    /** How long /readyz fails before a stopping gateway stops listening, so that balancers notice, in milliseconds. */
-    DRAIN_MS: { type: 'integer', default: 0, minimum: 0, maximum: 300_000 },
-    LOG_LEVEL: { type: 'string', default: 'info', pattern: '^(fatal|error|warn|info|debug|trace|silent)$' },
+    HOST: text('127.0.0.1', 'Interface of the public API'),
+    PORT: integer(3000, ports, 'Port of the public API; 0 takes any free port'),
+    OPS_HOST: text('127.0.0.1', 'Interface of the ops port'),
+    OPS_PORT: integer(9464, ports, 'Port of `/metrics`, the live page, Bull Board and the audit'),
+    DATABASE_URL: required('PostgreSQL; `?pgbouncer=true` behind PgBouncer'),
+    DATABASE_POOL_SIZE: integer(
+      10,
+      [1, 1_000],
+      'Connections; a login uses one for two short queries and holds no connection while it waits',
+    ),
+    ...commonSettings,
+    SPILLWAY_JWT_KEYS: required(
+      'Keys that sign access tokens: `kid:base64` of an Ed25519 private key (PKCS#8 DER), comma-separated; the first signs, all verify',
+    ),
+    JWT_ISSUER: text('spillway', 'Issuer of access tokens', notEmpty),
+    JWT_AUDIENCE: text(
+      'spillway',
+      'Audience of access tokens; services that accept them must require the same',
+      notEmpty,
+    ),
+    ACCESS_TOKEN_TTL_S: integer(900, [1, 86_400], 'Life of an access token'),
+    SESSION_TTL_S: integer(30 * 24 * 3_600, [1, 365 * 24 * 3_600], 'How long refreshing keeps a session alive'),
+    SESSION_IDLE_S: integer(
+      14 * 24 * 3_600,
+      [1, 365 * 24 * 3_600],
+      'A session that is not refreshed for this long ends; at least `ACCESS_TOKEN_TTL_S`, so that no access token outlives it',
+    ),
+    REFRESH_GRACE_S: integer(
+      10,
+      [0, 300],
+      'How long a replaced refresh token returns its successor again; 0 for not at all',
+    ),
+    LOGIN_WAIT_MS: integer(
+      8_000,
+      [0, 300_000],
+      'How long a request is held for its answer; also the most that `Prefer: wait` may ask for; at least 3 s less than `TICKET_TTL_MS`',
+    ),
+    TICKET_TTL_MS: integer(
+      60_000,
+      [3_000, 3_600_000],
+      'How long a job may wait and its ticket be redeemed, from the request on',
+    ),
+    MAX_OUTSTANDING: integer(
+      10_000,
+      [1],
+      'Jobs waiting or active beyond which new ones are refused, whatever the workers could do',
+    ),
+    LIMIT_PER_ADDRESS: integer(300, [0], 'Credential requests a minute from one address; 0 for no limit'),
+    LIMIT_PER_ACCOUNT: integer(20, [0], 'Credential requests a minute on one account; 0 for no limit'),
+    GUESSES_PER_ACCOUNT: integer(
+      100,
+      [0, 1_000_000],
+      'Consecutive failures on one account, of all devices that never logged in to it, before each login takes a challenge; logins are delayed from a tenth of them on; NIST SP 800-63B-4, 3.2.2, allows 100; 0 holds nothing back',
+    ),
+    GUESSES_PER_DEVICE: integer(10, [1, 100], 'Consecutive failures of a known device before it counts as unknown'),
+    DEVICE_TTL_S: integer(90 * 24 * 3_600, [60, 400 * 24 * 3_600], 'How long a device is known after its last login'),
+    DEVICE_COOKIE: boolean(
+      false,
+      'Whether a login also sets the device token as a cookie, for browsers on the same site',
+    ),
+    CHALLENGE_BITS: integer(
+      18,
+      [1, 24],
+      'Zero bits of the proof of work: 18 take some 260,000 digests, each further bit twice as many',
+    ),
+    CHALLENGE_VERIFY_URL: text(
+      '',
+      'A challenge of another service instead of proof of work: the URL that verifies its tokens (`siteverify` of Turnstile, hCaptcha, reCAPTCHA)',
+      httpUrl,
+    ),
+    CHALLENGE_SECRET: text('', 'Our secret at that service'),
+    CHALLENGE_SITE_KEY: text('', 'The site key of that service, for clients'),
+    LIMIT_REFRESH_PER_ADDRESS: integer(
+      3_000,
+      [0],
+      'Refreshes and logouts a minute from one address: enough for a company of 40,000; 0 for no limit',
+    ),
+    LIMIT_REFRESH_PER_SESSION: integer(
+      60,
+      [0],
+      'Refreshes a minute of one session: enough for many tabs; 0 for no limit',
+    ),
+    LIMIT_REDEEM_PER_ADDRESS: integer(
+      6_000,
+      [0],
+      'Redemptions a minute from one address: enough for a hundred tickets that are redeemed every second; 0 for no limit',
+    ),
+    SERVICE_KEYS: text(
+      '',
+      'Keys of the service API, which is on if there are any: `name:base64` of 32 bytes for each application, comma-separated; a name may have several, for rotation',
+    ),
+    SERVICE_HOST: text('127.0.0.1', 'Interface of the service API'),
+    SERVICE_PORT: integer(3100, ports, 'Port of the service API'),
+    LIMIT_PER_SERVICE: integer(0, [0], 'Requests a minute from one application; 0 for no limit'),
+    REQUEST_TIMEOUT_MS: integer(
+      30_000,
+      [1_000, 300_000],
+      'How long a request may take to arrive, body included, and how long a client may take nothing of its answer',
+    ),
+    TRUST_PROXY: text('', 'Proxies whose `X-Forwarded-For` is believed: addresses or CIDR ranges, comma-separated'),
+    CORS_ORIGINS: text(
+      '',
+      'Origins of pages that may use the API from a browser, comma-separated: `https://app.example.com`',
+    ),
+    REGISTRATION: choice('open', ['open', 'closed'], 'Whether anyone may register'),
+    SMTP_URL: text(
+      '',
+      'Mail server, with user and password if it wants them: `smtps://` or `smtp://`, which beyond the loopback needs STARTTLS or `?starttls=optional`; empty for no mail',
+    ),
+    MAIL_FROM: text('', 'Sender of mails: `Shop <no-reply@example.com>`'),
+    MAIL_CONFIRM_URL: text(
+      '',
+      'Page of the application that confirms an address; `{token}` is replaced; after a `#` it reaches no server, log or Referer',
+    ),
+    MAIL_RESET_URL: text('', 'Page of the application that sets a new password; `{token}` is replaced'),
+    MAIL_TEXTS: text('', 'Folder of texts that replace the built-in ones'),
+    MAIL_CONFIRM_TTL_S: integer(
+      24 * 3_600,
+      [60, 7 * 24 * 3_600],
+      'How long a link that confirms an address is good for',
+    ),
+    MAIL_RESET_TTL_S: integer(1_800, [60, 24 * 3_600], 'How long a link that sets a new password is good for'),
+    LIMIT_MAIL_PER_RECIPIENT: integer(5, [0], 'Mails an hour to one address, whoever asks for them; 0 for no limit'),
+    LIMIT_MAIL_PER_NETWORK: integer(100, [0], 'Requests for mail an hour from one network; 0 for no limit'),
+    LOGIN_NEEDS_CONFIRMATION: boolean(false, 'Whether an account logs in only once its address is confirmed'),
+    PASSWORD_MIN_LENGTH: integer(
+      8,
+      [8, 64],
+      'Characters of a new password; NIST SP 800-63B-4, 3.1.1.2: 15 if it is the only factor, else 8',
+    ),
+    BREACHED_PASSWORDS_FILE: text(
+      '',
+      'List of breached passwords that are refused as new ones, made by `pnpm breached build`; empty for the common ones alone',
+    ),
+    REHASH: choice(
+      'weaker',
+      rehashModes,
+      "Which stored hashes a login replaces, after its answer: `weaker` those below the workers' policy, `always` those of any other algorithm or cost",
+    ),
+    AUDIT_RETENTION_DAYS: integer(90, [0, 3_650], 'How long audit events are kept; 0 records nothing'),
+    OPS_USER: text('operator', 'User of the ops port', notEmpty),
+    OPS_PASSWORD: text(
+      '',
+      'Password of the ops port; without it the port must be on the loopback interface; beyond the loopback it needs 12 characters',
+    ),
+    OPS_ALLOW_WRITES: boolean(false, 'Whether operators may retry and remove jobs and pause the queue'),
+    OPS_LOG_URL: text('', 'URL of a log search with `{jobId}` in it, to which each job on the board links', {
+      pattern: '^(https?://.*\\{jobId\\}.*)?$',
+    }),
+    LOCAL_FALLBACK_CONCURRENCY: integer(
+      0,
+      [0, 1_024],
+      'Jobs at a time of the fallback worker, which this gateway starts while no worker is alive; 0 for no such worker',
+    ),
+    DRAIN_MS: integer(
+      0,
+      [0, 300_000],
+      'How long `/readyz` fails before a stopping gateway stops listening, so that load balancers notice',
+    ),
   },
   required: ['DATABASE_URL', 'SPILLWAY_SEAL_KEYS', 'SPILLWAY_JWT_KEYS'],
   additionalProperties: false,

@@ -1,46 +1,43 @@
-/** A worker's configuration: every name, its default, and its bounds. */
+/** A worker's configuration: every setting with its default, bounds and meaning. */
 
-import { DEFAULT_QUEUE_PREFIX } from '@spillway/client/protocol/job'
 import { refuseGuessableKeys } from '@spillway/client/protocol/key-list'
 import { parseShards } from '@spillway/client/redis/shards'
 import { envSchema } from 'env-schema'
 import type { FromSchema } from 'json-schema-to-ts'
 import { firebaseSettings } from './hashing/formats/firebase-project.js'
 import { policySettings } from './hashing/policy.js'
+import { boolean, choice, commonSettings, integer, optionalInteger, ports, text } from './process/settings.js'
 
-const WorkerConfig = {
+export const WorkerConfig = {
   type: 'object',
   properties: {
-    /** redis://, redis+sentinel:// or redis+cluster://, with rediss for TLS; several separated by white space, see redis/shards.ts. */
-    REDIS_URL: { type: 'string', default: 'redis://127.0.0.1:6379' },
-    /** Must be the same at gateways and workers, and in the autoscaler's key. */
-    QUEUE_PREFIX: { type: 'string', default: DEFAULT_QUEUE_PREFIX, pattern: '^\\{[\\w-]+\\}$' },
-    /** kid:base64 of 32 bytes, comma-separated; the first seals, all open. */
-    SPILLWAY_SEAL_KEYS: { type: 'string' },
-    /** The cost of new hashes: see hashing/policy.ts. */
+    ...commonSettings,
     ...policySettings,
-    /** The project whose accounts were imported from Firebase: see hashing/formats/firebase-project.ts. The key is a secret. */
     ...firebaseSettings,
-    /** The hashing engine: `native` is worker/engine if it has been built, else npm packages; `packages` always the npm packages. */
-    HASH_ENGINE: { type: 'string', default: 'native', enum: ['native', 'packages'] },
-    /** Where /metrics, /healthz and /readyz are served. */
-    OPS_HOST: { type: 'string', default: '127.0.0.1' },
-    OPS_PORT: { type: 'integer', default: 9465, minimum: 0, maximum: 65_535 },
-    /** How long a stopping worker finishes its jobs before it requeues the rest, in milliseconds. */
-    SHUTDOWN_GRACE_MS: { type: 'integer', default: 10_000, minimum: 0 },
-    /** How long no progress may be made although it is possible, in milliseconds; then /healthz fails. */
-    STUCK_AFTER_MS: { type: 'integer', default: 15_000, minimum: 1_000 },
-    /** The collector of traces, by OTLP over HTTP; empty for none. The SDK reads the other OTEL_ variables itself. */
-    OTEL_EXPORTER_OTLP_ENDPOINT: { type: 'string', default: '', pattern: '^(https?://.+)?$' },
-    LOG_LEVEL: { type: 'string', default: 'info', pattern: '^(fatal|error|warn|info|debug|trace|silent)$' },
-    /** Jobs at a time; by default the pod's CPU limit. Both are read earlier, see cpu-limit.ts. */
-    WORKER_CONCURRENCY: { type: 'integer', minimum: 1, maximum: 1_024 },
-    CPU_LIMIT_MILLICORES: { type: 'integer', minimum: 1 },
-    /** Accepts test doubles of hashes, for load tests. Refused with NODE_ENV=production. */
-    SPILLWAY_TEST_HASHES: { type: 'boolean', default: false },
-    /** Set by a gateway for its fallback worker (LOCAL_FALLBACK_CONCURRENCY). */
-    SPILLWAY_FALLBACK: { type: 'boolean', default: false },
-    NODE_ENV: { type: 'string', default: 'development' },
+    HASH_ENGINE: choice(
+      'native',
+      ['native', 'packages'],
+      'The hashing engine: `native` if it has been built, else npm packages; `packages` always npm packages',
+    ),
+    OPS_HOST: text('127.0.0.1', 'Interface of the ops port'),
+    OPS_PORT: integer(9465, ports, 'Port of `/metrics`, `/healthz` and `/readyz`'),
+    SHUTDOWN_GRACE_MS: integer(10_000, [0], 'How long a stopping worker finishes its jobs before it requeues the rest'),
+    STUCK_AFTER_MS: integer(
+      15_000,
+      [1_000],
+      'After how long without progress, though progress is possible, `/healthz` fails',
+    ),
+    WORKER_CONCURRENCY: optionalInteger(
+      [1, 1_024],
+      "Hashing threads; by default the pod's CPU limit, else the control group's, else all processors",
+    ),
+    CPU_LIMIT_MILLICORES: optionalInteger([1], 'The CPU limit of the pod, which the chart hands down'),
+    SPILLWAY_TEST_HASHES: boolean(
+      false,
+      'Accepts test doubles of hashes, for load tests; refused with `NODE_ENV=production`',
+    ),
+    SPILLWAY_FALLBACK: boolean(false, 'Set by a gateway for its fallback worker (`LOCAL_FALLBACK_CONCURRENCY`)'),
+    NODE_ENV: text('development', '`production` refuses test doubles'),
   },
   required: ['SPILLWAY_SEAL_KEYS'],
   additionalProperties: false,

@@ -6,6 +6,7 @@ import type { Argon2Cost, HashPolicy } from '@spillway/client/protocol/policy'
 import type { Argon2Setting, BcryptSetting } from '@spillway/client/protocol/setting'
 import { type RehashMode, rehashModes } from '@spillway/client/protocol/stored-hash'
 import type { FromSchema } from 'json-schema-to-ts'
+import { choice, integer } from '../process/settings.js'
 import type { Algorithm } from './algorithm.js'
 import type { AlgorithmName } from './algorithm-name.js'
 import type { Argon2Options } from './argon2.js'
@@ -14,19 +15,24 @@ import type { Threads } from './threads.js'
 
 /** The variables that set the policy, as a part of the configuration's JSON Schema. */
 export const policySettings = {
-  /** Of new hashes. bcrypt reads 72 bytes: longer new passwords are then refused. */
-  HASH_ALGORITHM: { type: 'string', default: 'argon2id', enum: ['argon2id', 'bcrypt'] },
-  /** OWASP's Password Storage Cheat Sheet gives 19 MiB, 2 passes, 1 lane as a minimum. */
-  ARGON2_MEMORY_KIB: { type: 'integer', default: 19_456, minimum: 8, maximum: 1_048_576 },
-  ARGON2_TIME: { type: 'integer', default: 2, minimum: 1, maximum: 64 },
-  ARGON2_PARALLELISM: { type: 'integer', default: 1, minimum: 1, maximum: 16 },
-  /** The logarithm of its rounds. OWASP's minimum is 10. */
-  BCRYPT_COST: { type: 'integer', default: 12, minimum: 4, maximum: 17 },
-  /**
-   * Which matches are hashed anew for requests that neither say so nor bring a policy: `always` those of another algorithm or cost,
-   * stronger ones as well, `weaker` those below the policy. Gateways say it for their logins, by a setting of the same name.
-   */
-  REHASH: { type: 'string', default: 'weaker', enum: rehashModes },
+  HASH_ALGORITHM: choice(
+    'argon2id',
+    ['argon2id', 'bcrypt'],
+    'Algorithm of new hashes; bcrypt reads 72 bytes, so longer new passwords are then refused',
+  ),
+  ARGON2_MEMORY_KIB: integer(
+    19_456,
+    [8, 1_048_576],
+    "Memory of a new argon2id hash; OWASP's minimum is 19 MiB with 2 passes and 1 lane",
+  ),
+  ARGON2_TIME: integer(2, [1, 64], 'Passes of a new argon2id hash'),
+  ARGON2_PARALLELISM: integer(1, [1, 16], 'Lanes of a new argon2id hash'),
+  BCRYPT_COST: integer(12, [4, 17], "Logarithm of the rounds of a new bcrypt hash; OWASP's minimum is 10"),
+  REHASH: choice(
+    'weaker',
+    rehashModes,
+    'Which matches are hashed anew for requests that neither say so nor bring a policy: `weaker` those below the policy, `always` those of any other algorithm or cost; gateways say it for their logins, by a setting of the same name',
+  ),
 } as const
 type PolicySettings = FromSchema<{ type: 'object'; properties: typeof policySettings; additionalProperties: false }>
 

@@ -1,4 +1,5 @@
 /** The project whose accounts were imported from Firebase, as settings. Loads no hashing code. */
+import { text } from '../../process/settings.js'
 
 /** The hash parameters of a project, as Firebase's console shows them. The signer key is a secret. */
 export interface FirebaseProject {
@@ -8,10 +9,14 @@ export interface FirebaseProject {
 
 /** The settings of a project, as a part of the configuration's JSON Schema. */
 export const firebaseSettings = {
-  /** base64_signer_key; empty for no project, whose hashes are then not supported. */
-  FIREBASE_SIGNER_KEY: { type: 'string', default: '', pattern: '^([A-Za-z0-9+/]{43,}={0,2})?$' },
-  /** base64_salt_separator. */
-  FIREBASE_SALT_SEPARATOR: { type: 'string', default: 'Bw==', pattern: '^[A-Za-z0-9+/]*={0,2}$' },
+  FIREBASE_SIGNER_KEY: text(
+    '',
+    '`base64_signer_key` of the Firebase project whose accounts were imported, a secret; without it their hashes are not supported',
+    { pattern: '^([A-Za-z0-9+/]{43,}={0,2})?$' },
+  ),
+  FIREBASE_SALT_SEPARATOR: text('Bw==', '`base64_salt_separator` of that project', {
+    pattern: '^[A-Za-z0-9+/]*={0,2}$',
+  }),
 } as const
 
 /** The project of these settings; undefined without a signer key. */
