@@ -4,26 +4,33 @@ import { parseCommandLine, whole } from '@spillway/local/processes/command-line'
 import type { Keeper } from '@spillway/local/processes/keeper'
 import { UserError } from '@spillway/local/processes/user-error'
 import { pickNamed } from '../src/named.ts'
+import { keepFindings } from './record.ts'
 import { Findings, type Scenario } from './scenario.ts'
 import { soak } from './scenarios/soak.ts'
 import { scenarios as all } from './scenarios.ts'
 import { openStage, type Stage } from './stage/stage.ts'
 import { type Row, table } from './table.ts'
 
-const help = `pnpm chaos [name ...] [--list] [--soak [--minutes N]]
+const help = `pnpm chaos [name ...] [--list] [--record] [--soak [--minutes N]]
 
 Breaks what can break, under load and with real processes, and checks what is promised for it. Without a name: everything.
 
   name          only this scenario, or all whose names begin like this
   --soak        instead: a long run at 80 % of capacity with a worker killed each minute
   --minutes N   how long that is [20]
+  --record      keeps the findings in measured.json and in the page of promises, loadtests/chaos/README.md
   --list        prints the scenarios and what each one promises
   --help        prints this
 `
 
 type ChaosOptions = ReturnType<typeof parseOptions>
 
-const optionTypes = { list: { type: 'boolean' }, soak: { type: 'boolean' }, minutes: { type: 'string' } } as const
+const optionTypes = {
+  list: { type: 'boolean' },
+  record: { type: 'boolean' },
+  soak: { type: 'boolean' },
+  minutes: { type: 'string' },
+} as const
 
 /** Throws a UserError that names what is wrong. */
 function parseOptions(args: string[]) {
@@ -34,6 +41,7 @@ function parseOptions(args: string[]) {
   return {
     scenarios: values.soak ? [soak(minutes)] : pickNamed('scenario', all, names),
     list: values.list === true,
+    record: values.record === true,
     help: values.help === true,
   }
 }
@@ -49,7 +57,7 @@ async function runOne(scenario: Scenario, stage: Stage): Promise<Findings> {
 }
 
 /** Runs all until the keeper is closed. The exit code is 1 when a promise was broken. */
-async function chaos(keeper: Keeper, { scenarios }: ChaosOptions): Promise<void> {
+async function chaos(keeper: Keeper, { scenarios, record }: ChaosOptions): Promise<void> {
   console.log('Building, and starting PostgreSQL ...')
   const stage = await openStage(keeper, console.log)
   const rows: Row[] = []
@@ -66,6 +74,7 @@ async function chaos(keeper: Keeper, { scenarios }: ChaosOptions): Promise<void>
     if (rows.length > 0) console.log(table(rows))
     await stage.close()
   }
+  if (record) await keepFindings(rows)
   if (rows.some(({ findings }) => findings.broken.length > 0)) process.exitCode = 1
 }
 
@@ -73,7 +82,7 @@ await runCommand(async () => {
   const options = parseOptions(process.argv.slice(2))
   if (options.help) return console.log(help)
   if (options.list) {
-    return console.log(options.scenarios.map(({ name, promise }) => `${name.padEnd(22)}${promise}`).join('\n'))
+    return console.log(options.scenarios.map(({ name, promise }) => `${name.padEnd(24)}${promise}`).join('\n'))
   }
   await runWithKeeper((keeper) => chaos(keeper, options))
 })

@@ -1,0 +1,89 @@
+// The last findings of each scenario, kept beside the page of promises, whose last two columns are made from them.
+import { execFileSync } from 'node:child_process'
+import { readFile, writeFile } from 'node:fs/promises'
+import { repositoryDir } from '@spillway/local/processes/repository'
+import type { Row } from './table.ts'
+
+/** What is kept of a scenario's findings. */
+export interface Measured {
+  /** As `git describe` names it: `-dirty` where the measured files differ from it. */
+  commit: string
+  requests: number
+  failed: number
+  worstExtraMs?: number
+  recoveryMs?: number
+  notes: readonly string[]
+  /** The promises that did not hold. */
+  broken: readonly string[]
+}
+
+/** By the name of the scenario. */
+export type MeasuredScenarios = Readonly<Record<string, Measured>>
+
+export const pageFile = new URL('README.md', import.meta.url)
+const recordFile = new URL('measured.json', import.meta.url)
+
+export async function readRecord(): Promise<MeasuredScenarios> {
+  return JSON.parse(await readFile(recordFile, 'utf8'))
+}
+
+/** Keeps the findings of these scenarios in place of earlier ones, and brings the page up to date. */
+export async function keepFindings(rows: readonly Row[]): Promise<void> {
+  const describe = ['describe', '--always', '--dirty', '--exclude', '*']
+  const commit = execFileSync('git', describe, { cwd: repositoryDir, encoding: 'utf8' }).trim()
+  const measured = rows.map(({ name, findings }): [string, Measured] => {
+    const { requests, failed, worstExtraMs, recoveryMs, notes, broken } = findings
+    const times = {
+      ...(worstExtraMs !== undefined && { worstExtraMs }),
+      ...(recoveryMs !== undefined && { recoveryMs }),
+    }
+    return [name, { commit, requests, failed, ...times, notes, broken }]
+  })
+  const all = { ...(await readRecord()), ...Object.fromEntries(measured) }
+  const sorted = Object.fromEntries(Object.entries(all).sort(([a], [b]) => (a < b ? -1 : 1)))
+  await writeFile(recordFile, `${JSON.stringify(sorted, null, 2)}\n`)
+  await writeFile(pageFile, withFigures(await readFile(pageFile, 'utf8'), sorted))
+}
+
+/** A row of the page, up to the figures: promised, when, and the scenario, or the beginning of several. */
+const ROW = /^(\|[^|]*\|[^|]*\| `([a-z-]+)(…?)` \|).*$/gm
+
+/** The page with the last two columns of its table as recorded. */
+export function withFigures(page: string, record: MeasuredScenarios): string {
+  return page.replaceAll(ROW, (_, start: string, name: string, several: string) => {
+    const found = Object.entries(record).filter(([scenario]) => isOfRow(scenario, name, several))
+    if (found.length === 0) return `${start} not measured since figures are kept | |`
+    const commits = new Set(found.map(([, { commit }]) => `\`${commit}\``))
+    return `${start} ${figures(found.map(([, measured]) => measured))} | ${[...commits].join(', ')} |`
+  })
+}
+
+/** The worst of several scenarios; the notes of a single one. */
+function figures(measured: readonly Measured[]): string {
+  const sum = (of: (one: Measured) => number) => measured.reduce((total, one) => total + of(one), 0)
+  const worst = (what: string, of: (one: Measured) => number | undefined) => {
+    const ms = measured.map(of).filter((value) => value !== undefined)
+    return ms.length === 0 ? [] : [`${what} ${(Math.max(...ms) / 1_000).toFixed(2)} s`]
+  }
+  const broken = measured.flatMap((one) => one.broken)
+  return [
+    `${sum(({ failed }) => failed)} of ${sum(({ requests }) => requests).toLocaleString('en')} requests failed`,
+    ...worst('worst extra delay', ({ worstExtraMs }) => worstExtraMs),
+    ...worst('recovery', ({ recoveryMs }) => recoveryMs),
+    ...(measured.length === 1 ? measured.flatMap(({ notes }) => notes) : [`${measured.length} scenarios`]),
+    ...broken.map((sentence) => `**not kept**: ${sentence}`),
+  ]
+    .join('; ')
+    .replaceAll('|', '/')
+}
+
+/** Those of these scenarios that each row of the page stands for. */
+export function scenariosOfRows(page: string, scenarios: readonly string[]): string[][] {
+  return Array.from(page.matchAll(ROW), ([, , name = '', several = '']) =>
+    scenarios.filter((scenario) => isOfRow(scenario, name, several)),
+  )
+}
+
+function isOfRow(scenario: string, name: string, several: string): boolean {
+  return several === '' ? scenario === name : scenario.startsWith(name)
+}
