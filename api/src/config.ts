@@ -16,6 +16,7 @@ import {
 import { envSchema } from 'env-schema'
 import type { FromSchema } from 'json-schema-to-ts'
 import { isCommon } from './operations/new-password.js'
+import { parseSender } from './schemas/email-address.js'
 
 /** The JSON Schema of the environment. `pnpm size` calculates with its defaults. */
 export const GatewayConfig = {
@@ -268,7 +269,7 @@ function mailProblemsIn(env: NodeJS.ProcessEnv): string[] {
   const smtp = URL.canParse(SMTP_URL) ? new URL(SMTP_URL) : undefined
   if (smtp === undefined || !/^smtps?:$/.test(smtp.protocol) || smtp.hostname === '')
     problems.push('SMTP_URL must be a URL such as smtps://user:password@mail.example.com')
-  if (!/^([^<>@\r\n]+ <[^\s<>@]+@[^\s<>@]+>|[^\s<>@]+@[^\s<>@]+)$/.test(MAIL_FROM))
+  if (parseSender(MAIL_FROM) === undefined)
     problems.push('MAIL_FROM must be an address, or a name and an address: Shop <no-reply@example.com>')
   for (const name of ['MAIL_CONFIRM_URL', 'MAIL_RESET_URL']) {
     const link = env[name] ?? ''

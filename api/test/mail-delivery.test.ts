@@ -246,7 +246,8 @@ test('beyond the loopback interface nothing is sent without TLS, unless an opera
   if (host === undefined) return t.skip('this machine has no other interface')
   const plain = await startMailServer(host)
   t.after(() => plain.stop())
-  const { SMTP_URL: own = '', MAIL_FROM: from = '' } = plain.env
+  const { SMTP_URL: own = '' } = plain.env
+  const from = { name: 'Shop', address: 'no-reply@shop.example.test' }
   const send = async (address: string) => {
     const smtp = createSmtp({ url: address, from })
     t.after(smtp.close)
@@ -297,6 +298,7 @@ test('settings of mail are checked together at the start, and none is shown', ()
     ['SMTP_URL', 'mail.example.test:25'],
     ['MAIL_FROM', 'nobody'],
     ['MAIL_FROM', 'a@b.test\r\nBcc: c@d.test'],
+    ['MAIL_FROM', 'Shop <a@b.test(.corp.test>'],
     ['MAIL_RESET_URL', 'https://app.example.test/reset'],
     ['MAIL_CONFIRM_URL', 'javascript:{token}'],
   ]

@@ -5,7 +5,10 @@ import { freePort, until } from '@spillway/local/testing'
 import { SMTPServer } from 'smtp-server'
 
 export interface ReceivedMail {
+  /** The recipient of the envelope. */
   to: string
+  /** The recipient as readers are shown it. */
+  toHeader: string
   subject: string
   id: string
   text: string
@@ -45,6 +48,8 @@ export async function startMailServer(host = '127.0.0.1'): Promise<MailServer> {
       disabledCommands: ['STARTTLS', 'AUTH'],
       disableReverseLookup: true,
       logger: false,
+      // Else it refuses addresses that RFC 5321 allows, such as "a..b"@example.test.
+      lenientAddressParsing: true,
       onRcptTo({ address }, _session, done) {
         const responseCode = refused.get(address)
         done(responseCode === undefined ? null : Object.assign(new Error(`no such user ${address}`), { responseCode }))
@@ -108,6 +113,7 @@ function parse(source: string, to: string): ReceivedMail {
   const text = encoding === '7bit' ? body : body.replace(/=\r\n/g, '').replace(/=([0-9A-F]{2})/g, unescaped)
   return {
     to,
+    toHeader: header('to'),
     subject: header('subject'),
     id: header('message-id'),
     text,

@@ -147,7 +147,9 @@ test('lengths that the document gives are those that are enforced', async () => 
     for (const [field, { minLength, maxLength }] of Object.entries(body?.properties ?? {})) {
       assert.ok(maxLength !== undefined, `${name} ${field}`)
       const wrong = async (length: number): Promise<boolean> => {
-        const value = /email$/i.test(field) ? `x@${'x'.repeat(length - 2)}` : 'x'.repeat(length)
+        const value = /email$/i.test(field)
+          ? `${'x'.repeat(2 - (length % 2))}@x${'.x'.repeat((length - 3) / 2)}`
+          : 'x'.repeat(length)
         const { errors = [] } = (await call(url, method, path, { token, body: { [field]: value } })).body ?? {}
         return errors.some((error: { field: string }) => error.field === field)
       }

@@ -119,9 +119,9 @@ test('a string that is no ticket of this service is refused', async () => {
 })
 
 test('the longest ticket that is given can be redeemed', async () => {
-  // The longest name that a seal key may have, and an address of quotes, which JSON writes in two bytes each.
+  // The longest name that a seal key may have, and an address with quotes, which JSON writes in two bytes each.
   const kid = 'k'.repeat(32)
-  const email = `${'"'.repeat(64)}@${'"'.repeat(189)}`
+  const email = `"${'.'.repeat(62)}"@${'x.'.repeat(94)}x`
   const issued = createTickets(parseKeyring(newSealKey(kid))).issue({
     operation: { kind: 'register', email },
     job: { id: randomUUID(), name: 'verify', deadline: Number.MAX_SAFE_INTEGER },

@@ -9,6 +9,7 @@ import type { GatewayConfig } from '../config.js'
 import type { GatewayMetrics } from '../http/metrics.js'
 import { createAccountNames } from '../limits/account-name.js'
 import type { CountingRedis } from '../limits/shared-counts.js'
+import { parseSender } from '../schemas/email-address.js'
 import { createPost, type Post } from './post.js'
 import { createMessages } from './requests.js'
 import { shareOutbox } from './shared-outbox.js'
@@ -39,7 +40,9 @@ export function openMail(
   const { redis, mailRedis, watch, keyring, database, metrics, log } = deps
   const prefix = config.QUEUE_PREFIX
   const write = readTexts(config.MAIL_TEXTS)
-  const smtp = createSmtp({ url: config.SMTP_URL, from: config.MAIL_FROM })
+  const from = parseSender(config.MAIL_FROM)
+  if (from === undefined) throw new TypeError('MAIL_FROM was not validated')
+  const smtp = createSmtp({ url: config.SMTP_URL, from })
   const outbox = shareOutbox(
     redis.map(({ connection, isUsable }) => ({
       outbox: openOutbox({ redis: connection, prefix, keyring, watch }),

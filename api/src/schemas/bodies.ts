@@ -6,7 +6,7 @@ export const UserBody = {
   type: 'object',
   properties: {
     id: { type: 'string', format: 'uuid' },
-    email: { type: 'string', description: 'As addresses are compared: lower-cased' },
+    email: { type: 'string', description: 'The one form of the address: lower case, its domain in ASCII' },
     createdAt: { type: 'string', format: 'date-time' },
   },
   required: ['id', 'email', 'createdAt'],

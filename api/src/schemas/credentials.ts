@@ -1,8 +1,5 @@
 /** Validation and normalization of e-mail addresses and passwords. */
-
-/** Limits of a normalized address, in octets of UTF-8 (RFC 5321, 4.5.3.1, and RFC 6531, 3.2). */
-const ADDRESS_MAX_BYTES = 254
-const LOCAL_PART_MAX_BYTES = 64
+import { ADDRESS_MAX_BYTES, LOCAL_PART_MAX_BYTES, parseEmailAddress } from './email-address.js'
 
 const PASSWORD_MAX_BYTES = 1_024
 /** Of another application's password. A worker takes no job of more than 32 KiB: this fits, escaped and sealed. */
@@ -10,9 +7,11 @@ const ANY_PASSWORD_MAX_BYTES = 3_072
 /** NIST SP 800-63B-4, 3.1.1.2: the minimum for a password that is one of several factors. PASSWORD_MIN_LENGTH may require more. */
 const NEW_PASSWORD_MIN_LENGTH = 8
 
-/** Normalizes an address for comparison: trimmed, lower case by Unicode's rules (no locale's), NFC. */
+/** The one form of an address that a schema has let in. Throws for any other text. */
 export function normalizeEmail(email: string): string {
-  return email.trim().toLowerCase().normalize('NFC')
+  const address = parseEmailAddress(email)
+  if (address === undefined) throw new TypeError('an address was not validated')
+  return address
 }
 
 /**
@@ -34,7 +33,7 @@ export function fold(password: string): string {
  * `password`: a standard format, which checks nothing, would replace ours.
  */
 export const formats = {
-  address: isAddress,
+  address: (value: string) => parseEmailAddress(value) !== undefined,
   'current-password': isPassword,
   'new-password': (value: string) => isPassword(value) && lengthOf(value) >= NEW_PASSWORD_MIN_LENGTH,
   'any-password': (value: string) => value.isWellFormed() && Buffer.byteLength(value) <= ANY_PASSWORD_MAX_BYTES,
@@ -42,27 +41,11 @@ export const formats = {
 
 /** The message for a value that does not match a format. */
 export const formatMessages: Record<keyof typeof formats, string> = {
-  address: `must be an e-mail address of at most ${ADDRESS_MAX_BYTES} bytes, ${LOCAL_PART_MAX_BYTES} before the at sign`,
+  address: `must be an e-mail address of at most ${ADDRESS_MAX_BYTES} bytes, ${LOCAL_PART_MAX_BYTES} before the at sign, with its domain in ASCII`,
   'current-password': `must be text of 1 to ${PASSWORD_MAX_BYTES} bytes`,
   'new-password': `must be text of at least ${NEW_PASSWORD_MIN_LENGTH} characters and at most ${PASSWORD_MAX_BYTES} bytes`,
   'any-password': `must be text of at most ${ANY_PASSWORD_MAX_BYTES} bytes`,
 }
-
-/**
- * Checks for an at sign between two texts in any script; whether an address exists only a message to it can show. Lengths are those of
- * the normalized address: lower case and NFC can triple a letter's length. Addresses contain no control characters, and PostgreSQL
- * stores no NUL. Invisible characters and those that change the direction would make different addresses look alike.
- */
-function isAddress(value: string): boolean {
-  if (!/^\s*[^\s@\p{Cc}]+@[^\s@\p{Cc}]+\s*$/u.test(value) || invisible.test(value) || !value.isWellFormed())
-    return false
-  const address = normalizeEmail(value)
-  const localPart = address.slice(0, address.indexOf('@'))
-  return Buffer.byteLength(address) <= ADDRESS_MAX_BYTES && Buffer.byteLength(localPart) <= LOCAL_PART_MAX_BYTES
-}
-
-/** U+2800, the braille pattern blank, is a symbol in Unicode, but invisible. */
-const invisible = /[\p{Cf}\p{Default_Ignorable_Code_Point}\p{Bidi_Control}\u2800]/u
 
 // Encoding replaces lone surrogates by U+FFFD, which would make different passwords equal.
 function isPassword(value: string): boolean {
@@ -79,7 +62,7 @@ export const EmailField = {
   type: 'string',
   format: 'address',
   description: formatMessages.address,
-  minLength: 3,
+  minLength: 5,
   maxLength: ADDRESS_MAX_BYTES,
   examples: ['ada@example.test'],
 } as const

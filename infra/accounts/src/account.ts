@@ -1,6 +1,6 @@
 // Checks a record, and makes an account of it.
 import { randomUUID } from 'node:crypto'
-import { formats, normalizeEmail } from '@spillway/api/credentials'
+import { parseEmailAddress } from '@spillway/api/email-address'
 import { SALT_MAX_BYTES } from '@spillway/worker/hashing/formats/wrapped'
 import type { Hasher } from '@spillway/worker/hashing/index'
 import { type Fields, textAt } from './fields.ts'
@@ -41,9 +41,10 @@ export function createCheck(options: CheckOptions): (record: Record<string, unkn
   return (record) => {
     const text = (name: keyof Fields) => textAt(record, fields[name])
     if (preset.isDisabled(record)) return rejected('is disabled')
-    const email = text('email')
-    if (email === undefined) return rejected('has no e-mail address')
-    if (!formats.address(email)) return rejected('has an e-mail address that is not valid')
+    const given = text('email')
+    if (given === undefined) return rejected('has no e-mail address')
+    const email = parseEmailAddress(given)
+    if (email === undefined) return rejected('has an e-mail address that is not valid')
     const id = text('id') ?? randomUUID()
     if (!UUID.test(id)) return rejected('has an id that is no UUID')
     const createdAt = dateOf(text('createdAt'))
@@ -55,7 +56,7 @@ export function createCheck(options: CheckOptions): (record: Record<string, unkn
     const salt = text('salt') ?? ''
     const passwordHash = preset.hashOf?.({ passwordHash: stored, salt }, settings) ?? stored
 
-    const account = { id: id.toLowerCase(), email: normalizeEmail(email), createdAt, emailConfirmedAt }
+    const account = { id: id.toLowerCase(), email, createdAt, emailConfirmedAt }
     const digest = weak?.read(passwordHash)
     if (digest !== undefined) {
       if (Buffer.byteLength(salt) > SALT_MAX_BYTES) return rejected('has a salt that is too long')

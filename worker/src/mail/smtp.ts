@@ -2,6 +2,7 @@
 import { createTransport } from 'nodemailer'
 
 export interface Message {
+  /** An address in the form in which it goes into the envelope, without any further reading. */
   to: string
   subject: string
   text: string
@@ -28,8 +29,8 @@ const SILENCE_TIMEOUT_MS = 20_000
 export interface SmtpOptions {
   /** smtp: or smtps:, with user and password if there are any. Beyond the loopback smtp: needs STARTTLS, or `?starttls=optional`. */
   url: string
-  /** `Name <address>`. */
-  from: string
+  /** The name may be empty. */
+  from: { name: string; address: string }
 }
 
 export function createSmtp({ url, from }: SmtpOptions): { send: SendMessage; close(): void } {
@@ -51,13 +52,22 @@ export function createSmtp({ url, from }: SmtpOptions): { send: SendMessage; clo
     disableFileAccess: true,
     disableUrlAccess: true,
   })
-  const domain = /@([\w.-]+)/.exec(from)?.[1] ?? 'localhost'
+  // In place of nodemailer's own, which it makes by parsing addresses and changing their domains.
+  transport.use('stream', ({ data: { envelope }, message }, done) => {
+    const to = envelope?.to
+    if (!message || typeof to !== 'string') return done(new MailError('no recipient', { isFinal: true }))
+    const otherHeaders = message.buildHeaders.bind(message)
+    message.buildHeaders = () => `To: <${to}>\r\n${otherHeaders()}`
+    message.getEnvelope = () => ({ from: from.address, to: [to] })
+    done()
+  })
+  const domain = from.address.slice(from.address.lastIndexOf('@') + 1)
   return {
     async send({ id, to, subject, text }) {
       try {
         await transport.sendMail({
+          envelope: { to },
           from,
-          to: { name: '', address: to },
           subject,
           text,
           // The same at each attempt, so that a mailbox can tell a repetition.

@@ -1,0 +1,76 @@
+/** The grammar of e-mail addresses. An address has one form, in which it is compared, counted, stored, shown and mailed. */
+import { domainToASCII, domainToUnicode } from 'node:url'
+
+/** Limits of that form, in octets of UTF-8 (RFC 5321, 4.5.3.1, and RFC 6531, 3.2). */
+export const ADDRESS_MAX_BYTES = 254
+export const LOCAL_PART_MAX_BYTES = 64
+
+/**
+ * The one form of an address; undefined for a text that is not an address. Only a message to an address shows whether it exists.
+ * Mailboxes that a server calls the same (`ada+shop@`, `a.d.a@`) are different addresses here.
+ */
+export function parseEmailAddress(text: string): string | undefined {
+  // JavaScript takes the byte order mark for a blank.
+  if (!text.isWellFormed() || text.includes('\ufeff')) return undefined
+  const trimmed = text.trim()
+  const at = trimmed.lastIndexOf('@')
+  if (at < 0) return undefined
+  const localPart = localPartOf(trimmed.slice(0, at))
+  const domain = domainOf(trimmed.slice(at + 1))
+  if (localPart === undefined || domain === undefined) return undefined
+  const address = `${localPart}@${domain}`
+  const fits = Buffer.byteLength(localPart) <= LOCAL_PART_MAX_BYTES && Buffer.byteLength(address) <= ADDRESS_MAX_BYTES
+  return fits ? address : undefined
+}
+
+/** The name and the address of a sender, of `Shop <no-reply@example.com>` or an address alone. */
+export function parseSender(text: string): { name: string; address: string } | undefined {
+  const [, name = '', bracketed] = /^([^<>@\p{Cc}]+) <([^<>]+)>$/u.exec(text) ?? []
+  const address = parseEmailAddress(bracketed ?? text)
+  return address === undefined ? undefined : { name, address }
+}
+
+/**
+ * Characters that a dot-atom has beside dots (RFC 5322, 3.2.3; RFC 6531, 3.3). Of those beyond ASCII it has none that cannot be seen, that
+ * turn the direction, or that no version of Unicode describes: different addresses would look alike. U+2800 is an invisible symbol.
+ */
+const atom =
+  /^(?!\p{M})(?:[a-z0-9!#$%&'*+/=?^_`{|}~-]|(?![\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\p{Bidi_Control}\u2800])[^\0-\x7f])+$/u
+
+/**
+ * Lower case by Unicode's rules (no locale's), NFC. A letter that Unicode calls compatible with others, such as a full-width one, is refused:
+ * some mail servers take it for them. Quotes are for dots where a dot-atom has none (`"a..b"`); RFC 5321, 4.1.2, allows specials there too,
+ * but mail software does not agree on what a quoted `@` or blank means (CVE-2025-13033).
+ */
+function localPartOf(text: string): string | undefined {
+  const lower = text.toLowerCase().normalize('NFC')
+  if (lower.normalize('NFKC') !== lower) return undefined
+  const quoted = /^"([^"]+)"$/.exec(lower)?.[1]
+  const atoms = (quoted ?? lower).split('.')
+  if (atoms.every((part) => atom.test(part))) return atoms.join('.')
+  return quoted !== undefined && atoms.every((part) => part === '' || atom.test(part)) ? lower : undefined
+}
+
+/** A label of a domain in ASCII: letters, digits and inner hyphens (RFC 1123, 2.1). */
+const asciiLabel = /^(?!-)[a-z0-9-]{1,63}(?<!-)$/
+/** Letters, marks and digits, as IDNA 2008 has them, and its characters with a context (RFC 5892, 2 and A). No symbols. */
+const label = /^(?!\p{M})(?:[\p{L}\p{M}\p{Nd}\u00b7\u0375\u05f3\u05f4\u06fd\u06fe\u0f0b\u3007\u30fb-]|\u200c|\u200d)+$/u
+
+/**
+ * ASCII (UTS 46, nontransitional), so that every spelling of a domain is one. A domain has two labels at least, because a mail server
+ * completes a single one by its own domain. An address literal (`[192.0.2.1]`) is not a domain.
+ */
+function domainOf(text: string): string | undefined {
+  // Node reads more than a domain: a port, a path, an escape, a number that is an address.
+  if (!/^(?:[a-z0-9.-]|[^\0-\x7f])+$/iu.test(text) || unseen.test(text)) return undefined
+  // Lower case first: versions of Unicode differ about a capital sharp s.
+  const ascii = domainToASCII(text.toLowerCase())
+  const labels = ascii.split('.')
+  if (labels.length < 2 || !labels.every((part) => asciiLabel.test(part)) || /^\d+$/.test(labels.at(-1) ?? ''))
+    return undefined
+  const readable = domainToUnicode(ascii)
+  return readable.split('.').every((part) => label.test(part)) && domainToASCII(readable) === ascii ? ascii : undefined
+}
+
+/** UTS 46 passes over some of these, so a domain with one of them looks like another and is that other. */
+const unseen = /[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\p{Bidi_Control}\u2800]/u
