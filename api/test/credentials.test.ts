@@ -2,19 +2,8 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, test } from 'node:test'
-import { until } from '@spillway/local/testing'
 import { accountWithHash } from './account.ts'
-import {
-  assertProblem,
-  changePassword,
-  expect,
-  login,
-  newAccount,
-  newCredentials,
-  redeem,
-  register,
-  respondAsync,
-} from './client.ts'
+import { assertProblem, changePassword, expect, login, newAccount, newCredentials, register } from './client.ts'
 import { openSystem } from './system.ts'
 
 const system = await openSystem()
