@@ -37,6 +37,7 @@ import type { SigningKeys } from './sessions/signing-keys.js'
 import type { Admission } from './waiting/admission.js'
 import { createHold } from './waiting/hold.js'
 import { createTickets } from './waiting/tickets.js'
+import { createUsedTickets } from './waiting/used-tickets.js'
 
 /** The largest valid body changes a password: two passwords of 1,024 bytes, escaped. */
 const BODY_LIMIT_BYTES = 16 * 1_024
@@ -142,6 +143,7 @@ export async function buildApp(config: GatewayConfig, deps: AppDeps): Promise<Fa
   const hold = createHold({
     passwords,
     tickets: createTickets(keyring),
+    usedTickets: createUsedTickets(database, log),
     admission,
     resume: (operation) => resumeOperation(operations, operationDeps, operation),
     metrics,

@@ -110,9 +110,9 @@ export async function startGateway(config: GatewayConfig, env: NodeJS.ProcessEnv
     ticketTtlMs: config.TICKET_TTL_MS,
     maxOutstanding: config.MAX_OUTSTANDING,
   })
-  const shared = { passwords, countingRedis, admission, keyring, metrics, shedder, tracing, log }
+  const shared = { database, passwords, countingRedis, admission, keyring, metrics, shedder, tracing, log }
   const app = await buildApp(config, {
-    ...{ ...shared, database, keys, audit, breached, post: mail?.post },
+    ...{ ...shared, keys, audit, breached, post: mail?.post },
     isDraining: () => draining,
   })
   const serviceApp = config.SERVICE_KEYS === '' ? undefined : await buildServiceApp(config, shared)

@@ -45,6 +45,15 @@ test('tokens of mails go a day after their expiry, and no earlier', async () => 
   await deleting.close()
 })
 
+test('marks of used tickets go two hours after their use, and no earlier', async () => {
+  await database.$executeRaw`
+    INSERT INTO used_tickets (job_id, used_at)
+    SELECT gen_random_uuid(), now() - minutes * interval '1 minute' FROM unnest(ARRAY[0, 61, 119, 121, 180]) AS minutes`
+  const deleting = startDeletingExpiredSessions({ database, log: { warn: assert.fail }, periodMs: 100 })
+  await until(async () => (await database.usedTicket.count()) === 3)
+  await deleting.close()
+})
+
 test('a session with more tokens than a statement has time to delete goes all the same, and so do those that expired after it', async (t) => {
   const userId = await newUser()
   await newSessions(userId, 1, '-26 hours', 200_000)

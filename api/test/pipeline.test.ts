@@ -132,23 +132,6 @@ test('a password is changed by a ticket, and a ticket of before the change can n
   expect(200, await login(here, { ...credentials, password: change.newPassword }))
 })
 
-test('a ticket for a new password that is shown twice at once answers one of them, and tells the other that it is used', async () => {
-  const credentials = await newAccount(here)
-  const { email } = credentials
-  const { accessToken } = expect(200, await login(here, credentials))
-  const change = { currentPassword: credentials.password, newPassword: 'another pass phrase' }
-  const { ticket } = expect(202, await changePassword(here, accessToken, change, respondAsync))
-  const shown = await system.database.$transaction(async (holding) => {
-    await holding.$queryRaw`SELECT FROM users WHERE email = ${email} FOR UPDATE`
-    const answers = [here, there].map((url) => redeem(url, ticket))
-    await until(() => locksAwaited(system.database, 2))
-    return { answers }
-  })
-  const answers = await Promise.all(shown.answers)
-  assert.equal(answers.filter(({ status }) => status === 204).length, 1)
-  for (const answer of answers.filter(({ status }) => status !== 204)) assertProblem(answer, 409, 'ticket_used')
-})
-
 test('a login that ends while the password is being changed opens no session', async () => {
   const credentials = await newAccount(here)
   const { email } = credentials

@@ -55,8 +55,6 @@ const ends: [how: string, end: (space: Space, client: PasswordClient) => Promise
       await startedWorker(space)
       const job = await jobOfAnother(space)
       await answerOf(await client.resume(job))
-      await client.retire(job)
-      await answerOf(await client.resume(job))
       return job
     },
   ],
@@ -149,7 +147,6 @@ test('of jobs that were redeemed, forged, refused or cancelled no key stays beyo
   const worker = await startedWorker(space)
   await answerOf(early)
   await answerOf(refused)
-  await elsewhere.retire(redeemed.job)
   await until(() => failureOf(space, forged.job.id))
   await worker.close()
   await until(() => client.now() > left.job.deadline + 20)

@@ -2,15 +2,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
-import {
-  type JobRef,
-  redeemerKey,
-  replyChannel,
-  requestSeal,
-  usedSeal,
-  verdictKey,
-  verdictSeal,
-} from '@spillway/client/protocol/reply'
+import { type JobRef, replyChannel, requestSeal, verdictKey, verdictSeal } from '@spillway/client/protocol/reply'
 import { parseKeyring } from '@spillway/client/protocol/seal'
 import type { PendingJob } from '@spillway/client/queue-client'
 import { until } from '@spillway/local/testing'
@@ -26,9 +18,6 @@ const forgeries: [what: string, verdict: (space: Space, job: JobRef, answered: J
   [
     ['in clear', () => JSON.stringify(match)],
     ['that is nothing', () => ''],
-    ['that says in clear that its ticket was used', () => 'used'],
-    ["that says so of another job's ticket", (_space, job) => keyring.seal(usedSeal({ ...job, id: 'other' }), {})],
-    ['that says so for another deadline', (_space, job) => keyring.seal(usedSeal({ ...job, deadline: 1 }), {})],
     ['that is random', () => `test.${randomBytes(284).toString('base64url')}`],
     ['sealed under a key of their own', (_space, job) => stranger.seal(verdictSeal(job), match)],
     ['sealed under a key without a name', () => `.${randomBytes(284).toString('base64url')}`],
@@ -89,27 +78,6 @@ for (const [what, forge] of forgeries) {
     assert.deepEqual(await answer, { kind: 'mismatch' })
   })
 }
-
-test('`used` is believed of what is stored for a ticket, not of a message, nor where there is no ticket yet', async (t) => {
-  const space = spaceFor(t)
-  const { waiting } = await waitingAndAnswered(space)
-  const { job } = waiting
-  const heard: string[] = []
-  const observer = { ...unobserved, verdictBroken: () => heard.push('broken') }
-  const elsewhere = await readyClient(space, { observer })
-  const used = keyring.seal(usedSeal(job), {})
-  const held = answerOf(waiting)
-  const redeemed = answerOf(await elsewhere.resume(job))
-  const redeemer = (await space.redis.get(redeemerKey(space.prefix, job.id))) ?? ''
-  await space.redis.publish(replyChannel(space.prefix, redeemer), `${job.id} ${used}`)
-  await announce(space, job, used)
-  await until(() => heard.length > 0)
-  await space.redis.set(verdictKey(space.prefix, job.id), used, 'PX', 20_000)
-  assert.equal(await redeemed, 'used')
-
-  await startedWorker(space)
-  assert.deepEqual(await held, { kind: 'mismatch' })
-})
 
 test('messages that are no replies disturb nobody', async (t) => {
   const space = spaceFor(t)

@@ -2,11 +2,11 @@
 import { randomBytes } from 'node:crypto'
 import { parseKeyring } from '@spillway/client/protocol/seal'
 import {
-  type Answer,
   createPasswordClient,
   type PasswordClient,
   type PasswordClientOptions,
   type PendingJob,
+  type Verdict,
 } from '@spillway/client/queue-client'
 import { until } from '@spillway/local/testing'
 import { readWorkerConfig } from '../src/config.ts'
@@ -72,7 +72,7 @@ export async function readyClient(space: Space, options: Partial<PasswordClientO
 }
 
 /** The answer to a job, within a minute unless told otherwise. */
-export function answerOf<A extends Answer>(pending: PendingJob<A>, waitMs = 60_000): Promise<A | undefined> {
+export function answerOf(pending: PendingJob, waitMs = 60_000): Promise<Verdict | undefined> {
   return pending.answer({ waitMs, signal: new AbortController().signal })
 }
 

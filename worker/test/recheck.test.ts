@@ -5,9 +5,7 @@ import { test } from 'node:test'
 import { createCancellation } from '@spillway/client/passwords/cancellation'
 import { createProducer } from '@spillway/client/passwords/producer'
 import { createRecheck } from '@spillway/client/passwords/recheck'
-import type { Answer } from '@spillway/client/passwords/verdicts'
 import { createWaiters } from '@spillway/client/passwords/waiters'
-import type { Verdict } from '@spillway/client/protocol/job'
 import { queueKey } from '@spillway/client/queue/keys'
 import type { JobRef } from '@spillway/client/queue-client'
 import { createRedisClock } from '@spillway/client/redis/clock'
@@ -23,8 +21,8 @@ test('a job that is cancelled in the moment in which it is added again does not 
   const space = spaceFor(t)
   const { redis, prefix } = space
   const job: JobRef = { id: randomUUID(), name: 'verify', deadline: Date.now() + 60_000 }
-  const submitted = createWaiters<Verdict>()
-  const redeeming = createWaiters<Answer>()
+  const submitted = createWaiters()
+  const redeeming = createWaiters()
   submitted.hold(job)
   submitted.added(job.id, { deadline: job.deadline, enqueuedAt: Date.now(), replyTo: 'a', sealed: 'b' })
   const [log, clock] = [createLogger({ service: 'test', level: 'silent' }), createRedisClock()]

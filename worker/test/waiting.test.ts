@@ -141,29 +141,6 @@ test('several callers of one client wait for the same job, and one that goes awa
   assert.deepEqual(await Promise.all(others), [match, match, match])
 })
 
-test('a verdict that was used answers nobody any more, at any client', async (t) => {
-  const space = spaceFor(t)
-  const [client, elsewhere] = [await readyClient(space), await readyClient(space)]
-  await startedWorker(space)
-  const pending = await client.submit('verify', request)
-  assert.deepEqual(await answerOf(pending), match)
-  const lifeMs = await space.redis.pttl(verdictKey(space.prefix, pending.job.id))
-  await client.retire(pending.job)
-  assert.equal(await answerOf(await client.resume(pending.job)), 'used')
-  assert.equal(await answerOf(await elsewhere.resume(pending.job)), 'used')
-  const leftMs = await space.redis.pttl(verdictKey(space.prefix, pending.job.id))
-  assert.ok(leftMs > 0 && leftMs <= lifeMs, `used for another ${leftMs} ms, the verdict had ${lifeMs} ms`)
-})
-
-test('a verdict that is gone is not marked as used', async (t) => {
-  const space = spaceFor(t)
-  const client = await readyClient(space)
-  const job = { id: 'long-gone', name: 'verify', deadline: client.now() } as const
-  await client.retire(job)
-  assert.equal(await space.redis.exists(verdictKey(space.prefix, job.id)), 0)
-  assert.equal(await answerOf(await client.resume(job), 0), undefined)
-})
-
 test('a verdict is kept until the deadline of its job, and then gone', async (t) => {
   const space = spaceFor(t)
   const client = await readyClient(space, { jobLifeMs: 3_000 })

@@ -28,9 +28,8 @@ export interface Post {
    * or not: its caller answers the same in any case.
    *
    * @param reader the recipient's address, against whose limit the mail counts
-   * @param jobId of the operation, where its ticket may be redeemed at several gateways at once: one mail is sent for all
    */
-  send(request: Exclude<MailRequest, { kind: 'notice' }>, reader: string, jobId?: string): Promise<void>
+  send(request: Exclude<MailRequest, { kind: 'notice' }>, reader: string): Promise<void>
   /**
    * Tells an owner what was done to the account. A confirmed address has a limit for notices alone, because a thief would use up the other
    * mails first. Any other address may be a stranger's: its notices count as other mails do. Never rejects.
@@ -74,10 +73,10 @@ export function createPost(options: PostOptions): Post {
     return perReader > 0 && count > (countedAs === 'mail' ? perReader : Math.max(perReader, NOTICES_PER_READER))
   }
 
-  async function add(request: MailRequest, counted: Counted, jobId?: string): Promise<void> {
+  async function add(request: MailRequest, counted: Counted): Promise<void> {
     try {
       if (await isOverLimit(counted)) return metrics.mails.inc({ outcome: 'limited' })
-      await outbox.add(request, expiryOf(request.kind), jobId)
+      await outbox.add(request, expiryOf(request.kind))
     } catch (error) {
       metrics.mails.inc({ outcome: 'not_queued' })
       log.warn({ err: error }, 'a mail was not queued')
@@ -86,7 +85,7 @@ export function createPost(options: PostOptions): Post {
 
   return {
     expiryOf,
-    send: (request, reader, jobId) => add(request, { reader, countedAs: 'mail' }, jobId),
+    send: (request, reader) => add(request, { reader, countedAs: 'mail' }),
     notify: ({ email, isConfirmed }, notice) =>
       add({ kind: 'notice', email, notice }, { reader: email, countedAs: isConfirmed ? 'notice' : 'mail' }),
   }

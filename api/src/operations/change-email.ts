@@ -41,9 +41,9 @@ export const changeEmail = defineOperation({
     return { contents: { ...contents, newEmail: normalizeEmail(newEmail) }, pending }
   },
 
-  async finish({ sessions, post }, { newEmail, ...credential }, { verdict, id: jobId }) {
+  async finish({ sessions, post }, { newEmail, ...credential }, { verdict }) {
     const { id: userId } = await requireOwnPassword(sessions, credential, verdict)
-    await post?.send({ kind: 'change', userId, newEmail, token: newMailToken() }, newEmail, jobId)
+    await post?.send({ kind: 'change', userId, newEmail, token: newMailToken() }, newEmail)
     return null
   },
 })

@@ -1,5 +1,6 @@
 /** The service API of a gateway: hashing for applications in any language that keep their own users. On a listener of its own. */
 import type { Keyring, PasswordClient } from '@spillway/client/queue-client'
+import type { Database } from '@spillway/prisma'
 import type { FastifyInstance } from 'fastify'
 import type { GatewayConfig } from '../config.js'
 import { acceptorsPlugin, BACKLOG } from '../http/acceptors.js'
@@ -13,6 +14,7 @@ import { buildServer, type ServerDeps } from '../server.js'
 import type { Admission } from '../waiting/admission.js'
 import { createHold } from '../waiting/hold.js'
 import { createTickets } from '../waiting/tickets.js'
+import { createUsedTickets } from '../waiting/used-tickets.js'
 import { hash } from './hash.js'
 import { serviceKeysPlugin } from './keys.js'
 import { verify } from './verify.js'
@@ -23,6 +25,8 @@ export const serviceOperations: readonly Operation<unknown>[] = [verify, hash]
 const BODY_LIMIT_BYTES = 32 * 1_024
 
 export interface ServiceAppDeps extends ServerDeps {
+  /** For used tickets alone: calls that are answered while they are held need no database. */
+  database: Database
   passwords: PasswordClient
   countingRedis: readonly CountingRedis[]
   admission: Admission
@@ -45,7 +49,7 @@ const docs: DocsOptions = {
 
 /** Builds the service application. Dependencies stay the caller's to close. */
 export async function buildServiceApp(config: GatewayConfig, deps: ServiceAppDeps): Promise<FastifyInstance> {
-  const { passwords, countingRedis, admission, keyring, metrics } = deps
+  const { database, passwords, countingRedis, admission, keyring, metrics, log } = deps
   const app = await buildServer(config, deps, { bodyLimitBytes: BODY_LIMIT_BYTES, docs })
   await app.register(serviceKeysPlugin, { keys: config.SERVICE_KEYS })
   const limit = createLimits(countingRedis, config.QUEUE_PREFIX)
@@ -61,6 +65,7 @@ export async function buildServiceApp(config: GatewayConfig, deps: ServiceAppDep
   const hold = createHold({
     passwords,
     tickets: createTickets(keyring),
+    usedTickets: createUsedTickets(database, log),
     admission,
     resume(operation, { service }) {
       // A ticket is its service's own.

@@ -1,11 +1,11 @@
-/** Periodically deletes expired sessions and their refresh tokens, and tokens of mails. */
+/** Periodically deletes expired sessions and their refresh tokens, tokens of mails, and the marks of used tickets. */
 import { type Database, Prisma } from '@spillway/prisma'
 import type { Logger } from '@spillway/worker/log'
 import { type Rounds, startRounds } from '../rounds.js'
 
 /** The average time between two rounds of a gateway, in milliseconds. */
 const PERIOD_MS = 5 * 60_000
-/** Limits of one statement: sessions it reads, and tokens it deletes. They take some 20 ms; the statement timeout is 5 s. */
+/** Limits of one statement: sessions it reads, and tokens and marks it deletes. They take some 20 ms; the statement timeout is 5 s. */
 const SESSIONS = 100
 const TOKENS = 2_000
 
@@ -19,10 +19,12 @@ export function startDeletingExpiredSessions(deps: {
   return startRounds({
     periodMs,
     async round(signal) {
-      while (
-        !signal.aborted &&
-        (await deleteTokens(database)) + (await deleteSessions(database)) + (await deleteMailTokens(database)) > 0
-      );
+      let deleted: number
+      do {
+        deleted = 0
+        for (const deleteSome of [deleteTokens, deleteSessions, deleteMailTokens, deleteUsedTickets])
+          deleted += await deleteSome(database)
+      } while (deleted > 0 && !signal.aborted)
     },
     onFailure: (error) => log.warn({ err: error }, 'expired sessions could not be deleted'),
   })
@@ -61,6 +63,15 @@ function deleteMailTokens(database: Database): Promise<number> {
   return database.$executeRaw`
     DELETE FROM mail_tokens WHERE id = ANY (ARRAY(
       SELECT id FROM mail_tokens WHERE expires_at < now() - interval '1 day' ORDER BY expires_at LIMIT ${TOKENS}
+      FOR UPDATE SKIP LOCKED
+    ))`
+}
+
+/** Deletes marks of used tickets two hours after their use: a ticket lives for an hour at most, and clocks differ. Returns their number. */
+function deleteUsedTickets(database: Database): Promise<number> {
+  return database.$executeRaw`
+    DELETE FROM used_tickets WHERE job_id = ANY (ARRAY(
+      SELECT job_id FROM used_tickets WHERE used_at < now() - interval '2 hours' ORDER BY used_at LIMIT ${TOKENS}
       FOR UPDATE SKIP LOCKED
     ))`
 }

@@ -1,7 +1,6 @@
 /** Holds a request until its job is answered; issues a ticket when that takes longer than the wait. */
 import { once } from 'node:events'
 import {
-  type Answer,
   type Expectation,
   type JobName,
   type JobRef,
@@ -21,6 +20,7 @@ import { type SessionClient, sessionClientOf } from '../sessions/session-client.
 import type { Admission } from './admission.js'
 import { parsePrefer } from './prefer.js'
 import type { TicketContents, Tickets } from './tickets.js'
+import type { UsedTickets } from './used-tickets.js'
 import { preferredWaitMs, remainingWaitMs, ticketRetryAfterS } from './wait-times.js'
 
 /** Adds the job of an operation to the lane to which its request was admitted. */
@@ -62,13 +62,17 @@ export interface Hold {
     reply: FastifyReply,
     start: (submit: Submit) => Promise<Started>,
   ): Promise<Finished | Ticketed>
-  /** Continues the operation of a ticket. Throws `ticket_expired` after the job's deadline, and `ticket_lost`. */
+  /**
+   * Continues the operation of a ticket, which is used from just before the operation finishes. Throws `ticket_used`, `ticket_lost`, and
+   * `ticket_expired` after the job's deadline.
+   */
   redeem(request: FastifyRequest, reply: FastifyReply, ticket: string): Promise<Finished | Ticketed>
 }
 
 export function createHold(deps: {
   passwords: PasswordClient
   tickets: Tickets
+  usedTickets: UsedTickets
   admission: Admission
   /** Returns how to finish the operation of a ticket. Throws `invalid_ticket` for an operation that this API or its caller lacks. */
   resume(operation: TicketContents['operation'], request: FastifyRequest): Finish
@@ -76,7 +80,7 @@ export function createHold(deps: {
   waitLimitMs: number
   ticketTtlMs: number
 }): Hold {
-  const { passwords, tickets, admission, metrics, waitLimitMs, ticketTtlMs } = deps
+  const { passwords, tickets, usedTickets, admission, metrics, waitLimitMs, ticketTtlMs } = deps
 
   /** How long to hold a request, in milliseconds: as its client prefers, up to the limit. */
   function negotiateWaitMs(request: FastifyRequest, reply: FastifyReply): number {
@@ -87,12 +91,12 @@ export function createHold(deps: {
   }
 
   /** Waits for the answer, and until it can be written. Undefined when the time runs out; throws when the client disconnects. */
-  async function waitForAnswer<A extends Answer>(
-    { kind, pending }: { kind: string; pending: PendingJob<A> },
+  async function waitForAnswer(
+    { kind, pending }: { kind: string; pending: PendingJob },
     waitMs: number,
     request: FastifyRequest,
     reply: FastifyReply,
-  ): Promise<A | undefined> {
+  ): Promise<Verdict | undefined> {
     const heldAt = performance.now()
     const { work } = request
     work?.pause()
@@ -129,15 +133,6 @@ export function createHold(deps: {
     if (position !== undefined) body.position = position
     if (Number.isFinite(predictedMs)) body.eta = Math.round(predictedMs / 100) / 10
     return { status: 202, headers: {}, body }
-  }
-
-  /** Marks a ticket as used. A failure does no harm: the database refuses a second use as well. */
-  async function retire(request: FastifyRequest, job: JobRef): Promise<void> {
-    try {
-      await passwords.retire(job)
-    } catch (error) {
-      request.log.warn({ err: error, jobId: job.id }, 'a ticket could not be marked as used')
-    }
   }
 
   return {
@@ -190,14 +185,12 @@ export function createHold(deps: {
         if (waitMs === leftMs || passwords.now(job) >= job.deadline) throw new ApiError('ticket_expired')
         return ticketFor(contents, await pending.expectation(), preferredMs, reply)
       }
-      if (answer === 'used') throw new ApiError('ticket_used')
+      if (!(await usedTickets.use(job.id))) throw new ApiError('ticket_used')
       try {
-        const finished = await finish({ ...job, verdict: answer, client: sessionClientOf(request) })
-        await retire(request, job)
-        return finished
+        return await finish({ ...job, verdict: answer, client: sessionClientOf(request) })
       } catch (error) {
-        // A 4xx answer uses the ticket up. After an internal failure it stays valid.
-        if (error instanceof ApiError && error.status < 500) await retire(request, job)
+        // A 4xx answer uses the ticket up. After an internal failure it is good again.
+        if (!(error instanceof ApiError) || error.status >= 500) await usedTickets.giveBack(job.id)
         throw error
       }
     },

@@ -11,7 +11,6 @@ import {
   replyChannel,
   requestSeal,
   upgradeOf,
-  usedSeal,
   verdictKey,
   verdictSeal,
 } from '../src/protocol/reply.ts'
@@ -51,11 +50,6 @@ const knownAnswers: KnownAnswer[] = [
     context: verdictSeal(job),
     derivedKey: '7008a8866eaaaedbb56f05e8b73164895c2e778d009a5760733bf4c36432df9b',
     associatedData: '["k1","verdict","00000000-0000-4000-8000-000000000001","verify",1700000000000]',
-  },
-  {
-    context: usedSeal(job),
-    derivedKey: 'cb459b7a38436361d1dbfd7f1e81681ece9bc7d40e672295470f30aaa6e0dfb4',
-    associatedData: '["k1","used","00000000-0000-4000-8000-000000000001","verify",1700000000000]',
   },
   {
     context: { purpose: 'ticket', id: job.id },

@@ -10,7 +10,7 @@ import {
   jobNames,
   type Verdict,
 } from '@spillway/client/protocol/job'
-import { type JobRef, requestSeal, upgradeOf, usedSeal, verdictSeal } from '@spillway/client/protocol/reply'
+import { type JobRef, requestSeal, upgradeOf, verdictSeal } from '@spillway/client/protocol/reply'
 import { type Keyring, SealError } from '@spillway/client/protocol/seal'
 import type { RedisClock } from '@spillway/client/redis/clock'
 import { UnrecoverableError } from 'bullmq'
@@ -101,14 +101,12 @@ export async function processJob(incoming: IncomingJob, options: ProcessOptions)
 async function hasVerdict(job: JobRef, { delivery, keyring }: ProcessOptions): Promise<boolean> {
   const sealed = await delivery.stored(job)
   if (sealed === undefined) return false
-  return [verdictSeal(job), usedSeal(job)].some((context) => {
-    try {
-      return keyring.open(context, sealed) !== undefined
-    } catch (error) {
-      if (error instanceof SealError) return false
-      throw error
-    }
-  })
+  try {
+    return keyring.open(verdictSeal(job), sealed) !== undefined
+  } catch (error) {
+    if (error instanceof SealError) return false
+    throw error
+  }
 }
 
 function deliver(verdict: Verdict, to: JobRef, { replyTo }: JobData, { delivery, keyring }: ProcessOptions) {

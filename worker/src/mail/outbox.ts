@@ -9,17 +9,13 @@ import { KEEP_FAILED, MAIL_ATTEMPTS, MAIL_JOB, MAIL_QUEUE, type MailData, mailSe
 /** Requests are padded to a multiple of this many characters, so that the length reveals neither the kind of a mail nor its recipient. */
 const FILLED_LENGTH = 2_048
 
-/** Longer than the requests that redeem one ticket overlap, in milliseconds. */
-const SAME_CAUSE_MS = 60_000
-
 export interface Outbox {
   /**
    * Adds a mail, which may be sent until the deadline, in epoch milliseconds. Rejects when Redis does not accept it.
    *
    * @param request what the handler of {@link startMailSender} makes a message of
-   * @param cause what it is sent for: of several mails with one cause, within a minute, only the first is added
    */
-  add(request: object, deadline: number, cause?: string): Promise<void>
+  add(request: object, deadline: number): Promise<void>
   close(): Promise<void>
 }
 
@@ -32,10 +28,8 @@ export function openOutbox(options: {
 }): Outbox {
   const queue = openQueue({ ...options, name: MAIL_QUEUE })
   return {
-    async add(request, deadline, cause) {
+    async add(request, deadline) {
       const id = randomUUID()
-      // Every mail gets a deduplication id, even without a cause: otherwise a reader of Redis could tell the kinds of mail apart.
-      const [causeMac] = options.keyring.macs({ purpose: 'mail-cause', id: cause ?? id })
       const data: MailData = { sealed: options.keyring.seal(mailSeal(id, deadline), filled(request)), deadline }
       await queue.add(MAIL_JOB, data, {
         jobId: id,
@@ -43,7 +37,6 @@ export function openOutbox(options: {
         backoff: { type: 'custom' },
         removeOnComplete: true,
         removeOnFail: KEEP_FAILED,
-        deduplication: { id: causeMac.toString('hex'), ttl: SAME_CAUSE_MS },
       })
     },
     close: () => queue.close(),

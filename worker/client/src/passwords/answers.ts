@@ -7,20 +7,20 @@ import type { Verdict } from '../protocol/job.js'
 import type { JobRef } from '../protocol/reply.js'
 import { within } from '../within.js'
 import type { Expectation } from './expectation.js'
-import type { Answer, Verdicts } from './verdicts.js'
+import type { Verdicts } from './verdicts.js'
 import { createWaiters, type Waiter, type Waiters } from './waiters.js'
 
 /** How a verdict arrived: announced by the worker, or found by asking Redis because no announcement came. */
 export type VerdictSource = 'message' | 'asked'
 
 /** A job that has been added, here or by another gateway. */
-export interface PendingJob<A extends Answer = Verdict> {
+export interface PendingJob {
   readonly job: JobRef
   /**
    * The answer, or undefined when `waitMs` ran out first; the job goes on either way. Call it once for each PendingJob.
    * Throws `wait_aborted` when the signal fires.
    */
-  answer(options: { waitMs: number; signal?: AbortSignal | undefined }): Promise<A | undefined>
+  answer(options: { waitMs: number; signal?: AbortSignal | undefined }): Promise<Verdict | undefined>
   /** What the job has to expect while there is no answer. Never rejects. */
   expectation(): Promise<Expectation>
 }
@@ -32,33 +32,28 @@ type AskExpectation = () => Promise<Expectation>
 
 export interface Answers {
   /** Requests that wait for jobs that were added here. */
-  submitted: Waiters<Verdict>
+  submitted: Waiters
   /** Requests that wait for a job by its ticket. */
-  redeeming: Waiters<Answer>
+  redeeming: Waiters
   /** A verdict was announced. */
   announced(reply: { jobId: string; sealed: string }): void
   /** A verdict was found in Redis although it had not been announced. */
   found(reply: { jobId: string; sealed: string }): void
   /** A verdict was stored before its ticket was redeemed. */
-  stored(jobId: string, sealed: string): void
-  pendingSubmitted(waiter: Waiter<Verdict>, expectation: AskExpectation): PendingJob
-  pendingRedeemed(waiter: Waiter<Answer>, expectation: AskExpectation): PendingJob<Answer>
+  stored(reply: { jobId: string; sealed: string }): void
+  pendingSubmitted(waiter: Waiter, expectation: AskExpectation): PendingJob
+  pendingRedeemed(waiter: Waiter, expectation: AskExpectation): PendingJob
 }
 
 /** @param received is called for each verdict that a waiting request gets */
 export function createAnswers(verdicts: Verdicts, received: (source: VerdictSource) => void): Answers {
-  const submitted = createWaiters<Verdict>()
-  const redeeming = createWaiters<Answer>()
+  const submitted = createWaiters()
+  const redeeming = createWaiters()
 
   /** Settles the waiter of a job, if there is one and the value opens. */
-  function offer<A extends Answer>(
-    waiters: Waiters<A>,
-    jobId: string,
-    open: (job: JobRef) => A | undefined,
-    source: VerdictSource,
-  ): void {
+  function offer(waiters: Waiters, { jobId, sealed }: { jobId: string; sealed: string }, source: VerdictSource): void {
     const waiter = waiters.get(jobId)
-    const answer = waiter && open(waiter.job)
+    const answer = waiter && verdicts.open(waiter.job, sealed)
     if (answer === undefined) return
     received(source)
     waiters.settle(jobId, answer)
@@ -69,12 +64,7 @@ export function createAnswers(verdicts: Verdicts, received: (source: VerdictSour
     return await within(FINAL_READ_MS, verdicts.read(job)).catch(() => undefined)
   }
 
-  function pending<A extends Answer>(
-    waiters: Waiters<A>,
-    { job, answer: answered }: Waiter<A>,
-    open: (job: JobRef, sealed: string) => A | undefined,
-    expectation: AskExpectation,
-  ): PendingJob<A> {
+  function pending(waiters: Waiters, { job, answer: answered }: Waiter, expectation: AskExpectation): PendingJob {
     return {
       job,
       expectation,
@@ -84,7 +74,7 @@ export function createAnswers(verdicts: Verdicts, received: (source: VerdictSour
           if (answer !== undefined) return answer
           if (signal?.aborted) throw new PasswordClientError('wait_aborted', 'the caller went away')
           const sealed = waitMs === 0 ? undefined : await finalRead(job)
-          const late = sealed === undefined ? undefined : open(job, sealed)
+          const late = sealed === undefined ? undefined : verdicts.open(job, sealed)
           if (late !== undefined) received('asked')
           return late
         } finally {
@@ -97,16 +87,16 @@ export function createAnswers(verdicts: Verdicts, received: (source: VerdictSour
   return {
     submitted,
     redeeming,
-    announced({ jobId, sealed }) {
-      offer(submitted, jobId, (job) => verdicts.open(job, sealed), 'message')
-      offer(redeeming, jobId, (job) => verdicts.open(job, sealed), 'message')
+    announced(reply) {
+      offer(submitted, reply, 'message')
+      offer(redeeming, reply, 'message')
     },
-    found({ jobId, sealed }) {
-      offer(submitted, jobId, (job) => verdicts.open(job, sealed), 'asked')
-      offer(redeeming, jobId, (job) => verdicts.openForTicket(job, sealed), 'asked')
+    found(reply) {
+      offer(submitted, reply, 'asked')
+      offer(redeeming, reply, 'asked')
     },
-    stored: (jobId, sealed) => offer(redeeming, jobId, (job) => verdicts.openForTicket(job, sealed), 'message'),
-    pendingSubmitted: (waiter, expectation) => pending(submitted, waiter, verdicts.open, expectation),
-    pendingRedeemed: (waiter, expectation) => pending(redeeming, waiter, verdicts.openForTicket, expectation),
+    stored: (reply) => offer(redeeming, reply, 'message'),
+    pendingSubmitted: (waiter, expectation) => pending(submitted, waiter, expectation),
+    pendingRedeemed: (waiter, expectation) => pending(redeeming, waiter, expectation),
   }
 }

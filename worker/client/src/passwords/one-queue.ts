@@ -5,7 +5,6 @@
  * server: Redis itself is asked when a connection is restored, every second, and at the end of a wait.
  */
 import { randomUUID } from 'node:crypto'
-import { orQueueUnavailable } from '../errors.js'
 import type { WorkerCapacity } from '../protocol/capacity.js'
 import { DEFAULT_QUEUE_PREFIX } from '../protocol/job.js'
 import { findJobs } from '../queue/find-jobs.js'
@@ -92,7 +91,6 @@ export function createQueueClient({ url, address }: Shard, options: QueueClientO
       answers.submitted.withdraw(job.id)
       return cancellation.cancel(job)
     },
-    retire: (job) => orQueueUnavailable(verdicts.retire(job), 'the verdict could not be marked as used'),
     whenKnown: load.whenKnown,
     load: load.current,
     finishedJobs: load.finishedJobs,

@@ -9,7 +9,6 @@ import type { RedisConnection } from '../redis/connect.js'
 import type { RedisWatch } from '../redis/watch.js'
 import type { PendingJob, VerdictSource } from './answers.js'
 import type { Submit } from './submit.js'
-import type { Answer } from './verdicts.js'
 
 /** Callbacks for metrics. */
 export interface ClientObserver {
@@ -57,11 +56,9 @@ export interface PasswordClient {
    * Waits for a job that this or another gateway added. Throws `held_too_often` when eight requests wait for it here already, and
    * `queue_unavailable` when Redis does not answer.
    */
-  resume(job: JobRef): Promise<PendingJob<Answer>>
+  resume(job: JobRef): Promise<PendingJob>
   /** Removes a job from the queue, now or once Redis answers again. True when it was removed before a worker took it. */
   cancel(job: JobRef): Promise<boolean>
-  /** Marks a verdict as used, so that its ticket answers only once. Throws `queue_unavailable`. */
-  retire(job: JobRef): Promise<void>
   /** Resolves once the queue has been read, or after this time without success. */
   whenKnown(waitMs: number): Promise<void>
   /** The state of the queue, at most a quarter of a second old. */

@@ -4,7 +4,7 @@
  */
 
 import type { Logger } from '../logger.js'
-import type { JobData, Verdict } from '../protocol/job.js'
+import type { JobData } from '../protocol/job.js'
 import { findJobs } from '../queue/find-jobs.js'
 import type { RedisClock } from '../redis/clock.js'
 import type { RedisConnection } from '../redis/connect.js'
@@ -39,7 +39,7 @@ export function createRecheck(options: {
     await addAgain(lost.flatMap((jobId) => submitted.get(jobId) ?? []))
   }
 
-  async function addAgain(lost: Waiter<Verdict>[]): Promise<void> {
+  async function addAgain(lost: Waiter[]): Promise<void> {
     const additions = lost.flatMap((waiter) =>
       waiter.data === undefined || clock.now() >= waiter.job.deadline ? [] : [addOneAgain(waiter, waiter.data)],
     )
@@ -48,7 +48,7 @@ export function createRecheck(options: {
     if (failures[0]) throw failures[0].reason
   }
 
-  async function addOneAgain(waiter: Waiter<Verdict>, data: JobData): Promise<void> {
+  async function addOneAgain(waiter: Waiter, data: JobData): Promise<void> {
     await producer.add(waiter.job, data, 'held')
     addedAgain()
     // Withdrawn meanwhile: its cancellation may have passed the addition. A wait that has only ended leaves the job to its ticket.

@@ -4,12 +4,12 @@ import type { JobRef } from '../protocol/reply.js'
 import type { RedisClock } from '../redis/clock.js'
 import type { Answers, PendingJob } from './answers.js'
 import type { Expectations } from './expectation.js'
-import type { Answer, Verdicts } from './verdicts.js'
+import type { Verdicts } from './verdicts.js'
 
 /** Requests of one gateway that may wait for the same job: enough for a client that lost some connections. */
 const REDEEMERS_MAX = 8
 
-export type Resume = (job: JobRef) => Promise<PendingJob<Answer>>
+export type Resume = (job: JobRef) => Promise<PendingJob>
 
 export function createResume(deps: {
   clock: RedisClock
@@ -28,7 +28,7 @@ export function createResume(deps: {
     try {
       const followed = verdicts.follow(job, replyTo, job.deadline - clock.now())
       const sealed = await orQueueUnavailable(followed, 'the verdict could not be asked for')
-      if (sealed !== undefined) answers.stored(job.id, sealed)
+      if (sealed !== undefined) answers.stored({ jobId: job.id, sealed })
       return answers.pendingRedeemed(waiter, () => expectations.of(job.id))
     } catch (error) {
       redeeming.release(job.id)

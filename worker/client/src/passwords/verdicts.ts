@@ -1,24 +1,17 @@
 /** Verdicts in Redis. A verdict counts only if it opens for its job; anything else is treated as missing. */
 import type { Logger } from '../logger.js'
 import { isVerdict, type Verdict } from '../protocol/job.js'
-import { type JobRef, redeemerKey, usedSeal, verdictKey, verdictSeal } from '../protocol/reply.js'
-import { type Keyring, type SealContext, SealError } from '../protocol/seal.js'
+import { type JobRef, redeemerKey, verdictKey, verdictSeal } from '../protocol/reply.js'
+import { type Keyring, SealError } from '../protocol/seal.js'
 import type { RedisConnection } from '../redis/connect.js'
 
-/** A verdict, or `used` when its ticket has been redeemed already. */
-export type Answer = Verdict | 'used'
-
 export interface Verdicts {
-  /** Opens a verdict that was announced, or stored for a job without a ticket. */
+  /** Opens a verdict that was announced or stored. */
   open(job: JobRef, sealed: string): Verdict | undefined
-  /** Opens the stored value of a job whose ticket is being redeemed. Only there can `used` be valid. */
-  openForTicket(job: JobRef, sealed: string): Answer | undefined
   /** The stored value of a job, still sealed. */
   read(job: JobRef): Promise<string | undefined>
   /** Has the verdict of another gateway's job announced to `replyTo` too. Returns the value stored already, still sealed. */
   follow(job: JobRef, replyTo: string, forMs: number): Promise<string | undefined>
-  /** Marks a verdict as used, so that its ticket answers only once. */
-  retire(job: JobRef): Promise<void>
 }
 
 export function createVerdicts(options: {
@@ -36,18 +29,14 @@ export function createVerdicts(options: {
     log.error({ jobId: job.id }, 'a verdict did not open: forged, swapped or damaged')
   }
 
-  function unsealed(context: SealContext, sealed: string): unknown {
+  function open(job: JobRef, sealed: string): Verdict | undefined {
     try {
-      return keyring.open(context, sealed)
+      const verdict = keyring.open(verdictSeal(job), sealed)
+      return isVerdict(verdict) ? verdict : broken(job)
     } catch (error) {
-      if (error instanceof SealError) return undefined
+      if (error instanceof SealError) return broken(job)
       throw error
     }
-  }
-
-  function open(job: JobRef, sealed: string): Verdict | undefined {
-    const verdict = unsealed(verdictSeal(job), sealed)
-    return isVerdict(verdict) ? verdict : broken(job)
   }
 
   async function read(job: JobRef): Promise<string | undefined> {
@@ -62,7 +51,6 @@ export function createVerdicts(options: {
 
   return {
     open,
-    openForTicket: (job, sealed) => (unsealed(usedSeal(job), sealed) === undefined ? open(job, sealed) : 'used'),
     read,
     async follow(job, replyTo, forMs) {
       // Sent together and run in this order: a verdict that is stored in between is announced here or found by the read.
@@ -71,9 +59,6 @@ export function createVerdicts(options: {
         read(job),
       ])
       return stored
-    },
-    async retire(job) {
-      await redis.set(verdictKey(prefix, job.id), keyring.seal(usedSeal(job), {}), 'KEEPTTL', 'XX')
     },
   }
 }

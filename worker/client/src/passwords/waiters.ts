@@ -1,26 +1,26 @@
 /** The waiters of this process, by job. */
-import type { JobData } from '../protocol/job.js'
+import type { JobData, Verdict } from '../protocol/job.js'
 import type { JobRef } from '../protocol/reply.js'
 import { withResolvers } from '../with-resolvers.js'
 
-/** A job that requests of this process wait for, with the type of its answer. */
-export interface Waiter<Answer> {
+/** A job that requests of this process wait for. */
+export interface Waiter {
   readonly job: JobRef
   /** Resolves when the job is answered; never rejects. */
-  readonly answer: Promise<Answer>
+  readonly answer: Promise<Verdict>
   /** The data with which a lost job is added again. Undefined until this process has added the job, and after `withdraw`. */
   readonly data: JobData | undefined
 }
 
-interface Entry<Answer> extends Waiter<Answer> {
+interface Entry extends Waiter {
   data: JobData | undefined
   holders: number
-  settle(answer: Answer): void
+  settle(verdict: Verdict): void
 }
 
-export interface Waiters<Answer> {
+export interface Waiters {
   /** Begins to wait for a job; several requests may wait for the same one. Each call is paired with {@link Waiters.release}. */
-  hold(job: JobRef): Waiter<Answer>
+  hold(job: JobRef): Waiter
   /** Redis accepted a job from this process. */
   added(jobId: string, data: JobData): void
   /** Marks a job as cancelled: it is not added again when Redis no longer has it. It may still be answered. */
@@ -28,13 +28,13 @@ export interface Waiters<Answer> {
   release(jobId: string): void
   /** The number of requests that wait for a job. */
   holders(jobId: string): number
-  get(jobId: string): Waiter<Answer> | undefined
-  settle(jobId: string, answer: Answer): void
+  get(jobId: string): Waiter | undefined
+  settle(jobId: string, verdict: Verdict): void
   jobIds(): string[]
 }
 
-export function createWaiters<Answer>(): Waiters<Answer> {
-  const entries = new Map<string, Entry<Answer>>()
+export function createWaiters(): Waiters {
+  const entries = new Map<string, Entry>()
   return {
     hold(job) {
       const known = entries.get(job.id)
@@ -42,8 +42,8 @@ export function createWaiters<Answer>(): Waiters<Answer> {
         known.holders += 1
         return known
       }
-      const { promise, resolve } = withResolvers<Answer>()
-      const entry: Entry<Answer> = { job, data: undefined, answer: promise, holders: 1, settle: resolve }
+      const { promise, resolve } = withResolvers<Verdict>()
+      const entry: Entry = { job, data: undefined, answer: promise, holders: 1, settle: resolve }
       entries.set(job.id, entry)
       return entry
     },
@@ -63,7 +63,7 @@ export function createWaiters<Answer>(): Waiters<Answer> {
     },
     holders: (jobId) => entries.get(jobId)?.holders ?? 0,
     get: (jobId) => entries.get(jobId),
-    settle: (jobId, answer) => entries.get(jobId)?.settle(answer),
+    settle: (jobId, verdict) => entries.get(jobId)?.settle(verdict),
     jobIds: () => [...entries.keys()],
   }
 }

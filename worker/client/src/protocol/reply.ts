@@ -73,8 +73,3 @@ export function requestSeal(job: JobRef): SealContext {
 export function verdictSeal(job: JobRef): SealContext {
   return { purpose: 'verdict', id: job.id, bind: [job.name, job.deadline] }
 }
-
-/** The seal context of the mark that replaces a verdict when its ticket has been redeemed. Only gateways seal it. */
-export function usedSeal(job: JobRef): SealContext {
-  return { purpose: 'used', id: job.id, bind: [job.name, job.deadline] }
-}

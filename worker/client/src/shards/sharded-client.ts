@@ -2,7 +2,6 @@
  * The client of a queue in several Redis. Each job goes to one of them, which its ref and so its ticket name. A Redis that does not
  * answer, or refuses writes, gets no new jobs until it does again; jobs that requests wait for are added elsewhere.
  */
-import { PasswordClientError } from '../errors.js'
 import type { PendingJob } from '../passwords/answers.js'
 import type { Expectation } from '../passwords/expectation.js'
 import { predictWaitMs } from '../passwords/load-state.js'
@@ -65,7 +64,7 @@ export function createShardedClient(list: readonly [Shard, ...Shard[]], options:
   }
 
   /** A job whose answer cannot be had here now. */
-  function unanswered(job: JobRef): PendingJob<never> {
+  function unanswered(job: JobRef): PendingJob {
     return {
       job,
       answer: async () => undefined,
@@ -98,11 +97,6 @@ export function createShardedClient(list: readonly [Shard, ...Shard[]], options:
       }
     },
     cancel: async (job) => (await shardOf(job)?.client.cancel(job)) ?? false,
-    async retire(job) {
-      const shard = shardOf(job)
-      if (!shard?.health.isUsable()) throw new PasswordClientError('queue_unavailable', 'Redis does not answer')
-      await shard.client.retire(job)
-    },
     async isLost(job) {
       const shard = shardOf(job)
       if (shard === undefined) return false
