@@ -6,6 +6,7 @@ import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import { ApiError } from '../problems/errors.js'
+import type { ErrorCode } from '../schemas/problem-codes.js'
 
 /** Needs `requireHostHeader: false` (see server-options.ts). */
 export const messageRulesPlugin = fp(
@@ -13,13 +14,28 @@ export const messageRulesPlugin = fp(
     // RFC 9110, 10.1.1: an unknown expectation may be ignored.
     app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
     app.addHook('onRequest', async ({ raw }, reply) => {
-      if (isFramedTwice(raw)) reply.header('connection', 'close')
-      else if (namesOneHost(raw)) return
-      throw new ApiError('malformed_request')
+      const problem = problemOf(raw)
+      if (problem === undefined) return
+      if (raw.headers['transfer-encoding'] !== undefined) reply.header('connection', 'close')
+      throw new ApiError(problem)
     })
   },
   { name: 'message-rules' },
 )
+
+function problemOf(request: IncomingMessage): ErrorCode | undefined {
+  if (isFramedTwice(request) || !namesOneHost(request)) return 'malformed_request'
+  if (!isChunkedAtMost(request)) return 'unsupported_media_type'
+  return undefined
+}
+
+/**
+ * RFC 9112, 6.1 and 7: Node undoes the chunks alone, and reads what is compressed beside as it is. The status is that of a content coding; 501,
+ * which the RFC prefers, would count as a failure of the gateway wherever 5xx are counted, and any client can cause it.
+ */
+function isChunkedAtMost({ headers: { 'transfer-encoding': coding = 'chunked' } }: IncomingMessage): boolean {
+  return /^\s*chunked\s*$/i.test(coding)
+}
 
 /** RFC 9112, 3.2: exactly one Host line; HTTP/1.0 needs none. */
 function namesOneHost({ headersDistinct: { host = [] }, httpVersion }: IncomingMessage): boolean {
@@ -28,8 +44,10 @@ function namesOneHost({ headersDistinct: { host = [] }, httpVersion }: IncomingM
 
 /**
  * RFC 9112, 6.1: a body has one framing, and the connection of a request with two must be closed. Node's parser refuses both headers
- * together, except where Transfer-Encoding is empty.
+ * together, except where Transfer-Encoding is empty. HTTP/1.0 has no Transfer-Encoding.
  */
-function isFramedTwice({ headers }: IncomingMessage): boolean {
-  return headers['transfer-encoding'] !== undefined && headers['content-length'] !== undefined
+function isFramedTwice({ headers, httpVersion }: IncomingMessage): boolean {
+  return (
+    headers['transfer-encoding'] !== undefined && (headers['content-length'] !== undefined || httpVersion === '1.0')
+  )
 }

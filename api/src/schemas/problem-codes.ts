@@ -23,7 +23,7 @@ export const problems = {
   ticket_lost: { status: 410, detail: 'The answer was lost and nothing was changed; send the first request again' },
   precondition_failed: { status: 412, detail: "The resource does not meet the request's condition" },
   body_too_large: { status: 413, detail: 'The body is too large' },
-  unsupported_media_type: { status: 415, detail: 'The body must be application/json in UTF-8' },
+  unsupported_media_type: { status: 415, detail: 'The body must be application/json in UTF-8, and not compressed' },
   range_not_satisfiable: { status: 416, detail: 'The requested range is outside the resource' },
   invalid_request: { status: 422, detail: 'The request is not valid' },
   unsupported_hash: { status: 422, detail: 'No worker verifies a stored hash like this one' },
