@@ -5,6 +5,7 @@ import { NewPasswordField, normalizePassword, PasswordField } from '../schemas/c
 import { unauthorizedProblem } from '../schemas/responses.js'
 import { schemaOf } from '../schemas/schema.js'
 import { SignedInContents, signedIn } from './access.js'
+import { requireOwnPassword } from './own-password.js'
 import { defineOperation } from './public-operation.js'
 
 export const changePassword = defineOperation({
@@ -41,26 +42,19 @@ export const changePassword = defineOperation({
     return { contents: { ...caller, credentialVersion: user.credentialVersion }, pending }
   },
 
-  async finish({ database, sessions, post, guessing }, { userId, sessionId, credentialVersion }, { verdict }) {
-    if (verdict.kind !== 'match' || verdict.hash === undefined)
-      throw new ApiError('invalid_credentials', { reason: 'wrong_password' })
+  async finish({ database, sessions, post, guessing }, credential, { verdict }) {
+    const user = await requireOwnPassword(sessions, credential, verdict)
+    if (verdict.kind !== 'match' || verdict.hash === undefined) throw new ApiError('internal_error')
+    const { userId, sessionId, credentialVersion } = credential
     const data = { passwordHash: verdict.hash, credentialVersion: { increment: 1 } }
     // One transaction: users expect a new password to end the sessions of a thief.
-    const user = await database.$transaction(async (transaction) => {
+    await database.$transaction(async (transaction) => {
       const { count } = await transaction.user.updateMany({ where: { id: userId, credentialVersion }, data })
-      if (count === 0) {
-        // The password was changed meanwhile: by this ticket before, or by another request.
-        const user = await transaction.user.findUnique({ where: { id: userId }, select: { passwordHash: true } })
-        if (user?.passwordHash === verdict.hash) throw new ApiError('ticket_used')
-        throw new ApiError('invalid_credentials', { reason: 'password_changed' })
-      }
+      if (count === 0) throw new ApiError('invalid_credentials', { reason: 'password_changed' })
       await sessions.endOthers({ userId, keptSessionId: sessionId }, transaction)
-      return transaction.user.findUnique({ where: { id: userId }, select: { email: true, emailConfirmedAt: true } })
     })
-    if (user === null) return null
-    const { email, emailConfirmedAt } = user
-    await guessing.forgetDevices(accountOfEmail(email))
-    await post?.notify({ email, isConfirmed: emailConfirmedAt !== null }, 'password-changed')
+    await guessing.forgetDevices(accountOfEmail(user.email))
+    await post?.notify(user, 'password-changed')
     return null
   },
 })

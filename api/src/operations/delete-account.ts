@@ -37,13 +37,13 @@ export const deleteAccount = defineOperation({
   async finish({ database, sessions, post, guessing }, credential, { verdict }) {
     // A session that was ended meanwhile deletes nothing.
     const user = await requireOwnPassword(sessions, credential, verdict)
-    const { id, email, emailConfirmedAt, credentialVersion } = user
+    const { id, email, credentialVersion } = user
     // Sessions and their tokens go with the account, by the foreign keys. The password may be changed at this moment.
     const { count } = await database.user.deleteMany({ where: { id, credentialVersion } })
     if (count === 0) throw new ApiError('invalid_credentials', { reason: 'password_changed' })
     // Device tokens are bound to the address, which may become someone else's.
     await guessing.forgetDevices(accountOfEmail(email))
-    await post?.notify({ email, isConfirmed: emailConfirmedAt !== null }, 'deleted')
+    await post?.notify(user, 'deleted')
     return null
   },
 })

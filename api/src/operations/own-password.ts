@@ -1,9 +1,8 @@
 /** Verifies the password of a signed-in user again, before a sensitive operation. */
 import type { Verdict } from '@spillway/client/queue-client'
-import type { User } from '@spillway/prisma'
 import { ApiError } from '../problems/errors.js'
 import { normalizePassword } from '../schemas/credentials.js'
-import type { Sessions } from '../sessions/sessions.js'
+import type { Sessions, SessionUser } from '../sessions/sessions.js'
 import type { Submit, Submitted } from '../waiting/hold.js'
 import type { SignedIn } from './access.js'
 
@@ -23,14 +22,17 @@ export async function submitOwnPassword(
   return { contents: { ...caller, credentialVersion: user.credentialVersion }, pending }
 }
 
-/** The user, whose session goes on. Throws `invalid_credentials` for a wrong password, and for one that was changed meanwhile. */
+/**
+ * The user. Throws `invalid_token` once the session has ended, whatever the verdict: a session that has ended learns nothing about the
+ * password. Throws `invalid_credentials` for a wrong password, and for one that was changed meanwhile.
+ */
 export async function requireOwnPassword(
   sessions: Sessions,
   { userId, sessionId, credentialVersion }: OwnCredential,
   verdict: Pick<Verdict, 'kind'>,
-): Promise<User> {
-  if (verdict.kind !== 'match') throw new ApiError('invalid_credentials', { reason: 'wrong_password' })
+): Promise<SessionUser> {
   const user = await sessions.userOf({ userId, sessionId })
+  if (verdict.kind !== 'match') throw new ApiError('invalid_credentials', { reason: 'wrong_password' })
   if (user.credentialVersion !== credentialVersion)
     throw new ApiError('invalid_credentials', { reason: 'password_changed' })
   return user

@@ -21,6 +21,9 @@ export interface RotationOptions {
 /** By its absolute expiry; that of its token is the end of its idle time. */
 export const isAlive = Prisma.sql`sessions.revoked_at IS NULL AND sessions.expires_at > now()`
 
+/** Ends a session. Its expiry too: that says when the row is deleted, and rows that stayed for a month would slow all queries of their user. */
+export const ended = Prisma.sql`revoked_at = now(), expires_at = now()`
+
 /** The expiry of a token that is made now. */
 export function idleEnd({ sessionIdleS }: RotationOptions): Prisma.Sql {
   return Prisma.sql`least(sessions.expires_at, now() + make_interval(secs => ${sessionIdleS}::int))`
@@ -48,7 +51,7 @@ export async function rotate(
       expires_at = CASE WHEN token_hash = ${shown} THEN ${idleEnd(options)} ELSE refresh_tokens.expires_at END,
       previous_hash = ${shown}
     FROM sessions
-    WHERE ${isOf(family)} AND used_at IS NULL AND sessions.id = session_id AND ${isAlive} AND refresh_tokens.expires_at > now()
+    WHERE ${isOfFamily(family)} AND used_at IS NULL AND sessions.id = session_id AND ${isAlive} AND refresh_tokens.expires_at > now()
       AND (token_hash = ${shown}
         OR previous_hash = ${shown} AND ${graceS}::int > 0 AND replaced_at > now() - make_interval(secs => ${graceS}::int))
     RETURNING session_id AS "sessionId", user_id AS "userId", salt`
@@ -85,14 +88,14 @@ async function beginFamily(database: Database, token: string, options: RotationO
 export async function endByReuse(database: Database, token: string): Promise<Ended | undefined> {
   const [shown, family] = [digest(token), familyOf(token)]
   const sql = Prisma.sql`
-    UPDATE sessions SET revoked_at = now(), expires_at = now() FROM refresh_tokens
+    UPDATE sessions SET ${ended} FROM refresh_tokens
     WHERE sessions.id = session_id AND ${isAlive} AND (token_hash <> ${shown} OR used_at IS NOT NULL)
-      AND ${family === undefined ? Prisma.sql`token_hash = ${shown}` : isOf(family)}
+      AND ${family === undefined ? Prisma.sql`token_hash = ${shown}` : isOfFamily(family)}
     RETURNING sessions.id AS "sessionId", user_id AS "userId"`
-  const [ended] = await rawQuery<Ended>(database, sql)
-  return ended
+  const [session] = await rawQuery<Ended>(database, sql)
+  return session
 }
 
-function isOf({ sessionId, familyHash }: Family): Prisma.Sql {
+export function isOfFamily({ sessionId, familyHash }: Family): Prisma.Sql {
   return Prisma.sql`session_id = ${sessionId}::uuid AND family_hash = ${familyHash}`
 }

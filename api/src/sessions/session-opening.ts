@@ -38,7 +38,6 @@ export async function openSession(
   options: OpeningOptions,
 ): Promise<{ refreshToken: string } | 'stale' | 'exists'> {
   const refreshToken = newRefreshToken(id)
-  const expiresAt = new Date(Date.now() + options.sessionTtlS * 1_000)
   // One statement checks the credential and inserts the session with its first token, or does nothing. FOR SHARE waits for a
   // concurrent change of the password, which could not see this session to end it.
   const sql = Prisma.sql`
@@ -47,7 +46,7 @@ export async function openSession(
         AND (email_confirmed_at IS NOT NULL OR NOT ${options.needsConfirmedEmail}::boolean) FOR SHARE
     ), session AS (
       INSERT INTO sessions (id, user_id, expires_at, device, address)
-      SELECT ${id}::uuid, credential.id, ${expiresAt}::timestamptz, ${device}::text, ${address}::text FROM credential
+      SELECT ${id}::uuid, credential.id, now() + make_interval(secs => ${options.sessionTtlS}::int), ${device}::text, ${address}::text FROM credential
       ON CONFLICT (id) DO NOTHING RETURNING id, expires_at
     ), token AS (
       INSERT INTO refresh_tokens (token_hash, family_hash, session_id, expires_at)

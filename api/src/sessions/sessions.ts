@@ -1,11 +1,11 @@
 /**
  * Sessions: families of opaque refresh tokens, stored as SHA-256, each valid for one refresh. The reuse of a token means that two
  * parties hold the family, and ends the session for both (RFC 9700, 4.14.2), except within a short grace period: two tabs may refresh
- * at once, and answers may be lost.
+ * at once, and answers may be lost. All times are PostgreSQL's, where they are compared.
  */
-import { type Database, Prisma, rawQuery, type User } from '@spillway/prisma'
+import { type Database, Prisma, rawQuery } from '@spillway/prisma'
 import { ApiError } from '../problems/errors.js'
-import { type Ended, endByReuse, isAlive, type Rotated, rotate } from './refresh-rotation.js'
+import { type Ended, endByReuse, ended, isAlive, isOfFamily, type Rotated, rotate } from './refresh-rotation.js'
 import { digest, familyOf } from './refresh-tokens.js'
 import { type NewSession, type OpeningOptions, openSession } from './session-opening.js'
 
@@ -24,7 +24,7 @@ export interface Sessions {
   /** Ends the session of a refresh token, current or used, and returns it; does nothing for an unknown one. */
   end(refreshToken: string): Promise<Ended | undefined>
   /** The user of a session. Throws `invalid_token` once it has ended, so that a logout takes effect at once. */
-  userOf(session: { sessionId: string; userId: string }): Promise<User>
+  userOf(session: { sessionId: string; userId: string }): Promise<SessionUser>
   /** The sessions of a user that go on, the newest first: at most {@link LISTED_MAX}. */
   list(userId: string): Promise<LiveSession[]>
   /** Ends a session of a user. Returns whether there was one that went on. */
@@ -36,6 +36,16 @@ export interface Sessions {
     sessions: { userId: string; keptSessionId: string },
     transaction?: Prisma.TransactionClient,
   ): Promise<number>
+}
+
+export interface SessionUser {
+  id: string
+  email: string
+  /** Whether the address was confirmed as theirs. */
+  isConfirmed: boolean
+  passwordHash: string
+  credentialVersion: number
+  createdAt: Date
 }
 
 /** Nobody reads a longer list. */
@@ -65,21 +75,25 @@ export function createSessions(database: Database, options: OpeningOptions): Ses
     },
 
     async end(refreshToken) {
-      const tokens = { some: familyOf(refreshToken) ?? { tokenHash: digest(refreshToken) } }
-      // A token is of one session. Where there may be many, rows are not returned.
-      const [ended] = await database.session.updateManyAndReturn({
-        ...revocationOf({ tokens }),
-        select: { id: true, userId: true },
-      })
-      return ended && { sessionId: ended.id, userId: ended.userId }
+      const family = familyOf(refreshToken)
+      const isOfToken = family === undefined ? Prisma.sql`token_hash = ${digest(refreshToken)}` : isOfFamily(family)
+      const sql = Prisma.sql`
+        UPDATE sessions SET ${ended} FROM refresh_tokens WHERE session_id = sessions.id AND ${isOfToken} AND ${isAlive}
+        RETURNING sessions.id AS "sessionId", user_id AS "userId"`
+      const [session] = await rawQuery<Ended>(database, sql)
+      return session
     },
 
     async userOf({ sessionId, userId }) {
       // One statement: between two the account may be deleted.
-      const live = { id: sessionId, revokedAt: null, expiresAt: { gt: new Date() } }
-      const user = await database.user.findFirst({ where: { id: userId, sessions: { some: live } } })
-      if (user === null) throw new ApiError('invalid_token')
-      return user
+      const sql = Prisma.sql`
+        SELECT users.id, email, email_confirmed_at IS NOT NULL AS "isConfirmed", password_hash AS "passwordHash",
+          credential_version AS "credentialVersion", users.created_at AS "createdAt"
+        FROM users JOIN sessions ON user_id = users.id
+        WHERE users.id = ${userId}::uuid AND sessions.id = ${sessionId}::uuid AND ${isAlive}`
+      const [user] = await rawQuery<Omit<SessionUser, 'createdAt'> & { createdAt: string }>(database, sql)
+      if (user === undefined) throw new ApiError('invalid_token')
+      return { ...user, createdAt: new Date(user.createdAt) }
     },
 
     async list(userId) {
@@ -99,27 +113,20 @@ export function createSessions(database: Database, options: OpeningOptions): Ses
     },
 
     async endOne({ sessionId, userId }) {
-      return (await revoke(database, { id: sessionId, userId, expiresAt: { gt: new Date() } })) > 0
+      return (await endWhere(database, Prisma.sql`id = ${sessionId}::uuid AND user_id = ${userId}::uuid`)) > 0
     },
 
     async endAll(userId, transaction) {
-      await revoke(transaction, { userId })
+      await endWhere(transaction, Prisma.sql`user_id = ${userId}::uuid`)
     },
 
     async endOthers({ userId, keptSessionId }, transaction = database) {
-      return revoke(transaction, { userId, id: { not: keptSessionId } })
+      return endWhere(transaction, Prisma.sql`user_id = ${userId}::uuid AND id <> ${keptSessionId}::uuid`)
     },
   }
 }
 
-/** Returns how many sessions it ended. */
-async function revoke(database: Pick<Database, 'session'>, where: Prisma.SessionWhereInput): Promise<number> {
-  const { count } = await database.session.updateMany(revocationOf(where))
-  return count
-}
-
-/** Ends the expiry too: it says when the row is deleted, and rows that stayed for a month would slow down all queries of their user. */
-function revocationOf(where: Prisma.SessionWhereInput) {
-  const now = new Date()
-  return { where: { ...where, revokedAt: null }, data: { revokedAt: now, expiresAt: now } }
+/** Ends the live sessions of this condition. Returns their number. */
+function endWhere(database: Pick<Database, '$executeRaw'>, condition: Prisma.Sql): Promise<number> {
+  return database.$executeRaw`UPDATE sessions SET ${ended} WHERE ${condition} AND ${isAlive}`
 }
