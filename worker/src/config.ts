@@ -5,6 +5,7 @@ import { parseShards } from '@spillway/client/redis/shards'
 import { envSchema } from 'env-schema'
 import type { FromSchema } from 'json-schema-to-ts'
 import { firebaseSettings } from './hashing/formats/firebase-project.js'
+import { oldSystemSettings } from './hashing/formats/peppers.js'
 import { policySettings } from './hashing/policy.js'
 import { boolean, choice, commonSettings, integer, optionalInteger, ports, text } from './process/settings.js'
 
@@ -14,6 +15,7 @@ export const WorkerConfig = {
     ...commonSettings,
     ...policySettings,
     ...firebaseSettings,
+    ...oldSystemSettings,
     HASH_ENGINE: choice(
       'native',
       ['native', 'packages'],

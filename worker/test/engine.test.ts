@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Engine, loadEngines, verifyByFirst } from '../src/hashing/engine.ts'
 
-const knownAnswers = [{ password: 'known', storedHash: '#known' }]
+const knownAnswers = [{ password: 'known', stored: '#known' }]
 
 /** An engine whose hash of a password is the password after a number sign. */
 function engine(

@@ -59,13 +59,13 @@ export const vectors: [origin: string, label: string, storedHash: string][] = [
     'argon2id',
     '$argon2id$v=19$m=1024,t=1,p=1$qvVeS0mpda611lqrlTImJA$vuHmHctnUCO6wcwqysubXXlCfs5QYpefStKlkO/qonM',
   ],
-  ['passlib ldap_salted_sha1', 'ssha', '{SSHA}vQT8YH9l7bJFBGqlEFYKDBEpr8AupdT6'],
+  ['passlib ldap_salted_sha1', 'digest', '{SSHA}vQT8YH9l7bJFBGqlEFYKDBEpr8AupdT6'],
   [
     'passlib ldap_salted_sha512',
-    'ssha',
+    'digest',
     '{SSHA512}l9XDpMB88oZ3jnBuwCR1ETt3+0OUk1rSGRCN0gFRjs4Xdp8Yu/LPewoID/nIyD7ePAjUfeNIHSqw5ogEyzPeB4hRKuU8ByDE',
   ],
-  ['passlib ldap_salted_sha256', 'ssha', '{SSHA256}ieTafwyGK8804VcwY1xM1intCHSHXa+T04/cam7+nn5Ya02p9f4fow=='],
+  ['passlib ldap_salted_sha256', 'digest', '{SSHA256}ieTafwyGK8804VcwY1xM1intCHSHXa+T04/cam7+nn5Ya02p9f4fow=='],
   [
     'Werkzeug pbkdf2',
     'pbkdf2',

@@ -1,7 +1,7 @@
 /** PUT /v1/me/password: one job verifies the current password and hashes the new one. */
 import { accountOfEmail } from '../limits/account-name.js'
 import { ApiError } from '../problems/errors.js'
-import { NewPasswordField, normalizePassword, PasswordField } from '../schemas/credentials.js'
+import { NewPasswordField, normalizePassword, PasswordField, passwordForms } from '../schemas/credentials.js'
 import { unauthorizedProblem } from '../schemas/responses.js'
 import { schemaOf } from '../schemas/schema.js'
 import { SignedInContents, signedIn } from './access.js'
@@ -35,7 +35,7 @@ export const changePassword = defineOperation({
     const user = await sessions.userOf(caller)
     checkPassword({ field: 'newPassword', password: newPassword, email: user.email })
     const pending = await submit('verify', {
-      password: normalizePassword(currentPassword),
+      ...passwordForms(currentPassword),
       storedHash: user.passwordHash,
       nextPassword: normalizePassword(newPassword),
     })

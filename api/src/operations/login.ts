@@ -4,7 +4,7 @@ import type { Attempt } from '../guessing/guessing.js'
 import { ApiError } from '../problems/errors.js'
 import { TokenBody } from '../schemas/bodies.js'
 import { guessingHeaders } from '../schemas/challenge.js'
-import { EmailField, normalizeEmail, normalizePassword, PasswordField } from '../schemas/credentials.js'
+import { EmailField, normalizeEmail, PasswordField, passwordForms } from '../schemas/credentials.js'
 import { unauthorizedProblem } from '../schemas/responses.js'
 import { schemaOf } from '../schemas/schema.js'
 import { guesser } from './access.js'
@@ -82,7 +82,7 @@ export const login = defineOperation({
       FROM users WHERE email = ${normalizeEmail(email)}`
     const [user] = await rawQuery<Credential>(database, sql)
     const pending = await submit('verify', {
-      password: normalizePassword(password),
+      ...passwordForms(password),
       // A decoy for an account that may not log in yet: a right password would take longer to be refused than a wrong one.
       storedHash: user?.mayLogIn ? user.passwordHash : null,
       ...upgrades.request,

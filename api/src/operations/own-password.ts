@@ -1,7 +1,7 @@
 /** Verifies the password of a signed-in user again, before a sensitive operation. */
 import type { Verdict } from '@spillway/client/queue-client'
 import { ApiError } from '../problems/errors.js'
-import { normalizePassword } from '../schemas/credentials.js'
+import { passwordForms } from '../schemas/credentials.js'
 import type { Sessions, SessionUser } from '../sessions/sessions.js'
 import type { Submit, Submitted } from '../waiting/hold.js'
 import type { SignedIn } from './access.js'
@@ -17,7 +17,7 @@ export async function submitOwnPassword(
   { caller, password, submit }: { caller: SignedIn; password: string; submit: Submit },
 ): Promise<Submitted<OwnCredential>> {
   const user = await sessions.userOf(caller)
-  const request = { password: normalizePassword(password), storedHash: user.passwordHash, rehash: false }
+  const request = { ...passwordForms(password), storedHash: user.passwordHash, rehash: false }
   const pending = await submit('verify', request)
   return { contents: { ...caller, credentialVersion: user.credentialVersion }, pending }
 }

@@ -22,6 +22,12 @@ export function normalizePassword(password: string): string {
   return password.normalize('NFKC')
 }
 
+/** A password to verify: normalized, and as it was typed where that is another text, because an old system may have hashed that. */
+export function passwordForms(password: string): { password: string; typed?: string } {
+  const normalized = normalizePassword(password)
+  return normalized === password ? { password } : { password: normalized, typed: password }
+}
+
 /** A password as lists of common ones have it: whoever guesses it tries upper and lower case. */
 export function fold(password: string): string {
   return normalizePassword(password).toLowerCase()

@@ -1,11 +1,11 @@
 // Checks a record, and makes an account of it.
 import { randomUUID } from 'node:crypto'
 import { parseEmailAddress } from '@spillway/api/email-address'
-import { SALT_MAX_BYTES } from '@spillway/worker/hashing/formats/wrapped'
 import type { Hasher } from '@spillway/worker/hashing/index'
 import { type Fields, textAt } from './fields.ts'
 import type { HashSettings, Preset } from './presets.ts'
-import type { WeakDigest } from './weak.ts'
+import { examineHash } from './stored-hash.ts'
+import { type BareDigest, type WeakAccount, wrappingOfBare } from './weak.ts'
 
 export interface Account {
   id: string
@@ -20,7 +20,7 @@ export interface Account {
 /** What a record holds: an account whose hash can be verified, one whose weak digest is to be wrapped first, or why neither. */
 export type Checked =
   | { kind: 'account'; account: Account; format: string }
-  | { kind: 'weak'; account: Omit<Account, 'passwordHash'>; digest: Buffer; salt: string }
+  | ({ kind: 'weak'; format: string } & WeakAccount)
   | { kind: 'rejected'; reason: string }
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
@@ -31,13 +31,14 @@ export interface CheckOptions {
   /** In place of those of the preset, where they are told. */
   fields: Fields
   settings: HashSettings
-  hasher: Pick<Hasher, 'algorithmOf'>
-  weak: WeakDigest | undefined
+  hasher: Pick<Hasher, 'examine'>
+  /** What digests are that do not say it. */
+  bare: BareDigest | undefined
 }
 
 /** Returns the check. No reason holds a part of the record. */
 export function createCheck(options: CheckOptions): (record: Record<string, unknown>) => Checked {
-  const { preset, fields, settings, hasher, weak } = options
+  const { preset, fields, settings, hasher, bare } = options
   return (record) => {
     const text = (name: keyof Fields) => textAt(record, fields[name])
     if (preset.isDisabled(record)) return rejected('is disabled')
@@ -57,14 +58,13 @@ export function createCheck(options: CheckOptions): (record: Record<string, unkn
     const passwordHash = preset.hashOf?.({ passwordHash: stored, salt }, settings) ?? stored
 
     const account = { id: id.toLowerCase(), email, createdAt, emailConfirmedAt }
-    const digest = weak?.read(passwordHash)
-    if (digest !== undefined) {
-      if (Buffer.byteLength(salt) > SALT_MAX_BYTES) return rejected('has a salt that is too long')
-      return { kind: 'weak', account, digest, salt }
-    }
-    const format = hasher.algorithmOf(passwordHash)
-    if (format === 'other') return rejected('has a password hash of no supported format or cost')
-    return { kind: 'account', account: { ...account, passwordHash }, format }
+    const wrapping = bare && wrappingOfBare(bare, passwordHash, Buffer.from(salt))
+    if (wrapping === 'too-long') return rejected('has a salt that is too long')
+    if (wrapping !== undefined) return { kind: 'weak', account, wrapping, format: bare?.digest ?? '' }
+    const examined = examineHash(passwordHash, hasher)
+    if (examined.kind === 'rejected') return examined
+    if (examined.kind === 'weak') return { ...examined, account }
+    return { kind: 'account', account: { ...account, passwordHash: examined.storedHash }, format: examined.format }
   }
 }
 

@@ -5,7 +5,7 @@ import type { Account, Checked } from './account.ts'
 import { insertAccounts } from './insert.ts'
 import type { Line } from './records.ts'
 import type { RejectedLines } from './rejected.ts'
-import { type WeakAccount, type WeakDigest, wrapped } from './weak.ts'
+import { type WeakAccount, wrapped } from './weak.ts'
 
 const BATCH = 2_000
 /** Of weak digests: each is a hash of the workers. */
@@ -16,8 +16,7 @@ export interface ImportOptions {
   check(record: Record<string, unknown>): Checked
   rejected: RejectedLines
   /** Undefined for a dry run: nothing is written or hashed then. */
-  into: { database: Database; passwords: Passwords | undefined } | undefined
-  weak: WeakDigest | undefined
+  into: { database: Database; passwords(): Passwords } | undefined
   /** Lines before this one are passed over. */
   fromLine: number
   signal: AbortSignal
@@ -42,7 +41,7 @@ interface Numbered<T> {
 
 /** Ends early when the signal fires, after the batch in hand. */
 export async function importAccounts(options: ImportOptions): Promise<ImportReport> {
-  const { lines, check, rejected, into, weak, fromLine, signal } = options
+  const { lines, check, rejected, into, fromLine, signal } = options
   const report: ImportReport = { line: fromLine - 1, created: 0, existing: 0, formats: new Map(), rejected: 0 }
   let ready: Numbered<Account>[] = []
   let toWrap: Numbered<WeakAccount>[] = []
@@ -54,10 +53,10 @@ export async function importAccounts(options: ImportOptions): Promise<ImportRepo
   const count = (format: string): void => void report.formats.set(format, (report.formats.get(format) ?? 0) + 1)
 
   async function wrapAll(): Promise<void> {
-    const { passwords } = into ?? {}
-    if (passwords !== undefined && weak !== undefined) {
+    if (into !== undefined && toWrap.length > 0) {
+      const passwords = into.passwords()
       ready.push(
-        ...(await Promise.all(toWrap.map(async ({ line, of }) => ({ line, of: await wrapped(passwords, weak, of) })))),
+        ...(await Promise.all(toWrap.map(async ({ line, of }) => ({ line, of: await wrapped(passwords, of) })))),
       )
     }
     toWrap = []
@@ -88,7 +87,7 @@ export async function importAccounts(options: ImportOptions): Promise<ImportRepo
     if (checked.kind === 'rejected') {
       reject(number, checked.reason)
     } else if (checked.kind === 'weak') {
-      count('weak, to be wrapped')
+      count(`${checked.format}, weak, inside argon2id`)
       toWrap.push({ line: number, of: checked })
     } else {
       count(checked.format)

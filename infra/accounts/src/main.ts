@@ -1,6 +1,7 @@
 // The command `pnpm accounts`: import, export and count accounts.
 import { createWriteStream } from 'node:fs'
 import { finished } from 'node:stream/promises'
+import type { Passwords } from '@spillway/client'
 import { createPasswordsWith } from '@spillway/client/application/create-passwords'
 import { runCommand } from '@spillway/local/processes/command'
 import { whole } from '@spillway/local/processes/command-line'
@@ -9,6 +10,7 @@ import { readEnvironment } from '@spillway/local/start/environment'
 import { findRunning } from '@spillway/local/start/running'
 import { connectDatabase, type Database } from '@spillway/prisma'
 import { firebaseProject, firebaseSettings } from '@spillway/worker/hashing/formats/firebase-project'
+import { formats } from '@spillway/worker/hashing/formats/list'
 import { createHasher } from '@spillway/worker/hashing/index'
 import { argon2idPolicy } from '@spillway/worker/hashing/policy'
 import { createCheck } from './account.ts'
@@ -34,6 +36,7 @@ const beside = new URL(import.meta.resolve('@spillway/worker/beside'))
 async function main(args: readonly string[], env: NodeJS.ProcessEnv): Promise<void> {
   const command = parseOptions(args)
   if (command === undefined) return console.log(help)
+  if (command.name === 'formats') return listFormats()
   const { databaseUrl, stateDir } = readEnvironment(env)
   const url = databaseUrl ?? findRunning(stateDir, 'set DATABASE_URL').databaseUrl
   const database = connectDatabase({ url, poolSize: 1, statementTimeoutMs: STATEMENT_TIMEOUT_MS })
@@ -48,7 +51,7 @@ async function main(args: readonly string[], env: NodeJS.ProcessEnv): Promise<vo
 }
 
 async function importFile(
-  { file, dryRun, preset, fields, weak, fromLine, rejected: rejectedFile }: Extract<Command, { name: 'import' }>,
+  { file, dryRun, preset, fields, bare, fromLine, rejected: rejectedFile }: Extract<Command, { name: 'import' }>,
   database: Database,
   env: NodeJS.ProcessEnv,
 ): Promise<void> {
@@ -58,17 +61,17 @@ async function importFile(
     throw new UserError('Set FIREBASE_SIGNER_KEY to base64_signer_key of the project, here and at the workers.')
   const hasher = await createHasher(argon2idPolicy(ANY_COST), { firebase })
   const rejected = rejectedLines(rejectedFile)
-  const passwords = weak && !dryRun ? createPasswordsWith(beside, { ...queueOf(env), waitMs: WRAPPING_MS }) : undefined
+  let passwords: Passwords | undefined
+  const startPasswords = () => (passwords ??= createPasswordsWith(beside, { ...queueOf(env), waitMs: WRAPPING_MS }))
   const stop = new AbortController()
   const onSignal = () => stop.abort()
   process.once('SIGINT', onSignal).once('SIGTERM', onSignal)
   let toldMs = startMs
   const result = await importAccounts({
     lines: readRecords(file),
-    check: createCheck({ preset, fields, settings, hasher, weak }),
+    check: createCheck({ preset, fields, settings, hasher, bare }),
     rejected,
-    into: dryRun ? undefined : { database, passwords },
-    weak,
+    into: dryRun ? undefined : { database, passwords: startPasswords },
     fromLine,
     signal: stop.signal,
     progress({ line }) {
@@ -85,6 +88,12 @@ async function importFile(
   if (!stop.signal.aborted) return
   console.log(`Stopped. To go on: --from-line ${result.line + 1}`)
   process.exitCode = 130
+}
+
+/** The table of formats, a line each. */
+function listFormats(): void {
+  for (const { name, makers, isWeak } of formats)
+    console.log(`${name.padEnd(38)}${isWeak ? 'inside argon2id  ' : 'rests            '}${makers}`)
 }
 
 function queueOf({ REDIS_URL: redis, SPILLWAY_SEAL_KEYS: sealKeys, QUEUE_PREFIX: queuePrefix }: NodeJS.ProcessEnv) {

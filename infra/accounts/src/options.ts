@@ -3,11 +3,12 @@ import { parseCommandLine, whole } from '@spillway/local/processes/command-line'
 import { UserError } from '@spillway/local/processes/user-error'
 import { mapped } from './fields.ts'
 import { ownPreset, presets } from './presets.ts'
-import { weakDigest } from './weak.ts'
+import { bareDigest } from './weak.ts'
 
 export const help = `pnpm accounts import FILE [options]
 pnpm accounts export FILE
 pnpm accounts hashes
+pnpm accounts formats
 
 import   reads accounts from FILE: NDJSON (.ndjson, .jsonl), a JSON array of them or an object with one as "users" (.json), or CSV with
          a line of names (.csv); also with .gz. The fields are email, passwordHash, id, createdAt and emailConfirmedAt; the last three
@@ -16,6 +17,7 @@ import   reads accounts from FILE: NDJSON (.ndjson, .jsonl), a JSON array of the
          such as those of disabled accounts, go by number and reason to FILE.rejected.ndjson; in a document, records are numbered.
 export   writes all accounts to FILE, in the form that import reads; - is standard output.
 hashes   counts the accounts by algorithm and cost of their hashes.
+formats  lists the formats of stored hashes, who writes them, and whether they rest in the database or inside argon2id.
 
   --dry-run            counts and checks, and writes nothing
   --preset name        another system's export: ${Object.keys(presets).join(', ')}
@@ -54,9 +56,9 @@ export function parseOptions(args: readonly string[]) {
   const { values, positionals } = parseCommandLine('pnpm accounts', args, options, { allowPositionals: true })
   if (values.help) return undefined
   const [name, file, ...rest] = positionals
-  if (name === 'hashes' && file === undefined) return { name } as const
+  if ((name === 'hashes' || name === 'formats') && file === undefined) return { name } as const
   if (rest.length > 0 || file === undefined || (name !== 'import' && name !== 'export'))
-    throw new UserError('Say import FILE, export FILE or hashes: see "pnpm accounts --help".')
+    throw new UserError('Say import FILE, export FILE, hashes or formats: see "pnpm accounts --help".')
   if (name === 'export') return { name, file } as const
   const preset = values.preset === undefined ? ownPreset : presets[values.preset]
   if (preset === undefined)
@@ -67,7 +69,7 @@ export function parseOptions(args: readonly string[]) {
     dryRun: values['dry-run'] === true,
     preset,
     fields: mapped(preset.fields, values.map),
-    weak: weakDigest(values.weak, values.salt),
+    bare: bareDigest(values.weak, values.salt),
     fromLine: whole('--from-line', values['from-line'] ?? '1'),
     rejected: values.rejected ?? `${file}.rejected.ndjson`,
   } as const

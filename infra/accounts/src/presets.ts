@@ -1,5 +1,5 @@
 // Exports of other systems, as they write them. Ids that are no UUID cannot be kept, and are not named here.
-import { firebaseHash } from '@spillway/worker/hashing/formats/firebase-scrypt'
+import { firebaseHash } from '@spillway/worker/hashing/formats/firebase'
 import { type Fields, own } from './fields.ts'
 
 export interface Preset {

@@ -1,47 +1,43 @@
-// Plain and salted MD5, SHA-1 and SHA-256: too fast to rest in a table. Each is hashed with argon2id by the workers, and the account stored
-// with that (worker/src/hashing/formats/wrapped.ts).
+// Plain digests, salted or not: too fast to rest in a table. Each is hashed with argon2id by the workers, and the account stored with that
+// (worker/src/hashing/formats/wrapped.ts).
 import type { Passwords } from '@spillway/client'
 import { UserError } from '@spillway/local/processes/user-error'
-import { type WrappedDigest, wrap, wrappedDigests } from '@spillway/worker/hashing/formats/wrapped'
+import { plainRecipe } from '@spillway/worker/hashing/formats/plain'
+import { type Wrapping, wrappingOf } from '@spillway/worker/hashing/formats/wrapped'
+import { type PlainDigest, plainDigests } from '@spillway/worker/hashing/methods/digest-programs'
 import type { Account } from './account.ts'
 
-const digestBytes: Record<WrappedDigest, number> = { md5: 16, sha1: 20, sha256: 32 }
-
-export interface WeakDigest {
-  digest: WrappedDigest
-  /** Where the salt is, before or after the password. */
-  saltFirst: boolean
-  /** The digest that a text holds, in hexadecimal; undefined for any other text. */
-  read(text: string): Buffer | undefined
+/** Digests in hexadecimal and nothing else, which do not say what they are. */
+export interface BareDigest {
+  digest: PlainDigest
+  /** Where the salt is, if there is one: before or after the password, or that it is the key of an HMAC. */
+  place: 'before' | 'after' | 'key'
 }
 
 /** Throws a UserError for a digest that is none of these. */
-export function weakDigest(name: string | undefined, salt: string | undefined): WeakDigest | undefined {
+export function bareDigest(name: string | undefined, salt: string | undefined): BareDigest | undefined {
   if (name === undefined) return undefined
-  const digest = wrappedDigests.find((known) => known === name)
-  if (digest === undefined) throw new UserError(`--weak takes one of ${wrappedDigests.join(', ')}, not "${name}".`)
-  if (salt !== undefined && salt !== 'before' && salt !== 'after')
-    throw new UserError(`--salt takes before or after, not "${salt}".`)
-  const pattern = new RegExp(`^[0-9a-f]{${2 * digestBytes[digest]}}$`, 'i')
-  return {
-    digest,
-    saltFirst: salt !== 'after',
-    read: (text) => (pattern.test(text) ? Buffer.from(text, 'hex') : undefined),
-  }
+  const digest = plainDigests.find((known) => known === name)
+  if (digest === undefined) throw new UserError(`--weak takes one of ${plainDigests.join(', ')}, not "${name}".`)
+  if (salt !== undefined && salt !== 'before' && salt !== 'after' && salt !== 'key')
+    throw new UserError(`--salt takes before, after or key, not "${salt}".`)
+  return { digest, place: salt ?? 'before' }
+}
+
+/** How to wrap a text that is such a digest; undefined for any other. `too-long` where its salt is. */
+export function wrappingOfBare(of: BareDigest, text: string, salt: Buffer): Wrapping | 'too-long' | undefined {
+  const recipe = /^([0-9a-f]+|[0-9A-F]+)$/.test(text)
+    ? plainRecipe({ digest: of.digest, place: of.place, salt }, text.toLowerCase(), 'hex')
+    : undefined
+  return recipe && (wrappingOf([recipe]) ?? 'too-long')
 }
 
 export interface WeakAccount {
   account: Omit<Account, 'passwordHash'>
-  digest: Buffer
-  salt: string
+  wrapping: Wrapping
 }
 
 /** Has the digest hashed. Rejects with a PasswordsError. */
-export async function wrapped(
-  passwords: Passwords,
-  { digest: name, saltFirst }: WeakDigest,
-  { account, digest, salt }: WeakAccount,
-): Promise<Account> {
-  const outer = await passwords.hash(digest.toString('hex'))
-  return { ...account, passwordHash: wrap({ digest: name, saltFirst, salt }, outer) }
+export async function wrapped(passwords: Passwords, { account, wrapping }: WeakAccount): Promise<Account> {
+  return { ...account, passwordHash: wrapping.store(await passwords.hash(wrapping.text)) }
 }

@@ -82,7 +82,7 @@ export async function bundle(outdir: string): Promise<Metafile[]> {
     // A thread of that process, which looks for it beside itself.
     build({
       ...common,
-      entryPoints: [join(workerDist, 'hashing/formats/digest-program.js')],
+      entryPoints: [join(workerDist, 'hashing/methods/digest-program.js')],
       ...{ format: 'esm', banner: {}, define: {} },
       outfile: join(outdir, 'digest-program.js'),
       metafile: true,

@@ -6,6 +6,7 @@ import { parseShards } from '@spillway/client/redis/shards'
 import type { WorkerConfig } from '../config.js'
 import { measureCapacity } from '../hashing/capacity-estimate.js'
 import { firebaseProject } from '../hashing/formats/firebase-project.js'
+import { peppersOf } from '../hashing/formats/peppers.js'
 import { createHasher, type Hasher } from '../hashing/index.js'
 import { memoryLimitKib } from '../hashing/memory-limit.js'
 import { policyOf } from '../hashing/policy.js'
@@ -44,6 +45,8 @@ export async function startWorker(config: WorkerConfig, slots: number, log: Logg
     testHashes: config.SPILLWAY_TEST_HASHES,
     native: config.HASH_ENGINE === 'native',
     firebase: firebaseProject(config),
+    peppers: peppersOf(config.PASSWORD_PEPPERS),
+    longPasswords: config.BCRYPT_LONG_PASSWORDS,
     memoryLimitKib: memoryLimitKib({ slots, isShared: config.SPILLWAY_FALLBACK }),
     slots,
   })

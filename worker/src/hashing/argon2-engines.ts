@@ -27,7 +27,7 @@ export async function nativeEngine(native: NativeEngine | undefined): Promise<Ar
     name: NATIVE_NAME,
     takes: ({ digestBytes, secret, associatedData }) => digestBytes === DIGEST_BYTES && !secret && !associatedData,
     hash: (password, setting, _, signal) => native.hash(password, argon2Setting(setting), { signal }),
-    verify: (password, storedHash, signal) => native.verify(password, storedHash, { signal }),
+    verify: (password, stored, signal) => native.verify(password, stored, { signal }),
   }
 }
 
@@ -44,7 +44,7 @@ export async function nodeRsEngine({ run }: Threads): Promise<Argon2Engine> {
         const options = { algorithm, version, ...cost, salt, outputLen: digestBytes, ...(secret ? { secret } : {}) }
         return encoded(setting, await hashRaw(password, options))
       }),
-    verify: (password, storedHash) => run(() => verify(storedHash, password)),
+    verify: (password, stored) => run(() => verify(stored, password)),
   }
 }
 
@@ -60,7 +60,7 @@ export async function referenceEngine({ run }: Threads): Promise<Argon2Engine> {
         const options = { type: TYPES[setting.algorithm], version, ...cost, salt, hashLength, ...inputs }
         return encoded(setting, await hash(Buffer.from(password), { ...options, raw: true }))
       }),
-    verify: (password, storedHash) => run(() => verify(storedHash, password)),
+    verify: (password, stored) => run(() => verify(stored, Buffer.from(password))),
   }
 }
 

@@ -4,11 +4,11 @@ import { randomBytes, timingSafeEqual } from 'node:crypto'
 import { unpadded } from '@spillway/client/protocol/base64'
 import type { Argon2Cost } from '@spillway/client/protocol/policy'
 import { type Argon2Setting, argon2Setting, type ExactHash, newArgon2Setting } from '@spillway/client/protocol/setting'
-import { parseArgon2 } from '@spillway/client/protocol/stored-hash'
 import type { Algorithm } from './algorithm.js'
 import { DIGEST_BYTES, type Inputs, nativeEngine, nodeRsEngine, referenceEngine } from './argon2-engines.js'
 import { type KnownAnswer, loadEngines, verifyByFirst } from './engine.js'
 import { MEMORY_LIMIT_KIB } from './memory-limit.js'
+import type { Argon2Recipe } from './methods/recipe.js'
 import type { NativeEngine } from './native.js'
 import type { Threads } from './threads.js'
 
@@ -24,8 +24,6 @@ export interface Argon2Options {
   memoryLimitKib?: number | undefined
 }
 
-const variants = ['argon2id', 'argon2i', 'argon2d'] as const
-
 /**
  * argon2id. Also verifies argon2i, argon2d and version 16, which are below any policy.
  * `@node-rs/argon2` selects code for the processor at run time and takes 0.4 of the time of `argon2`, which is prebuilt for any
@@ -34,7 +32,7 @@ const variants = ['argon2id', 'argon2i', 'argon2d'] as const
 export async function createArgon2(
   threads: Threads,
   { native, memoryLimitKib = MEMORY_LIMIT_KIB }: Argon2Options = {},
-): Promise<Algorithm<Argon2Cost, Argon2Setting>> {
+): Promise<Algorithm<Argon2Cost, Argon2Setting, Argon2Recipe>> {
   const engines = await loadEngines(
     [() => nativeEngine(native), () => nodeRsEngine(threads), () => referenceEngine(threads)],
     knownAnswers,
@@ -44,12 +42,7 @@ export async function createArgon2(
   return {
     family: 'argon2',
     engine: engines[0].name,
-    recognizes(storedHash) {
-      const stored = parseArgon2(storedHash)
-      return stored !== undefined && isPossible(stored) && isAffordable(stored)
-    },
     isAffordable,
-    algorithm: (storedHash) => variants.find((name) => storedHash.startsWith(`$${name}$`)) ?? 'other',
     hash: (password, cost, signal) =>
       engines[0].hash(password, newArgon2Setting(cost), { digestBytes: DIGEST_BYTES }, signal),
     hashExactly(exact, setting, signal) {
@@ -58,20 +51,20 @@ export async function createArgon2(
       const engine = isAccepted ? engines.find(({ takes }) => takes(inputs)) : undefined
       return engine?.hash(Buffer.from(exact.password, 'base64'), setting, inputs, signal)
     },
-    decoyHash: (cost) => `${argon2Setting(newArgon2Setting(cost))}$${unpadded(randomBytes(DIGEST_BYTES))}`,
-    async verify(password, storedHash, signal) {
-      const stored = parseArgon2(storedHash)
-      if (stored === undefined) return false
+    decoy: (cost) => ({
+      method: 'argon2',
+      stored: { ...newArgon2Setting(cost), digest: randomBytes(DIGEST_BYTES) },
+    }),
+    async verify(password, { stored }, signal) {
       const { digest, associatedData } = stored
       // Engines read the specification's order of parameters alone.
       const setting = argon2Setting(stored)
-      if (associatedData === undefined)
-        return await verifyByFirst(engines, password, `${setting}$${unpadded(digest)}`, signal)
+      const text = `${setting}$${unpadded(digest)}`
+      if (associatedData === undefined) return await verifyByFirst(engines, password, text, signal)
       const inputs = { digestBytes: digest.length, associatedData }
       const engine = engines.find(({ takes }) => takes(inputs))
       if (engine === undefined) throw new Error('no implementation here takes associated data')
-      const made = await engine.hash(password, stored, inputs, signal)
-      return timingSafeEqual(Buffer.from(made), Buffer.from(`${setting}$${unpadded(digest)}`))
+      return timingSafeEqual(Buffer.from(await engine.hash(password, stored, inputs, signal)), Buffer.from(text))
     },
   }
 }
@@ -89,7 +82,7 @@ const knownAnswers: KnownAnswer[] = [
   '$argon2id$v=19$m=256,t=2,p=1$c29tZXNhbHRzb21lc2FsdA$yrdGtGIZk/3JHsUHh5gLQUqQppLwvGjf4Z+cJbPLqew',
   '$argon2id$v=19$m=256,t=2,p=2$c29tZXNhbHRzb21lc2FsdA$wRLS7mudUUQT+AYkMYeVIYbo8Zysq4DyCoI9VJ8RHSw',
   '$argon2i$v=19$m=256,t=2,p=1$c29tZXNhbHRzb21lc2FsdA$v1DTJpl9EsRIKW3SFzgsjRS88aGpPJC+3z7P2gMxfv8',
-].map((storedHash) => ({ storedHash, password: 'password' }))
+].map((stored) => ({ stored, password: 'password' }))
 
 /** RFC 9106, 3.1: at least one pass, one lane, and eight blocks for each lane. */
 function isPossible({ memoryKib, time, parallelism }: Argon2Cost): boolean {

@@ -1,7 +1,6 @@
 /** bcrypt, in the modular crypt format. New hashes are `2b`. */
 
-import { randomBytes } from 'node:crypto'
-import { bcryptReadsWhole } from '@spillway/client/protocol/policy'
+import { randomBytes, timingSafeEqual } from 'node:crypto'
 import {
   type BcryptSetting,
   bcryptSetting,
@@ -9,9 +8,9 @@ import {
   encodeBcrypt,
   newBcryptSetting,
 } from '@spillway/client/protocol/setting'
-import { parseStoredHash } from '@spillway/client/protocol/stored-hash'
 import type { Algorithm } from './algorithm.js'
 import { type Engine, type KnownAnswer, loadEngines, verifyByFirst } from './engine.js'
+import type { BcryptRecipe, Password } from './methods/recipe.js'
 import { NATIVE_NAME, type NativeEngine } from './native.js'
 import type { Threads } from './threads.js'
 
@@ -19,6 +18,12 @@ import type { Threads } from './threads.js'
 const LOWEST_COST = 4
 const COST_LIMIT = 17
 const DIGEST_BYTES = 23
+/** The key schedule reads so many bytes: the password with its NUL, again and again. */
+const KEY_BYTES = 72
+
+/** A stored hash was made of the first 72 bytes, as nearly all of bcrypt's implementations do, or by one that refuses longer passwords. */
+export const longPasswordModes = ['cut', 'refuse'] as const
+export type LongPasswords = (typeof longPasswordModes)[number]
 
 export interface BcryptCost {
   cost: number
@@ -26,13 +31,18 @@ export interface BcryptCost {
 
 interface BcryptEngine extends Engine {
   /** Reads 72 bytes of a password; a NUL among them is one like any other. */
-  hash(password: string | Uint8Array, setting: BcryptSetting, signal?: AbortSignal): Promise<string>
+  hash(password: Password, setting: BcryptSetting, signal?: AbortSignal): Promise<string>
+}
+
+export interface BcryptOptions {
+  native?: NativeEngine | undefined
+  longPasswords?: LongPasswords | undefined
 }
 
 export async function createBcrypt(
   threads: Threads,
-  native?: NativeEngine,
-): Promise<Algorithm<BcryptCost, BcryptSetting>> {
+  { native, longPasswords = 'cut' }: BcryptOptions = {},
+): Promise<Algorithm<BcryptCost, BcryptSetting, BcryptRecipe>> {
   const engines = await loadEngines(
     [() => nativeEngine(native), () => nodeRsEngine(threads), () => nodeEngine(threads)],
     knownAnswers,
@@ -40,25 +50,51 @@ export async function createBcrypt(
   return {
     family: 'bcrypt',
     engine: engines[0].name,
-    recognizes(storedHash) {
-      const stored = parseStoredHash(storedHash)
-      return stored?.algorithm === 'bcrypt' && isAffordable(stored)
-    },
     isAffordable,
-    algorithm: () => 'bcrypt',
     hash: (password, { cost }, signal) => engines[0].hash(password, newBcryptSetting(cost), signal),
     hashExactly({ password }, setting, signal) {
       return isAffordable(setting) ? engines[0].hash(Buffer.from(password, 'base64'), setting, signal) : undefined
     },
-    decoyHash: ({ cost }) => bcryptSetting(newBcryptSetting(cost)) + encodeBcrypt(randomBytes(DIGEST_BYTES)),
-    async verify(password, storedHash, signal) {
-      // `2y` is PHP's name for `2b`.
-      const hash = storedHash.replace(/^\$2y\$/, '$2b$')
-      const readWhole = bcryptReadsWhole(password)
-      const matches = await verifyByFirst(engines, readWhole ? password : '', hash, signal)
-      return readWhole && matches
+    decoy({ cost }) {
+      const { salt } = newBcryptSetting(cost)
+      return { method: 'bcrypt', variant: '2b', cost, salt, digest: encodeBcrypt(randomBytes(DIGEST_BYTES)) }
+    },
+    async verify(password, { variant, cost, salt, digest }, signal) {
+      const key = keyOf(Buffer.from(password), variant, longPasswords)
+      const setting: BcryptSetting = { algorithm: 'bcrypt', cost, salt }
+      // Whatever is in a key of this variant, all of it is read.
+      if (variant === '2x' && key !== undefined) {
+        const made = await engines[0].hash(key, setting, signal)
+        return timingSafeEqual(Buffer.from(made.slice(-digest.length)), Buffer.from(digest))
+      }
+      const matches = await verifyByFirst(engines, key ?? '', bcryptSetting(setting) + digest, signal)
+      return key !== undefined && matches
     },
   }
+}
+
+/** What bcrypt reads of a password; undefined where nothing may match: a NUL ends it for some implementations, and not for others. */
+function keyOf(password: Buffer, variant: BcryptRecipe['variant'], longPasswords: LongPasswords): Buffer | undefined {
+  if (password.includes(0) || (longPasswords === 'refuse' && password.length > KEY_BYTES)) return undefined
+  if (variant === '2x') return signExtendedKey(password)
+  // Nothing is left for bcrypt to add or repeat.
+  if (variant === '2') return password.length === 0 ? undefined : Buffer.alloc(KEY_BYTES, password)
+  return password.subarray(0, KEY_BYTES)
+}
+
+/**
+ * crypt_blowfish before 1.1 (2011) extended the sign of bytes above 127 when it put four of them together to a word, so that each filled
+ * the bytes before it with ones (CVE-2011-2483). Systems that were upgraded marked those hashes `2x`. In ASCII they are as any.
+ */
+function signExtendedKey(password: Buffer): Buffer {
+  const text = Buffer.concat([password, Buffer.from([0])])
+  const key = Buffer.alloc(KEY_BYTES)
+  for (let word = 0; word < KEY_BYTES; word += 4) {
+    let value = 0
+    for (let at = word; at < word + 4; at++) value = (value << 8) | text.readInt8(at % text.length)
+    key.writeInt32BE(value, word)
+  }
+  return key
 }
 
 async function nativeEngine(native: NativeEngine | undefined): Promise<BcryptEngine> {
@@ -66,7 +102,7 @@ async function nativeEngine(native: NativeEngine | undefined): Promise<BcryptEng
   return {
     name: NATIVE_NAME,
     hash: (password, setting, signal) => native.hash(password, bcryptSetting(setting), { signal }),
-    verify: (password, storedHash, signal) => native.verify(password, storedHash, { signal }),
+    verify: (password, stored, signal) => native.verify(password, stored, { signal }),
   }
 }
 
@@ -81,7 +117,7 @@ async function nodeRsEngine({ run }: Threads): Promise<BcryptEngine> {
   return {
     name: '@node-rs/bcrypt',
     hash: (password, setting) => run(() => (isV2 ? hashV2 : hashV1)(password, setting)),
-    verify: (password, storedHash) => run(() => verify(password, storedHash)),
+    verify: (password, stored) => run(() => verify(password, stored)),
   }
 }
 
@@ -98,7 +134,7 @@ async function nodeEngine({ run }: Threads): Promise<BcryptEngine> {
   return {
     name: 'bcrypt',
     hash: (password, setting) => run(() => bcrypt.hash(Buffer.from(password), bcryptSetting(setting))),
-    verify: (password, storedHash) => run(() => bcrypt.compare(password, storedHash)),
+    verify: (password, stored) => run(() => bcrypt.compare(Buffer.from(password), stored)),
   }
 }
 
@@ -108,6 +144,6 @@ function isAffordable({ cost }: BcryptCost): boolean {
 
 /** Test vectors of Openwall's crypt_blowfish. */
 const knownAnswers: KnownAnswer[] = [
-  { password: 'U*U', storedHash: '$2a$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW' },
-  { password: 'U*U*', storedHash: '$2a$05$CCCCCCCCCCCCCCCCCCCCC.VGOzA784oUp/Z0DY336zx7pLYAy0lwK' },
+  { password: 'U*U', stored: '$2a$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW' },
+  { password: 'U*U*', stored: '$2a$05$CCCCCCCCCCCCCCCCCCCCC.VGOzA784oUp/Z0DY336zx7pLYAy0lwK' },
 ]

@@ -3,23 +3,26 @@
  * test on this machine, so a build that is wrong for this processor is skipped.
  */
 
+import type { Password } from './methods/recipe.js'
+
 /** A test vector: this password matches this stored hash. */
-export interface KnownAnswer {
-  storedHash: string
+export interface KnownAnswer<Stored = string> {
+  stored: Stored
   password: string
 }
 
-export interface Engine {
+/** @template Stored what it takes for a stored hash */
+export interface Engine<Stored = string> {
   /** The package it comes from. */
   readonly name: string
   /** The signal cancels a call that has not begun, if the engine supports that. */
-  verify(password: string, storedHash: string, signal?: AbortSignal): Promise<boolean>
+  verify(password: Password, stored: Stored, signal?: AbortSignal): Promise<boolean>
 }
 
 /** The engines that work here, in order of preference. Throws when none does. */
-export async function loadEngines<E extends Engine>(
+export async function loadEngines<Stored, E extends Engine<Stored>>(
   candidates: readonly (() => Promise<E>)[],
-  knownAnswers: readonly KnownAnswer[],
+  knownAnswers: readonly KnownAnswer<Stored>[],
 ): Promise<[E, ...E[]]> {
   const working: E[] = []
   for (const load of candidates) {
@@ -32,16 +35,16 @@ export async function loadEngines<E extends Engine>(
 }
 
 /** Verifies with the first engine that accepts the hash, because engines differ in the formats they accept. */
-export async function verifyByFirst(
-  engines: readonly Engine[],
-  password: string,
-  storedHash: string,
+export async function verifyByFirst<Stored>(
+  engines: readonly Engine<Stored>[],
+  password: Password,
+  stored: Stored,
   signal?: AbortSignal,
 ): Promise<boolean> {
   let refusal: unknown
   for (const engine of engines) {
     try {
-      return await engine.verify(password, storedHash, signal)
+      return await engine.verify(password, stored, signal)
     } catch (error) {
       signal?.throwIfAborted()
       refusal = error
@@ -50,11 +53,14 @@ export async function verifyByFirst(
   throw refusal
 }
 
-async function answersRight(engine: Engine, knownAnswers: readonly KnownAnswer[]): Promise<boolean> {
+async function answersRight<Stored>(
+  engine: Engine<Stored>,
+  knownAnswers: readonly KnownAnswer<Stored>[],
+): Promise<boolean> {
   try {
-    for (const { password, storedHash } of knownAnswers) {
-      if (!(await engine.verify(password, storedHash))) return false
-      if (await engine.verify(`${password}.`, storedHash)) return false
+    for (const { password, stored } of knownAnswers) {
+      if (!(await engine.verify(password, stored))) return false
+      if (await engine.verify(`${password}.`, stored)) return false
     }
     return true
   } catch {

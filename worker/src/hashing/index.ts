@@ -1,13 +1,17 @@
-/** Hashing by policy: selects the algorithm of a stored hash, tells whether it is below the policy, and provides the decoy. */
+/** Hashing by policy: verifies stored hashes of every format, tells whether one is below the policy, and provides the decoy. */
 import type { RefusalCode } from '@spillway/client/protocol/job'
 import { bcryptReadsWhole, type HashPolicy } from '@spillway/client/protocol/policy'
 import { type ExactHash, parseSetting } from '@spillway/client/protocol/setting'
 import { isDue, type RehashMode } from '@spillway/client/protocol/stored-hash'
-import type { Verifier } from './algorithm.js'
 import type { AlgorithmName } from './algorithm-name.js'
+import type { LongPasswords } from './bcrypt.js'
+import { type Excess, measureBounds } from './bounds.js'
 import type { FirebaseProject } from './formats/firebase-project.js'
-import { foreignFormats } from './formats/list.js'
+import { createReader, type StoredReading } from './formats/list.js'
+import type { Pepper } from './formats/peppers.js'
 import { MEMORY_LIMIT_KIB } from './memory-limit.js'
+import { algorithmOf, createMethods, type Methods, verifyRecipe } from './methods/list.js'
+import type { Method } from './methods/recipe.js'
 import { NATIVE_NAME, type NativeEngine, startNativeEngine } from './native.js'
 import { loadAlgorithms, type Policy } from './policy.js'
 import { testDoubles } from './testdoubles.js'
@@ -26,9 +30,12 @@ export interface Hasher {
   hash(password: string, policy?: HashPolicy, signal?: AbortSignal): Promise<string>
   /** A hash of which all is given. Throws {@link UnsupportedHashError} for a setting that costs too much or that nothing here takes. */
   hashExactly(exact: ExactHash, signal?: AbortSignal): Promise<string>
-  /** Throws {@link UnsupportedHashError} for a stored hash that no algorithm recognizes. Signals cancel calls that have not begun. */
-  verify(password: string, storedHash: string, signal?: AbortSignal): Promise<boolean>
-  /** The work of {@link Hasher.verify} at the cost of the policy, with a hash that no password matches. */
+  /**
+   * Whether one of these forms of a password matches, the first of them tried first: as a gateway normalizes it, and as it was typed. Throws
+   * {@link UnsupportedHashError} for a stored hash of no format, or one that costs too much. Signals cancel calls that have not begun.
+   */
+  verify(password: string | readonly string[], storedHash: string, signal?: AbortSignal): Promise<boolean>
+  /** The work of {@link Hasher.verify} for one form at the cost of the policy, with a hash that no password matches. */
   decoy(password: string, policy?: HashPolicy, signal?: AbortSignal): Promise<void>
   /** Whether the policy reads all of a password. */
   readsWhole(password: string, policy?: HashPolicy): boolean
@@ -37,13 +44,22 @@ export interface Hasher {
    * {@link UnsupportedHashError}.
    */
   isDue(storedHash: string, policy?: HashPolicy, mode?: RehashMode): boolean
-  /** The label of a stored hash for metrics: `other` for one that no algorithm recognizes. */
+  /** Whether a new hash of this password would refuse another that the old system took for the same. */
+  isAmbiguous(password: string, storedHash: string): boolean
+  /** What a stored hash is, or why it cannot be verified. */
+  examine(storedHash: string): Examined
+  /** The label of a stored hash for metrics: `other` for one that cannot be verified. */
   algorithmOf(storedHash: string): AlgorithmName
   /** How many passwords a slot hashes at a time, as it is best for the last ones. */
   batchWidth(): number
   /** The time of the hashing threads so far, in milliseconds, counted as in full batches. */
   threadMs(): number
 }
+
+export type Examined =
+  | { kind: 'supported'; reading: StoredReading }
+  | { kind: 'too-costly'; reading: StoredReading; excess: Excess }
+  | { kind: 'unknown' }
 
 /** A stored hash that cannot be verified: another algorithm, damaged, or asking for too much. */
 export class UnsupportedHashError extends Error {
@@ -73,6 +89,10 @@ export interface HasherOptions {
   memoryLimitKib?: number | undefined
   /** The project whose accounts were imported from Firebase, if there is one. */
   firebase?: FirebaseProject | undefined
+  /** Secrets that old systems hashed with passwords [none]. */
+  peppers?: readonly Pepper[] | undefined
+  /** Of stored bcrypt hashes whose passwords are longer than it reads [cut]. */
+  longPasswords?: LongPasswords | undefined
 }
 
 /**
@@ -80,31 +100,36 @@ export interface HasherOptions {
  * @throws UnaffordablePolicyError, and an Error where an algorithm has none that works here
  */
 export async function createHasher(policy: Policy, options: HasherOptions): Promise<Hasher> {
-  const { slots = 1, memoryLimitKib = MEMORY_LIMIT_KIB, firebase } = options
+  const { slots = 1, memoryLimitKib = MEMORY_LIMIT_KIB, firebase, peppers = [], longPasswords } = options
   const native = options.native ? await startNativeEngine(slots).catch(() => undefined) : undefined
   const threads = createThreads(slots)
-  const algorithms = await loadAlgorithms(threads, { native, memoryLimitKib })
+  const algorithms = await loadAlgorithms(threads, { native, memoryLimitKib, longPasswords })
   const { argon2, bcrypt } = algorithms
-  const known = [argon2, bcrypt]
-  const doubles = options.testHashes ? testDoubles(threads) : []
-  const formats = [
-    ...known,
-    ...(await foreignFormats({ threads, native, algorithms, firebase, memoryLimitBytes: 1_024 * memoryLimitKib })),
-  ]
+  const methods = await createMethods({ threads, native, algorithms })
+  const width = (algorithm: 'argon2' | 'bcrypt') => (algorithm === 'bcrypt' ? (native?.widthOf(ANY_BCRYPT) ?? 1) : 1)
+  const bounds = await measureBounds(algorithms, { policy: policy.hashes, memoryLimitKib, width })
   native?.forgetCalls()
-  const verifiers = [...formats, ...doubles]
-  const engines = Object.fromEntries(formats.map(({ family, engine }) => [family, engine]))
+  const read = createReader({ firebase, peppers })
+  const doubles = options.testHashes ? testDoubles(threads) : []
+  const doubleOf = (storedHash: string) => doubles.find(({ recognizes }) => recognizes(storedHash))
 
-  const findVerifier = (storedHash: string) => verifiers.find((candidate) => candidate.recognizes(storedHash))
+  function examine(storedHash: string): Examined {
+    const reading = read(storedHash)
+    if (reading === undefined) return { kind: 'unknown' }
+    // Of several that it may have been made with, those that cost too much here are not tried.
+    const [first, ...others] = reading.recipes.filter((recipe) => bounds.excessOf(recipe) === undefined)
+    if (first !== undefined) return { kind: 'supported', reading: { ...reading, recipes: [first, ...others] } }
+    return { kind: 'too-costly', reading, excess: bounds.excessOf(reading.recipes[0]) ?? {} }
+  }
 
-  function verifierOf(storedHash: string): Verifier {
-    const verifier = findVerifier(storedHash)
-    if (verifier === undefined) throw new UnsupportedHashError('the stored hash is of no supported algorithm or cost')
-    return verifier
+  function readingOf(storedHash: string): StoredReading {
+    const examined = examine(storedHash)
+    if (examined.kind === 'supported') return examined.reading
+    throw new UnsupportedHashError('the stored hash is of no supported format or cost')
   }
 
   const isAffordable = (by: HashPolicy): boolean =>
-    by.algorithm === 'bcrypt' ? bcrypt.isAffordable(by) : argon2.isAffordable(by)
+    (by.algorithm === 'bcrypt' ? bcrypt.isAffordable(by) : argon2.isAffordable(by)) && bounds.accepts(by)
   if (policy.hashes.algorithm === 'argon2id' && !argon2.isAffordable(policy.hashes))
     throw new UnaffordablePolicyError(
       `a hash of the policy takes more memory than a slot has here: ${memoryLimitKib} KiB`,
@@ -112,8 +137,8 @@ export async function createHasher(policy: Policy, options: HasherOptions): Prom
 
   return {
     algorithm: policy.algorithm,
-    engines,
-    description: describe(native, known),
+    engines: Object.fromEntries(Object.values(methods).map(({ family, engine }) => [family, engine])),
+    description: describe(native, [argon2, bcrypt]),
     native,
     async hash(password, by = policy.hashes, signal) {
       if (!readsWhole(password, by)) throw new UnsupportedPasswordError('bcrypt does not read this password whole')
@@ -122,7 +147,8 @@ export async function createHasher(policy: Policy, options: HasherOptions): Prom
       return await argon2.hash(password, by, signal)
     },
     async hashExactly(exact, signal) {
-      const setting = parseSetting(exact.setting)
+      const parsed = parseSetting(exact.setting)
+      const setting = parsed !== undefined && bounds.accepts(parsed) ? parsed : undefined
       const isBcrypt = setting?.algorithm === 'bcrypt'
       const hash = isBcrypt
         ? bcrypt.hashExactly(exact, setting, signal)
@@ -130,30 +156,59 @@ export async function createHasher(policy: Policy, options: HasherOptions): Prom
       if (hash === undefined) throw new UnsupportedHashError('no implementation here makes a hash by that setting')
       return await hash
     },
-    verify: async (password, storedHash, signal) => verifierOf(storedHash).verify(password, storedHash, signal),
+    async verify(password, storedHash, signal) {
+      const forms = typeof password === 'string' ? [password] : password
+      const double = doubleOf(storedHash)
+      if (double !== undefined) return await double.verify(forms[0] ?? '', storedHash)
+      return await verifyReading(methods, forms, readingOf(storedHash), signal)
+    },
     async decoy(password, wanted = policy.hashes, signal) {
       const by = isAffordable(wanted) ? wanted : policy.hashes
-      const verifier = by.algorithm === 'bcrypt' ? bcrypt : argon2
-      const decoyHash = by.algorithm === 'bcrypt' ? bcrypt.decoyHash(by) : argon2.decoyHash(by)
-      await verifier.verify(password, decoyHash, signal)
+      const recipe = by.algorithm === 'bcrypt' ? bcrypt.decoy(by) : argon2.decoy(by)
+      await verifyRecipe(methods, password, recipe, signal)
     },
     readsWhole: (password, by = policy.hashes) => readsWhole(password, by),
     isDue(storedHash, by, mode = by === undefined ? policy.rehash : 'weaker') {
-      const isDouble = doubles.includes(verifierOf(storedHash))
+      const isDouble = doubleOf(storedHash) !== undefined
+      if (!isDouble) readingOf(storedHash)
       const wanted = by ?? policy.hashes
       return !isDouble && isAffordable(wanted) && isDue(storedHash, wanted, mode)
     },
-    algorithmOf: (storedHash) => findVerifier(storedHash)?.algorithm(storedHash) ?? 'other',
+    isAmbiguous: (password, storedHash) => read(storedHash)?.isAmbiguous?.(password) ?? false,
+    examine,
+    algorithmOf(storedHash) {
+      const examined = examine(storedHash)
+      return examined.kind === 'supported' ? algorithmOf(examined.reading.recipes[0]) : 'other'
+    },
     batchWidth: () => native?.batchWidth() ?? 1,
     threadMs: () => threads.threadMs() + (native?.threadMs() ?? 0),
   }
 }
 
+/** Tries each text that may have been hashed with each function that it may have been hashed with. */
+async function verifyReading(
+  methods: Methods,
+  forms: readonly string[],
+  { recipes, textsOf = (password) => [password] }: StoredReading,
+  signal: AbortSignal | undefined,
+): Promise<boolean> {
+  for (const text of new Set(forms.flatMap(textsOf))) {
+    for (const recipe of recipes) {
+      if (await verifyRecipe(methods, text, recipe, signal)) return true
+      signal?.throwIfAborted()
+    }
+  }
+  return false
+}
+
+/** Its cost decides how many are done at a time. */
+const ANY_BCRYPT = `$2b$05$${'.'.repeat(53)}`
+
 function readsWhole(password: string, policy: HashPolicy): boolean {
   return policy.algorithm !== 'bcrypt' || bcryptReadsWhole(password)
 }
 
-function describe(native: NativeEngine | undefined, known: readonly Verifier[]): string {
+function describe(native: NativeEngine | undefined, known: readonly Method<never>[]): string {
   if (native !== undefined) {
     const wrong =
       native.wrong.length > 0 ? `; not used because of wrong answers on this processor: ${native.wrong.join(', ')}` : ''

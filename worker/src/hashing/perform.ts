@@ -72,7 +72,7 @@ async function verifyOrDecoy(
   try {
     return await verify(request, algorithm, options)
   } catch (error) {
-    if (error instanceof UnsupportedHashError) await options.hasher.decoy(request.password, request.policy)
+    if (error instanceof UnsupportedHashError) await decoy(request, options)
     throw error
   }
 }
@@ -81,14 +81,24 @@ async function verify(request: VerifyRequest, algorithm: AlgorithmName, options:
   const { password, storedHash, nextPassword, policy, rehash = true, upgrade } = request
   const { hasher } = options
   if (storedHash === null) {
-    await hasher.decoy(password, policy)
+    await decoy(request, options)
     return { kind: 'mismatch' }
   }
-  if (!(await hasher.verify(password, storedHash))) return { kind: 'mismatch' }
+  if (!(await hasher.verify(formsOf(request), storedHash))) return { kind: 'mismatch' }
   if (nextPassword !== undefined) return { kind: 'match', hash: await hasher.hash(nextPassword, policy) }
   if (!rehash && upgrade === undefined) return { kind: 'match' }
+  if (hasher.isAmbiguous(password, storedHash)) return { kind: 'match' }
   // Another format may have read a password whole of which bcrypt reads a part.
   if (!hasher.isDue(storedHash, policy, upgrade) || !hasher.readsWhole(password, policy)) return { kind: 'match' }
   if (upgrade !== undefined) return { kind: 'match', hashFollows: true }
   return { ...(await newHashOf(request, algorithm, options)), kind: 'match' }
+}
+
+function formsOf({ password, typed }: VerifyRequest): string[] {
+  return typed === undefined || typed === password ? [password] : [password, typed]
+}
+
+/** As many as a wrong password takes for an account. */
+async function decoy(request: VerifyRequest, { hasher }: PerformOptions): Promise<void> {
+  for (const form of formsOf(request)) await hasher.decoy(form, request.policy)
 }

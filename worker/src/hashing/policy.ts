@@ -10,7 +10,8 @@ import { choice, integer } from '../process/settings.js'
 import type { Algorithm } from './algorithm.js'
 import type { AlgorithmName } from './algorithm-name.js'
 import type { Argon2Options } from './argon2.js'
-import type { BcryptCost } from './bcrypt.js'
+import type { BcryptCost, BcryptOptions } from './bcrypt.js'
+import type { Argon2Recipe, BcryptRecipe } from './methods/recipe.js'
 import type { Threads } from './threads.js'
 
 /** The variables that set the policy, as a part of the configuration's JSON Schema. */
@@ -66,16 +67,16 @@ export function asPolicy(hashes: HashPolicy, rehash: RehashMode = 'weaker'): Pol
 }
 
 export interface Algorithms {
-  argon2: Algorithm<Argon2Cost, Argon2Setting>
-  bcrypt: Algorithm<BcryptCost, BcryptSetting>
+  argon2: Algorithm<Argon2Cost, Argon2Setting, Argon2Recipe>
+  bcrypt: Algorithm<BcryptCost, BcryptSetting, BcryptRecipe>
 }
 
 /**
  * Loads and tests the implementations; throws when an algorithm has none that works on this machine. They are imported on demand:
  * gateways read the settings for their fallback and must not load hashing code.
  */
-export async function loadAlgorithms(threads: Threads, options: Argon2Options): Promise<Algorithms> {
+export async function loadAlgorithms(threads: Threads, options: Argon2Options & BcryptOptions): Promise<Algorithms> {
   const [{ createArgon2 }, { createBcrypt }] = await Promise.all([import('./argon2.js'), import('./bcrypt.js')])
-  const [argon2, bcrypt] = await Promise.all([createArgon2(threads, options), createBcrypt(threads, options.native)])
+  const [argon2, bcrypt] = await Promise.all([createArgon2(threads, options), createBcrypt(threads, options)])
   return { argon2, bcrypt }
 }

@@ -4,28 +4,26 @@
  * processor. Any password except "wrong" matches.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Verifier } from './algorithm.js'
 import type { Threads } from './threads.js'
+
+export interface TestDouble {
+  recognizes(storedHash: string): boolean
+  verify(password: string, storedHash: string): Promise<boolean>
+}
 
 const WAITING = /^\$spillway-wait\$(\d{1,5})\$$/
 
-const token = (threads: Threads): Verifier => ({
-  family: 'test',
-  engine: 'test',
+const token = (threads: Threads): TestDouble => ({
   recognizes: (storedHash) => storedHash === '$spillway-token$',
   verify: (password) => threads.run(async () => password !== 'wrong'),
-  algorithm: () => 'other',
 })
 
-const waiting = (threads: Threads): Verifier => ({
-  family: 'test',
-  engine: 'test',
+const waiting = (threads: Threads): TestDouble => ({
   recognizes: (storedHash) => WAITING.test(storedHash),
   async verify(password, storedHash) {
     await threads.run(() => sleep(Number(WAITING.exec(storedHash)?.[1])))
     return password !== 'wrong'
   },
-  algorithm: () => 'other',
 })
 
-export const testDoubles = (threads: Threads): Verifier[] => [token(threads), waiting(threads)]
+export const testDoubles = (threads: Threads): TestDouble[] => [token(threads), waiting(threads)]

@@ -10,3 +10,10 @@ export function decodeBase64(text: string): Buffer | undefined {
   const bytes = Buffer.from(text, 'base64')
   return text === unpadded(bytes) || text === bytes.toString('base64') ? bytes : undefined
 }
+
+/** Of a text with several: all of them are padded, or none is, where padding is due. */
+export function decodeBase64Pair(one: string, other: string): [Buffer, Buffer] | undefined {
+  const bytes: [Buffer, Buffer] = [Buffer.from(one, 'base64'), Buffer.from(other, 'base64')]
+  const isWritten = (encode: (bytes: Buffer) => string) => encode(bytes[0]) === one && encode(bytes[1]) === other
+  return isWritten(unpadded) || isWritten((part) => part.toString('base64')) ? bytes : undefined
+}

@@ -81,7 +81,8 @@ export const isHashRequest = checkFor<HashRequest>(HashRequest)
 
 /**
  * The sealed contents of a `verify` job. `storedHash: null` requests a decoy: a verify at the cost of the policy that never matches,
- * so that an unknown user takes as long as a known one. `nextPassword` is hashed when the password matches. `policy` is as in
+ * so that an unknown user takes as long as a known one. `typed` is the password as it was typed, where a normal form made another text of
+ * it: old systems hashed that, so it is tried where the password does not match. `nextPassword` is hashed when the password matches. `policy` is as in
  * {@link HashRequest}.
  *
  * Without a next password a match may be hashed anew. With `upgrade` that delays nothing: the verdict says whether a new hash follows,
@@ -93,6 +94,7 @@ const VerifyRequest = {
   type: 'object',
   properties: {
     password: { type: 'string' },
+    typed: { type: 'string' },
     storedHash: { type: ['string', 'null'] },
     nextPassword: { type: 'string' },
     policy: HashPolicySchema,
@@ -104,6 +106,7 @@ const VerifyRequest = {
 } as const
 export interface VerifyRequest {
   password: string
+  typed?: string
   storedHash: string | null
   nextPassword?: string
   policy?: HashPolicy
@@ -124,7 +127,7 @@ const BESIDES_PASSWORDS_BYTES = 256
  */
 export function padRequest(request: Requests[JobName]): object {
   if (!('storedHash' in request)) return request
-  const { nextPassword: _, ...contents } = request
+  const { nextPassword: _, typed: __, ...contents } = request
   const besides = Buffer.byteLength(JSON.stringify({ ...contents, password: '', padding: '' }))
   const missing = Math.ceil(besides / BESIDES_PASSWORDS_BYTES) * BESIDES_PASSWORDS_BYTES - besides
   return { ...request, padding: ' '.repeat(missing) }

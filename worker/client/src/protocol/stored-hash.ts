@@ -1,5 +1,5 @@
 /** Stored hashes as text: what algorithm and cost one was made with, and how that compares with a policy. Hashes nothing. */
-import { decodeBase64 } from './base64.js'
+import { decodeBase64, decodeBase64Pair } from './base64.js'
 import type { Argon2Cost, HashPolicy } from './policy.js'
 import type { Argon2Setting } from './setting.js'
 
@@ -35,7 +35,7 @@ export function parseArgon2(text: string): Argon2Hash | undefined {
     ARGON2.exec(text) ?? []
   if (algorithm !== 'argon2id' && algorithm !== 'argon2i' && algorithm !== 'argon2d') return undefined
   const cost = argon2Parameters(parameters)
-  const [salt, digest] = [decodeBase64(saltText), decodeBase64(digestText)]
+  const [salt, digest] = decodeBase64Pair(saltText, digestText) ?? []
   if (cost === undefined || salt === undefined || digest === undefined) return undefined
   if (salt.length < SALT_MIN_BYTES || digest.length < DIGEST_MIN_BYTES) return undefined
   return { algorithm, version: Number(version), ...cost, salt, digest }

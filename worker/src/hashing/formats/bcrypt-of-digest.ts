@@ -1,55 +1,55 @@
-/**
- * bcrypt of a digest of the password, so that passwords longer than 72 bytes count whole: `bcrypt_sha256` of Django and of passlib,
- * and WordPress since 6.8.
- */
+/** bcrypt of a digest of the password, so that passwords longer than 72 bytes count whole. */
 import { createHash, createHmac } from 'node:crypto'
-import type { Verifier } from '../algorithm.js'
+import { bcryptRecipe } from './bcrypt.js'
+import type { Format, Reading } from './format.js'
+import { slashed, trimmed } from './old-passwords.js'
 
-/** A stored hash as bcrypt writes it, and the text that it is a hash of. */
-interface Inner {
-  storedHash: string
-  digest(password: string): string
+function ofDigest(storedHash: string | undefined, textsOf: (password: string) => string[]): Reading | undefined {
+  const recipe = storedHash === undefined ? undefined : bcryptRecipe(storedHash)
+  return recipe && { recipes: [recipe], textsOf }
 }
 
-const BCRYPT = String.raw`\$2[aby]\$\d{2}\$[./A-Za-z0-9]{53}`
-const DJANGO = new RegExp(`^bcrypt_sha256\\$(${BCRYPT})$`)
+const DJANGO = /^bcrypt_sha256\$(\$2.*)$/
+
+export const djangoBcrypt: Format = {
+  name: 'Django bcrypt_sha256',
+  makers: 'Django',
+  read: (text) => ofDigest(DJANGO.exec(text)?.[1], (password) => [sha256(password).toString('hex')]),
+}
+
 const PASSLIB_V1 = /^\$bcrypt-sha256\$(2[aby]),(\d{1,2})\$([./A-Za-z0-9]{22})\$([./A-Za-z0-9]{31})$/
 const PASSLIB_V2 = /^\$bcrypt-sha256\$v=2,t=(2[aby]),r=(\d{1,2})\$([./A-Za-z0-9]{22})\$([./A-Za-z0-9]{31})$/
-const WORDPRESS = new RegExp(`^\\$wp(${BCRYPT})$`)
 
-export function bcryptOfDigest(bcrypt: Verifier): Verifier {
-  return {
-    ...bcrypt,
-    recognizes(storedHash) {
-      const inner = read(storedHash)
-      return inner !== undefined && bcrypt.recognizes(inner.storedHash)
-    },
-    async verify(password, storedHash, signal) {
-      const inner = read(storedHash)
-      return inner !== undefined && (await bcrypt.verify(inner.digest(password), inner.storedHash, signal))
-    },
-  }
+export const passlibBcrypt: Format = {
+  name: 'passlib bcrypt_sha256',
+  makers: 'passlib',
+  read(text) {
+    const v1 = PASSLIB_V1.exec(text)
+    if (v1 !== null) return ofDigest(joined(v1), (password) => [sha256(password).toString('base64')])
+    const v2 = PASSLIB_V2.exec(text)
+    const [, , , salt = ''] = v2 ?? []
+    return ofDigest(joined(v2), (password) => [hmac('sha256', salt, password)])
+  },
 }
 
-function read(text: string): Inner | undefined {
-  const [, django] = DJANGO.exec(text) ?? []
-  if (django !== undefined) return { storedHash: django, digest: (password) => sha256(password).toString('hex') }
-  const v1 = passlib(PASSLIB_V1.exec(text))
-  if (v1 !== undefined) return { ...v1, digest: (password) => sha256(password).toString('base64') }
-  const v2 = passlib(PASSLIB_V2.exec(text))
-  if (v2 !== undefined) return { ...v2, digest: (password) => hmac('sha256', v2.salt, password) }
-  const [, wordpress] = WORDPRESS.exec(text) ?? []
-  // WordPress trims the password when it makes the hash and when it verifies it.
-  if (wordpress !== undefined)
-    return { storedHash: wordpress, digest: (password) => hmac('sha384', 'wp-sha384', trim(password)) }
-  return undefined
-}
-
-/** Puts bcrypt's usual text together from passlib's parts. */
-function passlib(match: RegExpExecArray | null): { storedHash: string; salt: string } | undefined {
+/** bcrypt's usual text of passlib's parts. */
+function joined(match: RegExpExecArray | null): string | undefined {
   const [, version, cost, salt, digest] = match ?? []
-  if (cost === undefined || salt === undefined) return undefined
-  return { storedHash: `$${version}$${cost.padStart(2, '0')}$${salt}${digest}`, salt }
+  return cost === undefined ? undefined : `$${version}$${cost.padStart(2, '0')}$${salt}${digest}`
+}
+
+const WORDPRESS = /^\$wp(\$2y.*)$/
+
+/** WordPress trims the password when it makes the hash and when it verifies it, and has slashes before quotes where it came from a form. */
+export const wordpressBcrypt: Format = {
+  name: 'WordPress bcrypt',
+  makers: 'WordPress 6.8 and later',
+  read(text) {
+    const reading = ofDigest(WORDPRESS.exec(text)?.[1], (password) =>
+      [trimmed(slashed(password)), trimmed(password)].map((read) => hmac('sha384', 'wp-sha384', read)),
+    )
+    return reading && { ...reading, isAmbiguous: (password) => trimmed(password) !== password }
+  },
 }
 
 function sha256(password: string): Buffer {
@@ -58,9 +58,4 @@ function sha256(password: string): Buffer {
 
 function hmac(digest: string, key: string, password: string): string {
   return createHmac(digest, key).update(password).digest('base64')
-}
-
-/** The characters that PHP's trim() removes. */
-function trim(password: string): string {
-  return password.replace(/^[ \t\n\r\0\v]+|[ \t\n\r\0\v]+$/g, '')
 }

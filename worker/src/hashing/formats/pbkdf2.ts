@@ -1,84 +1,137 @@
-/** PBKDF2 (RFC 8018, 5.2) with SHA-1, SHA-256 or SHA-512, as PHC strings, Django, passlib, Werkzeug and ASP.NET Core Identity write it. */
-import { pbkdf2 as derive } from 'node:crypto'
-import { promisify } from 'node:util'
-import type { Verifier } from '../algorithm.js'
-import type { KnownAnswer } from '../engine.js'
-import type { NativeEngine } from '../native.js'
-import type { Threads } from '../threads.js'
-import { type DerivedKey, derivedKeyVerifier, KEY_BYTES } from './derived-key.js'
+/** PBKDF2 as PHC strings, and as frameworks for Python, Node and .NET write it. */
+import { type Pbkdf2Parts, pbkdf2Reading } from './derived.js'
+import type { Format } from './format.js'
+import { adaptedBase64, adaptedPair, base64Pair, hexBytes, paddedBase64, urlBase64, utf8Bytes } from './texts.js'
 
-const deriveKey = promisify(derive)
+const PHC = /^\$pbkdf2-(sha1|sha256|sha512)\$i=(\d{1,9})(?:,l=(\d{1,4}))?\$([A-Za-z0-9+/]+=*)\$([A-Za-z0-9+/]+=*)$/
 
-interface Pbkdf2Hash extends DerivedKey {
-  digest: string
-  iterations: number
-}
-
-/** The highest work of a stored hash that is accepted, in iterations for each block of the key: one bad row must not stall a worker. */
-const WORK_LIMIT = 2_000_000
-
-const PHC = /^\$pbkdf2-(sha1|sha256|sha512)\$i=(\d{1,8})(?:,l=\d+)?\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/
-const DJANGO = /^pbkdf2_(sha1|sha256|sha512)\$(\d{1,8})\$([^$]{1,128})\$([A-Za-z0-9+/]+=*)$/
-/** Its base64 has dots in place of pluses. */
-const PASSLIB = /^\$pbkdf2(?:-(sha256|sha512))?\$(\d{1,8})\$([A-Za-z0-9./]+)\$([A-Za-z0-9./]+)$/
-const WERKZEUG = /^pbkdf2:(sha1|sha256|sha512):(\d{1,8})\$([^$]{1,128})\$([0-9a-f]+)$/
-const BASE64 = /^[A-Za-z0-9+/]{64,256}={0,2}$/
-
-export async function pbkdf2(threads: Threads, native?: NativeEngine): Promise<Verifier> {
-  return await derivedKeyVerifier<Pbkdf2Hash>(threads, native, {
-    family: 'pbkdf2',
-    read,
-    isAccepted,
-    nativeSetting: ({ digest, iterations }) => (digest === 'sha256' ? `$pbkdf2-sha256$i=${iterations}` : undefined),
-    derive: (password, { salt, iterations, key, digest }) => deriveKey(password, salt, iterations, key.length, digest),
-    knownAnswers,
-  })
-}
-
-/** RFC 7914, 11, and by OpenSSL. */
-const knownAnswers: KnownAnswer[] = [
-  {
-    password: 'passwd',
-    storedHash:
-      '$pbkdf2-sha256$i=1$c2FsdA$VawEblbjCJ/sFpHCJUS2BflBhSFt3gRl5oudV8INrLxJypzM8Xm2RZkWZLOdd+8xfHG4RbHjC9UJESBB06GXgw',
+export const phcPbkdf2: Format = {
+  name: 'PBKDF2',
+  makers: 'PHC strings: Keycloak imports, Ory Kratos, @phc/pbkdf2',
+  read(text) {
+    const [, digest = '', iterations = '', length, salt = '', key = ''] = PHC.exec(text) ?? []
+    const keyBytes = length === undefined ? undefined : Number(length)
+    return pbkdf2Reading({ digest, iterations, ...base64Pair(salt, key), keyBytes })
   },
-  { password: 'password', storedHash: '$pbkdf2-sha256$i=20$c2FsdA$g+sQC2o6l18P4//NwkGYUjIVTmhova8bJhzLGP7kyQg' },
-]
-
-function read(text: string): Pbkdf2Hash | undefined {
-  return readParts(text) ?? readAspNet(text)
 }
 
-function readParts(text: string): Pbkdf2Hash | undefined {
-  const base64 = (part: string) => Buffer.from(part.replaceAll('.', '+'), 'base64')
-  const [, digest = 'sha1', iterations, salt = '', key = ''] =
-    PHC.exec(text) ?? DJANGO.exec(text) ?? PASSLIB.exec(text) ?? WERKZEUG.exec(text) ?? []
-  if (iterations === undefined) return undefined
-  // Django and Werkzeug use the salt as the text that it is.
-  const isSaltText = text.startsWith('pbkdf2')
-  return {
-    digest,
-    iterations: Number(iterations),
-    salt: isSaltText ? Buffer.from(salt) : base64(salt),
-    key: text.startsWith('pbkdf2:') ? Buffer.from(key, 'hex') : base64(key),
-  }
+const DJANGO = /^pbkdf2_(sha1|sha256|sha512)\$(\d{1,9})\$([^$]{1,128})\$([A-Za-z0-9+/]+=*)$/
+
+/** The salt is used as the text that it is. */
+export const djangoPbkdf2: Format = {
+  name: 'Django PBKDF2',
+  makers: 'Django, passlib',
+  read: (text) =>
+    readParts(DJANGO, text, ([digest, iterations, salt, key]) => ({
+      ...{ digest, iterations, salt: utf8Bytes(salt), key: paddedBase64(key), keyBytes: 'digest' },
+    })),
 }
 
-/** ASP.NET Core Identity: a byte for the version; in version 3 the function, the iterations and the length of the salt as big-endian words. */
-function readAspNet(text: string): Pbkdf2Hash | undefined {
-  if (!BASE64.test(text)) return undefined
-  const bytes = Buffer.from(text, 'base64')
-  if (bytes[0] === 0 && bytes.length === 49) {
-    return { digest: 'sha1', iterations: 1_000, salt: bytes.subarray(1, 17), key: bytes.subarray(17) }
-  }
-  const digest = ['sha1', 'sha256', 'sha512'][bytes.readUInt32BE(1)]
-  if (bytes[0] !== 1 || digest === undefined) return undefined
-  const keyAt = 13 + bytes.readUInt32BE(9)
-  return { digest, iterations: bytes.readUInt32BE(5), salt: bytes.subarray(13, keyAt), key: bytes.subarray(keyAt) }
+const WERKZEUG = /^pbkdf2:(sha1|sha256|sha512):(\d{1,9})\$([^$]{1,128})\$([0-9a-f]+)$/
+
+export const werkzeugPbkdf2: Format = {
+  name: 'Werkzeug PBKDF2',
+  makers: 'Werkzeug, Flask',
+  read: (text) =>
+    readParts(WERKZEUG, text, ([digest, iterations, salt, key]) => ({
+      ...{ digest, iterations, salt: utf8Bytes(salt), key: hexBytes(key), keyBytes: 'digest' },
+    })),
 }
 
-function isAccepted({ digest, iterations, key }: Pbkdf2Hash): boolean {
-  const blockBytes = { sha1: 20, sha256: 32 }[digest] ?? 64
-  const isPossible = iterations >= 1 && KEY_BYTES.includes(key.length)
-  return isPossible && iterations * Math.ceil(key.length / blockBytes) <= WORK_LIMIT
+const PASSLIB = /^\$pbkdf2(-sha256|-sha512|)\$(\d{1,9})\$([A-Za-z0-9./+]+=*)\$([A-Za-z0-9./+]+=*)$/
+
+export const passlibPbkdf2: Format = {
+  name: 'passlib PBKDF2',
+  makers: 'passlib, Zitadel',
+  read: (text) =>
+    readParts(PASSLIB, text, ([digest, iterations, salt, key]) => ({
+      digest: digest === '' ? 'sha1' : digest.slice(1),
+      ...{ iterations, ...adaptedPair(salt, key), keyBytes: 'digest' },
+    })),
+}
+
+const SCRAM = /^\$scram\$(\d{1,9})\$([A-Za-z0-9./]+)\$(?=.*\bsha-256=([A-Za-z0-9./]{43})(?:,|$))[a-z0-9=.,/A-Z-]+$/
+
+/** Of its digests, that of SHA-256. */
+export const scram: Format = {
+  name: 'passlib scram',
+  makers: 'passlib',
+  read: (text) =>
+    readParts(SCRAM, text, ([iterations, salt, key]) => ({
+      ...{ digest: 'sha256', iterations, salt: adaptedBase64(salt), key: adaptedBase64(key), keyBytes: 32 },
+    })),
+}
+
+/** The rounds are hexadecimal; none for 400. */
+const DLITZ = /^(\$p5k2\$([0-9a-f]{0,8})\$[A-Za-z0-9./]{1,64})\$([A-Za-z0-9./]{32})$/
+const CTA = /^\$p5k2\$([0-9a-f]{1,8})\$([A-Za-z0-9_-]+={0,2})\$([A-Za-z0-9_-]{27}=)$/
+
+export const p5k2: Format = {
+  name: 'PBKDF2 $p5k2$',
+  makers: 'passlib, Dwayne Litzenberger, Cryptacular',
+  read: (text) =>
+    readParts(DLITZ, text, ([salt, iterations, key]) => ({
+      ...{ digest: 'sha1', iterations: iterations === '' ? 400 : Number.parseInt(iterations, 16) },
+      ...{ salt: utf8Bytes(salt), key: adaptedBase64(key), keyBytes: 24 },
+    })) ??
+    readParts(CTA, text, ([iterations, salt, key]) => ({
+      ...{ digest: 'sha1', iterations: Number.parseInt(iterations, 16) },
+      ...{ salt: urlBase64(salt), key: urlBase64(key), keyBytes: 20 },
+    })),
+}
+
+const GRUB = /^grub\.pbkdf2\.sha512\.(\d{1,9})\.([0-9A-F]+)\.([0-9A-F]{128})$/
+
+export const grub: Format = {
+  name: 'GRUB PBKDF2',
+  makers: 'GRUB, passlib',
+  read: (text) =>
+    readParts(GRUB, text, ([iterations, salt, key]) => ({
+      ...{ digest: 'sha512', iterations, salt: hexBytes(salt), key: hexBytes(key) },
+    })),
+}
+
+const MATTERMOST = /^\$pbkdf2\$f=SHA(256|512),w=(\d{1,9}),l=(\d{1,4})\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/
+
+export const mattermost: Format = {
+  name: 'Mattermost PBKDF2',
+  makers: 'Mattermost 11 and later',
+  read: (text) =>
+    readParts(MATTERMOST, text, ([bits, iterations, length, salt, key]) => ({
+      ...{
+        digest: `sha${bits}`,
+        iterations,
+        ...base64Pair(salt, key),
+        keyBytes: Number(length),
+      },
+    })),
+}
+
+const MEDIAWIKI = /^:pbkdf2:(sha1|sha256|sha512):(\d{1,9}):(\d{1,4}):([A-Za-z0-9+/]+=*):([A-Za-z0-9+/]+=*)$/
+
+export const mediawiki: Format = {
+  name: 'MediaWiki PBKDF2',
+  makers: 'MediaWiki',
+  read: (text) =>
+    readParts(MEDIAWIKI, text, ([digest, iterations, length, salt, key]) => ({
+      ...{ digest, iterations, salt: paddedBase64(salt), key: paddedBase64(key), keyBytes: Number(length) },
+    })),
+}
+
+const SEAFILE = /^PBKDF2SHA256\$(\d{1,9})\$([0-9a-f]{64})\$([0-9a-f]{64})$/
+
+export const seafile: Format = {
+  name: 'Seafile PBKDF2',
+  makers: 'Seafile',
+  read: (text) =>
+    readParts(SEAFILE, text, ([iterations, salt, key]) => ({
+      ...{ digest: 'sha256', iterations, salt: hexBytes(salt), key: hexBytes(key) },
+    })),
+}
+
+type Captured = [string, string, string, string, string]
+
+function readParts(pattern: RegExp, text: string, parts: (captured: Captured) => Pbkdf2Parts) {
+  const [, a = '', b = '', c = '', d = '', e = ''] = pattern.exec(text) ?? []
+  return c === '' ? undefined : pbkdf2Reading(parts([a, b, c, d, e]))
 }

@@ -1,39 +1,62 @@
 /**
- * scrypt as `salt:key` in hexadecimal, the salt used as the text that it is: Node's examples, with the defaults of crypto.scrypt, and
- * Better Auth and Lucia, with blocks twice as large and the password in NFKC. The texts do not tell which: both are tried, so that a wrong
- * password takes both, for every account alike: three eighths of what OWASP's Password Storage Cheat Sheet asks of scrypt. The second
- * takes 32 MiB, and is not tried where a hash may not have as much.
+ * scrypt of node:crypto, salt and key in hexadecimal and nothing else: the texts do not tell whether the salt was used as the text that it
+ * is or decoded, nor with which cost. Whatever a maker may have meant is tried, so that a wrong password takes it all.
  */
-import { unpadded } from '@spillway/client/protocol/base64'
-import type { Verifier } from '../algorithm.js'
+import type { ScryptRecipe } from '../methods/recipe.js'
+import { scryptRecipe } from './derived.js'
+import type { Format, Reading } from './format.js'
+import { hexBytes, utf8Bytes } from './texts.js'
 
-const PATTERN = /^([0-9a-f]{32}):([0-9a-f]{128})$/
+/** The defaults of crypto.scrypt. */
+const NODE = { cost: 16_384, blockSize: 8, parallelization: 1 }
+/** Lucia 2 and 3, Better Auth. */
+const LARGER = { cost: 16_384, blockSize: 16, parallelization: 1 }
 
-const origins = [
-  { setting: '$scrypt$ln=14,r=8,p=1', textOf: (password: string) => password },
-  { setting: '$scrypt$ln=14,r=16,p=1', textOf: (password: string) => password.normalize('NFKC') },
-]
+const SALT = { least: 16, most: 128 }
+const KEY = { least: 64, most: 1_024 }
+const PAIR = /^([0-9a-f]{16,1024})([:.$])([0-9a-f]{16,1024})$/
 
-/** @param scrypt the verifier of PHC strings */
-export function saltAndKey(scrypt: Verifier): Verifier {
-  function readings(storedHash: string) {
-    const [, salt, key = ''] = PATTERN.exec(storedHash) ?? []
-    if (salt === undefined) return []
-    const parts = [unpadded(Buffer.from(salt)), unpadded(Buffer.from(key, 'hex'))]
-    return origins
-      .map(({ setting, textOf }) => ({ phc: [setting, ...parts].join('$'), textOf }))
-      .filter(({ phc }) => scrypt.recognizes(phc))
-  }
+export const saltAndKey: Format = {
+  name: 'scrypt as salt:key',
+  makers: 'applications of node:crypto, Better Auth',
+  read(text) {
+    const [, first = '', , second = ''] = PAIR.exec(text) ?? []
+    // The key is the longer one.
+    const [salt, key] = first.length <= second.length ? [first, second] : [second, first]
+    if (salt.length < SALT.least || salt.length > SALT.most || key.length < KEY.least || key.length > KEY.most)
+      return undefined
+    const [asText, decoded, keyBytes] = [utf8Bytes(salt), hexBytes(salt), hexBytes(key)]
+    const recipes = [
+      scryptRecipe({ ...NODE, salt: asText, key: keyBytes }),
+      ...(keyBytes?.length === 64 ? [scryptRecipe({ ...LARGER, salt: asText, key: keyBytes })] : []),
+      scryptRecipe({ ...NODE, salt: decoded, key: keyBytes }),
+    ]
+    return readingOf(recipes, (password) => unique([password, password.normalize('NFKC')]))
+  },
+}
 
-  return {
-    ...scrypt,
-    recognizes: (storedHash) => readings(storedHash).length > 0,
-    async verify(password, storedHash, signal) {
-      for (const { phc, textOf } of readings(storedHash)) {
-        if (await scrypt.verify(textOf(password), phc, signal)) return true
-        signal?.throwIfAborted()
-      }
-      return false
-    },
-  }
+const LUCIA = /^(s2:)?([0-9A-Za-z]{16}):([0-9a-f]{128})$/
+
+export const lucia: Format = {
+  name: 'Lucia scrypt',
+  makers: 'Lucia 1 to 3',
+  read(text) {
+    const [, version, salt = '', key = ''] = LUCIA.exec(text) ?? []
+    const cost = version === undefined ? NODE : LARGER
+    const recipe = scryptRecipe({ ...cost, salt: utf8Bytes(salt), key: hexBytes(key), keyBytes: 64 })
+    // A salt of 16 characters that are digits of hexadecimal is one of node:crypto, too.
+    if (version === undefined && saltAndKey.read(text, NO_CONTEXT) !== undefined) return undefined
+    return readingOf([recipe], (password) => unique([password.normalize('NFKC'), password]))
+  },
+}
+
+const NO_CONTEXT = { read: () => undefined, firebase: undefined, peppers: [] }
+
+function readingOf(given: (ScryptRecipe | undefined)[], textsOf: NonNullable<Reading['textsOf']>): Reading | undefined {
+  const [first, ...others] = given.filter((recipe) => recipe !== undefined)
+  return first && { recipes: [first, ...others], textsOf }
+}
+
+function unique(texts: string[]): string[] {
+  return [...new Set(texts)]
 }

@@ -1,54 +1,74 @@
 /**
- * Weak digests of other systems inside argon2: `$wrapped-<digest>$<before|after>$<salt>$argon2id$…`, the argon2 hash of the digest in
- * hexadecimal. So no weak digest rests in the table; the next login replaces the whole.
+ * Weak digests of other systems inside argon2: `$wrapped$<digest program>$argon2id$…`, the argon2 hash of the digest in hexadecimal. So no
+ * weak digest rests in the table; the next login replaces the whole.
  */
-import { createHash } from 'node:crypto'
-import type { Verifier } from '../algorithm.js'
+import { decodeCrypt64 } from '../methods/crypt64.js'
+import { type DigestProgram, type PlainDigest, plainDigests } from '../methods/digest-programs.js'
+import type { DigestRecipe, Recipe } from '../methods/recipe.js'
+import { argon2Reading } from './argon2.js'
+import type { Format, Reading } from './format.js'
 
-export const wrappedDigests = ['md5', 'sha1', 'sha256'] as const
-export type WrappedDigest = (typeof wrappedDigests)[number]
+/** Of the salt: longer ones are refused at import, because none is read. */
+export const SALT_MAX_BYTES = 128
 
-/** Of the salt, in base64 up to 128 characters: longer ones are refused at import, because none is read. */
-export const SALT_MAX_BYTES = 96
+const PATTERN = /^\$wrapped\$([a-z0-9-]+(?:,[a-z0-9-]+)*)\$([A-Za-z0-9_-]{0,171})(\$argon2id\$.+)$/
 
-export interface WrappedSetting {
-  digest: WrappedDigest
-  /** Whether the salt came before the password, or after it. */
-  saltFirst: boolean
-  /** As the text that it was; empty for none. */
-  salt: string
+export const wrapped: Format = {
+  name: 'weak digest inside argon2id',
+  makers: 'an import of weak digests',
+  read(text): Reading | undefined {
+    const [, names = '', encoded = '', argon2id = ''] = PATTERN.exec(text) ?? []
+    const outer = argon2Reading(argon2id)?.recipes[0]
+    if (outer?.method !== 'argon2') return undefined
+    const salt = Buffer.from(encoded, 'base64url')
+    const programs = names.split(',').map((name) => programOf(name, salt))
+    const [first, ...others] = programs.filter((program) => program !== undefined)
+    if (first === undefined || programs.length !== others.length + 1) return undefined
+    const recipeOf = (inner: DigestProgram): Recipe => ({ method: 'wrapped', inner, outer })
+    return { recipes: [recipeOf(first), ...others.map(recipeOf)] }
+  },
 }
 
-const PATTERN = /^\$wrapped-(md5|sha1|sha256)\$(before|after)\$([A-Za-z0-9_-]{0,128})(\$argon2id\$.+)$/
-
-/** The stored hash. */
-export function wrap({ digest, saltFirst, salt }: WrappedSetting, outer: string): string {
-  return `$wrapped-${digest}$${saltFirst ? 'before' : 'after'}$${Buffer.from(salt).toString('base64url')}${outer}`
+/** What is to be hashed of a weak digest, and the stored hash that an argon2id hash of that makes. */
+export interface Wrapping {
+  /** The digest in hexadecimal. */
+  text: string
+  store(outer: string): string
 }
 
-/** @param argon2 the verifier of the outer hash */
-export function wrapped(argon2: Verifier): Verifier {
+/** Undefined for digests that are not weak, or have a salt that is too long. */
+export function wrappingOf(recipes: readonly Recipe[]): Wrapping | undefined {
+  const digests = recipes.filter((recipe) => recipe.method === 'digest')
+  const [first] = digests
+  const salt = first && saltOf(first.program)
+  const names = digests.map(({ program }) => nameOf(program))
+  if (first === undefined || salt === undefined || salt.length > SALT_MAX_BYTES || digests.length !== recipes.length)
+    return undefined
+  if (names.includes(undefined)) return undefined
   return {
-    ...argon2,
-    algorithm: () => 'wrapped',
-    recognizes(storedHash) {
-      const outer = read(storedHash)?.outer
-      return outer !== undefined && argon2.recognizes(outer)
-    },
-    async verify(password, storedHash, signal) {
-      const hash = read(storedHash)
-      if (hash === undefined) return false
-      const { digest, saltFirst, salt, outer } = hash
-      const inner = createHash(digest)
-      for (const part of saltFirst ? [salt, password] : [password, salt]) inner.update(part)
-      return await argon2.verify(inner.digest('hex'), outer, signal)
-    },
+    text: bytesOf(first).toString('hex'),
+    store: (outer) => `$wrapped$${names.join(',')}$${salt.toString('base64url')}${outer}`,
   }
 }
 
-function read(text: string) {
-  const [, name, place, encoded = '', outer] = PATTERN.exec(text) ?? []
-  const digest = wrappedDigests.find((known) => known === name)
-  if (digest === undefined || outer === undefined) return undefined
-  return { digest, saltFirst: place === 'before', salt: Buffer.from(encoded, 'base64url'), outer }
+function bytesOf({ text, encoding }: DigestRecipe): Buffer {
+  return encoding === 'crypt64' ? decodeCrypt64(text) : Buffer.from(text, encoding)
+}
+
+function saltOf(program: DigestProgram): Buffer | undefined {
+  return program.kind === 'plain' || program.kind === 'md5-crypt' ? Buffer.from(program.salt) : undefined
+}
+
+function nameOf(program: DigestProgram): string | undefined {
+  if (program.kind === 'md5-crypt') return program.magic === '$1$' ? 'md5-crypt' : 'apr1'
+  return program.kind === 'plain' && program.rounds === 1 ? `${program.digest}-${program.place}` : undefined
+}
+
+function programOf(name: string, salt: Buffer): DigestProgram | undefined {
+  if (name === 'md5-crypt' || name === 'apr1')
+    return { kind: 'md5-crypt', magic: name === 'apr1' ? '$apr1$' : '$1$', salt: salt.toString() }
+  const [digestName, place] = name.split('-')
+  const digest = plainDigests.find((known): known is PlainDigest => known === digestName)
+  if (digest === undefined || (place !== 'before' && place !== 'after' && place !== 'key')) return undefined
+  return { kind: 'plain', digest, salt, place, rounds: 1 }
 }

@@ -2,12 +2,12 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import type { Threads } from '../threads.js'
-import type { IteratedDigest } from './iterated-digests.js'
+import type { DigestRequest } from './digest-programs.js'
 
 /** A thread that nobody has needed for this long is ended. It takes about 5 MB. */
 const IDLE_MS = 10_000
 
-export type ComputeDigest = (request: IteratedDigest) => Promise<Buffer>
+export type ComputeDigest = (request: DigestRequest) => Promise<Buffer>
 
 /** Computes digests on as many threads as there are slots, which the hashes of libuv's pool count against too. */
 export function createDigestThreads(threads: Threads): ComputeDigest {
@@ -30,7 +30,7 @@ export function createDigestThreads(threads: Threads): ComputeDigest {
     idle.push(entry)
   }
 
-  async function compute(request: IteratedDigest): Promise<Buffer> {
+  async function compute(request: DigestRequest): Promise<Buffer> {
     const thread = take()
     thread.ref()
     const answered = once(thread, 'message')

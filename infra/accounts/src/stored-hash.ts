@@ -1,0 +1,92 @@
+// What the stored hash of a record is, or in one sentence why its owner could not log in with it.
+
+import { TIME_LIMIT_MS } from '@spillway/worker/hashing/bounds'
+import { isWeak } from '@spillway/worker/hashing/formats/format'
+import { type Wrapping, wrappingOf } from '@spillway/worker/hashing/formats/wrapped'
+import type { Examined, Hasher } from '@spillway/worker/hashing/index'
+
+export type ExaminedHash =
+  | { kind: 'rests'; storedHash: string; format: string }
+  | { kind: 'weak'; wrapping: Wrapping; format: string }
+  | { kind: 'rejected'; reason: string }
+
+/** No reason holds a part of the hash, but for a prefix that names its format. */
+export function examineHash(text: string, hasher: Pick<Hasher, 'examine'>): ExaminedHash {
+  // Columns of fixed width pad with blanks.
+  const storedHash = text.trim()
+  const examined = hasher.examine(storedHash)
+  if (examined.kind !== 'supported') return { kind: 'rejected', reason: reasonOf(storedHash, examined) }
+  const { reading } = examined
+  const format = reading.format.name
+  if (!isWeak(reading)) return { kind: 'rests', storedHash, format }
+  const wrapping = wrappingOf(reading.recipes)
+  if (wrapping === undefined) return { kind: 'rejected', reason: `has a ${format} whose salt is too long` }
+  return { kind: 'weak', wrapping, format }
+}
+
+function reasonOf(text: string, examined: Exclude<Examined, { kind: 'supported' }>): string {
+  if (examined.kind === 'unknown') return reasons.find(({ pattern }) => pattern.test(text))?.reason(text) ?? UNKNOWN
+  const { reading, excess } = examined
+  const cost =
+    excess.memoryMib === undefined
+      ? `${((excess.milliseconds ?? 0) / 1_000).toFixed(1)} s of a processor here, where ${TIME_LIMIT_MS / 1_000} s are the bound`
+      : `${excess.memoryMib} MiB of memory`
+  return `has a password hash that costs too much (${reading.format.name}): ${cost}`
+}
+
+const UNKNOWN = 'has a password hash of no known format'
+
+/** The first that applies says what is wrong, and what can be done. */
+const reasons: { pattern: RegExp; reason: (text: string) => string }[] = [
+  {
+    pattern: /^[!*]/,
+    reason: () => 'has an unusable password hash (it begins with ! or *): the account had no password, or was locked',
+  },
+  {
+    pattern: /redacted|filtered|hidden|masked|\*{3}|^x+$|…|\.\.\.$/i,
+    reason: () => 'has a password hash that the export redacted: export it with its hashes',
+  },
+  {
+    pattern: /^\{(noop|plain|cleartext|plaintext)\}/i,
+    reason: (text) => `has a password in plain text (${prefixOf(text)}), which is not imported`,
+  },
+  { pattern: /^\$gy\$/, reason: () => unsupported('gost-yescrypt of crypt(3)') },
+  { pattern: /^\$3\$|^[0-9A-F]{32}:[0-9A-F]{32}$/, reason: () => unsupported('NT hash') },
+  { pattern: /^\$md5[,$]/, reason: () => unsupported('MD5 of Sun') },
+  { pattern: /^(\{CRYPT\})?[./0-9A-Za-z]{13}$/i, reason: () => unsupported('DES of crypt(3)') },
+  { pattern: /^\$argon2(?!id?\$|d\$)/, reason: () => unsupported('argon2 of another variant') },
+  ...Object.entries({ md5: 32, sha1: 40, sha256: 64, sha512: 128 }).map(([name, length]) => ({
+    pattern: new RegExp(`^[0-9a-f]{${length}}$`, 'i'),
+    reason: () => `has a bare digest of ${length} hexadecimal digits: say what it is, --weak ${name} for instance`,
+  })),
+  {
+    pattern: /^\$firebase-scrypt\$/,
+    reason: () => 'has a hash of Firebase that is damaged, or of another project than FIREBASE_SIGNER_KEY',
+  },
+  { pattern: /^\$of\$/, reason: () => 'has a password hash of no format that --made-of is for' },
+  ...Object.entries({
+    argon2: /^(argon2)?\$argon2/,
+    bcrypt: /^(bcrypt\$|bcrypt_sha256\$|\{bcrypt\}|\{BLF-CRYPT\}|\$wp)?\$2[abxy]?\$|^\$bcrypt-sha256\$/,
+    PBKDF2: /pbkdf2/i,
+    scrypt: /scrypt|^s2:|^\$7\$|^\$[0-9a-f]{5,8}\$/,
+    'SHA of crypt(3)': /^(\{CRYPT\})?\$[56]\$/,
+    'yescrypt of crypt(3)': /^(\{CRYPT\})?\$y\$/,
+    phpass: /^U?\$[PHS]\$/,
+    'digest of a directory': /^\{S?(MD5|SHA)\d*\}/,
+  }).map(([name, pattern]) => ({
+    pattern,
+    reason: () => `has a password hash that is cut off or damaged: it begins like ${name}`,
+  })),
+  {
+    pattern: /^\{[A-Za-z0-9@._-]{1,40}\}/,
+    reason: (text) => `has a password hash with the unknown prefix ${prefixOf(text)}`,
+  },
+]
+
+function unsupported(format: string): string {
+  return `has a password hash of a format that is not supported: ${format}`
+}
+
+function prefixOf(text: string): string {
+  return /^\{[^}]*\}/.exec(text)?.[0] ?? ''
+}

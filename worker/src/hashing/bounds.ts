@@ -1,0 +1,193 @@
+/**
+ * What a stored hash may cost: one bad row must not exhaust a worker. Its bounds are processor time on this worker, measured once for each
+ * method when a cost above the usual is met for the first time, and memory; not a number of rounds.
+ */
+import { pbkdf2Sync, scryptSync } from 'node:crypto'
+import type { Argon2Cost, HashPolicy } from '@spillway/client/protocol/policy'
+import type { Setting } from '@spillway/client/protocol/setting'
+import { computeDigest, type DigestProgram, roundsOf } from './methods/digest-programs.js'
+import type { Recipe } from './methods/recipe.js'
+import { memoryBytes } from './methods/scrypt.js'
+import type { Algorithms } from './policy.js'
+
+/** The processor time that one hash may take, in milliseconds. */
+export const TIME_LIMIT_MS = 2_000
+/** The shortest of so many measurements is taken: what else the machine does lengthens them. */
+const MEASUREMENTS = 3
+
+/** Work in units of one kind, of which each takes the same time on one machine. */
+interface Work {
+  kind: Kind
+  units: number
+  memoryKib: number
+}
+
+/**
+ * The units that are accepted without a measurement: what makers write unless told otherwise must be verified however slow a worker is.
+ * They take up to two seconds of a processor of 2020.
+ */
+const USUAL = {
+  /** KiB times passes: libsodium's moderate cost. */
+  argon2: 3 * 262_144,
+  /** Rounds. */
+  bcrypt: 2 ** 15,
+  /** Iterations for each block of the key; Django 6.1 has 1,500,000. */
+  'pbkdf2-sha1': 2_000_000,
+  'pbkdf2-sha256': 2_000_000,
+  'pbkdf2-sha512': 1_000_000,
+  /** N × r × p; OWASP's Password Storage Cheat Sheet gives 2^20. */
+  scrypt: 2 ** 21,
+  /** Rounds; passlib's defaults are 535,000 and 656,000. */
+  'sha-crypt-sha256': 535_000,
+  'sha-crypt-sha512': 656_000,
+  'sha1-crypt': 500_000,
+  'md5-crypt': 1_000,
+  plain: 100_000,
+  /** Rounds; WordPress has 2^13, Drupal 2^16. */
+  'phpass-md5': 2 ** 18,
+  'phpass-sha512': 2 ** 18,
+  /** Blocks of memory; Debian has 4,096 × 32. */
+  yescrypt: 8_192 * 32,
+} as const
+type Kind = keyof typeof USUAL
+
+export interface Bounds {
+  /** What a recipe would take here, in milliseconds, where that is too long; in MiB where that is too much; undefined if it is accepted. */
+  excessOf(recipe: Recipe): Excess | undefined
+  /** Whether argon2 or bcrypt of this cost is accepted. */
+  accepts(cost: HashPolicy | Setting): boolean
+}
+
+export interface Excess {
+  milliseconds?: number
+  memoryMib?: number
+}
+
+export interface BoundsOptions {
+  /** The policy of the worker: stored hashes of its cost are accepted whatever they take. */
+  policy: HashPolicy
+  memoryLimitKib: number
+  /** How many calls of an algorithm are done at a time. */
+  width(algorithm: 'argon2' | 'bcrypt'): number
+}
+
+/** Measures argon2 and bcrypt, which have no call that returns at once. */
+export async function measureBounds(
+  { argon2, bcrypt }: Algorithms,
+  { policy, memoryLimitKib, width }: BoundsOptions,
+): Promise<Bounds> {
+  const own = policy.algorithm === 'bcrypt' ? bcryptWork(policy) : argon2Work(policy)
+  const measured = new Map<Kind, number>()
+  const cheap = { memoryKib: 2_048, time: 1, parallelism: 1 }
+  measured.set('argon2', (await msOf(width('argon2'), () => argon2.verify('', argon2.decoy(cheap)))) / cheap.memoryKib)
+  measured.set('bcrypt', (await msOf(width('bcrypt'), () => bcrypt.verify('', bcrypt.decoy({ cost: 5 })))) / 2 ** 5)
+
+  function msOfUnit(kind: Kind): number {
+    const known = measured.get(kind) ?? measure(kind)
+    measured.set(kind, known)
+    return known
+  }
+
+  function excessOfWork({ kind, units, memoryKib }: Work): Excess | undefined {
+    if (memoryKib > memoryLimitKib) return { memoryMib: Math.ceil(memoryKib / 1_024) }
+    if (units <= USUAL[kind] || (kind === own.kind && units <= own.units)) return undefined
+    const milliseconds = Math.ceil(units * msOfUnit(kind))
+    return milliseconds > TIME_LIMIT_MS ? { milliseconds } : undefined
+  }
+
+  return {
+    excessOf: (recipe) => excessOfWork(workOf(recipe)),
+    accepts: (of) => excessOfWork(of.algorithm === 'bcrypt' ? bcryptWork(of) : argon2Work(of)) === undefined,
+  }
+}
+
+const argon2Work = ({ memoryKib, time }: Argon2Cost): Work => ({ kind: 'argon2', units: memoryKib * time, memoryKib })
+const bcryptWork = ({ cost }: { cost: number }): Work => ({ kind: 'bcrypt', units: 2 ** cost, memoryKib: 4 })
+
+function workOf(recipe: Recipe): Work {
+  switch (recipe.method) {
+    case 'argon2':
+      return argon2Work(recipe.stored)
+    case 'bcrypt':
+      return bcryptWork(recipe)
+    case 'pbkdf2': {
+      const blocks = Math.ceil(recipe.key.length / DIGEST_BYTES[recipe.digest])
+      return { kind: `pbkdf2-${recipe.digest}`, units: recipe.iterations * blocks, memoryKib: 0 }
+    }
+    case 'scrypt':
+    case 'firebase': {
+      const units = recipe.cost * recipe.blockSize * recipe.parallelization
+      return { kind: 'scrypt', units, memoryKib: memoryBytes(recipe) / 1_024 }
+    }
+    case 'digest':
+      return digestWork(recipe.program)
+    case 'wrapped':
+      return argon2Work(recipe.outer.stored)
+  }
+}
+
+const DIGEST_BYTES = { sha1: 20, sha256: 32, sha512: 64 }
+
+function digestWork(program: DigestProgram): Work {
+  const units = roundsOf(program)
+  const { kind } = program
+  if (kind === 'yescrypt') return { kind, units, memoryKib: units / 8 }
+  if (kind === 'sha-crypt') return { kind: `${kind}-${program.digest}`, units, memoryKib: 0 }
+  if (kind === 'phpass') return { kind: `${kind}-${program.digest}`, units, memoryKib: 0 }
+  return { kind, units, memoryKib: 0 }
+}
+
+/** The time of one unit, in milliseconds, by functions that return at once: a sample takes some milliseconds. */
+function measure(kind: Kind): number {
+  const { work, units } = sampleOf(kind)
+  let least = Number.POSITIVE_INFINITY
+  for (let n = 0; n < MEASUREMENTS; n++) {
+    const before = process.cpuUsage()
+    work()
+    const { user, system } = process.cpuUsage(before)
+    least = Math.min(least, (user + system) / 1_000)
+  }
+  return least / units
+}
+
+function sampleOf(kind: Kind): { work: () => unknown; units: number } {
+  const [, digest] = /-(sha1|sha256|sha512|md5)$/.exec(kind) ?? []
+  if (kind.startsWith('pbkdf2')) return { work: () => pbkdf2Sync('', SALT, 10_000, 20, digest ?? ''), units: 10_000 }
+  if (kind === 'scrypt') return { work: () => scryptSync('', SALT, 32, { N: 1_024, r: 8, p: 1 }), units: 8_192 }
+  const program = programOf(kind)
+  return { work: () => computeDigest({ program, password: PASSWORD }), units: roundsOf(program) }
+}
+
+const SALT = Buffer.from('saltsalt')
+const PASSWORD = Buffer.from('correct horse')
+const ROUNDS = 5_000
+
+function programOf(kind: Kind): DigestProgram {
+  const salt = SALT.toString()
+  switch (kind) {
+    case 'yescrypt':
+      return { kind, cost: 256, blockSize: 32, salt: SALT }
+    case 'sha-crypt-sha256':
+    case 'sha-crypt-sha512':
+      return { kind: 'sha-crypt', digest: kind === 'sha-crypt-sha256' ? 'sha256' : 'sha512', rounds: ROUNDS, salt }
+    case 'phpass-md5':
+    case 'phpass-sha512':
+      return { kind: 'phpass', digest: kind === 'phpass-md5' ? 'md5' : 'sha512', rounds: ROUNDS, salt }
+    case 'sha1-crypt':
+      return { kind, rounds: ROUNDS, salt }
+    default:
+      return { kind: 'plain', digest: 'sha512', salt: SALT, place: 'before', rounds: ROUNDS }
+  }
+}
+
+/** The processor time of a call among as many as the engine does at a time, in milliseconds. */
+async function msOf(width: number, call: () => Promise<unknown>): Promise<number> {
+  let least = Number.POSITIVE_INFINITY
+  for (let n = 0; n < MEASUREMENTS; n++) {
+    const before = process.cpuUsage()
+    await Promise.all(Array.from({ length: width }, call))
+    const { user, system } = process.cpuUsage(before)
+    least = Math.min(least, (user + system) / 1_000 / width)
+  }
+  return least
+}

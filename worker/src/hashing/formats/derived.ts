@@ -1,0 +1,70 @@
+/** Recipes of derived keys, from what formats read; undefined where a part was not read, or no maker gives it. */
+import type { Pbkdf2Recipe, ScryptRecipe } from '../methods/recipe.js'
+import { pbkdf2Digests } from '../methods/recipe.js'
+import type { Reading } from './format.js'
+
+const DIGEST_BYTES = { sha1: 20, sha256: 32, sha512: 64 }
+/**
+ * Keys of other lengths are texts that were cut off, where the text does not tell the length: a shorter key is the beginning of a longer
+ * one, and would still match.
+ */
+const KEY_BYTES = [16, 20, 24, 32, 48, 50, 64, 128, 256, 512]
+const SALT_MAX_BYTES = 1_024
+const ITERATIONS_MAX = 2 ** 31 - 1
+
+export interface Pbkdf2Parts {
+  digest: string
+  iterations: string | number
+  salt?: Buffer | undefined
+  key?: Buffer | undefined
+  /** How many bytes the key must have; `digest` as many as the digest [any usual length]. */
+  keyBytes?: number | 'digest' | undefined
+}
+
+export function pbkdf2Reading(parts: Pbkdf2Parts): Reading | undefined {
+  const recipe = pbkdf2Recipe(parts)
+  return recipe && { recipes: [recipe] }
+}
+
+export function pbkdf2Recipe({
+  digest: name,
+  iterations: count,
+  salt,
+  key,
+  keyBytes,
+}: Pbkdf2Parts): Pbkdf2Recipe | undefined {
+  const digest = pbkdf2Digests.find((known) => known === name)
+  const iterations = Number(count)
+  if (digest === undefined || salt === undefined || key === undefined || !hasLength(key, keyBytes, digest))
+    return undefined
+  if (iterations < 1 || iterations > ITERATIONS_MAX || salt.length > SALT_MAX_BYTES) return undefined
+  return { method: 'pbkdf2', digest, iterations, salt, key }
+}
+
+function hasLength(key: Buffer, wanted: Pbkdf2Parts['keyBytes'], digest: keyof typeof DIGEST_BYTES): boolean {
+  if (wanted === undefined) return KEY_BYTES.includes(key.length)
+  return key.length === (wanted === 'digest' ? DIGEST_BYTES[digest] : wanted)
+}
+
+export interface ScryptParts {
+  cost: number
+  blockSize: string | number
+  parallelization: string | number
+  salt?: Buffer | undefined
+  key?: Buffer | undefined
+  keyBytes?: number
+}
+
+export function scryptReading(parts: ScryptParts): Reading | undefined {
+  const recipe = scryptRecipe(parts)
+  return recipe && { recipes: [recipe] }
+}
+
+/** RFC 7914, 2: the cost is a power of two above 1. */
+export function scryptRecipe({ cost, salt, key, keyBytes, ...others }: ScryptParts): ScryptRecipe | undefined {
+  const [blockSize, parallelization] = [Number(others.blockSize), Number(others.parallelization)]
+  if (salt === undefined || key === undefined || salt.length > SALT_MAX_BYTES) return undefined
+  const isPossible = cost > 1 && Number.isInteger(Math.log2(cost)) && blockSize >= 1 && parallelization >= 1
+  const isWhole = keyBytes === undefined ? KEY_BYTES.includes(key.length) : key.length === keyBytes
+  return isPossible && isWhole ? { method: 'scrypt', cost, blockSize, parallelization, salt, key } : undefined
+}

@@ -1,0 +1,51 @@
+/** A format of stored hashes: a row of the table in list.ts. */
+import type { Recipe } from '../methods/recipe.js'
+import type { FirebaseProject } from './firebase-project.js'
+import type { Pepper } from './peppers.js'
+
+export interface Format {
+  /** As operators read it. */
+  name: string
+  /** Who writes it. */
+  makers: string
+  /** Too fast to rest in the table: an import has it hashed with argon2id (wrapped.ts). */
+  isWeak?: true
+  /** Reads a stored hash, whatever it costs; undefined for any text that its makers do not write. */
+  read(text: string, context: FormatContext): Reading | undefined
+}
+
+export interface Reading {
+  /** What the text may have been made with, in the order in which it is tried: makers differ, and the text does not always tell. */
+  recipes: [Recipe, ...Recipe[]]
+  /** What the old system may have hashed for a password as it was typed, in the order in which it is tried [the password]. */
+  textsOf?(password: string): string[]
+  /** Whether the old system took this password for another, of which a new hash would not be. */
+  isAmbiguous?(password: string): boolean
+  /** As the format says, where it is in an envelope. */
+  isWeak?: boolean
+}
+
+/** Whether a stored hash is too fast to rest in the table. */
+export function isWeak(reading: Reading & { format: Format }): boolean {
+  return reading.isWeak ?? reading.format.isWeak ?? false
+}
+
+export interface FormatContext {
+  /** Reads a text by all formats. */
+  read(text: string): (Reading & { format: Format }) | undefined
+  /** The project whose accounts were imported from Firebase, if there is one. */
+  firebase: FirebaseProject | undefined
+  /** Secrets of old systems, by name. */
+  peppers: readonly Pepper[]
+}
+
+/** A format whose texts are those of others, behind a prefix or in an envelope. */
+export function nested(
+  { read }: FormatContext,
+  text: string | undefined,
+  methods: readonly Recipe['method'][],
+): Reading | undefined {
+  const reading = text === undefined ? undefined : read(text)
+  if (reading === undefined || !reading.recipes.every(({ method }) => methods.includes(method))) return undefined
+  return { ...reading, isWeak: isWeak(reading) }
+}

@@ -1,0 +1,63 @@
+/**
+ * Hashes of what the old system made of a password, where their text does not tell: peppered or digested first, escaped or trimmed. An
+ * import writes the steps before the stored hash, `$of$<step>,<step>$<stored hash>`, and the next login replaces the whole.
+ */
+import { createHash, createHmac } from 'node:crypto'
+import { type Format, nested } from './format.js'
+import { escapedHtml, slashed, trimmed } from './old-passwords.js'
+import type { Pepper } from './peppers.js'
+
+type Step = (password: string) => string
+
+const plain: Record<string, Step> = {
+  html: escapedHtml,
+  slashes: slashed,
+  trim: trimmed,
+  nfc: (password) => password.normalize('NFC'),
+  lower: (password) => password.toLowerCase(),
+}
+
+const DIGEST = /^(md5|sha1|sha256|sha384|sha512)(-base64)?$/
+const KEYED = /^(pepper|hmac-(sha1|sha256|sha384|sha512)(-base64)?):([\w-]{1,32})$/
+const PATTERN = /^\$of\$([\w:,-]{1,128})\$(.+)$/
+
+export const madeOf: Format = {
+  name: 'hash of what was made of the password',
+  makers: 'Devise with a pepper, Flask-Security, Meteor, vBulletin 5, phpBB, MyBB: by an import with --made-of',
+  read(text, context) {
+    const [, names = '', inner] = PATTERN.exec(text) ?? []
+    const steps = stepsOf(names, context.peppers)
+    const reading = steps && nested(context, inner, ['bcrypt', 'argon2', 'pbkdf2', 'scrypt', 'digest'])
+    if (steps === undefined || reading === undefined) return undefined
+    const made = (password: string) => steps.reduce((text, step) => step(text), password)
+    return {
+      recipes: reading.recipes,
+      textsOf: (password) => reading.textsOf?.(made(password)) ?? [made(password)],
+      ...(names.split(',').includes('trim') ? { isAmbiguous: (password) => trimmed(password) !== password } : {}),
+    }
+  },
+}
+
+/** The steps of a comma-separated list; undefined for a name that is none, and for a pepper that is not known here. */
+export function stepsOf(names: string, peppers: readonly Pepper[]): Step[] | undefined {
+  const steps = names.split(',').map((name) => stepOf(name, peppers))
+  return steps.every((step) => step !== undefined) ? steps : undefined
+}
+
+function stepOf(name: string, peppers: readonly Pepper[]): Step | undefined {
+  const [, digest, base64] = DIGEST.exec(name) ?? []
+  if (digest !== undefined)
+    return (password) =>
+      createHash(digest)
+        .update(password)
+        .digest(base64 ? 'base64' : 'hex')
+  const [, kind, hmac = '', hmacBase64, pepperName] = KEYED.exec(name) ?? []
+  if (kind === undefined) return Object.hasOwn(plain, name) ? plain[name] : undefined
+  const pepper = peppers.find((known) => known.name === pepperName)?.secret
+  if (pepper === undefined) return undefined
+  if (kind === 'pepper') return (password) => password + pepper.toString()
+  return (password) =>
+    createHmac(hmac, pepper)
+      .update(password)
+      .digest(hmacBase64 ? 'base64' : 'hex')
+}

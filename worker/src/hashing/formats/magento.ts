@@ -1,0 +1,54 @@
+/**
+ * Magento 2: `hash:salt:versions`. Each version hashes what the one before made: MD5, SHA-256, argon2id with libsodium's interactive cost
+ * or one that the text gives.
+ */
+import { createHash } from 'node:crypto'
+import type { Format, Reading } from './format.js'
+import { plainReading } from './plain.js'
+import { hexBytes } from './texts.js'
+
+const PATTERN = /^([0-9a-f]{32,64}):([^:$]{1,128}):((?:[01]:)*)(0|1|2|3_32_(\d{1,2})_(\d{1,10}))$/
+/** libsodium takes no other length. */
+const SALT_BYTES = 16
+const INTERACTIVE = { time: 2, memoryBytes: 67_108_864 }
+
+export const magento: Format = {
+  name: 'Magento 2',
+  makers: 'Magento 2, Adobe Commerce',
+  read(text) {
+    const [, hex = '', salt = '', earlier = '', last = '', time, memoryBytes] = PATTERN.exec(text) ?? []
+    if (last === '' || last === '0' || last === '1') return undefined
+    const digest = hexBytes(hex)
+    const saltBytes = Buffer.from(salt).subarray(0, SALT_BYTES)
+    const memoryKib = Number(memoryBytes ?? INTERACTIVE.memoryBytes) / 1_024
+    if (digest?.length !== 32 || saltBytes.length < SALT_BYTES || !Number.isInteger(memoryKib)) return undefined
+    const cost = { memoryKib, time: Number(time ?? INTERACTIVE.time), parallelism: 1 }
+    if (cost.time < 1 || memoryKib < 8) return undefined
+    const stored = { algorithm: 'argon2id', version: 19, ...cost, salt: saltBytes, digest } as const
+    return { recipes: [{ method: 'argon2', stored }], textsOf: (password) => [inner(earlier, salt, password)] }
+  },
+}
+
+function inner(versions: string, salt: string, password: string): string {
+  const steps = versions.split(':').filter(Boolean)
+  return steps.reduce(
+    (text, version) =>
+      createHash(version === '0' ? 'md5' : 'sha256')
+        .update(salt + text)
+        .digest('hex'),
+    password,
+  )
+}
+
+/** Accounts that have not logged in since Magento 2.4. */
+export const magentoDigest: Format = {
+  name: 'Magento 2 digest',
+  makers: 'Magento 1 and 2 before 2.4',
+  isWeak: true,
+  read(text): Reading | undefined {
+    const [, hex = '', salt = '', earlier = '', last = ''] = PATTERN.exec(text) ?? []
+    if (earlier !== '' || (last !== '0' && last !== '1')) return undefined
+    const digest = last === '0' ? 'md5' : 'sha256'
+    return plainReading({ digest, salt: Buffer.from(salt), place: 'before' }, hex, 'hex')
+  },
+}

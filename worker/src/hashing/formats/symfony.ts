@@ -1,0 +1,25 @@
+/**
+ * Symfony's MessageDigestPasswordEncoder with its defaults, SHA-512 of 5,000 rounds in base64. Its salt is in a column of its own: a stored
+ * hash is `$symfony$<salt>$<digest>`, the salt in base64url, as `pnpm accounts import --hash symfony --salt-column NAME` writes it.
+ */
+import type { Format } from './format.js'
+import { plainReading } from './plain.js'
+
+const PATTERN = /^\$symfony\$([A-Za-z0-9_-]{0,256})\$([A-Za-z0-9+/]{86}==)$/
+
+export const symfony: Format = {
+  name: 'Symfony message digest',
+  makers: 'Symfony 2 to 5, FOSUserBundle, Clerk (sha512_symfony)',
+  read(text) {
+    const [, encoded = '', digest = ''] = PATTERN.exec(text) ?? []
+    const salt = Buffer.from(encoded, 'base64url').toString()
+    // Symfony adds the salt in braces, where there is one.
+    const braced = Buffer.from(salt === '' ? '' : `{${salt}}`)
+    const program = { digest: 'sha512', salt: braced, place: 'after', rounds: 5_000, behind: 'input' } as const
+    return plainReading(program, digest, 'base64')
+  },
+}
+
+export function symfonyHash(salt: string, digest: string): string {
+  return `$symfony$${Buffer.from(salt).toString('base64url')}$${digest}`
+}

@@ -1,0 +1,5 @@
+/** A thread that computes digests, one after the other (digest-threads.ts). */
+import { parentPort } from 'node:worker_threads'
+import { computeDigest, type DigestRequest } from './digest-programs.js'
+
+parentPort?.on('message', (request: DigestRequest) => parentPort?.postMessage(computeDigest(request)))

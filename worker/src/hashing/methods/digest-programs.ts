@@ -1,0 +1,158 @@
+/**
+ * Digests that are computed by programs instead of a library: crypt(3)'s SHA (Drepper, "Unix crypt using SHA-256 and SHA-512", 0.6), its
+ * MD5 and NetBSD's SHA-1, phpass's portable hashes, yescrypt, and plain digests. Those of many rounds take milliseconds of JavaScript, so
+ * that they run on threads of their own (digest-threads.ts).
+ */
+import { createHmac, hash } from 'node:crypto'
+import { type YescryptCost, yescrypt } from './yescrypt.js'
+
+export const plainDigests = ['md5', 'sha1', 'sha256', 'sha384', 'sha512'] as const
+export type PlainDigest = (typeof plainDigests)[number]
+
+export interface PlainProgram {
+  kind: 'plain'
+  digest: PlainDigest
+  salt: Uint8Array
+  /** Where the salt is, or that it is the key of an HMAC. */
+  place: 'before' | 'after' | 'key'
+  /** The first round included. */
+  rounds: number
+  /** What each further round reads behind the digest of the one before. */
+  behind?: 'input'
+}
+
+export type DigestProgram =
+  | PlainProgram
+  | { kind: 'sha-crypt'; digest: 'sha256' | 'sha512'; rounds: number; salt: string }
+  | { kind: 'md5-crypt'; magic: '$1$' | '$apr1$'; salt: string }
+  | { kind: 'sha1-crypt'; rounds: number; salt: string }
+  | { kind: 'phpass'; digest: 'md5' | 'sha512'; rounds: number; salt: string }
+  | ({ kind: 'yescrypt'; salt: Uint8Array } & YescryptCost)
+type Of<Kind> = Extract<DigestProgram, { kind: Kind }>
+
+export interface DigestRequest {
+  program: DigestProgram
+  password: Uint8Array
+}
+
+/** The digest, its bytes in the order in which they are written. */
+export function computeDigest({ program, password: bytes }: DigestRequest): Buffer {
+  const password = Buffer.from(bytes)
+  switch (program.kind) {
+    case 'plain':
+      return plain(program, password)
+    case 'sha-crypt':
+      return shaCrypt(program, password)
+    case 'md5-crypt':
+      return md5Crypt(program, password)
+    case 'sha1-crypt':
+      return sha1Crypt(program, password)
+    case 'phpass':
+      return phpass(program, password)
+    case 'yescrypt':
+      return yescrypt(password, Buffer.from(program.salt), program)
+  }
+}
+
+/** Of one digest each; for yescrypt of the blocks of its memory. */
+export function roundsOf(program: DigestProgram): number {
+  if (program.kind === 'md5-crypt') return MD5_ROUNDS
+  return program.kind === 'yescrypt' ? program.cost * program.blockSize : program.rounds
+}
+
+function plain({ digest, salt, place, rounds, behind }: PlainProgram, password: Buffer): Buffer {
+  const input = Buffer.concat(place === 'before' ? [salt, password] : [password, salt])
+  let state = place === 'key' ? createHmac(digest, salt).update(password).digest() : hash(digest, input, 'buffer')
+  for (let round = 1; round < rounds; round++)
+    state = hash(digest, behind === 'input' ? Buffer.concat([state, input]) : state, 'buffer')
+  return state
+}
+
+/** phpass, and Drupal 7 with SHA-512: the digest of the digest and the password, again and again. */
+function phpass({ digest, rounds, salt }: Of<'phpass'>, password: Buffer): Buffer {
+  let state = hash(digest, Buffer.concat([Buffer.from(salt), password]), 'buffer')
+  const input = Buffer.concat([state, password])
+  for (let round = 0; round < rounds; round++) {
+    input.set(state)
+    state = hash(digest, input, 'buffer')
+  }
+  return state
+}
+
+/** The names of the steps are those of the specification. */
+function shaCrypt({ digest, rounds, salt }: Of<'sha-crypt'>, key: Buffer): Buffer {
+  const saltBytes = Buffer.from(salt)
+  const digestOf = (...parts: Buffer[]): Buffer => hash(digest, Buffer.concat(parts), 'buffer')
+  const repeated = (block: Buffer, length: number): Buffer => Buffer.alloc(length, block)
+
+  const b = digestOf(key, saltBytes, key)
+  const choices: Buffer[] = []
+  for (let left = key.length; left > 0; left >>= 1) choices.push(left & 1 ? b : key)
+  const a = digestOf(key, saltBytes, repeated(b, key.length), ...choices)
+  const p = repeated(digestOf(...Array<Buffer>(key.length).fill(key)), key.length)
+  const s = repeated(digestOf(...Array<Buffer>(16 + (a[0] ?? 0)).fill(saltBytes)), saltBytes.length)
+  return inOrder(alternate(digest, rounds, a, p, s), orders[digest])
+}
+
+/** The rounds of crypt(3)'s SHA and MD5: the digest of state, password and salt in turns. */
+function alternate(digest: PlainDigest, rounds: number, first: Buffer, password: Buffer, salt: Buffer): Buffer {
+  let state = first
+  const input = Buffer.alloc(state.length + salt.length + 2 * password.length)
+  for (let round = 0; round < rounds; round++) {
+    let length = 0
+    const add = (part: Buffer): void => {
+      input.set(part, length)
+      length += part.length
+    }
+    add(round % 2 === 1 ? password : state)
+    if (round % 3 !== 0) add(salt)
+    if (round % 7 !== 0) add(password)
+    add(round % 2 === 1 ? state : password)
+    state = hash(digest, input.subarray(0, length), 'buffer')
+  }
+  return state
+}
+
+const MD5_ROUNDS = 1_000
+
+/** Poul-Henning Kamp's, and Apache's with another name in it. */
+function md5Crypt({ magic, salt }: Of<'md5-crypt'>, password: Buffer): Buffer {
+  const saltBytes = Buffer.from(salt)
+  const b = hash('md5', Buffer.concat([password, saltBytes, password]), 'buffer')
+  const parts = [password, Buffer.from(magic), saltBytes, Buffer.alloc(password.length, b)]
+  for (let left = password.length; left > 0; left >>= 1)
+    parts.push(left & 1 ? Buffer.from([0]) : password.subarray(0, 1))
+  const a = hash('md5', Buffer.concat(parts), 'buffer')
+  return inOrder(alternate('md5', MD5_ROUNDS, a, password, saltBytes), orders.md5)
+}
+
+/** NetBSD's: an HMAC of itself under the password. */
+function sha1Crypt({ rounds, salt }: Of<'sha1-crypt'>, password: Buffer): Buffer {
+  let state = Buffer.from(`${salt}$sha1$${rounds}`)
+  for (let round = 0; round < rounds; round++) state = createHmac('sha1', password).update(state).digest()
+  return inOrder(state, orders.sha1)
+}
+
+function inOrder(bytes: Buffer, order: readonly number[]): Buffer {
+  return Buffer.from(order.map((at) => bytes[at] ?? 0))
+}
+
+type Group = [number, number, number]
+
+/** The order in which the bytes of a digest are written: groups of three, each the one before turned and one on, then the rest. */
+const orders = {
+  md5: [...groups([12, 6, 0], 4, ([a, b, c]) => [a + 1, b + 1, c + 1]), 5, 10, 4, 11],
+  sha1: [...groups([2, 1, 0], 6, ([a, b, c]) => [a + 3, b + 3, c + 3]), 0, 19, 18],
+  sha256: [...groups([20, 10, 0], 10, ([a, b, c]) => [b + 1, c + 1, a + 1]), 30, 31],
+  sha512: [...groups([42, 21, 0], 21, ([a, b, c]) => [c + 1, a + 1, b + 1]), 63],
+}
+
+function groups(first: Group, count: number, next: (group: Group) => Group): number[] {
+  const order: number[] = []
+  let group = first
+  for (let n = 0; n < count; n++) {
+    order.push(...group)
+    group = next(group)
+  }
+  return order
+}

@@ -1,0 +1,62 @@
+/** The functions behind stored hashes, by name, and the implementations that compute them. */
+import type { AlgorithmName } from '../algorithm-name.js'
+import type { NativeEngine } from '../native.js'
+import type { Algorithms } from '../policy.js'
+import type { Threads } from '../threads.js'
+import { createCompute, digests, wrapped } from './digests.js'
+import { pbkdf2 } from './pbkdf2.js'
+import type { Method, Password, Recipe, RecipeOf } from './recipe.js'
+import { firebase, scrypt } from './scrypt.js'
+
+export type Methods = { readonly [Name in Recipe['method']]: Method<RecipeOf<Name>> }
+
+export interface MethodOptions {
+  threads: Threads
+  native: NativeEngine | undefined
+  algorithms: Algorithms
+}
+
+/** Loads and tests the implementations. */
+export async function createMethods({ threads, native, algorithms }: MethodOptions): Promise<Methods> {
+  const { argon2, bcrypt } = algorithms
+  const compute = createCompute(threads)
+  return {
+    ...{ argon2, bcrypt },
+    ...{ pbkdf2: await pbkdf2(threads, native), scrypt: await scrypt(threads, native), firebase: firebase(threads) },
+    ...{ digest: digests(compute), wrapped: wrapped(compute, argon2) },
+  }
+}
+
+/** Whether a text is that of a recipe. */
+export function verifyRecipe(
+  methods: Methods,
+  password: Password,
+  recipe: Recipe,
+  signal: AbortSignal | undefined,
+): Promise<boolean> {
+  switch (recipe.method) {
+    case 'argon2':
+      return methods.argon2.verify(password, recipe, signal)
+    case 'bcrypt':
+      return methods.bcrypt.verify(password, recipe, signal)
+    case 'pbkdf2':
+      return methods.pbkdf2.verify(password, recipe, signal)
+    case 'scrypt':
+      return methods.scrypt.verify(password, recipe, signal)
+    case 'firebase':
+      return methods.firebase.verify(password, recipe, signal)
+    case 'digest':
+      return methods.digest.verify(password, recipe, signal)
+    case 'wrapped':
+      return methods.wrapped.verify(password, recipe, signal)
+  }
+}
+
+/** The label of a recipe in metrics. */
+export function algorithmOf(recipe: Recipe): AlgorithmName {
+  if (recipe.method === 'argon2') return recipe.stored.algorithm
+  if (recipe.method === 'firebase') return 'scrypt'
+  if (recipe.method !== 'digest') return recipe.method
+  const { kind } = recipe.program
+  return kind === 'plain' || kind === 'md5-crypt' || kind === 'sha1-crypt' ? 'digest' : kind
+}

@@ -1,0 +1,88 @@
+/** Recipes: what a stored hash was made with, once its text is read, and what the right password gives. */
+import type { Argon2Hash } from '@spillway/client/protocol/stored-hash'
+import type { DigestProgram } from './digest-programs.js'
+
+export interface Argon2Recipe {
+  method: 'argon2'
+  stored: Argon2Hash
+}
+
+export interface BcryptRecipe {
+  method: 'bcrypt'
+  /** `2` without a NUL at the end of the password, `2x` with its bytes sign-extended, `2b` for all others. */
+  variant: '2' | '2b' | '2x'
+  cost: number
+  /** 22 and 31 characters of bcrypt's base64. */
+  salt: string
+  digest: string
+}
+
+export const pbkdf2Digests = ['sha1', 'sha256', 'sha512'] as const
+
+export interface Pbkdf2Recipe {
+  method: 'pbkdf2'
+  digest: (typeof pbkdf2Digests)[number]
+  iterations: number
+  salt: Buffer
+  key: Buffer
+}
+
+export interface ScryptCost {
+  /** N, r and p of RFC 7914. */
+  cost: number
+  blockSize: number
+  parallelization: number
+}
+
+export interface ScryptRecipe extends ScryptCost {
+  method: 'scrypt'
+  salt: Buffer
+  key: Buffer
+}
+
+/** Firebase's: the signer key of a project, encrypted with a key that scrypt derives. */
+export interface FirebaseRecipe extends ScryptCost {
+  method: 'firebase'
+  salt: Buffer
+  signerKey: Buffer
+  encrypted: Buffer
+}
+
+export interface DigestRecipe {
+  method: 'digest'
+  program: DigestProgram
+  /** The digest as it is written, so that only what its maker writes is equal. */
+  text: string
+  encoding: DigestEncoding
+}
+export type DigestEncoding = 'hex' | 'base64' | 'crypt64'
+
+/** The argon2 hash of a weak digest in hexadecimal. */
+export interface WrappedRecipe {
+  method: 'wrapped'
+  inner: DigestProgram
+  outer: Argon2Recipe
+}
+
+export type Recipe =
+  | Argon2Recipe
+  | BcryptRecipe
+  | Pbkdf2Recipe
+  | ScryptRecipe
+  | FirebaseRecipe
+  | DigestRecipe
+  | WrappedRecipe
+export type RecipeOf<Name extends Recipe['method']> = Extract<Recipe, { method: Name }>
+
+/** Text is hashed as UTF-8. */
+export type Password = string | Uint8Array
+
+/** Verifies the hashes of one function. All of its work is off the event loop. */
+export interface Method<R extends Recipe> {
+  /** As operators know it: argon2, bcrypt. */
+  readonly family: string
+  /** The implementation in use, by its package. */
+  readonly engine: string
+  /** The signal cancels a call that has not begun: the promise then rejects with its reason. */
+  verify(password: Password, recipe: R, signal?: AbortSignal): Promise<boolean>
+}
