@@ -54,8 +54,6 @@ export interface AppDeps extends ServerDeps {
   breached: PasswordList | undefined
   /** Undefined where no mail is sent. */
   post: Post | undefined
-  /** Whether this gateway is about to stop: it still answers, but /readyz fails. */
-  isDraining(): boolean
 }
 
 const docs: DocsOptions = {

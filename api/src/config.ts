@@ -179,7 +179,7 @@ export const GatewayConfig = {
     DRAIN_MS: integer(
       0,
       [0, 300_000],
-      'How long `/readyz` fails before a stopping gateway stops listening, so that load balancers notice',
+      'How long a gateway goes on answering after SIGTERM, each time for the last time on a connection, while `/readyz` fails and load balancers notice; SIGINT ends it',
     ),
   },
   required: ['DATABASE_URL', 'SPILLWAY_SEAL_KEYS', 'SPILLWAY_JWT_KEYS'],

@@ -43,8 +43,11 @@ export interface Gateway {
   opsUrl: string
   /** Undefined without SERVICE_KEYS. */
   serviceUrl: string | undefined
-  /** Stops listening, answers the requests in hand, then disconnects from Redis and PostgreSQL. */
-  close(): Promise<void>
+  /**
+   * Drains for DRAIN_MS, or until interrupted: answers everything, and says with each answer that the connection ends. Then stops
+   * listening, answers the requests in hand, and disconnects from Redis and PostgreSQL.
+   */
+  close(interrupted?: AbortSignal): Promise<void>
 }
 
 /**
@@ -110,17 +113,16 @@ export async function startGateway(config: GatewayConfig, env: NodeJS.ProcessEnv
     ticketTtlMs: config.TICKET_TTL_MS,
     maxOutstanding: config.MAX_OUTSTANDING,
   })
-  const shared = { database, passwords, countingRedis, admission, keyring, metrics, shedder, tracing, log }
-  const app = await buildApp(config, {
-    ...{ ...shared, keys, audit, breached, post: mail?.post },
-    isDraining: () => draining,
-  })
+  const isDraining = () => draining
+  const serving = { isDraining, database, passwords, countingRedis, admission, keyring }
+  const shared = { ...serving, metrics, shedder, tracing, log }
+  const app = await buildApp(config, { ...shared, keys, audit, breached, post: mail?.post })
   const serviceApp = config.SERVICE_KEYS === '' ? undefined : await buildServiceApp(config, shared)
-  const ops = await buildOps(config, { metrics, passwords, reporter, database, operatorsRedis, watch, log })
+  const ops = await buildOps(config, { isDraining, metrics, passwords, reporter, database, operatorsRedis, watch, log })
 
-  async function close(): Promise<void> {
+  async function close(interrupted?: AbortSignal): Promise<void> {
     draining = true
-    await sleep(config.DRAIN_MS)
+    await sleep(config.DRAIN_MS, undefined, interrupted && { signal: interrupted }).catch(() => undefined)
     await shutDown()
   }
 

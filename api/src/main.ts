@@ -11,7 +11,7 @@ try {
   const log = createLogger({ service: 'gateway', level: config.LOG_LEVEL })
   let gateway: Gateway | undefined
   // Installed before the start: a signal may follow the log line at once.
-  closeOnSignal('gateway', log, async () => gateway?.close())
+  closeOnSignal('gateway', log, async (interrupted) => gateway?.close(interrupted))
   gateway = await startGateway(config, process.env, log)
   const { url, opsUrl, serviceUrl } = gateway
   log.info({ url, opsUrl, serviceUrl }, 'gateway listening')

@@ -30,6 +30,8 @@ export function closeTimeMs({ LOGIN_WAIT_MS }: GatewayConfig): number {
 }
 
 export interface ServerDeps {
+  /** Whether the gateway was told to stop. */
+  isDraining(): boolean
   metrics: GatewayMetrics
   shedder: LoadShedder
   /** Undefined when traces are not exported. */
@@ -47,7 +49,7 @@ export interface ServerOptions {
 /** Builds the server. Register routes, then {@link acceptorsPlugin} last. */
 export async function buildServer(
   config: GatewayConfig,
-  { metrics, shedder, tracing, log }: ServerDeps,
+  { isDraining, metrics, shedder, tracing, log }: ServerDeps,
   { bodyLimitBytes, docs, deviceOf }: ServerOptions,
 ): Promise<FastifyInstance> {
   const proxies = listOf(config.TRUST_PROXY)
@@ -71,7 +73,7 @@ export async function buildServer(
 
   // First: every later plugin relies on connections being tracked.
   await app.register(clientGonePlugin)
-  await app.register(drainPlugin, { graceMs: closeTimeMs(config) })
+  await app.register(drainPlugin, { graceMs: closeTimeMs(config), isDraining })
   app.addHook('onReady', async () => limitPipelining(app.server))
   await app.register(stalledConnectionsPlugin, { stalledMs: config.REQUEST_TIMEOUT_MS })
   if (tracing !== undefined) await app.register(import('./http/request-trace.js'))
@@ -79,7 +81,7 @@ export async function buildServer(
   await app.register(requestMetricsPlugin, { metrics })
   await app.register(answerHeadersPlugin)
   await app.register(messageRulesPlugin)
-  await app.register(loadSheddingPlugin, { shedder, metrics, bodyLimitBytes, deviceOf })
+  await app.register(loadSheddingPlugin, { shedder, metrics, bodyLimitBytes, deviceOf, isDraining })
   await app.register(problemPlugin)
   await app.register(jsonBodyPlugin)
   await app.register(docsPlugin, docs)

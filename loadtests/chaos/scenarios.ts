@@ -5,6 +5,7 @@ import { fairnessScenarios } from './scenarios/fairness.ts'
 import { gatewayFlood } from './scenarios/gateway-flood.ts'
 import { gatewayKilled } from './scenarios/gateway-killed.ts'
 import { gatewayOverload } from './scenarios/gateway-overload.ts'
+import { gatewayRestarts } from './scenarios/gateway-restarts.ts'
 import { noWorkerScenarios } from './scenarios/no-worker.ts'
 import { overloadScenarios } from './scenarios/overload.ts'
 import { postgresScenarios } from './scenarios/postgres.ts'
@@ -26,6 +27,7 @@ export const scenarios: readonly Scenario[] = [
   ...noWorkerScenarios,
   gatewayKilled,
   ...rollingScenarios,
+  gatewayRestarts,
   clock,
   ...postgresScenarios,
   ...redisScenarios,

@@ -43,6 +43,9 @@ export const clientGonePlugin = fp(
       next()
     })
     app.decorate('owesAnswer', (socket) => [...(inHand.get(socket)?.keys() ?? [])].some(({ raw }) => raw.complete))
+    app.decorate('isOnlyRequest', (request) =>
+      [...(inHand.get(request.raw.socket)?.keys() ?? [])].every((other) => other === request),
+    )
     app.decorate('onClientGone', (listener) => listeners.push(listener))
     // Created on demand: most requests are answered without it.
     app.decorateRequest('clientGone', {
@@ -60,6 +63,8 @@ declare module 'fastify' {
   interface FastifyInstance {
     /** Whether a request that arrived whole on this connection has not been answered yet. */
     owesAnswer(socket: Socket): boolean
+    /** Whether all other requests of its connection have been answered. */
+    isOnlyRequest(request: FastifyRequest): boolean
     /** Calls the listener for each request whose connection ends before its answer is sent. `onResponse` is not called for these. */
     onClientGone(listener: ClientGoneListener): void
   }

@@ -1,7 +1,8 @@
 /**
- * Draining: a closing gateway answers the requests in hand and closes all other connections at once. Without this, two kinds of
- * connection would delay it by a minute: those without a first request, as browsers and proxies open in advance, because Node counts
- * them as busy; and those whose request began before closing, because its answer lacks `Connection: close`.
+ * Draining: a gateway that was told to stop answers all requests and ends each connection with its answer; once it closes, it answers
+ * the requests in hand and ends all other connections at once. Without this, two kinds of connection would delay it by a minute: those
+ * without a first request, as browsers and proxies open in advance, because Node counts them as busy; and those whose request began
+ * before closing, because its answer lacks `Connection: close`.
  */
 import type { Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
@@ -10,10 +11,13 @@ import fp from 'fastify-plugin'
 export interface DrainOptions {
   /** The time limit of requests in hand, in milliseconds; those whose bodies have not arrived included. */
   graceMs: number
+  /** Whether the gateway was told to stop. */
+  isDraining(): boolean
 }
 
+/** Needs client-gone.ts. */
 export const drainPlugin = fp(
-  async (app: FastifyInstance, { graceMs }: DrainOptions) => {
+  async (app: FastifyInstance, { graceMs, isDraining }: DrainOptions) => {
     const unused = new Set<Socket>()
     app.server.on('connection', (socket: Socket) => {
       unused.add(socket)
@@ -24,8 +28,13 @@ export const drainPlugin = fp(
     })
 
     let overdue: NodeJS.Timeout | undefined
-    app.addHook('onSend', async (_request, reply) => {
-      if (overdue !== undefined) reply.header('connection', 'close')
+    const isClosing = () => overdue !== undefined
+    // Node ends the connection behind an answer that says so: further requests that were pipelined would get none.
+    app.addHook('onSend', async (request, reply) => {
+      if ((isDraining() || isClosing()) && app.isOnlyRequest(request)) reply.header('connection', 'close')
+    })
+    app.addHook('onResponse', async (request) => {
+      if (isClosing() && app.isOnlyRequest(request)) request.raw.socket.end()
     })
     app.addHook('preClose', async () => {
       for (const socket of unused) socket.destroy()

@@ -25,6 +25,8 @@ export interface LoadSheddingOptions {
   bodyLimitBytes: number
   /** Identifies known devices [no device is known]. */
   deviceOf?: DeviceOf | undefined
+  /** Whether the gateway was told to stop. */
+  isDraining(): boolean
 }
 
 interface KnownRoute {
@@ -33,7 +35,8 @@ interface KnownRoute {
 }
 
 export const loadSheddingPlugin = fp(
-  async (app: FastifyInstance, { shedder, metrics, bodyLimitBytes, deviceOf }: LoadSheddingOptions) => {
+  async (app: FastifyInstance, options: LoadSheddingOptions) => {
+    const { shedder, metrics, bodyLimitBytes, deviceOf, isDraining } = options
     const nextRetryAfterS = createRetryAfter()
     const preference = createPreference({ deviceOf: deviceOf ?? (() => undefined), perSecond: shedder.perSecond })
     const preferred = new WeakSet<IncomingMessage>()
@@ -63,7 +66,7 @@ export const loadSheddingPlugin = fp(
 
     const answerBusy = createBusyAnswers({
       bodyLimitBytes,
-      isClosing: () => !app.server.listening,
+      isClosing: () => isDraining() || !app.server.listening,
       perSecond: shedder.perSecond,
     })
     function refuse(request: IncomingMessage, response: ServerResponse, route = 'none'): void {

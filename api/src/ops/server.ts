@@ -7,6 +7,8 @@ import { boardPlugin } from '@spillway/worker/board'
 import { limitPipelining } from '@spillway/worker/pipeline-limit'
 import { type FastifyBaseLogger, type FastifyInstance, fastify } from 'fastify'
 import type { GatewayConfig } from '../config.js'
+import { clientGonePlugin } from '../http/client-gone.js'
+import { drainPlugin } from '../http/drain.js'
 import { jsonBodyPlugin } from '../http/json-body.js'
 import { messageRulesPlugin } from '../http/message-rules.js'
 import type { GatewayMetrics } from '../http/metrics.js'
@@ -18,8 +20,12 @@ import { livePlugin } from './live/plugin.js'
 import { operatorsPlugin } from './operators.js'
 
 const BOARD_PATH = '/queues'
+/** How long answers in hand may take when the port closes, in milliseconds. */
+const CLOSE_MS = 1_000
 
 export interface OpsDeps {
+  /** Whether the gateway was told to stop. */
+  isDraining(): boolean
   metrics: GatewayMetrics
   passwords: PasswordClient
   reporter: QueueReporter
@@ -35,11 +41,14 @@ export async function buildOps(config: GatewayConfig, deps: OpsDeps): Promise<Fa
   const { registry } = metrics
   const app: FastifyInstance = fastify({
     ...serverOptions({ log, requestTimeoutMs: config.REQUEST_TIMEOUT_MS }),
-    forceCloseConnections: true,
+    forceCloseConnections: 'idle',
+    return503OnClosing: false,
     // A mistyped parameter would show more than was asked for.
     ajv: { customOptions: { removeAdditional: false } },
   })
   app.addHook('onReady', async () => limitPipelining(app.server))
+  await app.register(clientGonePlugin)
+  await app.register(drainPlugin, { graceMs: CLOSE_MS, isDraining: deps.isDraining })
   await app.register(stalledConnectionsPlugin, { stalledMs: config.REQUEST_TIMEOUT_MS })
   await app.register(problemPlugin)
   await app.register(messageRulesPlugin)

@@ -26,7 +26,6 @@ interface Container extends Probes {
   resources: { requests: Record<string, string>; limits: Record<string, string> }
   securityContext: Record<string, unknown>
   volumeMounts?: { name: string; mountPath: string }[]
-  lifecycle?: { preStop: { sleep: { seconds: number } } }
 }
 
 interface PodSpec {
@@ -101,9 +100,9 @@ test('a stopping pod is given longer than what it may still have to do', { skip 
   const worker = await deployment('worker', ['worker.shutdownGraceSeconds=90'])
   assert.ok(worker.template.spec.terminationGracePeriodSeconds > 90)
   assert.equal(variable(worker, 'SHUTDOWN_GRACE_MS')?.value, '90000')
-  const gateway = await deployment('gateway', ['config.loginWaitMs=30500', 'gateway.preStopSeconds=7'])
+  const gateway = await deployment('gateway', ['config.loginWaitMs=30500', 'gateway.drainSeconds=7'])
   assert.ok(gateway.template.spec.terminationGracePeriodSeconds > 7 + 30.5)
-  assert.equal(gateway.template.spec.containers[0].lifecycle?.preStop.sleep.seconds, 7)
+  assert.equal(variable(gateway, 'DRAIN_MS')?.value, '7000')
 })
 
 test('a gateway joins the Service once it reaches everything, and stays when all lose Redis', { skip }, async () => {

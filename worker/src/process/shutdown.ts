@@ -33,18 +33,24 @@ export function beginShutdown(process: 'gateway' | 'worker', log: Pick<Logger, '
 }
 
 /**
- * Closes at the first SIGTERM or SIGINT and ends the process: with 0, or with 1 when closing failed. Further signals are ignored:
- * a terminal and a process manager may both send one.
+ * Closes at the first SIGTERM or SIGINT and ends the process: with 0, or with 1 when closing failed. Further signals begin nothing anew:
+ * a terminal and a process manager may both send one. `interrupted` is aborted by SIGINT: somebody waits at a terminal.
  */
-export function closeOnSignal(name: 'gateway' | 'worker', log: Logger, close: () => Promise<void>): void {
+export function closeOnSignal(
+  name: 'gateway' | 'worker',
+  log: Logger,
+  close: (interrupted: AbortSignal) => Promise<void>,
+): void {
   let isStopping = false
+  const interruption = new AbortController()
   async function stop(signal: NodeJS.Signals): Promise<void> {
+    if (signal === 'SIGINT') interruption.abort()
     if (isStopping) return
     isStopping = true
     log.info({ signal }, `${name} stopping`)
     let code = 0
     try {
-      await close()
+      await close(interruption.signal)
     } catch (error) {
       code = 1
       log.error({ err: error }, `${name} not closed in order`)

@@ -27,7 +27,6 @@ export interface Container {
   startupProbe?: Probe
   readinessProbe?: Probe
   livenessProbe?: Probe
-  lifecycle?: { preStop?: { sleep?: { seconds: number } } }
 }
 
 export interface Pod {

@@ -14,7 +14,7 @@ export interface PodRun {
   state: PodState
   /** The current process. */
   pid: number | undefined
-  /** Ends it as a deletion does: preStop, SIGTERM, the grace period, SIGKILL. Resolves when it has ended. */
+  /** Ends it as a deletion does: SIGTERM, the grace period, SIGKILL. Resolves when it has ended. */
   end(graceSeconds: number): Promise<void>
 }
 
@@ -50,9 +50,7 @@ export async function runPod({ api, keeper, pod, image, podIp, logFile }: PodRun
     pid: undefined,
     async end(graceSeconds) {
       ending = true
-      const preStopSeconds = graceSeconds > 0 ? (container.lifecycle?.preStop?.sleep?.seconds ?? 0) : 0
       const until = Date.now() + graceSeconds * 1_000
-      await Promise.race([sleep(preStopSeconds * 1_000), exited])
       signal('SIGTERM')
       const timer = setTimeout(() => signal('SIGKILL'), Math.max(0, until - Date.now()))
       await exited
