@@ -12,6 +12,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { startProcess, until } from '@spillway/local/testing'
 import { type FastifyInstance, fastify } from 'fastify'
 import { acceptorsPlugin } from '../src/http/acceptors.ts'
+import { clientGonePlugin } from '../src/http/client-gone.ts'
 import { drainPlugin } from '../src/http/drain.ts'
 import { openSystem } from './system.ts'
 
@@ -167,7 +168,8 @@ async function listening(t: TestContext, { host = '127.0.0.1' } = {}): Promise<L
     forceCloseConnections: 'idle',
     pluginTimeout: SLOW_MS / 2,
   })
-  await app.register(drainPlugin, { graceMs: 5_000 })
+  await app.register(clientGonePlugin)
+  await app.register(drainPlugin, { graceMs: 5_000, isDraining: () => false })
   app.get('/', async () => 'here')
   app.get('/slow', async () => new Promise((resolve) => setTimeout(resolve, SLOW_MS, 'here')))
   await app.register(acceptorsPlugin, { backlog: BACKLOG })

@@ -73,7 +73,7 @@ async function opened(t: TestContext, url: string): Promise<Connection> {
     async ask(line) {
       const before = text.length
       socket.write(`${line} HTTP/1.1\r\nHost: x\r\n\r\n`)
-      return await until(() => /^HTTP.*\r\n\r\n/s.test(text.slice(before)) && text.slice(before))
+      return await until(() => (/^HTTP.*\r\n\r\n/s.test(text.slice(before)) ? text.slice(before) : undefined))
     },
     received: () => text,
     isEnded: () => isEnded,

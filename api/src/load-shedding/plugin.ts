@@ -25,8 +25,8 @@ export interface LoadSheddingOptions {
   bodyLimitBytes: number
   /** Identifies known devices [no device is known]. */
   deviceOf?: DeviceOf | undefined
-  /** Whether the gateway was told to stop. */
-  isDraining(): boolean
+  /** Whether the gateway was told to stop [false]. */
+  isDraining?(): boolean
 }
 
 interface KnownRoute {
@@ -36,7 +36,7 @@ interface KnownRoute {
 
 export const loadSheddingPlugin = fp(
   async (app: FastifyInstance, options: LoadSheddingOptions) => {
-    const { shedder, metrics, bodyLimitBytes, deviceOf, isDraining } = options
+    const { shedder, metrics, bodyLimitBytes, deviceOf, isDraining = () => false } = options
     const nextRetryAfterS = createRetryAfter()
     const preference = createPreference({ deviceOf: deviceOf ?? (() => undefined), perSecond: shedder.perSecond })
     const preferred = new WeakSet<IncomingMessage>()
