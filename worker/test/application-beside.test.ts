@@ -51,7 +51,33 @@ test('argon2id and bcrypt are hashed and verified; a wrong password and an unkno
     assert.equal(await passwords.verify('correct hors', stored), false)
   }
   assert.equal(await passwords.verify('correct horse', null), false)
-  await rejectsWith('unsupported_hash', passwords.verify('x', '$3$$28a2c136292ce315d52ff11996252808'))
+})
+
+test('text that is no hash matches nothing: callers and the log are told why, without the text', async (t) => {
+  const logged: object[] = []
+  const log = { ...silent, warn: (facts: object, message: string) => void logged.push({ ...facts, message }) }
+  const passwords = passwordsOf(t, { log })
+  const garbage = [
+    '',
+    'plain',
+    '$',
+    '$3$$28a2c136292ce315d52ff11996252808',
+    bcryptHash.slice(1),
+    `${bcryptHash}.`,
+    '\0',
+    '\ud800',
+  ]
+  const tooCostly = [bcryptHash.replace('$05$', '$18$'), '$argon2id$v=19$m=4194304,t=2,p=1$c29tZXNhbHQ$c29tZWRpZ2VzdA']
+  const asked: string[] = []
+  for (const text of [...garbage, ...tooCostly])
+    assert.equal(await passwords.verify('U*U', text, { onUnsupported: () => void asked.push('') }), false, text)
+  assert.equal(asked.length, garbage.length + tooCostly.length)
+  assert.equal(await passwords.verify('U*U', bcryptHash, { onUnsupported: () => assert.fail('it is a hash') }), true)
+  assert.equal(logged.length, 1)
+  assert.match(JSON.stringify(logged), /no password matches a stored hash/)
+  // Its own errors are the caller's.
+  const failing = passwords.verify('x', '', { onUnsupported: () => Promise.reject(new Error('of the caller')) })
+  await assert.rejects(failing, /of the caller/)
 })
 
 test('a match is hashed anew by the policy where it was weaker, for calls that take the new hash', async (t) => {

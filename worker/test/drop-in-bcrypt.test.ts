@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 import { createBcrypt } from '@spillway/client/drop-in/bcrypt'
 import original from 'bcrypt'
 import { rejectsWith } from './application.ts'
-import { type Case, called, compareAll, passwordsBeside } from './drop-in.ts'
+import { type Case, called, compareAll, mistakes, passwordsBeside } from './drop-in.ts'
 
 const run = promisify(execFile)
 const passwords = passwordsBeside()
@@ -180,6 +180,23 @@ const salts: Case[] = [
   ]),
 ]
 
+/** Every argument that is no text, no bytes and no function. */
+const everyArgument: Case[] = mistakes
+  .filter(([, value]) => typeof value !== 'function' && !(typeof value === 'number' && value > 4) && value !== -1)
+  .flatMap(([what, value]): Case[] => [
+    [`hash: data is ${what}`, (bcrypt) => bcrypt.hash(value, salt)],
+    [`hash: salt is ${what}`, async (bcrypt) => head(await bcrypt.hash('x', value === 0 ? 4 : value))],
+    [`hash with a callback: salt is ${what}`, (bcrypt) => called((done) => bcrypt.hash('x', String(value), done))],
+    [`hashSync: salt is ${what}`, (bcrypt) => head(bcrypt.hashSync('x', value === 0 ? 4 : value))],
+    [`compare: data is ${what}`, (bcrypt) => bcrypt.compare(value, known)],
+    [`compare: hash is ${what}`, (bcrypt) => bcrypt.compare('x', value)],
+    [`compareSync: data is ${what}`, (bcrypt) => bcrypt.compareSync(value, known)],
+    [`compareSync: hash is ${what}`, (bcrypt) => bcrypt.compareSync('x', value)],
+    [`genSalt: rounds are ${what}`, async (bcrypt) => head(await bcrypt.genSalt(value))],
+    [`genSalt: minor is ${what}`, async (bcrypt) => head(await bcrypt.genSalt(4, value))],
+    [`getRounds: of ${what}`, (bcrypt) => bcrypt.getRounds(value)],
+  ])
+
 const withCallbacks: Case[] = [
   ['hash', (bcrypt) => called((done) => bcrypt.hash('U*U', salt, done))],
   ['hash, wrong salt', (bcrypt) => called((done) => bcrypt.hash('U*U', 'no salt', done))],
@@ -207,7 +224,18 @@ const sync: Case[] = data.flatMap(([name, password]): Case[] => [
 
 compareAll(
   [
-    ...[hashes, compares, malformedHashes, malformedSalts, rounds, typed, saltTypes, salts, callbacks].flat(),
+    ...[
+      hashes,
+      compares,
+      malformedHashes,
+      malformedSalts,
+      rounds,
+      typed,
+      saltTypes,
+      salts,
+      everyArgument,
+      callbacks,
+    ].flat(),
     ...[noCallbacks, sync].flat(),
   ],
   original,
@@ -236,6 +264,8 @@ test('a number of rounds gives another salt each time, and what is made is the o
 
 test('more rounds than workers take are refused by their code', async () => {
   await rejectsWith('unsupported_hash', ours.hash('x', 18))
+  // 31 rounds, as the package reads them: hours.
+  await rejectsWith('unsupported_hash', ours.hash('x', -1))
   await rejectsWith('unsupported_hash', ours.compare('x', known.replace('05', '18')))
 })
 

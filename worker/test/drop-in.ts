@@ -20,20 +20,51 @@ export function passwordsBeside(): ExactPasswords {
   return createPasswordsWith(besideProgram, { waitMs: WAIT_MS })
 }
 
-/** Each case is a test: result or error of the two are the same, its class, name, message and code included. */
-export function compareAll(cases: readonly Case[], original: Untyped, ours: Untyped): void {
+/**
+ * Each case is a test: result or error of the two are the same, its class, name, message and code included.
+ * @param normal gives what is compared of a result
+ */
+export function compareAll(
+  cases: readonly Case[],
+  original: Untyped,
+  ours: Untyped,
+  { version = 'newest', normal = (result: unknown) => result } = {},
+): void {
+  const outcomeOf = async (run: Case[1], api: Untyped) => {
+    try {
+      return { result: normal(await run(api)) }
+    } catch (error) {
+      return { error: described(error) }
+    }
+  }
   for (const [name, run] of cases) {
-    test(name, async () => assert.deepEqual(await outcomeOf(run, ours), await outcomeOf(run, original)))
+    test(`${version}: ${name}`, async () =>
+      assert.deepEqual(await outcomeOf(run, ours), await outcomeOf(run, original)))
   }
 }
 
-async function outcomeOf(run: Case[1], api: Untyped): Promise<unknown> {
-  try {
-    return { value: await run(api) }
-  } catch (error) {
-    return { error: described(error) }
-  }
-}
+/** What JavaScript's callers give by mistake, each with a name. */
+export const mistakes: [name: string, value: unknown][] = [
+  undefined,
+  null,
+  Number.NaN,
+  Number.POSITIVE_INFINITY,
+  10n,
+  -1,
+  0,
+  2 ** 31,
+  'x',
+  '',
+  '10',
+  true,
+  false,
+  {},
+  [],
+  [10],
+  Symbol('x'),
+  () => 10,
+  new Date(10),
+].map((value) => [`${typeof value} ${String(value) || JSON.stringify(value)}`, value])
 
 /** What a callback is given, and whether anything was before the call had returned. */
 export async function called(run: (callback: Untyped) => unknown): Promise<unknown> {

@@ -3,6 +3,7 @@ import type { JobName, Requests, Verdict } from '../protocol/job.js'
 import { bcryptReadsWhole } from '../protocol/policy.js'
 import type { ExactHash } from '../protocol/setting.js'
 import { isBelow, isOf } from '../protocol/stored-hash.js'
+import { throttledWarning } from '../redis/throttled-warning.js'
 import { within } from '../within.js'
 import { createAdmission } from './admission.js'
 import { observe } from './observe.js'
@@ -21,6 +22,8 @@ const LONGEST_MS = 2 ** 31 - 1
 export interface ExactPasswords extends Passwords {
   /** A hash with all of its setting given: that, `$` where it is argon2, and the digest. */
   hashExactly(exact: ExactHash): Promise<string>
+  /** `verify`, which rejects with `unsupported_hash` instead of resolving with false. */
+  verifyExactly(password: string, storedHash: string): Promise<boolean>
 }
 
 /** @param program the process beside the application, which hashes where there is no queue */
@@ -32,6 +35,7 @@ export function createPasswordsWith(program: URL, options: PasswordsOptions): Ex
   const backend = openBackend(program, { ...options, log }, { waitMs, policy })
   const observed = observe({ onCall: options.onCall, by: () => backend.by, log })
   const admission = createAdmission(backend, maxOutstanding)
+  const unsupported = throttledWarning(log, 'no password matches a stored hash')
   const inHand = new Set<AbortController>()
   let isClosed = false
 
@@ -76,16 +80,27 @@ export function createPasswordsWith(program: URL, options: PasswordsOptions): Ex
     return await backend.perform(name, request, { waitMs: left(), signal })
   }
 
+  /** Throws other errors than of a stored hash that nothing verifies. */
+  function orUnsupported(error: unknown): undefined {
+    if (!(error instanceof PasswordsError) || error.code !== 'unsupported_hash') throw error
+    unsupported.warn(error)
+  }
+
   return {
-    async verify(password, storedHash, { onRehash, ...call } = {}) {
+    async verify(password, storedHash, { onRehash, onUnsupported, ...call } = {}) {
       assertText('the password', password)
       if (storedHash !== null) assertText('the stored hash', storedHash)
       const wantsNew = rehash !== 'never' && onRehash !== undefined
-      const verdict = await run('verify', { password, storedHash, policy, rehash: wantsNew }, call)
-      if (verdict.kind !== 'match') return false
+      const verdict = await run('verify', { password, storedHash, policy, rehash: wantsNew }, call).catch(orUnsupported)
+      if (verdict === undefined) await onUnsupported?.()
+      if (verdict?.kind !== 'match') return false
       // A hash of another policy was made by a worker that knows none.
       if (wantsNew && verdict.hash !== undefined && isOf(verdict.hash, policy)) await onRehash(verdict.hash)
       return true
+    },
+    async verifyExactly(password, storedHash) {
+      const verdict = await run('verify', { password, storedHash, policy, rehash: false }, {})
+      return verdict.kind === 'match'
     },
     async hash(password, by, call = {}) {
       assertText('the password', password)

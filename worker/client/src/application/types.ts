@@ -86,6 +86,11 @@ export interface VerifyOptions extends CallOptions {
    * resolves, and the call rejects as it does. Without it nothing is hashed anew.
    */
   onRehash?: ((newHash: string) => void | Promise<void>) | undefined
+  /**
+   * The stored hash is of no supported algorithm or cost, which the log says too; awaited before the call resolves with false. It took as
+   * long as a hash of the policy.
+   */
+  onUnsupported?: (() => void | Promise<void>) | undefined
 }
 
 /** What hashes, and how busy it is. */
@@ -112,7 +117,7 @@ export interface Capacity {
 export interface Passwords {
   /**
    * Whether a password matches a stored hash: argon2id, argon2i, argon2d, bcrypt, and the formats of other systems that workers know. For
-   * an unknown user give `null`: that takes as long as a hash of the policy, and is never true.
+   * an unknown user give `null`: that takes as long as a hash of the policy, and is never true. Nor is any other text, such as an empty one.
    */
   verify(password: string, storedHash: string | null, options?: VerifyOptions): Promise<boolean>
   /** A new hash to store, by this policy [that of the options]. */

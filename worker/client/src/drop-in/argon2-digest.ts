@@ -31,19 +31,20 @@ const LEAST = { digestBytes: 4, saltBytes: 8, memoryKib: 8 }
 
 /** Throws the errors of the package, in its order. */
 export function readInput(given: GivenInput): Argon2Input {
-  const [salt, secret, associatedData] = [asBytes(given.salt), asBytes(given.secret), asBytes(given.data)]
   const digestBytes = asUint32(given.hashLength)
   const memoryKib = asUint32(given.m)
   const time = asUint32(given.t)
   const parallelism = asUint32(given.p)
   const version = asUint32(given.version)
+  const type = asUint32(given.type)
+  const [salt, secret, associatedData] = [asBytes(given.salt), asBytes(given.secret), asBytes(given.data)]
   if (digestBytes === 0) throw new Error('Output pointer is NULL')
   if (digestBytes < LEAST.digestBytes) throw new Error('Output is too short')
   if (salt.byteLength < LEAST.saltBytes) throw new Error('Salt is too short')
   if (memoryKib < Math.max(LEAST.memoryKib, LEAST.memoryKib * parallelism)) throw new Error('Memory cost is too small')
   if (time < 1) throw new Error('Time cost is too small')
   if (parallelism < 1) throw new Error('Too few lanes')
-  const algorithm = ALGORITHMS[asUint32(given.type)]
+  const algorithm = ALGORITHMS[type]
   if (algorithm === undefined) throw new Error('There is no such version of Argon2')
   const setting = { algorithm, version, memoryKib, time, parallelism, salt }
   return { password: given.password, setting, digestBytes, secret, associatedData }
@@ -68,6 +69,7 @@ function asBytes(value: unknown): Buffer {
   return Buffer.from(value.buffer, value.byteOffset, value.byteLength)
 }
 
+/** As the language converts to a number: throws for a BigInt or a Symbol, which `Number` does not for the first. */
 function asUint32(value: unknown): number {
-  return Number(value) >>> 0
+  return Reflect.apply(Math.max, undefined, [value]) >>> 0
 }

@@ -1,19 +1,24 @@
 /** The types of `@spillway/client/argon2`: those of the package `argon2`. They import nothing. */
 
-export interface Options {
+/** `Options` until 0.44. */
+export interface HashOptions {
   /** The length of the digest in bytes [32]. */
-  hashLength?: number | undefined
+  hashLength?: number
   /** Passes [3]. */
-  timeCost?: number | undefined
+  timeCost?: number
   /** Memory in KiB [65536]. */
-  memoryCost?: number | undefined
+  memoryCost?: number
   /** Lanes [4]. */
-  parallelism?: number | undefined
+  parallelism?: number
   /** `argon2d`, `argon2i` or `argon2id` [argon2id]. */
-  type?: 0 | 1 | 2 | undefined
-  version?: number | undefined
+  type?: 0 | 1 | 2
+  version?: number
   salt?: Buffer | undefined
   associatedData?: Buffer | undefined
+  secret?: Buffer | undefined
+}
+
+export interface VerifyOptions {
   secret?: Buffer | undefined
 }
 
@@ -23,9 +28,9 @@ export interface Argon2 {
   readonly argon2id: 2
 
   /** The digest alone. */
-  hash(password: Buffer | string, options: Options & { raw: true }): Promise<Buffer>
+  hash(password: Buffer | string, options: HashOptions & { raw: true }): Promise<Buffer>
   /** A new hash, as a PHC string. */
-  hash(password: Buffer | string, options?: Options & { raw?: boolean }): Promise<string>
+  hash(password: Buffer | string, options?: HashOptions & { raw?: boolean }): Promise<string>
 
   /** Whether a hash was made with other costs or of another version. Hashes nothing. */
   needsRehash(
@@ -39,5 +44,5 @@ export interface Argon2 {
   ): boolean
 
   /** Whether a password matches a hash. */
-  verify(digest: string, password: Buffer | string, options?: { secret?: Buffer | undefined }): Promise<boolean>
+  verify(digest: string, password: Buffer | string, options?: VerifyOptions): Promise<boolean>
 }

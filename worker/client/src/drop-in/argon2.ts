@@ -1,11 +1,14 @@
-/** The package `argon2`, version 0.44, with its digests made elsewhere: its functions, options, outcomes and errors. */
+/** The package `argon2`, version 0.45, with its digests made elsewhere: its functions, options, outcomes and errors. */
 import { randomBytes, timingSafeEqual } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
 import { deserialize, serialize } from '@phc/format'
 import type { ExactPasswords } from '../application/create-passwords.js'
+import { PasswordsError } from '../application/passwords-error.js'
 import { unpadded } from '../protocol/base64.js'
 import { argon2Setting } from '../protocol/setting.js'
+import { parseArgon2 } from '../protocol/stored-hash.js'
 import { type Argon2Input, digestOf, readInput } from './argon2-digest.js'
-import type { Argon2, Options } from './argon2-types.js'
+import type { Argon2, HashOptions } from './argon2-types.js'
 import { asText } from './text.js'
 
 const TYPES = { argon2d: 0, argon2i: 1, argon2id: 2 } as const
@@ -24,19 +27,20 @@ const DEFAULTS = {
 
 /** @param passwords gives what hashes, when the first call needs it; a call rejects with what this throws */
 export function createArgon2(passwords: () => ExactPasswords): Argon2 {
-  async function hash(password: Buffer | string, options: Options & { raw: true }): Promise<Buffer>
-  async function hash(password: Buffer | string, options?: Options & { raw?: boolean }): Promise<string>
-  async function hash(password: Buffer | string, options?: Options & { raw?: boolean }): Promise<Buffer | string> {
+  async function hash(password: Buffer | string, options: HashOptions & { raw: true }): Promise<Buffer>
+  async function hash(password: Buffer | string, options?: HashOptions & { raw?: boolean }): Promise<string>
+  async function hash(password: Buffer | string, options?: HashOptions & { raw?: boolean }): Promise<Buffer | string> {
     const { raw, salt: given, ...costs } = { ...DEFAULTS, ...options }
     refuseTooLarge(costs)
     const salt = given ?? randomBytes(SALT_BYTES)
     const { hashLength, secret = NOTHING, type, version, associatedData: data = NOTHING } = costs
     const { memoryCost: m, timeCost: t, parallelism: p } = costs
     const inputs = { salt, secret, data, hashLength, m, t, p, version, type }
-    const digest = await digestOf(passwords, readInput({ password: Buffer.from(password), ...inputs }))
-    if (raw) return digest
-    const params = { m, t, p, ...(data.byteLength > 0 ? { data } : {}) }
-    return serialize({ id: NAMES[type ?? TYPES.argon2id], version, params, salt, hash: digest })
+    const input = readInput({ password: Buffer.from(password), ...inputs })
+    if (raw) return await digestOf(passwords, input)
+    // It refuses more than hashing does, after a hash was made in vain.
+    serialize({ id: idOf(type), version, params: { m, p, t }, salt, hash: NOTHING })
+    return encoded(input, await digestOf(passwords, input))
   }
 
   return {
@@ -60,23 +64,40 @@ export function createArgon2(passwords: () => ExactPasswords): Argon2 {
         hash,
       } = rest
       const { secret = NOTHING } = options
-      const given = { password: Buffer.from(password), salt, secret, data: Buffer.from(String(data), 'base64') }
+      // Data whose base64 is digits alone would be read as a number.
+      const associatedData = parseArgon2(digest)?.associatedData ?? Buffer.from(String(data), 'base64')
+      const given = { password: Buffer.from(password), salt, secret, data: associatedData }
       const input = readInput({ ...given, hashLength: hash.byteLength, m, t, p, version, type: TYPES[id] })
       const text = asText(input.password)
       if (text !== undefined && isPlain(input)) {
-        return await passwords().verify(text, `${argon2Setting(input.setting)}$${unpadded(hash)}`)
+        return await passwords().verifyExactly(text, `${argon2Setting(input.setting)}$${unpadded(hash)}`)
       }
       return timingSafeEqual(await digestOf(passwords, input), hash)
     },
   }
 }
 
-function refuseTooLarge(costs: Omit<Options, 'salt'>): void {
+function refuseTooLarge(costs: Omit<HashOptions, 'salt'>): void {
   const { hashLength = 0, memoryCost = 0, timeCost = 0, parallelism = 0 } = costs
   if (hashLength > 2 ** 32 - 1) throw new RangeError('Hash length is too large')
   if (memoryCost > 2 ** 32 - 1) throw new RangeError('Memory cost is too large')
   if (timeCost > 2 ** 32 - 1) throw new RangeError('Time cost is too large')
   if (parallelism > 2 ** 24 - 1) throw new RangeError('Parallelism is too large')
+}
+
+/** Undefined for what is no type. */
+function idOf(type: unknown): string | undefined {
+  return NAMES.find((_, number) => number === type)
+}
+
+/** The text of a hash, which says all that the hash was made with but the secret. Throws for one that would be read as another. */
+function encoded({ setting, associatedData }: Argon2Input, digest: Buffer): string {
+  const { algorithm: id, version, memoryKib: m, time: t, parallelism: p, salt } = setting
+  const data = associatedData.byteLength > 0 ? { data: associatedData } : {}
+  const text = serialize({ id, version, params: { m, p, t, ...data }, salt, hash: digest })
+  const made = associatedData.byteLength > 0 ? { ...setting, digest, associatedData } : { ...setting, digest }
+  if (isDeepStrictEqual(parseArgon2(text), made)) return text
+  throw new PasswordsError('unsupported_hash', 'no password would match a hash with these options')
 }
 
 function isType(id: string): id is keyof typeof TYPES {

@@ -1,6 +1,7 @@
 /** The package `bcrypt`, version 6, with its hashes made elsewhere: its functions, arguments, outcomes and errors. */
 import { timingSafeEqual } from 'node:crypto'
 import type { ExactPasswords } from '../application/create-passwords.js'
+import { PasswordsError } from '../application/passwords-error.js'
 import { bcryptSetting, newBcryptSetting } from '../protocol/setting.js'
 import { type BcryptSalt, costOf, hashText, readHash, readPassword, readRounds, readSalt } from './bcrypt-text.js'
 import type { Bcrypt, Minor } from './bcrypt-types.js'
@@ -20,7 +21,7 @@ export function createBcrypt(passwords: () => ExactPasswords): Bcrypt {
     const setting = bcryptSetting(used)
     const key = readPassword(password, used.minor).toString('base64')
     const made = await passwords().hashExactly({ setting, password: key })
-    return hashText(used, made.slice(setting.length))
+    return encoded(used, made.slice(setting.length))
   }
 
   async function matches(data: unknown, hash: unknown): Promise<boolean> {
@@ -29,7 +30,8 @@ export function createBcrypt(passwords: () => ExactPasswords): Bcrypt {
     const setting = bcryptSetting(stored)
     const key = readPassword(password, stored.minor)
     const text = asText(key)
-    if (text !== undefined && !text.includes('\0')) return await passwords().verify(text, setting + stored.digest)
+    if (text !== undefined && !text.includes('\0'))
+      return await passwords().verifyExactly(text, setting + stored.digest)
     const made = await passwords().hashExactly({ setting, password: key.toString('base64') })
     return isSame(made.slice(setting.length), stored.digest)
   }
@@ -66,7 +68,7 @@ export function createBcrypt(passwords: () => ExactPasswords): Bcrypt {
     genSalt,
     hashSync(data, salt) {
       const { password, used } = readHashing(data, salt)
-      return hashText(used, digestInPlace(readPassword(password, used.minor), used))
+      return encoded(used, digestInPlace(readPassword(password, used.minor), used))
     },
     hash,
     compareSync(data, hash) {
@@ -109,6 +111,13 @@ function readComparing(data: unknown, hash: unknown, types: string) {
   if (data == null || hash == null) throw new Error(COMPARE_REQUIRED)
   if (!isData(data) || typeof hash !== 'string') throw new Error(types)
   return { password: Buffer.from(data), stored: readHash(hash) }
+}
+
+/** The text of a hash. Throws for one that would not be read as a hash. */
+function encoded(salt: BcryptSalt, digest: string): string {
+  const text = hashText(salt, digest)
+  if (readHash(text)?.digest === digest) return text
+  throw new PasswordsError('hashing_failed', 'no password would match the hash that was made')
 }
 
 /** Of digests, which have one length. */

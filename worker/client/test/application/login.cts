@@ -21,7 +21,7 @@ async function main(): Promise<void> {
   )
   let code: PasswordsErrorCode | undefined
   try {
-    await passwords.verify('correct horse', 'no hash')
+    await passwords.verify('correct horse', stored, { deadline: 0 })
   } catch (error) {
     if (error instanceof PasswordsError) code = error.code
   }

@@ -19,7 +19,7 @@ const isForeign: boolean = await passwords.verify(
 )
 let code: PasswordsErrorCode | undefined
 try {
-  await passwords.verify('correct horse', 'no hash')
+  await passwords.verify('correct horse', stored, { deadline: 0 })
 } catch (error) {
   if (error instanceof PasswordsError) code = error.code
 }
