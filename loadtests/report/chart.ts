@@ -7,9 +7,7 @@ import { parseHTML } from 'linkedom'
 
 const { document } = parseHTML('<!doctype html><html><body></body></html>')
 
-/** Pixels. Drawn for both; the page shows the one that fits. */
-const WIDE = 840
-const NARROW = 350
+const WIDTH_PX = 840
 
 /** The meaning of a colour. */
 export interface Key {
@@ -18,21 +16,31 @@ export interface Key {
 }
 
 /** A chart under its title, which is also what is read to those who cannot see it. */
-export function chart(title: string, draw: (narrow: boolean) => Plot.PlotOptions, keys: readonly Key[] = []): Html {
-  const drawn = [WIDE, NARROW].map((width) => {
-    const narrow = width === NARROW
-    const svg = Plot.plot({
-      marginBottom: 46,
-      ...draw(narrow),
-      width,
-      document,
-      className: 'plot',
-      ariaLabel: title,
-      style: { fontSize: '12px' },
-    })
-    return html`<div class="${narrow ? 'narrow' : 'wide'}">${new Html(svg.outerHTML)}</div>`
+export function chart(title: string, options: Plot.PlotOptions, keys: readonly Key[] = []): Html {
+  const svg = Plot.plot({
+    marginBottom: 46,
+    ...options,
+    width: WIDTH_PX,
+    document,
+    className: 'plot',
+    ariaLabel: title,
+    style: { fontSize: '12px' },
   })
-  return html`<h4>${title}</h4>${legend(keys)}<div class="chart">${drawn}</div>`
+  return html`<h4>${title}</h4>${legend(keys)}<div class="chart">${new Html(small(svg.outerHTML))}</div>`
+}
+
+/**
+ * Without what takes half of the size and is not seen: fractions of a pixel, ticks beside grid lines, names of parts, and a style that the
+ * page has once.
+ */
+function small(svg: string): string {
+  return svg
+    .replace(/<style>.*?<\/style>/s, '')
+    .replaceAll(/<g [^>]*aria-label="[xy]-axis tick">.*?<\/g>/g, '')
+    .replaceAll(/(?<=<g[^>]*) (aria-label|font-variant)="[^"]*"/g, '')
+    .replaceAll(/="[^"]*"/g, (attribute) =>
+      attribute.replaceAll(/-?\d+\.\d{3,}/g, (value) => String(Math.round(Number(value)))),
+    )
 }
 
 /** The powers of ten in a range, for logarithmic axes: the lines between them would only be grey. */

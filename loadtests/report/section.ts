@@ -1,6 +1,5 @@
-// The parts of every section of the report: its question, a sentence on the figures, its charts, and the failures.
-
-import { type Html, html } from '@spillway/client/storm/report/html'
+// A section of the report: its question, a sentence on the figures, its charts, and the failures.
+import type { Html } from '@spillway/client/storm/report/html'
 import { contenders } from '../contenders/contenders.ts'
 import { scenarios } from '../scenarios/scenarios.ts'
 import { show } from '../src/figures.ts'
@@ -9,27 +8,29 @@ import type { Summary } from '../src/summary.ts'
 import type { Bar } from './bars.ts'
 import { contenderColor } from './colors.ts'
 
-/** @param says in one or two sentences what the charts show */
-export function section(result: ScenarioResult, says: string, charts: readonly (Html | undefined)[]): Html {
-  const scenario = scenarios.find(({ name }) => name === result.name)
-  const settings = Object.entries(result.settings).map(([name, value]) => `${name} ${value}`)
-  return html`<section id="${result.name}">
-    <h2>${scenario?.title ?? result.name}</h2>
-    <p class="question">${scenario?.question}</p>
-    <p>${says}</p>
-    ${charts}
-    ${failures(result.runs)}
-    <p class="settings">${result.name}: ${settings.join(' · ')}</p>
-  </section>`
+export interface Section {
+  name: string
+  title: string
+  question: string
+  /** One or two sentences on what the charts show. */
+  says: string
+  charts: readonly Html[]
+  /** One sentence for each run without figures. */
+  failures: readonly string[]
+  settings: string
 }
 
-function failures(runs: readonly Run[]): Html | undefined {
-  const failed = runs.filter(({ failure }) => failure !== undefined)
-  if (failed.length === 0) return undefined
-  const lines = failed.map(
-    ({ contender, variant, failure }) => html`<li>${titleOf(contender)}, ${variant}: ${failure}</li>`,
-  )
-  return html`<div class="failures"><p>Without figures:</p><ul>${lines}</ul></div>`
+export function section({ name, settings, runs }: ScenarioResult, says: string, charts: readonly Html[]): Section {
+  const { title = name, question = '' } = scenarios.find((scenario) => scenario.name === name) ?? {}
+  return {
+    ...{ name, title, question, says, charts },
+    failures: runs.flatMap(({ contender, variant, failure }) =>
+      failure === undefined ? [] : [`${titleOf(contender)}, ${variant}: ${failure}`],
+    ),
+    settings: Object.entries(settings)
+      .map(([setting, value]) => `${setting} ${value}`)
+      .join(' · '),
+  }
 }
 
 /** A contender's title; other names as they are. */

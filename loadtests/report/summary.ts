@@ -1,6 +1,5 @@
 // The top of the report: the few figures that answer the question, and a table of all contenders.
-
-import { type Html, html } from '@spillway/client/storm/report/html'
+import { markdownTable } from 'markdown-table'
 import { contenders } from '../contenders/contenders.ts'
 import { show } from '../src/figures.ts'
 import type { Results } from '../src/results.ts'
@@ -15,45 +14,41 @@ function finder(results: Results): Find {
     all.get(scenario)?.find((summary) => summary.contender === contender && summary.variant === variant)
 }
 
-/** At most four tiles; those whose measurements are missing are left out. */
-export function headlines(results: Results): Html | undefined {
+/** A sentence for each; those whose measurements are missing are left out. */
+export function headlines(results: Results): string[] {
   const find = finder(results)
-  const both = (scenario: string, name: string, tile: (ours: number, against: number) => Html) => {
+  const both = (scenario: string, name: string, say: (ours: number, against: number) => string) => {
     const [ours, against] = ['spillway', 'in-process'].map((contender) => figure(find(scenario, contender), name))
-    return ours === undefined || against === undefined ? undefined : tile(ours, against)
+    return ours === undefined || against === undefined ? [] : [say(ours, against)]
   }
-  const perSecond = contenders.flatMap(({ name }) => figure(find('login-100', name), 'perSecond') ?? [])
+  const best = Math.max(...contenders.flatMap(({ name }) => figure(find('login-100', name), 'perSecond') ?? []))
   const knee = figure(find('ramp', 'spillway', 'token'), 'kneePerSecond')
-  const tiles = [
-    both('login-100', 'neighbourP99Ms', (ours, against) =>
-      tile(
-        `${show(against / ours)} ×`,
-        `lower p99 of an endpoint on libuv's thread pool while a hundred users log in: ${show(ours)} ms instead of ${show(against)} ms`,
-      ),
+  return [
+    ...both(
+      'login-100',
+      'neighbourP99Ms',
+      (ours, against) =>
+        `**${show(against / ours)} ×** lower p99 of an endpoint on libuv's thread pool while a hundred users log in: ${show(ours)} ms ` +
+        `instead of ${show(against)} ms`,
     ),
-    both('stress-5000', 'failedPercent', (ours, against) =>
-      tile(
-        `${show(ours)} %`,
-        `of requests lost when five thousand users arrive at once; ${show(against)} % with hashing in the handler`,
-      ),
+    ...both(
+      'stress-5000',
+      'failedPercent',
+      (ours, against) =>
+        `**${show(ours)} %** of requests lost when five thousand users arrive at once; ${show(against)} % with hashing in the handler`,
     ),
-    both('login-100', 'perSecond', (ours) =>
-      tile(
-        `${Math.round((100 * ours) / Math.max(...perSecond))} %`,
-        `of the logins a second of the best contender on the same core: ${show(ours)} of ${show(Math.max(...perSecond))}`,
-      ),
+    ...both(
+      'login-100',
+      'perSecond',
+      (ours) =>
+        `**${Math.round((100 * ours) / best)} %** of the logins a second of the best contender on the same core: ${show(ours)} of ${show(best)}`,
     ),
-    knee &&
-      tile(
-        `${show(knee)} /s`,
-        'logins through the pipeline when the hash costs nothing, load generator and database included',
-      ),
-  ].filter((tile) => tile !== undefined && tile !== 0)
-  return tiles.length === 0 ? undefined : html`<div class="tiles">${tiles}</div>`
-}
-
-function tile(value: string, text: string): Html {
-  return html`<div class="tile"><strong>${value}</strong><span>${text}</span></div>`
+    ...(knee === undefined
+      ? []
+      : [
+          `**${show(knee)} /s** logins through the pipeline when the hash costs nothing, load generator and database included`,
+        ]),
+  ]
 }
 
 interface Column {
@@ -82,37 +77,38 @@ const columns: readonly Column[] = [
   { title: 'Idle, over the hash', scenario: 'idle', figure: 'overheadMs', unit: 'ms' },
 ]
 
-/** A line for each contender, with ratios to the first. */
-export function contenderTable(results: Results): Html | undefined {
+/** A Markdown table with a line for each contender, with ratios to the first; empty where nothing of it was measured. */
+export function contenderTable(results: Results): string {
   const find = finder(results)
   const shown = columns.filter((column) => contenders.some(({ name }) => find(column.scenario, name, column.variant)))
   const [first] = contenders
-  if (shown.length === 0 || first === undefined) return undefined
-  const rows = contenders.filter(({ name }) => shown.some((column) => find(column.scenario, name, column.variant)))
-  return html`<div class="table"><table>
-    <caption>Small: the ratio to hashing in the handler. The neighbour asks for the state of a file, on libuv's thread pool, as an
-      asynchronous hash does; /healthz needs the event loop alone.</caption>
-    <thead><tr><th scope="col">Contender</th>${shown.map(({ title }) => html`<th scope="col">${title}</th>`)}</tr></thead>
-    <tbody>${rows.map(
-      ({ name }) =>
-        html`<tr class="${name}"><th scope="row">${titleOf(name)}</th>${shown.map((column) =>
-          cell(
-            column,
-            find(column.scenario, name, column.variant),
-            name === first.name ? undefined : find(column.scenario, first.name, column.variant),
-          ),
-        )}</tr>`,
-    )}</tbody>
-  </table></div>`
+  if (shown.length === 0 || first === undefined) return ''
+  const rows = contenders
+    .filter(({ name }) => shown.some((column) => find(column.scenario, name, column.variant)))
+    .map(({ name }) => [
+      name === 'spillway' ? `**${titleOf(name)}**` : titleOf(name),
+      ...shown.map((column) => {
+        const against = name === first.name ? undefined : find(column.scenario, first.name, column.variant)
+        return cell(column, find(column.scenario, name, column.variant), against)
+      }),
+    ])
+  const titles = ['Contender', ...shown.map(({ title }) => title)]
+  return [
+    markdownTable([titles, ...rows], { align: ['l', ...shown.map(() => 'r')], alignDelimiters: false, padding: true }),
+    "In brackets: the ratio to hashing in the handler. The neighbour asks for the state of a file, on libuv's thread pool, as an asynchronous " +
+      'hash does; /healthz needs the event loop alone.',
+  ].join('\n\n')
 }
 
-function cell({ figure: name, unit, ratio }: Column, summary: Summary | undefined, against: Summary | undefined): Html {
+function cell(
+  { figure: name, unit, ratio }: Column,
+  summary: Summary | undefined,
+  against: Summary | undefined,
+): string {
   const found = summary?.figures[name]
-  if (found === undefined)
-    return html`<td class="none" title="${summary?.failure}">${summary?.failure === undefined ? '–' : 'not run'}</td>`
+  if (found === undefined) return summary?.failure === undefined ? '–' : 'not run'
   const base = figure(against, name)
-  const times = ratio && base ? html` <small>${show(found.median / base)} ×</small>` : undefined
-  const spread =
-    found.plusMinus === undefined ? undefined : html`<small class="spread">± ${show(found.plusMinus)}</small>`
-  return html`<td>${show(found.median)} ${unit}${times}${spread}</td>`
+  const spread = found.plusMinus === undefined ? '' : ` ± ${show(found.plusMinus)}`
+  const times = ratio && base ? ` (${show(found.median / base)} ×)` : ''
+  return `${show(found.median)}${spread} ${unit}${times}`
 }

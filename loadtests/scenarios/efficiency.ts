@@ -34,7 +34,6 @@ function planOf(setting: Setting, algorithm: Algorithm): Measurement[] {
     const barePerSecond = 2_000 / (before.meanMs + after.meanMs)
     return {
       figures: { perSecond, barePerSecond, efficiencyPercent: (100 * perSecond) / barePerSecond },
-      histograms: { answer: tally.latency.encode() },
     }
   })
 }

@@ -13,19 +13,13 @@ export function loginFigures(observed: Awaited<ReturnType<typeof observe<ClosedL
       perSecond: tally.counts.ok / result.seconds,
       ...latencyFigures(tally.latency),
       failedPercent: tally.share('timeout', 'error'),
-      neighbourP50Ms: bystanders.neighbour.percentiles.p50Ms,
-      neighbourP99Ms: bystanders.neighbour.percentiles.p99Ms,
+      ...bystanderFigures('neighbour', bystanders.neighbour),
+      ...bystanderFigures('healthz', bystanders.healthz),
       generatorPercent,
-      healthzP99Ms: bystanders.healthz.percentiles.p99Ms,
       ...(tally.counts.ticket + tally.counts.busy > 0 && { deferredPercent: tally.share('ticket', 'busy') }),
       ...(parts.length > 0 && { apiPercent: timeOf(parts, 'api') / seconds / 10 }),
       ...footprint(parts),
       ...(parts.length > 0 && tally.counts.ok > 0 && { processorMsPerAnswer: timeOf(parts) / tally.counts.ok }),
-    },
-    histograms: {
-      answer: tally.latency.encode(),
-      neighbour: bystanders.neighbour.encode(),
-      healthz: bystanders.healthz.encode(),
     },
     series: {},
   }
@@ -44,6 +38,11 @@ function footprint(parts: readonly PartTime[]): Record<string, number> {
       ]
     }),
   )
+}
+
+function bystanderFigures(name: 'neighbour' | 'healthz', { percentiles }: Latency): Record<string, number> {
+  const { p50Ms, p95Ms, p99Ms } = percentiles
+  return { [`${name}P50Ms`]: p50Ms, [`${name}P95Ms`]: p95Ms, [`${name}P99Ms`]: p99Ms }
 }
 
 /** The percentiles people ask for; none when nothing was answered, since 0 ms would be praise. */

@@ -78,7 +78,6 @@ async function look(
       failedPercent: tally.share('timeout', 'error'),
       ...(parts.length > 0 && { processorMsPerAnswer: timeOf(parts) / logins }),
     },
-    histograms: { answer: tally.latency.encode() },
     series: {
       // Each is what is left of the one around it.
       time: [

@@ -55,7 +55,6 @@ async function dissect(running: SpillwayRunning, setting: Setting): Promise<Meas
             redisServesPerSecond: (BUSY_AT_MOST * 1_000) / processorMs,
           }),
         },
-        histograms: { answer: result.tally.latency.encode() },
         series: {
           commands: [
             ...(processorMs > 0 ? [{ command: 'network and protocol', us: (processorMs - insideMs) * 1_000 }] : []),

@@ -82,7 +82,6 @@ async function dispatch(running: SpillwayRunning, size: Size, setting: Setting):
         redisMsPerLogin: timeOf(parts, 'redis') / logins,
       }),
     },
-    histograms: { answer: tally.latency.encode() },
     series: { size: [{ ...size, perSecond, idealPerSecond, gatewayMsPerLogin: timeOf(parts, 'api') / logins }] },
   }
 }

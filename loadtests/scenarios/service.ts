@@ -76,7 +76,6 @@ async function inTurn(http: Verify, client: Verify, durationS: number): Promise<
   const [p50Ms, clientP50Ms] = [latencies.http.percentiles.p50Ms, latencies.client.percentiles.p50Ms]
   return {
     figures: { p50Ms, clientP50Ms, overheadMs: p50Ms - clientP50Ms },
-    histograms: { answer: latencies.http.encode(), client: latencies.client.encode() },
   }
 }
 

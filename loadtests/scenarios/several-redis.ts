@@ -101,7 +101,6 @@ async function measure(client: Parameters<typeof startJobs>[0], { pids, duration
         redisPercent: (100 * redisMs) / elapsedMs / pids.length,
         failedPercent: (100 * failed) / Math.max(done + failed, 1),
       },
-      histograms: {},
       series: {},
     }
   } finally {

@@ -15,8 +15,8 @@ const QUIET_BEFORE_S = 2
 const TIMES_CAPACITY = 10
 /** Between spikes a trickle goes on, as a share of capacity: it shows when things are back to normal. */
 const TRICKLE = 0.2
-const SAMPLE_MS = 250
-const MOST_DOTS = 1_000
+const SAMPLE_MS = 500
+const MOST_DOTS = 120
 
 export const spike: Scenario = {
   name: 'spike',
@@ -82,7 +82,6 @@ async function overrun(running: Running, setting: Setting): Promise<Measured> {
       perSecond: tally.counts.ok / (durationMs / 1_000),
       ...latencyFigures(tally.latency),
     },
-    histograms: { answer: tally.latency.encode() },
     series: {
       bySecond: tally.bySecond.map((counts, second) => ({ second, ...counts })),
       depth,

@@ -66,7 +66,7 @@ async function load(options: LoadOptions, file: string, begun: Results | undefin
       },
     }
     const begins: Results = {
-      format: 1,
+      format: 2,
       startedAt: new Date().toISOString(),
       interrupted: true,
       machine,

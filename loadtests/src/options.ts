@@ -15,8 +15,9 @@ export const help = `pnpm load [scenario ...] [--contender name[,name]] [--durat
 pnpm load spike --target url [--rate n] [--duration s] [--users n] [--password p] [--beyond-loopback]
 pnpm load storm --target url ...
 
-Runs load tests and writes a JSON file and an HTML report beside it. Without a scenario: a short set of all, in
-about ten minutes. With --target: a spike of logins on a gateway that runs already, with the accounts of "pnpm seed".
+Runs load tests and writes a JSON file and, beside it, a report in
+Markdown with one HTML page of pictures. Without a scenario: a short set of all, in about ten
+minutes. With --target: a spike of logins on a gateway that runs already, with the accounts of "pnpm seed".
 The storm is on any other application that runs already: "pnpm load storm --help" describes it.
 
   --contender a,b   only these architectures
@@ -24,7 +25,7 @@ The storm is on any other application that runs already: "pnpm load storm --help
   --users n         how many users there are, where the scenario has a number of them [100 or 5000]
   --rate n          requests per second (ramp: of the first step; spike: of the spike); the others run as fast as they are answered
   --repeat n        measures everything n times, in turn; the report shows medians and how far apart they are [1]
-  --json file       where results go; the report goes beside it as .html [.spillway/load/<time>.json]
+  --json file       where results go; the report goes beside it as .md and .html [.spillway/load/<time>.json]
   --compare file    prints what changed since the results in this file
   --continue file   goes on with the interrupted run whose results these are; the other options as then
   --from file       runs nothing; reads these results, writes their report, and compares them if asked to

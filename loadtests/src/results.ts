@@ -1,4 +1,4 @@
-// The results of a run: the JSON file that reports and comparisons are made of.
+// The results of a run: the JSON file from which reports and comparisons are made.
 import type { Machine } from './machine.ts'
 
 /** A row of a plot, with the scenario's own columns. */
@@ -8,8 +8,6 @@ export type Row = Record<string, number | string>
 export interface Measured {
   /** By the names in figures.ts. */
   figures: Record<string, number>
-  /** HdrHistograms in microseconds, compressed, in base64. */
-  histograms: Record<string, string>
   /** Rows for the scenario's plots. */
   series: Record<string, Row[]>
 }
@@ -34,7 +32,7 @@ export interface ScenarioResult {
 }
 
 export interface Results {
-  format: 1
+  format: 2
   startedAt: string
   /** True when it was cut short, by a signal or an error. */
   interrupted: boolean

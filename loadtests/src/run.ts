@@ -72,11 +72,11 @@ async function measureOnce(measurement: Measurement, repeat: number, options: Ru
   const { contender, variant } = measurement
   const about = { contender, variant, repeat, ...(backgroundPercent !== undefined && { backgroundPercent }) }
   try {
-    const { figures = {}, histograms = {}, series = {} } = await measurement.measure()
-    return { ...about, figures, histograms, series }
+    const { figures = {}, series = {} } = await measurement.measure()
+    return { ...about, figures, series }
   } catch (error) {
     const failure = error instanceof Error ? error.message : String(error)
-    return { ...about, figures: {}, histograms: {}, series: {}, failure }
+    return { ...about, figures: {}, series: {}, failure }
   }
 }
 

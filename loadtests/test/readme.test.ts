@@ -1,9 +1,10 @@
 // The pages say what to type, and what one run measured: both are held against the programs and the committed results.
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { parseOptions as parseStart } from '@spillway/local/start/options'
+import { renderMarkdown, renderPictures } from '../report/report.ts'
 import { figure } from '../report/section.ts'
 import { parseOptions } from '../src/options.ts'
 import { readResults } from '../src/results-file.ts'
@@ -78,4 +79,13 @@ describe('the tables of results', () => {
       }
     })
   }
+})
+
+test('the committed report is what is drawn from its figures, and all of it is below 200 kB', () => {
+  const reports = new URL('loadtests/reports/', repository)
+  const results = readResults(fileURLToPath(new URL('report.json', reports)))
+  assert.equal(page('loadtests/reports/report.md'), renderMarkdown(results, 'report.html'))
+  assert.equal(page('loadtests/reports/report.html'), renderPictures(results))
+  const sizes = readdirSync(reports).map((name) => statSync(new URL(name, reports)).size)
+  assert.ok(sizes.reduce((sum, size) => sum + size, 0) < 200_000)
 })

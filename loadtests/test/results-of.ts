@@ -3,7 +3,7 @@ import type { Results, ScenarioResult } from '../src/results.ts'
 
 export function resultsOf(scenarios: ScenarioResult[]): Results {
   return {
-    format: 1,
+    format: 2,
     startedAt: '2000-01-01T00:00:00.000Z',
     interrupted: false,
     machine: {

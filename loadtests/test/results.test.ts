@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { UserError } from '@spillway/local/processes/user-error'
-import { Latency } from '../measure/latency.ts'
 import { middle } from '../measure/noise.ts'
 import { Tally } from '../measure/tally.ts'
-import { renderReport } from '../report/report.ts'
+import { renderMarkdown } from '../report/report.ts'
 import type { Scenario, Setting } from '../scenarios/scenario.ts'
 import { compare } from '../src/compare.ts'
 import { goOnWith } from '../src/go-on.ts'
@@ -33,15 +32,6 @@ describe('figures', () => {
     )
   })
 
-  test('a histogram comes back from its encoded form', () => {
-    const latency = new Latency()
-    for (let ms = 1; ms <= 1_000; ms++) latency.record(ms)
-    const decoded = Latency.decode(latency.encode())
-    assert.equal(decoded.percentiles.count, 1_000)
-    for (const percentile of [1, 50, 99]) assert.equal(decoded.atMs(percentile), latency.atMs(percentile))
-    assert.ok(Math.abs(decoded.atMs(99) - 990) < 1)
-  })
-
   test('repeats are drawn together as median and half the range', () => {
     assert.deepEqual(middle([5, 1, 3]), { median: 3, plusMinus: 2, runs: 3 })
     assert.deepEqual(middle([4]), { median: 4, plusMinus: undefined, runs: 1 })
@@ -59,7 +49,10 @@ describe('a run', () => {
       kept[0]?.runs.map(({ failure }) => failure),
       ['ended before it was ready', undefined],
     )
-    assert.match(renderReport(results(kept[0]?.runs ?? [])), /broken, argon2id: ended before it was ready/)
+    assert.match(
+      renderMarkdown(results(kept[0]?.runs ?? []), 'pictures.html'),
+      /broken, argon2id: ended before it was ready/,
+    )
   })
 
   test('measurements from before an interruption are kept, and the one that it broke off is not', async () => {
@@ -192,7 +185,7 @@ async function keptOf(
 const nobody = { email: '', password: '' }
 
 function run(figures: Record<string, number>, repeat = 1): Run {
-  return { contender: 'spillway', variant: 'argon2id', repeat, figures, histograms: {}, series: {} }
+  return { contender: 'spillway', variant: 'argon2id', repeat, figures, series: {} }
 }
 
 function results(runs: Run[]): Results {

@@ -5,7 +5,7 @@ import { createNamespace } from '@spillway/local/testing'
 import { contenders } from '../contenders/contenders.ts'
 import { createAccounts } from '../load/accounts.ts'
 import { serverProcesses } from '../measure/server-processes.ts'
-import { renderReport } from '../report/report.ts'
+import { renderPictures } from '../report/report.ts'
 import type { Scenario, Setting } from '../scenarios/scenario.ts'
 import type { ScenarioResult } from '../src/results.ts'
 import { runScenarios } from '../src/run.ts'
@@ -49,7 +49,7 @@ export async function testShortRuns(
           assert.ok(Object.values(figures).every(Number.isFinite), `${what}: ${JSON.stringify(figures)}`)
           assert.ok((figures.failedPercent ?? 0) < 100, `${what}: everything failed`)
         }
-        const report = renderReport(resultsOf([result]))
+        const report = renderPictures(resultsOf([result]))
         assert.match(report, new RegExp(`id="${scenario.name}"`))
         assert.match(report, /<svg/)
       })

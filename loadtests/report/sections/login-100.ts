@@ -1,15 +1,13 @@
 // A hundred users: their waits, the waits of everyone else meanwhile, and how much gets through.
-
 import { type Html, html } from '@spillway/client/storm/report/html'
 import { algorithms } from '../../contenders/hashing.ts'
-import { Latency } from '../../measure/latency.ts'
 import type { ScenarioResult } from '../../src/results.ts'
 import { type Summary, summarize } from '../../src/summary.ts'
 import { bars, domainOf, type Span, spans } from '../bars.ts'
 import { contenderColor } from '../colors.ts'
-import { barsOf, figure, figureOf, quantity, section, titleOf } from '../section.ts'
+import { barsOf, figure, figureOf, quantity, type Section, section, titleOf } from '../section.ts'
 
-export function loginSection(result: ScenarioResult): Html {
+export function loginSection(result: ScenarioResult): Section {
   const all = summarize(result)
   const charts = algorithms.flatMap((algorithm) => {
     const summaries = all.filter(({ variant }) => variant === algorithm)
@@ -19,7 +17,7 @@ export function loginSection(result: ScenarioResult): Html {
 }
 
 function charted(algorithm: string, summaries: readonly Summary[]): Html {
-  const logins = spansOf(summaries, 'answer')
+  const logins = spansOf(summaries, undefined)
   const neighbours = spansOf(summaries, 'neighbour')
   const healthz = spansOf(summaries, 'healthz')
   const domain = domainOf([...logins, ...neighbours, ...healthz])
@@ -30,18 +28,15 @@ function charted(algorithm: string, summaries: readonly Summary[]): Html {
     ${bars('Verdicts a second', 'verdicts a second', barsOf(summaries, 'perSecond'))}`
 }
 
-/** The percentiles over all repeats of a histogram. */
-function spansOf(summaries: readonly Summary[], histogram: string): Span[] {
-  return summaries.flatMap(({ contender, runs }) => {
-    const latency = new Latency()
-    for (const { histograms } of runs) {
-      const encoded = histograms[histogram]
-      if (encoded !== undefined) latency.add(Latency.decode(encoded))
-    }
-    const { percentiles } = latency
-    return percentiles.count === 0
-      ? []
-      : [{ label: titleOf(contender), color: contenderColor(contender), ...percentiles }]
+/** The medians of the percentiles that begin with this name: `neighbour` for neighbourP50Ms. */
+function spansOf(summaries: readonly Summary[], begins: 'neighbour' | 'healthz' | undefined): Span[] {
+  return summaries.flatMap((summary) => {
+    const [p50Ms, p95Ms, p99Ms] = ['50', '95', '99'].map((percentile) =>
+      figure(summary, begins === undefined ? `p${percentile}Ms` : `${begins}P${percentile}Ms`),
+    )
+    if (p50Ms === undefined || p95Ms === undefined || p99Ms === undefined) return []
+    const { contender } = summary
+    return [{ label: titleOf(contender), color: contenderColor(contender), p50Ms, p95Ms, p99Ms }]
   })
 }
 
@@ -54,8 +49,8 @@ function sentence(summaries: readonly Summary[]): string {
   if (against === undefined || ours === undefined || perSecond === undefined) return 'Not all were measured.'
   return (
     `With argon2id, the p99 of a neighbour on libuv's thread pool is ${quantity(against, 'ms')} when the handler hashes and ` +
-    `${quantity(ours, 'ms')} with Spillway, ${Math.round(against / ours)} times less; of /healthz, which needs none of the ` +
-    `pool's threads, ${health('in-process')} and ${health('spillway')}. Spillway gives ${quantity(perSecond, 'verdicts a second')}, ` +
+    `${quantity(ours, 'ms')} with Spillway, ${Math.round(against / ours)} times less; of /healthz, which needs no thread ` +
+    `of the pool, ${health('in-process')} and ${health('spillway')}. Spillway gives ${quantity(perSecond, 'verdicts a second')}, ` +
     `${Math.round((100 * perSecond) / best)} % of the best of all with the same core.`
   )
 }

@@ -1,16 +1,15 @@
 // Stacked bars: what a login waits for, and what the processors do for it.
-
 import type { Html } from '@spillway/client/storm/report/html'
 import { show } from '../../src/figures.ts'
 import type { Row, ScenarioResult } from '../../src/results.ts'
 import { type Summary, summarize } from '../../src/summary.ts'
 import { bars } from '../bars.ts'
 import { partColors } from '../colors.ts'
-import { figure, number, quantity, section, typicalRows } from '../section.ts'
+import { figure, number, quantity, type Section, section, typicalRows } from '../section.ts'
 
 const titles: Record<string, string> = { argon2id: 'argon2id', token: 'no hash' }
 
-export function profileSection(result: ScenarioResult): Html {
+export function profileSection(result: ScenarioResult): Section {
   const summaries = summarize(result).filter(({ figures }) => figures.p50Ms)
   const rowsOf = (series: string) =>
     summaries.flatMap((summary) =>

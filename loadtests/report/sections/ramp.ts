@@ -6,7 +6,7 @@ import type { ScenarioResult } from '../../src/results.ts'
 import { type Summary, summarize } from '../../src/summary.ts'
 import { chart } from '../chart.ts'
 import { contenderColor } from '../colors.ts'
-import { figure, number, quantity, section, titleOf, typicalRows } from '../section.ts'
+import { figure, number, quantity, type Section, section, titleOf, typicalRows } from '../section.ts'
 
 const titles: Record<string, string> = {
   login: 'Logins',
@@ -14,7 +14,7 @@ const titles: Record<string, string> = {
   token: 'Logins without a hash, every process on all cores',
 }
 
-export function rampSection(result: ScenarioResult): Html {
+export function rampSection(result: ScenarioResult): Section {
   const summaries = summarize(result).filter(({ figures }) => figures.kneePerSecond)
   const variants = [...new Set(summaries.map(({ variant }) => variant))].map((variant) => ({
     title: titles[variant] ?? variant,
@@ -48,9 +48,9 @@ function knee(title: string, summaries: readonly Summary[]): Html {
   const most = Math.max(...steps.map(({ offered }) => offered), 1)
   const ideal = [0, most * 1.2].map((value) => ({ value }))
   const besideLine = { frameAnchor: 'right', textAnchor: 'end', dy: -8, fill: 'color' } as const
-  const draw = (narrow: boolean): Plot.PlotOptions => ({
-    height: narrow ? 260 : 340,
-    x: { label: 'offered a second', domain: [0, most], nice: true, ticks: narrow ? 4 : 8 },
+  const options: Plot.PlotOptions = {
+    height: 340,
+    x: { label: 'offered a second', domain: [0, most], nice: true, ticks: 8 },
     y: { label: 'served a second', domain: [0, most], grid: true, nice: true },
     marks: [
       Plot.line(ideal, { x: 'value', y: 'value', stroke: 'var(--ink)', strokeDasharray: '3 4', clip: true }),
@@ -59,7 +59,7 @@ function knee(title: string, summaries: readonly Summary[]): Html {
       Plot.line(steps, { x: 'offered', y: 'served', z: 'contender', stroke: 'color', strokeWidth: 2 }),
       Plot.dot(steps, { x: 'offered', y: 'served', fill: 'color', r: 3.5 }),
     ],
-  })
+  }
   const keys = [...knees, { title: 'served = offered', color: 'var(--ink)' }]
-  return chart(`${title}: offered and served a second`, draw, keys)
+  return chart(`${title}: offered and served a second`, options, keys)
 }

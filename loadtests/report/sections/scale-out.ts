@@ -6,12 +6,12 @@ import type { Row, ScenarioResult } from '../../src/results.ts'
 import { summarize } from '../../src/summary.ts'
 import { bars } from '../bars.ts'
 import { chart, powersOfTen } from '../chart.ts'
-import { number, quantity, section, typicalRows } from '../section.ts'
+import { number, quantity, type Section, section, typicalRows } from '../section.ts'
 
 const TOGETHER = 'var(--accent)'
 const APART = 'var(--others)'
 
-export function scaleOutSection(result: ScenarioResult): Html {
+export function scaleOutSection(result: ScenarioResult): Section {
   const sizes = summarize(result).flatMap((summary) => typicalRows(summary, 'perSecond', 'size'))
   const workers = sizes.filter(({ gateways }) => gateways === 1)
   const gateways = sizes.filter((size) => size.gateways === size.workers)
@@ -35,8 +35,8 @@ export function scaleOutSection(result: ScenarioResult): Html {
 }
 
 function growth(workers: readonly Row[]): Html {
-  const draw = (narrow: boolean): Plot.PlotOptions => ({
-    height: narrow ? 280 : 360,
+  const options: Plot.PlotOptions = {
+    height: 360,
     marginLeft: 55,
     x: { type: 'log', label: 'workers', ticks: workers.map((row) => number(row.workers)), tickFormat: String },
     y: { type: 'log', label: 'logins a second', grid: true, ticks: powersOfTen(1, 10_000), tickFormat: show },
@@ -46,8 +46,8 @@ function growth(workers: readonly Row[]): Html {
       Plot.dot(workers, { x: 'workers', y: 'perSecond', fill: 'var(--accent)', r: 4 }),
       Plot.text(workers, { x: 'workers', y: 'perSecond', text: (row) => show(number(row.perSecond)), dy: 14 }),
     ],
-  })
-  return chart('Logins a second by number of workers', draw, [
+  }
+  return chart('Logins a second by number of workers', options, [
     { title: 'measured', color: 'var(--accent)' },
     { title: 'ideal', color: 'var(--ink)' },
   ])

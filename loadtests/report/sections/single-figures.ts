@@ -1,20 +1,18 @@
 // The sections of scenarios whose charts have a bar for each thing that was measured.
-
-import type { Html } from '@spillway/client/storm/report/html'
 import { NATIVE_NAME } from '@spillway/worker/hashing/native'
 import { show } from '../../src/figures.ts'
 import type { Row, ScenarioResult } from '../../src/results.ts'
 import { type Summary, summarize } from '../../src/summary.ts'
 import { bars } from '../bars.ts'
 import { contenderColor } from '../colors.ts'
-import { barsOf, figure, figureOf, number, quantity, section, typicalRows } from '../section.ts'
+import { barsOf, figure, figureOf, number, quantity, type Section, section, typicalRows } from '../section.ts'
 
 function of(summaries: readonly Summary[], contender: string, name: string, unit: string): string {
   return quantity(figureOf(summaries, contender, name), unit)
 }
 
 /** A mix of hashing and writes. */
-export function mixedSection(result: ScenarioResult): Html {
+export function mixedSection(result: ScenarioResult): Section {
   const summaries = summarize(result)
   const rows = barsOf(summaries, 'perSecond')
   const best = rows.toSorted((a, b) => b.value - a.value)[0]
@@ -30,7 +28,7 @@ export function mixedSection(result: ScenarioResult): Html {
 }
 
 /** One login on a quiet machine, over the bare hash. */
-export function idleSection(result: ScenarioResult): Html {
+export function idleSection(result: ScenarioResult): Section {
   const summaries = summarize(result)
   const ours = (name: string) => of(summaries, 'spillway', name, 'ms')
   const says =
@@ -40,7 +38,7 @@ export function idleSection(result: ScenarioResult): Html {
 }
 
 /** The service API beside the Node client. */
-export function serviceSection(result: ScenarioResult): Html {
+export function serviceSection(result: ScenarioResult): Section {
   const [ours] = summarize(result)
   const took = (name: string) => figure(ours, name) ?? 0
   const says =
@@ -55,7 +53,7 @@ export function serviceSection(result: ScenarioResult): Html {
 }
 
 /** A worker's core against a bare loop of the hash on it. */
-export function efficiencySection(result: ScenarioResult): Html {
+export function efficiencySection(result: ScenarioResult): Section {
   const summaries = summarize(result)
   const says = summaries.map((ours) => {
     const [served, bare, share] = ['perSecond', 'barePerSecond', 'efficiencyPercent'].map((name) => figure(ours, name))
@@ -76,7 +74,7 @@ export function efficiencySection(result: ScenarioResult): Html {
 }
 
 /** The same hash from different packages. */
-export function enginesSection(result: ScenarioResult): Html {
+export function enginesSection(result: ScenarioResult): Section {
   const summaries = summarize(result)
   const isNative = ({ contender }: Summary) => contender === NATIVE_NAME
   const rows = summaries.flatMap((summary) => {
@@ -100,7 +98,7 @@ export function enginesSection(result: ScenarioResult): Html {
 }
 
 /** Jobs a second by the number of Redis. */
-export function severalRedisSection(result: ScenarioResult): Html {
+export function severalRedisSection(result: ScenarioResult): Section {
   const rows = summarize(result).flatMap((summary) => {
     const value = figure(summary, 'jobsPerSecond')
     const used = quantity(figure(summary, 'redisPercent'), '% of a core')
@@ -118,7 +116,7 @@ export function severalRedisSection(result: ScenarioResult): Html {
 const LEAST_US = 1
 
 /** Redis's work for a login, command by command. */
-export function redisSection(result: ScenarioResult): Html {
+export function redisSection(result: ScenarioResult): Section {
   const [summary] = summarize(result)
   const label = ({ command, calls }: Row) =>
     calls === undefined ? `${command}` : `${command} × ${show(number(calls))}`

@@ -1,14 +1,12 @@
 // Five thousand users: the share of requests that ended each way.
-
-import type { Html } from '@spillway/client/storm/report/html'
 import { outcomes } from '../../measure/tally.ts'
 import type { ScenarioResult } from '../../src/results.ts'
 import { type Summary, summarize } from '../../src/summary.ts'
 import { bars } from '../bars.ts'
 import { outcomeColors } from '../colors.ts'
-import { barsOf, figure, figureOf, number, quantity, section, titleOf, typicalRows } from '../section.ts'
+import { barsOf, figure, figureOf, number, quantity, type Section, section, titleOf, typicalRows } from '../section.ts'
 
-export function stressSection(result: ScenarioResult): Html {
+export function stressSection(result: ScenarioResult): Section {
   const summaries = summarize(result).filter(({ figures }) => figures.perSecond)
   const hashing = summaries.filter(({ variant }) => variant !== 'token')
   const answered = (name: string) => quantity(figureOf(hashing, name, 'answeredPercent'), '%')
