@@ -9,7 +9,6 @@ import { type GatewayConfig, listOf } from './config.js'
 import { deviceTokenOf } from './guessing/device-header.js'
 import { createDeviceTokens } from './guessing/device-token.js'
 import { openGuessing } from './guessing/open.js'
-import { acceptorsPlugin, BACKLOG } from './http/acceptors.js'
 import { crossOriginPlugin } from './http/cross-origin.js'
 import type { DocsOptions } from './http/docs.js'
 import { createAccountNames } from './limits/account-name.js'
@@ -169,7 +168,5 @@ export async function buildApp(config: GatewayConfig, deps: AppDeps): Promise<Fa
   await app.register(sessionRoutes, routes)
   await app.register(mailRoutes, routes)
   await app.register(keysRoutes, routes)
-  // Last: onClose hooks run in reverse order, and its connections must end before anything else is closed.
-  await app.register(acceptorsPlugin, { backlog: BACKLOG })
   return app
 }

@@ -14,7 +14,7 @@ import { buildApp } from './app.js'
 import { startAudit } from './audit/recorder.js'
 import { readPasswordList } from './breached/list.js'
 import type { GatewayConfig } from './config.js'
-import { BACKLOG } from './http/acceptors.js'
+import { acceptorsPlugin, BACKLOG } from './http/acceptors.js'
 import { createGatewayMetrics } from './http/metrics.js'
 import { toCountingRedis } from './limits/shared-counts.js'
 import { createLoadShedder } from './load-shedding/load-shedder.js'
@@ -52,9 +52,14 @@ export interface Gateway {
 
 /**
  * Starts a gateway. It starts without PostgreSQL or Redis too; /readyz then names what is missing. `env` is only passed on to a
- * fallback worker.
+ * fallback worker. Without acceptors, which take a helper process for a moment, one connection is accepted in a turn of the event loop.
  */
-export async function startGateway(config: GatewayConfig, env: NodeJS.ProcessEnv, log: Logger): Promise<Gateway> {
+export async function startGateway(
+  config: GatewayConfig,
+  env: NodeJS.ProcessEnv,
+  log: Logger,
+  { acceptors = true } = {},
+): Promise<Gateway> {
   const keyring = parseKeyring(config.SPILLWAY_SEAL_KEYS)
   const keys = parseSigningKeys(config.SPILLWAY_JWT_KEYS)
   const { BREACHED_PASSWORDS_FILE: listFile } = config
@@ -118,6 +123,8 @@ export async function startGateway(config: GatewayConfig, env: NodeJS.ProcessEnv
   const shared = { ...serving, metrics, shedder, tracing, log }
   const app = await buildApp(config, { ...shared, keys, audit, breached, post: mail?.post })
   const serviceApp = config.SERVICE_KEYS === '' ? undefined : await buildServiceApp(config, shared)
+  // After all routes: onClose hooks run in reverse order, and these connections must end before anything else is closed.
+  if (acceptors) for (const each of [app, serviceApp]) await each?.register(acceptorsPlugin, { backlog: BACKLOG })
   const ops = await buildOps(config, { isDraining, metrics, passwords, reporter, database, operatorsRedis, watch, log })
 
   async function close(interrupted?: AbortSignal): Promise<void> {

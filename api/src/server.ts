@@ -46,7 +46,7 @@ export interface ServerOptions {
   deviceOf?: DeviceOf
 }
 
-/** Builds the server. Register routes, then {@link acceptorsPlugin} last. */
+/** Builds the server, without routes. */
 export async function buildServer(
   config: GatewayConfig,
   { isDraining, metrics, shedder, tracing, log }: ServerDeps,

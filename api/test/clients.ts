@@ -2,9 +2,9 @@
 import { execFile } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import type { TestContext } from 'vitest'
 
 export const run = promisify(execFile)
 export const clientsDir = fileURLToPath(new URL('clients/', import.meta.url))
@@ -12,7 +12,7 @@ export const clientsDir = fileURLToPath(new URL('clients/', import.meta.url))
 /** The folder goes with the test. */
 export async function describedIn(t: TestContext, url: string): Promise<string> {
   const dir = await mkdtemp(join(clientsDir, '.generated-'))
-  t.after(() => rm(dir, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 }))
+  t.onTestFinished(() => rm(dir, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 }))
   await writeFile(join(dir, 'openapi.json'), await (await fetch(`${url}/openapi.json`)).text())
   return dir
 }

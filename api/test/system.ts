@@ -43,13 +43,46 @@ export interface System {
   close(): Promise<void>
 }
 
-/** Opens a namespace; what runs in it is the caller's choice. */
+/** Opens a namespace for a file of tests; what runs in it is the caller's choice. */
 export async function openSystem(): Promise<System> {
+  const base = await openBase()
+  return systemOn(base, base.close)
+}
+
+let shared: Promise<Base> | undefined
+
+/**
+ * What the files of one process share: a namespace with a worker, warm. For tests that neither kill, freeze, fill nor configure it, and
+ * that count nothing but what belongs to their own accounts. Closing ends the gateways of the caller alone.
+ */
+export async function shareSystem(): Promise<System> {
+  shared ??= openBase().then(async (base) => {
+    await base.spillway.worker({ env: { SPILLWAY_TEST_HASHES: 'true' } })
+    return base
+  })
+  return systemOn(await shared, async () => [])
+}
+
+type Base = Awaited<ReturnType<typeof openBase>>
+
+async function openBase() {
   const namespace = await createNamespace()
   const database = connectDatabase({ url: namespace.databaseUrl, poolSize: 2 })
   const redis = connectRedis(namespace.redisUrl, 'consumer')
-  const closers: (() => Promise<void>)[] = []
   const spillway = openSpillway({ ...namespace, env: CHEAP_ARGON2, workerEnv: { WORKER_CONCURRENCY: '1' } })
+  /** Ends what runs. Resolves with one sentence for each process that ended badly. */
+  async function close(): Promise<string[]> {
+    const badEnds = await spillway.close()
+    redis.disconnect()
+    await database.$disconnect()
+    await namespace.close()
+    return badEnds
+  }
+  return { namespace, database, redis, spillway, close }
+}
+
+function systemOn({ namespace, database, redis, spillway }: Base, closeBase: () => Promise<string[]>): System {
+  const closers: (() => Promise<void>)[] = []
   const { environment } = spillway
 
   async function knowsWorkers(gateway: Listening): Promise<void> {
@@ -80,10 +113,7 @@ export async function openSystem(): Promise<System> {
     worker: (env = {}, program = {}) => spillway.worker({ env, ...program }),
     async close() {
       const ends = await Promise.allSettled(closers.map((close) => close()))
-      const badEnds = await spillway.close()
-      redis.disconnect()
-      await database.$disconnect()
-      await namespace.close()
+      const badEnds = await closeBase()
       for (const end of ends) if (end.status === 'rejected') throw end.reason
       assert.deepEqual(badEnds, [])
     },
@@ -102,7 +132,9 @@ export async function whileFrozen<T>(worker: Member, body: () => Promise<T>): Pr
 
 /** Starts a gateway in this process that logs nothing. */
 export function startQuietly(env: NodeJS.ProcessEnv): Promise<Gateway> {
-  return startGateway(readGatewayConfig(env), env, createLogger({ service: 'gateway', level: 'silent' }))
+  return startGateway(readGatewayConfig(env), env, createLogger({ service: 'gateway', level: 'silent' }), {
+    acceptors: false,
+  })
 }
 
 /** What /readyz says, whatever its status. */

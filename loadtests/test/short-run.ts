@@ -1,7 +1,7 @@
 // A scenario for less than a second of load, on the services of the test run, from the plan to the report.
 import assert from 'node:assert/strict'
-import { after, describe, test } from 'node:test'
 import { createNamespace } from '@spillway/local/testing'
+import { afterAll, describe, test } from 'vitest'
 import { contenders } from '../contenders/contenders.ts'
 import { createAccounts } from '../load/accounts.ts'
 import { serverProcesses } from '../measure/server-processes.ts'
@@ -20,7 +20,7 @@ export async function testShortRuns(
   named: Record<string, readonly string[]>,
 ): Promise<void> {
   const services = await createNamespace()
-  after(() => services.close())
+  afterAll(() => services.close())
   const setting: Setting = {
     services,
     servers: serverProcesses(services),
@@ -35,7 +35,7 @@ export async function testShortRuns(
     bareHashMs: { bcrypt: 70, argon2id: 20 },
   }
   // All at once: nobody reads the figures.
-  describe('measures and is drawn', { concurrency: true }, () => {
+  describe('measures and is drawn', { concurrent: true }, () => {
     for (const scenario of scenarios) {
       test(scenario.name, async () => {
         const plan = scenario

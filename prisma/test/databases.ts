@@ -1,13 +1,13 @@
 // The databases of one test file, dropped after its last test: which fails if a connection to one is still open.
 import { randomUUID } from 'node:crypto'
-import { after } from 'node:test'
 import { createNamespace } from '@spillway/local/testing'
+import { afterAll } from 'vitest'
 import { connectForScripts } from '../src/connection.ts'
 
 const namespace = await createNamespace()
 const scratchNames: string[] = []
 
-after(async () => {
+afterAll(async () => {
   const connection = await connectForScripts(namespace.databaseUrl)
   for (const name of scratchNames) await connection.executeScript(`DROP DATABASE IF EXISTS "${name}"`)
   await connection.dispose()

@@ -1,5 +1,5 @@
 // A client for one test, closed after it.
-import type { TestContext } from 'node:test'
+import type { TestContext } from 'vitest'
 import { connectDatabase, type Database, type DatabaseOptions } from '../src/index.ts'
 
 /** Small, and patient, because a busy machine is slow, unless told otherwise. */
@@ -11,6 +11,6 @@ export function opened(t: TestContext, url: string, options: Partial<DatabaseOpt
     statementTimeoutMs: 60_000,
     ...options,
   })
-  t.after(() => database.$disconnect())
+  t.onTestFinished(() => database.$disconnect())
   return database
 }

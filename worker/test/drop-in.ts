@@ -1,8 +1,8 @@
 // How the drop-in replacements are compared with the packages that they replace: each case is run through both.
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import { createPasswordsWith, type ExactPasswords } from '@spillway/client/application/create-passwords'
 import { withResolvers } from '@spillway/client/with-resolvers'
+import { test } from 'vitest'
 import { besideProgram } from './application.ts'
 
 /** A call as programs without types make it. */

@@ -1,6 +1,7 @@
 // A Redis that a file of tests has to itself, because they have it refuse what others rely on.
-import { after } from 'node:test'
+
 import { type OwnRedis, startOwnRedis as start } from '@spillway/local/testing/own-redis'
+import { afterAll } from 'vitest'
 import type { Space } from './space.ts'
 
 /** Starts it, and ends it after the tests of this file. Resolves with its url. */
@@ -11,7 +12,7 @@ export async function startOwnRedis(): Promise<string> {
 /** The same, with what stops and starts it. */
 export async function startOwnRedisServer(): Promise<OwnRedis> {
   const redis = await start()
-  after(() => redis.close())
+  afterAll(() => redis.close())
   return redis
 }
 

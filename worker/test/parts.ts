@@ -11,7 +11,7 @@ import {
 import { until } from '@spillway/local/testing'
 import { readWorkerConfig } from '../src/config.ts'
 import { type RunningWorker, startWorker } from '../src/consumer/start.ts'
-import { createLogger } from '../src/process/log.ts'
+import { createLogger, type Logger } from '../src/process/log.ts'
 import type { Space } from './space.ts'
 
 export const sealKeys = `test:${randomBytes(32).toString('base64')}`
@@ -41,12 +41,32 @@ const log = createLogger({ service: 'test', level: 'silent' })
 export interface WorkerOptions {
   slots?: number
   env?: Record<string, string>
+  /** [says nothing] */
+  log?: Logger
+}
+
+export interface SaidLine {
+  level: 'info' | 'warn' | 'error'
+  msg: string
+  [fact: string]: unknown
+}
+
+/** A log that keeps what it is told instead of printing it. */
+export function keepingLog(): { lines: SaidLine[]; log: Logger } {
+  const lines: SaidLine[] = []
+  const kept = createLogger({ service: 'test', level: 'silent' })
+  for (const level of ['info', 'warn', 'error'] as const)
+    kept[level] = (facts: unknown, msg?: unknown) => {
+      lines.push({ ...(typeof facts === 'object' ? facts : {}), level, msg: String(msg ?? facts) })
+    }
+  return { lines, log: kept }
 }
 
 /** A worker in this process; it is closed with the space unless that has been done before. */
-export async function startedWorker(space: Space, { slots = 2, env = {} }: WorkerOptions = {}): Promise<RunningWorker> {
+export async function startedWorker(space: Space, options: WorkerOptions = {}): Promise<RunningWorker> {
+  const { slots = 2, env = {}, log: told = log } = options
   const config = readWorkerConfig({ ...workerEnvironment(space), LOG_LEVEL: 'silent', ...env })
-  const worker = await startWorker(config, slots, log)
+  const worker = await startWorker(config, slots, told)
   let closed: Promise<void> | undefined
   const close = (): Promise<void> => {
     closed ??= worker.close()

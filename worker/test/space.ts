@@ -1,9 +1,11 @@
 // The resources of one test: a queue in the real Redis, and closing for everything that it starts.
 import { randomBytes } from 'node:crypto'
-import { after, type TestContext } from 'node:test'
 import { queueKey } from '@spillway/client/queue/keys'
-import { createNamespace, startProxy, type TcpProxy } from '@spillway/local/testing'
+import { startProxy, type TcpProxy } from '@spillway/local/testing'
+import { testEnvironment } from '@spillway/local/testing/environment'
+import { deleteKeys } from '@spillway/local/testing/namespace'
 import { Redis } from 'ioredis'
+import type { TestContext } from 'vitest'
 
 export interface Space {
   redisUrl: string
@@ -14,19 +16,15 @@ export interface Space {
   closing(close: () => Promise<unknown>): void
 }
 
-const namespace = await createNamespace()
-after(() => namespace.close())
-
 /** A space in the Redis that all tests share, or in this one. */
-export function spaceFor(t: TestContext, redisUrl = namespace.redisUrl): Space {
+export function spaceFor(t: TestContext, redisUrl = testEnvironment().redisUrl): Space {
   const redis = new Redis(redisUrl)
   const prefix = `{test-${randomBytes(6).toString('hex')}}`
   const closes: (() => Promise<unknown>)[] = []
-  t.after(async () => {
+  t.onTestFinished(async () => {
     for (const close of closes.reverse()) await close()
-    const keys = await redis.keys(`${prefix}*`)
-    if (keys.length > 0) await redis.del(...keys)
     redis.disconnect()
+    await deleteKeys(redisUrl, prefix)
   })
   return { redisUrl, prefix, redis, closing: (close) => closes.push(close) }
 }

@@ -1,5 +1,5 @@
 // Two Redis that a file of tests has to itself, and spaces of one prefix in both.
-import type { TestContext } from 'node:test'
+import type { TestContext } from 'vitest'
 import { startOwnRedisServer } from './own-redis.ts'
 import { type Space, spaceFor } from './space.ts'
 

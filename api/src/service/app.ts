@@ -3,7 +3,6 @@ import type { Keyring, PasswordClient } from '@spillway/client/queue-client'
 import type { Database } from '@spillway/prisma'
 import type { FastifyInstance } from 'fastify'
 import type { GatewayConfig } from '../config.js'
-import { acceptorsPlugin, BACKLOG } from '../http/acceptors.js'
 import type { DocsOptions } from '../http/docs.js'
 import { createLimits, type LimitRequest } from '../limits/limit.js'
 import type { CountingRedis } from '../limits/shared-counts.js'
@@ -83,7 +82,6 @@ export async function buildServiceApp(config: GatewayConfig, deps: ServiceAppDep
     onRequest: app.requireServiceKey,
     security: [{ serviceKey: [] }],
   })
-  await app.register(acceptorsPlugin, { backlog: BACKLOG })
   return app
 }
 

@@ -1,8 +1,8 @@
 // `pnpm start` under test, on free ports.
-import type { TestContext } from 'node:test'
+import type { TestContext } from 'vitest'
 import { findProcess, isRunning, listProcesses } from '../src/processes/process-table.ts'
 import { until } from '../src/processes/until.ts'
-import { atEnd } from '../src/testing/at-end.ts'
+
 import { startProcess, type TestProcess } from '../src/testing/process.ts'
 
 /** Only a hang takes longer. */
@@ -22,7 +22,7 @@ export function runStart(
     // With a Rust toolchain, a build of the engine would take longer than all that is tested here.
     env: { PORT: '0', OPS_PORT: '0', HASH_ENGINE: 'packages', SPILLWAY_DIR: stateDir, ...env },
   })
-  atEnd(t, async () => {
+  t.onTestFinished(async () => {
     const pids = descendants(spillway.pid)
     await spillway.close()
     await allEnded(pids)

@@ -29,7 +29,7 @@ export const modules = Object.entries(names).flatMap(([folder, own]) => own.map(
 
 /** Their tests: all that are called so, and these. */
 const otherTests = [
-  'api/test/ops-lockout.test.ts',
+  'api/test/unit/ops-lockout.test.ts',
   ...['cpu-limit', 'engine'].map((name) => `worker/test/${name}.test.ts`),
   ...['redis-url', 'schema', 'seal'].map((name) => `worker/client/test/${name}.test.ts`),
 ]

@@ -5,9 +5,9 @@ import { copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { after } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { afterAll } from 'vitest'
 import { pack } from '../packaging/pack.ts'
 
 export const run = promisify(execFile)
@@ -30,7 +30,7 @@ export const env = { PATH, HOME, NODE_EXTRA_CA_CERTS, NODE_ENV: 'production' }
 
 /** An empty folder, until the tests of the file have ended, and the application in it. */
 const dir = await mkdtemp(join(tmpdir(), 'spillway-test-'))
-after(() => rm(dir, { recursive: true, force: true }))
+afterAll(() => rm(dir, { recursive: true, force: true }))
 export const application = join(dir, 'application')
 
 /** Why the tests of the file are skipped, or false. */

@@ -84,7 +84,9 @@ export function openKeeper(graceMs = defaultGraceMs) {
     throw new ToolFailure(what, code instanceof Error ? code.message : output)
   }
 
+  const closing: (() => void)[] = []
   const close = async (): Promise<void> => {
+    for (const each of closing.splice(0)) each()
     keeper.ref()
     stdin.end()
     await exited
@@ -95,6 +97,8 @@ export function openKeeper(graceMs = defaultGraceMs) {
     get closing(): boolean {
       return stdin.writableEnded
     },
+    /** Called once, when close() is. */
+    onClosing: (act: () => void): void => void closing.push(act),
     /** Starts a process, which is stopped with this one at the latest. */
     spawn: start,
     /** Runs a process to its end and returns its output. Rejects with a ToolFailure if it fails. */

@@ -133,7 +133,7 @@ export function openSpillway(options: SpillwayOptions) {
 /** A single worker with this environment and no other, ready. In a test run it does not yield to other sessions. */
 export async function startWorker(options: StartOptions): Promise<Member> {
   const worker = await start(workerProgram, options)
-  if (process.env.NODE_TEST_CONTEXT !== undefined) await raiseSession(worker.pid)
+  if (process.env.VITEST !== undefined) await raiseSession(worker.pid)
   return worker
 }
 

@@ -1,8 +1,8 @@
 // A server that answers as a test says, one answer after the other: also as no gateway does.
 import { createServer } from 'node:http'
 import { text } from 'node:stream/consumers'
-import type { TestContext } from 'node:test'
-import { atEnd, listening } from '@spillway/local/testing'
+import { listening } from '@spillway/local/testing'
+import type { TestContext } from 'vitest'
 
 /** `lost` ends the connection; `held` never answers. */
 export type Scripted =
@@ -39,7 +39,7 @@ export async function startScripted(t: TestContext, ...answers: Scripted[]) {
     response.end(answer.text ?? JSON.stringify(answer.body))
   })
   const port = await listening(server)
-  atEnd(t, async () => {
+  t.onTestFinished(async () => {
     server.close()
     server.closeAllConnections()
   })

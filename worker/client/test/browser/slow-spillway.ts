@@ -1,20 +1,20 @@
 // A gateway and a worker whose hashes take as long as a test says, and no processor time.
 import { randomUUID } from 'node:crypto'
-import type { TestContext } from 'node:test'
 import { query } from '@spillway/local/services/query'
-import { atEnd, createNamespace, openSpillway } from '@spillway/local/testing'
+import { createNamespace, openSpillway } from '@spillway/local/testing'
+import type { TestContext } from 'vitest'
 
 /** One worker of one slot. Any password but "wrong" is right. */
 export async function startSlowSpillway(t: TestContext, { workers = 1, env }: { workers?: number; env: object }) {
   const namespace = await createNamespace()
-  atEnd(t, () => namespace.close())
+  t.onTestFinished(() => namespace.close())
   const spillway = openSpillway({
     ...namespace,
     env: { SPILLWAY_TEST_HASHES: 'true', ARGON2_MEMORY_KIB: '4096', ARGON2_TIME: '1' },
     gatewayEnv: { ...env },
     workerEnv: { WORKER_CONCURRENCY: '1', HASH_ENGINE: 'packages' },
   })
-  atEnd(t, async () => void (await spillway.close()))
+  t.onTestFinished(async () => void (await spillway.close()))
   for (let worker = 0; worker < workers; worker++) await spillway.worker()
   const gateway = await spillway.gateway()
   await spillway.knowsWorkers()

@@ -2,8 +2,8 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { TestContext } from 'node:test'
-import { atEnd, startProcess } from '@spillway/local/testing'
+import { startProcess } from '@spillway/local/testing'
+import type { TestContext } from 'vitest'
 import type { StormResult } from '../../src/storm/result.ts'
 
 /** With characters that JSON, URLs and HTML write otherwise. */
@@ -16,7 +16,7 @@ export async function startApplication(t: TestContext, env: NodeJS.ProcessEnv = 
     nodeArgs: ['--import', 'tsx'],
     env: { PASSWORD, ...env },
   })
-  atEnd(t, () => application.close())
+  t.onTestFinished(() => application.close())
   const { port } = await application.waitForLog(({ msg }) => msg === 'listening')
   const url = `http://127.0.0.1:${port}`
   return {
@@ -31,14 +31,14 @@ export async function startApplication(t: TestContext, env: NodeJS.ProcessEnv = 
 
 export function startStorm(t: TestContext, ...args: string[]) {
   const storm = startProcess({ entry: 'worker/client/dist/storm/main.js', args })
-  atEnd(t, () => storm.close())
+  t.onTestFinished(() => storm.close())
   return storm
 }
 
 /** How a storm ended, and all that it said and wrote. */
 export async function stormed(t: TestContext, url: string, ...args: string[]) {
   const dir = await mkdtemp(join(tmpdir(), 'spillway-storm-'))
-  atEnd(t, () => rm(dir, { recursive: true, force: true }))
+  t.onTestFinished(() => rm(dir, { recursive: true, force: true }))
   const [json, report] = [join(dir, 'storm.json'), join(dir, 'storm.html')]
   const storm = startStorm(t, '--target', url, '--json', json, '--report', report, ...args)
   const { code } = await storm.exited

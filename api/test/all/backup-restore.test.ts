@@ -1,0 +1,113 @@
+// A drill: a backup of a running system, the loss of its processes, its database and its Redis, and the restore, with its keys and
+// without them. What ends and what goes on is as the chart's README tells operators.
+import assert from 'node:assert/strict'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { databaseOf, query, withDatabase } from '@spillway/local/services/query'
+import { createNamespace, openSpillway, type Spillway } from '@spillway/local/testing'
+import { startOwnRedis } from '@spillway/local/testing/own-redis'
+import { afterAll, test } from 'vitest'
+import { backUp } from '../backup.ts'
+import {
+  assertProblem,
+  type Credentials,
+  expect,
+  login,
+  logout,
+  me,
+  newAccount,
+  redeem,
+  refresh,
+  respondAsync,
+} from '../client.ts'
+import { CHEAP_ARGON2 } from '../system.ts'
+
+const readme = await readFile(new URL('../../../infra/helm/spillway/README.md', import.meta.url), 'utf8')
+const dir = await mkdtemp(join(tmpdir(), 'spillway-backup-'))
+const { databaseUrl, queuePrefix, close } = await createNamespace()
+const maintenanceUrl = withDatabase(databaseUrl, 'postgres')
+const closers: (() => Promise<unknown>)[] = [close, () => rm(dir, { recursive: true })]
+afterAll(async () => {
+  for (const end of closers.toReversed()) await end()
+})
+
+/** A failure closes an account to devices that are not known, so that one shows which are. Tickets and tokens outlast the drill. */
+const gatewayEnv = { GUESSES_PER_ACCOUNT: '1', TICKET_TTL_MS: '3600000', ACCESS_TOKEN_TTL_S: '3600' }
+
+/** A gateway, a worker and an empty Redis, with these keys where they are given. */
+async function started(keys: NodeJS.ProcessEnv = {}): Promise<{ spillway: Spillway; url: string }> {
+  const redis = await startOwnRedis()
+  closers.push(() => redis.close())
+  const env = { ...CHEAP_ARGON2, ...keys }
+  const workerEnv = { WORKER_CONCURRENCY: '1' }
+  const spillway = openSpillway({ databaseUrl, redisUrl: redis.url, queuePrefix, env, gatewayEnv, workerEnv })
+  closers.push(async () => assert.deepEqual(await spillway.close(), []))
+  const [{ url }] = await Promise.all([spillway.gateway(), spillway.worker()])
+  await spillway.knowsWorkers()
+  return { spillway, url }
+}
+
+/** Loses all that runs, with its Redis and the database. */
+async function lose({ gateways, workers }: Spillway): Promise<void> {
+  const members = [...gateways, ...workers]
+  for (const member of members) member.signal('SIGKILL')
+  await Promise.all(members.map(({ exited }) => exited))
+  await query(maintenanceUrl, `DROP DATABASE "${databaseOf(databaseUrl)}" WITH (FORCE)`)
+}
+
+const known = (deviceToken: string) => ({ headers: { 'spillway-device': deviceToken } })
+
+/** Fails once, so that only devices that are known get in. */
+async function closeToStrangers(url: string, account: Credentials): Promise<void> {
+  expect(401, await login(url, { ...account, password: 'another one' }))
+  assertProblem(await login(url, account), 429, 'challenge_required')
+}
+
+const { spillway: lost, url: before } = await started()
+const account = await newAccount(before)
+const session = expect(200, await login(before, account))
+const moving = expect(200, await login(before, account))
+const ending = expect(200, await login(before, account))
+const { ticket } = expect(202, await login(before, await newAccount(before), respondAsync))
+const restore = await backUp(databaseUrl, join(dir, 'spillway.dump'))
+const late = await newAccount(before)
+const moved = expect(200, await refresh(before, moving.refreshToken))
+expect(204, await logout(before, ending.refreshToken))
+await lose(lost)
+await restore()
+const { SPILLWAY_SEAL_KEYS, SPILLWAY_JWT_KEYS } = lost.environment
+const { spillway, url } = await started({ SPILLWAY_SEAL_KEYS, SPILLWAY_JWT_KEYS })
+
+test('with the same keys accounts, sessions, access tokens, tickets and known devices are good', async () => {
+  expect(200, await login(url, account))
+  assert.equal(expect(200, await me(url, session.accessToken)).email, account.email)
+  const refreshed = expect(200, await refresh(url, session.refreshToken))
+  expect(200, await me(url, refreshed.accessToken))
+  expect(202, await redeem(url, ticket, respondAsync))
+  await closeToStrangers(url, account)
+  expect(200, await login(url, account, known(session.deviceToken)))
+})
+
+test('what happened after the backup is undone, and one statement ends all sessions that came back', async () => {
+  expect(401, await login(url, late))
+  assertProblem(await refresh(url, moved.refreshToken), 401, 'invalid_refresh_token')
+  expect(200, await me(url, ending.accessToken))
+  const [statement = ''] = /^UPDATE sessions SET .*;$/m.exec(readme) ?? []
+  await query(databaseUrl, statement)
+  assertProblem(await me(url, ending.accessToken), 401, 'invalid_token')
+  assertProblem(await refresh(url, ending.refreshToken), 401, 'invalid_refresh_token')
+})
+
+test('without the keys accounts and sessions are good; access tokens, tickets and known devices are not', async () => {
+  await lose(spillway)
+  await restore()
+  const { url: anew } = await started()
+  expect(200, await login(anew, account))
+  const refreshed = expect(200, await refresh(anew, session.refreshToken))
+  assert.equal(expect(200, await me(anew, refreshed.accessToken)).email, account.email)
+  assertProblem(await me(anew, session.accessToken), 401, 'invalid_token')
+  assertProblem(await redeem(anew, ticket, respondAsync), 400, 'invalid_ticket')
+  await closeToStrangers(anew, account)
+  assertProblem(await login(anew, account, known(session.deviceToken)), 429, 'challenge_required')
+})

@@ -1,0 +1,59 @@
+// A page of another origin in a real Chromium logs in, is refused by a limit, and knows when to come back.
+import assert from 'node:assert/strict'
+import { createServer } from 'node:http'
+import { listening } from '@spillway/local/testing'
+import { chromiumOptions, skipWithoutChromium as skip } from '@spillway/local/testing/chromium'
+import { chromium } from 'playwright-core'
+import { afterAll, test } from 'vitest'
+import { newAccount } from '../client.ts'
+import { openSystem } from '../system.ts'
+
+test.skipIf(skip)('in a real browser, a page of a named origin uses the API, and one of another cannot', async () => {
+  const system = await openSystem()
+  afterAll(() => system.close())
+  await system.worker()
+  const [named, other] = [await servePage(), await servePage()]
+  const { url } = await system.gateway({ CORS_ORIGINS: named, LIMIT_PER_ADDRESS: '3' })
+  const account = await newAccount(url)
+  const browser = await chromium.launch(chromiumOptions)
+  afterAll(() => browser.close())
+
+  /** What a page sees: a status and two headers, or that the browser lets it see nothing. */
+  async function ask(origin: string, path: string, init: RequestInit): Promise<unknown> {
+    const page = await browser.newPage()
+    await page.goto(origin)
+    const seen = await page.evaluate(
+      async ({ target, init }) => {
+        try {
+          const answer = await fetch(target, init)
+          return { status: answer.status, waits: Number(answer.headers.get('retry-after')) > 0 }
+        } catch (error) {
+          return String(error)
+        }
+      },
+      { target: url + path, init },
+    )
+    await page.close()
+    return seen
+  }
+  const credentials = {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', prefer: 'wait=5', 'spillway-device': 'none' },
+    body: JSON.stringify(account),
+  }
+  const bearer = { headers: { authorization: 'Bearer none' } }
+  assert.match(String(await ask(other, '/v1/login', credentials)), /Failed to fetch/)
+  assert.match(String(await ask(other, '/healthz', {})), /Failed to fetch/)
+  assert.deepEqual(await ask(named, '/v1/login', credentials), { status: 200, waits: false })
+  assert.deepEqual(await ask(named, '/v1/me', bearer), { status: 401, waits: false })
+  assert.deepEqual(await ask(named, '/v1/me/sessions', { ...bearer, method: 'DELETE' }), { status: 401, waits: false })
+  assert.deepEqual(await ask(named, '/v1/login', credentials), { status: 200, waits: false })
+  assert.deepEqual(await ask(named, '/v1/login', credentials), { status: 429, waits: true })
+})
+
+/** An origin with an empty page. */
+async function servePage(): Promise<string> {
+  const server = createServer((_request, response) => response.setHeader('content-type', 'text/html').end('<p>A page'))
+  afterAll(() => server.close())
+  return `http://127.0.0.1:${await listening(server)}`
+}

@@ -1,0 +1,176 @@
+// The examples of the service API in other languages: each is started, and its users log in.
+import assert from 'node:assert/strict'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { onPath } from '@spillway/local/services/on-path'
+import { freePort, type Member, until } from '@spillway/local/testing'
+import { afterAll, beforeAll, type TestContext, test } from 'vitest'
+import type { Gateway } from '../../src/gateway.ts'
+import { letIn } from '../client.ts'
+import { run } from '../clients.ts'
+import { pythonWith } from '../python.ts'
+import { openSystem, type System, whileFrozen } from '../system.ts'
+
+const PACKAGES = ['django==5.2.19', 'flask==3.1.3']
+const examplesDir = fileURLToPath(new URL('../../examples/', import.meta.url))
+const pythonDir = join(examplesDir, 'python')
+
+const python = await pythonWith(PACKAGES)
+const withoutPython =
+  python === undefined ? `there is no python3 with venv, or no ${PACKAGES.join(', ')} for it` : false
+const go = onPath(['go'])
+
+/** More than one test adds between two readings of the queue: what was answered meanwhile counts until the next. */
+const MAX_OUTSTANDING = 20
+const key = randomBytes(32).toString('base64')
+let system: System
+let worker: Member
+let dir: string
+let gateway: Gateway
+let env: NodeJS.ProcessEnv
+beforeAll(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'spillway-test-'))
+  system = await openSystem()
+  worker = await system.worker()
+  // A short wait, so that tickets are redeemed as well.
+  gateway = await system.gateway({
+    SERVICE_KEYS: `example:${key}`,
+    SERVICE_PORT: '0',
+    LOGIN_WAIT_MS: '300',
+    MAX_OUTSTANDING: String(MAX_OUTSTANDING),
+  })
+  const { PATH, HOME } = process.env
+  env = { PATH, HOME, SPILLWAY_URL: gateway.serviceUrl, SPILLWAY_KEY: key, DATABASE_FILE: join(dir, 'users.sqlite3') }
+})
+afterAll(async () => {
+  await system.close()
+  await rm(dir, { recursive: true, force: true })
+})
+
+/** Starts an application and gives its address, once it answers. */
+async function started(t: Pick<TestContext, 'onTestFinished'>, command: string, args: string[]): Promise<string> {
+  const address = `127.0.0.1:${await freePort()}`
+  const child = spawn(command, [...args, address], { cwd: pythonDir, env, stdio: ['ignore', 'ignore', 'pipe'] })
+  let said = ''
+  child.stderr.on('data', (text) => (said += text))
+  t.onTestFinished(() => ended(child))
+  const url = `http://${address}`
+  await until(
+    async () => {
+      assert.equal(child.exitCode, null, said)
+      return fetch(url).then(
+        () => true,
+        () => false,
+      )
+    },
+    { what: `an answer of ${args.join(' ')}`, timeoutMs: 60_000 },
+  )
+  return url
+}
+
+async function ended(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null) return
+  child.kill('SIGKILL')
+  await once(child, 'close')
+}
+
+const post = (url: string, username: string, password: string) =>
+  fetch(url, { method: 'POST', body: new URLSearchParams({ username, password }) })
+
+/** Users register and log in; the wrong password, and an unknown name, do not. */
+async function assertLogsIn(url: string): Promise<void> {
+  const password = 'pässword ✓'
+  assert.equal((await post(`${url}/register`, 'ada', password)).status, 201)
+  const right = await post(`${url}/login`, 'ada', password)
+  assert.deepEqual([right.status, await right.json()], [200, { username: 'ada' }])
+  assert.equal((await post(`${url}/login`, 'ada', 'wrong')).status, 401)
+  assert.equal((await post(`${url}/login`, 'nobody', password)).status, 401)
+  await assertFollowsTicket(url, password)
+  await assertPassesOnBusy(url, password)
+}
+
+/** A login that takes longer than the gateway holds it is answered all the same. */
+async function assertFollowsTicket(url: string, password: string): Promise<void> {
+  const [login] = await whileFrozen(worker, async () => {
+    const before = await ticketsPending()
+    const login = post(`${url}/login`, 'ada', password)
+    let early: number | undefined
+    void login.then(({ status }) => (early = status))
+    await until(
+      async () => {
+        assert.equal(early, undefined, 'answered while no worker runs')
+        return (await ticketsPending()) > before
+      },
+      { what: 'a ticket redeemed too early' },
+    )
+    return [login]
+  })
+  assert.equal((await login).status, 200)
+}
+
+/** A login that is refused is told when to come back. */
+async function assertPassesOnBusy(url: string, password: string): Promise<void> {
+  await whileFrozen(worker, async () => {
+    const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json', prefer: 'respond-async' }
+    const body = JSON.stringify({ password: 'x' })
+    const hash = () => fetch(`${gateway.serviceUrl}/v1/passwords/hash`, { method: 'POST', headers, body })
+    await letIn(MAX_OUTSTANDING, hash)
+    const { status, headers: told } = await post(`${url}/login`, 'ada', password)
+    assert.deepEqual([status, Number(told.get('retry-after')) >= 1], [503, true])
+  })
+  await until(async () => (await post(`${url}/login`, 'ada', password)).status === 200, { what: 'an empty queue' })
+}
+
+/** How many redemptions were answered that the ticket is still pending. */
+async function ticketsPending(): Promise<number> {
+  const text = await (await fetch(`${gateway.opsUrl}/metrics`)).text()
+  return Number(/^spillway_tickets_total\{event="pending"\} (\d+)/m.exec(text)?.[1])
+}
+
+test.skipIf(withoutPython)('a Flask application', async (t) => {
+  await assertLogsIn(await started(t, python ?? '', ['flask_app.py']))
+})
+
+test.skipIf(withoutPython)('a Django application, with its users of before', async (t) => {
+  const url = await started(t, python ?? '', ['django_app.py'])
+  await assertLogsIn(url)
+  const users = { pbkdf2: 'PBKDF2', scrypt: 'Scrypt' }
+  for (const [name, hasher] of Object.entries(users)) {
+    // As Django itself stored them.
+    const program = `
+import sqlite3, sys
+from django.conf import settings
+settings.configure()
+from django.contrib.auth.hashers import ${hasher}PasswordHasher as Hasher
+hash = Hasher().encode("old password", "saltsaltsaltsalt")
+with sqlite3.connect(sys.argv[1]) as database:
+    database.execute("""INSERT INTO auth_user (username, password, is_superuser, is_staff, is_active, date_joined,
+      first_name, last_name, email) VALUES (?, ?, 0, 0, 1, '2026-01-01', '', '', '')""", (sys.argv[2], hash))`
+    await run(python ?? '', ['-c', program, env.DATABASE_FILE ?? '', name], { env })
+    assert.equal((await post(`${url}/login`, name, 'old passwords')).status, 401, name)
+    assert.equal((await storedHash(name)).startsWith('argon2$'), false, name)
+    for (let n = 0; n < 2; n++) assert.equal((await post(`${url}/login`, name, 'old password')).status, 200, name)
+    assert.match(await storedHash(name), /^argon2\$argon2id\$v=19\$m=19456,t=2,p=1\$/)
+  }
+})
+
+/** What Django keeps of a user. */
+async function storedHash(name: string): Promise<string> {
+  const program = `
+import sqlite3, sys
+print(sqlite3.connect(sys.argv[1]).execute("SELECT password FROM auth_user WHERE username = ?", [sys.argv[2]]).fetchone()[0])`
+  const { stdout } = await run(python ?? '', ['-c', program, env.DATABASE_FILE ?? '', name], { env })
+  return stdout.trim()
+}
+
+test.skipIf(go === undefined && 'there is no Go')('an application in Go', async (t) => {
+  const program = join(dir, 'login')
+  const offline = { ...env, GOTOOLCHAIN: 'local', GOFLAGS: '-mod=mod', GOPROXY: 'off' }
+  await run(go ?? '', ['build', '-o', program, '.'], { cwd: join(examplesDir, 'go'), env: offline })
+  await assertLogsIn(await started(t, program, []))
+})

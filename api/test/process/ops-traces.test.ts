@@ -1,0 +1,150 @@
+// A login is one trace, from the caller's own span through HTTP and the queue to the hashing; and nothing without a collector.
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { until } from '@spillway/local/testing'
+import { afterAll, beforeAll, test } from 'vitest'
+import { login, newAccount } from '../client.ts'
+import { type CollectedSpan, type Collector, openCollector } from '../otlp-collector.ts'
+import { openSystem, type System, whileFrozen } from '../system.ts'
+
+let collector: Collector
+let system: System
+let gateway: Awaited<ReturnType<System['gatewayProcess']>>
+let worker: Awaited<ReturnType<System['worker']>>
+
+beforeAll(async () => {
+  collector = await openCollector()
+  system = await openSystem()
+  // Spans are sent within a tenth of a second instead of five.
+  const env = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_BSP_SCHEDULE_DELAY: '100' }
+  // The specification of OTLP allows a slash at the end.
+  worker = await system.worker({ ...env, OTEL_EXPORTER_OTLP_ENDPOINT: `${collector.url}/` })
+  gateway = await system.gatewayProcess(env)
+})
+
+afterAll(async () => {
+  await system?.close()
+  await collector?.close()
+})
+
+test('a login is one trace: the caller, HTTP, adding the job, processing it, hashing', async () => {
+  const credentials = await newAccount(gateway.url)
+  const traceId = randomBytes(16).toString('hex')
+  const callerSpanId = randomBytes(8).toString('hex')
+  const answer = await login(gateway.url, credentials, {
+    headers: {
+      traceparent: `00-${traceId}-${callerSpanId}-01`,
+      tracestate: 'vendor=kept-by-nobody',
+      baggage: 'note=kept-by-nobody',
+    },
+  })
+  assert.equal(answer.status, 200)
+
+  const trace = await until(() => {
+    const spans = collector.spans.filter((span) => span.traceId === traceId)
+    return spans.length >= 4 ? spans : undefined
+  })
+  const tree = trace.map(({ service, name, kind, spanId, parentSpanId }) => ({
+    service,
+    name,
+    kind,
+    parent: trace.find((other) => other.spanId === parentSpanId)?.name ?? parentSpanId,
+    spanId,
+  }))
+  const shown = tree.map(({ spanId: _, ...span }) => span).sort((a, b) => a.kind - b.kind)
+  assert.deepEqual(shown, [
+    { service: 'spillway-worker', name: 'verify', kind: 1, parent: 'process passwords' },
+    { service: 'spillway-gateway', name: 'POST /v1/login', kind: 2, parent: callerSpanId },
+    { service: 'spillway-gateway', name: 'add passwords.verify', kind: 4, parent: 'POST /v1/login' },
+    { service: 'spillway-worker', name: 'process passwords', kind: 5, parent: 'add passwords.verify' },
+  ])
+
+  const request = trace.find(({ name }) => name === 'POST /v1/login')
+  assert.equal(Number(request?.attributes['http.response.status_code']), 200)
+  const jobId = request?.attributes['messaging.message.id']
+  assert.equal(attributeOf(trace, 'process passwords', 'bullmq.job.id'), jobId)
+
+  for (const process of [gateway, worker]) {
+    await process.waitForLog((line) => line.jobId === jobId && line.traceId === traceId)
+  }
+  assert.ok(!collector.received().includes(credentials.password), 'the password was sent to the collector')
+  assert.ok(!collector.received().includes('kept-by-nobody'), 'tracestate or baggage of the public port was passed on')
+  const { tm } = JSON.parse((await system.redis.hget(jobKey(String(jobId)), 'opts')) ?? '')
+  const { traceparent, ...others } = JSON.parse(tm)
+  assert.match(traceparent, new RegExp(`^00-${traceId}-[\\da-f]{16}-01$`))
+  assert.deepEqual(others, {})
+})
+
+const strangers = [
+  '',
+  'x',
+  `00-${'0'.repeat(32)}-${'1'.repeat(16)}-01`,
+  `00-${'1'.repeat(32)}-${'0'.repeat(16)}-01`,
+  `ff-${'1'.repeat(32)}-${'1'.repeat(16)}-01`,
+  `00-${'g'.repeat(32)}-${'1'.repeat(16)}-01`,
+  `00-${'1'.repeat(32)}-${'1'.repeat(16)}-01-kept-by-nobody`,
+  `00-${'1'.repeat(32)}-${'1'.repeat(16)}-01${'x'.repeat(4_000)}`,
+]
+
+test('an invalid traceparent is ignored: the request is answered, in a trace of its own', async () => {
+  const credentials = await newAccount(gateway.url)
+  for (const traceparent of strangers) {
+    const answer = await login(gateway.url, credentials, { headers: { traceparent, tracestate: 'a=kept-by-nobody' } })
+    assert.equal(answer.status, 200, traceparent)
+  }
+  const roots = () => collector.spans.filter(({ name, parentSpanId }) => name === 'POST /v1/login' && !parentSpanId)
+  await until(() => roots().length >= strangers.length)
+  assert.ok(!collector.received().includes('kept-by-nobody'))
+})
+
+test('a context that someone wrote into a job keeps nobody from their login', async () => {
+  const credentials = await newAccount(gateway.url)
+  const forged = ['{', 'null', '5', '{"traceparent":5}', '{"traceparent":"x"}', 7, null, {}, [], { traceparent: [] }]
+  for (const tm of forged) {
+    const answer = await whileFrozen(worker, async () => {
+      const answering = login(gateway.url, credentials)
+      const id = await until(async () => (await system.redis.lrange(jobKey('wait'), 0, -1))[0])
+      const opts = JSON.parse((await system.redis.hget(jobKey(id), 'opts')) ?? '')
+      await system.redis.hset(jobKey(id), 'opts', JSON.stringify({ ...opts, tm }))
+      return { answering }
+    })
+    assert.equal((await answer.answering).status, 200, JSON.stringify(tm))
+  }
+})
+
+test('the trace of a refusal says why, and housekeeping makes no traces', async () => {
+  const credentials = await newAccount(gateway.url)
+  const traceId = randomBytes(16).toString('hex')
+  const headers = { traceparent: `00-${traceId}-${randomBytes(8).toString('hex')}-01` }
+  assert.equal((await login(gateway.url, { ...credentials, password: 'another passphrase' }, { headers })).status, 401)
+  const spans = await until(() => {
+    const found = collector.spans.filter((span) => span.traceId === traceId)
+    return found.length >= 4 ? found : undefined
+  })
+  assert.equal(attributeOf(spans, 'POST /v1/login', 'error.type'), 'invalid_credentials')
+  const kinds = new Set(collector.spans.map(({ scope, kind }) => `${scope} ${kind}`))
+  assert.deepEqual([...kinds].sort(), ['bullmq 4', 'bullmq 5', 'spillway 1', 'spillway 2'])
+})
+
+test('without a collector the SDK of OpenTelemetry is not even loaded', async () => {
+  const root = fileURLToPath(new URL('../../..', import.meta.url))
+  const script = (entry: string) => `
+    await import(${JSON.stringify(`${root}${entry}`)})
+    const { createRequire } = await import('node:module')
+    console.log(Object.keys(createRequire('file:///').cache).filter((file) => /node_modules.(@opentelemetry.(sdk|core|exporter|otlp)|bullmq-otel)/.test(file)).length)`
+  for (const entry of ['api/dist/gateway.js', 'worker/dist/consumer/start.js']) {
+    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script(entry)])
+    assert.equal(stdout.trim(), '0', entry)
+  }
+})
+
+function jobKey(id: string): string {
+  return `${system.namespace.queuePrefix}:passwords:${id}`
+}
+
+function attributeOf(spans: CollectedSpan[], name: string, attribute: string): unknown {
+  return spans.find((span) => span.name === name)?.attributes[attribute]
+}

@@ -1,0 +1,207 @@
+// Requests that share a connection (HTTP pipelining): each is answered in its turn, and all of them end with the connection.
+import assert from 'node:assert/strict'
+import { connect, type Socket } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { until } from '@spillway/local/testing'
+import { fastify } from 'fastify'
+import { afterAll, beforeAll, test } from 'vitest'
+import { clientGonePlugin } from '../../src/http/client-gone.ts'
+import { slowAccount } from '../account.ts'
+import { type Credentials, newAccount } from '../client.ts'
+import { type Collector, openCollector } from '../otlp-collector.ts'
+import { type QueueWatch, watchQueue } from '../queue.ts'
+import { openSystem, type System, whileFrozen } from '../system.ts'
+
+const LOGINS = 15
+
+let collector: Collector
+let system: System
+let gateway: Awaited<ReturnType<System['gatewayProcess']>>
+let queue: QueueWatch
+let worker: Awaited<ReturnType<System['worker']>>
+
+beforeAll(async () => {
+  collector = await openCollector()
+  system = await openSystem()
+  worker = await system.worker({ SPILLWAY_TEST_HASHES: 'true', WORKER_CONCURRENCY: '2' })
+  gateway = await system.gatewayProcess({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_BSP_SCHEDULE_DELAY: '100' })
+  queue = watchQueue(system)
+})
+
+afterAll(async () => {
+  await system?.close()
+  await collector?.close()
+})
+
+function loginRequest(credentials: Credentials, header = ''): string {
+  const body = JSON.stringify(credentials)
+  const headers = `Host: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n${header}`
+  return `POST /v1/login HTTP/1.1\r\n${headers}\r\n${body}`
+}
+
+/** Sends these requests in one write. */
+function pipeline(requests: string[], url = gateway.url): Socket {
+  const { hostname, port } = new URL(url)
+  const socket = connect(Number(port), hostname)
+  socket.write(requests.join(''))
+  return socket
+}
+
+function sessionsOf({ email }: Credentials): Promise<number> {
+  return system.database.session.count({ where: { user: { email } } })
+}
+
+/** Jobs of which the log says that their clients went away. */
+function gone(): unknown[] {
+  return gateway.logs.filter(({ msg }) => msg === 'client gone').map(({ jobId }) => jobId)
+}
+
+/** The sum of the series of the gateway's metrics that begin like this. */
+async function sumOf(name: string, label = ''): Promise<number> {
+  const lines = (await (await fetch(`${gateway.opsUrl}/metrics`)).text()).split('\n')
+  return lines
+    .filter((line) => line.startsWith(name) && line.includes(label))
+    .reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' '))), 0)
+}
+
+const countedAsGone = () => sumOf('spillway_http_requests_total{', 'outcome="client_gone"')
+const verdictsReceived = () => sumOf('spillway_verdicts_total{')
+
+test('answers come in the order of the requests, also where a later one is ready first', async () => {
+  const [slow, quick] = [await slowAccount(system.database, 700), await newAccount(gateway.url)]
+  const wrong = { ...quick, password: 'a wrong password' }
+  const requests = [slow, quick, wrong, quick].map((credentials) => loginRequest(credentials))
+  const answers = await text(pipeline([...requests, 'GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n']))
+  assert.deepEqual(
+    [...answers.matchAll(/HTTP\/1.1 (\d+)/g)].map(([, status]) => Number(status)),
+    [200, 200, 401, 200, 200],
+  )
+  assert.equal(await sessionsOf(quick), 2)
+})
+
+test('bytes that are no HTTP, after a login that is not answered yet, end the connection without an answer that could be taken for its', async () => {
+  const credentials = await slowAccount(system.database, 700)
+  const lines = gone().length
+  assert.equal(await text(pipeline([loginRequest(credentials), 'no HTTP\r\n\r\n'])), '')
+  await until(() => gone().length === lines + 1)
+  await queue.settled(0, 0)
+  assert.equal(await sessionsOf(credentials), 0)
+  // With nothing unanswered before them they are answered.
+  assert.match(await text(pipeline(['no HTTP\r\n\r\n'])), /^HTTP\/1\.1 400 /)
+})
+
+test('when a connection ends all its requests are cancelled, logged, counted and traced, and open no session', async () => {
+  const credentials = await newAccount(gateway.url)
+  await queue.settled(0, 0)
+  const [lines, counted, spans] = [gone().length, await countedAsGone(), spansOfGone()]
+  await whileFrozen(worker, async () => {
+    const socket = pipeline(
+      Array.from({ length: LOGINS }, (_, n) =>
+        loginRequest(credentials, n % 5 === 4 ? 'Prefer: respond-async\r\n' : ''),
+      ),
+    )
+    await queue.settled(LOGINS, 0)
+    socket.destroy()
+    await queue.settled(0, 0)
+  })
+  await until(() => gone().length === lines + LOGINS)
+  const jobs = gone().slice(lines)
+  assert.equal(new Set(jobs).size, LOGINS)
+  for (const jobId of jobs) assert.equal(await queue.holds(String(jobId)), false)
+  assert.equal(await countedAsGone(), counted + LOGINS)
+  await until(() => spansOfGone() === spans + LOGINS)
+  assert.equal(await sessionsOf(credentials), 0)
+})
+
+test('sixteen requests of a connection may be unanswered; one more ends it, and nothing is left of them', async () => {
+  const credentials = await newAccount(gateway.url)
+  await queue.settled(0, 0)
+  const lines = gone().length
+  await whileFrozen(worker, async () => {
+    const socket = pipeline(Array<string>(16).fill(loginRequest(credentials)))
+    await queue.settled(16, 0)
+    socket.write(loginRequest(credentials))
+    assert.equal(await text(socket), '')
+    await queue.settled(0, 0)
+  })
+  await until(() => gone().length >= lines + 16)
+  assert.equal(await sessionsOf(credentials), 0)
+})
+
+test('a client that pipelines without end gets no more than a few requests begun, on any port', async () => {
+  const heads = ['Host: x\r\n', 'Host:\r\n', '', 'Host:\r\nExpect: x\r\n']
+  for (const url of [gateway.url, gateway.opsUrl, worker.opsUrl]) {
+    for (const head of heads) {
+      const socket = pipeline(Array<string>(20_000).fill(`GET /healthz HTTP/1.1\r\n${head}\r\n`), url)
+      let received = ''
+      socket.on('data', (bytes) => {
+        received += bytes
+      })
+      await new Promise((resolve) => socket.on('error', () => undefined).on('close', resolve))
+      assert.ok(received.split('HTTP/1.1').length - 1 < 50, `${url} ${head}`)
+    }
+    assert.ok((await fetch(`${url}/healthz`)).status < 500)
+  }
+})
+
+test('requests behind answers that pile up are read when these have gone', async () => {
+  const slow = await slowAccount(system.database, 1_500)
+  const get = (path: string, headers = '') => `GET ${path} HTTP/1.1\r\nHost: x\r\n${headers}\r\n`
+  const socket = pipeline([loginRequest(slow), ...Array<string>(3).fill(get('/openapi.json'))])
+  const received = text(socket)
+  await queue.settled(0, 1)
+  // Nothing tells from outside that the documents wait for the login's answer.
+  await sleep(300)
+  socket.write(get('/healthz') + get('/healthz', `X: ${'x'.repeat(2_000)}\r\nConnection: close\r\n`))
+  assert.equal((await received).split('HTTP/1.1 200').length - 1, 6)
+})
+
+test('a login whose answer cannot be written yet opens no session before it can', async () => {
+  const credentials = await newAccount(gateway.url)
+  const slow = await slowAccount(system.database, 5_000)
+  const [lines, verdicts] = [gone().length, await verdictsReceived()]
+  const socket = pipeline([loginRequest(slow), ...Array<string>(LOGINS - 1).fill(loginRequest(credentials))])
+  await until(async () => (await verdictsReceived()) === verdicts + LOGINS - 1)
+  await queue.settled(0, 1)
+  socket.destroy()
+  await until(() => gone().length === lines + LOGINS)
+  await queue.settled(0, 0)
+  assert.deepEqual([await sessionsOf(slow), await sessionsOf(credentials)], [0, 0])
+})
+
+test('a connection may carry thousands of requests: nothing is kept of those that were answered', async (t) => {
+  const app = fastify()
+  t.onTestFinished(() => app.close())
+  await app.register(clientGonePlugin)
+  const left: string[] = []
+  const listening: number[] = []
+  app.onClientGone(({ url }) => left.push(url))
+  app.get('/', async ({ raw }) => {
+    listening.push(raw.socket.listenerCount('close'))
+    return 'ok'
+  })
+  app.get('/held', async ({ clientGone }) => new Promise((resolve) => clientGone.addEventListener('abort', resolve)))
+  const { port } = new URL(await app.listen({ port: 0 }))
+  const socket = connect(Number(port), 'localhost')
+  let received = ''
+  socket.on('data', (bytes) => {
+    received += bytes
+  })
+  const request = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`
+  socket.write(request('/').repeat(3_000))
+  await until(() => received.split('HTTP/1.1 200').length - 1 === 3_000)
+  assert.equal(Math.max(...listening), Math.min(...listening))
+  const closed = new Promise((resolve) => app.server.once('request', ({ socket }) => socket.once('close', resolve)))
+  socket.write(request('/held').repeat(3))
+  await new Promise((resolve) => app.server.once('request', resolve))
+  socket.destroy()
+  await closed
+  assert.deepEqual(left, ['/held', '/held', '/held'])
+})
+
+function spansOfGone(): number {
+  return collector.spans.filter(
+    ({ name, attributes }) => name === 'POST /v1/login' && Number(attributes['http.response.status_code']) === 499,
+  ).length
+}

@@ -1,0 +1,227 @@
+// Gateways on two Redis: tickets that know where their job is, limits, what operators see, and lists that change.
+import assert from 'node:assert/strict'
+import { parseKeyring } from '@spillway/client/queue-client'
+import { parseShards } from '@spillway/client/redis/shards'
+import { redisCommand } from '@spillway/local/services/redis'
+import { startStopwatch, until } from '@spillway/local/testing'
+import { startOwnRedis } from '@spillway/local/testing/own-redis'
+import { Redis } from 'ioredis'
+import { afterAll, type TestContext, test } from 'vitest'
+import { accountOfEmail, createAccountNames } from '../../src/limits/account-name.ts'
+import { inOrderOf } from '../../src/limits/shared-counts.ts'
+import { slowAccount } from '../account.ts'
+import {
+  assertProblem,
+  expect,
+  keepTicket,
+  login,
+  newAccount,
+  newCredentials,
+  redeem,
+  respondAsync,
+} from '../client.ts'
+import { openSystem } from '../system.ts'
+
+const servers = [await startOwnRedis(), await startOwnRedis()] as const
+const [one, two] = [servers[0].url, servers[1].url]
+const both = `${one} ${two}`
+const system = await openSystem()
+afterAll(async () => {
+  await system.close()
+  for (const server of servers) await server.close()
+})
+await system.worker({ REDIS_URL: both, WORKER_CONCURRENCY: '4', SPILLWAY_TEST_HASHES: 'true' })
+/** The most that a login may take longer because one Redis is lost. */
+const LATE_MS = 2_000
+
+interface Readiness {
+  status: string
+  redis?: { usable: number; of: number }
+}
+async function readiness(url: string): Promise<Readiness> {
+  return JSON.parse(await (await fetch(`${url}/readyz`)).text())
+}
+
+async function gatewayOfBoth(env: NodeJS.ProcessEnv = {}) {
+  const gateway = await system.gateway({ REDIS_URL: both, ...env })
+  await until(async () => (await readiness(gateway.url)).redis?.usable === 2, { what: 'both in use' })
+  return gateway
+}
+
+/** Ends a server until the test is over, or until what this resolves with is called. */
+async function whileLost(t: TestContext, fault: 'SIGKILL' | 'SIGSTOP', server = servers[1]) {
+  let isLost = true
+  const back = async () => {
+    if (!isLost) return
+    isLost = false
+    if (fault === 'SIGSTOP') server.signal('SIGCONT')
+    else await server.start()
+  }
+  t.onTestFinished(back)
+  if (fault === 'SIGSTOP') server.signal('SIGSTOP')
+  else await server.kill()
+  return back
+}
+
+/** Tickets of jobs in each of the two, by their order. */
+async function ticketsInEach(url: string, serviceMs: number): Promise<[string, string]> {
+  const jobKey = (ticket: string) => `${system.namespace.queuePrefix}:passwords:${ticket.split('.')[0]}`
+  const looking = [new Redis(one), new Redis(two)]
+  const found: (string | undefined)[] = [undefined, undefined]
+  try {
+    while (found.includes(undefined)) {
+      const { ticket } = expect(202, await login(url, await slowAccount(system.database, serviceMs), respondAsync))
+      const held = await Promise.all(looking.map((redis) => redis.exists(jobKey(ticket))))
+      found[held.indexOf(1)] ??= ticket
+    }
+  } finally {
+    for (const redis of looking) redis.disconnect()
+  }
+  return [found[0] ?? '', found[1] ?? '']
+}
+
+test('readiness says how many can be used, metrics which, and neither with a password', async () => {
+  const { url, opsUrl } = await gatewayOfBoth()
+  assert.deepEqual((await readiness(url)).redis, { usable: 2, of: 2 })
+  const metrics = await (await fetch(`${opsUrl}/metrics`)).text()
+  for (const { address } of parseShards(both))
+    assert.ok(metrics.includes(`spillway_redis_connected{redis="${address}"} 1`))
+  assert.doesNotMatch(metrics, /secret/)
+})
+
+for (const fault of ['SIGKILL', 'SIGSTOP'] as const) {
+  test(`${fault} of one in the middle of logins: none fails or is late; then it is used again`, async (t) => {
+    const { url } = await gatewayOfBoth()
+    const account = await slowAccount(system.database, 50)
+    const timed = async () => {
+      const elapsedMs = startStopwatch()
+      expect(200, await login(url, account))
+      return elapsedMs()
+    }
+    // The first logins open the connections to PostgreSQL: they would count as usual, and may be refused on a busy machine.
+    const first = () => Promise.all(Array.from({ length: 20 }, () => login(url, account)))
+    await until(async () => (await first()).every(({ status }) => status === 200))
+    const usual = Math.max(...(await Promise.all(Array.from({ length: 20 }, timed))))
+    const held = Array.from({ length: 20 }, timed)
+    const back = await whileLost(t, fault)
+    const end = performance.now() + 3_000
+    const times = await Promise.all(held)
+    while (performance.now() < end) times.push(...(await Promise.all([timed(), timed(), timed()])))
+    assert.ok(Math.max(...times) < usual + LATE_MS, `a login took ${Math.max(...times)} ms instead of ${usual}`)
+    assert.deepEqual(await readiness(url).then(({ status, redis }) => [status, redis?.usable]), ['ok', 1])
+    await back()
+    const elapsedMs = startStopwatch()
+    await until(async () => (await readiness(url)).redis?.usable === 2)
+    assert.ok(elapsedMs() < 5_000)
+    await ticketsInEach(url, 1)
+  })
+}
+
+test('a ticket is answered at any gateway of both, whatever the order of its list, and once', async () => {
+  const here = await gatewayOfBoth()
+  const there = await gatewayOfBoth({ REDIS_URL: `${two}\n${one}` })
+  for (const ticket of await ticketsInEach(here.url, 1)) {
+    await until(async () => (await redeem(there.url, ticket, keepTicket)).status === 200)
+    assertProblem(await redeem(here.url, ticket), 409, 'ticket_used')
+  }
+})
+
+test('a ticket of a frozen Redis is pending, and answered when it is back within the life of the ticket', async (t) => {
+  const { url } = await gatewayOfBoth()
+  const [, ticket] = await ticketsInEach(url, 1)
+  const back = await whileLost(t, 'SIGSTOP')
+  await until(async () => (await readiness(url)).redis?.usable === 1)
+  const elapsedMs = startStopwatch()
+  expect(202, await redeem(url, ticket, keepTicket))
+  assert.ok(elapsedMs() < LATE_MS)
+  await back()
+  await until(async () => (await redeem(url, ticket, keepTicket)).status === 200)
+})
+
+test('a ticket of a lost Redis is 410 ticket_lost: after a moment without it, and at once when it is back empty', async (t) => {
+  const { url } = await gatewayOfBoth()
+  const [kept, lost] = await ticketsInEach(url, 12_000)
+  const back = await whileLost(t, 'SIGKILL')
+  await until(async () => {
+    const answer = await redeem(url, lost, respondAsync)
+    if (answer.status === 202) return false
+    assertProblem(answer, 410, 'ticket_lost')
+    return true
+  })
+  expect(202, await redeem(url, kept, respondAsync))
+  await back()
+  await redisCommand(two, 'FLUSHALL')
+  await until(async () => (await readiness(url)).redis?.usable === 2)
+  assertProblem(await redeem(url, lost, respondAsync), 410, 'ticket_lost')
+})
+
+test('rolling from one to two and back: a ticket of one is good at two, and of a drained one at all that know it', async () => {
+  const onOne = await system.gateway({ REDIS_URL: one })
+  const next = await system.gateway({ REDIS_URL: `${one} drain:${two}` })
+  const onBoth = await gatewayOfBoth()
+  const ofOne = expect(202, await login(onOne.url, await slowAccount(system.database, 1), respondAsync)).ticket
+  await until(async () => (await redeem(onBoth.url, ofOne, keepTicket)).status === 200)
+  const [first, second] = await ticketsInEach(onBoth.url, 1)
+  await until(async () => (await redeem(onOne.url, first, keepTicket)).status === 200)
+  // One that does not know it says nothing wrong; another gateway answers.
+  expect(202, await redeem(onOne.url, second, respondAsync))
+  await until(async () => (await redeem(next.url, second, keepTicket)).status === 200)
+})
+
+test('a limit outlives the loss of the Redis that counts it, at most once more for each Redis', async (t) => {
+  const max = 5
+  const { url } = await gatewayOfBoth({ LIMIT_PER_ACCOUNT: String(max) })
+  const guess = newCredentials()
+  const countOf = async (): Promise<number> => {
+    let allowed = 0
+    while ((await login(url, guess)).status !== 429) allowed += 1
+    return allowed
+  }
+  assert.equal(await countOf(), max)
+  const nameOf = createAccountNames(parseKeyring(system.environment.SPILLWAY_SEAL_KEYS ?? ''))
+  const account = nameOf(accountOfEmail(guess.email))
+  const key = `${system.namespace.queuePrefix}:limit:account:${account}`
+  const [home] = inOrderOf(key, parseShards(both))
+  const server = servers[parseShards(both).findIndex(({ id }) => id === home?.id)] ?? assert.fail()
+  const back = await whileLost(t, 'SIGKILL', server)
+  await until(async () => (await readiness(url)).redis?.usable === 1)
+  assert.equal(await countOf(), max, 'the other counts from the beginning')
+  assert.equal(await countOf(), 0)
+  await back()
+  await until(async () => (await readiness(url)).redis?.usable === 2)
+  assert.equal(await countOf(), 0, 'it came back with its counts')
+})
+
+test('the board has a queue for each, and the live page and the metrics add them up', async () => {
+  const { url, opsUrl } = await gatewayOfBoth()
+  const read = async (path: string) => JSON.parse(await (await fetch(opsUrl + path)).text())
+  await ticketsInEach(url, 5_000)
+  const names = parseShards(both).map(({ address }) => `${address} passwords`)
+  await until(async () => {
+    const [live, ...boards] = await Promise.all([
+      read('/live.json'),
+      ...names.map((name) => read(`/queues/api/queues?activeQueue=${encodeURIComponent(name)}&status=active`)),
+    ])
+    assert.equal(live.workers.length, 1)
+    const jobs = boards.map((board, n) => {
+      assert.deepEqual(
+        board.queues.map(({ name }: { name: string }) => name),
+        names,
+      )
+      return board.queues[n].jobs.length
+    })
+    return jobs.every((count) => count > 0) && live.queue.active >= jobs.length
+  })
+})
+
+test('both lost: 503 within the wait, as with one; and well again when one is back', async (t) => {
+  const { url } = await gatewayOfBoth()
+  const credentials = await newAccount(url)
+  const backs = await Promise.all(servers.map((server) => whileLost(t, 'SIGKILL', server)))
+  await until(async () => (await readiness(url)).status === 'failing')
+  const elapsedMs = startStopwatch()
+  assertProblem(await login(url, credentials), 503, 'unavailable')
+  assert.ok(elapsedMs() < 8_000)
+  await backs[0]?.()
+  await until(async () => (await login(url, credentials)).status === 200)
+})

@@ -1,0 +1,171 @@
+// How a gateway ends: what is in hand is answered, nothing else keeps it, nothing is left open.
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { startProcess, startStopwatch, type TestProcess, until } from '@spillway/local/testing'
+import { afterAll, type TestContext, test } from 'vitest'
+import { slowAccount } from '../account.ts'
+import { call, expect, keepTicket, login, newCredentials, redeem, register } from '../client.ts'
+import { openCollector } from '../otlp-collector.ts'
+import { watchQueue } from '../queue.ts'
+import { openSystem } from '../system.ts'
+
+const system = await openSystem()
+afterAll(() => system.close())
+await system.worker({ SPILLWAY_TEST_HASHES: 'true', WORKER_CONCURRENCY: '4' })
+const queue = watchQueue(system)
+const stopped = { code: 0, signal: null }
+
+test('requests that are held at a SIGTERM are answered, new connections are refused, and the exit code is 0', async (t) => {
+  const [gateway, other] = await Promise.all([system.gatewayProcess(), system.gateway()])
+  const { url } = gateway
+  const accounts = await Promise.all([1, 2, 3, 4].map(() => slowAccount(system.database, 1_200)))
+  const held = accounts.map((account) => login(url, account, keepTicket))
+  await queue.settled(0, 4)
+  const exit = gateway.stop()
+  await until(() =>
+    opened(t, url).then(
+      () => false,
+      () => true,
+    ),
+  )
+  for (const pending of held) {
+    const answer = await pending
+    // On a busy machine the wait may run out: then the ticket is an answer that another gateway completes.
+    expect(200, answer.status === 202 ? await redeem(other.url, answer.body.ticket) : answer)
+  }
+  const elapsedMs = startStopwatch()
+  assert.deepEqual(await exit, stopped)
+  assert.ok(elapsedMs() < 4_000)
+})
+
+test('while a stopping gateway drains it fails its readiness, and answers everything else', async () => {
+  const gateway = await system.gatewayProcess({ DRAIN_MS: '300000' })
+  gateway.signal('SIGTERM')
+  await until(async () => (await fetch(`${gateway.url}/readyz`)).status === 503)
+  expect(201, await register(gateway.url, newCredentials()))
+  await gateway.close()
+})
+
+test('a gateway that is told again to stop, by any signal, stops as it would have', async () => {
+  const gateway = await system.gatewayProcess()
+  const { url } = gateway
+  const held = login(url, await slowAccount(system.database, 1_200))
+  await queue.settled(0, 1)
+  const exit = gateway.stop()
+  await gateway.waitForLog(({ msg }) => msg === 'gateway stopping')
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) gateway.signal(signal)
+  expect(200, await held)
+  assert.deepEqual(await exit, stopped)
+  assert.equal(gateway.logs.filter(({ msg }) => msg === 'gateway stopping').length, 1)
+})
+
+test('a gateway whose log nobody reads any more goes on, and ends at a SIGTERM with exit code 0', async () => {
+  const gateway = await system.gatewayProcess()
+  const { url } = gateway
+  gateway.closeStdout()
+  expect(201, await register(url, newCredentials()))
+  assert.deepEqual(await gateway.stop(), stopped)
+})
+
+test('a gateway that fails to close one thing closes the others, says so in its log, and with exit code 1', async (t) => {
+  const collector = await openCollector()
+  t.onTestFinished(() => collector.close())
+  // Stands for whatever may fail on the way.
+  const obstacle = 'process.on("SIGTERM", () => { clearInterval = () => { throw new Error("in the way") } })'
+  const gateway = startObstructed(t, obstacle, { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url })
+  const { url } = await gateway.waitForLog(({ msg }) => msg === 'gateway listening')
+  expect(401, await login(String(url), newCredentials()))
+  assert.deepEqual(await gateway.stop(), { code: 1, signal: null })
+  const { err } = await gateway.waitForLog(({ level }) => level === 'error')
+  assert.match(JSON.stringify(err), /could not .*close the queue.*in the way/)
+  // They are sent at the end, or after five seconds.
+  assert.ok(collector.spans.length > 0, 'the last traces were sent')
+})
+
+test('a gateway that cannot come to the end of one thing closes the others, and says so with exit code 1', async (t) => {
+  const obstacle = `
+    import { Server } from 'node:http'
+    process.on('SIGTERM', () => { Server.prototype.close = function () { return this } })`
+  const gateway = startObstructed(t, obstacle, { LOGIN_WAIT_MS: '0' })
+  await gateway.waitForLog(({ msg }) => msg === 'gateway listening')
+  assert.deepEqual(await gateway.stop(), { code: 1, signal: null })
+  const steps = gateway.logs.filter(({ msg }) => msg === 'gateway shutdown step failed').map(({ step }) => step)
+  assert.deepEqual(steps, ['answer requests in hand', 'close the ops port'])
+})
+
+test('a request whose wait runs out while the gateway stops gets its ticket', async () => {
+  const [{ url, close }, other] = [await system.gateway({ LOGIN_WAIT_MS: '500' }), await system.gateway()]
+  const held = login(url, await slowAccount(system.database, 1_500), keepTicket)
+  await queue.settled(0, 1)
+  const closed = close()
+  const { ticket } = expect(202, await held)
+  await closed
+  expect(200, await redeem(other.url, ticket))
+})
+
+test('connections without a request, idle or never used, do not keep a gateway', async (t) => {
+  const gateway = await system.gatewayProcess()
+  const { url } = gateway
+  const unused = await opened(t, url)
+  const idle = await opened(t, url)
+  await send(idle, 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n')
+  await once(idle, 'data')
+  const elapsedMs = startStopwatch()
+  assert.deepEqual(await gateway.stop('SIGINT'), stopped)
+  // They would for a minute.
+  assert.ok(elapsedMs() < 20_000)
+  await until(() => unused.destroyed && idle.destroyed)
+})
+
+test('a request whose body never comes keeps a gateway no longer than one that is held', async (t) => {
+  const { url, close } = await system.gateway({ LOGIN_WAIT_MS: '0' })
+  const client = await opened(t, url)
+  await send(
+    client,
+    'POST /v1/login HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{',
+  )
+  // Answered after it: by then the gateway has read what was sent before.
+  expect(404, await call(url, 'GET', '/'))
+  const elapsedMs = startStopwatch()
+  await close()
+  // A body may take 30 s.
+  assert.ok(elapsedMs() < 15_000)
+})
+
+test('a closed gateway leaves no connection open', async () => {
+  const sockets = () => globalThis.process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap').length
+  const before = await until(() => sockets())
+  for (let round = 0; round < 2; round += 1) {
+    const extra = await openSystem()
+    const { url } = await extra.gateway()
+    expect(
+      202,
+      await login(url, await slowAccount(extra.database, 1), { ...keepTicket, headers: { connection: 'close' } }),
+    )
+    assert.ok(sockets() > before)
+    await extra.close()
+  }
+  await until(() => sockets() <= before)
+})
+
+async function opened(t: Pick<TestContext, 'onTestFinished'>, url: string): Promise<Socket> {
+  const { hostname, port } = new URL(url)
+  const socket = connect(Number(port), hostname)
+  socket.on('error', () => {})
+  t.onTestFinished(() => void socket.destroy())
+  await once(socket, 'connect')
+  return socket
+}
+
+function send(socket: Socket, bytes: string): Promise<unknown> {
+  return new Promise((resolve) => socket.write(bytes, resolve))
+}
+
+/** A gateway with something in the way of its end. */
+function startObstructed(t: TestContext, obstacle: string, env: NodeJS.ProcessEnv): TestProcess {
+  const nodeArgs = ['--import', `data:text/javascript,${encodeURIComponent(obstacle)}`]
+  const gateway = startProcess({ entry: 'api/dist/main.js', nodeArgs, env: { ...system.environment, ...env } })
+  t.onTestFinished(() => gateway.close())
+  return gateway
+}

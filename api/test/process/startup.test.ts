@@ -1,0 +1,199 @@
+// How a gateway begins: with what is there, and with one sentence when it cannot.
+import assert from 'node:assert/strict'
+import { createServer } from 'node:net'
+import { listening, newSealKey, newSigningKey, startProcess, startProxy, until } from '@spillway/local/testing'
+import { afterAll, test } from 'vitest'
+import { readGatewayConfig } from '../../src/config.ts'
+import { call, expect, login, newAccount, newCredentials, register } from '../client.ts'
+import { openSystem, readiness, startQuietly } from '../system.ts'
+
+const system = await openSystem()
+afterAll(() => system.close())
+await system.worker()
+const keys = { SPILLWAY_SEAL_KEYS: newSealKey(), SPILLWAY_JWT_KEYS: newSigningKey() }
+const away = { DATABASE_URL: 'postgresql://x:y@127.0.0.1:1/z', REDIS_URL: 'redis://127.0.0.1:1' }
+const complete = { ...keys, ...away, PORT: '0', OPS_PORT: '0' }
+
+test('the first requests of a gateway that has just begun to listen are answered, not put off', async (t) => {
+  const { url } = await system.gateway()
+  const credentials = await newAccount(url)
+  const fresh = await startQuietly(system.environment)
+  t.onTestFinished(() => fresh.close())
+  expect(200, await login(fresh.url, credentials))
+  expect(201, await register(fresh.url, newCredentials()))
+})
+
+test('a gateway whose list of breached passwords cannot be read says so in one sentence', async () => {
+  const env = { ...system.environment, BREACHED_PASSWORDS_FILE: '/nowhere/breached.list' }
+  await assert.rejects(startQuietly(env), /^Error: \/nowhere\/breached.list cannot be read: ENOENT/)
+})
+
+test('PostgreSQL and Redis may come later', async (t) => {
+  const [database, redis] = [
+    await startProxy(system.namespace.databaseUrl),
+    await startProxy(system.namespace.redisUrl),
+  ]
+  for (const proxy of [database, redis]) proxy.refuse()
+  const gateway = await startQuietly({ ...system.environment, DATABASE_URL: database.url, REDIS_URL: redis.url })
+  t.onTestFinished(async () => {
+    await gateway.close()
+    await Promise.all([database.close(), redis.close()])
+  })
+  assert.deepEqual((await readiness(gateway.url)).checks, { database: 'failing', queue: 'failing' })
+  assert.equal((await call(gateway.url, 'GET', '/healthz')).status, 200)
+  expect(503, await register(gateway.url, newCredentials()))
+
+  database.restore()
+  await until(async () => (await readiness(gateway.url)).checks.database === 'ok')
+  assert.deepEqual((await readiness(gateway.url)).checks, { database: 'ok', queue: 'failing' })
+  redis.restore()
+  await until(async () => (await readiness(gateway.url)).workers === 1)
+  expect(200, await login(gateway.url, await newAccount(gateway.url)))
+})
+
+test('a gateway has three connections to Redis, whatever is asked of it: commands, replies, and operators', async (t) => {
+  const redis = await startProxy(system.namespace.redisUrl)
+  const gateway = await system.gateway({ REDIS_URL: redis.url, LIMIT_PER_ADDRESS: '100' })
+  t.onTestFinished(async () => {
+    await gateway.close()
+    await redis.close()
+  })
+  expect(200, await login(gateway.url, await newAccount(gateway.url)))
+  for (const path of ['/metrics', '/live.json', '/queues/api/queues']) {
+    assert.equal((await fetch(`${gateway.opsUrl}${path}`)).status, 200, path)
+  }
+  assert.equal(redis.addresses().length, 3)
+})
+
+test('a gateway that does not find Redis says so once in ten seconds for all of its connections', async (t) => {
+  const env = { ...system.environment, REDIS_URL: away.REDIS_URL }
+  const gateway = startProcess({ entry: 'api/dist/main.js', env })
+  t.onTestFinished(() => gateway.close())
+  await gateway.waitForLog(({ msg }) => msg === 'gateway listening')
+  const listeningAt = performance.now()
+  await until(() => performance.now() - listeningAt > 1_000)
+  const lines = gateway.logs.filter(({ level }) => level === 'warn')
+  assert.ok(lines.length > 0 && lines.length <= 1 + Math.floor(process.uptime() / 10), gateway.output())
+  assert.deepEqual(
+    lines.filter(({ msg, err }) => msg !== 'redis connection failed' || err !== undefined),
+    [],
+  )
+})
+
+test('a port that is taken is told in one sentence, with exit code 1', async (t) => {
+  const other = createServer()
+  const port = String(await listening(other))
+  t.onTestFinished(() => void other.close())
+  await assert.rejects(startQuietly({ ...complete, OPS_PORT: port }), { code: 'EADDRINUSE' })
+  // It stops at once: there are no balancers to be warned. The drain is longer than a test file may take.
+  assert.match(await refusal({ ...complete, PORT: port, DRAIN_MS: '300000' }), new RegExp(`EADDRINUSE.*${port}$`))
+})
+
+test('a wrong environment is told in one sentence, with every name, and exit code 1', async () => {
+  const sentence = await refusal({ PORT: 'none' })
+  for (const name of ['PORT', 'DATABASE_URL', 'SPILLWAY_SEAL_KEYS', 'SPILLWAY_JWT_KEYS']) {
+    assert.match(sentence, new RegExp(name))
+  }
+})
+
+test('each wrong value is named, and never shown', () => {
+  const wrong: Record<string, string> = {
+    PORT: '65536',
+    OPS_PORT: '-1',
+    QUEUE_PREFIX: 'no-braces-4711',
+    LOGIN_WAIT_MS: '4711s',
+    TICKET_TTL_MS: '4711.5',
+    MAX_OUTSTANDING: '0',
+    TRUST_PROXY: 'proxy-4711',
+    CORS_ORIGINS: 'https://app.example.test,https://4711.example.test/',
+    REGISTRATION: 'ajar-4711',
+    LOG_LEVEL: 'loud-4711',
+    ACCESS_TOKEN_TTL_S: '86401',
+    SESSION_TTL_S: String(366 * 86_400),
+    PASSWORD_MIN_LENGTH: '7',
+    OPS_HOST: '0.0.0.0',
+  }
+  readGatewayConfig(complete)
+  for (const [name, value] of Object.entries(wrong)) {
+    assert.throws(
+      () => readGatewayConfig({ ...complete, [name]: value }),
+      ({ message }: Error) => message.includes(name) && !message.includes('4711'),
+      name,
+    )
+  }
+})
+
+test('a password of operators that can be guessed is refused where others reach the port, and not on the loopback', () => {
+  for (const OPS_PASSWORD of ['x', 'elevenchars', 'Password1234', '123456789012']) {
+    const env = { ...complete, OPS_PASSWORD }
+    readGatewayConfig(env)
+    for (const OPS_HOST of ['0.0.0.0', '::', '10.0.0.1', '127.example', '127.0.0.1.example', 'localhost.example'])
+      assert.throws(
+        () => readGatewayConfig({ ...env, OPS_HOST }),
+        ({ message }: Error) => message.includes('OPS_PASSWORD') && !message.includes(OPS_PASSWORD),
+      )
+  }
+  readGatewayConfig({ ...complete, OPS_HOST: '0.0.0.0', OPS_PASSWORD: 'twelve chars' })
+})
+
+test('lives of sessions within reason are taken', () => {
+  readGatewayConfig({ ...complete, ACCESS_TOKEN_TTL_S: '86400', SESSION_TTL_S: String(365 * 86_400) })
+})
+
+test('seal keys that can be guessed are refused', () => {
+  const guessed = `k1:${Buffer.alloc(32, 7).toString('base64')}`
+  assert.throws(
+    () => readGatewayConfig({ ...complete, SPILLWAY_SEAL_KEYS: `${complete.SPILLWAY_SEAL_KEYS},${guessed}` }),
+    ({ message }: Error) => /^SPILLWAY_SEAL_KEYS .*guessed/.test(message) && !message.includes('BwcH'),
+  )
+})
+
+test('a wait that leaves no time to redeem its ticket is refused', () => {
+  const limits = (waitMs: number) => ({ ...complete, LOGIN_WAIT_MS: String(waitMs), TICKET_TTL_MS: '8000' })
+  for (const waitMs of [5_001, 8_000, 9_000]) {
+    assert.throws(() => readGatewayConfig(limits(waitMs)), /LOGIN_WAIT_MS.*3000 ms.*TICKET_TTL_MS/)
+  }
+  readGatewayConfig(limits(5_000))
+})
+
+test('settings that contradict each other are named together, with all that is wrong by itself', () => {
+  const contradictory = { LOGIN_WAIT_MS: '60000', TRUST_PROXY: 'proxy', OPS_HOST: '0.0.0.0' }
+  for (const wrong of [contradictory, { ...contradictory, PORT: 'none' }]) {
+    assert.throws(
+      () => readGatewayConfig({ ...complete, ...wrong }),
+      ({ message }: Error) => Object.keys(wrong).every((name) => message.includes(name)),
+    )
+  }
+})
+
+test('wrong keys and URLs are told by name, and never shown', async () => {
+  const secret = 'c2VjcmV0LXNlY3JldA'
+  const wrong: [string, string][] = [
+    ['SPILLWAY_SEAL_KEYS', `seal:${secret}`],
+    ['SPILLWAY_SEAL_KEYS', secret],
+    ['SPILLWAY_JWT_KEYS', `sign:${secret}`],
+    ['SPILLWAY_JWT_KEYS', newSealKey(secret)],
+    ['REDIS_URL', `http://user:${secret}@127.0.0.1`],
+    ['DATABASE_URL', `mysql://user:${secret}@127.0.0.1/z`],
+    ['DATABASE_URL', secret],
+  ]
+  for (const [name, value] of wrong) {
+    const env = { ...complete, [name]: value }
+    const said = name === 'DATABASE_URL' ? 'database URL' : name
+    await assert.rejects(
+      async () => startQuietly(env),
+      ({ message }: Error) => message.includes(said) && !message.includes(secret),
+      name,
+    )
+  }
+})
+
+/** The one line that a gateway says with this environment before it ends. */
+async function refusal(env: NodeJS.ProcessEnv): Promise<string> {
+  const process = startProcess({ entry: 'api/dist/main.js', env })
+  assert.deepEqual(await process.exited, { code: 1, signal: null })
+  const lines = process.logs.filter(({ level }) => level === undefined)
+  assert.equal(lines.length, 1, process.output())
+  assert.match(process.output(), /The gateway cannot start: /)
+  return lines[0]?.msg ?? ''
+}

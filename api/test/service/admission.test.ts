@@ -1,0 +1,179 @@
+// Requests that cannot be answered in time are refused at once, or get their ticket at once.
+import assert from 'node:assert/strict'
+import { readMetric } from '@spillway/local/services/prometheus'
+import { startStopwatch, until } from '@spillway/local/testing'
+import { afterAll, test } from 'vitest'
+import { slowAccount } from '../account.ts'
+import {
+  type Answer,
+  assertProblem,
+  expect,
+  keepTicket,
+  login,
+  newCredentials,
+  redeem,
+  register,
+  respondAsync,
+} from '../client.ts'
+import { watchQueue } from '../queue.ts'
+import { type Listening, openSystem, readiness, type System } from '../system.ts'
+
+const system = await openSystem()
+afterAll(() => system.close())
+const queue = watchQueue(system)
+const { url } = await system.gateway()
+/** Well below the 8 s that a request is held by default. */
+const AT_ONCE_MS = 2_000
+
+test('without any worker a request gets its ticket at once, and its answer when one has come', async () => {
+  const credentials = newCredentials()
+  const first = await promptly(register(url, credentials, keepTicket))
+  const { ticket, retryAfter, position, eta } = expect(202, first)
+  assert.deepEqual({ retryAfter, eta }, { retryAfter: 2, eta: undefined })
+  // A job that was added during a reading of the queue may count twice until the next one.
+  assert.ok(position === 0 || position === 1, `position ${position}`)
+  const { position: second } = expect(202, await promptly(login(url, credentials, keepTicket)))
+  assert.ok(second === 1 || second === 2, `position ${second}`)
+  await queue.settled(2, 0)
+
+  // A ticket is valid after its Retry-After.
+  const hasty = await system.gateway({ TICKET_TTL_MS: '3000', LOGIN_WAIT_MS: '0' })
+  assert.equal(expect(202, await register(hasty.url, newCredentials(), keepTicket)).retryAfter, 1)
+
+  // The queue is full: refused at once, before the database or the queue is asked.
+  const full = await system.gateway({ MAX_OUTSTANDING: '2' })
+  await until(async () => (await register(full.url, newCredentials(), keepTicket)).status === 503)
+  const added = (await queue.added()).length
+  await system.database.$transaction(async (locked) => {
+    await locked.$executeRaw`LOCK TABLE users IN ACCESS EXCLUSIVE MODE`
+    for (const start of [register, login]) {
+      const answer = await promptly(start(full.url, newCredentials()))
+      assertProblem(answer, 503, 'busy')
+      assert.equal(answer.headers.get('retry-after'), '60')
+    }
+  })
+  assert.equal((await queue.added()).length, added)
+
+  await system.worker()
+  expect(201, await redeem(url, ticket))
+  await queue.settled(0, 0)
+  await until(async () => (await readiness(url)).workers === 1)
+  expect(200, await login(url, credentials))
+})
+
+test('when the last worker is killed, requests get their ticket at once within moments', async () => {
+  const lonely = await openSystem()
+  try {
+    const process = await lonely.worker()
+    const gateway = await lonely.gateway()
+    expect(201, await register(gateway.url, newCredentials()))
+    await process.close()
+    await until(async () => (await readiness(gateway.url)).workers === 0, { timeoutMs: 20_000 })
+    expect(202, await promptly(register(gateway.url, newCredentials(), keepTicket)))
+  } finally {
+    await lonely.close().catch(ofKilledWorker)
+  }
+})
+
+test('a job that will take longer than the wait gets its ticket at once, and one that will outlast a ticket is refused', async () => {
+  // A second or so for each hash, as the worker finds out when it starts.
+  const slow = await openSystem()
+  try {
+    await slow.worker({ ARGON2_TIME: '64', ARGON2_MEMORY_KIB: '16384' })
+    const gateway = await slow.gateway({ LOGIN_WAIT_MS: '100', TICKET_TTL_MS: '60000' })
+    const ticketed = await promptly(register(gateway.url, newCredentials(), keepTicket))
+    expect(202, ticketed)
+
+    const strict = await slow.gateway({ LOGIN_WAIT_MS: '0', TICKET_TTL_MS: '3000' })
+    const refused = await until(async () => {
+      const [answer] = await Promise.all([
+        register(strict.url, newCredentials(), keepTicket),
+        register(gateway.url, newCredentials(), keepTicket),
+      ])
+      return answer.status === 503 ? answer : undefined
+    })
+    assertProblem(refused, 503, 'busy')
+    const retryAfterS = Number(refused.headers.get('retry-after'))
+    assert.ok(retryAfterS >= 1 && retryAfterS <= 60)
+  } finally {
+    await slow.close()
+  }
+})
+
+test('as many get a ticket as can be answered within its life, also where nobody is held', async () => {
+  const own = await openSystem()
+  try {
+    await own.worker({ SPILLWAY_TEST_HASHES: 'true', SHUTDOWN_GRACE_MS: '0' })
+    const gateway = await own.gateway({ LOGIN_WAIT_MS: '0' })
+    const account = await slowAccount(own.database, 60_000)
+    for (let n = 0; n < 4; n++) expect(202, await login(gateway.url, account, keepTicket))
+  } finally {
+    await own.close()
+  }
+})
+
+test('a login while many wait with a ticket is answered before them, and they are answered as well', () =>
+  whileManyWait(async ({ url }, ticketed, spike) => {
+    assertProblem(await login(url, newCredentials()), 401, 'invalid_credentials')
+    // The jobs in hand, and the one that has waited longest.
+    const before = await deferredBeforeHeld(spike)
+    assert.ok(before <= 2, `${before} of those with tickets came first`)
+    for (const answer of ticketed) expect(200, await redeem(url, expect(202, answer).ticket))
+  }))
+
+test('the predicted wait that operators see counts those who wait with a ticket', () =>
+  whileManyWait(async ({ opsUrl }) => {
+    await until(async () => {
+      const [predictedS, perSecond] = await Promise.all([
+        readMetric(opsUrl, 'spillway_predicted_wait_seconds'),
+        readMetric(opsUrl, 'spillway_capacity_jobs_per_second'),
+      ])
+      // One job or two are in hand or answered by now.
+      return predictedS * perSecond > 6
+    })
+  }))
+
+/** How many deferred jobs were done between the adding of the held one and its end. */
+async function deferredBeforeHeld({ redis, namespace }: System): Promise<number> {
+  const queue = `${namespace.queuePrefix}:passwords:`
+  const jobs = await until(async () => {
+    const ids = await redis.zrange(`${queue}completed`, '0', '-1')
+    const found = await Promise.all(
+      ids.map(async (id) => {
+        const [priority, addedAt, endedAt] = await redis.hmget(`${queue}${id}`, 'priority', 'timestamp', 'finishedOn')
+        return { held: Number(priority) === 0, addedAt: Number(addedAt), endedAt: Number(endedAt) }
+      }),
+    )
+    return found.some(({ held }) => held) ? found : undefined
+  })
+  const held = jobs.find((job) => job.held)
+  return jobs.filter((job) => held && !job.held && job.endedAt > held.addedAt && job.endedAt < held.endedAt).length
+}
+
+/** Looks at a gateway while eight logins of 300 ms each wait for one worker, with tickets. */
+async function whileManyWait(
+  look: (gateway: Listening, ticketed: Answer[], spike: System) => Promise<void>,
+): Promise<void> {
+  const spike = await openSystem()
+  try {
+    await spike.worker({ SPILLWAY_TEST_HASHES: 'true' })
+    const gateway = await spike.gateway()
+    const slow = await slowAccount(spike.database, 300)
+    const ticketed = Array.from({ length: 8 }, () => login(gateway.url, slow, respondAsync))
+    await look(gateway, await Promise.all(ticketed), spike)
+  } finally {
+    await spike.close()
+  }
+}
+
+async function promptly(answer: Promise<Answer>): Promise<Answer> {
+  const elapsedMs = startStopwatch()
+  const arrived = await answer
+  assert.ok(elapsedMs() < AT_ONCE_MS)
+  return arrived
+}
+
+/** The killed worker did not end well, and should not have. */
+function ofKilledWorker(error: unknown): void {
+  assert.match(String(error), /SIGKILL/)
+}

@@ -1,0 +1,310 @@
+// The audit: what is recorded, who reads it, that nobody changes it, and that no request waits for it.
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { until } from '@spillway/local/testing'
+import { afterAll, test } from 'vitest'
+import { eventIdAt } from '../../src/audit/event-id.ts'
+import { startAudit } from '../../src/audit/recorder.ts'
+import { createGatewayMetrics } from '../../src/http/metrics.ts'
+import {
+  assertProblem,
+  call,
+  changePassword,
+  expect,
+  login,
+  logout,
+  newAccount,
+  newCredentials,
+  refresh,
+  register,
+} from '../client.ts'
+import { openSystem } from '../system.ts'
+
+interface Recorded {
+  id: string
+  at: string
+  event: string
+  outcome: string
+  count: number
+  userId: string | null
+  sessionId: string | null
+  address: string | null
+}
+
+interface Page {
+  events: Recorded[]
+  next: string | null
+}
+
+const system = await openSystem()
+await system.worker()
+afterAll(() => system.close())
+const { database } = system
+const { url, opsUrl } = await system.gateway({ LIMIT_PER_ADDRESS: '0', LIMIT_PER_ACCOUNT: '0', REFRESH_GRACE_S: '0' })
+
+async function read(query: string, from = opsUrl): Promise<Page> {
+  const response = await fetch(`${from}/audit${query}`)
+  assert.equal(response.status, 200)
+  return JSON.parse(await response.text())
+}
+
+/** What is recorded of an account, the earliest first, once there are so many events. */
+async function trailOf(userId: string, length: number): Promise<Recorded[]> {
+  let events: Recorded[] = []
+  await until(async () => {
+    events = (await read(`?user=${userId}`)).events.reverse()
+    return events.length >= length
+  })
+  return events
+}
+
+const outcomes = (events: Recorded[]) => events.map(({ event, outcome }) => `${event} ${outcome}`)
+const sessionIdOf = ({ accessToken }: { accessToken: string }): string =>
+  JSON.parse(atob(accessToken.split('.')[1] ?? '')).sid
+
+/** A recorder on the database of this file, its counts, and what it says in the log. */
+function openRecorder(options: { retentionDays?: number; deletePeriodMs?: number } = {}) {
+  const metrics = createGatewayMetrics([])
+  const said: string[] = []
+  const say = (_details: unknown, message = ''): void => void said.push(message)
+  const log = { warn: say, info: say }
+  const audit = startAudit({ database, retentionDays: 90, metrics, log, ...options })
+  const counted = async (result: string) =>
+    (await metrics.auditEvents.get()).values.find(({ labels }) => labels.result === result)?.value
+  return { audit, counted, said }
+}
+
+/** Hides the table while the body runs, so that nothing can be written or read. */
+async function withoutTable(body: () => Promise<void>): Promise<void> {
+  await database.$executeRaw`ALTER TABLE audit_events RENAME TO audit_events_away`
+  try {
+    await body()
+  } finally {
+    await database.$executeRaw`ALTER TABLE audit_events_away RENAME TO audit_events`
+  }
+}
+
+/** An event of a user that never was, so long ago. */
+async function oldEvent(userId: string, ageMs: number): Promise<void> {
+  const at = new Date(Date.now() - ageMs)
+  const data = { id: eventIdAt(at.getTime()), at, event: 'login', outcome: 'ok', userId }
+  await database.auditEvent.create({ data })
+}
+
+test('the life of an account is recorded: who, what, when, from where, with which outcome, and no secret', async () => {
+  const account = newCredentials()
+  const newPassword = newCredentials().password
+  const startedMs = Date.now()
+  const { id: userId } = expect(201, await register(url, account))
+  const wrong = { ...account, password: newCredentials().password }
+  expect(401, await login(url, wrong))
+  const [first, second, third] = [
+    expect(200, await login(url, account)),
+    expect(200, await login(url, account)),
+    expect(200, await login(url, account)),
+  ]
+  const token = first.accessToken
+  const verify = (password: string) => call(url, 'POST', '/v1/me/password/verify', { token, body: { password } })
+  expect(401, await verify(wrong.password))
+  expect(204, await verify(account.password))
+  expect(204, await call(url, 'DELETE', `/v1/me/sessions/${sessionIdOf(second)}`, { token }))
+  expect(204, await call(url, 'DELETE', '/v1/me/sessions', { token }))
+  // There is no other one left to end.
+  expect(204, await call(url, 'DELETE', '/v1/me/sessions', { token }))
+  expect(204, await changePassword(url, token, { currentPassword: account.password, newPassword }))
+  const fourth = expect(200, await login(url, { ...account, password: newPassword }))
+  expect(200, await refresh(url, fourth.refreshToken))
+  expect(401, await refresh(url, fourth.refreshToken))
+  expect(204, await logout(url, first.refreshToken))
+
+  const trail = await trailOf(userId, 13)
+  assert.deepEqual(outcomes(trail), [
+    'register ok',
+    'login wrong_password',
+    'login ok',
+    'login ok',
+    'login ok',
+    'verify_password wrong_password',
+    'verify_password ok',
+    'end_session ok',
+    'end_other_sessions ok',
+    'change_password ok',
+    'login ok',
+    'refresh_token_reuse refresh_token_reused',
+    'logout ok',
+  ])
+  const sessions = [first, second, third, fourth].map(sessionIdOf)
+  const [one, two, three, four] = sessions
+  assert.deepEqual(
+    trail.map(({ sessionId }) => sessionId),
+    [null, null, one, two, three, one, one, two, one, one, four, four, one],
+  )
+  for (const { at, address, count } of trail) {
+    assert.deepEqual({ address, count }, { address: '127.0.0.1', count: 1 })
+    assert.ok(Date.parse(at) >= startedMs && Date.parse(at) <= Date.now())
+  }
+
+  const rows = JSON.stringify(await database.$queryRaw`SELECT audit_events::text FROM audit_events`)
+  const tokens = [first, second, third, fourth].flatMap(({ accessToken, refreshToken }) => [accessToken, refreshToken])
+  for (const secret of [account.email, account.password, wrong.password, newPassword, ...tokens])
+    assert.ok(!rows.includes(secret))
+})
+
+test('who is nobody is not named: a login on an unknown address', async () => {
+  const unknown = newCredentials()
+  expect(401, await login(url, unknown))
+  const find = async () => (await read('?event=login')).events.find(({ outcome }) => outcome === 'unknown_account')
+  await until(async () => (await find()) !== undefined)
+  const row = await find()
+  assert.deepEqual({ userId: row?.userId, sessionId: row?.sessionId }, { userId: null, sessionId: null })
+  const rows = JSON.stringify(await database.$queryRaw`SELECT audit_events::text FROM audit_events`)
+  assert.ok(!rows.includes(unknown.email))
+})
+
+test('what a limit refuses is recorded', async () => {
+  const limited = await system.gateway({ LIMIT_PER_ACCOUNT: '1' })
+  const credentials = newCredentials()
+  expect(401, await login(limited.url, credentials))
+  expect(429, await login(limited.url, credentials))
+  await until(async () => (await read('?event=rate_limit')).events.length > 0)
+  assert.deepEqual(outcomes((await read('?event=rate_limit')).events), ['rate_limit account_limit'])
+})
+
+test('pages go from the latest to the earliest, by user and by event, each event once', async () => {
+  const userId = randomUUID()
+  for (const hours of [5, 4, 3, 2, 1]) await oldEvent(userId, hours * 3_600_000)
+  const other = { id: eventIdAt(Date.now()), at: new Date(), event: 'logout', outcome: 'ok', userId }
+  await database.auditEvent.create({ data: other })
+  const pages: Page[] = []
+  let before = ''
+  do {
+    const page = await read(`?user=${userId}&event=login&limit=2${before}`)
+    pages.push(page)
+    before = `&before=${page.next}`
+  } while (pages.at(-1)?.next)
+  assert.deepEqual(
+    pages.map(({ events }) => events.length),
+    [2, 2, 1],
+  )
+  const times = pages.flatMap(({ events }) => events.map(({ at }) => at))
+  assert.deepEqual(times, times.toSorted().reverse())
+  assert.equal(new Set(times).size, 5)
+  assert.equal((await read(`?user=${userId}`)).events.length, 6)
+  for (const query of ['?user=x', '?event=x', '?before=x', '?limit=501', '?usr=x']) {
+    const response = await fetch(`${opsUrl}/audit${query}`)
+    assert.equal(response.status, 422, query)
+  }
+})
+
+test('the database refuses to change events, to empty the table, and to delete an event of the last day', async () => {
+  const userId = randomUUID()
+  await oldEvent(userId, 23 * 3_600_000)
+  await oldEvent(userId, 25 * 3_600_000)
+  const refused = /append-only/
+  await assert.rejects(database.$executeRaw`UPDATE audit_events SET outcome = 'ok'`, refused)
+  await assert.rejects(database.$executeRaw`TRUNCATE audit_events`, refused)
+  await assert.rejects(database.$executeRaw`DELETE FROM audit_events WHERE user_id = ${userId}::uuid`, refused)
+  assert.equal(await database.auditEvent.count({ where: { userId } }), 2)
+})
+
+test('events older than the retention are deleted, by several at once, and no younger ones', async () => {
+  const userId = randomUUID()
+  const dayMs = 24 * 3_600_000
+  for (const days of [9, 11]) await oldEvent(userId, days * dayMs)
+  await database.$executeRaw`
+    INSERT INTO audit_events (id, at, event, outcome, user_id)
+    SELECT overlay(gen_random_uuid()::text PLACING '00000000-0000' FROM 1)::uuid, now() - interval '20 days', 'login', 'ok', ${userId}::uuid
+    FROM generate_series(1, 4500)`
+  const recorders = [1, 2].map(() => openRecorder({ retentionDays: 10, deletePeriodMs: 20 }))
+  await until(async () => (await database.auditEvent.count({ where: { userId } })) === 1)
+  await Promise.all(recorders.map(({ audit }) => audit.close()))
+  assert.equal(await database.auditEvent.count({ where: { userId } }), 1)
+})
+
+test('while events cannot be written logins go on, and their events are written later', async () => {
+  const account = await newAccount(url)
+  await withoutTable(async () => {
+    for (let n = 0; n < 5; n += 1) expect(200, await login(url, account))
+  })
+  const { id } = await database.user.findUniqueOrThrow({ where: { email: account.email } })
+  assert.deepEqual(outcomes(await trailOf(id, 6)), ['register ok', ...Array<string>(5).fill('login ok')])
+})
+
+test('events whose writing failed are kept and written once, and both are said', async () => {
+  const { audit, counted, said } = openRecorder()
+  const userId = randomUUID()
+  await withoutTable(async () => {
+    for (let n = 0; n < 3; n += 1) audit.record({ event: 'login', outcome: 'ok', userId, address: '192.0.2.1' })
+    await until(() => said.length > 0)
+  })
+  await until(() => said.length > 1)
+  assert.deepEqual(said, [
+    'audit events cannot be written: they are kept while there is room',
+    'audit events are written again',
+  ])
+  assert.equal(await database.auditEvent.count({ where: { userId } }), 3)
+  await withoutTable(async () => {
+    audit.record({ event: 'login', outcome: 'ok', userId, address: '192.0.2.1' })
+    await audit.close()
+  })
+  assert.equal(said.at(-1), 'the last audit events were not written')
+  assert.deepEqual([await counted('written'), await counted('dropped')], [3, 1])
+})
+
+test('what the buffer has no room for is counted, and the first events are kept', async () => {
+  const { audit, counted, said } = openRecorder()
+  const userId = randomUUID()
+  await withoutTable(async () => {
+    for (let n = 0; n < 10_050; n += 1) audit.record({ event: 'login', outcome: 'ok', userId, address: '192.0.2.1' })
+    assert.equal(await counted('dropped'), 50)
+  })
+  await audit.close()
+  assert.ok(said.includes('audit events were dropped: there was no room for them'))
+  assert.equal(await counted('written'), 10_000)
+  assert.equal(await database.auditEvent.count({ where: { userId } }), 10_000)
+})
+
+test('a flood of refusals is a thousand rows and one for the rest, which says how many', async () => {
+  const { audit, counted } = openRecorder()
+  const address = '198.51.100.7'
+  for (let n = 0; n < 50_000; n += 1) audit.record({ event: 'rate_limit', outcome: 'ticket_held', address })
+  await audit.close()
+  const rows = await database.auditEvent.findMany({ where: { outcome: 'ticket_held' } })
+  const named = rows.filter((row) => row.address === address).length
+  const [sum, ...more] = rows.filter((row) => row.address === null)
+  assert.ok(named >= 1_000 && named < 2_000, `${named} rows`)
+  assert.deepEqual(more, [])
+  assert.equal(named + (sum?.count ?? 0), 50_000)
+  assert.equal(await counted('added_up'), sum?.count)
+})
+
+test('a flood of what anyone may do without an account is bounded as well', async () => {
+  const { audit } = openRecorder()
+  const address = '198.51.100.8'
+  for (let n = 0; n < 10_000; n += 1) audit.record({ event: 'request_password_reset', outcome: 'ok', address })
+  await audit.close()
+  const rows = await database.auditEvent.findMany({ where: { event: 'request_password_reset' } })
+  assert.ok(rows.length < 2_000, `${rows.length} rows`)
+  assert.equal(
+    rows.reduce((sum, { count }) => sum + count, 0),
+    10_000,
+  )
+})
+
+test('events of the last moment are written when a gateway stops', async () => {
+  const gateway = await system.gateway()
+  const account = await newAccount(gateway.url)
+  expect(200, await login(gateway.url, account))
+  await gateway.close()
+  const { id } = await database.user.findUniqueOrThrow({ where: { email: account.email } })
+  assert.deepEqual(outcomes((await read(`?user=${id}`)).events), ['login ok', 'register ok'])
+})
+
+test('turned off, nothing is recorded and there is no page', async () => {
+  const gateway = await system.gateway({ AUDIT_RETENTION_DAYS: '0' })
+  const account = await newAccount(gateway.url)
+  assertProblem(await call(gateway.opsUrl, 'GET', '/audit'), 404, 'not_found')
+  await gateway.close()
+  const { id } = await database.user.findUniqueOrThrow({ where: { email: account.email } })
+  assert.deepEqual((await read(`?user=${id}`)).events, [])
+})

@@ -1,0 +1,176 @@
+// Bodies are UTF-8: no byte is replaced on the way, so that no two passwords become the same.
+import assert from 'node:assert/strict'
+import { afterAll, beforeAll, test } from 'vitest'
+import { type Answer, assertProblem, call, expect, login, newAccount, newCredentials, register } from '../client.ts'
+import { type System, shareSystem } from '../system.ts'
+
+const OPERATOR = { OPS_USER: 'operator', OPS_PASSWORD: 'a password for operators', OPS_ALLOW_WRITES: 'true' }
+
+/** Without it the routes that send mail refuse everything. Nothing is sent to this port. */
+const MAIL = {
+  SMTP_URL: 'smtp://127.0.0.1:1',
+  MAIL_FROM: 'no-reply@example.test',
+  MAIL_CONFIRM_URL: 'https://example.test/confirm#{token}',
+  MAIL_RESET_URL: 'https://example.test/reset#{token}',
+}
+
+/** Bytes in the place of a password, within JSON that is otherwise ASCII. */
+const notUtf8 = {
+  'windows-1251': [0xef, 0xf0, 0xe8, 0xe2, 0xe5, 0xf2, 0x20, 0xec, 0xe8, 0xf0],
+  'what is in no encoding': Array<number>(10).fill(0xff),
+  'a byte that continues nothing': [...Buffer.from('pass phrase'), 0x80],
+  'an overlong slash of two bytes': [...Buffer.from('pass phrase'), 0xc0, 0xaf],
+  'an overlong slash of three bytes': [...Buffer.from('pass phrase'), 0xe0, 0x80, 0xaf],
+  'an overlong NUL': [...Buffer.from('pass phrase'), 0xc0, 0x80],
+  'surrogates, as CESU-8 has them': [...Buffer.from('pass phrase'), 0xed, 0xa0, 0xbd, 0xed, 0xb4, 0x91],
+  'half a surrogate pair': [...Buffer.from('pass phrase'), 0xed, 0xa0, 0xbd],
+  'a code point beyond Unicode': [...Buffer.from('pass phrase'), 0xf4, 0x90, 0x80, 0x80],
+  'a sequence that is cut short': [...Buffer.from('pass phrase'), 0xf0, 0x9f, 0x94],
+}
+
+let system: System
+let url: string
+let opsUrl: string
+/** All that take a body, with one that is good but for what a test does to it. */
+let routes: { method: string; url: string; body: Record<string, string>; headers: Record<string, string> }[]
+
+beforeAll(async () => {
+  system = await shareSystem()
+  const gateway = await system.gateway({ ...OPERATOR, ...MAIL })
+  url = gateway.url
+  opsUrl = gateway.opsUrl
+  const credentials = await newAccount(url)
+  const { accessToken, refreshToken } = expect(200, await login(url, credentials))
+  const bodies: Record<string, Record<string, string>> = {
+    'POST /v1/users': { ...newCredentials() },
+    'POST /v1/login': { ...credentials },
+    'POST /v1/tickets/redeem': { ticket: 'ticket' },
+    'POST /v1/token/refresh': { refreshToken },
+    'POST /v1/logout': { refreshToken },
+    'POST /v1/me/password/verify': { password: credentials.password },
+    'POST /v1/me/delete': { password: credentials.password },
+    'PUT /v1/me/email': { newEmail: newCredentials().email, password: credentials.password },
+    'POST /v1/email/confirm': { token: 'x'.repeat(43) },
+    'POST /v1/password/forgotten': { email: credentials.email },
+    'POST /v1/password/reset': { token: 'x'.repeat(43), newPassword: 'another pass phrase' },
+    'PUT /v1/me/password': { currentPassword: credentials.password, newPassword: 'another pass phrase' },
+  }
+  const document: { paths: Record<string, Record<string, { requestBody?: unknown }>> } = JSON.parse(
+    await (await fetch(`${url}/openapi.json`)).text(),
+  )
+  const described = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).flatMap(([method, { requestBody }]) =>
+      requestBody === undefined ? [] : `${method.toUpperCase()} ${path}`,
+    ),
+  )
+  assert.deepEqual(described.sort(), Object.keys(bodies).sort())
+  const board = `${opsUrl}/queues/api/queues/passwords/add`
+  const operator = { authorization: `Basic ${btoa(`${OPERATOR.OPS_USER}:${OPERATOR.OPS_PASSWORD}`)}` }
+  routes = [
+    ...Object.entries(bodies).map(([name, body]) => {
+      const [method = '', path = ''] = name.split(' ')
+      return { method, url: url + path, body, headers: { authorization: `Bearer ${accessToken}` } }
+    }),
+    { method: 'POST', url: board, body: { name: 'verify' }, headers: operator },
+  ]
+})
+
+afterAll(() => system?.close())
+
+/** Sends bytes as they are. */
+async function send(
+  route: { method: string; url: string; headers: Record<string, string> },
+  bytes: Uint8Array<ArrayBuffer>,
+  contentType = 'application/json',
+): Promise<Answer> {
+  const { method, headers } = route
+  const response = await fetch(route.url, { method, headers: { ...headers, 'content-type': contentType }, body: bytes })
+  const text = await response.text()
+  return { status: response.status, headers: response.headers, body: text === '' ? {} : JSON.parse(text) }
+}
+
+/** A body whose last value is these bytes. */
+function bodyWith(body: Record<string, string>, value: number[]): Uint8Array<ArrayBuffer> {
+  const [before = '', behind = ''] = JSON.stringify({ ...body, [Object.keys(body).at(-1) ?? '']: '<>' }).split('<>')
+  return Uint8Array.from([...Buffer.from(before), ...value, ...Buffer.from(behind)])
+}
+
+test('a body that is not UTF-8 is refused on every route', async () => {
+  for (const route of routes) {
+    for (const [what, value] of Object.entries(notUtf8)) {
+      const answer = await send(route, bodyWith(route.body, value))
+      assert.equal(answer.status, 400, `${route.url}: ${what}`)
+      assertProblem(answer, 400, 'malformed_request')
+    }
+    const text = JSON.stringify(route.body)
+    const littleEndian = Buffer.from(`\u{feff}${text}`, 'utf16le')
+    for (const bytes of [littleEndian, Buffer.from(littleEndian).swap16(), Buffer.from(text, 'utf16le')]) {
+      assertProblem(await send(route, Uint8Array.from(bytes)), 400, 'malformed_request')
+    }
+  }
+})
+
+test('a charset that is not UTF-8 is refused on every route, and so is one that is named twice', async () => {
+  const refused = [
+    'charset=windows-1251',
+    'charset="windows-1251"',
+    'charset=utf-16',
+    'charset=iso-8859-1',
+    'charset=us-ascii',
+    'charset=',
+    'charset',
+    'CHARSET=Windows-1251',
+    "charset*=utf-8''windows-1251",
+    'charset="utf-8',
+    "charset='utf-8'",
+    'charset=utf-8; charset=windows-1251',
+    'charset=windows-1251; charset=utf-8',
+    'charset=utf-8; charset=utf-8',
+    'profile=x; charset=koi8-r',
+    'profile=";"; charset=koi8-r',
+  ]
+  for (const route of routes) {
+    const bytes = Uint8Array.from(Buffer.from(JSON.stringify(route.body)))
+    for (const parameters of refused) {
+      const answer = await send(route, bytes, `application/json; ${parameters}`)
+      assert.equal(answer.status, 415, `${route.url}: ${parameters}`)
+      assertProblem(answer, 415, 'unsupported_media_type')
+    }
+  }
+})
+
+test('UTF-8 may be named, quoted or not, in any case, and begin with one byte order mark', async () => {
+  const credentials = { ...newCredentials(), password: 'пароль \u{1f511}' }
+  expect(201, await register(url, credentials))
+  const text = JSON.stringify(credentials)
+  const route = { method: 'POST', url: `${url}/v1/login`, headers: {} }
+  for (const parameters of ['', ';charset=utf-8', '; Charset="UTF-8" ', '; profile=x; charset=Utf-8']) {
+    const answer = await send(route, Uint8Array.from(Buffer.from(text)), `application/json${parameters}`)
+    assert.equal(answer.status, 200, parameters)
+  }
+  expect(200, await send(route, Uint8Array.from(Buffer.from(`\u{feff}${text}`))))
+  assertProblem(await send(route, Uint8Array.from(Buffer.from(`\u{feff}\u{feff}${text}`))), 400, 'malformed_request')
+})
+
+test('U+FFFD is a character as any other, and stands for no byte that is no UTF-8', async () => {
+  const replaced = { ...newCredentials(), password: '\u{fffd}'.repeat(10) }
+  expect(201, await register(url, replaced))
+  expect(200, await login(url, replaced))
+  const route = { method: 'POST', url: `${url}/v1/login`, headers: {} }
+  for (const value of [notUtf8['windows-1251'], notUtf8['what is in no encoding']]) {
+    assertProblem(await send(route, bodyWith({ ...replaced }, value)), 400, 'malformed_request')
+  }
+})
+
+test('members that would change what an object is are refused, also where they are escaped', async () => {
+  for (const body of [
+    '{"__proto__":{"email":"x"}}',
+    '{"\\u005f_proto__":{"email":"x"}}',
+    '{"constructor":{"prototype":{"email":"x"}}}',
+  ]) {
+    for (const route of routes) {
+      assertProblem(await send(route, Uint8Array.from(Buffer.from(body))), 400, 'malformed_request')
+    }
+  }
+  assertProblem(await call(url, 'POST', '/v1/login', { body: { email: 1 } }), 422, 'invalid_request')
+})

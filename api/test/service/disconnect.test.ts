@@ -1,0 +1,109 @@
+// Clients that go away before their answer: nothing is hashed for nobody.
+import assert from 'node:assert/strict'
+import { connect } from 'node:net'
+import { type LogLine, until } from '@spillway/local/testing'
+import { afterAll, test } from 'vitest'
+import { slowAccount } from '../account.ts'
+import { expect, login, redeem, respondAsync } from '../client.ts'
+import { locksAwaited } from '../locks.ts'
+import { watchQueue } from '../queue.ts'
+import { openSystem } from '../system.ts'
+
+const system = await openSystem()
+afterAll(() => system.close())
+const worker = await system.worker({ SPILLWAY_TEST_HASHES: 'true' })
+const gateway = await system.gatewayProcess()
+const { url } = gateway
+const queue = watchQueue(system)
+/** Keeps the only slot for as long as jobs of the first tests have to wait. */
+const ahead = login(url, await slowAccount(system.database, 8_000))
+await queue.settled(0, 1)
+const takenBack: string[] = []
+
+test('the job of a client that goes away while it waits is cancelled', async () => {
+  const client = new AbortController()
+  const left = login(url, await slowAccount(system.database, 1), { signal: client.signal })
+  await queue.settled(1, 1)
+  const [jobId = ''] = await queue.waiting()
+  client.abort()
+  await assert.rejects(left, { name: 'AbortError' })
+  await queue.settled(0, 1)
+  assert.equal(await queue.holds(jobId), false)
+  await gateway.waitForLog((line) => line.msg === 'client gone' && line.jobId === jobId)
+  takenBack.push(jobId)
+})
+
+test('the job of a client that went away before there was one does not stay', async () => {
+  const credentials = await slowAccount(system.database, 1)
+  const client = new AbortController()
+  const added = (await queue.added()).length
+  const before = gone()
+  await system.database.$transaction(async (locked) => {
+    await locked.$executeRaw`LOCK TABLE users IN ACCESS EXCLUSIVE MODE`
+    const left = login(url, credentials, { signal: client.signal })
+    await until(() => locksAwaited(system.database))
+    client.abort()
+    await assert.rejects(left, { name: 'AbortError' })
+    await until(() => gone() > before)
+  })
+  const jobId = await until(async () => (await queue.added())[added])
+  await until(async () => !(await queue.holds(jobId)))
+  takenBack.push(jobId)
+})
+
+test('a client that has its ticket may go away; of the jobs that were cancelled nothing was hashed', async () => {
+  const answer = await login(url, await slowAccount(system.database, 1), {
+    headers: { ...respondAsync.headers, connection: 'close' },
+  })
+  const { ticket } = expect(202, answer)
+  const client = new AbortController()
+  const left = redeem(url, ticket, { signal: client.signal })
+  client.abort()
+  await assert.rejects(left, { name: 'AbortError' })
+  await ahead
+  await until(async () => (await redeem(url, ticket)).status === 200)
+  // Lines keep their order: with this one there would be those of the jobs before it.
+  await worker.waitForLog(({ jobId }) => jobId === ticket.split('.')[0])
+  for (const jobId of takenBack) assert.ok(!worker.logs.some((line) => line.jobId === jobId))
+})
+
+test('a job that has begun when its client goes away comes to its end, and that is no error', async () => {
+  const before = gone()
+  // On a busy machine the verdict may come before the client has gone: then it has to go earlier.
+  while (gone() === before) {
+    const client = new AbortController()
+    const left = login(url, await slowAccount(system.database, 2_000), { signal: client.signal })
+    await queue.settled(0, 1)
+    client.abort()
+    const isAnswered = await left.then(
+      () => true,
+      () => false,
+    )
+    if (!isAnswered) await until(() => gone() > before)
+  }
+  await queue.settled(0, 0)
+  assert.deepEqual(troubles(), [])
+})
+
+test('a client that goes away in the middle of its body is no error either', async () => {
+  const before = gone()
+  const { hostname, port } = new URL(url)
+  const socket = connect(Number(port), hostname)
+  const head = 'POST /v1/login HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n'
+  await new Promise((resolve) => socket.write(`${head}{"email":`, resolve))
+  socket.destroy()
+  await until(() => gone() > before)
+  assert.deepEqual(troubles(), [])
+})
+
+/** The gateway's warnings and errors, without time limits of connecting to Redis: a busy machine may be too slow. */
+function troubles(): LogLine[] {
+  const isTimeout = ({ msg, err }: LogLine) =>
+    msg === 'redis connection failed' && JSON.stringify(err ?? '').includes('ETIMEDOUT')
+  return gateway.logs.filter((line) => line.level !== 'info' && !isTimeout(line))
+}
+
+/** How many clients have gone so far. */
+function gone(): number {
+  return gateway.logs.filter(({ msg }) => msg === 'client gone').length
+}

@@ -1,0 +1,153 @@
+// Device tokens do not outlive what they were issued for: the account, its address, its password; whatever Redis does meanwhile.
+import assert from 'node:assert/strict'
+import { connectRedis } from '@spillway/client/queue-client'
+import { newSealKey, startProxy, until } from '@spillway/local/testing'
+import { afterAll, test } from 'vitest'
+import { createForgottenDevices, forgottenKey } from '../../src/guessing/forgotten-devices.ts'
+import { nameInRedis } from '../account.ts'
+import { type Answer, type Credentials, call, expect, login, newAccount, redeem, register } from '../client.ts'
+import { locksAwaited } from '../locks.ts'
+import { startMailServer } from '../mail-server.ts'
+import { openSystem } from '../system.ts'
+
+const system = await openSystem()
+const mails = await startMailServer()
+afterAll(async () => {
+  await system.close()
+  await mails.stop()
+})
+const { SPILLWAY_SEAL_KEYS: firstKey = '' } = system.environment
+const nextKey = newSealKey('next')
+const SPILLWAY_SEAL_KEYS = `${firstKey},${nextKey}`
+await system.worker({ SPILLWAY_SEAL_KEYS })
+/** After one failure strangers are asked for a challenge. */
+const held = { GUESSES_PER_ACCOUNT: '1', SPILLWAY_SEAL_KEYS }
+const [{ url: here }, { url: withMail }] = await Promise.all([
+  system.gateway(held),
+  system.gateway({ ...held, ...mails.env }),
+])
+const { database, redis, namespace } = system
+
+async function settled(asked: Promise<Answer>): Promise<Answer> {
+  let answer = await asked
+  while (answer.status === 202) answer = await redeem(withMail, answer.body.ticket)
+  return answer
+}
+
+/** Whether a token makes its device known to an address, with or without an account. */
+async function isKnown(token: string, { email }: Pick<Credentials, 'email'>, url = here): Promise<boolean> {
+  const guess = { email, password: 'a guess' }
+  await login(url, guess)
+  const { code } = (await login(url, guess, { headers: { 'spillway-device': token } })).body
+  assert.ok(['invalid_credentials', 'challenge_required'].includes(code), code)
+  return code === 'invalid_credentials'
+}
+
+/** An account with a device that is known. */
+async function withDevice(url: string) {
+  const account = await newAccount(url)
+  const { accessToken, deviceToken } = expect(200, await login(url, account))
+  return { account, accessToken, deviceToken }
+}
+
+test('the devices of a deleted account are strangers to its address', async () => {
+  const { account, accessToken, deviceToken } = await withDevice(here)
+  assert.ok(await isKnown(deviceToken, account))
+  const { password } = account
+  expect(204, await settled(call(here, 'POST', '/v1/me/delete', { token: accessToken, body: { password } })))
+  assert.ok(!(await isKnown(deviceToken, account)))
+})
+
+test('an account begins without known devices, however the one before it went', async () => {
+  for (const url of [here, withMail]) {
+    const { account, deviceToken } = await withDevice(url)
+    await database.user.deleteMany({ where: { email: account.email } })
+    assert.ok(await isKnown(deviceToken, account))
+    expect(201, await register(url, account))
+    assert.ok(!(await isKnown(deviceToken, account)))
+  }
+})
+
+test('whoever registers a taken address makes no device of its owner a stranger', async () => {
+  const { account, deviceToken } = await withDevice(withMail)
+  expect(201, await register(withMail, { ...account, password: 'another pass phrase' }))
+  assert.ok(await isKnown(deviceToken, account))
+})
+
+test('after a change of address the devices of either address are strangers to it', async () => {
+  const { account, accessToken, deviceToken } = await withDevice(withMail)
+  const former = await withDevice(withMail)
+  const newEmail = former.account.email
+  await database.user.deleteMany({ where: { email: newEmail } })
+  const body = { newEmail, password: account.password }
+  expect(204, await settled(call(withMail, 'PUT', '/v1/me/email', { token: accessToken, body })))
+  const { token } = await mails.next(newEmail, /Confirm your new/)
+  assert.ok(await isKnown(deviceToken, account))
+  expect(204, await call(withMail, 'POST', '/v1/email/confirm', { body: { token } }))
+  assert.ok(!(await isKnown(deviceToken, account)))
+  assert.ok(!(await isKnown(former.deviceToken, former.account)))
+})
+
+test('devices that a gateway of the version before forgot, by a second, are strangers', async () => {
+  const { account, deviceToken } = await withDevice(here)
+  const key = forgottenKey(namespace.queuePrefix, nameInRedis(system, account.email))
+  await redis.set(key, Math.floor(Date.now() / 1_000), 'EX', 60)
+  assert.ok(!(await isKnown(deviceToken, account)))
+})
+
+test('devices stay forgotten when the next seal key becomes the first', async () => {
+  const { account, accessToken, deviceToken } = await withDevice(here)
+  const { password } = account
+  expect(204, await settled(call(here, 'POST', '/v1/me/delete', { token: accessToken, body: { password } })))
+  const another = await withDevice(here)
+  const { url } = await system.gateway({ ...held, SPILLWAY_SEAL_KEYS: `${nextKey},${firstKey}` })
+  assert.ok(await isKnown(another.deviceToken, another.account, url))
+  assert.ok(!(await isKnown(deviceToken, account, url)))
+})
+
+test('a device token is older than its session: a password that is changed between the two forgets it', async () => {
+  const account = await newAccount(here)
+  const { answer, waitsMs } = await database.$transaction(
+    async (locked) => {
+      await locked.$executeRaw`LOCK TABLE sessions IN EXCLUSIVE MODE`
+      const answer = login(here, account)
+      await until(() => locksAwaited(database), { what: 'the session that is to be opened' })
+      return { answer, waitsMs: Date.now() }
+    },
+    { timeout: 30_000 },
+  )
+  const { deviceToken } = expect(200, await answer)
+  assert.ok(Number(deviceToken.split('.')[1]) <= waitsMs)
+})
+
+test('what Redis does not take is logged, and written when it answers again, with the time that it was', async (t) => {
+  const away = await startProxy(namespace.redisUrl)
+  const connection = connectRedis(away.url, 'producer').on('error', () => undefined)
+  const said: string[] = []
+  const forgotten = createForgottenDevices(
+    [{ address: 'away', connection, isUsable: () => true, countFailed: () => undefined }],
+    {
+      queuePrefix: namespace.queuePrefix,
+      deviceTtlS: 60,
+      log: { info: (_, message) => said.push(message), warn: (_, message) => said.push(message) },
+    },
+  )
+  t.onTestFinished(async () => {
+    forgotten.close()
+    connection.disconnect()
+    await away.close()
+  })
+  await until(() => connection.status === 'ready')
+  away.refuse()
+  const beganMs = Date.now()
+  const forgetting = forgotten.forget('an account')
+  const calledMs = Date.now()
+  await forgetting
+  assert.deepEqual(said, ['devices could not be forgotten, and are known until a retry succeeds'])
+  away.restore()
+  const key = forgottenKey(namespace.queuePrefix, 'an account')
+  const atMs = Number(await until(() => redis.get(key), { what: 'the time in Redis' }))
+  assert.ok(atMs >= beganMs && atMs <= calledMs, `${atMs}`)
+  assert.ok((await redis.pttl(key)) > 60_000)
+  await until(() => said.length === 2, { what: 'the line that it is done' })
+})

@@ -1,0 +1,106 @@
+// The challenge of another service: what it is asked, what its word does, and what happens when it says nothing.
+import assert from 'node:assert/strict'
+import { createServer, type Server } from 'node:http'
+import { text } from 'node:stream/consumers'
+import { readMetric } from '@spillway/local/services/prometheus'
+import { listening, until } from '@spillway/local/testing'
+import { afterAll, test } from 'vitest'
+import { assertProblem, expect, login, newAccount } from '../client.ts'
+import { shareSystem } from '../system.ts'
+
+/** Answers as siteverify does: `good…` is good, `broken…` fails, `silent…` is never answered, `held…` once it is released. */
+const asked: Record<string, string>[] = []
+const held: (() => void)[] = []
+const verifier: Server = createServer(async (request, response) => {
+  const form = Object.fromEntries(new URLSearchParams(await text(request)))
+  asked.push(form)
+  const { response: token = '' } = form
+  if (token.startsWith('silent')) return
+  if (token.startsWith('held')) await new Promise<void>((resolve) => held.push(resolve))
+  response.statusCode = token.startsWith('broken') ? 500 : 200
+  response.end(JSON.stringify({ success: token.startsWith('good'), 'error-codes': [] }))
+})
+const port = await listening(verifier)
+
+const system = await shareSystem()
+afterAll(async () => {
+  await system.close()
+  verifier.closeAllConnections()
+  verifier.close()
+})
+const challenged = {
+  GUESSES_PER_ACCOUNT: '1',
+  CHALLENGE_VERIFY_URL: `http://127.0.0.1:${port}/siteverify`,
+  CHALLENGE_SECRET: 'our secret there',
+  CHALLENGE_SITE_KEY: 'site-1',
+}
+const [{ url }, { url: there }] = await Promise.all([system.gateway(challenged), system.gateway(challenged)])
+const answering = (answer: string) => ({ headers: { 'spillway-challenge': answer } })
+
+/** An account on which a stranger failed. */
+async function guessed() {
+  const owner = await newAccount(url)
+  assertProblem(await login(url, { ...owner, password: 'a guess' }), 401, 'invalid_credentials')
+  return owner
+}
+
+test('clients are told where to get a token, and its word lets one login in', async () => {
+  const owner = await guessed()
+  const refused = await login(url, owner)
+  assertProblem(refused, 429, 'challenge_required')
+  assert.deepEqual(refused.body.challenge, { kind: 'outside', siteKey: 'site-1' })
+  assertProblem(await login(url, owner, answering('bad token')), 429, 'challenge_required')
+  const wrong = { ...owner, password: 'a guess' }
+  assertProblem(await login(url, wrong, answering('good token')), 401, 'invalid_credentials')
+  assertProblem(await login(url, owner, answering('good token')), 429, 'challenge_required')
+  expect(200, await login(url, owner, answering('good token 2')))
+  assert.deepEqual(asked.at(-1), { secret: 'our secret there', response: 'good token 2', remoteip: '127.0.0.1' })
+})
+
+test('a token lets in one of a hundred that show it at once, at two gateways, though the service calls each good', async () => {
+  const owner = await guessed()
+  const wrong = { ...owner, password: 'a guess' }
+  const answers = await Promise.all(
+    Array.from({ length: 100 }, (_, n) => login(n % 2 ? url : there, wrong, answering('good token 3'))),
+  )
+  assert.equal(answers.filter(({ status }) => status === 401).length, 1)
+  // On a machine that is busy the service may not be heard in time for some.
+  for (const { status, body } of answers)
+    assert.ok(status === 401 || ['challenge_required', 'unavailable', 'busy'].includes(body.code), `${status}`)
+})
+
+test('while the service fails or is silent nobody gets past it, and known devices do not need it', async () => {
+  const owner = await newAccount(url)
+  const { deviceToken } = expect(200, await login(url, owner))
+  assertProblem(await login(url, { ...owner, password: 'a guess' }), 401, 'invalid_credentials')
+  for (const token of ['broken', 'silent']) assertProblem(await login(url, owner, answering(token)), 503, 'unavailable')
+  expect(200, await login(url, owner, { headers: { 'spillway-device': deviceToken } }))
+  const before = asked.length
+  assertProblem(await login(url, owner, answering('x'.repeat(9_000))), 429, 'challenge_required')
+  assert.equal(asked.length, before)
+})
+
+test('a login that needs no challenge does not ask the service, whatever it sends', async () => {
+  const owner = await newAccount(url)
+  const before = asked.length
+  const { deviceToken } = expect(200, await login(url, owner, answering('silent')))
+  assertProblem(await login(url, { ...owner, password: 'a guess' }), 401, 'invalid_credentials')
+  const headers = { 'spillway-device': deviceToken, 'spillway-challenge': 'silent' }
+  expect(200, await login(url, owner, { headers }))
+  assert.equal(asked.length, before)
+})
+
+test('fifty tokens are checked at a time, without a place in hand; the next login is told to come again', async () => {
+  const gateway = await system.gateway(challenged)
+  const owner = await guessed()
+  const waiting = Array.from({ length: 50 }, (_, n) => login(gateway.url, owner, answering(`held ${n}`)))
+  await until(() => held.length === waiting.length, { what: 'all of them asked' })
+  assert.equal(await readMetric(gateway.opsUrl, 'spillway_requests_in_hand'), 0)
+  const refused = await login(gateway.url, owner, answering('good token 4'))
+  assertProblem(refused, 503, 'busy')
+  assert.equal(refused.headers.get('retry-after'), '1')
+  for (const release of held.splice(0)) release()
+  for (const { status, body } of await Promise.all(waiting))
+    assert.ok(['challenge_required', 'unavailable'].includes(body.code), `${status}`)
+  expect(200, await login(gateway.url, owner, answering('good token 4')))
+})

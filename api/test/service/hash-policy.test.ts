@@ -1,0 +1,127 @@
+// The policy of new hashes as it is configured, and when a new one takes the place of the one that was verified.
+import assert from 'node:assert/strict'
+import { until } from '@spillway/local/testing'
+import { afterAll, test } from 'vitest'
+import { accountWithHash } from '../account.ts'
+import {
+  assertProblem,
+  changePassword,
+  expect,
+  login,
+  newAccount,
+  newCredentials,
+  redeem,
+  register,
+  respondAsync,
+} from '../client.ts'
+import { openSystem, type System } from '../system.ts'
+
+const password = 'an older pass phrase'
+const bcrypt = '$2b$04$xFYjlT7J7Bs3C8geRmuuQ.IwCyI7Rc4ls8BRgTKoRoUHIY9wm0xbm'
+const argon2 = '$argon2id$v=19$m=2048,t=3,p=1$orImcuF946QX6CsSWKeRsA$Ph40GAXisbZYu1EgJoo4/0o/cCVMYq28K9XiIShL9Gg'
+const tooLong = `${'x'.repeat(64)} pass phrase`
+
+/** New hashes that take so long that an answer which waited for one would come after it. */
+const DEAR = { HASH_ALGORITHM: 'argon2id', ARGON2_MEMORY_KIB: '65536', ARGON2_TIME: '8' }
+const dear = await openSystem()
+afterAll(() => dear.close())
+await dear.worker(DEAR)
+/** Logins are held as long as a busy machine takes for such a hash: the worker publishes its time as that of a job. */
+const PATIENT = { LOGIN_WAIT_MS: '50000' }
+const { url } = await dear.gateway(PATIENT)
+const isDear = /^\$argon2id\$v=19\$m=65536,t=8,p=1\$/
+
+const ofBcrypt = await openSystem()
+afterAll(() => ofBcrypt.close())
+await ofBcrypt.worker({ HASH_ALGORITHM: 'bcrypt', BCRYPT_COST: '5' })
+
+async function hashOf({ database }: System, { email }: { email: string }): Promise<string> {
+  return (await database.user.findUniqueOrThrow({ where: { email } })).passwordHash
+}
+
+async function becomes(system: System, credentials: { email: string }, expected: RegExp): Promise<void> {
+  await until(async () => expected.test(await hashOf(system, credentials)), { what: `a hash like ${expected}` })
+}
+
+test('a login is answered before its new hash is made, at once and by ticket', async () => {
+  const held = await accountWithHash(dear.database, bcrypt, password)
+  expect(200, await login(url, held))
+  assert.equal(await hashOf(dear, held), bcrypt)
+  await becomes(dear, held, isDear)
+
+  const ticketed = await accountWithHash(dear.database, bcrypt, password)
+  const { ticket } = expect(202, await login(url, ticketed, respondAsync))
+  expect(200, await redeem(url, ticket))
+  assert.equal(await hashOf(dear, ticketed), bcrypt)
+  await becomes(dear, ticketed, isDear)
+  expect(200, await login(url, ticketed))
+})
+
+test('a new hash takes the place of the one that was verified, and of no other', async () => {
+  const replaced = await accountWithHash(dear.database, bcrypt, password)
+  expect(200, await login(url, replaced))
+  await dear.database.user.update({ where: { email: replaced.email }, data: { passwordHash: argon2 } })
+  // The worker makes one hash at a time, so that the one of the first login has come when this one has.
+  const next = await accountWithHash(dear.database, bcrypt, password)
+  expect(200, await login(url, next))
+  await becomes(dear, next, isDear)
+  assert.equal(await hashOf(dear, replaced), argon2)
+})
+
+test('a new hash that is lost leaves the account as it was, and the next login makes another', async () => {
+  const gateway = await dear.gateway(PATIENT)
+  const credentials = await accountWithHash(dear.database, bcrypt, password)
+  expect(200, await login(gateway.url, credentials))
+  await gateway.close()
+  assert.equal(await hashOf(dear, credentials), bcrypt)
+  expect(200, await login(url, credentials))
+  await becomes(dear, credentials, isDear)
+})
+
+test('HASH_ALGORITHM=bcrypt: accounts get its hashes, of the cost that is set, and log in', async () => {
+  const { url } = await ofBcrypt.gateway()
+  const credentials = await newAccount(url)
+  assert.match(await hashOf(ofBcrypt, credentials), /^\$2b\$05\$/)
+  expect(200, await login(url, credentials))
+  const cheaper = await accountWithHash(ofBcrypt.database, bcrypt, password)
+  expect(200, await login(url, cheaper))
+  await becomes(ofBcrypt, cheaper, /^\$2b\$05\$/)
+})
+
+test('HASH_ALGORITHM=bcrypt: a new password that it would cut is refused by name, and one that is longer logs in', async () => {
+  const { url } = await ofBcrypt.gateway()
+  const long = { ...newCredentials(), password: tooLong }
+  const refused = await register(url, long)
+  assertProblem(refused, 422, 'invalid_request')
+  const [error] = refused.body.errors
+  assert.deepEqual({ ...error, message: '' }, { field: 'password', code: 'password_too_long', message: '' })
+  const { ticket } = expect(202, await register(url, long, respondAsync))
+  assertProblem(await redeem(url, ticket), 422, 'invalid_request')
+
+  const credentials = await newAccount(url)
+  const { accessToken } = expect(200, await login(url, credentials))
+  const change = { currentPassword: credentials.password, newPassword: tooLong }
+  const unchanged = await changePassword(url, accessToken, change)
+  assertProblem(unchanged, 422, 'invalid_request')
+  assert.equal(unchanged.body.errors[0]?.field, 'newPassword')
+  assertProblem(await login(url, { ...credentials, password: tooLong }), 401, 'invalid_credentials')
+})
+
+test('REHASH: always replaces stronger hashes as well, weaker keeps them, never keeps all', async () => {
+  const [always, weaker, never] = await Promise.all([
+    ofBcrypt.gateway({ REHASH: 'always' }),
+    ofBcrypt.gateway({ REHASH: 'weaker' }),
+    ofBcrypt.gateway({ REHASH: 'never' }),
+  ])
+  const kept = await accountWithHash(ofBcrypt.database, argon2, password)
+  const weak = await accountWithHash(ofBcrypt.database, bcrypt, password)
+  expect(200, await login(weaker.url, kept))
+  expect(200, await login(never.url, kept))
+  expect(200, await login(never.url, weak))
+  // A hash that had been asked for would have been made by now, before these.
+  const replaced = await accountWithHash(ofBcrypt.database, argon2, password)
+  expect(200, await login(always.url, replaced))
+  await becomes(ofBcrypt, replaced, /^\$2b\$05\$/)
+  assert.equal(await hashOf(ofBcrypt, kept), argon2)
+  assert.equal(await hashOf(ofBcrypt, weak), bcrypt)
+})

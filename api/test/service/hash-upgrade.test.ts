@@ -1,0 +1,135 @@
+// Stored hashes of other algorithms and other costs: which are replaced on login, and which are kept.
+import assert from 'node:assert/strict'
+import { until } from '@spillway/local/testing'
+import { afterAll, test } from 'vitest'
+import { accountWithHash } from '../account.ts'
+import { type Answer, assertProblem, changePassword, expect, login, me, redeem, respondAsync } from '../client.ts'
+import { openSystem } from '../system.ts'
+
+const system = await openSystem()
+afterAll(() => system.close())
+const worker = await system.worker()
+const { url } = await system.gateway()
+
+const password = 'an older pass phrase'
+const today = /^\$argon2id\$v=19\$m=1024,t=1,p=1\$/
+const bcrypt = '$2b$04$xFYjlT7J7Bs3C8geRmuuQ.IwCyI7Rc4ls8BRgTKoRoUHIY9wm0xbm'
+const django = 'pbkdf2_sha256$1000$seasalt2seasalt2$+ELe0Csg0iuIH29hdppkPi6KBZavqy7bDOwuFKIFIZA='
+const weakerArgon2 = '$argon2id$v=19$m=256,t=1,p=1$+4zLzdlHRWhw/hyJMJyFFA$29bJgSOTs5eJTTTIUtMxCRLibW/wF2OH7HSVsiR43JI'
+const strongerArgon2 =
+  '$argon2id$v=19$m=2048,t=3,p=1$orImcuF946QX6CsSWKeRsA$Ph40GAXisbZYu1EgJoo4/0o/cCVMYq28K9XiIShL9Gg'
+const strongerArgon2i =
+  '$argon2i$v=19$m=2048,t=3,p=1$J2ebf01WhDv0Wp6TlLkfnA$poKSC0/PtsXAHoDWwWwd8veH6bwI9ggh+wlqtWflNvc'
+
+const storedOf = ({ email }: { email: string }) => system.database.user.findUniqueOrThrow({ where: { email } })
+
+/** The account once it has a hash of today: that comes after the answer. */
+async function upgraded(credentials: { email: string }) {
+  return await until(
+    async () => {
+      const account = await storedOf(credentials)
+      return today.test(account.passwordHash) ? account : undefined
+    },
+    { what: "a hash of today's policy" },
+  )
+}
+
+for (const [kind, stored] of Object.entries({ bcrypt, django, weakerArgon2, strongerArgon2i })) {
+  test(`an account with a hash of ${kind} leaves with today's, still the same account and password`, async () => {
+    const credentials = await accountWithHash(system.database, stored, password)
+    const before = await storedOf(credentials)
+    assertProblem(await login(url, { ...credentials, password: 'not the one' }), 401, 'invalid_credentials')
+    assert.equal((await storedOf(credentials)).passwordHash, stored)
+
+    const { accessToken } = expect(200, await login(url, credentials))
+    const after = await upgraded(credentials)
+    assert.equal(after.credentialVersion, before.credentialVersion)
+    expect(200, await me(url, accessToken))
+
+    expect(200, await login(url, credentials))
+    assert.equal((await storedOf(credentials)).passwordHash, after.passwordHash)
+  })
+}
+
+test('a hash that cost more than today asks for is kept', async () => {
+  const credentials = await accountWithHash(system.database, strongerArgon2, password)
+  expect(200, await login(url, credentials))
+  assert.equal((await storedOf(credentials)).passwordHash, strongerArgon2)
+})
+
+test('a login by ticket upgrades as well, but never over a password that was changed meanwhile', async () => {
+  const credentials = await accountWithHash(system.database, bcrypt, password)
+  const { ticket } = expect(202, await login(url, credentials, respondAsync))
+  expect(200, await redeem(url, ticket))
+  await upgraded(credentials)
+
+  const changed = await accountWithHash(system.database, bcrypt, password)
+  const stale = expect(202, await login(url, changed, respondAsync))
+  await system.database.user.update({
+    where: { email: changed.email },
+    data: { passwordHash: strongerArgon2, credentialVersion: { increment: 1 } },
+  })
+  assertProblem(await redeem(url, stale.ticket), 401, 'invalid_credentials')
+  assert.equal((await storedOf(changed)).passwordHash, strongerArgon2)
+})
+
+test('a password that bcrypt cut gets in as it did, and from then on all of it counts', async () => {
+  const of72 = '$2b$04$OfV3GdeE2usoI/aGYv6sL.blC1uOb5NIS7BCLYihBkrJaXe1NaZ2i'
+  const credentials = await accountWithHash(system.database, of72, 'x'.repeat(128))
+  assertProblem(await login(url, { ...credentials, password: 'x'.repeat(71) }), 401, 'invalid_credentials')
+  expect(200, await login(url, credentials))
+  await upgraded(credentials)
+  expect(200, await login(url, credentials))
+  for (const length of [72, 127, 129])
+    assertProblem(await login(url, { ...credentials, password: 'x'.repeat(length) }), 401, 'invalid_credentials')
+})
+
+const notUnderstood = ['5f4dcc3b5aa765d61d8327deb882cf99', '$argon2id$v=19$m=9999999,t=1,p=1$c2FsdHNhbHQ$aGFzaA', '']
+
+test('a stored hash that nothing here understands is answered as a wrong password, at once and by ticket', async () => {
+  const known = await accountWithHash(system.database, strongerArgon2, password)
+  const wrong = await login(url, { ...known, password: 'not the one' })
+  for (const stored of notUnderstood) {
+    const credentials = await accountWithHash(system.database, stored, password)
+    assertSame(await login(url, credentials), wrong)
+    const { ticket } = expect(202, await login(url, credentials, respondAsync))
+    assertSame(await redeem(url, ticket), wrong)
+    assertProblem(await redeem(url, ticket), 409, 'ticket_used')
+    assert.equal((await storedOf(credentials)).passwordHash, stored)
+  }
+})
+
+test('so is it where the password is to be changed', async () => {
+  const credentials = await accountWithHash(system.database, strongerArgon2, password)
+  const { accessToken } = expect(200, await login(url, credentials))
+  const change = (currentPassword: string) =>
+    changePassword(url, accessToken, { currentPassword, newPassword: 'another pass phrase' })
+  const wrong = await change('not the one')
+  assertProblem(wrong, 401, 'invalid_credentials')
+  const where = { email: credentials.email }
+  await system.database.user.update({ where, data: { passwordHash: '5f4dcc3b5aa765d61d8327deb882cf99' } })
+  assertSame(await change(password), wrong)
+})
+
+test('gateway and worker count it, and the log of the worker leads from the job to it', async () => {
+  const { url, opsUrl } = await system.gateway()
+  const credentials = await accountWithHash(system.database, 'scrypt:16384:8:1', password)
+  expect(401, await login(url, credentials))
+  assert.match(await metricsOf(opsUrl), /^spillway_refused_total{reason="unsupported_hash"} 1$/m)
+  assert.match(await metricsOf(opsUrl), /^spillway_refused_total{reason="wrong_password"} 0$/m)
+  await until(async () =>
+    /^spillway_jobs_total{job="verify",outcome="unsupported_hash"} [1-9]/m.test(await metricsOf(worker.opsUrl)),
+  )
+  const { jobId } = await worker.waitForLog(({ outcome }) => outcome === 'unsupported_hash')
+  assert.ok(worker.logs.some((line) => line.jobId === jobId && line.msg === 'job refused'))
+})
+
+const metricsOf = async (opsUrl: string) => await (await fetch(`${opsUrl}/metrics`)).text()
+
+/** Checks that nothing tells these answers apart, but the time of day. */
+function assertSame(answer: Answer, expected: Answer): void {
+  assertProblem(answer, expected.status, expected.body.code)
+  assert.deepEqual(answer.body, expected.body)
+  const headersOf = ({ headers }: Answer) => [...headers].filter(([name]) => name !== 'date')
+  assert.deepEqual(headersOf(answer), headersOf(expected))
+}

@@ -1,0 +1,40 @@
+// A known device logs in while strangers fill the queue; a token that is not its own helps nobody.
+import assert from 'node:assert/strict'
+import { readMetric } from '@spillway/local/services/prometheus'
+import { afterAll, test } from 'vitest'
+import { slowAccount } from '../account.ts'
+import { assertProblem, expect, keepTicket, letIn, login, respondAsync } from '../client.ts'
+import { openSystem } from '../system.ts'
+
+const system = await openSystem()
+afterAll(() => system.close())
+await system.worker({ SPILLWAY_TEST_HASHES: 'true', SHUTDOWN_GRACE_MS: '0' })
+const MAX_OUTSTANDING = 3
+const full = { MAX_OUTSTANDING: String(MAX_OUTSTANDING), GUESSES_PER_ACCOUNT: '100', LOGIN_WAIT_MS: '30000' }
+const { url, opsUrl } = await system.gateway(full)
+
+/** Long enough for all that is tried before the first of them is done. */
+const STRANGERS_MS = 4_000
+const known = (token: string) => ({ ...keepTicket, headers: { 'spillway-device': token } })
+const jobsOf = (lane: string) => readMetric(opsUrl, 'spillway_jobs_added_total', `lane="${lane}"`)
+
+test('a known device is let in and answered before those who wait, where a stranger is refused', async () => {
+  const [owner, other, stranger] = await Promise.all([
+    slowAccount(system.database, 300),
+    slowAccount(system.database, 300),
+    slowAccount(system.database, STRANGERS_MS),
+  ])
+  const mine = expect(200, await login(url, owner)).deviceToken
+  const others = expect(200, await login(url, other)).deviceToken
+  const before = await jobsOf('known')
+  await letIn(MAX_OUTSTANDING, () => login(url, stranger, respondAsync))
+
+  const [device, issuedAt = '', signature] = mine.split('.')
+  const useless = ['', 'x', others, `${device}.${Number(issuedAt) + 1}.${signature}`, `${mine}x`]
+  const refused = await Promise.all(useless.map((token) => login(url, owner, known(token))))
+  for (const answer of refused) assertProblem(answer, 503, 'busy')
+  const { deviceToken } = expect(200, await login(url, owner, known(mine)))
+
+  assert.notEqual(deviceToken, mine)
+  assert.equal(await jobsOf('known'), before + 1)
+})

@@ -1,0 +1,135 @@
+// The live page: what it is told when it is opened late, by several gateways, and by whoever writes to Redis.
+import assert from 'node:assert/strict'
+import { until } from '@spillway/local/testing'
+import { afterAll, describe, test } from 'vitest'
+import { scaleOf } from '../../src/ops/live/page/chart.js'
+import type { LiveState } from '../../src/ops/live/state.ts'
+import { login, respondAsync } from '../client.ts'
+import { openSystem } from '../system.ts'
+
+const system = await openSystem()
+afterAll(() => system.close())
+/** Other tests may keep every processor busy. */
+const patience = { timeoutMs: 40_000 }
+const key = `${system.namespace.queuePrefix}:gateways`
+
+async function liveOf({ opsUrl }: { opsUrl: string }): Promise<LiveState> {
+  const response = await fetch(`${opsUrl}/live.json`)
+  assert.equal(response.status, 200)
+  return JSON.parse(await response.text())
+}
+
+/** So many logins that nobody waits for; each is answered with a ticket. */
+async function comeAndGo({ url }: { url: string }, count: number): Promise<void> {
+  for (let n = 0; n < count; n++) {
+    const { status } = await login(url, { email: `nobody-${n}@example.test`, password: 'a passphrase' }, respondAsync)
+    assert.equal(status, 202)
+  }
+}
+
+test('a page that is opened in the middle of a spike is told how it came, and what was done about it', async (t) => {
+  const gateway = await system.gateway()
+  t.onTestFinished(() => gateway.close())
+  // The queue is not read before Redis has been found.
+  await until(async () => (await liveOf(gateway)).history.waiting.at(-1) === 0, patience)
+  await comeAndGo(gateway, 5)
+  const { history } = await until(async () => {
+    const state = await liveOf(gateway)
+    return state.history.waiting.at(-1) === 5 ? state : undefined
+  }, patience)
+  assert.equal(
+    history.waiting.find((count) => count !== null),
+    0,
+  )
+  assert.deepEqual([history.finishedPerSecond.at(-1), history.capacityPerSecond.at(-1)], [0, 0])
+
+  await system.worker()
+  const done = await until(async () => {
+    const state = await liveOf(gateway)
+    return state.history.finishedPerSecond.some((rate) => rate !== null && rate > 0) ? state : undefined
+  }, patience)
+  assert.ok(done.history.waiting.includes(5), 'what was before is still there')
+  assert.ok(done.history.capacityPerSecond.some((capacity) => capacity !== null && capacity > 0))
+  assert.equal(done.history.waiting.length, done.history.finishedPerSecond.length)
+})
+
+test('the requests of all gateways are added up at each of them, until one goes', async (t) => {
+  const one = await system.gateway()
+  t.onTestFinished(() => one.close())
+  const other = await system.gateway()
+  await comeAndGo(one, 2)
+  await comeAndGo(other, 1)
+  for (const gateway of [one, other]) {
+    const state = await until(async () => {
+      const live = await liveOf(gateway)
+      return live.requests.ticket === 3 ? live : undefined
+    })
+    assert.equal(state.gateways.length, 2)
+    assert.equal(state.requestsLately.ticket, 3)
+    assert.ok(state.requestsPerSecond.ticket > 0)
+  }
+  await other.close()
+  const alone = await liveOf(one)
+  assert.deepEqual([alone.gateways.length, alone.requests.ticket], [1, 2])
+})
+
+describe('what others write there', () => {
+  const counts = { answered: 1, ticket: 1, rejected: 1, refused: 1, failed: 1, gone: 1 }
+  const entryAt = (at: number) => ({ at, name: 'host:1', total: counts, lately: counts, latelyMs: 1_000 })
+  const hourMs = 3_600_000
+
+  test('counts for nothing unless it is an entry of now, and goes when the next gateway starts', async () => {
+    const gateway = await system.gateway()
+    const gatewaysAfter = async (fields: Record<string, unknown>) => {
+      await system.redis.hset(
+        key,
+        Object.fromEntries(Object.entries(fields).map(([id, it]) => [id, JSON.stringify(it)])),
+      )
+      return (await liveOf(gateway)).gateways.length
+    }
+    const entry = entryAt(Date.now())
+    const { at: _at, ...timeless } = entry
+    const old = {
+      old: entryAt(entry.at - hourMs),
+      early: entryAt(entry.at + hourMs),
+      timeless,
+      nothing: null,
+      list: [],
+    }
+    assert.equal(await gatewaysAfter(old), 1)
+    const wrong: Record<string, (at: number) => object> = {
+      markup: (at) => ({ ...entryAt(at), name: '<b>host</b>' }),
+      negative: (at) => ({ ...entryAt(at), total: { ...counts, failed: -1 } }),
+      immense: (at) => ({ ...entryAt(at), lately: { ...counts, failed: 1e300 } }),
+      incomplete: (at) => ({ ...entryAt(at), total: {} }),
+    }
+    for (const [id, make] of Object.entries(wrong)) assert.equal(await gatewaysAfter({ [id]: make(Date.now()) }), 1, id)
+    await system.redis.hset(key, 'text', 'no JSON')
+    assert.equal(await gatewaysAfter({ right: entryAt(Date.now()) }), 2)
+
+    const next = await system.gateway()
+    await until(async () => {
+      const left = await system.redis.hkeys(key)
+      return ![...Object.keys(old), 'text'].some((id) => left.includes(id))
+    }, patience)
+    await Promise.all([gateway.close(), next.close()])
+    await system.redis.del(key)
+  })
+
+  test('does not keep the page from being shown, whatever it is', async () => {
+    await system.redis.set(key, 'no hash')
+    const gateway = await system.gateway()
+    assert.equal((await liveOf(gateway)).gateways.length, 1)
+    await gateway.close()
+    await system.redis.del(key)
+  })
+})
+
+test('an early value that did not last flattens no chart; one that lasts, or is there now, is on the scale', () => {
+  const calm = Array.from({ length: 20 }, () => 8)
+  assert.equal(scaleOf([5_000, 5_000, ...calm]), 8)
+  assert.equal(scaleOf([...calm, null, 5_000, ...calm]), 8)
+  assert.equal(scaleOf([...calm, 40, 45, 50, ...calm]), 40)
+  assert.equal(scaleOf([...calm, 5_000]), 5_000)
+  assert.equal(scaleOf([]), 1)
+})

@@ -1,0 +1,331 @@
+// The way of a mail: a server that is dead, slow or strict, gateways that are killed, and what Redis shows and may do.
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { networkInterfaces, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseKeyring, watchRedis } from '@spillway/client/queue-client'
+import { gatewayProgram } from '@spillway/local/start/programs'
+import { monitorRedis, startProcess, startProxy, until } from '@spillway/local/testing'
+import { createLogger } from '@spillway/worker/log'
+import { openOutbox } from '@spillway/worker/mail/outbox'
+import { createSmtp } from '@spillway/worker/mail/smtp'
+import { afterAll, test } from 'vitest'
+import { readGatewayConfig } from '../../src/config.ts'
+import type { MailRequest } from '../../src/mail/requests.ts'
+import { readTexts } from '../../src/mail/texts.ts'
+import { newMailToken } from '../../src/mail/tokens.ts'
+import { call, expect, login, newAccount, newCredentials, redeem, register } from '../client.ts'
+import { startMailServer } from '../mail-server.ts'
+import { readKeyspace, Secrets } from '../secret-search.ts'
+import { openSystem, shareSystem } from '../system.ts'
+
+const system = await shareSystem()
+const mails = await startMailServer()
+afterAll(async () => {
+  mails.hold = undefined
+  await system.close()
+  await mails.stop()
+})
+const { redis, namespace } = system
+const key = (name: string) => `${namespace.queuePrefix}:mail:${name}`
+const gateway = await system.gateway(mails.env)
+const { url, opsUrl } = gateway
+const forgotten = (email: string) => call(url, 'POST', '/v1/password/forgotten', { body: { email } })
+const RESET = /Choose a new password/
+
+/** The ids of the mails that are in Redis, whatever their state. */
+async function queued(): Promise<string[]> {
+  const ids = await Promise.all([
+    redis.lrange(key('wait'), 0, -1),
+    redis.lrange(key('active'), 0, -1),
+    redis.zrange(key('delayed'), 0, '-1'),
+  ])
+  return ids.flat()
+}
+
+async function outcome(name: string): Promise<number> {
+  const page = await (await fetch(`${opsUrl}/metrics`)).text()
+  return Number(new RegExp(`^spillway_mails_total\\{outcome="${name}"\\} (\\d+)$`, 'm').exec(page)?.[1])
+}
+
+test('a mail server that is dead delays mails and nothing else; Redis and Bull Board show nothing of what they hold', async () => {
+  const account = await newAccount(url)
+  await mails.next(account.email, /Confirm/)
+  await mails.stop()
+  const unknown = newCredentials()
+  expect(204, await forgotten(account.email))
+  expect(200, await login(url, account))
+  const secrets = new Secrets()
+  secrets.add('address', account.email)
+  secrets.add('page', 'https://app.example.test/reset')
+  const retried = await outcome('retried')
+  await until(async () => (await outcome('retried')) > retried && (await queued()).length > 0)
+  const board = await (await fetch(`${opsUrl}/queues/api/queues?activeQueue=mail&status=delayed`)).text()
+  const seen = (await readKeyspace(redis)) + board
+  await mails.start()
+  const { token } = await mails.next(account.email, RESET)
+  secrets.add('token', token)
+  assert.deepEqual(secrets.foundIn(seen), [])
+  assert.match(board, /"mail"/)
+  // In one request of Redis, a mail for nobody looks as one for somebody.
+  expect(204, await forgotten(unknown.email))
+  await until(async () => (await queued()).length === 0)
+  assert.equal(mails.to(unknown.email).length, 0)
+})
+
+test('while a mail is delayed its gateway reads often, so that its connection is not taken for dead', async (t) => {
+  const monitor = await monitorRedis(namespace.redisUrl)
+  t.onTestFinished(() => monitor.close())
+  // As BullMQ leaves it for a mail that is to be sent in a minute.
+  await redis.zadd(key('marker'), Date.now() + 60_000, '1')
+  const blockedForS = () =>
+    monitor.commands
+      .filter(({ command: [name, of] }) => name === 'bzpopmin' && of === key('marker'))
+      .map(({ command }) => Number(command.at(-1)))
+  // One of the two is the first after the marker was read.
+  await until(() => blockedForS().length >= 2)
+  assert.ok(Math.max(...blockedForS()) <= 2, blockedForS().join())
+})
+
+for (const redisWas of ['there', 'never there'] as const) {
+  test(`a gateway that ends while Redis is away, and was ${redisWas}, waits for no mail, and its exit code is 0`, async (t) => {
+    const proxy = await startProxy(namespace.redisUrl)
+    t.onTestFinished(() => proxy.close())
+    if (redisWas === 'never there') proxy.refuse()
+    const env = { ...system.environment, ...mails.env, REDIS_URL: proxy.url }
+    const leaving = startProcess({ entry: gatewayProgram.entry, env })
+    t.onTestFinished(() => leaving.close())
+    await leaving.waitForLog(({ msg }) => msg === gatewayProgram.readyMessage)
+    proxy.refuse()
+    await leaving.waitForLog(({ msg }) => msg === 'redis connection failed')
+    assert.deepEqual(await leaving.stop(), { code: 0, signal: null }, leaving.output())
+  })
+}
+
+test('mails of every kind are of one length in Redis, whoever gets them', async () => {
+  const outbox = openOutbox({
+    redis,
+    prefix: `{lengths-${randomUUID()}}`,
+    keyring: parseKeyring(system.environment.SPILLWAY_SEAL_KEYS ?? ''),
+    watch: watchRedis(createLogger({ service: 'gateway', level: 'silent' })),
+  })
+  const [token, userId, email] = [newMailToken(), randomUUID(), newCredentials().email]
+  const long = `${'x'.repeat(64)}@${'y'.repeat(180)}.test`
+  const requests: MailRequest[] = [
+    { kind: 'welcome', email, token, isNew: true },
+    { kind: 'welcome', email: long, token, isNew: false },
+    { kind: 'confirm', userId, token },
+    { kind: 'reset', email: 'x@y.test', token },
+    { kind: 'change', userId, newEmail: long, token },
+    { kind: 'notice', email, notice: 'was-reset' },
+  ]
+  for (const request of requests) await outbox.add(request, Date.now())
+  await outbox.close()
+  const jobs = (await redis.keys('{lengths-*}:mail:*-*-*')).sort()
+  const data = await Promise.all(jobs.map((job) => redis.hmget(job, 'name', 'data')))
+  assert.equal(data.length, requests.length)
+  assert.equal(new Set(data.map(([name, sealed]) => `${name} ${sealed?.length}`)).size, 1)
+  const options = await Promise.all(jobs.map(async (job) => JSON.parse((await redis.hget(job, 'opts')) ?? '')))
+  const shapes = options.map((each) => JSON.stringify(each).replaceAll(/[0-9a-f]{64}|[0-9a-f-]{36}/g, 'id'))
+  assert.equal(new Set(shapes).size, 1, shapes.join(' '))
+})
+
+test('an address that the server refuses is given up at once, is found on the board, and others get their mail', async () => {
+  const refused = newCredentials()
+  mails.refused.set(refused.email, 550)
+  expect(201, await register(url, refused))
+  const failed = await until(async () => (await redis.zrange(key('failed'), 0, '-1')).at(-1))
+  const other = await newAccount(url)
+  await mails.next(other.email, /Confirm/)
+  assert.equal(mails.to(refused.email).length, 0)
+  const kept = JSON.stringify(await redis.hgetall(key(failed)))
+  assert.match(kept, /EENVELOPE RCPT TO 550/)
+  assert.ok(!kept.includes(refused.email) && !kept.includes('no such user'))
+  const board = await (await fetch(`${opsUrl}/queues/api/queues?activeQueue=mail&status=failed`)).text()
+  assert.match(board, /mail · not sent/)
+  assert.ok(!board.includes(refused.email) && !board.includes('"sealed"'))
+})
+
+test('an address is refused for good by codes from 500 on, and tried again after those below', async () => {
+  for (const [code, reason] of [
+    [500, 'failed'],
+    [450, 'retried'],
+  ] as const) {
+    const { email, password } = newCredentials()
+    mails.refused.set(email, code)
+    const before = await outcome(reason)
+    expect(201, await register(url, { email, password }))
+    await until(async () => (await outcome(reason)) > before)
+    mails.refused.delete(email)
+    if (reason === 'retried') await mails.next(email, /Confirm/)
+  }
+})
+
+test('a slow mail server holds up no request', async () => {
+  const account = await newAccount(url)
+  await mails.next(account.email, /Confirm/)
+  const release = holdMails()
+  expect(204, await forgotten(account.email))
+  await until(() => mails.held() > 0)
+  const startMs = performance.now()
+  for (let n = 0; n < 10; n += 1) expect(204, await forgotten(newCredentials().email))
+  expect(200, await login(url, account))
+  assert.ok(performance.now() - startMs < 8_000)
+  release()
+  await mails.next(account.email, RESET)
+})
+
+test('a gateway that is killed while it sends: the mail is sent by another, with the same link', async (t) => {
+  const other = await openSystem()
+  t.onTestFinished(() => other.close())
+  const { email } = newCredentials()
+  await other.database.user.create({ data: { id: randomUUID(), email, passwordHash: 'none' } })
+  const killed = await other.gatewayProcess(mails.env)
+  const release = holdMails()
+  expect(204, await call(killed.url, 'POST', '/v1/password/forgotten', { body: { email } }))
+  await until(() => mails.held() > 0)
+  killed.signal('SIGKILL')
+  mails.hold = undefined
+  const next = await other.gatewayProcess(mails.env)
+  const { token, id } = await mails.next(email, RESET)
+  // The server had the first one too: a mail may come twice, and then is the same.
+  release()
+  assert.deepEqual(await mails.next(email, RESET, 1), mails.to(email)[0])
+  assert.equal(await other.database.mailToken.count({ where: { email } }), 1)
+  assert.ok(id.includes('@shop.example.test') && token !== '')
+  // Neither what was killed nor what took over wrote the address or the link to its log.
+  const secrets = new Secrets()
+  secrets.add('address', email)
+  secrets.add('token', token)
+  assert.deepEqual(secrets.foundIn(killed.output() + next.output()), [])
+})
+
+test('forged, altered and replayed mails are never sent, but for a mail that is not used and not too old', async () => {
+  const account = await newAccount(url)
+  await mails.next(account.email, /Confirm/)
+  const release = holdMails()
+  expect(204, await forgotten(account.email))
+  const id = await until(async () => (await queued())[0])
+  const data = JSON.parse((await redis.hget(key(id), 'data')) ?? '{}')
+  release()
+  const { token } = await mails.next(account.email, RESET)
+  await until(async () => (await queued()).length === 0)
+
+  const forged = await outcome('forged')
+  await addByHand(`${id}x`, data)
+  await addByHand(id, { ...data, deadline: data.deadline + 1 })
+  await until(async () => (await outcome('forged')) === forged + 2)
+  for (const made of [{}, [], { sealed: 'k1.AAAA', deadline: data.deadline }, { sealed: '', deadline: 0 }])
+    await addByHand(`made-${Math.random()}`, made)
+  await until(async () => (await outcome('forged')) === forged + 6)
+  assert.equal(mails.to(account.email).filter(({ token: sent }) => sent === token).length, 1)
+
+  await redis.del(key(id))
+  await addByHand(id, data)
+  const again = await mails.next(account.email, RESET, 1)
+  assert.equal(again.token, token)
+  assert.equal(again.id, mails.to(account.email).find((mail) => mail.token === token)?.id)
+  const body = { token, newPassword: 'another pass phrase entirely' }
+  let answer = await call(url, 'POST', '/v1/password/reset', { body })
+  while (answer.status === 202) answer = await redeem(url, answer.body.ticket)
+  expect(204, answer)
+  const nobody = await outcome('nobody')
+  await redis.del(key(id))
+  await addByHand(id, data)
+  await until(async () => (await outcome('nobody')) === nobody + 1)
+})
+
+test('beyond the loopback interface nothing is sent without TLS, unless an operator says so', async (t) => {
+  const host = Object.values(networkInterfaces())
+    .flat()
+    .find((each) => each?.family === 'IPv4' && !each.internal)?.address
+  if (host === undefined) return t.skip('this machine has no other interface')
+  const plain = await startMailServer(host)
+  t.onTestFinished(() => plain.stop())
+  const { SMTP_URL: own = '' } = plain.env
+  const from = { name: 'Shop', address: 'no-reply@shop.example.test' }
+  const send = async (address: string) => {
+    const smtp = createSmtp({ url: address, from })
+    t.onTestFinished(smtp.close)
+    await smtp.send({ id: randomUUID(), to: 'ada@example.test', subject: 'Hello', text: 'Hello' })
+  }
+  await assert.rejects(send(own), { name: 'MailError', isFinal: false })
+  assert.equal(plain.received.length, 0)
+  await send(`${own}?starttls=optional`)
+  assert.equal(plain.received.length, 1)
+})
+
+test('texts are replaced by files of a folder, which are checked at the start', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'spillway-texts-'))
+  t.onTestFinished(() => rm(folder, { recursive: true }))
+  const file = (name: string, text: string) => writeFile(join(folder, `${name}.txt`), text)
+  await file('reset', 'Subject: Neues Passwort für Ütland\r\n\r\nHier entlang:\r\n{link}\r\n')
+  const own = await system.gateway({ ...mails.env, MAIL_TEXTS: folder })
+  await gateway.close()
+  const account = await newAccount(own.url)
+  expect(204, await call(own.url, 'POST', '/v1/password/forgotten', { body: { email: account.email } }))
+  assert.match((await mails.next(account.email, /Hier entlang/)).text, /https:\/\/app\.example\.test\/reset#[\w-]{43}/)
+  for (const wrong of [
+    '',
+    'Hello\n\n{link}',
+    'Subject: \n\n{link}',
+    'Subject: x\n{link}',
+    'Subject: x\n\nno link',
+    'Subject: x\n\n{link} {name}',
+  ]) {
+    await file('confirm', wrong)
+    assert.throws(() => readTexts(folder), /^Error: MAIL_TEXTS: .*confirm\.txt /, wrong)
+  }
+  assert.throws(() => readTexts(join(folder, 'none')), /MAIL_TEXTS: there is no folder/)
+})
+
+test('settings of mail are checked together at the start, and none is shown', () => {
+  const config = (env: NodeJS.ProcessEnv) => readGatewayConfig({ ...system.environment, ...env })
+  config(mails.env)
+  config({ ...mails.env, SMTP_URL: 'smtps://user:pass@mail.example.test', MAIL_FROM: 'no-reply@example.test' })
+  assert.throws(
+    () => config({ SMTP_URL: 'smtp://user:secret-4711@mail.example.test' }),
+    ({ message }: Error) =>
+      ['MAIL_FROM', 'MAIL_CONFIRM_URL', 'MAIL_RESET_URL'].every((name) => message.includes(name)) &&
+      !message.includes('4711'),
+  )
+  const wrong: [string, string][] = [
+    ['SMTP_URL', 'http://mail.example.test'],
+    ['SMTP_URL', 'mail.example.test:25'],
+    ['MAIL_FROM', 'nobody'],
+    ['MAIL_FROM', 'a@b.test\r\nBcc: c@d.test'],
+    ['MAIL_FROM', 'Shop <a@b.test(.corp.test>'],
+    ['MAIL_RESET_URL', 'https://app.example.test/reset'],
+    ['MAIL_CONFIRM_URL', 'javascript:{token}'],
+  ]
+  for (const [name, value] of wrong)
+    assert.throws(() => config({ ...mails.env, [name]: value }), new RegExp(`^Error: ${name} must be`), value)
+  assert.throws(() => config({ LOGIN_NEEDS_CONFIRMATION: 'true' }), /LOGIN_NEEDS_CONFIRMATION needs SMTP_URL/)
+})
+
+/** The server receives mails and does not acknowledge them until the function that this gives is called. */
+function holdMails(): () => void {
+  let release = () => {}
+  mails.hold = new Promise((resolve) => {
+    release = () => {
+      mails.hold = undefined
+      resolve()
+    }
+  })
+  return release
+}
+
+/** Puts a job into the queue as somebody with access to Redis would. */
+async function addByHand(id: string, data: unknown): Promise<void> {
+  await redis.hset(key(id), {
+    name: 'mail',
+    data: JSON.stringify(data),
+    opts: '{"attempts":1}',
+    timestamp: Date.now(),
+    delay: 0,
+    priority: 0,
+  })
+  await redis.lpush(key('wait'), id)
+  await redis.zadd(key('marker'), 0, '0')
+}

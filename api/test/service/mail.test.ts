@@ -1,0 +1,454 @@
+// What is done by mail: confirming an address, a new password, another address; and that none of it tells who has an account.
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { until } from '@spillway/local/testing'
+import { afterAll, test } from 'vitest'
+import { NOTICES_PER_READER } from '../../src/mail/post.ts'
+import { nameInRedis } from '../account.ts'
+import {
+  type Answer,
+  assertProblem,
+  type Call,
+  call,
+  changePassword,
+  expect,
+  login,
+  me,
+  newAccount,
+  newCredentials,
+  patiently,
+  redeem,
+  refresh,
+  register,
+  respondAsync,
+} from '../client.ts'
+import { locksAwaited } from '../locks.ts'
+import { startMailServer } from '../mail-server.ts'
+import { shareSystem } from '../system.ts'
+
+const system = await shareSystem()
+const mails = await startMailServer()
+afterAll(async () => {
+  await system.close()
+  await mails.stop()
+})
+const [{ url: here }, { url: there }] = await Promise.all([system.gateway(mails.env), system.gateway(mails.env)])
+const { database } = system
+/** What mails are about. */
+const [CONFIRM, RESET, CHANGE, TAKEN] = [/Confirm your e-mail/, /Choose a new password/, /Confirm your new/, /already/]
+const NEXT = 'another pass phrase entirely'
+
+const post = (url: string, path: string, body: unknown, options: Call = {}) =>
+  call(url, 'POST', path, { ...options, body })
+const forgotten = (url: string, email: string) => post(url, '/v1/password/forgotten', { email })
+const confirm = (url: string, token: string) => post(url, '/v1/email/confirm', { token })
+
+async function settled(asked: Promise<Answer>, url = here): Promise<Answer> {
+  let answer = await asked
+  while (answer.status === 202) answer = await redeem(url, answer.body.ticket)
+  return answer
+}
+const reset = (url: string, token: string, newPassword = NEXT) =>
+  settled(post(url, '/v1/password/reset', { token, newPassword }))
+const changeEmail = (url: string, token: string, newEmail: string, password: string) =>
+  settled(call(url, 'PUT', '/v1/me/email', { token, body: { newEmail, password } }))
+
+test('a new account is sent a link, which confirms its address once, of a hundred at once', async () => {
+  const { email, password } = newCredentials()
+  expect(201, await register(here, { email, password }))
+  const mail = await mails.next(email, CONFIRM)
+  assert.match(mail.subject, /confirm/i)
+  assert.match(mail.text, /https:\/\/app\.example\.test\/confirm#/)
+  assert.equal(await confirmedAt(email), null)
+  const answers = await Promise.all(
+    Array.from({ length: 100 }, (_, n) => patiently(() => confirm(n % 2 ? here : there, mail.token))),
+  )
+  assertOneWon(answers)
+  assert.notEqual(await confirmedAt(email), null)
+})
+
+test('the link can be sent again, and using one voids the others', async () => {
+  const account = await newAccount(here)
+  const first = await mails.next(account.email, CONFIRM)
+  const { accessToken } = expect(200, await login(here, account))
+  expect(204, await call(there, 'POST', '/v1/me/email/confirmation', { token: accessToken }))
+  const second = await mails.next(account.email, CONFIRM, 1)
+  assert.notEqual(first.token, second.token)
+  expect(204, await confirm(here, second.token))
+  assertProblem(await confirm(there, first.token), 400, 'invalid_mail_token')
+})
+
+test('a taken address is answered as a free one, whenever its ticket is redeemed, and its owner gets the mail', async () => {
+  const owner = await newAccount(here)
+  const free = newCredentials().email
+  const before = await database.user.findUnique({ where: { email: owner.email } })
+  const shapes = await Promise.all(
+    [owner.email, free].map(async (email) => {
+      const body = { email, password: NEXT }
+      const direct = await register(here, body)
+      const { ticket } = expect(202, await register(there, body, respondAsync))
+      const twice = await Promise.all([settled(redeem(here, ticket)), settled(redeem(there, ticket))])
+      const codes = twice.map(({ status, body: { code } }) => `${status} ${code}`).sort()
+      const { id, createdAt, email: told } = direct.body
+      assert.match(id, /^[0-9a-f-]{36}$/)
+      assert.equal(told, email)
+      assert.ok(Math.abs(Date.parse(createdAt) - Date.now()) < 60_000)
+      const headers = [...direct.headers.keys()].sort().join()
+      return {
+        status: direct.status,
+        fields: Object.keys(direct.body),
+        headers,
+        codes,
+        last: (await redeem(here, ticket)).body.code,
+      }
+    }),
+  )
+  assert.deepEqual(shapes[0], shapes[1])
+  assert.deepEqual(shapes[0]?.codes, ['201 undefined', '409 ticket_used'])
+  assert.equal((await mails.next(owner.email, TAKEN)).token, '')
+  assert.deepEqual(await database.user.findUnique({ where: { email: owner.email } }), before)
+  expect(200, await login(here, owner))
+})
+
+test('a forgotten password is replaced by the link, once, and every session ends', async () => {
+  const account = await newAccount(here)
+  const { accessToken, refreshToken } = expect(200, await login(there, account))
+  expect(204, await forgotten(here, account.email.toUpperCase()))
+  const { token } = await mails.next(account.email, /\/reset#/)
+  const weak = await reset(here, token, 'password')
+  assertProblem(weak, 422, 'invalid_request')
+  expect(204, await reset(there, token))
+  assertProblem(await reset(here, token), 400, 'invalid_mail_token')
+  assertProblem(await me(here, accessToken), 401, 'invalid_token')
+  assertProblem(await refresh(here, refreshToken), 401, 'invalid_refresh_token')
+  assertProblem(await login(here, account), 401, 'invalid_credentials')
+  expect(200, await login(here, { ...account, password: NEXT }))
+  await mails.next(account.email, /password was changed/)
+  assert.notEqual(await confirmedAt(account.email), null)
+  const { id: userId } = await database.user.findUniqueOrThrow({ where: { email: account.email } })
+  const recorded = async (outcome: string) =>
+    (await database.auditEvent.findMany({ where: { event: 'reset_password', outcome, userId } })).length
+  await until(async () => (await recorded('ok')) === 1)
+})
+
+test('of a hundred resets at once with two links one wins, and its password is the one', async () => {
+  const account = await newAccount(here)
+  await forgotten(here, account.email)
+  await forgotten(there, account.email)
+  const tokens = [(await mails.next(account.email, RESET)).token, (await mails.next(account.email, RESET, 1)).token]
+  const answers = await Promise.all(
+    Array.from({ length: 100 }, (_, n) =>
+      patiently(() => reset(n % 2 ? here : there, tokens[n % 2] ?? '', `${NEXT} ${n}`)),
+    ),
+  )
+  assertOneWon(answers)
+  const won = answers.findIndex(({ status }) => status === 204)
+  expect(200, await login(here, { ...account, password: `${NEXT} ${won}` }))
+})
+
+test('a session that is being opened while the password is reset does not outlive it', async () => {
+  const account = await newAccount(here)
+  await forgotten(here, account.email)
+  const { token } = await mails.next(account.email, RESET)
+  const [changed, ...logins] = await Promise.all([
+    reset(here, token),
+    ...Array.from({ length: 20 }, (_, n) => login(n % 2 ? here : there, account)),
+  ])
+  expect(204, changed)
+  for (const { status, body } of logins)
+    if (status === 200) assertProblem(await me(here, body.accessToken), 401, 'invalid_token')
+})
+
+test('a link is void once it has expired, the password was changed, or the account has another address', async () => {
+  const account = await newAccount(here)
+  const { accessToken } = expect(200, await login(here, account))
+  await forgotten(here, account.email)
+  const [confirmation, link] = [await mails.next(account.email, CONFIRM), await mails.next(account.email, RESET)]
+  expect(204, await changePassword(here, accessToken, { currentPassword: account.password, newPassword: NEXT }))
+  assertProblem(await reset(here, link.token), 400, 'invalid_mail_token')
+
+  await forgotten(here, account.email)
+  const expired = await mails.next(account.email, RESET, 1)
+  await database.mailToken.updateMany({ where: { email: account.email }, data: { expiresAt: new Date() } })
+  assertProblem(await reset(here, expired.token), 400, 'invalid_mail_token')
+  assertProblem(await confirm(here, confirmation.token), 400, 'invalid_mail_token')
+
+  await forgotten(here, account.email)
+  const old = await mails.next(account.email, RESET, 2)
+  const to = newCredentials().email
+  expect(204, await changeEmail(here, accessToken, to, NEXT))
+  expect(204, await confirm(here, (await mails.next(to, CHANGE)).token))
+  assertProblem(await reset(here, old.token), 400, 'invalid_mail_token')
+
+  const abandoned = newCredentials().email
+  expect(204, await changeEmail(here, accessToken, abandoned, NEXT))
+  const change = await mails.next(abandoned, CHANGE)
+  expect(204, await changePassword(here, accessToken, { currentPassword: NEXT, newPassword: account.password }))
+  assertProblem(await confirm(here, change.token), 400, 'invalid_mail_token')
+})
+
+test('a token is good for what it was sent for alone', async () => {
+  const account = await newAccount(here)
+  await forgotten(here, account.email)
+  const [confirmation, link] = [await mails.next(account.email, CONFIRM), await mails.next(account.email, RESET)]
+  assertProblem(await reset(here, confirmation.token), 400, 'invalid_mail_token')
+  assertProblem(await confirm(here, link.token), 400, 'invalid_mail_token')
+  for (const token of ['x'.repeat(43), link.token.toLowerCase(), `${link.token.slice(0, -1)}_`])
+    assertProblem(await reset(here, token), 400, 'invalid_mail_token')
+  assertProblem(await reset(here, `${link.token}=`), 422, 'invalid_request')
+  // One use voids the other links of its kind alone.
+  expect(204, await confirm(here, confirmation.token))
+  expect(204, await reset(here, link.token))
+})
+
+test('the address changes by the link to the new one and the password; the old one is told', async () => {
+  const account = await newAccount(here)
+  const { accessToken } = expect(200, await login(here, account))
+  const to = newCredentials().email
+  assertProblem(await changeEmail(here, accessToken, to, 'a guess'), 401, 'invalid_credentials')
+  expect(204, await changeEmail(here, accessToken, to.toUpperCase(), account.password))
+  const { token } = await mails.next(to, CHANGE)
+  assert.equal((await me(here, accessToken)).body.email, account.email)
+  assertOneWon(
+    await Promise.all(Array.from({ length: 100 }, (_, n) => patiently(() => confirm(n % 2 ? here : there, token)))),
+  )
+  assert.equal((await me(there, accessToken)).body.email, to)
+  await mails.next(account.email, /address was changed/)
+  expect(200, await login(here, { email: to, password: account.password }))
+  assertProblem(await login(here, account), 401, 'invalid_credentials')
+})
+
+test('an address that has an account stays with it: the answer is the same, its owner is told, also if it is taken meanwhile', async () => {
+  const [mine, other] = [await newAccount(here), await newAccount(here)]
+  const { accessToken } = expect(200, await login(here, mine))
+  expect(204, await changeEmail(here, accessToken, other.email, mine.password))
+  await mails.next(other.email, TAKEN)
+
+  const late = newCredentials()
+  expect(204, await changeEmail(here, accessToken, late.email, mine.password))
+  const { token } = await mails.next(late.email, CHANGE)
+  expect(201, await register(here, late))
+  assertProblem(await confirm(here, token), 400, 'invalid_mail_token')
+  assert.equal((await me(here, accessToken)).body.email, mine.email)
+})
+
+test('of two accounts that are changed to one address at once one gets it, by one of a hundred uses of their links', async () => {
+  const to = newCredentials().email
+  const accounts = [await newAccount(here), await newAccount(there)]
+  const tokens: string[] = []
+  for (const [n, account] of accounts.entries()) {
+    const { accessToken } = expect(200, await login(here, account))
+    expect(204, await changeEmail(here, accessToken, to, account.password))
+    tokens.push((await mails.next(to, CHANGE, n)).token)
+  }
+  // Each link at each gateway.
+  const answers = await Promise.all(
+    Array.from({ length: 100 }, (_, n) =>
+      patiently(() => confirm(n % 2 ? here : there, tokens[Math.floor(n / 2) % 2] ?? '')),
+    ),
+  )
+  assertOneWon(answers)
+  assert.equal(await database.user.count({ where: { email: to } }), 1)
+  assert.equal(await database.user.count({ where: { email: { in: accounts.map(({ email }) => email) } } }), 1)
+})
+
+test('of two links that change one address, used in the same moment, one does', async () => {
+  const account = await newAccount(here)
+  const { accessToken } = expect(200, await login(here, account))
+  const tokens: string[] = []
+  for (const to of [newCredentials().email, newCredentials().email]) {
+    expect(204, await changeEmail(here, accessToken, to, account.password))
+    tokens.push((await mails.next(to, CHANGE)).token)
+  }
+  // Both wait for the account before either has done anything.
+  const uses = await database.$transaction(
+    async (locked) => {
+      await locked.$executeRaw`SELECT FROM users WHERE email = ${account.email} FOR UPDATE`
+      const used = tokens.map((token, n) => confirm(n ? there : here, token))
+      await until(() => locksAwaited(database, 2))
+      return used
+    },
+    { timeout: 60_000 },
+  )
+  assertOneWon(await Promise.all(uses))
+})
+
+test('whether an address has an account is not even looked up before the answer to a forgotten password', async () => {
+  const account = await newAccount(here)
+  await mails.next(account.email, CONFIRM)
+  const answers = await database.$transaction(
+    async (locked) => {
+      await locked.$executeRaw`LOCK TABLE users, mail_tokens IN ACCESS EXCLUSIVE MODE`
+      return [await forgotten(here, account.email), await forgotten(here, newCredentials().email)]
+    },
+    { timeout: 30_000 },
+  )
+  const shapes = answers.map(({ status, headers, body }) => ({ status, names: [...headers.keys()], body }))
+  assert.equal(shapes[0]?.status, 204)
+  assert.deepEqual(shapes[0], shapes[1])
+  await mails.next(account.email, RESET)
+})
+
+test('a deleted account leaves no token, and gets a last mail', async () => {
+  const account = await newAccount(here)
+  const { accessToken } = expect(200, await login(here, account))
+  const { id } = expect(200, await me(here, accessToken))
+  await forgotten(here, account.email)
+  const { token } = await mails.next(account.email, RESET)
+  expect(204, await settled(post(here, '/v1/me/delete', { password: account.password }, { token: accessToken })))
+  await mails.next(account.email, /was deleted/)
+  assert.equal(await database.mailToken.count({ where: { OR: [{ userId: id }, { email: account.email }] } }), 0)
+  assertProblem(await reset(here, token), 400, 'invalid_mail_token')
+})
+
+test('where confirmation is needed, a right password does not log in before it, and is told apart from a wrong one by nothing', async () => {
+  const { url } = await system.gateway({ ...mails.env, LOGIN_NEEDS_CONFIRMATION: 'true' })
+  const account = await newAccount(url)
+  const [right, wrong] = [await login(url, account), await login(url, { ...account, password: 'a guess at it' })]
+  assertProblem(right, 401, 'invalid_credentials')
+  assert.deepEqual(right.body, wrong.body)
+  // Nor by its work: neither gets as far as the sessions.
+  const answers = await database.$transaction(
+    async (locked) => {
+      await locked.$executeRaw`LOCK TABLE sessions IN ACCESS EXCLUSIVE MODE`
+      return [await login(url, account), await login(url, { ...account, password: 'a guess at it' })]
+    },
+    { timeout: 30_000 },
+  )
+  for (const answer of answers) assertProblem(answer, 401, 'invalid_credentials')
+  expect(204, await confirm(url, (await mails.next(account.email, CONFIRM)).token))
+  expect(200, await login(url, account))
+  // An owner who has lost that mail gets in by another.
+  const lost = await newAccount(url)
+  await forgotten(url, lost.email)
+  expect(204, await reset(url, (await mails.next(lost.email, RESET)).token))
+  expect(200, await login(url, { ...lost, password: NEXT }))
+})
+
+test('nobody gets more mails within an hour than the limit, from whomever they come, and nobody is told', async () => {
+  const { url, opsUrl } = await system.gateway({ ...mails.env, LIMIT_MAIL_PER_RECIPIENT: '3' })
+  const account = newCredentials()
+  expect(201, await register(url, account))
+  for (let n = 0; n < 6; n += 1) expect(204, await forgotten(url, account.email))
+  expect(201, await register(url, account))
+  await until(async () => (await limitedAt(opsUrl)) === 5)
+  await mails.next(account.email, /./, 2)
+  assert.equal(mails.to(account.email).length, 3)
+})
+
+test('what is no count, in the place of that of mails, keeps none from its reader', async () => {
+  const account = await newAccount(here)
+  await mails.next(account.email, CONFIRM)
+  const counter = `${system.namespace.queuePrefix}:limit:mail:${nameInRedis(system, account.email)}`
+  assert.equal(await system.redis.del(counter), 1)
+  await system.redis.lpush(counter, 'a list')
+  expect(204, await forgotten(here, account.email))
+  await mails.next(account.email, RESET)
+})
+
+test('a notice reaches its reader, whatever else was asked for before: only who has the password or a link causes one', async () => {
+  const { url } = await system.gateway({ ...mails.env, LIMIT_MAIL_PER_RECIPIENT: '1' })
+  const account = await newAccount(url)
+  expect(204, await confirm(url, (await mails.next(account.email, CONFIRM)).token))
+  const { accessToken } = expect(200, await login(url, account))
+  for (let n = 0; n < 3; n += 1) expect(204, await forgotten(url, account.email))
+  expect(204, await changePassword(url, accessToken, { currentPassword: account.password, newPassword: NEXT }))
+  await mails.next(account.email, /password was changed/)
+  assert.equal(mails.to(account.email).filter(({ subject }) => RESET.test(subject)).length, 0)
+})
+
+test('an address that nobody confirmed gets no more notices than other mails, whatever is done to its accounts', async () => {
+  const { url, opsUrl } = await system.gateway({ ...mails.env, LIMIT_MAIL_PER_RECIPIENT: '3' })
+  const victim = await newAccount(url)
+  const { accessToken } = expect(200, await login(url, victim))
+  await changeOften(url, accessToken, victim.password, 4)
+  // Then by moving the account away, and by deleting another one of the address.
+  const away = newCredentials().email
+  expect(204, await changeEmail(url, accessToken, away, victim.password))
+  expect(204, await confirm(url, (await mails.next(away, CHANGE)).token))
+  expect(201, await register(url, victim))
+  const { accessToken: next } = expect(200, await login(url, victim))
+  expect(204, await settled(post(url, '/v1/me/delete', { password: victim.password }, { token: next }), url))
+  await until(async () => (await limitedAt(opsUrl)) === 5)
+  await mails.next(victim.email, /./, 2)
+  assert.equal(mails.to(victim.email).length, 3)
+})
+
+test('an address that was confirmed gets a notice of each change, up to a bound of its own', async () => {
+  const { url, opsUrl } = await system.gateway({ ...mails.env, LIMIT_MAIL_PER_RECIPIENT: '1' })
+  const account = await newAccount(url)
+  expect(204, await confirm(url, (await mails.next(account.email, CONFIRM)).token))
+  const { accessToken } = expect(200, await login(url, account))
+  await changeOften(url, accessToken, account.password, NOTICES_PER_READER + 2)
+  await until(async () => (await limitedAt(opsUrl)) === 2)
+  const about = /password was changed/
+  await mails.next(account.email, about, NOTICES_PER_READER - 1)
+  assert.equal(mails.to(account.email).filter(({ subject }) => about.test(subject)).length, NOTICES_PER_READER)
+})
+
+test('a network asks for so many mails an hour and is then refused, before any work', async () => {
+  const { url } = await system.gateway({ ...mails.env, LIMIT_MAIL_PER_NETWORK: '2', TRUST_PROXY: '127.0.0.1' })
+  const from = (address: string) => ({ headers: { 'x-forwarded-for': address } })
+  const ask = (address: string) => post(url, '/v1/password/forgotten', newEmail(), from(address))
+  expect(204, await ask('2001:db8::1'))
+  expect(204, await ask('2001:db8::2'))
+  const refused = await ask('2001:db8::3')
+  assertProblem(refused, 429, 'too_many_requests')
+  assert.ok(Number(refused.headers.get('retry-after')) > 60)
+  assertProblem(await register(url, newCredentials(), from('2001:db8::4')), 429, 'too_many_requests')
+  expect(204, await ask('2001:db8:1::1'))
+  expect(401, await login(url, newCredentials(), from('2001:db8::5')))
+})
+
+test('without a mail server nothing of it is there, and a registration tells that an address is taken', async () => {
+  const { url } = await system.gateway()
+  const account = await newAccount(url)
+  assertProblem(await register(url, account), 409, 'email_taken')
+  const { accessToken } = expect(200, await login(url, account))
+  for (const [method, path] of [
+    ['POST', '/v1/password/forgotten'],
+    ['POST', '/v1/password/reset'],
+    ['POST', '/v1/email/confirm'],
+    ['POST', '/v1/me/email/confirmation'],
+    ['PUT', '/v1/me/email'],
+  ] as const)
+    assertProblem(await call(url, method, path, { token: accessToken, body: {} }), 403, 'mail_off')
+})
+
+const newEmail = () => ({ email: newCredentials().email })
+
+/** Changes the password an even number of times, so that it is the same again. */
+async function changeOften(url: string, token: string, password: string, times: number): Promise<void> {
+  for (let n = 0; n < times; n += 1) {
+    const [currentPassword, newPassword] = n % 2 ? [NEXT, password] : [password, NEXT]
+    expect(204, await changePassword(url, token, { currentPassword, newPassword }))
+  }
+}
+
+/** How many mails a gateway did not send because their readers had enough. */
+async function limitedAt(opsUrl: string): Promise<number> {
+  const page = await (await fetch(`${opsUrl}/metrics`)).text()
+  return Number(/^spillway_mails_total\{outcome="limited"\} (\d+)$/m.exec(page)?.[1])
+}
+
+async function confirmedAt(email: string): Promise<Date | null> {
+  return (await database.user.findUniqueOrThrow({ where: { email } })).emailConfirmedAt
+}
+
+function assertOneWon(answers: Answer[]): void {
+  const codes = answers.map(({ status, body }) => (status === 204 ? 'won' : body.code))
+  assert.equal(codes.filter((code) => code === 'won').length, 1, codes.join())
+  assert.deepEqual([...new Set(codes)].sort(), ['invalid_mail_token', 'won'])
+}
+
+test('Redis counts the mails of a reader under a name that tells nobody who it is', async () => {
+  const { email } = newCredentials()
+  expect(204, await forgotten(here, email))
+  const keys = await system.redis.keys(`${system.namespace.queuePrefix}:limit:mail:*`)
+  assert.notEqual(keys.length, 0)
+  const digest = createHash('sha256').update(email).digest('base64url').slice(0, 22)
+  assert.deepEqual(
+    keys.filter((key) => key.includes(digest)),
+    [],
+  )
+})

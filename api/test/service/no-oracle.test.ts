@@ -1,0 +1,91 @@
+// What a stranger learns from an answer about an account: nothing, whatever is sent and whatever is stored.
+import assert from 'node:assert/strict'
+import { afterAll, test } from 'vitest'
+import { accountWithHash } from '../account.ts'
+import { type Answer, type Credentials, login, newAccount, newCredentials, redeem, respondAsync } from '../client.ts'
+import { solve } from '../solve.ts'
+import { shareSystem } from '../system.ts'
+
+const system = await shareSystem()
+afterAll(() => system.close())
+const BOUND = 4
+const { url } = await system.gateway({ GUESSES_PER_ACCOUNT: String(BOUND), CHALLENGE_BITS: '1' })
+/** Where nobody has to wait after a first failure: how long that is would depend on the machine. */
+const { url: patient } = await system.gateway({ GUESSES_PER_ACCOUNT: '100', CHALLENGE_BITS: '1' })
+
+/** Addresses of one length, so that what is made from them has one too. */
+const accounts: Record<string, () => Promise<Credentials>> = {
+  unknown: async () => newCredentials(),
+  'of today': () => newAccount(url),
+  'with bcrypt': () => accountWithHash(system.database, '$2b$04$aFu/6hE6KsmKW6dioDx0/.IMW4l40x6esYzs8A1UrxgTRci6vATWW'),
+  'with a hash that nothing verifies': () => accountWithHash(system.database, '$unsupported$1$damaged'),
+  'that costs too much': () => accountWithHash(system.database, `$2b$31$${'a'.repeat(53)}`),
+}
+
+const passwords: Record<string, string> = {
+  wrong: 'a wrong password',
+  empty: '',
+  'of a byte': 'x',
+  'over-long': 'x'.repeat(1_025),
+  'as long as can be': 'x'.repeat(1_024),
+  'longer than bcrypt reads': 'x'.repeat(200),
+}
+
+/** What can be seen of an answer; what differs for everyone each time is seen by its length. */
+function seen({ status, headers, body: { ticket, challenge, ...body } }: Answer) {
+  const varying = ['date', 'x-request-id', 'ratelimit-remaining', 'ratelimit-reset', 'retry-after']
+  // Numbers of the queue have more digits or fewer.
+  if (status === 202) varying.push('content-length')
+  return {
+    status,
+    headers: [...headers].map(([name, value]) => (varying.includes(name) ? name : `${name}: ${value}`)).sort(),
+    body: { ...body, retryAfter: undefined, position: undefined, eta: undefined },
+    ticket: ticket?.length,
+    challenge: challenge && { ...challenge, token: challenge.token.length },
+  }
+}
+
+/** The same for every account as for one that there is not. */
+async function assertAlike(attempt: (credentials: Credentials) => Promise<Answer[]>): Promise<void> {
+  const told = await Promise.all(
+    Object.entries(accounts).map(async ([kind, account]) => {
+      const answers = await attempt(await account())
+      return { kind, answers: answers.map(seen) }
+    }),
+  )
+  const [unknown, ...others] = told
+  assert.ok(unknown !== undefined && unknown.answers.length > 0)
+  for (const { kind, answers } of others) assert.deepEqual(answers, unknown.answers, `an account ${kind}`)
+}
+
+for (const [kind, password] of Object.entries(passwords)) {
+  test(`a password that is ${kind} is answered the same for every account, held or by ticket`, async () => {
+    await assertAlike(async ({ email }) => {
+      const held = await login(patient, { email, password })
+      const deferred = await login(patient, { email, password }, respondAsync)
+      return deferred.status === 202 ? [held, deferred, await redeemed(deferred.body.ticket)] : [held, deferred]
+    })
+  })
+}
+
+test('an account on which strangers failed too often is answered the same, solved or not', async () => {
+  await assertAlike(async ({ email }) => {
+    const guess = { email, password: 'a guess' }
+    let asked = await login(url, guess)
+    for (let failed = asked.status === 401 ? 1 : 0; failed < BOUND; ) {
+      asked = await login(url, guess, asked.status === 429 ? solving(asked) : {})
+      assert.ok([401, 429].includes(asked.status), `answered ${asked.status}`)
+      if (asked.status === 401) failed += 1
+    }
+    const refused = await login(url, guess)
+    assert.equal(refused.body.code, 'challenge_required')
+    return [refused, await login(url, guess, solving(refused)), await login(url, guess)]
+  })
+})
+
+const solving = ({ body }: Answer) => ({ headers: { 'spillway-challenge': solve(body.challenge) } })
+
+async function redeemed(ticket: string): Promise<Answer> {
+  const answer = await redeem(url, ticket)
+  return answer.status === 202 ? await redeemed(ticket) : answer
+}

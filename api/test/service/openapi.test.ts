@@ -1,0 +1,257 @@
+// The description of the API: valid, complete, true, and readable without any other host.
+import assert from 'node:assert/strict'
+import { Validator } from '@seriousme/openapi-schema-validator'
+import { afterAll, test } from 'vitest'
+import {
+  type Answer,
+  call,
+  changePassword,
+  expect,
+  login,
+  logout,
+  me,
+  newAccount,
+  newCredentials,
+  redeem,
+  refresh,
+  register,
+  respondAsync,
+} from '../client.ts'
+import { shareSystem } from '../system.ts'
+
+interface Operation {
+  operationId?: string
+  tags?: string[]
+  summary?: string
+  security?: object[]
+  requestBody?: { content: Record<string, object> }
+  parameters?: { in: string; name: string; required?: boolean }[]
+  responses: Record<string, { content?: Record<string, { schema: object }>; headers?: Record<string, object> }>
+}
+type Description = {
+  openapi: string
+  paths: Record<string, Record<string, Operation>>
+  tags: { name: string; description: string }[]
+  components: { schemas: Record<string, Schema> }
+}
+interface Schema {
+  $ref?: string
+  properties?: Record<string, Schema & { minLength?: number; maxLength?: number }>
+  examples?: unknown[]
+}
+
+/** On, without a server: what is asked for is described and validated all the same. */
+const mail = {
+  SMTP_URL: 'smtp://127.0.0.1:1',
+  MAIL_FROM: 'no-reply@example.test',
+  MAIL_CONFIRM_URL: 'https://app.example.test/confirm#{token}',
+  MAIL_RESET_URL: 'https://app.example.test/reset#{token}',
+}
+const system = await shareSystem()
+afterAll(() => system.close())
+const { url } = await system.gateway(mail)
+const document: Description = JSON.parse(await (await fetch(`${url}/openapi.json`)).text())
+
+const withBody = ['400', '413', '415', '422', '500', '503']
+const design: Record<string, string[]> = {
+  'POST /v1/users': ['201', '202', '403', '409', '429', ...withBody],
+  'POST /v1/login': ['200', '202', '401', '429', ...withBody],
+  'POST /v1/tickets/redeem': ['200', '201', '202', '204', '401', '403', '409', '410', '429', ...withBody],
+  'POST /v1/token/refresh': ['200', '401', '429', ...withBody],
+  'POST /v1/logout': ['204', '429', ...withBody],
+  'GET /v1/me': ['200', '401', '500', '503'],
+  'GET /v1/me/sessions': ['200', '401', '429', '500', '503'],
+  'DELETE /v1/me/sessions': ['204', '401', '429', ...withBody],
+  'DELETE /v1/me/sessions/{id}': ['204', '401', '404', '429', ...withBody],
+  'PUT /v1/me/password': ['202', '204', '401', '429', ...withBody],
+  'POST /v1/me/password/verify': ['202', '204', '401', '429', ...withBody],
+  'POST /v1/me/delete': ['202', '204', '401', '429', ...withBody],
+  'POST /v1/password/forgotten': ['204', '403', '429', ...withBody],
+  'POST /v1/password/reset': ['202', '204', '403', '429', ...withBody],
+  'POST /v1/email/confirm': ['204', '403', '429', ...withBody],
+  'POST /v1/me/email/confirmation': ['204', '401', '403', '429', ...withBody],
+  'PUT /v1/me/email': ['202', '204', '401', '403', '429', ...withBody],
+  'GET /.well-known/jwks.json': ['200'],
+  'GET /healthz': ['200'],
+  'GET /readyz': ['200', '503'],
+}
+
+test('the document is valid OpenAPI 3.1', async () => {
+  assert.match(document.openapi, /^3\.1\./)
+  const { valid, errors } = await new Validator().validate(structuredClone(document))
+  assert.equal(valid, true, JSON.stringify(errors))
+})
+
+test('every call of the design is in it, with everything it answers, and nothing else is', () => {
+  const described = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, { responses }]) => [
+      `${method.toUpperCase()} ${path}`,
+      Object.keys(responses).sort(),
+    ]),
+  )
+  const expected = Object.entries(design).map(([name, statuses]) => [name, statuses.sort()])
+  assert.deepEqual(Object.fromEntries(described), Object.fromEntries(expected))
+})
+
+test('each call says what it is for, and which need an access token', () => {
+  for (const [name] of Object.entries(design)) {
+    const operation = operationOf(name)
+    assert.ok(operation?.summary)
+    assert.equal(operation?.security !== undefined, name.includes('/v1/me'), name)
+  }
+})
+
+test('each call has a name of its own and a group that is described, for those who generate clients', () => {
+  const operations = Object.keys(design).map(operationOf)
+  const names = operations.map((operation) => operation?.operationId ?? '')
+  assert.equal(new Set(names).size, names.length)
+  for (const name of names) assert.match(name, /^[a-z][A-Za-z]+$/)
+  const groups = new Set(document.tags.filter(({ description }) => description !== '').map(({ name }) => name))
+  for (const { operationId, tags } of operations.filter((operation) => operation !== undefined)) {
+    assert.ok(tags?.length === 1 && groups.has(tags[0] ?? ''), operationId)
+  }
+})
+
+test('schemas that several calls share are defined once: problems, tickets, tokens, users', () => {
+  const { schemas } = document.components
+  for (const name of ['Problem', 'FieldError', 'Challenge', 'Ticket', 'Tokens', 'User', 'Credentials'])
+    assert.ok(schemas[name], name)
+  assert.equal(JSON.stringify(document).match(/about:blank/g)?.length, 2, 'the schema, and its example')
+  for (const name of Object.keys(design)) {
+    const { requestBody, responses } = operationOf(name) ?? { responses: {} }
+    for (const content of [requestBody?.content, ...Object.values(responses).map((response) => response.content)]) {
+      for (const { schema } of Object.values<{ schema?: Schema }>(content ?? {})) assert.ok(schema?.$ref, name)
+    }
+  }
+  assert.ok(schemas.Problem?.examples?.length)
+  const contents = Object.values(document.paths).flatMap((methods) =>
+    Object.values(methods).flatMap(({ responses }) =>
+      Object.values(responses).flatMap(({ content }) => Object.values(content ?? {})),
+    ),
+  )
+  for (const name of ['Ticket', 'Tokens', 'User']) {
+    const ofName = contents.filter(({ schema }: { schema?: Schema }) => schema?.$ref?.endsWith(`/${name}`))
+    assert.ok(ofName.length > 0 && ofName.every((media) => 'example' in media || 'examples' in media), name)
+  }
+})
+
+test('lengths that the document gives are those that are enforced', async () => {
+  const token = expect(200, await login(url, await newAccount(url))).accessToken
+  let tried = 0
+  for (const name of Object.keys(design)) {
+    const [method = '', path = ''] = name.split(' ')
+    if (method === 'GET') continue
+    const { schema } = Object.values<{ schema?: Schema }>(operationOf(name)?.requestBody?.content ?? {})[0] ?? {}
+    const body = document.components.schemas[schema?.$ref?.split('/').at(-1) ?? '']
+    for (const [field, { minLength, maxLength }] of Object.entries(body?.properties ?? {})) {
+      assert.ok(maxLength !== undefined, `${name} ${field}`)
+      const wrong = async (length: number): Promise<boolean> => {
+        const value = /email$/i.test(field)
+          ? `${'x'.repeat(2 - (length % 2))}@x${'.x'.repeat((length - 3) / 2)}`
+          : 'x'.repeat(length)
+        const { errors = [] } = (await call(url, method, path, { token, body: { [field]: value } })).body ?? {}
+        return errors.some((error: { field: string }) => error.field === field)
+      }
+      const found = [await wrong(maxLength + 1), await wrong(maxLength)]
+      assert.deepEqual(found, [true, false], `${name} ${field}`)
+      if (minLength !== undefined) {
+        assert.deepEqual([await wrong(minLength - 1), await wrong(minLength)], [true, false], `${name} ${field}`)
+      }
+      tried++
+    }
+  }
+  assert.equal(tried, 17)
+})
+
+test('each call says which headers it takes and which its answers have', () => {
+  const limits = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset']
+  const headers: Record<string, string[]> = {
+    202: ['Retry-After', 'Preference-Applied'],
+    401: ['WWW-Authenticate'],
+    429: ['Retry-After', ...limits],
+    503: ['Retry-After'],
+  }
+  for (const [name, statuses] of Object.entries(design)) {
+    const { parameters = [], responses } = operationOf(name) ?? {}
+    const taken = parameters.map((parameter) => [parameter.in, parameter.name, parameter.required ?? false])
+    const expected = [
+      ...(name.includes('{id}') ? [['path', 'id', true]] : []),
+      ...(statuses.includes('202') ? [['header', 'Prefer', false]] : []),
+      ...(name === 'POST /v1/login' ? ['Device', 'Challenge'].map((of) => ['header', `Spillway-${of}`, false]) : []),
+    ]
+    assert.deepEqual(taken, expected, name)
+    for (const status of name === 'GET /readyz' ? [] : statuses) {
+      assert.deepEqual(Object.keys(responses?.[status]?.headers ?? {}), headers[status] ?? [], `${name} ${status}`)
+    }
+  }
+})
+
+test('answers have the statuses and the media types that the document gives them', async () => {
+  const credentials = newCredentials()
+  const seen = async (name: string, answer: Promise<Answer>) => {
+    const { status, headers, body } = await answer
+    const response = operationOf(name)?.responses[status]
+    assert.ok(response, `${name} answers ${status}`)
+    const [mediaType] = (headers.get('content-type') ?? '').split(';')
+    assert.deepEqual(Object.keys(response.content ?? {}), mediaType === '' ? [] : [mediaType], `${name} ${status}`)
+    return body
+  }
+  await seen('POST /v1/users', register(url, credentials))
+  await seen('POST /v1/users', register(url, credentials))
+  await seen('POST /v1/users', register(url, { ...credentials, password: '' }))
+  await seen('POST /v1/login', login(url, newCredentials()))
+  const { ticket } = await seen('POST /v1/login', login(url, credentials, respondAsync))
+  await seen('POST /v1/tickets/redeem', redeem(url, ticket))
+  await seen('POST /v1/tickets/redeem', redeem(url, ticket))
+  await seen('POST /v1/tickets/redeem', redeem(url, 'nonsense'))
+  const { accessToken, refreshToken } = await seen('POST /v1/login', login(url, credentials))
+  await seen('GET /v1/me', me(url, accessToken))
+  await seen('GET /v1/me', me(url, 'nonsense'))
+  const sessions = await seen('GET /v1/me/sessions', call(url, 'GET', '/v1/me/sessions', { token: accessToken }))
+  const [{ id = '' } = {}] = 'sessions' in sessions && Array.isArray(sessions.sessions) ? sessions.sessions : []
+  for (const [other, path] of [
+    ['DELETE /v1/me/sessions', '/v1/me/sessions'],
+    ['DELETE /v1/me/sessions/{id}', '/v1/me/sessions/00000000-0000-0000-0000-000000000000'],
+  ] as const)
+    await seen(other, call(url, 'DELETE', path, { token: accessToken }))
+  assert.notEqual(id, '')
+  const change = { currentPassword: credentials.password, newPassword: 'another pass phrase' }
+  await seen('PUT /v1/me/password', changePassword(url, accessToken, change))
+  await seen('PUT /v1/me/password', changePassword(url, accessToken, change))
+  await seen('POST /v1/token/refresh', refresh(url, refreshToken))
+  await seen('POST /v1/token/refresh', refresh(url, refreshToken))
+  await seen('POST /v1/logout', logout(url, refreshToken))
+  for (const path of ['/healthz', '/readyz', '/.well-known/jwks.json'])
+    await seen(`GET ${path}`, call(url, 'GET', path))
+})
+
+test('the page to read it on takes everything from this host', async () => {
+  const pages = [`${url}/docs`, `${url}/docs/static/swagger-initializer.js`, `${url}/docs/static/index.css`]
+  const linked: string[] = []
+  for (const page of pages) {
+    const response = await fetch(page)
+    assert.equal(response.status, 200, page)
+    const source = await response.text()
+    for (const [, target = ''] of source.matchAll(/(?:src|href)="([^"]+)"|url\(([^)]+)\)/g)) {
+      linked.push(new URL(target, response.url.endsWith('/docs') ? `${url}/` : response.url).href)
+    }
+    assert.doesNotMatch(source, /(?:src|href)="(?:https?:)?\/\//)
+    assert.doesNotMatch(source, /fetch\(|@import|validatorUrl: (?!null)/)
+  }
+  assert.ok(linked.length >= 4)
+  assert.match(await (await fetch(`${url}/docs`)).text(), /<title>Spillway API<\/title>/)
+  const initializer = await (await fetch(`${url}/docs/static/swagger-initializer.js`)).text()
+  const [, shownLogo = ''] = /data:image\/svg\+xml;base64,([\w+/=]+)/.exec(initializer) ?? []
+  assert.match(Buffer.from(shownLogo, 'base64').toString(), />Spillway<\/text>/)
+  for (const link of linked) {
+    assert.equal(new URL(link).origin, new URL(url).origin)
+    assert.equal((await fetch(link)).status, 200, link)
+  }
+  const shown = await (await fetch(`${url}/docs/json`)).text()
+  assert.deepEqual(JSON.parse(shown), document)
+})
+
+function operationOf(name: string): Operation | undefined {
+  const [method = '', path = ''] = name.split(' ')
+  return document.paths[path]?.[method.toLowerCase()]
+}

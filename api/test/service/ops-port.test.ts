@@ -1,0 +1,218 @@
+// The ops port: who is let in, what is refused, and what is shown there.
+import assert from 'node:assert/strict'
+import { request } from 'node:http'
+import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { until } from '@spillway/local/testing'
+import { afterAll, beforeAll, test } from 'vitest'
+import { expect, login, newCredentials, register, respondAsync } from '../client.ts'
+import { openSystem, type System } from '../system.ts'
+
+const OPERATOR = { OPS_USER: 'operator', OPS_PASSWORD: 'a password for operators' }
+
+let system: System
+
+beforeAll(async () => {
+  system = await openSystem()
+})
+
+afterAll(() => system?.close())
+
+/** Asks as an operator with this password, or as nobody. */
+async function ask(
+  url: string,
+  options: { password?: string; method?: string; headers?: Record<string, string>; body?: string } = {},
+): Promise<{ status: number; headers: Headers; text: string }> {
+  const { password, method = 'GET', headers = {}, body } = options
+  const authorization =
+    password === undefined ? {} : { authorization: `Basic ${btoa(`${OPERATOR.OPS_USER}:${password}`)}` }
+  const response = await fetch(url, {
+    method,
+    headers: { ...authorization, ...headers },
+    ...(body === undefined ? {} : { body }),
+  })
+  return { status: response.status, headers: response.headers, text: await response.text() }
+}
+
+const right = { password: OPERATOR.OPS_PASSWORD }
+
+test('pages ask for the password, metrics do not, and the public port has none of them', async () => {
+  const { url, opsUrl } = await system.gateway(OPERATOR)
+  for (const path of ['/', '/live.json', '/live.js', '/audit', '/queues', '/queues/api/queues']) {
+    const refused = await ask(opsUrl + path)
+    assert.equal(refused.status, 401, path)
+    assert.match(refused.headers.get('www-authenticate') ?? '', /^Basic realm="Spillway operators"/)
+    assert.equal((await ask(opsUrl + path, right)).status, 200, path)
+    assert.equal((await ask(url + path, right)).status, 404, path)
+  }
+  assert.equal((await ask(`${opsUrl}/metrics`)).status, 200)
+  assert.equal((await ask(`${url}/metrics`)).status, 404)
+})
+
+test('pages may load nothing from elsewhere and be framed by nobody', async () => {
+  const { opsUrl } = await system.gateway(OPERATOR)
+  const { headers } = await ask(`${opsUrl}/`, right)
+  const policy = headers.get('content-security-policy') ?? ''
+  assert.match(policy, /default-src 'self'/)
+  assert.match(policy, /frame-ancestors 'none'/)
+  assert.equal(headers.get('x-content-type-options'), 'nosniff')
+})
+
+test('ten wrong passwords lock an address out, whatever header names another one, and are counted', async () => {
+  const { opsUrl } = await system.gateway(OPERATOR)
+  for (let attempt = 0; attempt < 10; attempt++) {
+    const headers = { 'x-forwarded-for': `192.0.2.${attempt}` }
+    const path = attempt % 2 === 0 ? '/' : '/queues'
+    assert.equal((await ask(opsUrl + path, { password: `guess ${attempt}`, headers })).status, 401)
+  }
+  const locked = await ask(`${opsUrl}/`, right)
+  assert.equal(locked.status, 429)
+  const retryAfterS = Number(locked.headers.get('retry-after'))
+  assert.ok(retryAfterS > 0 && retryAfterS <= 60, `retry-after: ${retryAfterS}`)
+  assert.match((await ask(`${opsUrl}/metrics`)).text, /^spillway_operator_login_failures_total 10$/m)
+})
+
+test('guesses that come together are judged one after the other, and none after the lock-out, not even the right one', async () => {
+  const { opsUrl } = await system.gateway(OPERATOR)
+  const { host, hostname, port } = new URL(opsUrl)
+  const guess = (password: string) => {
+    const credentials = btoa(`${OPERATOR.OPS_USER}:${password}`)
+    return `GET /live.json HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Basic ${credentials}\r\n`
+  }
+  // As many as a connection may have unanswered.
+  const guesses = Array.from({ length: 15 }, (_, n) => `${guess(`guess ${n}`)}\r\n`)
+  const socket = connect(Number(port), hostname)
+  socket.write(`${guesses.join('')}${guess(OPERATOR.OPS_PASSWORD)}Connection: close\r\n\r\n`)
+  const statuses = [...(await text(socket)).matchAll(/HTTP\/1.1 (\d+)/g)].map(([, status]) => Number(status))
+  assert.deepEqual(statuses, [...Array<number>(10).fill(401), ...Array<number>(6).fill(429)])
+  assert.match((await ask(`${opsUrl}/metrics`)).text, /^spillway_operator_login_failures_total 10$/m)
+})
+
+test('guesses over many connections at once are counted together', async () => {
+  const { opsUrl } = await system.gateway(OPERATOR)
+  const answers = await Promise.all(
+    Array.from({ length: 100 }, (_, n) => ask(`${opsUrl}/live.json`, { password: `guess ${n}` })),
+  )
+  assert.equal(answers.filter(({ status }) => status === 401).length, 10)
+  assert.equal(answers.filter(({ status }) => status === 429).length, 90)
+})
+
+test('a password that is no UTF-8 is not that of an operator, whatever the environment made of theirs', async () => {
+  const { opsUrl } = await system.gateway({ ...OPERATOR, OPS_PASSWORD: `${OPERATOR.OPS_PASSWORD} \u{fffd}\u{fffd}` })
+  const bytes = Buffer.concat([Buffer.from(`${OPERATOR.OPS_USER}:${OPERATOR.OPS_PASSWORD} `), Buffer.alloc(2, 0xff)])
+  const headers = { authorization: `Basic ${bytes.toString('base64')}` }
+  assert.equal((await ask(`${opsUrl}/live.json`, { headers })).status, 401)
+})
+
+test('the board shows the jobs that there are, whatever else someone has put into the queue', async () => {
+  const { url, opsUrl } = await system.gateway({ ...OPERATOR, OPS_LOG_URL: 'https://logs.example/?q={jobId}' })
+  const key = (name: string) => `${system.namespace.queuePrefix}:passwords:${name}`
+  const { ticket } = expect(202, await register(url, newCredentials(), respondAsync))
+  const forged = { name: 'verify', data: '{}', opts: '{}', timestamp: '1' }
+  for (const field of ['data', 'opts', 'parent', 'progress', 'stacktrace', 'returnvalue', 'failedReason', 'rjk']) {
+    await system.redis.hset(key(`forged-${field}`), { ...forged, [field]: '{' })
+    await system.redis.zadd(key('failed'), 1, `forged-${field}`)
+    await system.redis.rpush(key('wait'), `forged-${field}`)
+  }
+  await system.redis.set(key('forged-string'), 'x')
+  await system.redis.zadd(key('failed'), 1, 'forged-string')
+  await system.redis.rpush(key('wait'), 'forged-string', 'nothing')
+  for (const status of ['latest', 'prioritized', 'waiting', 'failed']) {
+    const shown = await ask(`${opsUrl}/queues/api/queues?activeQueue=passwords&status=${status}&page=1`, right)
+    assert.equal(shown.status, 200, shown.text)
+    if (status === 'latest' || status === 'prioritized')
+      assert.match(shown.text, new RegExp(`"id":"${ticket.split('.')[0]}"`))
+  }
+  assert.equal((await ask(`${opsUrl}/queues/api/queues/passwords/forged-data`, right)).status, 404)
+  // A link to the log says nothing but the id, whatever that holds.
+  await system.redis.hset(key('a&b#c'), forged)
+  await system.redis.zadd(key('failed'), 1, 'a&b#c')
+  const linked = await ask(`${opsUrl}/queues/api/queues?activeQueue=passwords&status=failed&page=1`, right)
+  assert.match(linked.text, /"https:\/\/logs\.example\/\?q=a%26b%23c"/)
+  await system.redis.del(key('wait'), key('failed'))
+})
+
+test('a read-only board refuses every change', async () => {
+  const { opsUrl } = await system.gateway(OPERATOR)
+  const headers = { 'content-type': 'application/json' }
+  for (const path of ['pause', 'resume', 'retry/failed', 'clean/completed', 'empty', 'obliterate']) {
+    const refused = await ask(`${opsUrl}/queues/api/queues/passwords/${path}`, { ...right, method: 'PUT' })
+    assert.equal(refused.status, 405, path)
+  }
+  const pauseAll = await ask(`${opsUrl}/queues/api/queues/pause`, { ...right, method: 'PUT' })
+  assert.equal(pauseAll.status, 405)
+  const add = { ...right, method: 'POST', headers, body: '{"name":"verify","data":{},"options":{}}' }
+  assert.equal((await ask(`${opsUrl}/queues/api/queues/passwords/add`, add)).status, 405)
+})
+
+test('with writes allowed, operators change things, and pages of other sites do not', async () => {
+  const { opsUrl } = await system.gateway({ ...OPERATOR, OPS_ALLOW_WRITES: 'true' })
+  const pause = `${opsUrl}/queues/api/queues/passwords/pause`
+  const strangers = [
+    { origin: 'https://elsewhere.example' },
+    { origin: 'null' },
+    { 'sec-fetch-site': 'cross-site' },
+    // Another port or name of the same site: not ours, though the browser sends it what it sends us.
+    { 'sec-fetch-site': 'same-site' },
+    { 'sec-fetch-site': 'same-site', origin: opsUrl },
+  ]
+  for (const headers of strangers) {
+    const refused = await ask(pause, { ...right, method: 'PUT', headers })
+    assert.deepEqual([refused.status, JSON.parse(refused.text).code], [403, 'other_site'])
+  }
+  assert.match((await ask(`${opsUrl}/metrics`)).text, /^spillway_queue_paused 0$/m)
+  assert.equal((await ask(pause, { ...right, method: 'PUT', headers: { origin: opsUrl } })).status, 200)
+  await until(async () => /^spillway_queue_paused 1$/m.test((await ask(`${opsUrl}/metrics`)).text))
+  assert.equal((await ask(`${opsUrl}/queues/api/queues/passwords/resume`, { ...right, method: 'PUT' })).status, 200)
+})
+
+test('without a password only requests that call the port by a loopback name are answered', async () => {
+  const { opsUrl } = await system.gateway()
+  assert.equal((await ask(`${opsUrl}/live.json`)).status, 200)
+  const { port } = new URL(opsUrl)
+  const strangers = ['rebound.example', 'localhost.rebound.example', '127.0.0.1.rebound.example', 'rebound-localhost']
+  for (const name of strangers) assert.equal(await statusUnderName(port, `${name}:${port}`), 403, name)
+  for (const name of ['localhost', '127.0.0.1']) assert.equal(await statusUnderName(port, `${name}:${port}`), 200, name)
+})
+
+test('the live page is told of the queue, its workers and what became of requests', async (t) => {
+  // Requests of all gateways are counted, and there have been some.
+  const own = await openSystem()
+  t.onTestFinished(() => own.close())
+  const { url, opsUrl } = await own.gateway({ LOGIN_WAIT_MS: '0' })
+  const live = async () => JSON.parse((await ask(`${opsUrl}/live.json`)).text)
+  assert.equal((await login(url, { email: 'nobody@example.test', password: 'a passphrase' }, respondAsync)).status, 202)
+  const waiting = await until(async () => {
+    const state = await live()
+    // By the clock of Redis, the job may be as old as the report itself.
+    return state.queue?.oldestMs.deferred > 0 ? state : undefined
+  })
+  assert.equal(waiting.queue.deferred, 1)
+  assert.equal(waiting.predictedWaitMs, null)
+  assert.deepEqual(waiting.workers, [])
+  assert.equal(waiting.requests.ticket, 1)
+
+  await own.worker()
+  const done = await until(async () => {
+    const state = await live()
+    // The prediction is read apart from the report, a quarter of a second later at most.
+    const predicted = state.predictedWaitMs !== null && state.predictedWaitMs > 0
+    return predicted && state.times !== null && state.workers.length === 1 && state.queue.deferred === 0
+      ? state
+      : undefined
+  })
+  assert.equal(done.workers[0].slots, 1)
+  assert.ok(done.times.serviceMs.p50 > 0)
+})
+
+/** `fetch` would set the header itself. */
+async function statusUnderName(port: string, host: string): Promise<number | undefined> {
+  return new Promise((resolve, reject) => {
+    request({ host: '127.0.0.1', port, path: '/live.json', headers: { host } }, (response) => {
+      response.resume()
+      resolve(response.statusCode)
+    })
+      .on('error', reject)
+      .end()
+  })
+}

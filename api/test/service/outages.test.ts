@@ -1,0 +1,187 @@
+// PostgreSQL or Redis goes away, falls silent, or is not what it should be: prompt problems, nothing internal, and back again.
+import assert from 'node:assert/strict'
+import { startProxy, startStopwatch, until } from '@spillway/local/testing'
+import { afterAll, test } from 'vitest'
+import { slowAccount } from '../account.ts'
+import {
+  type Answer,
+  assertProblem,
+  call,
+  expect,
+  keepTicket,
+  login,
+  me,
+  newAccount,
+  newCredentials,
+  redeem,
+  refresh,
+  register,
+  respondAsync,
+} from '../client.ts'
+import { locksAwaited } from '../locks.ts'
+import { watchQueue } from '../queue.ts'
+import { openSystem, readiness } from '../system.ts'
+
+const system = await openSystem()
+afterAll(() => system.close())
+await system.worker({ SPILLWAY_TEST_HASHES: 'true' })
+/** However long a part that does not answer is waited for. */
+const PROMPT_MS = 8_000
+
+test('without PostgreSQL: 503 at once, named by readiness, and well again when it is back', async (t) => {
+  const proxy = await startProxy(system.namespace.databaseUrl)
+  t.onTestFinished(() => proxy.close())
+  const { url } = await system.gateway({ DATABASE_URL: proxy.url })
+  const credentials = await newAccount(url)
+  const tokens = expect(200, await login(url, credentials))
+  proxy.refuse()
+
+  for (const answer of await Promise.all([
+    login(url, credentials),
+    register(url, newCredentials()),
+    me(url, tokens.accessToken),
+    refresh(url, tokens.refreshToken),
+  ])) {
+    assertUnavailable(answer)
+  }
+  assert.equal((await fetch(`${url}/healthz`)).status, 200)
+  // Probes share the database's answer for a moment, and the gateway was seen ready just before.
+  await until(async () => (await fetch(`${url}/readyz`)).status === 503)
+  assert.deepEqual((await readiness(url)).checks, { database: 'failing', queue: 'ok' })
+
+  proxy.restore()
+  await until(async () => (await readiness(url)).status === 'ok')
+  expect(200, await refresh(url, tokens.refreshToken))
+  expect(200, await login(url, credentials))
+})
+
+test('when PostgreSQL falls silent in mid-query, requests end as problems, not as hangs', async (t) => {
+  const proxy = await startProxy(system.namespace.databaseUrl)
+  t.onTestFinished(() => proxy.close())
+  const { url } = await system.gateway({ DATABASE_URL: proxy.url, DATABASE_POOL_SIZE: '1' })
+  const credentials = await newAccount(url)
+  proxy.freeze()
+  const elapsedMs = startStopwatch()
+  for (const answer of await Promise.all([login(url, credentials), login(url, credentials)])) assertUnavailable(answer)
+  assert.ok(elapsedMs() < PROMPT_MS)
+})
+
+test('a login whose session cannot be opened keeps its ticket good', async (t) => {
+  const proxy = await startProxy(system.namespace.databaseUrl)
+  t.onTestFinished(() => proxy.close())
+  const { url } = await system.gateway({ DATABASE_URL: proxy.url, LOGIN_WAIT_MS: '0' })
+  const { ticket } = expect(202, await login(url, await slowAccount(system.database, 1), keepTicket))
+  proxy.refuse()
+  await until(async () => {
+    const answer = await redeem(url, ticket)
+    if (answer.status !== 202) assertUnavailable(answer)
+    return answer.status === 503
+  })
+  proxy.restore()
+  await until(async () => (await redeem(url, ticket)).status === 200)
+})
+
+test('without Redis: 503 at once, what needs no queue goes on, and well again when it is back', async (t) => {
+  const proxy = await startProxy(system.namespace.redisUrl)
+  t.onTestFinished(() => proxy.close())
+  const limits = { LIMIT_PER_ADDRESS: '1000', LIMIT_PER_ACCOUNT: '1000' }
+  const { url } = await system.gateway({ REDIS_URL: proxy.url, ...limits })
+  const credentials = await newAccount(url)
+  const tokens = expect(200, await login(url, credentials))
+  proxy.refuse()
+
+  await until(async () => (await readiness(url)).checks.queue === 'failing')
+  for (const answer of await Promise.all([login(url, credentials), register(url, newCredentials())])) {
+    assertUnavailable(answer)
+  }
+  expect(200, await me(url, tokens.accessToken))
+  expect(200, await refresh(url, tokens.refreshToken))
+  assert.deepEqual((await readiness(url)).checks, { database: 'ok', queue: 'failing' })
+
+  proxy.restore()
+  await until(async () => (await readiness(url)).workers === 1)
+  expect(200, await login(url, credentials))
+})
+
+test('requests that are held while Redis goes away and comes back get their answer', async (t) => {
+  const proxy = await startProxy(system.namespace.redisUrl)
+  t.onTestFinished(() => proxy.close())
+  const { url } = await system.gateway({ REDIS_URL: proxy.url })
+  const held = login(url, await slowAccount(system.database, 1_500))
+  await watchQueue(system).settled(0, 1)
+  proxy.cut()
+  expect(200, await held)
+})
+
+test('an answer stands, also when Redis goes away before its ticket is marked as used', async (t) => {
+  const proxy = await startProxy(system.namespace.redisUrl)
+  t.onTestFinished(() => proxy.close())
+  const { url } = await system.gateway({ REDIS_URL: proxy.url })
+  const { email, password } = await slowAccount(system.database, 1)
+  const { ticket } = expect(202, await login(url, { email, password }, respondAsync))
+  await until(() => system.redis.exists(`${system.namespace.queuePrefix}:verdict:${ticket.split('.')[0]}`))
+  const redeemed = await system.database.$transaction(async (locked) => {
+    await locked.user.update({ where: { email }, data: { updatedAt: new Date() } })
+    const answer = redeem(url, ticket)
+    await until(() => locksAwaited(system.database))
+    proxy.refuse()
+    return { answer }
+  })
+  expect(200, await redeemed.answer)
+})
+
+test('when Redis falls silent, requests end as problems, not as hangs', async (t) => {
+  const proxy = await startProxy(system.namespace.redisUrl)
+  t.onTestFinished(() => proxy.close())
+  const { url } = await system.gateway({ REDIS_URL: proxy.url, LIMIT_PER_ADDRESS: '1000' })
+  const credentials = await newAccount(url)
+  proxy.freeze()
+  const elapsedMs = startStopwatch()
+  const answer = await login(url, credentials)
+  assert.ok(elapsedMs() < PROMPT_MS)
+  assertUnavailable(answer)
+  proxy.refuse()
+})
+
+test('a failure of our own is a 500 that says nothing about it', async (t) => {
+  const broken = await openSystem()
+  t.onTestFinished(() => broken.close())
+  const { url } = await broken.gateway()
+  await broken.database.$executeRaw`ALTER TABLE refresh_tokens RENAME COLUMN used_at TO mislaid`
+  const answer = await refresh(url, 'a token')
+  assertProblem(answer, 500, 'internal_error')
+  assert.deepEqual(answer.body, {
+    type: 'about:blank',
+    title: 'Internal Server Error',
+    status: 500,
+    code: 'internal_error',
+    detail: 'The service could not answer because of an internal error',
+  })
+})
+
+test('a gateway of which everything is away answers every call all the same', async (t) => {
+  const alone = await openSystem()
+  t.onTestFinished(() => alone.close())
+  const { url } = await alone.gateway({
+    DATABASE_URL: 'postgresql://x:y@127.0.0.1:1/z',
+    REDIS_URL: 'redis://127.0.0.1:1',
+  })
+  assert.deepEqual(await readiness(url), {
+    status: 'failing',
+    checks: { database: 'failing', queue: 'failing' },
+    workers: 0,
+  })
+  assertUnavailable(await login(url, newCredentials()))
+  assertUnavailable(await register(url, newCredentials()))
+  assertProblem(await redeem(url, 'nonsense'), 400, 'invalid_ticket')
+  for (const path of ['/healthz', '/openapi.json', '/.well-known/jwks.json']) {
+    assert.equal((await call(url, 'GET', path)).status, 200)
+  }
+})
+
+/** Checks for a 503 that says when to come back, and nothing about what is away. */
+function assertUnavailable(answer: Answer): void {
+  assertProblem(answer, 503, 'unavailable')
+  assert.deepEqual(Object.keys(answer.body).sort(), ['code', 'detail', 'status', 'title', 'type'])
+  assert.equal(answer.headers.get('retry-after'), '1')
+}

@@ -1,0 +1,262 @@
+// Requests that are wrong before anything is asked: each gets a problem that says what is wrong, and nothing else.
+import assert from 'node:assert/strict'
+import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { afterAll, test } from 'vitest'
+import { type Answer, assertProblem, call, login, redeem } from '../client.ts'
+import { openSystem } from '../system.ts'
+
+const system = await openSystem()
+afterAll(() => system.close())
+const { url, opsUrl } = await system.gateway()
+const json = { 'content-type': 'application/json' }
+
+test('an unknown path is not found, whatever the method', async () => {
+  const calls: [string, string][] = [
+    ['GET', '/'],
+    ['GET', '/v1'],
+    ['POST', '/v1/login/'],
+    ['POST', '/v1/unknown?email=someone@example.test'],
+    ['GET', '/metrics'],
+    ['GET', '/queues'],
+    ['GET', '/docs/static/missing'],
+    ['GET', '/docs/static/*'],
+    ['GET', '/v1/users(:id'],
+  ]
+  for (const [method, path] of calls) assertProblem(await call(url, method, path), 404, 'not_found')
+})
+
+test('a known path with another method is answered with the methods that it has', async () => {
+  const calls: [string, string, string][] = [
+    ['GET', '/v1/login', 'POST'],
+    ['DELETE', '/v1/users?email=someone@example.test', 'POST'],
+    ['PATCH', '/v1/me', 'GET, HEAD'],
+    ['PUT', '/v1/login', 'POST'],
+    ['OPTIONS', '/v1/login', 'POST'],
+    ['POST', '/v1/me/password', 'PUT'],
+    ['POST', '/healthz', 'GET, HEAD'],
+    ['DELETE', '/docs', 'GET, HEAD'],
+    ['PUT', '/v1/me/sessions/0b8e4bd0-6d0c-4b6c-8a3b-1f3a2b1c0d9e', 'DELETE'],
+  ]
+  for (const [method, path, allowed] of calls) {
+    const answer = await call(url, method, path)
+    assertProblem(answer, 405, 'method_not_allowed')
+    assert.equal(answer.headers.get('allow'), allowed, path)
+  }
+})
+
+test('HEAD answers as GET does, without a body', async () => {
+  for (const path of ['/healthz', '/readyz', '/openapi.json', '/.well-known/jwks.json']) {
+    const [head, get] = await Promise.all([fetch(url + path, { method: 'HEAD' }), fetch(url + path)])
+    assert.equal(head.status, get.status)
+    assert.equal(head.headers.get('content-type'), get.headers.get('content-type'))
+    assert.equal(await head.text(), '')
+    await get.text()
+  }
+})
+
+test('a body that cannot be read is told apart from one that is wrong', async () => {
+  const bodies: [string, Record<string, string>, number, string][] = [
+    ['{"email":', json, 400, 'malformed_request'],
+    ['', json, 400, 'malformed_request'],
+    ['{"__proto__":{"email":"x"}}', json, 400, 'malformed_request'],
+    ['email=a&password=b', { 'content-type': 'application/x-www-form-urlencoded' }, 415, 'unsupported_media_type'],
+    ['{}', { 'content-type': 'text/plain' }, 415, 'unsupported_media_type'],
+    ['<login/>', { 'content-type': 'application/xml' }, 415, 'unsupported_media_type'],
+    ['{}', { 'content-type': 'nonsense' }, 415, 'unsupported_media_type'],
+    [JSON.stringify({ email: 'x'.repeat(20_000) }), json, 413, 'body_too_large'],
+    ['[]', json, 422, 'invalid_request'],
+    ['null', json, 422, 'invalid_request'],
+    ['"text"', json, 422, 'invalid_request'],
+  ]
+  for (const [body, headers, status, code] of bodies) {
+    assertProblem(await send('/v1/login', body, headers), status, code)
+  }
+  assertProblem(await call(url, 'POST', '/v1/login'), 422, 'invalid_request')
+})
+
+test('every wrong field is named, with what is wrong about it, and never with its value', async () => {
+  const secret = 'do not repeat me'
+  const answer = await call(url, 'POST', '/v1/users', {
+    body: { email: secret, password: 7, extra: secret, [secret]: 1 },
+  })
+  assertProblem(answer, 422, 'invalid_request')
+  assert.deepEqual(answer.body.errors.map(({ field }) => field).sort(), [secret, 'email', 'extra', 'password'].sort())
+  for (const { message } of answer.body.errors) assert.ok(message.length > 0 && !message.includes(secret))
+
+  const missing = await call(url, 'POST', '/v1/login', { body: {} })
+  assert.deepEqual(missing.body.errors, [
+    { field: 'email', message: 'is required' },
+    { field: 'password', message: 'is required' },
+  ])
+  for (const [path, field] of [
+    ['/v1/token/refresh', 'refreshToken'],
+    ['/v1/logout', 'refreshToken'],
+    ['/v1/tickets/redeem', 'ticket'],
+  ] as const) {
+    for (const body of [{}, { [field]: null }, { [field]: 1 }, { [field]: [] }, { [field]: 'x'.repeat(5_000) }]) {
+      const wrong = await call(url, 'POST', path, { body })
+      assertProblem(wrong, 422, 'invalid_request')
+      assert.deepEqual(
+        wrong.body.errors.map((error) => error.field),
+        [field],
+      )
+    }
+  }
+})
+
+test('an answer is small, however much is wrong with a request, and shows nothing that cannot be seen', async () => {
+  const names: Record<string, (n: number) => string> = {
+    'many names': (n) => n.toString(36),
+    'names of control characters': (n) => `${'\0'.repeat(200)}${n}`,
+    'names in another script': (n) => `${'\u{6f22}'.repeat(200)}${n}`,
+    'names of pictures': (n) => `${'\u{1f511}'.repeat(200)}${n}`,
+    'names that are cut within a character': (n) => `x${'\u{1f511}'.repeat(200)}${n}`,
+    'names that have to be escaped': (n) => `${'"\\'.repeat(200)}${n}`,
+    'halves of surrogate pairs': (n) => `${'\u{d800}'.repeat(200)}${n}`,
+    'names that turn the direction': (n) => `${'\u{202e}'.repeat(200)}${n}`,
+    'one long name': () => 'x'.repeat(15_000),
+  }
+  for (const [what, nameOf] of Object.entries(names)) {
+    const members = Array.from({ length: 15_000 }, (_, n) => [nameOf(n), 1] as const)
+    let body = ''
+    for (let count = 1; count <= members.length; count *= 2) {
+      const next = JSON.stringify(Object.fromEntries(members.slice(0, count)))
+      if (Buffer.byteLength(next) > 16_384) break
+      body = next
+    }
+    assert.ok(Buffer.byteLength(body) > 7_000, what)
+    for (const path of ['/v1/users', '/v1/login', '/v1/token/refresh', '/v1/logout', '/v1/tickets/redeem']) {
+      const response = await fetch(url + path, { method: 'POST', headers: json, body })
+      const text = await response.text()
+      assertProblem(
+        { status: response.status, headers: response.headers, body: JSON.parse(text) },
+        422,
+        'invalid_request',
+      )
+      assert.ok(Buffer.byteLength(text) <= 2_048, `${what}: ${Buffer.byteLength(text)} bytes`)
+      assert.doesNotMatch(text, /\\u|\p{C}/u, what)
+    }
+  }
+})
+
+test('values are taken as they are: numbers and lists are no text', async () => {
+  for (const value of [12_345_678, ['pass phrase'], { pass: 'phrase' }, true, null]) {
+    const answer = await call(url, 'POST', '/v1/login', { body: { email: 'someone@example.test', password: value } })
+    assertProblem(answer, 422, 'invalid_request')
+  }
+})
+
+test('a URL that cannot be read is a problem', async () => {
+  const request = 'GET /v1/%zz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'
+  for (const port of [url, opsUrl]) assertProblem(await raw(request, port), 400, 'malformed_request')
+})
+
+test('bytes that are no HTTP, or too many headers, are a problem as well', async () => {
+  for (const request of [
+    'nonsense\r\n\r\n',
+    'GET / HTTP/1.1\r\nHost: x\r\nbad header\r\n\r\n',
+    'POST /v1/login HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+    `GET / HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`,
+  ]) {
+    for (const port of [url, opsUrl]) {
+      const answer = await raw(request, port)
+      assert.ok(answer.status === 400 || answer.status === 431, `${answer.status}`)
+      assertProblem(answer, answer.status, answer.status === 400 ? 'malformed_request' : 'headers_too_large')
+    }
+  }
+})
+
+test('a request without Host, or with two, is a problem as well, but for HTTP/1.0, which needs none', async () => {
+  for (const [port, path] of [
+    [url, '/healthz'],
+    [opsUrl, '/metrics'],
+  ] as const) {
+    for (const lines of ['', 'Host: x\r\nHost: x\r\n', 'Host: x\r\nHOST: y\r\n']) {
+      const request = `GET ${path} HTTP/1.1\r\n${lines}Connection: close\r\n\r\n`
+      assertProblem(await raw(request, port), 400, 'malformed_request')
+    }
+    assert.match(await bytes(`GET ${path} HTTP/1.0\r\n\r\n`, port), /^HTTP\/1\.1 200 /)
+  }
+})
+
+test('an expectation that is not known is passed over', async () => {
+  for (const [port, path] of [
+    [url, '/healthz'],
+    [opsUrl, '/metrics'],
+  ] as const) {
+    const request = `GET ${path} HTTP/1.1\r\nHost: x\r\nExpect: the unexpected\r\nConnection: close\r\n\r\n`
+    assert.match(await bytes(request, port), /^HTTP\/1\.1 200 /)
+  }
+})
+
+test('a body whose length is given in two ways ends the connection, and what follows it is not answered', async () => {
+  for (const encoding of ['', ' ', '\t']) {
+    const answers = await bytes(
+      `POST /v1/login HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding:${encoding}\r\nContent-Length: 5\r\n\r\n` +
+        '0\r\n\r\nGET /healthz HTTP/1.1\r\nHost: x\r\n\r\n',
+    )
+    assert.deepEqual(answers.match(/^HTTP\/1\.1 \d+/gm), ['HTTP/1.1 400'])
+  }
+})
+
+test("refusals of the documentation's pages are problems with their status", async () => {
+  const style = '/docs/static/swagger-ui.css'
+  const refused: [string, Record<string, string>, number, string][] = [
+    ['/docs/static/%00', {}, 400, 'malformed_request'],
+    ['/docs/static/x/..%5c', {}, 403, 'forbidden'],
+    [style, { 'if-match': '"x"' }, 412, 'precondition_failed'],
+    [style, { range: 'bytes=99999999-' }, 416, 'range_not_satisfiable'],
+  ]
+  for (const [path, headers, status, code] of refused) {
+    assertProblem(await call(url, 'GET', path, { headers }), status, code)
+  }
+})
+
+test("a client's mistake is no error in the log", async () => {
+  const gateway = await system.gatewayProcess()
+  await call(gateway.url, 'GET', '/docs/static/%00')
+  assertProblem(await redeem(gateway.url, 'made.up'), 400, 'invalid_ticket')
+  await gateway.waitForLog(({ code }) => code === 'invalid_ticket')
+  assert.deepEqual(
+    gateway.logs.filter(({ level }) => level === 'error'),
+    [],
+  )
+})
+
+test('the public port shows nothing of the ops port, and the other way round', async () => {
+  assert.equal((await fetch(`${opsUrl}/metrics`)).status, 200)
+  assert.equal((await fetch(`${opsUrl}/v1/me`)).status, 404)
+  assert.equal((await fetch(`${url}/metrics`)).status, 404)
+})
+
+test('no answer names the software behind it', async () => {
+  const answer = await login(url, { email: 'nobody', password: '' })
+  for (const name of ['server', 'x-powered-by', 'via']) assert.equal(answer.headers.get(name), null)
+})
+
+async function send(path: string, body: string, headers: Record<string, string>): Promise<Answer> {
+  const response = await fetch(url + path, { method: 'POST', headers, body })
+  return { status: response.status, headers: response.headers, body: JSON.parse(await response.text()) }
+}
+
+/** Sends bytes as they are, and reads what comes until the connection ends. */
+async function bytes(request: string, to = url): Promise<string> {
+  const { hostname, port } = new URL(to)
+  const socket = connect(Number(port), hostname)
+  socket.write(request)
+  return await text(socket)
+}
+
+async function raw(request: string, to = url): Promise<Answer> {
+  const received = await bytes(request, to)
+  const [head = '', body = ''] = received.split('\r\n\r\n')
+  const [statusLine = '', ...fields] = head.split('\r\n')
+  const headers = new Headers(
+    fields.map((field): [string, string] => {
+      const colon = field.indexOf(':')
+      return [field.slice(0, colon), field.slice(colon + 1).trim()]
+    }),
+  )
+  return { status: Number(statusLine.split(' ')[1]), headers, body: JSON.parse(body) }
+}

@@ -1,0 +1,39 @@
+// The connections that a gateway keeps to a Redis: one for each purpose, as .github/CONTRIBUTING.md lists them.
+import assert from 'node:assert/strict'
+import { until } from '@spillway/local/testing'
+import { startOwnRedis } from '@spillway/local/testing/own-redis'
+import { afterAll, test } from 'vitest'
+import { startMailServer } from '../mail-server.ts'
+import { openSystem } from '../system.ts'
+
+const redis = await startOwnRedis()
+const mails = await startMailServer()
+const system = await openSystem()
+afterAll(async () => {
+  await system.close()
+  await mails.stop()
+  await redis.close()
+})
+
+/** Without the one that asks. */
+async function connections(): Promise<number> {
+  const clients = String(await redis.command('CLIENT', 'LIST'))
+    .trim()
+    .split('\n')
+  return clients.filter((client) => !/ cmd=client\b/.test(client)).length
+}
+
+for (const { what, env, count } of [
+  { what: 'one for commands, one for replies and one for operators', env: {}, count: 3 },
+  { what: 'with mail two more: one for its queue, and one that waits there', env: mails.env, count: 5 },
+]) {
+  test(`a gateway keeps ${count} connections to Redis: ${what}`, async () => {
+    const gateway = await system.gateway({ REDIS_URL: redis.url, ...env })
+    await until(async () => (await connections()) === count, { what: `${count} connections` })
+    for (const path of ['/metrics', '/live.json', '/queues/api/queues'])
+      assert.equal((await fetch(gateway.opsUrl + path)).status, 200, path)
+    assert.equal(await connections(), count)
+    await gateway.close()
+    await until(async () => (await connections()) === 0, { what: 'the end of its connections' })
+  })
+}

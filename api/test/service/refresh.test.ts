@@ -1,0 +1,174 @@
+// Refresh tokens at two gateways: what each is good for, what two that come at once get, and what ends the session.
+import assert from 'node:assert/strict'
+import { createHash, randomBytes } from 'node:crypto'
+import { afterAll, test } from 'vitest'
+import { assertProblem, type Body, expect, login, logout, me, newAccount, patiently, refresh } from '../client.ts'
+import { shareSystem } from '../system.ts'
+
+const system = await shareSystem()
+afterAll(() => system.close())
+const [{ url: here }, { url: there }] = await Promise.all([system.gateway(), system.gateway()])
+const account = await newAccount(here)
+const newSession = async () => expect(200, await login(here, account))
+
+/** Shows a token a hundred times at once, to both gateways by turns. */
+const hundredAtOnce = (token: string, urls = [here, there]) =>
+  Promise.all(Array.from({ length: 100 }, (_, n) => patiently(() => refresh(urls[n % 2] ?? here, token))))
+
+/** As if so much time had gone by since this session's token was replaced. */
+const laterBy = (interval: string, { accessToken }: Body) => system.database.$executeRaw`
+  UPDATE refresh_tokens SET replaced_at = replaced_at - ${interval}::interval WHERE session_id = ${sessionOf(accessToken)}::uuid`
+
+const tokensKept = ({ accessToken }: Body) =>
+  system.database.refreshToken.count({ where: { sessionId: sessionOf(accessToken) } })
+
+test('a refresh token is good for one refresh, and its successor for the next', async () => {
+  const first = await newSession()
+  const second = expect(200, await refresh(there, first.refreshToken))
+  const third = expect(200, await refresh(here, second.refreshToken))
+  assert.equal(new Set([first, second, third].map(({ refreshToken }) => refreshToken)).size, 3)
+  expect(200, await me(there, third.accessToken))
+})
+
+test('a hundred refreshes of one token at once all get the same successor, and the session goes on, round after round', async () => {
+  const first = await newSession()
+  let { refreshToken } = first
+  for (let round = 0; round < 5; round += 1) {
+    const given = new Set((await hundredAtOnce(refreshToken)).map((answer) => expect(200, answer).refreshToken))
+    assert.equal(given.size, 1)
+    assert.ok(!given.has(refreshToken))
+    refreshToken = [...given].join()
+  }
+  expect(200, await me(there, first.accessToken))
+})
+
+test('however often a session is refreshed, one token of it is kept', async () => {
+  const session = await newSession()
+  let { refreshToken } = session
+  for (let n = 0; n < 50; n += 1) ({ refreshToken } = expect(200, await refresh(n % 2 ? here : there, refreshToken)))
+  assert.equal(await tokensKept(session), 1)
+})
+
+test('a token that is shown again within its grace ends nothing, and after it the session for everyone', async () => {
+  const [session, other] = [await newSession(), await newSession()]
+  const next = expect(200, await refresh(there, session.refreshToken))
+  await laterBy('5 seconds', session)
+  assert.equal(expect(200, await refresh(here, session.refreshToken)).refreshToken, next.refreshToken)
+  await laterBy('5 seconds', session)
+
+  assertProblem(await refresh(here, session.refreshToken), 401, 'invalid_refresh_token')
+  assertProblem(await refresh(there, next.refreshToken), 401, 'invalid_refresh_token')
+  assertProblem(await me(there, next.accessToken), 401, 'invalid_token')
+  expect(200, await refresh(there, other.refreshToken))
+})
+
+test('the grace is not prolonged by using it', async () => {
+  const session = await newSession()
+  expect(200, await refresh(here, session.refreshToken))
+  for (let n = 0; n < 3; n += 1) {
+    await laterBy('2 seconds', session)
+    expect(200, await refresh(there, session.refreshToken))
+  }
+  await laterBy('4 seconds', session)
+  assertProblem(await refresh(there, session.refreshToken), 401, 'invalid_refresh_token')
+})
+
+test('a token older than the one that was replaced last has no grace, however quickly it is shown', async () => {
+  const first = await newSession()
+  const second = expect(200, await refresh(here, first.refreshToken))
+  const third = expect(200, await refresh(there, second.refreshToken))
+  assertProblem(await refresh(here, first.refreshToken), 401, 'invalid_refresh_token')
+  assertProblem(await refresh(here, third.refreshToken), 401, 'invalid_refresh_token')
+})
+
+test('a token from long ago still ends the session', async () => {
+  const first = await newSession()
+  let { refreshToken } = first
+  for (let n = 0; n < 10; n += 1) ({ refreshToken } = expect(200, await refresh(here, refreshToken)))
+  assertProblem(await refresh(there, first.refreshToken), 401, 'invalid_refresh_token')
+  assertProblem(await refresh(there, refreshToken), 401, 'invalid_refresh_token')
+})
+
+test('without a grace, of a hundred refreshes of one token at once one succeeds, and the session ends', async () => {
+  const without = await Promise.all([1, 2].map(() => system.gateway({ REFRESH_GRACE_S: '0' })))
+  const { refreshToken, accessToken } = await newSession()
+  const answers = await hundredAtOnce(
+    refreshToken,
+    without.map(({ url }) => url),
+  )
+  assert.equal(answers.filter(({ status }) => status === 200).length, 1)
+  assertProblem(await me(here, accessToken), 401, 'invalid_token')
+})
+
+test('an unknown refresh token is refused and ends nothing', async () => {
+  const { refreshToken } = await newSession()
+  const [session, family, secret] = refreshToken.split('.')
+  const [, otherFamily] = (await newSession()).refreshToken.split('.')
+  const inform = [`${refreshToken}x`, `${session}.${family}`, `${session}..${secret}`, 'x'.repeat(43)]
+  for (const unknown of [...inform, `${session}.${otherFamily}.${secret}`, `${session}.${'A'.repeat(22)}.${secret}`])
+    assertProblem(await refresh(here, unknown), 401, 'invalid_refresh_token')
+  expect(200, await refresh(here, refreshToken))
+})
+
+test('a session can be refreshed until its time is over', async () => {
+  const { refreshToken, accessToken } = await newSession()
+  await system.database.session.update({ where: { id: sessionOf(accessToken) }, data: { expiresAt: new Date() } })
+  assertProblem(await refresh(there, refreshToken), 401, 'invalid_refresh_token')
+})
+
+test('a token that was made before there were families is refreshed once, and its reuse ends the session', async () => {
+  const session = await newSession()
+  const old = randomBytes(32).toString('base64url')
+  await addOldToken(session, old)
+  const next = expect(200, await refresh(here, old))
+  const newest = expect(200, await refresh(there, next.refreshToken))
+  assertProblem(await refresh(here, old), 401, 'invalid_refresh_token')
+  assertProblem(await refresh(there, newest.refreshToken), 401, 'invalid_refresh_token')
+})
+
+test('a session goes on from a gateway of the version before to one of this, and a dead token of either ends it', async () => {
+  for (const reused of ['here', 'there']) {
+    const session = await newSession()
+    const { refreshToken } = expect(200, await refresh(here, session.refreshToken))
+    // The query of a refresh before there were families.
+    await system.database.refreshToken.update({
+      where: { tokenHash: digest(refreshToken) },
+      data: { usedAt: new Date() },
+    })
+    const old = randomBytes(32).toString('base64url')
+    await addOldToken(session, old)
+
+    const next = expect(200, await refresh(there, old))
+    assertProblem(await refresh(here, reused === 'here' ? refreshToken : old), 401, 'invalid_refresh_token')
+    assertProblem(await refresh(here, next.refreshToken), 401, 'invalid_refresh_token')
+  }
+})
+
+test('a logout with a dead token, or one from before families, ends the session as well', async () => {
+  for (const showing of ['dead', 'old']) {
+    const session = await newSession()
+    const old = randomBytes(32).toString('base64url')
+    await addOldToken(session, old)
+    const next = expect(200, await refresh(here, session.refreshToken))
+    expect(204, await logout(there, showing === 'old' ? old : session.refreshToken))
+    assertProblem(await refresh(here, next.refreshToken), 401, 'invalid_refresh_token')
+  }
+})
+
+/** As a gateway of the version before would have. */
+async function addOldToken({ accessToken }: Body, token: string): Promise<void> {
+  const expiresAt = new Date(Date.now() + 60_000)
+  await system.database.refreshToken.create({
+    data: { tokenHash: digest(token), sessionId: sessionOf(accessToken), expiresAt },
+  })
+}
+
+/** The id of the session that an access token is of. */
+function sessionOf(accessToken: string): string {
+  const [, payload = ''] = accessToken.split('.')
+  return String(JSON.parse(Buffer.from(payload, 'base64url').toString()).sid)
+}
+
+function digest(token: string): Uint8Array<ArrayBuffer> {
+  return new Uint8Array(createHash('sha256').update(token).digest())
+}

@@ -1,0 +1,71 @@
+// Many registrations of one address at once, and PostgreSQL's log of them.
+import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { until } from '@spillway/local/testing'
+import { afterAll, test } from 'vitest'
+import { type Answer, expect, login, newAccount, newCredentials, redeem, register, respondAsync } from '../client.ts'
+import { shareSystem } from '../system.ts'
+
+const system = await shareSystem()
+afterAll(() => system.close())
+const [{ url: here }, { url: there }] = await Promise.all([system.gateway(), system.gateway()])
+
+test('twenty registrations of one address at once leave no word of it in the log of PostgreSQL', async (t) => {
+  const log = await serverLog()
+  if (log === undefined) return t.skip('this PostgreSQL keeps its log on another machine')
+  const credentials = newCredentials()
+  const tickets = await Promise.all(
+    Array.from({ length: 20 }, async (_, n) =>
+      expect(202, await register(n % 2 ? here : there, credentials, respondAsync)),
+    ),
+  )
+  const redemptions = tickets.map(({ ticket }, n) => redeemed(n % 2 ? here : there, ticket))
+  const outcomes = (await Promise.all(redemptions)).map(({ status, body }) => (status === 201 ? 'created' : body.code))
+  assert.deepEqual([...new Set(outcomes)].sort(), ['created', 'email_taken'])
+  assert.equal(await system.database.user.count({ where: { email: credentials.email } }), 1)
+
+  const marker = `marker of ${credentials.password}`
+  await assert.rejects(system.database.$queryRawUnsafe(`SELECT '${marker}'::uuid`))
+  await until(async () => (await readFile(log, 'utf8')).includes(marker))
+  assert.ok(!(await readFile(log, 'utf8')).includes(credentials.email))
+})
+
+test('where registration is closed everyone is refused alike, before any work, and those who have an account log in', async () => {
+  const { url, opsUrl } = await system.gateway({
+    REGISTRATION: 'closed',
+    LIMIT_PER_ADDRESS: '100',
+    LIMIT_PER_ACCOUNT: '1',
+  })
+  const mine = await newAccount(here)
+  const json = { 'content-type': 'application/json' }
+  const bodies = [mine, newCredentials(), { email: 'x', password: '' }].map((body) => JSON.stringify(body))
+  const answers = await Promise.all(
+    [...bodies, '{', ' '.repeat(20_000)].map(async (body) => {
+      const answer = await fetch(`${url}/v1/users`, { method: 'POST', headers: json, body })
+      const names = [...answer.headers].filter(([name]) => name !== 'date')
+      return JSON.stringify([answer.status, names, await answer.text()])
+    }),
+  )
+  assert.equal(new Set(answers).size, 1, answers.join('\n'))
+  assert.match(answers[0] ?? '', /^\[403,.*registration_closed/)
+  // It is counted for nobody, so that it costs nothing: the owner of an address that others try logs in.
+  expect(200, await login(url, mine))
+  const page = await (await fetch(`${opsUrl}/metrics`)).text()
+  assert.match(page, /spillway_wait_seconds_count\{operation="login",outcome="answered"\} 1/)
+  assert.doesNotMatch(page, /spillway_wait_seconds_count\{operation="register"[^}]*\} [1-9]/)
+})
+
+/** The answer for a ticket: a machine that is busy may have none in time, and the ticket stays good. */
+async function redeemed(url: string, ticket: string): Promise<Answer> {
+  const answer = await redeem(url, ticket)
+  return answer.status === 503 ? redeemed(url, ticket) : answer
+}
+
+/** The file that the standard error of PostgreSQL goes to, where it runs on this machine. */
+async function serverLog(): Promise<string | undefined> {
+  const [server] = await system.database.$queryRaw<{ pid: number; data: string }[]>`
+    SELECT split_part(pg_read_file('postmaster.pid'), E'\\n', 1)::int AS pid, current_setting('data_directory') AS data`
+  const log = `/proc/${server?.pid}/fd/2`
+  return existsSync(log) && existsSync(server?.data ?? '') ? log : undefined
+}

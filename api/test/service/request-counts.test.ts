@@ -1,0 +1,57 @@
+// Counts of requests in Redis: a window has an end, and nothing moves it.
+import assert from 'node:assert/strict'
+import { connectRedis } from '@spillway/client/queue-client'
+import { createNamespace, until } from '@spillway/local/testing'
+import { afterAll, test } from 'vitest'
+import { createRequestCounts } from '../../src/limits/request-counts.ts'
+
+const namespace = await createNamespace()
+const redis = connectRedis(namespace.redisUrl, 'consumer')
+afterAll(async () => {
+  redis.disconnect()
+  await namespace.close()
+})
+const countRequest = createRequestCounts(redis, { windowMs: 60_000 })
+const key = (name: string) => `${namespace.queuePrefix}:limit:${name}`
+
+test('a window ends when it would have, however often somebody knocks meanwhile', async () => {
+  const knocked = key('knocked')
+  assert.deepEqual(await countRequest(knocked), { count: 1, resetS: 60 })
+  // As after 59 seconds.
+  await redis.pexpire(knocked, 1_000)
+  for (const count of [2, 3, 4]) assert.deepEqual(await countRequest(knocked), { count, resetS: 1 })
+  assert.ok((await redis.pttl(knocked)) <= 1_000)
+  await until(async () => (await redis.exists(knocked)) === 0)
+  assert.deepEqual(await countRequest(knocked), { count: 1, resetS: 60 })
+})
+
+test('a counter without an end, as someone who writes to Redis can make one, is given one', async () => {
+  const endless = key('endless')
+  await redis.set(endless, 7)
+  assert.deepEqual(await countRequest(endless), { count: 8, resetS: 60 })
+  assert.ok((await redis.pttl(endless)) > 0)
+})
+
+test('a counter that would live longer than its window ends with the window', async () => {
+  const lasting = key('lasting')
+  await redis.set(lasting, 7, 'EX', 86_400)
+  assert.deepEqual(await countRequest(lasting), { count: 8, resetS: 60 })
+  assert.ok((await redis.pttl(lasting)) <= 60_000)
+})
+
+test('what is no count, in the place of one, is deleted: requests are counted, and the window has an end', async () => {
+  const forged = key('forged')
+  const texts = ['', 'x', 'nan', '-5', '007', '1.5', '9223372036854775807', '9'.repeat(400)]
+  const forgeries = [
+    () => redis.lpush(forged, 'a list'),
+    () => redis.hset(forged, 'a', 'hash'),
+    ...texts.map((text) => () => redis.set(forged, text)),
+  ]
+  for (const [n, forge] of forgeries.entries()) {
+    await redis.del(forged)
+    await forge()
+    assert.deepEqual(await countRequest(forged), { count: 1, resetS: 60 }, `forgery ${n}`)
+    assert.equal((await countRequest(forged)).count, 2, `forgery ${n}`)
+    assert.ok((await redis.pttl(forged)) > 0, `forgery ${n}`)
+  }
+})

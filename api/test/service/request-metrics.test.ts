@@ -1,0 +1,100 @@
+// Operators' metrics of requests: each is counted once, by its outcome.
+import assert from 'node:assert/strict'
+import { verdictKey } from '@spillway/client/protocol/reply'
+import { startProxy, until } from '@spillway/local/testing'
+import { afterAll, test } from 'vitest'
+import {
+  assertProblem,
+  call,
+  expect,
+  login,
+  newAccount,
+  newCredentials,
+  redeem,
+  refresh,
+  register,
+  respondAsync,
+} from '../client.ts'
+import { openSystem } from '../system.ts'
+
+const system = await openSystem()
+afterAll(() => system.close())
+
+test('a ticket counts as redeemed by its answer, and not by a request that cannot be read', async () => {
+  const { url, opsUrl } = await system.gateway()
+  const { ticket } = expect(202, await register(url, newCredentials(), respondAsync))
+  const bodies: [string, string, number][] = [
+    ['{"ticket":', 'application/json', 400],
+    ['{}', 'application/json', 422],
+    ['{}', 'text/plain', 415],
+    [JSON.stringify({ ticket: 'x'.repeat(20_000) }), 'application/json', 413],
+  ]
+  for (const [body, contentType, status] of bodies) {
+    const init = { method: 'POST', headers: { 'content-type': contentType }, body }
+    assert.equal((await fetch(`${url}/v1/tickets/redeem`, init)).status, status)
+  }
+  assertProblem(await redeem(url, 'made.up'), 400, 'invalid_ticket')
+  const events = await until(async () => {
+    const counted = await series(opsUrl, 'spillway_tickets_total')
+    return counted['{event="invalid"}'] === 1 ? counted : undefined
+  })
+  assert.equal(events['{event="redeemed"}'], 0)
+
+  await system.worker()
+  await until(async () => (await redeem(url, ticket)).status === 201)
+  await until(async () => (await series(opsUrl, 'spillway_tickets_total'))['{event="redeemed"}'] === 1)
+})
+
+test('a part that is not reachable is a failure, and neither a refusal nor fine', async (t) => {
+  const proxy = await startProxy(system.namespace.databaseUrl)
+  t.onTestFinished(() => proxy.close())
+  const { url, opsUrl } = await system.gateway({ DATABASE_URL: proxy.url, LIMIT_PER_ACCOUNT: '1' })
+  proxy.refuse()
+  const credentials = newCredentials()
+  assertProblem(await refresh(url, 'a token'), 503, 'unavailable')
+  assertProblem(await login(url, credentials), 503, 'unavailable')
+  assertProblem(await login(url, credentials), 429, 'too_many_requests')
+  // The answer of a moment ago may still be good.
+  await until(async () => (await call(url, 'GET', '/readyz')).status === 503)
+
+  const requests = await until(async () => {
+    const { requests } = JSON.parse(await (await fetch(`${opsUrl}/live.json`)).text())
+    return requests.failed + requests.refused === 3 ? requests : undefined
+  })
+  assert.deepEqual([requests.failed, requests.refused], [2, 1])
+  const probes = await until(async () => {
+    const counted = Object.keys(await series(opsUrl, 'spillway_http_requests_total'))
+    const failing = counted.filter((labels) => labels.includes('/readyz') && labels.includes('status="503"'))
+    return failing.length > 0 ? failing : undefined
+  })
+  assert.deepEqual(
+    probes.map((labels) => /outcome="(\w+)"/.exec(labels)?.[1]),
+    ['failing'],
+  )
+})
+
+test('a redemption that fails does not count as redeemed, and the one that is answered does', async (t) => {
+  const proxy = await startProxy(system.namespace.databaseUrl)
+  t.onTestFinished(() => proxy.close())
+  const { url, opsUrl } = await system.gateway({ DATABASE_URL: proxy.url })
+  const { ticket } = expect(202, await login(url, await newAccount(url), respondAsync))
+  await until(() => system.redis.exists(verdictKey(system.namespace.queuePrefix, ticket.split('.')[0] ?? '')))
+  proxy.refuse()
+  assertProblem(await redeem(url, ticket), 503, 'unavailable')
+  proxy.restore()
+  await until(async () => (await redeem(url, ticket)).status === 200)
+  const redeemed = await until(async () => (await series(opsUrl, 'spillway_tickets_total'))['{event="redeemed"}'])
+  assert.equal(redeemed, 1)
+})
+
+/** The values of a gateway's metric, by its labels. */
+async function series(opsUrl: string, name: string): Promise<Record<string, number>> {
+  const page = await (await fetch(`${opsUrl}/metrics`)).text()
+  const lines = page.split('\n').filter((line) => line.startsWith(`${name}{`))
+  return Object.fromEntries(
+    lines.map((line) => {
+      const end = line.lastIndexOf(' ')
+      return [line.slice(name.length, end), Number(line.slice(end))]
+    }),
+  )
+}

@@ -1,0 +1,73 @@
+// The time limit for a request to arrive. A client that sends a byte now and then cannot hold a connection for longer.
+import assert from 'node:assert/strict'
+import { connect } from 'node:net'
+import { createLogger } from '@spillway/worker/log'
+import { afterAll, beforeAll, test } from 'vitest'
+import { readGatewayConfig } from '../../src/config.ts'
+import { serverOptions, TIMEOUT_CHECK_MS } from '../../src/http/server-options.ts'
+import { openSystem, type System } from '../system.ts'
+
+const TIMEOUT_MS = 1_000
+/** Far more than it takes, also on a busy machine, and far less than Node's own 30 and 60 s. */
+const LONG_MS = 15_000
+
+let system: System
+let url: string
+let opsUrl: string
+
+beforeAll(async () => {
+  system = await openSystem()
+  const gateway = await system.gateway({ REQUEST_TIMEOUT_MS: String(TIMEOUT_MS) })
+  url = gateway.url
+  opsUrl = gateway.opsUrl
+})
+
+afterAll(() => system?.close())
+
+/** Sends this at once, then one byte after the other; gives what was answered, and how long the connection stood. */
+async function trickle(target: string, first: string): Promise<{ answer: string; ms: number }> {
+  const { hostname, port } = new URL(target)
+  const socket = connect(Number(port), hostname)
+  let answer = ''
+  // A reset may follow the answer: bytes that nobody has read are on the way.
+  socket.on('data', (bytes) => (answer += bytes)).on('error', () => {})
+  const openedAt = performance.now()
+  if (first !== '') socket.write(first)
+  const more = first === '' ? undefined : setInterval(() => socket.write('x'), 50)
+  await new Promise((resolve) => socket.once('close', resolve))
+  clearInterval(more)
+  return { answer, ms: performance.now() - openedAt }
+}
+
+const head = 'POST /v1/login HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9000\r\n'
+
+test('a request that does not arrive in time is answered with 408 and its connection closed, whatever comes slowly', async () => {
+  const requests = {
+    'nothing at all': '',
+    'a line': 'POST /v1/log',
+    headers: head,
+    'a body': `${head}\r\n{"email":"`,
+    'a second request on a connection': `GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n${head}`,
+  }
+  await Promise.all(
+    [url, opsUrl].flatMap((target) =>
+      Object.entries(requests).map(async ([what, first]) => {
+        const { answer, ms } = await trickle(target, first)
+        assert.match(answer, /HTTP\/1\.1 408 /, what)
+        assert.ok(ms >= TIMEOUT_MS && ms < LONG_MS, `${what}: ${ms} ms`)
+      }),
+    ),
+  )
+})
+
+test('a request has 30 s to arrive and one more until that is seen, for headers and body together', () => {
+  const environment = { ...system.environment, REQUEST_TIMEOUT_MS: undefined }
+  const { REQUEST_TIMEOUT_MS } = readGatewayConfig(environment)
+  const { requestTimeout, http } = serverOptions({
+    log: createLogger({ service: 'gateway', level: 'silent' }),
+    requestTimeoutMs: REQUEST_TIMEOUT_MS,
+  })
+  assert.deepEqual([requestTimeout, http?.requestTimeout, http?.headersTimeout], [30_000, 30_000, 30_000])
+  assert.equal(http?.connectionsCheckingInterval, TIMEOUT_CHECK_MS)
+  assert.equal(TIMEOUT_CHECK_MS, 1_000)
+})

@@ -1,0 +1,163 @@
+// The sessions of an account: its owner sees them, ends one or all others, and they end when nobody uses them.
+import assert from 'node:assert/strict'
+import { until } from '@spillway/local/testing'
+import { afterAll, test } from 'vitest'
+import {
+  assertProblem,
+  type Body,
+  type Call,
+  type Credentials,
+  call,
+  expect,
+  login,
+  me,
+  newAccount,
+  redeem,
+  refresh,
+  respondAsync,
+} from '../client.ts'
+import { shareSystem } from '../system.ts'
+
+const system = await shareSystem()
+afterAll(() => system.close())
+const { url } = await system.gateway()
+
+interface Listed {
+  id: string
+  current: boolean
+  device: string | null
+  address: string | null
+  createdAt: string
+  lastUsedAt: string
+  expiresAt: string
+}
+
+const on = (device: string): Call => ({ headers: { 'user-agent': device } })
+const logIn = async (account: Credentials, options?: Call) => expect(200, await login(url, account, options))
+const sessionsOf = ({ accessToken }: Body) => call(url, 'GET', '/v1/me/sessions', { token: accessToken })
+const end = ({ accessToken }: Body, id: string) => call(url, 'DELETE', `/v1/me/sessions/${id}`, { token: accessToken })
+const endOthers = ({ accessToken }: Body) => call(url, 'DELETE', '/v1/me/sessions', { token: accessToken })
+
+async function list(session: Body): Promise<Listed[]> {
+  const { sessions }: Body & { sessions?: Listed[] } = expect(200, await sessionsOf(session))
+  return sessions ?? assert.fail('no sessions')
+}
+
+const idOf = async (session: Body) => (await list(session)).find(({ current }) => current)?.id ?? assert.fail()
+
+async function assertEnded({ accessToken, refreshToken }: Body): Promise<void> {
+  assertProblem(await me(url, accessToken), 401, 'invalid_token')
+  assertProblem(await refresh(url, refreshToken), 401, 'invalid_refresh_token')
+}
+
+test('sessions are listed with device, address and last use, the newest first', async () => {
+  const account = await newAccount(url)
+  const phone = await logIn(account, on('A phone'))
+  const laptop = await logIn(account, on('A laptop'))
+  const before = await list(phone)
+  assert.deepEqual(
+    before.map(({ device, address, current }) => ({ device, address, current })),
+    [
+      { device: 'A laptop', address: '127.0.0.1', current: false },
+      { device: 'A phone', address: '127.0.0.1', current: true },
+    ],
+  )
+  expect(200, await refresh(url, laptop.refreshToken))
+  const [used, unused] = await list(phone)
+  assert.ok(used && unused && used.lastUsedAt > used.createdAt)
+  assert.equal(unused.lastUsedAt, unused.createdAt)
+  assert.ok(Date.parse(used.expiresAt) > Date.parse(before[0]?.expiresAt ?? ''))
+})
+
+test('what a client calls itself is kept as printable text, and cut', async () => {
+  const session = await logIn(await newAccount(url), on(`\u00e9\tx ${'y'.repeat(300)}`))
+  assert.equal((await list(session))[0]?.device, `x ${'y'.repeat(254)}`)
+})
+
+test('a session that was opened by a ticket is of the client that redeemed it', async () => {
+  const account = await newAccount(url)
+  const headers = { ...respondAsync.headers, 'user-agent': 'The one that asked' }
+  const { ticket } = expect(202, await login(url, account, { headers }))
+  const { body: session } = await until(async () => {
+    const answer = await redeem(url, ticket, on('The one that redeemed'))
+    return answer.status === 200 ? answer : undefined
+  })
+  assert.equal((await list(session))[0]?.device, 'The one that redeemed')
+})
+
+test('a session that is ended refreshes no more, and its access token is refused', async () => {
+  const account = await newAccount(url)
+  const [mine, thief] = [await logIn(account), await logIn(account)]
+  expect(204, await end(mine, await idOf(thief)))
+  await assertEnded(thief)
+  expect(200, await me(url, mine.accessToken))
+  assertProblem(await sessionsOf(thief), 401, 'invalid_token')
+  assertProblem(await endOthers(thief), 401, 'invalid_token')
+  const own = await idOf(mine)
+  assertProblem(await end(thief, own), 401, 'invalid_token')
+  expect(204, await end(mine, own))
+  await assertEnded(mine)
+})
+
+test('of a hundred that end a session at once one does', async () => {
+  const account = await newAccount(url)
+  const [mine, other] = [await logIn(account), await logIn(account)]
+  const id = await idOf(other)
+  const answers = await Promise.all(Array.from({ length: 100 }, () => end(mine, id)))
+  assert.equal(answers.filter(({ status }) => status === 204).length, 1)
+  // On a machine that is slow at the moment a hundred may be too many at a time for its gateway, or for its connections to the database.
+  for (const { status, body } of answers)
+    assert.ok(status === 204 || ['session_not_found', 'busy', 'unavailable'].includes(body.code), `${status}`)
+})
+
+test("nobody ends another account's sessions, nor one that never was", async () => {
+  const [mine, other] = [await logIn(await newAccount(url)), await logIn(await newAccount(url))]
+  const id = await idOf(other)
+  assertProblem(await end(mine, id), 404, 'session_not_found')
+  assertProblem(await end(mine, '00000000-0000-0000-0000-000000000000'), 404, 'session_not_found')
+  assertProblem(await end(mine, 'no-id'), 422, 'invalid_request')
+  assertProblem(await end(mine, `${id}'%00`), 422, 'invalid_request')
+  expect(204, await endOthers(mine))
+  expect(200, await me(url, other.accessToken))
+})
+
+test('all other sessions end at once', async () => {
+  const account = await newAccount(url)
+  const [mine, ...others] = await Promise.all(Array.from({ length: 4 }, () => logIn(account)))
+  assert.ok(mine)
+  expect(204, await endOthers(mine))
+  for (const other of others) await assertEnded(other)
+  assert.equal((await list(mine)).length, 1)
+})
+
+/** As if so much time had gone by since the tokens of all sessions of an account were made. */
+const laterBy = ({ email }: Credentials, interval: string) => system.database.$executeRaw`
+  UPDATE refresh_tokens SET expires_at = refresh_tokens.expires_at - ${interval}::interval
+  FROM sessions JOIN users ON users.id = user_id WHERE sessions.id = session_id AND email = ${email}`
+
+test('a session that nobody uses for two weeks ends, and one that is refreshed goes on', async () => {
+  const account = await newAccount(url)
+  const [used, unused] = [await logIn(account, on('used')), await logIn(account, on('unused'))]
+  await laterBy(account, '13 days')
+  const next = expect(200, await refresh(url, used.refreshToken))
+  await laterBy(account, '2 days')
+  assertProblem(await refresh(url, unused.refreshToken), 401, 'invalid_refresh_token')
+  const last = expect(200, await refresh(url, next.refreshToken))
+  assert.deepEqual(
+    (await list(last)).map(({ device }) => device),
+    ['used'],
+  )
+})
+
+test('an access token may not outlive its session', async () => {
+  await assert.rejects(system.gateway({ SESSION_IDLE_S: '899' }), /SESSION_IDLE_S must not be below ACCESS_TOKEN_TTL_S/)
+})
+
+test('an address in the body of a signed-in request neither fails it nor escapes the limit of its account', async () => {
+  const limited = await system.gateway({ LIMIT_PER_ACCOUNT: '5' })
+  const { accessToken: token } = await logIn(await newAccount(url))
+  const emails = [{ toString: 1 }, ...Array.from({ length: 9 }, (_, n) => `someone-${n}@example.test`)]
+  const answers = emails.map((email) => call(limited.url, 'DELETE', '/v1/me/sessions', { token, body: { email } }))
+  const statuses = (await Promise.all(answers)).map(({ status }) => status).sort()
+  assert.deepEqual(statuses, [...Array<number>(5).fill(204), ...Array<number>(5).fill(429)])
+})

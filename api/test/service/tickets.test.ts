@@ -1,0 +1,210 @@
+// Tickets that answer nothing: expired, forged, damaged, another service's.
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { verdictKey, verdictSeal } from '@spillway/client/protocol/reply'
+import { jobKey } from '@spillway/client/queue/keys'
+import { parseKeyring } from '@spillway/client/queue-client'
+import { newSealKey, redisTime, startStopwatch, until } from '@spillway/local/testing'
+import { afterAll, test } from 'vitest'
+import { createTickets, TICKET_MAX_LENGTH } from '../../src/waiting/tickets.ts'
+import { slowAccount } from '../account.ts'
+import {
+  assertProblem,
+  changePassword,
+  expect,
+  login,
+  newAccount,
+  newCredentials,
+  redeem,
+  register,
+  respondAsync,
+} from '../client.ts'
+import { openSystem, whileFrozen } from '../system.ts'
+
+const system = await openSystem()
+afterAll(() => system.close())
+const worker = await system.worker({ SPILLWAY_TEST_HASHES: 'true' })
+const { url } = await system.gateway()
+
+/** What is written in clear in the job of a ticket. */
+async function jobOf(ticket: string): Promise<{ deadline: number }> {
+  const [id = ''] = ticket.split('.')
+  return JSON.parse((await system.redis.hget(jobKey(system.namespace.queuePrefix, id), 'data')) ?? '')
+}
+
+test('a ticket can be redeemed until its time is over, and then no more', async () => {
+  const { url: hasty } = await system.gateway({ TICKET_TTL_MS: '3000', LOGIN_WAIT_MS: '0' })
+  const used = expect(202, await register(hasty, newCredentials(), respondAsync))
+  expect(201, await redeem(url, used.ticket))
+
+  const credentials = newCredentials()
+  const { ticket } = expect(202, await register(hasty, credentials, respondAsync))
+  const verdict = `${system.namespace.queuePrefix}:verdict:${ticket.split('.')[0]}`
+  await until(() => system.redis.exists(verdict))
+  await until(async () => (await system.redis.exists(verdict)) === 0)
+  assertProblem(await redeem(url, ticket), 410, 'ticket_expired')
+  assertProblem(await redeem(url, used.ticket), 410, 'ticket_expired')
+  assertProblem(await login(url, credentials), 401, 'invalid_credentials')
+})
+
+test('a job whose ticket expired before its turn is dropped, and redeeming it is told so when its time is over', async () => {
+  const { url: hasty } = await system.gateway({ TICKET_TTL_MS: '3000', LOGIN_WAIT_MS: '0' })
+  await whileFrozen(worker, async () => {
+    const { ticket } = expect(202, await register(hasty, newCredentials(), respondAsync))
+    const { deadline } = await jobOf(ticket)
+    assertProblem(await redeem(url, ticket), 410, 'ticket_expired')
+    // Gateway and worker estimate Redis's clock, each by itself: for some milliseconds only one of them knows that the time is over.
+    await until(async () => (await redisTime(system.redis)) > deadline + 1_000)
+  })
+  const dropped = await worker.waitForLog(({ msg }) => msg === 'job dropped')
+  assert.equal(dropped.outcome, 'expired')
+})
+
+test('a redemption is held no longer than its ticket is good, however long it may be otherwise', async () => {
+  const { url: patient } = await system.gateway({ TICKET_TTL_MS: '9000', LOGIN_WAIT_MS: '6000' })
+  await whileFrozen(worker, async () => {
+    const { ticket } = expect(202, await register(patient, newCredentials(), respondAsync))
+    // With five seconds behind it, it has four left.
+    expect(202, await redeem(patient, ticket, { headers: { prefer: 'wait=5' } }))
+    const elapsedMs = startStopwatch()
+    assertProblem(await redeem(patient, ticket), 410, 'ticket_expired')
+    const tookMs = elapsedMs()
+    assert.ok(tookMs < 5_500, `held for ${tookMs} ms`)
+  })
+})
+
+test('a ticket whose password could not be hashed stays good', async () => {
+  const { ticket } = expect(202, await login(url, await slowAccount(system.database, 1), respondAsync))
+  const [id = ''] = ticket.split('.')
+  const { queuePrefix } = system.namespace
+  const verdict = await until(() => system.redis.get(verdictKey(queuePrefix, id)))
+  const { deadline } = await jobOf(ticket)
+  const keyring = parseKeyring(system.environment.SPILLWAY_SEAL_KEYS ?? '')
+  const failure = keyring.seal(verdictSeal({ id, name: 'verify', deadline }), {
+    kind: 'refused',
+    code: 'hashing_failed',
+  })
+  await system.redis.set(verdictKey(queuePrefix, id), failure, 'KEEPTTL')
+  for (let n = 0; n < 2; n++) assertProblem(await redeem(url, ticket), 500, 'internal_error')
+  await system.redis.set(verdictKey(queuePrefix, id), verdict, 'KEEPTTL')
+  expect(200, await redeem(url, ticket))
+})
+
+test('a string that is no ticket of this service is refused', async () => {
+  const { ticket } = expect(202, await register(url, newCredentials(), respondAsync))
+  const other = expect(202, await register(url, newCredentials(), respondAsync))
+  const [id = '', kid = '', sealed = ''] = ticket.split('.')
+  const [otherId = ''] = other.ticket.split('.')
+  const flipped = `${sealed.startsWith('A') ? 'B' : 'A'}${sealed.slice(1)}`
+  const forgeries = [
+    '',
+    '.',
+    'ticket',
+    id,
+    `${id}.`,
+    `${id}.${kid}`,
+    `${id}.${kid}.`,
+    `${id}.nobody.${sealed}`,
+    `${id}.${kid}.${flipped}`,
+    `${id}.${kid}.${sealed.slice(0, -4)}`,
+    `${otherId}.${kid}.${sealed}`,
+    `.${kid}.${sealed}`,
+    'x'.repeat(2_048),
+  ]
+  for (const forgery of forgeries) assertProblem(await redeem(url, forgery), 400, 'invalid_ticket')
+  assertProblem(await redeem(url, 'x'.repeat(2_049)), 422, 'invalid_request')
+  expect(201, await redeem(url, ticket))
+})
+
+test('the longest ticket that is given can be redeemed', async () => {
+  // The longest name that a seal key may have, and an address with quotes, which JSON writes in two bytes each.
+  const kid = 'k'.repeat(32)
+  const email = `"${'.'.repeat(62)}"@${'x.'.repeat(94)}x`
+  const issued = createTickets(parseKeyring(newSealKey(kid))).issue({
+    operation: { kind: 'register', email },
+    job: { id: randomUUID(), name: 'verify', deadline: Number.MAX_SAFE_INTEGER },
+    expiresAt: Number.MAX_SAFE_INTEGER,
+  })
+  assert.ok(issued.length <= TICKET_MAX_LENGTH, `${issued.length} characters`)
+
+  const answer = await register(url, { email, password: newCredentials().password }, respondAsync)
+  const { ticket } = expect(202, answer)
+  assert.ok(ticket.length <= issued.length)
+  expect(201, await redeem(url, ticket))
+})
+
+test('a ticket sealed by another service, or for another purpose, is refused', async () => {
+  const { url: foreign } = await system.gateway({ SPILLWAY_SEAL_KEYS: newSealKey() })
+  const { ticket } = expect(202, await register(foreign, newCredentials(), respondAsync))
+  assertProblem(await redeem(url, ticket), 400, 'invalid_ticket')
+
+  const held = expect(202, await login(url, await slowAccount(system.database, 1), respondAsync))
+  const [id = ''] = held.ticket.split('.')
+  const verdict = await until(() => system.redis.get(`${system.namespace.queuePrefix}:verdict:${id}`))
+  assertProblem(await redeem(url, `${id}.${verdict}`), 400, 'invalid_ticket')
+  expect(200, await redeem(url, held.ticket))
+})
+
+test('a verdict written into Redis by someone else answers nothing', async () => {
+  const { email } = await newAccount(url)
+  const attempt = expect(202, await login(url, { email, password: 'not the password' }, respondAsync))
+  const mine = await newAccount(url)
+  const right = expect(202, await login(url, mine, respondAsync))
+  const key = (ticket: string) => `${system.namespace.queuePrefix}:verdict:${ticket.split('.')[0]}`
+  const match = await until(() => system.redis.get(key(right.ticket)))
+  await until(() => system.redis.get(key(attempt.ticket)))
+  await system.redis.set(key(attempt.ticket), match, 'KEEPTTL')
+  expect(202, await redeem(url, attempt.ticket, respondAsync))
+  await system.redis.set(key(attempt.ticket), 'match', 'KEEPTTL')
+  expect(202, await redeem(url, attempt.ticket, respondAsync))
+  expect(200, await redeem(url, right.ticket))
+})
+
+test('a seal key is rotated without losing a ticket', async (t) => {
+  const rotated = await openSystem()
+  t.onTestFinished(() => rotated.close())
+  const [older, newer] = [newSealKey('older'), newSealKey('newer')]
+  await rotated.worker({ SPILLWAY_SEAL_KEYS: `${newer},${older}` })
+  const before = await rotated.gateway({ SPILLWAY_SEAL_KEYS: `${older},${newer}` })
+  const between = await rotated.gateway({ SPILLWAY_SEAL_KEYS: `${newer},${older}` })
+  const credentials = newCredentials()
+  const { ticket } = expect(202, await register(before.url, credentials, respondAsync))
+  expect(201, await redeem(between.url, ticket))
+  const tokens = expect(200, await login(between.url, credentials))
+  const change = { currentPassword: credentials.password, newPassword: 'another pass phrase' }
+  expect(204, await changePassword(before.url, tokens.accessToken, change))
+})
+
+test('of a thousand connections that redeem one ticket at once a few are held, and all others told to come later', async () => {
+  // Not in this process, which has the thousand clients.
+  const { url, opsUrl } = await system.gatewayProcess({ LOGIN_WAIT_MS: '50000' })
+  const credentials = await newAccount(url)
+  const [connections, heldMax] = [1_000, 8]
+  const answers: string[] = []
+  const { asked } = await whileFrozen(worker, async () => {
+    const { ticket } = expect(202, await login(url, credentials, respondAsync))
+    const asked = Array.from({ length: connections }, async () => void answers.push(await redeemByItself(url, ticket)))
+    await until(() => answers.length >= connections - heldMax, {
+      timeoutMs: 45_000,
+      what: 'an answer to all but the held',
+    })
+    return { asked }
+  })
+  await Promise.all(asked)
+  for (const answer of answers.slice(0, -heldMax)) assert.match(answer, /^HTTP\/1.1 429 [\s\S]*\r\nretry-after: 1\r\n/)
+  const held = answers.slice(-heldMax).map((answer) => Number(answer.split(' ')[1]))
+  assert.deepEqual(held.sort(), [200, ...Array.from({ length: heldMax - 1 }, () => 409)])
+  const metrics = await (await fetch(`${opsUrl}/metrics`)).text()
+  assert.match(metrics, /^spillway_refused_total{reason="ticket_held"} 992$/m)
+})
+
+/** Redeems a ticket on a connection of its own; the answer as it came. */
+async function redeemByItself(url: string, ticket: string): Promise<string> {
+  const body = JSON.stringify({ ticket })
+  const socket = connect(Number(new URL(url).port), '127.0.0.1')
+  const head = `host: x\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: ${body.length}`
+  socket.write(`POST /v1/tickets/redeem HTTP/1.1\r\n${head}\r\n\r\n${body}`)
+  return await text(socket)
+}

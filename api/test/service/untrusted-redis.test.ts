@@ -1,0 +1,140 @@
+// An attacker with write access to Redis, end to end: no session opens without the right password.
+import assert from 'node:assert/strict'
+import { redisTime, until } from '@spillway/local/testing'
+import { afterAll, test } from 'vitest'
+import { slowAccount } from '../account.ts'
+import {
+  assertProblem,
+  type Call,
+  type Credentials,
+  call,
+  expect,
+  keepTicket,
+  login,
+  redeem,
+  respondAsync,
+} from '../client.ts'
+import { watchQueue } from '../queue.ts'
+import { openSystem, whileFrozen } from '../system.ts'
+
+const system = await openSystem()
+afterAll(() => system.close())
+const worker = await system.worker({ SPILLWAY_TEST_HASHES: 'true' })
+const gateway = await system.gateway({ LOGIN_WAIT_MS: '2000' })
+const { url } = gateway
+const { redis, namespace } = system
+const queue = watchQueue(system)
+const key = (name: string) => `${namespace.queuePrefix}:${name}`
+const jobOf = (ticket: string) => ticket.split('.')[0] ?? ''
+
+/** A login that waits for its hash, and the id of its job. */
+async function begin(credentials: Credentials, options: Call = {}) {
+  const known = (await queue.added()).length
+  const answer = login(url, credentials, options)
+  const id = await until(async () => (await queue.added())[known])
+  return { answer, id }
+}
+
+/** A login for which somebody stores and announces a verdict before the worker does. */
+function answeredBySomeoneElse(credentials: Credentials, verdict: string) {
+  return whileFrozen(worker, async () => {
+    const attempt = await begin(credentials)
+    const { replyTo } = await sealedOf(attempt.id)
+    await redis.set(key(`verdict:${attempt.id}`), verdict, 'PX', 60_000)
+    assert.equal(await redis.publish(key(`replies:${replyTo}`), `${attempt.id} ${verdict}`), 1)
+    return attempt
+  })
+}
+
+async function sealedOf(jobId: string): Promise<{ data: string; replyTo: string }> {
+  const data = (await redis.hget(key(`passwords:${jobId}`), 'data')) ?? ''
+  return { data, replyTo: JSON.parse(data).replyTo }
+}
+
+/** A ticket of a right password, and the verdict that was stored for it. */
+async function earned(credentials: Credentials): Promise<{ ticket: string; verdict: string }> {
+  const { ticket } = expect(202, await login(url, credentials, respondAsync))
+  return { ticket, verdict: await until(() => redis.get(key(`verdict:${jobOf(ticket)}`))) }
+}
+
+/** How many verdicts the gateway has counted that did not open. */
+async function brokenVerdicts(): Promise<number> {
+  const metrics = await (await fetch(`${gateway.opsUrl}/metrics`)).text()
+  return Number(/spillway_seal_failures_total\{purpose="verdict"\} (\d+)/.exec(metrics)?.[1] ?? 0)
+}
+
+async function sessionsOf({ email }: Credentials): Promise<number> {
+  return system.database.session.count({ where: { user: { email } } })
+}
+
+test('the verdict of a right password, announced and stored for a wrong one, is counted and opens nothing', async () => {
+  const victim = await slowAccount(system.database, 400)
+  const { verdict } = await earned(victim)
+  const attempt = await answeredBySomeoneElse({ ...victim, password: 'wrong' }, verdict)
+  assertProblem(await attempt.answer, 401, 'invalid_credentials')
+  assert.equal(await sessionsOf(victim), 0)
+  assert.ok((await brokenVerdicts()) > 0)
+})
+
+test('a verdict that is none, made up for one who waits, is counted and keeps nobody out', async () => {
+  const account = await slowAccount(system.database, 1)
+  const before = await brokenVerdicts()
+  const attempt = await answeredBySomeoneElse(account, 'used')
+  expect(200, await attempt.answer)
+  assert.ok((await brokenVerdicts()) > before)
+})
+
+test('the request of a right password, put into the job of a wrong one, is logged and opens nothing', async () => {
+  const victim = await slowAccount(system.database, 10)
+  const { ticket } = await earned(victim)
+  const busy = await begin(await slowAccount(system.database, 600))
+  await queue.settled(0, 1)
+  const attempt = await begin({ ...victim, password: 'wrong' }, keepTicket)
+  const { data } = await sealedOf(jobOf(ticket))
+  await redis.hset(key(`passwords:${attempt.id}`), 'data', data)
+  const { status, body } = await attempt.answer
+  assert.equal(status, 202)
+  expect(202, await redeem(url, body.ticket, respondAsync))
+  assert.equal(await sessionsOf(victim), 0)
+  await worker.waitForLog(({ jobId, code }) => jobId === attempt.id && code === 'forged_job')
+  expect(200, await busy.answer)
+})
+
+test('a job that is doubled opens one session, and one that is deleted is added again', async () => {
+  const account = await slowAccount(system.database, 10)
+  const busy = await begin(await slowAccount(system.database, 600))
+  await queue.settled(0, 1)
+  const [doubled, deleted] = [await begin(account), await begin(account)]
+  await redis.lpush(key('passwords:wait'), doubled.id)
+  await redis.lrem(key('passwords:wait'), 0, deleted.id)
+  await redis.del(key(`passwords:${deleted.id}`))
+  expect(200, await busy.answer)
+  expect(200, await doubled.answer)
+  expect(200, await deleted.answer)
+  assert.equal(await sessionsOf(account), 2)
+})
+
+test('lies about workers cost no more than a ticket or a refusal', async () => {
+  const account = await slowAccount(system.database, 10)
+  const entry = {
+    name: 'x',
+    fallback: false,
+    slots: 1,
+    serviceMs: 600_000,
+    latencyMs: 600_000,
+    busy: 0,
+    finished: { answered: 0, expired: 0, failed: 0 },
+  }
+  const lies = ['', '{', '[]', 'null', '1e999', JSON.stringify({ slots: -1 }), JSON.stringify({ ...entry, at: 1e300 })]
+  const at = await redisTime(redis)
+  for (const [n, lie] of [...lies, JSON.stringify({ ...entry, at })].entries()) {
+    await redis.hset(key('capacity'), `liar-${n}`, lie)
+  }
+  for (let n = 0; n < 5; n += 1) {
+    const { status } = await login(url, account, keepTicket)
+    assert.ok([200, 202, 503].includes(status))
+  }
+  assert.equal((await call(url, 'GET', '/healthz')).status, 200)
+  // An entry that is not renewed does not count.
+  await until(async () => (await login(url, account)).status === 200)
+})

@@ -1,0 +1,154 @@
+// How long a request is held, and what it gets when the wait runs out first.
+import assert from 'node:assert/strict'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { startStopwatch, until } from '@spillway/local/testing'
+import { afterAll, test } from 'vitest'
+import { accountWithHash, slowAccount } from '../account.ts'
+import {
+  type Answer,
+  assertProblem,
+  expect,
+  keepTicket,
+  login,
+  newCredentials,
+  redeem,
+  register,
+  respondAsync,
+} from '../client.ts'
+import { locksAwaited } from '../locks.ts'
+import { watchQueue } from '../queue.ts'
+import { openSystem, whileFrozen } from '../system.ts'
+
+const system = await openSystem()
+afterAll(() => system.close())
+const worker = await system.worker({ SPILLWAY_TEST_HASHES: 'true' })
+const gateways = [await system.gateway({ LOGIN_WAIT_MS: '300' }), await system.gateway()] as const
+const [brief, patient] = [gateways[0].url, gateways[1].url]
+const queue = watchQueue(system)
+const prefer = (preference: string) => ({ headers: { prefer: preference } })
+
+test('a login that takes longer than the wait gets a ticket when the wait runs out, and its answer later', async () => {
+  const held = await timed(login(brief, await slowAccount(system.database, 1_500), keepTicket))
+  const { ticket } = assertTicket(held.answer)
+  assert.ok(held.tookMs >= 290, `held for ${held.tookMs} ms`)
+  expect(200, await redeem(patient, ticket))
+})
+
+test('a registration behind a slow login gets a ticket as well, and its account later', async () => {
+  const ahead = login(patient, await slowAccount(system.database, 1_500))
+  await queue.settled(0, 1)
+  const credentials = newCredentials()
+  const { ticket } = assertTicket(await register(brief, credentials, keepTicket))
+  expect(201, await redeem(patient, ticket))
+  expect(200, await ahead)
+  expect(200, await login(patient, credentials))
+})
+
+test('requests are held while the only worker is frozen, and answered when it goes on', async () => {
+  const credentials = newCredentials()
+  expect(201, await register(patient, credentials))
+  await expectQuickAnswers()
+  const { redeemed } = await whileFrozen(worker, async () => {
+    const held = await timed(login(brief, credentials, keepTicket))
+    assert.ok(held.tookMs >= 290, `held for ${held.tookMs} ms`)
+    return { redeemed: redeem(patient, assertTicket(held.answer).ticket) }
+  })
+  expect(200, await redeemed)
+})
+
+test('respond-async gives the ticket at once, however quick the answer would be', async () => {
+  const credentials = newCredentials()
+  for (const start of [register, login]) {
+    const answer = await start(patient, credentials, respondAsync)
+    assert.equal(answer.headers.get('preference-applied'), 'respond-async')
+    expect(start === register ? 201 : 200, await redeem(patient, assertTicket(answer).ticket))
+  }
+})
+
+test('wait=N holds for N seconds, with respond-async as well, and says so', async () => {
+  for (const preference of ['wait=1', 'respond-async, wait=1']) {
+    await expectQuickAnswers()
+    const { answer, tookMs } = await timed(
+      login(patient, await slowAccount(system.database, 2_000), prefer(preference)),
+    )
+    expect(200, await redeem(patient, assertTicket(answer).ticket))
+    assert.ok(tookMs >= 990, `held for ${tookMs} ms`)
+    assert.equal(answer.headers.get('preference-applied'), preference)
+  }
+  await expectQuickAnswers()
+  const credentials = await accountWithHash(system.database, '$spillway-token$')
+  const quick = await login(patient, credentials, prefer('return=minimal, Wait="1"; foo, respond-ASYNC'))
+  expect(200, quick)
+  assert.equal(quick.headers.get('preference-applied'), 'respond-async, wait=1')
+})
+
+test('the time before the job is added is part of the wait', async () => {
+  await expectQuickAnswers()
+  await whileFrozen(worker, async () => {
+    const elapsedMs = startStopwatch()
+    const { held } = await system.database.$transaction(
+      async (locked) => {
+        await locked.$executeRaw`LOCK TABLE users IN ACCESS EXCLUSIVE MODE`
+        const held = login(patient, newCredentials(), prefer('wait=4'))
+        await until(() => locksAwaited(system.database))
+        await sleep(3_500)
+        return { held }
+      },
+      { timeout: 60_000 },
+    )
+    assertTicket(await held)
+    const tookMs = elapsedMs()
+    assert.ok(tookMs < 6_000, `held for ${tookMs} ms`)
+  })
+})
+
+test('a wait beyond the limit is the limit, and is not said to be applied', async () => {
+  await expectQuickAnswers()
+  const { answer, tookMs } = await timed(login(brief, await slowAccount(system.database, 1_500), prefer('wait=60')))
+  assert.ok(tookMs >= 290, `held for ${tookMs} ms`)
+  assert.equal(answer.headers.get('preference-applied'), null)
+  expect(200, await redeem(patient, assertTicket(answer).ticket))
+})
+
+test('preferences that are malformed, or about other things, change nothing', async () => {
+  const credentials = await accountWithHash(system.database, '$spillway-token$')
+  for (const preference of ['wait', 'wait=', 'wait=soon', 'wait=-1', 'wait=1.5', 'return=minimal', ',,;=', 'async']) {
+    const answer = await login(patient, credentials, prefer(preference))
+    expect(200, answer)
+    assert.equal(answer.headers.get('preference-applied'), null, preference)
+  }
+})
+
+test('redeeming waits by the same rules', async () => {
+  const asked = await login(patient, await slowAccount(system.database, 1_800), respondAsync)
+  const first = await redeem(patient, assertTicket(asked).ticket, respondAsync)
+  const second = await timed(redeem(brief, assertTicket(first).ticket))
+  assert.ok(second.tookMs >= 290, `held for ${second.tookMs} ms`)
+  expect(200, await redeem(patient, assertTicket(second.answer).ticket))
+  assertProblem(await redeem(patient, assertTicket(asked).ticket), 409, 'ticket_used')
+})
+
+/** Makes gateways expect quick answers again: slow ones are foreseen, and get their ticket without any wait. */
+async function expectQuickAnswers(): Promise<void> {
+  const quick = await accountWithHash(system.database, '$spillway-token$')
+  await until(async () => {
+    for (const answer of await Promise.all(Array.from({ length: 10 }, () => login(patient, quick)))) expect(200, answer)
+    const metrics = await Promise.all(gateways.map(async ({ opsUrl }) => (await fetch(`${opsUrl}/metrics`)).text()))
+    // So quick that even the ten above, should a gateway still count them, are not worth a ticket.
+    return metrics.every((text) => Number(/^spillway_capacity_jobs_per_second (.*)$/m.exec(text)?.[1]) > 50)
+  })
+}
+
+/** Checks that an answer is a ticket that says when to come back. */
+function assertTicket(answer: Answer): { ticket: string } {
+  const { ticket, retryAfter, position, eta } = expect(202, answer)
+  assert.equal(answer.headers.get('retry-after'), String(retryAfter))
+  assert.ok(retryAfter >= 1 && retryAfter <= 5)
+  assert.ok(position >= 0 && (eta ?? 0) >= 0, `position ${position}, ETA ${eta} s`)
+  return { ticket }
+}
+
+async function timed(answer: Promise<Answer>): Promise<{ answer: Answer; tookMs: number }> {
+  const startedAt = performance.now()
+  return { answer: await answer, tookMs: performance.now() - startedAt }
+}

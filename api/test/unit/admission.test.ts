@@ -1,0 +1,167 @@
+// The bounds and the arithmetic of admission: who is held, who gets a ticket at once, who is told to come back, and when.
+import assert from 'node:assert/strict'
+import type { Lane, Load } from '@spillway/client/queue-client'
+import { test } from 'vitest'
+import { ApiError } from '../../src/problems/errors.ts'
+import { createAdmission } from '../../src/waiting/admission.ts'
+
+/** Two slots of 200 ms each: in a ticket's life of 60 s they do 600 jobs, and newcomers may take 360 of these. */
+const WORKERS: Load = {
+  known: true,
+  workers: 1,
+  slots: 2,
+  jobsPerSecond: 10,
+  serviceMs: 200,
+  latencyMs: 200,
+  waiting: 0,
+  deferred: 0,
+  active: 0,
+  aheadOfKnown: 1,
+}
+const NO_WORKERS = { workers: 0, slots: 0, jobsPerSecond: 0, serviceMs: 0, latencyMs: 0 }
+const ROOM = 360
+const CAP = 10_000
+
+/** Admission before a queue like this, where a job of each lane would be answered after so many milliseconds. */
+function scene({
+  predicted = {},
+  maxOutstanding = CAP,
+}: {
+  predicted?: Partial<Record<Lane, number>>
+  maxOutstanding?: number
+} = {}) {
+  let nowMs = 1_000_000
+  let load = WORKERS
+  const predictedMs = { known: 300, held: 300, deferred: 300, ...predicted }
+  const admission = createAdmission(
+    { load: () => load, predictedWaitMs: (lane) => predictedMs[lane] },
+    { ticketTtlMs: 60_000, maxOutstanding },
+    () => nowMs,
+  )
+  return {
+    admit(waitMs: number, queue: Partial<Load> = {}, isKnown = false) {
+      load = { ...WORKERS, ...queue }
+      return admission.admit(waitMs, isKnown)
+    },
+    /** Why a request was refused, and after how many seconds it may come back. */
+    refused(queue: Partial<Load>): [reason: string | undefined, retryAfterS: number | undefined] {
+      try {
+        load = { ...WORKERS, ...queue }
+        admission.admit(8_000, false)
+      } catch (error) {
+        if (error instanceof ApiError && error.code === 'busy') return [error.reason, error.retryAfterS]
+        throw error
+      }
+      return assert.fail('was let in')
+    },
+    pass(ms: number) {
+      nowMs += ms
+    },
+  }
+}
+
+test("newcomers are let in up to the share of what is done within a ticket's life, wherever jobs wait", () => {
+  for (const part of ['waiting', 'deferred', 'active'] as const) {
+    const { admit, refused } = scene()
+    assert.ok(admit(8_000, { [part]: ROOM - 1 }))
+    assert.equal(refused({ [part]: ROOM })[0], 'predicted_wait')
+  }
+  const { admit, refused } = scene()
+  assert.ok(admit(8_000, { waiting: 120, deferred: 120, active: 119 }))
+  assert.equal(refused({ waiting: 120, deferred: 120, active: 120 })[0], 'predicted_wait')
+})
+
+test('slow workers are given as many jobs as they have slots all the same', () => {
+  const slow = { slots: 4, jobsPerSecond: 0.01, serviceMs: 400_000, latencyMs: 400_000 }
+  const { admit, refused } = scene()
+  assert.ok(admit(8_000, { ...slow, active: 3 }))
+  assert.equal(refused({ ...slow, active: 4 })[0], 'predicted_wait')
+})
+
+test('the cap is one that no worker lifts, and not one job goes beyond it', () => {
+  const { admit, refused } = scene({ maxOutstanding: 5 })
+  for (const queue of [{}, { jobsPerSecond: 1_000_000 }, { slots: 100 }, NO_WORKERS]) {
+    assert.ok(admit(8_000, { ...queue, waiting: 2, deferred: 1, active: 1 }))
+    assert.equal(refused({ ...queue, waiting: 2, deferred: 1, active: 2 })[0], 'too_many_waiting')
+  }
+})
+
+test('without a worker tickets are given up to the cap, and refused clients retry after a minute', () => {
+  const { admit, refused } = scene({
+    predicted: { held: Number.POSITIVE_INFINITY, deferred: Number.POSITIVE_INFINITY },
+  })
+  assert.deepEqual(admit(8_000, { ...NO_WORKERS, deferred: CAP - 1 }), { lane: 'deferred', waitMs: 0 })
+  assert.deepEqual(refused({ ...NO_WORKERS, deferred: CAP }), ['too_many_waiting', 60])
+})
+
+test('a newcomer overtakes those who wait while it would begin within a second, and no longer', () => {
+  const overtakes = (heldMs: number) => scene({ predicted: { held: heldMs, deferred: 5_000 } }).admit(8_000).lane
+  assert.equal(overtakes(200), 'held')
+  assert.equal(overtakes(1_200), 'held')
+  assert.equal(overtakes(1_201), 'deferred')
+  assert.equal(overtakes(7_000), 'deferred')
+})
+
+test('a request is held when it can be answered within its wait, and gets its ticket at once when not', () => {
+  const quick = scene({ predicted: { held: 300, deferred: 5_000 } })
+  assert.deepEqual(quick.admit(300), { lane: 'held', waitMs: 300 })
+  assert.deepEqual(quick.admit(299), { lane: 'deferred', waitMs: 0 })
+  const slow = scene({ predicted: { held: 2_000, deferred: 5_000 } })
+  assert.deepEqual(slow.admit(5_000), { lane: 'deferred', waitMs: 5_000 })
+  assert.deepEqual(slow.admit(4_999), { lane: 'deferred', waitMs: 0 })
+})
+
+test('a known device is let in whatever fills the queue, while its job would begin within a second', () => {
+  const full = { waiting: 20, deferred: CAP }
+  const flooded = { held: 5_000, deferred: 90_000 }
+  const admitKnown = (knownMs: number, waitMs = 8_000) =>
+    scene({ predicted: { ...flooded, known: knownMs } }).admit(waitMs, full, true)
+  assert.deepEqual(admitKnown(300), { lane: 'known', waitMs: 8_000 })
+  assert.deepEqual(admitKnown(1_200), { lane: 'known', waitMs: 8_000 })
+  // Its wait says whether it is held, not whether it is let in.
+  assert.deepEqual(admitKnown(300, 299), { lane: 'known', waitMs: 0 })
+  assert.deepEqual(admitKnown(300, 0), { lane: 'known', waitMs: 0 })
+})
+
+test('known devices beyond what their lane takes are admitted as any other request', () => {
+  const crowded = scene({ predicted: { known: 1_201, held: 5_000, deferred: 7_000 } })
+  assert.deepEqual(crowded.admit(8_000, {}, true), { lane: 'deferred', waitMs: 8_000 })
+  assert.throws(() => crowded.admit(8_000, { deferred: CAP }, true), { code: 'busy' })
+  const calm = scene({ predicted: { known: 1_201 } })
+  assert.deepEqual(calm.admit(8_000, {}, true), { lane: 'held', waitMs: 8_000 })
+  const never = Number.POSITIVE_INFINITY
+  const away = scene({ predicted: { known: never, held: never, deferred: never } })
+  assert.deepEqual(away.admit(8_000, NO_WORKERS, true), { lane: 'deferred', waitMs: 0 })
+})
+
+test('a refused client retries when there is capacity, after those that were refused before, and a second after the spike', () => {
+  const { refused } = scene()
+  // One too many, and one to come: 2 of 10 a second, at a little less than full speed, and a second.
+  assert.equal(refused({ waiting: ROOM })[1], 2)
+  // Fifty too many, and two to come: 6.24 s, and a second.
+  assert.equal(refused({ waiting: ROOM + 49 })[1], 8)
+  // Each one that was sent away stands before the next: with the hundredth, 101 of 10 a second.
+  const later = scene()
+  for (let n = 1; n < 100; n += 1) later.refused({ waiting: ROOM })
+  assert.equal(later.refused({ waiting: ROOM })[1], 14)
+})
+
+test('those who were told to come back are expected no more once what they waited for has been done', () => {
+  const { refused, pass } = scene()
+  for (let n = 0; n < 100; n += 1) refused({ waiting: ROOM })
+  // Five seconds, fifty jobs: fifty are still to come, and one too many is here.
+  pass(5_000)
+  assert.equal(refused({ waiting: ROOM })[1], 8)
+  pass(60_000)
+  assert.equal(refused({ waiting: ROOM })[1], 2)
+})
+
+test('whom no worker could tell when to come back is not expected', () => {
+  const { refused } = scene({ maxOutstanding: ROOM })
+  for (let n = 0; n < 100; n += 1) refused({ ...NO_WORKERS, waiting: ROOM })
+  assert.equal(refused({ waiting: ROOM })[1], 2)
+})
+
+test('nobody is told to come back later than after a minute', () => {
+  assert.equal(scene().refused({ waiting: 100_000, jobsPerSecond: 1 })[1], 60)
+})

@@ -1,0 +1,128 @@
+// Device tokens and proofs of work: their life, their keys; passwords that are sprayed; networks around networks.
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { parseKeyring } from '@spillway/client/queue-client'
+import { test } from 'vitest'
+import { createDeviceTokens } from '../../src/guessing/device-token.ts'
+import { createProofOfWork } from '../../src/guessing/proof-of-work.ts'
+import { createSprayedPasswords } from '../../src/guessing/sprayed-passwords.ts'
+import { wideNetworkOf } from '../../src/limits/client-network.ts'
+import { solve } from '../solve.ts'
+
+const [older, newer, strange] = ['a', 'b', 'a'].map((kid) => `${kid}:${randomBytes(32).toString('base64')}`)
+const [before, during, rotated, stranger] = [`${older}`, `${older},${newer}`, `${newer},${older}`, `${strange}`].map(
+  parseKeyring,
+)
+if (!before || !during || !rotated || !stranger) throw new Error('four keyrings')
+let nowMs = 1_790_000_000_000
+const clock = { nowMs: () => nowMs }
+const later = (s: number, body: () => void) => {
+  nowMs += s * 1_000
+  body()
+  nowMs -= s * 1_000
+}
+
+test('a device is known for so long and no longer', () => {
+  const devices = createDeviceTokens(before, { ttlS: 100, ...clock })
+  const token = devices.issue('ada')
+  assert.equal(devices.read('ada', token)?.issuedAtMs, nowMs)
+  later(100, () => assert.ok(devices.read('ada', token)))
+  later(101, () => assert.equal(devices.read('ada', token), null))
+  later(-90, () => assert.ok(devices.read('ada', token)))
+  later(-91, () => assert.equal(devices.read('ada', token), null))
+  assert.equal(devices.read('bob', token), null)
+})
+
+test('a device token of the version before, with a time in seconds, counts as issued when its second began', () => {
+  const devices = createDeviceTokens(before, { ttlS: 100, ...clock })
+  const [id = ''] = devices.issue('ada').split('.')
+  const issuedAtS = String(nowMs / 1_000)
+  const [signature] = before.macs({ purpose: 'device', id: JSON.stringify(['ada', id, issuedAtS]) })
+  const token = [id, issuedAtS, signature.toString('base64url')].join('.')
+  assert.deepEqual(devices.read('ada', token), { id, issuedAtMs: nowMs, keyIndex: 0 })
+  later(101, () => assert.equal(devices.read('ada', token), null))
+})
+
+test('device tokens outlast a rotation of keys while the old key is on the list', () => {
+  const [old, mid, now, others] = [before, during, rotated, stranger].map((keyring) =>
+    createDeviceTokens(keyring, { ttlS: 100, ...clock }),
+  )
+  const token = old?.issue('ada') ?? ''
+  assert.deepEqual(
+    [old, mid, now].map((each) => each?.read('ada', token)?.keyIndex),
+    [0, 0, 1],
+  )
+  assert.equal(others?.read('ada', token), null)
+  assert.ok(mid?.read('ada', now?.issue('ada') ?? ''))
+  assert.equal(old?.read('ada', now?.issue('ada') ?? ''), null)
+})
+
+test('a device is recognized before its account is known, for as long, by any of the keys', () => {
+  const [old, now, others] = [before, rotated, stranger].map((keyring) =>
+    createDeviceTokens(keyring, { ttlS: 100, ...clock }),
+  )
+  const [token = '', next] = [old?.issue('ada'), old?.issue('ada')]
+  const [device = '', issuedAt, signature = ''] = token.split('.')
+  assert.equal(old?.recognize(token), device)
+  assert.equal(now?.recognize(token), device)
+  assert.notEqual(old?.recognize(next ?? ''), device)
+  assert.equal(others?.recognize(token), undefined)
+  later(101, () => assert.equal(old?.recognize(token), undefined))
+  const useless = [
+    [device, Number(issuedAt) + 1, signature],
+    [`A${device.slice(1)}` === device ? `B${device.slice(1)}` : `A${device.slice(1)}`, issuedAt, signature],
+    [randomBytes(16).toString('base64url'), issuedAt, signature],
+    ['x'],
+  ]
+  for (const parts of useless) assert.equal(old?.recognize(parts.join('.')), undefined)
+  // The last character has bits to spare: another text, and the same device.
+  const last = device.at(-1) === 'A' ? 'B' : 'A'
+  const respelt = [...'AQgw'].includes(device.at(-1) ?? '') ? `${device.slice(0, -1)}${last}` : device
+  assert.ok([device, undefined].includes(old?.recognize([respelt, issuedAt, signature].join('.'))))
+})
+
+test('a challenge is good until it expires, at every gateway with the key', () => {
+  const [here, there] = [before, rotated].map((keyring) => createProofOfWork(keyring, { bits: 3, ...clock }))
+  const answer = solve(here?.issue('ada', 0) ?? { token: '', bits: 0 })
+  assert.equal(there?.check('ada', answer)?.leftMs, 300_000)
+  assert.equal(there?.check('bob', answer), undefined)
+  later(299, () => assert.ok(there?.check('ada', answer)))
+  later(300, () => assert.equal(there?.check('ada', answer), undefined))
+  assert.equal(createProofOfWork(stranger, { bits: 3, ...clock }).check('ada', answer), undefined)
+})
+
+test('the work grows with the failures of the account, and has an end', () => {
+  const work = createProofOfWork(before, { bits: 18, ...clock })
+  const bits = [-90, 0, 99, 100, 300, 700, 6_300, 1_000_000].map((excess) => work.issue('ada', excess).bits)
+  assert.deepEqual(bits, [18, 18, 18, 19, 20, 21, 24, 24])
+})
+
+test('a password that fails on fifty accounts within ten minutes is noticed once', () => {
+  const sprayed = createSprayedPasswords(clock.nowMs)
+  const tries = (password: string, accounts: number) =>
+    Array.from({ length: accounts }, (_, n) => sprayed.failed(password, `account ${n}`)).filter(Boolean).length
+  assert.equal(tries('a', 49), 0)
+  assert.equal(tries('a', 49), 0, 'the same accounts again')
+  assert.equal(tries('b', 120), 1)
+  assert.equal(tries('a', 50), 1)
+  assert.equal(tries('a', 500), 0)
+  later(600, () => assert.equal(tries('a', 60), 1))
+})
+
+test('an attack with many passwords takes no more memory, and is looked at again in the next window', () => {
+  const sprayed = createSprayedPasswords(clock.nowMs)
+  for (let n = 0; n < 60_000; n += 1) sprayed.failed(`password ${n}`, 'account')
+  const tries = () => Array.from({ length: 60 }, (_, n) => sprayed.failed('a', `account ${n}`)).filter(Boolean).length
+  assert.equal(tries(), 0)
+  later(600, () => assert.equal(tries(), 1))
+})
+
+test('the network around a network', () => {
+  const around = {
+    '198.51.100.7': '198.51.100.0/24',
+    '2001:db8:7:1::/64': '2001:db8:7::/48',
+    '0:0:0:0::/64': '0:0:0::/48',
+    unknown: 'unknown',
+  }
+  for (const [network, wide] of Object.entries(around)) assert.equal(wideNetworkOf(network), wide)
+})

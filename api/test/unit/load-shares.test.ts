@@ -1,0 +1,60 @@
+// What a gateway in an overload lets through of each kind, by numbers: promised requests, refusals, known devices.
+import assert from 'node:assert/strict'
+import { test } from 'vitest'
+import { createPreference } from '../../src/load-shedding/preference.ts'
+import { createPromisedShare, type PromisedShare } from '../../src/load-shedding/promised-share.ts'
+import { createRefusalPace } from '../../src/load-shedding/refusal-pace.ts'
+
+/** Takes all that is left. */
+function takeAll(share: PromisedShare): number {
+  let taken = 0
+  for (; taken < 1_000 && share.hasLeft(); taken += 1) share.taken()
+  return taken
+}
+
+test('32 promised requests may begin at once, and then as many as the gateway answers and one more in five milliseconds', () => {
+  let perMs = 0
+  const share = createPromisedShare(1_000, () => perMs)
+  assert.equal(takeAll(share), 32)
+  share.refill(1_004)
+  assert.equal(takeAll(share), 0)
+  share.refill(1_005)
+  assert.equal(takeAll(share), 1)
+  perMs = 0.8
+  share.refill(1_015)
+  assert.equal(takeAll(share), 10)
+})
+
+test('what is not used in time is not saved up, and what is used beyond it is not owed', () => {
+  const share = createPromisedShare(0, () => 1)
+  share.refill(60_000)
+  assert.equal(takeAll(share), 32)
+  for (let n = 0; n < 100; n += 1) share.taken()
+  share.refill(60_010)
+  assert.equal(takeAll(share), 12)
+})
+
+test('refusals of an idle gateway are a hundredth of a second apart, and none is answered before an earlier one', () => {
+  const dueMs = createRefusalPace(() => 0)
+  assert.deepEqual([dueMs(0), dueMs(0), dueMs(0)], [500, 510, 520])
+  assert.equal(dueMs(19), 530)
+  assert.equal(dueMs(100), 600)
+  const quick = createRefusalPace(() => 400)
+  assert.deepEqual([quick(0), quick(0)], [500, 505])
+})
+
+test('each second has its own share, whichever request is the first in it', () => {
+  let nowMs = 0
+  const preference = createPreference({ deviceOf: ({ host }) => host, perSecond: () => 0, now: () => nowMs })
+  /** How many are preferred before the first that is not. */
+  const light = () => Array.from({ length: 100 }, () => preference.prefersLight()).indexOf(false)
+  const devices = () =>
+    Array.from({ length: 100 }, (_, n) => preference.prefersDevice({ host: `device ${n}` })).indexOf(false)
+  assert.deepEqual([light(), devices()], [16, 16])
+  nowMs = 1_000
+  assert.deepEqual([devices(), light()], [16, 16])
+  nowMs = 1_999
+  assert.deepEqual([devices(), light()], [0, 0])
+  nowMs = 2_000
+  assert.deepEqual([light(), devices()], [16, 16])
+})

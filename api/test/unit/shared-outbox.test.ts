@@ -1,0 +1,39 @@
+// One outbox of several Redis: where a mail goes while some of them are away.
+import assert from 'node:assert/strict'
+import { test } from 'vitest'
+import { shareOutbox } from '../../src/mail/shared-outbox.ts'
+
+type State = 'usable' | 'away' | 'back, and not known to be'
+
+/** The outbox of Redis in these states, and the numbers of those that took a mail. */
+function outboxOf(...states: State[]) {
+  const took: number[] = []
+  const all = states.map((state, n) => ({
+    isUsable: () => state === 'usable',
+    outbox: {
+      async add() {
+        if (state === 'away') throw new Error(`Redis ${n} is away`)
+        took.push(n)
+      },
+      close: async () => undefined,
+    },
+  }))
+  const add = () => shareOutbox(all).add({}, Date.now() + 1_000)
+  return { add, took }
+}
+
+test('a mail goes into the first Redis that is usable, once', async () => {
+  const { add, took } = outboxOf('away', 'usable', 'usable')
+  await add()
+  assert.deepEqual(took, [1])
+})
+
+test('where none is known to be usable each is tried', async () => {
+  const { add, took } = outboxOf('away', 'back, and not known to be')
+  await add()
+  assert.deepEqual(took, [1])
+})
+
+test('a mail that no Redis takes is refused', async () => {
+  await assert.rejects(outboxOf('away', 'away').add(), /is away/)
+})

@@ -1,0 +1,25 @@
+// How long a ticket is good by the clock of the gateway that reads it.
+import assert from 'node:assert/strict'
+import { randomBytes, randomUUID } from 'node:crypto'
+import { parseKeyring } from '@spillway/client/queue-client'
+import { test } from 'vitest'
+import { createTickets, type TicketContents } from '../../src/waiting/tickets.ts'
+
+const tickets = createTickets(parseKeyring(`k1:${randomBytes(32).toString('base64')}`))
+
+/** A ticket whose deadline, by Redis's clock, and whose expiry, by a gateway's, are so far away. */
+function ticketOf(deadlineInS: number, expiresInS: number): TicketContents {
+  const inS = (seconds: number) => Date.now() + seconds * 1_000
+  const job = { id: randomUUID(), name: 'verify', deadline: inS(deadlineInS) } as const
+  return { operation: { kind: 'login' }, job, expiresAt: inS(expiresInS) }
+}
+
+test("a ticket is read until a minute and a half after its expiry by the gateway's clock, however far off Redis's is", () => {
+  for (const deadlineInS of [-86_400, 0, 86_400]) {
+    for (const expiresInS of [60, -1, -80]) {
+      const ticket = ticketOf(deadlineInS, expiresInS)
+      assert.deepEqual(tickets.read(tickets.issue(ticket)), ticket)
+    }
+    assert.throws(() => tickets.read(tickets.issue(ticketOf(deadlineInS, -91))), { code: 'ticket_expired' })
+  }
+})

@@ -1,0 +1,156 @@
+// Lists of breached passwords: made from the public list's format by `pnpm breached`, and refused by a gateway.
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { readFile, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { readPasswordList } from '@spillway/api/breached/list'
+import { fold } from '@spillway/api/credentials'
+import { createNamespace, openSpillway, scratchDir } from '@spillway/local/testing'
+import { createApiClient } from '@spillway/local/testing/api-client'
+import { afterAll, test } from 'vitest'
+import { commonListFile, commonPasswords, writeCommonList } from '../../src/breached/common.ts'
+
+const run = promisify(execFile)
+const main = fileURLToPath(new URL('../../src/breached/main.ts', import.meta.url))
+const dir = await scratchDir({ onTestFinished: afterAll })
+
+const sha1 = (password: string) => createHash('sha1').update(password).digest('hex').toUpperCase()
+const listed = (n: number) => `listed ${n}`
+
+/** A file in the format of the public list; the n-th password was found n + 1 times. */
+async function publicList(name: string, passwords: string[], eol = '\r\n'): Promise<string> {
+  const file = join(dir, name)
+  const lines = passwords.map((password, n) => `${sha1(password)}:${n + 1}`).sort()
+  await writeFile(file, lines.join(eol))
+  return file
+}
+
+async function breached(...args: string[]) {
+  return run(process.execPath, ['--import', 'tsx', main, ...args]).then(
+    ({ stdout }) => ({ code: 0, stdout, stderr: '' }),
+    ({ code, stdout, stderr }: { code: number; stdout: string; stderr: string }) => ({ code, stdout, stderr }),
+  )
+}
+
+async function build(file: string, ...args: string[]) {
+  const out = join(dir, `${Math.random()}.list`)
+  const { code, stderr } = await breached('build', file, '--out', out, ...args)
+  assert.equal(code, 0, stderr)
+  return { out, list: readPasswordList(out), bytes: (await stat(out)).size }
+}
+
+const passwords = Array.from({ length: 20_000 }, (_, n) => listed(n))
+const whole = await publicList('whole.txt', passwords)
+
+test('every password of the list is found, and of others as few as were asked for', async () => {
+  const { list, bytes } = await build(whole, '--min-count', '1', '--one-in', '256')
+  for (const password of passwords) assert.ok(list.has(password), password)
+  // 15 + 8 bits of each hash: 20,000 of 2^23 values, which is one in 419.
+  const expected = (100_000 * passwords.length) / 2 ** 23
+  const found = Array.from({ length: 100_000 }, (_, n) => `other ${n}`).filter(list.has).length
+  assert.ok(Math.abs(found - expected) < 5 * Math.sqrt(expected), `${found} of 100,000 were found, not ${expected}`)
+  assert.ok((bytes * 8) / passwords.length < 8 + 3, `${(bytes * 8) / passwords.length} bits each`)
+})
+
+test('by default one in a million is found that is not listed', async () => {
+  const { list } = await build(whole, '--min-count', '1')
+  assert.deepEqual(Array.from({ length: 100_000 }, (_, n) => `other ${n}`).filter(list.has), [])
+})
+
+test('the most frequent ones are taken, or those that were found so often', async () => {
+  const top = await build(whole, '--top', '150')
+  const often = await build(whole, '--min-count', '19851')
+  for (const { list } of [top, often]) assert.deepEqual(passwords.filter(list.has), passwords.slice(-150))
+  // All were found once: the first ones by hash.
+  const same = join(dir, 'same.txt')
+  const hashes = ['a', 'b', 'c', 'd'].map(sha1).sort()
+  await writeFile(same, hashes.map((hash) => `${hash}:1\n`).join(''))
+  const { list } = await build(same, '--top', '3')
+  assert.deepEqual(['a', 'b', 'c', 'd'].filter(list.has).map(sha1).sort(), hashes.slice(0, 3))
+})
+
+test('a list of one password is a list', async () => {
+  const { list } = await build(await publicList('one.txt', ['only']), '--top', '5')
+  assert.deepEqual(['only', 'other'].filter(list.has), ['only'])
+})
+
+test('what is no list of the public format is refused by its line, and leaves no file', async () => {
+  const sorted = ['a', 'b'].map(sha1).sort()
+  const cases: [content: string, complaint: RegExp][] = [
+    [`${sorted[0]}:1\nhello\n`, /Line 2 of .* is not SHA1:count/],
+    [`${sorted[1]}:1\n${sorted[0]}:1\n`, /Line 2 of .* is out of order/],
+    [`${'0'.repeat(32)}:1\n`, /Line 1 of .* is not SHA1:count/],
+    ['', /No password is left/],
+  ]
+  for (const [content, complaint] of cases) {
+    const file = join(dir, 'bad.txt')
+    await writeFile(file, content)
+    const out = join(dir, 'bad.list')
+    const { code, stderr } = await breached('build', file, '--top', '5', '--out', out)
+    assert.equal(code, 1)
+    assert.match(stderr, complaint)
+    await assert.rejects(stat(out))
+    await assert.rejects(stat(`${out}.unfinished`))
+  }
+  for (const args of [['build', whole], ['build', join(dir, 'none'), '--top', '1', '--out', 'x'], ['burn']])
+    assert.equal((await breached(...args)).code, 1)
+})
+
+test('a list that is missing, cut, changed or something else is refused', async () => {
+  const { out } = await build(whole, '--top', '1000')
+  const content = await readFile(out)
+  const changed = Buffer.from(content)
+  changed.writeUInt8(changed.readUInt8(700) ^ 1, 700)
+  const cases: [content: Buffer, complaint: RegExp][] = [
+    [changed, /damaged/],
+    [content.subarray(0, -512), /damaged/],
+    [content.subarray(0, 100), /no list/],
+    [await readFile(whole), /no list/],
+  ]
+  for (const [bad, complaint] of cases) {
+    const file = join(dir, 'damaged.list')
+    await writeFile(file, bad)
+    assert.throws(() => readPasswordList(file), complaint)
+  }
+  assert.throws(() => readPasswordList(join(dir, 'none.list')), /cannot be read/)
+})
+
+test('the list that ships has every common password, and is what the command makes', async () => {
+  const list = readPasswordList(commonListFile)
+  assert.ok(commonPasswords.length > 45_000)
+  for (const password of commonPasswords) assert.ok(list.has(fold(password)), password)
+  const again = join(dir, 'common.list')
+  await writeCommonList(again)
+  assert.ok((await readFile(again)).equals(await readFile(commonListFile)), 'make it by: pnpm breached common')
+})
+
+test('a gateway refuses new passwords of its list, in any case where the list has small letters, and takes others', async (t) => {
+  const namespace = await createNamespace()
+  const worker = { ARGON2_MEMORY_KIB: '1024', ARGON2_TIME: '1' }
+  const spillway = openSpillway({ ...namespace, env: worker, workerEnv: { WORKER_CONCURRENCY: '1' } })
+  t.onTestFinished(async () => {
+    await spillway.close()
+    await namespace.close()
+  })
+  const file = await publicList('gateway.txt', ['a small breached phrase', 'Another Breached Phrase'])
+  const { out } = await build(file, '--top', '10')
+  await spillway.worker()
+  const { url } = await spillway.gateway({ env: { BREACHED_PASSWORDS_FILE: out } })
+  const api = createApiClient(url)
+  t.onTestFinished(api.close)
+  const register = (password: string) => api.register({ email: `${sha1(password)}@example.test`, password })
+  for (const refused of [
+    'a small breached phrase',
+    'A SMALL breached phrase',
+    'Another Breached Phrase',
+    'Password1',
+  ]) {
+    const { status, body } = await register(refused)
+    assert.equal(status, 422, refused)
+    assert.match(JSON.stringify(body), /password_too_common/)
+  }
+  assert.notEqual((await register('a small phrase of nobody')).status, 422)
+})

@@ -1,0 +1,27 @@
+// `pnpm seed`, where it cannot.
+import assert from 'node:assert/strict'
+import { createNamespace, scratchDir, startProcess } from '@spillway/local/testing'
+import { test } from 'vitest'
+
+test('a failure to seed is reported in one sentence', async (t) => {
+  const { databaseUrl, close } = await createNamespace()
+  t.onTestFinished(close)
+  const nothingRuns = await scratchDir(t)
+  const urls = { DATABASE_URL: databaseUrl, GATEWAY_URL: 'http://127.0.0.1:1' }
+  const sentences: [string[], NodeJS.ProcessEnv, RegExp][] = [
+    [[], {}, /^Nothing runs here: run "pnpm start" first, or set both DATABASE_URL and GATEWAY_URL\.$/],
+    [[], urls, /^No gateway answers at http:\/\/127\.0\.0\.1:1: start one, or set GATEWAY_URL\.$/],
+    [['--users', 'many'], urls, /^--users takes a whole number from 1 to 10000000, not "many"\.$/],
+    [['--user', '3'], urls, /^Unknown option '--user'[^\n]*$/],
+  ]
+  for (const [args, env, sentence] of sentences) {
+    const seed = startProcess({
+      entry: 'infra/accounts/src/seed.ts',
+      args,
+      nodeArgs: ['--import', 'tsx'],
+      env: { SPILLWAY_DIR: nothingRuns, ...env },
+    })
+    assert.deepEqual(await seed.exited, { code: 1, signal: null })
+    assert.match(seed.output(), sentence)
+  }
+})

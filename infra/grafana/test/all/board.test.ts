@@ -1,0 +1,186 @@
+// The operators' pages, in a real Chromium. With SPILLWAY_SCREENSHOTS set to a folder, pictures of it are put there.
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import { query } from '@spillway/local/services/query'
+import { newSealKey, until } from '@spillway/local/testing'
+import { chromiumOptions, skipWithoutChromium as skip } from '@spillway/local/testing/chromium'
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import { afterAll, beforeAll, test } from 'vitest'
+import { type GatewayHandle, OPERATOR, openClient, openScene, type Scene } from '../../src/scene.ts'
+
+const signedIn = { httpCredentials: { username: OPERATOR.user, password: OPERATOR.password } }
+/** How much of a spike its picture shows. */
+const PICTURED_SPIKE_MS = 40_000
+/** Other tests may keep every processor busy. */
+const timeout = 120_000
+
+let browser: Browser
+let scene: Scene
+let gateway: GatewayHandle
+
+beforeAll(async () => {
+  if (skip !== false) return
+  browser = await chromium.launch(chromiumOptions)
+  scene = await openScene({ LOGIN_WAIT_MS: '60000', TICKET_TTL_MS: '120000', SPILLWAY_TEST_HASHES: 'true' })
+  await scene.worker()
+  gateway = await scene.gateway({ OPS_LOG_URL: 'https://logs.example.test/?job={jobId}' })
+})
+
+afterAll(async () => {
+  await browser?.close()
+  await scene?.close()
+})
+
+async function open(path: string, options: BrowserContextOptions = signedIn, at = gateway): Promise<Page> {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options })
+  context.setDefaultTimeout(timeout)
+  const page = await context.newPage()
+  await page.goto(at.opsUrl + path)
+  return page
+}
+
+async function picture(page: Page, name: string): Promise<void> {
+  const dir = process.env.SPILLWAY_SCREENSHOTS
+  if (dir !== undefined) await page.screenshot({ path: join(dir, `${name}.png`), animations: 'disabled' })
+}
+
+/** An account whose "hash" takes this long and no processor time; any password but "wrong" is right. */
+async function accountOf(serviceMs: number, at = scene): Promise<string> {
+  const email = `${randomUUID()}@example.test`
+  await query(at.databaseUrl, 'INSERT INTO users (id, email, password_hash, updated_at) VALUES ($1, $2, $3, now())', [
+    randomUUID(),
+    email,
+    `$spillway-wait$${serviceMs}$`,
+  ])
+  return email
+}
+
+const login = (email: string) => gateway.api.login({ email, password: 'right' })
+const board = (status: string) => `/queues/queue/passwords?status=${status}`
+
+test.skipIf(skip)('a job is seen waiting, active and completed during a spike', async () => {
+  const slow = await accountOf(8_000)
+  const quick = await accountOf(100)
+  // The worker of one slot has two in hand.
+  const spike = [login(slow), login(slow), login(slow)]
+  const waiting = await open(board('waiting'))
+  const jobLink = waiting.locator('a[href*="/passwords/"]').first()
+  await jobLink.waitFor()
+  const jobPath = String(await jobLink.getAttribute('href')).replace(/\?.*/, '')
+  spike.push(...Array.from({ length: 60 }, () => login(quick)))
+  await waiting.reload()
+  await jobLink.waitFor()
+  await picture(waiting, 'board-waiting')
+
+  const job = await open(jobPath)
+  await job.getByText('Process started at').waitFor()
+  assert.equal(await job.getByText('Finished at').count(), 0, 'the job was not seen while it was active')
+  await job.getByText('Finished at').waitFor()
+  await job.getByText(/verify · answered: waited .* s, hashed in \d+\.\d s/).waitFor()
+  assert.equal(await job.locator('a[href^="https://logs.example.test/?job="]').count(), 1)
+
+  for (const { status } of await Promise.all(spike)) assert.equal(status, 200)
+  const completed = await open(board('completed'))
+  await completed
+    .getByText(/verify · answered: waited .*, hashed in \d+ ms/)
+    .first()
+    .waitFor()
+  await picture(completed, 'board-completed')
+})
+
+test.skipIf(skip)('the live page shows a spike: depth, wait, capacity, busy slots and outcomes', async () => {
+  const spiked = await openScene({ LOGIN_WAIT_MS: '60000', TICKET_TTL_MS: '120000', SPILLWAY_TEST_HASHES: 'true' })
+  let spiking = true
+  try {
+    for (let worker = 0; worker < 3; worker++) await spiked.worker({ env: { WORKER_CONCURRENCY: '2' } })
+    const busy = await spiked.gateway()
+    const live = await open('/', signedIn, busy)
+    const phone = await open('/', { ...signedIn, viewport: { width: 390, height: 844 }, colorScheme: 'dark' }, busy)
+    const email = await accountOf(200, spiked)
+
+    const caller = async (index: number) => {
+      while (spiking) await busy.api.login({ email, password: index % 5 === 0 ? 'wrong' : 'right' })
+    }
+    const callers = Array.from({ length: 80 }, (_, index) => caller(index))
+    const number = async (selector: string) =>
+      Number.parseFloat((await live.locator(selector).first().textContent()) ?? '')
+    await until(async () => (await number('#waiting')) > 30 && (await number('#rate')) > 5, { timeoutMs: timeout })
+    await until(async () => (await number('#slots')) > 0, { timeoutMs: timeout })
+    assert.equal(await live.locator('#status').textContent(), 'live')
+    assert.equal(await live.locator('#workers tr').count(), 3)
+    assert.equal(await live.locator('#workers .slot').count(), 6)
+    for (const outcome of [/^answered/, /^rejected: wrong password/]) {
+      await live.locator('#requests tr', { hasText: outcome }).locator('.bar').waitFor()
+    }
+    if (process.env.SPILLWAY_SCREENSHOTS !== undefined) {
+      await setTimeout(PICTURED_SPIKE_MS)
+      await picture(live, 'live-spike')
+      await picture(phone, 'live-phone-dark')
+    }
+    spiking = false
+    await Promise.all(callers)
+  } finally {
+    spiking = false
+    await spiked.close()
+  }
+})
+
+test.skipIf(skip)('a failed job gives its reason, and nothing of what it carried', async () => {
+  const client = await openClient(scene, { sealKeys: newSealKey('foreign') })
+  await client.submit('verify', { password: 'a passphrase', storedHash: null })
+  await client.close()
+
+  const page = await open(board('failed'))
+  await page.getByText('verify · failed').first().waitFor()
+  await page.getByText('Error', { exact: true }).first().click()
+  await page.getByText('the sealed request does not open').first().waitFor()
+  await picture(page, 'board-failed')
+  assert.ok(!(await page.content()).includes('foreign.'), 'the sealed request is shown')
+})
+
+test.skipIf(skip)('a retry is not offered, and refused when it is asked for all the same', async () => {
+  const page = await open(board('failed'))
+  await page.getByText('verify · failed').first().waitFor()
+  assert.equal(await page.getByRole('button', { name: /retry/i }).count(), 0)
+  const answer = await page.evaluate(async () => {
+    const response = await fetch('/queues/api/queues/passwords/retry/failed', { method: 'PUT' })
+    return { status: response.status, text: await response.text() }
+  })
+  assert.equal(answer.status, 405)
+  assert.match(answer.text, /read-only/)
+
+  // A page that was opened while changes were allowed still has the button.
+  await page.route('**/queues/api/queues?*', async (route) => {
+    const response = await route.fetch()
+    const listed: { queues: object[] } = await response.json()
+    const writable = listed.queues.map((queue) => ({ ...queue, readOnlyMode: false, allowRetries: true }))
+    await route.fulfill({ response, json: { ...listed, queues: writable } })
+  })
+  await page.reload()
+  await page.getByRole('button', { name: /retry/i }).first().click()
+  await page.getByRole('button', { name: /confirm/i }).click()
+  await page.getByText('The queue is read-only here').waitFor()
+  await page.getByRole('button', { name: /confirm/i }).waitFor({ state: 'hidden' })
+  await picture(page, 'board-retry-refused')
+})
+
+test.skipIf(skip)('after ten wrong passwords an operator is locked out, also with the right one', async () => {
+  const other = await scene.gateway()
+  const statusWith = async (password: string, name?: string) => {
+    const httpCredentials = { username: OPERATOR.user, password }
+    const context = await browser.newContext({ httpCredentials, viewport: { width: 640, height: 160 } })
+    const page = await context.newPage()
+    const answer = await page.goto(`${other.opsUrl}/queues`)
+    if (name !== undefined) await picture(page, name)
+    await context.close()
+    return answer?.status()
+  }
+  assert.equal(await statusWith(OPERATOR.password), 200)
+  assert.equal(await statusWith('a guess'), 401)
+  // The rest of the guesses from the same address, without a browser's patience.
+  const headers = { authorization: `Basic ${btoa(`${OPERATOR.user}:another guess`)}` }
+  for (let guess = 1; guess < 10; guess++) assert.equal((await fetch(other.opsUrl, { headers })).status, 401)
+  assert.equal(await statusWith(OPERATOR.password, 'board-locked-out'), 429)
+})

@@ -1,0 +1,63 @@
+// The levels of tests, told by the folder of a file, and how Vitest runs each.
+import { existsSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
+import type { TestProjectInlineConfiguration } from 'vitest/config'
+import type { InlineConfig, Vite } from 'vitest/node'
+
+/**
+ * - `unit`: no server, no child process, simulated clocks; all in one process
+ * - `service`: real PostgreSQL and Redis, one set for the run
+ * - `process`: processes that are started, signalled, killed
+ * - `all`: packages, other languages, releases, images, charts: by `pnpm test --all` alone, or by name
+ */
+export const LEVELS = ['unit', 'service', 'process', 'all'] as const
+export type Level = (typeof LEVELS)[number]
+
+/** One more than the processors, because tests wait more than they compute. */
+const PARALLEL = availableParallelism() + 1
+/** Only a hang takes longer. */
+const HANG_MS = 120_000
+
+function project(root: string, level: Level, order: number): TestProjectInlineConfiguration {
+  return {
+    plugins: [compiledSources],
+    test: {
+      name: level,
+      root,
+      include: [`**/test/${level}/**/*.test.ts`],
+      exclude: ['**/node_modules/**', '**/dist/**', '**/target/**', '**/.*/**'],
+      pool: 'forks',
+      execArgv: ['--import', import.meta.resolve('./end-with-runner.js')],
+      isolate: false,
+      maxWorkers: level === 'unit' ? 1 : PARALLEL,
+      sequence: { groupOrder: order },
+      testTimeout: HANG_MS,
+      hookTimeout: HANG_MS,
+      restoreMocks: true,
+      server: { deps: { external: [/\/dist\//] } },
+    },
+  }
+}
+
+/** Tests import `src/x.ts` and run what is built of it, as packages, threads and child processes do: one copy of each module. */
+const compiledSources: Vite.Plugin = {
+  name: 'compiled-sources',
+  enforce: 'pre',
+  async resolveId(source, importer, options) {
+    const found = await this.resolve(source, importer, { ...options, skipSelf: true })
+    const [, dir, path] = /^(.*)\/src\/(.*)\.ts$/.exec(found?.id ?? '') ?? []
+    const built = `${dir}/dist/${path}.js`
+    return dir !== undefined && existsSync(built) ? built : found
+  },
+}
+
+/** The configuration of a run of the files below a folder. Files of one level share processes and their modules. */
+export function optionsFor(root: string): InlineConfig {
+  return {
+    root,
+    watch: false,
+    reporters: ['default'],
+    teardownTimeout: HANG_MS,
+    projects: LEVELS.map((level, order) => project(root, level, order)),
+  }
+}

@@ -1,0 +1,31 @@
+// Processor time and memory of other processes, as the kernel counts them.
+import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
+import { test } from 'vitest'
+import { machineTime, memoryOf, processorMs, processorTime } from '../../src/processes/processor-time.ts'
+import { startProcess, until } from '../../src/testing/index.ts'
+
+const WORK_MS = 300
+const program = `
+  const { spawn } = require('node:child_process')
+  const work = 'while (process.cpuUsage().user < ${WORK_MS * 1_000}); console.log("done"); process.stdin.resume()'
+  spawn(process.execPath, ['-e', work], { stdio: ['pipe', 'inherit', 'inherit'] })`
+
+test.skipIf(existsSync('/proc/self/stat') ? false : 'this system has no /proc')(
+  'processes are counted with their living descendants, each once',
+  async (t) => {
+    const parent = startProcess({ entry: '-e', args: [program] })
+    t.onTestFinished(() => parent.close())
+    await parent.waitForLog(({ msg }) => msg === 'done')
+    const alone = processorTime(parent.pid)?.totalMs ?? 0
+    const together = processorMs([parent.pid])
+    assert.ok(together >= alone + WORK_MS, `${together} ms, ${alone} of the parent's own`)
+    assert.ok(processorMs([parent.pid, parent.pid]) < together + WORK_MS)
+    const memory = memoryOf(parent.pid)
+    assert.ok(memory && memory.bytes > 1e6 && memory.peakBytes >= memory.bytes)
+    assert.ok((machineTime()?.busyMs ?? 0) > together)
+    await parent.stop('SIGKILL')
+    await until(() => processorTime(parent.pid) === undefined)
+    assert.equal(memoryOf(parent.pid), undefined)
+  },
+)

@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
+import { mkdir, readdir, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { Redis } from 'ioredis'
+import { test } from 'vitest'
+import { openKeeper } from '../../src/processes/keeper.ts'
+import { programsDir, repositoryDir } from '../../src/processes/repository.ts'
+import { aptRedis, serverNames } from '../../src/services/find-redis.ts'
+import { onPath } from '../../src/services/on-path.ts'
+import { startRedis } from '../../src/services/redis.ts'
+
+import { startProcess } from '../../src/testing/process.ts'
+import { scratchDir } from '../../src/testing/scratch-dir.ts'
+
+const noApt = onPath(serverNames) ? 'there is a Redis on the PATH' : onPath(['apt-get']) ? false : 'there is no apt'
+
+test.skipIf(noApt)('two runs that fetch Redis at once both get one that works', { timeout: 60_000 }, async (t) => {
+  const dir = await scratchDir(t)
+  const keeper = openKeeper()
+  t.onTestFinished(() => keeper.close())
+  const fetched = join(dir, 'programs')
+  const said: string[] = []
+  const search = { keeper, dir, programsDir: fetched, durable: false, say: (sentence: string) => said.push(sentence) }
+  const programs = await Promise.all([aptRedis(search), aptRedis(search)])
+  assert.equal(said.length, 2)
+  for (const program of programs) {
+    const { command, env } = program?.(0).process ?? { command: '' }
+    assert.match(await keeper.run({ command, args: ['--version'], env: { ...env } }), /v=\d/)
+  }
+  assert.equal((await readdir(fetched)).length, 1, 'no half of one is left')
+  await aptRedis(search)
+  assert.equal(said.length, 2, 'what was fetched is used again')
+})
+
+test('it keeps jobs over a restart, evicts nothing, and asks for the password', async (t) => {
+  const dir = await scratchDir(t)
+  const keeper = openKeeper()
+  t.onTestFinished(() => keeper.close())
+  const start = () =>
+    startRedis({
+      keeper,
+      dir: join(dir, 'redis'),
+      logFile: join(dir, 'redis.log'),
+      programsDir,
+      durable: true,
+      preferredPort: 0,
+      password: 'a/b@c:"d"',
+      say: () => {},
+    })
+  const first = await start()
+  const client = new Redis(first.url)
+  await client.set('kept', 'yes')
+  assert.deepEqual(await client.config('GET', 'maxmemory-policy'), ['maxmemory-policy', 'noeviction'])
+  client.disconnect()
+  const { port } = new URL(first.url)
+  const stranger = new Redis(Number(port), { enableReadyCheck: false })
+  stranger.on('error', () => {})
+  await assert.rejects(stranger.get('kept'), /NOAUTH/)
+  stranger.disconnect()
+  await first.close()
+
+  const second = await start()
+  const later = new Redis(second.url)
+  assert.equal(await later.get('kept'), 'yes')
+  later.disconnect()
+  await second.close()
+})
+
+test('without any way to get a Redis, nothing is installed and one sentence names the ways out', async (t) => {
+  const dir = await scratchDir(t)
+  const bin = join(dir, 'bin')
+  await mkdir(bin)
+  await symlink(process.execPath, join(bin, 'node'))
+  const asked = join(dir, 'asked')
+  for (const manager of ['brew', 'dnf', 'apk', 'pacman']) {
+    await writeFile(join(bin, manager), `#!/bin/sh\necho "$0" "$@" >> '${asked}'\n`, { mode: 0o755 })
+  }
+  const script = join(dir, 'find.mts')
+  const module = (name: string) => JSON.stringify(pathToFileURL(join(repositoryDir, 'infra/local/src', name)).href)
+  await writeFile(
+    script,
+    `import { openKeeper } from ${module('processes/keeper.ts')}
+     import { findRedis } from ${module('services/find-redis.ts')}
+     const search = { keeper: openKeeper(), dir: ${JSON.stringify(dir)}, programsDir: ${JSON.stringify(dir)}, durable: false }
+     await findRedis({ ...search, say: console.log }).catch((error) => console.log(error.message))`,
+  )
+  const search = startProcess({ entry: script, nodeArgs: ['--import', 'tsx'], env: { PATH: bin } })
+  t.onTestFinished(() => search.close())
+  await search.exited
+  assert.equal(
+    search.output(),
+    'No Redis could be had: install redis-server or valkey-server, start Docker or Podman, ' +
+      'or set REDIS_URL to a Redis of your own.',
+  )
+  assert.equal(existsSync(asked), false, 'a package manager was run')
+})

@@ -1,0 +1,37 @@
+// The pages on security name tests that exist.
+import assert from 'node:assert/strict'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'vitest'
+import { repositoryDir } from '../../src/processes/repository.ts'
+
+const pagesDir = join(repositoryDir, '.github')
+/** A link to a file in the repository, and the tests of it that are named: `[title](path): *first words…*, *…last words*`. */
+const LINK = /\]\((\.\.\/[^)#]+)\)((?:(?:: |, )\*[^*]+\*)*)/g
+
+for (const [page, least] of [
+  ['ASVS.md', 30],
+  ['SECURITY.md', 80],
+] as const) {
+  test(`every file that ${page} names exists, and has the tests that are named of it`, () => {
+    let named = 0
+    for (const [, path = '', tests = ''] of readFileSync(join(pagesDir, page), 'utf8').matchAll(LINK)) {
+      const file = join(pagesDir, path)
+      assert.ok(existsSync(file), path)
+      for (const [, name = ''] of tests.matchAll(/\*([^*]+)\*/g)) {
+        named += 1
+        assert.ok(hasTest(file, name), `${path} has no test "${name}"`)
+      }
+    }
+    assert.ok(named > least, `${named} tests are named`)
+  })
+}
+
+/** Whether a file has a test whose title fits, where `…` stands for anything. */
+function hasTest(file: string, name: string): boolean {
+  const titles = [...readFileSync(file, 'utf8').matchAll(/(?:test|describe)\(\s*(['"`])(.+?)\1/g)].map(
+    ([, , title = '']) => title,
+  )
+  const [first = '', ...others] = name.split('…').map((part) => part.trim())
+  return titles.some((title) => title.startsWith(first) && others.every((part) => title.includes(part)))
+}

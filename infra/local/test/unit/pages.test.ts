@@ -1,0 +1,57 @@
+// The pages: the first one is short, each room has one, and links lead somewhere.
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { test } from 'vitest'
+import { repositoryDir } from '../../src/processes/repository.ts'
+
+const page = (path: string) => readFileSync(join(repositoryDir, path), 'utf8')
+const pages = execFileSync('git', ['ls-files', '*.md'], { cwd: repositoryDir, encoding: 'utf8' }).trim().split('\n')
+
+test('the first page has at most 150 lines and 1,200 words, and begins with what to type', () => {
+  const text = page('README.md')
+  assert.ok(text.split('\n').length <= 151, `${text.split('\n').length - 1} lines`)
+  assert.ok(words(text) <= 1_200, `${words(text)} words`)
+  const [first = ''] = /^```.*?^```/ms.exec(text) ?? []
+  assert.deepEqual(first.match(/^npx --yes pnpm \w+/gm), ['npx --yes pnpm start', 'npx --yes pnpm test'])
+})
+
+test('every room has a page', () => {
+  const rooms = ['api', 'worker', 'worker/client', 'worker/engine', 'prisma', 'loadtests', 'loadtests/chaos']
+  const infra = ['accounts', 'alerts', 'docker', 'grafana', 'helm/spillway', 'keda', 'local', 'release', 'sizing']
+  for (const room of [...rooms, ...infra.map((name) => `infra/${name}`)])
+    assert.ok(pages.includes(`${room}/README.md`), room)
+})
+
+test('every link of a page leads to a file, and to a heading that is there', () => {
+  const broken: string[] = []
+  for (const path of pages) {
+    for (const [, target = ''] of page(path).matchAll(/(?:\]\(|src=")(?!https?:|mailto:)([^)"\s]+)[)"]/g)) {
+      const [file = '', heading] = target.split('#')
+      const linked = file === '' ? path : join(dirname(path), file)
+      if (!existsSync(join(repositoryDir, linked))) broken.push(`${path}: ${target}`)
+      else if (heading !== undefined && linked.endsWith('.md') && !anchors(page(linked)).has(heading))
+        broken.push(`${path}: ${target}`)
+    }
+  }
+  assert.deepEqual(broken, [])
+})
+
+/** As `wc -w` counts. */
+function words(text: string): number {
+  return text.split(/\s+/).filter(Boolean).length
+}
+
+/** The headings of a page as GitHub links to them. */
+function anchors(text: string): Set<string> {
+  const headings = text.replaceAll(/^```.*?^```/gms, '').matchAll(/^#+ (.*)$/gm)
+  return new Set(
+    Array.from(headings, ([, title = '']) =>
+      title
+        .toLowerCase()
+        .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+        .replaceAll(' ', '-'),
+    ),
+  )
+}

@@ -1,0 +1,97 @@
+// The rooms of each package and the way that imports go between them: downwards, as the lists have them from top to bottom.
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join, posix } from 'node:path'
+import { test } from 'vitest'
+import { repositoryDir } from '../../src/processes/repository.ts'
+
+/** Folders, and files that stand beside them. */
+const rooms: Record<string, string[]> = {
+  'api/src': [
+    ...['main', 'gateway', 'app', 'service', 'server', 'config'],
+    ...['routes', 'ops', 'operations', 'waiting', 'mail', 'sessions', 'audit', 'breached', 'guessing'],
+    ...['limits', 'load-shedding', 'http', 'problems', 'schemas', 'rounds', 'route-table'],
+  ],
+  'worker/src': [
+    ...['main', 'start', 'beside', 'fallback', 'config'],
+    ...['consumer', 'board', 'mail', 'ops', 'hashing', 'process'],
+  ],
+  'worker/client/src': [
+    ...['storm', 'nestjs', 'bcrypt', 'argon2', 'index', 'shared-passwords', 'drop-in', 'open-passwords'],
+    ...['application', 'queue-client', 'shards', 'passwords', 'queue', 'protocol', 'redis'],
+    ...['child-environment', 'errors', 'logger', 'within', 'with-resolvers', 'browser'],
+  ],
+  'infra/local/src': ['testing', 'start', 'services', 'processes'],
+}
+
+/** Packages that no file under a folder may import. */
+const strangers: Record<string, RegExp> = {
+  'api/src': /^(bullmq|argon2|bcrypt|@node-rs\/.*)$/,
+  'worker/client/src': /^(argon2|bcrypt|@node-rs\/.*|fastify|@spillway\/(api|worker|prisma).*)$/,
+  'worker/src': /^@spillway\/(api|prisma).*$/,
+}
+
+interface Import {
+  file: string
+  specifier: string
+  isOfTypes: boolean
+}
+
+function importsUnder(dir: string): Import[] {
+  return sourcesUnder(dir).flatMap((file) =>
+    readFileSync(join(repositoryDir, file), 'utf8')
+      .split('\n')
+      .flatMap((line) => {
+        const specifier = /(?:\bfrom |\bimport |\bimport\(|\brequire\()'([^']+)'/.exec(line)?.[1]
+        return specifier === undefined ? [] : [{ file, specifier, isOfTypes: line.startsWith('import type ') }]
+      }),
+  )
+}
+
+/** Our own files, without generated ones. */
+function sourcesUnder(dir: string): string[] {
+  return readdirSync(join(repositoryDir, dir), { withFileTypes: true }).flatMap((entry) => {
+    const path = posix.join(dir, entry.name)
+    if (entry.isDirectory()) return ['node_modules', 'dist', 'generated'].includes(entry.name) ? [] : sourcesUnder(path)
+    return /\.c?ts$/.test(entry.name) ? [path] : []
+  })
+}
+
+/** The place of a file in the list of its package, or -1. */
+function placeOf(dir: string, file: string): number {
+  const [room = ''] = posix.relative(dir, file).split('/')
+  return rooms[dir]?.indexOf(room.replace(/\.c?[jt]s$/, '')) ?? -1
+}
+
+for (const dir of Object.keys(rooms)) {
+  test(`${dir}: every file is in a room, and imports only from its own or one below`, () => {
+    const imports = importsUnder(dir).filter(({ specifier }) => specifier.startsWith('.'))
+    assert.ok(imports.length > 20, `only ${imports.length} imports were found`)
+    const upwards = imports.filter(({ file, specifier, isOfTypes }) => {
+      const target = posix.join(posix.dirname(file), specifier)
+      const [from, to] = [placeOf(dir, file), placeOf(dir, target)]
+      // The type of a configuration may be imported everywhere; the environment is read in main alone.
+      const isShapeOfConfig = isOfTypes && target === posix.join(dir, 'config.js')
+      return from < 0 || to < 0 || (to < from && !isShapeOfConfig)
+    })
+    assert.deepEqual(upwards, [])
+  })
+}
+
+for (const [dir, forbidden] of Object.entries(strangers)) {
+  test(`${dir} imports nothing of what is others' business`, () => {
+    assert.deepEqual(
+      importsUnder(dir).filter(({ specifier }) => forbidden.test(specifier)),
+      [],
+    )
+  })
+}
+
+test("no package imports another's compiled files", () => {
+  const imports = ['api', 'worker', 'prisma', 'infra', 'loadtests'].flatMap(importsUnder)
+  assert.ok(imports.length > 1_000)
+  assert.deepEqual(
+    imports.filter(({ specifier }) => specifier.startsWith('@spillway/') && specifier.includes('/dist/')),
+    [],
+  )
+})

@@ -1,0 +1,146 @@
+// A release made twice, and used as its readers use it. Alone, because packing the client writes into its folder.
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { chartDir } from '@spillway/helm/chart'
+import { isBuilt, programSetDir } from '@spillway/helm/programs'
+import { openKeeper } from '@spillway/local/processes/keeper'
+import { repositoryDir } from '@spillway/local/processes/repository'
+import { run } from '@spillway/local/processes/run'
+import { hasEngine } from '@spillway/local/start/engine'
+import { scratchDir } from '@spillway/local/testing'
+import { afterAll, test } from 'vitest'
+import { application, env, install, skip } from '../../../../worker/client/test/installed.ts'
+import { makeRelease, type PartName } from '../../src/release.ts'
+import { readSource } from '../../src/source.ts'
+
+/** The images take minutes, and the first build of the engine one. */
+const parts: PartName[] = [
+  'changelog',
+  'chart',
+  ...(hasEngine() ? ['engine' as const] : []),
+  'client',
+  'sboms',
+  'licences',
+]
+
+const dir = await scratchDir({ onTestFinished: afterAll })
+const source = await readSource()
+const first = await made('first')
+
+/** The folder of one more release. */
+async function made(name: string): Promise<string> {
+  const keeper = openKeeper()
+  try {
+    const outdir = join(dir, name)
+    await makeRelease({ ...source, outdir, keeper, say: () => {} }, parts)
+    return outdir
+  } finally {
+    await keeper.close()
+  }
+}
+
+test('the same commit gives the same files, byte for byte', async () => {
+  const second = await made('second')
+  const names = await readdir(first)
+  assert.deepEqual(await readdir(second), names)
+  assert.ok(names.length > 8, names.join())
+  for (const name of names) {
+    assert.ok((await readFile(join(first, name))).equals(await readFile(join(second, name))), name)
+  }
+})
+
+test('the checksums are of every file, and hold', async () => {
+  const lines = (await readFile(join(first, 'SHA256SUMS'), 'utf8')).trim().split('\n')
+  const listed = lines.map((line) => line.slice(66))
+  assert.deepEqual([...listed, 'SHA256SUMS'].sort(), (await readdir(first)).sort())
+  for (const line of lines) {
+    const contents = await readFile(join(first, line.slice(66)))
+    assert.equal(createHash('sha256').update(contents).digest('hex'), line.slice(0, 64), line)
+  }
+})
+
+test('a file of a release has no address of a registry and no path of this machine in it', async () => {
+  for (const name of (await readdir(first)).filter((one) => /\.(json|md)$/.test(one))) {
+    const text = await readFile(join(first, name), 'utf8')
+    assert.ok(!text.includes(repositoryDir), name)
+    assert.doesNotMatch(text, /"type": "distribution"/, name)
+  }
+})
+
+test('SBOMs name what is installed and what is compiled in, with licences', async () => {
+  const names = async (file: string) => {
+    const { components }: { components: { purl?: string }[] } = JSON.parse(await readFile(join(first, file), 'utf8'))
+    return components.map(({ purl = '' }) => purl.replace(/@[^@]*$/, ''))
+  }
+  const [gateway, worker, client] = await Promise.all(
+    ['gateway', 'worker', 'client'].map((one) => names(`${one}.cdx.json`)),
+  )
+  assert.ok(gateway?.includes('pkg:npm/fastify') && gateway.includes('pkg:npm/pg'))
+  assert.ok(
+    worker?.includes('pkg:npm/bullmq') && worker.includes('pkg:npm/argon2') && !worker.includes('pkg:npm/typescript'),
+  )
+  // Installed with it, installed with that, for hashing, and bundled.
+  for (const name of ['ioredis', 'denque', '%40node-rs/argon2', '%40node-rs/bcrypt', 'msgpackr', 'bullmq'])
+    assert.ok(client?.includes(`pkg:npm/${name}`), name)
+  for (const name of ['pg', 'esbuild', 'fastify']) assert.ok(!client?.includes(`pkg:npm/${name}`), name)
+  for (const crates of [worker, client]) assert.equal(crates?.includes('pkg:cargo/blake2'), hasEngine())
+  assert.match(await readFile(join(first, 'LICENCES.md'), 'utf8'), /^## MIT$/m)
+})
+
+test('a folder of something else is not emptied', async () => {
+  const other = join(dir, 'other')
+  await mkdir(other)
+  await writeFile(join(other, 'thesis.txt'), 'years of work')
+  await assert.rejects(made('other'), /no release/)
+  assert.deepEqual(await readdir(other), ['thesis.txt'])
+})
+
+const chartFile = join(first, `spillway-${source.version}.tgz`)
+
+test('the packed chart has all that it is installed with, and nothing else', () => {
+  const entries = execFileSync('tar', ['--list', '--file', chartFile], { encoding: 'utf8' }).trim().split('\n')
+  for (const name of [
+    'Chart.yaml',
+    'values.yaml',
+    'values.schema.json',
+    'templates/_names.tpl',
+    'files/alerts/alerts.yaml',
+  ]) {
+    assert.ok(entries.includes(`spillway/${name}`), name)
+  }
+  assert.ok(!entries.some((entry) => entry.startsWith('spillway/ci')))
+})
+
+test.skipIf((await isBuilt('checks')) ? false : 'Helm has not been built here: run pnpm check:infra')(
+  'Helm renders the packed chart as it renders the folder',
+  async () => {
+    const helm = join(await programSetDir('checks'), 'helm')
+    const rendered = (chart: string) => run(helm, ['template', 'release', chart, '--namespace', 'login'])
+    assert.equal(await rendered(chartFile), await rendered(chartDir))
+  },
+)
+
+test.skipIf(skip || (process.platform === 'linux' && hasEngine() ? false : 'no engine was built here'))(
+  'an application that installs the package of the engine hashes with it',
+  async () => {
+    const file = (await readdir(first)).find((name) => name.startsWith('spillway-engine-')) ?? ''
+    await install([join(first, file)])
+    const manifest = file.replace(/^spillway-(engine-.*)-\d+\.\d+\.\d+\.tgz$/, '@spillway/$1')
+    assert.ok(existsSync(join(application, 'node_modules', manifest, 'spillway.node')), manifest)
+    const script = `
+    const { readFileSync } = require('fs')
+    const passwords = require('@spillway/client').createPasswords({ policy: { algorithm: 'bcrypt', cost: 4 }, waitMs: 60_000 })
+    passwords.hash('x').then(async () => {
+      const pid = readFileSync('/proc/self/task/' + process.pid + '/children', 'utf8').trim()
+      console.log(readFileSync('/proc/' + pid + '/maps', 'utf8').match(/[^ ]*\\.node$/gm).join())
+      await passwords.close()
+    })`
+    const loaded = await run(process.execPath, ['--input-type=commonjs', '-e', script], { cwd: application, env })
+    assert.match(loaded, new RegExp(`/node_modules/${manifest}/spillway\\.node`))
+    assert.doesNotMatch(loaded, /@spillway\/client\/spillway/)
+  },
+)

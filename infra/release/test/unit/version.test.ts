@@ -1,0 +1,65 @@
+// One version: what is released together says so, and the changelog describes it.
+import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { repositoryDir } from '@spillway/local/processes/repository'
+import { test } from 'vitest'
+import { parse } from 'yaml'
+import { changelogFile, describedVersions } from '../../src/changelog.ts'
+
+const read = (path: string) => readFile(join(repositoryDir, path), 'utf8')
+const {
+  version,
+  scripts,
+  packageManager,
+}: { version: string; scripts: Record<string, string>; packageManager: string } = JSON.parse(await read('package.json'))
+
+test('every package, the chart, the engine and the images in the READMEs have the version of package.json', async () => {
+  const { packages }: { packages: string[] } = parse(await read('pnpm-workspace.yaml'))
+  assert.ok(packages.length > 10)
+  for (const folder of packages) {
+    const manifest: { version: string } = JSON.parse(await read(`${folder}/package.json`))
+    assert.equal(manifest.version, version, folder)
+  }
+  const chart: { version: string; appVersion: string } = parse(await read('infra/helm/spillway/Chart.yaml'))
+  assert.deepEqual([chart.version, chart.appVersion], [version, version])
+  for (const file of ['worker/engine/Cargo.toml', 'worker/engine/Cargo.lock']) {
+    assert.equal(/^name = "spillway-engine"\nversion = "(.+)"$/m.exec(await read(file))?.[1], version, file)
+  }
+  for (const file of ['infra/docker/README.md', 'infra/helm/spillway/README.md']) {
+    const tags = (await read(file)).matchAll(/\bspillway\/(?:gateway|worker|\$image):([\w.-]+)/g)
+    for (const [, tag] of tags) assert.equal(tag, version, file)
+  }
+})
+
+test('the changelog is in its form, from the latest version to the first, and describes this one', async () => {
+  const text = await readFile(changelogFile, 'utf8')
+  const described = describedVersions(text)
+  assert.ok(described.some((one) => one.version === version))
+  assert.deepEqual(
+    described,
+    described.toSorted((a, b) => (a.day < b.day ? 1 : a.day > b.day ? -1 : 0)),
+  )
+  const headings = text.match(/^## .*$/gm) ?? []
+  assert.equal(headings.length, described.length + 1, headings.join())
+  assert.equal(headings[0], '## [Unreleased]')
+  for (const [, kind = ''] of text.matchAll(/^### (.*)$/gm)) {
+    assert.match(kind, /^(Added|Changed|Deprecated|Removed|Fixed|Security)$/)
+  }
+})
+
+test('what the workflows run is there, and their pnpm is that of package.json', async () => {
+  for (const name of ['ci', 'release']) {
+    const text = await read(`.github/workflows/${name}.yaml`)
+    const { jobs }: { jobs: Record<string, { steps: { run?: string }[] }> } = parse(text)
+    const commands = Object.values(jobs).flatMap(({ steps }) => steps.flatMap(({ run = '' }) => run.split('\n')))
+    assert.ok(commands.some(Boolean))
+    for (const command of commands) {
+      const [, pnpm, script] = /\bnpx --yes (pnpm\S*) (\S+)/.exec(command) ?? []
+      if (pnpm !== undefined) assert.equal(pnpm, packageManager)
+      if (script !== undefined) assert.ok(script in scripts, command)
+      const [, file] = /^bash (\S+)$/.exec(command) ?? []
+      if (file !== undefined) await read(file)
+    }
+  }
+})

@@ -1,0 +1,110 @@
+// The cost that is proposed: for machines of several speeds, which are reckoned, and for this one, which is measured.
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import type { HashPolicy } from '@spillway/client/protocol/policy'
+import { UserError } from '@spillway/local/processes/user-error'
+import { test } from 'vitest'
+import { calibrate } from '../../src/calibrate/calibrate.ts'
+import { readCalibration } from '../../src/calibrate/options.ts'
+import { proposeArgon2id, proposeBcrypt } from '../../src/calibrate/propose.ts'
+import type { HashCost, MeasureHash } from '../../src/measure/hash.ts'
+
+const MIB = 1_024
+
+/** A machine on which a pass over a MiB takes so long, and over memory beyond its caches twice as long. */
+function machine({ msOfMib, cacheMib = 64 }: { msOfMib: number; cacheMib?: number }): MeasureHash {
+  return async (policy: HashPolicy): Promise<HashCost> => {
+    const ms =
+      policy.algorithm === 'bcrypt'
+        ? msOfMib * 2 ** policy.cost
+        : (policy.memoryKib / MIB) * policy.time * msOfMib * (policy.memoryKib / MIB > cacheMib ? 2 : 1)
+    return { aloneMs: ms, fullMs: ms * 0.8 }
+  }
+}
+
+/** As `46 MiB, 1`; with the time it takes. */
+async function proposed(targetMs: number, memoryMib: number, measure: MeasureHash) {
+  const { policy, aloneMs, isOverTarget } = await proposeArgon2id({ targetMs, memoryKib: memoryMib * MIB }, measure)
+  assert.ok(policy.algorithm === 'argon2id' && policy.parallelism === 1)
+  return { cost: `${policy.memoryKib / MIB} MiB, ${policy.time}`, aloneMs, isOverTarget }
+}
+
+test('all the memory there is, and as many passes over it as the target allows', async () => {
+  assert.deepEqual(await proposed(50, 32, machine({ msOfMib: 0.25 })), {
+    cost: '32 MiB, 6',
+    aloneMs: 48,
+    isOverTarget: false,
+  })
+})
+
+test('where one pass takes too long there is less memory, down to where OWASP asks for a second', async () => {
+  assert.deepEqual((await proposed(50, 512, machine({ msOfMib: 1 }))).cost, '50 MiB, 1')
+  assert.deepEqual((await proposed(50, 512, machine({ msOfMib: 1.2 }))).cost, '20 MiB, 2')
+})
+
+test('the proposal takes no longer than the target although memory beyond the caches is slower', async () => {
+  for (const cacheMib of [20, 40, 80]) {
+    for (const msOfMib of [0.05, 0.2, 0.5]) {
+      const { aloneMs, cost } = await proposed(50, 256, machine({ msOfMib, cacheMib }))
+      assert.ok(aloneMs <= 52 && aloneMs > 20, `${cost} takes ${aloneMs} ms, with ${cacheMib} MiB of caches`)
+    }
+  }
+})
+
+test("OWASP's minimum is the least, and said to be over the target where it is", async () => {
+  const slow = machine({ msOfMib: 10 })
+  assert.deepEqual(await proposed(50, 512, slow), { cost: '19 MiB, 2', aloneMs: 380, isOverTarget: true })
+  assert.deepEqual((await proposed(50, 12, slow)).cost, '12 MiB, 3')
+  assert.deepEqual((await proposed(50, 7, slow)).cost, '7 MiB, 5')
+  assert.deepEqual((await proposed(50, 7, machine({ msOfMib: 0.5 }))).cost, '7 MiB, 14')
+})
+
+test('bcrypt gets the highest cost within the target, and 10 at least', async () => {
+  const cost = async (targetMs: number) => {
+    const { policy, isOverTarget } = await proposeBcrypt({ targetMs }, machine({ msOfMib: 0.05 }))
+    return policy.algorithm === 'bcrypt' && [policy.cost, isOverTarget]
+  }
+  assert.deepEqual(await cost(40), [10, true])
+  assert.deepEqual(await cost(52), [10, false])
+  assert.deepEqual(await cost(250), [12, false])
+  assert.deepEqual(await cost(1_000_000), [17, false])
+})
+
+test('too little memory and options that are none are refused with the way out', async () => {
+  const wrong = [['--target', '50'], ['--memory', '512'], ['--memory', '0Mi'], ['--algorithm', 'md5'], ['--what']]
+  for (const args of wrong) assert.throws(() => readCalibration(args), UserError, args.join(' '))
+  const tooLittle = readCalibration(['--memory', '129Mi'])
+  assert.ok(tooLittle)
+  await assert.rejects(calibrate(tooLittle, {}), /must be 1[345]\dMi or more/)
+})
+
+const run = (...args: string[]) => promisify(execFile)('npx', ['--yes', 'pnpm', '--silent', ...args])
+
+test('this machine: a proposal at or above the minimum, as settings, and what it costs', async () => {
+  const { stdout } = await run('calibrate', '--target', '60ms', '--memory', '256Mi')
+  const [, memoryKib = 0, time = 0] =
+    /^HASH_ALGORITHM=argon2id\nARGON2_MEMORY_KIB=(\d+)\nARGON2_TIME=(\d+)\nARGON2_PARALLELISM=1$/m.exec(stdout) ?? []
+  const least = [47_104, 19_456, 12_288, 9_216, 7_168]
+  const leastKib = least[Math.min(Number(time), least.length) - 1]
+  assert.ok(leastKib !== undefined && Number(memoryKib) >= leastKib, stdout)
+  assert.ok(Number(memoryKib) <= 128 * MIB, stdout)
+  assert.match(stdout, /^a worker +[\d.]+ logins a second \(1 core\)$/m)
+})
+
+test('pnpm size --calibrate sizes by the hash that was proposed', async () => {
+  const { stdout } = await run(
+    'size',
+    '--calibrate',
+    '--algorithm',
+    'bcrypt',
+    '--target',
+    '1ms',
+    '--logins-per-second',
+    '9',
+  )
+  assert.match(stdout, /^This is OWASP's minimum\. It takes longer than the target of 1\.0 ms\.$/m)
+  const [, fullMs] = /, ([\d.]+) ms of a core with all cores busy$/m.exec(stdout) ?? []
+  const [, hashMs] = /^9 logins a second, ([\d.]+) ms a hash/m.exec(stdout) ?? []
+  assert.ok(fullMs !== undefined && fullMs === hashMs, stdout)
+})

@@ -1,0 +1,101 @@
+// The newcomer's five minutes: `pnpm start`, `pnpm seed`, and a spike on what runs.
+import assert from 'node:assert/strict'
+import { type ProcessToTest, scratchDir, startProcess } from '@spillway/local/testing'
+import { describe, test } from 'vitest'
+import { resolveTarget } from '../../target/target.ts'
+
+const START_MS = 90_000
+/** In four seconds, by chance one less; more than the 300 a minute that one address is allowed. */
+const SPIKE = ['--rate', '40', '--duration', '4']
+/** Of one address: wherever its minute ends among them, the limit is met. */
+const ONE_TOO_MANY = 602
+/** So that the hashes are not what the test waits for. */
+const CHEAP_ARGON2 = { ARGON2_MEMORY_KIB: '1024', ARGON2_TIME: '1' }
+
+const source = (entry: string, args: string[], env: NodeJS.ProcessEnv = {}): ProcessToTest => ({
+  entry,
+  args,
+  nodeArgs: ['--import', 'tsx'],
+  env,
+})
+
+test('a spike logs in the accounts of the seed, each from an address of its own, while the limits stay on', async (t) => {
+  const dir = await scratchDir(t)
+  const env = { SPILLWAY_DIR: dir, HASH_ENGINE: 'packages' }
+  const start = startProcess(
+    source('infra/local/src/start/main.ts', [], { ...env, ...CHEAP_ARGON2, PORT: '0', OPS_PORT: '0' }),
+  )
+  t.onTestFinished(async () => {
+    await start.stop().catch(() => start.close())
+  })
+  await start.waitForLog(({ msg }) => msg?.startsWith('  curl') === true && msg.includes('/v1/login'), START_MS)
+  const [, url = ''] = /gateway 1 +(http:\S+)/.exec(start.output()) ?? []
+  const spike = (...args: string[]) =>
+    startProcess(source('loadtests/src/main.ts', ['spike', '--target', url, ...SPIKE, ...args]))
+
+  const unseeded = spike()
+  assert.equal((await unseeded.exited).code, 1)
+  assert.match(unseeded.output(), /user-1@example\.test cannot log in: run "pnpm seed --users 10000" first/)
+
+  const seed = startProcess(source('infra/accounts/src/seed.ts', ['--users', '200'], env))
+  assert.equal((await seed.exited).code, 0, seed.output())
+
+  const spiked = spike('--users', '200')
+  assert.equal((await spiked.exited).code, 0, spiked.output())
+  const said = spiked.output()
+  assert.doesNotMatch(said, /Warning/)
+  const people = Number(/^(\d+) people came in 4 s, 40 a second:/.exec(said)?.[1])
+  assert.ok(people > 120, said)
+  const numbers = [...said.matchAll(/^ {2}(\S.*?) {2,}([\d,]+)/gm)].map(([, words, number]) => [words, Number(number)])
+  const { 'logged in at once': atOnce, 'logged in with a ticket': byTicket, ...others } = Object.fromEntries(numbers)
+  assert.equal(atOnce + byTicket, people, said)
+  assert.deepEqual([...new Set(Object.values(others))], [0], said)
+
+  // One address, one login each on many accounts: what the limit is for.
+  const statuses = await Promise.all(
+    Array.from({ length: ONE_TOO_MANY }, async (_, n) => {
+      const response = await fetch(`${url}/v1/login`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', prefer: 'respond-async' },
+        body: JSON.stringify({ email: `nobody-${n}@example.test`, password: 'a passphrase' }),
+      })
+      await response.arrayBuffer()
+      return response.status
+    }),
+  )
+  assert.ok(statuses.includes(429), `no limit was met: ${[...new Set(statuses)]}`)
+})
+
+describe('a target', () => {
+  test('is this machine, by name or address, and dialled by address', async () => {
+    assert.match(await resolveTarget('http://localhost:3000', false), /^http:\/\/(127\.0\.0\.1|\[::1\]):3000$/)
+    assert.equal(await resolveTarget('http://127.0.0.2:3000/', false), 'http://127.0.0.2:3000')
+    assert.equal(await resolveTarget('http://[::1]:3000', false), 'http://[::1]:3000')
+    // As a browser's address bar reads them: still this machine.
+    assert.equal(await resolveTarget('http://2130706433:3000', false), 'http://127.0.0.1:3000')
+  })
+
+  for (const target of [
+    'http://192.0.2.1:3000',
+    'http://[2001:db8::1]',
+    'http://0.0.0.0:3000',
+    'http://[::ffff:192.0.2.1]',
+  ]) {
+    test(`${target} is refused unless it was said that it may be another machine`, async () => {
+      await assert.rejects(resolveTarget(target, false), /is not this machine .* only with --beyond-loopback/)
+      assert.equal(await resolveTarget(target, true), new URL(target).origin)
+    })
+  }
+
+  for (const target of [
+    '127.0.0.1:3000',
+    'https://127.0.0.1',
+    'http://127.0.0.1/v1/login',
+    'http://a:b@127.0.0.1',
+    '',
+  ]) {
+    test(`"${target}" is told in one sentence`, async () => {
+      await assert.rejects(resolveTarget(target, false), /--target takes the address of a gateway/)
+    })
+  }
+})

@@ -1,0 +1,193 @@
+import assert from 'node:assert/strict'
+import { UserError } from '@spillway/local/processes/user-error'
+import { describe, test } from 'vitest'
+import { middle } from '../../measure/noise.ts'
+import { Tally } from '../../measure/tally.ts'
+import { renderMarkdown } from '../../report/report.ts'
+import type { Scenario, Setting } from '../../scenarios/scenario.ts'
+import { compare } from '../../src/compare.ts'
+import { goOnWith } from '../../src/go-on.ts'
+import { parseOptions } from '../../src/options.ts'
+import type { Results, Run, ScenarioResult } from '../../src/results.ts'
+import { runScenarios } from '../../src/run.ts'
+import { shares } from '../../src/summary.ts'
+import { resultsOf } from '../results-of.ts'
+
+describe('figures', () => {
+  test('a request that timed out is in the percentiles, a refusal is not', () => {
+    const tally = new Tally()
+    tally.record('ok', 100, 0)
+    tally.record('busy', 1, 0)
+    tally.record('timeout', 10_000, 1)
+    const { count, maxMs } = tally.latency.percentiles
+    assert.equal(count, 2)
+    assert.ok(Math.abs(maxMs - 10_000) < 10)
+    assert.equal(tally.share('timeout', 'error'), 100 / 3)
+    assert.deepEqual(
+      tally.bySecond.map(({ ok, timeout }) => [ok, timeout]),
+      [
+        [1, 0],
+        [0, 1],
+      ],
+    )
+  })
+
+  test('repeats are drawn together as median and half the range', () => {
+    assert.deepEqual(middle([5, 1, 3]), { median: 3, plusMinus: 2, runs: 3 })
+    assert.deepEqual(middle([4]), { median: 4, plusMinus: undefined, runs: 1 })
+    assert.equal(middle([]), undefined)
+  })
+})
+
+describe('a run', () => {
+  test('a contender that fails to start is a result with its reason, and in the report', async () => {
+    const kept = await keptOf([
+      measurement('broken', () => Promise.reject(new Error('ended before it was ready'))),
+      working,
+    ])
+    assert.deepEqual(
+      kept[0]?.runs.map(({ failure }) => failure),
+      ['ended before it was ready', undefined],
+    )
+    assert.match(
+      renderMarkdown(results(kept[0]?.runs ?? []), 'pictures.html'),
+      /broken, argon2id: ended before it was ready/,
+    )
+  })
+
+  test('measurements from before an interruption are kept, and the one that it broke off is not', async () => {
+    const interruption = new AbortController()
+    const brokenOff = measurement('second', async () => {
+      interruption.abort()
+      return { figures: { perSecond: 1 } }
+    })
+    const kept = await keptOf([working, brokenOff, working], interruption.signal)
+    assert.deepEqual(
+      kept[0]?.runs.map(({ contender }) => contender),
+      ['first'],
+    )
+  })
+
+  test('goes on with an interrupted one: what was measured is kept, what failed and what is left is measured', async () => {
+    const [first] = await keptOf([working])
+    const failed = { ...run({}), contender: 'second', failure: 'ended' }
+    const begun = [{ name: 'mixed-100', settings: {}, runs: [...(first?.runs ?? []), failed] }]
+    const again = (contender: string) => measurement(contender, async () => ({ figures: { perSecond: 3 } }))
+    const kept = await keptOf([again('first'), again('second'), again('third')], undefined, begun)
+    assert.deepEqual(
+      kept[0]?.runs.map(({ contender, figures }) => [contender, figures.perSecond]),
+      [
+        ['first', 2],
+        ['second', 3],
+        ['third', 3],
+      ],
+    )
+  })
+
+  test('goes on with the machine and the settings of the earlier one alone, and names the commits of both', () => {
+    const earlier = results([])
+    const now = { ...earlier, commit: 'def5678', startedAt: '2000-01-02T00:00:00.000Z' }
+    assert.deepEqual(goOnWith(earlier, now), { ...now, startedAt: earlier.startedAt, commit: 'abc1234, def5678' })
+    assert.throws(() => goOnWith(earlier, { ...now, machine: { ...now.machine, engine: 'native' } }), UserError)
+    assert.throws(() => goOnWith(earlier, { ...now, settings: { repeat: 2 } }), /the same settings/)
+    assert.doesNotThrow(() => goOnWith(earlier, { ...now, settings: { ...now.settings, bcryptBareMs: 1 } }))
+  })
+})
+
+describe('--compare', () => {
+  const runs = (...perSecond: number[]): Run[] => perSecond.map((value, index) => run({ perSecond: value }, index + 1))
+
+  test('says by how much a figure changed, and whether that is more than the noise', () => {
+    const beyond = compare(results(runs(100, 102, 98)), results(runs(120, 121, 119)))
+    assert.match(beyond, /100 → 120 \/s, \+20 %, better \(beyond the noise of ±3 %\)/)
+    const within = compare(results(runs(90, 100, 110)), results(runs(95, 105, 115)))
+    assert.match(within, /\+5 %, better \(within the noise of ±20 %\)/)
+  })
+
+  test('says that one run alone knows no noise', () => {
+    assert.match(compare(results(runs(100)), results(runs(80))), /-20 %, worse \(noise unknown/)
+  })
+
+  test('leaves out what hardly changed', () => {
+    assert.match(compare(results(runs(100)), results(runs(101))), /nothing changed/)
+  })
+})
+
+test('a run ends with what the native engine takes of what the fastest package does', () => {
+  const runs = [11.2, 11.6].map((ofPackagePercent, at) => run({ ofPackagePercent }, at + 1))
+  assert.deepEqual(shares(results([...runs, { ...run({ perSecond: 1 }), contender: 'other' }])), [
+    'spillway, argon2id: 11.4 ±0.2 % of what the fastest package takes',
+  ])
+})
+
+describe('the command line', () => {
+  const wrong: [string[], RegExp][] = [
+    [['nothing'], /There is no scenario "nothing": choose from login-100,/],
+    [['--contender', 'nobody'], /There is no contender "nobody": choose from in-process,/],
+    [['--duration', 'long'], /--duration takes a number greater than 0, not "long"/],
+    [['--repeat', '0'], /--repeat takes a whole number of at least 1/],
+    [['--fast'], /see "pnpm load --help"/],
+    [['ramp', '--target', 'http://127.0.0.1:3000'], /--target is for "pnpm load spike" alone/],
+    [['spike', '--target', 'http://127.0.0.1:3000', '--rate', '9999'], /--rate takes at most 2000 with a --target/],
+    [['spike', '--beyond-loopback'], /need a --target/],
+  ]
+  for (const [args, sentence] of wrong) {
+    test(`refuses ${args.join(' ')} in one sentence`, () => {
+      assert.throws(
+        () => parseOptions(args),
+        (error) => error instanceof UserError && sentence.test(error.message) && !error.message.includes('\n'),
+      )
+    })
+  }
+})
+
+const working = measurement('first', async () => ({ figures: { perSecond: 2 } }))
+
+function measurement(contender: string, measure: () => Promise<{ figures: Record<string, number> }>) {
+  return { contender, variant: 'argon2id', placement: 'apart' as const, measure }
+}
+
+type Plan = ReturnType<Scenario['plan']>
+
+async function keptOf(
+  plan: Plan,
+  signal = new AbortController().signal,
+  begun: ScenarioResult[] = [],
+): Promise<ScenarioResult[]> {
+  let kept: ScenarioResult[] = []
+  const setting: Setting = {
+    services: { databaseUrl: '', redisUrl: '' },
+    servers: [],
+    cores: undefined,
+    accounts: { seed: async () => {}, login: () => nobody, registration: () => nobody, warmUp: async () => {} },
+    contenders: [],
+    short: false,
+    durationS: 1,
+    users: undefined,
+    rate: undefined,
+    warmUp: { logins: 0, atMostMs: 0 },
+    bareHashMs: { bcrypt: 70, argon2id: 20 },
+  }
+  await runScenarios({
+    scenarios: [{ name: 'mixed-100', title: '', question: '', durationS: 1, settings: () => ({}), plan: () => plan }],
+    setting,
+    repeat: 1,
+    begun,
+    say: () => {},
+    signal,
+    keep: (now) => {
+      kept = structuredClone(now)
+    },
+  })
+  return kept
+}
+
+const nobody = { email: '', password: '' }
+
+function run(figures: Record<string, number>, repeat = 1): Run {
+  return { contender: 'spillway', variant: 'argon2id', repeat, figures, series: {} }
+}
+
+function results(runs: Run[]): Results {
+  return resultsOf([{ name: 'mixed-100', settings: {}, runs }])
+}

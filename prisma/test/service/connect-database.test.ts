@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict'
+import { test } from 'vitest'
+import { connectForScripts } from '../../src/connection.ts'
+import { connectDatabase, Prisma, rawQuery } from '../../src/index.ts'
+import { migrate } from '../../src/migrate.ts'
+import { absentDatabase, migratedUrl, pooled } from '../databases.ts'
+import { opened } from '../opened.ts'
+import { openingSettings } from '../opening-packet.ts'
+import { rows } from '../rows.ts'
+
+const connections = `SELECT count(*)::int FROM pg_stat_activity
+  WHERE datname = current_database() AND pid <> pg_backend_pid() AND application_name = 'spillway'`
+
+test('the pool holds no more than its size, and closing waits for queries in hand and leaves no connection', async () => {
+  const database = connectDatabase({ url: migratedUrl, poolSize: 3 })
+  const queries = Array.from({ length: 12 }, () => database.$queryRaw`SELECT pg_sleep(0.05)::text`)
+  await Promise.all(queries)
+  assert.deepEqual(await rows(migratedUrl, connections), [[3]])
+
+  // A query of Prisma's starts when it is awaited.
+  const inHand = database.$queryRaw`SELECT 'done' || pg_sleep(0.1)::text AS said`.then((rows) => rows)
+  await new Promise(setImmediate)
+  await database.$disconnect()
+  assert.deepEqual(await inHand, [{ said: 'done' }])
+  assert.deepEqual(await rows(migratedUrl, connections), [[0]])
+})
+
+for (const [way, wayUrl] of [
+  ['', (url: string) => url],
+  [', also through a pooler', pooled],
+] as const) {
+  test(`times mean the same here and in SQL, whatever zone the database is set to${way}`, async (t) => {
+    const url = absentDatabase()
+    await migrate(wayUrl(url))
+    const name = new URL(url).pathname.slice(1)
+    await rows(url, `ALTER DATABASE "${name}" SET timezone = 'Asia/Tokyo'`)
+    const database = opened(t, wayUrl(url))
+    const createdAt = new Date('2026-01-02T03:04:05.678Z')
+    const id = '00000000-0000-4000-8000-000000000000'
+    await database.user.create({ data: { id, email: 'a@example.test', passwordHash: 'x', createdAt } })
+    const [row] = await database.$queryRaw<{ ms: number; now: Date }[]>`
+      SELECT extract(epoch FROM created_at)::float8 * 1000 AS ms, now() AS now FROM users`
+    assert.ok(row)
+    assert.equal(row.ms, createdAt.getTime())
+    assert.ok(Math.abs(row.now.getTime() - Date.now()) < 60_000)
+    assert.deepEqual((await database.user.findUniqueOrThrow({ where: { id } })).createdAt, createdAt)
+  })
+}
+
+test('a connection is opened with nothing that a pooler refuses, where the URL names one', async (t) => {
+  const asked = async (wayUrl: (url: string) => string) => [
+    await openingSettings((url) => opened(t, wayUrl(url)).user.count()),
+    await openingSettings((url) => connectForScripts(wayUrl(url))),
+  ]
+  for (const settings of await asked((url) => url)) assert.equal(settings.get('options'), '-c timezone=UTC')
+  for (const settings of await asked(pooled)) {
+    settings.delete('application_name')
+    assert.deepEqual([...settings.keys()].sort(), ['client_encoding', 'database', 'user'])
+  }
+})
+
+test('settings in the URL are kept', async (t) => {
+  const url = new URL(migratedUrl)
+  url.searchParams.set('schema', 'public')
+  url.searchParams.set('options', '-c work_mem=5MB')
+  const database = opened(t, url.href)
+  assert.deepEqual(
+    await database.$queryRaw`SELECT current_setting('work_mem') AS memory, current_setting('timezone') AS zone`,
+    [{ memory: '5MB', zone: 'UTC' }],
+  )
+})
+
+const prepared = `SELECT count(*)::int AS count FROM pg_prepared_statements`
+
+test('a statement is prepared once for a connection, unless the URL names a pooler', async (t) => {
+  for (const [url, expected] of [
+    [migratedUrl, 3],
+    [pooled(migratedUrl), 0],
+  ] as const) {
+    const database = opened(t, url, { poolSize: 1 })
+    for (const email of ['a@example.test', 'b@example.test']) await database.user.findUnique({ where: { email } })
+    for (const n of [1, 2]) await rawQuery(database, Prisma.sql`SELECT ${n}::int AS n`)
+    assert.deepEqual(await database.$queryRawUnsafe(prepared), [{ count: expected }])
+  }
+})
+
+test('statements beyond those worth keeping are not prepared', async (t) => {
+  const database = opened(t, migratedUrl, { poolSize: 1 })
+  for (let n = 0; n < 150; n += 1) await database.$queryRawUnsafe(`SELECT ${n} AS n`)
+  assert.deepEqual(await database.$queryRawUnsafe(prepared), [{ count: 100 }])
+})

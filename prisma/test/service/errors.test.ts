@@ -1,0 +1,143 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { startProxy, until } from '@spillway/local/testing'
+import { test } from 'vitest'
+import { type Database, isDatabaseUnavailable, Prisma, rawQuery } from '../../src/index.ts'
+import { migratedUrl as url } from '../databases.ts'
+import { opened } from '../opened.ts'
+
+test('mistakes of our own do not make the database unavailable', async (t) => {
+  const database = opened(t, url)
+  const user = { id: randomUUID(), email: 'a@example.test', passwordHash: 'x' }
+  const mistakes = [
+    failure(database.$queryRaw`SELECT nonsense`),
+    failure(rawQuery(database, Prisma.sql`SELECT nonsense`)),
+    failure(database.$executeRaw`INSERT INTO sessions VALUES (gen_random_uuid(), gen_random_uuid(), now(), now())`),
+    failure(database.user.update({ where: { id: randomUUID() }, data: { passwordHash: 'x' } })),
+    failure(database.user.findUnique({ where: { id: 'no uuid' } })),
+    failure(database.user.createMany({ data: [user, user] })),
+    new TypeError('x is not a function'),
+    Object.assign(new Error('bad key'), { code: 'ERR_INVALID_ARG_TYPE' }),
+    null,
+  ]
+  for (const error of await Promise.all(mistakes)) {
+    assert.equal(isDatabaseUnavailable(error), false, String(error))
+  }
+})
+
+test('a server that cannot be reached, or refuses us, makes the database unavailable', async (t) => {
+  const wrong = (change: (url: URL) => void) => {
+    const changed = new URL(url)
+    change(changed)
+    return changed.href
+  }
+  const silent = await startProxy(url)
+  t.onTestFinished(() => void silent.close())
+  silent.freeze()
+  const urls = [
+    wrong((url) => (url.port = '1')),
+    wrong((url) => (url.hostname = 'nowhere.invalid')),
+    wrong((url) => (url.password = 'wrong')),
+    wrong((url) => (url.pathname = 'no_such_database')),
+    wrong((url) => url.searchParams.set('sslmode', 'verify-full')),
+    silent.url,
+  ]
+  for (const unreachable of urls) {
+    const database = opened(t, unreachable, { connectionTimeoutMs: 300 })
+    for (const attempt of [
+      () => database.user.count(),
+      () => database.$queryRaw`SELECT 1`,
+      () => rawQuery(database, Prisma.sql`SELECT 1`),
+      () => database.$transaction([database.user.count()]),
+      () => database.$transaction((inner) => inner.user.count()),
+    ]) {
+      const error = await failure(attempt())
+      assert.equal(isDatabaseUnavailable(error), true, String(error))
+    }
+  }
+})
+
+test('a server that became read-only, as after a failover, makes the database unavailable for what writes', async (t) => {
+  const readOnly = new URL(url)
+  readOnly.searchParams.set('options', '-c default_transaction_read_only=on')
+  const database = opened(t, readOnly.href)
+  assert.equal(typeof (await database.user.count()), 'number')
+  const user = { id: randomUUID(), email: 'c@example.test', passwordHash: 'x' }
+  for (const attempt of [
+    () => database.user.create({ data: user }),
+    () => database.$transaction((inner) => inner.user.create({ data: user })),
+    () => database.$executeRaw`DELETE FROM sessions`,
+    () => rawQuery(database, Prisma.sql`DELETE FROM sessions`),
+  ]) {
+    const error = await failure(attempt())
+    assert.match(String(error), /read-only/)
+    assert.equal(isDatabaseUnavailable(error), true, String(error))
+  }
+})
+
+test('a statement that takes too long is ended by the server', async (t) => {
+  const database = opened(t, url, { statementTimeoutMs: 100 })
+  const slow = Prisma.sql`SELECT pg_sleep(30)::text`
+  for (const attempt of [() => database.$queryRaw(slow), () => rawQuery(database, slow)]) {
+    const error = await failure(attempt())
+    assert.match(String(error), /statement timeout/)
+    assert.equal(isDatabaseUnavailable(error), true)
+  }
+})
+
+test('a connection that goes silent in mid-query is given up', async (t) => {
+  const proxy = await startProxy(url)
+  t.onTestFinished(() => proxy.close())
+  for (const ask of [
+    (database: Database) => database.user.count(),
+    (database: Database) => rawQuery(database, Prisma.sql`SELECT 1`),
+  ]) {
+    const database = opened(t, proxy.url, { statementTimeoutMs: 1_000 })
+    proxy.restore()
+    await database.user.count()
+    proxy.freeze()
+    const error = await failure(ask(database))
+    assert.match(String(error), /Query read timeout/)
+    assert.equal(isDatabaseUnavailable(error), true)
+  }
+})
+
+test('a connection that the server ends makes the database unavailable for that query alone', async (t) => {
+  const database = opened(t, url, { statementTimeoutMs: 10_000 })
+  const other = opened(t, url)
+  const [row] = await database.$queryRaw<{ pid: number }[]>`SELECT pg_backend_pid() AS pid`
+  const sleeping = failure(database.$transaction((inner) => inner.$queryRaw`SELECT pg_sleep(4.5)::text`))
+  await until(
+    async () =>
+      (await other.$executeRaw`SELECT FROM pg_stat_activity WHERE query LIKE '%pg_sleep(4.5)%' AND pid = ${row?.pid}`) >
+      0,
+  )
+  await other.$queryRaw`SELECT pg_terminate_backend(${row?.pid}::int)`
+  assert.equal(isDatabaseUnavailable(await sleeping), true)
+  assert.equal(await database.user.count({ where: { email: 'nobody' } }), 0)
+})
+
+test('having no connection free in time makes the database unavailable', async (t) => {
+  // Time enough for the first connection to be opened, on a busy machine as well.
+  const database = opened(t, url, { poolSize: 1, connectionTimeoutMs: 2_000 })
+  await database.$transaction(async () => {
+    const errors = await Promise.all([
+      failure(database.user.count()),
+      failure(rawQuery(database, Prisma.sql`SELECT 1`)),
+      failure(database.$transaction((inner) => inner.user.count())),
+    ])
+    for (const error of errors) assert.equal(isDatabaseUnavailable(error), true, String(error))
+  })
+})
+
+test('a transaction that outlives its time makes the database unavailable', async (t) => {
+  const database = opened(t, url)
+  const slow = database.$transaction((inner) => inner.$queryRaw`SELECT pg_sleep(0.3)::text`, { timeout: 50 })
+  assert.equal(isDatabaseUnavailable(await failure(slow)), true)
+})
+
+const failure = (attempt: Promise<unknown>): Promise<unknown> =>
+  attempt.then(
+    () => assert.fail('it should have failed'),
+    (error: unknown) => error,
+  )

@@ -1,0 +1,34 @@
+// A transaction that Prisma gives up while the server does not answer.
+import assert from 'node:assert/strict'
+import { until } from '@spillway/local/testing'
+import { test } from 'vitest'
+import { type Prisma, poolUse } from '../../src/index.ts'
+import { migratedUrl } from '../databases.ts'
+import { opened } from '../opened.ts'
+import { rows } from '../rows.ts'
+
+const lockAwaited = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
+
+test('queries after a transaction that hung and could not be ended are not written into that transaction', async (t) => {
+  const aside = opened(t, migratedUrl)
+  const database = opened(t, migratedUrl, { poolSize: 1, statementTimeoutMs: 500 })
+  await database.user.count()
+  const hold = async (holder: Prisma.TransactionClient) => {
+    await holder.$executeRaw`SELECT FROM pg_advisory_xact_lock(1)`
+    const hung = database.$transaction(
+      async (transaction) => {
+        // The server ends nothing by itself, as if it were frozen.
+        await transaction.$executeRaw`SET LOCAL statement_timeout = 0`
+        await transaction.$executeRaw`SELECT FROM pg_advisory_xact_lock(1)`
+      },
+      { timeout: 500 },
+    )
+    await Promise.all([assert.rejects(hung), until(async () => (await rows(migratedUrl, lockAwaited)).length > 0)])
+    await until(() => poolUse(database).busy === 0)
+  }
+  await aside.$transaction(hold, { timeout: 20_000 })
+
+  const id = '00000000-0000-4000-8000-000000000000'
+  await database.user.create({ data: { id, email: 'a@example.test', passwordHash: 'x' } })
+  assert.deepEqual(await rows(migratedUrl, 'SELECT id::text FROM users'), [[id]])
+})

@@ -1,0 +1,113 @@
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type TestContext, test } from 'vitest'
+import { migrate } from '../../src/migrate.ts'
+import { absentDatabase, pooled } from '../databases.ts'
+import { rows } from '../rows.ts'
+
+const migrationsDir = join(import.meta.dirname, '../migrations')
+const names = (await readdir(migrationsDir)).filter((name) => !name.endsWith('.toml')).sort()
+
+test('a database that does not exist is created and migrated, and a second run applies nothing', async () => {
+  const url = absentDatabase()
+  assert.deepEqual((await migrate(url)).applied, names)
+  assert.deepEqual((await migrate(url)).applied, [])
+})
+
+test('of migrators that start at once, one applies and the others find nothing to do', async () => {
+  const url = absentDatabase()
+  const results = await Promise.all(Array.from({ length: 5 }, () => migrate(url)))
+  assert.deepEqual(
+    results.flatMap(({ applied }) => applied),
+    names,
+  )
+})
+
+test('through a pooler, no lock is left to the session that the migrations run in', async (t) => {
+  const url = absentDatabase()
+  const directory = await migrations(t, {
+    '1_locks': `CREATE TABLE locks AS SELECT pid = pg_backend_pid() AS here FROM pg_locks
+      WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
+  })
+  const results = await Promise.all([1, 2, 3].map(() => migrate(pooled(url), directory)))
+  assert.deepEqual(
+    results.flatMap(({ applied }) => applied),
+    ['1_locks'],
+  )
+  assert.ok((await rows(url, 'SELECT here FROM locks WHERE here')).length === 0)
+  assert.ok((await rows(url, 'SELECT here FROM locks')).length > 0)
+})
+
+test('the record is the one that prisma migrate deploy keeps', async () => {
+  const url = absentDatabase()
+  await migrate(url)
+  const columns = await rows(
+    url,
+    `SELECT column_name::text, data_type::text FROM information_schema.columns
+     WHERE table_name = '_prisma_migrations' ORDER BY ordinal_position`,
+  )
+  assert.deepEqual(columns, [
+    ['id', 'character varying'],
+    ['checksum', 'character varying'],
+    ['finished_at', 'timestamp with time zone'],
+    ['migration_name', 'character varying'],
+    ['logs', 'text'],
+    ['rolled_back_at', 'timestamp with time zone'],
+    ['started_at', 'timestamp with time zone'],
+    ['applied_steps_count', 'integer'],
+  ])
+  const sha256 = async (name: string) =>
+    createHash('sha256')
+      .update(await readFile(join(migrationsDir, name, 'migration.sql')))
+      .digest('hex')
+  assert.deepEqual(
+    await rows(
+      url,
+      'SELECT migration_name, checksum, finished_at IS NOT NULL, applied_steps_count FROM _prisma_migrations',
+    ),
+    await Promise.all(names.map(async (name) => [name, await sha256(name), true, 1])),
+  )
+})
+
+test('semicolons in comments, strings and function bodies do not cut a migration', async (t) => {
+  const url = absentDatabase()
+  const directory = await migrations(t, {
+    '1_function': `-- one; two
+      CREATE FUNCTION two() RETURNS int LANGUAGE plpgsql AS $$ BEGIN PERFORM 1; RETURN 2; END $$;
+      CREATE TABLE pairs AS SELECT two() AS n, ';' AS s;`,
+  })
+  await migrate(url, directory)
+  assert.deepEqual(await rows(url, 'SELECT n, s FROM pairs'), [[2, ';']])
+})
+
+test('a migration that fails leaves nothing behind and is named with the reason and the way to try it again', async (t) => {
+  const url = absentDatabase()
+  const directory = await migrations(t, { '1_half': 'CREATE TABLE half (id int); SELECT 1 / 0;' })
+  const failure = await migrate(url, directory).then(
+    () => assert.fail('it should have failed'),
+    (error: Error) => error.message,
+  )
+  assert.match(failure, /^The migration 1_half failed\. .*division by zero\n/)
+  assert.deepEqual(await rows(url, `SELECT to_regclass('half')::text`), [[null]])
+
+  await writeFile(join(directory, '1_half/migration.sql'), 'CREATE TABLE half (id int)')
+  await assert.rejects(migrate(url, directory), /failed migrations/)
+  const [retry = ''] = /UPDATE .*;/.exec(failure) ?? []
+  await rows(url, retry)
+  assert.deepEqual((await migrate(url, directory)).applied, ['1_half'])
+})
+
+/** A migrations folder in Prisma's layout, removed after the test. */
+async function migrations(t: TestContext, scripts: Record<string, string>): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), 'migrations-'))
+  t.onTestFinished(() => rm(directory, { recursive: true }))
+  await writeFile(join(directory, 'migration_lock.toml'), 'provider = "postgresql"\n')
+  for (const [name, sql] of Object.entries(scripts)) {
+    await mkdir(join(directory, name))
+    await writeFile(join(directory, name, 'migration.sql'), sql)
+  }
+  return directory
+}

@@ -1,0 +1,34 @@
+// SQL that goes past Prisma's client: the same connections and values as for what goes through it.
+import assert from 'node:assert/strict'
+import { test } from 'vitest'
+import { Prisma, poolUse, rawQuery } from '../../src/index.ts'
+import { migratedUrl } from '../databases.ts'
+import { opened } from '../opened.ts'
+
+test('rows come by the names of their columns, as the values they are', async (t) => {
+  const database = opened(t, migratedUrl)
+  const bytes = new Uint8Array([0, 127, 255])
+  const at = new Date('2026-01-02T03:04:05.678Z')
+  const sql = Prisma.sql`
+    SELECT ${'text'}::text AS "someText", ${7}::int AS n, true AS yes, false AS no, NULL::text AS nothing,
+      ${bytes}::bytea = '\\x007fff' AS "sameBytes", extract(epoch FROM ${at}::timestamptz)::float8 * 1000 AS ms
+    FROM generate_series(1, 2)`
+  const row = { someText: 'text', n: 7, yes: true, no: false, nothing: null, sameBytes: true, ms: at.getTime() }
+  assert.deepEqual(await rawQuery(database, sql), [row, row])
+  assert.deepEqual(await rawQuery(database, Prisma.sql`SELECT 1 AS n WHERE false`), [])
+})
+
+test('it opens the pool when it comes first, shares it with the client, and opens it again after a close', async (t) => {
+  const database = opened(t, migratedUrl, { poolSize: 1 })
+  const pid = Prisma.sql`SELECT pg_backend_pid() AS pid`
+  const [first] = await rawQuery<{ pid: number }>(database, pid)
+  assert.deepEqual(await database.$queryRaw(pid), [first])
+  assert.deepEqual(poolUse(database), { busy: 0, idle: 1, waiting: 0 })
+
+  const inHand = rawQuery(database, Prisma.sql`SELECT 'done' || pg_sleep(0.1)::text AS said`)
+  await new Promise(setImmediate)
+  await database.$disconnect()
+  assert.deepEqual(await inHand, [{ said: 'done' }])
+  assert.deepEqual(poolUse(database), { busy: 0, idle: 0, waiting: 0 })
+  assert.notDeepEqual(await rawQuery(database, pid), [first])
+})

@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
+import { test } from 'vitest'
+import { connectForScripts } from '../../src/connection.ts'
+import { connectOrCreate } from '../../src/create-database.ts'
+import { migrate } from '../../src/migrate.ts'
+import { startSchemaEngine } from '../../src/schema-engine.ts'
+import { absentDatabase } from '../databases.ts'
+import { rows } from '../rows.ts'
+
+test('the migrations and schema.prisma give the same tables, constraints and indexes', async () => {
+  const migrated = absentDatabase()
+  await migrate(migrated)
+  const drawn = absentDatabase()
+  await createFromSchema(drawn)
+  const catalogue = await readCatalogue(migrated)
+  assert.ok(catalogue.length > 20)
+  assert.deepEqual(catalogue, await readCatalogue(drawn))
+})
+
+test('a new database holds no account', async () => {
+  const url = absentDatabase()
+  await migrate(url)
+  assert.deepEqual(await rows(url, 'SELECT id FROM users'), [])
+})
+
+test('a user takes sessions and refresh tokens along when deleted', async () => {
+  const url = absentDatabase()
+  await migrate(url)
+  const id = '00000000-0000-4000-8000-000000000000'
+  const connection = await connectForScripts(url)
+  await connection.executeScript(`
+    INSERT INTO users (id, email, password_hash, updated_at) VALUES ('${id}', 'a@example.test', 'x', now());
+    INSERT INTO sessions (id, user_id, expires_at) VALUES ('${id}', '${id}', now());
+    INSERT INTO refresh_tokens (token_hash, session_id, expires_at) VALUES ('\\x00', '${id}', now());
+    DELETE FROM users;`)
+  await connection.dispose()
+  assert.deepEqual(await rows(url, 'SELECT id FROM sessions UNION ALL SELECT session_id FROM refresh_tokens'), [])
+})
+
+/** Creates the tables as the schema file alone asks for them. */
+async function createFromSchema(url: string): Promise<void> {
+  const connection = await connectOrCreate(url)
+  const engine = await startSchemaEngine(connection)
+  const path = 'schema.prisma'
+  const content = await readFile(`${import.meta.dirname}/../${path}`, 'utf8')
+  const { stdout } = await engine.diff({
+    from: { tag: 'empty' },
+    to: { tag: 'schemaDatamodel', files: [{ path, content }] },
+    script: true,
+    exitCode: null,
+    filters: { externalTables: [], externalEnums: [] },
+  })
+  await connection.executeScript(stdout ?? '')
+  await connection.dispose()
+}
+
+/** Every column, constraint and index, as PostgreSQL itself describes them. */
+function readCatalogue(url: string): Promise<unknown[][]> {
+  return rows(
+    url,
+    `SELECT table_name || '.' || column_name, concat_ws(' ', data_type, datetime_precision, is_nullable, column_default)
+     FROM information_schema.columns WHERE table_schema = 'public' AND table_name <> '_prisma_migrations'
+     UNION ALL
+     SELECT conrelid::regclass || ': ' || conname, pg_get_constraintdef(oid) FROM pg_constraint
+     WHERE connamespace = 'public'::regnamespace AND conrelid::regclass::text <> '_prisma_migrations'
+     UNION ALL
+     SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = 'public' AND tablename <> '_prisma_migrations'
+     ORDER BY 1, 2`,
+  )
+}

@@ -1,0 +1,134 @@
+// The client for pages in a real Chromium, as it is packed, on pages of another origin than the gateway's. With SPILLWAY_SCREENSHOTS set to
+// a folder, pictures of the waiting room are put there.
+import assert from 'node:assert/strict'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { freePort, startProcess, until } from '@spillway/local/testing'
+import { chromiumOptions, skipWithoutChromium as skip } from '@spillway/local/testing/chromium'
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import { type TestContext, test } from 'vitest'
+import { bundlePageDoor } from '../../packaging/bundle.ts'
+import { login } from '../../src/browser.ts'
+import { SPIKE, startSlowSpillway } from '../browser/slow-spillway.ts'
+
+const PAGES = 6
+/** Other tests may keep every processor busy. */
+const TIMEOUT_MS = 120_000
+
+async function startRoom(t: TestContext, env: object) {
+  const port = await freePort()
+  const origin = `http://127.0.0.1:${port}`
+  const system = await startSlowSpillway(t, { env: { ...env, CORS_ORIGINS: origin } })
+  const client = await mkdtemp(join(tmpdir(), 'spillway-test-'))
+  t.onTestFinished(() => rm(client, { recursive: true, force: true }))
+  await bundlePageDoor(client)
+  const args = ['--gateway', system.gateway.url, '--port', String(port), '--client', client]
+  const server = startProcess({ entry: 'worker/client/examples/waiting-room/serve.mjs', args })
+  t.onTestFinished(() => void server.close())
+  await server.waitForLog(({ msg = '' }) => msg.startsWith('The waiting room of '))
+  const browser = await chromium.launch(chromiumOptions)
+  t.onTestFinished(() => browser.close())
+  return { ...system, origin, open: (options?: BrowserContextOptions) => open(browser, origin, options) }
+}
+
+/** A page in a profile of its own, and the paths of what it has sent to the gateway. */
+async function open(browser: Browser, origin: string, options: BrowserContextOptions = {}) {
+  const context = await browser.newContext({ viewport: { width: 900, height: 700 }, ...options })
+  context.setDefaultTimeout(TIMEOUT_MS)
+  const page = await context.newPage()
+  const sent: string[] = []
+  page.on('request', (request) => {
+    if (request.method() === 'POST') sent.push(new URL(request.url()).pathname)
+  })
+  await page.goto(origin)
+  return { page, sent }
+}
+
+test.skipIf(skip)(
+  'a spike of ten times the capacity in a real browser: everyone gets in without a click',
+  async (t) => {
+    const { gateway, account, open, passwords, sessions } = await startRoom(t, SPIKE.env)
+    const { serviceMs, first, later, giveUpAfterMs } = SPIKE
+    const credentials = await account(serviceMs)
+    const pages = await Promise.all(Array.from({ length: PAGES }, () => open()))
+    const options = { ...credentials, baseUrl: gateway.url, storage: null, giveUpAfterMs }
+    const come = ({ page }: { page: Page }, clients: number) => page.evaluate<string[]>(clientsOf(clients, options))
+    const early = pages.map((page) => come(page, first / PAGES))
+    await until(async () => (await passwords(first)).ticketed > 0)
+    const all = await Promise.all([...pages.map((page) => come(page, later / PAGES)), ...early])
+    const logins = first + later
+    assert.deepEqual(
+      all.flat(),
+      Array.from({ length: logins }, () => 'Bearer'),
+    )
+    assert.equal(await sessions(credentials.email), logins)
+    const { sent, needed, refused, ticketed } = await passwords(logins)
+    assert.ok(refused > 0 && ticketed > 0, `${refused} were refused, ${ticketed} got tickets`)
+    assert.equal(sent, needed, 'a password was sent where a ticket would do')
+  },
+)
+
+/** So many clients in a page, which log in at once. */
+function clientsOf(clients: number, options: object): string {
+  return `import('/spillway/browser.js').then(({ login }) => {
+    const loggedIn = () => login(${JSON.stringify(options)}).then(({ tokenType }) => tokenType, String)
+    return Promise.all(Array.from({ length: ${clients} }, loggedIn))
+  })`
+}
+
+test.skipIf(skip)('the waiting room: a login waits, survives a reload and gets in without another click', async (t) => {
+  const { gateway, account, open, sessions } = await startRoom(t, { LOGIN_WAIT_MS: '1000', TICKET_TTL_MS: '60000' })
+  const { email, password } = await account(2_000)
+  const others = { ...(await account(500)), baseUrl: gateway.url, storage: null }
+  const crowd = Promise.all(Array.from({ length: 16 }, () => login(others)))
+  const wide = await open()
+  const phone = await open({ viewport: { width: 390, height: 844 }, colorScheme: 'dark', isMobile: true })
+  for (const { page } of [wide, phone]) {
+    await page.getByLabel('E-mail address').fill(email)
+    await page.getByLabel('Password').fill(password)
+    await page.getByRole('button', { name: 'Log in' }).click()
+  }
+  const place = (page: Page) => page.getByRole('status').filter({ hasText: 'Your place in the queue is kept.' })
+  for (const { page } of [wide, phone]) await place(page).waitFor()
+  for (const { page } of [wide, phone]) {
+    await place(page)
+      .filter({ hasText: /(people are|person is) ahead of you\. It is expected to take / })
+      .waitFor()
+    await page.locator('#position', { hasText: /^\d+$/ }).waitFor()
+  }
+  await picture(wide.page, 'waiting-room')
+  await picture(phone.page, 'waiting-room-phone-dark')
+  const stored = await phone.page.evaluate<string>('JSON.stringify(sessionStorage)')
+  assert.ok(stored.includes('ticket') && !stored.includes(password), stored)
+  await phone.page.reload()
+  await place(phone.page).waitFor()
+  for (const { page, sent } of [wide, phone]) {
+    await page.getByRole('heading', { name: 'You are logged in' }).waitFor()
+    assert.equal(sent.filter((path) => path === '/v1/login').length, 1)
+    assert.equal(await page.evaluate('sessionStorage.length'), 0)
+  }
+  assert.equal(await sessions(email), 2)
+  await crowd
+})
+
+test.skipIf(skip)('the waiting room says what went wrong, and a click stops waiting', async (t) => {
+  const { account, open } = await startRoom(t, { LOGIN_WAIT_MS: '0', TICKET_TTL_MS: '60000' })
+  const { email } = await account(1)
+  const slow = await account(60_000)
+  const { page } = await open()
+  await page.getByLabel('E-mail address').fill(email)
+  await page.getByLabel('Password').fill('wrong')
+  await page.keyboard.press('Enter')
+  await page.getByRole('alert').filter({ hasText: 'The e-mail address or the password is wrong.' }).waitFor()
+  await page.getByLabel('E-mail address').fill(slow.email)
+  await page.keyboard.press('Enter')
+  await page.getByRole('button', { name: 'Stop waiting' }).click()
+  await page.getByRole('heading', { name: 'Log in' }).waitFor()
+  assert.equal(await page.evaluate('sessionStorage.length'), 0)
+})
+
+async function picture(page: Page, name: string): Promise<void> {
+  const dir = process.env.SPILLWAY_SCREENSHOTS
+  if (dir !== undefined) await page.screenshot({ path: join(dir, `${name}.png`), animations: 'disabled' })
+}

@@ -1,0 +1,230 @@
+// The package as an application has it: packed, installed from the tarball in an empty folder by npm, compiled against and run.
+import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
+import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join, relative } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { createNamespace, listening, newSealKey, startWorker } from '@spillway/local/testing'
+import { test } from 'vitest'
+import { ADDON_FILE, PACKED_ADDON } from '../../../src/hashing/addon-file.ts'
+import { answersOf, application, type Compiler, compiled, env, install, run, skip } from '../installed.ts'
+
+/** Of the declarations of Node, which TypeScript needs and the package does not. */
+const declarationsOfNode = ['@types/node', 'undici-types']
+const PACKAGES_MAX = 13
+const BYTES_MAX = 6_500_000
+/** Of the door for pages, compressed. */
+const PAGE_BYTES_MAX = 2_560
+
+const tarball = skip === false ? await install() : ''
+const { packages, bytes } =
+  skip === false ? await measured(join(application, 'node_modules')) : { packages: [], bytes: 0 }
+
+/** Every package in a node_modules folder, and the bytes of all files. */
+async function measured(folder: string): Promise<{ packages: string[]; bytes: number }> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true })
+  const files = entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(folder, join(entry.parentPath, entry.name)))
+    .filter((file) => !declarationsOfNode.some((name) => file.startsWith(`${name}/`)))
+  const sizes = await Promise.all(files.map(async (file) => (await stat(join(folder, file))).size))
+  const packages = files.flatMap(
+    (file) => /(?:^|node_modules\/)((?:@[^/]+\/)?[^/@.][^/]*)\/package\.json$/.exec(file)?.[1] ?? [],
+  )
+  return { packages, bytes: sizes.reduce((sum, size) => sum + size, 0) }
+}
+
+test.skipIf(skip)('it installs few packages and few bytes', () => {
+  assert.ok(packages.includes('@spillway/client') && packages.includes('ioredis'), packages.join(' '))
+  assert.ok(packages.length <= PACKAGES_MAX, `${packages.length} packages: ${packages.join(' ')}`)
+  assert.ok(bytes <= BYTES_MAX, `${bytes} bytes`)
+})
+
+test.skipIf(skip)('it holds programs, declarations, licences and a README, and no sources', async () => {
+  const folder = join(application, 'node_modules/@spillway/client')
+  const files = await readdir(folder, { recursive: true })
+  const kinds = files.filter((file) => file.includes('.')).map((file) => file.replace(/^.*?\./, '.'))
+  const addon = existsSync(ADDON_FILE) ? [PACKED_ADDON.slice('spillway'.length)] : []
+  const expected = ['.cjs', '.d.cts', '.d.ts', '.js', '.json', '.md', '.txt', ...addon]
+  assert.deepEqual([...new Set(kinds)].sort(), expected.sort())
+  const licences = await readFile(join(folder, 'THIRD-PARTY-LICENSES.txt'), 'utf8')
+  for (const name of ['bullmq', 'ajv', 'msgpackr', 'luxon']) assert.match(licences, new RegExp(`^${name} \\d`, 'm'))
+  const readme = await readFile(join(folder, 'README.md'), 'utf8')
+  assert.doesNotMatch(readme, /\]\(\.\.?\//, 'a link leads out of the package')
+})
+
+test.skipIf(skip)('what pages load is one ES module without imports, below 4 kB compressed', async () => {
+  const program = await readFile(join(application, 'node_modules/@spillway/client/browser.js'))
+  assert.doesNotMatch(program.toString(), /\b(import|require|process|Buffer)\b/)
+  const { length } = gzipSync(program)
+  assert.ok(length < PAGE_BYTES_MAX, `${length} bytes`)
+})
+
+for (const compiler of [5, 7] as const) {
+  test.skipIf(skip)(
+    `TypeScript ${compiler}: a page compiles against what browsers have, without the types of Node`,
+    async () => {
+      const forPages = [
+        '--lib',
+        'es2022,dom',
+        '--types',
+        'null',
+        '--typeRoots',
+        'none',
+        '--module',
+        'esnext',
+        '--moduleResolution',
+        'bundler',
+      ]
+      await compiled(['browser.mts'], compiler, forPages)
+    },
+  )
+}
+
+const modules = ['login.mts', 'drop-in.mts']
+const commonJs = ['login.cts', 'drop-in.cts']
+
+/** What applications set. TypeScript 7 has no node10, which 5 takes for `commonjs` by itself. */
+const settings: [name: string, compiler: Compiler, programs: string[], options: string[]][] = [
+  ['nodenext', 5, [...modules, ...commonJs], ['--module', 'nodenext']],
+  ['commonjs', 5, commonJs, ['--module', 'commonjs']],
+  ['bundler', 5, modules, ['--module', 'esnext', '--moduleResolution', 'bundler']],
+  ['nodenext', 7, [...modules, ...commonJs], ['--module', 'nodenext']],
+  ['commonjs', 7, commonJs, ['--module', 'commonjs', '--moduleResolution', 'bundler']],
+]
+
+const ANSWERS = ['$2b$05$', true, false, true, 'expired']
+const DROP_IN_ANSWERS = ['$2b$05$', true, false, 32, true, true]
+
+for (const [name, compiler, programs, options] of settings) {
+  test.skipIf(skip)(`TypeScript ${compiler}, ${name}: programs compile, and those of TypeScript 5 run`, async () => {
+    const folder = await compiled(programs, compiler, options)
+    const outputs = (await readdir(folder)).filter((file) => /\.[cm]js$/.test(file))
+    assert.equal(outputs.length, programs.length)
+    if (compiler === 7) return
+    for (const output of outputs) {
+      const expected = output.startsWith('drop-in') ? DROP_IN_ANSWERS : [...ANSWERS, 'process']
+      assert.deepEqual(await answersOf(join(folder, output), { SPILLWAY_WAIT_MS: '60000' }), expected)
+    }
+  })
+}
+
+for (const compiler of [5, 7] as const) {
+  test.skipIf(skip)(`TypeScript ${compiler}: a wrong type is an error`, async () => {
+    const said = await compiled(['wrong.mts'], compiler, ['--module', 'nodenext']).then(
+      () => '',
+      ({ message }: Error) => message,
+    )
+    const lines = [...said.matchAll(/^wrong\.mts\((\d+),\d+\): error TS\d+/gm)].map(([, line]) => Number(line))
+    assert.deepEqual([...new Set(lines)], [6, 7, 8, 9, 10, 11, 12, 13], said)
+  })
+}
+
+test.skipIf(skip)('require and import give the same door, also to a program on the command line', async () => {
+  // The process beside must not evaluate it again.
+  const script = `
+    const required = require('@spillway/client')
+    import('@spillway/client').then(async (imported) => {
+      const passwords = imported.createPasswords({ policy: { algorithm: 'bcrypt', cost: 4 }, waitMs: 60_000 })
+      const stored = await passwords.hash('x')
+      await passwords.close()
+      console.log(JSON.stringify([
+        Object.keys(required).sort(), Object.keys(imported).sort(),
+        required.PasswordsError === imported.PasswordsError, stored.length]))
+    })`
+  const { stdout } = await run(process.execPath, ['--input-type=commonjs', '-e', script], { cwd: application, env })
+  const names = ['PasswordsError', 'createPasswords']
+  assert.deepEqual(JSON.parse(stdout), [names, names, true, 60])
+})
+
+test.skipIf(skip)(
+  'the drop-in replacements have the names of their packages, however they are loaded, and share one instance',
+  async () => {
+    const script = `
+    const required = [require('@spillway/client/bcrypt'), require('@spillway/client/argon2')]
+    Promise.all([import('@spillway/client/bcrypt'), import('@spillway/client/argon2')]).then(async (imported) => {
+      const [bcrypt, argon2] = imported
+      process.env.SPILLWAY_WAIT_MS = '60000'
+      await Promise.all([bcrypt.hash('x', 4), required[1].hash('x', { memoryCost: 64, timeCost: 1, parallelism: 1 })])
+      const pids = require('fs').readFileSync('/proc/self/task/' + process.pid + '/children', 'utf8').trim().split(' ')
+      await argon2.close()
+      console.log(JSON.stringify([
+        required.map((door) => Object.keys(door).sort()), imported.map((door) => Object.keys(door).sort()), pids.length,
+        required.every((door, n) => door.hash === imported[n].hash && door.default === imported[n].default)]))
+    })`
+    const { stdout } = await run(process.execPath, ['--input-type=commonjs', '-e', script], { cwd: application, env })
+    const bcrypt = [
+      'close',
+      'compare',
+      'compareSync',
+      'default',
+      'genSalt',
+      'genSaltSync',
+      'getRounds',
+      'hash',
+      'hashSync',
+    ]
+    const argon2 = ['argon2d', 'argon2i', 'argon2id', 'close', 'default', 'hash', 'needsRehash', 'verify']
+    assert.deepEqual(JSON.parse(stdout), [[bcrypt, argon2], [bcrypt, argon2], 1, true])
+  },
+)
+
+test.skipIf(skip || (process.platform === 'linux' && existsSync(ADDON_FILE) ? false : 'no engine was packed here'))(
+  'the process beside an application hashes with the native engine, where the package was packed with it',
+  async () => {
+    const script = `
+    const { readFileSync } = require('fs')
+    const passwords = require('@spillway/client').createPasswords({ policy: { algorithm: 'bcrypt', cost: 4 }, waitMs: 60_000 })
+    passwords.hash('x').then(async () => {
+      const pid = readFileSync('/proc/self/task/' + process.pid + '/children', 'utf8').trim()
+      console.log(JSON.stringify(readFileSync('/proc/' + pid + '/maps', 'utf8').includes('/${PACKED_ADDON}')))
+      await passwords.close()
+    })`
+    const { stdout } = await run(process.execPath, ['--input-type=commonjs', '-e', script], { cwd: application, env })
+    assert.equal(JSON.parse(stdout), true)
+  },
+)
+
+test.skipIf(skip)('npx runs the storm from an empty folder', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'spillway-storm-'))
+  t.onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const server = createServer((_request, response) => response.end())
+  t.onTestFinished(() => void server.close())
+  const url = `http://127.0.0.1:${await listening(server)}`
+  const storm = [
+    '--yes',
+    '--package',
+    tarball,
+    'spillway-storm',
+    '--target',
+    url,
+    '--login',
+    '/login',
+    '--probe',
+    '/probe',
+  ]
+  const short = ['--users', '2', '--calm', '1', '--duration', '1', '--p99', '5000', '--report', 'storm.html']
+  const { stdout } = await run('npx', [...storm, ...short], { cwd: folder, env })
+  assert.match(
+    stdout,
+    /^2 users logged in to http:\/\/127\.0\.0\.1:\d+ \(POST \/login\) again and again for 1(\.\d)? s/,
+  )
+  assert.match(stdout, /GET \/probe took/)
+  assert.match(await readFile(join(folder, 'storm.html'), 'utf8'), /<svg /)
+})
+
+test.skipIf(skip)('with a queue, a worker hashes', async (t) => {
+  const { redisUrl, queuePrefix, close } = await createNamespace()
+  t.onTestFinished(close)
+  const shared = { REDIS_URL: redisUrl, QUEUE_PREFIX: queuePrefix, SPILLWAY_SEAL_KEYS: newSealKey() }
+  const worker = await startWorker({ env: { ...shared, OPS_PORT: '0', WORKER_CONCURRENCY: '1' } })
+  t.onTestFinished(() => worker.close())
+  const folder = await compiled(modules, 7, ['--module', 'nodenext'])
+  assert.deepEqual(await answersOf(join(folder, 'login.mjs'), shared), [...ANSWERS, 'workers'])
+  const dropIn = { ...shared, SPILLWAY_QUEUE_PREFIX: queuePrefix, SPILLWAY_WAIT_MS: '60000' }
+  assert.deepEqual(await answersOf(join(folder, 'drop-in.mjs'), dropIn), DROP_IN_ANSWERS)
+  const metrics = await (await fetch(`${worker.opsUrl}/metrics`)).text()
+  assert.match(metrics, /^spillway_jobs_total\{job="hash",outcome="hashed"\} 4$/m)
+})

@@ -1,0 +1,61 @@
+// The client loads no hashing code.
+import assert from 'node:assert/strict'
+import { startProcess } from '@spillway/local/testing'
+import { type TestContext, test } from 'vitest'
+
+/** Tells of each ES module that is loaded. It runs in a thread of its own, and a line is out before its module is run. */
+const hooks = `
+  import { writeSync } from 'node:fs'
+  export async function load(url, context, next) {
+    writeSync(1, JSON.stringify({ msg: 'module', url }) + '\\n')
+    return await next(url, context)
+  }`
+
+/** Imports the module that is named on the command line; then tells of CommonJS modules and shared objects as well. */
+const script = `
+  require('node:module').register('data:text/javascript,' + encodeURIComponent(${JSON.stringify(hooks)}))
+  const entry = require('node:url').pathToFileURL(process.argv[1])
+  import(entry).then(async ({ createHasher }) => {
+    if (createHasher) {
+      const { argon2idPolicy } = await import(new URL('policy.js', entry))
+      await createHasher(argon2idPolicy({ memoryKib: 64, time: 1, parallelism: 1 }), { testHashes: false })
+    }
+    const files = [...Object.keys(require.cache), ...process.report.getReport().sharedObjects]
+    console.log(JSON.stringify({ msg: 'files', files }))
+  })`
+
+/** Everything that a fresh process has loaded after it imported this module. */
+async function loadedBy(t: TestContext, entry: string): Promise<string[]> {
+  const importing = startProcess({ entry, nodeArgs: ['-e', script] })
+  t.onTestFinished(() => importing.close())
+  const { files } = await importing.waitForLog(({ msg }) => msg === 'files')
+  assert.ok(Array.isArray(files))
+  const modules = importing.logs.flatMap(({ url }) => (typeof url === 'string' ? [url] : []))
+  return [...modules, ...files.map(String)]
+}
+
+const isHashing = (file: string) => /argon2|bcrypt|\/worker\/dist\/hashing\//i.test(file)
+
+test('importing the client loads no hashing code: no module, no shared object', async (t) => {
+  const loaded = await loadedBy(t, 'worker/client/dist/index.js')
+  assert.ok(loaded.some((file) => file.endsWith('/worker/client/dist/protocol/seal.js')))
+  assert.ok(loaded.some((file) => file.includes('/bullmq/')))
+  assert.deepEqual(loaded.filter(isHashing), [])
+})
+
+test('importing the log loads no hashing code either', async (t) => {
+  assert.deepEqual((await loadedBy(t, 'worker/dist/process/log.js')).filter(isHashing), [])
+})
+
+test('hashing code would have been seen', async (t) => {
+  const loaded = (await loadedBy(t, 'worker/dist/hashing/index.js')).filter(isHashing)
+  assert.ok(
+    loaded.some((file) => /argon2.*\.node$/.test(file)),
+    'the shared object of argon2',
+  )
+  assert.ok(
+    loaded.some((file) => /bcrypt.*\.node$/.test(file)),
+    'the shared object of bcrypt',
+  )
+  assert.ok(loaded.some((file) => file.endsWith('/worker/dist/hashing/index.js')))
+})

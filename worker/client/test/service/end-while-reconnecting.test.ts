@@ -1,0 +1,65 @@
+// A connection that is closed while it waits to connect again.
+import assert from 'node:assert/strict'
+import { createNamespace, startProxy, until } from '@spillway/local/testing'
+import { type TestContext, test } from 'vitest'
+import { connectRedis } from '../../src/redis/connect.ts'
+
+/** Nobody listens there. */
+const NOWHERE = '127.0.0.1:9'
+
+/** A connection that nothing keeps after the test. */
+function connected(t: TestContext, url: string) {
+  const redis = connectRedis(url, 'consumer').on('error', () => undefined)
+  t.onTestFinished(() => redis.disconnect())
+  return redis
+}
+
+/** Resolves with the next event of this name. Not once(): it rejects where the attempt to connect fails, which it should here. */
+function next(redis: ReturnType<typeof connected>, event: 'connecting' | 'reconnecting' | 'end'): Promise<void> {
+  return new Promise((resolve) => redis.once(event, () => resolve()))
+}
+
+/** A proxy to the Redis of tests, and a key of nothing. */
+async function behindProxy(t: TestContext) {
+  const { redisUrl, queuePrefix, close } = await createNamespace()
+  t.onTestFinished(() => close())
+  const proxy = await startProxy(redisUrl)
+  t.onTestFinished(() => proxy.close())
+  return { proxy, key: `${queuePrefix}:nothing` }
+}
+
+for (const kind of ['redis', 'redis+cluster']) {
+  test(`${kind}: it ends, and so do the commands that wait for it`, { timeout: 30_000 }, async (t) => {
+    const redis = connected(t, `${kind}://${NOWHERE}`)
+    const waiting = assert.rejects(redis.get('a'))
+    await until(() => redis.status === 'reconnecting')
+    const ended = next(redis, 'end')
+    redis.disconnect()
+    await Promise.all([ended, waiting])
+  })
+}
+
+test('commands that were in flight when the connection broke end too', { timeout: 30_000 }, async (t) => {
+  const { proxy, key } = await behindProxy(t)
+  const redis = connected(t, proxy.url)
+  const inFlight = assert.rejects(redis.blpop(key, 0), /Connection is closed/)
+  await until(() => redis.status === 'ready')
+  proxy.refuse()
+  // With the second attempt ioredis has put them aside.
+  await next(redis, 'connecting')
+  await next(redis, 'reconnecting')
+  const ended = next(redis, 'end')
+  redis.disconnect()
+  await Promise.all([ended, inFlight])
+})
+
+test('it connects again when it is told to', { timeout: 30_000 }, async (t) => {
+  const { proxy, key } = await behindProxy(t)
+  proxy.refuse()
+  const redis = connected(t, proxy.url)
+  await until(() => redis.status === 'reconnecting')
+  redis.disconnect()
+  proxy.restore()
+  await redis.connect()
+  assert.equal(await redis.get(key), null)
+})

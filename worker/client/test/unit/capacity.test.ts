@@ -1,0 +1,99 @@
+// The sum of workers' entries, and invalid entries.
+import assert from 'node:assert/strict'
+import { test } from 'vitest'
+import { entry, now } from '../../../test/capacity-entry.ts'
+import { FRESH_FOR_MS, finishedBy, liveWorkers, sumCapacity } from '../../src/protocol/capacity.ts'
+import { toEntries } from '../../src/queue/to-entries.ts'
+
+test('slots and jobs per second are summed up over workers of different speed', () => {
+  const entries = {
+    one: JSON.stringify({ ...entry, slots: 4, serviceMs: 20, latencyMs: 60 }),
+    two: JSON.stringify({ ...entry, slots: 1, serviceMs: 100, latencyMs: 110 }),
+  }
+  const { workers, slots, jobsPerSecond, serviceMs, latencyMs } = sumCapacity(liveWorkers(entries, now))
+  assert.deepEqual({ workers, slots, jobsPerSecond }, { workers: 2, slots: 5, jobsPerSecond: 210 })
+  assert.ok(Math.abs(serviceMs - 5_000 / 210) < 1e-9)
+  assert.equal(latencyMs, 70)
+})
+
+test('a worker that has answered no job yet counts like those that have, if there are any', () => {
+  const answered = (count: number) => ({ finished: { ...entry.finished, answered: count } })
+  const one = { ...entry, slots: 1, serviceMs: 250, latencyMs: 260, ...answered(40) }
+  const added = { ...entry, slots: 3, serviceMs: 10, latencyMs: 10, ...answered(0) }
+  const sumOf = (...all: (typeof entry)[]) =>
+    sumCapacity(liveWorkers(Object.fromEntries(all.map((each, n) => [`worker-${n}`, JSON.stringify(each)])), now))
+  const expected = { workers: 2, slots: 4, jobsPerSecond: 16, serviceMs: 250, latencyMs: 260 }
+  assert.deepEqual(sumOf(one, added), expected)
+  assert.equal(sumOf(one, { ...added, ...answered(1) }).jobsPerSecond, 304)
+  assert.equal(sumOf(added, added).jobsPerSecond, 600)
+})
+
+test('without workers there is no capacity', () => {
+  assert.deepEqual(sumCapacity(liveWorkers({}, now)), {
+    workers: 0,
+    slots: 0,
+    jobsPerSecond: 0,
+    serviceMs: 0,
+    latencyMs: 0,
+  })
+})
+
+test('an entry counts until it is stale, and not when it comes from the future', () => {
+  const at = (time: number) => sumCapacity(liveWorkers({ one: JSON.stringify({ ...entry, at: time }) }, now)).workers
+  assert.equal(at(now - FRESH_FOR_MS), 1)
+  assert.equal(at(now - FRESH_FOR_MS - 1), 0)
+  assert.equal(at(now + FRESH_FOR_MS), 1)
+  assert.equal(at(now + FRESH_FOR_MS + 1), 0)
+})
+
+test('an invalid entry of a worker is ignored', () => {
+  const wrong = [
+    '',
+    'x',
+    'null',
+    '[]',
+    '{}',
+    JSON.stringify({ ...entry, slots: 0 }),
+    JSON.stringify({ ...entry, slots: 1.5 }),
+    JSON.stringify({ ...entry, slots: 1e9 }),
+    JSON.stringify({ ...entry, serviceMs: 0 }),
+    JSON.stringify({ ...entry, serviceMs: -1 }),
+    JSON.stringify({ ...entry, serviceMs: 1e9 }),
+    JSON.stringify({ ...entry, serviceMs: null }),
+    JSON.stringify({ ...entry, at: 'now' }),
+    JSON.stringify({ slots: 4, serviceMs: 20 }),
+  ]
+  const entries = Object.fromEntries([...wrong, JSON.stringify(entry)].map((text, i) => [`worker-${i}`, text]))
+  assert.equal(sumCapacity(liveWorkers(entries, now)).workers, 1)
+})
+
+test('an entry with a shorter time than workers publish is ignored, as its capacity would have no bound', () => {
+  const speedOf = (times: object) =>
+    sumCapacity(liveWorkers({ one: JSON.stringify({ ...entry, slots: 1, ...times }) }, now)).jobsPerSecond
+  assert.equal(speedOf({ serviceMs: 0.001, latencyMs: 0.001 }), 1_000_000)
+  assert.equal(speedOf({ serviceMs: Number.MIN_VALUE }), 0)
+  assert.equal(speedOf({ serviceMs: 0.0009 }), 0)
+  assert.equal(speedOf({ latencyMs: Number.MIN_VALUE }), 0)
+})
+
+test('a stand-in at a gateway gives slots, and is no worker', () => {
+  const { workers, slots } = sumCapacity(liveWorkers({ one: JSON.stringify({ ...entry, fallback: true }) }, now))
+  assert.deepEqual({ workers, slots }, { workers: 0, slots: 4 })
+})
+
+test('a live worker is told of by its id, without what a newer version adds', () => {
+  assert.deepEqual(
+    liveWorkers({ one: JSON.stringify({ ...entry, since: 'version 2' }) }, now),
+    new Map([['one', entry]]),
+  )
+})
+
+test('names and values that come by turns are put together, and half a pair is left out', () => {
+  assert.deepEqual(toEntries(['a', '1', 'b', 2]), { a: '1', b: '2' })
+  assert.deepEqual(toEntries(['a', '1', 'b']), { a: '1' })
+  for (const none of [[], null, 'ab', undefined]) assert.deepEqual(toEntries(none), {})
+})
+
+test('jobs that ended are counted whatever became of them', () => {
+  assert.equal(finishedBy({ ...entry, finished: { answered: 4, expired: 2, failed: 1 } }), 7)
+})

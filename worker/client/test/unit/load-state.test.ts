@@ -1,0 +1,125 @@
+// A gateway's view of the queue: the last reading, the jobs added since, and the wait predicted from both.
+import assert from 'node:assert/strict'
+import { test } from 'vitest'
+import { lanes } from '../../src/protocol/job.ts'
+import { depth, scene, workers } from '../load-scene.ts'
+
+const noWorkers = { workers: 0, slots: 0, jobsPerSecond: 0, serviceMs: 0, latencyMs: 0 }
+
+test('before the first reading nothing is known, and no worker is counted on', () => {
+  const { state } = scene()
+  assert.deepEqual(state.current(), {
+    known: false,
+    ...{ waiting: 0, deferred: 0, active: 0, aheadOfKnown: 1 },
+    ...noWorkers,
+  })
+  for (const lane of lanes) assert.equal(state.predictedWaitMs(lane), Number.POSITIVE_INFINITY)
+})
+
+test('a held job waits for those that are held or in hand, a deferred one for all, and no job less than its own time', () => {
+  const { state } = scene()
+  state.reading().succeeded(depth, workers)
+  assert.deepEqual(state.current(), { known: true, ...depth, ...workers })
+  assert.equal(state.predictedWaitMs('held'), 600)
+  assert.equal(state.predictedWaitMs('deferred'), 2_600)
+  state.reading().succeeded({ waiting: 0, deferred: 0, active: 0, aheadOfKnown: 1 }, workers)
+  assert.equal(state.predictedWaitMs('held'), 200)
+})
+
+test('a job of a known device waits for those in hand, and with each one before it for one other', () => {
+  const { state } = scene()
+  const predicted = () => state.predictedWaitMs('known')
+  state.reading().succeeded({ ...depth, waiting: 100 }, workers)
+  assert.equal(predicted(), 400)
+  state.added('held')
+  state.added('deferred')
+  assert.equal(predicted(), 400)
+  const reading = state.reading()
+  state.added('known')
+  assert.equal(state.current().waiting, 102)
+  assert.equal(predicted(), 600)
+  // The reading may not include it.
+  reading.succeeded({ ...depth, waiting: 101, aheadOfKnown: 3 }, workers)
+  assert.equal(predicted(), 800)
+  state.reading().succeeded({ ...depth, waiting: 101, aheadOfKnown: 3 }, workers)
+  assert.equal(predicted(), 600)
+  // Behind no more than there are.
+  state.reading().succeeded({ ...depth, waiting: 2, aheadOfKnown: 3 }, workers)
+  assert.equal(predicted(), 500)
+})
+
+test('jobs added since the last reading count at once, in their lane, until a reading that began later is back', () => {
+  const { state } = scene()
+  const counted = () => [state.current().waiting, state.current().deferred]
+  state.reading().succeeded(depth, workers)
+  state.added('held')
+  state.added('deferred')
+  state.added('deferred')
+  assert.deepEqual(counted(), [4, 22])
+  const reading = state.reading()
+  state.added('held')
+  state.added('deferred')
+  reading.succeeded(depth, workers)
+  assert.deepEqual(counted(), [4, 21])
+  state.reading().succeeded(depth, workers)
+  assert.deepEqual(counted(), [3, 20])
+})
+
+test('a reading that fails takes away the workers, and neither the depth nor what was added', () => {
+  const { state } = scene()
+  state.reading().succeeded(depth, workers)
+  state.added('held')
+  state.reading().failed()
+  assert.deepEqual(state.current(), { known: false, ...depth, waiting: 4, ...noWorkers })
+  assert.equal(state.predictedWaitMs('held'), Number.POSITIVE_INFINITY)
+})
+
+test('after Redis was away the workers of before count for a second and a half, while they have not published again', () => {
+  const { state, pass } = scene()
+  state.reading().succeeded(depth, workers)
+  state.reading().failed()
+  pass(1_500)
+  state.reading().succeeded(depth, noWorkers)
+  assert.deepEqual(state.current(), { known: true, ...depth, ...workers })
+  pass(1)
+  state.reading().succeeded(depth, noWorkers)
+  assert.deepEqual(state.current(), { known: true, ...depth, ...noWorkers })
+})
+
+test('workers that are gone do not count for longer because Redis fails again and again', () => {
+  const { state, pass } = scene()
+  state.reading().succeeded(depth, workers)
+  for (let ms = 0; ms <= 1_500; ms += 250) {
+    state.reading().failed()
+    pass(125)
+    state.reading().succeeded(depth, noWorkers)
+    pass(125)
+  }
+  assert.equal(state.current().workers, 0)
+  state.reading().failed()
+  state.reading().succeeded(depth, noWorkers)
+  assert.equal(state.current().workers, 0)
+})
+
+test('workers that are back count as they are now, and those that leave later are gone at once', () => {
+  const { state } = scene()
+  state.reading().succeeded(depth, workers)
+  state.reading().failed()
+  const others = { workers: 2, slots: 4, jobsPerSecond: 40, serviceMs: 100, latencyMs: 100 }
+  state.reading().succeeded(depth, others)
+  assert.equal(state.current().slots, 4)
+  const elsewhere = scene().state
+  elsewhere.reading().succeeded(depth, workers)
+  elsewhere.reading().succeeded(depth, noWorkers)
+  assert.equal(elsewhere.current().workers, 0)
+})
+
+test('an outage before the first worker was seen gives nobody any credit', () => {
+  const { state, pass } = scene()
+  state.reading().failed()
+  pass(100)
+  state.reading().succeeded(depth, noWorkers)
+  state.reading().succeeded(depth, workers)
+  state.reading().succeeded(depth, noWorkers)
+  assert.equal(state.current().workers, 0)
+})

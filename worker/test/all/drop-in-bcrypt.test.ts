@@ -1,0 +1,297 @@
+// Every case is run through the package `bcrypt` and through @spillway/client/bcrypt, and the outcomes are compared.
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { createBcrypt } from '@spillway/client/drop-in/bcrypt'
+import original from 'bcrypt'
+import { afterAll, test } from 'vitest'
+import { rejectsWith } from '../application.ts'
+import { type Case, called, compareAll, mistakes, passwordsBeside } from '../drop-in.ts'
+
+const run = promisify(execFile)
+const passwords = passwordsBeside()
+afterAll(() => passwords.close())
+const ours = createBcrypt(() => passwords)
+
+const SALT = 'CCCCCCCCCCCCCCCCCCCCC.'
+const DIGEST = 'E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW'
+const salt = `$2b$04$${SALT}`
+/** Of "U*U", by Openwall. */
+const known = `$2a$05$${SALT}${DIGEST}`
+
+const data: [name: string, password: string | Buffer][] = [
+  ['nothing', ''],
+  ['a word', 'correct horse'],
+  ['71 bytes', 'x'.repeat(71)],
+  ['72 bytes', 'x'.repeat(72)],
+  ['73 bytes', 'x'.repeat(73)],
+  ['72 bytes of UTF-8', 'ä'.repeat(36)],
+  ['74 bytes of UTF-8', 'ä'.repeat(37)],
+  ['a character across the 72nd byte', `x${'ä'.repeat(40)}`],
+  ['an emoji', '🔑🔑'],
+  ['a lone surrogate', 'x\ud800y'],
+  ['a NUL', 'a\0b'],
+  ['a NUL alone', '\0'],
+  ['a NUL at the end', 'U*U\0'],
+  ['a NUL behind 72 bytes', `${'x'.repeat(72)}\0`],
+  ['bytes', Buffer.from('bytes')],
+  ['no bytes', Buffer.alloc(0)],
+  ['a digest', Buffer.from('00ff9f92d30180c0ffee', 'hex')],
+  ['254 bytes', 'ab'.repeat(127)],
+  ['255 bytes', 'abc'.repeat(85)],
+  ['256 bytes', 'abcd'.repeat(64)],
+  ['300 bytes', 'abcde'.repeat(60)],
+  ['400 bytes', 'abcde'.repeat(80)],
+]
+
+const hashes: Case[] = data.flatMap(([name, password]) =>
+  ['2a', '2b', '2'].map((version): Case => {
+    const given = salt.replace('2b', version)
+    return [`hash: ${name}, with a salt of ${version}`, (bcrypt) => bcrypt.hash(password, given)]
+  }),
+)
+
+/** The hash is the original's. */
+const compares: Case[] = data.flatMap(([name, password]) =>
+  ['2a', '2b', '2'].flatMap((version): Case[] => {
+    const stored = original.hashSync(password, salt.replace('2b', version))
+    const longer = Buffer.concat([Buffer.from(password), Buffer.from('!')])
+    return [
+      [`compare: ${name}, ${version}`, (bcrypt) => bcrypt.compare(password, stored)],
+      [`compare: ${name} and one more byte, ${version}`, (bcrypt) => bcrypt.compare(longer, stored)],
+    ]
+  }),
+)
+
+const malformed: [name: string, text: string][] = [
+  ['nothing', ''],
+  ['a word', 'password'],
+  ['a dollar', '$'],
+  ['2y', known.replace('2a', '2y')],
+  ['2x', known.replace('2a', '2x')],
+  ['version 3', known.replace('2a', '3a')],
+  ['version 1', known.replace('2a', '1')],
+  ['another letter behind the version', known.replace('$05', 'X05')],
+  ['a cost of one digit', known.replace('05', '5')],
+  ['a cost of one digit and a dollar', known.replace('$05$', '$5$$')],
+  ['a cost with a sign', known.replace('05', '+5')],
+  ['a cost with a blank', known.replace('05', ' 5')],
+  ['a cost that is none', known.replace('05', 'xx')],
+  ['cost 00', known.replace('05', '00')],
+  ['cost 03', known.replace('05', '03')],
+  ['cost 32', known.replace('05', '32')],
+  ['cost 99', known.replace('05', '99')],
+  ['a negative cost', known.replace('05', '-5')],
+  ['another cost', known.replace('05', '04')],
+  ['a salt that is too short', `$2a$05$${SALT.slice(1)}`],
+  ['no digest', `$2a$05$${SALT}`],
+  ['a digest that is too short', known.slice(0, -1)],
+  ['a digest that is too long', `${known}.`],
+  ['bits in the salt that mean nothing', known.replace(SALT, SALT.replace('.', '/'))],
+  ['bits in the digest that mean nothing', known.replace(/W$/, 'X')],
+  ['something before it', ` ${known}`],
+  ['something after it', `${known}\n`],
+  ['a NUL and something after it', `${known}\0junk`],
+  ['a NUL before it', `\0${known}`],
+  ['UTF-8', '$2a$05$ääääääääääääääääääääää'],
+  ['argon2', '$argon2id$v=19$m=64,t=2,p=1$c29tZXNhbHQ$c29tZXNhbHQ'],
+]
+
+const malformedHashes: Case[] = malformed.map(([name, text]) => [
+  `compare: a hash that is ${name}`,
+  (bcrypt) => bcrypt.compare('U*U', text),
+])
+/** Of those that are not whole in base64, the original reads memory of others. */
+const malformedSalts: Case[] = malformed
+  .filter(([name]) => name !== 'UTF-8')
+  .map(([name, text]) => [`hash: a salt that is ${name}`, (bcrypt) => bcrypt.hash('U*U', text)])
+const rounds: Case[] = malformed.map(([name, text]) => [`getRounds: ${name}`, (bcrypt) => bcrypt.getRounds(text)])
+
+const typed: Case[] = [
+  undefined,
+  null,
+  0,
+  1,
+  Number.NaN,
+  true,
+  {},
+  [],
+  new Uint8Array(2),
+  Symbol.iterator,
+  12n,
+].flatMap((value): Case[] => {
+  const name = typeof value === 'object' ? JSON.stringify(value) : String(value)
+  return [
+    [`hash: ${name} as data`, (bcrypt) => bcrypt.hash(value, salt)],
+    [`compare: ${name} as data`, (bcrypt) => bcrypt.compare(value, known)],
+    [`compare: ${name} as a hash`, (bcrypt) => bcrypt.compare('U*U', value)],
+    [`getRounds: of ${name}`, (bcrypt) => bcrypt.getRounds(value)],
+    [`hashSync: ${name} as data`, (bcrypt) => bcrypt.hashSync(value, salt)],
+    [`compareSync: ${name} as data`, (bcrypt) => bcrypt.compareSync(value, known)],
+    [`compareSync: ${name} as a hash`, (bcrypt) => bcrypt.compareSync('U*U', value)],
+    [`hash with a callback: ${name} as data`, (bcrypt) => called((done) => bcrypt.hash(value, salt, done))],
+    [`compare with a callback: ${name} as a hash`, (bcrypt) => called((done) => bcrypt.compare('x', value, done))],
+  ]
+})
+
+const saltTypes: Case[] = [undefined, null, true, {}, [], Buffer.from(salt), 12n].flatMap((value): Case[] => [
+  [`hash: a salt that is ${String(value)} of type ${typeof value}`, (bcrypt) => bcrypt.hash('x', value)],
+  [`hashSync: a salt that is ${String(value)} of type ${typeof value}`, (bcrypt) => bcrypt.hashSync('x', value)],
+])
+
+/** Random bytes are left out of what is compared. */
+const head = (text: string) => [text.slice(0, 7), text.length]
+
+const numbers = [
+  undefined,
+  null,
+  0,
+  1,
+  3,
+  4,
+  5.9,
+  10,
+  31,
+  32,
+  255,
+  256,
+  260,
+  -1,
+  -4,
+  1e10,
+  Number.NaN,
+  Infinity,
+  '10',
+  '',
+]
+const salts: Case[] = [
+  ...numbers.flatMap((value): Case[] => [
+    [`genSalt: ${JSON.stringify(value)} rounds`, async (bcrypt) => head(await bcrypt.genSalt(value))],
+    [`genSaltSync: ${JSON.stringify(value)} rounds`, (bcrypt) => head(bcrypt.genSaltSync(value))],
+  ]),
+  ...['a', 'b', 'y', '', null, undefined, 1].flatMap((minor): Case[] => [
+    [`genSalt: minor ${JSON.stringify(minor)}`, async (bcrypt) => head(await bcrypt.genSalt(4, minor))],
+    [`genSaltSync: minor ${JSON.stringify(minor)}`, (bcrypt) => head(bcrypt.genSaltSync(4, minor))],
+  ]),
+  ['genSalt: neither rounds nor minor', async (bcrypt) => head(await bcrypt.genSalt())],
+  ...[1, 3, 4, 5, 4.9, 256].flatMap((value): Case[] => [
+    [`hash: ${value} rounds`, async (bcrypt) => head(await bcrypt.hash('x', value))],
+    [`hashSync: ${value} rounds`, (bcrypt) => head(bcrypt.hashSync('x', value))],
+  ]),
+]
+
+/** Every argument that is no text, no bytes and no function. */
+const everyArgument: Case[] = mistakes
+  .filter(([, value]) => typeof value !== 'function' && !(typeof value === 'number' && value > 4) && value !== -1)
+  .flatMap(([what, value]): Case[] => [
+    [`hash: data is ${what}`, (bcrypt) => bcrypt.hash(value, salt)],
+    [`hash: salt is ${what}`, async (bcrypt) => head(await bcrypt.hash('x', value === 0 ? 4 : value))],
+    [`hash with a callback: salt is ${what}`, (bcrypt) => called((done) => bcrypt.hash('x', String(value), done))],
+    [`hashSync: salt is ${what}`, (bcrypt) => head(bcrypt.hashSync('x', value === 0 ? 4 : value))],
+    [`compare: data is ${what}`, (bcrypt) => bcrypt.compare(value, known)],
+    [`compare: hash is ${what}`, (bcrypt) => bcrypt.compare('x', value)],
+    [`compareSync: data is ${what}`, (bcrypt) => bcrypt.compareSync(value, known)],
+    [`compareSync: hash is ${what}`, (bcrypt) => bcrypt.compareSync('x', value)],
+    [`genSalt: rounds are ${what}`, async (bcrypt) => head(await bcrypt.genSalt(value))],
+    [`genSalt: minor is ${what}`, async (bcrypt) => head(await bcrypt.genSalt(4, value))],
+    [`getRounds: of ${what}`, (bcrypt) => bcrypt.getRounds(value)],
+  ])
+
+const withCallbacks: Case[] = [
+  ['hash', (bcrypt) => called((done) => bcrypt.hash('U*U', salt, done))],
+  ['hash, wrong salt', (bcrypt) => called((done) => bcrypt.hash('U*U', 'no salt', done))],
+  ['hash, the callback as data', (bcrypt) => called((done) => bcrypt.hash(done))],
+  ['hash, the callback as salt', (bcrypt) => called((done) => bcrypt.hash('U*U', done))],
+  ['compare', (bcrypt) => called((done) => bcrypt.compare('U*U', known, done))],
+  ['compare, another password', (bcrypt) => called((done) => bcrypt.compare('U*V', known, done))],
+  ['compare, no hash', (bcrypt) => called((done) => bcrypt.compare('U*U', 'no hash', done))],
+  ['compare, the callback as data', (bcrypt) => called((done) => bcrypt.compare(done))],
+  ['compare, the callback as hash', (bcrypt) => called((done) => bcrypt.compare('U*U', done))],
+  ['genSalt, wrong rounds', (bcrypt) => called((done) => bcrypt.genSalt('10', done))],
+  ['genSalt, wrong minor', (bcrypt) => called((done) => bcrypt.genSalt(10, 'c', done))],
+]
+const callbacks = withCallbacks.map(([name, call]): Case => [`with a callback: ${name}`, call])
+
+const noCallbacks: Case[] = [true, 'done', {}, 1].flatMap((callback): Case[] => [
+  [`hash: a callback that is ${typeof callback}`, (bcrypt) => bcrypt.hash('x', salt, callback)],
+  [`compare: a callback that is ${typeof callback}`, (bcrypt) => bcrypt.compare('x', known, callback)],
+])
+
+const sync: Case[] = data.flatMap(([name, password]): Case[] => [
+  [`hashSync: ${name}`, (bcrypt) => bcrypt.hashSync(password, salt)],
+  [`compareSync: ${name}`, (bcrypt) => bcrypt.compareSync(password, original.hashSync(password, salt))],
+])
+
+compareAll(
+  [
+    ...[
+      hashes,
+      compares,
+      malformedHashes,
+      malformedSalts,
+      rounds,
+      typed,
+      saltTypes,
+      salts,
+      everyArgument,
+      callbacks,
+    ].flat(),
+    ...[noCallbacks, sync].flat(),
+  ],
+  original,
+  ours,
+)
+
+test('the names are those of the package', () =>
+  assert.deepEqual(Object.keys(ours).sort(), Object.keys(original).sort()))
+
+test('what genSalt makes is what hash uses, with a callback too', async () => {
+  const made = await new Promise<string>((resolve) => ours.genSalt(5, 'a', (_, made) => resolve(made)))
+  assert.match(made, /^\$2a\$05\$[./A-Za-z0-9]{22}$/)
+  const hash = await ours.hash('correct horse', made)
+  assert.ok(hash.startsWith(made))
+  assert.equal(await original.compare('correct horse', hash), true)
+})
+
+test('a number of rounds gives another salt each time, and what is made is the original’s', async () => {
+  const [one, other] = await Promise.all([ours.hash('correct horse', 4), ours.hash('correct horse', 4)])
+  assert.notEqual(one, other)
+  for (const hash of [one, other, ours.hashSync('correct horse', 4)]) {
+    assert.equal(original.compareSync('correct horse', hash), true)
+    assert.equal(original.compareSync('correct hors', hash), false)
+  }
+})
+
+test('more rounds than workers take are refused by their code', async () => {
+  await rejectsWith('unsupported_hash', ours.hash('x', 18))
+  // 31 rounds, as the package reads them: hours.
+  await rejectsWith('unsupported_hash', ours.hash('x', -1))
+  await rejectsWith('unsupported_hash', ours.compare('x', known.replace('05', '18')))
+})
+
+test('functions that return a hash warn once', async () => {
+  const script = `
+    const { createBcrypt } = await import('@spillway/client/drop-in/bcrypt')
+    const bcrypt = createBcrypt(() => { throw new Error('nothing hashes here') })
+    bcrypt.compareSync('x', bcrypt.hashSync('x', bcrypt.genSaltSync(4)))
+    bcrypt.getRounds(bcrypt.hashSync('x', 4))`
+  const { stderr } = await run(process.execPath, ['--input-type=module', '-e', script], {
+    cwd: import.meta.dirname,
+  })
+  assert.equal(stderr.match(/SPILLWAY_SYNC/g)?.length, 1, stderr)
+})
+
+test('without one of those functions no hashing code is loaded', async () => {
+  const script = `
+    const { createBcrypt } = await import('@spillway/client/drop-in/bcrypt')
+    const { createArgon2 } = await import('@spillway/client/drop-in/argon2')
+    const passwords = () => { throw new Error('nothing hashes here') }
+    createBcrypt(passwords).genSaltSync(4)
+    createArgon2(passwords).needsRehash('$argon2id$v=19$m=64,t=2,p=1$c29tZXNhbHQ$c29tZXNhbHQ')
+    const { readFileSync } = await import('node:fs')
+    console.log(readFileSync('/proc/self/maps', 'utf8').match(/(bcrypt|argon2)[^/]*\\.node$/gm))`
+  const { stdout } = await run(process.execPath, ['--input-type=module', '-e', script], {
+    cwd: import.meta.dirname,
+  })
+  assert.equal(stdout.trim(), 'null')
+})

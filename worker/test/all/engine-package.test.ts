@@ -1,0 +1,52 @@
+// The packages that hold nothing but the native engine (infra/release): how the worker finds the one for its platform.
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { copyFile, mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { type TestContext, test } from 'vitest'
+import { ENGINE_PACKAGES, PACKED_ADDON } from '../../src/hashing/addon-file.ts'
+
+const compiled = fileURLToPath(new URL('../../dist/hashing/addon-file.js', import.meta.url))
+
+/** Where a program finds the engine, that was installed with these files beside it. */
+async function foundWith(t: TestContext, files: string[]): Promise<string> {
+  const dir = await realpath(await mkdtemp(join(tmpdir(), 'spillway-engine-')))
+  t.onTestFinished(() => rm(dir, { recursive: true }))
+  await writeFile(join(dir, 'package.json'), '{ "type": "module" }')
+  await copyFile(compiled, join(dir, 'addon-file.js'))
+  for (const file of files) {
+    await mkdir(join(dir, file, '..'), { recursive: true })
+    const manifest = JSON.stringify({ name: 'engine', version: '1.0.0', main: 'spillway.node' })
+    await writeFile(join(dir, file), file.endsWith('package.json') ? manifest : '')
+  }
+  const script = "import { ADDON_FILE } from '../addon-file.js'; console.log(ADDON_FILE)"
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], { cwd: dir })
+  return stdout.trim().replace(`${dir}/`, '')
+}
+
+const installed = (name: string) => [`node_modules/${name}/package.json`, `node_modules/${name}/spillway.node`]
+
+test('there is a package for this platform, named as napi-rs names them', () => {
+  for (const name of ENGINE_PACKAGES) {
+    assert.match(name, new RegExp(`^@spillway/engine-${process.platform}-${process.arch}(-gnu|-musl)?$`))
+  }
+})
+
+for (const name of ENGINE_PACKAGES) {
+  test(`${name} is used where it is installed, rather than the engine that was packed`, async (t) => {
+    assert.equal(await foundWith(t, [...installed(name), PACKED_ADDON]), `node_modules/${name}/spillway.node`)
+  })
+}
+
+test('without one the packed engine is used, and without that the one that is built beside', async (t) => {
+  assert.equal(await foundWith(t, [PACKED_ADDON]), PACKED_ADDON)
+  assert.match(await foundWith(t, []), /engine\/spillway\.node$/)
+})
+
+test('the package of another platform is not used', async (t) => {
+  const other = '@spillway/engine-plan9-mips'
+  assert.equal(await foundWith(t, [...installed(other), PACKED_ADDON]), PACKED_ADDON)
+})

@@ -1,0 +1,260 @@
+// An application's passwords without Redis: hashed in one process beside it, which may be killed at any time.
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { stat } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { constants, getPriority, totalmem } from 'node:os'
+import { promisify } from 'node:util'
+import { createPasswordsWith } from '@spillway/client/application/create-passwords'
+import type { Passwords, PasswordsOptions } from '@spillway/client/application/types'
+import { until } from '@spillway/local/testing'
+import { type TestContext, test } from 'vitest'
+import { besideProgram, noProgram, rejectsWith } from '../application.ts'
+
+const run = promisify(execFile)
+
+const cheap = { algorithm: 'argon2id', memoryKib: 64, time: 1 } as const
+/** Openwall's vector of "U*U", at cost 5. */
+const bcryptHash = '$2a$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW'
+/** The same at a cost that takes seconds: no password is known to match. */
+const SECONDS = bcryptHash.replace('$05$', '$15$')
+/** A process may take long to start on a busy machine. */
+const WAIT_MS = 100_000
+
+const silent = { error() {}, warn() {}, info() {}, debug() {} }
+
+function passwordsOf(t: TestContext, options: PasswordsOptions = {}, program = besideProgram): Passwords {
+  const passwords = createPasswordsWith(program, { policy: cheap, waitMs: WAIT_MS, log: silent, ...options })
+  t.onTestFinished(() => passwords.close())
+  return passwords
+}
+
+async function ready(passwords: Passwords): Promise<void> {
+  await until(() => passwords.capacity().known, { timeoutMs: WAIT_MS, what: 'a process that hashes' })
+}
+
+/** The processes beside this one. */
+async function besides(): Promise<number[]> {
+  const children = await readFile(`/proc/${process.pid}/task/${process.pid}/children`, 'utf8')
+  const pids = children.split(' ').filter(Boolean).map(Number)
+  const lines = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')))
+  return pids.filter((_, n) => lines[n]?.includes('beside.cjs'))
+}
+
+test('argon2id and bcrypt are hashed and verified; a wrong password and an unknown user are not', async (t) => {
+  const passwords = passwordsOf(t)
+  const argon2id = await passwords.hash('correct horse')
+  const bcrypt = await passwords.hash('correct horse', { algorithm: 'bcrypt', cost: 4 })
+  assert.match(argon2id, /^\$argon2id\$v=19\$m=64,t=1,p=1\$/)
+  assert.match(bcrypt, /^\$2b\$04\$.{53}$/)
+  for (const stored of [argon2id, bcrypt]) {
+    assert.equal(await passwords.verify('correct horse', stored), true)
+    assert.equal(await passwords.verify('correct hors', stored), false)
+  }
+  assert.equal(await passwords.verify('correct horse', null), false)
+})
+
+test('text that is no hash matches nothing: callers and the log are told why, without the text', async (t) => {
+  const logged: object[] = []
+  const log = { ...silent, warn: (facts: object, message: string) => void logged.push({ ...facts, message }) }
+  const passwords = passwordsOf(t, { log })
+  const garbage = [
+    '',
+    'plain',
+    '$',
+    '$3$$28a2c136292ce315d52ff11996252808',
+    bcryptHash.slice(1),
+    `${bcryptHash}.`,
+    '\0',
+    '\ud800',
+  ]
+  const tooCostly = [bcryptHash.replace('$05$', '$18$'), '$argon2id$v=19$m=4194304,t=2,p=1$c29tZXNhbHQ$c29tZWRpZ2VzdA']
+  const asked: string[] = []
+  for (const text of [...garbage, ...tooCostly])
+    assert.equal(await passwords.verify('U*U', text, { onUnsupported: () => void asked.push('') }), false, text)
+  assert.equal(asked.length, garbage.length + tooCostly.length)
+  assert.equal(await passwords.verify('U*U', bcryptHash, { onUnsupported: () => assert.fail('it is a hash') }), true)
+  assert.equal(logged.length, 1)
+  assert.match(JSON.stringify(logged), /no password matches a stored hash/)
+  // Its own errors are the caller's.
+  const failing = passwords.verify('x', '', { onUnsupported: () => Promise.reject(new Error('of the caller')) })
+  await assert.rejects(failing, /of the caller/)
+})
+
+test('a match is hashed anew by the policy where it was weaker, for calls that take the new hash', async (t) => {
+  const taken: string[] = []
+  const onRehash = (hash: string) => void taken.push(hash)
+  const toBcrypt = passwordsOf(t, { policy: { algorithm: 'bcrypt', cost: 5 } })
+  assert.equal(await toBcrypt.verify('U*U', bcryptHash, { onRehash }), true)
+  assert.deepEqual(taken, [])
+  assert.equal(await passwordsOf(t, { rehash: 'never' }).verify('U*U', bcryptHash, { onRehash }), true)
+  assert.deepEqual(taken, [])
+  assert.equal(await passwordsOf(t).verify('U*U', bcryptHash, { onRehash }), true)
+  assert.match(taken.join(), /^\$argon2id\$v=19\$m=64,t=1,p=1\$[^,]+$/)
+})
+
+test('needsRehash goes by algorithm and cost, and hashes nothing', (t) => {
+  const passwords = passwordsOf(t)
+  assert.equal(passwords.needsRehash(bcryptHash), true)
+  assert.equal(passwords.needsRehash(bcryptHash, { algorithm: 'bcrypt', cost: 5 }), false)
+  assert.equal(passwords.needsRehash(bcryptHash, { algorithm: 'bcrypt', cost: 6 }), true)
+  assert.equal(passwords.needsRehash('no hash'), true)
+})
+
+test('a password that bcrypt would not read whole is refused, by its bytes', async (t) => {
+  const passwords = passwordsOf(t, { policy: { algorithm: 'bcrypt', cost: 4 } })
+  for (const password of ['x'.repeat(73), 'ä'.repeat(37), 'x\0']) {
+    await rejectsWith('unsupported_password', passwords.hash(password))
+  }
+  assert.equal(await passwords.verify('ä'.repeat(36), await passwords.hash('ä'.repeat(36))), true)
+})
+
+test('one process hashes, at a lower priority, with what the processors allow', async (t) => {
+  const passwords = passwordsOf(t, { concurrency: 1 })
+  await ready(passwords)
+  await Promise.all(Array.from({ length: 8 }, () => passwords.hash('x')))
+  const [pid, ...others] = await besides()
+  assert.deepEqual(others, [])
+  assert.ok(getPriority(pid) >= constants.priority.PRIORITY_BELOW_NORMAL)
+  const { by, workers, slots } = passwords.capacity()
+  assert.deepEqual([by, workers], ['process', 1])
+  assert.ok(slots >= 1)
+})
+
+test('the event loop and the thread pool of the application stay free', async (t) => {
+  const passwords = passwordsOf(t)
+  await ready(passwords)
+  const hashing = Array.from({ length: 4 }, () => passwords.verify('x', bcryptHash.replace('$05$', '$12$')))
+  // All that this process has for hashing: one of them would take longer than both turns.
+  let turns = 0
+  setImmediate(() => {
+    turns += 1
+    stat('.', () => {
+      turns += 1
+    })
+  })
+  await Promise.all(hashing)
+  assert.equal(turns, 2)
+})
+
+test('the process is given nothing of the application but what the runtime reads', async (t) => {
+  process.env.DATABASE_URL = 'hush'
+  process.env.OTEL_EXPORTER_OTLP_HEADERS = 'authorization=hush'
+  process.env.NODE_OPTIONS = '--title=hush'
+  t.onTestFinished(() => {
+    delete process.env.DATABASE_URL
+    delete process.env.OTEL_EXPORTER_OTLP_HEADERS
+    delete process.env.NODE_OPTIONS
+  })
+  const passwords = passwordsOf(t)
+  await ready(passwords)
+  const [pid] = await besides()
+  const given = await readFile(`/proc/${pid}/environ`, 'utf8')
+  assert.match(given, /(^|\0)PATH=/)
+  assert.doesNotMatch(given, /hush/)
+})
+
+test('what cannot be answered in time is refused, and what waits can be cancelled', async (t) => {
+  const passwords = passwordsOf(t, { concurrency: 1 })
+  await ready(passwords)
+  const stored = await passwords.hash('x', { algorithm: 'bcrypt', cost: 10 })
+  const caller = new AbortController()
+  const held = Array.from({ length: 40 }, () => passwords.verify('x', stored, { signal: caller.signal }))
+  const { slots, waiting, active } = passwords.capacity()
+  assert.equal(slots, 1)
+  assert.equal(waiting + active, 40)
+  // Two batches are in hand.
+  assert.ok(waiting >= 20, `${waiting} wait`)
+  await held[0]
+  const error = await rejectsWith('busy', passwords.hash('x', cheap, { deadline: Date.now() + 20 }))
+  assert.ok(Number(error.retryAfterMs) >= 1_000)
+  caller.abort(new Error('went away'))
+  const ends = await Promise.allSettled(held)
+  assert.ok(ends.filter(({ status }) => status === 'rejected').length > 20)
+  await until(() => passwords.capacity().active + passwords.capacity().waiting === 0)
+  assert.equal(await passwords.verify('x', stored), true)
+})
+
+test('a call that takes longer than its deadline expires', async (t) => {
+  const passwords = passwordsOf(t)
+  await ready(passwords)
+  await rejectsWith('expired', passwords.verify('x', SECONDS, { deadline: Date.now() + 200 }))
+})
+
+test('killed in the middle of its calls, another process answers all of them rightly', async (t) => {
+  const passwords = passwordsOf(t)
+  await ready(passwords)
+  const stored = await passwords.hash('x', { algorithm: 'bcrypt', cost: 9 })
+  const calls = Array.from({ length: 24 }, (_, n) => passwords.verify(n % 2 === 0 ? 'x' : 'y', stored))
+  await calls[0]
+  for (const pid of await besides()) process.kill(pid, 'SIGKILL')
+  assert.deepEqual(
+    await Promise.all(calls),
+    calls.map((_, n) => n % 2 === 0),
+  )
+})
+
+test('a call whose process is killed twice is rejected, and the next one is answered', async (t) => {
+  const passwords = passwordsOf(t, { concurrency: 1 })
+  await ready(passwords)
+  const verifying = rejectsWith('no_worker', passwords.verify('x', SECONDS))
+  let killed = 0
+  for (let kill = 0; kill < 2; kill += 1) {
+    // Another process, and then that it has the call: what was known of the one before is forgotten when it is started.
+    const pid = await until(async () => (await besides()).find((one) => one !== killed))
+    await until(() => passwords.capacity().known && passwords.capacity().active === 1, { timeoutMs: WAIT_MS })
+    process.kill(pid, 'SIGKILL')
+    killed = pid
+  }
+  await verifying
+  assert.equal(await passwords.verify('U*U', bcryptHash), true)
+})
+
+test('a process that cannot be started is told by its code, at once the second time', async (t) => {
+  const passwords = passwordsOf(t, {}, noProgram)
+  const error = await rejectsWith('no_worker', passwords.hash('x'))
+  assert.ok(Number(error.retryAfterMs) > 0)
+  await rejectsWith('no_worker', passwords.hash('x'))
+})
+
+test('where no implementation of the hashes is installed, the error says what to install', async (t) => {
+  const passwords = passwordsOf(t, {}, new URL('../unfit-program.cjs', import.meta.url))
+  const error = await rejectsWith('not_installed', passwords.hash('x'))
+  assert.match(error.message, /install @node-rs\/argon2 and @node-rs\/bcrypt/)
+})
+
+test('a policy that takes more memory than a slot has is told by its code', async (t) => {
+  const policy = { algorithm: 'argon2id', memoryKib: 2 ** 20 } as const
+  const passwords = passwordsOf(t, { policy, concurrency: Math.ceil(totalmem() / 2 ** 30) })
+  const error = await rejectsWith('unsupported_policy', passwords.hash('x'))
+  assert.match(error.message, /more memory than a slot has here/)
+  assert.doesNotMatch(error.message, /install/)
+})
+
+test('closing ends the process and what waits', async (t) => {
+  const passwords = passwordsOf(t)
+  await ready(passwords)
+  const verifying = rejectsWith('closed', passwords.verify('x', SECONDS))
+  await passwords.close()
+  await verifying
+  assert.deepEqual(await besides(), [])
+  await rejectsWith('closed', passwords.hash('x'))
+})
+
+test('an application that does not close ends all the same, and its process with it', async () => {
+  const script = `
+    const { createPasswordsWith } = await import('@spillway/client/application/create-passwords')
+    const passwords = createPasswordsWith(new URL(${JSON.stringify(besideProgram)}), { waitMs: ${WAIT_MS} })
+    await passwords.hash('x', { algorithm: 'bcrypt', cost: 4 })
+    const { readFileSync } = await import('node:fs')
+    console.log(readFileSync('/proc/' + process.pid + '/task/' + process.pid + '/children', 'utf8'))`
+  const { stdout } = await run(process.execPath, ['--input-type=module', '-e', script], { cwd: import.meta.dirname })
+  const pid = Number(stdout)
+  assert.ok(pid > 1, stdout)
+  await until(() =>
+    readFile(`/proc/${pid}/cmdline`, 'utf8').then(
+      (line) => line === '',
+      () => true,
+    ),
+  )
+})

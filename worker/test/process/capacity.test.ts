@@ -1,0 +1,30 @@
+// What clients know of a worker process that ends.
+import assert from 'node:assert/strict'
+import { until } from '@spillway/local/testing'
+import { test } from 'vitest'
+import { answerOf, readyClient } from '../parts.ts'
+import { spaceFor } from '../space.ts'
+import { startedWorkerProcess } from '../worker-process.ts'
+
+test('a worker process that is told to stop is not counted on any more, before its last job is done', async (t) => {
+  const space = spaceFor(t)
+  const client = await readyClient(space)
+  const worker = await startedWorkerProcess(space)
+  await until(() => client.load().workers === 1)
+  const pending = await client.submit('verify', { password: 'x', storedHash: '$spillway-wait$1500$' })
+  await until(() => client.load().active === 1)
+  const stopped = worker.stop('SIGTERM')
+  await until(() => client.load().workers === 0)
+  assert.equal(await answerOf(pending, 0), undefined)
+  assert.equal((await stopped).code, 0)
+})
+
+test('a worker process that is killed is forgotten', async (t) => {
+  const space = spaceFor(t)
+  const client = await readyClient(space)
+  const worker = await startedWorkerProcess(space)
+  await until(() => client.load().workers === 1)
+  await worker.stop('SIGKILL')
+  await until(() => client.load().workers === 0)
+  assert.equal(client.predictedWaitMs('held'), Number.POSITIVE_INFINITY)
+})

@@ -1,0 +1,31 @@
+// After a failover the server that was the master answers writes with READONLY: its connection is dropped, and the new one found.
+import assert from 'node:assert/strict'
+import { connectRedis } from '@spillway/client/redis/connect'
+import { until } from '@spillway/local/testing'
+import { test } from 'vitest'
+import { startOwnRedis } from '../own-redis.ts'
+import { spaceFor } from '../space.ts'
+
+const redisUrl = await startOwnRedis()
+
+for (const role of ['producer', 'consumer'] as const) {
+  test(`the connection of a ${role} to a server that became a replica is replaced at its first write`, async (t) => {
+    const space = spaceFor(t, redisUrl)
+    const redis = connectRedis(redisUrl, role).on('error', () => undefined)
+    space.closing(async () => redis.disconnect())
+    await until(() => redis.status === 'ready')
+    space.closing(() => space.redis.replicaof('NO', 'ONE'))
+    // Of a master that is not there: it knows itself to be a replica, and goes on answering what reads.
+    await space.redis.replicaof('127.0.0.1', '1')
+    let closes = 0
+    redis.on('close', () => {
+      closes += 1
+    })
+    assert.equal(await redis.get(`${space.prefix}:key`), null)
+    const written = redis.set(`${space.prefix}:key`, 'value').catch((error: unknown) => String(error))
+    await until(() => closes > 0, { what: 'that the connection is dropped' })
+    await space.redis.replicaof('NO', 'ONE')
+    await until(() => redis.status === 'ready')
+    assert.match(String(await written), /^OK$|READONLY/)
+  })
+}

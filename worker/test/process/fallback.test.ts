@@ -1,0 +1,169 @@
+// The worker that a gateway starts where there is none: one that cannot be started yet, and one that has to stop.
+import assert from 'node:assert/strict'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { until } from '@spillway/local/testing'
+import { startFallback } from '@spillway/worker/fallback'
+import { test } from 'vitest'
+import { createLogger } from '../../src/process/log.ts'
+import { answerOf, readyClient, workerEnvironment } from '../parts.ts'
+import { type Space, spaceFor } from '../space.ts'
+
+/** A process may take long to start on a busy machine; less than a job lives here. */
+const START_MS = 100_000
+
+interface Obstacle {
+  put(env: NodeJS.ProcessEnv): void
+  remove(env: NodeJS.ProcessEnv): void
+}
+
+const { execPath } = process
+const obstacles: Record<string, Obstacle> = {
+  'reported by the process': {
+    put: () => {
+      process.execPath = '/nowhere/node'
+    },
+    remove: () => {
+      process.execPath = execPath
+    },
+  },
+  'thrown at once': {
+    // More than Linux takes for one name.
+    put: (env) => {
+      env.NODE_ENV = 'x'.repeat(200_000)
+    },
+    remove: (env) => {
+      delete env.NODE_ENV
+    },
+  },
+}
+
+for (const [how, { put, remove }] of Object.entries(obstacles)) {
+  test(`a fallback that cannot be started, ${how}, is started when it can be`, async (t) => {
+    const space = spaceFor(t)
+    const client = await readyClient(space)
+    const env = environment(space)
+    let failures = 0
+    const log = createLogger({ service: 'test', level: 'silent' })
+    log.error = () => {
+      failures += 1
+    }
+    t.onTestFinished(() => remove(env))
+    put(env)
+    const fallback = startFallback({ concurrency: 1, env, lacksWorkers: () => true, log })
+    space.closing(() => fallback.close())
+    await until(() => failures > 0)
+    assert.equal(fallback.active(), false)
+
+    remove(env)
+    await until(() => client.load().slots === 1, { timeoutMs: START_MS })
+    assert.equal(fallback.active(), true)
+  })
+}
+
+test('a lack of workers that is over does not count for the next one', async () => {
+  // Whether workers lack, check by check, a quarter of a second apart: at the fourth the second lack has just begun.
+  const lacks = [true, false, false, true]
+  let started = 0
+  const log = createLogger({ service: 'test', level: 'silent' })
+  log.warn = () => {
+    started += 1
+  }
+  let fallback: ReturnType<typeof startFallback> | undefined
+  const startedByThen = await new Promise<number>((resolve) => {
+    const lacksWorkers = () => {
+      const lack = lacks.shift()
+      if (lack === undefined) resolve(started)
+      return lack ?? false
+    }
+    fallback = startFallback({ concurrency: 1, env: {}, lacksWorkers, log })
+  })
+  await fallback?.close()
+  assert.equal(startedByThen, 0)
+})
+
+test('a fallback that ends by itself is started again after longer pauses', async () => {
+  const startedAt: number[] = []
+  const log = createLogger({ service: 'test', level: 'silent' })
+  log.warn = () => {
+    startedAt.push(performance.now())
+  }
+  // Ends at once: there is no Redis URL that it can read.
+  const env = { PATH: process.env.PATH, REDIS_URL: 'no-url', LOG_LEVEL: 'silent' }
+  const fallback = startFallback({ concurrency: 1, env, lacksWorkers: () => true, log })
+  try {
+    await until(() => startedAt.length === 4, { timeoutMs: START_MS })
+  } finally {
+    await fallback.close()
+  }
+  const pauses = startedAt.slice(1).map((at, n) => at - (startedAt[n] ?? 0))
+  for (const [n, leastMs] of [1_000, 2_000, 4_000].entries()) assert.ok((pauses[n] ?? 0) >= leastMs, pauses.join())
+})
+
+test('a fallback that stops because workers are back finishes its job, also when its gateway closes meanwhile', async (t) => {
+  const space = spaceFor(t)
+  const client = await readyClient(space)
+  const log = createLogger({ service: 'test', level: 'silent' })
+  let lacksWorkers = true
+  const fallback = startFallback({ concurrency: 1, env: environment(space), lacksWorkers: () => lacksWorkers, log })
+  space.closing(() => fallback.close())
+  const answer = answerOf(
+    await client.submit('verify', { password: 'right', storedHash: '$spillway-wait$1500$' }),
+    START_MS,
+  )
+  await until(() => client.load().active === 1, { timeoutMs: START_MS })
+  lacksWorkers = false
+  await until(() => client.load().slots === 0, { timeoutMs: START_MS })
+  await fallback.close()
+  assert.deepEqual(await answer, { kind: 'match' })
+})
+
+test('a fallback is given nothing of its gateway that a worker does not read, not by its options for Node either', async (t) => {
+  const space = spaceFor(t)
+  const dir = await mkdtemp(join(tmpdir(), 'spillway-test-'))
+  space.closing(() => rm(dir, { recursive: true }))
+  const [told, file] = [join(dir, 'told'), join(dir, 'gateway.env')]
+  await writeFile(file, 'DATABASE_URL=hush\nSPILLWAY_JWT_KEYS=hush\n')
+  // The process that is started tells what it was given.
+  const tell = `import { writeFileSync } from 'node:fs'; writeFileSync(${JSON.stringify(told)}, JSON.stringify({ env: process.env, options: process.execArgv }))`
+  const given = [
+    `--env-file=${file}`,
+    '--env-file',
+    file,
+    '--inspect=0',
+    '--import',
+    `data:text/javascript,${encodeURIComponent(tell)}`,
+  ]
+  const before = [...process.execArgv]
+  process.execArgv.push(...given)
+  t.onTestFinished(() => void process.execArgv.splice(0, Number.POSITIVE_INFINITY, ...before))
+  const fallback = startFallback({
+    concurrency: 1,
+    env: {
+      ...environment(space),
+      ...{ DATABASE_URL: 'hush', SPILLWAY_JWT_KEYS: 'hush', OPS_USER: 'hush', OPS_PASSWORD: 'hush', ANYTHING: 'hush' },
+      NODE_EXTRA_CA_CERTS: '/dev/null',
+      OTEL_SERVICE_NAME: 'kept',
+    },
+    lacksWorkers: () => true,
+    log: createLogger({ service: 'test', level: 'silent' }),
+  })
+  space.closing(() => fallback.close())
+  const { env, options }: { env: Record<string, string>; options: string[] } = await until(async () =>
+    JSON.parse(await readFile(told, 'utf8')),
+  )
+  // Node 24 gives the files of its test runner options of its inspector.
+  const kept = before.filter((option) => !option.startsWith('--inspect'))
+  assert.deepEqual(options, [...kept, ...given.slice(-2)])
+  assert.deepEqual(
+    Object.entries(env).filter(([, value]) => value.includes('hush')),
+    [],
+  )
+  assert.deepEqual([env.NODE_EXTRA_CA_CERTS, env.OTEL_SERVICE_NAME, env.OPS_PORT], ['/dev/null', 'kept', '0'])
+  assert.equal(env.SPILLWAY_SEAL_KEYS, environment(space).SPILLWAY_SEAL_KEYS)
+})
+
+function environment(space: Space): NodeJS.ProcessEnv {
+  return { ...workerEnvironment(space), LOG_LEVEL: 'silent' }
+}

@@ -1,0 +1,71 @@
+// A job whose lock is lost while it is in hand: it costs neither a second hash nor a look through the queue.
+import assert from 'node:assert/strict'
+import { lockKey, queueKey } from '@spillway/client/queue/keys'
+import { readMetric } from '@spillway/local/services/prometheus'
+import { until } from '@spillway/local/testing'
+import { test } from 'vitest'
+import { startOwnRedis } from '../own-redis.ts'
+import { answerOf, jobsAreCounted, readyClient, startedWorker } from '../parts.ts'
+import { activeJobs, spaceFor } from '../space.ts'
+import { startedWorkerProcess } from '../worker-process.ts'
+
+const redisUrl = await startOwnRedis()
+const lasting = (ms: number) => ({ password: 'right', storedHash: `$spillway-wait$${ms}$` })
+const locksLost = ({ opsUrl }: { opsUrl: string }) => readMetric(opsUrl, 'spillway_job_locks_lost_total')
+const stalled = ({ opsUrl }: { opsUrl: string }) => readMetric(opsUrl, 'spillway_jobs_stalled_total')
+
+test('a lost lock makes a worker read no other job, and hash its own once: alone, or beside another worker', async (t) => {
+  for (const slots of [[1], [2], [1, 1]]) {
+    const space = spaceFor(t, redisUrl)
+    const { redis, prefix } = space
+    const workers = await Promise.all(slots.map((count) => startedWorker(space, { slots: count })))
+    const client = await readyClient(space)
+    const first = await client.submit('verify', lasting(3_000))
+    await until(async () => (await activeJobs(space)).includes(first.job.id))
+    const others = await Promise.all(Array.from({ length: 300 }, () => client.submit('verify', lasting(10))))
+    await redis.config('RESETSTAT')
+    await redis.del(lockKey(prefix, first.job.id))
+
+    for (const pending of [first, ...others]) assert.deepEqual(await answerOf(pending), { kind: 'match' })
+    // A worker reads a job when it takes one, and a gateway the capacity four times a second.
+    const calls = /cmdstat_hgetall:calls=(\d+)/.exec(await redis.info('commandstats'))?.[1]
+    assert.ok(Number(calls) < 1_000, `${calls} hashes read for 301 jobs`)
+    const hashed = async () => {
+      const lines = await Promise.all(
+        workers.map(({ opsUrl }) => readMetric(opsUrl, 'spillway_service_seconds_count', 'job="verify"')),
+      )
+      return lines.reduce((sum, count) => sum + count, 0)
+    }
+    await until(async () => (await redis.llen(queueKey(prefix, 'active'))) === 0)
+    assert.equal(await hashed(), 301, 'each job was hashed once')
+    const lost = await Promise.all(workers.map(locksLost))
+    assert.ok(Math.max(...lost) > 0, 'the lost lock is counted')
+    for (const worker of workers) await worker.close()
+    await client.close()
+  }
+})
+
+test('a worker that got no core for a second and a half keeps its jobs, and another one takes none of them', async (t) => {
+  const space = spaceFor(t, redisUrl)
+  const [stopped, other] = await Promise.all([
+    startedWorkerProcess(space, { WORKER_CONCURRENCY: '1' }),
+    startedWorkerProcess(space, { WORKER_CONCURRENCY: '1' }),
+  ])
+  const client = await readyClient(space)
+  const pending = await Promise.all([1, 2].map(() => client.submit('verify', lasting(4_000))))
+  await until(async () => (await activeJobs(space)).length === 2)
+  // Both locks have been renewed once, so their age is known to half a second.
+  await until(async () => {
+    const left = await Promise.all(pending.map(({ job }) => space.redis.pttl(lockKey(space.prefix, job.id))))
+    return left.every((ms) => ms > 2_250)
+  })
+  stopped.signal('SIGSTOP')
+  const stoppedAt = performance.now()
+  await until(() => performance.now() - stoppedAt > 1_500)
+  stopped.signal('SIGCONT')
+  for (const job of pending) assert.deepEqual(await answerOf(job), { kind: 'match' })
+  for (const worker of [stopped, other]) {
+    await jobsAreCounted(worker, 'verify hashed 1')
+    assert.deepEqual([await locksLost(worker), await stalled(worker)], [0, 0])
+  }
+})

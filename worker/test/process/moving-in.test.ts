@@ -1,0 +1,116 @@
+// Stored hashes that other programs made, of passwords as people type them: public test vectors, and what Django, passlib, Werkzeug,
+// argon2-cffi, PHP, Spring Security, node:crypto and crypt(3) made of the same awkward ones (data/).
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { test } from 'vitest'
+import { createHasher, type Hasher } from '../../src/hashing/index.ts'
+import { argon2idPolicy } from '../../src/hashing/policy.ts'
+
+interface Made {
+  maker: string
+  password: string
+  storedHash: string
+}
+
+const policy = argon2idPolicy({ memoryKib: 64, time: 1, parallelism: 1 })
+const peppers = [{ name: 'devise', secret: Buffer.from('pepper') }]
+
+function made(name: string): Made[] {
+  const text = readFileSync(new URL(`data/${name}.ndjson`, import.meta.url), 'utf8')
+  return text
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+}
+
+/** What is refused by its format, or because its text alone does not tell how it was made. */
+const refused = new Map([
+  ['H17', 'a salt in a column of its own'],
+  ['H18b', 'gost-yescrypt'],
+  ['H27', 'a NUL behind it'],
+  ['H28', 'blanks behind it, which an import trims'],
+  ['spring-noop', 'plain text'],
+  ['mkpasswd-gost-yescrypt', 'gost-yescrypt'],
+  ['mkpasswd-sunmd5', 'MD5 of Sun'],
+  ['mkpasswd-descrypt', 'DES'],
+  ['mkpasswd-nt', 'NT hash'],
+])
+/** What was made of the password first, as an import is told. */
+const madeOf = new Map([
+  ['H26a', 'md5'],
+  ['H26b', 'sha1'],
+  ['H26c', 'pepper:devise'],
+  ['phpbb-2y-htmlspecialchars', 'html'],
+])
+/** The makers cut passwords, so that more than these match. */
+const cut = ['H20', 'H20b']
+/** Some seconds each: they are tried once. */
+const dear = ['C11', 'C24', 'C25', 'H04a', 'H04b', 'passlib-sha256_crypt-default', 'passlib-sha512_crypt-default']
+
+async function assertVerified(hasher: Hasher, { maker, password, storedHash }: Made): Promise<void> {
+  const id = maker.split(' ')[0] ?? ''
+  const steps = madeOf.get(id)
+  const text = steps === undefined ? storedHash : `$of$${steps}$${storedHash}`
+  const kind = hasher.examine(text).kind
+  if (refused.has(id)) return assert.equal(kind, 'unknown', maker)
+  // Where this machine takes too long for it.
+  if (kind === 'too-costly' && id === 'mkpasswd-yescrypt-R8') return
+  assert.equal(kind, 'supported', maker)
+  const forms = [...new Set([password.normalize('NFKC'), password])]
+  // WordPress before 6.8 trims when it hashes, and not when it verifies: who types blanks at the ends never logs in there.
+  const isForbidden = id.startsWith('wp-phpass') && password !== password.trim()
+  assert.equal(await hasher.verify(forms, text), !isForbidden, `${maker}: the right password`)
+  if (dear.includes(id)) return
+  const wrong = cut.includes(id) ? `x${password}` : `${password}x`
+  assert.equal(await hasher.verify(wrong, text), false, `${maker}: a wrong password`)
+}
+
+for (const native of [false, true]) {
+  test(`every password that other programs hashed matches${native ? ', by the native engine' : ''}`, async (context) => {
+    const hasher = await createHasher(policy, { slots: 2, native, peppers })
+    if (native && hasher.native === undefined) return context.skip('the native engine is not built')
+    for (const one of [...made('vectors'), ...made('made-by-originals')]) {
+      const isDear = dear.includes(one.maker.split(' ')[0] ?? '') || /yescrypt/.test(one.maker)
+      if (!native || !isDear) await assertVerified(hasher, one)
+    }
+    hasher.native?.close()
+  })
+}
+
+/** One character more or less, at every place of the last field, in another case, and with bits that mean nothing. */
+function damagedOf(text: string): string[] {
+  const at = Math.max(text.lastIndexOf('$'), text.lastIndexOf(':'), text.lastIndexOf('}')) + 1
+  const last = text.slice(at)
+  const damaged = [
+    text.slice(0, -1),
+    text.slice(0, -2),
+    text.slice(0, -4),
+    `${text}0`,
+    `${text}A`,
+    `${text}===`,
+    `${text}\0`,
+    `${text} `,
+  ]
+  const ALPHABET = './0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz+'
+  const body = text.replace(/=+$/, '')
+  const end = ALPHABET.indexOf(body.at(-1) ?? '')
+  for (const bit of [1, 2, 4, 8, 16, 32])
+    damaged.push(body.slice(0, -1) + (ALPHABET[end ^ bit] ?? '?') + text.slice(body.length))
+  if (/^[0-9a-f]+$/.test(last))
+    damaged.push(text.slice(0, at) + last.toUpperCase().replace(/.$/, (x) => x.toLowerCase()))
+  return damaged.filter((other) => other !== text)
+}
+
+test('no damaged hash matches: a digit too many, cut short, or with bits to spare', async () => {
+  const hasher = await createHasher(policy, { slots: 2, peppers })
+  const isCheap = ({ maker }: Made) =>
+    !/^(C11|C24|C25|H0[4-9]|C17|C20|H13|H1[0-2]|H2[0-9])|default|yescrypt|R500000|django/.test(maker)
+  const rows = made('vectors').concat(made('made-by-originals')).filter(isCheap)
+  assert.ok(rows.length > 100)
+  for (const { maker, password, storedHash } of rows) {
+    for (const text of damagedOf(storedHash)) {
+      if (hasher.examine(text).kind !== 'supported') continue
+      assert.equal(await hasher.verify([password.normalize('NFKC'), password], text), false, `${maker}: ${text}`)
+    }
+  }
+})

@@ -1,0 +1,206 @@
+// The native engine as JavaScript sees it. Skipped where it has not been built.
+import assert from 'node:assert/strict'
+import { pbkdf2Sync } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { Worker } from 'node:worker_threads'
+import { unpadded } from '@spillway/client/protocol/base64'
+import type { Argon2Cost } from '@spillway/client/protocol/policy'
+import { argon2Setting, newArgon2Setting } from '@spillway/client/protocol/setting'
+import { startProcess, until } from '@spillway/local/testing'
+import { test } from 'vitest'
+import { ADDON_FILE } from '../../src/hashing/addon-file.ts'
+import { measureCapacity } from '../../src/hashing/capacity-estimate.ts'
+import { createHasher, UnsupportedHashError } from '../../src/hashing/index.ts'
+import { NATIVE_NAME, type NativeEngine, startNativeEngine } from '../../src/hashing/native.ts'
+import { argon2idPolicy } from '../../src/hashing/policy.ts'
+import { vectorPassword, vectors } from '../format-vectors.ts'
+
+const skip = existsSync(ADDON_FILE) ? false : 'worker/engine has not been built here: that takes cargo'
+
+const policy = { memoryKib: 64, time: 1, parallelism: 1 }
+const right = '$2b$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW'
+/** A second of work: what is submitted after it waits. */
+const long = '$2b$14$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW'
+
+function newSetting(cost: Argon2Cost): string {
+  return argon2Setting(newArgon2Setting(cost))
+}
+
+/** An engine of one thread that has just begun with something long; it is left to the end of the process. */
+async function busyEngine(): Promise<NativeEngine> {
+  const engine = await startNativeEngine(1)
+  engine.verify('U*U', long).catch(() => {})
+  await until(() => engine.running === 1, { what: 'a thread that is busy' })
+  return engine
+}
+
+test.skipIf(skip)('what is hashed to measure a worker says nothing of the batches to come', async () => {
+  const hasher = await createHasher(argon2idPolicy(policy), { native: true })
+  await measureCapacity(hasher)
+  assert.equal(hasher.batchWidth(), 1)
+})
+
+test.skipIf(skip)('an engine that is built is the first of a hasher, and named in what a worker says', async () => {
+  const hasher = await createHasher(argon2idPolicy(policy), { testHashes: false, native: true, slots: 2 })
+  const { argon2, bcrypt, phpass } = hasher.engines
+  assert.deepEqual([argon2, bcrypt, phpass], [NATIVE_NAME, NATIVE_NAME, 'node:crypto'])
+  assert.match(
+    hasher.description,
+    /worker\/engine, bcrypt [1-8] at a time, argon2 [1-4] at a time \(\w+\)(, .+)?; HASH_ENGINE=packages/,
+  )
+  if (process.arch === 'x64') {
+    assert.deepEqual([hasher.engines.pbkdf2, hasher.engines.scrypt], [NATIVE_NAME, NATIVE_NAME])
+    assert.match(hasher.description, /pbkdf2 \d+ at a time \(.+\), scrypt [1-4] at a time \(.+\); HASH_ENGINE/)
+  }
+  assert.deepEqual(hasher.native?.wrong, [])
+  const stored = await hasher.hash('correct horse')
+  assert.match(stored, /^\$argon2id\$v=19\$m=64,t=1,p=1\$[\w+/]{22}\$[\w+/]{43}$/)
+  assert.equal(await hasher.verify('correct horse', stored), true)
+  assert.equal(await hasher.verify('correct hors', stored), false)
+  assert.equal(await hasher.verify('U*U', right), true)
+  assert.equal(await hasher.verify('U*U', right.replace('2b', '2y')), true)
+  await assert.rejects(hasher.verify('U*U', right.replace('05', '18')), UnsupportedHashError)
+})
+
+test.skipIf(skip || (process.arch === 'x64' ? false : 'there is code for x86-64 alone'))(
+  'PBKDF2 with SHA-256 and scrypt of other systems are verified by the engine, PBKDF2 with other digests by node:crypto',
+  async () => {
+    const hasher = await createHasher(argon2idPolicy(policy), { testHashes: false, native: true, slots: 1 })
+    const derived = vectors.filter(([, label]) => label === 'pbkdf2' || label === 'scrypt')
+    for (const [origin, , storedHash] of derived) {
+      // Firebase's needs the key itself.
+      if (origin === 'Firebase') continue
+      const before = hasher.native?.threadMs()
+      assert.equal(await hasher.verify(vectorPassword, storedHash), true, origin)
+      assert.equal(await hasher.verify(`${vectorPassword}.`, storedHash), false, origin)
+      const isOfNode = /pbkdf2.*sha(1|512)\b|^\$pbkdf2\$|^AF/.test(storedHash)
+      assert.equal(hasher.native?.threadMs() === before, isOfNode, origin)
+    }
+    // A salt that the engine has no room for.
+    const salt = Buffer.alloc(600, 'salt')
+    const key = pbkdf2Sync('password', salt, 20, 32, 'sha256')
+    const long = `$pbkdf2-sha256$i=20$${unpadded(salt)}$${unpadded(key)}`
+    await assert.rejects(async () => hasher.native?.verify('password', long), /does not know this form/)
+    assert.equal(await hasher.verify('password', long), true)
+  },
+)
+
+test('without threads for it the packages hash, and what a worker says tells how to have it', async () => {
+  const hasher = await createHasher(argon2idPolicy(policy), { testHashes: false })
+  assert.equal(hasher.native, undefined)
+  assert.ok(!Object.values(hasher.engines).includes(NATIVE_NAME))
+  assert.match(hasher.description, /one at a time; with cargo, pnpm start builds worker\/engine/)
+})
+
+test.skipIf(skip)('a hash of a form that only the packages know is verified by them', async () => {
+  const hasher = await createHasher(argon2idPolicy(policy), { testHashes: false, native: true, slots: 1 })
+  // A salt whose last character has bits that mean nothing.
+  const lenient = '$argon2id$v=19$m=256,t=2,p=1$c29tZXNhbHQ$nf65EOgLrQMR/uIPnA4rEsF5h7TKyQwu9U1bMCHGi/5'
+  await assert.rejects(async () => hasher.native?.verify('password', lenient), /does not know this form/)
+  await hasher.verify('password', lenient).catch((error: unknown) => assert.ok(error instanceof Error))
+})
+
+test.skipIf(skip)('many calls at once are all answered, each with its own verdict', async () => {
+  const engine = await startNativeEngine(2)
+  const settings = [newSetting(policy), newSetting({ ...policy, memoryKib: 72 }), '$2b$04$CCCCCCCCCCCCCCCCCCCCC.']
+  const hashes = await Promise.all(
+    Array.from({ length: 60 }, (_, n) => engine.hash(`password ${n}`, settings[n % 3] ?? '')),
+  )
+  const verdicts = await Promise.all(hashes.map((hash, n) => engine.verify(`password ${n % 4 ? n : 'x'}`, hash)))
+  assert.deepEqual(
+    verdicts,
+    hashes.map((_, n) => n % 4 !== 0),
+  )
+  assert.deepEqual([engine.waiting, engine.running], [0, 0])
+})
+
+test.skipIf(skip)('bytes and text of the same bytes are the same password', async () => {
+  const engine = await startNativeEngine(1)
+  const stored = await engine.hash('päss\0wörd', newSetting(policy))
+  assert.equal(await engine.verify(Buffer.from('päss\0wörd'), stored), true)
+  assert.equal(await engine.verify(new Uint8Array([1, ...Buffer.from('päss\0wörd')]).subarray(1), stored), true)
+  assert.equal(await engine.verify(Buffer.from('päss\0wörd', 'latin1'), stored), false)
+})
+
+test.skipIf(skip)('a call that waits is cancelled, and the others are done', async () => {
+  const engine = await busyEngine()
+  const aborter = new AbortController()
+  const taken = engine.verify('U*U', right, { signal: aborter.signal })
+  const left = engine.verify('U*U', right)
+  assert.equal(engine.waiting, 2)
+  aborter.abort(new Error('the client went away'))
+  await assert.rejects(taken, /the client went away/)
+  assert.equal(engine.waiting, 1)
+  assert.equal(await left, true)
+})
+
+test.skipIf(skip)(
+  'a call that began is done though its signal came, and one whose signal came before never begins',
+  async () => {
+    const engine = await startNativeEngine(1)
+    const aborter = new AbortController()
+    const begun = engine.verify('U*U', right.replace('$05$', '$10$'), { signal: aborter.signal })
+    await until(() => engine.running === 1, { what: 'a call that began' })
+    aborter.abort(new Error('too late'))
+    assert.equal(await begun, false)
+    await assert.rejects(engine.verify('U*U', right, { signal: aborter.signal }), /too late/)
+    assert.equal(engine.waiting, 0)
+  },
+)
+
+test.skipIf(skip)('a call that waits when the engine is closed is rejected', async () => {
+  const engine = await busyEngine()
+  const waiting = engine.verify('U*U', right)
+  engine.close()
+  await assert.rejects(waiting, /the engine was closed/)
+})
+
+test.skipIf(skip)('the width of a hash that is not known is refused, and memory bounds that of argon2', async () => {
+  const engine = await startNativeEngine(1)
+  assert.throws(() => engine.widthOf('$2x$05$CCCCCCCCCCCCCCCCCCCCC.'), /does not know/)
+  assert.ok(engine.widthOf(right) >= 1)
+  const setting = (memoryKib: number) => newSetting({ ...policy, memoryKib })
+  assert.ok(engine.widthOf(setting(19_456)) >= 1)
+  assert.equal(engine.widthOf(setting(65_536)), 1)
+  const scrypt = (cost: string) => engine.widthOf(`$scrypt$${cost}$c2FsdHNhbHQ`)
+  assert.ok(scrypt('ln=14,r=8,p=1') <= 4)
+  assert.ok(scrypt('ln=15,r=8,p=1') <= 2)
+  assert.ok(scrypt('ln=16,r=8,p=1') <= 1)
+})
+
+const program = `
+  import { startNativeEngine } from ${JSON.stringify(new URL('../../src/hashing/native.ts', import.meta.url).href)}
+  const engine = await startNativeEngine(2)
+`
+
+test.skipIf(skip)('a process ends by itself when it has no more calls, and at once when it is told to', async (t) => {
+  const run = (script: string) => {
+    const nodeArgs = ['--import', 'tsx', '--input-type=module', '--eval', program + script]
+    const child = startProcess({ entry: '--', nodeArgs })
+    t.onTestFinished(() => child.close())
+    return child
+  }
+  const idle = run(`console.log(await engine.verify('U*U', '${right}'))`)
+  assert.deepEqual(await idle.exited, { code: 0, signal: null })
+  assert.match(idle.output(), /true/)
+  const busy = run(
+    `engine.verify('U*U', '${long}'); engine.verify('U*U', '${long}'); setTimeout(() => process.exit(7), 50)`,
+  )
+  assert.deepEqual(await busy.exited, { code: 7, signal: null })
+})
+
+test.skipIf(skip)('a thread of JavaScript may end with calls in hand', async () => {
+  const loader = JSON.stringify(ADDON_FILE)
+  for (let round = 0; round < 5; round += 1) {
+    const worker = new Worker(
+      `const { Engine } = require(${loader}); const { parentPort } = require('node:worker_threads')
+       const engine = new Engine(2, () => {}); for (let id = 0; id < 20; id++) engine.submit(id, 'U*U', '${right}')
+       parentPort.postMessage('busy'); setInterval(() => {}, 1000)`,
+      { eval: true },
+    )
+    await new Promise((resolve) => worker.once('message', resolve))
+    assert.equal(await worker.terminate(), 1)
+  }
+  const engine = await startNativeEngine(1)
+  assert.equal(await engine.verify('U*U', right), true)
+})

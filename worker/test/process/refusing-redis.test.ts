@@ -1,0 +1,88 @@
+// A Redis that answers, and refuses to write: because it is full, or has lost its replicas.
+import assert from 'node:assert/strict'
+import { freePort, startProcess, until } from '@spillway/local/testing'
+import { test } from 'vitest'
+import { refuseWrites, startOwnRedis } from '../own-redis.ts'
+import { answerOf, readyClient, startedWorker, workerEnvironment } from '../parts.ts'
+import { activeJobs, spaceFor, waitingJobs } from '../space.ts'
+import { entry, startedWorkerProcess } from '../worker-process.ts'
+
+const redisUrl = await startOwnRedis()
+
+const request = { password: 'right', storedHash: '$spillway-wait$500$' }
+const match = { kind: 'match' }
+
+test('a job in hand when Redis becomes full is answered while it is full', async (t) => {
+  const space = spaceFor(t, redisUrl)
+  const client = await readyClient(space)
+  await startedWorker(space)
+  const pending = await client.submit('verify', request)
+  await until(async () => (await activeJobs(space)).length === 1)
+  await refuseWrites(space, 'OOM')
+  assert.deepEqual(await answerOf(pending), match)
+})
+
+for (const why of ['OOM', 'NOREPLICAS'] as const) {
+  test(`a worker whom Redis answers with ${why} stays alive, and works again when it is over`, async (t) => {
+    const space = spaceFor(t, redisUrl)
+    const client = await readyClient(space)
+    const worker = await startedWorker(space, { env: { STUCK_AFTER_MS: '1000' } })
+    const takeAgain = await refuseWrites(space, why)
+    const end = performance.now() + 3_000
+    const answers = new Set<number>()
+    await until(async () => {
+      answers.add((await fetch(`${worker.opsUrl}/healthz`)).status)
+      return performance.now() > end
+    })
+    assert.deepEqual([...answers], [200])
+    await takeAgain()
+    assert.deepEqual(await answerOf(await client.submit('verify', request)), match)
+  })
+}
+
+test('a client that may not subscribe again goes on, and has its replies when it may', async (t) => {
+  const space = spaceFor(t, redisUrl)
+  const client = await readyClient(space)
+  await startedWorker(space)
+  await space.redis.call('ACL', 'SETUSER', 'default', 'resetchannels')
+  space.closing(async () => void (await space.redis.call('ACL', 'SETUSER', 'default', 'allchannels')))
+  await space.redis.call('CLIENT', 'KILL', 'TYPE', 'pubsub')
+  await until(() => !client.isReady())
+  await space.redis.call('ACL', 'SETUSER', 'default', 'allchannels')
+  await until(() => client.isReady())
+  assert.deepEqual(await answerOf(await client.submit('verify', request)), match)
+})
+
+test('a worker that is started while Redis is full is alive, not ready, and ready when there is room', async (t) => {
+  const space = spaceFor(t, redisUrl)
+  const client = await readyClient(space)
+  const pending = await client.submit('verify', request)
+  const takeAgain = await refuseWrites(space, 'OOM')
+  const port = await freePort()
+  const worker = startProcess({ entry, env: { ...workerEnvironment(space), OPS_PORT: String(port) } })
+  space.closing(() => worker.close())
+  await worker.waitForLog(({ msg }) => msg === 'capacity could not be published')
+  const probe = async (path: string) => (await fetch(`http://127.0.0.1:${port}${path}`)).status
+  await until(async () => (await probe('/healthz')) === 200)
+  assert.equal(await probe('/readyz'), 503)
+  assert.deepEqual(await waitingJobs(space), [pending.job.id])
+  await takeAgain()
+  await worker.waitForLog(({ msg }) => msg === 'worker ready')
+  assert.equal(await probe('/readyz'), 200)
+  assert.deepEqual(await answerOf(pending), match)
+})
+
+test('SIGTERM while Redis refuses writes: the job in hand is finished, and the exit code is 0', async (t) => {
+  const space = spaceFor(t, redisUrl)
+  const client = await readyClient(space)
+  const worker = await startedWorkerProcess(space)
+  const pending = await client.submit('verify', { ...request, storedHash: '$spillway-wait$1000$' })
+  await until(async () => (await activeJobs(space)).length === 1)
+  const takeAgain = await refuseWrites(space, 'NOREPLICAS')
+  const stopped = worker.stop('SIGTERM')
+  const refused = await worker.waitForLog(({ msg }) => msg === 'worker shutdown step failed')
+  assert.equal(refused.step, 'withdraw capacity')
+  await takeAgain()
+  assert.deepEqual(await answerOf(pending), match)
+  assert.deepEqual(await stopped, { code: 0, signal: null })
+})

@@ -1,0 +1,104 @@
+// A worker that takes jobs from two Redis with one set of slots.
+import assert from 'node:assert/strict'
+import type { PasswordClient } from '@spillway/client/queue-client'
+import { until } from '@spillway/local/testing'
+import { test } from 'vitest'
+import { answerOf, jobsAreCounted, readyClient, startedWorker } from '../parts.ts'
+import { activeJobs, waitingJobs } from '../space.ts'
+import { startTwoRedis, waitFor } from '../two-redis.ts'
+
+const { servers, both, spaces } = await startTwoRedis()
+
+async function submitted(client: PasswordClient, jobs: number, ms: number) {
+  return await Promise.all(Array.from({ length: jobs }, () => client.submit('verify', waitFor(ms))))
+}
+
+test('a worker answers jobs of both, and publishes itself to each under one id', async (t) => {
+  const [first, second] = spaces(t)
+  const worker = await startedWorker(first, { env: { REDIS_URL: both } })
+  for (const space of [first, second]) {
+    const client = await readyClient(space)
+    const [pending] = await submitted(client, 1, 1)
+    assert.ok(pending)
+    assert.deepEqual(await answerOf(pending), { kind: 'match' })
+  }
+  await jobsAreCounted(worker, 'verify hashed 2')
+  const ids = await Promise.all([first, second].map(({ redis, prefix }) => redis.hkeys(`${prefix}:capacity`)))
+  assert.equal(ids[0]?.length, 1)
+  assert.deepEqual(ids[0], ids[1])
+})
+
+test('all slots are used while only one queue has work, and a job of the other is not behind it', async (t) => {
+  const [first, second] = spaces(t)
+  const slots = 4
+  const flooding = await readyClient(first)
+  const trickling = await readyClient(second)
+  await submitted(flooding, 200, 300)
+  await startedWorker(first, { slots, env: { REDIS_URL: both, SHUTDOWN_GRACE_MS: '0' } })
+  await until(async () => (await activeJobs(first)).length >= slots, { what: 'a worker that is busy' })
+  const [late] = await submitted(trickling, 1, 1)
+  assert.ok(late)
+  assert.deepEqual(await answerOf(late), { kind: 'match' })
+  assert.ok((await waitingJobs(first)).length > slots, 'the flood went first')
+  await until(async () => (await activeJobs(first)).length >= slots, { what: 'all slots used again' })
+  assert.ok((await waitingJobs(first)).length > 0)
+})
+
+test('slots that one queue leaves are taken for the other, although its own job goes on', async (t) => {
+  const [first, second] = spaces(t)
+  const [one, two] = [await readyClient(first), await readyClient(second)]
+  // The only slot of the second, while the first has the others.
+  await submitted(one, 4, 1_000)
+  await startedWorker(first, { slots: 4, env: { REDIS_URL: both, SHUTDOWN_GRACE_MS: '0' } })
+  await until(async () => (await activeJobs(first)).length === 4)
+  // Longer than anything here is waited for.
+  await submitted(two, 1, 90_000)
+  await until(async () => (await activeJobs(second)).length === 1)
+  const short = await submitted(two, 12, 20)
+  const answers = await Promise.all(short.map((pending) => answerOf(pending)))
+  assert.deepEqual(
+    answers,
+    Array.from(short, () => ({ kind: 'match' })),
+  )
+})
+
+test('a worker starts with the one that it can reach, and takes from the other when that is there', async (t) => {
+  const [first, second] = spaces(t)
+  await servers[1].kill()
+  const worker = await startedWorker(first, { env: { REDIS_URL: both } })
+  const client = await readyClient(first)
+  const [pending] = await submitted(client, 1, 1)
+  assert.ok(pending)
+  assert.deepEqual(await answerOf(pending), { kind: 'match' })
+  assert.equal((await fetch(`${worker.opsUrl}/readyz`)).status, 200)
+  const gauges = await (await fetch(`${worker.opsUrl}/metrics`)).text()
+  assert.deepEqual(
+    [...gauges.matchAll(/^spillway_redis_connected(\{.*\}) (\d)$/gm)].map(([, label, value]) => `${label} ${value}`),
+    servers.map(({ url }, n) => `{redis="${new URL(url).host}"} ${1 - n}`),
+  )
+  await servers[1].start()
+  const [other] = await submitted(await readyClient(second), 1, 1)
+  assert.ok(other)
+  assert.deepEqual(await answerOf(other), { kind: 'match' })
+})
+
+test('a worker goes on with one while the other is frozen or killed, stays alive, and is back with it', async (t) => {
+  const [first, second] = spaces(t)
+  const worker = await startedWorker(first, { env: { REDIS_URL: both, STUCK_AFTER_MS: '4000' } })
+  const client = await readyClient(first)
+  for (const fault of ['SIGSTOP', 'SIGKILL'] as const) {
+    servers[1].signal(fault)
+    const end = performance.now() + 5_000
+    while (performance.now() < end) {
+      const [pending] = await submitted(client, 1, 100)
+      assert.ok(pending)
+      assert.deepEqual(await answerOf(pending), { kind: 'match' }, fault)
+    }
+    assert.equal((await fetch(`${worker.opsUrl}/healthz`)).status, 200, fault)
+    if (fault === 'SIGSTOP') servers[1].signal('SIGCONT')
+    else await servers[1].start()
+    const [other] = await submitted(await readyClient(second), 1, 1)
+    assert.ok(other)
+    assert.deepEqual(await answerOf(other), { kind: 'match' }, fault)
+  }
+})

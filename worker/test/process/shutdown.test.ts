@@ -1,0 +1,178 @@
+// SIGTERM and SIGKILL in the middle of the work: what becomes of the jobs, and of the process.
+import assert from 'node:assert/strict'
+import { createServer } from 'node:net'
+import type { PasswordClient, PendingJob } from '@spillway/client/queue-client'
+import { listening, startProcess, until } from '@spillway/local/testing'
+import { test } from 'vitest'
+import { answerOf, readyClient, startedWorker, workerEnvironment } from '../parts.ts'
+import { activeJobs, jobKey, redisProxy, resultOf, type Space, spaceFor, waitingJobs } from '../space.ts'
+import { entry, startedWorkerProcess } from '../worker-process.ts'
+
+const match = { kind: 'match' }
+/** A grace that nothing here can wait for: what ends all the same did not. */
+const ENDLESS_MS = '600000'
+
+/** Adds jobs that take this long each, and waits until so many of them are in hand; when others wait, it may be twice as many. */
+async function busy(space: Space, client: PasswordClient, waits: number[], inHand = 2): Promise<PendingJob[]> {
+  const pending: PendingJob[] = []
+  for (const ms of waits)
+    pending.push(await client.submit('verify', { password: 'right', storedHash: `$spillway-wait$${ms}$` }))
+  await until(async () => (await activeJobs(space)).length >= inHand)
+  return pending
+}
+
+test('SIGTERM: no new job is taken, those in hand are finished, and the exit code is 0', async (t) => {
+  const space = spaceFor(t)
+  const client = await readyClient(space)
+  const worker = await startedWorkerProcess(space)
+  const pending = await busy(space, client, [500, 700, ...Array<number>(14).fill(600)])
+  assert.deepEqual(await worker.stop('SIGTERM'), { code: 0, signal: null })
+  assert.deepEqual(await activeJobs(space), [])
+  const left = (await waitingJobs(space)).reverse()
+  const done = pending.length - left.length
+  assert.ok(done >= 2 && done < pending.length, `${done} done`)
+  assert.deepEqual(
+    left,
+    pending.slice(done).map(({ job }) => job.id),
+  )
+  for (const one of pending.slice(0, done)) {
+    assert.deepEqual(await answerOf(one), match)
+    assert.ok(await resultOf(space, one.job.id), 'a job that was answered is finished in the queue as well')
+  }
+})
+
+test('SIGINT does the same: an idle worker ends at once, and its ops port with it', async (t) => {
+  const space = spaceFor(t)
+  const worker = await startedWorkerProcess(space, { SHUTDOWN_GRACE_MS: ENDLESS_MS })
+  assert.deepEqual(await worker.stop('SIGINT'), { code: 0, signal: null })
+  await assert.rejects(fetch(`${worker.opsUrl}/healthz`))
+})
+
+test('jobs that outlast the grace period are requeued, and another worker does them', async (t) => {
+  const space = spaceFor(t)
+  const client = await readyClient(space)
+  const worker = await startedWorkerProcess(space, { SHUTDOWN_GRACE_MS: '200' })
+  const pending = await busy(space, client, [2_000, 2_000, 1])
+  const answers = pending.map((one) => answerOf(one))
+  assert.deepEqual(await worker.stop(), { code: 0, signal: null })
+  assert.ok(worker.logs.filter(({ msg }) => msg === 'job requeued unfinished').length >= 2)
+  assert.deepEqual(await activeJobs(space), [])
+  assert.deepEqual(
+    (await waitingJobs(space)).reverse(),
+    pending.map(({ job }) => job.id),
+  )
+  for (const { job } of pending) assert.equal(await space.redis.exists(`${jobKey(space, job.id)}:lock`), 0)
+
+  await startedWorker(space, { slots: 3 })
+  assert.deepEqual(await Promise.all(answers), [match, match, match])
+})
+
+test('a job that was taken over by another worker is not requeued, and the others are', async (t) => {
+  const space = spaceFor(t)
+  const client = await readyClient(space)
+  const worker = await startedWorkerProcess(space, { SHUTDOWN_GRACE_MS: '100' })
+  const [first, second] = await busy(space, client, [1_000, 1_000])
+  assert.ok(first && second)
+  await space.redis.set(`${jobKey(space, first.job.id)}:lock`, 'of-another-worker', 'PX', 60_000)
+  assert.deepEqual(await worker.stop(), { code: 0, signal: null })
+  assert.deepEqual(await waitingJobs(space), [second.job.id])
+  assert.deepEqual(await activeJobs(space), [first.job.id])
+})
+
+for (const second of ['SIGTERM', 'SIGINT'] as const) {
+  test(`${second} after SIGTERM hurries nothing: the job in hand is finished, and the exit code is 0`, async (t) => {
+    const space = spaceFor(t)
+    const client = await readyClient(space)
+    const worker = await startedWorkerProcess(space)
+    const [pending] = await busy(space, client, [1_500], 1)
+    assert.ok(pending)
+    const stopped = worker.stop('SIGTERM')
+    await worker.waitForLog(({ msg }) => msg === 'worker stopping')
+    process.kill(worker.pid, second)
+    assert.deepEqual(await answerOf(pending), match)
+    assert.deepEqual(await stopped, { code: 0, signal: null })
+    assert.equal(worker.logs.filter(({ msg }) => msg === 'worker stopping').length, 1)
+  })
+}
+
+for (const collector of ['is away', 'says nothing'] as const) {
+  test(`SIGTERM while the collector of traces ${collector}: the exporter's patience is not waited for, and the exit code is 0`, async (t) => {
+    const space = spaceFor(t)
+    const client = await readyClient(space)
+    const server = createServer()
+    const port = await listening(server)
+    if (collector === 'is away') server.close()
+    else space.closing(async () => server.close())
+    const endpoint = `http://127.0.0.1:${port}`
+    const patient = { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_EXPORTER_OTLP_TIMEOUT: ENDLESS_MS }
+    const worker = await startedWorkerProcess(space, patient)
+    assert.ok(await answerOf(await client.submit('hash', { password: 'x' })))
+    assert.deepEqual(await worker.stop(), { code: 0, signal: null })
+  })
+}
+
+test('SIGTERM while Redis is away ends the worker all the same, with exit code 0', async (t) => {
+  const space = spaceFor(t)
+  const proxy = await redisProxy(space)
+  const client = await readyClient(space)
+  const worker = await startedWorkerProcess(space, { REDIS_URL: proxy.url, SHUTDOWN_GRACE_MS: '300' })
+  await busy(space, client, [99_000], 1)
+  proxy.refuse()
+  const metrics = async () => (await fetch(`${worker.opsUrl}/metrics`)).text()
+  await until(async () => (await metrics()).includes('spillway_redis_connected 0\n'))
+  assert.deepEqual(await worker.stop(), { code: 0, signal: null })
+})
+
+test('SIGTERM while Redis is away ends an idle worker at once', async (t) => {
+  const space = spaceFor(t)
+  const proxy = await redisProxy(space)
+  const worker = await startedWorkerProcess(space, { REDIS_URL: proxy.url, SHUTDOWN_GRACE_MS: ENDLESS_MS })
+  proxy.refuse()
+  await worker.waitForLog(({ msg }) => msg === 'redis connection failed')
+  assert.deepEqual(await worker.stop(), { code: 0, signal: null })
+})
+
+test('SIGTERM before Redis has been found ends the worker with exit code 0', async (t) => {
+  const space = spaceFor(t)
+  const proxy = await redisProxy(space)
+  proxy.refuse()
+  const worker = startProcess({ entry, env: { ...workerEnvironment(space), REDIS_URL: proxy.url } })
+  space.closing(() => worker.close())
+  await worker.waitForLog(({ msg }) => msg === 'redis connection failed')
+  assert.deepEqual(await worker.stop(), { code: 0, signal: null })
+})
+
+test('SIGKILL: the jobs of the dead worker are answered by another one', async (t) => {
+  const space = spaceFor(t)
+  const client = await readyClient(space)
+  // The killed worker has them for longer than this test takes; the other one does them anew.
+  const hashMs = 5_000
+  const doomed = await startedWorkerProcess(space, { WORKER_CONCURRENCY: '3' })
+  const pending = await busy(space, client, [hashMs, hashMs, hashMs], 3)
+  const other = await startedWorker(space, { slots: 3 })
+  const answers = Promise.all(pending.map((one) => answerOf(one)))
+  await doomed.stop('SIGKILL')
+  assert.deepEqual(await answers, [match, match, match])
+  const metrics = await (await fetch(`${other.opsUrl}/metrics`)).text()
+  // More when a busy machine stops the other worker for longer than its locks last.
+  assert.ok(Number(/^spillway_jobs_stalled_total (\d+)$/m.exec(metrics)?.[1]) >= 3)
+})
+
+test('a job whose workers are killed time and again is answered by the one that is not', async (t) => {
+  const space = spaceFor(t)
+  const client = await readyClient(space)
+  const [pending] = await busy(space, client, [400], 0)
+  assert.ok(pending)
+  for (let i = 0; i < 2; i += 1) {
+    const doomed = await startedWorkerProcess(space, { WORKER_CONCURRENCY: '1' })
+    await until(async () => (await activeJobs(space)).length === 1 && (await lockOf(space, pending)) !== null)
+    await doomed.stop('SIGKILL')
+    await space.redis.del(`${jobKey(space, pending.job.id)}:lock`)
+  }
+  await startedWorker(space)
+  assert.deepEqual(await answerOf(pending), match)
+})
+
+function lockOf(space: Space, { job }: PendingJob): Promise<string | null> {
+  return space.redis.get(`${jobKey(space, job.id)}:lock`)
+}

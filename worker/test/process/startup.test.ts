@@ -1,0 +1,82 @@
+// A worker that cannot start says why in one sentence, ends with exit code 1, and has touched no job.
+import assert from 'node:assert/strict'
+import { startProcess, until } from '@spillway/local/testing'
+import { test } from 'vitest'
+import { readyClient, workerEnvironment } from '../parts.ts'
+import { activeJobs, redisProxy, type Space, spaceFor, waitingJobs } from '../space.ts'
+import { entry, startedWorkerProcess } from '../worker-process.ts'
+
+/** The one line that a worker ends with in this environment. */
+async function refusal(space: Space, env: NodeJS.ProcessEnv): Promise<string> {
+  const worker = startProcess({ entry, env })
+  space.closing(() => worker.close())
+  assert.deepEqual(await worker.exited, { code: 1, signal: null })
+  const lines = worker.output().split('\n')
+  assert.equal(lines.length, 1, worker.output())
+  return lines.join()
+}
+
+test('an environment that is wrong: all of its names, none of its values', async (t) => {
+  const space = spaceFor(t)
+  const sentence = await refusal(space, {
+    OPS_PORT: 'hush-1',
+    SPILLWAY_SEAL_KEYS: 'hush-2',
+    REDIS_URL: 'redis://hush-3/x',
+    WORKER_CONCURRENCY: 'hush-4',
+  })
+  assert.match(sentence, /^The worker cannot start: /)
+  for (const name of ['OPS_PORT', 'SPILLWAY_SEAL_KEYS', 'REDIS_URL', 'WORKER_CONCURRENCY'])
+    assert.ok(sentence.includes(name), name)
+  assert.ok(!sentence.includes('hush'), sentence)
+})
+
+test('an empty environment: the seal keys are missing', async (t) => {
+  assert.match(await refusal(spaceFor(t), {}), /^The worker cannot start: .*SPILLWAY_SEAL_KEYS/)
+})
+
+test('test hashes in production', async (t) => {
+  const space = spaceFor(t)
+  const sentence = await refusal(space, { ...workerEnvironment(space), NODE_ENV: 'production' })
+  assert.match(sentence, /SPILLWAY_TEST_HASHES.*NODE_ENV=production/)
+})
+
+test('a taken ops port: no job was taken', async (t) => {
+  const space = spaceFor(t)
+  const client = await readyClient(space)
+  const other = await startedWorkerProcess(spaceFor(t))
+  const { job } = await client.submit('hash', { password: 'x' })
+  const sentence = await refusal(space, { ...workerEnvironment(space), OPS_PORT: new URL(other.opsUrl).port })
+  assert.match(sentence, /^The worker cannot start: .*EADDRINUSE.*\d+/)
+  assert.deepEqual(await waitingJobs(space), [job.id])
+  assert.deepEqual(await activeJobs(space), [])
+})
+
+test('a user or password that Redis does not know', async (t) => {
+  const space = spaceFor(t)
+  const url = new URL(space.redisUrl)
+  url.username = 'nobody'
+  url.password = 'hush-password'
+  const worker = startProcess({ entry, env: { ...workerEnvironment(space), REDIS_URL: url.href } })
+  space.closing(() => worker.close())
+  const line = await worker.waitForLog(({ msg = '' }) => /cannot start|redis connection failed/.test(msg))
+  assert.match(JSON.stringify(line), /WRONGPASS|NOAUTH/)
+  assert.ok(!worker.output().includes('hush'), worker.output())
+})
+
+test('a worker that does not find Redis says so once in ten seconds, without a stack, and when it is there', async (t) => {
+  const space = spaceFor(t)
+  const proxy = await redisProxy(space)
+  proxy.refuse()
+  const worker = startProcess({ entry, env: { ...workerEnvironment(space), REDIS_URL: proxy.url } })
+  space.closing(() => worker.close())
+  const { reason } = await worker.waitForLog(({ msg }) => msg === 'redis connection failed')
+  assert.equal(typeof reason, 'string')
+  const foundAt = performance.now()
+  await until(() => performance.now() - foundAt > 2_000)
+  const most = 1 + Math.floor((performance.now() - foundAt) / 10_000)
+  const lines = worker.logs.filter(({ level }) => level === 'warn')
+  assert.ok(lines.length <= most, worker.output())
+  assert.ok(!worker.output().includes('stack'), worker.output())
+  proxy.restore()
+  await worker.waitForLog(({ msg }) => msg === 'redis connection is back')
+})

@@ -1,0 +1,181 @@
+// The worker as a process: what it says, what it serves, and the threads it hashes on.
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { getPriority } from 'node:os'
+import { text } from 'node:stream/consumers'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { startProcess, until } from '@spillway/local/testing'
+import { test } from 'vitest'
+import { NATIVE_NAME } from '../../src/hashing/native.ts'
+import { answerOf, readyClient, workerEnvironment } from '../parts.ts'
+import { jobKey, spaceFor } from '../space.ts'
+import { entry, startedWorkerProcess } from '../worker-process.ts'
+
+async function get(
+  { opsUrl }: { opsUrl: string },
+  path: string,
+  method = 'GET',
+): Promise<[status: number, body: string]> {
+  const response = await fetch(opsUrl + path, { method })
+  return [response.status, await response.text()]
+}
+
+test('when it is ready it says where its probes are and how many jobs it does at a time', async (t) => {
+  const worker = await startedWorkerProcess(spaceFor(t), { WORKER_CONCURRENCY: '3' })
+  const ready = await worker.waitForLog(({ msg }) => msg === 'worker ready')
+  assert.equal(ready.concurrency, 3)
+  assert.equal(ready.service, 'worker')
+  assert.equal(ready.pid, worker.pid)
+  assert.match(String(ready.opsUrl), /^http:\/\/127\.0\.0\.1:\d+$/)
+})
+
+test('it serves its probes and metrics, and nothing else', async (t) => {
+  const space = spaceFor(t)
+  const client = await readyClient(space)
+  const worker = await startedWorkerProcess(space)
+  await answerOf(await client.submit('hash', { password: 'x' }))
+  assert.deepEqual(await get(worker, '/healthz'), [200, 'ok\n'])
+  assert.deepEqual(await get(worker, '/readyz'), [200, 'ok\n'])
+  const [status, metrics] = await get(worker, '/metrics')
+  assert.equal(status, 200)
+  assert.match(metrics, /^spillway_jobs_total\{job="hash",outcome="hashed"\} 1$/m)
+  assert.match(metrics, /^spillway_queue_wait_seconds_count\{job="hash"\} 1$/m)
+  assert.match(metrics, /^process_cpu_seconds_total /m)
+  for (const path of ['/', '/queues', '/healthz/', '/constructor', '/toString'])
+    assert.equal((await get(worker, path))[0], 404, path)
+  assert.equal((await get(worker, '/metrics', 'POST'))[0], 405)
+})
+
+test.skipIf(existsSync('/proc/self/status') ? false : 'this system does not count how often a process is woken')(
+  'while there is nothing to do it sleeps',
+  async (t) => {
+    const worker = await startedWorkerProcess(spaceFor(t))
+    const awakenings = () =>
+      Number(/^voluntary_ctxt_switches:\s+(\d+)$/m.exec(readFileSync(`/proc/${worker.pid}/status`, 'utf8'))?.[1])
+    const wokenInASecond = async () => {
+      const before = awakenings()
+      await sleep(1_000)
+      return awakenings() - before
+    }
+    // Its start goes on for a while in the background.
+    await until(async () => (await wokenInASecond()) < 40, { what: 'a second in which it is woken less than 40 times' })
+  },
+)
+
+test('its log follows a job by id, and never what it carries', async (t) => {
+  const space = spaceFor(t)
+  const client = await readyClient(space)
+  const worker = await startedWorkerProcess(space, { LOG_LEVEL: 'trace' })
+  const hash = await client.submit('hash', { password: 'correct-horse-1' })
+  const hashed = await answerOf(hash)
+  assert.ok(typeof hashed === 'object' && hashed.kind === 'hashed')
+  const verify = await client.submit('verify', { password: 'correct-horse-1', storedHash: hashed.hash })
+  const refused = await client.submit('verify', { password: 'correct-horse-1', storedHash: 'unsupported-hash-5' })
+  await Promise.all([answerOf(verify), answerOf(refused)])
+  const forged = await client.submit('hash', { password: 'correct-horse-1' })
+  await space.redis.hset(jobKey(space, forged.job.id), 'name', 'verify')
+
+  await worker.waitForLog(({ msg, jobId }) => msg === 'job answered' && jobId === verify.job.id)
+  await worker.waitForLog(({ msg, jobId }) => msg === 'job refused' && jobId === refused.job.id)
+  await worker.stop()
+  for (const secret of ['correct-horse-1', hashed.hash, 'unsupported-hash-5', '$argon2', '"password"'])
+    assert.ok(!worker.output().includes(secret), secret)
+  for (const line of worker.logs) assert.equal(typeof line.level, 'string', JSON.stringify(line))
+})
+
+test.skipIf(withoutProc())(
+  'it hashes on as many threads as it has slots, its own or those of the pool that has two more, all behind whoever shares their cores',
+  async (t) => {
+    const space = spaceFor(t)
+    // A process that leaves libuv's pool alone has Node's own threads and no others.
+    const idle = startProcess({ entry: 'idle', nodeArgs: ['-e', "console.log('idle'); setInterval(() => {}, 1_000)"] })
+    space.closing(() => idle.close())
+    await idle.waitForLog(({ msg }) => msg === 'idle')
+    const sizes: [slots: number, env: Record<string, string>][] = [
+      [1, { CPU_LIMIT_MILLICORES: '1900', HASH_ENGINE: 'packages' }],
+      [3, { WORKER_CONCURRENCY: '3' }],
+      [7, { WORKER_CONCURRENCY: '7', UV_THREADPOOL_SIZE: '3' }],
+    ]
+    for (const [slots, env] of sizes) {
+      const worker = startProcess({ entry, env: { ...workerEnvironment(space), ...env } })
+      space.closing(() => worker.close())
+      const ready = await worker.waitForLog(({ msg }) => msg === 'worker ready', 30_000)
+      assert.equal(ready.concurrency, slots)
+      const own = JSON.stringify(ready.engines).includes(NATIVE_NAME) ? slots : 0
+      if (env.HASH_ENGINE === 'packages') assert.equal(own, 0)
+      assert.equal(threads(worker) - threads(idle), slots + 2 + own)
+      // The event loop, and with it the threads it started.
+      assert.equal(threadsStandingBack(worker), 1 + slots + 2 + own)
+    }
+  },
+)
+
+test.skipIf(process.platform === 'win32' ? 'this system has no nice' : false)(
+  'it stands back, and who was started even further back stays there',
+  async () => {
+    const module = new URL('../../dist/process/priority.js', import.meta.url).href
+    const script = `const { lowerPriority } = await import(${JSON.stringify(module)})
+    lowerPriority()
+    console.log((await import('node:os')).getPriority())`
+    const priority = async (...nice: string[]) => {
+      const [command = '', ...args] = [...nice, process.execPath, '--input-type=module', '-e', script]
+      return Number(await text(spawn(command, args, { stdio: ['ignore', 'pipe', 'inherit'] }).stdout))
+    }
+    const own = getPriority()
+    assert.equal(await priority(), Math.max(own, 10))
+    assert.equal(await priority('nice', '-n', '15'), Math.min(own + 15, 19))
+  },
+)
+
+test.skipIf(withoutAutogroups())(
+  'its session stands back when it has one of its own, and not when others share it',
+  async () => {
+    const module = new URL('../../dist/process/priority.js', import.meta.url).href
+    const script = `const { lowerSessionPriority } = await import(${JSON.stringify(module)})
+    lowerSessionPriority()
+    console.log((await import('node:fs')).readFileSync('/proc/self/autogroup', 'utf8'))`
+    const autogroup = async (detached: boolean) => {
+      const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
+        detached,
+        stdio: ['ignore', 'pipe', 'inherit'],
+      })
+      return (await text(child.stdout)).trim()
+    }
+    const shared = readFileSync('/proc/self/autogroup', 'utf8').trim()
+    // Again and again, because the kernel takes ten changes a second from users other than root.
+    await until(async () => / nice 12$/.test(await autogroup(true)), { what: 'a session that stands back' })
+    assert.equal(await autogroup(false), shared)
+  },
+)
+
+test.skipIf(withoutAutogroups())(
+  'that of a ready worker stands back, and not beside the many sessions of a test run',
+  async (t) => {
+    const space = spaceFor(t)
+    const niceOf = ({ pid }: { pid: number }) => / nice (\d+)/.exec(readFileSync(`/proc/${pid}/autogroup`, 'utf8'))?.[1]
+    await until(async () => {
+      const yielding = startProcess({ entry, env: workerEnvironment(space) })
+      space.closing(() => yielding.close())
+      await yielding.waitForLog(({ msg }) => msg === 'worker ready')
+      return niceOf(yielding) === '12'
+    })
+    assert.equal(niceOf(await startedWorkerProcess(space)), '0')
+  },
+)
+
+function withoutAutogroups(): string | false {
+  return existsSync('/proc/self/autogroup') ? false : 'this kernel has no autogroups'
+}
+
+function withoutProc(): string | false {
+  return process.platform === 'linux' ? false : 'threads are counted in /proc, which only Linux has'
+}
+
+function threadsStandingBack({ pid }: { pid: number }): number {
+  return readdirSync(`/proc/${pid}/task`).filter((thread) => getPriority(Number(thread)) > getPriority()).length
+}
+
+function threads({ pid }: { pid: number }): number {
+  return readdirSync(`/proc/${pid}/task`).length
+}

@@ -1,0 +1,267 @@
+// An application's passwords, hashed by the workers of a queue: answers, policies, refusals, deadlines and cancellation.
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { createPasswordsWith } from '@spillway/client/application/create-passwords'
+import type { Passwords, PasswordsOptions } from '@spillway/client/application/types'
+import { isHashRequest, isVerifyRequest, type JobData, QUEUE_NAME } from '@spillway/client/protocol/job'
+import { type JobRef, requestSeal, verdictSeal } from '@spillway/client/protocol/reply'
+import { createRedisClock } from '@spillway/client/redis/clock'
+import { connectRedis } from '@spillway/client/redis/connect'
+import { until } from '@spillway/local/testing'
+import { Worker } from 'bullmq'
+import { test } from 'vitest'
+import { createDelivery } from '../../src/consumer/deliver.ts'
+import { createHasher } from '../../src/hashing/index.ts'
+import { argon2idPolicy } from '../../src/hashing/policy.ts'
+import { createLogger } from '../../src/process/log.ts'
+import { argon2id, noProgram, passwordsOf, rejectsWith } from '../application.ts'
+import { jobsAreCounted, keyring, policy, readyClient, sealKeys, startedWorker } from '../parts.ts'
+import { redisProxy, type Space, spaceFor, waitingJobs } from '../space.ts'
+
+const bcrypt = { algorithm: 'bcrypt', cost: 4 } as const
+/** Openwall's vector of "U*U", at cost 5. */
+const bcryptHash = '$2a$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW'
+/** Answered long after everything here has ended. It keeps the one slot of a worker that waits for nothing when it stops. */
+const SLOW = '$spillway-wait$60000$'
+const slowWorker = { SHUTDOWN_GRACE_MS: '0', HASH_ENGINE: 'packages' }
+
+/** As directories store it (RFC 2307). */
+function saltedSha(password: string): string {
+  const digest = createHash('sha1').update(`${password}salt`).digest()
+  return `{SSHA}${Buffer.concat([digest, Buffer.from('salt')]).toString('base64')}`
+}
+
+/** As workers were before requests had policies: unknown fields are dropped, and new hashes are argon2id. */
+async function workerWithoutPolicies({ redisUrl, prefix, closing }: Space): Promise<void> {
+  const hasher = await createHasher(argon2idPolicy(policy), { testHashes: false })
+  const redis = connectRedis(redisUrl, 'consumer')
+  const delivery = createDelivery({
+    redis,
+    prefix,
+    clock: createRedisClock(),
+    log: createLogger({ service: 'test', level: 'silent' }),
+  })
+  const worker = new Worker<JobData>(
+    QUEUE_NAME,
+    async ({ id = '', name, data }) => {
+      const job: JobRef = { id, name: name === 'hash' ? name : 'verify', deadline: data.deadline }
+      const request = keyring.open(requestSeal(job), data.sealed)
+      const isVerify = isVerifyRequest(request)
+      assert.ok(isVerify || isHashRequest(request))
+      const hash = await hasher.hash(request.password)
+      const verdict = isVerify ? { kind: 'match', hash } : { kind: 'hashed', hash }
+      await delivery.deliver({ ...job, replyTo: data.replyTo }, keyring.seal(verdictSeal(job), verdict))
+    },
+    { connection: redis, prefix },
+  )
+  closing(async () => {
+    await worker.close()
+    redis.disconnect()
+  })
+}
+
+/** Keeps a worker busy beyond what it has in hand, and gives the jobs that wait behind that. */
+async function occupied(
+  space: Space,
+  { jobs = 6, env = {} }: { jobs?: number; env?: Record<string, string> } = {},
+): Promise<() => Promise<string[]>> {
+  await startedWorker(space, { slots: 1, env: { ...slowWorker, ...env } })
+  const client = await readyClient(space)
+  const slow: string[] = []
+  for (let n = 0; n < jobs; n += 1)
+    slow.push((await client.submit('verify', { password: 'x', storedHash: SLOW })).job.id)
+  return async () => (await waitingJobs(space)).filter((id) => !slow.includes(id))
+}
+
+async function knowsWorkers(passwords: Passwords): Promise<void> {
+  await until(() => passwords.capacity().slots > 0, { what: 'a worker that the application knows of' })
+}
+
+test('what is hashed by the policy of the application is verified, and a wrong password and an unknown user are not', async (t) => {
+  const space = spaceFor(t)
+  await startedWorker(space, { env: { ARGON2_TIME: '3' } })
+  const passwords = passwordsOf(space)
+  const stored = await passwords.hash('correct horse')
+  assert.match(stored, /^\$argon2id\$v=19\$m=64,t=1,p=1\$/)
+  assert.equal(await passwords.verify('correct horse', stored), true)
+  assert.equal(await passwords.verify('correct hors', stored), false)
+  assert.equal(await passwords.verify('correct horse', null), false)
+})
+
+test('a worker makes bcrypt hashes of 60 characters at the cost that a call asks for', async (t) => {
+  const space = spaceFor(t)
+  await startedWorker(space)
+  const passwords = passwordsOf(space)
+  for (const cost of [4, 5]) {
+    const stored = await passwords.hash('correct horse', { algorithm: 'bcrypt', cost })
+    assert.match(stored, new RegExp(`^\\$2b\\$0${cost}\\$[./A-Za-z0-9]{53}$`))
+    assert.equal(await passwords.verify('correct horse', stored), true)
+    assert.equal(await passwords.verify('correct hors', stored), false)
+  }
+})
+
+test('a match is hashed anew for calls that take the new hash, by the policy, when it was weaker', async (t) => {
+  const space = spaceFor(t)
+  const worker = await startedWorker(space)
+  const rehashes = async (options: PasswordsOptions, storedHash: string, password = 'U*U'): Promise<string[]> => {
+    const stored: string[] = []
+    const passwords = passwordsOf(space, options)
+    assert.equal(await passwords.verify(password, storedHash, { onRehash: (hash) => void stored.push(hash) }), true)
+    await passwords.close()
+    return stored
+  }
+  assert.match((await rehashes({}, bcryptHash)).join(), /^\$argon2id\$v=19\$m=64,t=1,p=1\$[^,]*$/)
+  assert.match((await rehashes({ policy: { algorithm: 'bcrypt', cost: 6 } }, bcryptHash)).join(), /^\$2b\$06\$[^,]*$/)
+  assert.deepEqual(await rehashes({ policy: { algorithm: 'bcrypt', cost: 5 } }, bcryptHash), [])
+  assert.deepEqual(await rehashes({ rehash: 'never' }, bcryptHash), [])
+  // bcrypt reads 72 bytes of a password.
+  const [whole, longer] = ['x'.repeat(72), 'x'.repeat(73)]
+  assert.match((await rehashes({ policy: bcrypt }, saltedSha(whole), whole)).join(), /^\$2b\$04\$/)
+  assert.deepEqual(await rehashes({ policy: bcrypt }, saltedSha(longer), longer), [])
+  await passwordsOf(space).verify('U*U', bcryptHash)
+  const metrics = await (await fetch(`${worker.opsUrl}/metrics`)).text()
+  assert.match(metrics, /^spillway_rehashes_total\{from="bcrypt"\} 2$/m)
+})
+
+test('a worker that knows no policy makes no hash that an application would store', async (t) => {
+  const space = spaceFor(t)
+  const passwords = passwordsOf(space, { policy: bcrypt })
+  await workerWithoutPolicies(space)
+  await rejectsWith('unsupported_policy', passwords.hash('x'))
+  const setting = bcryptHash.slice(0, 29).replace('2a', '2b')
+  await rejectsWith('unsupported_policy', passwords.hashExactly({ setting, password: 'eA==' }))
+  const onRehash = (hash: string) => assert.fail(`${hash} was to be stored`)
+  const policyAbove = passwordsOf(space, { policy: { algorithm: 'bcrypt', cost: 6 } })
+  assert.equal(await policyAbove.verify('U*U', bcryptHash, { onRehash }), true)
+})
+
+test('a new hash that cannot be stored fails the call', async (t) => {
+  const space = spaceFor(t)
+  await startedWorker(space)
+  const onRehash = () => Promise.reject(new Error('no space left'))
+  await assert.rejects(passwordsOf(space).verify('U*U', bcryptHash, { onRehash }), /no space left/)
+})
+
+test('a stored hash of no supported kind matches nothing, and the caller can ask why', async (t) => {
+  const space = spaceFor(t)
+  await startedWorker(space)
+  const asked: string[] = []
+  const onUnsupported = () => void asked.push('')
+  const verified = await passwordsOf(space).verify('x', '$3$$28a2c136292ce315d52ff11996252808', { onUnsupported })
+  assert.deepEqual([verified, asked.length], [false, 1])
+})
+
+test('what cannot be answered in time is refused before it is in the queue, with a time to come back', async (t) => {
+  const space = spaceFor(t)
+  // What the worker publishes is measured with its own policy.
+  const jobs = await occupied(space, { jobs: 30, env: { ARGON2_MEMORY_KIB: '32768', ARGON2_TIME: '10' } })
+  const passwords = passwordsOf(space)
+  await until(() => passwords.capacity().waiting >= 20)
+  const { predictedWaitMs } = passwords.capacity()
+  const error = await rejectsWith('busy', passwords.hash('x', argon2id, { deadline: Date.now() + predictedWaitMs / 2 }))
+  assert.ok(Number(error.retryAfterMs) >= 1_000)
+  assert.deepEqual(await jobs(), [])
+})
+
+test('what is not answered by its deadline expires, and leaves the queue', async (t) => {
+  const space = spaceFor(t)
+  const jobs = await occupied(space)
+  const passwords = passwordsOf(space)
+  await knowsWorkers(passwords)
+  const expiring = rejectsWith('expired', passwords.verify('x', null, { deadline: new Date(Date.now() + 4_000) }))
+  await until(async () => (await jobs()).length === 1)
+  await expiring
+  await until(async () => (await jobs()).length === 0)
+  await rejectsWith('expired', passwords.verify('x', null, { deadline: Date.now() }))
+  await assert.rejects(passwords.verify('x', null, { deadline: new Date('never') }), TypeError)
+})
+
+test('a signal ends a call with its reason, and takes the job out of the queue', async (t) => {
+  const space = spaceFor(t)
+  const jobs = await occupied(space)
+  const passwords = passwordsOf(space)
+  await knowsWorkers(passwords)
+  const caller = new AbortController()
+  const verifying = passwords.verify('x', null, { signal: caller.signal })
+  await until(async () => (await jobs()).length === 1)
+  caller.abort(new Error('went away'))
+  await assert.rejects(verifying, /went away/)
+  await until(async () => (await jobs()).length === 0)
+  await assert.rejects(passwords.hash('x', undefined, { signal: AbortSignal.abort(new Error('was away')) }), /was away/)
+})
+
+test('without a worker a call is let in for a moment, and refused when that is over', async (t) => {
+  const space = spaceFor(t)
+  const passwords = passwordsOf(space)
+  await until(() => passwords.capacity().known)
+  const error = await rejectsWith('no_worker', passwords.hash('x', argon2id, { deadline: Date.now() + 100 }))
+  assert.ok(Number(error.retryAfterMs) > 0)
+  // Who is let in waits until the deadline; who is refused does not.
+  const refused = async () => {
+    const call = passwords.hash('x', argon2id, { deadline: Date.now() + 600_000, signal: AbortSignal.timeout(1_000) })
+    return await call.catch(({ code }) => code === 'no_worker')
+  }
+  await until(refused)
+  await startedWorker(space)
+  await knowsWorkers(passwords)
+  assert.match(await passwords.hash('x'), /^\$argon2id/)
+})
+
+test('a call that waits for a worker is answered by the one that comes', async (t) => {
+  const space = spaceFor(t)
+  const passwords = passwordsOf(space)
+  await until(() => passwords.capacity().known)
+  const hashing = passwords.hash('x')
+  await until(async () => (await waitingJobs(space)).length === 1)
+  await startedWorker(space)
+  assert.match(await hashing, /^\$argon2id/)
+})
+
+test('without Redis calls are refused by their code, and work again when it is back', async (t) => {
+  const space = spaceFor(t)
+  await startedWorker(space)
+  const proxy = await redisProxy(space)
+  const log = { error() {}, warn() {}, info() {}, debug() {} }
+  const passwords = passwordsOf(space, { redis: proxy.url, log })
+  await knowsWorkers(passwords)
+  proxy.refuse()
+  await rejectsWith('queue_unavailable', passwords.hash('x'))
+  proxy.restore()
+  await until(() => passwords.capacity().slots > 0)
+  assert.match(await passwords.hash('x'), /^\$argon2id/)
+})
+
+test('closing ends what waits, and what comes later', async (t) => {
+  const space = spaceFor(t)
+  const passwords = passwordsOf(space)
+  await until(() => passwords.capacity().known)
+  const hashing = passwords.hash('x')
+  await until(async () => (await waitingJobs(space)).length === 1)
+  const ended = rejectsWith('closed', hashing)
+  await passwords.close()
+  await ended
+  await rejectsWith('closed', passwords.verify('x', null))
+})
+
+test('half of what a queue needs, wrong keys and a wrong policy are told at once', () => {
+  const create = (options: PasswordsOptions) => () => createPasswordsWith(noProgram, options)
+  const redis = 'redis://127.0.0.1:1'
+  assert.throws(create({ redis }), /redis and sealKeys belong together/)
+  assert.throws(create({ sealKeys }), /redis and sealKeys belong together/)
+  assert.throws(create({ redis, sealKeys: 'k1:short' }), /32 bytes/)
+  assert.throws(create({ redis: 'http://127.0.0.1', sealKeys }), /redis:\/\//)
+  assert.throws(create({ policy: { algorithm: 'bcrypt', cost: 3 } }), RangeError)
+  for (const number of [0, -1, 1.5, Number.NaN]) {
+    for (const option of ['concurrency', 'waitMs', 'maxOutstanding'])
+      assert.throws(create({ [option]: number }), RangeError, option)
+  }
+  assert.throws(create({ policy: { algorithm: 'argon2id', memoryKib: 15, parallelism: 2 } }), RangeError)
+})
+
+test('jobs of an application are counted by the worker as any are', async (t) => {
+  const space = spaceFor(t)
+  const worker = await startedWorker(space)
+  const passwords = passwordsOf(space, { policy: bcrypt })
+  await passwords.verify('x', await passwords.hash('x'))
+  await jobsAreCounted(worker, 'hash hashed 1', 'verify hashed 1')
+})

@@ -1,0 +1,52 @@
+// A worker with the native engine, which hashes several jobs at a time. Skipped where it has not been built.
+import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
+import type { PasswordClient } from '@spillway/client/queue-client'
+import { until } from '@spillway/local/testing'
+import { test } from 'vitest'
+import { ADDON_FILE } from '../../src/hashing/addon-file.ts'
+import { answerOf, readyClient, startedWorker } from '../parts.ts'
+import { spaceFor } from '../space.ts'
+
+const skip = existsSync(ADDON_FILE) ? false : 'worker/engine has not been built here: that takes cargo'
+
+/** Of bcrypt, of which every processor does several in little more than the time of one. */
+const storedHash = '$2b$08$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW'
+
+async function verify(client: PasswordClient): Promise<void> {
+  const answer = await answerOf(await client.submit('verify', { password: 'wrong', storedHash }))
+  assert.equal(typeof answer === 'object' && answer.kind, 'mismatch')
+}
+
+test.skipIf(skip)(
+  'under load a worker has full batches in hand, and publishes what a slot takes for each of them',
+  async (t) => {
+    const space = spaceFor(t)
+    const client = await readyClient(space)
+    await startedWorker(space, { slots: 1 })
+    await until(() => client.load().workers === 1)
+    await verify(client)
+    let done = false
+    const storm = Promise.all(Array.from({ length: 400 }, () => verify(client))).finally(() => {
+      done = true
+    })
+    // One batch in work and one behind it, of two at least: the time of the slot is shared by as many.
+    await until(() => done || client.load().active >= 4, { what: 'two batches in hand' })
+    assert.equal(done, false)
+    await until(() => done || client.load().latencyMs > 3 * client.load().serviceMs, {
+      what: 'the capacity of batches',
+    })
+    assert.equal(done, false)
+    await storm
+  },
+)
+
+test.skipIf(skip)('jobs that come one by one tell the capacity of full batches as well', async (t) => {
+  const space = spaceFor(t)
+  const client = await readyClient(space)
+  await startedWorker(space, { slots: 1 })
+  for (let n = 0; n < 20; n += 1) await verify(client)
+  await until(() => client.load().workers === 1)
+  const { latencyMs, serviceMs } = client.load()
+  assert.ok(serviceMs < 0.7 * latencyMs, `${serviceMs} ms of a slot, ${latencyMs} ms until the hash`)
+})

@@ -1,0 +1,178 @@
+// Ended jobs leave nothing behind, on the less used paths as well: in a client's memory, a worker's, or Redis.
+import assert from 'node:assert/strict'
+import type { JobRef, PasswordClient } from '@spillway/client/queue-client'
+import { createRedisClock } from '@spillway/client/redis/clock'
+import { until } from '@spillway/local/testing'
+import { test } from 'vitest'
+import { createDelivery } from '../../src/consumer/deliver.ts'
+import { createLogger } from '../../src/process/log.ts'
+import { forgotten } from '../garbage.ts'
+import { answerOf, keepingLog, readyClient, startedWorker } from '../parts.ts'
+import { failureOf, jobKey, redisProxy, resultOf, type Space, spaceFor } from '../space.ts'
+
+const request = { password: 'right', storedHash: '$spillway-token$' }
+
+/** Ways in which a job comes to its end for a client; what is given back is the job as this client had it. */
+const ends: [how: string, end: (space: Space, client: PasswordClient) => Promise<JobRef>][] = [
+  [
+    'is answered',
+    async (space, client) => {
+      await startedWorker(space)
+      const pending = await client.submit('verify', request)
+      await answerOf(pending)
+      return pending.job
+    },
+  ],
+  [
+    'outlasts its wait',
+    async (_space, client) => {
+      const pending = await client.submit('verify', request)
+      assert.equal(await answerOf(pending, 20), undefined)
+      return pending.job
+    },
+  ],
+  [
+    'is given a ticket at once',
+    async (_space, client) => {
+      const pending = await client.submit('verify', request, 'deferred')
+      assert.equal(await answerOf(pending, 0), undefined)
+      return pending.job
+    },
+  ],
+  [
+    'is cancelled',
+    async (_space, client) => {
+      const pending = await client.submit('verify', request)
+      await assert.rejects(pending.answer({ waitMs: 60_000, signal: AbortSignal.timeout(20) }))
+      assert.equal(await client.cancel(pending.job), true)
+      return pending.job
+    },
+  ],
+  [
+    'is redeemed',
+    async (space, client) => {
+      await startedWorker(space)
+      const job = await jobOfAnother(space)
+      await answerOf(await client.resume(job))
+      return job
+    },
+  ],
+  [
+    'is redeemed too early',
+    async (space, client) => {
+      const job = await jobOfAnother(space)
+      assert.equal(await answerOf(await client.resume(job), 20), undefined)
+      return job
+    },
+  ],
+  [
+    'cannot be redeemed for want of Redis',
+    async (space) => {
+      const proxy = await redisProxy(space)
+      const client = await readyClient(space, { redisUrl: proxy.url })
+      const job = await jobOfAnother(space)
+      proxy.refuse()
+      await until(() => !client.isReady())
+      await assert.rejects(client.resume(job))
+      return job
+    },
+  ],
+  [
+    'is redeemed by somebody who goes away',
+    async (space, client) => {
+      const job = await jobOfAnother(space)
+      const pending = await client.resume(job)
+      await assert.rejects(pending.answer({ waitMs: 60_000, signal: AbortSignal.timeout(20) }))
+      return job
+    },
+  ],
+]
+
+for (const [how, end] of ends) {
+  test(`a job that ${how} is forgotten by its client`, async (t) => {
+    const space = spaceFor(t)
+    await forgotten(await weakly(end(space, await readyClient(space))))
+  })
+}
+
+test('a verdict that has been delivered is forgotten by its worker', async (t) => {
+  const { redis, prefix } = spaceFor(t)
+  const log = createLogger({ service: 'test', level: 'silent' })
+  const delivery = createDelivery({ redis, prefix, clock: createRedisClock(), log })
+  const deliver = async () => {
+    const delivered = delivery.deliver({ id: 'a', name: 'verify', deadline: Date.now() + 500, replyTo: 'b' }, 'sealed')
+    await delivered
+    return new WeakRef(delivered)
+  }
+  await forgotten(await deliver())
+  await delivery.settled()
+})
+
+test('jobs that failed, expired or were refused are no longer in the hands of a worker, which hands none of them back', async (t) => {
+  const space = spaceFor(t)
+  const client = await readyClient(space)
+  const [forged, expired, refused] = [
+    await client.submit('verify', request),
+    await client.submit('verify', request),
+    await client.submit('verify', { ...request, storedHash: 'unsupported' }),
+  ]
+  await rewrite(space, forged.job, { sealed: 'made up' })
+  await rewrite(space, expired.job, { deadline: 1 })
+  const { lines, log } = keepingLog()
+  const worker = await startedWorker(space, { log })
+  await answerOf(refused)
+  await until(() => failureOf(space, forged.job.id))
+  await until(() => resultOf(space, expired.job.id))
+
+  const metrics = async () => await (await fetch(`${worker.opsUrl}/metrics`)).text()
+  await until(async () => /^spillway_worker_slots_busy 0$/m.test(await metrics()))
+  await worker.close()
+  assert.deepEqual(
+    lines.filter(({ msg }) => msg.includes('requeued')),
+    [],
+  )
+})
+
+test('of jobs that were redeemed, forged, refused or cancelled no key stays beyond their deadline', async (t) => {
+  const space = spaceFor(t)
+  const [client, elsewhere] = [await readyClient(space, { jobLifeMs: 5_000 }), await readyClient(space)]
+  const [redeemed, forged, refused, left] = [
+    await client.submit('verify', request),
+    await client.submit('verify', request),
+    await client.submit('verify', { ...request, storedHash: 'unsupported' }),
+    await client.submit('verify', request, 'deferred'),
+  ]
+  await rewrite(space, forged.job, { sealed: 'made up' })
+  // Nobody waits for it any more: else it would be taken for lost, and added again.
+  await answerOf(left, 0)
+  assert.equal(await client.cancel(left.job), true)
+  const early = await elsewhere.resume(redeemed.job)
+  const worker = await startedWorker(space)
+  await answerOf(early)
+  await answerOf(refused)
+  await until(() => failureOf(space, forged.job.id))
+  await worker.close()
+  await until(() => client.now() > left.job.deadline + 20)
+  const keys = await space.redis.keys(`${space.prefix}*`)
+  assert.deepEqual(
+    keys.filter((key) => !key.startsWith(`${space.prefix}:passwords:`)),
+    [],
+  )
+  assert.ok(!keys.includes(jobKey(space, left.job.id)))
+})
+
+/** A job that another client added, as its ticket tells of it. */
+async function jobOfAnother(space: Space): Promise<JobRef> {
+  const { job } = await (await readyClient(space)).submit('verify', request)
+  return { ...job }
+}
+
+async function weakly(job: Promise<JobRef>): Promise<WeakRef<JobRef>> {
+  return new WeakRef(await job)
+}
+
+/** Changes what is stored of a waiting job. */
+async function rewrite(space: Space, { id }: JobRef, change: object): Promise<void> {
+  const data = JSON.parse((await space.redis.hget(jobKey(space, id), 'data')) ?? '')
+  await space.redis.hset(jobKey(space, id), 'data', JSON.stringify({ ...data, ...change }))
+}

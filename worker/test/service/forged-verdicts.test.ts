@@ -1,0 +1,116 @@
+// An attacker who can write to Redis makes up verdicts, swaps and replays them: none is believed, and the true one still is.
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { type JobRef, replyChannel, requestSeal, verdictKey, verdictSeal } from '@spillway/client/protocol/reply'
+import { parseKeyring } from '@spillway/client/protocol/seal'
+import type { PendingJob } from '@spillway/client/queue-client'
+import { until } from '@spillway/local/testing'
+import { test } from 'vitest'
+import { answerOf, keyring, readyClient, startedWorker } from '../parts.ts'
+import { jobKey, type Space, spaceFor } from '../space.ts'
+
+const unobserved = { verdictReceived: () => undefined, jobAddedAgain: () => undefined }
+const request = { password: 'wrong', storedHash: '$spillway-token$' }
+const match = { kind: 'match' }
+const stranger = parseKeyring(`test:${randomBytes(32).toString('base64')}`)
+
+const forgeries: [what: string, verdict: (space: Space, job: JobRef, answered: JobRef) => Promise<string> | string][] =
+  [
+    ['in clear', () => JSON.stringify(match)],
+    ['that is nothing', () => ''],
+    ['that is random', () => `test.${randomBytes(284).toString('base64url')}`],
+    ['sealed under a key of their own', (_space, job) => stranger.seal(verdictSeal(job), match)],
+    ['sealed under a key without a name', () => `.${randomBytes(284).toString('base64url')}`],
+    ['sealed for another id', (_space, job) => keyring.seal(verdictSeal({ ...job, id: 'other' }), match)],
+    ['sealed for another name', (_space, job) => keyring.seal(verdictSeal({ ...job, name: 'hash' }), match)],
+    ['sealed for another deadline', (_space, job) => keyring.seal(verdictSeal({ ...job, deadline: 1 }), match)],
+    ['sealed as a request', (_space, job) => keyring.seal(requestSeal(job), match)],
+    ['sealed as a ticket', (_space, job) => keyring.seal({ ...requestSeal(job), purpose: 'ticket' }, match)],
+    ['sealed right that is none', (_space, job) => keyring.seal(verdictSeal(job), { kind: 'welcome' })],
+    [
+      'that another job was given',
+      async ({ redis, prefix }, _job, answered) => (await redis.get(verdictKey(prefix, answered.id))) ?? assert.fail(),
+    ],
+    [
+      "that is the job's own request",
+      async (space, job) => JSON.parse((await space.redis.hget(jobKey(space, job.id), 'data')) ?? '').sealed,
+    ],
+  ]
+
+/** A job that waits, with nobody to do it, and one of the same client that was answered with a match. */
+async function waitingAndAnswered(space: Space): Promise<{ waiting: PendingJob; answered: JobRef }> {
+  const client = await readyClient(space)
+  const worker = await startedWorker(space)
+  const right = await client.submit('verify', { ...request, password: 'right' })
+  assert.deepEqual(await answerOf(right), match)
+  await worker.close()
+  return { waiting: await client.submit('verify', request), answered: right.job }
+}
+
+/** Announces a verdict to the waiters of the job; returns how many received it. */
+async function announce(space: Space, { id }: JobRef, sealed: string): Promise<number> {
+  const { replyTo } = JSON.parse((await space.redis.hget(jobKey(space, id), 'data')) ?? '')
+  return await space.redis.publish(replyChannel(space.prefix, replyTo), `${id} ${sealed}`)
+}
+
+for (const [what, forge] of forgeries) {
+  test(`a verdict ${what} is not believed, neither announced nor stored, and the true one is`, async (t) => {
+    const space = spaceFor(t)
+    const { waiting, answered } = await waitingAndAnswered(space)
+    const { job } = waiting
+    const sealed = await forge(space, job, answered)
+    const answer = answerOf(waiting)
+    let settled = false
+    void answer.finally(() => {
+      settled = true
+    })
+
+    assert.equal(await announce(space, job, sealed), 1)
+    await space.redis.set(verdictKey(space.prefix, job.id), sealed, 'PX', 20_000)
+    let broken = 0
+    const observer = { ...unobserved, verdictBroken: () => (broken += 1) }
+    const elsewhere = await readyClient(space, { observer })
+    assert.equal(await answerOf(await elsewhere.resume(job), 0), undefined)
+    assert.equal(broken, 1)
+    assert.equal(settled, false)
+
+    await startedWorker(space)
+    assert.deepEqual(await answer, { kind: 'mismatch' })
+  })
+}
+
+test('messages that are no replies disturb nobody', async (t) => {
+  const space = spaceFor(t)
+  const { waiting } = await waitingAndAnswered(space)
+  const { replyTo } = JSON.parse((await space.redis.hget(jobKey(space, waiting.job.id), 'data')) ?? '')
+  const channel = replyChannel(space.prefix, replyTo)
+  const answer = answerOf(waiting)
+  for (const message of ['', ' ', waiting.job.id, ` ${waiting.job.id}`, 'nobody x', '{"a":1}', 'x'.repeat(1_000_000)]) {
+    assert.equal(await space.redis.publish(channel, message), 1)
+  }
+  await startedWorker(space)
+  assert.deepEqual(await answer, { kind: 'mismatch' })
+})
+
+test('a verdict announced on the channel of another client is of no use there', async (t) => {
+  const space = spaceFor(t)
+  const mine = await readyClient(space)
+  const theirs = await readyClient(space)
+  const [pending, other] = [await mine.submit('verify', request), await theirs.submit('verify', request)]
+  const swapped = keyring.seal(verdictSeal(pending.job), match)
+  await announce(space, other.job, swapped)
+  const answers = [answerOf(pending), answerOf(other)]
+  await startedWorker(space)
+  assert.deepEqual(await Promise.all(answers), [{ kind: 'mismatch' }, { kind: 'mismatch' }])
+})
+
+test('a verdict taken away is no verdict, and the wait ends in time', async (t) => {
+  const space = spaceFor(t)
+  const client = await readyClient(space)
+  await startedWorker(space)
+  const pending = await client.submit('verify', request)
+  await until(() => space.redis.exists(verdictKey(space.prefix, pending.job.id)))
+  await space.redis.del(verdictKey(space.prefix, pending.job.id))
+  const elsewhere = await readyClient(space)
+  assert.equal(await answerOf(await elsewhere.resume(pending.job), 50), undefined)
+})

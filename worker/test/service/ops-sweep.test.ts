@@ -1,0 +1,103 @@
+// Finished jobs do not stay on a queue that has gone quiet, nor dead workers among the living.
+import assert from 'node:assert/strict'
+import { capacityKey } from '@spillway/client/protocol/capacity'
+import { QUEUE_NAME } from '@spillway/client/protocol/job'
+import { queueKey } from '@spillway/client/queue/keys'
+import { connectRedis } from '@spillway/client/redis/connect'
+import { watchRedis } from '@spillway/client/redis/watch'
+import { createNamespace, redisTime, until } from '@spillway/local/testing'
+import { Queue, Worker } from 'bullmq'
+import { test } from 'vitest'
+import { startSweep } from '../../src/consumer/sweep.ts'
+import { createLogger } from '../../src/process/log.ts'
+import { startedWorker } from '../parts.ts'
+import { spaceFor } from '../space.ts'
+
+const log = createLogger({ service: 'test', level: 'silent' })
+const watch = watchRedis(log)
+
+test('completed and failed jobs go when they are old enough, although no other job finishes', async () => {
+  const { redisUrl, queuePrefix: prefix, close } = await createNamespace()
+  const redis = connectRedis(redisUrl, 'consumer')
+  const queue = new Queue(QUEUE_NAME, { connection: redis, prefix })
+  const worker = new Worker(
+    QUEUE_NAME,
+    async ({ name }) => {
+      if (name === 'fails') throw new Error('on purpose')
+    },
+    { connection: redis, prefix },
+  )
+  const kept = () => queue.getJobCounts('completed', 'failed')
+  try {
+    await queue.addBulk([
+      { name: 'works', data: {} },
+      { name: 'fails', data: {} },
+    ])
+    await until(async () => {
+      const { completed, failed } = await kept()
+      return completed === 1 && failed === 1
+    })
+    const sweep = startSweep({ redis, prefix, log, watch, keepMs: 300, everyMs: 10 })
+    const [job] = await queue.getCompleted()
+    await until(async () => {
+      const { completed, failed } = await kept()
+      return completed === 0 && failed === 0
+    })
+    assert.ok(Date.now() - Number(job?.finishedOn) >= 300, 'the job went too early')
+    await sweep.close()
+  } finally {
+    await worker.close()
+    await queue.close()
+    redis.disconnect()
+    await close()
+  }
+})
+
+test('finished jobs are kept for ten minutes unless told otherwise', async (t) => {
+  const { redis, prefix, redisUrl, closing } = spaceFor(t)
+  const connection = connectRedis(redisUrl, 'consumer')
+  closing(async () => connection.disconnect())
+  for (const [id, minutes] of [
+    ['old', 11],
+    ['new', 9],
+  ] as const) {
+    const finishedOn = Date.now() - minutes * 60_000
+    await redis.hset(`${prefix}:${QUEUE_NAME}:${id}`, { name: 'verify', data: '{}', opts: '{}', finishedOn })
+    await redis.zadd(queueKey(prefix, 'completed'), finishedOn, id)
+  }
+  const sweep = startSweep({ redis: connection, prefix, log, watch, everyMs: 10 })
+  closing(() => sweep.close())
+  await until(async () => (await redis.zscore(queueKey(prefix, 'completed'), 'old')) === null)
+  assert.notEqual(await redis.zscore(queueKey(prefix, 'completed'), 'new'), null)
+})
+
+test('the capacity of workers that are gone is swept out, with what is none, and that of the living stays', async (t) => {
+  const space = spaceFor(t)
+  const { redis, prefix } = space
+  await startedWorker(space)
+  const key = capacityKey(prefix)
+  const living = Object.keys(await redis.hgetall(key))
+  assert.equal(living.length, 1)
+  const now = await redisTime(redis)
+  const at = (ageS: number) => JSON.stringify({ at: now - ageS * 1_000 })
+  const leftovers = [
+    '',
+    'x',
+    '7',
+    '"7"',
+    'null',
+    '[]',
+    '{}',
+    '{"at":"now"}',
+    '{"at":null}',
+    '{"at":nan}',
+    '{"at":1e999}',
+  ]
+  await redis.hset(key, { dead: at(61), ahead: at(-65), resting: at(50), ...leftovers })
+  const connection = connectRedis(space.redisUrl, 'consumer')
+  space.closing(async () => connection.disconnect())
+  const sweep = startSweep({ redis: connection, prefix, log, watch, everyMs: 10 })
+  space.closing(() => sweep.close())
+  await until(async () => (await redis.hlen(key)) <= 2)
+  assert.deepEqual(Object.keys(await redis.hgetall(key)).sort(), [...living, 'resting'].sort())
+})

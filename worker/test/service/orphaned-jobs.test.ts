@@ -1,0 +1,98 @@
+// Jobs that Redis gave to a worker in a reply that was lost with its connection.
+import assert from 'node:assert/strict'
+import { lockKey, queueKey } from '@spillway/client/queue/keys'
+import { openQueue } from '@spillway/client/queue/open-queue'
+import { watchRedis } from '@spillway/client/redis/watch'
+import { readMetric } from '@spillway/local/services/prometheus'
+import { until } from '@spillway/local/testing'
+import { test } from 'vitest'
+import { watchForOrphanedJobs } from '../../src/consumer/orphaned-jobs.ts'
+import { createWorkerMetrics } from '../../src/ops/metrics.ts'
+import { createLogger } from '../../src/process/log.ts'
+import { answerOf, jobsAreCounted, readyClient, startedWorker } from '../parts.ts'
+import { activeJobs, redisProxy, spaceFor, waitingJobs } from '../space.ts'
+
+const lasting = (ms: number) => ({ password: 'right', storedHash: `$spillway-wait$${ms}$` })
+
+const log = createLogger({ service: 'test', level: 'silent' })
+const requeued = ({ opsUrl }: { opsUrl: string }) => readMetric(opsUrl, 'spillway_jobs_requeued_total')
+const stalled = ({ opsUrl }: { opsUrl: string }) => readMetric(opsUrl, 'spillway_jobs_stalled_total')
+
+test('a job whose reply was lost with the connection is requeued before its lock has expired', async (t) => {
+  const space = spaceFor(t)
+  const proxy = await redisProxy(space)
+  const worker = await startedWorker({ ...space, redisUrl: proxy.url }, { slots: 1 })
+  const client = await readyClient(space)
+  const first = await client.submit('verify', lasting(300))
+  await until(async () => (await activeJobs(space)).includes(first.job.id))
+  const second = await client.submit('verify', lasting(1))
+
+  proxy.freezeReplies()
+  await until(async () => (await activeJobs(space)).includes(second.job.id), { what: 'the next job given out' })
+  proxy.cut()
+
+  assert.deepEqual(await answerOf(second), { kind: 'match' })
+  assert.deepEqual(await answerOf(first), { kind: 'match' })
+  assert.deepEqual([await requeued(worker), await stalled(worker)], [1, 0])
+})
+
+test('jobs in hand stay when connections break, those of other workers as well, and each is hashed once', async (t) => {
+  const space = spaceFor(t)
+  const proxy = await redisProxy(space)
+  const through = { ...space, redisUrl: proxy.url }
+  const workers = [await startedWorker(through, { slots: 1 }), await startedWorker(through, { slots: 1 })]
+  const client = await readyClient(space)
+  const pending = await Promise.all(['a', 'b'].map(() => client.submit('verify', lasting(1_000))))
+  await until(async () => (await activeJobs(space)).length === 2)
+  proxy.cut()
+
+  for (const job of pending) assert.deepEqual(await answerOf(job), { kind: 'match' })
+  for (const worker of workers) {
+    assert.deepEqual([await requeued(worker), await stalled(worker)], [0, 0])
+    await jobsAreCounted(worker, 'verify hashed 1')
+  }
+  assert.deepEqual(await waitingJobs(space), [])
+})
+
+test('a job whose reply is still on its way when the connection is ready again is not requeued', async (t) => {
+  const space = spaceFor(t)
+  const { redis, prefix } = space
+  const client = await readyClient(space)
+  const late = await client.submit('verify', lasting(1))
+  const lost = await client.submit('verify', lasting(1))
+  for (const { job } of [late, lost]) {
+    await redis.lmove(queueKey(prefix, 'wait'), queueKey(prefix, 'active'), 'RIGHT', 'LEFT')
+    await redis.set(lockKey(prefix, job.id), 'consumer:1', 'PX', 60_000)
+  }
+  const watch = watchRedis(log)
+  const queue = openQueue({ redis, prefix, watch })
+  let looks = 0
+  const orphaned = watchForOrphanedJobs({
+    ...{ redis, prefix, queue, log, metrics: createWorkerMetrics(), consumerId: 'consumer' },
+    isInHand: (jobId) => jobId === late.job.id && looks++ > 0,
+  })
+  space.closing(async () => orphaned.close())
+  redis.emit('ready')
+  await until(async () => (await waitingJobs(space)).length > 0)
+  assert.deepEqual(await waitingJobs(space), [lost.job.id])
+  assert.deepEqual(await activeJobs(space), [late.job.id])
+})
+
+test('a job that Redis gave to a worker that takes none any more is requeued when that ends', async (t) => {
+  const space = spaceFor(t)
+  const { redis, prefix } = space
+  const worker = await startedWorker(space, { slots: 1 })
+  const client = await readyClient(space)
+  const first = await client.submit('verify', lasting(300))
+  await until(async () => (await activeJobs(space)).includes(first.job.id))
+  // As the script does whose reply comes too late.
+  const token = String(await redis.get(lockKey(prefix, first.job.id))).replace(/:.*/, ':9999')
+  const ended = worker.close()
+  const late = await client.submit('verify', lasting(1))
+  await until(async () => (await waitingJobs(space)).includes(late.job.id))
+  await redis.lmove(queueKey(prefix, 'wait'), queueKey(prefix, 'active'), 'RIGHT', 'LEFT')
+  await redis.set(lockKey(prefix, late.job.id), token, 'PX', 60_000)
+  await ended
+  assert.deepEqual(await activeJobs(space), [])
+  assert.deepEqual(await waitingJobs(space), [late.job.id])
+})

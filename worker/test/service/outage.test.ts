@@ -1,0 +1,478 @@
+// Redis goes away, loses what it had, and comes back: what clients and workers make of it.
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { PasswordClientError } from '@spillway/client/errors'
+import { capacityKey } from '@spillway/client/protocol/capacity'
+import { verdictKey } from '@spillway/client/protocol/reply'
+import { queueKey } from '@spillway/client/queue/keys'
+import { toEntries } from '@spillway/client/queue/to-entries'
+import type { ClientObserver, JobRef, PasswordClient } from '@spillway/client/queue-client'
+import { freePort, monitorRedis, type TcpProxy, until } from '@spillway/local/testing'
+import { test, vi } from 'vitest'
+import { forgotten } from '../garbage.ts'
+import { answerOf, jobsAreCounted, jobsCounted, readyClient, startedWorker } from '../parts.ts'
+import { activeJobs, jobKey, redisProxy, resultOf, type Space, spaceFor, waitingJobs } from '../space.ts'
+
+const request = { password: 'right', storedHash: '$spillway-token$' }
+const match = { kind: 'match' }
+
+function isUnavailable(error: unknown): boolean {
+  return error instanceof PasswordClientError && error.code === 'queue_unavailable'
+}
+
+/** As a Redis without persistence comes back: with nothing. */
+async function loseEverything({ redis, prefix }: Space): Promise<void> {
+  await redis.del(...(await redis.keys(`${prefix}*`)))
+}
+
+function countingObserver(): { observer: ClientObserver; counted: { addedAgain: number } } {
+  const counted = { addedAgain: 0 }
+  const observer = {
+    verdictReceived() {},
+    verdictBroken() {},
+    jobAddedAgain() {
+      counted.addedAgain += 1
+    },
+  }
+  return { observer, counted }
+}
+
+test('without Redis a client says so at once', async (t) => {
+  const space = spaceFor(t)
+  const proxy = await redisProxy(space)
+  const client = await readyClient(space, { redisUrl: proxy.url })
+  proxy.refuse()
+  await until(() => !client.isReady())
+  // No timer ends meanwhile: nothing is waited for.
+  vi.useFakeTimers({ toFake: ['setTimeout'] })
+  t.onTestFinished(() => void vi.useRealTimers())
+  await assert.rejects(client.submit('verify', request), isUnavailable)
+})
+
+test('without Redis a client is not ready, and what it could not cancel then is cancelled later', async (t) => {
+  const space = spaceFor(t)
+  const proxy = await redisProxy(space)
+  const client = await readyClient(space, { redisUrl: proxy.url })
+  const pending = await client.submit('verify', request)
+  proxy.refuse()
+  await until(() => !client.isReady())
+  assert.equal(await answerOf(pending, 50), undefined)
+  await assert.rejects(client.submit('verify', request), isUnavailable)
+  assert.equal(await client.cancel(pending.job), false)
+  await assert.rejects(client.resume(pending.job), isUnavailable)
+
+  proxy.restore()
+  // The jobs that could not be cancelled then are cancelled now.
+  await until(async () => (await waitingJobs(space)).length === 0)
+  await until(() => client.isReady())
+})
+
+test('a Redis that takes connections and answers nothing is given up', async (t) => {
+  const space = spaceFor(t)
+  const proxy = await redisProxy(space)
+  const client = await readyClient(space, { redisUrl: proxy.url })
+  proxy.freeze()
+  await assert.rejects(client.submit('verify', request), isUnavailable)
+  proxy.restore()
+})
+
+test('a job that cannot be cancelled is forgotten after its deadline, also while Redis is away, and before it when Redis is back', async (t) => {
+  const space = spaceFor(t)
+  const proxy = await redisProxy(space)
+  const client = await readyClient(space, { redisUrl: proxy.url })
+  proxy.refuse()
+  await until(() => !client.isReady())
+  const late = await cancelledInVain(client, client.now() + 200)
+  const remembered = await cancelledInVain(client, client.now() + 60_000)
+  await forgotten(late)
+  assert.notEqual(remembered.deref(), undefined)
+  proxy.restore()
+  // It is long before its deadline: what Redis has answered is not asked again.
+  await forgotten(remembered)
+})
+
+test('a cancellation that fails while the connection stands is tried until it succeeds', async (t) => {
+  const space = spaceFor(t)
+  const client = await readyClient(space)
+  const pending = await client.submit('verify', request)
+  assert.equal(await answerOf(pending, 0), undefined)
+  const { job } = pending
+  const wait = queueKey(space.prefix, 'wait')
+  await space.redis.rename(wait, `${wait}-aside`)
+  await space.redis.set(wait, 'no list')
+  const monitor = await monitorRedis(space.redisUrl)
+  space.closing(async () => monitor.close())
+  const attempts = () => monitor.commands.filter(({ command }) => command[0] === 'eval' && command.at(-1) === job.id)
+  assert.equal(await client.cancel(job), false)
+  await until(() => attempts().length >= 2)
+  await space.redis.rename(`${wait}-aside`, wait)
+  await until(async () => (await waitingJobs(space)).length === 0)
+})
+
+test('a job that was never sent is not cancelled', async (t) => {
+  const space = spaceFor(t)
+  const proxy = await redisProxy(space)
+  const client = await readyClient(space, { redisUrl: proxy.url })
+  const { job } = await client.submit('verify', request)
+  proxy.refuse()
+  await until(() => !client.isReady())
+  await assert.rejects(client.submit('verify', request), isUnavailable)
+  assert.equal(await client.cancel(job), false)
+  const monitor = await monitorRedis(space.redisUrl)
+  space.closing(async () => monitor.close())
+  const removals = () =>
+    monitor.commands.filter(
+      ({ command: [name, script, ...rest] }) =>
+        name === 'eval' && script?.includes('LREM') && rest.includes(queueKey(space.prefix, 'wait')),
+    )
+  proxy.restore()
+  await until(() => removals().length > 0)
+  assert.deepEqual(
+    removals().map(({ command }) => command.at(-1)),
+    [job.id],
+  )
+})
+
+test('jobs that Redis lost are added again by the client that waits for them, and by nobody else', async (t) => {
+  const space = spaceFor(t)
+  const proxy = await redisProxy(space)
+  const client = await readyClient(space, { redisUrl: proxy.url })
+  const [waited, left, resumed] = [
+    await client.submit('verify', request),
+    await client.submit('verify', request),
+    await (await readyClient(space)).submit('verify', request),
+  ]
+  const answers = [answerOf(waited), answerOf(await client.resume(resumed.job), 2_000)]
+  for (const given of [left, resumed]) await answerOf(given, 0)
+  proxy.refuse()
+  await until(() => !client.isReady())
+  await loseEverything(space)
+  proxy.restore()
+  await until(async () => (await waitingJobs(space)).length > 0)
+  assert.deepEqual(await waitingJobs(space), [waited.job.id])
+
+  await startedWorker(space)
+  assert.deepEqual(await Promise.all(answers), [match, undefined])
+})
+
+for (const kind of ['commands', 'replies'] as const) {
+  test(`jobs are added again when it was only the connection for ${kind} that broke`, async (t) => {
+    const space = spaceFor(t)
+    const proxy = await redisProxy(space)
+    const client = await readyClient(space, { redisUrl: proxy.url })
+    const pending = await client.submit('verify', request)
+    const answer = answerOf(pending)
+    const address = (await connectionsBy(space, proxy))[kind]
+    const { prefix, redis } = space
+    await redis
+      .multi()
+      .del(queueKey(prefix, 'wait'), jobKey(space, pending.job.id))
+      .client('KILL', 'ADDR', address)
+      .exec()
+    await until(async () => (await waitingJobs(space)).includes(pending.job.id))
+    await startedWorker(space)
+    assert.deepEqual(await answer, match)
+  })
+}
+
+test('a job that Redis lost is added again although no connection broke, as when a Cluster replaces a master', async (t) => {
+  const space = spaceFor(t)
+  const { observer, counted } = countingObserver()
+  const client = await readyClient(space, { observer })
+  const answer = answerOf(await client.submit('verify', request))
+  await loseEverything(space)
+  await startedWorker(space)
+  assert.deepEqual(await answer, match)
+  assert.equal(counted.addedAgain, 1)
+})
+
+test('after a reconnect nothing is added again but what was lost', async (t) => {
+  const space = spaceFor(t)
+  const proxy = await redisProxy(space)
+  const { observer, counted } = countingObserver()
+  const client = await readyClient(space, { redisUrl: proxy.url, observer })
+  await startedWorker(space, { slots: 1 })
+  const inHand = await client.submit('verify', { ...request, storedHash: '$spillway-wait$2500$' })
+  await until(async () => (await activeJobs(space)).length === 1)
+  const [lost, ...kept] = [
+    await client.submit('verify', request),
+    await client.submit('verify', request),
+    await client.submit('verify', request),
+  ]
+  const answers = [lost, inHand, ...kept].map((pending) => answerOf(pending))
+  proxy.refuse()
+  await until(() => !client.isReady())
+  const { prefix, redis } = space
+  await redis.multi().lrem(queueKey(prefix, 'wait'), 1, lost.job.id).del(jobKey(space, lost.job.id)).exec()
+  proxy.restore()
+  await until(() => counted.addedAgain > 0)
+  assert.deepEqual(await Promise.all(answers), [match, match, match, match])
+  assert.equal(counted.addedAgain, 1)
+  const events = await redis.xrange(`${prefix}:passwords:events`, '-', '+')
+  const additions = events.flatMap(([, [, event, , jobId]]) =>
+    event === 'added' || event === 'duplicated' ? [jobId] : [],
+  )
+  assert.deepEqual(additions, [...[inHand, lost, ...kept].map(({ job }) => job.id), lost.job.id])
+})
+
+test('a job whose adding waits for the connection is not taken for lost when that is back', async (t) => {
+  const space = spaceFor(t)
+  const proxy = await redisProxy(space)
+  const { observer, counted } = countingObserver()
+  const client = await readyClient(space, { redisUrl: proxy.url, observer })
+  // Adding waits for a second: on a busy machine connecting may take longer.
+  const submitted = await until(async () => {
+    proxy.refuse()
+    await until(() => !client.isReady())
+    const adding = client.submit('verify', request).catch(() => undefined)
+    proxy.restore()
+    return adding
+  })
+  const answer = answerOf(submitted)
+  await startedWorker(space)
+  assert.deepEqual(await answer, match)
+  assert.equal(counted.addedAgain, 0)
+})
+
+const breaks: [when: string, lose: (proxy: TcpProxy, space: Space) => Promise<unknown>][] = [
+  [
+    'before Redis heard of it',
+    (proxy) => {
+      proxy.freeze()
+      // When a command was sent that does not arrive, nobody can say: it is given a moment.
+      return sleep(100)
+    },
+  ],
+  [
+    'after Redis took it, before it could say so',
+    (proxy, space) => {
+      proxy.freezeReplies()
+      return until(async () => (await waitingJobs(space)).length === 1)
+    },
+  ],
+]
+
+for (const [when, lose] of breaks) {
+  test(`a job whose connection breaks while it is added, ${when}, is added once`, async (t) => {
+    const space = spaceFor(t)
+    const proxy = await redisProxy(space)
+    const { observer, counted } = countingObserver()
+    const client = await readyClient(space, { redisUrl: proxy.url, observer })
+    const lost = lose(proxy, space)
+    const submitted = client.submit('verify', request)
+    await lost
+    proxy.refuse()
+    proxy.restore()
+    const pending = await submitted
+    assert.deepEqual(await waitingJobs(space), [pending.job.id])
+    await startedWorker(space)
+    assert.deepEqual(await answerOf(pending), match)
+    const events = await space.redis.xrange(`${space.prefix}:passwords:events`, '-', '+')
+    assert.equal(events.filter(([, fields]) => fields.includes('added')).length, 1)
+    assert.equal(counted.addedAgain, 0)
+  })
+}
+
+test('a job of which Redis did not say whether it took it is cancelled', async (t) => {
+  const space = spaceFor(t)
+  const proxy = await redisProxy(space)
+  const client = await readyClient(space, { redisUrl: proxy.url })
+  proxy.freezeReplies()
+  const submitted = assert.rejects(client.submit('verify', request), isUnavailable)
+  await until(async () => (await waitingJobs(space)).length === 1)
+  await submitted
+  proxy.restore()
+  await until(async () => (await waitingJobs(space)).length === 0)
+})
+
+test('a job that is lost after its deadline is not added again', async (t) => {
+  const space = spaceFor(t)
+  const { observer, counted } = countingObserver()
+  const client = await readyClient(space, { observer, jobLifeMs: 200 })
+  const { job, answer } = await client.submit('verify', request)
+  await until(() => client.now() > job.deadline)
+  await loseEverything(space)
+  // Two looks at what has become of it come by meanwhile.
+  assert.equal(await answer({ waitMs: 2_500, signal: new AbortController().signal }), undefined)
+  assert.equal(counted.addedAgain, 0)
+})
+
+test('a job that is cancelled while a request waits for it is not added again', async (t) => {
+  const space = spaceFor(t)
+  const { observer, counted } = countingObserver()
+  const client = await readyClient(space, { observer })
+  const [cancelled, lost] = [await client.submit('verify', request), await client.submit('verify', request)]
+  const waiting = new AbortController()
+  const unanswered = assert.rejects(cancelled.answer({ waitMs: 60_000, signal: waiting.signal }))
+  const answer = answerOf(lost)
+  assert.equal(await client.cancel(cancelled.job), true)
+  await space.redis.del(jobKey(space, lost.job.id), `${space.prefix}:passwords:wait`)
+  await until(() => counted.addedAgain > 0, { what: 'a look at what has become of both' })
+  assert.deepEqual(await waitingJobs(space), [lost.job.id])
+  await startedWorker(space)
+  assert.deepEqual(await answer, match)
+  waiting.abort()
+  await unanswered
+})
+
+test('a lost job whose wait ends while it is added again stays, for its ticket', async (t) => {
+  const space = spaceFor(t)
+  const { observer, counted } = countingObserver()
+  const proxy = await redisProxy(space)
+  const client = await readyClient(space, { observer, redisUrl: proxy.url })
+  const { job, answer } = await client.submit('verify', request)
+  const waiting = new AbortController()
+  const unanswered = assert.rejects(answer({ waitMs: 60_000, signal: waiting.signal }))
+  // The wait ends before the client hears that the job was added.
+  proxy.delayMs = 300
+  await loseEverything(space)
+  await until(async () => (await waitingJobs(space)).length > 0, { what: 'the job, added again' })
+  assert.equal(counted.addedAgain, 0)
+  waiting.abort()
+  await unanswered
+  await until(() => counted.addedAgain > 0, { what: 'the end of the addition' })
+  proxy.delayMs = 0
+  // Behind whatever the client has sent by now.
+  await client.redis[0]?.connection.ping()
+  assert.deepEqual(await waitingJobs(space), [job.id])
+})
+
+test('a verdict that came while the client was away is found when it is back', async (t) => {
+  const space = spaceFor(t)
+  const proxy = await redisProxy(space)
+  const client = await readyClient(space, { redisUrl: proxy.url })
+  const pending = await client.submit('verify', request)
+  // At the end of its wait it would be found in any case.
+  const answer = answerOf(pending, 600_000)
+  proxy.refuse()
+  await until(() => !client.isReady())
+  await startedWorker(space)
+  await until(() => space.redis.exists(verdictKey(space.prefix, pending.job.id)))
+  proxy.restore()
+  assert.deepEqual(await answer, match)
+})
+
+test('a worker that lost Redis in the middle of a job answers it when Redis is back', async (t) => {
+  const space = spaceFor(t)
+  const proxy = await redisProxy(space)
+  const client = await readyClient(space)
+  await startedWorker(space, { slots: 1, env: { REDIS_URL: proxy.url } })
+  const pending = await client.submit('verify', { ...request, storedHash: '$spillway-wait$300$' })
+  const answer = answerOf(pending)
+  await until(() => client.load().workers === 1 && client.load().active === 1)
+  proxy.refuse()
+  await until(() => client.load().workers === 0, { what: 'a queue without workers' })
+  proxy.restore()
+  assert.deepEqual(await answer, match)
+  assert.deepEqual(await answerOf(await client.submit('verify', request)), match)
+})
+
+test('a client made while Redis is away is of use as soon as Redis is there', async (t) => {
+  const space = spaceFor(t)
+  const proxy = await redisProxy(space)
+  await startedWorker(space)
+  proxy.refuse()
+  const ready = readyClient(space, { redisUrl: proxy.url })
+  proxy.restore()
+  assert.deepEqual(await answerOf(await (await ready).submit('verify', request)), match)
+})
+
+test('a worker that is started while Redis is away is alive, and takes jobs when Redis is there', async (t) => {
+  const space = spaceFor(t)
+  const proxy = await redisProxy(space)
+  proxy.refuse()
+  const client = await readyClient(space)
+  const pending = await client.submit('verify', request)
+  const port = await freePort()
+  const started = startedWorker(space, { env: { REDIS_URL: proxy.url, OPS_PORT: String(port) } })
+  const probe = async (path: string) => (await fetch(`http://127.0.0.1:${port}${path}`)).status
+  await until(async () => (await probe('/healthz')) === 200)
+  assert.equal(await probe('/readyz'), 503)
+  proxy.restore()
+  await started
+  assert.deepEqual(await answerOf(pending), match)
+})
+
+test('a verdict that Redis does not take is offered again until it does', async (t) => {
+  const space = spaceFor(t)
+  const { redis, prefix } = space
+  const client = await readyClient(space)
+  const user = await userWithoutVerdicts(space)
+  const worker = await startedWorker(space, { slots: 1, env: { REDIS_URL: user.redisUrl } })
+  const pending = await client.submit('verify', request)
+  await until(async () => JSON.stringify(await redis.call('ACL', 'LOG')).includes(user.name))
+  assert.equal(await answerOf(await client.resume(pending.job), 0), undefined)
+  assert.deepEqual(await jobsCounted(worker), [])
+
+  await redis.call('ACL', 'SETUSER', user.name, `~${prefix}:*`)
+  assert.deepEqual(await answerOf(pending), match)
+  await jobsAreCounted(worker, 'verify hashed 1')
+})
+
+test('a worker that stops goes on offering a verdict that Redis does not take', async (t) => {
+  const space = spaceFor(t)
+  const { redis, prefix } = space
+  const client = await readyClient(space)
+  const user = await userWithoutVerdicts(space)
+  const worker = await startedWorker(space, { slots: 1, env: { REDIS_URL: user.redisUrl, SHUTDOWN_GRACE_MS: '60000' } })
+  const refusals = async () => {
+    const log = await redis.call('ACL', 'LOG')
+    const entries = Array.isArray(log) ? log.map(toEntries) : []
+    return entries.reduce((sum, { username, count }) => sum + (username === user.name ? Number(count) : 0), 0)
+  }
+  const pending = await client.submit('verify', request)
+  await until(() => resultOf(space, pending.job.id))
+  const closed = worker.close()
+  await until(async () => (await redis.hlen(capacityKey(prefix))) === 0)
+  const before = await refusals()
+  await until(async () => (await refusals()) >= before + 3)
+  await redis.call('ACL', 'SETUSER', user.name, `~${prefix}:*`)
+  assert.deepEqual(await answerOf(pending), match)
+  await closed
+})
+
+test('a verdict that Redis never takes is counted as lost at its deadline, and its slot is free at once', async (t) => {
+  const space = spaceFor(t)
+  const client = await readyClient(space, { jobLifeMs: 1_000 })
+  const user = await userWithoutVerdicts(space)
+  const worker = await startedWorker(space, { slots: 1, env: { REDIS_URL: user.redisUrl } })
+  const { job } = await client.submit('verify', request)
+  await until(() => resultOf(space, job.id))
+  assert.deepEqual(await jobsCounted(worker), [])
+  await jobsAreCounted(worker, 'verify undelivered 1')
+})
+
+async function cancelledInVain(client: PasswordClient, deadline: number): Promise<WeakRef<JobRef>> {
+  const job: JobRef = { id: randomUUID(), name: 'verify', deadline }
+  assert.equal(await client.cancel(job), false)
+  return new WeakRef(job)
+}
+
+/** A user of Redis that may do everything but store verdicts: as with a Redis that is full or read-only, for these keys alone. */
+async function userWithoutVerdicts(space: Space): Promise<{ name: string; redisUrl: string }> {
+  const { redis, prefix } = space
+  const name = prefix.replace(/[{}]/g, '')
+  const keys = [`~${prefix}:passwords:*`, `~${prefix}:capacity`]
+  await redis.call('ACL', 'SETUSER', name, 'on', '>secret', ...keys, '&*', '+@all')
+  space.closing(() => redis.call('ACL', 'DELUSER', name))
+  const url = new URL(space.redisUrl)
+  url.username = name
+  url.password = 'secret'
+  return { name, redisUrl: url.href }
+}
+
+/** Which of a client's two connections is which, by their addresses. */
+async function connectionsBy({ redis }: Space, proxy: TcpProxy): Promise<{ commands: string; replies: string }> {
+  return await until(async () => {
+    const own = proxy.addresses()
+    const lines = String(await redis.client('LIST')).split('\n')
+    const found = lines.flatMap((line) => {
+      const [, address = '', flags = ''] = / addr=(\S+) .* flags=(\S+) /.exec(line) ?? []
+      return own.includes(address) ? [{ address, isSubscriber: flags.includes('P') }] : []
+    })
+    const replies = found.find((connection) => connection.isSubscriber)?.address
+    const commands = found.find((connection) => !connection.isSubscriber)?.address
+    return commands !== undefined && replies !== undefined ? { commands, replies } : undefined
+  })
+}

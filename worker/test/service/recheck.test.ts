@@ -1,0 +1,69 @@
+// The jobs about which a client asks Redis, and what becomes of those that it lost.
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { createCancellation } from '@spillway/client/passwords/cancellation'
+import { createProducer } from '@spillway/client/passwords/producer'
+import { createRecheck } from '@spillway/client/passwords/recheck'
+import { createWaiters } from '@spillway/client/passwords/waiters'
+import { queueKey } from '@spillway/client/queue/keys'
+import type { JobRef } from '@spillway/client/queue-client'
+import { createRedisClock } from '@spillway/client/redis/clock'
+import { watchRedis } from '@spillway/client/redis/watch'
+import { monitorRedis, until } from '@spillway/local/testing'
+import { test } from 'vitest'
+import { createLogger } from '../../src/process/log.ts'
+import { readyClient } from '../parts.ts'
+import { jobKey, spaceFor, waitingJobs } from '../space.ts'
+
+const request = { password: 'right', storedHash: '$spillway-token$' }
+
+test('a job that is cancelled in the moment in which it is added again does not stay', async (t) => {
+  const space = spaceFor(t)
+  const { redis, prefix } = space
+  const job: JobRef = { id: randomUUID(), name: 'verify', deadline: Date.now() + 60_000 }
+  const submitted = createWaiters()
+  const redeeming = createWaiters()
+  submitted.hold(job)
+  submitted.added(job.id, { deadline: job.deadline, enqueuedAt: Date.now(), replyTo: 'a', sealed: 'b' })
+  const [log, clock] = [createLogger({ service: 'test', level: 'silent' }), createRedisClock()]
+  const producer = createProducer({ redis, prefix, log, watch: watchRedis(log) })
+  const cancellation = createCancellation({ redis, prefix, clock })
+  space.closing(async () => cancellation.close())
+  let added = 0
+  const recheck = createRecheck({
+    ...{ redis, prefix, clock, log, cancellation, addedAgain: () => void added++ },
+    answers: { submitted, redeeming, found() {} },
+    producer: {
+      ...producer,
+      async add(...addition) {
+        // The cancellation reaches Redis first.
+        submitted.withdraw(job.id)
+        await cancellation.cancel(job)
+        await producer.add(...addition)
+      },
+    },
+  })
+  await redis.ping()
+  await recheck()
+  assert.equal(added, 1)
+  assert.deepEqual(await waitingJobs(space), [])
+})
+
+test('a job that Redis refused is asked about no more', async (t) => {
+  const space = spaceFor(t)
+  const client = await readyClient(space)
+  await space.redis.set(queueKey(space.prefix, 'wait'), 'no list')
+  await assert.rejects(client.submit('verify', request), { code: 'queue_unavailable' })
+  await space.redis.del(queueKey(space.prefix, 'wait'))
+  const monitor = await monitorRedis(space.redisUrl)
+  space.closing(async () => monitor.close())
+  const { job, answer } = await client.submit('verify', request)
+  const waiting = new AbortController()
+  const unanswered = assert.rejects(answer({ waitMs: 60_000, signal: waiting.signal }))
+  const asked = () =>
+    monitor.commands.filter(({ command }) => command[0] === 'eval' && command[4] === jobKey(space, ''))
+  const [{ command }] = [await until(() => asked()[0])]
+  assert.deepEqual(command.slice(5), [job.id])
+  waiting.abort()
+  await unanswered
+})

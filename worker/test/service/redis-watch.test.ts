@@ -1,0 +1,113 @@
+// The log of connections to Redis that fail and come back.
+import assert from 'node:assert/strict'
+import { connectRedis } from '@spillway/client/redis/connect'
+import { throttledWarning } from '@spillway/client/redis/throttled-warning'
+import { type RedisWatch, watchRedis } from '@spillway/client/redis/watch'
+import { until } from '@spillway/local/testing'
+import { Worker } from 'bullmq'
+import { type TestContext, test } from 'vitest'
+import { redisProxy, spaceFor } from '../space.ts'
+
+const HOUR_MS = 3_600_000
+const FAILED = 'redis connection failed'
+const BACK = 'redis connection is back'
+
+interface Line {
+  msg: string
+  times: number
+}
+
+function linesOf(): { lines: Line[]; log: Parameters<typeof watchRedis>[0] } {
+  const lines: Line[] = []
+  const keep = (facts: object, msg: string) => lines.push({ times: 0, ...facts, msg })
+  return { lines, log: { warn: keep, info: keep } }
+}
+
+/** Three connections by way of a proxy: one, another one, and the duplicate that BullMQ waits for jobs on. */
+async function watched(t: TestContext, watch: RedisWatch) {
+  const space = spaceFor(t)
+  const proxy = await redisProxy(space)
+  let failures = 0
+  const connections = ['one', 'other'].map((name) => {
+    const redis = connectRedis(proxy.url, 'consumer')
+    watch.watch(redis, name)
+    redis.on('reconnecting', () => {
+      failures += 1
+    })
+    space.closing(async () => redis.disconnect())
+    return redis
+  })
+  const [connection] = connections
+  assert.ok(connection)
+  const worker = new Worker('passwords', async () => undefined, { connection, prefix: space.prefix })
+  worker.on('error', (error) => watch.queueFailed(error))
+  space.closing(() => worker.close(true))
+  await worker.waitUntilReady()
+  await until(() => connections.every(({ status }) => status === 'ready'))
+  return { connections, proxy, failures: () => failures }
+}
+
+test('any number of failures of any number of connections is one line, and their return is one', async (t) => {
+  const { lines, log } = linesOf()
+  const { proxy, failures } = await watched(t, watchRedis(log, HOUR_MS))
+  for (let round = 1; round <= 2; round += 1) {
+    const before = failures()
+    proxy.refuse()
+    await until(() => failures() - before >= 8)
+    proxy.restore()
+    await until(() => lines.some(({ msg }) => msg === BACK))
+    assert.deepEqual(
+      lines.splice(0).map(({ msg }) => msg),
+      [FAILED, BACK],
+    )
+  }
+})
+
+test('a connection that was ended is not waited for', async (t) => {
+  const { lines, log } = linesOf()
+  const { connections, proxy } = await watched(t, watchRedis(log, HOUR_MS))
+  connections[1]?.disconnect()
+  proxy.refuse()
+  await until(() => lines.length > 0)
+  proxy.restore()
+  await until(() => lines.some(({ msg }) => msg === BACK))
+})
+
+test('while it lasts, a line now and then says how often', async (t) => {
+  const { lines, log } = linesOf()
+  const { proxy, failures } = await watched(t, watchRedis(log, 200))
+  proxy.refuse()
+  await until(() => lines.length >= 3)
+  assert.deepEqual(new Set(lines.map(({ msg }) => msg)), new Set([FAILED]))
+  assert.equal(lines[0]?.times, 1)
+  const told = lines.reduce((sum, { times }) => sum + times, 0)
+  assert.ok(told > lines.length, `${told} failures in ${lines.length} lines`)
+  // The duplicate's line is not counted here.
+  assert.ok(failures() > 0)
+  proxy.restore()
+})
+
+test('the first of what happens often is told at once, and the others are counted until the next line', async () => {
+  const { lines, log } = linesOf()
+  const everyMs = 50
+  const warning = throttledWarning(log, 'it failed', everyMs)
+  let told = 0
+  const tell = () => {
+    told += 1
+    warning.warn(new Error('why'))
+  }
+  const startedAt = performance.now()
+  await until(() => {
+    tell()
+    return lines.length === 4
+  })
+  assert.ok(performance.now() - startedAt >= 3 * everyMs)
+  assert.deepEqual(lines[0], { msg: 'it failed', reason: 'why', times: 1 })
+  assert.equal(
+    lines.reduce((sum, { times }) => sum + times, 0),
+    told,
+  )
+  warning.recovered()
+  tell()
+  assert.equal(lines.length, 5)
+})

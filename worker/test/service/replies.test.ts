@@ -1,0 +1,41 @@
+// The channel on which answers come: a connection that nobody closed, but over which nothing comes any more, is replaced.
+import assert from 'node:assert/strict'
+import { subscribeToReplies } from '@spillway/client/passwords/replies'
+import { replyChannel } from '@spillway/client/protocol/reply'
+import { connectRedis } from '@spillway/client/redis/connect'
+import { until } from '@spillway/local/testing'
+import { test } from 'vitest'
+import { createLogger } from '../../src/process/log.ts'
+import { redisProxy, spaceFor } from '../space.ts'
+
+test('a subscriber that has fallen silent is replaced, and hears what is announced after that', async (t) => {
+  const space = spaceFor(t)
+  const { redis, prefix, closing } = space
+  const proxy = await redisProxy(space)
+  const subscriber = connectRedis(proxy.url, 'consumer').on('error', () => undefined)
+  closing(async () => subscriber.disconnect())
+  const heard: unknown[] = []
+  let confirmations = 0
+  const replies = subscribeToReplies({
+    subscriber,
+    prefix,
+    replyTo: 'here',
+    log: createLogger({ service: 'test', level: 'silent' }),
+    received: (reply) => heard.push(reply),
+    subscribed() {
+      confirmations += 1
+    },
+  })
+  await until(() => replies.isSubscribed())
+  // A check that comes while the new connection subscribes.
+  subscriber.on('ready', () => replies.check())
+  proxy.freezeOpen()
+  await until(() => {
+    replies.check()
+    return confirmations > 1 && replies.isSubscribed()
+  })
+  await redis.publish(replyChannel(prefix, 'here'), 'a-job sealed')
+  await until(() => heard.length > 0)
+  assert.deepEqual(heard, [{ jobId: 'a-job', sealed: 'sealed' }])
+  assert.equal(confirmations, 2, 'a connection subscribes once')
+})

@@ -1,0 +1,71 @@
+// How long a sealed request is tells nothing of whose password is verified: known, unknown, or of an older system.
+import assert from 'node:assert/strict'
+import { padRequest } from '@spillway/client/protocol/job'
+import { requestSeal } from '@spillway/client/protocol/reply'
+import { test } from 'vitest'
+import { answerOf, keyring, readyClient, startedWorker } from '../parts.ts'
+import { jobKey, spaceFor } from '../space.ts'
+
+const job = { id: 'job', name: 'verify', deadline: 1_800_000_000_000 } as const
+/** By what an account may have: none, or a hash of these kinds; the last is as long as the PHC string format allows. */
+const storedHashes = {
+  none: null,
+  bcrypt: `$2b$12$${'A'.repeat(53)}`,
+  argon2id: `$argon2id$v=19$m=19456,t=2,p=1$${'A'.repeat(22)}$${'A'.repeat(43)}`,
+  'argon2id of the shortest': `$argon2d$v=19$m=8,t=1,p=1$${'A'.repeat(11)}$${'A'.repeat(6)}`,
+  'argon2id of the longest': `$argon2id$v=19$m=1048576,t=64,p=16$${'A'.repeat(64)}$${'A'.repeat(86)}`,
+}
+
+/** One that is verified within the test. */
+const cheapHash = storedHashes.argon2id.replace('m=19456', 'm=64')
+
+function sealedLength(request: Parameters<typeof padRequest>[0]): number {
+  return keyring.seal(requestSeal(job), padRequest(request)).length
+}
+
+test('for every length of password the sealed request is of one length, whatever the stored hash', () => {
+  for (let length = 1; length <= 1_024; length += 1) {
+    const password = 'x'.repeat(length)
+    for (const nextPassword of [undefined, 'ü"\\'.repeat(1 + (length % 200))]) {
+      const request = nextPassword === undefined ? { password } : { password, nextPassword }
+      const lengths = Object.values(storedHashes).map((storedHash) => sealedLength({ ...request, storedHash }))
+      assert.equal(new Set(lengths).size, 1, `${length}, ${nextPassword?.length}: ${lengths}`)
+    }
+  }
+})
+
+test('passwords of up to 256 bytes are of one length, and longer ones of that of their block', () => {
+  const lengths = Array.from({ length: 1_024 }, (_, n) =>
+    sealedLength({ password: 'x'.repeat(n + 1), storedHash: null }),
+  )
+  assert.deepEqual([...new Set(lengths)].length, 4)
+  assert.equal(lengths.lastIndexOf(lengths[0] ?? 0), 255)
+})
+
+test("a gateway's job has one length for a known and an unknown address, and is answered", async (t) => {
+  const space = spaceFor(t)
+  const client = await readyClient(space)
+  await startedWorker(space)
+  for (const length of [1, 100, 185, 200, 256, 257, 1_024]) {
+    const password = 'x'.repeat(length)
+    const lengths = new Set<number>()
+    for (const storedHash of [null, cheapHash, '$spillway-token$']) {
+      const pending = await client.submit('verify', { password, storedHash })
+      const { sealed } = JSON.parse((await space.redis.hget(jobKey(space, pending.job.id), 'data')) ?? '')
+      lengths.add(sealed.length)
+      assert.equal((await answerOf(pending))?.kind, storedHash === '$spillway-token$' ? 'match' : 'mismatch')
+    }
+    assert.equal(lengths.size, 1, `passwords of ${length} bytes`)
+  }
+})
+
+test('a request without padding, as gateways of an earlier version seal it, is answered', async (t) => {
+  const space = spaceFor(t)
+  const client = await readyClient(space)
+  const pending = await client.submit('verify', { password: 'wrong', storedHash: '$spillway-token$' })
+  const data = JSON.parse((await space.redis.hget(jobKey(space, pending.job.id), 'data')) ?? '')
+  const sealed = keyring.seal(requestSeal(pending.job), { password: 'right', storedHash: '$spillway-token$' })
+  await space.redis.hset(jobKey(space, pending.job.id), 'data', JSON.stringify({ ...data, sealed }))
+  await startedWorker(space)
+  assert.deepEqual(await answerOf(pending), { kind: 'match' })
+})

@@ -1,0 +1,133 @@
+import assert from 'node:assert/strict'
+import * as reference from 'argon2'
+import { test } from 'vitest'
+import { createHasher, UnsupportedHashError } from '../../src/hashing/index.ts'
+import { argon2idPolicy } from '../../src/hashing/policy.ts'
+
+const policy = { memoryKib: 256, time: 2, parallelism: 1 }
+const hasher = await createHasher(argon2idPolicy(policy), { testHashes: false })
+
+/** An encoded hash of "somesalt", the salt of all the published vectors below. */
+function encoded(variant: string, cost: string, digest: string): string {
+  return `$${variant}$${cost}$c29tZXNhbHQ$${digest}`
+}
+
+function hex(digest: string): string {
+  return Buffer.from(digest, 'hex').toString('base64').replace(/=+$/, '')
+}
+
+const vectors: [source: string, password: string, storedHash: string][] = [
+  // The reference implementation's own tests (P-H-C/phc-winner-argon2, src/test.c).
+  ['id', 'password', encoded('argon2id', 'v=19$m=256,t=2,p=1', 'nf65EOgLrQMR/uIPnA4rEsF5h7TKyQwu9U1bMCHGi/4')],
+  ['id, 2 lanes', 'password', encoded('argon2id', 'v=19$m=256,t=2,p=2', 'bQk8UB/VmZZF4Oo79iDXuL5/0ttZwg2f/5U52iv1cDc')],
+  ['i', 'password', encoded('argon2i', 'v=19$m=256,t=2,p=1', 'iekCn0Y3spW+sCcFanM2xBT63UP2sghkUoHLIUpWRS8')],
+  ['i, 2 lanes', 'password', encoded('argon2i', 'v=19$m=256,t=2,p=2', 'T/XOJ2mh1/TIpJHfCdQan76Q5esCFVoT5MAeIM1Oq2E')],
+  [
+    'i, version 16',
+    'password',
+    encoded('argon2i', 'v=16$m=256,t=2,p=1', '/U3YPXYsSb3q9XxHvc0MLxur+GP960kN9j7emXX8zwY'),
+  ],
+  // Made with the reference implementation's command line (golang.org/x/crypto/argon2, argon2_test.go); 24 bytes each.
+  ['d', 'password', encoded('argon2d', 'v=19$m=64,t=1,p=1', hex('8727405fd07c32c78d64f547f24150d3f2e703a89f981a19'))],
+  [
+    'd, 2 lanes',
+    'password',
+    encoded('argon2d', 'v=19$m=64,t=2,p=2', hex('68e2462c98b8bc6bb60ec68db418ae2c9ed24fc6748a40e9')),
+  ],
+  [
+    'id, 3 passes',
+    'password',
+    encoded('argon2id', 'v=19$m=256,t=3,p=2', hex('4668d30ac4187e6878eedeacf0fd83c5a0a30db2cc16ef0b')),
+  ],
+]
+
+for (const [name, password, storedHash] of vectors) {
+  test(`argon2${name}: the published vector is verified, and nothing near it`, async () => {
+    assert.equal(await hasher.verify(password, storedHash), true)
+    for (const wrong of [`${password} `, `${password}\0`, password.slice(0, -1), password.toUpperCase(), '']) {
+      assert.equal(await hasher.verify(wrong, storedHash), false, JSON.stringify(wrong))
+    }
+    assert.equal(await hasher.verify(password, storedHash.replace('c29tZXNhbHQ', 'c29tZXNhbHU')), false)
+  })
+}
+
+test('a new hash is argon2id at the cost of the policy, salted, and verifies', async () => {
+  const [one, other] = await Promise.all([hasher.hash('correct horse'), hasher.hash('correct horse')])
+  assert.match(one, /^\$argon2id\$v=19\$m=256,t=2,p=1\$[\w+/]{22}\$[\w+/]{43}$/)
+  assert.notEqual(one, other)
+  assert.equal(await hasher.verify('correct horse', one), true)
+  assert.equal(await hasher.verify('correct horse', other), true)
+  assert.equal(await hasher.verify('correct hors', one), false)
+})
+
+test("new hashes and the reference implementation's are understood both ways", async () => {
+  assert.equal(await reference.verify(await hasher.hash('correct horse'), 'correct horse'), true)
+  const theirs = await reference.hash('correct horse', { memoryCost: 512, timeCost: 3, parallelism: 2 })
+  assert.equal(await hasher.verify('correct horse', theirs), true)
+  assert.equal(await hasher.verify('correct hors', theirs), false)
+})
+
+test('passwords are read whole: long ones, NULs and any Unicode', async () => {
+  const long = 'x'.repeat(1_024)
+  const passwords = [`${long}a`, `${long}b`, 'a\0b', 'a\0c', 'a', 'ä', 'a\u0308', '🔑', '']
+  for (const password of passwords) {
+    const storedHash = await hasher.hash(password)
+    const matching = await Promise.all(passwords.map((other) => hasher.verify(other, storedHash)))
+    assert.deepEqual(
+      matching,
+      passwords.map((other) => other === password),
+      JSON.stringify(password.slice(-8)),
+    )
+  }
+})
+
+const digest = 'nf65EOgLrQMR/uIPnA4rEsF5h7TKyQwu9U1bMCHGi/4'
+const unsupported: [what: string, storedHash: string][] = [
+  ['unknown variant', encoded('argon2x', 'v=19$m=256,t=2,p=1', digest)],
+  ['unknown version', encoded('argon2id', 'v=20$m=256,t=2,p=1', digest)],
+  ['a version that is none', encoded('argon2id', 'v=$m=256,t=2,p=1', digest)],
+  ['more memory than 1 GiB', encoded('argon2id', 'v=19$m=1048577,t=2,p=1', digest)],
+  ['absurd memory', encoded('argon2id', 'v=19$m=99999999999999999999,t=2,p=1', digest)],
+  ['more than two seconds of work', encoded('argon2id', 'v=19$m=262144,t=100000,p=1', digest)],
+  ['no pass', encoded('argon2id', 'v=19$m=256,t=0,p=1', digest)],
+  ['no lane', encoded('argon2id', 'v=19$m=256,t=2,p=0', digest)],
+  ['too little memory for its lanes', encoded('argon2id', 'v=19$m=31,t=2,p=4', digest)],
+  ['a negative cost', encoded('argon2id', 'v=19$m=256,t=-2,p=1', digest)],
+  ['parameters of its own', encoded('argon2id', 'v=19$m=256,t=2,p=1,keyid=AAAA', digest)],
+  ['a salt that is too short', `$argon2id$v=19$m=256,t=2,p=1$c29tZXNhb$${digest}`],
+  ['no digest', encoded('argon2id', 'v=19$m=256,t=2,p=1', '')],
+  ['a digest that is too short', encoded('argon2id', 'v=19$m=256,t=2,p=1', 'nf65E')],
+  ['something before it', ` ${encoded('argon2id', 'v=19$m=256,t=2,p=1', digest)}`],
+  ['something after it', `${encoded('argon2id', 'v=19$m=256,t=2,p=1', digest)}\n`],
+]
+
+for (const [what, storedHash] of unsupported) {
+  test(`a hash with ${what} is refused as unsupported, without any work`, async () => {
+    await assert.rejects(hasher.verify('password', storedHash), UnsupportedHashError)
+    assert.throws(() => hasher.isDue(storedHash), UnsupportedHashError)
+  })
+}
+
+const below: [cost: string, below: boolean][] = [
+  ['m=256,t=2,p=1', false],
+  ['m=512,t=2,p=1', false],
+  ['m=256,t=3,p=1', false],
+  ['m=512,t=3,p=1', false],
+  ['m=256,t=2,p=2', false],
+  ['m=255,t=2,p=1', true],
+  ['m=256,t=1,p=1', true],
+  ['m=255,t=9,p=1', true],
+  ['m=1024,t=1,p=1', true],
+]
+
+for (const [cost, isBelow] of below) {
+  test(`${cost} is ${isBelow ? 'below' : 'not below'} a policy of m=256,t=2,p=1`, () => {
+    assert.equal(hasher.isDue(encoded('argon2id', `v=19$${cost}`, digest)), isBelow)
+  })
+}
+
+test('the other variants and the old version are below the policy at any cost', () => {
+  for (const variant of ['argon2i', 'argon2d'])
+    assert.equal(hasher.isDue(encoded(variant, 'v=19$m=65536,t=9,p=1', digest)), true)
+  assert.equal(hasher.isDue(encoded('argon2id', 'v=16$m=65536,t=9,p=1', digest)), true)
+})

@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict'
+import { test } from 'vitest'
+import { type Engine, loadEngines, verifyByFirst } from '../../src/hashing/engine.ts'
+
+const knownAnswers = [{ password: 'known', stored: '#known' }]
+
+/** An engine whose hash of a password is the password after a number sign. */
+function engine(
+  name: string,
+  verify: Engine['verify'] = async (password, storedHash) => storedHash === `#${password}`,
+) {
+  return async (): Promise<Engine> => ({ name, verify })
+}
+
+async function namesOf(candidates: (() => Promise<Engine>)[]): Promise<string[]> {
+  return (await loadEngines(candidates, knownAnswers)).map(({ name }) => name)
+}
+
+test('engines that work are used in the order given', async () => {
+  assert.deepEqual(await namesOf([engine('fast'), engine('slow')]), ['fast', 'slow'])
+})
+
+test('an engine that does not load, fails, or answers wrong either way is passed over', async () => {
+  const broken = [
+    async () => {
+      throw new Error('no prebuilt code for this processor')
+    },
+    engine('fails', async () => {
+      throw new Error('illegal instruction')
+    }),
+    engine('matches everything', async () => true),
+    engine('matches nothing', async () => false),
+    engine('reads only the beginning', async (password, storedHash) => `#${password}`.startsWith(storedHash)),
+  ]
+  for (const [i, candidate] of broken.entries()) {
+    assert.deepEqual(await namesOf([candidate, engine('slow')]), ['slow'], `${i}`)
+  }
+  await assert.rejects(loadEngines(broken, knownAnswers), /no implementation of the hash works on this machine/)
+})
+
+test('a hash that the first engine refuses is verified by the next one, and refused when all refuse it', async () => {
+  const refuses = engine('picky', async () => {
+    throw new Error('the salt is too short for me')
+  })
+  const engines = [await refuses(), await engine('patient')()]
+  assert.equal(await verifyByFirst(engines, 'known', '#known'), true)
+  assert.equal(await verifyByFirst(engines, 'other', '#known'), false)
+  await assert.rejects(verifyByFirst(engines.slice(0, 1), 'known', '#known'), /too short for me/)
+})
+
+test('no engine is asked after one that answered', async () => {
+  const second = engine('second', async () => assert.fail('asked'))
+  assert.equal(await verifyByFirst([await engine('first')(), await second()], 'other', '#known'), false)
+})

@@ -1,0 +1,169 @@
+// Stored hashes of other systems: verified, counted under their algorithm, and replaced at the next login.
+import assert from 'node:assert/strict'
+import { test } from 'vitest'
+import { firebaseProject } from '../../src/hashing/formats/firebase-project.ts'
+import { createHasher, UnsupportedHashError } from '../../src/hashing/index.ts'
+import { argon2idPolicy } from '../../src/hashing/policy.ts'
+import { firebaseExample, vectorPassword, vectors } from '../format-vectors.ts'
+
+const policy = argon2idPolicy({ memoryKib: 64, time: 1, parallelism: 1 })
+const firebase = firebaseProject(firebaseExample)
+const hasher = await createHasher(policy, { slots: 2, firebase })
+
+for (const [origin, label, storedHash] of vectors) {
+  test(`${origin}: the right password matches, others do not`, async () => {
+    assert.equal(await hasher.verify(vectorPassword, storedHash), true)
+    for (const wrong of ['', `${vectorPassword}.`, vectorPassword.slice(1), vectorPassword.replace('ä', 'a')]) {
+      assert.equal(await hasher.verify(wrong, storedHash), false, wrong)
+    }
+    assert.equal(hasher.algorithmOf(storedHash), label)
+  })
+
+  test(`${origin}: a damaged hash matches nothing`, async () => {
+    const at = storedHash.length - 6
+    const swapped = storedHash[at] === '7' ? '5' : '7'
+    const damaged = [
+      storedHash.slice(0, at) + swapped + storedHash.slice(at + 1),
+      storedHash.slice(0, -9),
+      `${storedHash}!`,
+    ]
+    for (const text of [...damaged, ` ${storedHash}`, `${storedHash}\n`, storedHash.slice(1)]) {
+      const matches = await hasher.verify(vectorPassword, text).catch((error: unknown) => {
+        assert.ok(error instanceof UnsupportedHashError, String(error))
+        return false
+      })
+      assert.equal(matches, false, text)
+    }
+  })
+}
+
+test('hashes of other systems are below the policy', () => {
+  for (const [origin, , storedHash] of vectors) {
+    if (storedHash.startsWith('$argon2id$')) continue
+    assert.equal(hasher.isDue(storedHash), true, origin)
+  }
+})
+
+const key = 'A'.repeat(43)
+for (const [what, storedHash] of [
+  ['PBKDF2 of too many iterations', `$pbkdf2-sha256$999999999$c2FsdA$${key}`],
+  ['PBKDF2 of too many blocks', `$pbkdf2-sha1$i=99999999$c2FsdHNhbHQ$${'A'.repeat(86)}`],
+  ['PBKDF2 without an iteration', `pbkdf2_sha256$0$salt$${key}=`],
+  ['PBKDF2 with a key that says nothing', '$pbkdf2-sha256$1000$c2FsdA$AAAA'],
+  ['scrypt of too much memory', `$scrypt$ln=30,r=8,p=1$c2FsdA$${key}`],
+  ['scrypt of too much work', `scrypt:65536:8:999$salt$${'0'.repeat(128)}`],
+  ['scrypt of a cost that is no power of two', `scrypt$1000$salt$8$1$${'A'.repeat(86)}==`],
+  ['scrypt without blocks', `$scrypt$ln=10,r=0,p=1$c2FsdA$${key}`],
+  ['bcrypt_sha256 of too high a cost', `bcrypt_sha256$$2b$22$${'a'.repeat(52)}.`],
+  ["Django's argon2 of too much memory", `argon2$argon2id$v=19$m=4194304,t=1,p=1$c2FsdHNhbHQ$${key}`],
+  ['yescrypt of too much memory', `$y$jPT$saltsaltsaltsalt$${key}`],
+  ['yescrypt of other flags', `$y$/9T$saltsaltsaltsalt$${key}`],
+  ['yescrypt of several lanes', `$y$j9T./.$saltsaltsaltsalt$${key}`],
+  ['yescrypt of a salt with bits to spare', `$y$j9T$saltz$${key}`],
+  ['yescrypt without states', `$y$j.T$saltsaltsaltsalt$${key}`],
+  ['bcrypt 2x of too high a cost', `$2x$22$${'a'.repeat(52)}.`],
+  ["Firebase's scrypt of too much memory", `$firebase-scrypt$ln=30,r=8$AAAA$${'A'.repeat(86)}==`],
+  ["Firebase's scrypt of another length than the signer key", `$firebase-scrypt$ln=14,r=8$AAAA$${key}=`],
+  ['sha-crypt of too many rounds', `$5$rounds=999999999$salt$${key}`],
+  ['sha-crypt of too few rounds', `$6$rounds=0999$salt$${key}${key}`],
+  ['sha-crypt of another length', `$6$salt$${key}`],
+  ['phpass of too many rounds', `$P$Ssaltsalt${'A'.repeat(22)}`],
+  ['phpass of too few rounds', `$S$4saltsalt${key}`],
+  ['{SSHA} without a salt', `{SSHA}${'A'.repeat(27)}=`],
+  ['ASP.NET Core Identity of an unknown function', `AQAAAAk${'A'.repeat(77)}`],
+  ['ASP.NET Core Identity whose salt is longer than it', `AQAAAAEAAAPo/////w${'A'.repeat(66)}`],
+] as const) {
+  test(`${what} is unsupported, without any work`, async () => {
+    const before = hasher.threadMs()
+    await assert.rejects(hasher.verify('password', storedHash), UnsupportedHashError)
+    assert.equal(hasher.threadMs(), before)
+    assert.equal(hasher.algorithmOf(storedHash), 'other')
+  })
+}
+
+test('bcrypt 2x is of the bytes as they were extended: in ASCII as any, by each engine', async () => {
+  for (const native of [false, true]) {
+    const hasher = await createHasher(policy, { native })
+    const matches = (password: string, storedHash: string) => hasher.verify(password, storedHash)
+    const ofUmlaut = '$2x$04$CCCCCCCCCCCCCCCCCCCCC.0BMvexj9TifIzCqMH/2rpYmIjwMTvt2'
+    assert.equal(await matches('\u00ff', ofUmlaut), true)
+    assert.equal(await matches('\u00ff', ofUmlaut.replace('2x', '2y')), false)
+    const ofAscii = '$2x$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW'
+    assert.equal(await matches('U*U', ofAscii), true)
+    assert.equal(await matches('U*U\0', ofAscii), false)
+    const ofNothing = await hasher.hash('', { algorithm: 'bcrypt', cost: 4 })
+    assert.equal(await matches('\0', ofNothing.replace('2b', '2x')), false)
+    hasher.native?.close()
+  }
+})
+
+test("yescrypt of Debian's cost, which is prehashed, matches", async () => {
+  const storedHash = '$y$j9T$F5Jx5fExrKuPp53xLKQ..1$tb0m2FiOY4gYA8hfwHh1jpvN7/YMVJRdStnB3KNc4W0'
+  assert.equal(await hasher.verify(vectorPassword, storedHash), true)
+  assert.equal(await hasher.verify(`${vectorPassword}.`, storedHash), false)
+})
+
+test("Better Auth's passwords are those of NFKC, Node's are as they are", async () => {
+  const stored =
+    '43e39ba13244b50c34e6695262e568c2:52f26d15b1f010b538eebc5fe18a6e938707fad97c902bf914b15c4c30a006886a2d649d53dd3ad98aec6451ec5c87655be9e309c84a02a138fe7a40c2a7539e'
+  assert.equal(await hasher.verify('\ufb01ne \u2116 1 pass', stored), true)
+  assert.equal(await hasher.verify('fine No 1 pass', stored), true)
+  assert.equal(await hasher.verify('fine no 1 pass', stored), false)
+})
+
+test("Firebase's own example matches, and is unsupported without the keys of its project or with others", async () => {
+  const { password, storedHash } = firebaseExample
+  assert.equal(await hasher.verify(password, storedHash), true)
+  const without = await createHasher(policy, {})
+  await assert.rejects(without.verify(password, storedHash), UnsupportedHashError)
+  assert.equal(without.algorithmOf(storedHash), 'other')
+  for (const other of [{ FIREBASE_SALT_SEPARATOR: 'Bg==' }, { FIREBASE_SIGNER_KEY: `${'A'.repeat(86)}==` }]) {
+    const hasher = await createHasher(policy, { firebase: firebaseProject({ ...firebaseExample, ...other }) })
+    assert.equal(await hasher.verify(password, storedHash), false)
+  }
+})
+
+test('a text of no known format is counted as one, and makes up no name', () => {
+  for (const stored of [
+    '',
+    '$',
+    'argon2id',
+    '$2$10$abc',
+    '$2x$10$abc',
+    '$12a$',
+    '$made-up$',
+    'x$constructor$',
+    '{SSHA}',
+    'AAAA',
+  ]) {
+    assert.equal(hasher.algorithmOf(stored), 'other')
+  }
+})
+
+test('an algorithm is counted by the name that its hash begins with', () => {
+  for (const variant of ['argon2id', 'argon2i', 'argon2d']) {
+    assert.equal(hasher.algorithmOf(`$${variant}$v=19$m=65536,t=3,p=4$c2FsdHNhbHQ$${key}`), variant)
+  }
+  for (const version of ['2a', '2b', '2y'])
+    assert.equal(hasher.algorithmOf(`$${version}$10$${'a'.repeat(53)}`), 'bcrypt')
+})
+
+test('digests that libuv has no thread for leave the event loop free, several at a time', async () => {
+  const slow = [
+    `$y$j9T$saltsaltsaltsalt$${key}`,
+    `$5$rounds=100000$salt$${key}`,
+    `$6$rounds=100000$salt$${key}${key}`,
+    `$P$Fsaltsalt${'A'.repeat(22)}`,
+  ]
+  let turns = 0
+  let next: NodeJS.Immediate
+  const turn = () => {
+    turns++
+    next = setImmediate(turn)
+  }
+  next = setImmediate(turn)
+  const matches = await Promise.all(slow.map((storedHash) => hasher.verify('x', storedHash)))
+  clearImmediate(next)
+  assert.deepEqual(matches, [false, false, false, false])
+  assert.ok(turns > 100, `${turns} turns of the event loop meanwhile`)
+})

@@ -1,0 +1,31 @@
+// The steps of a shutdown, which go on after failures.
+import assert from 'node:assert/strict'
+import { test } from 'vitest'
+import { beginShutdown } from '../../src/process/shutdown.ts'
+
+test('a step that rejects, throws or never ends is logged, and all the others run', async () => {
+  const told: unknown[] = []
+  const closing = beginShutdown('gateway', { warn: (fields: unknown) => told.push(fields) })
+  const taken: string[] = []
+  await closing.step('reject', 60_000, () => Promise.reject(new Error('first')))
+  await closing.step('go well', 60_000, async () => taken.push('one'))
+  await closing.step('throw', 60_000, () => {
+    throw new Error('second')
+  })
+  await closing.step('hang', 5, () => new Promise(() => undefined))
+  await closing.step('go well too', 60_000, () => taken.push('two'))
+  assert.deepEqual(taken, ['one', 'two'])
+  assert.deepEqual(
+    told.map((fields) => (typeof fields === 'object' && fields !== null && 'step' in fields ? fields.step : undefined)),
+    ['reject', 'throw', 'hang'],
+  )
+  const failure = closing.failure()
+  assert.equal(failure?.message, 'could not reject, throw, hang')
+  assert.deepEqual(failure.cause, new Error('first'))
+})
+
+test('steps that all go well leave no failure', async () => {
+  const closing = beginShutdown('worker', { warn: () => assert.fail() })
+  await closing.step('give nothing back', 60_000, () => undefined)
+  assert.equal(closing.failure(), undefined)
+})
