@@ -2,13 +2,17 @@
 import { randomUUID } from 'node:crypto'
 import { parseEmailAddress } from '@spillway/api/email-address'
 import type { Hasher } from '@spillway/worker/hashing/index'
-import { type Fields, textAt } from './fields.ts'
+import { disabledBy } from './disabled.ts'
+import { dateOf, type Fields, textAt, truthOf } from './fields.ts'
+import { type ComposeHash, type SaltEncoding, saltBytes } from './hash-columns.ts'
 import type { HashSettings, Preset } from './presets.ts'
 import { examineHash } from './stored-hash.ts'
 import { type BareDigest, type WeakAccount, wrappingOfBare } from './weak.ts'
 
 export interface Account {
   id: string
+  /** Its id in the old system, where it is another. */
+  oldId?: string | undefined
   /** As addresses are compared. */
   email: string
   passwordHash: string
@@ -25,47 +29,70 @@ export type Checked =
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 const EARLIEST = Date.UTC(1970, 0, 2)
+const DAY_MS = 86_400_000
 
 export interface CheckOptions {
   preset: Preset
   /** In place of those of the preset, where they are told. */
   fields: Fields
+  /** Whether ids are kept, or every account gets a new one. */
+  ids: 'keep' | 'new'
   settings: HashSettings
   hasher: Pick<Hasher, 'examine'>
   /** What digests are that do not say it. */
   bare: BareDigest | undefined
+  compose: ComposeHash | undefined
+  saltEncoding: SaltEncoding
+  /** The steps that a password went through before it was hashed, comma-separated. */
+  madeOf: string | undefined
 }
 
-/** Returns the check. No reason holds a part of the record. */
+/** Returns the check. No reason holds a part of the record, but for names of fields and of formats. */
 export function createCheck(options: CheckOptions): (record: Record<string, unknown>) => Checked {
-  const { preset, fields, settings, hasher, bare } = options
+  const { preset, fields, ids } = options
   return (record) => {
     const text = (name: keyof Fields) => textAt(record, fields[name])
-    if (preset.isDisabled(record)) return rejected('is disabled')
+    const disabled = disabledBy(record)
+    if (disabled !== undefined) return rejected(`is disabled (${disabled})`)
     const given = text('email')
     if (given === undefined) return rejected('has no e-mail address')
     const email = parseEmailAddress(given)
     if (email === undefined) return rejected('has an e-mail address that is not valid')
-    const id = text('id') ?? randomUUID()
-    if (!UUID.test(id)) return rejected('has an id that is no UUID')
-    const createdAt = dateOf(text('createdAt'))
+    const oldId = text('id')
+    if (ids === 'keep' && oldId !== undefined && !UUID.test(oldId))
+      return rejected('has an id that is no UUID: --id new gives it another')
+    const id = ids === 'keep' && oldId !== undefined ? oldId.toLowerCase() : randomUUID()
+    const created = dateOf(text('createdAt'))
+    const createdAt = created === null ? new Date() : past(created)
     if (createdAt === undefined) return rejected('has a date of creation that is none')
-    const emailConfirmedAt = confirmationOf(text('emailConfirmedAt'), createdAt)
+    const confirmed = preset.isConfirmed === undefined ? text('emailConfirmedAt') : String(preset.isConfirmed(record))
+    const emailConfirmedAt = confirmationOf(confirmed, createdAt)
     if (emailConfirmedAt === undefined) return rejected('has a date of confirmation that is none')
-    const stored = text('passwordHash')
-    if (stored === undefined) return rejected('has no password hash')
-    const salt = text('salt') ?? ''
-    const passwordHash = preset.hashOf?.({ passwordHash: stored, salt }, settings) ?? stored
-
-    const account = { id: id.toLowerCase(), email, createdAt, emailConfirmedAt }
-    const wrapping = bare && wrappingOfBare(bare, passwordHash, Buffer.from(salt))
-    if (wrapping === 'too-long') return rejected('has a salt that is too long')
-    if (wrapping !== undefined) return { kind: 'weak', account, wrapping, format: bare?.digest ?? '' }
-    const examined = examineHash(passwordHash, hasher)
-    if (examined.kind === 'rejected') return examined
-    if (examined.kind === 'weak') return { ...examined, account }
-    return { kind: 'account', account: { ...account, passwordHash: examined.storedHash }, format: examined.format }
+    const account = { id, oldId: ids === 'new' ? oldId : undefined, email, createdAt, emailConfirmedAt }
+    return withHash(record, account, options)
   }
+}
+
+function withHash(
+  record: Record<string, unknown>,
+  account: Omit<Account, 'passwordHash'>,
+  options: CheckOptions,
+): Checked {
+  const { preset, fields, settings, hasher, bare, compose, saltEncoding, madeOf } = options
+  const salt = textAt(record, fields.salt) ?? ''
+  const given = textAt(record, fields.passwordHash)
+  const stored = preset.hashOf === undefined ? given : preset.hashOf(record, { passwordHash: given, salt }, settings)
+  if (stored === undefined) return rejected('has no password hash')
+  const saltRead = saltBytes(salt, saltEncoding)
+  if (saltRead === undefined) return rejected(`has a salt that is not ${saltEncoding}`)
+  const wrapping = bare && wrappingOfBare(bare, stored.trim(), saltRead)
+  if (wrapping === 'too-long') return rejected('has a salt that is too long')
+  if (wrapping !== undefined) return { kind: 'weak', account, wrapping, format: bare?.digest ?? '' }
+  const composed = compose === undefined ? stored.trim() : compose(stored.trim(), saltRead)
+  const examined = examineHash(madeOf === undefined ? composed : `$of$${madeOf}$${composed}`, hasher)
+  if (examined.kind === 'rejected') return examined
+  if (examined.kind === 'weak') return { ...examined, account }
+  return { kind: 'account', account: { ...account, passwordHash: examined.storedHash }, format: examined.format }
 }
 
 function rejected(reason: string): Checked {
@@ -74,15 +101,13 @@ function rejected(reason: string): Checked {
 
 /** A date, or a plain yes or no: other systems do not tell when an address was confirmed, so it counts as of the account's creation. */
 function confirmationOf(text: string | undefined, createdAt: Date): Date | null | undefined {
-  if (text === undefined || text === 'false') return null
-  return text === 'true' ? createdAt : dateOf(text)
+  const isConfirmed = /^(true|false|[tf01])$/i.test(text ?? '') ? truthOf(text) : undefined
+  if (isConfirmed !== undefined) return isConfirmed ? createdAt : null
+  const date = dateOf(text)
+  return date === null ? null : past(date)
 }
 
-/** ISO 8601, or seconds or milliseconds since 1970; now where there is none. */
-function dateOf(text: string | undefined): Date | undefined {
-  if (text === undefined) return new Date()
-  const number = Number(text)
-  const date = new Date(Number.isFinite(number) ? number * (number < 1e11 ? 1_000 : 1) : text)
-  const time = date.getTime()
-  return time >= EARLIEST && time <= Date.now() + 86_400_000 ? date : undefined
+/** A day ahead at the most: clocks differ. */
+function past(date: Date | undefined): Date | undefined {
+  return date !== undefined && date.getTime() >= EARLIEST && date.getTime() <= Date.now() + DAY_MS ? date : undefined
 }

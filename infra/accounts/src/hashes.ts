@@ -1,16 +1,22 @@
-// How many accounts have hashes of which algorithm and cost.
+// How many accounts have hashes of which format and cost.
+import { parseStoredHash } from '@spillway/client/protocol/stored-hash'
 import { type Database, Prisma } from '@spillway/prisma'
+import { createReader } from '@spillway/worker/hashing/formats/list'
 import { pagesOfAccounts } from './pages.ts'
 
 const BATCH = 20_000
 
-/** By what a hash begins with, up to its cost; the most first. */
+/** By the format of a hash, and its cost if it is one of new hashes; the most first. */
 export async function countHashes(database: Database): Promise<[hashes: string, accounts: number][]> {
   const counts = new Map<string, number>()
-  const heads = Prisma.sql`substr(password_hash, 1, 64) AS head`
-  for await (const rows of pagesOfAccounts<{ id: string; head: string }>(database, heads, BATCH)) {
-    for (const { head } of rows) {
-      const kind = kindOf(head)
+  const kindOf = createKinds()
+  for await (const rows of pagesOfAccounts<{ id: string; hash: string }>(
+    database,
+    Prisma.sql`password_hash AS hash`,
+    BATCH,
+  )) {
+    for (const { hash } of rows) {
+      const kind = kindOf(hash)
       counts.set(kind, (counts.get(kind) ?? 0) + 1)
     }
   }
@@ -18,10 +24,16 @@ export async function countHashes(database: Database): Promise<[hashes: string, 
 }
 
 /** `argon2id, m=19456,t=2,p=1`, `bcrypt, cost 12`; else the name of the format alone. */
-export function kindOf(hash: string): string {
-  const [, argon2, cost] = /^(?:argon2)?\$(argon2id?|argon2d)\$v=\d+\$(m=\d+,t=\d+,p=\d+)\$/.exec(hash) ?? []
-  if (argon2 !== undefined) return `${argon2}, ${cost}`
-  const [, rounds] = /^\$2[abxy]\$(\d\d)\$/.exec(hash) ?? []
-  if (rounds !== undefined) return `bcrypt, cost ${Number(rounds)}`
-  return /^[$]?([A-Za-z0-9_-]{1,24})[$:]/.exec(hash)?.[1] ?? /^\{([A-Z0-9]{1,12})\}/.exec(hash)?.[1] ?? 'other'
+export function createKinds(): (hash: string) => string {
+  const read = createReader({ firebase: undefined, peppers: [] })
+  return (hash) => {
+    const stored = parseStoredHash(hash)
+    if (stored?.algorithm === 'bcrypt') return `bcrypt, cost ${stored.cost}`
+    if (stored !== undefined)
+      return `${stored.algorithm}, m=${stored.memoryKib},t=${stored.time},p=${stored.parallelism}`
+    if (hash.startsWith('$firebase-scrypt$')) return 'Firebase scrypt'
+    if (hash.startsWith('$of$'))
+      return `hash of what was made of the password: ${/^\$of\$([\w:,-]{1,128})\$/.exec(hash)?.[1] ?? ''}`
+    return read(hash)?.format.name ?? 'no known format'
+  }
 }

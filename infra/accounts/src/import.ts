@@ -1,7 +1,9 @@
-// Imports a file: reads, checks, has weak digests wrapped, and writes in batches.
+// Imports a file: reads, checks, has weak digests wrapped, and writes in batches. Every line is created, left or rejected.
 import type { Passwords } from '@spillway/client'
+import { UserError } from '@spillway/local/processes/user-error'
 import type { Database } from '@spillway/prisma'
 import type { Account, Checked } from './account.ts'
+import { createAddresses } from './addresses.ts'
 import { insertAccounts } from './insert.ts'
 import type { Line } from './records.ts'
 import type { RejectedLines } from './rejected.ts'
@@ -17,6 +19,8 @@ export interface ImportOptions {
   rejected: RejectedLines
   /** Undefined for a dry run: nothing is written or hashed then. */
   into: { database: Database; passwords(): Passwords } | undefined
+  /** Told the id that an account has here, for each that had another in the old system. */
+  mapped(ids: { old: string; new: string }): void
   /** Lines before this one are passed over. */
   fromLine: number
   signal: AbortSignal
@@ -27,11 +31,16 @@ export interface ImportOptions {
 export interface ImportReport {
   /** The last line of which all before it are done. */
   line: number
+  /** Lines that hold a record, or should. */
+  read: number
   created: number
+  /** Accounts of the database that have the address of a line: they are left as they are. */
   existing: number
+  rejected: number
   /** How many of the accounts have hashes of which format. */
   formats: Map<string, number>
-  rejected: number
+  /** Why the file could not be read to its end. */
+  failure?: UserError
 }
 
 interface Numbered<T> {
@@ -39,21 +48,26 @@ interface Numbered<T> {
   of: T
 }
 
-/** Ends early when the signal fires, after the batch in hand. */
+/** Ends early when the signal fires, after the batch in hand, and where the file cannot be read any further. */
 export async function importAccounts(options: ImportOptions): Promise<ImportReport> {
-  const { lines, check, rejected, into, fromLine, signal } = options
-  const report: ImportReport = { line: fromLine - 1, created: 0, existing: 0, formats: new Map(), rejected: 0 }
+  const { check, into, fromLine } = options
+  const report: ImportReport = {
+    ...{ line: fromLine - 1, read: 0, created: 0, existing: 0, rejected: 0 },
+    formats: new Map(),
+  }
+  const addresses = createAddresses()
   let ready: Numbered<Account>[] = []
   let toWrap: Numbered<WeakAccount>[] = []
 
   const reject = (line: number, reason: string): void => {
-    rejected.add(line, reason)
+    options.rejected.add(line, reason)
     report.rejected++
   }
-  const count = (format: string): void => void report.formats.set(format, (report.formats.get(format) ?? 0) + 1)
 
   async function wrapAll(): Promise<void> {
-    if (into !== undefined && toWrap.length > 0) {
+    if (into === undefined)
+      ready.push(...toWrap.map(({ line, of }) => ({ line, of: { ...of.account, passwordHash: '' } })))
+    else if (toWrap.length > 0) {
       const passwords = into.passwords()
       ready.push(
         ...(await Promise.all(toWrap.map(async ({ line, of }) => ({ line, of: await wrapped(passwords, of) })))),
@@ -64,38 +78,51 @@ export async function importAccounts(options: ImportOptions): Promise<ImportRepo
 
   async function write(lastLine: number): Promise<void> {
     await wrapAll()
-    if (into !== undefined && ready.length > 0) {
-      const { created, existing, conflicting } = await insertAccounts(
-        into.database,
-        ready.map(({ of }) => of),
-      )
-      report.created += created
-      report.existing += existing
-      for (const place of conflicting)
-        reject(ready[place]?.line ?? lastLine, 'has an id that belongs to another address')
+    const left =
+      into === undefined
+        ? []
+        : await insertAccounts(
+            into.database,
+            ready.map(({ of }) => of),
+          )
+    const byPlace = new Map(left.map((one) => [one.place, one]))
+    for (const [place, { line, of }] of ready.entries()) {
+      const { why, id } = byPlace.get(place) ?? { why: 'created', id: of.id }
+      const first = addresses.firstLineOf(of.email, line)
+      if (why === 'id-taken') reject(line, 'has an id that belongs to another address')
+      else if (first !== undefined && why !== 'created') reject(line, `has the address of line ${first}`)
+      else if (why === 'created' && into !== undefined) report.created++
+      else if (why !== 'created') report.existing++
+      if (of.oldId !== undefined && id !== null && into !== undefined) options.mapped({ old: of.oldId, new: id })
     }
     ready = []
     report.line = lastLine
     options.progress(report)
   }
 
-  let last = fromLine - 1
-  for await (const { number, record, problem = '' } of lines) {
-    if (number < fromLine) continue
-    last = number
+  async function take({ number, record, problem = '' }: Line): Promise<void> {
+    report.read++
     const checked = record === undefined ? ({ kind: 'rejected', reason: problem } as const) : check(record)
-    if (checked.kind === 'rejected') {
-      reject(number, checked.reason)
-    } else if (checked.kind === 'weak') {
-      count(`${checked.format}, weak, inside argon2id`)
-      toWrap.push({ line: number, of: checked })
-    } else {
-      count(checked.format)
-      ready.push({ line: number, of: checked.account })
-    }
+    if (checked.kind === 'rejected') return reject(number, checked.reason)
+    const format = checked.kind === 'weak' ? `${checked.format}, weak, inside argon2id` : checked.format
+    report.formats.set(format, (report.formats.get(format) ?? 0) + 1)
+    if (checked.kind === 'weak') toWrap.push({ line: number, of: checked })
+    else ready.push({ line: number, of: checked.account })
     if (toWrap.length >= WEAK_BATCH) await wrapAll()
     if (ready.length >= BATCH) await write(number)
-    if (signal.aborted) break
+  }
+
+  let last = fromLine - 1
+  try {
+    for await (const line of options.lines) {
+      if (line.number < fromLine) continue
+      last = line.number
+      await take(line)
+      if (options.signal.aborted) break
+    }
+  } catch (error) {
+    if (!(error instanceof UserError)) throw error
+    report.failure = error
   }
   await write(last)
   return report

@@ -2,15 +2,18 @@
 import { type Database, Prisma, rawQuery } from '@spillway/prisma'
 import type { Account } from './account.ts'
 
-export interface Inserted {
-  created: number
-  /** Accounts whose address was there before: they are left as they are. */
-  existing: number
-  /** Places in the batch of accounts whose id belongs to another address. */
-  conflicting: number[]
+/** What became of an account that was not created. */
+export type Left = {
+  /** Its place in the batch. */
+  place: number
+  /** `existed`: an account of the address was there before, and stays as it is. `twice`: the batch has the address before. */
+  why: 'existed' | 'twice' | 'id-taken'
+  /** The id of the account of the address. */
+  id: string | null
 }
 
-export async function insertAccounts(database: Database, batch: readonly Account[]): Promise<Inserted> {
+/** Returns those that were not created. */
+export async function insertAccounts(database: Database, batch: readonly Account[]): Promise<Left[]> {
   const column = <T>(of: (account: Account) => T) => batch.map(of)
   // The addresses that exist are read after the insert by the same snapshot, so without those that it creates.
   const sql = Prisma.sql`
@@ -26,14 +29,11 @@ export async function insertAccounts(database: Database, batch: readonly Account
       INSERT INTO users (id, email, password_hash, created_at, email_confirmed_at, updated_at)
       SELECT id, email, password_hash, created_at, email_confirmed_at, now() FROM given ORDER BY place
       ON CONFLICT DO NOTHING
-      RETURNING email
+      RETURNING id, email
     )
-    SELECT given.place::int - 1 AS place, users.email IS NOT NULL AS existed
-    FROM given LEFT JOIN users USING (email)
-    WHERE users.email IS NOT NULL OR NOT EXISTS (SELECT FROM created WHERE created.email = given.email)`
-  const left = await rawQuery<{ place: number; existed: boolean }>(database, sql)
-  const conflicting = left.filter(({ existed }) => !existed).map(({ place }) => place)
-  // An address twice in one batch is created once: the second has neither been there before nor is it left over.
-  const created = new Set(batch.filter((_, n) => !left.some(({ place }) => place === n)).map(({ email }) => email)).size
-  return { created, existing: batch.length - created - conflicting.length, conflicting }
+    SELECT given.place::int - 1 AS place, coalesce(users.id, created.id) AS id,
+      CASE WHEN users.id IS NOT NULL THEN 'existed' WHEN created.id IS NOT NULL THEN 'twice' ELSE 'id-taken' END AS why
+    FROM given LEFT JOIN users USING (email) LEFT JOIN created USING (email)
+    WHERE created.id IS NULL OR created.id <> given.id`
+  return await rawQuery<Left>(database, sql)
 }

@@ -1,27 +1,24 @@
 // Reads a JSON document of accounts a record at a time: an array of them, as Django's dumpdata writes it, or an object whose `users` is one,
-// as `firebase auth:export` does.
-import { once } from 'node:events'
-import type { Readable } from 'node:stream'
+// as `firebase auth:export` and Keycloak's export of a realm do.
 import { JSONParser } from '@streamparser/json'
 import { isRecord, type Line } from './records.ts'
 
-const ARRAY = /^\s*\[/
-const OF_USERS = /^\s*\{\s*"users"\s*:\s*\[/
-
-/** The path of the records in the document that a stream begins with; undefined for anything else. The stream loses nothing. */
-export async function documentPath(bytes: Readable): Promise<string | undefined> {
-  // It is also emitted at the end of an empty stream. What is wrong with the stream is told by whoever reads it.
-  await once(bytes, 'readable').catch(() => undefined)
-  const chunk: Buffer | null = bytes.read()
-  if (chunk === null) return undefined
-  bytes.unshift(chunk)
-  const beginning = chunk.toString('utf8').replace(/^\ufeff/, '')
-  if (ARRAY.test(beginning)) return '$.*'
-  return OF_USERS.test(beginning) ? '$.users.*' : undefined
+/** The path of the records in a document that begins so; undefined for lines of objects. */
+export function documentPath(beginning: string): string | undefined {
+  const text = beginning.trimStart()
+  if (text.startsWith('[')) return '$.*'
+  const [line = ''] = text.split('\n')
+  try {
+    const first: unknown = JSON.parse(line)
+    return isRecord(first) && Array.isArray(first.users) ? '$.users.*' : undefined
+  } catch {
+    // An object over several lines, or one line that goes on.
+    return /^\{\s*$|^\{.*"users"\s*:/s.test(text) ? '$.users.*' : undefined
+  }
 }
 
 /** The number of a line is that of its record. What comes after a mistake cannot be read. */
-export async function* readDocument(bytes: Readable, path: string): AsyncGenerator<Line> {
+export async function* readDocument(chunks: AsyncIterable<string>, path: string): AsyncGenerator<Line> {
   const lines: Line[] = []
   const parser = new JSONParser({ paths: [path], keepStack: false })
   let number = 0
@@ -31,7 +28,7 @@ export async function* readDocument(bytes: Readable, path: string): AsyncGenerat
       isRecord(value) ? { number, record: value } : { number, record: undefined, problem: 'is no JSON object' },
     )
   }
-  const takes = (chunk: Buffer): boolean => {
+  const takes = (chunk: string): boolean => {
     try {
       parser.write(chunk)
       return true
@@ -39,14 +36,9 @@ export async function* readDocument(bytes: Readable, path: string): AsyncGenerat
       return false
     }
   }
-  try {
-    for await (const chunk of bytes) {
-      if (!takes(chunk)) break
-      yield* lines.splice(0)
-    }
-  } catch {
-    // Whoever opened the stream tells what is wrong with it.
-    return
+  for await (const chunk of chunks) {
+    if (!takes(chunk)) break
+    yield* lines.splice(0)
   }
   yield* lines
   // It ends by itself with the document.

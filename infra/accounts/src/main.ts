@@ -11,6 +11,8 @@ import { findRunning } from '@spillway/local/start/running'
 import { connectDatabase, type Database } from '@spillway/prisma'
 import { firebaseProject, firebaseSettings } from '@spillway/worker/hashing/formats/firebase-project'
 import { formats } from '@spillway/worker/hashing/formats/list'
+import { stepsOf } from '@spillway/worker/hashing/formats/made-of'
+import { oldSystemSettings, type Pepper, peppersOf } from '@spillway/worker/hashing/formats/peppers'
 import { createHasher } from '@spillway/worker/hashing/index'
 import { argon2idPolicy } from '@spillway/worker/hashing/policy'
 import { createCheck } from './account.ts'
@@ -20,7 +22,7 @@ import { type ImportReport, importAccounts } from './import.ts'
 import { type Command, help, parseOptions } from './options.ts'
 import { presets } from './presets.ts'
 import { readRecords } from './records.ts'
-import { rejectedLines } from './rejected.ts'
+import { linesFile, rejectedLines } from './rejected.ts'
 
 /** A batch is one statement. */
 const STATEMENT_TIMEOUT_MS = 60_000
@@ -50,17 +52,17 @@ async function main(args: readonly string[], env: NodeJS.ProcessEnv): Promise<vo
   }
 }
 
-async function importFile(
-  { file, dryRun, preset, fields, bare, fromLine, rejected: rejectedFile }: Extract<Command, { name: 'import' }>,
-  database: Database,
-  env: NodeJS.ProcessEnv,
-): Promise<void> {
+async function importFile(command: Extract<Command, { name: 'import' }>, database: Database, env: NodeJS.ProcessEnv) {
+  const { file, dryRun, preset, fromLine, rejected: rejectedFile, ids: idsFile, madeOf } = command
   const startMs = performance.now()
   const { firebase, settings } = firebaseOf(env)
   if (preset === presets.firebase && firebase === undefined)
     throw new UserError('Set FIREBASE_SIGNER_KEY to base64_signer_key of the project, here and at the workers.')
-  const hasher = await createHasher(argon2idPolicy(ANY_COST), { firebase })
-  const rejected = rejectedLines(rejectedFile)
+  const peppers = peppersIn(env, madeOf)
+  const hasher = await createHasher(argon2idPolicy(ANY_COST), { firebase, peppers })
+  const append = fromLine > 1
+  const rejected = rejectedLines(rejectedFile, { append })
+  const ids = linesFile(idsFile, { append })
   let passwords: Passwords | undefined
   const startPasswords = () => (passwords ??= createPasswordsWith(beside, { ...queueOf(env), waitMs: WRAPPING_MS }))
   const stop = new AbortController()
@@ -68,10 +70,11 @@ async function importFile(
   process.once('SIGINT', onSignal).once('SIGTERM', onSignal)
   let toldMs = startMs
   const result = await importAccounts({
-    lines: readRecords(file),
-    check: createCheck({ preset, fields, settings, hasher, bare }),
+    lines: readRecords(file, preset.columns),
+    check: createCheck({ ...command, ids: command.id, settings, hasher }),
     rejected,
     into: dryRun ? undefined : { database, passwords: startPasswords },
+    mapped: ids.add,
     fromLine,
     signal: stop.signal,
     progress({ line }) {
@@ -82,12 +85,29 @@ async function importFile(
   }).finally(async () => {
     await passwords?.close()
     await rejected.close()
+    await ids.close()
   })
   const seconds = ((performance.now() - startMs) / 1_000).toFixed(1)
   console.log(summary(result, { dryRun, seconds, rejectedFile, reasons: rejected.counts }))
-  if (!stop.signal.aborted) return
-  console.log(`Stopped. To go on: --from-line ${result.line + 1}`)
-  process.exitCode = 130
+  if (result.rejected > 0) process.exitCode = 1
+  const isStopped = stop.signal.aborted
+  if (isStopped || result.failure !== undefined)
+    console.log(`${isStopped ? 'Stopped. ' : ''}To go on: --from-line ${result.line + 1}`)
+  if (isStopped) process.exitCode = 130
+  else if (result.failure !== undefined) throw result.failure
+}
+
+/** Throws a UserError for steps that are none, and for a pepper that is not set. */
+function peppersIn({ PASSWORD_PEPPERS = '' }: NodeJS.ProcessEnv, madeOf: string | undefined): Pepper[] {
+  if (!new RegExp(oldSystemSettings.PASSWORD_PEPPERS.pattern ?? '').test(PASSWORD_PEPPERS))
+    throw new UserError('PASSWORD_PEPPERS takes name:base64, comma-separated.')
+  const peppers = peppersOf(PASSWORD_PEPPERS)
+  const wrong = madeOf?.split(',').find((step) => stepsOf(step, peppers) === undefined)
+  if (wrong !== undefined)
+    throw new UserError(
+      `--made-of has no step "${wrong}": see "pnpm accounts --help"; a pepper must be in PASSWORD_PEPPERS, here and at the workers.`,
+    )
+  return peppers
 }
 
 /** The table of formats, a line each. */
@@ -110,7 +130,7 @@ function firebaseOf(env: NodeJS.ProcessEnv) {
 }
 
 function summary(
-  { created, existing, formats, rejected, line }: ImportReport,
+  { read, created, existing, formats, rejected }: ImportReport,
   about: { dryRun: boolean; seconds: string; rejectedFile: string; reasons: ReadonlyMap<string, number> },
 ): string {
   const { dryRun, seconds, rejectedFile, reasons } = about
@@ -118,7 +138,7 @@ function summary(
     [...counts].sort(([, a], [, b]) => b - a).map(([name, count]) => `${String(count).padStart(12)}  ${name}`)
   const done = dryRun ? 'Nothing was written.' : `Created ${created} accounts, left ${existing} that existed.`
   return [
-    `Read ${line} lines in ${seconds} s. ${done}`,
+    `Read ${read} lines in ${seconds} s. ${done}`,
     ...counted(formats),
     ...(rejected > 0 ? [`Rejected ${rejected} lines, in ${rejectedFile}:`, ...counted(reasons)] : []),
   ].join('\n')

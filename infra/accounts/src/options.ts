@@ -2,6 +2,7 @@
 import { parseCommandLine, whole } from '@spillway/local/processes/command-line'
 import { UserError } from '@spillway/local/processes/user-error'
 import { mapped } from './fields.ts'
+import { composeHash, saltEncodings } from './hash-columns.ts'
 import { ownPreset, presets } from './presets.ts'
 import { bareDigest } from './weak.ts'
 
@@ -11,19 +12,29 @@ pnpm accounts hashes
 pnpm accounts formats
 
 import   reads accounts from FILE: NDJSON (.ndjson, .jsonl), a JSON array of them or an object with one as "users" (.json), or CSV with
-         a line of names (.csv); also with .gz. The fields are email, passwordHash, id, createdAt and emailConfirmedAt; the last three
-         may be missing. emailConfirmedAt is a date, or true for an address that was confirmed at some time: then createdAt is taken.
-         Accounts whose address exists are left as they are, so that it can be run again at any time. Lines that are not imported,
-         such as those of disabled accounts, go by number and reason to FILE.rejected.ndjson; in a document, records are numbered.
+         a line of names (.csv, .tsv), by commas, semicolons or tabs; also with .gz. The fields are email, passwordHash, id, createdAt and
+         emailConfirmedAt; the last three may be missing. emailConfirmedAt is a date, or true for an address that was confirmed at some
+         time: then createdAt is taken. Accounts whose address exists are left as they are, so that it can be run again at any time. Lines
+         that are not imported, such as those of disabled accounts, go by number and reason to FILE.rejected.ndjson, and make the exit
+         code 1; in a document, records are numbered.
 export   writes all accounts to FILE, in the form that import reads; - is standard output.
-hashes   counts the accounts by algorithm and cost of their hashes.
+hashes   counts the accounts by format and cost of their hashes.
 formats  lists the formats of stored hashes, who writes them, and whether they rest in the database or inside argon2id.
 
   --dry-run            counts and checks, and writes nothing
   --preset name        another system's export: ${Object.keys(presets).join(', ')}
   --map a=b,c=d        where the fields are: email=mail,passwordHash=secret.hash
-  --weak name          plain hexadecimal digests (md5, sha1, sha256) are hashed with argon2id; others of the file are not concerned
-  --salt before|after  where the salt of weak digests is, by the field salt [before the password]
+  --id keep|new        whether accounts keep their ids, which must be UUIDs, or get new ones [as the preset has it; keep]
+  --ids file           where old and new ids go, if accounts get new ones [FILE.ids.ndjson]
+  --hash form          how digests were made that do not say it, in hexadecimal or base64: pbkdf2-sha256:ROUNDS (or sha1, sha512),
+                       scrypt:N:R:P, argon2id:KIB:PASSES:LANES, symfony
+  --salt-column name   where the salt of such digests is; name:hex or name:base64 if it is not used as the text that it is [salt]
+  --made-of steps      what was hashed of a password, comma-separated: md5, sha1, sha256, sha384, sha512, each also with -base64;
+                       pepper:NAME (behind it), hmac-sha256:NAME and the like, by PASSWORD_PEPPERS; html, slashes, trim, lower, nfc
+  --weak name          what plain hexadecimal digests are that do not say it (md5, sha1, sha256, sha384, sha512). Weak digests of every
+                       format are hashed with argon2id, and stored inside it
+  --salt before|after|key
+                       where the salt of plain digests is, or that it is the key of an HMAC [before]
   --from-line n        passes over the lines before, to go on where an import was stopped [1]
   --rejected file      where the lines go that are not imported [FILE.rejected.ndjson]
   --help               prints this
@@ -33,6 +44,7 @@ From the environment:
   DATABASE_URL         the database [that of the running pnpm start]
   REDIS_URL, SPILLWAY_SEAL_KEYS, QUEUE_PREFIX
                        of the workers that hash weak digests [a process beside this one hashes them]
+  PASSWORD_PEPPERS     name:base64, comma-separated, for --made-of: as the workers have them
   FIREBASE_SIGNER_KEY, FIREBASE_SALT_SEPARATOR
                        for --preset firebase: as the workers have them, who verify by them. They are stored in no account
   FIREBASE_MEM_COST, FIREBASE_ROUNDS
@@ -43,6 +55,11 @@ const options = {
   'dry-run': { type: 'boolean' },
   preset: { type: 'string' },
   map: { type: 'string' },
+  id: { type: 'string' },
+  ids: { type: 'string' },
+  hash: { type: 'string' },
+  'salt-column': { type: 'string' },
+  'made-of': { type: 'string' },
   weak: { type: 'string' },
   salt: { type: 'string' },
   'from-line': { type: 'string' },
@@ -63,14 +80,27 @@ export function parseOptions(args: readonly string[]) {
   const preset = values.preset === undefined ? ownPreset : presets[values.preset]
   if (preset === undefined)
     throw new UserError(`--preset takes one of ${Object.keys(presets).join(', ')}, not "${values.preset}".`)
+  const [saltColumn, saltEncoding = 'text'] = values['salt-column']?.split(':') ?? []
+  const encoding = oneOf('--salt-column', saltEncoding, saltEncodings)
   return {
     name,
     file,
     dryRun: values['dry-run'] === true,
     preset,
-    fields: mapped(preset.fields, values.map),
+    fields: { ...mapped(preset.fields, values.map), ...(saltColumn === undefined ? {} : { salt: saltColumn }) },
+    saltEncoding: encoding,
+    id: oneOf('--id', values.id ?? preset.ids, ['keep', 'new']),
+    ids: values.ids ?? `${file}.ids.ndjson`,
+    compose: composeHash(values.hash),
+    madeOf: values['made-of'],
     bare: bareDigest(values.weak, values.salt),
     fromLine: whole('--from-line', values['from-line'] ?? '1'),
     rejected: values.rejected ?? `${file}.rejected.ndjson`,
   } as const
+}
+
+function oneOf<Word extends string>(option: string, text: string, words: readonly Word[]): Word {
+  const word = words.find((known) => known === text)
+  if (word === undefined) throw new UserError(`${option} takes one of ${words.join(', ')}, not "${text}".`)
+  return word
 }

@@ -1,13 +1,24 @@
-// Exports of other systems, as they write them. Ids that are no UUID cannot be kept, and are not named here.
+// Exports of other systems, as they write them.
 import { firebaseHash } from '@spillway/worker/hashing/formats/firebase'
-import { type Fields, own } from './fields.ts'
+import { type Fields, own, textAt, valueAt } from './fields.ts'
+import { keycloakHash } from './keycloak.ts'
+
+type Row = Record<string, unknown>
 
 export interface Preset {
   fields: Fields
-  /** Whether the account could not log in there: it is not to be opened here. */
-  isDisabled(record: Record<string, unknown>): boolean
+  /** What becomes of ids unless told otherwise: they are kept, or every account gets a new one. */
+  ids: 'keep' | 'new'
+  /** Of a CSV without a line of names. */
+  columns?: readonly string[]
   /** The stored hash, where it is made of several fields [the field `passwordHash`]. */
-  hashOf?(parts: { passwordHash: string; salt: string }, settings: HashSettings): string
+  hashOf?(
+    record: Row,
+    parts: { passwordHash: string | undefined; salt: string },
+    settings: HashSettings,
+  ): string | undefined
+  /** Whether the address is confirmed, where no single field says so. */
+  isConfirmed?(record: Row): boolean
 }
 
 /** What the hashes of an export have in common, and its records do not say. */
@@ -16,28 +27,77 @@ export interface HashSettings {
   firebase: { logCost: number; blockSize: number }
 }
 
-export const ownPreset: Preset = { fields: own, isDisabled: () => false }
+export const ownPreset: Preset = { fields: own, ids: 'keep' }
+
+/** The columns of `firebase auth:export users.csv`: four for each of four providers from the seventh on. */
+const FIREBASE_COLUMNS = [
+  ...['localid', 'email', 'emailverified', 'passwordhash', 'salt', 'displayname', 'photourl'],
+  ...['google', 'facebook', 'twitter', 'github'].flatMap((name) => [1, 2, 3, 4].map((n) => `${name}${n}`)),
+  ...['createdat', 'lastsignedinat', 'phonenumber', 'disabled', 'customattributes', 'providers'],
+]
 
 export const presets: Record<string, Preset> = {
   /** A bulk export of users with their hashes, NDJSON. */
   auth0: {
-    fields: { ...own, createdAt: 'created_at', emailConfirmedAt: 'email_verified', id: '' },
-    isDisabled: ({ blocked }) => blocked === true,
+    fields: { ...own, createdAt: 'created_at', emailConfirmedAt: 'email_verified', id: '_id' },
+    ids: 'new',
+  },
+  /** The tables `user` and `account` joined, with the column `password` of the provider `credential`. */
+  'better-auth': {
+    fields: { ...own, passwordHash: 'password', emailConfirmedAt: 'emailVerified' },
+    ids: 'new',
+  },
+  /** Dashboard, Settings, User exports: CSV. */
+  clerk: {
+    fields: { ...own, email: 'primary_email_address', passwordHash: 'password_digest', emailConfirmedAt: '' },
+    ids: 'new',
+    isConfirmed: (record) =>
+      (textAt(record, 'verified_email_addresses') ?? '')
+        .split('|')
+        .includes(textAt(record, 'primary_email_address') ?? '\n'),
   },
   /** `manage.py dumpdata auth.user`. */
   django: {
     fields: {
       ...own,
       ...{ email: 'fields.email', passwordHash: 'fields.password', createdAt: 'fields.date_joined' },
-      ...{ emailConfirmedAt: '', id: '' },
+      ...{ emailConfirmedAt: '', id: 'pk' },
     },
-    isDisabled: ({ fields }) =>
-      typeof fields === 'object' && fields !== null && Reflect.get(fields, 'is_active') === false,
+    ids: 'new',
   },
-  /** `firebase auth:export users.json`. */
+  /** `firebase auth:export users.json`, or `users.csv`. */
   firebase: {
-    fields: { ...own, emailConfirmedAt: 'emailVerified', id: '' },
-    isDisabled: ({ disabled }) => disabled === true,
-    hashOf: ({ passwordHash, salt }, { firebase }) => firebaseHash(firebase, salt, passwordHash),
+    fields: { ...own, emailConfirmedAt: 'emailVerified', id: 'localId' },
+    ids: 'new',
+    columns: FIREBASE_COLUMNS,
+    hashOf: (_, { passwordHash, salt }, { firebase }) => passwordHash && firebaseHash(firebase, salt, passwordHash),
+  },
+  /** `kc.sh export --realm NAME`, with its users in the file. */
+  keycloak: {
+    fields: { ...own, createdAt: 'createdTimestamp', emailConfirmedAt: 'emailVerified' },
+    ids: 'keep',
+    hashOf: (record) => keycloakHash(valueAt(record, 'credentials')),
+  },
+  /** The table auth.users. */
+  supabase: {
+    fields: {
+      ...own,
+      ...{ passwordHash: 'encrypted_password', createdAt: 'created_at', emailConfirmedAt: 'email_confirmed_at' },
+    },
+    ids: 'keep',
+  },
+  /** The table wp_users. */
+  wordpress: {
+    fields: {
+      ...own,
+      ...{
+        email: 'user_email',
+        passwordHash: 'user_pass',
+        createdAt: 'user_registered',
+        id: 'ID',
+        emailConfirmedAt: '',
+      },
+    },
+    ids: 'new',
   },
 }

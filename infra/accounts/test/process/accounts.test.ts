@@ -153,7 +153,7 @@ test('what is wrong with a line is told by its number, and nothing of what it ho
     ].join('\n'),
   )
   const { stdout, code } = await accounts(['import', file])
-  assert.equal(code, 0)
+  assert.equal(code, 1)
   assert.match(stdout, /Created 1 accounts[\s\S]*Rejected 10 lines/)
   const rejected = await rejectedOf(file)
   assert.deepEqual(
@@ -232,12 +232,12 @@ test("Firebase's export is read as it is, and its passwords match by the signer 
   const file = await fileOf('firebase.json', `{"users": [\n${text}]}`)
   const { FIREBASE_SIGNER_KEY } = firebaseExample
   const { code, stdout, stderr } = await accounts(['import', '--preset', 'firebase', file], { FIREBASE_SIGNER_KEY })
-  assert.equal(code, 0, stderr)
+  assert.equal(code, 1, stderr)
   assert.match(stdout, /^Read 6 lines in .* Created 2 accounts/)
   assert.deepEqual(await rejectedOf(file), [
     { line: 3, reason: 'has no password hash' },
     { line: 4, reason: 'has no e-mail address' },
-    { line: 5, reason: 'is disabled' },
+    { line: 5, reason: 'is disabled (disabled)' },
     { line: 6, reason: 'has a hash of Firebase that is damaged, or of another project than FIREBASE_SIGNER_KEY' },
   ])
   const hasher = await createHasher(argon2idPolicy({ memoryKib: 64, time: 1, parallelism: 1 }), {
@@ -269,7 +269,7 @@ test('an array of records is read one at a time, and what comes after a mistake 
   assert.match(stdout, /Created 2 accounts/)
   assert.deepEqual(await rejectedOf(file), [
     { line: 2, reason: 'is no JSON object' },
-    { line: 3, reason: 'is disabled' },
+    { line: 3, reason: 'is disabled (is_active)' },
   ])
   for (const broken of [whole.slice(0, -1), `${whole.slice(0, -2)},`, whole.replace(',1,', ',one,')]) {
     const file = await fileOf(`${randomUUID()}.json`, broken)
@@ -282,7 +282,7 @@ test('an array of records is read one at a time, and what comes after a mistake 
 test('accounts that are blocked at Auth0 are not opened here', async () => {
   const file = await fileOf('blocked.json', ndjson([{ email: newEmail(), passwordHash: bcrypt, blocked: true }]))
   await accounts(['import', '--preset', 'auth0', file])
-  assert.deepEqual(await rejectedOf(file), [{ line: 1, reason: 'is disabled' }])
+  assert.deepEqual(await rejectedOf(file), [{ line: 1, reason: 'is disabled (blocked)' }])
 })
 
 test('weak digests are hashed before they are stored, and their passwords log in', async () => {

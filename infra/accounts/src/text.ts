@@ -1,0 +1,101 @@
+// The text of a file: unpacked, and checked to be UTF-8, a chunk at a time.
+import { isUtf8 } from 'node:buffer'
+import { createReadStream } from 'node:fs'
+import { pipeline, type Readable } from 'node:stream'
+import { createGunzip } from 'node:zlib'
+import { UserError } from '@spillway/local/processes/user-error'
+
+const NEWLINE = 0x0a
+const GZIP = Buffer.from([0x1f, 0x8b])
+
+/** Without a byte order mark. Throws a UserError of one sentence for a file that cannot be read, where it ends to be text. */
+export async function* readText(file: string): AsyncGenerator<string> {
+  const decoder = new TextDecoder('utf-8', { fatal: true })
+  const name = file.split('/').at(-1) ?? file
+  let newlines = 0
+  let isFirst = true
+  for await (const chunk of readBytes(file, name, () => newlines)) {
+    if (isFirst) refuseUtf16(chunk, name)
+    isFirst = false
+    let text: string
+    try {
+      text = decoder.decode(chunk, { stream: true })
+    } catch {
+      throw notUtf8(name, newlines + newlinesBeforeWrong(chunk) + 1)
+    }
+    newlines += newlinesIn(chunk)
+    yield text
+  }
+  try {
+    decoder.decode()
+  } catch {
+    throw notUtf8(name, newlines + 1)
+  }
+}
+
+async function* readBytes(file: string, name: string, newlines: () => number): AsyncGenerator<Buffer> {
+  const raw = createReadStream(file)
+  try {
+    yield* file.endsWith('.gz') ? await unpack(raw, name) : raw
+  } catch (error) {
+    if (error instanceof UserError) throw error
+    const code = error instanceof Error && 'code' in error ? error.code : undefined
+    if (code === 'Z_BUF_ERROR')
+      throw new UserError(`${name} is cut off: it ends after line ${newlines()}, in the middle of a block.`)
+    if (typeof code === 'string' && code.startsWith('Z_'))
+      throw new UserError(`${name} is damaged after line ${newlines()}: it cannot be unpacked any further.`)
+    throw new UserError(`${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`)
+  }
+}
+
+async function unpack(raw: Readable, name: string): Promise<Readable> {
+  for await (const chunk of raw.iterator({ destroyOnReturn: false })) {
+    if (!GZIP.equals(chunk.subarray(0, 2)))
+      throw new UserError(`${name} is no gzip file, though its name ends with .gz.`)
+    raw.unshift(chunk)
+    break
+  }
+  const unpacked = createGunzip()
+  pipeline(raw, unpacked, () => undefined)
+  return unpacked
+}
+
+/** UTF-16 has a byte order mark, or a NUL in each character of ASCII. */
+function refuseUtf16(chunk: Buffer, name: string): void {
+  const [one, two] = chunk
+  const isMarked = (one === 0xff && two === 0xfe) || (one === 0xfe && two === 0xff)
+  if (isMarked || (chunk.length > 1 && (one === 0 || two === 0)))
+    throw new UserError(`${name} is UTF-16: convert it by "iconv -f UTF-16 -t UTF-8".`)
+}
+
+function notUtf8(name: string, line: number): UserError {
+  return new UserError(
+    `${name} is no UTF-8 in line ${line}: if it is Latin-1, convert it by "iconv -f LATIN1 -t UTF-8".`,
+  )
+}
+
+function newlinesIn(chunk: Buffer): number {
+  let count = 0
+  for (let at = chunk.indexOf(NEWLINE); at >= 0; at = chunk.indexOf(NEWLINE, at + 1)) count++
+  return count
+}
+
+/** Up to the first line that is no UTF-8. A character that began in the chunk before belongs to the first line. */
+function newlinesBeforeWrong(chunk: Buffer): number {
+  let count = 0
+  let start = 0
+  for (;;) {
+    const end = chunk.indexOf(NEWLINE, start)
+    if (end < 0 || (count > 0 && !isUtf8(chunk.subarray(start, end)))) return count
+    if (count === 0 && !isUtf8(chunk.subarray(continuation(chunk), end))) return 0
+    start = end + 1
+    count++
+  }
+}
+
+/** Where the first character begins: up to three bytes may end one of the chunk before. */
+function continuation(chunk: Buffer): number {
+  let at = 0
+  while (at < 3 && ((chunk[at] ?? 0) & 0xc0) === 0x80) at++
+  return at
+}

@@ -1,0 +1,131 @@
+// An import into a real database: created, left and rejected are all lines there are; ids are mapped; weak digests rest inside argon2id.
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import type { Passwords } from '@spillway/client'
+import { createNamespace, scratchDir } from '@spillway/local/testing'
+import { connectDatabase } from '@spillway/prisma'
+import { createHasher } from '@spillway/worker/hashing/index'
+import { argon2idPolicy } from '@spillway/worker/hashing/policy'
+import { createCheck } from '../src/account.ts'
+import { createKinds } from '../src/hashes.ts'
+import { importAccounts } from '../src/import.ts'
+import { parseOptions } from '../src/options.ts'
+import { readRecords } from '../src/records.ts'
+import { rejectedLines } from '../src/rejected.ts'
+
+const namespace = await createNamespace()
+const database = connectDatabase({ url: namespace.databaseUrl, poolSize: 1 })
+after(async () => {
+  await database.$disconnect()
+  await namespace.close()
+})
+const dir = await scratchDir({ after })
+const hasher = await createHasher(argon2idPolicy({ memoryKib: 64, time: 1, parallelism: 1 }), {})
+const bcrypt = '$2b$10$U4C0ZY8OG8y41F9LusfKyu3HRMBL0rCZcKBVsXhgr.n8Ou6FPhzO2'
+const newEmail = () => `${randomUUID()}@example.test`
+const storedOf = (email: string) => database.user.findUniqueOrThrow({ where: { email } })
+
+const passwords: Pick<Passwords, 'hash'> = { hash: (password) => hasher.hash(password) }
+
+async function imported(records: readonly object[], ...args: string[]) {
+  const file = join(dir, `${randomUUID()}.ndjson`)
+  await writeFile(file, records.map((record) => `${JSON.stringify(record)}\n`).join(''))
+  const command = parseOptions(['import', file, ...args])
+  assert.ok(command?.name === 'import')
+  const rejected: [number, string][] = []
+  const mapped = new Map<string, string>()
+  const report = await importAccounts({
+    lines: readRecords(file),
+    check: createCheck({ ...command, ids: command.id, settings: { firebase: { logCost: 14, blockSize: 8 } }, hasher }),
+    rejected: { add: (line, reason) => void rejected.push([line, reason]), counts: new Map(), close: async () => {} },
+    // Nothing else of it is used.
+    into: { database, passwords: () => passwords as Passwords },
+    mapped: (ids) => void mapped.set(ids.old, ids.new),
+    fromLine: 1,
+    signal: new AbortController().signal,
+    progress: () => undefined,
+  })
+  const { read, created, existing } = report
+  assert.equal(created + existing + rejected.length, read)
+  return { created, existing, rejected, mapped }
+}
+
+test('an address that the file has twice is told from one that existed', async () => {
+  const [first, existing] = [newEmail(), newEmail()]
+  await imported([{ email: existing, passwordHash: bcrypt }])
+  const far = Array.from({ length: 2_500 }, () => ({ email: newEmail(), passwordHash: bcrypt }))
+  const once = { email: first, passwordHash: bcrypt }
+  const twice = { email: first.toUpperCase(), passwordHash: bcrypt }
+  const result = await imported([once, twice, { email: existing, passwordHash: bcrypt }, ...far, once])
+  assert.deepEqual([result.created, result.existing], [2_501, 1])
+  assert.deepEqual(result.rejected, [
+    [2, 'has the address of line 1'],
+    [2_504, 'has the address of line 1'],
+  ])
+})
+
+test('an id that belongs to another address is named, and new ids are mapped, also those of accounts that existed', async () => {
+  const id = randomUUID()
+  const [one, two] = [newEmail(), newEmail()]
+  await imported([{ id, email: one, passwordHash: bcrypt }])
+  assert.deepEqual((await imported([{ id, email: two, passwordHash: bcrypt }])).rejected, [
+    [1, 'has an id that belongs to another address'],
+  ])
+  const rows = [
+    { id: '17', email: one, passwordHash: bcrypt },
+    { id: 'user_2', email: two, passwordHash: bcrypt },
+  ]
+  const { mapped } = await imported(rows, '--id', 'new')
+  assert.equal(mapped.get('17'), id)
+  assert.equal(mapped.get('user_2'), (await storedOf(two)).id)
+  assert.match((await imported(rows)).rejected[0]?.[1] ?? '', /^has an id that is no UUID: --id new/)
+})
+
+test('weak digests of every format rest inside argon2id, and their passwords log in', async () => {
+  const rows: [string, string][] = [
+    ['l\u00e8tmein', 'sha1$seasalt$cff36ea83f5706ce9aa7454e63e431fc726b2dc8'],
+    ['hashcat', 'md5$84143$7f51edecfa6fb401a0b5e63d33fc8c0e'],
+    ['helloworld', '{SHA}at+xg6SiyUovktq1redipHiJpaE='],
+    ['hashcat', '$1$38652870$DUjsu4TTlTsOe/xxZ05uf/'],
+    ['hashcat', '{CRYPT}$1$38652870$DUjsu4TTlTsOe/xxZ05uf/'],
+    [
+      'test123',
+      '{SSHA512}xPUl/px+1cG55rUH4rzcwxdOIPSB2TingLpiJJumN2xyDWN4Ix1WQG3ihnvHaWUE8MYNkvMi5rf0C9NYixHsE6Yh59M=',
+    ],
+  ]
+  for (const [password, passwordHash] of rows) {
+    const email = newEmail()
+    assert.deepEqual((await imported([{ email, passwordHash }])).rejected, [], passwordHash)
+    const stored = (await storedOf(email)).passwordHash
+    assert.match(stored, /^\$wrapped\$[\w,-]+\$[\w-]*\$argon2id\$/)
+    assert.equal(await hasher.verify(password, stored), true, passwordHash)
+    assert.equal(await hasher.verify(`${password}x`, stored), false)
+    assert.equal(createKinds()(stored), 'weak digest inside argon2id')
+  }
+})
+
+test('hashes are counted by names of formats', () => {
+  const kindOf = createKinds()
+  assert.equal(kindOf(bcrypt), 'bcrypt, cost 10')
+  assert.equal(
+    kindOf('$argon2id$v=19$m=256,p=1,t=2$pyjCAFVnz8LtrvIlxaMwig$TmqxfXMObdDUDPEfhFZ5C8IcUJiSPl5uuJyJUH2yVNY'),
+    'argon2id, m=256,t=2,p=1',
+  )
+  assert.equal(kindOf('pbkdf2_sha256$36000$xIEozuZVAoYm$uW1b35DUKyhvQAf1mBqMvoBDcqSD06juzyO/nmyV0+w='), 'Django PBKDF2')
+  assert.equal(kindOf(`$of$pepper:devise$${bcrypt}`), 'hash of what was made of the password: pepper:devise')
+  assert.equal(kindOf('x'), 'no known format')
+})
+
+test('the file of rejected lines goes on where an import goes on', async () => {
+  const file = join(dir, 'rejected.ndjson')
+  for (const append of [false, true]) {
+    const lines = rejectedLines(file, { append })
+    lines.add(append ? 7 : 3, 'is disabled (banned)')
+    await lines.close()
+  }
+  const { readFile } = await import('node:fs/promises')
+  assert.deepEqual((await readFile(file, 'utf8')).match(/"line":\d/g), ['"line":3', '"line":7'])
+})
