@@ -3,26 +3,26 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { after, test } from 'node:test'
 import type { Passwords } from '@spillway/client'
 import { createNamespace, scratchDir } from '@spillway/local/testing'
 import { connectDatabase } from '@spillway/prisma'
 import { createHasher } from '@spillway/worker/hashing/index'
 import { argon2idPolicy } from '@spillway/worker/hashing/policy'
-import { createCheck } from '../src/account.ts'
-import { createKinds } from '../src/hashes.ts'
-import { importAccounts } from '../src/import.ts'
-import { parseOptions } from '../src/options.ts'
-import { readRecords } from '../src/records.ts'
-import { rejectedLines } from '../src/rejected.ts'
+import { afterAll, test } from 'vitest'
+import { createCheck } from '../../src/account.ts'
+import { createKinds } from '../../src/hashes.ts'
+import { importAccounts } from '../../src/import.ts'
+import { parseOptions } from '../../src/options.ts'
+import { readRecords } from '../../src/records.ts'
+import { rejectedLines } from '../../src/rejected.ts'
 
 const namespace = await createNamespace()
 const database = connectDatabase({ url: namespace.databaseUrl, poolSize: 1 })
-after(async () => {
+afterAll(async () => {
   await database.$disconnect()
   await namespace.close()
 })
-const dir = await scratchDir({ after })
+const dir = await scratchDir({ onTestFinished: afterAll })
 const hasher = await createHasher(argon2idPolicy({ memoryKib: 64, time: 1, parallelism: 1 }), {})
 const bcrypt = '$2b$10$U4C0ZY8OG8y41F9LusfKyu3HRMBL0rCZcKBVsXhgr.n8Ou6FPhzO2'
 const newEmail = () => `${randomUUID()}@example.test`

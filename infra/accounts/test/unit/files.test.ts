@@ -2,20 +2,20 @@
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { after, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
 import { scratchDir } from '@spillway/local/testing'
 import { firebaseProject } from '@spillway/worker/hashing/formats/firebase-project'
 import { createHasher } from '@spillway/worker/hashing/index'
 import { argon2idPolicy } from '@spillway/worker/hashing/policy'
-import { type Account, type CheckOptions, createCheck } from '../src/account.ts'
-import { dateOf } from '../src/fields.ts'
-import { importAccounts } from '../src/import.ts'
-import { type Command, parseOptions } from '../src/options.ts'
-import { readRecords } from '../src/records.ts'
+import { afterAll, test } from 'vitest'
+import { type Account, type CheckOptions, createCheck } from '../../src/account.ts'
+import { dateOf } from '../../src/fields.ts'
+import { importAccounts } from '../../src/import.ts'
+import { type Command, parseOptions } from '../../src/options.ts'
+import { readRecords } from '../../src/records.ts'
 
-const dir = await scratchDir({ after })
+const dir = await scratchDir({ onTestFinished: afterAll })
 const firebase = firebaseProject({
   FIREBASE_SIGNER_KEY: 'YE0dO4bwD4JnJafh6lZZfkp1MtKzuKAXQcDCJNJNyeCHairWHKENOkbh3dzwaCdizzOspwr/FITUVlnOAwPKyw==',
   FIREBASE_SALT_SEPARATOR: 'Bw==',
@@ -68,7 +68,7 @@ async function fileOf(name: string, content: string | Buffer): Promise<string> {
   return file
 }
 
-const given = (name: string) => fileURLToPath(new URL(`data/${name}`, import.meta.url))
+const given = (name: string) => fileURLToPath(new URL(`../data/${name}`, import.meta.url))
 const rows = (count: number) => Array.from({ length: count }, (_, n) => `user${n}@example.test,"${bcrypt}",note ${n}`)
 const csvOf = (lines: readonly string[]) => ['email,passwordHash,note', ...lines, ''].join('\n')
 
