@@ -118,7 +118,7 @@ export function createGatewayMetrics(operations: readonly string[]): GatewayMetr
     }),
     jobsMoved: new Counter({
       name: 'spillway_jobs_moved_total',
-      help: 'Jobs that were waited for, added to another Redis because theirs did not answer',
+      help: 'Waiting jobs added to another Redis server, because theirs did not answer',
       registers,
     }),
     sealFailures: new Counter({

@@ -72,7 +72,7 @@ export function exposeGatewayState(registry: Registry, state: GatewayState): voi
   })
   new Gauge({
     name: 'spillway_database_connections',
-    help: 'Connections to PostgreSQL by use; waiting are queries that have none yet',
+    help: 'Connections to PostgreSQL by use; waiting are queries without a connection yet',
     labelNames: ['state'],
     registers,
     collect() {

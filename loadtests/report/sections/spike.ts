@@ -71,7 +71,15 @@ function waits({ contender, series }: Run): Html {
     height: 240,
     marginLeft: 55,
     x: { label: 'arrived at second', ticks: 10 },
-    y: { type: 'log', label: 'waited, seconds', grid: true, ticks: powersOfTen(0.001, 100), tickFormat: String },
+    y: {
+      type: 'log',
+      domain: [0.01, 100],
+      clamp: true,
+      label: 'waited, seconds',
+      grid: true,
+      ticks: powersOfTen(0.01, 100),
+      tickFormat: String,
+    },
     marks: [Plot.dot(rows, { x: 'dueS', y: 'waitedS', fill: 'color', r: 2, fillOpacity: 0.7 })],
   })
 }
