@@ -72,7 +72,8 @@ const docs: DocsOptions = {
 /** Builds the public application. Dependencies stay the caller's to close. */
 export async function buildApp(config: GatewayConfig, deps: AppDeps): Promise<FastifyInstance> {
   const { database, passwords, countingRedis, admission, keyring, keys, audit, post, metrics, log } = deps
-  const devices = createDeviceTokens(keyring, { ttlS: config.DEVICE_TTL_S })
+  const nowMs = () => passwords.now()
+  const devices = createDeviceTokens(keyring, { ttlS: config.DEVICE_TTL_S, nowMs })
   const app = await buildServer(config, deps, {
     bodyLimitBytes: BODY_LIMIT_BYTES,
     docs,
@@ -104,6 +105,7 @@ export async function buildApp(config: GatewayConfig, deps: AppDeps): Promise<Fa
     devices,
     redis: countingRedis,
     accountNameOf,
+    nowMs,
     metrics,
     log,
   })
@@ -157,7 +159,6 @@ export async function buildApp(config: GatewayConfig, deps: AppDeps): Promise<Fa
     issueTokens,
     audit,
     post,
-    guessing,
     jwks: keys.jwks,
   }
   await app.register(healthRoutes, routes)

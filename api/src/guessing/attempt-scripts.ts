@@ -5,42 +5,64 @@ import type { CountingRedis } from '../limits/shared-counts.js'
 
 const WINDOW_MS = 60_000
 const DELAY_MAX_MS = 3_600_000
+/** Devices of an account that are counted each by itself at a time; others count as unknown. Each is from a login with the right password. */
+const FAILED_DEVICES_MAX = 100
 
 /**
- * Lua: lets an attempt in, or not.
- * KEYS: the requests of the account this minute, its failures, the requests of the device this minute, its failures, the challenge; when the
- * devices of the account were forgotten, by its names of the key that signed the token and of the first key, the only one that the version
- * before wrote.
- * ARGV: when the token of a device was issued, 0 without one; the life of a solved challenge in milliseconds, 0 without one, -1 for an answer
- * that is not checked yet; the bounds of requests a minute, of failures of unknown devices together, of failures of one device, 0 for none;
- * undelayed failures; the memory of a device's failures; the memory of an account's.
+ * Lua: the time, and pending attempts: the members of a sorted set, each with the time at which it lapses. `pending_at` returns how many
+ * there are and when the last of them began. It deletes nothing: see count_at.
+ */
+const LUA_PENDING = `${LUA_COUNTS}
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local function text(number) return string.format('%.0f', number) end
+local function pending_at(key, life)
+  keep_only('zset', key)
+  local last = redis.call('ZRANGE', key, -1, -1, 'WITHSCORES')[2]
+  return redis.call('ZCOUNT', key, text(now), '+inf'), last and math.min(now, tonumber(last) - life) or 0
+end
+local function begin(key, attempt, life)
+  redis.call('ZADD', key, text(now + life), attempt)
+  redis.call('ZREMRANGEBYSCORE', key, '-inf', '(' .. text(now))
+  redis.call('PEXPIRE', key, life)
+end`
+
+/**
+ * Lua: lets an attempt in, or not. One that is let in is pending: until it is settled, or lapses, it counts as a failure.
+ * KEYS: the requests of the account this minute, its failures, its pending attempts; the requests of the device this minute, the failures of
+ * the account's devices, the pending attempts of the device; the challenge.
+ * ARGV: the device, empty for an unknown one; the life of a solved challenge in milliseconds, 0 without one, -1 for an answer that is not
+ * checked yet; the bounds of requests a minute, of failures of unknown devices together, of failures of one device, 0 for none; undelayed
+ * failures; the attempt, and its life in milliseconds.
  * Returns what becomes of it, the failures before it, a time in milliseconds, and the requests this minute. An answer that is not checked yet
  * is `unchecked` where the attempt needs it: then nothing was counted.
  */
-const LET_IN = `${LUA_COUNTS}
-local issued_at, challenge, per_minute = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+const LET_IN = `${LUA_PENDING}
+local device, challenge, per_minute = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local most, most_of_device, undelayed = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
-local function forgotten_at()
-  local at = math.max(count_at(KEYS[6]), count_at(KEYS[7]))
-  -- The version before wrote seconds.
-  if at < 1e11 then at = at * 1000 + 999 end
-  return at
-end
-if issued_at > 0 and issued_at > forgotten_at() then
-  local failures = count_at(KEYS[4])
-  if failures < most_of_device then
-    local requests, left = count_request(KEYS[3], ${WINDOW_MS})
+local attempt, life = ARGV[7], tonumber(ARGV[8])
+if device ~= '' then
+  keep_only('hash', KEYS[5])
+  local failed = to_count(redis.call('HGET', KEYS[5], device))
+  local failures = failed + pending_at(KEYS[6], life)
+  local is_counted = failed > 0 or redis.call('HLEN', KEYS[5]) < ${FAILED_DEVICES_MAX}
+  if failures < most_of_device and is_counted then
+    local requests, left = count_request(KEYS[4], ${WINDOW_MS})
     if per_minute > 0 and requests > per_minute then return {'device_too_many', failures, left, requests} end
-    redis.call('SET', KEYS[4], failures + 1, 'PX', ARGV[7])
+    begin(KEYS[6], attempt, life)
     return {'known', failures, 0, requests}
   end
 end
 keep_only('hash', KEYS[2])
-local failures, delayed_until = unpack(redis.call('HMGET', KEYS[2], 'failures', 'delayedUntil'))
-failures, delayed_until = to_count(failures), to_count(delayed_until)
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local solved = challenge > 0 and redis.call('SET', KEYS[5], 1, 'NX', 'PX', challenge)
+local failed, failed_at = unpack(redis.call('HMGET', KEYS[2], 'failures', 'failedAt'))
+local pending, began_at = pending_at(KEYS[3], life)
+local failures = to_count(failed) + pending
+local delayed_until = 0
+if failures > 0 and failures >= undelayed then
+  local delay = math.min(${DELAY_MAX_MS}, 1000 * 2 ^ math.min(30, failures - undelayed))
+  delayed_until = math.max(math.min(now, to_count(failed_at)), began_at) + delay
+end
+local solved = challenge > 0 and redis.call('SET', KEYS[7], 1, 'NX', 'PX', challenge)
 local requests = 0
 if not solved then
   if challenge < 0 then
@@ -53,54 +75,68 @@ if not solved then
   if most > 0 and delayed_until > now then return {'delayed', failures, delayed_until - now, requests} end
   if per_minute > 0 and requests > per_minute then return {'too_many', failures, left, requests} end
 end
-if most > 0 then
-  local failed = failures + 1
-  local delay = 0
-  if failed >= undelayed then delay = math.min(${DELAY_MAX_MS}, 1000 * 2 ^ math.min(30, failed - undelayed)) end
-  redis.call('HSET', KEYS[2], 'failures', failed, 'delayedUntil', string.format('%.0f', now + delay))
-  redis.call('PEXPIRE', KEYS[2], ARGV[math.min(#ARGV, 7 + failed)])
-end
+if most > 0 then begin(KEYS[3], attempt, life) end
 return {solved and 'solved' or 'unknown', failures, 0, requests}`
 
 /**
- * Lua: takes back an attempt that cost no hash.
- * KEYS: the failures of the account, those of the device, the challenge. ARGV: whether it was counted for the device, and whether it was let
- * in by a challenge. That one may be solved again, and spares no later attempt the delay that it spared this one.
+ * Lua: settles an attempt. A failure counts although its attempt has lapsed; what taught nobody anything never happened, and its challenge
+ * may be solved again.
+ * KEYS: the failures of the account, its pending attempts; the failures of its devices, the pending attempts of the device; the challenge,
+ * of one that it was let in by.
+ * ARGV: the attempt; `failed`, `succeeded` or `nothing`; the device, empty for an unknown one; the memory of a device's failures; the memory
+ * of an account's, by their number.
  */
-const TAKE_BACK = `${LUA_COUNTS}
-if ARGV[1] == '1' then
-  if count_at(KEYS[2]) > 0 then redis.call('DECR', KEYS[2]) end
+const SETTLE = `${LUA_PENDING}
+local attempt, outcome, device = ARGV[1], ARGV[2], ARGV[3]
+local failures, pending = KEYS[1], KEYS[2]
+if device ~= '' then failures, pending = KEYS[3], KEYS[4] end
+keep_only('zset', pending)
+keep_only('hash', failures)
+redis.call('ZREM', pending, attempt)
+if outcome == 'nothing' then
+  redis.call('DEL', KEYS[5])
+elseif device == '' then
+  if outcome == 'succeeded' then return redis.call('DEL', failures) end
+  local failed = to_count(redis.call('HGET', failures, 'failures')) + 1
+  redis.call('HSET', failures, 'failures', failed, 'failedAt', text(now))
+  redis.call('PEXPIRE', failures, ARGV[math.min(#ARGV, 4 + failed)])
 else
-  redis.call('DEL', KEYS[3])
-  keep_only('hash', KEYS[1])
-  if to_count(redis.call('HGET', KEYS[1], 'failures')) > 0 then
-    redis.call('HINCRBY', KEYS[1], 'failures', -1)
-    if ARGV[2] == '0' then redis.call('HSET', KEYS[1], 'delayedUntil', 0) end
-  end
-end`
+  if outcome == 'succeeded' then return redis.call('HDEL', failures, device) end
+  redis.call('HSET', failures, device, to_count(redis.call('HGET', failures, device)) + 1)
+  redis.call('PEXPIRE', failures, ARGV[4])
+end
+return 1`
 
-export type AttemptOutcome =
-  | 'known'
-  | 'unknown'
-  | 'solved'
-  | 'unchecked'
-  | 'too_many'
-  | 'device_too_many'
-  | 'delayed'
-  | 'challenge'
+export const attemptOutcomes = [
+  ...(['known', 'unknown', 'solved', 'unchecked'] as const),
+  ...(['too_many', 'device_too_many', 'delayed', 'challenge'] as const),
+]
+export type AttemptOutcome = (typeof attemptOutcomes)[number]
 
 export function defineAttemptScripts(connection: CountingRedis['connection']): void {
   connection.defineCommand('letAttemptIn', { numberOfKeys: 7, lua: LET_IN })
-  connection.defineCommand('takeAttemptBack', { numberOfKeys: 3, lua: TAKE_BACK })
+  connection.defineCommand('settleAttempt', { numberOfKeys: 5, lua: SETTLE })
 }
 
 declare module 'ioredis' {
   interface RedisCommander<Context extends ClientContext> {
     letAttemptIn(
-      ...keysAndBounds: [...keys: [string, string, string, string, string, string, string], ...bounds: number[]]
-    ): Result<[AttemptOutcome, number, number, number], Context>
-    takeAttemptBack(
-      ...keysAndCase: [account: string, device: string, challenge: string, isKnown: number, isSolved: number]
+      ...keysAndBounds: [
+        ...keys: [string, string, string, string, string, string, string],
+        device: string,
+        ...bounds: [number, number, number, number, number],
+        attempt: string,
+        lifeMs: number,
+      ]
+    ): Result<unknown, Context>
+    settleAttempt(
+      ...keysAndCase: [
+        ...keys: [string, string, string, string, string],
+        attempt: string,
+        outcome: string,
+        device: string,
+        ...memoryMs: number[],
+      ]
     ): Result<unknown, Context>
   }
 }

@@ -1,11 +1,11 @@
 /**
- * Counts of attempts in Redis, shared by all gateways. An attempt counts as failed from the moment that it is let in, until it succeeds or
- * turns out to cost no hash: of a hundred at once no more get in than of a hundred in turn.
+ * Counts of attempts in Redis, shared by all gateways. An attempt counts as failed from the moment that it is let in, until it is settled or
+ * lapses: of a hundred at once no more get in than of a hundred in turn. It lapses with the ticket that it may have been given, so that an
+ * attempt which taught nobody anything counts for nothing, whatever became of its job, its client and its gateway.
  */
+import { randomBytes } from 'node:crypto'
 import { atHome, type CountingRedis } from '../limits/shared-counts.js'
-import { type AttemptOutcome, defineAttemptScripts } from './attempt-scripts.js'
-import type { KnownDevice } from './device-token.js'
-import { forgottenKey } from './forgotten-devices.js'
+import { type AttemptOutcome, attemptOutcomes, defineAttemptScripts } from './attempt-scripts.js'
 import type { Solved } from './proof-of-work.js'
 
 /** The share of the allowed failures that causes no delay: people who forgot their password try several. */
@@ -16,19 +16,22 @@ const UNDELAYED_SHARE = 0.1
  */
 const HOUR_MS = 3_600_000
 const MEMORY_MS = [6 * HOUR_MS, 24 * HOUR_MS, 96 * HOUR_MS, 720 * HOUR_MS]
-/** A used challenge is remembered for so long after its expiry, in milliseconds: clocks of gateways differ. */
+/** A used challenge is remembered for so long after its expiry, in milliseconds: with several Redis their clocks differ. */
 const CLOCK_TOLERANCE_MS = 180_000
+/** From an attempt that is let in until its job is added, in milliseconds, at the most. */
+const UNTIL_ADDED_MS = 10_000
+const ID_BYTES = 9
 
-/** A known device, with the name of its account by the key that signed its token. */
-export type DeviceOfAccount = Pick<KnownDevice, 'id' | 'issuedAtMs'> & { account: string }
-
-/** The account of a login, and the known device that it comes from; both as named in Redis. */
+/** An attempt that was let in: the account, and the known device that it comes from; both as named in Redis. */
 export interface Attempter {
+  id: string
   account: string
   device: string | null
 }
 
 export interface LetIn {
+  /** Of the attempt. */
+  id: string
   outcome: AttemptOutcome
   /** Consecutive failures before this attempt: of all unknown devices of the account together, or of the known device. */
   failures: number
@@ -44,7 +47,11 @@ export interface AttemptBounds {
   perAccount: number
   perDevice: number
   deviceTtlS: number
+  ticketTtlMs: number
 }
+
+/** How an attempt ended; `nothing` when nobody learned anything by it. */
+export type Settled = 'failed' | 'succeeded' | 'nothing'
 
 export function createAttempts(redis: readonly CountingRedis[], queuePrefix: string, bounds: AttemptBounds) {
   for (const { connection } of redis) defineAttemptScripts(connection)
@@ -52,62 +59,71 @@ export function createAttempts(redis: readonly CountingRedis[], queuePrefix: str
   /** Where an account is counted: together with the requests that the limit of its account counts. */
   const atHomeOf = <Answer>(account: string, ask: (connection: CountingRedis['connection']) => Promise<Answer>) =>
     atHome(key('limit:account', account), redis, ({ connection }) => ask(connection))
-  const failuresOf = ({ account, device }: Attempter) =>
-    [key('guesses', account), key('guesses:device', device)] as const
+  const ofAccount = (account: string) => [key('guesses', account), key('guesses:pending', account)] as const
+  const ofDevice = (account: string, device: string | null) =>
+    [key('guesses:devices', account), key('guesses:device-pending', device)] as const
 
   return {
     /**
-     * Counts an attempt, and says whether it is let in.
+     * Counts an attempt, and says whether it is let in. Rejects when Redis does not answer as it must.
      *
      * @param answer the challenge that it solved; or `unchecked` where the answer is yet to be checked: then an attempt that needs it has
      * this outcome, and is not counted
      */
-    async letIn(account: string, device: DeviceOfAccount | null, answer?: Solved | 'unchecked'): Promise<LetIn> {
-      const attempter = { account, device: device?.id ?? null }
-      const [ofAccount, ofDevice] = failuresOf(attempter)
+    async letIn(account: string, device: string | null, answer?: Solved | 'unchecked'): Promise<LetIn> {
+      const id = randomBytes(ID_BYTES).toString('base64url')
       const solved = answer === 'unchecked' ? undefined : answer
       const lifeMs = solved === undefined ? 0 : Math.ceil(solved.leftMs) + CLOCK_TOLERANCE_MS
-      const [outcome, failures, waitMs, requests] = await atHomeOf(account, (connection) =>
-        connection.letAttemptIn(
-          key('limit:account', account),
-          ofAccount,
-          key('limit:device', attempter.device),
-          ofDevice,
-          key('challenge', solved?.id ?? null),
-          forgottenKey(queuePrefix, device?.account ?? account),
-          forgottenKey(queuePrefix, account),
-          device?.issuedAtMs ?? 0,
-          answer === 'unchecked' ? -1 : lifeMs,
-          bounds.perMinute,
-          bounds.perAccount,
-          bounds.perDevice,
-          Math.ceil(bounds.perAccount * UNDELAYED_SHARE),
-          bounds.deviceTtlS * 1_000,
-          ...MEMORY_MS,
+      const keys = [
+        key('limit:account', account),
+        ...ofAccount(account),
+        key('limit:device', device),
+        ...ofDevice(account, device),
+        key('challenge', solved?.id ?? null),
+      ] as const
+      const counted = await atHomeOf(account, async (connection) =>
+        parseLetIn(
+          await connection.letAttemptIn(
+            ...keys,
+            device ?? '',
+            answer === 'unchecked' ? -1 : lifeMs,
+            bounds.perMinute,
+            bounds.perAccount,
+            bounds.perDevice,
+            Math.ceil(bounds.perAccount * UNDELAYED_SHARE),
+            id,
+            bounds.ticketTtlMs + UNTIL_ADDED_MS,
+          ),
         ),
       )
-      return { outcome, failures, waitMs, requests }
-    },
-
-    /** A right password: what failed before does not count any more (NIST SP 800-63B-4, 3.2.2). */
-    async succeeded(attempter: Attempter): Promise<void> {
-      const [ofAccount, ofDevice] = failuresOf(attempter)
-      const counted = attempter.device === null ? ofAccount : ofDevice
-      await atHomeOf(attempter.account, (connection) => connection.del(counted))
+      return { id, ...counted }
     },
 
     /**
-     * An attempt that was let in and was never hashed.
+     * Settles an attempt. A right password ends what failed before (NIST SP 800-63B-4, 3.2.2).
      *
      * @param challengeId the challenge by which it was let in
      */
-    async takeBack(attempter: Attempter, challengeId?: string): Promise<void> {
-      const [ofAccount, ofDevice] = failuresOf(attempter)
-      const ofChallenge = key('challenge', challengeId ?? null)
-      const isKnown = attempter.device === null ? 0 : 1
-      await atHomeOf(attempter.account, (connection) =>
-        connection.takeAttemptBack(ofAccount, ofDevice, ofChallenge, isKnown, challengeId === undefined ? 0 : 1),
+    async settle({ id, account, device }: Attempter, settled: Settled, challengeId?: string): Promise<void> {
+      const keys = [...ofAccount(account), ...ofDevice(account, device), key('challenge', challengeId ?? null)] as const
+      await atHomeOf(account, (connection) =>
+        connection.settleAttempt(...keys, id, settled, device ?? '', bounds.deviceTtlS * 1_000, ...MEMORY_MS),
       )
     },
   }
+}
+
+function isOutcome(value: unknown): value is AttemptOutcome {
+  return attemptOutcomes.some((outcome) => outcome === value)
+}
+
+function parseLetIn(counted: unknown): Omit<LetIn, 'id'> {
+  const [outcome, failures, waitMs, requests]: unknown[] = Array.isArray(counted) ? counted : []
+  if (isOutcome(outcome) && isCount(failures) && isCount(waitMs) && isCount(requests))
+    return { outcome, failures, waitMs, requests }
+  throw new Error('Redis gave no count of attempts')
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && Number(value) >= 0
 }

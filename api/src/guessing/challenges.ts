@@ -16,6 +16,8 @@ export interface Challenges {
 
 export interface ChallengeOptions {
   bits: number
+  /** Redis's clock. */
+  nowMs(): number
   /** Empty for proof of work. */
   verifyUrl: string
   secret: string

@@ -1,37 +1,37 @@
 /**
  * Device tokens (OWASP, "Slow Down Online Guessing Attacks with Device Cookies"): a client that has logged in to an account shows its
  * token at the next login, and is counted by itself. A token is bound to its account, grants nothing, and is not stored:
- * `device.milliseconds.signature`, signed with the seal keys, so that every gateway reads it and rotation replaces it. The id of a device
- * ends with a short signature of its own: an overloaded gateway knows a device by it before it has read for which account.
+ * `device.milliseconds.generation.signature`, signed with the seal keys, so that every gateway reads it and rotation replaces it. The id of
+ * a device ends with a short signature of its own: an overloaded gateway knows a device by it before it has read for which account.
+ *
+ * The generation says of which user and which password the token is. It is compared with the account's, in the database: a new password, or
+ * another account of the address, makes every device unknown, without a mark anywhere and without comparing two times.
  */
-import { randomBytes, timingSafeEqual } from 'node:crypto'
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Keyring } from '@spillway/client/queue-client'
 
 const RANDOM_BYTES = 10
 /** One in 2^48 guesses of an id is right, and gets its request before others at an overloaded gateway, once. */
 const MARK_BYTES = 6
-/** The version before wrote seconds: such a token counts as issued when its second began. */
-const TOKEN = /^([\w-]{22})\.(\d{10}|\d{13})\.([\w-]{43})$/
-const SECONDS_LENGTH = 10
-/** Clocks of gateways may be so far apart, in seconds: a token may come from the future. */
-export const CLOCK_TOLERANCE_S = 90
+/** Two generations of one account are the same by one chance in 2^48: the next password may be one more guess away. */
+const GENERATION_BYTES = 6
+const TOKEN = /^([\w-]{22})\.(\d{13})\.([\w-]{8})\.([\w-]{43})$/
+/** A token may come from the future by this much, in seconds: where there are several Redis, gateways may know another one's clock. */
+const CLOCK_TOLERANCE_S = 90
 
 export interface KnownDevice {
   id: string
-  /** Epoch milliseconds. */
-  issuedAtMs: number
-  /** The place of the key that signed it on the list of seal keys. */
-  keyIndex: number
+  /** Of the account when the token was issued. */
+  generation: string
 }
 
 export interface DeviceTokens {
-  /** Makes a token of a new device of an account. */
-  issue(account: string): string
+  /** Makes a token of a new device of an account, in this generation. */
+  issue(account: string, generation: string): string
   /** The device of a token; null unless it was issued for this account within its life. */
   read(account: string, token: string): KnownDevice | null
   /**
-   * The device of a token that was issued for some account within its life; undefined for others, and for those of versions before.
-   * Takes some ten microseconds.
+   * The device of a token that was issued for some account within its life; undefined for others. Takes some ten microseconds.
    */
   recognize(token: string): string | undefined
 }
@@ -40,16 +40,23 @@ interface TokenParts {
   device: string
   /** As the token has it, and as it is signed. */
   issuedAt: string
-  issuedAtMs: number
+  generation: string
   signature: string
+}
+
+/** The generation of an account's devices. */
+export function generationOf(user: { userId: string; credentialVersion: number }): string {
+  const digest = createHash('sha256').update(`${user.userId} ${user.credentialVersion}`).digest()
+  return digest.subarray(0, GENERATION_BYTES).toString('base64url')
 }
 
 export function createDeviceTokens(
   keyring: Keyring,
-  { ttlS, nowMs = Date.now }: { ttlS: number; nowMs?: () => number },
+  /** The clock is Redis's. */
+  { ttlS, nowMs }: { ttlS: number; nowMs(): number },
 ): DeviceTokens {
-  const macsOf = (account: string, device: string, issuedAt: string) =>
-    keyring.macs({ purpose: 'device', id: JSON.stringify([account, device, issuedAt]) })
+  const macsOf = (...signed: [account: string, device: string, issuedAt: string, generation: string]) =>
+    keyring.macs({ purpose: 'device', id: JSON.stringify(signed) })
   const marksOf = (random: Buffer, issuedAt: string) =>
     keyring
       .macs({ purpose: 'device-id', id: `${random.toString('base64url')}.${issuedAt}` })
@@ -57,27 +64,26 @@ export function createDeviceTokens(
 
   /** The parts of a token whose time says that it is good. */
   function parse(token: string): TokenParts | undefined {
-    const [, device = '', issuedAt = '', signature = ''] = TOKEN.exec(token) ?? []
-    const issuedAtMs = Number(issuedAt) * (issuedAt.length === SECONDS_LENGTH ? 1_000 : 1)
-    const ageMs = nowMs() - issuedAtMs
+    const [, device = '', issuedAt = '', generation = '', signature = ''] = TOKEN.exec(token) ?? []
+    const ageMs = nowMs() - Number(issuedAt)
     if (device === '' || ageMs > ttlS * 1_000 || ageMs < -CLOCK_TOLERANCE_S * 1_000) return undefined
-    return { device, issuedAt, issuedAtMs, signature }
+    return { device, issuedAt, generation, signature }
   }
 
   return {
-    issue(account) {
+    issue(account, generation) {
       const random = randomBytes(RANDOM_BYTES)
       const issuedAt = String(nowMs())
       const device = Buffer.concat([random, ...marksOf(random, issuedAt).slice(0, 1)]).toString('base64url')
-      return `${device}.${issuedAt}.${macsOf(account, device, issuedAt)[0].toString('base64url')}`
+      const [signature] = macsOf(account, device, issuedAt, generation)
+      return `${device}.${issuedAt}.${generation}.${signature.toString('base64url')}`
     },
 
     read(account, token) {
       const parts = parse(token)
       if (parts === undefined) return null
-      const { device, issuedAt, issuedAtMs, signature } = parts
-      const keyIndex = signerOf(macsOf(account, device, issuedAt), signature)
-      return keyIndex === -1 ? null : { id: device, issuedAtMs, keyIndex }
+      const { device, issuedAt, generation, signature } = parts
+      return isSigned(macsOf(account, device, issuedAt, generation), signature) ? { id: device, generation } : null
     },
 
     recognize(token) {
@@ -92,8 +98,8 @@ export function createDeviceTokens(
   }
 }
 
-/** Which of these a signature is, compared in constant time; -1 for none. */
-export function signerOf(macs: readonly Buffer[], signature: string): number {
+/** Whether a signature is one of these, each compared in constant time. */
+export function isSigned(macs: readonly Buffer[], signature: string): boolean {
   const given = Buffer.from(signature, 'base64url')
-  return macs.findIndex((mac) => given.length === mac.length && timingSafeEqual(given, mac))
+  return macs.some((mac) => given.length === mac.length && timingSafeEqual(given, mac))
 }

@@ -8,10 +8,9 @@ import type { GatewayMetrics } from '../http/metrics.js'
 import { storedNetworkOf } from '../limits/client-network.js'
 import type { Count } from '../limits/request-counts.js'
 import { ApiError } from '../problems/errors.js'
-import type { Attempter, createAttempts, LetIn } from './attempts.js'
+import type { createAttempts, LetIn, Settled } from './attempts.js'
 import type { Challenges } from './challenges.js'
 import type { DeviceTokens } from './device-token.js'
-import type { ForgottenDevices } from './forgotten-devices.js'
 import type { Answerer } from './outside-challenge.js'
 import type { ProbedNetworks } from './probed-networks.js'
 import type { Solved } from './proof-of-work.js'
@@ -19,6 +18,8 @@ import type { SprayedPasswords } from './sprayed-passwords.js'
 
 /** An attempt that was let in, as tickets carry it. */
 export interface Attempt {
+  /** Empty where nothing is counted. */
+  id: string
   /** The digest of the address. */
   account: string
   /** The device whose count it is; null for that of unknown ones. */
@@ -35,32 +36,35 @@ export interface Login {
 }
 
 export interface LetInAttempt {
-  attempt: Attempt
-  /** Where nothing was hashed: no job was submitted, or it was cancelled in time. Further calls do nothing. */
+  readonly attempt: Attempt
+  /**
+   * Compares the generation of a known device with the account's, undefined where there is no account. A device of another generation is
+   * unknown: it is counted as such, and refused as such.
+   */
+  confirm(generation: string | undefined): Promise<void>
+  /** Where nobody learned anything: no job was added, it was cancelled in time, or the gateway failed. Further calls do nothing. */
   takeBack(): void
 }
 
 export interface Guessing {
   /**
    * Counts a login before anything is done for it. Throws `too_many_requests` or `challenge_required`, with a challenge; `tellLimit` is
-   * called when the limit of a minute refuses. An answer to a challenge is checked only where the login needs it. While Redis is
-   * unreachable it lets everything in: nothing is hashed then.
+   * called when the limit of a minute refuses. An answer to a challenge is checked only where the login needs it. Throws `unavailable` for
+   * an attempt that cannot be counted: while Redis is away nothing is hashed anyway.
    */
   letIn(login: Login, tellLimit: (max: number, count: Count) => void): Promise<LetInAttempt>
   /**
-   * The token of the device from now on. Issue it before the session is opened: if the password is changed between the two, the device is
-   * forgotten with the others.
+   * The token of the device from now on.
+   *
+   * @param generation of the account whose password was verified
    */
-  issueDeviceToken(attempt: Attempt): string
+  issueDeviceToken(attempt: Attempt, generation: string): string
   /** After a right password. */
   succeeded(attempt: Attempt): void
-  /**
-   * When a password was changed, or an address got or lost its account: whoever had the account before may hold tokens of devices. They are
-   * unknown from then on. Never rejects: what Redis does not take is logged, and retried.
-   */
-  forgetDevices(...accounts: string[]): Promise<void>
   /** After a wrong password, or one for no account. */
   failed(attempt: Attempt): void
+  /** When the ticket of an attempt has ended without an answer. */
+  unanswered(attempt: Attempt): void
   /** The password of a failure that was answered while its request was held. */
   failedBy(password: string, attempt: Attempt): void
 }
@@ -69,13 +73,10 @@ export interface GuessingDeps {
   attempts: ReturnType<typeof createAttempts>
   challenges: Challenges
   devices: DeviceTokens
-  forgotten: ForgottenDevices
   networks: ProbedNetworks
   sprayed: SprayedPasswords
   /** The name of an account in Redis. */
   nameOf(account: string): string
-  /** Its names by each seal key. */
-  namesByKey(account: string): string[]
   /** Requests a minute and failures of unknown devices; 0 for no bound. */
   perMinute: number
   perAccount: number
@@ -86,11 +87,14 @@ export interface GuessingDeps {
 export function createGuessing(deps: GuessingDeps): Guessing {
   const { attempts, challenges, devices, perMinute, perAccount, metrics, log } = deps
   const isOff = perMinute === 0 && perAccount === 0
-  const attempterOf = ({ account, device }: Attempt): Attempter => ({ account: deps.nameOf(account), device })
-
   /** Logs the failure of a Redis command that no answer awaits. A lost command leaves a count too high. */
   function inBackground(work: Promise<unknown>): void {
     work.catch((error: unknown) => log.debug({ err: error }, 'an attempt could not be counted'))
+  }
+
+  function settle({ id, account, device }: Attempt, settled: Settled, challengeId?: string): void {
+    if (perAccount > 0)
+      inBackground(attempts.settle({ id, account: deps.nameOf(account), device }, settled, challengeId))
   }
 
   function refusal(account: string, { outcome, failures, waitMs }: LetIn): ApiError {
@@ -104,51 +108,62 @@ export function createGuessing(deps: GuessingDeps): Guessing {
 
   return {
     async letIn({ account, deviceToken, challengeAnswer, client }, tellLimit) {
-      const device = perAccount === 0 ? null : devices.read(account, deviceToken)
+      const known = perAccount === 0 ? null : devices.read(account, deviceToken)
       const network = storedNetworkOf(client.address)
-      const nothing = { attempt: { account, device: device?.id ?? null, network }, takeBack() {} }
-      if (isOff) return nothing
-      const known = device && { ...device, account: deps.namesByKey(account)[device.keyIndex] ?? '' }
       const isAnswered = challengeAnswer !== '' && perAccount > 0
-      const count = (answer?: Solved | 'unchecked') =>
-        attempts.letIn(deps.nameOf(account), known, answer).catch(() => undefined)
-      let counted = await count(isAnswered ? 'unchecked' : undefined)
-      let solved: Solved | undefined
-      if (counted?.outcome === 'unchecked') {
-        solved = await challenges.check(account, challengeAnswer, client)
-        counted = await count(solved)
+      const count = (device: string | null, answer?: Solved | 'unchecked') =>
+        attempts.letIn(deps.nameOf(account), device, answer).catch((error: unknown) => {
+          throw new ApiError('unavailable', { cause: error, retryAfterS: 1 })
+        })
+
+      /** Counts an attempt of a device, or of an unknown one. Throws its refusal. */
+      async function attemptOf(device: string | null): Promise<{ attempt: Attempt; challengeId?: string | undefined }> {
+        if (isOff) return { attempt: { id: '', account, device, network } }
+        let counted = await count(device, isAnswered ? 'unchecked' : undefined)
+        let solved: Solved | undefined
+        if (counted.outcome === 'unchecked') {
+          solved = await challenges.check(account, challengeAnswer, client)
+          counted = await count(device, solved)
+        }
+        const { id, outcome, requests, waitMs } = counted
+        if (outcome === 'too_many' || outcome === 'device_too_many')
+          tellLimit(perMinute, { count: requests, resetS: secondsOf(waitMs) })
+        if (outcome !== 'known' && outcome !== 'unknown' && outcome !== 'solved') throw refusal(account, counted)
+        metrics.loginAttempts.inc({ device: outcome })
+        // A device that failed too often is as good as unknown. A challenge that let nobody in was used before, and must stay used.
+        const attempt = { id, account, device: outcome === 'known' ? device : null, network }
+        return { attempt, challengeId: outcome === 'solved' ? solved?.id : undefined }
       }
-      if (counted === undefined) return nothing
-      const { outcome, requests, waitMs } = counted
-      if (outcome === 'too_many' || outcome === 'device_too_many')
-        tellLimit(perMinute, { count: requests, resetS: secondsOf(waitMs) })
-      if (outcome !== 'known' && outcome !== 'unknown' && outcome !== 'solved') throw refusal(account, counted)
-      metrics.loginAttempts.inc({ device: outcome })
-      // A device that failed too often is as good as unknown.
-      const attempt = { account, device: outcome === 'known' && device !== null ? device.id : null, network }
-      // A challenge that let nobody in was used before, and must stay used.
-      const challengeId = outcome === 'solved' ? solved?.id : undefined
+
+      let letIn = await attemptOf(known?.id ?? null)
       let isTakenBack = false
+      function takeBack(): void {
+        if (!isTakenBack) settle(letIn.attempt, 'nothing', letIn.challengeId)
+        isTakenBack = true
+      }
       return {
-        attempt,
-        takeBack() {
-          if (!isTakenBack) inBackground(attempts.takeBack(attempterOf(attempt), challengeId))
-          isTakenBack = true
+        get attempt() {
+          return letIn.attempt
         },
+        async confirm(generation) {
+          if (letIn.attempt.device === null || known?.generation === generation) return
+          takeBack()
+          letIn = await attemptOf(null)
+          isTakenBack = false
+        },
+        takeBack,
       }
     },
 
-    issueDeviceToken: ({ account }) => devices.issue(account),
+    issueDeviceToken: ({ account }, generation) => devices.issue(account, generation),
 
-    succeeded(attempt) {
-      if (!isOff) inBackground(attempts.succeeded(attempterOf(attempt)))
-    },
+    succeeded: (attempt) => settle(attempt, 'succeeded'),
 
-    async forgetDevices(...accounts) {
-      await Promise.all(accounts.flatMap(deps.namesByKey).map((name) => deps.forgotten.forget(name)))
-    },
+    unanswered: (attempt) => settle(attempt, 'nothing'),
 
-    failed({ account, device, network: from }) {
+    failed(attempt) {
+      const { account, device, network: from } = attempt
+      settle(attempt, 'failed')
       if (isOff || device !== null) return
       const counted = deps.networks.failed(deps.nameOf(account), from).then((networks) => {
         for (const network of networks) {

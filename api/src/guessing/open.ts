@@ -3,13 +3,11 @@ import type { Keyring } from '@spillway/client/queue-client'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import type { GatewayConfig } from '../config.js'
 import type { GatewayMetrics } from '../http/metrics.js'
-import { createNamesByKey } from '../limits/account-name.js'
 import type { CountingRedis } from '../limits/shared-counts.js'
 import { createAttempts } from './attempts.js'
 import { createChallenges } from './challenges.js'
 import { deviceCookie } from './device-header.js'
 import type { DeviceTokens } from './device-token.js'
-import { createForgottenDevices } from './forgotten-devices.js'
 import { createGuessing, type Guessing } from './guessing.js'
 import { guessingPlugin } from './plugin.js'
 import { createProbedNetworks } from './probed-networks.js'
@@ -29,33 +27,33 @@ export async function openGuessing(
     devices: DeviceTokens
     redis: readonly CountingRedis[]
     accountNameOf(account: string): string
+    /** Redis's clock. */
+    nowMs(): number
     metrics: GatewayMetrics
     log: FastifyBaseLogger
   },
 ): Promise<GuessingParts> {
-  const { keyring, devices, redis, accountNameOf, metrics, log } = deps
+  const { keyring, devices, redis, accountNameOf, nowMs, metrics, log } = deps
   const deviceTtlS = config.DEVICE_TTL_S
-  const forgotten = createForgottenDevices(redis, { queuePrefix: config.QUEUE_PREFIX, deviceTtlS, log })
-  app.addHook('onClose', async () => forgotten.close())
   const bounds = { perMinute: config.LIMIT_PER_ACCOUNT, perAccount: config.GUESSES_PER_ACCOUNT }
   const guessing = createGuessing({
     attempts: createAttempts(redis, config.QUEUE_PREFIX, {
       ...bounds,
       perDevice: config.GUESSES_PER_DEVICE,
       deviceTtlS,
+      ticketTtlMs: config.TICKET_TTL_MS,
     }),
     challenges: createChallenges(keyring, {
       bits: config.CHALLENGE_BITS,
+      nowMs,
       verifyUrl: config.CHALLENGE_VERIFY_URL,
       secret: config.CHALLENGE_SECRET,
       siteKey: config.CHALLENGE_SITE_KEY,
     }),
     devices,
-    forgotten,
     networks: createProbedNetworks(redis, config.QUEUE_PREFIX),
     sprayed: createSprayedPasswords(),
     nameOf: accountNameOf,
-    namesByKey: createNamesByKey(keyring),
     ...bounds,
     metrics,
     log,

@@ -25,9 +25,11 @@ export const guessingPlugin = fp(
     })
 
     app.decorate('settleLogin', async (request, reply) => {
-      if (request.login === undefined) return
-      if (request.jobId === undefined) request.login.takeBack()
-      else if (reply.statusCode === 401) guessing.failedBy(fieldOf(request, 'password'), request.login.attempt)
+      const { login, jobId, clientGone } = request
+      if (login === undefined) return
+      const hasFailed = reply.statusCode >= 500 && !clientGone.aborted
+      if (jobId === undefined || hasFailed) login.takeBack()
+      else if (reply.statusCode === 401) guessing.failedBy(fieldOf(request, 'password'), login.attempt)
     })
   },
   { name: 'guessing' },

@@ -6,7 +6,7 @@
  */
 import { createHash, randomBytes } from 'node:crypto'
 import type { Keyring } from '@spillway/client/queue-client'
-import { signerOf } from './device-token.js'
+import { isSigned } from './device-token.js'
 
 /** How long a client may take, in seconds: a slow phone needs a minute for the hardest. */
 export const CHALLENGE_TTL_S = 300
@@ -33,7 +33,8 @@ export interface ProofOfWork {
 
 export function createProofOfWork(
   keyring: Keyring,
-  { bits: leastBits, nowMs = Date.now }: { bits: number; nowMs?: () => number },
+  /** The clock is Redis's. */
+  { bits: leastBits, nowMs }: { bits: number; nowMs(): number },
 ): ProofOfWork {
   const macsOf = (account: string, id: string, expiresAtS: string, bits: string) =>
     keyring.macs({ purpose: 'challenge', id: JSON.stringify([account, id, expiresAtS, bits]) })
@@ -52,7 +53,7 @@ export function createProofOfWork(
       if (token === undefined) return undefined
       const leftMs = Number(expiresAtS) * 1_000 - nowMs()
       if (leftMs <= 0 || zeroBitsOf(answer) < Number(bits)) return undefined
-      return signerOf(macsOf(account, id, expiresAtS, bits), signature) === -1 ? undefined : { id, leftMs }
+      return isSigned(macsOf(account, id, expiresAtS, bits), signature) ? { id, leftMs } : undefined
     },
   }
 }

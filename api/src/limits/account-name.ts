@@ -20,14 +20,5 @@ export function digestOf(text: string): string {
  * after a rotation.
  */
 export function createAccountNames(keyring: Keyring): (account: string) => string {
-  return (account) => nameBy(keyring.macs({ purpose: 'account', id: account })[0])
-}
-
-/** The names of an account by each seal key, the first key first: for what has to outlast a rotation. */
-export function createNamesByKey(keyring: Keyring): (account: string) => string[] {
-  return (account) => keyring.macs({ purpose: 'account', id: account }).map(nameBy)
-}
-
-function nameBy(mac: Buffer): string {
-  return mac.subarray(0, NAME_BYTES).toString('base64url')
+  return (account) => keyring.macs({ purpose: 'account', id: account })[0].subarray(0, NAME_BYTES).toString('base64url')
 }

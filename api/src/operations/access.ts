@@ -6,7 +6,7 @@ import type {
   onSendAsyncHookHandler,
   preHandlerAsyncHookHandler,
 } from 'fastify'
-import type { Attempt } from '../guessing/guessing.js'
+import type { LetInAttempt } from '../guessing/guessing.js'
 import { ApiError } from '../problems/errors.js'
 import { schemaOf } from '../schemas/schema.js'
 import { requireAccessToken } from '../sessions/access-token.js'
@@ -56,13 +56,13 @@ export const mailed: Access<undefined> = {
 }
 
 /** Anyone who may try a password: guessing is held back. */
-export const guesser: Access<Attempt | undefined> = {
+export const guesser: Access<LetInAttempt | undefined> = {
   hooks: ({ limitAddress, letLoginIn, settleLogin }) => ({
     onRequest: [limitAddress],
     preHandler: [letLoginIn],
     onSend: [settleLogin],
   }),
-  callerOf: ({ login }) => login?.attempt,
+  callerOf: ({ login }) => login,
 }
 
 export interface SignedIn {

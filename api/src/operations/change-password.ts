@@ -1,5 +1,4 @@
 /** PUT /v1/me/password: one job verifies the current password and hashes the new one. */
-import { accountOfEmail } from '../limits/account-name.js'
 import { ApiError } from '../problems/errors.js'
 import { NewPasswordField, normalizePassword, PasswordField, passwordForms } from '../schemas/credentials.js'
 import { unauthorizedProblem } from '../schemas/responses.js'
@@ -42,7 +41,7 @@ export const changePassword = defineOperation({
     return { contents: { ...caller, credentialVersion: user.credentialVersion }, pending }
   },
 
-  async finish({ database, sessions, post, guessing }, credential, { verdict }) {
+  async finish({ database, sessions, post }, credential, { verdict }) {
     const user = await requireOwnPassword(sessions, credential, verdict)
     if (verdict.kind !== 'match' || verdict.hash === undefined) throw new ApiError('internal_error')
     const { userId, sessionId, credentialVersion } = credential
@@ -53,7 +52,6 @@ export const changePassword = defineOperation({
       if (count === 0) throw new ApiError('invalid_credentials', { reason: 'password_changed' })
       await sessions.endOthers({ userId, keptSessionId: sessionId }, transaction)
     })
-    await guessing.forgetDevices(accountOfEmail(user.email))
     await post?.notify(user, 'password-changed')
     return null
   },

@@ -1,5 +1,4 @@
 /** POST /v1/me/delete: verifies the password once more, then deletes the account and everything of it. */
-import { accountOfEmail } from '../limits/account-name.js'
 import { ApiError } from '../problems/errors.js'
 import { PasswordField } from '../schemas/credentials.js'
 import { unauthorizedProblem } from '../schemas/responses.js'
@@ -34,15 +33,13 @@ export const deleteAccount = defineOperation({
   start: ({ sessions }, { body: { password }, caller }, submit) =>
     submitOwnPassword(sessions, { caller, password, submit }),
 
-  async finish({ database, sessions, post, guessing }, credential, { verdict }) {
+  async finish({ database, sessions, post }, credential, { verdict }) {
     // A session that was ended meanwhile deletes nothing.
     const user = await requireOwnPassword(sessions, credential, verdict)
-    const { id, email, credentialVersion } = user
+    const { id, credentialVersion } = user
     // Sessions and their tokens go with the account, by the foreign keys. The password may be changed at this moment.
     const { count } = await database.user.deleteMany({ where: { id, credentialVersion } })
     if (count === 0) throw new ApiError('invalid_credentials', { reason: 'password_changed' })
-    // Device tokens are bound to the address, which may become someone else's.
-    await guessing.forgetDevices(accountOfEmail(email))
     await post?.notify(user, 'deleted')
     return null
   },

@@ -1,6 +1,6 @@
 /** POST /v1/login: loads the credential, verifies it (or a decoy), and opens a session. The hash is upgraded after the answer. */
 import { Prisma, rawQuery, type User } from '@spillway/prisma'
-import type { Attempt } from '../guessing/guessing.js'
+import { generationOf } from '../guessing/device-token.js'
 import { ApiError } from '../problems/errors.js'
 import { TokenBody } from '../schemas/bodies.js'
 import { guessingHeaders } from '../schemas/challenge.js'
@@ -19,17 +19,18 @@ type Credential = Pick<User, 'id' | 'passwordHash' | 'credentialVersion'> & {
 /** The user of an unknown address. */
 const NOBODY = '00000000-0000-0000-0000-000000000000'
 
-function written(verified: string, attempt: Attempt | undefined): string {
-  if (attempt === undefined) return verified
-  return [verified, attempt.account, attempt.device ?? '-', attempt.network].join(' ')
-}
-
-/** A ticket of an earlier version has the digest alone, or nothing. */
-function readBack(text: string | undefined): { verified: string | undefined; attempt: Attempt | undefined } {
-  const [verified, account, device, network] = text?.split(' ') ?? []
-  if (account === undefined || device === undefined || network === undefined) return { verified, attempt: undefined }
-  return { verified, attempt: { account, device: device === '-' ? null : device, network } }
-}
+/** The attempt of a login, in its ticket. */
+const AttemptContents = {
+  type: 'object',
+  properties: {
+    id: { type: 'string' },
+    account: { type: 'string' },
+    device: { type: ['string', 'null'] },
+    network: { type: 'string' },
+  },
+  required: ['id', 'account', 'device', 'network'],
+  additionalProperties: false,
+} as const
 
 export const login = defineOperation({
   kind: 'login',
@@ -54,16 +55,14 @@ export const login = defineOperation({
   contents: schemaOf({
     type: 'object',
     properties: {
-      /** Null (in tickets of earlier versions) or {@link NOBODY} for an unknown address, whose job is a decoy. */
-      userId: { type: ['string', 'null'] },
+      /** {@link NOBODY} for an unknown address, whose job is a decoy. */
+      userId: { type: 'string' },
       credentialVersion: { type: 'integer' },
-      /**
-       * The digest of the hash that is verified; after blanks the attempt's account, device and network. Not in fields of their own, because
-       * gateways of the version before refuse fields that they do not know: they only lose the upgrade of the hash.
-       */
+      /** The digest of the hash that is verified. */
       verified: { type: 'string' },
+      attempt: AttemptContents,
     },
-    required: ['userId', 'credentialVersion'],
+    required: ['userId', 'credentialVersion', 'verified', 'attempt'],
     additionalProperties: false,
   }),
   answer: { status: 200, body: schemaOf(TokenBody) },
@@ -75,12 +74,14 @@ export const login = defineOperation({
     return { userId: userId === NOBODY ? null : userId }
   },
 
-  async start({ database, upgrades, needsConfirmedEmail }, { body: { email, password }, caller: attempt }, submit) {
+  async start({ database, upgrades, needsConfirmedEmail }, { body: { email, password }, caller: login }, submit) {
+    if (login === undefined) throw new ApiError('internal_error')
     const sql = Prisma.sql`
       SELECT id, password_hash AS "passwordHash", credential_version AS "credentialVersion",
         email_confirmed_at IS NOT NULL OR NOT ${needsConfirmedEmail}::boolean AS "mayLogIn"
       FROM users WHERE email = ${normalizeEmail(email)}`
     const [user] = await rawQuery<Credential>(database, sql)
+    await login.confirm(user && generationOf({ ...user, userId: user.id }))
     const pending = await submit('verify', {
       ...passwordForms(password),
       // A decoy for an account that may not log in yet: a right password would take longer to be refused than a wrong one.
@@ -93,32 +94,30 @@ export const login = defineOperation({
       credentialVersion,
       passwordHash,
     } = user ?? { id: NOBODY, credentialVersion: 0, passwordHash: '' }
-    return { contents: { userId, credentialVersion, verified: written(digestOf(passwordHash), attempt) }, pending }
+    return {
+      contents: { userId, credentialVersion, verified: digestOf(passwordHash), attempt: login.attempt },
+      pending,
+    }
   },
 
   async finish(
     { sessions, issueTokens, upgrades, guessing },
-    { userId, credentialVersion, verified: text },
+    { userId, credentialVersion, verified, attempt },
     { verdict, client, ...job },
   ) {
-    const { verified, attempt } = readBack(text)
-    const isKnown = userId !== null && userId !== NOBODY
+    const isKnown = userId !== NOBODY
     if (!isKnown || verdict.kind !== 'match')
       throw new ApiError('invalid_credentials', { reason: isKnown ? 'wrong_password' : 'unknown_account' })
     const sessionId = job.id
-    // Before the session is opened: see issueDeviceToken.
-    const deviceToken = attempt && guessing.issueDeviceToken(attempt)
     const session = await sessions.open({ id: sessionId, userId, credentialVersion, ...client })
     if (session === 'stale') throw new ApiError('invalid_credentials', { reason: 'password_changed' })
     if (session === 'exists') throw new ApiError('ticket_used')
-    if (verdict.hashFollows && verified !== undefined) upgrades.follow(job, { userId, verified })
+    if (verdict.hashFollows) upgrades.follow(job, { userId, verified })
     const tokens = issueTokens({ userId, sessionId, refreshToken: session.refreshToken })
-    if (attempt !== undefined) guessing.succeeded(attempt)
-    return deviceToken === undefined ? tokens : { ...tokens, deviceToken }
+    guessing.succeeded(attempt)
+    return { ...tokens, deviceToken: guessing.issueDeviceToken(attempt, generationOf({ userId, credentialVersion })) }
   },
 
-  failed({ guessing }, { verified }) {
-    const { attempt } = readBack(verified)
-    if (attempt !== undefined) guessing.failed(attempt)
-  },
+  failed: ({ guessing }, { attempt }) => guessing.failed(attempt),
+  unanswered: ({ guessing }, { attempt }) => guessing.unanswered(attempt),
 })

@@ -7,7 +7,7 @@ import type { FastifyInstance } from 'fastify'
 import { ApiError } from '../problems/errors.js'
 import { bodyProblems, limitProblem, ticketResponse } from '../schemas/responses.js'
 import type { JsonObject, Schema } from '../schemas/schema.js'
-import type { AnsweredJob, Finish, Hold, Submit, Submitted } from '../waiting/hold.js'
+import type { AnsweredJob, Finish, Hold, Resumed, Submit, Submitted } from '../waiting/hold.js'
 import { PreferHeader } from '../waiting/prefer.js'
 import type { TicketContents } from '../waiting/tickets.js'
 import type { Access } from './access.js'
@@ -49,6 +49,8 @@ export interface OperationDefinition<Deps, Caller, Body, Contents extends object
   finish(deps: Deps, contents: Contents, job: Job): Promise<Answer>
   /** Called when the operation has succeeded, or with the error that refuses it. */
   ended?(deps: Deps, contents: Contents, job: AnsweredJob, refused?: ApiError): void
+  /** Called when a ticket has ended without an answer. */
+  unanswered?(deps: Deps, contents: Contents): void
 }
 
 export interface Operation<Deps> {
@@ -57,8 +59,8 @@ export interface Operation<Deps> {
   problems: Record<number, object>
   /** Registers the route. */
   mount(app: FastifyInstance, deps: Deps & { hold: Hold }): void
-  /** Returns how to finish the operation from the contents of a ticket; undefined when they do not fit the schema. */
-  resume(deps: Deps, contents: unknown): Finish | undefined
+  /** Returns how to end the operation from the contents of a ticket; undefined when they do not fit the schema. */
+  resume(deps: Deps, contents: unknown): Resumed | undefined
 }
 
 export function buildOperation<Deps, Caller, Body, Contents extends object, Answer>(
@@ -122,20 +124,23 @@ export function buildOperation<Deps, Caller, Body, Contents extends object, Answ
         },
       })
     },
-    resume: (deps, contents) => (definition.contents.is(contents) ? finishWith(deps, contents) : undefined),
+    resume(deps, contents) {
+      if (!definition.contents.is(contents)) return undefined
+      return { finish: finishWith(deps, contents), unanswered: () => definition.unanswered?.(deps, contents) }
+    },
   }
 }
 
 /**
- * How to finish the operation of a ticket. Throws `invalid_ticket` for an operation that is not in the list: of another version, or of
+ * How to end the operation of a ticket. Throws `invalid_ticket` for an operation that is not in the list: of another version, or of
  * another API.
  */
 export function resumeOperation<Deps>(
   operations: readonly Operation<Deps>[],
   deps: Deps,
   { kind, ...contents }: TicketContents['operation'],
-): Finish {
-  const finish = operations.find((operation) => operation.kind === kind)?.resume(deps, contents)
-  if (finish === undefined) throw new ApiError('invalid_ticket')
-  return finish
+): Resumed {
+  const resumed = operations.find((operation) => operation.kind === kind)?.resume(deps, contents)
+  if (resumed === undefined) throw new ApiError('invalid_ticket')
+  return resumed
 }

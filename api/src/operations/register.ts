@@ -1,6 +1,5 @@
 /** POST /v1/users: refuses a taken address early, hashes the password, then creates the account with the job's id. */
 import { Prisma, rawQuery } from '@spillway/prisma'
-import { accountOfEmail, digestOf } from '../limits/account-name.js'
 import { createOrKeep } from '../mail/new-account.js'
 import { newMailToken } from '../mail/tokens.js'
 import { ApiError } from '../problems/errors.js'
@@ -51,7 +50,7 @@ export const register = defineOperation({
     return { contents: { email }, pending }
   },
 
-  async finish({ database, post, audit, guessing }, { email }, { id, verdict, client }) {
+  async finish({ database, post, audit }, { email }, { id, verdict, client }) {
     if (verdict.kind !== 'hashed') throw new ApiError('internal_error')
     const createdAt = new Date()
     if (post !== undefined) {
@@ -61,8 +60,6 @@ export const register = defineOperation({
       if (outcome === 'used') throw new ApiError('ticket_used')
       // Beside the `ok` that every answer gets: only the audit may tell that there is no account of this id.
       if (outcome === 'taken') audit.record({ event: 'register', outcome: 'email_taken', address: client.address })
-      // Devices of an earlier account of the address. The same work for a taken address, whose owner's devices stay known.
-      await guessing.forgetDevices(outcome === 'created' ? accountOfEmail(email) : digestOf(id))
       await post.send({ kind: 'welcome', email, token, isNew: outcome === 'created' }, email)
       return { id, email, createdAt: createdAt.toISOString() }
     }
@@ -73,7 +70,6 @@ export const register = defineOperation({
       ON CONFLICT DO NOTHING RETURNING id`
     const [created] = await rawQuery<{ id: string }>(database, sql)
     if (created !== undefined) {
-      await guessing.forgetDevices(accountOfEmail(email))
       return { id, email, createdAt: createdAt.toISOString() }
     }
     // Accounts have the id of their job, so the same id means that this ticket was redeemed before.

@@ -1,6 +1,5 @@
 /** POST /v1/password/reset: the token of a mail in place of the password; the new one is hashed as any other. */
 
-import { accountOfEmail } from '../limits/account-name.js'
 import { mailTokenDigest, resetPassword as reset, resettable } from '../mail/tokens.js'
 import { ApiError } from '../problems/errors.js'
 import { MailTokenField, NewPasswordField, normalizePassword } from '../schemas/credentials.js'
@@ -49,7 +48,7 @@ export const resetPassword = defineOperation({
     }
   },
 
-  async finish({ database, sessions, post, guessing }, { tokenHash }, { verdict }) {
+  async finish({ database, sessions, post }, { tokenHash }, { verdict }) {
     if (verdict.kind !== 'hashed') throw new ApiError('internal_error')
     const passwordHash = verdict.hash
     // Sessions in a statement of their own: one that is being opened is seen only after the lock on its account.
@@ -59,7 +58,6 @@ export const resetPassword = defineOperation({
       return changed
     })
     if (user === undefined) throw new ApiError('invalid_mail_token')
-    await guessing.forgetDevices(accountOfEmail(user.email))
     // The link has confirmed the address.
     await post?.notify({ email: user.email, isConfirmed: true }, 'was-reset')
     return null

@@ -3,7 +3,6 @@ import type { FastifyPluginAsyncJsonSchemaToTs } from '@fastify/type-provider-js
 import type { PasswordClient } from '@spillway/client/queue-client'
 import type { Database } from '@spillway/prisma'
 import type { Audit } from '../audit/events.js'
-import type { Guessing } from '../guessing/guessing.js'
 import type { Post } from '../mail/post.js'
 import type { IssueTokens } from '../sessions/access-token.js'
 import type { Sessions } from '../sessions/sessions.js'
@@ -20,7 +19,6 @@ export interface RouteDeps {
   audit: Audit
   /** Undefined where no mail is sent. */
   post: Post | undefined
-  guessing: Guessing
   jwks: { keys: PublicJwk[] }
 }
 

@@ -3,7 +3,6 @@
  * of mails are in bodies, never in URLs, which proxies log.
  */
 import { isTaken } from '@spillway/prisma'
-import { accountOfEmail } from '../limits/account-name.js'
 import { confirmAddress, newMailToken } from '../mail/tokens.js'
 import { requireMail } from '../operations/access.js'
 import { ApiError } from '../problems/errors.js'
@@ -15,7 +14,7 @@ import type { RoutePlugin } from './deps.js'
 const nothing = { type: 'null' } as const
 const problems = { 403: problemResponse, 429: limitProblem }
 
-export const mailRoutes: RoutePlugin = async (app, { database, sessions, post, audit, guessing }) => {
+export const mailRoutes: RoutePlugin = async (app, { database, sessions, post, audit }) => {
   app.post(
     '/v1/password/forgotten',
     {
@@ -72,12 +71,7 @@ export const mailRoutes: RoutePlugin = async (app, { database, sessions, post, a
       const outcome = confirmed === undefined ? 'invalid_mail_token' : 'ok'
       audit.record({ event: 'confirm_email', outcome, userId: confirmed?.userId ?? null, address: request.ip })
       if (confirmed === undefined) throw new ApiError('invalid_mail_token')
-      const { email, changedFrom } = confirmed
-      if (changedFrom !== undefined) {
-        // Device tokens are bound to addresses: either may have been, or may become, someone else's.
-        await guessing.forgetDevices(accountOfEmail(changedFrom.email), accountOfEmail(email))
-        await post?.notify(changedFrom, 'changed')
-      }
+      if (confirmed.changedFrom !== undefined) await post?.notify(confirmed.changedFrom, 'changed')
       return reply.code(204).send(null)
     },
   )

@@ -47,6 +47,12 @@ export interface Finished {
 /** Finishes an operation whose job is answered; throws an {@link ApiError} unless it succeeds. */
 export type Finish = (job: AnsweredJob) => Promise<Finished>
 
+/** How the operation of a ticket ends: with its job's answer, or without one, because its time is over or the job is lost. */
+export interface Resumed {
+  finish: Finish
+  unanswered(): void
+}
+
 /** An operation whose job was submitted. */
 export interface Started extends Submitted<object> {
   kind: string
@@ -74,8 +80,8 @@ export function createHold(deps: {
   tickets: Tickets
   usedTickets: UsedTickets
   admission: Admission
-  /** Returns how to finish the operation of a ticket. Throws `invalid_ticket` for an operation that this API or its caller lacks. */
-  resume(operation: TicketContents['operation'], request: FastifyRequest): Finish
+  /** Returns how to end the operation of a ticket. Throws `invalid_ticket` for an operation that this API or its caller lacks. */
+  resume(operation: TicketContents['operation'], request: FastifyRequest): Resumed
   metrics: GatewayMetrics
   waitLimitMs: number
   ticketTtlMs: number
@@ -117,8 +123,10 @@ export function createHold(deps: {
 
   function submitter(request: FastifyRequest, lane: Lane): Submit {
     return (name, contents) => {
-      metrics.jobsAdded.inc({ lane })
-      const submit = () => passwords.submit(name, contents, lane)
+      // A device may have turned out to be unknown meanwhile.
+      const added = lane === 'known' && !isOfKnownDevice(request) ? 'held' : lane
+      metrics.jobsAdded.inc({ lane: added })
+      const submit = () => passwords.submit(name, contents, added)
       return request.inTrace?.(submit) ?? submit()
     }
   }
@@ -138,8 +146,7 @@ export function createHold(deps: {
   return {
     async begin(request, reply, start) {
       const preferredMs = negotiateWaitMs(request, reply)
-      const isKnown = typeof request.login?.attempt.device === 'string'
-      const { lane, waitMs } = admission.admit(preferredMs, isKnown)
+      const { lane, waitMs } = admission.admit(preferredMs, isOfKnownDevice(request))
       const started = await start(submitter(request, lane))
       const { kind, contents, pending, finish } = started
       const expiresAt = Date.now() + ticketTtlMs
@@ -171,10 +178,14 @@ export function createHold(deps: {
     async redeem(request, reply, ticket) {
       const contents = tickets.read(ticket)
       const { operation, job } = contents
-      const finish = deps.resume(operation, request)
-      if (passwords.now(job) >= job.deadline) throw new ApiError('ticket_expired')
+      const { finish, unanswered } = deps.resume(operation, request)
+      const end = (code: 'ticket_expired' | 'ticket_lost') => {
+        unanswered()
+        return new ApiError(code)
+      }
+      if (passwords.now(job) >= job.deadline) throw end('ticket_expired')
       request.jobId = job.id
-      if (await passwords.isLost(job)) throw new ApiError('ticket_lost')
+      if (await passwords.isLost(job)) throw end('ticket_lost')
       const leftMs = job.deadline - passwords.now(job)
       const preferredMs = negotiateWaitMs(request, reply)
       const waitMs = Math.min(preferredMs, leftMs)
@@ -182,7 +193,7 @@ export function createHold(deps: {
       const answer = await waitForAnswer({ kind: operation.kind, pending }, waitMs, request, reply)
       if (answer === undefined) {
         // The clock is an estimate: it may be some milliseconds before the deadline after a wait until then.
-        if (waitMs === leftMs || passwords.now(job) >= job.deadline) throw new ApiError('ticket_expired')
+        if (waitMs === leftMs || passwords.now(job) >= job.deadline) throw end('ticket_expired')
         return ticketFor(contents, await pending.expectation(), preferredMs, reply)
       }
       if (!(await usedTickets.use(job.id))) throw new ApiError('ticket_used')
@@ -204,6 +215,10 @@ export function createHold(deps: {
 async function untilWritable({ clientGone }: FastifyRequest, { raw }: FastifyReply): Promise<void> {
   if (raw.socket === null) await once(raw, 'socket', { signal: clientGone }).catch(() => undefined)
   if (clientGone.aborted) throw new PasswordClientError('wait_aborted', 'the client went away')
+}
+
+function isOfKnownDevice({ login }: FastifyRequest): boolean {
+  return typeof login?.attempt.device === 'string'
 }
 
 function isAbort(error: unknown): boolean {

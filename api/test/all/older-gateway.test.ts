@@ -59,13 +59,11 @@ test('accounts and sessions of either version are good at the other', async () =
   }
 })
 
-test('tickets of either version are redeemed at the other', async () => {
+test('tickets of a registration at either version are redeemed at the other', async () => {
   for (const [one, other] of bothWays) {
     const credentials = newCredentials()
     const registering = expect(202, await register(one, credentials, respondAsync))
     assert.equal(expect(201, await redeem(other, registering.ticket)).email, credentials.email)
-    const { ticket } = expect(202, await login(one, credentials, respondAsync))
-    expect(200, await redeem(other, ticket))
   }
 })
 

@@ -1,12 +1,20 @@
-// Device tokens do not outlive what they were issued for: the account, its address, its password; whatever Redis does meanwhile.
+// Device tokens do not outlive what they were issued for: the account, its address, its password; whatever
+// Redis has lost, and however wrong the clocks of gateways are.
 import assert from 'node:assert/strict'
-import { connectRedis } from '@spillway/client/queue-client'
-import { newSealKey, startProxy, until } from '@spillway/local/testing'
+import { clockOff, newSealKey } from '@spillway/local/testing'
 import { afterAll, test } from 'vitest'
-import { createForgottenDevices, forgottenKey } from '../../src/guessing/forgotten-devices.ts'
 import { nameInRedis } from '../account.ts'
-import { type Answer, type Credentials, call, expect, login, newAccount, redeem, register } from '../client.ts'
-import { locksAwaited } from '../locks.ts'
+import {
+  type Answer,
+  type Credentials,
+  call,
+  changePassword,
+  expect,
+  login,
+  newAccount,
+  redeem,
+  register,
+} from '../client.ts'
 import { startMailServer } from '../mail-server.ts'
 import { openSystem } from '../system.ts'
 
@@ -26,7 +34,7 @@ const [{ url: here }, { url: withMail }] = await Promise.all([
   system.gateway(held),
   system.gateway({ ...held, ...mails.env }),
 ])
-const { database, redis, namespace } = system
+const { database } = system
 
 async function settled(asked: Promise<Answer>): Promise<Answer> {
   let answer = await asked
@@ -61,8 +69,9 @@ test('the devices of a deleted account are strangers to its address', async () =
 test('an account begins without known devices, however the one before it went', async () => {
   for (const url of [here, withMail]) {
     const { account, deviceToken } = await withDevice(url)
-    await database.user.deleteMany({ where: { email: account.email } })
     assert.ok(await isKnown(deviceToken, account))
+    await database.user.deleteMany({ where: { email: account.email } })
+    assert.ok(!(await isKnown(deviceToken, account)))
     expect(201, await register(url, account))
     assert.ok(!(await isKnown(deviceToken, account)))
   }
@@ -88,13 +97,6 @@ test('after a change of address the devices of either address are strangers to i
   assert.ok(!(await isKnown(former.deviceToken, former.account)))
 })
 
-test('devices that a gateway of the version before forgot, by a second, are strangers', async () => {
-  const { account, deviceToken } = await withDevice(here)
-  const key = forgottenKey(namespace.queuePrefix, nameInRedis(system, account.email))
-  await redis.set(key, Math.floor(Date.now() / 1_000), 'EX', 60)
-  assert.ok(!(await isKnown(deviceToken, account)))
-})
-
 test('devices stay forgotten when the next seal key becomes the first', async () => {
   const { account, accessToken, deviceToken } = await withDevice(here)
   const { password } = account
@@ -105,49 +107,13 @@ test('devices stay forgotten when the next seal key becomes the first', async ()
   assert.ok(!(await isKnown(deviceToken, account, url)))
 })
 
-test('a device token is older than its session: a password that is changed between the two forgets it', async () => {
-  const account = await newAccount(here)
-  const { answer, waitsMs } = await database.$transaction(
-    async (locked) => {
-      await locked.$executeRaw`LOCK TABLE sessions IN EXCLUSIVE MODE`
-      const answer = login(here, account)
-      await until(() => locksAwaited(database), { what: 'the session that is to be opened' })
-      return { answer, waitsMs: Date.now() }
-    },
-    { timeout: 30_000 },
-  )
-  const { deviceToken } = expect(200, await answer)
-  assert.ok(Number(deviceToken.split('.')[1]) <= waitsMs)
-})
-
-test('what Redis does not take is logged, and written when it answers again, with the time that it was', async (t) => {
-  const away = await startProxy(namespace.redisUrl)
-  const connection = connectRedis(away.url, 'producer').on('error', () => undefined)
-  const said: string[] = []
-  const forgotten = createForgottenDevices(
-    [{ address: 'away', connection, isUsable: () => true, countFailed: () => undefined }],
-    {
-      queuePrefix: namespace.queuePrefix,
-      deviceTtlS: 60,
-      log: { info: (_, message) => said.push(message), warn: (_, message) => said.push(message) },
-    },
-  )
-  t.onTestFinished(async () => {
-    forgotten.close()
-    connection.disconnect()
-    await away.close()
-  })
-  await until(() => connection.status === 'ready')
-  away.refuse()
-  const beganMs = Date.now()
-  const forgetting = forgotten.forget('an account')
-  const calledMs = Date.now()
-  await forgetting
-  assert.deepEqual(said, ['devices could not be forgotten, and are known until a retry succeeds'])
-  away.restore()
-  const key = forgottenKey(namespace.queuePrefix, 'an account')
-  const atMs = Number(await until(() => redis.get(key), { what: 'the time in Redis' }))
-  assert.ok(atMs >= beganMs && atMs <= calledMs, `${atMs}`)
-  assert.ok((await redis.pttl(key)) > 60_000)
-  await until(() => said.length === 2, { what: 'the line that it is done' })
+test('a token of a gateway whose clock is ahead does not outlive the password, nor does one that Redis has forgotten all about', async () => {
+  const ahead = await system.gatewayProcess({ ...held, ...clockOff(30_000) })
+  const { account, accessToken, deviceToken } = await withDevice(ahead.url)
+  assert.ok(await isKnown(deviceToken, account))
+  const change = { currentPassword: account.password, newPassword: 'another pass phrase' }
+  expect(204, await changePassword(here, accessToken, change))
+  const keys = await system.redis.keys(`${system.namespace.queuePrefix}:*${nameInRedis(system, account.email)}*`)
+  if (keys.length > 0) await system.redis.del(...keys)
+  for (const url of [here, ahead.url]) assert.ok(!(await isKnown(deviceToken, account, url)))
 })

@@ -37,8 +37,12 @@ function loginToLeave(credentials: Credentials) {
   }
 }
 
-const failuresOf = async ({ email }: Credentials) =>
-  Number(await redis.hget(`${namespace.queuePrefix}:guesses:${nameInRedis(system, email)}`, 'failures'))
+/** Failures, and what counts as one until it is settled or lapses. */
+async function failuresOf({ email }: Credentials): Promise<number> {
+  const keyOf = (kind: string) => `${namespace.queuePrefix}:${kind}:${nameInRedis(system, email)}`
+  const pending = await redis.zcard(keyOf('guesses:pending'))
+  return Number(await redis.hget(keyOf('guesses'), 'failures')) + pending
+}
 const takenBack = (credentials: Credentials) =>
   until(async () => (await failuresOf(credentials)) === 0, { what: 'the attempt taken back' })
 

@@ -142,11 +142,13 @@ test('a device token of another account, changed or made up is as good as none',
   const mine = expect(200, await login(here, owner)).deviceToken
   const others = expect(200, await login(here, other)).deviceToken
   await fail(BOUND, owner)
-  const [device, issuedAt, signature] = mine.split('.')
+  const [device, issuedAt, generation, signature] = mine.split('.')
   const useless = [
     others,
-    [others.split('.')[0], issuedAt, signature].join('.'),
-    [device, Number(issuedAt) + 1, signature].join('.'),
+    [others.split('.')[0], issuedAt, generation, signature].join('.'),
+    [device, Number(issuedAt) + 1, generation, signature].join('.'),
+    [device, issuedAt, others.split('.')[2], signature].join('.'),
+    [device, issuedAt, signature].join('.'),
     `${mine}x`,
     mine.toUpperCase(),
     'x'.repeat(8_000),
@@ -248,25 +250,29 @@ test('a challenge that was used stays used, also when a login that shows it agai
   expect(200, await login(here, owner, used))
   await until(async () => (await system.redis.exists(counted)) === 0, { what: 'the failures forgotten' })
   assertProblem(await login(broken.url, owner, used), 503, 'unavailable')
-  const failures = () => system.redis.hget(counted, 'failures')
-  await until(async () => (await failures()) === '0', { what: 'the attempt taken back' })
+  const pending = counted.replace(':guesses:', ':guesses:pending:')
+  await until(async () => (await system.redis.exists(counted, pending)) === 0, { what: 'the attempt taken back' })
   await fail(BOUND, owner)
   assertProblem(await login(here, owner, used), 429, 'challenge_required')
 })
 
 test('what is no count, in the place of one, lets nobody guess on, and does not stay', async () => {
   const { redis, namespace } = system
-  const forgeries = [
-    (key: string) => redis.lpush(key, 'a list'),
-    (key: string) => (/:guesses:[^:]+$/.test(key) ? redis.hset(key, 'failures', 'nan') : redis.set(key, 'nan')),
-  ]
-  for (const forge of forgeries) {
+  for (const n of [0, 1, 2]) {
     const owner = await newAccount(here)
     const { deviceToken } = expect(200, await login(here, owner))
     const account = nameInRedis(system, owner.email)
-    const [device] = deviceToken.split('.')
-    const ofAccount = ['limit:account', 'guesses', 'devices-since'].map((kind) => `${kind}:${account}`)
-    const ofDevice = ['limit:device', 'guesses:device'].map((kind) => `${kind}:${device}`)
+    const [device = ''] = deviceToken.split('.')
+    const forgeries = [
+      (key: string) => redis.lpush(key, 'a list'),
+      (key: string) => (/:guesses:[^:]+$/.test(key) ? redis.hset(key, 'failures', 'nan') : redis.set(key, 'nan')),
+      (key: string) =>
+        /:guesses:devices:/.test(key) ? redis.hset(key, device, 'nan') : redis.zadd(key, '1', 'a member'),
+    ]
+    const forge = forgeries[n] ?? assert.fail()
+    const kinds = ['limit:account', 'guesses', 'guesses:pending', 'guesses:devices']
+    const ofAccount = kinds.map((kind) => `${kind}:${account}`)
+    const ofDevice = ['limit:device', 'guesses:device-pending'].map((kind) => `${kind}:${device}`)
     const keys = [...ofAccount, ...ofDevice].map((name) => `${namespace.queuePrefix}:${name}`)
     for (const key of keys) {
       await redis.del(key)
@@ -283,9 +289,13 @@ test('a login that is answered by a ticket is counted, and gives the device its 
   const owner = await newAccount(here)
   const { ticket } = expect(202, await login(here, owner, respondAsync))
   const { deviceToken } = expect(200, await redeem(there, ticket))
-  for (let n = 0; n < 2; n += 1) expect(202, await guess(n, owner, respondAsync))
+  const [first, second] = [
+    expect(202, await guess(0, owner, respondAsync)),
+    expect(202, await guess(1, owner, respondAsync)),
+  ]
   assertProblem(await guess(0, owner), 429, 'too_many_requests')
   expect(200, await login(here, owner, known(deviceToken)))
+  for (const guessed of [first, second]) assertProblem(await redeem(there, guessed.ticket), 401, 'invalid_credentials')
   const right = await login(here, owner, answering(solve((await guess(0, owner)).body.challenge)))
   expect(200, right)
   assertProblem(await guess(0, owner), 401, 'invalid_credentials')
@@ -382,6 +392,6 @@ test('Redis holds no address, nothing that was made from a password, and nothing
     assert.ok((await redis.pttl(key)) > 0, key)
   }
   const failures = ours.filter((key) => key.includes(':guesses:'))
-  assert.equal(failures.length, 1)
-  assert.deepEqual(Object.keys(await redis.hgetall(failures[0] ?? '')).sort(), ['delayedUntil', 'failures'])
+  assert.equal(failures.length, 1, failures.join())
+  assert.deepEqual(Object.keys(await redis.hgetall(failures[0] ?? '')).sort(), ['failedAt', 'failures'])
 })

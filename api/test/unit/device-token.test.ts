@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict'
 import { parseKeyring } from '@spillway/client/queue-client'
 import { test } from 'vitest'
-import { createDeviceTokens, signerOf } from '../../src/guessing/device-token.ts'
+import { createDeviceTokens, isSigned } from '../../src/guessing/device-token.ts'
 
 const keyring = parseKeyring(`k1:${Buffer.alloc(32, 1).toString('base64')}`)
 const devices = createDeviceTokens(keyring, { ttlS: 100, nowMs: () => 1_790_000_000_000 })
 
 test('a token is read whole: with anything before or after it, it is none', () => {
-  const token = devices.issue('ada')
+  const token = devices.issue('ada', 'AAAAAAAA')
   assert.ok(devices.read('ada', token))
   for (const text of [`x${token}`, `${token}x`, `${token}\n`, token.slice(1), token.slice(0, -1), '', 'x']) {
     assert.equal(devices.read('ada', text), null, text)
@@ -17,7 +17,7 @@ test('a token is read whole: with anything before or after it, it is none', () =
 })
 
 test('no two devices are the same, and the id of one is that of its token', () => {
-  const tokens = Array.from({ length: 100 }, () => devices.issue('ada'))
+  const tokens = Array.from({ length: 100 }, () => devices.issue('ada', 'AAAAAAAA'))
   const ids = tokens.map((token) => devices.read('ada', token)?.id)
   assert.deepEqual(
     ids,
@@ -28,13 +28,13 @@ test('no two devices are the same, and the id of one is that of its token', () =
 
 test('a signature is looked for among the codes of all keys; one of another length is of none', () => {
   const codes = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)]
-  const of = (bytes: Buffer) => signerOf(codes, bytes.toString('base64url'))
-  assert.deepEqual([of(Buffer.alloc(32, 1)), of(Buffer.alloc(32, 2)), of(Buffer.alloc(32, 3))], [0, 1, -1])
-  assert.deepEqual([of(Buffer.alloc(31, 1)), of(Buffer.alloc(33, 1)), signerOf(codes, '')], [-1, -1, -1])
+  const of = (bytes: Buffer) => isSigned(codes, bytes.toString('base64url'))
+  assert.deepEqual([of(Buffer.alloc(32, 1)), of(Buffer.alloc(32, 2)), of(Buffer.alloc(32, 3))], [true, true, false])
+  assert.deepEqual([of(Buffer.alloc(31, 1)), of(Buffer.alloc(33, 1)), isSigned(codes, '')], [false, false, false])
 })
 
 test('the id of a device ends with a code of its own, by which gateways of any version know it', () => {
-  const [id = '', issuedAt] = devices.issue('ada').split('.')
+  const [id = '', issuedAt] = devices.issue('ada', 'AAAAAAAA').split('.')
   const bytes = Buffer.from(id, 'base64url')
   const random = bytes.subarray(0, 10).toString('base64url')
   const [code] = keyring.macs({ purpose: 'device-id', id: `${random}.${issuedAt}` })

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { parseKeyring } from '@spillway/client/queue-client'
 import { test } from 'vitest'
-import { createDeviceTokens } from '../../src/guessing/device-token.ts'
+import { createDeviceTokens, generationOf } from '../../src/guessing/device-token.ts'
 import { createProofOfWork } from '../../src/guessing/proof-of-work.ts'
 import { createSprayedPasswords } from '../../src/guessing/sprayed-passwords.ts'
 import { wideNetworkOf } from '../../src/limits/client-network.ts'
@@ -14,6 +14,7 @@ const [before, during, rotated, stranger] = [`${older}`, `${older},${newer}`, `$
   parseKeyring,
 )
 if (!before || !during || !rotated || !stranger) throw new Error('four keyrings')
+const GENERATION = 'AAAAAAAA'
 let nowMs = 1_790_000_000_000
 const clock = { nowMs: () => nowMs }
 const later = (s: number, body: () => void) => {
@@ -24,8 +25,8 @@ const later = (s: number, body: () => void) => {
 
 test('a device is known for so long and no longer', () => {
   const devices = createDeviceTokens(before, { ttlS: 100, ...clock })
-  const token = devices.issue('ada')
-  assert.equal(devices.read('ada', token)?.issuedAtMs, nowMs)
+  const token = devices.issue('ada', GENERATION)
+  assert.equal(devices.read('ada', token)?.generation, GENERATION)
   later(100, () => assert.ok(devices.read('ada', token)))
   later(101, () => assert.equal(devices.read('ada', token), null))
   later(-90, () => assert.ok(devices.read('ada', token)))
@@ -33,52 +34,52 @@ test('a device is known for so long and no longer', () => {
   assert.equal(devices.read('bob', token), null)
 })
 
-test('a device token of the version before, with a time in seconds, counts as issued when its second began', () => {
+test('a generation is of one user and one password, and is bound by the signature', () => {
   const devices = createDeviceTokens(before, { ttlS: 100, ...clock })
-  const [id = ''] = devices.issue('ada').split('.')
-  const issuedAtS = String(nowMs / 1_000)
-  const [signature] = before.macs({ purpose: 'device', id: JSON.stringify(['ada', id, issuedAtS]) })
-  const token = [id, issuedAtS, signature.toString('base64url')].join('.')
-  assert.deepEqual(devices.read('ada', token), { id, issuedAtMs: nowMs, keyIndex: 0 })
-  later(101, () => assert.equal(devices.read('ada', token), null))
+  const generations = [
+    { userId: 'a', credentialVersion: 1 },
+    { userId: 'a', credentialVersion: 2 },
+    { userId: 'b', credentialVersion: 1 },
+  ].map(generationOf)
+  assert.equal(new Set(generations).size, 3)
+  const [one = '', other = ''] = generations
+  const token = devices.issue('ada', one)
+  assert.equal(devices.read('ada', token.replace(`.${one}.`, `.${other}.`)), null)
 })
 
 test('device tokens outlast a rotation of keys while the old key is on the list', () => {
   const [old, mid, now, others] = [before, during, rotated, stranger].map((keyring) =>
     createDeviceTokens(keyring, { ttlS: 100, ...clock }),
   )
-  const token = old?.issue('ada') ?? ''
-  assert.deepEqual(
-    [old, mid, now].map((each) => each?.read('ada', token)?.keyIndex),
-    [0, 0, 1],
-  )
+  const token = old?.issue('ada', GENERATION) ?? ''
+  for (const each of [old, mid, now]) assert.equal(each?.read('ada', token)?.generation, GENERATION)
   assert.equal(others?.read('ada', token), null)
-  assert.ok(mid?.read('ada', now?.issue('ada') ?? ''))
-  assert.equal(old?.read('ada', now?.issue('ada') ?? ''), null)
+  assert.ok(mid?.read('ada', now?.issue('ada', GENERATION) ?? ''))
+  assert.equal(old?.read('ada', now?.issue('ada', GENERATION) ?? ''), null)
 })
 
 test('a device is recognized before its account is known, for as long, by any of the keys', () => {
   const [old, now, others] = [before, rotated, stranger].map((keyring) =>
     createDeviceTokens(keyring, { ttlS: 100, ...clock }),
   )
-  const [token = '', next] = [old?.issue('ada'), old?.issue('ada')]
-  const [device = '', issuedAt, signature = ''] = token.split('.')
+  const [token = '', next] = [old?.issue('ada', GENERATION), old?.issue('ada', GENERATION)]
+  const [device = '', issuedAt, ...signature] = token.split('.')
   assert.equal(old?.recognize(token), device)
   assert.equal(now?.recognize(token), device)
   assert.notEqual(old?.recognize(next ?? ''), device)
   assert.equal(others?.recognize(token), undefined)
   later(101, () => assert.equal(old?.recognize(token), undefined))
   const useless = [
-    [device, Number(issuedAt) + 1, signature],
-    [`A${device.slice(1)}` === device ? `B${device.slice(1)}` : `A${device.slice(1)}`, issuedAt, signature],
-    [randomBytes(16).toString('base64url'), issuedAt, signature],
+    [device, Number(issuedAt) + 1, ...signature],
+    [`A${device.slice(1)}` === device ? `B${device.slice(1)}` : `A${device.slice(1)}`, issuedAt, ...signature],
+    [randomBytes(16).toString('base64url'), issuedAt, ...signature],
     ['x'],
   ]
   for (const parts of useless) assert.equal(old?.recognize(parts.join('.')), undefined)
   // The last character has bits to spare: another text, and the same device.
   const last = device.at(-1) === 'A' ? 'B' : 'A'
   const respelt = [...'AQgw'].includes(device.at(-1) ?? '') ? `${device.slice(0, -1)}${last}` : device
-  assert.ok([device, undefined].includes(old?.recognize([respelt, issuedAt, signature].join('.'))))
+  assert.ok([device, undefined].includes(old?.recognize([respelt, issuedAt, ...signature].join('.'))))
 })
 
 test('a challenge is good until it expires, at every gateway with the key', () => {
