@@ -14,6 +14,8 @@ export const auditEventNames = [
   'confirm_email',
   'change_email',
   'delete_account',
+  'disable_account',
+  'enable_account',
   'logout',
   'end_session',
   'end_other_sessions',

@@ -12,7 +12,7 @@ import { digestOf } from './hash-upgrades.js'
 import { defineOperation } from './public-operation.js'
 
 type Credential = Pick<User, 'id' | 'passwordHash' | 'credentialVersion'> & {
-  /** Whether the address is confirmed, or need not be. */
+  /** Whether the address is confirmed, or need not be, and no operator disabled the account. */
   mayLogIn: boolean
 }
 
@@ -78,7 +78,7 @@ export const login = defineOperation({
     if (login === undefined) throw new ApiError('internal_error')
     const sql = Prisma.sql`
       SELECT id, password_hash AS "passwordHash", credential_version AS "credentialVersion",
-        email_confirmed_at IS NOT NULL OR NOT ${needsConfirmedEmail}::boolean AS "mayLogIn"
+        disabled_at IS NULL AND (email_confirmed_at IS NOT NULL OR NOT ${needsConfirmedEmail}::boolean) AS "mayLogIn"
       FROM users WHERE email = ${normalizeEmail(email)}`
     const [user] = await rawQuery<Credential>(database, sql)
     await login.confirm(user && generationOf({ ...user, userId: user.id }))

@@ -43,7 +43,7 @@ export async function openSession(
   const sql = Prisma.sql`
     WITH credential AS (
       SELECT id FROM users WHERE id = ${userId}::uuid AND credential_version = ${credentialVersion}
-        AND (email_confirmed_at IS NOT NULL OR NOT ${options.needsConfirmedEmail}::boolean) FOR SHARE
+        AND (email_confirmed_at IS NOT NULL OR NOT ${options.needsConfirmedEmail}::boolean) AND disabled_at IS NULL FOR SHARE
     ), session AS (
       INSERT INTO sessions (id, user_id, expires_at, device, address)
       SELECT ${id}::uuid, credential.id, now() + make_interval(secs => ${options.sessionTtlS}::int), ${device}::text, ${address}::text FROM credential

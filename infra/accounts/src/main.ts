@@ -19,6 +19,7 @@ import { createCheck } from './account.ts'
 import { exportAccounts } from './export.ts'
 import { countHashes } from './hashes.ts'
 import { type ImportReport, importAccounts } from './import.ts'
+import { describeAccount, setDisabled } from './one-account.ts'
 import { type Command, help, parseOptions } from './options.ts'
 import { presets } from './presets.ts'
 import { readRecords } from './records.ts'
@@ -44,6 +45,11 @@ async function main(args: readonly string[], env: NodeJS.ProcessEnv): Promise<vo
   const database = connectDatabase({ url, poolSize: 1, statementTimeoutMs: STATEMENT_TIMEOUT_MS })
   try {
     if (command.name === 'import') return await importFile(command, database, env)
+    if (command.name === 'show') return console.log((await describeAccount(database, command.address)).join('\n'))
+    if (command.name === 'disable' || command.name === 'enable') {
+      const changed = await setDisabled(database, command.address, command.name === 'disable')
+      return console.log(changed ? `The account is ${command.name}d.` : `The account was ${command.name}d already.`)
+    }
     if (command.name === 'export') return await exportFile(command.file, database)
     for (const [hashes, accounts] of await countHashes(database))
       console.log(`${String(accounts).padStart(12)}  ${hashes}`)

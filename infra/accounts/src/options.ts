@@ -10,6 +10,7 @@ export const help = `pnpm accounts import FILE [options]
 pnpm accounts export FILE
 pnpm accounts hashes
 pnpm accounts formats
+pnpm accounts show|disable|enable ADDRESS
 
 import   reads accounts from FILE: NDJSON (.ndjson, .jsonl), a JSON array of them or an object with one as "users" (.json), or CSV with
          a line of names (.csv, .tsv), by commas, semicolons or tabs; also with .gz. The fields are email, passwordHash, id, createdAt and
@@ -20,6 +21,9 @@ import   reads accounts from FILE: NDJSON (.ndjson, .jsonl), a JSON array of the
 export   writes all accounts to FILE, in the form that import reads; - is standard output.
 hashes   counts the accounts by format and cost of their hashes.
 formats  lists the formats of stored hashes, who writes them, and whether they rest in the database or inside argon2id.
+show     says what there is to say of an account.
+disable  ends the sessions of an account, and lets nobody log in to it until it is enabled again; a login is told the same as for a wrong
+         password.
 
   --dry-run            counts and checks, and writes nothing
   --preset name        another system's export: ${Object.keys(presets).join(', ')}
@@ -74,8 +78,12 @@ export function parseOptions(args: readonly string[]) {
   if (values.help) return undefined
   const [name, file, ...rest] = positionals
   if ((name === 'hashes' || name === 'formats') && file === undefined) return { name } as const
+  if ((name === 'show' || name === 'disable' || name === 'enable') && file !== undefined && rest.length === 0)
+    return { name, address: file } as const
   if (rest.length > 0 || file === undefined || (name !== 'import' && name !== 'export'))
-    throw new UserError('Say import FILE, export FILE, hashes or formats: see "pnpm accounts --help".')
+    throw new UserError(
+      'Say import FILE, export FILE, hashes, formats, or show, disable or enable ADDRESS: see "pnpm accounts --help".',
+    )
   if (name === 'export') return { name, file } as const
   const preset = values.preset === undefined ? ownPreset : presets[values.preset]
   if (preset === undefined)
