@@ -14,11 +14,14 @@ use crate::profile::Profile;
 use crate::stored::Stored;
 use crate::threads::Threads;
 
-/// Found once for the process, whatever the number of its engines.
+/// Found once for the process, whatever the number of its engines: their threads learn the widths of their own batches.
 static PROFILE: OnceLock<Profile> = OnceLock::new();
 
+/// The memory of argon2 that OWASP names first, for an engine that nobody has measured for.
+const USUAL_KIB: u32 = 19_456;
+
 fn profile() -> &'static Profile {
-    PROFILE.get_or_init(Profile::measure)
+    PROFILE.get_or_init(|| Profile::measure(USUAL_KIB))
 }
 
 /// The best widths and code on this processor.
@@ -40,38 +43,47 @@ pub struct FoundProfile {
     pub scrypt_code: String,
     /// Code that gave wrong answers and is not used.
     pub wrong: Vec<String>,
+    /// Whether the system gave huge pages; absent where that is not known.
+    pub huge_pages: Option<bool>,
 }
 
 /// Off the event loop, because it takes some tenths of a second.
-pub struct Measure;
+pub struct Measure {
+    memory_kib: u32,
+}
 
 impl Task for Measure {
     type Output = &'static Profile;
     type JsValue = FoundProfile;
 
     fn compute(&mut self) -> Result<Self::Output> {
-        Ok(profile())
+        Ok(PROFILE.get_or_init(|| Profile::measure(self.memory_kib)))
     }
 
     fn resolve(&mut self, _: Env, profile: Self::Output) -> Result<Self::JsValue> {
         Ok(FoundProfile {
             bcrypt_width: profile.bcrypt.best() as u32,
-            argon2_width: profile.argon2.widest() as u32,
+            argon2_width: profile.argon2.best() as u32,
             argon2_code: profile.compressor.name().to_owned(),
             pbkdf2_width: profile.pbkdf2.width(usize::MAX, 1) as u32,
             pbkdf2_code: profile.pbkdf2.name().to_owned(),
             scrypt_width: profile.scrypt.width(usize::MAX, 1) as u32,
             scrypt_code: profile.scrypt.name().to_owned(),
             wrong: profile.wrong.clone(),
+            huge_pages: profile.huge_pages,
         })
     }
 }
 
-/// Tries all widths and kinds of code with known answers, and finds the fastest.
+/// Tries all widths and kinds of code with known answers, and finds the fastest: argon2's with so much memory. Once for the process.
 #[napi]
-pub fn measure() -> AsyncTask<Measure> {
-    AsyncTask::new(Measure)
+pub fn measure(memory_kib: u32) -> AsyncTask<Measure> {
+    AsyncTask::new(Measure { memory_kib })
 }
+
+/// The version of the package, which the worker compares with its own.
+#[napi]
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// The outcome of a call: one of `matches`, `hash` and `failure` is there.
 #[napi(object)]
@@ -107,9 +119,10 @@ pub struct Engine {
 
 #[napi]
 impl Engine {
-    /// `settle` is called once for each batch. It keeps no event loop alive.
+    /// A batch takes as many hashes as fit into so much memory of a thread. `settle` is called once for each batch. It keeps no event
+    /// loop alive.
     #[napi(constructor)]
-    pub fn new(threads: u32, settle: Function<Vec<Settled>, ()>) -> Result<Self> {
+    pub fn new(threads: u32, memory_kib: u32, settle: Function<Vec<Settled>, ()>) -> Result<Self> {
         let settle = settle.build_threadsafe_function::<Vec<Settled>>().weak::<true>().build()?;
         let settle = move |outcomes: Vec<(u32, Outcome)>, each: Duration| {
             let thread_ms = each.as_secs_f64() * 1e3;
@@ -117,9 +130,11 @@ impl Engine {
             // A call into an environment that ends is dropped by Node: nobody is left to hear of it.
             settle.call(settled, ThreadsafeFunctionCallMode::NonBlocking);
         };
-        let threads = Threads::start(threads as usize, profile(), Box::new(settle)).map_err(|error| {
-            Error::new(Status::GenericFailure, format!("the engine's threads could not be started: {error}"))
-        })?;
+        // A block is a KiB.
+        let threads =
+            Threads::start(threads as usize, memory_kib as usize, profile(), Box::new(settle)).map_err(|error| {
+                Error::new(Status::GenericFailure, format!("the engine's threads could not be started: {error}"))
+            })?;
         Ok(Self { threads })
     }
 
@@ -132,7 +147,7 @@ impl Engine {
             Either::B(bytes) => bytes.to_vec(),
         });
         let stored = parse(&stored)?;
-        let width = profile().width(stored.method);
+        let width = self.threads.width(stored.method);
         if width == 0 {
             return Err(Error::new(
                 Status::GenericFailure,
@@ -152,7 +167,7 @@ impl Engine {
     /// How many calls like this one are hashed together. Throws when `stored` is neither a hash nor a setting.
     #[napi]
     pub fn width_of(&self, stored: String) -> Result<u32> {
-        Ok(profile().width(parse(&stored)?.method) as u32)
+        Ok(self.threads.width(parse(&stored)?.method) as u32)
     }
 
     /// How many calls wait.

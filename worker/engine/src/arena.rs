@@ -1,50 +1,104 @@
-//! The memory that a thread hashes in: mapped once and kept, because fresh memory costs a page fault for each page.
+//! The memory that a thread hashes in: mapped once and kept while there is work, because fresh memory costs a page fault for each page.
 
+mod mapping;
+
+use std::time::{Duration, Instant};
+
+use mapping::Mapping;
 use zeroize::Zeroize;
 
 use crate::block::Block;
 
-/// The memory that each thread keeps between batches: 64 MiB. More is mapped when a hash asks for it and given back afterwards.
+/// A batch takes as many hashes as fit into this memory, and more is not kept for the next one: 64 MiB.
 pub const KEPT_BLOCKS: usize = 64 * 1_024;
 
-/// Blocks that are reused. They are not wiped between hashes, which overwrite them; wipe them when there is nothing to do.
-#[derive(Default)]
+/// What no batch has overwritten for that long is wiped. Not at once: under load the next batch overwrites it anyway.
+pub const WIPED_AFTER: Duration = Duration::from_millis(100);
+
+/// Blocks that are reused. Hashes overwrite them; what they leave is wiped by [`Arena::prepare`] or [`Arena::wipe`].
 pub struct Arena {
-    blocks: Vec<Block>,
+    blocks: Mapping,
+    /// How many blocks a batch may take. A hash that is alone in its batch may take more.
+    room: usize,
     /// So many of the first blocks may hold what belongs to a password.
     used: usize,
+    /// The last batch that used so many.
+    used_at: Instant,
 }
 
 /// The memory that a hash asks for is not there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OutOfMemory;
 
+impl Default for Arena {
+    fn default() -> Self {
+        Self::new(KEPT_BLOCKS)
+    }
+}
+
 impl Arena {
+    /// With room for so many blocks, [`KEPT_BLOCKS`] at most.
+    pub fn new(room: usize) -> Self {
+        Self { blocks: Mapping::EMPTY, room: room.min(KEPT_BLOCKS), used: 0, used_at: Instant::now() }
+    }
+
+    /// How many blocks a batch may take.
+    pub fn room(&self) -> usize {
+        self.room
+    }
+
+    /// Before a batch that takes so many blocks, which may be none: gives back what is too much to keep, and wipes what the last batches have
+    /// not overwritten.
+    pub fn prepare(&mut self, count: usize) {
+        if self.blocks.len() > self.room.max(count) {
+            self.give_back();
+        } else if self.used > count && self.used_at.elapsed() >= WIPED_AFTER {
+            self.blocks[count..self.used].iter_mut().zeroize();
+            self.used = count;
+        }
+    }
+
     /// The first `count` blocks, with whatever is in them.
     pub(crate) fn take(&mut self, count: usize) -> Result<&mut [Block], OutOfMemory> {
         if count > self.blocks.len() {
-            self.wipe();
-            self.blocks = Vec::new();
-            self.blocks.try_reserve_exact(count).map_err(|_| OutOfMemory)?;
-            ask_for_huge_pages(&mut self.blocks);
-            self.blocks.resize(count, Block::ZERO);
+            self.give_back();
+            self.blocks = Mapping::new(count)?;
         }
-        self.used = self.used.max(count);
+        if count >= self.used {
+            self.used = count;
+            self.used_at = Instant::now();
+        }
         Ok(&mut self.blocks[..count])
     }
 
-    /// Overwrites what was used with zeros, and gives memory back that is over the bound.
+    /// Overwrites what was used with zeros.
     pub fn wipe(&mut self) {
         self.blocks[..self.used].iter_mut().zeroize();
         self.used = 0;
-        if self.blocks.len() > KEPT_BLOCKS {
-            self.blocks = Vec::new();
+        if self.blocks.len() > self.room {
+            self.blocks = Mapping::EMPTY;
         }
+    }
+
+    /// Wipes all memory and gives it back to the system.
+    pub fn give_back(&mut self) {
+        self.wipe();
+        self.blocks = Mapping::EMPTY;
     }
 
     /// Whether there is nothing to wipe.
     pub fn is_clean(&self) -> bool {
         self.used == 0
+    }
+
+    /// Whether there is no memory to give back.
+    pub fn is_empty(&self) -> bool {
+        self.blocks.is_empty()
+    }
+
+    /// Whether the system has given huge pages for it; `None` where that is not known.
+    pub fn has_huge_pages(&self) -> Option<bool> {
+        self.blocks.has_huge_pages()
     }
 }
 
@@ -54,43 +108,66 @@ impl Drop for Arena {
     }
 }
 
-/// Before the memory is touched: pages of 2 MiB are only given out for memory that asks for them, and on its first use.
-#[cfg(target_os = "linux")]
-fn ask_for_huge_pages(blocks: &mut Vec<Block>) {
-    const PAGE: usize = 4_096;
-    let memory = blocks.spare_capacity_mut();
-    let address = memory.as_mut_ptr() as usize;
-    let start = address.next_multiple_of(PAGE);
-    let end = address + size_of_val(memory);
-    if start < end {
-        // SAFETY: the range lies in memory that is ours, and the advice changes nothing that is in it.
-        let advised = unsafe {
-            rustix::mm::madvise(start as *mut std::ffi::c_void, end - start, rustix::mm::Advice::LinuxHugepage)
-        };
-        // Without huge pages the memory is as good as before, only slower.
-        let _ = advised;
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn ask_for_huge_pages(_: &mut Vec<Block>) {}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn fill(arena: &mut Arena, count: usize) {
+        arena.prepare(count);
+        arena.take(count).unwrap().fill(Block::ONES);
+    }
+
     #[test]
     fn what_is_kept_is_bounded_and_wiped() {
-        let mut arena = Arena::default();
-        for count in [16, 8, KEPT_BLOCKS + 1] {
-            arena.take(count).unwrap().fill(Block::ONES);
+        let mut arena = Arena::new(64);
+        for count in [16, 8, 65] {
+            fill(&mut arena, count);
             assert!(!arena.is_clean());
             arena.wipe();
             assert!(arena.is_clean());
             assert!(arena.blocks.iter().all(|block| *block == Block::ZERO));
-            assert!(arena.blocks.len() <= KEPT_BLOCKS);
+            assert!(arena.blocks.len() <= 64);
         }
         assert_eq!(arena.take(usize::MAX / 4_096).err(), Some(OutOfMemory));
         assert!(arena.take(8).is_ok());
+        arena.give_back();
+        assert!(arena.is_empty());
+    }
+
+    #[test]
+    fn one_large_hash_is_given_back_before_the_next_small_one() {
+        let mut arena = Arena::new(64);
+        for next in [0, 8, 64] {
+            fill(&mut arena, 1_000);
+            arena.prepare(next);
+            assert!(arena.is_empty());
+        }
+        fill(&mut arena, 1_000);
+        arena.prepare(1_000);
+        assert_eq!(arena.blocks.len(), 1_000, "the next one takes as much");
+    }
+
+    #[test]
+    fn what_later_batches_do_not_overwrite_is_wiped() {
+        let mut arena = Arena::new(64);
+        fill(&mut arena, 32);
+        fill(&mut arena, 8);
+        assert_eq!(arena.blocks[31], Block::ONES, "the next batch may be as large again");
+        arena.used_at -= WIPED_AFTER;
+        arena.prepare(8);
+        assert!(arena.blocks[8..32].iter().all(|block| *block == Block::ZERO));
+        assert_eq!(arena.blocks[7], Block::ONES);
+        arena.used_at -= WIPED_AFTER;
+        arena.prepare(0);
+        assert!(arena.is_clean() && arena.blocks[..32].iter().all(|block| *block == Block::ZERO));
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn huge_pages_are_seen_where_there_are_any() {
+        let mut arena = Arena::default();
+        assert_eq!(arena.has_huge_pages(), None);
+        fill(&mut arena, 16 * 1_024);
+        assert!(arena.has_huge_pages().is_some());
     }
 }

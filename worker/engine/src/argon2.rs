@@ -7,7 +7,8 @@ mod long_hash;
 mod x86;
 
 pub use compress::Compressor;
-use long_hash::{blake2b, long_hash};
+pub(crate) use long_hash::blake2b;
+use long_hash::long_hash;
 use zeroize::Zeroizing;
 
 use crate::arena::{Arena, OutOfMemory};
@@ -17,12 +18,14 @@ use crate::input::Input;
 /// So many at a time there is code for.
 pub const WIDEST: usize = 4;
 
-/// The limits of stored hashes' costs, so that a single one cannot take a worker down.
+/// The limits of stored hashes' costs, so that a single one cannot take a worker down: each by itself,
 pub const HIGHEST: Cost = Cost { memory_kib: 1_048_576, passes: 64, lanes: 16 };
+/// and passes over a KiB, so many of which take about two seconds.
+pub const HIGHEST_WORK: u64 = 1 << 22;
 /// RFC 9106, section 3.1, and the other end of what a digest of a stored hash is good for.
 pub const DIGEST_BYTES: std::ops::RangeInclusive<usize> = 4..=512;
-/// What RFC 9106 calls the minimum, and the other end of what a stored hash is believed.
-pub const SALT_BYTES: std::ops::RangeInclusive<usize> = 8..=512;
+/// RFC 9106, section 3.1.
+pub const SALT_BYTES: std::ops::RangeInclusive<usize> = 8..=u32::MAX as usize;
 
 /// How the blocks that a block is made from are chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,12 +70,13 @@ pub struct Params {
 }
 
 impl Params {
-    /// Whether RFC 9106, section 3.1, allows it and [`HIGHEST`] does.
+    /// Whether RFC 9106, section 3.1, allows it and [`HIGHEST`] and [`HIGHEST_WORK`] do.
     pub fn is_possible(&self) -> bool {
         let Cost { memory_kib, passes, lanes } = self.cost;
         (1..=HIGHEST.passes).contains(&passes)
             && (1..=HIGHEST.lanes).contains(&lanes)
             && (8 * lanes..=HIGHEST.memory_kib).contains(&memory_kib)
+            && u64::from(memory_kib) * u64::from(passes) <= HIGHEST_WORK
     }
 
     /// How many blocks are filled: four slices for each lane, all of the same size.

@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use subtle::ConstantTimeEq;
-use zeroize::Zeroizing;
+use zeroize::{Zeroize, Zeroizing};
 
 use crate::arena::{Arena, OutOfMemory};
 use crate::input::Input;
@@ -40,12 +40,25 @@ pub enum Outcome {
 
 /// Does all of these calls, which have one method in common. A panic is an outcome, too.
 pub fn perform(calls: &[Call], profile: &Profile, arena: &mut Arena) -> Vec<(u32, Outcome)> {
+    arena.prepare(calls.first().map_or(0, |first| first.stored.method.memory_blocks(arena.room()) * calls.len()));
     let outcomes = catch_unwind(AssertUnwindSafe(|| outcomes(calls, profile, arena))).unwrap_or_else(|_| {
         // A panic's unfinished memory is wiped with the rest.
-        *arena = Arena::default();
+        arena.give_back();
         vec![Outcome::Failed("the engine failed"); calls.len()]
     });
+    wipe_stack();
     calls.iter().map(|call| call.id).zip(outcomes).collect()
+}
+
+/// More than any code here takes.
+const STACK_BYTES: usize = 64 * 1_024;
+
+/// Overwrites what has been on the stack below the caller: states of hash functions, keys and words that are in no variable that could be
+/// wiped, because the compiler put them there.
+#[inline(never)]
+fn wipe_stack() {
+    let mut below = [0_u8; STACK_BYTES];
+    below.zeroize();
 }
 
 fn outcomes(calls: &[Call], profile: &Profile, arena: &mut Arena) -> Vec<Outcome> {
@@ -83,3 +96,6 @@ fn outcome(stored: &Stored, digest: &[u8]) -> Outcome {
         None => Outcome::Hashed(stored.with_digest(digest)),
     }
 }
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests;

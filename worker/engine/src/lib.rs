@@ -9,6 +9,7 @@ pub mod profile;
 pub mod scrypt;
 pub mod stored;
 pub mod threads;
+pub mod widths;
 
 pub mod arena;
 mod block;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::profile::Widths;
+use crate::widths::Widths;
 
 /// Code for a number of lanes at a time.
 pub trait Code: Copy {

@@ -7,16 +7,18 @@ mod vectors;
 pub use code::Code;
 use zeroize::Zeroizing;
 
-use crate::arena::{Arena, KEPT_BLOCKS, OutOfMemory};
+use crate::arena::{Arena, OutOfMemory};
 use crate::block::BLOCK_BYTES;
 use crate::input::Input;
 use crate::pbkdf2::once;
 use crate::plan::{Code as _, Plan};
 
-/// The limits of stored hashes' costs, so that a single one cannot take a worker down: of memory, and of N × r × p.
+/// The limits of stored hashes' costs, so that a single one cannot take a worker down: of memory, of N × r × p,
 pub const HIGHEST_MEMORY_BYTES: u64 = 128 * 1_024 * 1_024;
 /// OWASP's Password Storage Cheat Sheet gives 2^20.
 pub const HIGHEST_WORK: u64 = 1 << 22;
+/// and of r × p: as many times 128 bytes are made from the password and hashed again by PBKDF2, whatever N is.
+pub const HIGHEST_BLOCKS: u64 = 1 << 15;
 /// Shorter keys are texts that were cut off; longer ones say no more.
 pub const DIGEST_BYTES: std::ops::RangeInclusive<usize> = 16..=64;
 /// Of a salt that is believed.
@@ -43,15 +45,21 @@ impl Params {
             && p >= 1
             && memory.is_some_and(|bytes| bytes <= HIGHEST_MEMORY_BYTES)
             && work.is_some_and(|work| work <= HIGHEST_WORK)
+            && r * p <= HIGHEST_BLOCKS
     }
 
-    /// How many lanes can be done at a time in the memory that is kept; one at least.
-    pub fn most_lanes(&self) -> usize {
-        (KEPT_BLOCKS / self.memory_blocks()).max(1)
+    /// How many lanes can be done at a time in a room of so many blocks; one at least.
+    pub fn most_lanes(&self, room: usize) -> usize {
+        (room / self.memory_blocks()).max(1)
+    }
+
+    /// How many hashes can be done at a time, of which all lanes are there twice beside that memory; one at least.
+    pub fn most_hashes(&self, room: usize) -> usize {
+        (room * BLOCK_BYTES / (2 * self.lane_bytes() * self.p as usize)).max(1)
     }
 
     /// The memory of a lane, in whole blocks.
-    fn memory_blocks(&self) -> usize {
+    pub(crate) fn memory_blocks(&self) -> usize {
         (self.lane_bytes() << self.log_n).div_ceil(BLOCK_BYTES)
     }
 
@@ -79,7 +87,7 @@ pub fn digests(
         once(input.password, input.salt, &mut bytes);
         lanes.extend(bytes.chunks_exact(params.lane_bytes()).map(|lane| Zeroizing::new(lane.to_vec())));
     }
-    for (code, lanes) in plan.parts(params.most_lanes(), &mut lanes) {
+    for (code, lanes) in plan.parts(params.most_lanes(arena.room()), &mut lanes) {
         let memory = arena.take(code.lanes() * params.memory_blocks())?;
         code.mix(params, memory, lanes);
     }

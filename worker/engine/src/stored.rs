@@ -25,6 +25,17 @@ pub enum Method {
     Scrypt(scrypt::Params),
 }
 
+impl Method {
+    /// How many blocks of memory each of a batch takes, where that may take so many.
+    pub fn memory_blocks(&self, room: usize) -> usize {
+        match self {
+            Self::Bcrypt { .. } | Self::Pbkdf2(_) => 0,
+            Self::Argon2(params) => params.blocks(),
+            Self::Scrypt(params) => params.memory_blocks() * params.most_lanes(room).min(params.p as usize),
+        }
+    }
+}
+
 /// A stored hash, or a setting when it has no digest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stored {
@@ -86,7 +97,8 @@ impl Stored {
 fn parse_bcrypt(text: &str) -> Option<Stored> {
     let (head, rest) = text.split_at_checked(7)?;
     let cost = head.strip_prefix("$2")?.strip_prefix(['a', 'b', 'y'])?.strip_prefix('$')?.strip_suffix('$')?;
-    let cost = number(cost)?;
+    // Two digits, of which the first may be a zero.
+    let cost = number(cost.strip_prefix('0').unwrap_or(cost))?;
     let (salt, digest) = rest.split_at_checked(BCRYPT_SALT_CHARS)?;
     let digest = if digest.is_empty() { None } else { Some(Base64Bcrypt::decode_vec(digest).ok()?) };
     let stored = Stored {
@@ -186,9 +198,10 @@ fn parameters<const COUNT: usize>(text: &str, names: [&str; COUNT]) -> Option<[u
     parts.next().is_none().then_some(values)
 }
 
-/// Digits alone: no sign.
+/// Digits alone: no sign, and no zeros before others.
 fn number(text: &str) -> Option<u32> {
-    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
+    let is_written_so = text.bytes().all(|byte| byte.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));
+    is_written_so.then(|| text.parse().ok())?
 }
 
 #[cfg(test)]
@@ -224,6 +237,8 @@ mod tests {
             changed("$2b", "$2"),
             changed("$2b", "2b"),
             changed("$05", "$5"),
+            changed("$05", "$005"),
+            changed("$05", "$0"),
             changed("$05", "$03"),
             changed("$05", "$18"),
             changed("$05", "$+5"),
@@ -241,6 +256,12 @@ mod tests {
             changed("m=256", "m=99999999999999999999"),
             changed("m=256", "m=+256"),
             changed("m=256", "m="),
+            changed("m=256", "m=0256"),
+            changed("t=2", "t=02"),
+            changed("p=1", "p=01"),
+            changed("m=256,t=2", "m=131072,t=33"),
+            changed("i=20", "i=020"),
+            changed("ln=4", "ln=04"),
             changed("t=2", "t=0"),
             changed("t=2", "t=65"),
             changed("t=2,p=1", "p=1,t=2"),
@@ -270,7 +291,8 @@ mod tests {
             changed("ln=4,r=2,p=1", "ln=4,r=2,p=0"),
             changed("ln=4,r=2,p=1", "ln=4,p=1,r=2"),
             changed("ln=4,r=2,p=1", "ln=4,r=2"),
-            changed("ln=4,r=2,p=1", "ln=4,r=2,p=131073"),
+            changed("ln=4,r=2,p=1", "ln=4,r=2,p=16385"),
+            changed("ln=4,r=2,p=1", "ln=1,r=999,p=999"),
             changed("TmFDbA", "TmFDbA=="),
             changed("+GRw", "+GRw$"),
             format!("{ARGON2}$"),

@@ -9,16 +9,19 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::arena::Arena;
+use crate::arena::{Arena, WIPED_AFTER};
 use crate::calls::{Call, Outcome, perform};
-use crate::profile::Profile;
+use crate::profile::{Profile, processor_time};
+use crate::stored::Method;
+use crate::widths::Learned;
 
 /// Is told what became of the calls of a batch, on the thread that did it, and the time of a thread for each as it is in a full batch.
 pub type Settle = dyn Fn(Vec<(u32, Outcome)>, Duration) + Send + Sync;
 
-/// A thread that has nothing to do wipes its memory after that long. Not at once: under load the next call is on its way, and
-/// overwrites it anyway.
-const WIPED_AFTER: Duration = Duration::from_millis(100);
+/// A thread that has nothing to do gives its memory back this long after it has wiped it: the next storm has to map it anew.
+const GIVEN_BACK_AFTER: Duration = Duration::from_secs(3);
+/// Methods whose widths are learned: a worker has one or two of its own, and those of accounts that moved in.
+const LEARNED: usize = 16;
 
 /// A number of threads. When dropped they end after the batch in hand, and what waits is wiped and never done.
 pub struct Threads(Arc<Shared>);
@@ -27,6 +30,8 @@ struct Shared {
     state: Mutex<State>,
     changed: Condvar,
     profile: &'static Profile,
+    /// How many blocks of memory a batch may take in each thread.
+    room: usize,
     settle: Box<Settle>,
 }
 
@@ -37,16 +42,19 @@ struct State {
     running: usize,
     /// Threads that have nothing in hand.
     free: usize,
+    /// What batches have shown, the method of the last one first.
+    learned: Vec<(Method, Learned)>,
     ended: bool,
 }
 
 impl Threads {
-    /// Starts them.
+    /// Starts them. In each a batch takes as many hashes as there is room for in so many blocks; one that takes more is done alone.
     ///
     /// # Errors
     /// When the system gives no more threads.
-    pub fn start(count: usize, profile: &'static Profile, settle: Box<Settle>) -> io::Result<Self> {
-        let shared = Shared { state: Mutex::default(), changed: Condvar::new(), profile, settle };
+    pub fn start(count: usize, room: usize, profile: &'static Profile, settle: Box<Settle>) -> io::Result<Self> {
+        let room = Arena::new(room).room();
+        let shared = Shared { state: Mutex::default(), changed: Condvar::new(), profile, room, settle };
         let threads = Self(Arc::new(shared));
         for n in 0..count {
             let shared = Arc::clone(&threads.0);
@@ -68,6 +76,15 @@ impl Threads {
         let mut state = self.0.lock();
         let found = state.waiting.iter().position(|call| call.id == id);
         found.and_then(|at| state.waiting.remove(at)).is_some()
+    }
+
+    /// How many calls of a method are fastest together, as far as is known; 0 where it cannot be done.
+    pub fn width(&self, method: Method) -> usize {
+        let Shared { profile, room, .. } = *self.0;
+        self.0
+            .lock()
+            .learned(method, profile, room)
+            .map_or_else(|| profile.width(method, room), |learned| learned.best())
     }
 
     /// How many calls wait.
@@ -102,20 +119,27 @@ impl Shared {
     }
 
     fn work(&self) {
-        let mut arena = Arena::default();
+        let mut arena = Arena::new(self.room);
         while let Some(calls) = self.next_batch(&mut arena) {
-            let start = Instant::now();
+            let (start, started) = (Instant::now(), processor_time());
             let outcomes = perform(&calls, self.profile, &mut arena);
-            let count = calls.len();
-            let each = self.profile.time_in_full_batch(calls[0].stored.method, start.elapsed(), count);
+            let (took, computed) = (start.elapsed(), processor_time() - started);
+            let (method, count) = (calls[0].stored.method, calls.len());
             // The passwords are wiped before anyone hears of them.
             drop(calls);
-            {
+            let ratio = {
                 let mut state = self.lock();
                 state.running -= count;
                 state.free += 1;
-            }
-            (self.settle)(outcomes, each);
+                match state.learned(method, self.profile, self.room) {
+                    Some(learned) => {
+                        learned.took(count, computed);
+                        learned.ratio(count)
+                    }
+                    None => self.profile.ratio_of_lanes(method, self.room, count),
+                }
+            };
+            (self.settle)(outcomes, took.div_f64(count as f64).mul_f64(ratio));
         }
     }
 
@@ -126,21 +150,26 @@ impl Shared {
             if state.ended {
                 return None;
             }
-            let calls = state.take_batch(self.profile);
+            let calls = state.take_batch(self.profile, self.room);
             if !calls.is_empty() {
                 state.free -= 1;
                 state.running += calls.len();
                 return Some(calls);
             }
-            if arena.is_clean() {
+            if arena.is_empty() {
                 state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
                 continue;
             }
-            let waited = self.changed.wait_timeout(state, WIPED_AFTER).unwrap_or_else(PoisonError::into_inner);
+            let idle = if arena.is_clean() { GIVEN_BACK_AFTER } else { WIPED_AFTER };
+            let waited = self.changed.wait_timeout(state, idle).unwrap_or_else(PoisonError::into_inner);
             state = waited.0;
             if waited.1.timed_out() && state.waiting.is_empty() {
                 drop(state);
-                arena.wipe();
+                if arena.is_clean() {
+                    arena.give_back()
+                } else {
+                    arena.wipe()
+                }
                 state = self.lock();
             }
         }
@@ -148,20 +177,36 @@ impl Shared {
 }
 
 impl State {
+    /// What is known of the batches of a method; `None` for one whose widths are not learned.
+    fn learned(&mut self, method: Method, profile: &Profile, room: usize) -> Option<&mut Learned> {
+        match self.learned.iter().position(|(known, _)| *known == method) {
+            Some(at) => self.learned[..=at].rotate_right(1),
+            None => {
+                self.learned.truncate(LEARNED - 1);
+                self.learned.insert(0, (method, profile.expected(method, room)?));
+            }
+        }
+        self.learned.first_mut().map(|(_, learned)| learned)
+    }
+
     /// The oldest call and others like it: the best width at most, and no more than an equal share of all that wait.
-    fn take_batch(&mut self, profile: &Profile) -> Vec<Call> {
+    fn take_batch(&mut self, profile: &Profile, room: usize) -> Vec<Call> {
         let Some(oldest) = self.waiting.front() else { return Vec::new() };
         let method = oldest.stored.method;
         let share = self.waiting.len().div_ceil(self.free.max(1));
-        let mut room = profile.width(method).max(1).min(share);
-        let mut taken = Vec::with_capacity(room);
+        let width = match self.learned(method, profile, room) {
+            Some(learned) => learned.next(share),
+            None => profile.width(method, room).min(share),
+        };
+        let mut left = width.max(1);
+        let mut taken = Vec::with_capacity(left);
         let mut at = 0;
-        while room > 0 && at < self.waiting.len() {
+        while left > 0 && at < self.waiting.len() {
             if self.waiting[at].stored.method != method {
                 at += 1;
             } else if let Some(call) = self.waiting.remove(at) {
                 taken.push(call);
-                room -= 1;
+                left -= 1;
             }
         }
         taken

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use super::least_of_each;
+use super::Digests;
+use super::timing::least_of_each;
 use crate::arena::Arena;
 use crate::input::Input;
 use crate::plan::{Code, Plan};
@@ -35,8 +36,6 @@ const SCRYPT_ANSWERS: [(&str, &str); 5] = [
     ),
     (PBKDF2_ANSWERS[4].0, "$scrypt$ln=4,r=2,p=1$TmFDbA$I3jXhrpz0gg3wlH51s4Tv3zUs1B8KQihag/WvIY+GRw"),
 ];
-
-type Digests = Option<Vec<Vec<u8>>>;
 
 pub fn pbkdf2_plan(wrong: &mut Vec<String>) -> Plan<pbkdf2::Code> {
     let digests = |code, method, inputs: &[Input<'_>]| -> Digests {

@@ -73,7 +73,14 @@ fn the_answers_of_the_rfc_are_given() {
 #[test]
 fn impossible_costs_are_known() {
     let possible = |log_n, r, p| Params { log_n, r, p }.is_possible();
-    assert!(possible(1, 1, 1) && possible(14, 8, 1) && possible(16, 8, 8) && possible(15, 1, 1) && possible(18, 2, 8));
+    assert!(
+        possible(1, 1, 1)
+            && possible(14, 8, 1)
+            && possible(16, 8, 8)
+            && possible(15, 1, 1)
+            && possible(18, 2, 8)
+            && possible(1, 1, 32_768)
+    );
     for (log_n, r, p) in [
         (0, 8, 1),
         (14, 0, 1),
@@ -84,6 +91,8 @@ fn impossible_costs_are_known() {
         (16, 8, 9),
         (63, 8, 1),
         (64, 8, 1),
+        (1, 1, 32_769),
+        (1, 999, 999),
         (u32::MAX, u32::MAX, u32::MAX),
         (1, u32::MAX, u32::MAX),
     ] {
@@ -93,6 +102,6 @@ fn impossible_costs_are_known() {
 
 #[test]
 fn memory_bounds_the_lanes() {
-    let most = |log_n, r| Params { log_n, r, p: 1 }.most_lanes();
+    let most = |log_n, r| Params { log_n, r, p: 1 }.most_lanes(64 * 1_024);
     assert_eq!([most(14, 8), most(15, 8), most(16, 8), most(10, 8)], [4, 2, 1, 64]);
 }

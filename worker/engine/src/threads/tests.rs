@@ -10,8 +10,8 @@ use super::*;
 use crate::argon2::Compressor;
 use crate::pbkdf2;
 use crate::plan::Plan;
-use crate::profile::Widths;
 use crate::stored::Stored;
+use crate::widths::Widths;
 
 static PROFILE: LazyLock<Profile> = LazyLock::new(|| {
     // A batch takes as long as one alone, up to this width.
@@ -23,9 +23,11 @@ static PROFILE: LazyLock<Profile> = LazyLock::new(|| {
         pbkdf2: Plan::new(vec![(pbkdf2::Code::PORTABLE, Duration::from_millis(1))]),
         scrypt: Plan::default(),
         wrong: Vec::new(),
+        huge_pages: None,
     }
 });
 
+const ROOM: usize = 1_024;
 const SETTING: &str = "$2b$04$CCCCCCCCCCCCCCCCCCCCC.";
 const OTHER_COST: &str = "$2b$05$CCCCCCCCCCCCCCCCCCCCC.";
 const ARGON2: &str = "$argon2id$v=19$m=64,t=1,p=1$c29tZXNhbHQ";
@@ -42,7 +44,7 @@ fn batches(free: usize, settings: &[&str]) -> Vec<Vec<u32>> {
     let mut state = State { waiting, free, ..State::default() };
     let mut batches = Vec::new();
     while !state.waiting.is_empty() {
-        batches.push(state.take_batch(&PROFILE).iter().map(|call| call.id).collect());
+        batches.push(state.take_batch(&PROFILE, ROOM).iter().map(|call| call.id).collect());
         state.free = state.free.saturating_sub(1);
     }
     batches
@@ -72,7 +74,7 @@ fn only_calls_of_one_method_share_a_batch_and_the_oldest_comes_first() {
 fn start(count: usize) -> (Threads, Receiver<Vec<(u32, Outcome)>>) {
     let (sender, settled) = channel();
     let settle = Box::new(move |outcomes, _| sender.send(outcomes).unwrap_or_default());
-    (Threads::start(count, &PROFILE, settle).unwrap(), settled)
+    (Threads::start(count, ROOM, &PROFILE, settle).unwrap(), settled)
 }
 
 /// The outcomes of so many calls, by their ids.
