@@ -259,7 +259,6 @@ mod tests {
             changed("m=256", "m=0256"),
             changed("t=2", "t=02"),
             changed("p=1", "p=01"),
-            changed("m=256,t=2", "m=131072,t=33"),
             changed("i=20", "i=020"),
             changed("ln=4", "ln=04"),
             changed("t=2", "t=0"),

@@ -1,30 +1,32 @@
 /** Hashes for the application that started this process, as a worker does for a queue: the same engines, policy and verdicts. */
-import type { BesideCapacity, BesideMessage, BesideRequest } from '@spillway/client/protocol/beside'
+import type { BesideCancellation, BesideCapacity, BesideMessage, BesideRequest } from '@spillway/client/protocol/beside'
+import type { Verdict } from '@spillway/client/protocol/job'
 import type { HashPolicy } from '@spillway/client/protocol/policy'
 import { jobsUnderLoad } from '../consumer/jobs-in-hand.js'
 import { type CapacityEstimate, measureCapacity } from '../hashing/capacity-estimate.js'
 import { createHasher, type Hasher, UnaffordablePolicyError, UnsupportedHashError } from '../hashing/index.js'
-import { memoryLimitKib } from '../hashing/memory-limit.js'
+import { hashingMemory, policyKib } from '../hashing/memory-limit.js'
 import { performHash, performVerify } from '../hashing/perform.js'
 import { asPolicy } from '../hashing/policy.js'
 
 /** Reports `ready`, or `unfit` with the reason; then answers requests until the application ends or disconnects. */
-export async function serve(policy: HashPolicy, concurrency: number): Promise<void> {
+export async function serve(policy: HashPolicy, processors: number): Promise<void> {
   process.once('disconnect', () => process.exit(0))
   try {
-    const hasher = await createHasher(asPolicy(policy), {
-      slots: concurrency,
-      native: true,
-      memoryLimitKib: memoryLimitKib({ slots: concurrency, isShared: true }),
-    })
+    const memory = hashingMemory({ slots: processors, policyKib: policyKib(policy), isShared: true })
+    const hasher = await createHasher(asPolicy(policy), { ...memory, native: true })
     const estimate = await measureCapacity(hasher)
     const capacity = () => ({
-      slots: concurrency,
-      inHand: jobsUnderLoad(concurrency, hasher.batchWidth()),
+      slots: memory.slots,
+      inHand: jobsUnderLoad(memory.slots, hasher.batchWidth()),
       serviceMs: estimate.serviceMs(),
       latencyMs: estimate.latencyMs(),
     })
-    process.on('message', (asked: BesideRequest) => void answer(asked, { hasher, estimate, capacity }))
+    const aborters = new Map<number, AbortController>()
+    process.on('message', (message: BesideRequest | BesideCancellation) => {
+      if ('cancelled' in message) aborters.get(message.id)?.abort()
+      else void answer(message, { hasher, estimate, capacity, aborters })
+    })
     say({ kind: 'ready', capacity: capacity() })
   } catch (error) {
     const code = error instanceof UnaffordablePolicyError ? 'unsupported_policy' : 'not_installed'
@@ -37,13 +39,25 @@ interface Serving {
   hasher: Hasher
   estimate: CapacityEstimate
   capacity(): BesideCapacity
+  /** Of the requests in hand. */
+  aborters: Map<number, AbortController>
 }
 
-async function answer({ id, request }: BesideRequest, { hasher, estimate, capacity }: Serving): Promise<void> {
+async function answer({ id, request }: BesideRequest, serving: Serving): Promise<void> {
+  const { hasher, estimate, capacity, aborters } = serving
   const startedAt = performance.now()
-  const options = { hasher, refused }
-  const { verdict } = await ('storedHash' in request ? performVerify(request, options) : performHash(request, options))
-  estimate.finished(performance.now() - startedAt)
+  const aborter = new AbortController()
+  aborters.set(id, aborter)
+  const options = { hasher, refused, signal: aborter.signal }
+  const performed = 'storedHash' in request ? performVerify(request, options) : performHash(request, options)
+  const verdict = await performed.then(
+    (done) => {
+      estimate.finished(performance.now() - startedAt)
+      return done.verdict
+    },
+    (): Verdict => ({ kind: 'refused', code: 'hashing_failed' }),
+  )
+  aborters.delete(id)
   say({ kind: 'performed', id, verdict, capacity: capacity() })
 }
 

@@ -65,18 +65,21 @@ export async function processJob(incoming: IncomingJob, options: ProcessOptions)
   const queueWaitMs = Math.max(0, startedAt - data.enqueuedAt)
   options.taken?.(queueWaitMs)
   metrics.queueWait.observe({ job: job.name }, queueWaitMs / 1_000)
-  if (startedAt >= job.deadline) {
+  const expired = (): JobResult => {
     metrics.jobs.inc({ job: job.name, outcome: 'expired' })
     log.info({ jobId: job.id, job: job.name, outcome: 'expired', queueWaitMs }, 'job dropped')
     return { outcome: 'expired', queueWaitMs, serviceMs: 0 }
   }
+  if (startedAt >= job.deadline) return expired()
 
   if (incoming.attemptsStarted !== 1 && (await hasVerdict(job, options)))
     return { outcome: 'answered', queueWaitMs, serviceMs: 0 }
 
   const hashing = performance.now()
-  const work = () => answer(job, data, options)
-  const { verdict, algorithm, upgrade } = await (options.tracing?.inSpan(job.name, {}, work) ?? work())
+  const work = () => untilDeadline(job.deadline - startedAt, (signal) => answer(job, data, signal, options))
+  const performed = await (options.tracing?.inSpan(job.name, {}, work) ?? work())
+  if (performed === undefined) return expired()
+  const { verdict, algorithm, upgrade } = performed
   const serviceMs = performance.now() - hashing
   metrics.service.observe({ job: job.name, algorithm }, serviceMs / 1_000)
 
@@ -135,7 +138,24 @@ function isJobName(name: string): name is JobName {
   return jobNames.some((known) => known === name)
 }
 
-async function answer(job: JobRef, data: JobData, options: ProcessOptions): Promise<Performed> {
+/** The longest that a timer takes. */
+const TIMER_MAX_MS = 2 ** 31 - 1
+
+/** The result of the work; undefined where the time was over before a hashing thread had begun with it. */
+async function untilDeadline<T>(leftMs: number, work: (signal: AbortSignal) => Promise<T>): Promise<T | undefined> {
+  const aborter = new AbortController()
+  const timer = setTimeout(() => aborter.abort(), Math.min(leftMs, TIMER_MAX_MS))
+  try {
+    return await work(aborter.signal)
+  } catch (error) {
+    if (error === aborter.signal.reason && aborter.signal.aborted) return undefined
+    throw error
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+async function answer(job: JobRef, data: JobData, signal: AbortSignal, options: ProcessOptions): Promise<Performed> {
   const { hasher, log, metrics } = options
   const request = openRequest(job, data, options)
   const performing: PerformOptions = {
@@ -143,6 +163,7 @@ async function answer(job: JobRef, data: JobData, options: ProcessOptions): Prom
     // After the answer, which would come later than that of a wrong password.
     refused: (error) => void setImmediate(() => log.error({ jobId: job.id, err: error }, 'job refused')),
     rehashed: (from) => metrics.rehashes.inc({ from }),
+    signal,
   }
   if (job.name === 'hash' && isHashRequest(request)) return await performHash(request, performing)
   if (job.name === 'verify' && isVerifyRequest(request)) return await performVerify(request, performing)

@@ -8,7 +8,7 @@ import { measureCapacity } from '../hashing/capacity-estimate.js'
 import { firebaseProject } from '../hashing/formats/firebase-project.js'
 import { peppersOf } from '../hashing/formats/peppers.js'
 import { createHasher, type Hasher } from '../hashing/index.js'
-import { memoryLimitKib } from '../hashing/memory-limit.js'
+import { hashingMemory, policyKib } from '../hashing/memory-limit.js'
 import { policyOf } from '../hashing/policy.js'
 import { exposeWorkerState } from '../ops/gauges.js'
 import { createWorkerMetrics } from '../ops/metrics.js'
@@ -37,17 +37,24 @@ export interface RunningWorker {
 }
 
 /** Resolves when the worker takes jobs. Nothing needs closing if it rejects, because its process then exits. */
-export async function startWorker(config: WorkerConfig, slots: number, log: Logger): Promise<RunningWorker> {
+export async function startWorker(config: WorkerConfig, processors: number, log: Logger): Promise<RunningWorker> {
   const prefix = config.QUEUE_PREFIX
   const keyring = parseKeyring(config.SPILLWAY_SEAL_KEYS)
   const policy = policyOf(config)
+  const { slots, slotKib } = hashingMemory({
+    slots: processors,
+    policyKib: policyKib(policy.hashes),
+    isShared: config.SPILLWAY_FALLBACK,
+  })
+  if (slots < processors)
+    log.warn({ slots, processors }, 'there is memory for fewer hashing threads than there are processors')
   const hasher = await createHasher(policy, {
     testHashes: config.SPILLWAY_TEST_HASHES,
     native: config.HASH_ENGINE === 'native',
     firebase: firebaseProject(config),
     peppers: peppersOf(config.PASSWORD_PEPPERS),
     longPasswords: config.BCRYPT_LONG_PASSWORDS,
-    memoryLimitKib: memoryLimitKib({ slots, isShared: config.SPILLWAY_FALLBACK }),
+    slotKib,
     slots,
   })
   const metrics = createWorkerMetrics()

@@ -1,5 +1,5 @@
 /** Where the native engine (worker/engine) is, if there is one. */
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 
@@ -13,22 +13,32 @@ export const ENGINE_PACKAGES = (process.platform === 'linux' ? ['-gnu', '-musl']
   (library) => `@spillway/engine-${platform}${library}`,
 )
 
-/** Beside the programs of the packed client. */
-const packed = fileURLToPath(new URL(PACKED_ADDON, import.meta.url))
+const beside = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 /** Where it is built; the path is the same from src/ and from dist/. */
-const built = fileURLToPath(new URL('../../engine/spillway.node', import.meta.url))
+const built = beside('../../engine/spillway.node')
 
-export const ADDON_FILE = installed() ?? (existsSync(packed) ? packed : built)
+/** All that are there, the one to try first at the beginning: who installed a package wants that one, and then comes what was packed. */
+export const ADDON_FILES = [...installed(), beside(PACKED_ADDON), built].filter(existsSync)
 
-/** Someone who installed one of the packages wants that one. */
-function installed(): string | undefined {
+/** The one that is tried first, or where it would be built. */
+export const ADDON_FILE = ADDON_FILES[0] ?? built
+
+function installed(): string[] {
   const { resolve } = createRequire(import.meta.url)
-  for (const name of ENGINE_PACKAGES) {
+  return ENGINE_PACKAGES.flatMap((name) => {
     try {
-      return resolve(name)
+      return [resolve(name)]
     } catch {
       // It is not installed.
+      return []
     }
-  }
-  return undefined
+  })
+}
+
+/** The version of this package, which an engine must have too: in the packed client its description is beside the programs. */
+export function ownVersion(): string {
+  const file = [beside('package.json'), beside('../../package.json')].find(existsSync)
+  if (file === undefined) throw new Error('the package has no package.json')
+  const { version }: { version: string } = JSON.parse(readFileSync(file, 'utf8'))
+  return version
 }

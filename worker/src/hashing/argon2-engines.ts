@@ -1,6 +1,7 @@
 /** The implementations of argon2: what each takes, and how it is called. */
 import { unpadded } from '@spillway/client/protocol/base64'
 import { type Argon2Setting, argon2Setting } from '@spillway/client/protocol/setting'
+import { parseArgon2 } from '@spillway/client/protocol/stored-hash'
 import type { Engine } from './engine.js'
 import { NATIVE_NAME, type NativeEngine } from './native.js'
 import type { Threads } from './threads.js'
@@ -43,8 +44,8 @@ export async function nodeRsEngine({ run }: Threads): Promise<Argon2Engine> {
         const cost = { memoryCost, timeCost, parallelism }
         const options = { algorithm, version, ...cost, salt, outputLen: digestBytes, ...(secret ? { secret } : {}) }
         return encoded(setting, await hashRaw(password, options))
-      }),
-    verify: (password, stored) => run(() => verify(stored, password)),
+      }, setting.memoryKib),
+    verify: (password, stored) => run(() => verify(stored, password), memoryKibOf(stored)),
   }
 }
 
@@ -59,9 +60,13 @@ export async function referenceEngine({ run }: Threads): Promise<Argon2Engine> {
         const cost = { memoryCost, timeCost, parallelism }
         const options = { type: TYPES[setting.algorithm], version, ...cost, salt, hashLength, ...inputs }
         return encoded(setting, await hash(Buffer.from(password), { ...options, raw: true }))
-      }),
-    verify: (password, stored) => run(() => verify(stored, Buffer.from(password))),
+      }, setting.memoryKib),
+    verify: (password, stored) => run(() => verify(stored, Buffer.from(password)), memoryKibOf(stored)),
   }
+}
+
+function memoryKibOf(storedHash: string): number | undefined {
+  return parseArgon2(storedHash)?.memoryKib
 }
 
 /** The numbers of both packages. */

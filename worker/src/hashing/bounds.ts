@@ -5,7 +5,7 @@
 import { pbkdf2Sync, scryptSync } from 'node:crypto'
 import type { Argon2Cost, HashPolicy } from '@spillway/client/protocol/policy'
 import type { Setting } from '@spillway/client/protocol/setting'
-import { computeDigest, type DigestProgram, roundsOf } from './methods/digest-programs.js'
+import { computeDigest, type DigestProgram, memoryKibOf, roundsOf } from './methods/digest-programs.js'
 import type { Recipe } from './methods/recipe.js'
 import { memoryBytes } from './methods/scrypt.js'
 import type { Algorithms } from './policy.js'
@@ -116,7 +116,7 @@ function workOf(recipe: Recipe): Work {
     }
     case 'scrypt':
     case 'firebase': {
-      const units = recipe.cost * recipe.blockSize * recipe.parallelization
+      const units = (recipe.cost + pbkdf2Units(recipe)) * recipe.blockSize * recipe.parallelization
       return { kind: 'scrypt', units, memoryKib: memoryBytes(recipe) / 1_024 }
     }
     case 'digest':
@@ -126,12 +126,17 @@ function workOf(recipe: Recipe): Work {
   }
 }
 
+/** What PBKDF2 takes for each 128 bytes of scrypt's blocks, before and after: as long as so much of N, whatever N is. */
+function pbkdf2Units({ salt }: { salt: Buffer }): number {
+  return 16 + salt.length / 32
+}
+
 const DIGEST_BYTES = { sha1: 20, sha256: 32, sha512: 64 }
 
 function digestWork(program: DigestProgram): Work {
   const units = roundsOf(program)
   const { kind } = program
-  if (kind === 'yescrypt') return { kind, units, memoryKib: units / 8 }
+  if (kind === 'yescrypt') return { kind, units, memoryKib: memoryKibOf(program) }
   if (kind === 'sha-crypt') return { kind: `${kind}-${program.digest}`, units, memoryKib: 0 }
   if (kind === 'phpass') return { kind: `${kind}-${program.digest}`, units, memoryKib: 0 }
   return { kind, units, memoryKib: 0 }

@@ -9,10 +9,10 @@ import { type Excess, measureBounds } from './bounds.js'
 import type { FirebaseProject } from './formats/firebase-project.js'
 import { createReader, type StoredReading } from './formats/list.js'
 import type { Pepper } from './formats/peppers.js'
-import { MEMORY_LIMIT_KIB } from './memory-limit.js'
+import { MEMORY_LIMIT_KIB, policyKib } from './memory-limit.js'
 import { algorithmOf, createMethods, type Methods, verifyRecipe } from './methods/list.js'
 import type { Method } from './methods/recipe.js'
-import { NATIVE_NAME, type NativeEngine, startNativeEngine } from './native.js'
+import { NATIVE_NAME, type NativeEngine, NoEngineError, startNativeEngine } from './native.js'
 import { loadAlgorithms, type Policy } from './policy.js'
 import { testDoubles } from './testdoubles.js'
 import { createThreads } from './threads.js'
@@ -85,8 +85,8 @@ export interface HasherOptions {
   slots?: number
   /** Whether the native engine is used, if it has been built; false unless given. */
   native?: boolean
-  /** The memory that one hash may take, in KiB: see memory-limit.ts [1 GiB]. */
-  memoryLimitKib?: number | undefined
+  /** The memory that a slot has for one hash, or several together, in KiB: see memory-limit.ts [1 GiB]. */
+  slotKib?: number | undefined
   /** The project whose accounts were imported from Firebase, if there is one. */
   firebase?: FirebaseProject | undefined
   /** Secrets that old systems hashed with passwords [none]. */
@@ -100,9 +100,10 @@ export interface HasherOptions {
  * @throws UnaffordablePolicyError, and an Error where an algorithm has none that works here
  */
 export async function createHasher(policy: Policy, options: HasherOptions): Promise<Hasher> {
-  const { slots = 1, memoryLimitKib = MEMORY_LIMIT_KIB, firebase, peppers = [], longPasswords } = options
-  const native = options.native ? await startNativeEngine(slots).catch(() => undefined) : undefined
-  const threads = createThreads(slots)
+  const { slots = 1, slotKib: memoryLimitKib = MEMORY_LIMIT_KIB, firebase, peppers = [], longPasswords } = options
+  const { native, whyNot } = options.native ? await tryNative(slots, policy, memoryLimitKib) : {}
+  // Beside the engine's threads packages have one share of the memory, and without it all shares.
+  const threads = createThreads(slots, (native === undefined ? slots : 1) * memoryLimitKib)
   const algorithms = await loadAlgorithms(threads, { native, memoryLimitKib, longPasswords })
   const { argon2, bcrypt } = algorithms
   const methods = await createMethods({ threads, native, algorithms })
@@ -138,7 +139,7 @@ export async function createHasher(policy: Policy, options: HasherOptions): Prom
   return {
     algorithm: policy.algorithm,
     engines: Object.fromEntries(Object.values(methods).map(({ family, engine }) => [family, engine])),
-    description: describe(native, [argon2, bcrypt]),
+    description: describe(native, [argon2, bcrypt], whyNot),
     native,
     async hash(password, by = policy.hashes, signal) {
       if (!readsWhole(password, by)) throw new UnsupportedPasswordError('bcrypt does not read this password whole')
@@ -208,12 +209,33 @@ function readsWhole(password: string, policy: HashPolicy): boolean {
   return policy.algorithm !== 'bcrypt' || bcryptReadsWhole(password)
 }
 
-function describe(native: NativeEngine | undefined, known: readonly Method<never>[]): string {
+interface TriedNative {
+  native?: NativeEngine
+  /** Why an engine that is there is not used. */
+  whyNot?: string
+}
+
+async function tryNative(slots: number, { hashes }: Policy, threadKib: number): Promise<TriedNative> {
+  try {
+    return { native: await startNativeEngine(slots, { threadKib, policyKib: policyKib(hashes) || undefined }) }
+  } catch (error) {
+    if (error instanceof NoEngineError) return {}
+    return { whyNot: error instanceof Error ? error.message : String(error) }
+  }
+}
+
+/** What to do for huge pages; nothing where there are some, or where that is not known. */
+const HUGE_PAGES_MISSING =
+  '; Linux gave argon2 no huge pages, which save a tenth of its time: /sys/kernel/mm/transparent_hugepage/enabled of the node must be madvise or always'
+
+function describe(native: NativeEngine | undefined, known: readonly Method<never>[], whyNot?: string): string {
   if (native !== undefined) {
     const wrong =
       native.wrong.length > 0 ? `; not used because of wrong answers on this processor: ${native.wrong.join(', ')}` : ''
-    return `hashing with ${NATIVE_NAME}, ${native.description}; HASH_ENGINE=packages turns it off${wrong}`
+    const pages = native.hugePages === false ? HUGE_PAGES_MISSING : ''
+    return `hashing with ${NATIVE_NAME}, ${native.description}; HASH_ENGINE=packages turns it off${pages}${wrong}`
   }
-  const packages = known.map(({ engine }) => engine).join(' and ')
-  return `hashing with ${packages}, one at a time; with cargo, pnpm start builds ${NATIVE_NAME}, which HASH_ENGINE=native uses`
+  const packages = `hashing with ${known.map(({ engine }) => engine).join(' and ')}, one at a time`
+  if (whyNot !== undefined) return `${packages}, because ${NATIVE_NAME} cannot be used: ${whyNot}`
+  return `${packages}; with cargo, pnpm start builds ${NATIVE_NAME}, which HASH_ENGINE=native uses`
 }

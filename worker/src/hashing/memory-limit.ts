@@ -1,32 +1,52 @@
 /**
- * The memory that one hash may take. The kernel kills a process that takes more than its limit, and after it every worker that takes the
- * job: a stored hash or a policy that asks for too much is refused before.
+ * The memory of hashing. The kernel kills a process that takes more than its limit, and after it every worker that takes the job: threads and
+ * hashes are as many as fit, and a stored hash or a policy that asks for more than a thread has is refused before it is begun.
  */
 import { totalmem } from 'node:os'
 
 /** The most that any hash may take, in KiB. */
 export const MEMORY_LIMIT_KIB = 1_048_576
-/** The lowest limit, in KiB: OWASP's argon2id is always accepted. */
+/** What a thread has at least, in KiB: OWASP's argon2id is always accepted. */
 const LEAST_KIB = 19_456
-/** For the program itself and the memory that the engine keeps, in KiB. */
-const RESERVED_KIB = 128 * 1_024
-/** The same with the process that started this one, which shares the limit. */
-const RESERVED_FOR_TWO_KIB = 256 * 1_024
+/** For the program itself, in KiB. It takes 90 to 110 MiB; the chart and the sizing guide say the same number. */
+export const PROGRAM_KIB = 128 * 1_024
 
-export interface MemoryLimitOptions {
-  /** Hashes at a time. */
+export interface HashingMemory {
+  /** Hashing threads. */
   slots: number
+  /** The memory that each of them may take, in KiB: for one hash, or for several that are hashed together. */
+  slotKib: number
+}
+
+export interface MemoryOptions {
+  /** Hashing threads that there are processors for. */
+  slots: number
+  /** The memory of a new hash, in KiB; 0 for bcrypt. */
+  policyKib: number
   /** Whether another process has the same limit. */
   isShared: boolean
   /** Of the control group [this process's]. */
   limitBytes?: number
 }
 
-export function memoryLimitKib({
+/**
+ * Shares out what the limit leaves beside the program: a share for each thread, and one for all that packages hash beside the native engine.
+ * There are fewer threads where each would have less than the policy takes; one at least.
+ */
+export function hashingMemory({
   slots,
+  policyKib,
   isShared,
   limitBytes = Math.min(process.constrainedMemory() || Number.POSITIVE_INFINITY, totalmem()),
-}: MemoryLimitOptions): number {
-  const forHashesKib = limitBytes / 1_024 - (isShared ? RESERVED_FOR_TWO_KIB : RESERVED_KIB)
-  return Math.max(LEAST_KIB, Math.min(MEMORY_LIMIT_KIB, Math.floor(forHashesKib / slots)))
+}: MemoryOptions): HashingMemory {
+  const leftKib = Math.max(0, limitBytes / 1_024 - (isShared ? 2 : 1) * PROGRAM_KIB)
+  const fitting = Math.floor(leftKib / Math.max(LEAST_KIB, policyKib)) - 1
+  const threads = Math.max(1, Math.min(slots, fitting))
+  const shareKib = Math.floor(leftKib / (threads + 1))
+  return { slots: threads, slotKib: Math.max(LEAST_KIB, Math.min(MEMORY_LIMIT_KIB, shareKib)) }
+}
+
+/** The memory of a new hash, in KiB. */
+export function policyKib(policy: { algorithm: string; memoryKib?: number }): number {
+  return policy.memoryKib ?? 0
 }

@@ -3,7 +3,7 @@
  * in order; waiting calls of the same algorithm and cost share a thread.
  */
 import { createRequire } from 'node:module'
-import { ADDON_FILE } from './addon-file.js'
+import { ADDON_FILES, ownVersion } from './addon-file.js'
 
 /** The name of the engine in logs and metrics. */
 export const NATIVE_NAME = 'worker/engine'
@@ -16,6 +16,8 @@ export interface CallOptions {
 export interface NativeEngine {
   /** The instruction set and the widths in use, for people. */
   readonly description: string
+  /** Whether Linux gave huge pages for argon2's memory; undefined where that is not known. */
+  readonly hugePages: boolean | undefined
   /** Code variants that are not used because they gave wrong answers on this processor. */
   readonly wrong: readonly string[]
   /** Calls that wait, and calls in hand. */
@@ -39,8 +41,9 @@ export interface NativeEngine {
 
 /** The exports of the addon (worker/engine/src/addon.rs). */
 interface Addon {
-  measure(): Promise<Profile>
-  Engine: new (threads: number, settle: (batch: readonly Settled[]) => void) => AddonEngine
+  VERSION?: string
+  measure(memoryKib: number): Promise<Profile>
+  Engine: new (threads: number, memoryKib: number, settle: (batch: readonly Settled[]) => void) => AddonEngine
 }
 
 interface Profile {
@@ -52,6 +55,7 @@ interface Profile {
   scryptWidth: number
   scryptCode: string
   wrong: string[]
+  hugePages?: boolean
 }
 
 interface AddonEngine {
@@ -84,14 +88,32 @@ const IDS = 2 ** 32
 /** The period of a timer that only keeps the process alive while calls are pending. */
 const NEVER_MS = 2 ** 31 - 1
 
-/** Loads the engine and starts its threads. Rejects when it has not been built or does not load. */
-export async function startNativeEngine(threads: number): Promise<NativeEngine> {
-  const addon: Addon = createRequire(import.meta.url)(ADDON_FILE)
-  const profile = await addon.measure()
+/** There is none for this platform: nothing was built, packed or installed. */
+export class NoEngineError extends Error {
+  override readonly name = 'NoEngineError'
+}
+
+export interface NativeOptions {
+  /** The memory that a thread may take for what it hashes together, in KiB [64 MiB]. One hash that takes more is done alone. */
+  threadKib?: number | undefined
+  /** The memory of the hashes to come, in KiB, for which widths are measured [OWASP's]. */
+  policyKib?: number | undefined
+}
+
+const DEFAULTS = { threadKib: 65_536, policyKib: 19_456 }
+
+/**
+ * Loads the engine and starts its threads.
+ * @throws NoEngineError, and an Error that says why none of those that are there is used
+ */
+export async function startNativeEngine(threads: number, options: NativeOptions = {}): Promise<NativeEngine> {
+  const { threadKib = DEFAULTS.threadKib, policyKib = DEFAULTS.policyKib } = options
+  const addon = loadAddon(ADDON_FILES)
+  const profile = await addon.measure(policyKib)
   const pending = new Map<number, Pending>()
   const alive = setInterval(() => {}, NEVER_MS)
   alive.unref()
-  const engine = new addon.Engine(threads, (batch) => {
+  const engine = new addon.Engine(threads, threadKib, (batch) => {
     for (const settled of batch) {
       threadMs += settled.threadMs
       forget(settled.id)?.settle(settled)
@@ -100,6 +122,7 @@ export async function startNativeEngine(threads: number): Promise<NativeEngine> 
   let lastId = 0
   let threadMs = 0
   let recentWidth = 1
+  let isClosed = false
 
   function forget(id: number): Pending | undefined {
     const call = pending.get(id)
@@ -111,6 +134,7 @@ export async function startNativeEngine(threads: number): Promise<NativeEngine> 
   function call<T>(password: string | Uint8Array, stored: string, signal: AbortSignal | undefined, read: Read<T>) {
     return new Promise<T>((resolve, reject) => {
       signal?.throwIfAborted()
+      if (isClosed) throw new Error('the engine was closed')
       lastId = (lastId + 1) % IDS
       const id = lastId
       recentWidth = Math.max(engine.submit(id, password, stored), recentWidth * WIDTH_DECAY)
@@ -137,6 +161,7 @@ export async function startNativeEngine(threads: number): Promise<NativeEngine> 
 
   return {
     description: describe(profile),
+    hugePages: profile.hugePages,
     wrong: profile.wrong,
     get waiting() {
       return engine.waiting
@@ -153,10 +178,26 @@ export async function startNativeEngine(threads: number): Promise<NativeEngine> 
     verify: (password, storedHash, { signal } = {}) => call(password, storedHash, signal, ({ matches }) => matches),
     hash: (password, setting, { signal } = {}) => call(password, setting, signal, ({ hash }) => hash),
     close() {
+      isClosed = true
       for (const id of pending.keys()) if (engine.cancel(id)) forget(id)?.reject(new Error('the engine was closed'))
       engine.end()
     },
   }
+}
+
+/** The first that loads and is of this version: another may have other doors. */
+export function loadAddon(files: readonly string[]): Addon {
+  const reasons: string[] = []
+  for (const file of files) {
+    try {
+      const addon: Addon = createRequire(import.meta.url)(file)
+      if (addon.VERSION === ownVersion()) return addon
+      reasons.push(`${file} is of version ${addon.VERSION ?? 'none'}, not ${ownVersion()}`)
+    } catch (error) {
+      reasons.push(`${file} does not load: ${error instanceof Error ? error.message : String(error)}`)
+    }
+  }
+  throw reasons.length === 0 ? new NoEngineError('there is no engine for this platform') : new Error(reasons.join('; '))
 }
 
 function describe(profile: Profile): string {

@@ -18,14 +18,16 @@ export interface PerformOptions {
   refused(error: unknown): void
   /** Called when a match was hashed anew, with the algorithm of the stored hash. */
   rehashed?(from: AlgorithmName): void
+  /** Takes back what has not begun: the request then rejects with its reason. */
+  signal?: AbortSignal | undefined
 }
 
 export async function performHash(request: HashRequest, options: PerformOptions): Promise<Performed> {
-  const { hasher } = options
+  const { hasher, signal } = options
   const { password, policy, exact } = request
   const hash = async (): Promise<Verdict> => ({
     kind: 'hashed',
-    hash: await (exact === undefined ? hasher.hash(password, policy) : hasher.hashExactly(exact)),
+    hash: await (exact === undefined ? hasher.hash(password, policy, signal) : hasher.hashExactly(exact, signal)),
   })
   const wanted = exact === undefined ? policy : parseSetting(exact.setting)
   return { verdict: await orRefusal(hash, options), algorithm: wanted?.algorithm ?? hasher.algorithm }
@@ -45,18 +47,19 @@ export async function performVerify(request: VerifyRequest, options: PerformOpti
 async function newHashOf(
   { password, policy }: VerifyRequest,
   from: AlgorithmName,
-  { hasher, rehashed }: PerformOptions,
+  { hasher, rehashed, signal }: PerformOptions,
 ): Promise<Extract<Verdict, { kind: 'hashed' }>> {
-  const hash = await hasher.hash(password, policy)
+  const hash = await hasher.hash(password, policy, signal)
   rehashed?.(from)
   return { kind: 'hashed', hash }
 }
 
 /** The verdict of the work, or `refused` when it fails. */
-async function orRefusal(work: () => Promise<Verdict>, { refused }: PerformOptions): Promise<Verdict> {
+async function orRefusal(work: () => Promise<Verdict>, { refused, signal }: PerformOptions): Promise<Verdict> {
   try {
     return await work()
   } catch (error) {
+    if (signal?.aborted && error === signal.reason) throw error
     refused(error)
     const isCoded = error instanceof UnsupportedHashError || error instanceof UnsupportedPasswordError
     return { kind: 'refused', code: isCoded ? error.code : 'hashing_failed' }
@@ -79,13 +82,13 @@ async function verifyOrDecoy(
 
 async function verify(request: VerifyRequest, algorithm: AlgorithmName, options: PerformOptions): Promise<Verdict> {
   const { password, storedHash, nextPassword, policy, rehash = true, upgrade } = request
-  const { hasher } = options
+  const { hasher, signal } = options
   if (storedHash === null) {
     await decoy(request, options)
     return { kind: 'mismatch' }
   }
-  if (!(await hasher.verify(formsOf(request), storedHash))) return { kind: 'mismatch' }
-  if (nextPassword !== undefined) return { kind: 'match', hash: await hasher.hash(nextPassword, policy) }
+  if (!(await hasher.verify(formsOf(request), storedHash, signal))) return { kind: 'mismatch' }
+  if (nextPassword !== undefined) return { kind: 'match', hash: await hasher.hash(nextPassword, policy, signal) }
   if (!rehash && upgrade === undefined) return { kind: 'match' }
   if (hasher.isAmbiguous(password, storedHash)) return { kind: 'match' }
   // Another format may have read a password whole of which bcrypt reads a part.
@@ -99,6 +102,6 @@ function formsOf({ password, typed }: VerifyRequest): string[] {
 }
 
 /** As many as a wrong password takes for an account. */
-async function decoy(request: VerifyRequest, { hasher }: PerformOptions): Promise<void> {
-  for (const form of formsOf(request)) await hasher.decoy(form, request.policy)
+async function decoy(request: VerifyRequest, { hasher, signal }: PerformOptions): Promise<void> {
+  for (const form of formsOf(request)) await hasher.decoy(form, request.policy, signal)
 }

@@ -194,7 +194,7 @@ test.skipIf(skip)('a thread of JavaScript may end with calls in hand', async () 
   for (let round = 0; round < 5; round += 1) {
     const worker = new Worker(
       `const { Engine } = require(${loader}); const { parentPort } = require('node:worker_threads')
-       const engine = new Engine(2, () => {}); for (let id = 0; id < 20; id++) engine.submit(id, 'U*U', '${right}')
+       const engine = new Engine(2, 1024, () => {}); for (let id = 0; id < 20; id++) engine.submit(id, 'U*U', '${right}')
        parentPort.postMessage('busy'); setInterval(() => {}, 1000)`,
       { eval: true },
     )

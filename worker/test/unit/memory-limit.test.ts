@@ -3,26 +3,61 @@ import assert from 'node:assert/strict'
 import { test } from 'vitest'
 import { firebaseProject } from '../../src/hashing/formats/firebase-project.ts'
 import { createHasher, UnsupportedHashError } from '../../src/hashing/index.ts'
-import { memoryLimitKib } from '../../src/hashing/memory-limit.ts'
+import { hashingMemory, policyKib } from '../../src/hashing/memory-limit.ts'
 import { performVerify } from '../../src/hashing/perform.ts'
 import { argon2idPolicy } from '../../src/hashing/policy.ts'
+import { createThreads } from '../../src/hashing/threads.ts'
 import { firebaseExample } from '../format-vectors.ts'
 
 const MIB = 1_024 * 1_024
 const cost = { memoryKib: 2_048, time: 1, parallelism: 1 }
 const least = { memoryKib: 8, time: 1, parallelism: 1 }
 const tooMuch = { ...cost, algorithm: 'argon2id', memoryKib: 2_049 } as const
-const hasher = await createHasher(argon2idPolicy(cost), { memoryLimitKib: 2_048 })
+const hasher = await createHasher(argon2idPolicy(cost), { slotKib: 2_048 })
 
-test('each slot has its share of what the limit leaves beside the program, and can always do the cost that OWASP asks for', () => {
-  const limit = (mib: number, slots: number, isShared = false) =>
-    memoryLimitKib({ slots, isShared, limitBytes: mib * MIB }) / 1_024
-  assert.equal(limit(256, 1), 128)
-  assert.equal(limit(512, 4), 96)
-  assert.equal(limit(512, 4, true), 64)
-  assert.equal(limit(128, 1), 19)
-  assert.equal(limit(64 * 1_024, 2), 1_024)
-  assert.ok(memoryLimitKib({ slots: 1, isShared: false }) >= 19_456)
+test('each thread has its share of what the limit leaves beside the program, and packages have one; where that is too little for the policy there are fewer', () => {
+  const shared = (mib: number, slots: number, { policyKib = 19_456, isShared = false } = {}) => {
+    const memory = hashingMemory({ slots, policyKib, isShared, limitBytes: mib * MIB })
+    return [memory.slots, Math.floor(memory.slotKib / 1_024)]
+  }
+  assert.deepEqual(shared(256, 1), [1, 64])
+  assert.deepEqual(shared(512, 4), [4, 76])
+  assert.deepEqual(shared(512, 8), [8, 42])
+  assert.deepEqual(shared(512, 4, { isShared: true }), [4, 51])
+  assert.deepEqual(shared(512, 8, { isShared: true, policyKib: 65_536 }), [3, 64])
+  assert.deepEqual(shared(256, 8), [5, 21])
+  assert.deepEqual(shared(256, 8, { policyKib: 0 }), [5, 21])
+  assert.deepEqual(shared(64 * 1_024, 2), [2, 1_024])
+  // OWASP's argon2id is always accepted, by one thread.
+  assert.deepEqual(shared(128, 4), [1, 19])
+  assert.ok(hashingMemory({ slots: 1, policyKib: 0, isShared: false }).slotKib >= 19_456)
+  assert.deepEqual([policyKib(tooMuch), policyKib({ algorithm: 'bcrypt' })], [2_049, 0])
+})
+
+test('packages hash no more at a time than there is memory for, in the order of their calls, and what takes none does not wait', async () => {
+  const threads = createThreads(4, 100)
+  const order: string[] = []
+  let [inUseKib, mostKib] = [0, 0]
+  const call = (name: string, kib: number) =>
+    threads.run(async () => {
+      order.push(name)
+      inUseKib += Math.min(kib, 100)
+      mostKib = Math.max(mostKib, inUseKib)
+      await new Promise((resolve) => setImmediate(resolve))
+      inUseKib -= Math.min(kib, 100)
+    }, kib)
+  await Promise.all([call('a', 60), call('b', 60), call('c', 30), call('d', 0), call('all', 500), call('e', 100)])
+  assert.equal(mostKib, 100)
+  assert.deepEqual(order, ['a', 'd', 'b', 'c', 'all', 'e'])
+})
+
+test('a call that fails gives its memory back', async () => {
+  const threads = createThreads(1, 10)
+  await assert.rejects(
+    threads.run(() => Promise.reject(new Error('no')), 10),
+    /no/,
+  )
+  assert.equal(await threads.run(async () => 'yes', 10), 'yes')
 })
 
 test('a stored hash that asks for more is unsupported, and one that asks for as much is verified', async () => {
@@ -42,9 +77,9 @@ test('scrypt and yescrypt of other systems are unsupported where they ask for mo
   ]
   const firebase = firebaseProject(firebaseExample)
   for (const [kib, storedHash] of askingFor) {
-    const fitting = await createHasher(argon2idPolicy(least), { memoryLimitKib: kib, firebase })
+    const fitting = await createHasher(argon2idPolicy(least), { slotKib: kib, firebase })
     assert.equal(await fitting.verify('wrong', storedHash), false, storedHash)
-    const narrow = await createHasher(argon2idPolicy(least), { memoryLimitKib: kib - 1, firebase })
+    const narrow = await createHasher(argon2idPolicy(least), { slotKib: kib - 1, firebase })
     await assert.rejects(async () => narrow.verify('wrong', storedHash), UnsupportedHashError, storedHash)
   }
 })
@@ -64,6 +99,6 @@ test('a verify with such a policy tells a known user from none by the password a
 })
 
 test('a worker whose own policy asks for more does not start', async () => {
-  const starting = createHasher(argon2idPolicy(tooMuch), { memoryLimitKib: 2_048 })
+  const starting = createHasher(argon2idPolicy(tooMuch), { slotKib: 2_048 })
   await assert.rejects(starting, /more memory than a slot has here: 2048 KiB/)
 })

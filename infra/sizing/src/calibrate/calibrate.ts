@@ -1,12 +1,10 @@
 // Calibrates: proposes a policy for workers on machines like this one, and describes it in lines.
 import { UserError } from '@spillway/local/processes/user-error'
+import { PROGRAM_KIB } from '@spillway/worker/hashing/memory-limit'
 import type { Figures } from '../figures.ts'
 import { openHashMeter } from '../measure/hash.ts'
 import type { CalibrationOptions } from './options.ts'
 import { LEAST_MEMORY_KIB, type Proposal, proposeArgon2id, proposeBcrypt } from './propose.ts'
-
-/** What a worker takes besides its hashes. */
-const WORKER_MIB = 128
 
 export interface Calibration extends Proposal {
   options: CalibrationOptions
@@ -22,9 +20,11 @@ export async function calibrate(options: CalibrationOptions, env: NodeJS.Process
   try {
     const { targetMs, algorithm } = options
     const width = meter.argon2Width
-    const memoryKib = ((options.memoryMib - WORKER_MIB) * 1_024) / options.coresPerWorker / width
+    // As a worker shares it out: for each slot, and for what packages hash.
+    const shares = options.coresPerWorker + 1
+    const memoryKib = (options.memoryMib * 1_024 - PROGRAM_KIB) / shares / width
     if (algorithm === 'argon2id' && memoryKib < LEAST_MEMORY_KIB) {
-      const leastMib = Math.ceil(WORKER_MIB + (LEAST_MEMORY_KIB / 1_024) * options.coresPerWorker * width)
+      const leastMib = Math.ceil((PROGRAM_KIB + LEAST_MEMORY_KIB * shares * width) / 1_024)
       throw new UserError(`--memory is too little for OWASP's minimum: it must be ${leastMib}Mi or more.`)
     }
     const limits = { targetMs, memoryKib }

@@ -14,6 +14,12 @@ export interface BesideRequest {
   readonly request: Requests[JobName]
 }
 
+/** Takes a request back whose answer nobody waits for. What has begun is answered all the same. */
+export interface BesideCancellation {
+  readonly id: number
+  readonly cancelled: true
+}
+
 /** What the process can do under load, as workers publish it. */
 export interface BesideCapacity {
   /** Hashing threads. */

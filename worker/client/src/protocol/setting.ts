@@ -40,7 +40,7 @@ export interface Argon2Setting extends Argon2Cost {
 }
 
 const BCRYPT = /^\$2b\$(\d{2})\$([./A-Za-z0-9]{21}[.Oeu])$/
-const ARGON2 = /^\$(argon2id|argon2i|argon2d)\$v=(16|19)\$m=(\d+),t=(\d+),p=(\d+)\$([A-Za-z0-9+/]{11,})$/
+const ARGON2 = /^\$(argon2id|argon2i|argon2d)\$v=(16|19)\$m=([1-9]\d*),t=([1-9]\d*),p=([1-9]\d*)\$([A-Za-z0-9+/]{11,})$/
 
 /** Parses a setting; undefined for any other text. Costs are not checked. */
 export function parseSetting(text: string): Setting | undefined {

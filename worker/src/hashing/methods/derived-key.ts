@@ -16,6 +16,8 @@ export interface Derivation<R extends DerivedKey> {
   nativeSetting(recipe: R): string | undefined
   /** The key, by node:crypto. */
   derive(password: Password, recipe: R): Promise<Buffer>
+  /** What that takes, where it takes much. */
+  memoryBytes?(recipe: R): number
   knownAnswers: readonly KnownAnswer<R>[]
 }
 
@@ -57,10 +59,14 @@ async function nativeEngine<R extends DerivedKey>(
   }
 }
 
-async function nodeEngine<R extends DerivedKey>({ run }: Threads, { derive }: Derivation<R>): Promise<KeyEngine<R>> {
+async function nodeEngine<R extends DerivedKey>(
+  { run }: Threads,
+  { derive, memoryBytes = () => 0 }: Derivation<R>,
+): Promise<KeyEngine<R>> {
   return {
     name: 'node:crypto',
     takes: () => true,
-    verify: async (password, recipe) => timingSafeEqual(await run(() => derive(password, recipe)), recipe.key),
+    verify: async (password, recipe) =>
+      timingSafeEqual(await run(() => derive(password, recipe), memoryBytes(recipe) / 1_024), recipe.key),
   }
 }

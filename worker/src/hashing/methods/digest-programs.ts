@@ -60,6 +60,11 @@ export function roundsOf(program: DigestProgram): number {
   return program.kind === 'yescrypt' ? program.cost * program.blockSize : program.rounds
 }
 
+/** What a program takes, where it takes much. */
+export function memoryKibOf(program: DigestProgram): number {
+  return program.kind === 'yescrypt' ? (program.cost * program.blockSize) / 8 : 0
+}
+
 function plain({ digest, salt, place, rounds, behind }: PlainProgram, password: Buffer): Buffer {
   const input = Buffer.concat(place === 'before' ? [salt, password] : [password, salt])
   let state = place === 'key' ? createHmac(digest, salt).update(password).digest() : hash(digest, input, 'buffer')

@@ -7,7 +7,7 @@ import type { DigestRequest } from './digest-programs.js'
 /** A thread that nobody has needed for this long is ended. It takes about 5 MB. */
 const IDLE_MS = 10_000
 
-export type ComputeDigest = (request: DigestRequest) => Promise<Buffer>
+export type ComputeDigest = (request: DigestRequest, memoryKib?: number) => Promise<Buffer>
 
 /** Computes digests on as many threads as there are slots, which the hashes of libuv's pool count against too. */
 export function createDigestThreads(threads: Threads): ComputeDigest {
@@ -40,5 +40,5 @@ export function createDigestThreads(threads: Threads): ComputeDigest {
     return Buffer.from(digest ?? [])
   }
 
-  return (request) => threads.run(() => compute(request))
+  return (request, memoryKib) => threads.run(() => compute(request), memoryKib)
 }

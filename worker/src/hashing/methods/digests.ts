@@ -2,7 +2,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { Threads } from '../threads.js'
 import { encodeCrypt64 } from './crypt64.js'
-import { computeDigest, type DigestProgram, roundsOf } from './digest-programs.js'
+import { computeDigest, type DigestProgram, memoryKibOf, roundsOf } from './digest-programs.js'
 import { createDigestThreads } from './digest-threads.js'
 import type { Argon2Recipe, DigestEncoding, DigestRecipe, Method, Password, WrappedRecipe } from './recipe.js'
 
@@ -17,7 +17,7 @@ export function createCompute(threads: Threads): Compute {
   const onThread = createDigestThreads(threads)
   return async (program, password) => {
     const request = { program, password: Buffer.from(password) }
-    return roundsOf(program) <= ROUNDS_IN_PLACE ? computeDigest(request) : await onThread(request)
+    return roundsOf(program) <= ROUNDS_IN_PLACE ? computeDigest(request) : await onThread(request, memoryKibOf(program))
   }
 }
 

@@ -11,6 +11,7 @@ export function scrypt(threads: Threads, native?: NativeEngine): Promise<Method<
     nativeSetting: ({ cost, blockSize, parallelization }) =>
       `$scrypt$ln=${Math.log2(cost)},r=${blockSize},p=${parallelization}`,
     derive: (password, recipe) => deriveKey(password, recipe.salt, recipe.key.length, recipe),
+    memoryBytes,
     knownAnswers,
   })
 }
@@ -36,7 +37,7 @@ export function firebase(threads: Threads): Method<FirebaseRecipe> {
     family: 'firebase',
     engine: 'node:crypto',
     async verify(password, { salt, signerKey, encrypted, ...cost }) {
-      const key = await threads.run(() => deriveKey(password, salt, AES_KEY_BYTES, cost))
+      const key = await threads.run(() => deriveKey(password, salt, AES_KEY_BYTES, cost), memoryBytes(cost) / 1_024)
       return timingSafeEqual(createCipheriv('aes-256-ctr', key, COUNTER).update(signerKey), encrypted)
     },
   }

@@ -120,7 +120,7 @@ export function openBesideBackend({ program, settings, log }: BesideOptions): Ba
       try {
         return await within(waitMs, call.answer, signal)
       } finally {
-        calls.forget(call)
+        if (calls.forget(call)) hashing?.send({ id: call.id, cancelled: true })
         account()
       }
     },

@@ -19,8 +19,8 @@ export interface Calls {
   readonly waiting: number
   readonly inHand: number
   add(request: BesideRequest['request']): Call
-  /** Takes a call out of the waiting ones. One in hand stays: the process is busy with it. */
-  forget(call: Call): void
+  /** Takes a call out of the waiting ones. One in hand stays until the process has answered; tells whether it is one. */
+  forget(call: Call): boolean
   /** The next call, which is in hand from now on. */
   next(): Call | undefined
   answered(id: number, verdict: Verdict): void
@@ -56,7 +56,10 @@ export function createCalls(): Calls {
       waiting.set(entry.id, entry)
       return entry
     },
-    forget: ({ id }) => void waiting.delete(id),
+    forget({ id }) {
+      waiting.delete(id)
+      return inHand.has(id)
+    },
     next() {
       const [entry] = waiting.values()
       if (entry === undefined) return undefined

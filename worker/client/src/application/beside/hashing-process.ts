@@ -3,14 +3,14 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { childVariables } from '../../child-environment.js'
-import type { BesideMessage, BesideRequest, BesideSettings } from '../../protocol/beside.js'
+import type { BesideCancellation, BesideMessage, BesideRequest, BesideSettings } from '../../protocol/beside.js'
 import { within } from '../../within.js'
 
 /** How long the process may take to end by itself: the hashes in its threads are finished first. */
 const END_MS = 1_000
 
 export interface HashingProcess {
-  send(request: BesideRequest): void
+  send(message: BesideRequest | BesideCancellation): void
   close(): Promise<void>
 }
 
@@ -53,7 +53,7 @@ export function startHashingProcess({ program, settings, told, ended }: HashingP
 
   return {
     // A channel that closes this moment is followed by 'exit', which returns the calls.
-    send: (request) => void child.send(request, () => undefined),
+    send: (message) => void child.send(message, () => undefined),
     async close() {
       isOver = true
       if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return
