@@ -31,8 +31,8 @@ test('a call after the engine was closed is rejected, and keeps no process alive
   `
   const child = startProcess({ entry: '--', nodeArgs: ['--import', 'tsx', '--input-type=module', '--eval', program] })
   t.after(() => child.close())
+  await until(() => child.output().includes('the engine was closed'), { what: 'a call that is rejected' })
   assert.deepEqual(await child.exited, { code: 0, signal: null })
-  assert.match(child.output(), /the engine was closed/)
 })
 
 test('a request that is taken back before a thread has begun with it is not hashed, whatever it asks for', {
