@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { stat } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import { constants, getPriority, totalmem } from 'node:os'
+import { constants, getPriority } from 'node:os'
 import { promisify } from 'node:util'
 import { createPasswordsWith } from '@spillway/client/application/create-passwords'
 import type { Passwords, PasswordsOptions } from '@spillway/client/application/types'
@@ -223,12 +223,22 @@ test('where no implementation of the hashes is installed, the error says what to
   assert.match(error.message, /install @node-rs\/argon2 and @node-rs\/bcrypt/)
 })
 
-test('a policy that takes more memory than a slot has is told by its code', async (t) => {
-  const policy = { algorithm: 'argon2id', memoryKib: 2 ** 20 } as const
-  const passwords = passwordsOf(t, { policy, concurrency: Math.ceil(totalmem() / 2 ** 30) })
+const smallContainer = new URL('../small-container-program.cjs', import.meta.url)
+
+test('a policy that takes more memory than there is for one thread is told by its code', async (t) => {
+  const policy = { algorithm: 'argon2id', memoryKib: 90 * 1_024 } as const
+  const passwords = passwordsOf(t, { policy, concurrency: 4 }, smallContainer)
   const error = await rejectsWith('unsupported_policy', passwords.hash('x'))
   assert.match(error.message, /more memory than a slot has here/)
   assert.doesNotMatch(error.message, /install/)
+})
+
+test('a process hashes in as many threads as there is memory for', async (t) => {
+  const policy = { algorithm: 'argon2id', memoryKib: 30 * 1_024 } as const
+  const passwords = passwordsOf(t, { policy, concurrency: 4 }, smallContainer)
+  await ready(passwords)
+  assert.equal(passwords.capacity().slots, 3)
+  assert.match(await passwords.hash('x'), /m=30720/)
 })
 
 test('closing ends the process and what waits', async (t) => {

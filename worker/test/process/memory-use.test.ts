@@ -2,15 +2,15 @@
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import { test } from 'node:test'
 import { startProcess, until } from '@spillway/local/testing'
-import { ADDON_FILE } from '../src/hashing/addon-file.ts'
-import { PROGRAM_KIB } from '../src/hashing/memory-limit.ts'
+import { test } from 'vitest'
+import { ADDON_FILE } from '../../src/hashing/addon-file.ts'
+import { PROGRAM_KIB } from '../../src/hashing/memory-limit.ts'
 
 const isBuilt = existsSync(ADDON_FILE) ? false : 'worker/engine has not been built here: that takes cargo'
 const skip = process.platform === 'linux' ? isBuilt : 'the memory of a process is read where Linux shows it'
 
-const hashing = (file: string) => JSON.stringify(new URL(`../dist/hashing/${file}.js`, import.meta.url).href)
+const hashing = (file: string) => JSON.stringify(new URL(`../../dist/hashing/${file}.js`, import.meta.url).href)
 
 /** Hashes in as many threads as fit into a limit: by the policy, and what accounts brought along, of as much memory as a hash may take. */
 const program = (limitMib: number, processors: number) => `
@@ -51,22 +51,22 @@ const cases: [limitMib: number, processors: number, threads: number][] = [
   [256, 8, 5],
 ]
 for (const [limitMib, processors, threads] of cases) {
-  test(`${processors} processors hash within ${limitMib} MiB, and give them back after the work`, {
-    skip,
-  }, async (t) => {
-    const child = startProcess({
-      entry: '--',
-      nodeArgs: ['--input-type=module', '--eval', program(limitMib, processors)],
-    })
-    t.after(() => child.close())
-    await until(() => child.output().includes('hashed'), { what: 'all hashes' })
-    assert.match(child.output(), new RegExp(`"slots":${threads}\\b`))
-    const most = await resident(child.pid, 'VmHWM')
-    assert.ok(most <= limitMib, `${most} MiB of ${limitMib}`)
-    // The allocator may keep what one package took.
-    const shareKib = Number(/"slotKib":(\d+)/.exec(child.output())?.[1])
-    const leftMib = (PROGRAM_KIB + shareKib) / 1_024
-    await until(async () => (await resident(child.pid, 'VmRSS')) <= leftMib, { what: 'memory that is given back' })
-    t.diagnostic(`${most.toFixed(0)} MiB at most, ${(await resident(child.pid, 'VmRSS')).toFixed(0)} after it`)
-  })
+  test.skipIf(skip)(
+    `${processors} processors hash within ${limitMib} MiB, and give them back after the work`,
+    async (t) => {
+      const child = startProcess({
+        entry: '--',
+        nodeArgs: ['--input-type=module', '--eval', program(limitMib, processors)],
+      })
+      t.onTestFinished(() => child.close())
+      await until(() => child.output().includes('hashed'), { what: 'all hashes' })
+      assert.match(child.output(), new RegExp(`"slots":${threads}\\b`))
+      const most = await resident(child.pid, 'VmHWM')
+      assert.ok(most <= limitMib, `${most} MiB of ${limitMib}`)
+      // The allocator may keep what one package took.
+      const shareKib = Number(/"slotKib":(\d+)/.exec(child.output())?.[1])
+      const leftMib = (PROGRAM_KIB + shareKib) / 1_024
+      await until(async () => (await resident(child.pid, 'VmRSS')) <= leftMib, { what: 'memory that is given back' })
+    },
+  )
 }

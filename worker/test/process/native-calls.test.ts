@@ -4,15 +4,15 @@ import { existsSync } from 'node:fs'
 import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { test } from 'node:test'
 import { argon2Setting, newArgon2Setting } from '@spillway/client/protocol/setting'
 import { startProcess, until } from '@spillway/local/testing'
 import argon2 from 'argon2'
-import { ADDON_FILE, ownVersion } from '../src/hashing/addon-file.ts'
-import { createHasher } from '../src/hashing/index.ts'
-import { loadAddon, NoEngineError, startNativeEngine } from '../src/hashing/native.ts'
-import { performHash, performVerify } from '../src/hashing/perform.ts'
-import { argon2idPolicy } from '../src/hashing/policy.ts'
+import { test } from 'vitest'
+import { ADDON_FILE, ownVersion } from '../../src/hashing/addon-file.ts'
+import { createHasher } from '../../src/hashing/index.ts'
+import { loadAddon, NoEngineError, startNativeEngine } from '../../src/hashing/native.ts'
+import { performHash, performVerify } from '../../src/hashing/perform.ts'
+import { argon2idPolicy } from '../../src/hashing/policy.ts'
 
 const skip = existsSync(ADDON_FILE) ? false : 'worker/engine has not been built here: that takes cargo'
 
@@ -21,8 +21,8 @@ const right = '$2b$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW'
 /** A second of work: what is submitted after it waits. */
 const long = right.replace('$05$', '$14$')
 
-test('a call after the engine was closed is rejected, and keeps no process alive', { skip }, async (t) => {
-  const native = new URL('../src/hashing/native.ts', import.meta.url).href
+test.skipIf(skip)('a call after the engine was closed is rejected, and keeps no process alive', async (t) => {
+  const native = new URL('../../src/hashing/native.ts', import.meta.url).href
   const program = `
     import { startNativeEngine } from ${JSON.stringify(native)}
     const engine = await startNativeEngine(1)
@@ -30,34 +30,35 @@ test('a call after the engine was closed is rejected, and keeps no process alive
     await engine.verify('U*U', '${right}').catch((error) => console.log(error.message))
   `
   const child = startProcess({ entry: '--', nodeArgs: ['--import', 'tsx', '--input-type=module', '--eval', program] })
-  t.after(() => child.close())
+  t.onTestFinished(() => child.close())
   await until(() => child.output().includes('the engine was closed'), { what: 'a call that is rejected' })
   assert.deepEqual(await child.exited, { code: 0, signal: null })
 })
 
-test('a request that is taken back before a thread has begun with it is not hashed, whatever it asks for', {
-  skip,
-}, async () => {
-  const hasher = await createHasher(argon2idPolicy(cost), { native: true })
-  const storedHash = await hasher.hash('right')
-  const running = hasher.verify('wrong', long)
-  await until(() => hasher.native?.running === 1, { what: 'a thread that is busy' })
-  const aborter = new AbortController()
-  const options = { hasher, refused: assert.fail, signal: aborter.signal }
-  const requests = [
-    performVerify({ password: 'right', storedHash }, options),
-    performVerify({ password: 'right', storedHash: null }, options),
-    performHash({ password: 'right' }, options),
-    performHash({ password: '', exact: { setting: argon2Setting(newArgon2Setting(cost)), password: '' } }, options),
-  ]
-  await until(() => hasher.native?.waiting === requests.length, { what: 'requests that wait' })
-  aborter.abort(new Error('nobody waits for it'))
-  for (const request of requests) await assert.rejects(request, /nobody waits for it/)
-  assert.equal(hasher.native?.waiting, 0)
-  assert.equal(await running, false)
-})
+test.skipIf(skip)(
+  'a request that is taken back before a thread has begun with it is not hashed, whatever it asks for',
+  async () => {
+    const hasher = await createHasher(argon2idPolicy(cost), { native: true })
+    const storedHash = await hasher.hash('right')
+    const running = hasher.verify('wrong', long)
+    await until(() => hasher.native?.running === 1, { what: 'a thread that is busy' })
+    const aborter = new AbortController()
+    const options = { hasher, refused: assert.fail, signal: aborter.signal }
+    const requests = [
+      performVerify({ password: 'right', storedHash }, options),
+      performVerify({ password: 'right', storedHash: null }, options),
+      performHash({ password: 'right' }, options),
+      performHash({ password: '', exact: { setting: argon2Setting(newArgon2Setting(cost)), password: '' } }, options),
+    ]
+    await until(() => hasher.native?.waiting === requests.length, { what: 'requests that wait' })
+    aborter.abort(new Error('nobody waits for it'))
+    for (const request of requests) await assert.rejects(request, /nobody waits for it/)
+    assert.equal(hasher.native?.waiting, 0)
+    assert.equal(await running, false)
+  },
+)
 
-test('salts of any length are hashed as by the package', { skip }, async () => {
+test.skipIf(skip)('salts of any length are hashed as by the package', async () => {
   const engine = await startNativeEngine(1)
   for (const bytes of [8, 512, 513, 5_000]) {
     const setting = { ...newArgon2Setting(cost), salt: Buffer.alloc(bytes, 'salt') }
@@ -70,9 +71,9 @@ test('salts of any length are hashed as by the package', { skip }, async () => {
   }
 })
 
-test('an addon that is damaged or of another version is not used, and the reason is told', { skip }, async (t) => {
+test.skipIf(skip)('an addon that is damaged or of another version is not used, and the reason is told', async (t) => {
   const dir = await mkdtemp(join(tmpdir(), 'spillway-addon-'))
-  t.after(() => rm(dir, { recursive: true }))
+  t.onTestFinished(() => rm(dir, { recursive: true }))
   const [damaged, other] = [join(dir, 'damaged.node'), join(dir, 'other.node')]
   await writeFile(damaged, 'no library')
   // The same library, of a version that is as long.
