@@ -6,6 +6,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { connectRedis } from '@spillway/client/redis/connect'
 import { openKeeper, stopOrder } from '@spillway/local/processes/keeper'
 import { programsDir } from '@spillway/local/processes/repository'
 import { findRedis } from '@spillway/local/services/find-redis'
@@ -20,6 +21,8 @@ afterAll(async () => {
   await keeper.close()
   rmSync(dir, { recursive: true, force: true })
 })
+/** Parameters of a URL. */
+const clientFiles = `cert=${join(dir, 'numbered.crt')}&key=${join(dir, 'numbered.key')}`
 const found = await findRedis({ keeper, dir, durable: false, programsDir, say: () => undefined })
 
 /** Why it cannot be tried here; false where it can. */
@@ -62,6 +65,32 @@ describe.skipIf(skip())('over TLS', () => {
     await until(() => answers(`rediss+cluster://:hush@localhost:${node}`).then(() => true), { timeoutMs: 20_000 })
   })
 
+  test('the authority, and the certificate of the client where the server asks for one, are files that the URL names', async () => {
+    const strict = await startTls('strict', ['requirepass hush'])
+    const url = `rediss://:hush@127.0.0.1:${strict}`
+    assert.equal(await ask(`${url}?ca=${join(dir, 'ca.crt')}&${clientFiles}`, {}), 'PONG')
+    assert.equal(
+      await ask(`${url}/0?family=4&ca=${encodeURIComponent(join(dir, 'ca.crt'))}&${clientFiles}`, {}),
+      'PONG',
+    )
+    const sentinels = `rediss+sentinel://:hush@127.0.0.1:${sentinel}/main?sentinelPassword=guard`
+    assert.equal(await ask(`${sentinels}&ca=${join(dir, 'ca.crt')}`, {}), 'PONG')
+    await assert.rejects(ask(`${url}?ca=${join(dir, 'ca.crt')}`, {}))
+    await assert.rejects(ask(`${url}?${clientFiles}`, {}))
+  })
+
+  test('files that are missing, or no certificates, are one sentence that shows neither path nor contents', () => {
+    const key = join(dir, 'named.key')
+    const certificate = join(dir, 'named.crt')
+    for (const [query, expected] of [
+      [`ca=${join(dir, 'missing')}`, /^REDIS_URL names a file as ca that cannot be read \(ENOENT\)$/],
+      [`ca=${dir}`, /^REDIS_URL names a file as ca that cannot be read \(EISDIR\)$/],
+      [`cert=${key}&key=${certificate}`, /^REDIS_URL names files as ca, cert or key that are not certificates/],
+      [`cert=${certificate}&key=${join(dir, 'ca.key')}`, /that belong together$/],
+    ] as const)
+      assert.throws(() => connectRedis(`rediss://127.0.0.1:1?${query}`, 'producer'), { message: expected })
+  })
+
   test('a certificate of an unknown authority is refused', async () => {
     await assert.rejects(ask(`rediss://:hush@127.0.0.1:${master}`, {}))
     await assert.rejects(ask(`rediss+sentinel://:hush@127.0.0.1:${sentinel}/main?sentinelPassword=guard`, {}))
@@ -69,7 +98,7 @@ describe.skipIf(skip())('over TLS', () => {
 })
 
 /** Starts a Redis that has no port without TLS; resolves with its port when it answers there. */
-async function startTls(role: 'master' | 'sentinel' | 'node', settings: string[]): Promise<number> {
+async function startTls(role: 'master' | 'strict' | 'sentinel' | 'node', settings: string[]): Promise<number> {
   const port = await freePort()
   const { process: program } = found(port)
   const file = join(dir, `${role}.conf`)
@@ -78,7 +107,7 @@ async function startTls(role: 'master' | 'sentinel' | 'node', settings: string[]
     `tls-cert-file ${certificate}.crt`,
     `tls-key-file ${certificate}.key`,
     'tls-ca-cert-file ca.crt',
-    'tls-auth-clients no',
+    `tls-auth-clients ${role === 'strict' ? 'yes' : 'no'}`,
   ]
   // A Sentinel writes to its file.
   writeFileSync(file, ['port 0', `tls-port ${port}`, 'bind 127.0.0.1', ...tls, ...settings, 'save ""', ''].join('\n'))
@@ -86,7 +115,10 @@ async function startTls(role: 'master' | 'sentinel' | 'node', settings: string[]
   keeper.spawn({ ...program, args, cwd: dir, stopOrder: stopOrder.service }).stdin?.end()
   const password = role === 'sentinel' ? 'guard' : 'hush'
   const host = role === 'node' ? 'localhost' : '127.0.0.1'
-  await until(() => answers(`rediss://:${password}@${host}:${port}`).then(() => true), { timeoutMs: 20_000 })
+  const parameters = role === 'strict' ? `?${clientFiles}` : ''
+  await until(() => answers(`rediss://:${password}@${host}:${port}${parameters}`).then(() => true), {
+    timeoutMs: 20_000,
+  })
   return port
 }
 

@@ -1,9 +1,12 @@
 /** Connects to Redis as a single server, through Sentinel, or as a Cluster. */
+import { readFileSync } from 'node:fs'
+import { createSecureContext } from 'node:tls'
 import { Cluster, type ClusterOptions, Redis } from 'ioredis'
 import { batchWrites } from './batch-writes.js'
 import { endConnectionsThatReconnect } from './end-while-reconnecting.js'
 import { endConnectionsByMalformedReplies } from './malformed-replies.js'
-import { parseRedisUrl, type RedisTarget } from './url.js'
+import { explainMissingRights } from './missing-right.js'
+import { parseRedisUrl, type RedisTarget, type TlsFiles } from './url.js'
 
 export type RedisConnection = Redis | Cluster
 
@@ -27,13 +30,16 @@ const RECONNECT_MAX_MS = 500
 
 endConnectionsByMalformedReplies()
 endConnectionsThatReconnect()
+explainMissingRights()
 
-/** Opens a connection. Throws only for an invalid URL; failures to connect are `error` events. */
+/** Opens a connection. Throws only for an invalid URL and for files that it names in vain; failures to connect are `error` events. */
 export function connectRedis(url: string, role: ConnectionRole): RedisConnection {
   const target = parseRedisUrl(url)
   const retryStrategy = (attempt: number) => Math.min(attempt * 50, RECONNECT_MAX_MS)
+  const tls = target.login.tls && readTlsFiles(target.login.tls)
   const shared = {
     ...target.login,
+    ...(tls ? { tls } : {}),
     ...(role === 'producer'
       ? { maxRetriesPerRequest: 1, commandTimeout: PRODUCER_COMMAND_TIMEOUT_MS }
       : { maxRetriesPerRequest: null }),
@@ -54,7 +60,7 @@ export function connectRedis(url: string, role: ConnectionRole): RedisConnection
     return new Cluster(target.nodes, options).on('+node', batchWrites)
   }
   const options = { ...shared, db: target.database, enableOfflineQueue, retryStrategy }
-  const redis = new Redis({ ...options, ...(target.kind === 'sentinel' ? throughSentinels(target) : target.node) })
+  const redis = new Redis({ ...options, ...(target.kind === 'sentinel' ? throughSentinels(target, tls) : target.node) })
   batchWrites(redis)
   return redis
 }
@@ -65,13 +71,19 @@ export async function quitRedis(connection: RedisConnection): Promise<void> {
   connection.disconnect()
 }
 
-/** With TLS, host names must not be resolved first, as ioredis does: certificates are checked against names. */
+/**
+ * With TLS, host names must not be resolved first, as ioredis does: certificates are checked against names. Nor where the family is chosen,
+ * which ioredis passes over then.
+ */
 function keepHostNames({ login }: RedisTarget): Pick<ClusterOptions, 'dnsLookup'> {
-  return login.tls ? { dnsLookup: (host, done) => done(null, host) } : {}
+  return login.tls || login.family !== undefined ? { dnsLookup: (host, done) => done(null, host) } : {}
 }
 
 /** By default, ioredis uses `tls` neither for Sentinels nor for the server that they name. */
-function throughSentinels({ nodes, master, login, sentinelLogin }: Extract<RedisTarget, { kind: 'sentinel' }>) {
+function throughSentinels(
+  { nodes, master, sentinelLogin }: Extract<RedisTarget, { kind: 'sentinel' }>,
+  tls: TlsContents | undefined,
+) {
   const { username, password } = sentinelLogin
   return {
     sentinels: nodes,
@@ -79,8 +91,33 @@ function throughSentinels({ nodes, master, login, sentinelLogin }: Extract<Redis
     sentinelCommandTimeout: CONNECT_TIMEOUT_MS,
     ...(username ? { sentinelUsername: username } : {}),
     ...(password ? { sentinelPassword: password } : {}),
-    ...(login.tls ? { enableTLSForSentinelMode: true, sentinelTLS: login.tls } : {}),
+    ...(tls ? { enableTLSForSentinelMode: true, sentinelTLS: tls } : {}),
   }
+}
+
+type TlsContents = { [name in keyof TlsFiles]: Buffer }
+
+/** Throws one sentence that names the parameter and neither the path nor the contents, which may be those of a key. */
+function readTlsFiles(files: TlsFiles): TlsContents {
+  const contents: TlsContents = {}
+  for (const name of ['ca', 'cert', 'key'] as const) {
+    const file = files[name]
+    if (file === undefined) continue
+    try {
+      contents[name] = readFileSync(file)
+    } catch (error) {
+      const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
+      throw new Error(`REDIS_URL names a file as ${name} that cannot be read (${code})`)
+    }
+  }
+  try {
+    createSecureContext(contents)
+  } catch {
+    throw new Error(
+      'REDIS_URL names files as ca, cert or key that are not certificates and a key in PEM that belong together',
+    )
+  }
+  return contents
 }
 
 /** After a failover the old master answers writes with READONLY: reconnecting finds the new one. */

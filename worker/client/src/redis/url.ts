@@ -1,7 +1,8 @@
 /**
  * Redis URLs: `redis://` and `rediss://` (TLS), `redis+sentinel://user:password@host:port,host:port/master-name/db`,
  * `redis+cluster://user:password@host:port,host:port`, and both of the latter with `rediss+` for TLS, to Sentinels too. User and
- * password are those of the servers; those of Sentinels are `?sentinelUsername=…&sentinelPassword=…`.
+ * password are those of the servers; those of Sentinels are `?sentinelUsername=…&sentinelPassword=…`. All take `?family=4` or `6`, for names
+ * with addresses of both kinds, and with TLS `?ca=…`, `?cert=…&key=…`: files in PEM.
  */
 const DEFAULT_PORT = 6379
 const DEFAULT_SENTINEL_PORT = 26379
@@ -16,8 +17,17 @@ interface Credentials {
   password?: string
 }
 
+/** Paths of files in PEM: the authorities in place of those of Node, and what proves this client to the server. */
+export interface TlsFiles {
+  ca?: string
+  cert?: string
+  key?: string
+}
+
 interface Login extends Credentials {
-  tls?: object
+  tls?: TlsFiles
+  /** The kind of IP addresses that names are resolved to; both kinds by default. */
+  family?: 0 | 4 | 6
 }
 
 export type RedisTarget =
@@ -39,7 +49,7 @@ export type RedisTarget =
  */
 export function parseRedisUrl(url: string): RedisTarget {
   const form =
-    /^(rediss?)(?:\+(sentinel|cluster))?:\/\/(?:([^:@/]*)(?::([^@/]*))?@)?([^/@]+)(?:\/([^?]*))?(?:\?(.*))?$/.exec(url)
+    /^(rediss?)(?:\+(sentinel|cluster))?:\/\/(?:([^:@/]*)(?::([^@/]*))?@)?([^/@?]+)(?:\/([^?]*))?(?:\?(.*))?$/.exec(url)
   if (form === null) {
     throw new Error(
       'REDIS_URL must be redis://, redis+sentinel://host:port,…/master or redis+cluster://host:port,… (rediss for TLS)',
@@ -51,8 +61,18 @@ export function parseRedisUrl(url: string): RedisTarget {
     .map((entry) => parseHost(entry, kind === 'sentinel' ? DEFAULT_SENTINEL_PORT : DEFAULT_PORT))
   if (first === undefined) throw new Error('REDIS_URL names no host')
   const nodes = [first, ...others]
-  const login: Login = { ...credentials(username, password), ...(scheme === 'rediss' ? { tls: {} } : {}) }
-  if (kind !== 'sentinel' && query !== undefined) throw new Error('REDIS_URL takes parameters for Sentinel alone')
+  const parameters = parseParameters(query)
+  const tls = tlsFiles(parameters)
+  const family = parseFamily(parameters.get('family'))
+  if (scheme !== 'rediss' && Object.keys(tls).length > 0)
+    throw new Error('REDIS_URL has ca, cert or key as a parameter, which TLS alone uses: begin it with rediss')
+  if (kind !== 'sentinel' && (parameters.has('sentinelUsername') || parameters.has('sentinelPassword')))
+    throw new Error('REDIS_URL takes sentinelUsername and sentinelPassword for redis+sentinel:// alone')
+  const login: Login = {
+    ...credentials(username, password),
+    ...(scheme === 'rediss' ? { tls } : {}),
+    ...(family === undefined ? {} : { family }),
+  }
   if (kind === 'cluster') {
     if (path !== '') throw new Error('REDIS_URL for Cluster must end with its hosts: a cluster has one database')
     return { kind, login, nodes }
@@ -60,7 +80,8 @@ export function parseRedisUrl(url: string): RedisTarget {
   if (kind === 'sentinel') {
     const [, master, database] = /^([^/]+)(?:\/(.*))?$/.exec(path) ?? []
     if (!master) throw new Error('REDIS_URL for Sentinel must name the master: redis+sentinel://host:port/master')
-    return { kind, login, sentinelLogin: parseSentinelLogin(query), nodes, master, database: parseDatabase(database) }
+    const sentinelLogin = decoded(parameters.get('sentinelUsername'), parameters.get('sentinelPassword'))
+    return { kind, login, sentinelLogin, nodes, master, database: parseDatabase(database) }
   }
   if (others.length > 0)
     throw new Error('REDIS_URL must name one host: for more, redis+sentinel:// or redis+cluster://')
@@ -75,20 +96,39 @@ function parseHost(entry: string, defaultPort: number): HostPort {
 }
 
 function credentials(username?: string, password?: string): Credentials {
-  return {
-    ...(username ? { username: decode(username) } : {}),
-    ...(password ? { password: decode(password) } : {}),
-  }
+  return decoded(username && decode(username), password && decode(password))
 }
 
+function decoded(username?: string, password?: string): Credentials {
+  return { ...(username ? { username } : {}), ...(password ? { password } : {}) }
+}
+
+const parameterNames = ['family', 'ca', 'cert', 'key', 'sentinelUsername', 'sentinelPassword']
+
 /** Not URLSearchParams, which decodes + as a blank: passwords may contain it. */
-function parseSentinelLogin(query = ''): Credentials {
-  const given = new Map(query.split('&').map((pair) => [/^[^=]*/.exec(pair)?.[0], pair.replace(/^[^=]*=?/, '')]))
-  const login = credentials(given.get('sentinelUsername'), given.get('sentinelPassword'))
-  for (const known of ['sentinelUsername', 'sentinelPassword', '']) given.delete(known)
-  if (given.size > 0)
-    throw new Error('REDIS_URL has sentinelUsername and sentinelPassword as parameters, and no others')
-  return login
+function parseParameters(query = ''): Map<string, string> {
+  const parameters = new Map<string, string>()
+  for (const pair of query.split('&').filter((text) => text !== '')) {
+    const name = /^[^=]*/.exec(pair)?.[0] ?? ''
+    if (!parameterNames.includes(name) || parameters.has(name))
+      throw new Error(`REDIS_URL takes the parameters ${parameterNames.join(', ')}, each once, and no others`)
+    parameters.set(name, decode(pair.slice(name.length + 1)))
+  }
+  return parameters
+}
+
+function tlsFiles(parameters: Map<string, string>): TlsFiles {
+  const [ca, cert, key] = ['ca', 'cert', 'key'].map((name) => parameters.get(name))
+  if ((cert === undefined) !== (key === undefined))
+    throw new Error("REDIS_URL must name both files of the client's certificate, cert and key, or neither")
+  return { ...(ca ? { ca } : {}), ...(cert && key ? { cert, key } : {}) }
+}
+
+function parseFamily(text: string | undefined): Login['family'] {
+  if (text === undefined) return undefined
+  const family = ([0, 4, 6] as const).find((known) => String(known) === text)
+  if (family === undefined) throw new Error('REDIS_URL must have 0, 4 or 6 as its family')
+  return family
 }
 
 function parseDatabase(text = ''): number {
@@ -100,6 +140,6 @@ function decode(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch {
-    throw new Error('REDIS_URL has a % in its user or password that is no %XX: write it as %25')
+    throw new Error('REDIS_URL has a % that is no %XX: write it as %25')
   }
 }

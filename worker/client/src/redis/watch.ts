@@ -4,6 +4,7 @@
  */
 import { Redis } from 'ioredis'
 import type { RedisConnection } from './connect.js'
+import { MISSING_RIGHT } from './missing-right.js'
 import { throttledWarning, type Warnings } from './throttled-warning.js'
 
 /** Connections count as restored when they have been ready for this long: one may break again and again. */
@@ -28,6 +29,7 @@ export function watchRedis(log: WatchLog, everyMs?: number): RedisWatch {
   const logged = new WeakSet<Error>()
   const connectionFailed = throttledWarning(log, 'redis connection failed', everyMs)
   const queueFailed = throttledWarning(log, 'queue error', everyMs)
+  const rightMissing = throttledWarning(log, 'redis user lacks a right', everyMs)
   let failedAt: number | undefined
   let timer: NodeJS.Timeout | undefined
 
@@ -68,6 +70,9 @@ export function watchRedis(log: WatchLog, everyMs?: number): RedisWatch {
       hasFailed = false
     })
     connection.on('end', () => connections.delete(connection))
+    const reportMissingRight = (error: Error) => rightMissing.warn(error, { facts: { connection: name } })
+    if (connection instanceof Redis) connection.on(MISSING_RIGHT, reportMissingRight)
+    else connection.on('+node', (node: Redis) => node.on(MISSING_RIGHT, reportMissingRight))
     const watched = <T extends RedisConnection>(duplicate: T): T => {
       watch(duplicate, `${name}, duplicate`)
       return duplicate

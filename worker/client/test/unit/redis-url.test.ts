@@ -11,6 +11,30 @@ const forms: [url: string, target: ReturnType<typeof parseRedisUrl>][] = [
     'redis://ann@cache/12',
     { kind: 'single', login: { username: 'ann' }, node: { host: 'cache', port: 6379 }, database: 12 },
   ],
+  [
+    'rediss://cache/2?family=6&ca=/etc/redis/ca.pem&cert=%2Fetc%2Fc.pem&key=/etc/a=b.pem',
+    {
+      kind: 'single',
+      login: { tls: { ca: '/etc/redis/ca.pem', cert: '/etc/c.pem', key: '/etc/a=b.pem' }, family: 6 },
+      node: { host: 'cache', port: 6379 },
+      database: 2,
+    },
+  ],
+  [
+    'redis://cache?family=0',
+    { kind: 'single', login: { family: 0 }, node: { host: 'cache', port: 6379 }, database: 0 },
+  ],
+  [
+    'rediss+cluster://one,two?ca=/ca.pem',
+    {
+      kind: 'cluster',
+      login: { tls: { ca: '/ca.pem' } },
+      nodes: [
+        { host: 'one', port: 6379 },
+        { host: 'two', port: 6379 },
+      ],
+    },
+  ],
   ['rediss://cache', { kind: 'single', login: { tls: {} }, node: { host: 'cache', port: 6379 }, database: 0 }],
   [
     'redis://ann:p%40ss%2Fw%3Ard%25@cache',
@@ -116,6 +140,15 @@ test('an invalid Redis URL is refused in one sentence that names the variable an
     'redis+sentinel://ann:hush@cache/main?sentinelPass=hush',
     'redis+sentinel://ann:hush@cache/main?sentinelPassword=hush%',
     'redis://ann:hush@cache/0?sentinelPassword=hush',
+    'redis://cache?ca=/hush',
+    'redis+cluster://cache?cert=/hush&key=/hush',
+    'rediss://cache?cert=/hush',
+    'rediss://cache?key=/hush',
+    'rediss://cache?family=5',
+    'rediss://cache?family=hush',
+    'rediss://cache?ca=/hush&ca=/hush',
+    'rediss://cache?CA=/hush',
+    'rediss://cache?rejectUnauthorized=hush',
     'redis+cluster://ann:hush@cache/1',
     'redis+cluster://ann:hush@cache,ann:hush@cache',
   ]

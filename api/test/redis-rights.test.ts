@@ -1,0 +1,66 @@
+// A user of Redis with the rights of the documented rule does everything; one that lacks a right is told which, and the rule.
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { ACL_RULE } from '@spillway/client/redis/missing-right'
+import { gatewayProgram } from '@spillway/local/start/programs'
+import { startProcess, until } from '@spillway/local/testing'
+import { call, expect, login, newAccount, respondAsync } from './client.ts'
+import { startMailServer } from './mail-server.ts'
+import { openSystem } from './system.ts'
+
+const system = await openSystem()
+const mails = await startMailServer()
+const { redis, namespace } = system
+const user = namespace.queuePrefix.replace(/[{}]/g, '')
+after(async () => {
+  await system.close()
+  await mails.stop()
+})
+
+/** Gives the user this rule alone, and a URL to connect as this user. */
+async function allow(rule: string): Promise<string> {
+  const rights = rule.replaceAll('{spillway}', namespace.queuePrefix).split(' ')
+  await redis.call('ACL', 'SETUSER', user, 'reset', 'on', '>secret', ...rights)
+  const url = new URL(namespace.redisUrl)
+  url.username = user
+  url.password = 'secret'
+  return url.href
+}
+
+test('the rule is enough for logins, tickets, limits, mails, the board, the live page and workers', async () => {
+  const REDIS_URL = await allow(ACL_RULE)
+  await system.worker({ REDIS_URL })
+  const gateway = await system.gatewayProcess({ ...mails.env, REDIS_URL, LOGIN_WAIT_MS: '8000' })
+  const account = await newAccount(gateway.url)
+  const { refreshToken } = expect(200, await login(gateway.url, account))
+  assert.equal((await login(gateway.url, { ...account, password: 'wrong pass phrase' })).status, 401)
+  expect(202, await login(gateway.url, account, respondAsync))
+  expect(200, await call(gateway.url, 'POST', '/v1/token/refresh', { body: { refreshToken } }))
+  expect(204, await call(gateway.url, 'POST', '/v1/password/forgotten', { body: { email: account.email } }))
+  await mails.next(account.email, /Choose a new password/)
+  for (const path of ['/', '/metrics', '/queues/api/queues?activeQueue=passwords', '/live.json'])
+    assert.equal((await fetch(gateway.opsUrl + path)).status, 200, path)
+  const failed = gateway.logs.filter(({ level }) => level === 'warn' || level === 'error')
+  assert.deepEqual(failed, [])
+})
+
+for (const [what, rule, command] of [
+  ['info', ACL_RULE.replace('+info', ''), 'info'],
+  ['scripts', `${ACL_RULE} -evalsha -eval`, 'eval'],
+  ['keys', ACL_RULE.replace('~{spillway}*', '~elsewhere'), 'eval'],
+  ['channels', ACL_RULE.replace('&{spillway}*', '&elsewhere'), 'subscribe'],
+] as const) {
+  test(`a gateway whose user lacks the right to ${what} is not ready, and says so in one sentence`, async (t) => {
+    const env = { ...system.environment, REDIS_URL: await allow(rule) }
+    const gateway = startProcess({ entry: gatewayProgram.entry, env })
+    t.after(() => gateway.close())
+    const sentence =
+      /^The user of Redis may not (run|use a key of|use the channel of) "([a-z]+)": give it the rule (.*), with the QUEUE_PREFIX/
+    await until(() => gateway.logs.some(({ reason }) => sentence.exec(String(reason))?.[2] === command), {
+      what: gateway.output(),
+    })
+    const { reason } = gateway.logs.find(({ reason }) => sentence.test(String(reason))) ?? {}
+    assert.equal(sentence.exec(String(reason))?.[3], ACL_RULE)
+    assert.doesNotMatch(gateway.output(), /wiki|https?:\/\/github/)
+  })
+}
