@@ -3,6 +3,7 @@
 import type { QueueReporter } from '@spillway/client/queue/report'
 import type { PasswordClient } from '@spillway/client/queue-client'
 import type { PoolUse } from '@spillway/prisma'
+import { exposeEviction } from '@spillway/worker/eviction-gauge'
 import { Gauge, type Registry } from 'prom-client'
 import type { LoadShedder } from '../load-shedding/load-shedder.js'
 
@@ -70,6 +71,7 @@ export function exposeGatewayState(registry: Registry, state: GatewayState): voi
       else for (const { address, isUsable } of redis) this.set({ redis: address }, Number(isUsable()))
     },
   })
+  exposeEviction(registry, () => passwords.redis)
   new Gauge({
     name: 'spillway_database_connections',
     help: 'Connections to PostgreSQL by use; waiting are queries without a connection yet',

@@ -35,6 +35,8 @@ const Readiness = {
       required: ['usable', 'of'],
       additionalProperties: false,
     },
+    /** For information only, and absent where no Redis evicts: counters of guesses and marks of used tickets can be lost. */
+    eviction: { type: 'string', enum: ['possible', 'unknown'] },
   },
   required: ['status', 'checks', 'workers'],
   additionalProperties: false,
@@ -84,11 +86,14 @@ export const healthRoutes: RoutePlugin = async (app, { database, passwords, isDr
       const ready = answers && passwords.isReady() && !isDraining()
       const { redis } = passwords
       const usable = redis.filter(({ isUsable }) => isUsable()).length
+      const evictions = redis.map((each) => each.eviction())
+      const eviction = (['possible', 'unknown'] as const).find((state) => evictions.includes(state))
       return reply.code(ready ? 200 : 503).send({
         status: word(ready),
         checks,
         workers: passwords.load().workers,
         ...(redis.length === 1 ? {} : { redis: { usable, of: redis.length } }),
+        ...(eviction === undefined ? {} : { eviction }),
       })
     },
   )

@@ -3,6 +3,7 @@ import { capacityKey } from '@spillway/client/protocol/capacity'
 import type { Keyring } from '@spillway/client/protocol/seal'
 import { createRedisClock } from '@spillway/client/redis/clock'
 import { connectRedis, type RedisConnection } from '@spillway/client/redis/connect'
+import { type Eviction, watchEviction } from '@spillway/client/redis/eviction'
 import { redisAnswersNewConnection } from '@spillway/client/redis/new-connection'
 import type { Shard } from '@spillway/client/redis/shards'
 import { watchRedis } from '@spillway/client/redis/watch'
@@ -22,6 +23,7 @@ export interface WorkerShard {
   address: string
   redis: RedisConnection
   isConnected(): boolean
+  eviction(): Eviction | undefined
   liveness: Liveness
   capacity: CapacityPublisher
   sweep: { close(): Promise<void> }
@@ -52,6 +54,7 @@ export function openShard({ url, address }: Shard, share: SlotShare, options: Wo
   const redis = connectRedis(url, 'consumer')
   const watch = watchRedis(log)
   watch.watch(redis, 'queue')
+  const eviction = watchEviction({ redis, address, log })
   const clock = createRedisClock()
   const isConnected = () => redis.status === 'ready'
   const liveness = createLiveness({
@@ -70,5 +73,5 @@ export function openShard({ url, address }: Shard, share: SlotShare, options: Wo
   const sweep = startSweep({ redis, prefix, log, watch })
   const delivery = createDelivery({ redis, prefix, clock, log })
   const consumer = createConsumer({ ...options, redis, clock, watch, delivery, liveness, capacity, share })
-  return { address, redis, isConnected, liveness, capacity, sweep, delivery, consumer }
+  return { address, redis, isConnected, eviction: eviction.state, liveness, capacity, sweep, delivery, consumer }
 }

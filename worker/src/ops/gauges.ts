@@ -1,6 +1,8 @@
 /** The state of a worker as gauges, read at each scrape. */
+import type { Eviction } from '@spillway/client/redis/eviction'
 import { Gauge, type Registry } from 'prom-client'
 import type { Policy } from '../hashing/policy.js'
+import { exposeEviction } from './eviction-gauge.js'
 
 export interface WorkerState {
   slots: number
@@ -10,7 +12,7 @@ export interface WorkerState {
   busySlots(): number
   /** How long this worker has made no progress although it could have, in milliseconds. */
   stuckMs(): number
-  shards: readonly { address: string; isConnected(): boolean }[]
+  shards: readonly { address: string; isConnected(): boolean; eviction(): Eviction | undefined }[]
 }
 
 /** Adds the gauges to a registry. */
@@ -46,6 +48,7 @@ export function exposeWorkerState(registry: Registry, state: WorkerState): void 
         this.set(several ? { redis: address } : {}, Number(isConnected()))
     },
   })
+  exposeEviction(registry, () => state.shards)
   new Gauge({
     name: 'spillway_password_policy_info',
     help: 'Always 1; its labels are the algorithm and cost of new hashes',

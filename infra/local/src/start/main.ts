@@ -10,6 +10,7 @@ import { build } from './build.ts'
 import { expectReadyLines, startCluster } from './cluster.ts'
 import { buildEngine, hasEngine } from './engine.ts'
 import { readEnvironment } from './environment.ts'
+import { evictionNotice } from './eviction-notice.ts'
 import { takeLock } from './lock.ts'
 import { migrate } from './migrate.ts'
 import { help, parseOptions, type StartOptions } from './options.ts'
@@ -60,6 +61,8 @@ async function start(options: StartOptions, keeper: Keeper, fail: (error: unknow
   writeFileSync(running, JSON.stringify({ databaseUrl, gatewayUrl }), { mode: 0o600 })
   const { OPS_USER: user = 'operator', OPS_PASSWORD: password = secrets.opsPassword } = environment.inherited
   say(screen({ ...members, ...places }, { user, password }))
+  const notice = await evictionNotice(`http://127.0.0.1:${places.gateways[0]?.opsPort}`)
+  if (notice !== '') say(notice)
   // The first build takes a minute: the start does not wait for it.
   if (wantsEngine && !hasEngine()) void buildEngine(keeper, say, { inBackground: true })
 }

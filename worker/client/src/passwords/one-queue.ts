@@ -11,6 +11,7 @@ import { findJobs } from '../queue/find-jobs.js'
 import { probeKey } from '../queue/keys.js'
 import { createRedisClock } from '../redis/clock.js'
 import { connectRedis, quitRedis } from '../redis/connect.js'
+import { watchEviction } from '../redis/eviction.js'
 import type { Shard } from '../redis/shards.js'
 import { unrefRedis } from '../redis/unref.js'
 import { watchRedis } from '../redis/watch.js'
@@ -49,6 +50,7 @@ export function createQueueClient({ url, address }: Shard, options: QueueClientO
   const clock = createRedisClock()
   const redis = connectRedis(url, 'producer')
   watch.watch(redis, 'commands')
+  const eviction = watchEviction({ redis, address, log })
   const subscriber = connectRedis(url, 'consumer')
   watch.watch(subscriber, 'replies')
   if (options.background) for (const connection of [redis, subscriber]) unrefRedis(connection)
@@ -98,7 +100,7 @@ export function createQueueClient({ url, address }: Shard, options: QueueClientO
     now: clock.now,
     isReady,
     isLost: async () => false,
-    redis: [{ address, connection: redis, isReady, isUsable: () => true }],
+    redis: [{ address, connection: redis, isReady, isUsable: () => true, eviction: eviction.state }],
     workers: load.workers,
     reading: load.reading,
     async probe() {

@@ -6,6 +6,7 @@ import type { Lane } from '../protocol/job.js'
 import type { JobRef } from '../protocol/reply.js'
 import type { Keyring } from '../protocol/seal.js'
 import type { RedisConnection } from '../redis/connect.js'
+import type { Eviction } from '../redis/eviction.js'
 import type { RedisWatch } from '../redis/watch.js'
 import type { PendingJob, VerdictSource } from './answers.js'
 import type { Submit } from './submit.js'
@@ -44,6 +45,8 @@ export interface RedisOfQueue {
   isReady(): boolean
   /** Whether it answers in time and takes writes, as far as is known. With one Redis there is no choice: always true. */
   isUsable(): boolean
+  /** Whether it may evict keys; undefined until it was asked. */
+  eviction(): Eviction | undefined
 }
 
 export interface PasswordClient {

@@ -7,6 +7,9 @@ import { Redis } from 'ioredis'
  */
 export const ACL_RULE = '~{spillway}* &{spillway}* +@all -@admin -@dangerous +info'
 
+/** What Redis is asked without relying on it; see eviction.ts. */
+const OPTIONAL = ['config']
+
 /** An event of a connection, with the error. */
 export const MISSING_RIGHT = 'missing right'
 
@@ -27,7 +30,7 @@ export function explainMissingRights(): void {
 }
 
 function sentenceOf(message: string, sent: string): string | undefined {
-  if (!/^NOPERM |ACL failure in script/.test(message)) return undefined
+  if (!/^NOPERM |ACL failure in script/.test(message) || OPTIONAL.includes(sent)) return undefined
   const command = /'([\w|-]+)' command/.exec(message)?.[1] ?? sent
   const does = /channel/.test(message) ? 'use the channel of' : /key/.test(message) ? 'use a key of' : 'run'
   return `The user of Redis may not ${does} "${command.toLowerCase()}": give it the rule ${ACL_RULE}, with the QUEUE_PREFIX in place of {spillway}`

@@ -1,0 +1,128 @@
+// A Redis server that may evict keys is told of by gateways and workers: in the log, in a metric and in readiness, for each of several.
+import assert from 'node:assert/strict'
+import { connect, createServer } from 'node:net'
+import { after, test } from 'node:test'
+import { connectRedis } from '@spillway/client/redis/connect'
+import { evictionNotice } from '@spillway/local/start/eviction-notice'
+import { type GatewayProcess, listening, type Member, until } from '@spillway/local/testing'
+import { startOwnRedis } from '@spillway/local/testing/own-redis'
+import { openSystem } from './system.ts'
+
+const servers = [await startOwnRedis(), await startOwnRedis()] as const
+const system = await openSystem()
+after(async () => {
+  await system.close()
+  await Promise.all(servers.map((server) => server.close()))
+})
+
+/** Runs one command as the default user. */
+async function command(url: string, ...args: [string, ...string[]]): Promise<void> {
+  const redis = connectRedis(url, 'consumer')
+  const [name, ...rest] = args
+  await redis.call(name, ...rest)
+  redis.disconnect()
+}
+
+const setPolicy = (n: 0 | 1, policy: string) => command(servers[n].url, 'CONFIG', 'SET', 'maxmemory-policy', policy)
+
+async function seriesOf(opsUrl: string): Promise<string[]> {
+  const page = await (await fetch(`${opsUrl}/metrics`)).text()
+  return page.split('\n').filter((line) => line.startsWith('spillway_redis_evicts'))
+}
+
+async function evictionOf(gateway: GatewayProcess): Promise<unknown> {
+  const { eviction } = JSON.parse(await (await fetch(`${gateway.url}/readyz`)).text())
+  return eviction
+}
+
+const warned = ({ logs }: { logs: Member['logs'] }, policy: string) =>
+  logs.filter((line) => String(line.msg).startsWith('redis may evict') && line.policy === policy)
+
+for (const policy of ['volatile-lru', 'allkeys-lru', 'volatile-ttl']) {
+  test(`one server with ${policy} is told of, and logins go on`, async (t) => {
+    await setPolicy(0, policy)
+    t.after(() => setPolicy(0, 'noeviction'))
+    const REDIS_URL = servers[0].url
+    const worker = await system.worker({ REDIS_URL })
+    t.after(() => worker.stop())
+    const gateway = await system.gatewayProcess({ REDIS_URL })
+    t.after(() => gateway.stop())
+    await until(async () => (await evictionOf(gateway)) === 'possible')
+    assert.equal((await fetch(`${gateway.url}/readyz`)).status, 200)
+    for (const member of [gateway, worker]) {
+      await until(() => warned(member, policy).length === 1)
+      assert.equal(warned(member, policy)[0]?.level, 'warn')
+      assert.deepEqual(await seriesOf(member.opsUrl), ['spillway_redis_evicts 1'])
+    }
+    assert.match(await evictionNotice(gateway.opsUrl), /^The Redis server may evict keys: .* noeviction\.$/)
+  })
+}
+
+test('of several servers each is told of by its address, and one without eviction is not', async (t) => {
+  await setPolicy(1, 'allkeys-lfu')
+  t.after(() => setPolicy(1, 'noeviction'))
+  const REDIS_URL = servers.map(({ url }) => url).join(' ')
+  const worker = await system.worker({ REDIS_URL })
+  t.after(() => worker.stop())
+  const gateway = await system.gatewayProcess({ REDIS_URL })
+  t.after(() => gateway.stop())
+  const [first, second] = servers.map(({ url }) => new URL(url).host)
+  const expected = [`spillway_redis_evicts{redis="${first}"} 0`, `spillway_redis_evicts{redis="${second}"} 1`]
+  for (const member of [gateway, worker]) {
+    await until(async () => (await seriesOf(member.opsUrl)).length === 2)
+    assert.deepEqual(await seriesOf(member.opsUrl), expected)
+    assert.deepEqual(
+      warned(member, 'allkeys-lfu').map(({ redis }) => redis),
+      [second],
+    )
+  }
+  assert.equal(await evictionOf(gateway), 'possible')
+  assert.match(await evictionNotice(gateway.opsUrl), new RegExp(`^The Redis server ${second} may evict keys`))
+})
+
+test('a server with noeviction is not told of', async (t) => {
+  const gateway = await system.gatewayProcess({ REDIS_URL: servers[0].url })
+  t.after(() => gateway.stop())
+  await until(async () => (await seriesOf(gateway.opsUrl)).length === 1)
+  assert.deepEqual(await seriesOf(gateway.opsUrl), ['spillway_redis_evicts 0'])
+  assert.equal(await evictionOf(gateway), undefined)
+  assert.equal(await evictionNotice(gateway.opsUrl), '')
+})
+
+for (const refusesConfig of [true, false]) {
+  test(`where INFO hides the policy, CONFIG is ${refusesConfig ? 'refused, and that is said' : 'asked'}`, async (t) => {
+    await setPolicy(0, 'volatile-lru')
+    t.after(() => setPolicy(0, 'noeviction'))
+    const rights = ['reset', 'on', '>secret', '~*', '&*', '+@all', ...(refusesConfig ? ['-@admin', '-@dangerous'] : [])]
+    await command(servers[0].url, 'ACL', 'SETUSER', 'guest', ...rights, '+info')
+    const hiding = await startHidingProxy(servers[0].url)
+    t.after(() => hiding.close())
+    const REDIS_URL = `redis://guest:secret@127.0.0.1:${hiding.port}`
+    const gateway = await system.gatewayProcess({ REDIS_URL })
+    t.after(() => gateway.stop())
+    const expected = refusesConfig ? 'unknown' : 'possible'
+    await until(async () => (await evictionOf(gateway)) === expected)
+    assert.deepEqual(await seriesOf(gateway.opsUrl), [`spillway_redis_evicts ${refusesConfig ? 'Nan' : '1'}`])
+    const warnings = gateway.logs.filter(({ level }) => level === 'warn').map(({ msg }) => String(msg))
+    assert.equal(warnings.length, 1)
+    assert.match(warnings[0] ?? '', refusesConfig ? /^redis does not tell whether it evicts/ : /^redis may evict/)
+    if (refusesConfig) assert.match(await evictionNotice(gateway.opsUrl), /^The Redis server does not tell/)
+  })
+}
+
+/** A way to Redis on which INFO has no `maxmemory_policy`, as at some services. */
+async function startHidingProxy(redisUrl: string) {
+  const { hostname, port } = new URL(redisUrl)
+  const server = createServer((client) => {
+    const upstream = connect(Number(port), hostname)
+    client.pipe(upstream)
+    upstream.on('data', (bytes) => {
+      const text = bytes.toString('latin1').replace('maxmemory_policy:', 'xaxmemory_policy:')
+      client.write(Buffer.from(text, 'latin1'))
+    })
+    client.on('close', () => upstream.destroy()).on('error', () => undefined)
+    upstream.on('close', () => client.destroy()).on('error', () => undefined)
+  })
+  const ownPort = await listening(server)
+  return { port: ownPort, close: () => new Promise((resolve) => server.close(resolve)) }
+}
