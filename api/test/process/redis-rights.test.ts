@@ -1,18 +1,18 @@
 // A user of Redis with the rights of the documented rule does everything; one that lacks a right is told which, and the rule.
 import assert from 'node:assert/strict'
-import { after, test } from 'node:test'
 import { ACL_RULE } from '@spillway/client/redis/missing-right'
 import { gatewayProgram } from '@spillway/local/start/programs'
 import { startProcess, until } from '@spillway/local/testing'
-import { call, expect, login, newAccount, respondAsync } from './client.ts'
-import { startMailServer } from './mail-server.ts'
-import { openSystem } from './system.ts'
+import { afterAll, test } from 'vitest'
+import { call, expect, login, newAccount, respondAsync } from '../client.ts'
+import { startMailServer } from '../mail-server.ts'
+import { openSystem } from '../system.ts'
 
 const system = await openSystem()
 const mails = await startMailServer()
 const { redis, namespace } = system
 const user = namespace.queuePrefix.replace(/[{}]/g, '')
-after(async () => {
+afterAll(async () => {
   await system.close()
   await mails.stop()
 })
@@ -53,7 +53,7 @@ for (const [what, rule, command] of [
   test(`a gateway whose user lacks the right to ${what} is not ready, and says so in one sentence`, async (t) => {
     const env = { ...system.environment, REDIS_URL: await allow(rule) }
     const gateway = startProcess({ entry: gatewayProgram.entry, env })
-    t.after(() => gateway.close())
+    t.onTestFinished(() => gateway.close())
     const sentence =
       /^The user of Redis may not (run|use a key of|use the channel of) "([a-z]+)": give it the rule (.*), with the QUEUE_PREFIX/
     await until(() => gateway.logs.some(({ reason }) => sentence.exec(String(reason))?.[2] === command), {
