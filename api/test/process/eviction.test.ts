@@ -134,5 +134,5 @@ async function startHidingProxy(redisUrl: string) {
     upstream.on('close', () => client.destroy()).on('error', () => undefined)
   })
   const ownPort = await listening(server)
-  return { port: ownPort, close: () => new Promise((resolve) => server.close(resolve)) }
+  return { port: ownPort, close: () => new Promise<void>((resolve) => void server.close(() => resolve())) }
 }
