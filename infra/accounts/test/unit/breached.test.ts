@@ -1,20 +1,15 @@
 // Lists of breached passwords: made from the public list's format by `pnpm breached`, and refused by a gateway.
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { readPasswordList } from '@spillway/api/breached/list'
 import { fold } from '@spillway/api/credentials'
-import { createNamespace, openSpillway, scratchDir } from '@spillway/local/testing'
-import { createApiClient } from '@spillway/local/testing/api-client'
+import { scratchDir } from '@spillway/local/testing'
 import { afterAll, test } from 'vitest'
+import { breached as run } from '../../src/breached/command.ts'
 import { commonListFile, commonPasswords, writeCommonList } from '../../src/breached/common.ts'
 
-const run = promisify(execFile)
-const main = fileURLToPath(new URL('../../src/breached/main.ts', import.meta.url))
 const dir = await scratchDir({ onTestFinished: afterAll })
 
 const sha1 = (password: string) => createHash('sha1').update(password).digest('hex').toUpperCase()
@@ -28,17 +23,11 @@ async function publicList(name: string, passwords: string[], eol = '\r\n'): Prom
   return file
 }
 
-async function breached(...args: string[]) {
-  return run(process.execPath, ['--import', 'tsx', main, ...args]).then(
-    ({ stdout }) => ({ code: 0, stdout, stderr: '' }),
-    ({ code, stdout, stderr }: { code: number; stdout: string; stderr: string }) => ({ code, stdout, stderr }),
-  )
-}
+const breached = (...args: string[]) => run(args, () => undefined)
 
 async function build(file: string, ...args: string[]) {
   const out = join(dir, `${Math.random()}.list`)
-  const { code, stderr } = await breached('build', file, '--out', out, ...args)
-  assert.equal(code, 0, stderr)
+  await breached('build', file, '--out', out, ...args)
   return { out, list: readPasswordList(out), bytes: (await stat(out)).size }
 }
 
@@ -49,15 +38,15 @@ test('every password of the list is found, and of others as few as were asked fo
   const { list, bytes } = await build(whole, '--min-count', '1', '--one-in', '256')
   for (const password of passwords) assert.ok(list.has(password), password)
   // 15 + 8 bits of each hash: 20,000 of 2^23 values, which is one in 419.
-  const expected = (100_000 * passwords.length) / 2 ** 23
-  const found = Array.from({ length: 100_000 }, (_, n) => `other ${n}`).filter(list.has).length
-  assert.ok(Math.abs(found - expected) < 5 * Math.sqrt(expected), `${found} of 100,000 were found, not ${expected}`)
+  const expected = (20_000 * passwords.length) / 2 ** 23
+  const found = Array.from({ length: 20_000 }, (_, n) => `other ${n}`).filter(list.has).length
+  assert.ok(Math.abs(found - expected) < 5 * Math.sqrt(expected), `${found} of 20,000 were found, not ${expected}`)
   assert.ok((bytes * 8) / passwords.length < 8 + 3, `${(bytes * 8) / passwords.length} bits each`)
 })
 
 test('by default one in a million is found that is not listed', async () => {
   const { list } = await build(whole, '--min-count', '1')
-  assert.deepEqual(Array.from({ length: 100_000 }, (_, n) => `other ${n}`).filter(list.has), [])
+  assert.deepEqual(Array.from({ length: 20_000 }, (_, n) => `other ${n}`).filter(list.has), [])
 })
 
 test('the most frequent ones are taken, or those that were found so often', async () => {
@@ -89,14 +78,12 @@ test('what is no list of the public format is refused by its line, and leaves no
     const file = join(dir, 'bad.txt')
     await writeFile(file, content)
     const out = join(dir, 'bad.list')
-    const { code, stderr } = await breached('build', file, '--top', '5', '--out', out)
-    assert.equal(code, 1)
-    assert.match(stderr, complaint)
+    await assert.rejects(breached('build', file, '--top', '5', '--out', out), { name: 'UserError', message: complaint })
     await assert.rejects(stat(out))
     await assert.rejects(stat(`${out}.unfinished`))
   }
   for (const args of [['build', whole], ['build', join(dir, 'none'), '--top', '1', '--out', 'x'], ['burn']])
-    assert.equal((await breached(...args)).code, 1)
+    await assert.rejects(breached(...args), { name: 'UserError' })
 })
 
 test('a list that is missing, cut, changed or something else is refused', async () => {
@@ -125,32 +112,4 @@ test('the list that ships has every common password, and is what the command mak
   const again = join(dir, 'common.list')
   await writeCommonList(again)
   assert.ok((await readFile(again)).equals(await readFile(commonListFile)), 'make it by: pnpm breached common')
-})
-
-test('a gateway refuses new passwords of its list, in any case where the list has small letters, and takes others', async (t) => {
-  const namespace = await createNamespace()
-  const worker = { ARGON2_MEMORY_KIB: '1024', ARGON2_TIME: '1' }
-  const spillway = openSpillway({ ...namespace, env: worker, workerEnv: { WORKER_CONCURRENCY: '1' } })
-  t.onTestFinished(async () => {
-    await spillway.close()
-    await namespace.close()
-  })
-  const file = await publicList('gateway.txt', ['a small breached phrase', 'Another Breached Phrase'])
-  const { out } = await build(file, '--top', '10')
-  await spillway.worker()
-  const { url } = await spillway.gateway({ env: { BREACHED_PASSWORDS_FILE: out } })
-  const api = createApiClient(url)
-  t.onTestFinished(api.close)
-  const register = (password: string) => api.register({ email: `${sha1(password)}@example.test`, password })
-  for (const refused of [
-    'a small breached phrase',
-    'A SMALL breached phrase',
-    'Another Breached Phrase',
-    'Password1',
-  ]) {
-    const { status, body } = await register(refused)
-    assert.equal(status, 422, refused)
-    assert.match(JSON.stringify(body), /password_too_common/)
-  }
-  assert.notEqual((await register('a small phrase of nobody')).status, 422)
 })

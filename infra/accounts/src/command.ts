@@ -1,0 +1,184 @@
+// The command `pnpm accounts`: import, export and count accounts.
+import { createWriteStream } from 'node:fs'
+import { finished } from 'node:stream/promises'
+import type { Passwords } from '@spillway/client'
+import { createPasswordsWith } from '@spillway/client/application/create-passwords'
+import { whole } from '@spillway/local/processes/command-line'
+import { UserError } from '@spillway/local/processes/user-error'
+import { readEnvironment } from '@spillway/local/start/environment'
+import { findRunning } from '@spillway/local/start/running'
+import { connectDatabase, type Database } from '@spillway/prisma'
+import { firebaseProject, firebaseSettings } from '@spillway/worker/hashing/formats/firebase-project'
+import { formats } from '@spillway/worker/hashing/formats/list'
+import { stepsOf } from '@spillway/worker/hashing/formats/made-of'
+import { oldSystemSettings, type Pepper, peppersOf } from '@spillway/worker/hashing/formats/peppers'
+import { createHasher } from '@spillway/worker/hashing/index'
+import { argon2idPolicy } from '@spillway/worker/hashing/policy'
+import { createCheck } from './account.ts'
+import { exportAccounts } from './export.ts'
+import { countHashes } from './hashes.ts'
+import { type ImportReport, importAccounts } from './import.ts'
+import { describeAccount, setDisabled } from './one-account.ts'
+import { type Command, help, parseOptions } from './options.ts'
+import { presets } from './presets.ts'
+import { readRecords } from './records.ts'
+import { linesFile, rejectedLines } from './rejected.ts'
+
+/** A batch is one statement. */
+const STATEMENT_TIMEOUT_MS = 60_000
+/** Weak digests wait for each other. */
+const WRAPPING_MS = 600_000
+const PROGRESS_MS = 2_000
+/** Nothing is hashed by it: formats alone are asked for. */
+const ANY_COST = { memoryKib: 64, time: 1, parallelism: 1 }
+
+/** The process that hashes weak digests where there is no queue. */
+const beside = new URL(import.meta.resolve('@spillway/worker/beside'))
+
+/** Where a command says what it has to say. */
+export type Output = Pick<Console, 'log' | 'error'>
+
+/** Runs the command and resolves with its exit code. Throws a UserError for what its user can mend. */
+export async function accounts(args: readonly string[], env: NodeJS.ProcessEnv, output: Output): Promise<number> {
+  const command = parseOptions(args)
+  if (command === undefined) {
+    output.log(help)
+    return 0
+  }
+  if (command.name === 'formats') {
+    listFormats(output)
+    return 0
+  }
+  const { databaseUrl, stateDir } = readEnvironment(env)
+  const url = databaseUrl ?? findRunning(stateDir, 'set DATABASE_URL').databaseUrl
+  const database = connectDatabase({ url, poolSize: 1, statementTimeoutMs: STATEMENT_TIMEOUT_MS })
+  try {
+    if (command.name === 'import') return await importFile(command, database, env, output)
+    if (command.name === 'show') output.log((await describeAccount(database, command.address)).join('\n'))
+    if (command.name === 'disable' || command.name === 'enable') {
+      const changed = await setDisabled(database, command.address, command.name === 'disable')
+      output.log(changed ? `The account is ${command.name}d.` : `The account was ${command.name}d already.`)
+    }
+    if (command.name === 'export') await exportFile(command.file, database, output)
+    if (command.name === 'hashes')
+      for (const [hashes, accounts] of await countHashes(database))
+        output.log(`${String(accounts).padStart(12)}  ${hashes}`)
+    return 0
+  } finally {
+    await database.$disconnect()
+  }
+}
+
+async function importFile(
+  command: Extract<Command, { name: 'import' }>,
+  database: Database,
+  env: NodeJS.ProcessEnv,
+  output: Output,
+): Promise<number> {
+  const { file, dryRun, preset, fromLine, rejected: rejectedFile, ids: idsFile, madeOf } = command
+  const startMs = performance.now()
+  const { firebase, settings } = firebaseOf(env)
+  if (preset === presets.firebase && firebase === undefined)
+    throw new UserError('Set FIREBASE_SIGNER_KEY to base64_signer_key of the project, here and at the workers.')
+  const peppers = peppersIn(env, madeOf)
+  const hasher = await createHasher(argon2idPolicy(ANY_COST), { firebase, peppers })
+  const append = fromLine > 1
+  const rejected = rejectedLines(rejectedFile, { append })
+  const ids = linesFile(idsFile, { append })
+  let passwords: Passwords | undefined
+  const startPasswords = () => (passwords ??= createPasswordsWith(beside, { ...queueOf(env), waitMs: WRAPPING_MS }))
+  const stop = new AbortController()
+  const onSignal = () => stop.abort()
+  process.once('SIGINT', onSignal).once('SIGTERM', onSignal)
+  let toldMs = startMs
+  const result = await importAccounts({
+    lines: readRecords(file, preset.columns),
+    check: createCheck({ ...command, ids: command.id, settings, hasher }),
+    rejected,
+    into: dryRun ? undefined : { database, passwords: startPasswords },
+    mapped: ids.add,
+    fromLine,
+    signal: stop.signal,
+    progress({ line }) {
+      if (performance.now() - toldMs < PROGRESS_MS) return
+      toldMs = performance.now()
+      output.error(`${line} lines`)
+    },
+  }).finally(async () => {
+    process.off('SIGINT', onSignal).off('SIGTERM', onSignal)
+    await passwords?.close()
+    await rejected.close()
+    await ids.close()
+  })
+  const seconds = ((performance.now() - startMs) / 1_000).toFixed(1)
+  output.log(summary(result, { dryRun, seconds, rejectedFile, reasons: rejected.counts }))
+  const isStopped = stop.signal.aborted
+  if (isStopped || result.failure !== undefined)
+    output.log(`${isStopped ? 'Stopped. ' : ''}To go on: --from-line ${result.line + 1}`)
+  if (isStopped) return 130
+  if (result.failure !== undefined) throw result.failure
+  return result.rejected > 0 ? 1 : 0
+}
+
+/** Throws a UserError for steps that are none, and for a pepper that is not set. */
+function peppersIn({ PASSWORD_PEPPERS = '' }: NodeJS.ProcessEnv, madeOf: string | undefined): Pepper[] {
+  if (!new RegExp(oldSystemSettings.PASSWORD_PEPPERS.pattern ?? '').test(PASSWORD_PEPPERS))
+    throw new UserError('PASSWORD_PEPPERS takes name:base64, comma-separated.')
+  const peppers = peppersOf(PASSWORD_PEPPERS)
+  const wrong = madeOf?.split(',').find((step) => stepsOf(step, peppers) === undefined)
+  if (wrong !== undefined)
+    throw new UserError(
+      `--made-of has no step "${wrong}": see "pnpm accounts --help"; a pepper must be in PASSWORD_PEPPERS, here and at the workers.`,
+    )
+  return peppers
+}
+
+/** The table of formats, a line each. */
+function listFormats(output: Output): void {
+  for (const { name, makers, isWeak } of formats)
+    output.log(`${name.padEnd(38)}${isWeak ? 'inside argon2id  ' : 'rests            '}${makers}`)
+}
+
+function queueOf({ REDIS_URL: redis, SPILLWAY_SEAL_KEYS: sealKeys, QUEUE_PREFIX: queuePrefix }: NodeJS.ProcessEnv) {
+  return sealKeys ? { redis, sealKeys, queuePrefix: queuePrefix || undefined } : {}
+}
+
+/** The project of Firebase, and what its hashes have in common. Throws a UserError for what is no number. */
+function firebaseOf(env: NodeJS.ProcessEnv) {
+  const { FIREBASE_SIGNER_KEY = '', FIREBASE_SALT_SEPARATOR = firebaseSettings.FIREBASE_SALT_SEPARATOR.default } = env
+  const firebase = firebaseProject({ FIREBASE_SIGNER_KEY, FIREBASE_SALT_SEPARATOR })
+  const logCost = whole('FIREBASE_MEM_COST', env.FIREBASE_MEM_COST ?? '14', { most: 14 })
+  const blockSize = whole('FIREBASE_ROUNDS', env.FIREBASE_ROUNDS ?? '8', { most: 8 })
+  return { firebase, settings: { firebase: { logCost, blockSize } } }
+}
+
+function summary(
+  { read, created, existing, formats, rejected }: ImportReport,
+  about: { dryRun: boolean; seconds: string; rejectedFile: string; reasons: ReadonlyMap<string, number> },
+): string {
+  const { dryRun, seconds, rejectedFile, reasons } = about
+  const counted = (counts: Iterable<readonly [string, number]>) =>
+    [...counts].sort(([, a], [, b]) => b - a).map(([name, count]) => `${String(count).padStart(12)}  ${name}`)
+  const done = dryRun ? 'Nothing was written.' : `Created ${created} accounts, left ${existing} that existed.`
+  return [
+    `Read ${read} lines in ${seconds} s. ${done}`,
+    ...counted(formats),
+    ...(rejected > 0 ? [`Rejected ${rejected} lines, in ${rejectedFile}:`, ...counted(reasons)] : []),
+  ].join('\n')
+}
+
+async function exportFile(file: string, database: Database, output: Output): Promise<void> {
+  if (file === '-') {
+    await exportAccounts(database, process.stdout)
+    return
+  }
+  const startMs = performance.now()
+  const to = createWriteStream(file, { mode: 0o600, flags: 'wx' }).on('error', () => undefined)
+  const failed = finished(to).catch((error: Error) => {
+    throw new UserError(`${file} cannot be written: ${error.message}`)
+  })
+  const count = await Promise.race([exportAccounts(database, to), failed.then(() => 0)])
+  to.end()
+  await failed
+  output.log(`Exported ${count} accounts in ${((performance.now() - startMs) / 1_000).toFixed(1)} s.`)
+}
