@@ -1,20 +1,14 @@
 // `pnpm start` under test, on free ports.
-import type { TestContext } from 'vitest'
 import { findProcess, isRunning, listProcesses } from '../src/processes/process-table.ts'
 import { until } from '../src/processes/until.ts'
-
 import { startProcess, type TestProcess } from '../src/testing/process.ts'
+import type { Ending } from '../src/testing/scratch-dir.ts'
 
 /** Only a hang takes longer. */
 const upMs = 180_000
 
 /** Runs the command with these arguments on a state folder; whatever becomes of the test, nothing of it is left. */
-export function runStart(
-  t: TestContext,
-  stateDir: string,
-  args: string[] = [],
-  env: NodeJS.ProcessEnv = {},
-): TestProcess {
+export function runStart(t: Ending, stateDir: string, args: string[] = [], env: NodeJS.ProcessEnv = {}): TestProcess {
   const spillway = startProcess({
     entry: 'infra/local/src/start/main.ts',
     nodeArgs: ['--import', 'tsx'],

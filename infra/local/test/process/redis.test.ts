@@ -1,38 +1,16 @@
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
-import { mkdir, readdir, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { Redis } from 'ioredis'
 import { test } from 'vitest'
 import { openKeeper } from '../../src/processes/keeper.ts'
 import { programsDir, repositoryDir } from '../../src/processes/repository.ts'
-import { aptRedis, serverNames } from '../../src/services/find-redis.ts'
-import { onPath } from '../../src/services/on-path.ts'
 import { startRedis } from '../../src/services/redis.ts'
 
 import { startProcess } from '../../src/testing/process.ts'
 import { scratchDir } from '../../src/testing/scratch-dir.ts'
-
-const noApt = onPath(serverNames) ? 'there is a Redis on the PATH' : onPath(['apt-get']) ? false : 'there is no apt'
-
-test.skipIf(noApt)('two runs that fetch Redis at once both get one that works', { timeout: 60_000 }, async (t) => {
-  const dir = await scratchDir(t)
-  const keeper = openKeeper()
-  t.onTestFinished(() => keeper.close())
-  const fetched = join(dir, 'programs')
-  const said: string[] = []
-  const search = { keeper, dir, programsDir: fetched, durable: false, say: (sentence: string) => said.push(sentence) }
-  const programs = await Promise.all([aptRedis(search), aptRedis(search)])
-  assert.equal(said.length, 2)
-  for (const program of programs) {
-    const { command, env } = program?.(0).process ?? { command: '' }
-    assert.match(await keeper.run({ command, args: ['--version'], env: { ...env } }), /v=\d/)
-  }
-  assert.equal((await readdir(fetched)).length, 1, 'no half of one is left')
-  await aptRedis(search)
-  assert.equal(said.length, 2, 'what was fetched is used again')
-})
 
 test('it keeps jobs over a restart, evicts nothing, and asks for the password', async (t) => {
   const dir = await scratchDir(t)

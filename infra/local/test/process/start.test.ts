@@ -1,42 +1,79 @@
+// `pnpm start`, from the first start to the last: each test goes on where the one before ended.
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { statSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { test } from 'vitest'
+import { afterAll, test } from 'vitest'
+import { findProcess } from '../../src/processes/process-table.ts'
+import { until } from '../../src/processes/until.ts'
 import { onPath } from '../../src/services/on-path.ts'
+import type { TestProcess } from '../../src/testing/process.ts'
 import { scratchDir } from '../../src/testing/scratch-dir.ts'
 import { allEnded, curls, runStart, status, whenUp } from '../spillway.ts'
 
-test('the printed commands work, also after a restart, until the data is deleted', async (t) => {
-  const dir = await scratchDir(t)
-  const first = runStart(t, dir, ['--gateways', '2', '--workers', '2'])
-  const pids = await whenUp(first)
-  const [register, login] = curls(first)
+const dir = await scratchDir({ onTestFinished: afterAll })
+const closes: (() => Promise<void>)[] = []
+afterAll(async () => {
+  for (const close of closes) await close()
+})
+
+/** Of the run that is on. */
+let spillway: TestProcess
+let pids: number[]
+
+async function start(...args: string[]): Promise<void> {
+  spillway = runStart({ onTestFinished: (close) => closes.push(close) }, dir, args)
+  pids = await whenUp(spillway)
+}
+
+test('the printed commands work', async () => {
+  await start('--gateways', '2', '--workers', '2')
+  const [register, login] = curls(spillway)
   assert.equal(await status(login), 401)
   assert.equal(await status(register), 201)
   assert.equal(await status(register), 409)
   assert.equal(await status(login), 200)
-  assert.match(first.output(), /gateway 2 .*\n.*worker 1 .*\n.*worker 2 /)
+  assert.match(spillway.output(), /gateway 2 .*\n.*worker 1 .*\n.*worker 2 /)
   assert.equal(statSync(join(dir, 'secrets.json')).mode & 0o077, 0)
+  if (onPath(['curl']) === undefined) return
+  const shown = execFileSync('sh', ['-c', String(login)], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })
+  assert.match(shown, /^HTTP\/1.1 200 OK/)
+})
 
-  if (onPath(['curl']) !== undefined) {
-    const shown = execFileSync('sh', ['-c', String(login)], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })
-    assert.match(shown, /^HTTP\/1.1 200 OK/)
-  }
-
+test('a second one on the same data is refused', async (t) => {
   const second = runStart(t, dir)
   assert.equal((await second.exited).code, 1)
   assert.match(second.output(), /^Spillway already runs on .*: stop it first, or set SPILLWAY_DIR to another folder\.$/)
+})
 
-  assert.deepEqual(await first.stop('SIGINT'), { code: 0, signal: null })
+test('a worker that dies is reported with its last words and started again', async () => {
+  const worker = pids.find((pid) => findProcess(pid)?.command.includes('worker/dist/main.cjs'))
+  assert.ok(worker)
+  process.kill(worker, 'SIGKILL')
+  const again = /^(worker \d) ended \(SIGKILL\) and is started again\. Its log ends with: .*job answered/
+  const { msg } = await spillway.waitForLog(({ msg }) => again.test(msg ?? ''))
+  const log = join(dir, 'logs', `${again.exec(String(msg))?.[1]?.replace(' ', '-')}.log`)
+  await until(() => readFileSync(log, 'utf8').match(/"worker ready"/g)?.length === 2)
+  assert.equal(await status(curls(spillway)[1]), 200)
+})
+
+test('a launcher that is killed leaves no process, and the next start finds the data', async () => {
+  const left = pids
+  assert.ok(left.length >= 7, 'keeper, PostgreSQL, Redis, gateways, workers')
+  await spillway.stop('SIGKILL')
+  // At once: it has to wait for what is still ending.
+  await start()
+  await allEnded(left)
+  assert.equal(await status(curls(spillway)[1]), 200)
+})
+
+test('SIGINT ends all that was started, with exit code 0', async () => {
+  assert.deepEqual(await spillway.stop('SIGINT'), { code: 0, signal: null })
   await allEnded(pids)
+})
 
-  const again = runStart(t, dir)
-  await whenUp(again)
-  assert.equal(await status(curls(again)[1]), 200)
-  await again.stop('SIGTERM')
-
-  const fresh = runStart(t, dir, ['--fresh'])
-  await whenUp(fresh)
-  assert.equal(await status(curls(fresh)[1]), 401)
+test('--fresh deletes the data', async () => {
+  await start('--fresh')
+  assert.equal(await status(curls(spillway)[1]), 401)
+  assert.deepEqual(await spillway.stop('SIGTERM'), { code: 0, signal: null })
 })

@@ -1,9 +1,9 @@
-// What an installation costs, reckoned from a price, and measured hashes of this machine.
+// What an installation costs, reckoned from a price.
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
 import { describePrice } from '../../src/describe-price.ts'
 import { parseOptions } from '../../src/options.ts'
-import { type MeasuredHash, measureHashes, priceOf, raised } from '../../src/price.ts'
+import { type MeasuredHash, priceOf, raised } from '../../src/price.ts'
 import { size } from '../../src/sizing.ts'
 import { demandBy, figures } from '../figures.ts'
 
@@ -83,14 +83,6 @@ test('the description has a line for each algorithm and engine, and what could b
     /^What slow takes for bcrypt, cost 12, fast takes for bcrypt, cost 13\.$/m,
   ])
     assert.match(text, line)
-})
-
-test('hashes of this machine are measured, by each engine that there is', async () => {
-  const measured = await measureHashes()
-  assert.ok(measured.length >= 2)
-  for (const { ms, engine } of measured) assert.ok(ms > 0 && engine !== 'unknown', `${engine}: ${ms} ms`)
-  const named = measured.map(({ policy, engine }) => `${policy.algorithm} ${engine}`)
-  assert.equal(new Set(named).size, named.length)
 })
 
 test('a price is asked for by its option alone, and refused where it is none', () => {

@@ -2,10 +2,10 @@
 import { randomUUID } from 'node:crypto'
 import { query } from '@spillway/local/services/query'
 import { createNamespace, openSpillway } from '@spillway/local/testing'
-import type { TestContext } from 'vitest'
+import type { Ending } from '@spillway/local/testing/scratch-dir'
 
 /** One worker of one slot. Any password but "wrong" is right. */
-export async function startSlowSpillway(t: TestContext, { workers = 1, env }: { workers?: number; env: object }) {
+export async function startSlowSpillway(t: Ending, { workers = 1, env }: { workers?: number; env: object }) {
   const namespace = await createNamespace()
   t.onTestFinished(() => namespace.close())
   const spillway = openSpillway({

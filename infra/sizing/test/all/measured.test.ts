@@ -1,0 +1,46 @@
+// Costs that are measured on this machine: of its hashes, of a proposal, and of the sizes by it.
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { test } from 'vitest'
+import { measureHashes } from '../../src/price.ts'
+
+const MIB = 1_024
+
+test('hashes of this machine are measured, by each engine that there is', async () => {
+  const measured = await measureHashes()
+  assert.ok(measured.length >= 2)
+  for (const { ms, engine } of measured) assert.ok(ms > 0 && engine !== 'unknown', `${engine}: ${ms} ms`)
+  const named = measured.map(({ policy, engine }) => `${policy.algorithm} ${engine}`)
+  assert.equal(new Set(named).size, named.length)
+})
+
+const run = (...args: string[]) => promisify(execFile)('npx', ['--yes', 'pnpm', '--silent', ...args])
+
+test('this machine: a proposal at or above the minimum, as settings, and what it costs', async () => {
+  const { stdout } = await run('calibrate', '--target', '60ms', '--memory', '256Mi')
+  const [, memoryKib = 0, time = 0] =
+    /^HASH_ALGORITHM=argon2id\nARGON2_MEMORY_KIB=(\d+)\nARGON2_TIME=(\d+)\nARGON2_PARALLELISM=1$/m.exec(stdout) ?? []
+  const least = [47_104, 19_456, 12_288, 9_216, 7_168]
+  const leastKib = least[Math.min(Number(time), least.length) - 1]
+  assert.ok(leastKib !== undefined && Number(memoryKib) >= leastKib, stdout)
+  assert.ok(Number(memoryKib) <= 128 * MIB, stdout)
+  assert.match(stdout, /^a worker +[\d.]+ logins a second \(1 core\)$/m)
+})
+
+test('pnpm size --calibrate sizes by the hash that was proposed', async () => {
+  const { stdout } = await run(
+    'size',
+    '--calibrate',
+    '--algorithm',
+    'bcrypt',
+    '--target',
+    '1ms',
+    '--logins-per-second',
+    '9',
+  )
+  assert.match(stdout, /^This is OWASP's minimum\. It takes longer than the target of 1\.0 ms\.$/m)
+  const [, fullMs] = /, ([\d.]+) ms of a core with all cores busy$/m.exec(stdout) ?? []
+  const [, hashMs] = /^9 logins a second, ([\d.]+) ms a hash/m.exec(stdout) ?? []
+  assert.ok(fullMs !== undefined && fullMs === hashMs, stdout)
+})
