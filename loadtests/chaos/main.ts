@@ -1,4 +1,4 @@
-// `pnpm chaos`: runs the scenarios that were asked for, one after the other, and ends with a table of their findings.
+// `pnpm chaos`: runs the scenarios that were asked for, side by side where they measure no rate, and ends with a table of their findings.
 import { runCommand, runWithKeeper } from '@spillway/local/processes/command'
 import { parseCommandLine, whole } from '@spillway/local/processes/command-line'
 import type { Keeper } from '@spillway/local/processes/keeper'
@@ -22,6 +22,9 @@ Breaks what can break, under load and with real processes, and checks what is pr
   --list        prints the scenarios and what each one promises
   --help        prints this
 `
+
+/** Of scenarios side by side. Each lane has a stage of its own. */
+const LANES = 3
 
 type ChaosOptions = ReturnType<typeof parseOptions>
 
@@ -59,20 +62,34 @@ async function runOne(scenario: Scenario, stage: Stage): Promise<Findings> {
 /** Runs all until the keeper is closed. The exit code is 1 when a promise was broken. */
 async function chaos(keeper: Keeper, { scenarios, record }: ChaosOptions): Promise<void> {
   console.log('Building, and starting PostgreSQL ...')
-  const stage = await openStage(keeper, console.log)
+  const first = await openStage(keeper, console.log)
+  const stages = [first]
   const rows: Row[] = []
-  try {
-    for (const [index, scenario] of scenarios.entries()) {
-      console.log(`${index + 1} of ${scenarios.length}  ${scenario.name}`)
-      const findings = await runOne(scenario, stage)
+  const startMs = performance.now()
+
+  /** Runs what is waiting, until nothing is. */
+  async function runAll(stage: Stage, waiting: Scenario[]): Promise<void> {
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+      const findings = await runOne(next, stage)
       // What an interruption broke off says nothing.
-      if (keeper.closing) break
+      if (keeper.closing) return
+      rows.push({ name: next.name, findings })
+      const seconds = ((performance.now() - startMs) / 1_000).toFixed(0)
+      console.log(`${rows.length} of ${scenarios.length}, after ${seconds} s  ${next.name}`)
       if (findings.broken.length > 0) console.log(`  ${findings.broken.join(' ')}`)
-      rows.push({ name: scenario.name, findings })
     }
+  }
+
+  const alone = scenarios.filter((scenario) => scenario.alone)
+  const beside = scenarios.filter((scenario) => !scenario.alone)
+  try {
+    await runAll(first, alone)
+    while (stages.length < Math.min(LANES, beside.length)) stages.push(await openStage(keeper, () => undefined))
+    await Promise.all(stages.map((stage) => runAll(stage, beside)))
   } finally {
-    if (rows.length > 0) console.log(table(rows))
-    await stage.close()
+    const inOrder = scenarios.flatMap(({ name }) => rows.filter((row) => row.name === name))
+    if (rows.length > 0) console.log(table(inOrder))
+    await Promise.all(stages.map((stage) => stage.close()))
   }
   if (record) await keepFindings(rows)
   if (rows.some(({ findings }) => findings.broken.length > 0)) process.exitCode = 1

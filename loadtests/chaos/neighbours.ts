@@ -51,13 +51,11 @@ export async function watchNeighbours(keeper: Keeper, requests: Requests) {
     return {
       /** The p99 of the server that does nothing. */
       machineMs,
-      /** None may fail, or take longer than that by more than the limit at p99. */
-      expectWithin(findings: Findings, limitMs: number) {
+      /** None may fail; how long they took is noted beside it. */
+      report(findings: Findings) {
         findings.notes.push(`a bare server p99 ${machineMs.toFixed(1)} ms`)
         for (const { path, latency, failed } of watched) {
-          const p99Ms = latency.atMs(99)
-          findings.notes.push(`${path} p99 ${p99Ms.toFixed(1)} ms`)
-          findings.expect(p99Ms <= limitMs + machineMs, `${path} took ${p99Ms.toFixed(1)} ms at p99`)
+          findings.notes.push(`${path} p99 ${latency.atMs(99).toFixed(1)} ms`)
           findings.expect(failed === 0, `${path} failed ${failed} times`)
         }
       },

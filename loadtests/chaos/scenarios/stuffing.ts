@@ -23,7 +23,6 @@ const SETTLING_MS = 5_000
 const OWNERS_PER_SECOND = CAPACITY / 5
 const OWNERS = 100
 const SUCCEEDED_SHARE = 0.99
-const P95_LIMIT_MS = 1_000
 
 /** With the limits as they are by default. */
 const size = {
@@ -79,7 +78,8 @@ function startStuffing({ gateways, login }: System) {
 
 export const stuffing: Scenario = {
   name: 'stuffing',
-  promise: `At ${TIMES} times capacity from ten thousand addresses, known devices log in as ever: 99 % and more, p95 under 1 s.`,
+  promise: `At ${TIMES} times capacity from ten thousand addresses, known devices log in as ever: 99 % and more.`,
+  alone: true,
   run: onOwnRedis(size, async (system) => {
     const tokens = await tokensOfOwners(system)
     const stuffed = startStuffing(system)
@@ -111,7 +111,7 @@ export const stuffing: Scenario = {
     findings.notes.push(
       `${tries.count} tries of strangers: ${tries.of(503)} refused, ${tries.of(202)} tickets, ${tries.of(401)} held and wrong`,
     )
-    findings.expect(share >= SUCCEEDED_SHARE && p95Ms < P95_LIMIT_MS, figures)
+    findings.expect(share >= SUCCEEDED_SHARE, figures)
     findings.expect(tries.of(503) > tries.count / 2, 'most strangers were let in, so nothing was tried')
     findings.expect(tries.count >= ADDRESSES * 0.95, `only ${tries.count} tries were made`)
     return findings
