@@ -106,7 +106,6 @@ async function watchFallback(system: OwnSystem, { accounts }: Stage, findings: F
 const withFallback: Scenario = {
   name: 'no-worker-fallback',
   promise: 'With LOCAL_FALLBACK_CONCURRENCY=2 the gateway hashes in two threads meanwhile, and /healthz is answered.',
-  alone: true,
   run: onOwnRedis(sizeWithFallback, async (system, stage) => {
     const findings = await underFault(system, {
       perSecond: PER_SECOND,

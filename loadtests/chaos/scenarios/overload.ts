@@ -17,7 +17,7 @@ const CAPACITY = (SLOTS * 1_000) / SERVICE_MS
 
 /** Short, so that the cap is reached and everything is over within one step. */
 const TICKET_TTL_MS = 9_000
-const LOAD_MS = 20_000
+const LOAD_MS = 15_000
 const GOODPUT_SHARE = 0.95
 /** So long after the end logins are tried. */
 const OVER_AFTER_MS = 2_000
