@@ -57,7 +57,7 @@ async function scene(play: (scene: Scene) => Promise<void>): Promise<void> {
 
 const healthz = async (opsUrl: string) => (await fetch(`${opsUrl}/healthz`)).status
 
-test('a worker whose connections bring no reply is found by its probe, and its successor does the waiting job', async () => {
+test.concurrent('a worker whose connections bring no reply is found by its probe, and its successor does the waiting job', async () => {
   await scene(async ({ namespace, proxy, sealKeys, worker }) => {
     const wedged = await worker()
     assert.equal(await healthz(wedged.opsUrl), 200)
@@ -91,7 +91,7 @@ test('a worker whose connections bring no reply is found by its probe, and its s
   })
 })
 
-test('a worker stays alive while Redis answers nobody', async () => {
+test.concurrent('a worker stays alive while Redis answers nobody', async () => {
   await scene(async ({ proxy, worker }) => {
     const { opsUrl } = await worker()
     proxy.freeze()

@@ -21,7 +21,7 @@ async function busy(space: Space, client: PasswordClient, waits: number[], inHan
   return pending
 }
 
-test('SIGTERM: no new job is taken, those in hand are finished, and the exit code is 0', async (t) => {
+test.concurrent('SIGTERM: no new job is taken, those in hand are finished, and the exit code is 0', async (t) => {
   const space = spaceFor(t)
   const client = await readyClient(space)
   const worker = await startedWorkerProcess(space)
@@ -41,14 +41,14 @@ test('SIGTERM: no new job is taken, those in hand are finished, and the exit cod
   }
 })
 
-test('SIGINT does the same: an idle worker ends at once, and its ops port with it', async (t) => {
+test.concurrent('SIGINT does the same: an idle worker ends at once, and its ops port with it', async (t) => {
   const space = spaceFor(t)
   const worker = await startedWorkerProcess(space, { SHUTDOWN_GRACE_MS: ENDLESS_MS })
   assert.deepEqual(await worker.stop('SIGINT'), { code: 0, signal: null })
   await assert.rejects(fetch(`${worker.opsUrl}/healthz`))
 })
 
-test('jobs that outlast the grace period are requeued, and another worker does them', async (t) => {
+test.concurrent('jobs that outlast the grace period are requeued, and another worker does them', async (t) => {
   const space = spaceFor(t)
   const client = await readyClient(space)
   const worker = await startedWorkerProcess(space, { SHUTDOWN_GRACE_MS: '200' })
@@ -67,7 +67,7 @@ test('jobs that outlast the grace period are requeued, and another worker does t
   assert.deepEqual(await Promise.all(answers), [match, match, match])
 })
 
-test('a job that was taken over by another worker is not requeued, and the others are', async (t) => {
+test.concurrent('a job that was taken over by another worker is not requeued, and the others are', async (t) => {
   const space = spaceFor(t)
   const client = await readyClient(space)
   const worker = await startedWorkerProcess(space, { SHUTDOWN_GRACE_MS: '100' })
@@ -80,7 +80,7 @@ test('a job that was taken over by another worker is not requeued, and the other
 })
 
 for (const second of ['SIGTERM', 'SIGINT'] as const) {
-  test(`${second} after SIGTERM hurries nothing: the job in hand is finished, and the exit code is 0`, async (t) => {
+  test.concurrent(`${second} after SIGTERM hurries nothing: the job in hand is finished, and the exit code is 0`, async (t) => {
     const space = spaceFor(t)
     const client = await readyClient(space)
     const worker = await startedWorkerProcess(space)
@@ -96,7 +96,7 @@ for (const second of ['SIGTERM', 'SIGINT'] as const) {
 }
 
 for (const collector of ['is away', 'says nothing'] as const) {
-  test(`SIGTERM while the collector of traces ${collector}: the exporter's patience is not waited for, and the exit code is 0`, async (t) => {
+  test.concurrent(`SIGTERM while the collector of traces ${collector}: the exporter's patience is not waited for, and the exit code is 0`, async (t) => {
     const space = spaceFor(t)
     const client = await readyClient(space)
     const server = createServer()
@@ -111,7 +111,7 @@ for (const collector of ['is away', 'says nothing'] as const) {
   })
 }
 
-test('SIGTERM while Redis is away ends the worker all the same, with exit code 0', async (t) => {
+test.concurrent('SIGTERM while Redis is away ends the worker all the same, with exit code 0', async (t) => {
   const space = spaceFor(t)
   const proxy = await redisProxy(space)
   const client = await readyClient(space)
@@ -123,7 +123,7 @@ test('SIGTERM while Redis is away ends the worker all the same, with exit code 0
   assert.deepEqual(await worker.stop(), { code: 0, signal: null })
 })
 
-test('SIGTERM while Redis is away ends an idle worker at once', async (t) => {
+test.concurrent('SIGTERM while Redis is away ends an idle worker at once', async (t) => {
   const space = spaceFor(t)
   const proxy = await redisProxy(space)
   const worker = await startedWorkerProcess(space, { REDIS_URL: proxy.url, SHUTDOWN_GRACE_MS: ENDLESS_MS })
@@ -132,7 +132,7 @@ test('SIGTERM while Redis is away ends an idle worker at once', async (t) => {
   assert.deepEqual(await worker.stop(), { code: 0, signal: null })
 })
 
-test('SIGTERM before Redis has been found ends the worker with exit code 0', async (t) => {
+test.concurrent('SIGTERM before Redis has been found ends the worker with exit code 0', async (t) => {
   const space = spaceFor(t)
   const proxy = await redisProxy(space)
   proxy.refuse()
@@ -142,7 +142,7 @@ test('SIGTERM before Redis has been found ends the worker with exit code 0', asy
   assert.deepEqual(await worker.stop(), { code: 0, signal: null })
 })
 
-test('SIGKILL: the jobs of the dead worker are answered by another one', async (t) => {
+test.concurrent('SIGKILL: the jobs of the dead worker are answered by another one', async (t) => {
   const space = spaceFor(t)
   const client = await readyClient(space)
   // The killed worker has them for longer than this test takes; the other one does them anew.
@@ -158,7 +158,7 @@ test('SIGKILL: the jobs of the dead worker are answered by another one', async (
   assert.ok(Number(/^spillway_jobs_stalled_total (\d+)$/m.exec(metrics)?.[1]) >= 3)
 })
 
-test('a job whose workers are killed time and again is answered by the one that is not', async (t) => {
+test.concurrent('a job whose workers are killed time and again is answered by the one that is not', async (t) => {
   const space = spaceFor(t)
   const client = await readyClient(space)
   const [pending] = await busy(space, client, [400], 0)

@@ -16,7 +16,7 @@ async function refusal(space: Space, env: NodeJS.ProcessEnv): Promise<string> {
   return lines.join()
 }
 
-test('an environment that is wrong: all of its names, none of its values', async (t) => {
+test.concurrent('an environment that is wrong: all of its names, none of its values', async (t) => {
   const space = spaceFor(t)
   const sentence = await refusal(space, {
     OPS_PORT: 'hush-1',
@@ -30,17 +30,17 @@ test('an environment that is wrong: all of its names, none of its values', async
   assert.ok(!sentence.includes('hush'), sentence)
 })
 
-test('an empty environment: the seal keys are missing', async (t) => {
+test.concurrent('an empty environment: the seal keys are missing', async (t) => {
   assert.match(await refusal(spaceFor(t), {}), /^The worker cannot start: .*SPILLWAY_SEAL_KEYS/)
 })
 
-test('test hashes in production', async (t) => {
+test.concurrent('test hashes in production', async (t) => {
   const space = spaceFor(t)
   const sentence = await refusal(space, { ...workerEnvironment(space), NODE_ENV: 'production' })
   assert.match(sentence, /SPILLWAY_TEST_HASHES.*NODE_ENV=production/)
 })
 
-test('a taken ops port: no job was taken', async (t) => {
+test.concurrent('a taken ops port: no job was taken', async (t) => {
   const space = spaceFor(t)
   const client = await readyClient(space)
   const other = await startedWorkerProcess(spaceFor(t))
@@ -51,7 +51,7 @@ test('a taken ops port: no job was taken', async (t) => {
   assert.deepEqual(await activeJobs(space), [])
 })
 
-test('a user or password that Redis does not know', async (t) => {
+test.concurrent('a user or password that Redis does not know', async (t) => {
   const space = spaceFor(t)
   const url = new URL(space.redisUrl)
   url.username = 'nobody'
@@ -63,7 +63,7 @@ test('a user or password that Redis does not know', async (t) => {
   assert.ok(!worker.output().includes('hush'), worker.output())
 })
 
-test('a worker that does not find Redis says so once in ten seconds, without a stack, and when it is there', async (t) => {
+test.concurrent('a worker that does not find Redis says so once in ten seconds, without a stack, and when it is there', async (t) => {
   const space = spaceFor(t)
   const proxy = await redisProxy(space)
   proxy.refuse()

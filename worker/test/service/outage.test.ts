@@ -50,7 +50,7 @@ test('without Redis a client says so at once', async (t) => {
   await assert.rejects(client.submit('verify', request), isUnavailable)
 })
 
-test('without Redis a client is not ready, and what it could not cancel then is cancelled later', async (t) => {
+test.concurrent('without Redis a client is not ready, and what it could not cancel then is cancelled later', async (t) => {
   const space = spaceFor(t)
   const proxy = await redisProxy(space)
   const client = await readyClient(space, { redisUrl: proxy.url })
@@ -68,7 +68,7 @@ test('without Redis a client is not ready, and what it could not cancel then is 
   await until(() => client.isReady())
 })
 
-test('a Redis that takes connections and answers nothing is given up', async (t) => {
+test.concurrent('a Redis that takes connections and answers nothing is given up', async (t) => {
   const space = spaceFor(t)
   const proxy = await redisProxy(space)
   const client = await readyClient(space, { redisUrl: proxy.url })
@@ -77,7 +77,7 @@ test('a Redis that takes connections and answers nothing is given up', async (t)
   proxy.restore()
 })
 
-test('a job that cannot be cancelled is forgotten after its deadline, also while Redis is away, and before it when Redis is back', async (t) => {
+test.concurrent('a job that cannot be cancelled is forgotten after its deadline, also while Redis is away, and before it when Redis is back', async (t) => {
   const space = spaceFor(t)
   const proxy = await redisProxy(space)
   const client = await readyClient(space, { redisUrl: proxy.url })
@@ -92,7 +92,7 @@ test('a job that cannot be cancelled is forgotten after its deadline, also while
   await forgotten(remembered)
 })
 
-test('a cancellation that fails while the connection stands is tried until it succeeds', async (t) => {
+test.concurrent('a cancellation that fails while the connection stands is tried until it succeeds', async (t) => {
   const space = spaceFor(t)
   const client = await readyClient(space)
   const pending = await client.submit('verify', request)
@@ -110,7 +110,7 @@ test('a cancellation that fails while the connection stands is tried until it su
   await until(async () => (await waitingJobs(space)).length === 0)
 })
 
-test('a job that was never sent is not cancelled', async (t) => {
+test.concurrent('a job that was never sent is not cancelled', async (t) => {
   const space = spaceFor(t)
   const proxy = await redisProxy(space)
   const client = await readyClient(space, { redisUrl: proxy.url })
@@ -134,7 +134,7 @@ test('a job that was never sent is not cancelled', async (t) => {
   )
 })
 
-test('jobs that Redis lost are added again by the client that waits for them, and by nobody else', async (t) => {
+test.concurrent('jobs that Redis lost are added again by the client that waits for them, and by nobody else', async (t) => {
   const space = spaceFor(t)
   const proxy = await redisProxy(space)
   const client = await readyClient(space, { redisUrl: proxy.url })
@@ -157,7 +157,7 @@ test('jobs that Redis lost are added again by the client that waits for them, an
 })
 
 for (const kind of ['commands', 'replies'] as const) {
-  test(`jobs are added again when it was only the connection for ${kind} that broke`, async (t) => {
+  test.concurrent(`jobs are added again when it was only the connection for ${kind} that broke`, async (t) => {
     const space = spaceFor(t)
     const proxy = await redisProxy(space)
     const client = await readyClient(space, { redisUrl: proxy.url })
@@ -176,7 +176,7 @@ for (const kind of ['commands', 'replies'] as const) {
   })
 }
 
-test('a job that Redis lost is added again although no connection broke, as when a Cluster replaces a master', async (t) => {
+test.concurrent('a job that Redis lost is added again although no connection broke, as when a Cluster replaces a master', async (t) => {
   const space = spaceFor(t)
   const { observer, counted } = countingObserver()
   const client = await readyClient(space, { observer })
@@ -187,7 +187,7 @@ test('a job that Redis lost is added again although no connection broke, as when
   assert.equal(counted.addedAgain, 1)
 })
 
-test('after a reconnect nothing is added again but what was lost', async (t) => {
+test.concurrent('after a reconnect nothing is added again but what was lost', async (t) => {
   const space = spaceFor(t)
   const proxy = await redisProxy(space)
   const { observer, counted } = countingObserver()
@@ -216,7 +216,7 @@ test('after a reconnect nothing is added again but what was lost', async (t) => 
   assert.deepEqual(additions, [...[inHand, lost, ...kept].map(({ job }) => job.id), lost.job.id])
 })
 
-test('a job whose adding waits for the connection is not taken for lost when that is back', async (t) => {
+test.concurrent('a job whose adding waits for the connection is not taken for lost when that is back', async (t) => {
   const space = spaceFor(t)
   const proxy = await redisProxy(space)
   const { observer, counted } = countingObserver()
@@ -254,7 +254,7 @@ const breaks: [when: string, lose: (proxy: TcpProxy, space: Space) => Promise<un
 ]
 
 for (const [when, lose] of breaks) {
-  test(`a job whose connection breaks while it is added, ${when}, is added once`, async (t) => {
+  test.concurrent(`a job whose connection breaks while it is added, ${when}, is added once`, async (t) => {
     const space = spaceFor(t)
     const proxy = await redisProxy(space)
     const { observer, counted } = countingObserver()
@@ -274,7 +274,7 @@ for (const [when, lose] of breaks) {
   })
 }
 
-test('a job of which Redis did not say whether it took it is cancelled', async (t) => {
+test.concurrent('a job of which Redis did not say whether it took it is cancelled', async (t) => {
   const space = spaceFor(t)
   const proxy = await redisProxy(space)
   const client = await readyClient(space, { redisUrl: proxy.url })
@@ -286,7 +286,7 @@ test('a job of which Redis did not say whether it took it is cancelled', async (
   await until(async () => (await waitingJobs(space)).length === 0)
 })
 
-test('a job that is lost after its deadline is not added again', async (t) => {
+test.concurrent('a job that is lost after its deadline is not added again', async (t) => {
   const space = spaceFor(t)
   const { observer, counted } = countingObserver()
   const client = await readyClient(space, { observer, jobLifeMs: 200 })
@@ -298,7 +298,7 @@ test('a job that is lost after its deadline is not added again', async (t) => {
   assert.equal(counted.addedAgain, 0)
 })
 
-test('a job that is cancelled while a request waits for it is not added again', async (t) => {
+test.concurrent('a job that is cancelled while a request waits for it is not added again', async (t) => {
   const space = spaceFor(t)
   const { observer, counted } = countingObserver()
   const client = await readyClient(space, { observer })
@@ -316,7 +316,7 @@ test('a job that is cancelled while a request waits for it is not added again', 
   await unanswered
 })
 
-test('a lost job whose wait ends while it is added again stays, for its ticket', async (t) => {
+test.concurrent('a lost job whose wait ends while it is added again stays, for its ticket', async (t) => {
   const space = spaceFor(t)
   const { observer, counted } = countingObserver()
   const proxy = await redisProxy(space)
@@ -338,7 +338,7 @@ test('a lost job whose wait ends while it is added again stays, for its ticket',
   assert.deepEqual(await waitingJobs(space), [job.id])
 })
 
-test('a verdict that came while the client was away is found when it is back', async (t) => {
+test.concurrent('a verdict that came while the client was away is found when it is back', async (t) => {
   const space = spaceFor(t)
   const proxy = await redisProxy(space)
   const client = await readyClient(space, { redisUrl: proxy.url })
@@ -353,7 +353,7 @@ test('a verdict that came while the client was away is found when it is back', a
   assert.deepEqual(await answer, match)
 })
 
-test('a worker that lost Redis in the middle of a job answers it when Redis is back', async (t) => {
+test.concurrent('a worker that lost Redis in the middle of a job answers it when Redis is back', async (t) => {
   const space = spaceFor(t)
   const proxy = await redisProxy(space)
   const client = await readyClient(space)
@@ -368,7 +368,7 @@ test('a worker that lost Redis in the middle of a job answers it when Redis is b
   assert.deepEqual(await answerOf(await client.submit('verify', request)), match)
 })
 
-test('a client made while Redis is away is of use as soon as Redis is there', async (t) => {
+test.concurrent('a client made while Redis is away is of use as soon as Redis is there', async (t) => {
   const space = spaceFor(t)
   const proxy = await redisProxy(space)
   await startedWorker(space)
@@ -378,7 +378,7 @@ test('a client made while Redis is away is of use as soon as Redis is there', as
   assert.deepEqual(await answerOf(await (await ready).submit('verify', request)), match)
 })
 
-test('a worker that is started while Redis is away is alive, and takes jobs when Redis is there', async (t) => {
+test.concurrent('a worker that is started while Redis is away is alive, and takes jobs when Redis is there', async (t) => {
   const space = spaceFor(t)
   const proxy = await redisProxy(space)
   proxy.refuse()
@@ -394,7 +394,7 @@ test('a worker that is started while Redis is away is alive, and takes jobs when
   assert.deepEqual(await answerOf(pending), match)
 })
 
-test('a verdict that Redis does not take is offered again until it does', async (t) => {
+test.concurrent('a verdict that Redis does not take is offered again until it does', async (t) => {
   const space = spaceFor(t)
   const { redis, prefix } = space
   const client = await readyClient(space)
@@ -410,7 +410,7 @@ test('a verdict that Redis does not take is offered again until it does', async 
   await jobsAreCounted(worker, 'verify hashed 1')
 })
 
-test('a worker that stops goes on offering a verdict that Redis does not take', async (t) => {
+test.concurrent('a worker that stops goes on offering a verdict that Redis does not take', async (t) => {
   const space = spaceFor(t)
   const { redis, prefix } = space
   const client = await readyClient(space)
@@ -432,7 +432,7 @@ test('a worker that stops goes on offering a verdict that Redis does not take', 
   await closed
 })
 
-test('a verdict that Redis never takes is counted as lost at its deadline, and its slot is free at once', async (t) => {
+test.concurrent('a verdict that Redis never takes is counted as lost at its deadline, and its slot is free at once', async (t) => {
   const space = spaceFor(t)
   const client = await readyClient(space, { jobLifeMs: 1_000 })
   const user = await userWithoutVerdicts(space)
