@@ -13,7 +13,7 @@ const silent = { error() {}, warn() {}, info() {}, debug() {} }
 const withFallback = (space: Space, options: PasswordsOptions = {}) =>
   passwordsOf(space, { fallbackConcurrency: 1, log: silent, ...options }, besideProgram)
 
-test('without a worker the process beside answers, those that waited as well, until a worker comes', async (t) => {
+test.concurrent('without a worker the process beside answers, those that waited as well, until a worker comes', async (t) => {
   const space = spaceFor(t)
   const passwords = withFallback(space)
   await until(() => passwords.capacity().known)
@@ -29,7 +29,7 @@ test('without a worker the process beside answers, those that waited as well, un
   assert.equal(await passwords.verify('correct horse', stored), true)
 })
 
-test('the only worker is killed in the middle of its calls: all are answered, and rightly', async (t) => {
+test.concurrent('the only worker is killed in the middle of its calls: all are answered, and rightly', async (t) => {
   const space = spaceFor(t)
   const worker = await startedWorkerProcess(space, { WORKER_CONCURRENCY: '1', HASH_ENGINE: 'packages' })
   const passwords = withFallback(space)
@@ -46,7 +46,7 @@ test('the only worker is killed in the middle of its calls: all are answered, an
   assert.equal(passwords.capacity().by, 'process')
 })
 
-test('Redis goes away and comes back: no call fails', async (t) => {
+test.concurrent('Redis goes away and comes back: no call fails', async (t) => {
   const space = spaceFor(t)
   await startedWorker(space)
   const proxy = await redisProxy(space)
@@ -63,12 +63,12 @@ test('Redis goes away and comes back: no call fails', async (t) => {
   assert.equal(await passwords.verify('right', stored), true)
 })
 
-test('a Redis that was never there keeps nobody from hashing', async (t) => {
+test.concurrent('a Redis that was never there keeps nobody from hashing', async (t) => {
   const passwords = withFallback(spaceFor(t), { redis: 'redis://127.0.0.1:1' })
   assert.match(await passwords.hash('x'), /^\$argon2id/)
 })
 
-test('the process is as bounded as any: what it cannot do in time is refused', async (t) => {
+test.concurrent('the process is as bounded as any: what it cannot do in time is refused', async (t) => {
   const space = spaceFor(t)
   const passwords = withFallback(space)
   const slow = { ...argon2id, memoryKib: 19_456, time: 8 }
@@ -92,7 +92,7 @@ test('the process is as bounded as any: what it cannot do in time is refused', a
   )
 })
 
-test('a signal ends a call that was moved, and closing ends all and the process', async (t) => {
+test.concurrent('a signal ends a call that was moved, and closing ends all and the process', async (t) => {
   const space = spaceFor(t)
   const passwords = withFallback(space)
   await passwords.hash('x')
@@ -106,7 +106,7 @@ test('a signal ends a call that was moved, and closing ends all and the process'
   await ended
 })
 
-test('a number of hashes that is none is told at once', (t) => {
+test.concurrent('a number of hashes that is none is told at once', (t) => {
   for (const fallbackConcurrency of [-1, 0.5, Number.NaN])
     assert.throws(() => withFallback(spaceFor(t), { fallbackConcurrency }), /fallbackConcurrency/)
 })

@@ -6,7 +6,7 @@ import { answerOf, readyClient } from '../parts.ts'
 import { spaceFor } from '../space.ts'
 import { startedWorkerProcess } from '../worker-process.ts'
 
-test('a worker process that is told to stop is not counted on any more, before its last job is done', async (t) => {
+test.concurrent('a worker process that is told to stop is not counted on any more, before its last job is done', async (t) => {
   const space = spaceFor(t)
   const client = await readyClient(space)
   const worker = await startedWorkerProcess(space)
@@ -19,7 +19,7 @@ test('a worker process that is told to stop is not counted on any more, before i
   assert.equal((await stopped).code, 0)
 })
 
-test('a worker process that is killed is forgotten', async (t) => {
+test.concurrent('a worker process that is killed is forgotten', async (t) => {
   const space = spaceFor(t)
   const client = await readyClient(space)
   const worker = await startedWorkerProcess(space)

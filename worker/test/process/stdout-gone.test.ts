@@ -33,14 +33,14 @@ async function ended(child: ChildProcess): Promise<{ code: number; said: string 
   return { code, said }
 }
 
-test('a reader that has gone before the last lines keeps no process from its exit', async (t) => {
+test.concurrent('a reader that has gone before the last lines keeps no process from its exit', async (t) => {
   const child = runLogger(t, "process.stdin.once('data', () => { log.info('last'); process.exit(3) })", 'pipe')
   child.stdout?.destroy()
   child.stdin?.write('go')
   assert.deepEqual(await ended(child), { code: 3, said: '' })
 })
 
-test('a reader that goes while lines are written keeps no process from going on, nor from its exit', async (t) => {
+test.concurrent('a reader that goes while lines are written keeps no process from going on, nor from its exit', async (t) => {
   const program = `
     const timer = setInterval(() => log.info('x'.repeat(10_000)), 1)
     process.stdin.once('data', () => { log.info('last'); process.exit(3) })`
@@ -52,7 +52,7 @@ test('a reader that goes while lines are written keeps no process from going on,
   assert.deepEqual(await ended(child), { code: 3, said: '' })
 })
 
-test('of what a reader leaves unread a bounded part is kept, and the number of lines that were dropped', async (t) => {
+test.concurrent('of what a reader leaves unread a bounded part is kept, and the number of lines that were dropped', async (t) => {
   const program = `
     const line = 'x'.repeat(100_000)
     for (let i = 0; i < 1_000; i += 1) log.info(line)
@@ -69,7 +69,7 @@ test('of what a reader leaves unread a bounded part is kept, and the number of l
   assert.equal(lines.length - 1 + last.count, 1_000)
 })
 
-test('a full disk keeps no process from going on, nor from its exit', async (t) => {
+test.concurrent('a full disk keeps no process from going on, nor from its exit', async (t) => {
   if (!existsSync('/dev/full')) t.skip('there is no /dev/full')
   const program = `
     log.info('dropped')
@@ -82,13 +82,13 @@ test('a full disk keeps no process from going on, nor from its exit', async (t) 
   assert.deepEqual(await ended(child), { code: 3, said: '' })
 })
 
-test('an idle worker whose log nobody reads any more ends at a SIGTERM with exit code 0', async (t) => {
+test.concurrent('an idle worker whose log nobody reads any more ends at a SIGTERM with exit code 0', async (t) => {
   const worker = await startedWorkerProcess(spaceFor(t))
   worker.closeStdout()
   assert.deepEqual(await worker.stop(), { code: 0, signal: null })
 })
 
-test('a worker whose log nobody reads any more works on, and tries to write no more often than before', async (t) => {
+test.concurrent('a worker whose log nobody reads any more works on, and tries to write no more often than before', async (t) => {
   const space = spaceFor(t)
   const client = await readyClient(space)
   const worker = await startedWorkerProcess(space)

@@ -77,7 +77,7 @@ async function knowsWorkers(passwords: Passwords): Promise<void> {
   await until(() => passwords.capacity().slots > 0, { what: 'a worker that the application knows of' })
 }
 
-test('what is hashed by the policy of the application is verified, and a wrong password and an unknown user are not', async (t) => {
+test.concurrent('what is hashed by the policy of the application is verified, and a wrong password and an unknown user are not', async (t) => {
   const space = spaceFor(t)
   await startedWorker(space, { env: { ARGON2_TIME: '3' } })
   const passwords = passwordsOf(space)
@@ -88,7 +88,7 @@ test('what is hashed by the policy of the application is verified, and a wrong p
   assert.equal(await passwords.verify('correct horse', null), false)
 })
 
-test('a worker makes bcrypt hashes of 60 characters at the cost that a call asks for', async (t) => {
+test.concurrent('a worker makes bcrypt hashes of 60 characters at the cost that a call asks for', async (t) => {
   const space = spaceFor(t)
   await startedWorker(space)
   const passwords = passwordsOf(space)
@@ -100,7 +100,7 @@ test('a worker makes bcrypt hashes of 60 characters at the cost that a call asks
   }
 })
 
-test('a match is hashed anew for calls that take the new hash, by the policy, when it was weaker', async (t) => {
+test.concurrent('a match is hashed anew for calls that take the new hash, by the policy, when it was weaker', async (t) => {
   const space = spaceFor(t)
   const worker = await startedWorker(space)
   const rehashes = async (options: PasswordsOptions, storedHash: string, password = 'U*U'): Promise<string[]> => {
@@ -123,7 +123,7 @@ test('a match is hashed anew for calls that take the new hash, by the policy, wh
   assert.match(metrics, /^spillway_rehashes_total\{from="bcrypt"\} 2$/m)
 })
 
-test('a worker that knows no policy makes no hash that an application would store', async (t) => {
+test.concurrent('a worker that knows no policy makes no hash that an application would store', async (t) => {
   const space = spaceFor(t)
   const passwords = passwordsOf(space, { policy: bcrypt })
   await workerWithoutPolicies(space)
@@ -135,14 +135,14 @@ test('a worker that knows no policy makes no hash that an application would stor
   assert.equal(await policyAbove.verify('U*U', bcryptHash, { onRehash }), true)
 })
 
-test('a new hash that cannot be stored fails the call', async (t) => {
+test.concurrent('a new hash that cannot be stored fails the call', async (t) => {
   const space = spaceFor(t)
   await startedWorker(space)
   const onRehash = () => Promise.reject(new Error('no space left'))
   await assert.rejects(passwordsOf(space).verify('U*U', bcryptHash, { onRehash }), /no space left/)
 })
 
-test('a stored hash of no supported kind matches nothing, and the caller can ask why', async (t) => {
+test.concurrent('a stored hash of no supported kind matches nothing, and the caller can ask why', async (t) => {
   const space = spaceFor(t)
   await startedWorker(space)
   const asked: string[] = []
@@ -151,7 +151,7 @@ test('a stored hash of no supported kind matches nothing, and the caller can ask
   assert.deepEqual([verified, asked.length], [false, 1])
 })
 
-test('what cannot be answered in time is refused before it is in the queue, with a time to come back', async (t) => {
+test.concurrent('what cannot be answered in time is refused before it is in the queue, with a time to come back', async (t) => {
   const space = spaceFor(t)
   // What the worker publishes is measured with its own policy.
   const jobs = await occupied(space, { jobs: 30, env: { ARGON2_MEMORY_KIB: '32768', ARGON2_TIME: '10' } })
@@ -163,7 +163,7 @@ test('what cannot be answered in time is refused before it is in the queue, with
   assert.deepEqual(await jobs(), [])
 })
 
-test('what is not answered by its deadline expires, and leaves the queue', async (t) => {
+test.concurrent('what is not answered by its deadline expires, and leaves the queue', async (t) => {
   const space = spaceFor(t)
   const jobs = await occupied(space)
   const passwords = passwordsOf(space)
@@ -176,7 +176,7 @@ test('what is not answered by its deadline expires, and leaves the queue', async
   await assert.rejects(passwords.verify('x', null, { deadline: new Date('never') }), TypeError)
 })
 
-test('a signal ends a call with its reason, and takes the job out of the queue', async (t) => {
+test.concurrent('a signal ends a call with its reason, and takes the job out of the queue', async (t) => {
   const space = spaceFor(t)
   const jobs = await occupied(space)
   const passwords = passwordsOf(space)
@@ -190,7 +190,7 @@ test('a signal ends a call with its reason, and takes the job out of the queue',
   await assert.rejects(passwords.hash('x', undefined, { signal: AbortSignal.abort(new Error('was away')) }), /was away/)
 })
 
-test('without a worker a call is let in for a moment, and refused when that is over', async (t) => {
+test.concurrent('without a worker a call is let in for a moment, and refused when that is over', async (t) => {
   const space = spaceFor(t)
   const passwords = passwordsOf(space)
   await until(() => passwords.capacity().known)
@@ -207,7 +207,7 @@ test('without a worker a call is let in for a moment, and refused when that is o
   assert.match(await passwords.hash('x'), /^\$argon2id/)
 })
 
-test('a call that waits for a worker is answered by the one that comes', async (t) => {
+test.concurrent('a call that waits for a worker is answered by the one that comes', async (t) => {
   const space = spaceFor(t)
   const passwords = passwordsOf(space)
   await until(() => passwords.capacity().known)
@@ -217,7 +217,7 @@ test('a call that waits for a worker is answered by the one that comes', async (
   assert.match(await hashing, /^\$argon2id/)
 })
 
-test('without Redis calls are refused by their code, and work again when it is back', async (t) => {
+test.concurrent('without Redis calls are refused by their code, and work again when it is back', async (t) => {
   const space = spaceFor(t)
   await startedWorker(space)
   const proxy = await redisProxy(space)
@@ -231,7 +231,7 @@ test('without Redis calls are refused by their code, and work again when it is b
   assert.match(await passwords.hash('x'), /^\$argon2id/)
 })
 
-test('closing ends what waits, and what comes later', async (t) => {
+test.concurrent('closing ends what waits, and what comes later', async (t) => {
   const space = spaceFor(t)
   const passwords = passwordsOf(space)
   await until(() => passwords.capacity().known)
@@ -243,7 +243,7 @@ test('closing ends what waits, and what comes later', async (t) => {
   await rejectsWith('closed', passwords.verify('x', null))
 })
 
-test('half of what a queue needs, wrong keys and a wrong policy are told at once', () => {
+test.concurrent('half of what a queue needs, wrong keys and a wrong policy are told at once', () => {
   const create = (options: PasswordsOptions) => () => createPasswordsWith(noProgram, options)
   const redis = 'redis://127.0.0.1:1'
   assert.throws(create({ redis }), /redis and sealKeys belong together/)
@@ -258,7 +258,7 @@ test('half of what a queue needs, wrong keys and a wrong policy are told at once
   assert.throws(create({ policy: { algorithm: 'argon2id', memoryKib: 15, parallelism: 2 } }), RangeError)
 })
 
-test('jobs of an application are counted by the worker as any are', async (t) => {
+test.concurrent('jobs of an application are counted by the worker as any are', async (t) => {
   const space = spaceFor(t)
   const worker = await startedWorker(space)
   const passwords = passwordsOf(space, { policy: bcrypt })

@@ -21,7 +21,7 @@ async function pretend({ redis, prefix }: Space, slots: number, serviceMs: numbe
   )
 }
 
-test('a client sees the workers of its queue, their slots and what they take for a job', async (t) => {
+test.concurrent('a client sees the workers of its queue, their slots and what they take for a job', async (t) => {
   const space = spaceFor(t)
   const client = await readyClient(space)
   await startedWorker(space, { slots: 2 })
@@ -35,7 +35,7 @@ test('a client sees the workers of its queue, their slots and what they take for
   assert.ok(Math.abs(jobsPerSecond - 5_000 / serviceMs) < 1e-6)
 })
 
-test('a key of another type in the place of the capacity is deleted', async (t) => {
+test.concurrent('a key of another type in the place of the capacity is deleted', async (t) => {
   const space = spaceFor(t)
   const client = await readyClient(space)
   await startedWorker(space)
@@ -45,7 +45,7 @@ test('a key of another type in the place of the capacity is deleted', async (t) 
   await until(() => client.load().known && client.load().workers === 1)
 })
 
-test('the published service time follows what jobs really take', async (t) => {
+test.concurrent('the published service time follows what jobs really take', async (t) => {
   const space = spaceFor(t)
   const client = await readyClient(space)
   await startedWorker(space, { slots: 8 })
@@ -57,7 +57,7 @@ test('the published service time follows what jobs really take', async (t) => {
   await until(() => client.load().serviceMs > 150)
 })
 
-test('jobs that are dropped say nothing of what a job takes', async (t) => {
+test.concurrent('jobs that are dropped say nothing of what a job takes', async (t) => {
   const space = spaceFor(t)
   const client = await readyClient(space)
   await startedWorker(space, { slots: 1 })
@@ -80,7 +80,7 @@ test('jobs that are dropped say nothing of what a job takes', async (t) => {
   assert.equal(since, serviceMs)
 })
 
-test('the predicted wait: what is ahead through what all workers do, one service time at least', async (t) => {
+test.concurrent('the predicted wait: what is ahead through what all workers do, one service time at least', async (t) => {
   const space = spaceFor(t)
   const client = await readyClient(space)
   assert.equal(client.predictedWaitMs('held'), Number.POSITIVE_INFINITY)
@@ -101,7 +101,7 @@ test('the predicted wait: what is ahead through what all workers do, one service
   assert.equal(client.predictedWaitMs('held'), 500)
 })
 
-test('a job counts from the moment it is added, before the queue has been read again', async (t) => {
+test.concurrent('a job counts from the moment it is added, before the queue has been read again', async (t) => {
   const space = spaceFor(t)
   const client = await readyClient(space)
   const before = client.load().waiting
@@ -110,7 +110,7 @@ test('a job counts from the moment it is added, before the queue has been read a
   await until(() => client.load().waiting === 5)
 })
 
-test('a worker that stops is not counted on any more, at once', async (t) => {
+test.concurrent('a worker that stops is not counted on any more, at once', async (t) => {
   const space = spaceFor(t)
   const client = await readyClient(space)
   const worker = await startedWorker(space)
@@ -121,7 +121,7 @@ test('a worker that stops is not counted on any more, at once', async (t) => {
   assert.equal(client.predictedWaitMs('held'), Number.POSITIVE_INFINITY)
 })
 
-test('jobs that operators hold back are none that could be taken: by a pause, by a limit on their rate or on what is active', async (t) => {
+test.concurrent('jobs that operators hold back are none that could be taken: by a pause, by a limit on their rate or on what is active', async (t) => {
   const space = spaceFor(t)
   const { redis, prefix } = space
   const client = await readyClient(space)
@@ -153,7 +153,7 @@ test('jobs that operators hold back are none that could be taken: by a pause, by
   await until(() => waiting === 2)
 })
 
-test('a worker that measures no time at all for a job publishes one that counts', async (t) => {
+test.concurrent('a worker that measures no time at all for a job publishes one that counts', async (t) => {
   const space = spaceFor(t)
   const client = await readyClient(space)
   const capacity = publishCapacity({

@@ -9,7 +9,7 @@ import { createLogger } from '../../src/process/log.ts'
 import { answerOf, jobsCounted, readyClient, startedWorker } from '../parts.ts'
 import { jobKey, type Space, spaceFor } from '../space.ts'
 
-test('a verdict crosses to Redis once, and how it is to be stored once for each connection', async (t) => {
+test.concurrent('a verdict crosses to Redis once, and how it is to be stored once for each connection', async (t) => {
   const space = spaceFor(t)
   const { redis, prefix } = space
   const client = await readyClient(space)
@@ -54,7 +54,7 @@ async function messagesTo({ redis, prefix, closing, ...space }: Space, { id }: J
 }
 
 for (const [what, write] of wrongTypes) {
-  test(`a ${what} where the redeemer or the verdict belongs: the verdict is announced and stored once`, async (t) => {
+  test.concurrent(`a ${what} where the redeemer or the verdict belongs: the verdict is announced and stored once`, async (t) => {
     const space = spaceFor(t)
     const client = await readyClient(space)
     const pending = await client.submit('verify', { password: 'wrong', storedHash: '$spillway-token$' })
@@ -68,7 +68,7 @@ for (const [what, write] of wrongTypes) {
     assert.equal(messages[0], `${pending.job.id} ${await space.redis.get(verdictKey(space.prefix, pending.job.id))}`)
   })
 
-  test(`a ${what} where a verdict belongs is no verdict, and keeps nobody from theirs`, async (t) => {
+  test.concurrent(`a ${what} where a verdict belongs is no verdict, and keeps nobody from theirs`, async (t) => {
     const space = spaceFor(t)
     const client = await readyClient(space)
     const [forged, pending] = [
@@ -89,7 +89,7 @@ for (const [what, write] of wrongTypes) {
   })
 }
 
-test('a verdict is announced once to the gateway that added its job, and once to another one that redeems its ticket', async (t) => {
+test.concurrent('a verdict is announced once to the gateway that added its job, and once to another one that redeems its ticket', async (t) => {
   const { redis, prefix, closing } = spaceFor(t)
   const log = createLogger({ service: 'test', level: 'silent' })
   const delivery = createDelivery({ redis, prefix, clock: createRedisClock(), log })

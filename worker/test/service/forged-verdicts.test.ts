@@ -54,7 +54,7 @@ async function announce(space: Space, { id }: JobRef, sealed: string): Promise<n
 }
 
 for (const [what, forge] of forgeries) {
-  test(`a verdict ${what} is not believed, neither announced nor stored, and the true one is`, async (t) => {
+  test.concurrent(`a verdict ${what} is not believed, neither announced nor stored, and the true one is`, async (t) => {
     const space = spaceFor(t)
     const { waiting, answered } = await waitingAndAnswered(space)
     const { job } = waiting
@@ -79,7 +79,7 @@ for (const [what, forge] of forgeries) {
   })
 }
 
-test('messages that are no replies disturb nobody', async (t) => {
+test.concurrent('messages that are no replies disturb nobody', async (t) => {
   const space = spaceFor(t)
   const { waiting } = await waitingAndAnswered(space)
   const { replyTo } = JSON.parse((await space.redis.hget(jobKey(space, waiting.job.id), 'data')) ?? '')
@@ -92,7 +92,7 @@ test('messages that are no replies disturb nobody', async (t) => {
   assert.deepEqual(await answer, { kind: 'mismatch' })
 })
 
-test('a verdict announced on the channel of another client is of no use there', async (t) => {
+test.concurrent('a verdict announced on the channel of another client is of no use there', async (t) => {
   const space = spaceFor(t)
   const mine = await readyClient(space)
   const theirs = await readyClient(space)
@@ -104,7 +104,7 @@ test('a verdict announced on the channel of another client is of no use there', 
   assert.deepEqual(await Promise.all(answers), [{ kind: 'mismatch' }, { kind: 'mismatch' }])
 })
 
-test('a verdict taken away is no verdict, and the wait ends in time', async (t) => {
+test.concurrent('a verdict taken away is no verdict, and the wait ends in time', async (t) => {
   const space = spaceFor(t)
   const client = await readyClient(space)
   await startedWorker(space)

@@ -59,7 +59,7 @@ async function emptied(space: Space): Promise<void> {
 }
 
 for (const forgery of [...ofFields, ...ofTypes]) {
-  test(`jobs with ${forgery.what} are gone once they are met, and the true ones are answered`, async (t) => {
+  test.concurrent(`jobs with ${forgery.what} are gone once they are met, and the true ones are answered`, async (t) => {
     const space = spaceFor(t)
     const client = await readyClient(space)
     const held = await client.submit('verify', request)
@@ -79,7 +79,7 @@ for (const forgery of [...ofFields, ...ofTypes]) {
   })
 }
 
-test('three hundred of them at once, and again, are one line of the log each time, and logins go on', async (t) => {
+test.concurrent('three hundred of them at once, and again, are one line of the log each time, and logins go on', async (t) => {
   const space = spaceFor(t)
   const client = await readyClient(space)
   const { lines, log } = keepingLog()
@@ -111,7 +111,7 @@ test('three hundred of them at once, and again, are one line of the log each tim
   assert.ok(complaints().length < 12, `${complaints().length} lines`)
 })
 
-test('they are removed from where no worker takes jobs too, once they are in its way', async (t) => {
+test.concurrent('they are removed from where no worker takes jobs too, once they are in its way', async (t) => {
   const space = spaceFor(t)
   const client = await readyClient(space)
   await startedWorker(space)
@@ -127,7 +127,7 @@ test('they are removed from where no worker takes jobs too, once they are in its
   await emptied(space)
 })
 
-test("an entry that has the name of one of the queue's own keys does not have that key deleted", async (t) => {
+test.concurrent("an entry that has the name of one of the queue's own keys does not have that key deleted", async (t) => {
   const space = spaceFor(t)
   const client = await readyClient(space)
   const pending = await client.submit('verify', request)

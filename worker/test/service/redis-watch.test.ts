@@ -47,7 +47,7 @@ async function watched(t: TestContext, watch: RedisWatch) {
   return { connections, proxy, failures: () => failures }
 }
 
-test('any number of failures of any number of connections is one line, and their return is one', async (t) => {
+test.concurrent('any number of failures of any number of connections is one line, and their return is one', async (t) => {
   const { lines, log } = linesOf()
   const { proxy, failures } = await watched(t, watchRedis(log, HOUR_MS))
   for (let round = 1; round <= 2; round += 1) {
@@ -63,7 +63,7 @@ test('any number of failures of any number of connections is one line, and their
   }
 })
 
-test('a connection that was ended is not waited for', async (t) => {
+test.concurrent('a connection that was ended is not waited for', async (t) => {
   const { lines, log } = linesOf()
   const { connections, proxy } = await watched(t, watchRedis(log, HOUR_MS))
   connections[1]?.disconnect()
@@ -73,7 +73,7 @@ test('a connection that was ended is not waited for', async (t) => {
   await until(() => lines.some(({ msg }) => msg === BACK))
 })
 
-test('while it lasts, a line now and then says how often', async (t) => {
+test.concurrent('while it lasts, a line now and then says how often', async (t) => {
   const { lines, log } = linesOf()
   const { proxy, failures } = await watched(t, watchRedis(log, 200))
   proxy.refuse()
@@ -87,7 +87,7 @@ test('while it lasts, a line now and then says how often', async (t) => {
   proxy.restore()
 })
 
-test('the first of what happens often is told at once, and the others are counted until the next line', async () => {
+test.concurrent('the first of what happens often is told at once, and the others are counted until the next line', async () => {
   const { lines, log } = linesOf()
   const everyMs = 50
   const warning = throttledWarning(log, 'it failed', everyMs)

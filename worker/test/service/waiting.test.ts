@@ -15,7 +15,7 @@ function isAborted(error: unknown): boolean {
   return error instanceof PasswordClientError && error.code === 'wait_aborted'
 }
 
-test('when the wait runs out first there is no answer, and the job goes on', async (t) => {
+test.concurrent('when the wait runs out first there is no answer, and the job goes on', async (t) => {
   const space = spaceFor(t)
   const client = await readyClient(space)
   const pending = await client.submit('verify', request)
@@ -28,7 +28,7 @@ test('when the wait runs out first there is no answer, and the job goes on', asy
   assert.deepEqual(await answerOf(await client.resume(pending.job)), match)
 })
 
-test('a verdict that is there already is found without any wait', async (t) => {
+test.concurrent('a verdict that is there already is found without any wait', async (t) => {
   const space = spaceFor(t)
   const client = await readyClient(space)
   await startedWorker(space)
@@ -38,7 +38,7 @@ test('a verdict that is there already is found without any wait', async (t) => {
   assert.deepEqual(await answerOf(await client.resume(pending.job), 0), match)
 })
 
-test('a caller that goes away ends its wait at once, and the job is cancelled', async (t) => {
+test.concurrent('a caller that goes away ends its wait at once, and the job is cancelled', async (t) => {
   const space = spaceFor(t)
   const client = await readyClient(space)
   const [leaving, staying] = [await client.submit('verify', request), await client.submit('verify', request)]
@@ -55,14 +55,14 @@ test('a caller that goes away ends its wait at once, and the job is cancelled', 
   assert.deepEqual(await answerOf(staying), match)
 })
 
-test('a caller that was gone before the wait began is not waited for', async (t) => {
+test.concurrent('a caller that was gone before the wait began is not waited for', async (t) => {
   const space = spaceFor(t)
   const client = await readyClient(space)
   const pending = await client.submit('verify', request)
   await assert.rejects(pending.answer({ waitMs: 60_000, signal: AbortSignal.abort() }), isAborted)
 })
 
-test('a job in hand is not cancelled', async (t) => {
+test.concurrent('a job in hand is not cancelled', async (t) => {
   const space = spaceFor(t)
   const client = await readyClient(space)
   await startedWorker(space)
@@ -72,7 +72,7 @@ test('a job in hand is not cancelled', async (t) => {
   assert.deepEqual(await answerOf(pending), match)
 })
 
-test('a job that was answered is not cancelled, and its verdict stays', async (t) => {
+test.concurrent('a job that was answered is not cancelled, and its verdict stays', async (t) => {
   const space = spaceFor(t)
   const client = await readyClient(space)
   await startedWorker(space)
@@ -82,7 +82,7 @@ test('a job that was answered is not cancelled, and its verdict stays', async (t
   assert.deepEqual(await answerOf(pending), match)
 })
 
-test('a lost notification is made up for at the end of the wait', async (t) => {
+test.concurrent('a lost notification is made up for at the end of the wait', async (t) => {
   const space = spaceFor(t)
   const client = await readyClient(space)
   const pending = await client.submit('verify', request)
@@ -94,7 +94,7 @@ test('a lost notification is made up for at the end of the wait', async (t) => {
   assert.deepEqual(await answerOf(pending, 100), match)
 })
 
-test('any client redeems a verdict: before it is there, when it is there, and without its own job', async (t) => {
+test.concurrent('any client redeems a verdict: before it is there, when it is there, and without its own job', async (t) => {
   const space = spaceFor(t)
   const [submitting, early, late] = [await readyClient(space), await readyClient(space), await readyClient(space)]
   const pending = await submitting.submit('verify', request)
@@ -105,7 +105,7 @@ test('any client redeems a verdict: before it is there, when it is there, and wi
   assert.deepEqual(await answerOf(pending), match)
 })
 
-test('a redemption asks to be told of the verdict and looks for it in one round trip, in this order', async (t) => {
+test.concurrent('a redemption asks to be told of the verdict and looks for it in one round trip, in this order', async (t) => {
   const space = spaceFor(t)
   const proxy = await redisProxy(space)
   const client = await readyClient(space, { redisUrl: proxy.url })
@@ -124,7 +124,7 @@ test('a redemption asks to be told of the verdict and looks for it in one round 
   assert.equal(await answerOf(await resumed, 0), undefined)
 })
 
-test('several callers of one client wait for the same job, and one that goes away takes nothing from the others', async (t) => {
+test.concurrent('several callers of one client wait for the same job, and one that goes away takes nothing from the others', async (t) => {
   const space = spaceFor(t)
   const client = await readyClient(space)
   const pending = await client.submit('verify', request)
@@ -141,7 +141,7 @@ test('several callers of one client wait for the same job, and one that goes awa
   assert.deepEqual(await Promise.all(others), [match, match, match])
 })
 
-test('a verdict is kept until the deadline of its job, and then gone', async (t) => {
+test.concurrent('a verdict is kept until the deadline of its job, and then gone', async (t) => {
   const space = spaceFor(t)
   const client = await readyClient(space, { jobLifeMs: 6_000 })
   await startedWorker(space)
