@@ -18,9 +18,9 @@ const started = (args: string[]) =>
   })
 
 test('a mistake is one sentence without a stack, and exit code 1', async () => {
-  const running = started(['import', 'users.xml'])
+  const running = started(['import', 'users.csv', '--preset', 'other'])
   assert.deepEqual(await running.exited, { code: 1, signal: null })
-  assert.match(running.output(), /^[^\n]*must end with[^\n]*$/)
+  assert.match(running.output(), /^--preset takes one of [^\n]*$/)
 })
 
 test('an import that is stopped says where to go on', async () => {
