@@ -1,7 +1,8 @@
-// Bundles the programs of the package: what applications install has BullMQ and Ajv inside, and none of their dependencies.
+// Bundles the programs of the package: what applications install has BullMQ inside, and none of their dependencies.
 import { writeFile } from 'node:fs/promises'
-import { join, relative } from 'node:path'
+import { basename, join, relative } from 'node:path'
 import { type BuildOptions, build, type Metafile, type Plugin } from 'esbuild'
+import { validators } from './validators.ts'
 
 const clientDist = join(import.meta.dirname, '../dist')
 const workerDist = join(import.meta.dirname, '../../dist')
@@ -12,6 +13,8 @@ const common: BuildOptions = {
   target: 'node20.19',
   format: 'cjs',
   mainFields: ['module', 'main'],
+  // A program that is loaded later is required: Jest takes no import() in CommonJS.
+  supported: { 'dynamic-import': false },
   // In CommonJS `import.meta` is empty, and modules find files beside their own by it.
   define: { 'import.meta.url': '__moduleUrl' },
   banner: { js: "const __moduleUrl = require('node:url').pathToFileURL(__filename).href" },
@@ -35,7 +38,7 @@ export const pageDoor = 'browser'
 /** What people run: `npx --yes --package @spillway/client <name>`. */
 export const commands = { 'spillway-storm': 'storm' } as const
 /** What doors share, so that there is one of it. */
-const shared = ['open-passwords', 'shared-passwords', 'application/passwords-error']
+const shared = ['open-passwords', 'shared-passwords', 'application/passwords-error', 'application/queue']
 
 /** A program that another one imports is required by it, instead of being bundled again. */
 const apart: Plugin = {
@@ -44,7 +47,7 @@ const apart: Plugin = {
     onResolve({ filter: /^\./ }, ({ path, resolveDir, kind }) => {
       const name = relative(clientDist, join(resolveDir, path)).replace(/\.js$/, '')
       const isProgram = kind !== 'entry-point' && [...doors, ...shared].includes(name)
-      return isProgram ? { path: `./${name}.cjs`, external: true } : undefined
+      return isProgram ? { path: `./${basename(name)}.cjs`, external: true } : undefined
     })
   },
 }
@@ -60,8 +63,9 @@ export async function bundle(outdir: string): Promise<Metafile[]> {
       ...common,
       entryPoints: [...doors, ...shared].map((name) => join(clientDist, `${name}.js`)),
       external: [...dependencies, ...optional, ...Object.keys(peers)],
-      plugins: [apart],
+      plugins: [apart, validators],
       outdir,
+      entryNames: '[name]',
       outExtension: { '.js': '.cjs' },
       metafile: true,
     }),
@@ -76,6 +80,7 @@ export async function bundle(outdir: string): Promise<Metafile[]> {
       ...common,
       entryPoints: [join(workerDist, 'beside.cjs')],
       external: hashing,
+      plugins: [validators],
       outfile: join(outdir, 'hashing-program.cjs'),
       metafile: true,
     }),

@@ -1,19 +1,29 @@
 /** The one instance of the drop-in replacements, opened by the environment when it is first needed. A program of its own, too. */
 import type { ExactPasswords } from './application/create-passwords.js'
 import { readEnvironment } from './drop-in/environment.js'
-import { openPasswords } from './open-passwords.js'
 
-let opened: ExactPasswords | undefined
+let opening: Promise<ExactPasswords> | undefined
 
-/** Throws an error that names all variables that are invalid. */
-export function sharedPasswords(): ExactPasswords {
-  opened ??= openPasswords(readEnvironment(process.env))
-  return opened
+/** Its code is loaded by the first call: programs that import the replacements start as soon as with the packages. */
+export function sharedPasswords(): Promise<ExactPasswords> {
+  opening ??= open()
+  return opening
+}
+
+/** Rejects with an error that names all variables that are invalid. */
+async function open(): Promise<ExactPasswords> {
+  try {
+    const { openPasswords } = await import('./open-passwords.js')
+    return openPasswords(readEnvironment(process.env))
+  } catch (error) {
+    opening = undefined
+    throw error
+  }
 }
 
 /** Rejects what waits with `closed`, and ends the process beside or disconnects. A later call opens it anew. */
 export async function close(): Promise<void> {
-  const closing = opened
-  opened = undefined
+  const closing = await opening
+  opening = undefined
   await closing?.close()
 }

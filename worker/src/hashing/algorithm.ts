@@ -8,8 +8,8 @@ export interface Algorithm<Cost, Setting extends Cost, R extends Recipe> extends
   hash(password: string, cost: Cost, signal?: AbortSignal): Promise<string>
   /** Whether a worker makes hashes of this cost. */
   isAffordable(cost: Cost): boolean
-  /** A hash with the setting that the request holds. Undefined when that costs too much, or no implementation here takes it. */
-  hashExactly(exact: ExactHash, setting: Setting, signal?: AbortSignal): Promise<string> | undefined
+  /** A hash with the setting that the request holds; undefined when that costs too much, or no implementation here takes it. */
+  hashExactly(exact: ExactHash, setting: Setting, signal?: AbortSignal): Promise<string | undefined>
   /** A recipe with a random digest: verifying against it takes as long as any, and no password is known to match. */
   decoy(cost: Cost): R
 }

@@ -6,7 +6,7 @@ import type { Argon2Cost } from '@spillway/client/protocol/policy'
 import { type Argon2Setting, argon2Setting, type ExactHash, newArgon2Setting } from '@spillway/client/protocol/setting'
 import type { Algorithm } from './algorithm.js'
 import { DIGEST_BYTES, type Inputs, nativeEngine, nodeRsEngine, referenceEngine } from './argon2-engines.js'
-import { type KnownAnswer, loadEngines, verifyByFirst } from './engine.js'
+import { firstThat, type KnownAnswer, loadEngines, verifyByFirst } from './engine.js'
 import { MEMORY_LIMIT_KIB } from './memory-limit.js'
 import type { Argon2Recipe } from './methods/recipe.js'
 import type { NativeEngine } from './native.js'
@@ -41,15 +41,15 @@ export async function createArgon2(
     memoryKib <= memoryLimitKib && time <= TIME_LIMIT && parallelism <= PARALLELISM_LIMIT
   return {
     family: 'argon2',
-    engine: engines[0].name,
+    engine: engines.first.name,
     isAffordable,
     hash: (password, cost, signal) =>
-      engines[0].hash(password, newArgon2Setting(cost), { digestBytes: DIGEST_BYTES }, signal),
-    hashExactly(exact, setting, signal) {
+      engines.first.hash(password, newArgon2Setting(cost), { digestBytes: DIGEST_BYTES }, signal),
+    async hashExactly(exact, setting, signal) {
       const inputs = inputsOf(exact)
       const isAccepted = isPossible(setting) && isAffordable(setting) && inputs.digestBytes <= DIGEST_LIMIT_BYTES
-      const engine = isAccepted ? engines.find(({ takes }) => takes(inputs)) : undefined
-      return engine?.hash(Buffer.from(exact.password, 'base64'), setting, inputs, signal)
+      const engine = isAccepted ? await firstThat(engines, ({ takes }) => takes(inputs)) : undefined
+      return await engine?.hash(Buffer.from(exact.password, 'base64'), setting, inputs, signal)
     },
     decoy: (cost) => ({
       method: 'argon2',
@@ -60,9 +60,9 @@ export async function createArgon2(
       // Engines read the specification's order of parameters alone.
       const setting = argon2Setting(stored)
       const text = `${setting}$${unpadded(digest)}`
-      if (associatedData === undefined) return await verifyByFirst(engines, password, text, signal)
+      if (associatedData === undefined) return await verifyByFirst(engines, password, text, { signal })
       const inputs = { digestBytes: digest.length, associatedData }
-      const engine = engines.find(({ takes }) => takes(inputs))
+      const engine = await firstThat(engines, ({ takes }) => takes(inputs))
       if (engine === undefined) throw new Error('no implementation here takes associated data')
       return timingSafeEqual(Buffer.from(await engine.hash(password, stored, inputs, signal)), Buffer.from(text))
     },

@@ -49,11 +49,13 @@ export async function createBcrypt(
   )
   return {
     family: 'bcrypt',
-    engine: engines[0].name,
+    engine: engines.first.name,
     isAffordable,
-    hash: (password, { cost }, signal) => engines[0].hash(password, newBcryptSetting(cost), signal),
-    hashExactly({ password }, setting, signal) {
-      return isAffordable(setting) ? engines[0].hash(Buffer.from(password, 'base64'), setting, signal) : undefined
+    hash: (password, { cost }, signal) => engines.first.hash(password, newBcryptSetting(cost), signal),
+    async hashExactly({ password }, setting, signal) {
+      return isAffordable(setting)
+        ? await engines.first.hash(Buffer.from(password, 'base64'), setting, signal)
+        : undefined
     },
     decoy({ cost }) {
       const { salt } = newBcryptSetting(cost)
@@ -64,10 +66,10 @@ export async function createBcrypt(
       const setting: BcryptSetting = { algorithm: 'bcrypt', cost, salt }
       // Whatever is in a key of this variant, all of it is read.
       if (variant === '2x' && key !== undefined) {
-        const made = await engines[0].hash(key, setting, signal)
+        const made = await engines.first.hash(key, setting, signal)
         return timingSafeEqual(Buffer.from(made.slice(-digest.length)), Buffer.from(digest))
       }
-      const matches = await verifyByFirst(engines, key ?? '', bcryptSetting(setting) + digest, signal)
+      const matches = await verifyByFirst(engines, key ?? '', bcryptSetting(setting) + digest, { signal })
       return key !== undefined && matches
     },
   }

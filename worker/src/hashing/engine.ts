@@ -19,30 +19,54 @@ export interface Engine<Stored = string> {
   verify(password: Password, stored: Stored, signal?: AbortSignal): Promise<boolean>
 }
 
-/** The engines that work here, in order of preference. Throws when none does. */
+/** The engines that work here. */
+export interface Engines<E> {
+  readonly first: E
+  /** In order of preference, `first` included. The others are loaded, and tested, when they are asked for. */
+  inOrder(): AsyncIterable<E>
+}
+
+/** Loads the first that works. Throws when none does. */
 export async function loadEngines<Stored, E extends Engine<Stored>>(
   candidates: readonly (() => Promise<E>)[],
   knownAnswers: readonly KnownAnswer<Stored>[],
-): Promise<[E, ...E[]]> {
-  const working: E[] = []
-  for (const load of candidates) {
-    const engine = await load().catch(() => undefined)
-    if (engine !== undefined && (await answersRight(engine, knownAnswers))) working.push(engine)
+): Promise<Engines<E>> {
+  const loaded = new Map<number, Promise<E | undefined>>()
+
+  async function load(candidate: () => Promise<E>): Promise<E | undefined> {
+    const engine = await candidate().catch(() => undefined)
+    return engine !== undefined && (await answersRight(engine, knownAnswers)) ? engine : undefined
   }
-  const [first, ...others] = working
-  if (first === undefined) throw new Error('no implementation of the hash works on this machine')
-  return [first, ...others]
+
+  async function* inOrder(): AsyncGenerator<E> {
+    for (const [n, candidate] of candidates.entries()) {
+      const loading = loaded.get(n) ?? load(candidate)
+      loaded.set(n, loading)
+      const engine = await loading
+      if (engine !== undefined) yield engine
+    }
+  }
+
+  for await (const first of inOrder()) return { first, inOrder }
+  throw new Error('no implementation of the hash works on this machine')
+}
+
+/** The first engine that takes something; undefined where none does. */
+export async function firstThat<E>({ inOrder }: Engines<E>, takes: (engine: E) => boolean): Promise<E | undefined> {
+  for await (const engine of inOrder()) if (takes(engine)) return engine
+  return undefined
 }
 
 /** Verifies with the first engine that accepts the hash, because engines differ in the formats they accept. */
-export async function verifyByFirst<Stored>(
-  engines: readonly Engine<Stored>[],
+export async function verifyByFirst<Stored, E extends Engine<Stored>>(
+  { inOrder }: Engines<E>,
   password: Password,
   stored: Stored,
-  signal?: AbortSignal,
+  { signal, takes = () => true }: { signal?: AbortSignal | undefined; takes?: (engine: E) => boolean } = {},
 ): Promise<boolean> {
   let refusal: unknown
-  for (const engine of engines) {
+  for await (const engine of inOrder()) {
+    if (!takes(engine)) continue
     try {
       return await engine.verify(password, stored, signal)
     } catch (error) {

@@ -152,10 +152,10 @@ export async function createHasher(policy: Policy, options: HasherOptions): Prom
       const setting = parsed !== undefined && bounds.accepts(parsed) ? parsed : undefined
       const isBcrypt = setting?.algorithm === 'bcrypt'
       const hash = isBcrypt
-        ? bcrypt.hashExactly(exact, setting, signal)
-        : setting && argon2.hashExactly(exact, setting, signal)
+        ? await bcrypt.hashExactly(exact, setting, signal)
+        : setting && (await argon2.hashExactly(exact, setting, signal))
       if (hash === undefined) throw new UnsupportedHashError('no implementation here makes a hash by that setting')
-      return await hash
+      return hash
     },
     async verify(password, storedHash, signal) {
       const forms = typeof password === 'string' ? [password] : password

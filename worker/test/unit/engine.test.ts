@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
-import { type Engine, loadEngines, verifyByFirst } from '../../src/hashing/engine.ts'
+import { type Engine, type Engines, firstThat, loadEngines, verifyByFirst } from '../../src/hashing/engine.ts'
 
 const knownAnswers = [{ password: 'known', stored: '#known' }]
 
@@ -13,8 +13,36 @@ function engine(
 }
 
 async function namesOf(candidates: (() => Promise<Engine>)[]): Promise<string[]> {
-  return (await loadEngines(candidates, knownAnswers)).map(({ name }) => name)
+  const names: string[] = []
+  for await (const { name } of (await loadEngines(candidates, knownAnswers)).inOrder()) names.push(name)
+  return names
 }
+
+/** Engines without a test. */
+function working(...engines: [Engine, ...Engine[]]): Engines<Engine> {
+  return {
+    first: engines[0],
+    async *inOrder() {
+      yield* engines
+    },
+  }
+}
+
+test('an engine is loaded when those before it do not do', async () => {
+  const loaded: string[] = []
+  const candidate = (name: string) => async () => {
+    loaded.push(name)
+    return await engine(name)()
+  }
+  const engines = await loadEngines([candidate('fast'), candidate('slow')], knownAnswers)
+  assert.equal(engines.first.name, 'fast')
+  assert.equal(await verifyByFirst(engines, 'known', '#known'), true)
+  assert.deepEqual(loaded, ['fast'])
+  assert.equal((await firstThat(engines, ({ name }) => name === 'slow'))?.name, 'slow')
+  assert.equal((await firstThat(engines, ({ name }) => name === 'slow'))?.name, 'slow')
+  assert.equal(await firstThat(engines, ({ name }) => name === 'none'), undefined)
+  assert.deepEqual(loaded, ['fast', 'slow'])
+})
 
 test('engines that work are used in the order given', async () => {
   assert.deepEqual(await namesOf([engine('fast'), engine('slow')]), ['fast', 'slow'])
@@ -42,13 +70,13 @@ test('a hash that the first engine refuses is verified by the next one, and refu
   const refuses = engine('picky', async () => {
     throw new Error('the salt is too short for me')
   })
-  const engines = [await refuses(), await engine('patient')()]
+  const engines = working(await refuses(), await engine('patient')())
   assert.equal(await verifyByFirst(engines, 'known', '#known'), true)
   assert.equal(await verifyByFirst(engines, 'other', '#known'), false)
-  await assert.rejects(verifyByFirst(engines.slice(0, 1), 'known', '#known'), /too short for me/)
+  await assert.rejects(verifyByFirst(working(await refuses()), 'known', '#known'), /too short for me/)
 })
 
 test('no engine is asked after one that answered', async () => {
   const second = engine('second', async () => assert.fail('asked'))
-  assert.equal(await verifyByFirst([await engine('first')(), await second()], 'other', '#known'), false)
+  assert.equal(await verifyByFirst(working(await engine('first')(), await second()), 'other', '#known'), false)
 })

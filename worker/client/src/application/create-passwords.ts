@@ -9,10 +9,13 @@ import { createAdmission } from './admission.js'
 import { observe } from './observe.js'
 import { consoleLog, openBackend } from './open-backend.js'
 import { PasswordsError } from './passwords-error.js'
+import { ATTEMPT_MS, createPatience } from './patience.js'
 import { completePolicy } from './policy.js'
+import { createServing } from './serving.js'
 import type { CallOptions, Passwords, PasswordsOptions } from './types.js'
 import { wholeNumber } from './whole-number.js'
 
+/** In a process that serves; in any other a call takes as long as it takes. */
 const WAIT_MS = 8_000
 const MAX_OUTSTANDING = 10_000
 /** The longest delay of a timer. */
@@ -28,14 +31,19 @@ export interface ExactPasswords extends Passwords {
 
 /** @param program the process beside the application, which hashes where there is no queue */
 export function createPasswordsWith(program: URL, options: PasswordsOptions): ExactPasswords {
-  const { rehash = 'when-weaker', waitMs = WAIT_MS, maxOutstanding = MAX_OUTSTANDING, log = consoleLog } = options
-  wholeNumber('waitMs', waitMs, 1, LONGEST_MS)
+  const { rehash = 'when-weaker', waitMs, maxOutstanding = MAX_OUTSTANDING, log = consoleLog } = options
+  if (waitMs !== undefined && waitMs !== Number.POSITIVE_INFINITY) wholeNumber('waitMs', waitMs, 1, LONGEST_MS)
   wholeNumber('maxOutstanding', maxOutstanding, 1, Number.MAX_SAFE_INTEGER)
   const policy = completePolicy(options.policy)
-  const backend = openBackend(program, { ...options, log }, { waitMs, policy })
+  const backend = openBackend(program, { ...options, log }, { waitMs: Math.min(waitMs ?? WAIT_MS, ATTEMPT_MS), policy })
   const observed = observe({ onCall: options.onCall, by: () => backend.by, log })
   const admission = createAdmission(backend, maxOutstanding)
   const unsupported = throttledWarning(log, 'no password matches a stored hash')
+  const serves = createServing()
+  const patience = createPatience(async (leftMs) => {
+    if (!backend.load().known) await backend.whenKnown(leftMs)
+    admission.admit(leftMs)
+  })
   const inHand = new Set<AbortController>()
   let isClosed = false
 
@@ -56,7 +64,8 @@ export function createPasswordsWith(program: URL, options: PasswordsOptions): Ex
     inHand.add(call)
     signal?.addEventListener('abort', abort)
     try {
-      const verdict = await runWithin(remainingMs(deadline, waitMs), name, request, call.signal)
+      const totalMs = remainingMs(deadline, waitMs ?? (serves() ? WAIT_MS : Number.POSITIVE_INFINITY))
+      const verdict = await runWithin(totalMs, name, request, call.signal)
       if (verdict !== undefined) return accepted(verdict)
       signal?.throwIfAborted()
       throw isClosed ? closed() : admission.late()
@@ -72,6 +81,8 @@ export function createPasswordsWith(program: URL, options: PasswordsOptions): Ex
     request: Requests[Name],
     signal: AbortSignal,
   ): Promise<Verdict | undefined> {
+    if (totalMs === Number.POSITIVE_INFINITY)
+      return await patience.attempt((leftMs) => backend.perform(name, request, { waitMs: leftMs, signal }), signal)
     const endsAt = performance.now() + totalMs
     const left = () => Math.max(0, endsAt - performance.now())
     if (!backend.load().known) await within(left(), backend.whenKnown(left()), signal)
@@ -147,7 +158,7 @@ function remainingMs(deadline: number | Date | undefined, waitMs: number): numbe
   const leftMs = deadline === undefined ? waitMs : Number(deadline) - Date.now()
   if (Number.isNaN(leftMs)) throw new TypeError('a deadline is a Date or epoch milliseconds')
   if (leftMs <= 0) throw new PasswordsError('expired', 'the deadline has passed')
-  return Math.min(leftMs, LONGEST_MS)
+  return leftMs === Number.POSITIVE_INFINITY ? leftMs : Math.min(leftMs, LONGEST_MS)
 }
 
 /** The verdict unless a worker refused. */

@@ -1,8 +1,7 @@
 /** Workers of a queue as what hashes for an application. */
 import { PasswordClientError } from '../errors.js'
 import { DEFAULT_QUEUE_PREFIX } from '../protocol/job.js'
-import { refuseGuessableKeys } from '../protocol/key-list.js'
-import { parseKeyring, SEAL_KEYS } from '../protocol/seal.js'
+import { parseKeyring } from '../protocol/seal.js'
 import { createPasswordClient } from '../queue-client.js'
 import type { Backend } from './backend.js'
 import { PasswordsError } from './passwords-error.js'
@@ -20,7 +19,7 @@ export interface QueueOptions {
   log: Logger
 }
 
-/** Throws an error that names what is wrong with the address or the keys. Redis may be unreachable. */
+/** Redis may be unreachable. */
 export function openQueueBackend({
   redis,
   sealKeys,
@@ -29,7 +28,6 @@ export function openQueueBackend({
   traceparent,
   log,
 }: QueueOptions): Backend {
-  refuseGuessableKeys(SEAL_KEYS, sealKeys)
   const keyring = parseKeyring(sealKeys)
   const own = { jobLifeMs: waitMs, background: true, traceparent }
   const client = createPasswordClient({ redisUrl: redis, prefix, keyring, log, ...own })

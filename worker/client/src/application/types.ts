@@ -40,7 +40,10 @@ export interface PasswordsOptions {
   policy?: HashPolicy | undefined
   /** Whether a match of a hash that is weaker than the policy is hashed anew, for calls that take the new hash [when-weaker]. */
   rehash?: 'never' | 'when-weaker' | undefined
-  /** How long a call without a deadline may take, in milliseconds [8000]. */
+  /**
+   * How long a call without a deadline may take, in milliseconds [8000 in a process that listens as a server; else Infinity: as long as it
+   * takes].
+   */
   waitMs?: number | undefined
   /** Calls that may be outstanding, whatever the predicted wait [10000]. */
   maxOutstanding?: number | undefined
@@ -76,7 +79,7 @@ export interface ObservedCall {
 export interface CallOptions {
   /** Cancels the call: it rejects with the signal's reason, and is not hashed if that has not begun. */
   signal?: AbortSignal | undefined
-  /** When the answer is of no use any more, in epoch milliseconds or as a Date [waitMs from now]. */
+  /** When the answer is of no use any more, in epoch milliseconds or as a Date; Infinity for never [waitMs from now]. */
   deadline?: number | Date | undefined
 }
 

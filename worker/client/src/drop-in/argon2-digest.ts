@@ -51,10 +51,13 @@ export function readInput(given: GivenInput): Argon2Input {
 }
 
 /** Rejects as {@link ExactPasswords.hashExactly} does. */
-export async function digestOf(passwords: () => ExactPasswords, input: Argon2Input): Promise<Buffer> {
+export async function digestOf(
+  passwords: () => ExactPasswords | Promise<ExactPasswords>,
+  input: Argon2Input,
+): Promise<Buffer> {
   const { password, digestBytes, secret, associatedData } = input
   const setting = argon2Setting(input.setting)
-  const hash = await passwords().hashExactly({
+  const hash = await (await passwords()).hashExactly({
     setting,
     password: password.toString('base64'),
     digestBytes,

@@ -26,7 +26,7 @@ const DEFAULTS = {
 }
 
 /** @param passwords gives what hashes, when the first call needs it; a call rejects with what this throws */
-export function createArgon2(passwords: () => ExactPasswords): Argon2 {
+export function createArgon2(passwords: () => ExactPasswords | Promise<ExactPasswords>): Argon2 {
   async function hash(password: Buffer | string, options: HashOptions & { raw: true }): Promise<Buffer>
   async function hash(password: Buffer | string, options?: HashOptions & { raw?: boolean }): Promise<string>
   async function hash(password: Buffer | string, options?: HashOptions & { raw?: boolean }): Promise<Buffer | string> {
@@ -70,7 +70,7 @@ export function createArgon2(passwords: () => ExactPasswords): Argon2 {
       const input = readInput({ ...given, hashLength: hash.byteLength, m, t, p, version, type: TYPES[id] })
       const text = asText(input.password)
       if (text !== undefined && isPlain(input)) {
-        return await passwords().verifyExactly(text, `${argon2Setting(input.setting)}$${unpadded(hash)}`)
+        return await (await passwords()).verifyExactly(text, `${argon2Setting(input.setting)}$${unpadded(hash)}`)
       }
       return timingSafeEqual(await digestOf(passwords, input), hash)
     },

@@ -15,12 +15,12 @@ const HASH_REQUIRED = 'data and salt arguments required'
 const COMPARE_REQUIRED = 'data and hash arguments required'
 
 /** @param passwords gives what hashes, when the first call needs it; a call rejects with what this throws */
-export function createBcrypt(passwords: () => ExactPasswords): Bcrypt {
+export function createBcrypt(passwords: () => ExactPasswords | Promise<ExactPasswords>): Bcrypt {
   async function hashed(data: unknown, salt: unknown): Promise<string> {
     const { password, used } = readHashing(data, salt)
     const setting = bcryptSetting(used)
     const key = readPassword(password, used.minor).toString('base64')
-    const made = await passwords().hashExactly({ setting, password: key })
+    const made = await (await passwords()).hashExactly({ setting, password: key })
     return encoded(used, made.slice(setting.length))
   }
 
@@ -31,8 +31,8 @@ export function createBcrypt(passwords: () => ExactPasswords): Bcrypt {
     const key = readPassword(password, stored.minor)
     const text = asText(key)
     if (text !== undefined && !text.includes('\0'))
-      return await passwords().verifyExactly(text, setting + stored.digest)
-    const made = await passwords().hashExactly({ setting, password: key.toString('base64') })
+      return await (await passwords()).verifyExactly(text, setting + stored.digest)
+    const made = await (await passwords()).hashExactly({ setting, password: key.toString('base64') })
     return isSame(made.slice(setting.length), stored.digest)
   }
 

@@ -17,7 +17,7 @@ export function readEnvironment(env: NodeJS.ProcessEnv): PasswordsOptions {
     return value
   }
   const options: PasswordsOptions = {
-    waitMs: whole('SPILLWAY_WAIT_MS', 600_000),
+    waitMs: env.SPILLWAY_WAIT_MS === 'Infinity' ? Number.POSITIVE_INFINITY : whole('SPILLWAY_WAIT_MS', 600_000),
     concurrency: whole('SPILLWAY_CONCURRENCY', CONCURRENCY_MAX),
     fallbackConcurrency: whole('SPILLWAY_FALLBACK_CONCURRENCY', CONCURRENCY_MAX, 0),
     ...(env.SPILLWAY_SEAL_KEYS ? queueOf(env, problems) : {}),

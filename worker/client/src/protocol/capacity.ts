@@ -41,7 +41,7 @@ const WorkerCapacity = {
   additionalProperties: false,
 } as const
 export type WorkerCapacity = FromSchema<typeof WorkerCapacity>
-const isWorkerCapacity = checkFor<WorkerCapacity>(WorkerCapacity)
+const isWorkerCapacity = /* @__PURE__ */ checkFor<WorkerCapacity>(WorkerCapacity)
 
 /** The state of the queue as one gateway last read it. */
 export interface Load {

@@ -42,7 +42,7 @@ const JobData = {
   additionalProperties: false,
 } as const
 export type JobData = FromSchema<typeof JobData>
-export const isJobData = checkFor<JobData>(JobData)
+export const isJobData = /* @__PURE__ */ checkFor<JobData>(JobData)
 
 /**
  * The result of a job that BullMQ keeps for operators. It does not contain whether a password was right. Times reveal that where a
@@ -59,7 +59,7 @@ const JobResult = {
   additionalProperties: false,
 } as const
 export type JobResult = FromSchema<typeof JobResult>
-export const isJobResult = checkFor<JobResult>(JobResult)
+export const isJobResult = /* @__PURE__ */ checkFor<JobResult>(JobResult)
 
 /**
  * The sealed contents of a `hash` job. Without a `policy`, the hash is made by that of the worker. With `exact` it is made of what
@@ -77,7 +77,7 @@ export interface HashRequest {
   policy?: HashPolicy
   exact?: ExactHash
 }
-export const isHashRequest = checkFor<HashRequest>(HashRequest)
+export const isHashRequest = /* @__PURE__ */ checkFor<HashRequest>(HashRequest)
 
 /**
  * The sealed contents of a `verify` job. `storedHash: null` requests a decoy: a verify at the cost of the policy that never matches,
@@ -113,7 +113,7 @@ export interface VerifyRequest {
   rehash?: boolean
   upgrade?: RehashMode
 }
-export const isVerifyRequest = checkFor<VerifyRequest>(VerifyRequest)
+export const isVerifyRequest = /* @__PURE__ */ checkFor<VerifyRequest>(VerifyRequest)
 
 /**
  * The size of a verify request without its passwords, in bytes of JSON. Hashes of up to 212 characters fit; the longest of the PHC
@@ -178,7 +178,7 @@ const Verdict = {
   ],
 } as const
 export type Verdict = FromSchema<{ oneOf: (typeof Verdict)['oneOf'] }>
-export const isVerdict = checkFor<Verdict>(Verdict)
+export const isVerdict = /* @__PURE__ */ checkFor<Verdict>(Verdict)
 
 /**
  * Why a worker refused a job: `unsupported_hash` is a stored hash of no supported algorithm or cost, `unsupported_password` a new

@@ -2,9 +2,9 @@
  * Validation of data from other processes by JSON Schema, as in routes and OpenAPI; types are derived from the schemas
  * (json-schema-to-ts). Unknown fields are removed, not refused: a newer process may send more than this one knows.
  */
-import { Ajv, type ValidateFunction } from 'ajv'
+import { Ajv, type Options, type ValidateFunction } from 'ajv'
 
-const ajv = new Ajv({
+export const validation: Options = {
   removeAdditional: true,
   discriminator: true,
   allowUnionTypes: true,
@@ -13,9 +13,14 @@ const ajv = new Ajv({
   validateSchema: false,
   // Formats are checked where user input enters, in the routes.
   validateFormats: false,
-})
+}
+const ajv = new Ajv(validation)
+
+/** The schemas that were compiled so far: the package has them compiled ahead (packaging/validators.ts). */
+export const known: object[] = []
 
 /** Compiles a schema into a type guard for `T`, the schema's own type: `checkFor<FromSchema<typeof schema>>(schema)`. */
 export function checkFor<T>(schema: object): ValidateFunction<T> {
+  known.push(schema)
   return ajv.compile<T>(schema)
 }

@@ -122,9 +122,11 @@ for (const compiler of [5, 7] as const) {
   })
 }
 
-test.skipIf(skip)('require and import give the same door, also to a program on the command line', async () => {
-  // The process beside must not evaluate it again.
-  const script = `
+test.skipIf(skip)(
+  'require and import give the same door, also to a program on the command line that compiles no text',
+  async () => {
+    // The process beside must not evaluate it again.
+    const script = `
     const required = require('@spillway/client')
     import('@spillway/client').then(async (imported) => {
       const passwords = imported.createPasswords({ policy: { algorithm: 'bcrypt', cost: 4 }, waitMs: 60_000 })
@@ -134,10 +136,12 @@ test.skipIf(skip)('require and import give the same door, also to a program on t
         Object.keys(required).sort(), Object.keys(imported).sort(),
         required.PasswordsError === imported.PasswordsError, stored.length]))
     })`
-  const { stdout } = await run(process.execPath, ['--input-type=commonjs', '-e', script], { cwd: application, env })
-  const names = ['PasswordsError', 'createPasswords']
-  assert.deepEqual(JSON.parse(stdout), [names, names, true, 60])
-})
+    const nodeArgs = ['--disallow-code-generation-from-strings', '--input-type=commonjs', '-e', script]
+    const { stdout } = await run(process.execPath, nodeArgs, { cwd: application, env })
+    const names = ['PasswordsError', 'createPasswords']
+    assert.deepEqual(JSON.parse(stdout), [names, names, true, 60])
+  },
+)
 
 test.skipIf(skip)(
   'the drop-in replacements have the names of their packages, however they are loaded, and share one instance',
@@ -222,7 +226,8 @@ test.skipIf(skip)('with a queue, a worker hashes', async (t) => {
   const worker = await startWorker({ env: { ...shared, OPS_PORT: '0', WORKER_CONCURRENCY: '1' } })
   t.onTestFinished(() => worker.close())
   const folder = await compiled(modules, 7, ['--module', 'nodenext'])
-  assert.deepEqual(await answersOf(join(folder, 'login.mjs'), shared), [...ANSWERS, 'workers'])
+  const strict = { ...shared, NODE_OPTIONS: '--disallow-code-generation-from-strings' }
+  assert.deepEqual(await answersOf(join(folder, 'login.mjs'), strict), [...ANSWERS, 'workers'])
   const dropIn = { ...shared, SPILLWAY_QUEUE_PREFIX: queuePrefix, SPILLWAY_WAIT_MS: '60000' }
   assert.deepEqual(await answersOf(join(folder, 'drop-in.mjs'), dropIn), DROP_IN_ANSWERS)
   const metrics = await (await fetch(`${worker.opsUrl}/metrics`)).text()

@@ -36,11 +36,30 @@ async function loadedBy(t: TestContext, entry: string): Promise<string[]> {
 
 const isHashing = (file: string) => /argon2|bcrypt|\/worker\/dist\/hashing\//i.test(file)
 
-test('importing the client loads no hashing code: no module, no shared object', async (t) => {
+test('importing the client loads no hashing code: no module, no shared object; nor that of the queue', async (t) => {
   const loaded = await loadedBy(t, 'worker/client/dist/index.js')
   assert.ok(loaded.some((file) => file.endsWith('/worker/client/dist/protocol/seal.js')))
+  assert.deepEqual(
+    loaded.filter((file) => isHashing(file) || /\/(bullmq|ioredis)\//.test(file)),
+    [],
+  )
+})
+
+test('the code of the queue loads no hashing code', async (t) => {
+  const loaded = await loadedBy(t, 'worker/client/dist/application/queue.js')
   assert.ok(loaded.some((file) => file.includes('/bullmq/')))
   assert.deepEqual(loaded.filter(isHashing), [])
+})
+
+test('importing a replacement of bcrypt loads neither, until its first call', async (t) => {
+  for (const door of ['bcrypt', 'argon2']) {
+    const loaded = await loadedBy(t, `worker/client/dist/${door}.js`)
+    assert.ok(loaded.some((file) => file.endsWith(`/worker/client/dist/${door}.js`)))
+    assert.deepEqual(
+      loaded.filter((file) => /\/(bullmq|ioredis|ajv)\/|open-passwords|\.node$/.test(file)),
+      [],
+    )
+  }
 })
 
 test('importing the log loads no hashing code either', async (t) => {

@@ -36,10 +36,9 @@ export async function derivedKeyMethod<R extends DerivedKey>(
   )
   return {
     family: derivation.family,
-    engine: engines[0].name,
+    engine: engines.first.name,
     verify(password, recipe, signal) {
-      const able = engines.filter(({ takes }) => takes(recipe))
-      return verifyByFirst(able, password, recipe, signal)
+      return verifyByFirst(engines, password, recipe, { signal, takes: ({ takes }) => takes(recipe) })
     },
   }
 }

@@ -7,10 +7,13 @@ import type { Backend } from '../backend.js'
 import { PasswordsError } from '../passwords-error.js'
 import type { Logger } from '../types.js'
 import { createCalls } from './calls.js'
+import { costOf } from './cost.js'
 import { type HashingProcess, startHashingProcess } from './hashing-process.js'
 
 /** After a process that never got ready: what kept it is likely to keep the next one. */
 const RESTART_AFTER_MS = 1_000
+/** The weight of a call in the mean cost of the last ones: as that of the process in its times. */
+const CALL_WEIGHT = 0.2
 
 type Unfit = Extract<BesideMessage, { kind: 'unfit' }>
 
@@ -25,6 +28,8 @@ export function openBesideBackend({ program, settings, log }: BesideOptions): Ba
   const state = createLoadState()
   let hashing: HashingProcess | undefined
   let capacity: (BesideCapacity & { since: number }) | undefined
+  /** The mean cost of the calls whose times the capacity tells. */
+  let measuredCost = costOf({ password: '' }, settings.policy)
   let started = withResolvers<void>()
   /** Why the last process never got ready, until another is tried. */
   let unfit: { error: PasswordsError; at: number } | undefined
@@ -47,7 +52,10 @@ export function openBesideBackend({ program, settings, log }: BesideOptions): Ba
   function told(message: Exclude<BesideMessage, Unfit>): void {
     capacity = { ...message.capacity, since: capacity?.since ?? performance.now() }
     if (message.kind === 'ready') started.resolve()
-    else calls.answered(message.id, message.verdict)
+    else {
+      const cost = calls.answered(message.id, message.verdict) ?? measuredCost
+      measuredCost += (cost - measuredCost) * CALL_WEIGHT
+    }
     handOut()
   }
 
@@ -55,6 +63,7 @@ export function openBesideBackend({ program, settings, log }: BesideOptions): Ba
     const readySince = capacity?.since
     hashing = undefined
     capacity = undefined
+    measuredCost = costOf({ password: '' }, settings.policy)
     calls.returned(new PasswordsError('no_worker', `the hashing process ended twice during this call: ${reason}`))
     if (readySince !== undefined) {
       started = withResolvers()
@@ -87,7 +96,9 @@ export function openBesideBackend({ program, settings, log }: BesideOptions): Ba
       state.reading().failed()
       return
     }
-    const { slots, serviceMs, latencyMs } = capacity
+    const { slots, latencyMs } = capacity
+    // Calls that wait may cost more than those that were done.
+    const serviceMs = (capacity.serviceMs * (calls.meanCost() ?? measuredCost)) / measuredCost
     state
       .reading()
       .succeeded(
@@ -115,7 +126,7 @@ export function openBesideBackend({ program, settings, log }: BesideOptions): Ba
     },
     async perform(_name, request, { waitMs, signal }) {
       ensureStarted()
-      const call = calls.add(request)
+      const call = calls.add(request, costOf(request, settings.policy))
       handOut()
       try {
         return await within(waitMs, call.answer, signal)

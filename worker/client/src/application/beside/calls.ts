@@ -10,6 +10,7 @@ export interface Call extends BesideRequest {
 }
 
 interface Entry extends Call {
+  cost: number
   attempts: number
   resolve(verdict: Verdict): void
   reject(error: Error): void
@@ -18,12 +19,16 @@ interface Entry extends Call {
 export interface Calls {
   readonly waiting: number
   readonly inHand: number
-  add(request: BesideRequest['request']): Call
+  /** The mean cost of those that wait and those in hand; undefined without any. */
+  meanCost(): number | undefined
+  /** The cost is in relation to others. */
+  add(request: BesideRequest['request'], cost: number): Call
   /** Takes a call out of the waiting ones. One in hand stays until the process has answered; tells whether it is one. */
   forget(call: Call): boolean
   /** The next call, which is in hand from now on. */
   next(): Call | undefined
-  answered(id: number, verdict: Verdict): void
+  /** Returns its cost; undefined for a call that is not in hand. */
+  answered(id: number, verdict: Verdict): number | undefined
   /** The process ended: calls in hand wait again, ahead of the others; those that had two attempts are rejected. */
   returned(error: Error): void
   /** Rejects all that wait. */
@@ -34,6 +39,8 @@ export function createCalls(): Calls {
   /** In the order of their arrival. */
   let waiting = new Map<number, Entry>()
   const inHand = new Map<number, Entry>()
+  let waitingCost = 0
+  let inHandCost = 0
   let lastId = 0
 
   return {
@@ -43,7 +50,11 @@ export function createCalls(): Calls {
     get inHand() {
       return inHand.size
     },
-    add(request) {
+    meanCost() {
+      const count = waiting.size + inHand.size
+      return count === 0 ? undefined : (waitingCost + inHandCost) / count
+    },
+    add(request, cost) {
       lastId += 1
       let resolve: Entry['resolve'] = () => undefined
       let reject: Entry['reject'] = () => undefined
@@ -52,11 +63,13 @@ export function createCalls(): Calls {
       })
       // The caller may have left: a rejection that nobody waits for is no error of the process.
       answer.catch(() => undefined)
-      const entry = { id: lastId, request, answer, attempts: 0, resolve, reject }
+      const entry = { id: lastId, request, answer, cost, attempts: 0, resolve, reject }
       waiting.set(entry.id, entry)
+      waitingCost += cost
       return entry
     },
     forget({ id }) {
+      waitingCost -= waiting.get(id)?.cost ?? 0
       waiting.delete(id)
       return inHand.has(id)
     },
@@ -66,21 +79,30 @@ export function createCalls(): Calls {
       waiting.delete(entry.id)
       entry.attempts += 1
       inHand.set(entry.id, entry)
+      waitingCost -= entry.cost
+      inHandCost += entry.cost
       return entry
     },
     answered(id, verdict) {
-      inHand.get(id)?.resolve(verdict)
+      const entry = inHand.get(id)
+      if (entry === undefined) return undefined
       inHand.delete(id)
+      inHandCost -= entry.cost
+      entry.resolve(verdict)
+      return entry.cost
     },
     returned(error) {
       const again = [...inHand].filter(([, { attempts }]) => attempts < ATTEMPTS)
       for (const { attempts, reject } of inHand.values()) if (attempts >= ATTEMPTS) reject(error)
       inHand.clear()
+      inHandCost = 0
       waiting = new Map([...again, ...waiting])
+      waitingCost = [...waiting.values()].reduce((sum, { cost }) => sum + cost, 0)
     },
     rejectAll(error) {
       for (const { reject } of waiting.values()) reject(error)
       waiting.clear()
+      waitingCost = 0
     },
   }
 }

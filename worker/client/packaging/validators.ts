@@ -1,0 +1,34 @@
+// Validators in the package, compiled when it is made: Ajv stays out of it, and it runs where Node may not compile text
+// (--disallow-code-generation-from-strings).
+import { join } from 'node:path'
+import { Ajv } from 'ajv'
+import standalone from 'ajv/dist/standalone/index.js'
+import type { Plugin } from 'esbuild'
+import '../dist/protocol/capacity.js'
+import '../dist/protocol/job.js'
+import { known, validation } from '../dist/protocol/schema.js'
+
+/** In place of the module that compiles them: all that it has compiled here, found by their schemas. */
+export const validators: Plugin = {
+  name: 'validators',
+  setup({ onLoad }) {
+    const resolveDir = join(import.meta.dirname, '../dist/protocol')
+    onLoad({ filter: /[\\/]protocol[\\/]schema\.js$/ }, () => ({ contents: compiled(), loader: 'js', resolveDir }))
+  },
+}
+
+function compiled(): string {
+  const ajv = new Ajv({ ...validation, code: { source: true, esm: true } })
+  const names = known.map((schema, n) => {
+    ajv.addSchema(schema, `check${n}`)
+    return `check${n}`
+  })
+  const bySchema = names.map((name, n) => `[${JSON.stringify(JSON.stringify(known[n]))}, ${name}]`)
+  return `${standalone.default(ajv, Object.fromEntries(names.map((name) => [name, name])))}
+    const bySchema = new Map([${bySchema.join(', ')}])
+    export const checkFor = (schema) => {
+      const validator = bySchema.get(JSON.stringify(schema))
+      if (validator === undefined) throw new Error('a schema was not compiled with the package')
+      return validator
+    }`
+}

@@ -1,0 +1,69 @@
+// Calls without a deadline: in a script they wait as long as it takes, in a server they are refused when they would come too late.
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { test } from 'vitest'
+import { besideProgram } from '../application.ts'
+
+const run = promisify(execFile)
+const CALLS = 60
+const TIMEOUT_MS = 240_000
+
+/** What becomes of so many hashes at once: their number by outcome. */
+async function outcomes(before: string, options: object, cost: number): Promise<Record<string, number>> {
+  const script = `
+    const { createPasswordsWith } = await import('@spillway/client/application/create-passwords')
+    const { createBcrypt } = await import('@spillway/client/drop-in/bcrypt')
+    const { createServer } = await import('node:net')
+    const listen = (...at) => new Promise((resolve) => createServer().listen(...at, resolve))
+    ${before}
+    const passwords = createPasswordsWith(new URL(${JSON.stringify(besideProgram)}), ${JSON.stringify(options)})
+    const bcrypt = createBcrypt(() => passwords)
+    const calls = Array.from({ length: ${CALLS} }, () => bcrypt.hash('x', ${cost}))
+    const counts = {}
+    for (const { status, reason } of await Promise.allSettled(calls)) {
+      const outcome = status === 'fulfilled' ? 'made' : reason.code
+      counts[outcome] = (counts[outcome] ?? 0) + 1
+    }
+    console.log(JSON.stringify(counts))
+    process.exit()`
+  const args = ['--input-type=module', '-e', script]
+  const { stdout } = await run(process.execPath, args, { cwd: import.meta.dirname, timeout: TIMEOUT_MS })
+  return JSON.parse(stdout)
+}
+
+test('in a script all calls are answered, however many there are at once', async () => {
+  assert.deepEqual(await outcomes('', { concurrency: 1, maxOutstanding: 8 }, 5), { made: CALLS })
+})
+
+test('in a process that listens, at a port or a path, calls that would come too late are refused at once', async () => {
+  for (const at of ["0, '127.0.0.1'", "'\\0spillway-test-' + process.pid"]) {
+    const { busy = 0 } = await outcomes(`await listen(${at})`, { concurrency: 1, maxOutstanding: 8 }, 5)
+    assert.equal(busy, CALLS - 8, at)
+  }
+})
+
+test('hashes that cost more than those of the policy are not let in as if they cost as much', async () => {
+  const { busy = 0, expired = 0 } = await outcomes('', { concurrency: 1, waitMs: 8_000 }, 14)
+  assert.ok(busy > CALLS / 2, `${busy} busy, ${expired} expired`)
+})
+
+test('SPILLWAY_WAIT_MS of Infinity, and a deadline of Infinity, are taken as such', async () => {
+  const { readEnvironment } = await import('@spillway/client/drop-in/environment')
+  assert.equal(readEnvironment({ SPILLWAY_WAIT_MS: 'Infinity' }).waitMs, Number.POSITIVE_INFINITY)
+  const options = `{ waitMs: Infinity, concurrency: 1, maxOutstanding: 8 }`
+  const script = `
+    const { createPasswordsWith } = await import('@spillway/client/application/create-passwords')
+    const policy = { algorithm: 'bcrypt', cost: 4 }
+    const program = new URL(${JSON.stringify(besideProgram)})
+    const waits = createPasswordsWith(program, ${options})
+    const refuses = createPasswordsWith(program, { ...${options}, waitMs: 8_000 })
+    const calls = (passwords, call) => Array.from({ length: 20 }, () => passwords.hash('x', policy, call))
+    await Promise.all([...calls(waits), ...calls(refuses, { deadline: Infinity })])
+    const refused = (await Promise.allSettled(calls(refuses))).filter(({ status }) => status === 'rejected')
+    console.log(refused.length)
+    process.exit()`
+  const args = ['--input-type=module', '-e', script]
+  const { stdout } = await run(process.execPath, args, { cwd: import.meta.dirname, timeout: TIMEOUT_MS })
+  assert.equal(Number(stdout), 12)
+})
