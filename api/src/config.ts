@@ -168,6 +168,13 @@ export const GatewayConfig = {
       'Password of the ops port; without it the port must be on the loopback interface; beyond the loopback it needs 12 characters',
     ),
     OPS_ALLOW_WRITES: boolean(false, 'Whether operators may retry and remove jobs and pause the queue'),
+    OPS_BASE_PATH: text(
+      '',
+      'Path of the ops pages at a proxy before them: `/ops`; the proxy may pass it on or strip it',
+      {
+        pattern: '^(/(?!\\.)[\\w.~-]+)*$',
+      },
+    ),
     OPS_LOG_URL: text('', 'URL of a log search with `{jobId}` in it, to which each job on the board links', {
       pattern: '^(https?://.*\\{jobId\\}.*)?$',
     }),

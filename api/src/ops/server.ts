@@ -39,7 +39,9 @@ export interface OpsDeps {
 export async function buildOps(config: GatewayConfig, deps: OpsDeps): Promise<FastifyInstance> {
   const { metrics, log } = deps
   const { registry } = metrics
+  const basePath = config.OPS_BASE_PATH
   const app: FastifyInstance = fastify({
+    rewriteUrl: ({ url = '/' }) => withoutBase(url, basePath),
     ...serverOptions({ log, requestTimeoutMs: config.REQUEST_TIMEOUT_MS }),
     forceCloseConnections: 'idle',
     return503OnClosing: false,
@@ -81,6 +83,7 @@ export async function buildOps(config: GatewayConfig, deps: OpsDeps): Promise<Fa
       ...deps,
       redis: deps.operatorsRedis.map(({ connection }) => connection),
       queuePrefix: config.QUEUE_PREFIX,
+      basePath,
       boardPath: BOARD_PATH,
     })
     if (config.AUDIT_RETENTION_DAYS > 0) await operators.register(auditPlugin, deps)
@@ -89,14 +92,22 @@ export async function buildOps(config: GatewayConfig, deps: OpsDeps): Promise<Fa
       watch: deps.watch,
       queuePrefix: config.QUEUE_PREFIX,
       readOnly: !config.OPS_ALLOW_WRITES,
-      basePath: BOARD_PATH,
+      path: BOARD_PATH,
+      basePath,
       logUrl: config.OPS_LOG_URL,
       showsMail: config.SMTP_URL !== '',
       links: [
-        { text: 'Live', url: '/' },
-        { text: 'Metrics', url: '/metrics' },
+        { text: 'Live', url: `${basePath}/` },
+        { text: 'Metrics', url: `${basePath}/metrics` },
       ],
     })
   })
   return app
+}
+
+/** The URL of a request without the path at which a proxy has the pages: some proxies pass it on, others strip it. */
+function withoutBase(url: string, basePath: string): string {
+  if (basePath === '' || !url.startsWith(basePath)) return url
+  const rest = url.slice(basePath.length)
+  return rest.startsWith('/') ? rest : /^(\?|$)/.test(rest) ? `/${rest}` : url
 }

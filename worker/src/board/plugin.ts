@@ -21,7 +21,9 @@ export interface BoardOptions {
   queuePrefix: string
   /** Refuses every change with 405. */
   readOnly: boolean
-  /** The path under which the plugin is registered. */
+  /** The path at which the plugin is registered. */
+  path: string
+  /** What a proxy has before that path; empty for nothing. */
   basePath: string
   /** The URL of a log search, with `{jobId}` in it; empty for none. */
   logUrl: string
@@ -55,7 +57,7 @@ class ReadableJobs extends BullMQAdapter {
 }
 
 export const boardPlugin: FastifyPluginAsync<BoardOptions> = async (app, options) => {
-  const { redis, watch, queuePrefix, readOnly, basePath, logUrl, showsMail, links } = options
+  const { redis, watch, queuePrefix, readOnly, path, basePath, logUrl, showsMail, links } = options
   const queues = redis.map(({ connection }) => openQueue({ redis: connection, prefix: queuePrefix, watch }))
 
   /** Before the name of its queue. */
@@ -97,7 +99,7 @@ export const boardPlugin: FastifyPluginAsync<BoardOptions> = async (app, options
     queue.setFormatter('data', describeMailData)
   }
 
-  const serverAdapter = new FastifyAdapter().setBasePath(basePath)
+  const serverAdapter = new FastifyAdapter().setBasePath(`${basePath}${path}`)
   createBullBoard({
     queues: [...shown, ...shownMail],
     serverAdapter,
@@ -121,7 +123,7 @@ export const boardPlugin: FastifyPluginAsync<BoardOptions> = async (app, options
   serverAdapter.setErrorHandler((error) => {
     throw error
   })
-  await app.register(serverAdapter.registerPlugin(), { prefix: basePath })
+  await app.register(serverAdapter.registerPlugin(), { prefix: path })
 
   app.addHook('onClose', async () => {
     await Promise.all([...queues, ...mailQueues].map((queue) => queue.close()))

@@ -14,6 +14,8 @@ export interface LiveOptions {
   reporter: QueueReporter
   redis: readonly RedisConnection[]
   queuePrefix: string
+  /** What a proxy has before the paths of the pages; empty for nothing. */
+  basePath: string
   boardPath: string
 }
 
@@ -28,7 +30,9 @@ const files = [
 
 export const livePlugin: FastifyPluginAsync<LiveOptions> = async (app, options) => {
   for (const { path, name, type } of files) {
-    const content = (await readFile(new URL(name, FILES_DIR), 'utf8')).replaceAll('{{boardPath}}', options.boardPath)
+    const content = (await readFile(new URL(name, FILES_DIR), 'utf8'))
+      .replaceAll('{{basePath}}', options.basePath)
+      .replaceAll('{{boardPath}}', options.boardPath)
     app.get(path, async (_request, reply) => reply.type(type).header('cache-control', 'no-cache').send(content))
   }
   const history = startLiveHistory(options.passwords)

@@ -210,8 +210,9 @@ function judge({ queue, workers }) {
 
 async function poll() {
   try {
-    // Not relative to the page's own address, which may hold the password.
-    const response = await fetch(new URL('/live.json', location.origin), { signal: AbortSignal.timeout(PATIENCE_MS) })
+    // The origin in place of the page's own address, which may hold the password.
+    const { pathname } = new URL('live.json', document.baseURI)
+    const response = await fetch(new URL(pathname, location.origin), { signal: AbortSignal.timeout(PATIENCE_MS) })
     // Asking on with a password that is no longer good would count as guessing it.
     if (response.status === 401) return showStatus('bad', 'signed out: reload the page')
     if (!response.ok) throw new Error(`answered with ${response.status}`)
