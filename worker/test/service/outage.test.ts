@@ -38,13 +38,13 @@ function countingObserver(): { observer: ClientObserver; counted: { addedAgain: 
   return { observer, counted }
 }
 
-test('without Redis a client says so at once', async (t) => {
+test('without Redis a client says so before any command has timed out', async (t) => {
   const space = spaceFor(t)
   const proxy = await redisProxy(space)
   const client = await readyClient(space, { redisUrl: proxy.url })
   proxy.refuse()
   await until(() => !client.isReady())
-  // No timer ends meanwhile: nothing is waited for.
+  // The timers of ioredis stand still: no command times out.
   vi.useFakeTimers({ toFake: ['setTimeout'] })
   t.onTestFinished(() => void vi.useRealTimers())
   await assert.rejects(client.submit('verify', request), isUnavailable)
