@@ -104,7 +104,11 @@ for (const collector of ['is away', 'says nothing'] as const) {
     if (collector === 'is away') server.close()
     else space.closing(async () => server.close())
     const endpoint = `http://127.0.0.1:${port}`
-    const patient = { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_EXPORTER_OTLP_TIMEOUT: ENDLESS_MS }
+    const patient = {
+      OTEL_EXPORTER_OTLP_ENDPOINT: endpoint,
+      OTEL_EXPORTER_OTLP_TIMEOUT: ENDLESS_MS,
+      OTEL_BSP_EXPORT_TIMEOUT: ENDLESS_MS,
+    }
     const worker = await startedWorkerProcess(space, patient)
     assert.ok(await answerOf(await client.submit('hash', { password: 'x' })))
     assert.deepEqual(await worker.stop(), { code: 0, signal: null })
