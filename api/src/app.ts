@@ -137,6 +137,7 @@ export async function buildApp(config: GatewayConfig, deps: AppDeps): Promise<Fa
     post,
     guessing,
     needsConfirmedEmail: config.LOGIN_NEEDS_CONFIRMATION,
+    asksOldSystem: config.LEGACY_VERIFY,
     deviceHeaders,
   }
   const hold = createHold({

@@ -146,6 +146,10 @@ export const GatewayConfig = {
     MAIL_RESET_TTL_S: integer(1_800, [60, 24 * 3_600], 'How long a link that sets a new password is good for'),
     LIMIT_MAIL_PER_RECIPIENT: integer(5, [0], 'Mails an hour to one address, whoever asks for them; 0 for no limit'),
     LIMIT_MAIL_PER_NETWORK: integer(100, [0], 'Requests for mail an hour from one network; 0 for no limit'),
+    LEGACY_VERIFY: boolean(
+      false,
+      'Whether workers may ask the old system of their `LEGACY_VERIFY_URL` at the first login of an account that is not here yet or came without a hash',
+    ),
     LOGIN_NEEDS_CONFIRMATION: boolean(false, 'Whether an account logs in only once its address is confirmed'),
     PASSWORD_MIN_LENGTH: integer(
       8,

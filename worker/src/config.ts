@@ -16,6 +16,16 @@ export const WorkerConfig = {
     ...policySettings,
     ...firebaseSettings,
     ...oldSystemSettings,
+    LEGACY_VERIFY_URL: text(
+      '',
+      'Where the old system is asked about accounts that are not here yet or came without a hash; `https://`, or `http://` on the loopback interface; gateways need `LEGACY_VERIFY=true`',
+      { pattern: '^(https://.+|http://(localhost|127\\.0\\.0\\.1|\\[::1\\])[:/].*)?$' },
+    ),
+    LEGACY_VERIFY_KEY: text('', 'The key of the signature of these questions, at least 32 bytes in base64, a secret', {
+      pattern: '^([A-Za-z0-9+/]{43,}={0,2})?$',
+    }),
+    LEGACY_VERIFY_TIMEOUT_MS: integer(3_000, [100, 30_000], 'How long the old system may take to answer'),
+    LEGACY_VERIFY_CONCURRENCY: integer(4, [1, 1_000], 'Questions to the old system at a time, for each worker'),
     HASH_ENGINE: choice(
       'native',
       ['native', 'packages'],
@@ -67,6 +77,8 @@ export function readWorkerConfig(env: NodeJS.ProcessEnv): WorkerConfig {
   attempt(() => env.REDIS_URL !== undefined && parseShards(env.REDIS_URL))
   if (env.SPILLWAY_TEST_HASHES === 'true' && env.NODE_ENV === 'production')
     problems.push('SPILLWAY_TEST_HASHES is for load tests and must not be set with NODE_ENV=production')
+  if (config !== undefined && config.LEGACY_VERIFY_URL !== '' && config.LEGACY_VERIFY_KEY === '')
+    problems.push('LEGACY_VERIFY_URL needs LEGACY_VERIFY_KEY: make one by "openssl rand -base64 32"')
   if (config === undefined || problems.length > 0) throw new Error(problems.join('; '))
   return config
 }

@@ -1,4 +1,5 @@
 /** POST /v1/login: loads the credential, verifies it (or a decoy), and opens a session. The hash is upgraded after the answer. */
+import { ASK_OLD_SYSTEM } from '@spillway/client/protocol/stored-hash'
 import { Prisma, rawQuery, type User } from '@spillway/prisma'
 import { generationOf } from '../guessing/device-token.js'
 import { ApiError } from '../problems/errors.js'
@@ -9,7 +10,13 @@ import { unauthorizedProblem } from '../schemas/responses.js'
 import { schemaOf } from '../schemas/schema.js'
 import { guesser } from './access.js'
 import { digestOf } from './hash-upgrades.js'
+import { completeAccount, createVouchedFor } from './old-system.js'
 import { defineOperation } from './public-operation.js'
+
+/** Whether an account came without a hash, and may log in. */
+function isToBeAsked({ mayLogIn, passwordHash }: Credential): boolean {
+  return mayLogIn && passwordHash === ASK_OLD_SYSTEM
+}
 
 type Credential = Pick<User, 'id' | 'passwordHash' | 'credentialVersion'> & {
   /** Whether the address is confirmed, or need not be, and no operator disabled the account. */
@@ -61,6 +68,8 @@ export const login = defineOperation({
       /** The digest of the hash that is verified. */
       verified: { type: 'string' },
       attempt: AttemptContents,
+      /** Where the old system may be asked: the address of an account that may be made. */
+      email: { type: 'string' },
     },
     required: ['userId', 'credentialVersion', 'verified', 'attempt'],
     additionalProperties: false,
@@ -70,22 +79,26 @@ export const login = defineOperation({
   problems: { 401: unauthorizedProblem },
 
   concerns({ userId }, { id }, succeeded) {
-    if (succeeded) return { userId, sessionId: id }
-    return { userId: userId === NOBODY ? null : userId }
+    // An account that the old system vouched for has its id only now.
+    const account = { userId: userId === NOBODY ? null : userId }
+    return succeeded ? { ...account, sessionId: id } : account
   },
 
-  async start({ database, upgrades, needsConfirmedEmail }, { body: { email, password }, caller: login }, submit) {
+  async start(deps, { body: { email: given, password }, caller: login }, submit) {
     if (login === undefined) throw new ApiError('internal_error')
+    const { database, upgrades, needsConfirmedEmail, asksOldSystem } = deps
+    const email = normalizeEmail(given)
     const sql = Prisma.sql`
       SELECT id, password_hash AS "passwordHash", credential_version AS "credentialVersion",
         disabled_at IS NULL AND (email_confirmed_at IS NOT NULL OR NOT ${needsConfirmedEmail}::boolean) AS "mayLogIn"
-      FROM users WHERE email = ${normalizeEmail(email)}`
+      FROM users WHERE email = ${email}`
     const [user] = await rawQuery<Credential>(database, sql)
     await login.confirm(user && generationOf({ ...user, userId: user.id }))
     const pending = await submit('verify', {
       ...passwordForms(password),
       // A decoy for an account that may not log in yet: a right password would take longer to be refused than a wrong one.
       storedHash: user?.mayLogIn ? user.passwordHash : null,
+      ...(asksOldSystem ? { oldSystem: { email, ask: user === undefined || isToBeAsked(user) } } : {}),
       ...upgrades.request,
     })
     // As long for an unknown address as for a known one: a ticket must not tell them apart.
@@ -94,20 +107,25 @@ export const login = defineOperation({
       credentialVersion,
       passwordHash,
     } = user ?? { id: NOBODY, credentialVersion: 0, passwordHash: '' }
-    return {
-      contents: { userId, credentialVersion, verified: digestOf(passwordHash), attempt: login.attempt },
-      pending,
-    }
+    const verified = digestOf(passwordHash)
+    const address = asksOldSystem ? { email } : {}
+    return { contents: { userId, credentialVersion, verified, attempt: login.attempt, ...address }, pending }
   },
 
   async finish(
-    { sessions, issueTokens, upgrades, guessing },
-    { userId, credentialVersion, verified, attempt },
+    { database, sessions, issueTokens, upgrades, guessing },
+    { verified, attempt, email, ...known },
     { verdict, client, ...job },
   ) {
-    const isKnown = userId !== NOBODY
-    if (!isKnown || verdict.kind !== 'match')
+    const isKnown = known.userId !== NOBODY
+    const isVouchedFor = verdict.kind === 'match' && verdict.hash !== undefined && email !== undefined
+    if (verdict.kind !== 'match' || !(isKnown || isVouchedFor))
       throw new ApiError('invalid_credentials', { reason: isKnown ? 'wrong_password' : 'unknown_account' })
+    const vouchedFor = isVouchedFor ? { email, passwordHash: verdict.hash ?? '' } : undefined
+    if (isKnown && vouchedFor !== undefined) await completeAccount(database, known.userId, vouchedFor.passwordHash)
+    const account = isKnown || vouchedFor === undefined ? known : await createVouchedFor(database, vouchedFor)
+    if (account === undefined) throw new ApiError('invalid_credentials', { reason: 'password_changed' })
+    const { userId, credentialVersion } = account
     const sessionId = job.id
     const session = await sessions.open({ id: sessionId, userId, credentialVersion, ...client })
     if (session === 'stale') throw new ApiError('invalid_credentials', { reason: 'password_changed' })

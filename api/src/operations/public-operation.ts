@@ -23,6 +23,8 @@ export interface OperationDeps {
   guessing: Guessing
   /** Whether only accounts whose address is confirmed log in. */
   needsConfirmedEmail: boolean
+  /** Whether the old system is asked about accounts that are not here yet, or came without a hash. */
+  asksOldSystem: boolean
   /** The headers that give a device its token: a cookie, or none. */
   deviceHeaders(token: string): Record<string, string>
 }

@@ -1,6 +1,7 @@
 // Checks a record, and makes an account of it.
 import { randomUUID } from 'node:crypto'
 import { parseEmailAddress } from '@spillway/api/email-address'
+import { ASK_OLD_SYSTEM } from '@spillway/client/protocol/stored-hash'
 import type { Hasher } from '@spillway/worker/hashing/index'
 import { disabledBy } from './disabled.ts'
 import { dateOf, type Fields, textAt, truthOf } from './fields.ts'
@@ -43,6 +44,8 @@ export interface CheckOptions {
   bare: BareDigest | undefined
   compose: ComposeHash | undefined
   saltEncoding: SaltEncoding
+  /** Whether accounts without a hash come in, and the old system is asked at their first login. */
+  asksOldSystem: boolean
   /** The steps that a password went through before it was hashed, comma-separated. */
   madeOf: string | undefined
 }
@@ -82,7 +85,14 @@ function withHash(
   const salt = textAt(record, fields.salt) ?? ''
   const given = textAt(record, fields.passwordHash)
   const stored = preset.hashOf === undefined ? given : preset.hashOf(record, { passwordHash: given, salt }, settings)
-  if (stored === undefined) return rejected('has no password hash')
+  if (stored === undefined) {
+    if (!options.asksOldSystem) return rejected('has no password hash')
+    return {
+      kind: 'account',
+      account: { ...account, passwordHash: ASK_OLD_SYSTEM },
+      format: 'none, the old system is asked',
+    }
+  }
   const saltRead = saltBytes(salt, saltEncoding)
   if (saltRead === undefined) return rejected(`has a salt that is not ${saltEncoding}`)
   const wrapping = bare && wrappingOfBare(bare, stored.trim(), saltRead)

@@ -35,6 +35,9 @@ disable  ends the sessions of an account, and lets nobody log in to it until it 
   --salt-column name   where the salt of such digests is; name:hex or name:base64 if it is not used as the text that it is [salt]
   --made-of steps      what was hashed of a password, comma-separated: md5, sha1, sha256, sha384, sha512, each also with -base64;
                        pepper:NAME (behind it), hmac-sha256:NAME and the like, by PASSWORD_PEPPERS; html, slashes, trim, lower, nfc
+  --without-hash reject|ask
+                       whether accounts without a hash come in, and the workers ask the old system (LEGACY_VERIFY_URL) at their first login
+                       [reject]
   --weak name          what plain hexadecimal digests are that do not say it (md5, sha1, sha256, sha384, sha512). Weak digests of every
                        format are hashed with argon2id, and stored inside it
   --salt before|after|key
@@ -64,6 +67,7 @@ const options = {
   hash: { type: 'string' },
   'salt-column': { type: 'string' },
   'made-of': { type: 'string' },
+  'without-hash': { type: 'string' },
   weak: { type: 'string' },
   salt: { type: 'string' },
   'from-line': { type: 'string' },
@@ -101,6 +105,7 @@ export function parseOptions(args: readonly string[]) {
     ids: values.ids ?? `${file}.ids.ndjson`,
     compose: composeHash(values.hash),
     madeOf: values['made-of'],
+    asksOldSystem: oneOf('--without-hash', values['without-hash'] ?? 'reject', ['reject', 'ask']) === 'ask',
     bare: bareDigest(values.weak, values.salt),
     fromLine: whole('--from-line', values['from-line'] ?? '1'),
     rejected: values.rejected ?? `${file}.rejected.ndjson`,

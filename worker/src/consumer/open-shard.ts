@@ -9,6 +9,7 @@ import type { Shard } from '@spillway/client/redis/shards'
 import { watchRedis } from '@spillway/client/redis/watch'
 import type { CapacityEstimate } from '../hashing/capacity-estimate.js'
 import type { Hasher } from '../hashing/index.js'
+import type { OldSystem } from '../hashing/perform.js'
 import type { WorkerMetrics } from '../ops/metrics.js'
 import type { Logger } from '../process/log.js'
 import type { Tracing } from '../process/tracing.js'
@@ -35,6 +36,7 @@ export interface WorkerShardOptions {
   prefix: string
   keyring: Keyring
   hasher: Hasher
+  oldSystem: OldSystem | undefined
   metrics: WorkerMetrics
   tracing: Tracing | undefined
   log: Logger

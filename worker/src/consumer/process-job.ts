@@ -15,7 +15,7 @@ import { type Keyring, SealError } from '@spillway/client/protocol/seal'
 import type { RedisClock } from '@spillway/client/redis/clock'
 import { UnrecoverableError } from 'bullmq'
 import type { Hasher } from '../hashing/index.js'
-import { type Performed, type PerformOptions, performHash, performVerify } from '../hashing/perform.js'
+import { type OldSystem, type Performed, type PerformOptions, performHash, performVerify } from '../hashing/perform.js'
 import type { WorkerMetrics } from '../ops/metrics.js'
 import type { Logger } from '../process/log.js'
 import type { Tracing } from '../process/tracing.js'
@@ -44,6 +44,7 @@ export interface ProcessOptions {
   metrics: WorkerMetrics
   tracing?: Pick<Tracing, 'inSpan'> | undefined
   delivery: Pick<Delivery, 'deliver' | 'stored'>
+  oldSystem?: OldSystem | undefined
   /** Called with the time that the job has waited, in milliseconds. */
   taken?(queueWaitMs: number): void
 }
@@ -160,6 +161,7 @@ async function answer(job: JobRef, data: JobData, signal: AbortSignal, options: 
   const request = openRequest(job, data, options)
   const performing: PerformOptions = {
     hasher,
+    oldSystem: options.oldSystem,
     // After the answer, which would come later than that of a wrong password.
     refused: (error) => void setImmediate(() => log.error({ jobId: job.id, err: error }, 'job refused')),
     rehashed: (from) => metrics.rehashes.inc({ from }),

@@ -9,6 +9,7 @@ import { firebaseProject } from '../hashing/formats/firebase-project.js'
 import { peppersOf } from '../hashing/formats/peppers.js'
 import { createHasher, type Hasher } from '../hashing/index.js'
 import { hashingMemory, policyKib } from '../hashing/memory-limit.js'
+import type { OldSystem } from '../hashing/perform.js'
 import { policyOf } from '../hashing/policy.js'
 import { exposeWorkerState } from '../ops/gauges.js'
 import { createWorkerMetrics } from '../ops/metrics.js'
@@ -17,6 +18,7 @@ import type { Logger } from '../process/log.js'
 import { beginShutdown } from '../process/shutdown.js'
 import { startTracing } from '../process/tracing.js'
 import { createJobsInHand } from './jobs-in-hand.js'
+import { createOldSystem, type OldSystemOptions } from './old-system.js'
 import { openShard, type WorkerShard } from './open-shard.js'
 import { requeueUnfinished } from './requeue.js'
 import { shareSlots } from './share-slots.js'
@@ -75,6 +77,7 @@ export async function startWorker(config: WorkerConfig, processors: number, log:
   const stuckMs = () => Math.max(0, ...shards.map(({ liveness }) => liveness.stuckMs()))
   exposeWorkerState(metrics.registry, { slots, policy, engines: hasher.engines, busySlots, stuckMs, shards })
   const shared = {
+    oldSystem: oldSystemOf(config, (answer) => metrics.oldSystem.inc({ answer })),
     ...{ prefix, keyring, hasher, metrics, tracing, name, slots, busySlots },
     workerId: randomUUID(),
     fallback: config.SPILLWAY_FALLBACK,
@@ -141,4 +144,14 @@ async function startTaking(shards: readonly WorkerShard[], log: Logger): Promise
   })
   await Promise.race(taking)
   hasBegun = true
+}
+
+/** Undefined where no old system is to be asked. */
+function oldSystemOf(config: WorkerConfig, answered: NonNullable<OldSystemOptions['answered']>): OldSystem | undefined {
+  const { LEGACY_VERIFY_URL: url, LEGACY_VERIFY_KEY, LEGACY_VERIFY_TIMEOUT_MS, LEGACY_VERIFY_CONCURRENCY } = config
+  if (url === '') return undefined
+  return createOldSystem({
+    ...{ url, key: Buffer.from(LEGACY_VERIFY_KEY, 'base64'), answered },
+    ...{ timeoutMs: LEGACY_VERIFY_TIMEOUT_MS, concurrency: LEGACY_VERIFY_CONCURRENCY },
+  })
 }

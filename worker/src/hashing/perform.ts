@@ -1,6 +1,7 @@
 /** Performs a request: hashes or verifies by its policy. Shared by the consumer of the queue and the process beside an application. */
 import type { HashRequest, Verdict, VerifyRequest } from '@spillway/client/protocol/job'
 import { parseSetting } from '@spillway/client/protocol/setting'
+import { ASK_OLD_SYSTEM } from '@spillway/client/protocol/stored-hash'
 import type { AlgorithmName } from './algorithm-name.js'
 import { type Hasher, UnsupportedHashError, UnsupportedPasswordError } from './index.js'
 
@@ -12,10 +13,17 @@ export interface Performed {
   upgrade?: () => Promise<Verdict>
 }
 
+export interface OldSystem {
+  /** Whether the old system has an account of this address and password. False where it does not answer. Never rejects. */
+  verifies(email: string, password: string): Promise<boolean>
+}
+
 export interface PerformOptions {
   hasher: Hasher
   /** Called with the reason of each refusal. */
   refused(error: unknown): void
+  /** Asked about accounts that are not here yet, or came without a hash [nobody is asked]. */
+  oldSystem?: OldSystem | undefined
   /** Called when a match was hashed anew, with the algorithm of the stored hash. */
   rehashed?(from: AlgorithmName): void
   /** Takes back what has not begun: the request then rejects with its reason. */
@@ -83,6 +91,8 @@ async function verifyOrDecoy(
 async function verify(request: VerifyRequest, algorithm: AlgorithmName, options: PerformOptions): Promise<Verdict> {
   const { password, storedHash, nextPassword, policy, rehash = true, upgrade } = request
   const { hasher, signal } = options
+  if (request.oldSystem?.ask && (storedHash === null || storedHash === ASK_OLD_SYSTEM))
+    return await verifyByOldSystem(request, request.oldSystem.email, options)
   if (storedHash === null) {
     await decoy(request, options)
     return { kind: 'mismatch' }
@@ -95,6 +105,15 @@ async function verify(request: VerifyRequest, algorithm: AlgorithmName, options:
   if (!hasher.isDue(storedHash, policy, upgrade) || !hasher.readsWhole(password, policy)) return { kind: 'match' }
   if (upgrade !== undefined) return { kind: 'match', hashFollows: true }
   return { ...(await newHashOf(request, algorithm, options)), kind: 'match' }
+}
+
+/** The decoy takes its time for everyone, whatever the old system says. It hashed what was typed. */
+async function verifyByOldSystem(request: VerifyRequest, email: string, options: PerformOptions): Promise<Verdict> {
+  const { hasher, oldSystem, signal } = options
+  const { password, typed = password, policy } = request
+  const [isRight] = await Promise.all([oldSystem?.verifies(email, typed), decoy(request, options)])
+  if (!isRight || !hasher.readsWhole(password, policy)) return { kind: 'mismatch' }
+  return { kind: 'match', hash: await hasher.hash(password, policy, signal) }
 }
 
 function formsOf({ password, typed }: VerifyRequest): string[] {

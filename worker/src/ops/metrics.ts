@@ -21,6 +21,8 @@ export interface WorkerMetrics {
   service: Histogram<'job' | 'algorithm'>
   rehashes: Counter<'from'>
   sealFailures: Counter<'purpose'>
+  /** What the old system answered: yes, no, or nothing. */
+  oldSystem: Counter<'answer'>
   /** Jobs that this worker took over from a worker that stopped renewing their locks. */
   stalled: Counter
   /** Jobs in hand whose lock this worker could not renew any more. */
@@ -64,6 +66,12 @@ export function createWorkerMetrics(): WorkerMetrics {
       labelNames: ['from'],
       registers,
     }),
+    oldSystem: new Counter({
+      name: 'spillway_old_system_answers_total',
+      help: 'Questions to the old system of LEGACY_VERIFY_URL, by its answer; unavailable where it gave none in time',
+      labelNames: ['answer'],
+      registers,
+    }),
     sealFailures: new Counter({
       name: 'spillway_seal_failures_total',
       help: 'Sealed values that did not open: forged, swapped, damaged, or of an unknown key',
@@ -92,6 +100,7 @@ export function createWorkerMetrics(): WorkerMetrics {
   }
   for (const from of algorithmNames) metrics.rehashes.inc({ from }, 0)
   metrics.jobs.inc({ job: 'unknown', outcome: 'forged' }, 0)
+  for (const answer of ['yes', 'no', 'unavailable']) metrics.oldSystem.inc({ answer }, 0)
   metrics.sealFailures.inc({ purpose: 'request' }, 0)
   return metrics
 }

@@ -34,6 +34,25 @@ test('for every length of password the sealed request is of one length, whatever
   }
 })
 
+test('whether the old system is asked tells nothing, for addresses of every length', () => {
+  for (let length = 3; length <= 254; length++) {
+    const lengths = Object.values(storedHashes).flatMap((storedHash) =>
+      [true, false].map((ask) =>
+        sealedLength({ password: 'x', storedHash, oldSystem: { email: 'a'.repeat(length), ask } }),
+      ),
+    )
+    assert.equal(new Set(lengths).size, 1, `${length}: ${lengths}`)
+  }
+})
+
+test('a password that was typed in another form tells nothing of the account', () => {
+  for (const typed of ['Passwort²', 'ｐａｓｓ'.repeat(60)]) {
+    const forms = { password: typed.normalize('NFKC'), typed }
+    const lengths = Object.values(storedHashes).map((storedHash) => sealedLength({ ...forms, storedHash }))
+    assert.equal(new Set(lengths).size, 1)
+  }
+})
+
 test('passwords of up to 256 bytes are of one length, and longer ones of that of their block', () => {
   const lengths = Array.from({ length: 1_024 }, (_, n) =>
     sealedLength({ password: 'x'.repeat(n + 1), storedHash: null }),

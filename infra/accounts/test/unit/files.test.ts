@@ -328,6 +328,16 @@ test('what cannot be verified is told by its format and why, and nothing of it',
   assert.deepEqual((await imported(padded)).hashes, [bcrypt])
 })
 
+test('accounts without a hash come in where the old system is to be asked', async () => {
+  const file = await fileOf(
+    'without.ndjson',
+    '{"email": "a@example.test"}\n{"email": "b@example.test", "passwordHash": null}\n',
+  )
+  assert.equal((await imported(file)).rejected, 2)
+  const { hashes } = await imported(file, '--without-hash', 'ask')
+  assert.deepEqual(hashes, ['$ask-old-system$', '$ask-old-system$'])
+})
+
 test('options that say nothing known are refused by name', () => {
   for (const [args, sentence] of [
     [['--hash', 'md6'], /--hash takes pbkdf2-sha256:ROUNDS/],

@@ -82,7 +82,8 @@ export const isHashRequest = /* @__PURE__ */ checkFor<HashRequest>(HashRequest)
 /**
  * The sealed contents of a `verify` job. `storedHash: null` requests a decoy: a verify at the cost of the policy that never matches,
  * so that an unknown user takes as long as a known one. `typed` is the password as it was typed, where a normal form made another text of
- * it: old systems hashed that, so it is tried where the password does not match. `nextPassword` is hashed when the password matches. `policy` is as in
+ * it: old systems hashed that, so it is tried where the password does not match. `oldSystem` has the old system asked, beside the decoy, if
+ * `ask` is true: a yes is a match with a new hash. `nextPassword` is hashed when the password matches. `policy` is as in
  * {@link HashRequest}.
  *
  * Without a next password a match may be hashed anew. With `upgrade` that delays nothing: the verdict says whether a new hash follows,
@@ -96,6 +97,12 @@ const VerifyRequest = {
     password: { type: 'string' },
     typed: { type: 'string' },
     storedHash: { type: ['string', 'null'] },
+    oldSystem: {
+      type: 'object',
+      properties: { email: { type: 'string' }, ask: { type: 'boolean' } },
+      required: ['email', 'ask'],
+      additionalProperties: false,
+    },
     nextPassword: { type: 'string' },
     policy: HashPolicySchema,
     rehash: { type: 'boolean' },
@@ -108,6 +115,7 @@ export interface VerifyRequest {
   password: string
   typed?: string
   storedHash: string | null
+  oldSystem?: { email: string; ask: boolean }
   nextPassword?: string
   policy?: HashPolicy
   rehash?: boolean
@@ -122,15 +130,17 @@ export const isVerifyRequest = /* @__PURE__ */ checkFor<VerifyRequest>(VerifyReq
 const BESIDES_PASSWORDS_BYTES = 256
 
 /**
- * Pads verify requests to the same size for any stored hash: with long passwords, the size of the sealed request (in blocks) would
+ * Pads verify requests to the same size for any stored hash, and whatever the old system is asked: with long passwords, the size of the sealed request (in blocks) would
  * otherwise reveal whether there is one. Workers of any version ignore the padding.
  */
 export function padRequest(request: Requests[JobName]): object {
   if (!('storedHash' in request)) return request
-  const { nextPassword: _, typed: __, ...contents } = request
+  const { nextPassword: _, typed: __, oldSystem, ...contents } = request
   const besides = Buffer.byteLength(JSON.stringify({ ...contents, password: '', padding: '' }))
   const missing = Math.ceil(besides / BESIDES_PASSWORDS_BYTES) * BESIDES_PASSWORDS_BYTES - besides
-  return { ...request, padding: ' '.repeat(missing) }
+  // `true` is shorter than `false`.
+  const ofAsk = oldSystem?.ask ? 1 : 0
+  return { ...request, padding: ' '.repeat(missing + ofAsk) }
 }
 
 /** The sealed contents by job name. */

@@ -3,6 +3,9 @@ import { decodeBase64, decodeBase64Pair } from './base64.js'
 import type { Argon2Cost, HashPolicy } from './policy.js'
 import type { Argon2Setting } from './setting.js'
 
+/** In the place of a hash, of an account that came without one: the old system is asked at its first login. */
+export const ASK_OLD_SYSTEM = '$ask-old-system$'
+
 export type StoredHash = Argon2Hash | { algorithm: 'bcrypt'; cost: number }
 
 export interface Argon2Hash extends Argon2Setting {
