@@ -164,7 +164,7 @@ export async function buildApp(config: GatewayConfig, deps: AppDeps): Promise<Fa
   }
   await app.register(healthRoutes, routes)
   for (const operation of operations) operation.mount(app, { ...operationDeps, hold })
-  await app.register(ticketRoutes, { hold, operations, onRequest: app.limitRedeemAddress })
+  await app.register(ticketRoutes, { hold, operations, onRequest: [app.limitRedeemAddress] })
   await app.register(tokenRoutes, routes)
   await app.register(meRoutes, routes)
   await app.register(sessionRoutes, routes)

@@ -115,7 +115,11 @@ export const GatewayConfig = {
     ),
     SERVICE_HOST: text('127.0.0.1', 'Interface of the service API'),
     SERVICE_PORT: integer(3100, ports, 'Port of the service API'),
-    LIMIT_PER_SERVICE: integer(0, [0], 'Requests a minute from one application; 0 for no limit'),
+    LIMIT_PER_SERVICE: integer(
+      0,
+      [0],
+      'Requests a minute from one application, and as many redemptions of tickets beside them; 0 for no limit',
+    ),
     REQUEST_TIMEOUT_MS: integer(
       30_000,
       [1_000, 300_000],

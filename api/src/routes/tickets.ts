@@ -15,8 +15,8 @@ export interface TicketRoutesOptions extends Pick<Access<unknown>, 'security'> {
   hold: Hold
   /** Those of the API: a ticket answers as one of them. */
   operations: readonly Responses[]
-  /** Authenticates or limits redemptions. */
-  onRequest: onRequestAsyncHookHandler
+  /** Authenticate and limit redemptions. */
+  onRequest: onRequestAsyncHookHandler[]
 }
 
 export const ticketRoutes: FastifyPluginAsyncJsonSchemaToTs<{ Options: TicketRoutesOptions }> = async (

@@ -52,15 +52,14 @@ export async function buildServiceApp(config: GatewayConfig, deps: ServiceAppDep
   const app = await buildServer(config, deps, { bodyLimitBytes: BODY_LIMIT_BYTES, docs })
   await app.register(serviceKeysPlugin, { keys: config.SERVICE_KEYS })
   const limit = createLimits(countingRedis, config.QUEUE_PREFIX)
-  app.decorate(
-    'limitService',
+  const limitOf = (kind: string) =>
     limit({
       max: config.LIMIT_PER_SERVICE,
       reason: 'service_limit',
-      nameOf: ({ service }) => `service:${service}`,
+      nameOf: ({ service }) => `${kind}:${service}`,
       headers: 'always',
-    }),
-  )
+    })
+  app.decorate('limitService', limitOf('service'))
   const hold = createHold({
     passwords,
     tickets: createTickets(keyring),
@@ -79,7 +78,8 @@ export async function buildServiceApp(config: GatewayConfig, deps: ServiceAppDep
   await app.register(ticketRoutes, {
     hold,
     operations: serviceOperations,
-    onRequest: app.requireServiceKey,
+    // Counted by themselves: new requests must not use up what their answers are fetched with.
+    onRequest: [app.requireServiceKey, limitOf('service-redeem')],
     security: [{ serviceKey: [] }],
   })
   return app

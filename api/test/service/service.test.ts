@@ -148,6 +148,26 @@ test('a service is limited by its name, whichever of its keys and gateways it us
   assert.equal((await ask(there, crm)).status, 202)
 })
 
+test('redemptions are limited as well, by the name of the service, and not by its other requests', async () => {
+  const limited = { ...keys, LIMIT_PER_SERVICE: '3' }
+  const [here, there] = await Promise.all([system.gateway(limited), system.gateway(limited)])
+  const body = { password: 'x', storedHash: null }
+  const ask = () => post('/v1/passwords/verify', body, { token: crm, ...respondAsync }, here.serviceUrl)
+  // The limit of the test before was counted for another service.
+  const { ticket } = expect(202, await ask())
+  await Promise.all([ask(), ask(), ask()])
+  assertProblem(await ask(), 429, 'too_many_requests')
+  const redeemAt = ({ serviceUrl = '' }: Gateway) => redeem(serviceUrl, ticket, { token: crm })
+  const answers = [await redeemAt(here), await redeemAt(there), await redeemAt(here)]
+  assert.deepEqual(
+    answers.map(({ headers }) => headers.get('ratelimit-remaining')),
+    ['2', '1', '0'],
+  )
+  const refused = await redeemAt(there)
+  assertProblem(refused, 429, 'too_many_requests')
+  assert.ok(Number(refused.headers.get('retry-after')) >= 1)
+})
+
 test('what cannot be hashed or verified is refused by field, before it is queued', async () => {
   const { added } = watchQueue(system)
   const before = await added()
