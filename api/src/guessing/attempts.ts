@@ -4,6 +4,7 @@
  * attempt which taught nobody anything counts for nothing, whatever became of its job, its client and its gateway.
  */
 import { randomBytes } from 'node:crypto'
+import { toCount, toList, UnexpectedReply } from '@spillway/client/redis/unexpected-reply'
 import { atHome, type CountingRedis } from '../limits/shared-counts.js'
 import { type AttemptOutcome, attemptOutcomes, defineAttemptScripts } from './attempt-scripts.js'
 import type { Solved } from './proof-of-work.js'
@@ -118,12 +119,7 @@ function isOutcome(value: unknown): value is AttemptOutcome {
 }
 
 function parseLetIn(counted: unknown): Omit<LetIn, 'id'> {
-  const [outcome, failures, waitMs, requests]: unknown[] = Array.isArray(counted) ? counted : []
-  if (isOutcome(outcome) && isCount(failures) && isCount(waitMs) && isCount(requests))
-    return { outcome, failures, waitMs, requests }
-  throw new Error('Redis gave no count of attempts')
-}
-
-function isCount(value: unknown): value is number {
-  return Number.isSafeInteger(value) && Number(value) >= 0
+  const [outcome, failures, waitMs, requests] = toList(counted)
+  if (!isOutcome(outcome)) throw new UnexpectedReply('Redis gave no outcome of an attempt')
+  return { outcome, failures: toCount(failures), waitMs: toCount(waitMs), requests: toCount(requests) }
 }

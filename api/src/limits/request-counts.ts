@@ -1,5 +1,6 @@
 /** Counters of requests in Redis, shared by all gateways. */
 import type { RedisConnection } from '@spillway/client/queue-client'
+import { toCount, toList } from '@spillway/client/redis/unexpected-reply'
 import type { ClientContext, Result } from 'ioredis'
 import { LUA_COUNTS } from './lua-counts.js'
 
@@ -24,13 +25,13 @@ export type CountRequest = (key: string) => Promise<Count>
 export function createRequestCounts(redis: RedisConnection, { windowMs }: { windowMs: number }): CountRequest {
   redis.defineCommand('countRequest', { numberOfKeys: 1, lua: COUNT_REQUEST })
   return async (key) => {
-    const [count, resetMs] = await redis.countRequest(key, windowMs)
-    return { count, resetS: Math.ceil(resetMs / 1_000) }
+    const [count, resetMs] = toList(await redis.countRequest(key, windowMs))
+    return { count: toCount(count), resetS: Math.ceil(toCount(resetMs) / 1_000) }
   }
 }
 
 declare module 'ioredis' {
   interface RedisCommander<Context extends ClientContext> {
-    countRequest(key: string, windowMs: number): Result<[number, number], Context>
+    countRequest(key: string, windowMs: number): Result<unknown, Context>
   }
 }

@@ -7,6 +7,7 @@ import { hostname } from 'node:os'
 import { checkFor } from '@spillway/client/protocol/schema'
 import type { PasswordClient, RedisConnection } from '@spillway/client/queue-client'
 import type { FastifyBaseLogger } from 'fastify'
+import { ReplyError } from 'ioredis'
 import type { FromSchema } from 'json-schema-to-ts'
 import type { GatewayMetrics } from '../../http/metrics.js'
 import {
@@ -98,10 +99,16 @@ export function startGatewayReports(options: GatewayReportsOptions): GatewayRepo
   }
 
   async function publishTo(one: RedisConnection, entry: string): Promise<void> {
-    await one.hset(key, id, entry)
-    await one.expire(key, KEPT_S)
-    if (!swept.has(one)) await sweep(one)
-    swept.add(one)
+    try {
+      await one.hset(key, id, entry)
+      await one.expire(key, KEPT_S)
+      if (!swept.has(one)) await sweep(one)
+      swept.add(one)
+    } catch (error) {
+      // As with readings of the load: a connection that has lost a reply gives each command the reply of another.
+      if (!(error instanceof ReplyError) && one.status === 'ready') one.disconnect(true)
+      throw error
+    }
   }
 
   /** Deletes old entries, and those without a time. Other fields are not checked: the entry may be of a newer version. */

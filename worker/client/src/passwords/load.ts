@@ -1,5 +1,6 @@
 /** Reads the load of the queue, a few times a second. */
 
+import { ReplyError } from 'ioredis'
 import type { Logger } from '../logger.js'
 import { finishedBy, liveWorkers, sumCapacity, type WorkerCapacity } from '../protocol/capacity.js'
 import { readRawLoad } from '../queue/capacity.js'
@@ -44,7 +45,7 @@ export function readLoad(options: {
     const reading = beginReading()
     try {
       const { at, capacity, firstDeferred, ...depth } = await clock.synchronize(
-        () => readRawLoad(redis, prefix),
+        () => readRawLoad(redis, prefix, readings),
         (answer) => answer.at,
       )
       const workers = liveWorkers(capacity, at)
@@ -56,6 +57,8 @@ export function readLoad(options: {
     } catch (error) {
       reading.failed()
       log.debug({ err: error }, 'queue load could not be read')
+      // The reply of another command, or none in time: no reply on this connection can be told from another any more.
+      if (!(error instanceof ReplyError) && redis.status === 'ready') redis.disconnect(true)
     } finally {
       isReading = false
     }

@@ -4,6 +4,7 @@ import { isVerdict, type Verdict } from '../protocol/job.js'
 import { type JobRef, redeemerKey, verdictKey, verdictSeal } from '../protocol/reply.js'
 import { type Keyring, SealError } from '../protocol/seal.js'
 import type { RedisConnection } from '../redis/connect.js'
+import { UnexpectedReply } from '../redis/unexpected-reply.js'
 
 export interface Verdicts {
   /** Opens a verdict that was announced or stored. */
@@ -41,7 +42,10 @@ export function createVerdicts(options: {
 
   async function read(job: JobRef): Promise<string | undefined> {
     try {
-      return (await redis.get(verdictKey(prefix, job.id))) ?? undefined
+      const stored: unknown = await redis.get(verdictKey(prefix, job.id))
+      if (stored === null || stored === undefined) return undefined
+      if (typeof stored === 'string') return stored
+      throw new UnexpectedReply('Redis gave no text where a verdict is stored')
     } catch (error) {
       // Workers store strings alone: a key of another type was forged.
       if (error instanceof Error && error.message.startsWith('WRONGTYPE')) return broken(job)

@@ -1,6 +1,7 @@
 /** The capacity hash beside BullMQ's keys: a worker publishes its entry, a gateway reads the load, sweeping deletes old entries. */
 import { CAPACITY_KEY_TTL_S, capacityKey, type WorkerCapacity } from '../protocol/capacity.js'
 import type { RedisConnection } from '../redis/connect.js'
+import { toCount, toList, UnexpectedReply } from '../redis/unexpected-reply.js'
 import { SEARCH_LENGTH } from './bring-forward.js'
 import { lastKnownKey, queueKey } from './keys.js'
 import { toEntries } from './to-entries.js'
@@ -27,7 +28,7 @@ return {entry.at, held and 0 or redis.call('LLEN', KEYS[2]) + redis.call('ZCARD'
 /**
  * Lua: reads the load, all that admission needs.
  * KEYS: capacity hash, waiting list, deferred set, active list, the key of the last job of a known device. ARGV: entries to search for
- * that. Returns the time in epoch milliseconds, the three lengths, the hash's pairs, the first deferred job with its score (its
+ * that, the number of the reading. Returns that number, the time in epoch milliseconds, the three lengths, the hash's pairs, the first deferred job with its score (its
  * priority, and in the lower 32 bits its number), and behind how many jobs bring-forward.ts would put the next one.
  */
 const READ_LOAD = `
@@ -35,7 +36,7 @@ local time = redis.call('TIME')
 local waiting = redis.call('LLEN', KEYS[2])
 local last = redis.pcall('GET', KEYS[5])
 local index = type(last) == 'string' and redis.call('LPOS', KEYS[2], last, 'RANK', -1, 'MAXLEN', ARGV[1])
-return {time[1] * 1000 + math.floor(time[2] / 1000), waiting, redis.call('ZCARD', KEYS[3]),
+return {tonumber(ARGV[2]), time[1] * 1000 + math.floor(time[2] / 1000), waiting, redis.call('ZCARD', KEYS[3]),
   redis.call('LLEN', KEYS[4]), redis.call('HGETALL', KEYS[1]), redis.call('ZRANGE', KEYS[3], 0, 0, 'WITHSCORES'),
   index and waiting - index + 1 or 1}`
 
@@ -74,9 +75,8 @@ export async function writeCapacity(
   const keys = [capacityKey(prefix), ...parts.map((part) => queueKey(prefix, part))]
   const args = [workerId, JSON.stringify(entry), CAPACITY_KEY_TTL_S]
   const answer = await redis.eval(PUBLISH_CAPACITY, keys.length, ...keys, ...args)
-  const [at, waiting] = Array.isArray(answer) ? answer.map(Number) : []
-  if (at === undefined || waiting === undefined) throw new Error('Redis gave no time')
-  return { at, waiting }
+  const [at, waiting] = toList(answer)
+  return { at: toCount(at), waiting: toCount(waiting) }
 }
 
 /** The depth of the queue and the entries of workers, as they are in Redis. */
@@ -94,19 +94,24 @@ export interface RawLoad {
   capacity: Record<string, string>
 }
 
-export async function readRawLoad(redis: RedisConnection, prefix: string): Promise<RawLoad> {
+/**
+ * Reads the load. Throws {@link UnexpectedReply} when the reply is not that of this reading.
+ *
+ * @param reading its number, which no other reading on this connection has had
+ */
+export async function readRawLoad(redis: RedisConnection, prefix: string, reading: number): Promise<RawLoad> {
   const parts = ['wait', 'prioritized', 'active'] as const
   const keys = [capacityKey(prefix), ...parts.map((part) => queueKey(prefix, part)), lastKnownKey(prefix)]
-  const answer = await redis.eval(READ_LOAD, keys.length, ...keys, SEARCH_LENGTH)
-  if (!Array.isArray(answer)) throw new Error('Redis gave no load')
-  const [at, waiting, deferred, active, pairs, first, aheadOfKnown]: unknown[] = answer
+  const answer = toList(await redis.eval(READ_LOAD, keys.length, ...keys, SEARCH_LENGTH, reading))
+  const [of, at, waiting, deferred, active, pairs, first, aheadOfKnown] = answer
+  if (of !== reading) throw new UnexpectedReply('Redis gave another reading of the load')
   return {
-    at: Number(at),
-    waiting: Number(waiting),
-    deferred: Number(deferred),
-    active: Number(active),
+    at: toCount(at),
+    waiting: toCount(waiting),
+    deferred: toCount(deferred),
+    active: toCount(active),
     firstDeferred: Array.isArray(first) && first.length > 0 ? Number(first[1]) % 2 ** 32 : undefined,
-    aheadOfKnown: Number(aheadOfKnown),
+    aheadOfKnown: toCount(aheadOfKnown),
     capacity: toEntries(pairs),
   }
 }

@@ -1,6 +1,7 @@
 /** Finds out what became of jobs: which have a verdict, and which are lost. */
 import { verdictKey } from '../protocol/reply.js'
 import type { RedisConnection } from '../redis/connect.js'
+import { toList } from '../redis/unexpected-reply.js'
 import { jobKey } from './keys.js'
 import { toEntries } from './to-entries.js'
 
@@ -33,7 +34,6 @@ export interface FoundJobs {
 export async function findJobs(redis: RedisConnection, prefix: string, jobIds: readonly string[]): Promise<FoundJobs> {
   const keys = [verdictKey(prefix, ''), jobKey(prefix)]
   const answer = await redis.eval(FIND_JOBS, keys.length, ...keys, ...jobIds)
-  if (!Array.isArray(answer)) throw new Error('Redis returned no list of jobs')
-  const [verdicts, lost]: unknown[] = answer
-  return { verdicts: toEntries(verdicts), lost: Array.isArray(lost) ? lost.map(String) : [] }
+  const [verdicts, lost] = toList(answer)
+  return { verdicts: toEntries(toList(verdicts)), lost: toList(lost).map(String) }
 }

@@ -1,5 +1,6 @@
 /** The place of a job in its queue. */
 import type { RedisConnection } from '../redis/connect.js'
+import { toCount, toList } from '../redis/unexpected-reply.js'
 import { queueKey } from './keys.js'
 
 /** Entries of the waiting list that are searched, from the next one to be taken: a thousand take some 20 µs of Redis. */
@@ -27,7 +28,6 @@ export interface Place {
 export async function findPlace(redis: RedisConnection, prefix: string, jobId: string): Promise<Place> {
   const keys = (['prioritized', 'wait', 'active'] as const).map((part) => queueKey(prefix, part))
   const answer = await redis.eval(FIND_PLACE, keys.length, ...keys, jobId, SEARCH_LENGTH)
-  const [deferred, held] = Array.isArray(answer) ? answer.map(Number) : []
-  if (deferred === undefined || held === undefined) throw new Error('Redis gave no place')
-  return { held, deferred }
+  const [deferred, held] = toList(answer)
+  return { held: toCount(held), deferred: toCount(deferred) }
 }
