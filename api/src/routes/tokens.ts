@@ -1,4 +1,5 @@
 /** POST /v1/token/refresh and POST /v1/logout. */
+import { storedNetworkOf } from '../limits/client-network.js'
 import { ApiError } from '../problems/errors.js'
 import { TokenBody } from '../schemas/bodies.js'
 import { bodyProblems, limitProblem, unauthorizedProblem } from '../schemas/responses.js'
@@ -22,8 +23,8 @@ export const tokenRoutes: RoutePlugin = async (app, { sessions, issueTokens, aud
         tags: ['Sessions'],
         summary: 'Trade a refresh token for a new pair',
         description:
-          'The old token becomes invalid. For some seconds it returns the same successor again, for concurrent requests. Any later use of ' +
-          'it ends the session.',
+          'The old token becomes invalid. It returns the same successor again for some seconds, for concurrent requests, and after a lost answer ' +
+          'from the same network until the successor is used. Any other use of it ends the session.',
         body: RefreshTokenBody,
         response: { 200: TokenBody, 401: unauthorizedProblem, 429: limitProblem, ...bodyProblems },
       },
@@ -31,7 +32,7 @@ export const tokenRoutes: RoutePlugin = async (app, { sessions, issueTokens, aud
       preHandler: app.limitSession,
     },
     async ({ body, ip }) => {
-      const refreshed = await sessions.refresh(body.refreshToken)
+      const refreshed = await sessions.refresh({ token: body.refreshToken, network: storedNetworkOf(ip) })
       if (refreshed === 'invalid') throw new ApiError('invalid_refresh_token')
       if ('refreshToken' in refreshed) return issueTokens(refreshed)
       audit.record({ event: 'refresh_token_reuse', outcome: 'refresh_token_reused', ...refreshed, address: ip })

@@ -8,6 +8,12 @@ export interface Rotated {
   userId: string
 }
 
+/**
+ * How long after a lost answer another one may be asked for after its grace, in seconds. A client in a tunnel loses one now and then; two parties
+ * in one network who hold a session would each ask again after every refresh of the other.
+ */
+const ASKED_AGAIN_EVERY_S = 6 * 3_600
+
 /** A session that has just ended. */
 export type Ended = Omit<Rotated, 'refreshToken'>
 
@@ -30,30 +36,39 @@ export function idleEnd({ sessionIdleS }: RotationOptions): Prisma.Sql {
 }
 
 /**
- * Replaces the current token of a session. The token that was replaced last returns the same successor again within the grace
- * period. Undefined for any other token, and for sessions that have ended.
+ * Replaces the current token of a session. The token that was replaced last returns the same successor again: within the grace period, and
+ * after it while the successor was never used, to the network from which it was replaced, one replacement in {@link ASKED_AGAIN_EVERY_S}.
+ * Undefined for any other token, and for sessions that have ended.
+ *
+ * @param network of the client that shows the token
  */
 export async function rotate(
   database: Database,
-  token: string,
+  { token, network }: { token: string; network: string },
   options: RotationOptions,
 ): Promise<Rotated | undefined> {
   const { refreshGraceS: graceS } = options
   const family = familyOf(token)
   if (family === undefined) return await beginFamily(database, token, options)
   const [shown, salt] = [digest(token), newSalt()]
+  const isInGrace = Prisma.sql`replaced_at > now() - make_interval(secs => ${graceS}::int)`
+  // Of the same replacement as often as its answer is lost.
+  const mayAskAgain = Prisma.sql`replaced_from = ${network} AND (asked_again_at IS NULL OR asked_again_at > replaced_at
+    OR asked_again_at < now() - make_interval(secs => ${ASKED_AGAIN_EVERY_S}::int))`
   // Of two concurrent statements the second waits for the row lock and then sees the first one's update: both get the same successor.
   const sql = Prisma.sql`
     UPDATE refresh_tokens SET
       token_hash = CASE WHEN token_hash = ${shown} THEN ${digest(successorOf(token, salt))} ELSE token_hash END,
       salt = CASE WHEN token_hash = ${shown} THEN ${salt} ELSE salt END,
       replaced_at = CASE WHEN token_hash = ${shown} THEN now() ELSE replaced_at END,
+      replaced_from = CASE WHEN token_hash = ${shown} THEN ${network} ELSE replaced_from END,
+      asked_again_at = CASE WHEN token_hash = ${shown} OR ${isInGrace} THEN asked_again_at ELSE now() END,
       expires_at = CASE WHEN token_hash = ${shown} THEN ${idleEnd(options)} ELSE refresh_tokens.expires_at END,
       previous_hash = ${shown}
     FROM sessions
     WHERE ${isOfFamily(family)} AND used_at IS NULL AND sessions.id = session_id AND ${isAlive} AND refresh_tokens.expires_at > now()
       AND (token_hash = ${shown}
-        OR previous_hash = ${shown} AND ${graceS}::int > 0 AND replaced_at > now() - make_interval(secs => ${graceS}::int))
+        OR previous_hash = ${shown} AND ${graceS}::int > 0 AND (${isInGrace} OR ${mayAskAgain}))
     RETURNING session_id AS "sessionId", user_id AS "userId", salt`
   const [row] = await rawQuery<Ended & Record<'salt', Uint8Array>>(database, sql)
   return row && { refreshToken: successorOf(token, row.salt), sessionId: row.sessionId, userId: row.userId }

@@ -1,7 +1,7 @@
 /**
  * Sessions: families of opaque refresh tokens, stored as SHA-256, each valid for one refresh. The reuse of a token means that two
- * parties hold the family, and ends the session for both (RFC 9700, 4.14.2), except within a short grace period: two tabs may refresh
- * at once, and answers may be lost. All times are PostgreSQL's, where they are compared.
+ * parties hold the family, and ends the session for both (RFC 9700, 4.14.2), except where two tabs refresh at once or an answer was lost:
+ * within a short grace period, and after it for the network that was given an answer which nobody used. All times are PostgreSQL's, where they are compared.
  */
 import { type Database, Prisma, rawQuery } from '@spillway/prisma'
 import { ApiError } from '../problems/errors.js'
@@ -17,10 +17,10 @@ export interface Sessions {
    */
   open(session: NewSession): Promise<{ refreshToken: string } | 'stale' | 'exists'>
   /**
-   * Returns the successor of a refresh token; within the grace period, the token that was replaced last returns the same one again.
+   * Returns the successor of a refresh token; the token that was replaced last may return the same one again, see {@link rotate}.
    * When the token was used before, ends its session and returns that.
    */
-  refresh(refreshToken: string): Promise<Rotated | Ended | 'invalid'>
+  refresh(shown: { token: string; network: string }): Promise<Rotated | Ended | 'invalid'>
   /** Ends the session of a refresh token, current or used, and returns it; does nothing for an unknown one. */
   end(refreshToken: string): Promise<Ended | undefined>
   /** The user of a session. Throws `invalid_token` once it has ended, so that a logout takes effect at once. */
@@ -69,9 +69,9 @@ export function createSessions(database: Database, options: OpeningOptions): Ses
   return {
     open: (session) => openSession(database, session, options),
 
-    async refresh(refreshToken) {
-      const rotated = await rotate(database, refreshToken, options)
-      return rotated ?? (await endByReuse(database, refreshToken)) ?? 'invalid'
+    async refresh(shown) {
+      const rotated = await rotate(database, shown, options)
+      return rotated ?? (await endByReuse(database, shown.token)) ?? 'invalid'
     },
 
     async end(refreshToken) {

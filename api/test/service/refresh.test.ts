@@ -2,12 +2,13 @@
 import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
 import { afterAll, test } from 'vitest'
-import { assertProblem, type Body, expect, login, logout, me, newAccount, patiently, refresh } from '../client.ts'
+import { assertProblem, type Body, call, expect, login, logout, me, newAccount, patiently, refresh } from '../client.ts'
 import { shareSystem } from '../system.ts'
 
 const system = await shareSystem()
 afterAll(() => system.close())
-const [{ url: here }, { url: there }] = await Promise.all([system.gateway(), system.gateway()])
+const env = { TRUST_PROXY: '127.0.0.1' }
+const [{ url: here }, { url: there }] = await Promise.all([system.gateway(env), system.gateway(env)])
 const account = await newAccount(here)
 const newSession = async () => expect(200, await login(here, account))
 
@@ -15,9 +16,14 @@ const newSession = async () => expect(200, await login(here, account))
 const hundredAtOnce = (token: string, urls = [here, there]) =>
   Promise.all(Array.from({ length: 100 }, (_, n) => patiently(() => refresh(urls[n % 2] ?? here, token))))
 
+/** As a client in another network than that of all other requests here. */
+const refreshElsewhere = (url: string, refreshToken: string) =>
+  call(url, 'POST', '/v1/token/refresh', { body: { refreshToken }, headers: { 'x-forwarded-for': '203.0.113.7' } })
+
 /** As if so much time had gone by since this session's token was replaced. */
 const laterBy = (interval: string, { accessToken }: Body) => system.database.$executeRaw`
-  UPDATE refresh_tokens SET replaced_at = replaced_at - ${interval}::interval WHERE session_id = ${sessionOf(accessToken)}::uuid`
+  UPDATE refresh_tokens SET replaced_at = replaced_at - ${interval}::interval, asked_again_at = asked_again_at - ${interval}::interval
+  WHERE session_id = ${sessionOf(accessToken)}::uuid`
 
 const tokensKept = ({ accessToken }: Body) =>
   system.database.refreshToken.count({ where: { sessionId: sessionOf(accessToken) } })
@@ -49,14 +55,15 @@ test('however often a session is refreshed, one token of it is kept', async () =
   assert.equal(await tokensKept(session), 1)
 })
 
-test('a token that is shown again within its grace ends nothing, and after it the session for everyone', async () => {
+test('a token that is shown again within its grace ends nothing, and after it, elsewhere, the session for everyone', async () => {
   const [session, other] = [await newSession(), await newSession()]
   const next = expect(200, await refresh(there, session.refreshToken))
   await laterBy('5 seconds', session)
   assert.equal(expect(200, await refresh(here, session.refreshToken)).refreshToken, next.refreshToken)
+  assert.equal(expect(200, await refreshElsewhere(here, session.refreshToken)).refreshToken, next.refreshToken)
   await laterBy('5 seconds', session)
 
-  assertProblem(await refresh(here, session.refreshToken), 401, 'invalid_refresh_token')
+  assertProblem(await refreshElsewhere(here, session.refreshToken), 401, 'invalid_refresh_token')
   assertProblem(await refresh(there, next.refreshToken), 401, 'invalid_refresh_token')
   assertProblem(await me(there, next.accessToken), 401, 'invalid_token')
   expect(200, await refresh(there, other.refreshToken))
@@ -70,7 +77,60 @@ test('the grace is not prolonged by using it', async () => {
     expect(200, await refresh(there, session.refreshToken))
   }
   await laterBy('4 seconds', session)
-  assertProblem(await refresh(there, session.refreshToken), 401, 'invalid_refresh_token')
+  assertProblem(await refreshElsewhere(there, session.refreshToken), 401, 'invalid_refresh_token')
+})
+
+test('a client whose answer was lost comes back after the grace, from its network, as often as answers are lost', async () => {
+  const session = await newSession()
+  const lost = expect(200, await refresh(here, session.refreshToken))
+  for (let n = 0; n < 3; n += 1) {
+    await laterBy('1 minute', session)
+    const again = expect(200, await refresh(n % 2 ? here : there, session.refreshToken))
+    assert.equal(again.refreshToken, lost.refreshToken)
+  }
+  const next = expect(200, await refresh(there, lost.refreshToken))
+  expect(200, await refresh(here, next.refreshToken))
+  assert.equal(await tokensKept(session), 1)
+})
+
+test('a successor that was used is given to nobody again', async () => {
+  const session = await newSession()
+  const next = expect(200, await refresh(here, session.refreshToken))
+  expect(200, await refresh(here, next.refreshToken))
+  assertProblem(await refresh(here, session.refreshToken), 401, 'invalid_refresh_token')
+  assertProblem(await me(there, next.accessToken), 401, 'invalid_token')
+})
+
+test('a thief with a replaced token in the network of its owner has the session with them until one refreshes after the other', async () => {
+  const session = await newSession()
+  const owners = expect(200, await refresh(here, session.refreshToken))
+  await laterBy('1 minute', session)
+  const thiefs = expect(200, await refresh(there, session.refreshToken))
+  assert.equal(thiefs.refreshToken, owners.refreshToken)
+  expect(200, await refresh(here, owners.refreshToken))
+  await laterBy('1 minute', session)
+  // The second time within six hours that someone comes back after a grace.
+  assertProblem(await refresh(there, thiefs.refreshToken), 401, 'invalid_refresh_token')
+  assertProblem(await me(here, owners.accessToken), 401, 'invalid_token')
+})
+
+test('another answer may be lost after six hours, and not before', async () => {
+  for (const [interval, status] of [
+    ['7 hours', 200],
+    ['5 hours', 401],
+  ] as const) {
+    const session = await newSession()
+    const next = expect(200, await refresh(here, session.refreshToken))
+    await laterBy('1 minute', session)
+    expect(200, await refresh(here, session.refreshToken))
+    const last = expect(200, await refresh(here, next.refreshToken))
+    await laterBy('1 minute', session)
+    await system.database.$executeRaw`
+      UPDATE refresh_tokens SET asked_again_at = asked_again_at - ${interval}::interval WHERE session_id = ${sessionOf(session.accessToken)}::uuid`
+    const answer = await refresh(there, next.refreshToken)
+    assert.equal(answer.status, status, interval)
+    if (status === 200) assert.equal(answer.body.refreshToken, last.refreshToken)
+  }
 })
 
 test('a token older than the one that was replaced last has no grace, however quickly it is shown', async () => {

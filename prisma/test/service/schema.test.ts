@@ -43,7 +43,7 @@ async function createFromSchema(url: string): Promise<void> {
   const connection = await connectOrCreate(url)
   const engine = await startSchemaEngine(connection)
   const path = 'schema.prisma'
-  const content = await readFile(`${import.meta.dirname}/../${path}`, 'utf8')
+  const content = await readFile(`${import.meta.dirname}/../../${path}`, 'utf8')
   const { stdout } = await engine.diff({
     from: { tag: 'empty' },
     to: { tag: 'schemaDatamodel', files: [{ path, content }] },
