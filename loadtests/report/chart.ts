@@ -2,7 +2,7 @@
 // take their colours from the page's style, so that light and dark are one drawing. Plot needs a document to draw into;
 // linkedom is one without a browser.
 import * as Plot from '@observablehq/plot'
-import { Html, html } from '@spillway/client/storm/report/html'
+import { Html, html } from '@spillway/storm/report/html'
 import { parseHTML } from 'linkedom'
 
 const { document } = parseHTML('<!doctype html><html><body></body></html>')

@@ -1,6 +1,6 @@
 // The report: a Markdown page for someone who has five minutes, and one page with its pictures.
-import { Html, html } from '@spillway/client/storm/report/html'
-import { style } from '@spillway/client/storm/report/style'
+import { Html, html } from '@spillway/storm/report/html'
+import { style } from '@spillway/storm/report/style'
 import type { Results } from '../src/results.ts'
 import { method } from './method.ts'
 import type { Section } from './section.ts'

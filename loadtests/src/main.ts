@@ -1,12 +1,12 @@
 // `pnpm load`: runs the load tests that were asked for, and writes their results and a report.
 import { mkdirSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { stormCommand } from '@spillway/client/storm/command'
 import { runCommand } from '@spillway/local/processes/command'
 import { openKeeper } from '@spillway/local/processes/keeper'
 import { moveTo } from '@spillway/local/processes/pinning'
 import { buildEngine, hasEngine } from '@spillway/local/start/engine'
 import { startOwnServices } from '@spillway/local/testing/services'
+import { stormCommand } from '@spillway/storm/command'
 import { createAccounts, type WarmUp } from '../load/accounts.ts'
 import { bareHash } from '../measure/bare-hash.ts'
 import { contenderCores, generatorCores } from '../measure/cores.ts'

@@ -1,5 +1,5 @@
 // The targets of a spike: this machine, unless another one was allowed.
-import { judgeHost } from '@spillway/client/storm/hosts'
+import { judgeHost } from '@spillway/storm/hosts'
 import { UserError } from '@spillway/local/processes/user-error'
 
 /**

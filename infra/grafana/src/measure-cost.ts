@@ -3,10 +3,10 @@
 // machine does falls on both.
 import { createServer } from 'node:http'
 import { createGatewayMetrics } from '@spillway/api/metrics'
-import { quantile } from '@spillway/client/storm/quantile'
 import { listening } from '@spillway/local/processes/port'
 import { processorMs } from '@spillway/local/processes/processor-time'
 import type { Member } from '@spillway/local/testing'
+import { quantile } from '@spillway/local/testing/quantile'
 import { runWithServices } from './run-with-services.ts'
 import { type GatewayHandle, OPERATOR, openScene, type Scene } from './scene.ts'
 

@@ -7,15 +7,15 @@ import { pipeline } from 'node:stream/promises'
 import { UserError } from '@spillway/local/processes/user-error'
 import { changelog } from './changelog.ts'
 import { chart } from './chart.ts'
-import { client } from './client.ts'
 import { engine } from './engine.ts'
 import { images } from './images.ts'
 import { licences } from './licences.ts'
+import { client, storm } from './packages.ts'
 import type { Made, Part, Release } from './part.ts'
 import { sboms } from './sboms.ts'
 
 /** In the order in which they are made: the client's package contains the engine, SBOMs what was packed, licences what SBOMs list. */
-export const parts = { changelog, chart, engine, client, sboms, licences, images } satisfies Record<string, Part>
+export const parts = { changelog, chart, engine, client, storm, sboms, licences, images } satisfies Record<string, Part>
 export type PartName = keyof typeof parts
 
 /** What was made of what, and what could not be made. */

@@ -1,5 +1,5 @@
 // Stacked bars: what a login waits for, and what the processors do for it.
-import type { Html } from '@spillway/client/storm/report/html'
+import type { Html } from '@spillway/storm/report/html'
 import { show } from '../../src/figures.ts'
 import type { Row, ScenarioResult } from '../../src/results.ts'
 import { type Summary, summarize } from '../../src/summary.ts'

@@ -1,6 +1,6 @@
 // Offered against served: a straight line as long as the server keeps up, and the knee where it stops.
 import * as Plot from '@observablehq/plot'
-import type { Html } from '@spillway/client/storm/report/html'
+import type { Html } from '@spillway/storm/report/html'
 import { show } from '../../src/figures.ts'
 import type { ScenarioResult } from '../../src/results.ts'
 import { type Summary, summarize } from '../../src/summary.ts'

@@ -1,6 +1,6 @@
 // Throughput against the ideal line as workers are added, and what a login costs a gateway as gateways are.
 import * as Plot from '@observablehq/plot'
-import type { Html } from '@spillway/client/storm/report/html'
+import type { Html } from '@spillway/storm/report/html'
 import { show } from '../../src/figures.ts'
 import type { Row, ScenarioResult } from '../../src/results.ts'
 import { summarize } from '../../src/summary.ts'

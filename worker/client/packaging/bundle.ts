@@ -35,8 +35,6 @@ const optional = ['msgpackr-extract', 'pg', 'redis']
 export const doors = ['index', 'bcrypt', 'argon2', 'nestjs'] as const
 /** What pages import: an ES module that needs no Node. */
 export const pageDoor = 'browser'
-/** What people run: `npx --yes --package @spillway/client <name>`. */
-export const commands = { 'spillway-storm': 'storm' } as const
 /** What doors share, so that there is one of it. */
 const shared = ['open-passwords', 'shared-passwords', 'application/passwords-error', 'application/queue']
 
@@ -66,13 +64,6 @@ export async function bundle(outdir: string): Promise<Metafile[]> {
       plugins: [apart, validators],
       outdir,
       entryNames: '[name]',
-      outExtension: { '.js': '.cjs' },
-      metafile: true,
-    }),
-    build({
-      ...common,
-      entryPoints: Object.values(commands).map((name) => ({ in: join(clientDist, name, 'main.js'), out: name })),
-      outdir,
       outExtension: { '.js': '.cjs' },
       metafile: true,
     }),

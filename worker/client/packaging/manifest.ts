@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { commands, doors, pageDoor, peers } from './bundle.ts'
+import { doors, pageDoor, peers } from './bundle.ts'
 
 const clientDir = join(import.meta.dirname, '..')
 const workerDir = join(clientDir, '..')
@@ -44,7 +44,6 @@ export function packageManifest(): object {
       [`./${pageDoor}`]: { types: `./${pageDoor}.d.ts`, default: `./${pageDoor}.js` },
       './package.json': './package.json',
     },
-    bin: Object.fromEntries(Object.entries(commands).map(([command, file]) => [command, `./${file}.cjs`])),
     files: [
       '*.js',
       '**/*.cjs',

@@ -39,8 +39,8 @@ export const skip = await run('npm', ['ping'], { cwd: dir, timeout: PING_TIMEOUT
   () => 'the registry of npm cannot be reached',
 )
 
-/** Packs the package and installs it with others. Gives the tarball. */
-export async function install(others: readonly string[] = []): Promise<string> {
+/** Packs the package and installs it with others. */
+export async function install(others: readonly string[] = []): Promise<void> {
   const tarball = await pack(dir)
   await mkdir(application)
   await writeFile(join(application, 'package.json'), '{ "private": true, "type": "module" }')
@@ -50,7 +50,6 @@ export async function install(others: readonly string[] = []): Promise<string> {
     env,
     timeout: INSTALL_TIMEOUT_MS,
   })
-  return tarball
 }
 
 /** Compiles programs strictly, with the declarations of all libraries checked, and gives the folder of what came out. */

@@ -17,7 +17,7 @@ const rooms: Record<string, string[]> = {
     ...['consumer', 'board', 'mail', 'ops', 'hashing', 'process'],
   ],
   'worker/client/src': [
-    ...['storm', 'nestjs', 'bcrypt', 'argon2', 'index', 'shared-passwords', 'drop-in', 'open-passwords'],
+    ...['nestjs', 'bcrypt', 'argon2', 'index', 'shared-passwords', 'drop-in', 'open-passwords'],
     ...['application', 'queue-client', 'shards', 'passwords', 'queue', 'protocol', 'redis'],
     ...['child-environment', 'errors', 'logger', 'within', 'with-resolvers', 'browser'],
   ],

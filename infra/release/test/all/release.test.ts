@@ -23,6 +23,7 @@ const parts: PartName[] = [
   'chart',
   ...(hasEngine() ? ['engine' as const] : []),
   'client',
+  'storm',
   'sboms',
   'licences',
 ]

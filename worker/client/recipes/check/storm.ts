@@ -1,12 +1,13 @@
-// Storms of logins on a started recipe, by the program of the package that is installed beside it.
+// Storms of logins on a started recipe, from this clone.
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { run } from '@spillway/local/processes/run'
-import { quantile } from '../../src/storm/quantile.ts'
+import { quantile } from '@spillway/local/testing/quantile'
 import { type Neighbour, neighbourPath, neighbours, type Recipe } from './recipes.ts'
 import type { User } from './start.ts'
 
-const PROGRAM = 'node_modules/.bin/spillway-storm'
+const PROGRAM = fileURLToPath(new URL('../../../../loadtests/storm/src/main.ts', import.meta.url))
 const USERS = 100
 const PASSWORD = 'correct horse battery staple'
 /** Several, because a storm's p99 is mostly that of its first moment, when all log in at once: one of three is twice another. */
@@ -32,7 +33,7 @@ export interface Measured {
   p99Ms: Record<Neighbour, number>
 }
 
-/** What is read of the program's result: StormResult in src/storm/result.ts. */
+/** What is read of the program's result: StormResult in loadtests/storm/src/result.ts. */
 interface Result {
   logins: { perSecond: number; reasons: Record<string, number> }
   probes: { name: string; storm: { p99Ms: number } }[]
@@ -48,7 +49,7 @@ export async function measureStorms({ paths }: Recipe, url: string, dir: string)
   const probes = neighbours.map((name) => ['probe', probeOf(name)] as const)
   const args = [...flags, ...probes].flatMap(([name, value]) => [`--${name}`, String(value)])
   const storm = async (seconds: number): Promise<Result> => {
-    await run(process.execPath, [join(dir, PROGRAM), ...args, '--duration', String(seconds)])
+    await run(process.execPath, ['--import', 'tsx', PROGRAM, ...args, '--duration', String(seconds)])
     return JSON.parse(await readFile(json, 'utf8'))
   }
   await storm(WARM_UP_S)

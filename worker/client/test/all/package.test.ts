@@ -1,12 +1,10 @@
 // The package as an application has it: packed, installed from the tarball in an empty folder by npm, compiled against and run.
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
-import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
-import { createServer } from 'node:http'
-import { tmpdir } from 'node:os'
+import { readdir, readFile, stat } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { gzipSync } from 'node:zlib'
-import { createNamespace, listening, newSealKey, startWorker } from '@spillway/local/testing'
+import { createNamespace, newSealKey, startWorker } from '@spillway/local/testing'
 import { test } from 'vitest'
 import { ADDON_FILE, PACKED_ADDON } from '../../../src/hashing/addon-file.ts'
 import { answersOf, application, type Compiler, compiled, env, install, run, skip } from '../installed.ts'
@@ -18,7 +16,7 @@ const BYTES_MAX = 6_500_000
 /** Of the door for pages, compressed. */
 const PAGE_BYTES_MAX = 2_560
 
-const tarball = skip === false ? await install() : ''
+if (skip === false) await install()
 const { packages, bytes } =
   skip === false ? await measured(join(application, 'node_modules')) : { packages: [], bytes: 0 }
 
@@ -190,34 +188,6 @@ test.skipIf(skip || (process.platform === 'linux' && existsSync(ADDON_FILE) ? fa
     assert.equal(JSON.parse(stdout), true)
   },
 )
-
-test.skipIf(skip)('npx runs the storm from an empty folder', async (t) => {
-  const folder = await mkdtemp(join(tmpdir(), 'spillway-storm-'))
-  t.onTestFinished(() => rm(folder, { recursive: true, force: true }))
-  const server = createServer((_request, response) => response.end())
-  t.onTestFinished(() => void server.close())
-  const url = `http://127.0.0.1:${await listening(server)}`
-  const storm = [
-    '--yes',
-    '--package',
-    tarball,
-    'spillway-storm',
-    '--target',
-    url,
-    '--login',
-    '/login',
-    '--probe',
-    '/probe',
-  ]
-  const short = ['--users', '2', '--calm', '1', '--duration', '1', '--p99', '5000', '--report', 'storm.html']
-  const { stdout } = await run('npx', [...storm, ...short], { cwd: folder, env })
-  assert.match(
-    stdout,
-    /^2 users logged in to http:\/\/127\.0\.0\.1:\d+ \(POST \/login\) again and again for 1(\.\d)? s/,
-  )
-  assert.match(stdout, /GET \/probe took/)
-  assert.match(await readFile(join(folder, 'storm.html'), 'utf8'), /<svg /)
-})
 
 test.skipIf(skip)('with a queue, a worker hashes', async (t) => {
   const { redisUrl, queuePrefix, close } = await createNamespace()

@@ -1,0 +1,115 @@
+// One request and its answer, over Node's own HTTP.
+import http from 'node:http'
+import https from 'node:https'
+import type { HttpRequest } from './request.ts'
+import type { Target } from './target.ts'
+
+export interface Answer {
+  /** Undefined without an answer, or with one that broke off. */
+  status: number | undefined
+  /** Why there is none: `timeout`, or the code of an error such as `ECONNRESET`. */
+  failure: string | undefined
+  /** What Retry-After asks for, in milliseconds; undefined without a readable one. */
+  retryAfterMs: number | undefined
+  /** The body, where it was to be kept and is not too large. */
+  text: string
+}
+
+export interface AskOptions {
+  timeoutMs: number
+  /** How many connections at a time [as many as requests are open] */
+  connections?: number
+  /** Whether bodies of answers are kept [no] */
+  keepsText?: boolean
+  /** Hangs up. */
+  signal: AbortSignal
+}
+
+/** Asks on connections that are kept; redirects are answers. */
+export interface Connections {
+  /** Never rejects. */
+  ask(request: HttpRequest): Promise<Answer>
+  close(): void
+}
+
+const ANSWER_MAX_BYTES = 10 * 1024 * 1024
+const TEXT_MAX_BYTES = 256 * 1024
+
+export function openConnections(target: Target, options: AskOptions): Connections {
+  const kept = { keepAlive: true, maxSockets: options.connections ?? Number.POSITIVE_INFINITY }
+  const agent = target.isTls ? new https.Agent(kept) : new http.Agent(kept)
+  return {
+    async ask(request) {
+      const { isStale, answer } = await attempt(target, agent, request, options)
+      // A server may close an idle connection just when it is used again; then browsers, too, ask once more.
+      return isStale ? (await attempt(target, agent, request, options)).answer : answer
+    },
+    close: () => agent.destroy(),
+  }
+}
+
+interface Attempt {
+  answer: Answer
+  /** Whether a kept connection was reset before anything was answered. */
+  isStale: boolean
+}
+
+function attempt(
+  { isTls, dial }: Target,
+  agent: http.Agent,
+  { method, path, headers, body }: HttpRequest,
+  { timeoutMs, keepsText = false, signal }: AskOptions,
+): Promise<Attempt> {
+  return new Promise((resolve) => {
+    let failure: string | undefined
+    const length = body === undefined ? {} : { 'content-length': Buffer.byteLength(body) }
+    const sent = {
+      ...{ ...dial, agent, method, path, signal },
+      headers: { 'user-agent': 'spillway-storm', accept: '*/*', ...headers, ...length },
+    }
+    const outgoing = isTls ? https.request(sent) : http.request(sent)
+    const giveUp = (why: string) => {
+      failure ??= why
+      outgoing.destroy()
+    }
+    const timer = setTimeout(() => giveUp('timeout'), timeoutMs)
+    const onError = (error: NodeJS.ErrnoException) => {
+      failure ??= error.code ?? error.name
+    }
+    outgoing.on('error', onError)
+    outgoing.on('response', (incoming) => {
+      let bytes = 0
+      const chunks: Buffer[] = []
+      incoming.on('error', onError)
+      incoming.on('data', (chunk: Buffer) => {
+        bytes += chunk.length
+        if (keepsText) chunks.push(chunk)
+        if (bytes > ANSWER_MAX_BYTES) giveUp('answer too large')
+      })
+      incoming.on('end', () => {
+        clearTimeout(timer)
+        const retryAfterMs = toMs(incoming.headers['retry-after'])
+        // Whole or not at all: what is hidden in it could not be found in a part.
+        const text = bytes > TEXT_MAX_BYTES ? '' : Buffer.concat(chunks).toString()
+        resolve({ isStale: false, answer: { status: incoming.statusCode, failure: undefined, retryAfterMs, text } })
+      })
+    })
+    // After the end of an answer this changes nothing.
+    outgoing.on('close', () => {
+      clearTimeout(timer)
+      const isStale = outgoing.reusedSocket && failure === 'ECONNRESET' && !signal.aborted
+      resolve({
+        isStale,
+        answer: { status: undefined, failure: failure ?? 'closed', retryAfterMs: undefined, text: '' },
+      })
+    })
+    outgoing.end(body)
+  })
+}
+
+/** Seconds or a date (RFC 9110, 10.2.3). */
+function toMs(retryAfter: string | undefined): number | undefined {
+  if (retryAfter === undefined) return undefined
+  const ms = /^\d+$/.test(retryAfter) ? Number(retryAfter) * 1_000 : Date.parse(retryAfter) - Date.now()
+  return Number.isNaN(ms) ? undefined : Math.max(ms, 0)
+}

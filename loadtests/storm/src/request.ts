@@ -1,0 +1,66 @@
+// The requests of a storm, as flags or a file describe them.
+import { validateHeaderName, validateHeaderValue } from 'node:http'
+import { UsageError } from './usage-error.ts'
+
+export interface HttpRequest {
+  method: string
+  /** With its query. */
+  path: string
+  headers: Record<string, string>
+  body: string | undefined
+}
+
+/** What stands for the number of the user, from 1, in path, headers and body of a login. */
+const USER = '{n}'
+export const BODY_MAX_BYTES = 64 * 1024
+
+export function forUser({ method, path, headers, body }: HttpRequest, user: number): HttpRequest {
+  const fill = (text: string) => text.replaceAll(USER, String(user))
+  return {
+    method,
+    path: fill(path),
+    headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, fill(value)])),
+    body: body === undefined ? undefined : fill(body),
+  }
+}
+
+/** `POST /login`: without the query, which may hold a password. */
+export function nameOf({ method, path }: HttpRequest): string {
+  return `${method} ${path.replace(/\?.*/, '')}`
+}
+
+/** `POST /login`; or `/login`, with the method that is given. */
+export function parseRequestLine(option: string, line: string, method: string): HttpRequest {
+  const parts = /^(?:([A-Z]+) +)?(\/[\x21-\x7e]*)$/.exec(line)
+  const [, given = method, path] = parts ?? []
+  if (path === undefined) throw new UsageError(`${option} takes a method and a path, such as "${method} /path".`)
+  return { method: given, path, headers: {}, body: undefined }
+}
+
+/** `name: value`, each. */
+export function parseHeaders(option: string, lines: readonly string[]): Record<string, string> {
+  const headers = lines.map((line): [string, string] => {
+    const [, name = '', value = ''] = /^([^:\s]+):\s*(.*)$/.exec(line) ?? []
+    return [name.toLowerCase(), value]
+  })
+  if (headers.every(isHeader)) return Object.fromEntries(headers)
+  throw new UsageError(`${option} takes a name and a value, such as "x-api-key: abc".`)
+}
+
+function isHeader([name, value]: readonly [string, string]): boolean {
+  try {
+    validateHeaderName(name)
+    validateHeaderValue(name, value)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** With the body, and with a type for it where none is given: JSON for what begins like it, otherwise a form. */
+export function withBody(request: HttpRequest, body: string | undefined): HttpRequest {
+  if (body === undefined) return request
+  if (Buffer.byteLength(body) > BODY_MAX_BYTES) throw new UsageError(`A body has at most ${BODY_MAX_BYTES} bytes.`)
+  const type = /^\s*[{[]/.test(body) ? 'application/json' : 'application/x-www-form-urlencoded'
+  return { ...request, body, headers: { 'content-type': type, ...request.headers } }
+}

@@ -1,0 +1,88 @@
+// A storm: probes while it is calm, while users log in, and until it is calm again.
+import { setMaxListeners } from 'node:events'
+import { type Connections, openConnections } from './ask.ts'
+import { untilCalmAgain } from './calm-again.ts'
+import { letUsersLogIn } from './logins.ts'
+import { pause } from './pause.ts'
+import { tryLogins, tryProbes } from './preparation.ts'
+import { startProbe } from './probes.ts'
+import { type HttpRequest, nameOf } from './request.ts'
+import { generatorOf, loginFigures, probeResult, type StormResult } from './result.ts'
+import { openTarget } from './target.ts'
+import { isLoggedIn } from './users.ts'
+
+export interface StormOptions {
+  /** Such as `http://127.0.0.1:3000`. */
+  target: string
+  /** Lets it be another machine than this one. */
+  beyondLoopback: boolean
+  login: HttpRequest
+  /** Statuses of a login that succeeded [any from 200 to 399]. */
+  expect: readonly number[] | undefined
+  probes: readonly HttpRequest[]
+  users: number
+  durationS: number
+  /** How often each probe is asked in a second. */
+  probesPerSecond: number
+  /** What a probe may take at p99 during the storm. */
+  p99Ms: number
+  timeoutS: number
+  calmS: number
+  afterS: number
+}
+
+export interface StormWatch {
+  /** Ends the storm early; the result holds what was measured until then. */
+  signal: AbortSignal
+  /** Shows the progress on a terminal. */
+  progress(line: string): void
+}
+
+/** Throws a UsageError before the storm: when the target cannot be reached or is not allowed, or a login or a probe does not work. */
+export async function storm(options: StormOptions, { signal, progress }: StormWatch): Promise<StormResult> {
+  const { target: url, beyondLoopback, login, expect, probes: requests, users, ...settings } = options
+  const { durationS, calmS, afterS, timeoutS, probesPerSecond: perSecond } = settings
+  // One listener for each open request.
+  setMaxListeners(0, signal)
+  const timeoutMs = timeoutS * 1_000
+  const isExpected = (status: number) => expect?.includes(status) ?? isLoggedIn(status)
+  const target = await openTarget(url, beyondLoopback)
+  const opened: Connections[] = []
+  const connect = (more: { keepsText?: boolean; connections?: number } = {}) => {
+    const connections = openConnections(target, { timeoutMs, signal, ...more })
+    opened.push(connections)
+    return connections
+  }
+  try {
+    progress('trying the login and the probes')
+    const trial = connect({ keepsText: true })
+    await tryLogins(trial, login, { users, isExpected })
+    await tryProbes(trial, requests)
+
+    const startedAt = new Date().toISOString()
+    const probes = requests.map((request) =>
+      startProbe(request, { perSecond, timeoutMs, connections: connect(), interrupted: signal }),
+    )
+    progress(`calm: probes alone, for ${calmS} s`)
+    await pause(calmS * 1_000, signal)
+    // One that is still open would wait for the logins, and count as slow before them.
+    await Promise.all(probes.map((probe) => probe.stop()))
+    const each = { count: users, login, isExpected, connect: () => connect({ connections: 1 }), interrupted: signal }
+    const storming = letUsersLogIn(each, durationS * 1_000, progress)
+    for (const probe of probes) probe.resume()
+    const { logins, times, stormS, used } = await storming
+    progress(`after: until the probes are as quick as before, for at most ${afterS} s`)
+    const again = await untilCalmAgain(probes, times, afterS * 1_000, signal)
+    await Promise.all(probes.map((probe) => probe.stop()))
+    return {
+      ...{ format: 1, startedAt, interrupted: signal.aborted, target: target.origin, login: nameOf(login) },
+      settings: { users, ...settings },
+      ...{ stormS, loginsS: (times.endMs - times.startMs) / 1_000 },
+      logins: loginFigures(logins, { startMs: times.startMs, stormS, timeoutMs }),
+      probes: probes.map((probe, index) => ({ ...probeResult(probe, times), calmAgainMs: again[index] })),
+      generator: generatorOf(probes, times, used),
+    }
+  } finally {
+    for (const connections of opened) connections.close()
+  }
+}

@@ -1,0 +1,74 @@
+// The application that is stormed: one address, found and judged before anything is sent.
+import type { LookupAddress } from 'node:dns'
+import type { RequestOptions } from 'node:https'
+import { connect } from 'node:net'
+import { judgeHost } from './hosts.ts'
+import { UsageError } from './usage-error.ts'
+
+export interface Target {
+  /** As it was given: `http://localhost:3000`. */
+  origin: string
+  isTls: boolean
+  /** How requests reach it. The name stays in the Host header and in TLS; the address is the one that was judged. */
+  dial: RequestOptions
+}
+
+const CONNECT_MS = 5_000
+
+/**
+ * Finds an address of the target on which something listens.
+ *
+ * @throws {@link UsageError} for what is no origin, not this machine without `beyondLoopback`, or where nothing listens
+ */
+export async function openTarget(text: string, beyondLoopback: boolean): Promise<Target> {
+  const url = parseOrigin(text)
+  const { addresses, elsewhere } = await judgeHost(url.hostname)
+  if (addresses.length === 0) throw new UsageError(`There is no host "${url.hostname}".`)
+  if (elsewhere !== undefined && !beyondLoopback) {
+    throw new UsageError(
+      `${url.hostname} is not this machine (${elsewhere}): a storm goes to others only with --beyond-loopback, and only where you may ` +
+        'send one.',
+    )
+  }
+  const isTls = url.protocol === 'https:'
+  const port = Number(url.port || (isTls ? 443 : 80))
+  const address = await firstThatListens(addresses, port)
+  if (address === undefined) throw new UsageError(`Nothing listens at ${url.origin}: start the application first.`)
+  const dial: RequestOptions = {
+    hostname: url.hostname.replace(/^\[|\]$/g, ''),
+    port,
+    lookup: (_hostname, { all }, callback) =>
+      all ? callback(null, [address]) : callback(null, address.address, address.family),
+    // Certificates of applications under development are signed by themselves; beyond this machine they are verified.
+    ...(isTls && { rejectUnauthorized: elsewhere !== undefined }),
+  }
+  return { origin: url.origin, isTls, dial }
+}
+
+/** Does not quote what was given: it may hold a password. */
+function parseOrigin(text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  const isOrigin =
+    url !== undefined && ['http:', 'https:'].includes(url.protocol) && [url.origin, `${url.origin}/`].includes(url.href)
+  if (isOrigin) return url
+  throw new UsageError('--target takes the address of an application, such as http://127.0.0.1:3000, and no path.')
+}
+
+/** A name such as localhost may have two addresses, of which an application listens on one. */
+async function firstThatListens(addresses: readonly LookupAddress[], port: number): Promise<LookupAddress | undefined> {
+  for (const address of addresses) if (await listens(address.address, port)) return address
+  return undefined
+}
+
+function listens(host: string, port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ host, port, timeout: CONNECT_MS })
+    const end = (isListening: boolean) => {
+      socket.destroy()
+      resolve(isListening)
+    }
+    socket.on('connect', () => end(true))
+    socket.on('error', () => end(false))
+    socket.on('timeout', () => end(false))
+  })
+}
