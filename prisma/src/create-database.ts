@@ -1,7 +1,7 @@
 // Connects to a database, and creates it if it does not exist.
 import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
 import { connectForScripts } from './connection.js'
-import { driverCause, isDatabaseUnavailable } from './errors.js'
+import { databaseProblem, driverCause, isDatabaseUnavailable } from './errors.js'
 
 /**
  * The caller disposes of the connection.
@@ -41,12 +41,7 @@ async function createDatabase(url: string): Promise<void> {
 function unusable(url: string, error: unknown): unknown {
   if (!isDatabaseUnavailable(error) && !driverCause(error)) return error
   const { host, pathname } = new URL(url)
-  return new Error(`The database ${pathname.slice(1)} at ${host} cannot be used: ${reason(error)}.`, { cause: error })
-}
-
-function reason(error: unknown): string {
-  const cause = driverCause(error)
-  if (cause?.kind === 'DatabaseNotReachable') return 'nothing answers there'
-  if (cause?.kind === 'TlsConnectionError') return cause.reason
-  return cause?.originalMessage ?? (error instanceof Error ? error.message : String(error))
+  return new Error(`The database ${pathname.slice(1)} at ${host} cannot be used: ${databaseProblem(error)}.`, {
+    cause: error,
+  })
 }

@@ -20,6 +20,19 @@ export function isTaken(error: unknown): boolean {
   return driverCause(error)?.kind === 'UniqueConstraintViolation'
 }
 
+/** Why the database cannot be used, in words for its operator, without the URL. */
+export function databaseProblem(error: unknown): string {
+  const cause = driverCause(error)
+  if (cause?.kind === 'DatabaseNotReachable') return 'nothing answers there'
+  if (cause?.kind === 'TlsConnectionError') return cause.reason
+  const message = cause?.originalMessage ?? (error instanceof Error ? error.message : String(error))
+  // PgBouncer, which names the first setting that it does not know.
+  if (/^unsupported startup parameter/.test(message))
+    return `a pooler answers there (${message}): add ?pgbouncer=true to the URL`
+  // Prisma puts the call before the error.
+  return message.trim().split('\n').at(-1) ?? message
+}
+
 /** The driver's error, thrown directly or inside one of Prisma's. */
 export function driverCause(error: unknown): DriverCause | undefined {
   const inner = error instanceof Prisma.PrismaClientKnownRequestError ? error.meta?.driverAdapterError : error

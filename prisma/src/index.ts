@@ -5,7 +5,7 @@ import { type Prisma, PrismaClient } from './generated/client.js'
 import { statementNames } from './statement-names.js'
 
 export type { PoolUse } from './driver.js'
-export { isDatabaseUnavailable, isTaken } from './errors.js'
+export { databaseProblem, isDatabaseUnavailable, isTaken } from './errors.js'
 export { Prisma, type RefreshToken, type Session, type User } from './generated/client.js'
 
 /** The typed client. `$disconnect()` waits for running queries and closes all connections; a later query connects again. */

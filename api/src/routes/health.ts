@@ -1,4 +1,6 @@
 /** GET /healthz and GET /readyz. Liveness uses no dependency; readiness checks each dependency of a login. */
+import { throttledWarning } from '@spillway/client/redis/throttled-warning'
+import { databaseProblem } from '@spillway/prisma'
 import type { RoutePlugin } from './deps.js'
 import { shareAnswer } from './shared-answer.js'
 
@@ -43,11 +45,18 @@ const Readiness = {
 } as const
 
 export const healthRoutes: RoutePlugin = async (app, { database, passwords, isDraining }) => {
+  const unanswered = throttledWarning(app.log, 'the database cannot be used')
   const databaseAnswers = shareAnswer(
     () =>
       database.$queryRaw`SELECT 1`.then(
-        () => true,
-        () => false,
+        () => {
+          unanswered.recovered()
+          return true
+        },
+        (error: unknown) => {
+          unanswered.warn(new Error(databaseProblem(error)))
+          return false
+        },
       ),
     DATABASE_ANSWER_MS,
   )

@@ -8,7 +8,7 @@ import { migrate } from '../../src/migrate.ts'
 import { absentDatabase, pooled } from '../databases.ts'
 import { rows } from '../rows.ts'
 
-const migrationsDir = join(import.meta.dirname, '../migrations')
+const migrationsDir = join(import.meta.dirname, '../../migrations')
 const names = (await readdir(migrationsDir)).filter((name) => !name.endsWith('.toml')).sort()
 
 test('a database that does not exist is created and migrated, and a second run applies nothing', async () => {

@@ -1,0 +1,62 @@
+// A database that cannot be used is one sentence: a pooler that the URL does not name, a file of TLS that is missing, a schema.
+import assert from 'node:assert/strict'
+import { createServer } from 'node:net'
+import { listening } from '@spillway/local/testing'
+import { afterAll, test } from 'vitest'
+import { connectDatabase, databaseProblem } from '../../src/index.ts'
+import { migrate } from '../../src/migrate.ts'
+
+/** Refuses every connection as PgBouncer does for a setting that it does not know. */
+const pooler = createServer((client) => {
+  client.on('error', () => undefined)
+  client.once('data', () => client.end(refusal('08P01', 'unsupported startup parameter: options')))
+})
+const url = `postgresql://user:hush@127.0.0.1:${await listening(pooler)}/shop`
+afterAll(() => void pooler.close())
+
+/** An ErrorResponse of PostgreSQL's protocol. */
+function refusal(code: string, message: string): Buffer {
+  const fields = Buffer.from(`SFATAL\0VFATAL\0C${code}\0M${message}\0\0`)
+  const head = Buffer.alloc(5)
+  head.write('E')
+  head.writeInt32BE(fields.length + 4, 1)
+  return Buffer.concat([head, fields])
+}
+
+for (const [what, query, sentence] of [
+  [
+    'a pooler',
+    '',
+    /^a pooler answers there \(unsupported startup parameter: options\): add \?pgbouncer=true to the URL$/,
+  ],
+  [
+    'a missing authority',
+    '?sslmode=verify-full&sslrootcert=/missing/ca.pem',
+    /^ENOENT: no such file or directory, open '\/missing\/ca\.pem'$/,
+  ],
+  [
+    'a missing key',
+    '?sslmode=verify-full&sslkey=/missing/key.pem',
+    /^ENOENT: no such file or directory, open '\/missing\/key\.pem'$/,
+  ],
+  ['a server without TLS', '?sslmode=verify-full', /^There was an error establishing an SSL connection$/],
+] as const) {
+  test(`${what} is one sentence, for queries and for the migration, and shows no password`, async () => {
+    const database = connectDatabase({ url: url + query, poolSize: 1 })
+    const error: unknown = await database.$queryRaw`SELECT 1`.then(
+      () => undefined,
+      (reason: unknown) => reason,
+    )
+    await database.$disconnect()
+    assert.match(databaseProblem(error), sentence)
+    await assert.rejects(migrate(url + query), ({ message }: Error) => {
+      assert.match(message, /^The database shop at 127\.0\.0\.1:\d+ cannot be used: [^\n]+\.$/)
+      assert.doesNotMatch(message, /hush/)
+      return true
+    })
+  })
+}
+
+test('another schema is refused in one sentence', () => {
+  assert.throws(() => connectDatabase({ url: `${url}?schema=shop`, poolSize: 1 }), /names the schema "shop"/)
+})
