@@ -8,7 +8,7 @@ import { runProgram } from '../run-program.ts'
 test('the program tells what it applied, from any working directory, and ends at once', async () => {
   const url = absentDatabase()
   const first = await run(url)
-  const entries = await readdir(join(import.meta.dirname, '..', 'migrations'), { withFileTypes: true })
+  const entries = await readdir(join(import.meta.dirname, '../..', 'migrations'), { withFileTypes: true })
   const migrations = entries.filter((entry) => entry.isDirectory()).map(({ name }) => name)
   assert.equal(first.stdout, `Applied ${migrations.toSorted().join(', ')}.\n`)
   assert.equal(first.code, 0)
