@@ -14,6 +14,8 @@ enum Kind {
     #[cfg(target_arch = "x86_64")]
     ShaTwice,
     #[cfg(target_arch = "x86_64")]
+    ShaFourTimes,
+    #[cfg(target_arch = "x86_64")]
     Avx2,
     #[cfg(target_arch = "x86_64")]
     Avx512,
@@ -32,7 +34,7 @@ impl Code {
         {
             available.push(Self::PORTABLE);
             if is_x86_feature_detected!("sha") && is_x86_feature_detected!("sse4.1") {
-                available.extend([Self(Kind::Sha), Self(Kind::ShaTwice)]);
+                available.extend([Self(Kind::Sha), Self(Kind::ShaTwice), Self(Kind::ShaFourTimes)]);
             }
             if is_x86_feature_detected!("avx2") {
                 available.push(Self(Kind::Avx2));
@@ -54,6 +56,9 @@ impl Code {
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
             Kind::ShaTwice => unsafe { super::sha_ni::iterate::<2>(lanes, iterations) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Kind::ShaFourTimes => unsafe { super::sha_ni::iterate::<4>(lanes, iterations) },
             // SAFETY: the same for AVX2.
             #[cfg(target_arch = "x86_64")]
             Kind::Avx2 => unsafe { super::vectors::avx2::iterate(lanes, iterations) },
@@ -73,6 +78,8 @@ impl crate::plan::Code for Code {
             #[cfg(target_arch = "x86_64")]
             Kind::ShaTwice => 2,
             #[cfg(target_arch = "x86_64")]
+            Kind::ShaFourTimes => 4,
+            #[cfg(target_arch = "x86_64")]
             Kind::Avx2 => 8,
             #[cfg(target_arch = "x86_64")]
             Kind::Avx512 => 16,
@@ -86,6 +93,8 @@ impl crate::plan::Code for Code {
             Kind::Sha => "sha",
             #[cfg(target_arch = "x86_64")]
             Kind::ShaTwice => "sha, two interleaved",
+            #[cfg(target_arch = "x86_64")]
+            Kind::ShaFourTimes => "sha, four interleaved",
             #[cfg(target_arch = "x86_64")]
             Kind::Avx2 => "avx2",
             #[cfg(target_arch = "x86_64")]

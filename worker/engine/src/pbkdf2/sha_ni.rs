@@ -42,19 +42,23 @@ pub fn iterate<const LANES: usize>(lanes: &mut [Lane], iterations: u32) {
 #[target_feature(enable = "sha,sse4.1")]
 fn compress<const LANES: usize>(before: &[Halves; LANES], blocks: &mut [[__m128i; 4]; LANES]) -> [Halves; LANES] {
     let mut after = *before;
-    for i in 0..16 {
-        let constants = words([K[4 * i], K[4 * i + 1], K[4 * i + 2], K[4 * i + 3]]);
-        for ([abef, cdgh], block) in after.iter_mut().zip(&mut *blocks) {
-            if i >= 4 {
-                let [w0, w1, w2, w3] = std::array::from_fn(|n| block[(i + n) % 4]);
-                let sum = _mm_add_epi32(_mm_sha256msg1_epu32(w0, w1), _mm_alignr_epi8::<4>(w3, w2));
-                block[i % 4] = _mm_sha256msg2_epu32(sum, w3);
+    // Written out: in a loop the words would be looked up by a computed index, in memory.
+    macro_rules! four_rounds {
+        ($($i:literal)+) => {$(
+            let constants = words([K[4 * $i], K[4 * $i + 1], K[4 * $i + 2], K[4 * $i + 3]]);
+            for ([abef, cdgh], block) in after.iter_mut().zip(&mut *blocks) {
+                if $i >= 4 {
+                    let [w0, w1, w2, w3] = [block[$i % 4], block[($i + 1) % 4], block[($i + 2) % 4], block[($i + 3) % 4]];
+                    let sum = _mm_add_epi32(_mm_sha256msg1_epu32(w0, w1), _mm_alignr_epi8::<4>(w3, w2));
+                    block[$i % 4] = _mm_sha256msg2_epu32(sum, w3);
+                }
+                let input = _mm_add_epi32(block[$i % 4], constants);
+                *cdgh = _mm_sha256rnds2_epu32(*cdgh, *abef, input);
+                *abef = _mm_sha256rnds2_epu32(*abef, *cdgh, _mm_shuffle_epi32::<0x0e>(input));
             }
-            let input = _mm_add_epi32(block[i % 4], constants);
-            *cdgh = _mm_sha256rnds2_epu32(*cdgh, *abef, input);
-            *abef = _mm_sha256rnds2_epu32(*abef, *cdgh, _mm_shuffle_epi32::<0x0e>(input));
-        }
+        )+};
     }
+    four_rounds!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
     for (after, before) in after.iter_mut().zip(before) {
         *after = [_mm_add_epi32(after[0], before[0]), _mm_add_epi32(after[1], before[1])];
     }
