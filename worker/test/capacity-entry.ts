@@ -4,6 +4,7 @@ export const now = 1_800_000_000_000
 export const entry = {
   slots: 4,
   serviceMs: 20,
+  lineMs: 20,
   latencyMs: 20,
   at: now,
   name: 'host:1',

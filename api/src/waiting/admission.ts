@@ -42,14 +42,23 @@ export function createAdmission(
 ): Admission {
   const refusalOf = createOutstandingLimit(maxOutstanding, now)
 
-  /** Whether a job that is added to this lane now would begin soon. */
-  function beginsSoon(lane: Lane): boolean {
-    return passwords.predictedWaitMs(lane) <= passwords.load().latencyMs + OVERTAKING_MS
+  /**
+   * Whether a known device that comes now would wait for no more than a second of others in its lane. What is in hand and the one other job
+   * before it do not count: with one slot and slow hashes they alone take longer.
+   */
+  function hasRoomForKnown(): boolean {
+    const { aheadOfKnown, jobsPerSecond } = passwords.load()
+    return jobsPerSecond > 0 && (aheadOfKnown - 1) * 1_000 <= OVERTAKING_MS * jobsPerSecond
+  }
+
+  /** Whether a job that is added to the held lane now would begin soon. */
+  function beginsSoon(): boolean {
+    return passwords.predictedWaitMs('held') <= passwords.load().latencyMs + OVERTAKING_MS
   }
 
   /** A job that cannot be answered within its wait is deferred: overtaking would not help it. */
   function laneFor(waitMs: number): Lane {
-    return beginsSoon('held') && passwords.predictedWaitMs('held') <= waitMs ? 'held' : 'deferred'
+    return beginsSoon() && passwords.predictedWaitMs('held') <= waitMs ? 'held' : 'deferred'
   }
 
   function admitTo(lane: Lane, waitMs: number): Admitted {
@@ -58,7 +67,7 @@ export function createAdmission(
 
   return {
     admit(waitMs, isKnown) {
-      if (isKnown && beginsSoon('known')) return admitTo('known', waitMs)
+      if (isKnown && hasRoomForKnown()) return admitTo('known', waitMs)
       const refused = refusalOf(passwords.load(), ticketTtlMs * TICKETED_SHARE)
       if (refused !== undefined) throw new ApiError('busy', refused)
       return admitTo(laneFor(waitMs), waitMs)

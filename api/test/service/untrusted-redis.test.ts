@@ -121,6 +121,7 @@ test('lies about workers cost no more than a ticket or a refusal', async () => {
     fallback: false,
     slots: 1,
     serviceMs: 600_000,
+    lineMs: 600_000,
     latencyMs: 600_000,
     busy: 0,
     finished: { answered: 0, expired: 0, failed: 0 },

@@ -11,6 +11,7 @@ const WORKERS: Load = {
   workers: 1,
   slots: 2,
   jobsPerSecond: 10,
+  linePerSecond: 10,
   serviceMs: 200,
   latencyMs: 200,
   waiting: 0,
@@ -18,7 +19,8 @@ const WORKERS: Load = {
   active: 0,
   aheadOfKnown: 1,
 }
-const NO_WORKERS = { workers: 0, slots: 0, jobsPerSecond: 0, serviceMs: 0, latencyMs: 0 }
+/** The last ones did five jobs a second. */
+const NO_WORKERS = { workers: 0, slots: 0, jobsPerSecond: 0, linePerSecond: 5, serviceMs: 0, latencyMs: 0 }
 const ROOM = 360
 const CAP = 10_000
 
@@ -72,7 +74,7 @@ test("newcomers are let in up to the share of what is done within a ticket's lif
 })
 
 test('slow workers are given as many jobs as they have slots all the same', () => {
-  const slow = { slots: 4, jobsPerSecond: 0.01, serviceMs: 400_000, latencyMs: 400_000 }
+  const slow = { slots: 4, jobsPerSecond: 0.01, linePerSecond: 0.01, serviceMs: 400_000, latencyMs: 400_000 }
   const { admit, refused } = scene()
   assert.ok(admit(8_000, { ...slow, active: 3 }))
   assert.equal(refused({ ...slow, active: 4 })[0], 'predicted_wait')
@@ -80,18 +82,19 @@ test('slow workers are given as many jobs as they have slots all the same', () =
 
 test('the cap is one that no worker lifts, and not one job goes beyond it', () => {
   const { admit, refused } = scene({ maxOutstanding: 5 })
-  for (const queue of [{}, { jobsPerSecond: 1_000_000 }, { slots: 100 }, NO_WORKERS]) {
+  for (const queue of [{}, { linePerSecond: 1_000_000 }, { slots: 100 }, NO_WORKERS]) {
     assert.ok(admit(8_000, { ...queue, waiting: 2, deferred: 1, active: 1 }))
     assert.equal(refused({ ...queue, waiting: 2, deferred: 1, active: 2 })[0], 'too_many_waiting')
   }
 })
 
-test('without a worker tickets are given up to the cap, and refused clients retry after a minute', () => {
+test('without a worker tickets are given as far as the last ones would answer them, and refused clients retry after a minute', () => {
   const { admit, refused } = scene({
     predicted: { held: Number.POSITIVE_INFINITY, deferred: Number.POSITIVE_INFINITY },
   })
-  assert.deepEqual(admit(8_000, { ...NO_WORKERS, deferred: CAP - 1 }), { lane: 'deferred', waitMs: 0 })
-  assert.deepEqual(refused({ ...NO_WORKERS, deferred: CAP }), ['too_many_waiting', 60])
+  assert.deepEqual(admit(8_000, { ...NO_WORKERS, deferred: ROOM / 2 - 1 }), { lane: 'deferred', waitMs: 0 })
+  assert.deepEqual(refused({ ...NO_WORKERS, deferred: ROOM / 2 }), ['predicted_wait', 60])
+  assert.deepEqual(refused({ ...NO_WORKERS, linePerSecond: 1_000_000, deferred: CAP }), ['too_many_waiting', 60])
 })
 
 test('a newcomer overtakes those who wait while it would begin within a second, and no longer', () => {
@@ -114,24 +117,36 @@ test('a request is held when it can be answered within its wait, and gets its ti
 test('a known device is let in whatever fills the queue, while its job would begin within a second', () => {
   const full = { waiting: 20, deferred: CAP }
   const flooded = { held: 5_000, deferred: 90_000 }
-  const admitKnown = (knownMs: number, waitMs = 8_000) =>
-    scene({ predicted: { ...flooded, known: knownMs } }).admit(waitMs, full, true)
+  const admitKnown = (knownMs: number, waitMs = 8_000, aheadOfKnown = 1) =>
+    scene({ predicted: { ...flooded, known: knownMs } }).admit(waitMs, { ...full, aheadOfKnown }, true)
   assert.deepEqual(admitKnown(300), { lane: 'known', waitMs: 8_000 })
-  assert.deepEqual(admitKnown(1_200), { lane: 'known', waitMs: 8_000 })
+  // Five others, each with one job between, are a second of work.
+  assert.deepEqual(admitKnown(1_200, 8_000, 11), { lane: 'known', waitMs: 8_000 })
   // Its wait says whether it is held, not whether it is let in.
   assert.deepEqual(admitKnown(300, 299), { lane: 'known', waitMs: 0 })
   assert.deepEqual(admitKnown(300, 0), { lane: 'known', waitMs: 0 })
 })
 
 test('known devices beyond what their lane takes are admitted as any other request', () => {
+  const full = { aheadOfKnown: 12 }
   const crowded = scene({ predicted: { known: 1_201, held: 5_000, deferred: 7_000 } })
-  assert.deepEqual(crowded.admit(8_000, {}, true), { lane: 'deferred', waitMs: 8_000 })
-  assert.throws(() => crowded.admit(8_000, { deferred: CAP }, true), { code: 'busy' })
+  assert.deepEqual(crowded.admit(8_000, full, true), { lane: 'deferred', waitMs: 8_000 })
+  assert.throws(() => crowded.admit(8_000, { ...full, deferred: CAP }, true), { code: 'busy' })
   const calm = scene({ predicted: { known: 1_201 } })
-  assert.deepEqual(calm.admit(8_000, {}, true), { lane: 'held', waitMs: 8_000 })
+  assert.deepEqual(calm.admit(8_000, full, true), { lane: 'held', waitMs: 8_000 })
   const never = Number.POSITIVE_INFINITY
   const away = scene({ predicted: { known: never, held: never, deferred: never } })
   assert.deepEqual(away.admit(8_000, NO_WORKERS, true), { lane: 'deferred', waitMs: 0 })
+})
+
+test('with one slot and slow hashes a known device keeps its lane, whatever is in hand and waits', () => {
+  for (const serviceMs of [600, 2_000, 10_000]) {
+    const perSecond = 1_000 / serviceMs
+    const slow = { slots: 1, jobsPerSecond: perSecond, linePerSecond: perSecond, serviceMs, latencyMs: serviceMs }
+    // The job in hand, one other and its own.
+    const { admit } = scene({ predicted: { known: 3 * serviceMs, held: 60_000, deferred: 90_000 } })
+    assert.equal(admit(30_000, { ...slow, waiting: 40, active: 1 }, true).lane, 'known')
+  }
 })
 
 test('a refused client retries when there is capacity, after those that were refused before, and a second after the spike', () => {

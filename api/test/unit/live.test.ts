@@ -33,6 +33,7 @@ test('the history begins with the jobs of both lanes, and is unknown where Redis
     workers: 1,
     slots: 2,
     jobsPerSecond: 10,
+    linePerSecond: 10,
     serviceMs: 200,
     latencyMs: 200,
     waiting: 3,

@@ -106,7 +106,7 @@ export function spikeCost(demand: SpikeDemand): SpikeCost {
     due += ((nowS < spikeS ? demand.spikePerSecond : demand.perSecond) * STEP_S) / crowd
     const waiting = held.length - next.held
     const queue = { waiting, deferred: deferred.length - next.deferred, active: 0, aheadOfKnown: waiting }
-    load.reading().succeeded(queue, { ...capacity, jobsPerSecond })
+    load.reading().succeeded(queue, { ...capacity, jobsPerSecond, linePerSecond: jobsPerSecond })
     while (due >= 1 && arrive()) due -= 1
     const refused = Math.floor(due)
     due -= refused
@@ -129,6 +129,6 @@ export function spikeCost(demand: SpikeDemand): SpikeCost {
 /** As a gateway adds it up of what workers publish: here one with all the slots. */
 function capacityOf(slots: number, slotMs: number): Capacity {
   const finished = { answered: 0, expired: 0, failed: 0 }
-  const times = { serviceMs: slotMs, latencyMs: slotMs, at: 0 }
+  const times = { serviceMs: slotMs, lineMs: slotMs, latencyMs: slotMs, at: 0 }
   return sumCapacity(new Map([['all', { slots, ...times, name: 'all', fallback: false, busy: 0, finished }]]))
 }

@@ -1,7 +1,6 @@
 //! The doors for Node. What JavaScript makes of them: `worker/src/hashing/native.ts`.
 
 use std::sync::OnceLock;
-use std::time::Duration;
 
 use napi::bindgen_prelude::{AsyncTask, Either, Function, Uint8Array};
 use napi::threadsafe_function::ThreadsafeFunctionCallMode;
@@ -12,7 +11,7 @@ use zeroize::Zeroizing;
 use crate::calls::{Call, Outcome};
 use crate::profile::Profile;
 use crate::stored::Stored;
-use crate::threads::Threads;
+use crate::threads::{Threads, Took};
 
 /// Found once for the process, whatever the number of its engines: their threads learn the widths of their own batches.
 static PROFILE: OnceLock<Profile> = OnceLock::new();
@@ -97,12 +96,15 @@ pub struct Settled {
     /// Why it could not be done.
     pub failure: Option<String>,
     /// The time of a thread that it takes in a full batch, in milliseconds.
-    pub thread_ms: f64,
+    pub wall_ms: f64,
+    /// The processor time of the same, in milliseconds.
+    pub cpu_ms: f64,
 }
 
 impl Settled {
-    fn new(id: u32, outcome: Outcome, thread_ms: f64) -> Self {
-        let nothing = Self { id, matches: None, hash: None, failure: None, thread_ms };
+    fn new(id: u32, outcome: Outcome, took: Took) -> Self {
+        let [wall_ms, cpu_ms] = [took.wall, took.cpu].map(|time| time.as_secs_f64() * 1e3);
+        let nothing = Self { id, matches: None, hash: None, failure: None, wall_ms, cpu_ms };
         match outcome {
             Outcome::Verified(matches) => Self { matches: Some(matches), ..nothing },
             Outcome::Hashed(hash) => Self { hash: Some(hash), ..nothing },
@@ -124,9 +126,8 @@ impl Engine {
     #[napi(constructor)]
     pub fn new(threads: u32, memory_kib: u32, settle: Function<Vec<Settled>, ()>) -> Result<Self> {
         let settle = settle.build_threadsafe_function::<Vec<Settled>>().weak::<true>().build()?;
-        let settle = move |outcomes: Vec<(u32, Outcome)>, each: Duration| {
-            let thread_ms = each.as_secs_f64() * 1e3;
-            let settled = outcomes.into_iter().map(|(id, outcome)| Settled::new(id, outcome, thread_ms)).collect();
+        let settle = move |outcomes: Vec<(u32, Outcome)>, took: Took| {
+            let settled = outcomes.into_iter().map(|(id, outcome)| Settled::new(id, outcome, took)).collect();
             // A call into an environment that ends is dropped by Node: nobody is left to hear of it.
             settle.call(settled, ThreadsafeFunctionCallMode::NonBlocking);
         };

@@ -15,8 +15,17 @@ use crate::profile::{Profile, processor_time};
 use crate::stored::Method;
 use crate::widths::Learned;
 
-/// Is told what became of the calls of a batch, on the thread that did it, and the time of a thread for each as it is in a full batch.
-pub type Settle = dyn Fn(Vec<(u32, Outcome)>, Duration) + Send + Sync;
+/// The time of a thread for one call of a batch, as it is in a full one.
+#[derive(Clone, Copy)]
+pub struct Took {
+    /// From the begin of the batch to its end.
+    pub wall: Duration,
+    /// On a processor.
+    pub cpu: Duration,
+}
+
+/// Is told what became of the calls of a batch, on the thread that did it, and what each took.
+pub type Settle = dyn Fn(Vec<(u32, Outcome)>, Took) + Send + Sync;
 
 /// A thread that has nothing to do gives its memory back this long after it has wiped it: the next storm has to map it anew.
 const GIVEN_BACK_AFTER: Duration = Duration::from_secs(3);
@@ -139,7 +148,8 @@ impl Shared {
                     None => self.profile.ratio_of_lanes(method, self.room, count),
                 }
             };
-            (self.settle)(outcomes, took.div_f64(count as f64).mul_f64(ratio));
+            let each = |time: Duration| time.div_f64(count as f64).mul_f64(ratio);
+            (self.settle)(outcomes, Took { wall: each(took), cpu: each(computed) });
         }
     }
 

@@ -15,11 +15,12 @@ export async function serve(policy: HashPolicy, processors: number): Promise<voi
   try {
     const memory = hashingMemory({ slots: processors, policyKib: policyKib(policy), isShared: true })
     const hasher = await createHasher(asPolicy(policy), { ...memory, native: true })
-    const estimate = await measureCapacity(hasher)
+    const estimate = await measureCapacity(hasher, memory.slots)
     const capacity = () => ({
       slots: memory.slots,
       inHand: jobsUnderLoad(memory.slots, hasher.batchWidth()),
       serviceMs: estimate.serviceMs(),
+      lineMs: estimate.lineMs(),
       latencyMs: estimate.latencyMs(),
     })
     const aborters = new Map<number, AbortController>()

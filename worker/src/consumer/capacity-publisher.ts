@@ -32,7 +32,7 @@ export interface CapacityPublisherOptions {
   busySlots(): number
   /** Whether this worker is the fallback of a gateway. */
   fallback: boolean
-  estimate: Pick<CapacityEstimate, 'serviceMs' | 'latencyMs'>
+  estimate: Pick<CapacityEstimate, 'serviceMs' | 'lineMs' | 'latencyMs'>
   /** Called each time that Redis answers, with the number of waiting jobs that can be taken. */
   published(waiting: number): void
 }
@@ -63,6 +63,7 @@ export function publishCapacity(options: CapacityPublisherOptions): CapacityPubl
       fallback,
       slots,
       serviceMs: toMicroseconds(estimate.serviceMs()),
+      lineMs: toMicroseconds(estimate.lineMs()),
       latencyMs: toMicroseconds(estimate.latencyMs()),
       busy: busySlots(),
       finished,

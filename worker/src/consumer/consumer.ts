@@ -39,7 +39,7 @@ const LOCK_CODES: ReadonlySet<unknown> = new Set([
 /** Practically unlimited: jobs are pure functions, and their deadlines end endless retries. */
 const STALLS_ALLOWED = 1_000
 
-export interface ConsumerOptions extends Omit<ProcessOptions, 'taken'> {
+export interface ConsumerOptions extends Omit<ProcessOptions, 'taken' | 'hashed'> {
   redis: RedisConnection
   prefix: string
   watch: RedisWatch
@@ -84,9 +84,8 @@ export function createConsumer(options: ConsumerOptions): Consumer {
     share.started()
     try {
       const jobLog = tracing ? log.child({ traceId: tracing.traceId() }) : log
-      const result = await processJob(job, { ...options, log: jobLog, taken: share.taken })
+      const result = await processJob(job, { ...options, log: jobLog, taken: share.taken, hashed: estimate.finished })
       capacity.finished(result.outcome)
-      if (result.outcome === 'answered') estimate.finished(result.serviceMs)
       return result
     } finally {
       inHand.delete(job.id ?? '')

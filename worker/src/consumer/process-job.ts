@@ -47,6 +47,8 @@ export interface ProcessOptions {
   oldSystem?: OldSystem | undefined
   /** Called with the time that the job has waited, in milliseconds. */
   taken?(queueWaitMs: number): void
+  /** Called with the time from there to its hash, in milliseconds. Not for a job that took none. */
+  hashed?(serviceMs: number): void
 }
 
 /** The fields of a BullMQ job that are used here. None of them can be trusted. */
@@ -82,6 +84,7 @@ export async function processJob(incoming: IncomingJob, options: ProcessOptions)
   if (performed === undefined) return expired()
   const { verdict, algorithm, upgrade } = performed
   const serviceMs = performance.now() - hashing
+  options.hashed?.(serviceMs)
   metrics.service.observe({ job: job.name, algorithm }, serviceMs / 1_000)
 
   // Not awaited: BullMQ's completion follows on the same connection, so Redis runs it after this, and the slot gets its next job one

@@ -63,7 +63,7 @@ export async function startWorker(config: WorkerConfig, processors: number, log:
   const tracing = await startTracing({ service: 'spillway-worker', endpoint: config.OTEL_EXPORTER_OTLP_ENDPOINT })
   const name = `${hostname()}:${process.pid}`
 
-  const estimate = await measureCapacity(hasher)
+  const estimate = await measureCapacity(hasher, slots)
   const batchMs = () => estimate.lastServiceMs() * hasher.batchWidth()
   const jobsInHand = createJobsInHand({ slots, batchWidth: hasher.batchWidth, batchMs })
   const urls = parseShards(config.REDIS_URL)

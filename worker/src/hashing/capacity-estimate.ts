@@ -1,18 +1,39 @@
 /**
- * Estimates what a job takes from the jobs that this process has done: the time of a slot under load, by which capacity is told, and the time
- * until its verdict. They differ when several jobs are hashed together: five that take 80 ms together take 16 ms of the slot each.
+ * Estimates what a job takes of a slot, from the jobs that this process has done. Its cost is the processor time of its thread, which
+ * neighbours on the same cores do not change. How much of a core the threads get is estimated apart: over the last seconds for what the
+ * next seconds will do, and over half the life of a ticket for what a ticket's life will do. In a burst everything else runs before it is
+ * over: a capacity measured then says nothing about the time after it.
+ *
+ * The time until a verdict is another one: five jobs that are hashed together in 80 ms take 16 ms of the slot each.
  */
 import type { Hasher } from './index.js'
 import type { NativeEngine } from './native.js'
+import type { ThreadTimes } from './threads.js'
 
 /** The weight of one job in the moving averages, which thus follow a change within about ten jobs. The first jobs have more: 1, 1/2, 1/3, 1/4. */
 const JOB_WEIGHT = 0.2
+/** The memory of the two shares of a core, in milliseconds of busy slots: after it a measurement has a third of its weight. */
+const SOON_MS = 2_000
+const LINE_MS = 30_000
+/** How long free cores count as seen when a worker starts, in milliseconds of busy slots. */
+const PRIOR_MS = 5_000
+/** How soon an idle worker forgets what share of a core it last got, in milliseconds. */
+const IDLE_MEMORY_MS = 2_000
+/** Less than a job that does nothing takes: a cost of 0 would be an infinite capacity. */
+const LEAST_MS = 0.001
+/** Of a core. What is less is taken for this. */
+const LEAST_SHARE = 0.01
+/** At its start a worker measures so many verifies, unless they take longer. */
+const MEASURED = 4
+const MEASURED_FOR_MS = 150
 
 export interface CapacityEstimate {
   /** Counts a job; `latencyMs` is its time from taken to hashed. */
   finished(latencyMs: number): void
-  /** The time of a slot for each job, in milliseconds: as under load, also when there is none. */
+  /** The time of a slot for each job in the next seconds, in milliseconds: as under load, also when there is none. */
   serviceMs(): number
+  /** The same over the life of a ticket. Never less than on free cores. */
+  lineMs(): number
   /** The last result of serviceMs(). Calling that within a batch would attribute the time of the whole batch to its first job. */
   lastServiceMs(): number
   /** The time from taking a job to its hash, in milliseconds. */
@@ -20,18 +41,45 @@ export interface CapacityEstimate {
 }
 
 export interface CapacityEstimateOptions {
-  /** Until a job has been done. */
-  first: { serviceMs: number; latencyMs: number }
-  /** The time of the hashing threads so far, in milliseconds, counted as in full batches. */
-  threadMs(): number
+  slots: number
+  /** Until a job has been done: the processor time of a hash, and the time until it is made. */
+  first: { costMs: number; latencyMs: number }
+  /** The time of the hashing threads so far, counted as in full batches. */
+  times(): ThreadTimes
+  now?(): number
 }
 
-export function createCapacityEstimate({ first, threadMs }: CapacityEstimateOptions): CapacityEstimate {
-  let { serviceMs, latencyMs } = first
+export function createCapacityEstimate(options: CapacityEstimateOptions): CapacityEstimate {
+  const { slots, first, times, now = () => performance.now() } = options
+  let { costMs, latencyMs } = first
   let jobs = 0
-  /** Of them, those that `serviceMs` does not include yet. */
+  /** Of them, those that the estimates do not include yet. */
   let added = 0
-  let readAtMs = threadMs()
+  let before = times()
+  let busyAtMs = now()
+  const soon = createShare(SOON_MS * slots, 0)
+  const line = createShare(LINE_MS * slots, PRIOR_MS * slots)
+  let lastServiceMs = costMs
+
+  function update(): void {
+    if (added === 0) return
+    const total = times()
+    const wallMs = total.wallMs - before.wallMs
+    // The process's own work counts with packages: together the threads cannot have had more than they were there.
+    const cpuMs = Math.min(wallMs, total.cpuMs - before.cpuMs)
+    costMs += (cpuMs / added - costMs) * Math.max(1 - (1 - JOB_WEIGHT) ** added, added / jobs)
+    soon.add(wallMs, cpuMs)
+    line.add(wallMs, cpuMs)
+    before = total
+    busyAtMs = now()
+    added = 0
+  }
+
+  /** The longer a worker has been idle, the less do the last seconds before say about the next ones. */
+  function shareSoon(): number {
+    const remembered = Math.exp(-(now() - busyAtMs) / IDLE_MEMORY_MS)
+    return line.value() + (soon.value() - line.value()) * remembered
+  }
 
   return {
     finished(jobLatencyMs) {
@@ -40,30 +88,52 @@ export function createCapacityEstimate({ first, threadMs }: CapacityEstimateOpti
       latencyMs += (jobLatencyMs - latencyMs) * Math.max(JOB_WEIGHT, 1 / jobs)
     },
     serviceMs() {
-      if (added > 0) {
-        const spentMs = threadMs() - readAtMs
-        serviceMs += (spentMs / added - serviceMs) * Math.max(1 - (1 - JOB_WEIGHT) ** added, added / jobs)
-        readAtMs += spentMs
-        added = 0
-      }
-      return serviceMs
+      update()
+      lastServiceMs = Math.max(LEAST_MS, costMs) / shareSoon()
+      return lastServiceMs
     },
-    lastServiceMs: () => serviceMs,
+    lineMs() {
+      update()
+      return Math.max(LEAST_MS, costMs) / line.value()
+    },
+    lastServiceMs: () => lastServiceMs,
     latencyMs: () => latencyMs,
   }
 }
 
-type MeasuredHasher = Pick<Hasher, 'decoy' | 'threadMs'> & { native: Pick<NativeEngine, 'forgetCalls'> | undefined }
+/** The part of their time that threads are on a processor, as a ratio of sums whose older parts fade with busy time. */
+function createShare(memoryMs: number, priorMs: number) {
+  let [wallMs, cpuMs] = [priorMs, priorMs]
+  return {
+    add(moreWallMs: number, moreCpuMs: number): void {
+      const kept = Math.exp(-moreWallMs / memoryMs)
+      wallMs = wallMs * kept + moreWallMs
+      cpuMs = cpuMs * kept + moreCpuMs
+    },
+    /** 1 until it is known. */
+    value: (): number => (wallMs === 0 ? 1 : Math.max(LEAST_SHARE, cpuMs / wallMs)),
+  }
+}
+
+type MeasuredHasher = Pick<Hasher, 'decoy' | 'times'> & { native: Pick<NativeEngine, 'forgetCalls'> | undefined }
 
 /**
- * Begins with the times of one verify on this machine. The first one is not counted, because it includes loading. How many of them would be
- * hashed together says nothing of the jobs to come.
+ * Begins with the times of verifies on this machine: the least of a few, because a process that starts does other things too. The first
+ * one is not counted, because it includes loading. How many of them would be hashed together says nothing of the jobs to come.
  */
-export async function measureCapacity({ decoy, threadMs, native }: MeasuredHasher): Promise<CapacityEstimate> {
+export async function measureCapacity(
+  { decoy, times, native }: MeasuredHasher,
+  slots: number,
+): Promise<CapacityEstimate> {
   await decoy('warm-up')
-  const [startedAt, spentBefore] = [performance.now(), threadMs()]
-  await decoy('measured')
-  const first = { serviceMs: threadMs() - spentBefore, latencyMs: performance.now() - startedAt }
+  const first = { costMs: Number.POSITIVE_INFINITY, latencyMs: Number.POSITIVE_INFINITY }
+  const begunAt = performance.now()
+  for (let n = 0; n < MEASURED && (n === 0 || performance.now() - begunAt < MEASURED_FOR_MS); n += 1) {
+    const [startedAt, { wallMs, cpuMs }] = [performance.now(), times()]
+    await decoy('measured')
+    first.latencyMs = Math.min(first.latencyMs, performance.now() - startedAt)
+    first.costMs = Math.min(first.costMs, times().cpuMs - cpuMs, times().wallMs - wallMs)
+  }
   native?.forgetCalls()
-  return createCapacityEstimate({ first, threadMs })
+  return createCapacityEstimate({ slots, first, times })
 }

@@ -15,7 +15,7 @@ import type { Method } from './methods/recipe.js'
 import { NATIVE_NAME, type NativeEngine, NoEngineError, startNativeEngine } from './native.js'
 import { loadAlgorithms, type Policy } from './policy.js'
 import { testDoubles } from './testdoubles.js'
-import { createThreads } from './threads.js'
+import { createThreads, type ThreadTimes } from './threads.js'
 
 export interface Hasher {
   /** The algorithm of new hashes and of decoys, for requests without a policy. */
@@ -52,8 +52,8 @@ export interface Hasher {
   algorithmOf(storedHash: string): AlgorithmName
   /** How many passwords a slot hashes at a time, as it is best for the last ones. */
   batchWidth(): number
-  /** The time of the hashing threads so far, in milliseconds, counted as in full batches. */
-  threadMs(): number
+  /** The time of the hashing threads so far, counted as in full batches. */
+  times(): ThreadTimes
 }
 
 export type Examined =
@@ -182,7 +182,10 @@ export async function createHasher(policy: Policy, options: HasherOptions): Prom
       return examined.kind === 'supported' ? algorithmOf(examined.reading.recipes[0]) : 'other'
     },
     batchWidth: () => native?.batchWidth() ?? 1,
-    threadMs: () => threads.threadMs() + (native?.threadMs() ?? 0),
+    times() {
+      const [packages, engine] = [threads.times(), native?.times() ?? { wallMs: 0, cpuMs: 0 }]
+      return { wallMs: packages.wallMs + engine.wallMs, cpuMs: packages.cpuMs + engine.cpuMs }
+    },
   }
 }
 

@@ -4,6 +4,7 @@
  */
 import { createRequire } from 'node:module'
 import { ADDON_FILES, ownVersion } from './addon-file.js'
+import type { ThreadTimes } from './threads.js'
 
 /** The name of the engine in logs and metrics. */
 export const NATIVE_NAME = 'worker/engine'
@@ -29,8 +30,8 @@ export interface NativeEngine {
   batchWidth(): number
   /** Resets the batch width after test calls, which say nothing about the calls to come. */
   forgetCalls(): void
-  /** The time of the threads for all calls so far, in milliseconds; for each as it is in a full batch. */
-  threadMs(): number
+  /** The time of the threads for all calls so far; for each as it is in a full batch. */
+  times(): ThreadTimes
   /** Rejects for an unknown format or cost. Text is hashed as UTF-8. */
   verify(password: string | Uint8Array, storedHash: string, options?: CallOptions): Promise<boolean>
   /** Makes a stored hash from a setting, which is a stored hash without its digest: see protocol/setting.ts of the client. */
@@ -73,7 +74,8 @@ interface Settled {
   matches?: boolean
   hash?: string
   failure?: string
-  threadMs: number
+  wallMs: number
+  cpuMs: number
 }
 
 interface Pending {
@@ -115,12 +117,13 @@ export async function startNativeEngine(threads: number, options: NativeOptions 
   alive.unref()
   const engine = new addon.Engine(threads, threadKib, (batch) => {
     for (const settled of batch) {
-      threadMs += settled.threadMs
+      wallMs += settled.wallMs
+      cpuMs += settled.cpuMs
       forget(settled.id)?.settle(settled)
     }
   })
   let lastId = 0
-  let threadMs = 0
+  let [wallMs, cpuMs] = [0, 0]
   let recentWidth = 1
   let isClosed = false
 
@@ -174,7 +177,7 @@ export async function startNativeEngine(threads: number, options: NativeOptions 
     forgetCalls() {
       recentWidth = 1
     },
-    threadMs: () => threadMs,
+    times: () => ({ wallMs, cpuMs }),
     verify: (password, storedHash, { signal } = {}) => call(password, storedHash, signal, ({ matches }) => matches),
     hash: (password, setting, { signal } = {}) => call(password, setting, signal, ({ hash }) => hash),
     close() {

@@ -1,7 +1,7 @@
 /**
  * Test doubles of hashes, for measuring the pipeline without hashing. A worker accepts them only with SPILLWAY_TEST_HASHES=true,
  * which it refuses in production. `$spillway-token$` answers at once; `$spillway-wait$<ms>$` waits that long without using a
- * processor. Any password except "wrong" matches.
+ * processor, and counts as if it had used one. Any password except "wrong" matches.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Threads } from './threads.js'
@@ -21,7 +21,7 @@ const token = (threads: Threads): TestDouble => ({
 const waiting = (threads: Threads): TestDouble => ({
   recognizes: (storedHash) => WAITING.test(storedHash),
   async verify(password, storedHash) {
-    await threads.run(() => sleep(Number(WAITING.exec(storedHash)?.[1])))
+    await threads.pretend(() => sleep(Number(WAITING.exec(storedHash)?.[1])))
     return password !== 'wrong'
   },
 })

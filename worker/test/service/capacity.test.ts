@@ -136,7 +136,7 @@ test.concurrent('jobs that operators hold back are none that could be taken: by 
     slots: 1,
     busySlots: () => 0,
     fallback: false,
-    estimate: { serviceMs: () => 1, latencyMs: () => 1 },
+    estimate: { serviceMs: () => 1, lineMs: () => 1, latencyMs: () => 1 },
     published(jobs) {
       waiting = jobs
     },
@@ -165,7 +165,7 @@ test.concurrent('a worker that measures no time at all for a job publishes one t
     slots: 1,
     busySlots: () => 0,
     fallback: false,
-    estimate: { serviceMs: () => 0, latencyMs: () => 0 },
+    estimate: { serviceMs: () => 0, lineMs: () => 0, latencyMs: () => 0 },
     published: () => undefined,
   })
   space.closing(() => capacity.close())

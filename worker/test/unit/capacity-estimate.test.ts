@@ -1,60 +1,81 @@
-// A worker's estimates of a job: the time of its threads under load, and the time until the verdict.
+// A worker's estimates of a job: the processor time of its thread, the share of a core that threads get, and the time until the verdict.
 import assert from 'node:assert/strict'
 import { test, vi } from 'vitest'
 import { createCapacityEstimate, measureCapacity } from '../../src/hashing/capacity-estimate.ts'
 
-/** A worker whose threads have spent 1,000 ms before. */
-function scene() {
-  let spentMs = 1_000
-  const estimate = createCapacityEstimate({ first: { serviceMs: 20, latencyMs: 60 }, threadMs: () => spentMs })
-  /** Jobs that take so much of a thread each, and so long until they are hashed. */
-  function jobs(count: number, threadMs: number, latencyMs: number): void {
-    for (let n = 0; n < count; n += 1) {
-      spentMs += threadMs
-      estimate.finished(latencyMs)
-    }
+const near = (actual: number, expected: number, by = 0.01) =>
+  assert.ok(Math.abs(actual - expected) <= expected * by, `${actual}, not ${expected}`)
+
+/** A worker whose threads have spent a second before. */
+function scene({ slots = 1, costMs = 20 } = {}) {
+  const spent = { wallMs: 1_000, cpuMs: 1_000 }
+  let nowMs = 0
+  const estimate = createCapacityEstimate({
+    slots,
+    first: { costMs, latencyMs: 60 },
+    times: () => ({ ...spent }),
+    now: () => nowMs,
+  })
+  return {
+    estimate,
+    /** Jobs of this processor time, on threads that get this share of a core, read twice a second. */
+    jobs(count: number, costMs: number, { share = 1, latencyMs = 60 } = {}): void {
+      for (let n = 0; n < count; n += 1) {
+        spent.cpuMs += costMs
+        spent.wallMs += costMs / share
+        nowMs += costMs / share / slots
+        estimate.finished(latencyMs)
+        if (Math.floor(nowMs / 500) > Math.floor((nowMs - costMs / share / slots) / 500)) estimate.serviceMs()
+      }
+    },
+    idle(ms: number): void {
+      nowMs += ms
+    },
   }
-  return { estimate, jobs }
 }
 
 test('until there are jobs, the times are those of the start', () => {
   const { estimate } = scene()
-  assert.deepEqual([estimate.serviceMs(), estimate.latencyMs()], [20, 60])
+  assert.deepEqual([estimate.serviceMs(), estimate.lineMs(), estimate.latencyMs()], [20, 20, 60])
 })
 
 test('a job takes the time of its thread, however long it was in hand', () => {
   const { estimate, jobs } = scene()
-  jobs(100, 16, 160)
-  assert.ok(Math.abs(estimate.serviceMs() - 16) < 0.01)
-  assert.ok(Math.abs(estimate.latencyMs() - 160) < 0.01)
+  jobs(100, 16, { latencyMs: 160 })
+  near(estimate.serviceMs(), 16)
+  near(estimate.latencyMs(), 160)
 })
 
 test('the first jobs are believed, not the times of the start: accounts may have other hashes than the policy', () => {
   const { estimate, jobs } = scene()
-  jobs(1, 250, 260)
-  assert.deepEqual([estimate.serviceMs(), estimate.latencyMs()], [250, 260])
-  jobs(1, 150, 160)
+  jobs(1, 250, { latencyMs: 260 })
+  assert.deepEqual([estimate.serviceMs(), estimate.lineMs(), estimate.latencyMs()], [250, 250, 260])
+  jobs(1, 150, { latencyMs: 160 })
   assert.deepEqual([estimate.serviceMs(), estimate.latencyMs()], [200, 210])
 })
 
-test('a change is followed within about ten jobs, read one by one or all at once', () => {
+test('a change of hashes is followed within about ten jobs, for the next seconds and for the line, read one by one or all at once', () => {
   const [once, often] = [scene(), scene()]
   for (const { estimate, jobs } of [once, often]) {
-    jobs(100, 20, 60)
+    jobs(100, 20)
     estimate.serviceMs()
   }
-  once.jobs(10, 40, 40)
+  once.jobs(10, 40)
   for (let n = 0; n < 10; n += 1) {
-    often.jobs(1, 40, 40)
+    often.jobs(1, 40)
     often.estimate.serviceMs()
   }
   const expectedMs = 40 - 20 * 0.8 ** 10
-  for (const { estimate } of [once, often]) assert.ok(Math.abs(estimate.serviceMs() - expectedMs) < 1e-9)
+  for (const { estimate } of [once, often]) {
+    near(estimate.serviceMs(), expectedMs)
+    near(estimate.lineMs(), expectedMs)
+  }
 })
 
 test('what was told last may be asked for between the jobs of a batch, whose time is counted at once', () => {
   let spentMs = 0
-  const estimate = createCapacityEstimate({ first: { serviceMs: 20, latencyMs: 60 }, threadMs: () => spentMs })
+  const times = () => ({ wallMs: spentMs, cpuMs: spentMs })
+  const estimate = createCapacityEstimate({ slots: 1, first: { costMs: 20, latencyMs: 60 }, times })
   for (let batch = 0; batch < 20; batch += 1) {
     spentMs += 80
     for (let n = 0; n < 5; n += 1) {
@@ -65,44 +86,102 @@ test('what was told last may be asked for between the jobs of a batch, whose tim
   }
 })
 
-test('without jobs the last times stay', () => {
-  const { estimate, jobs } = scene()
-  jobs(100, 16, 160)
-  const before = estimate.serviceMs()
-  assert.equal(estimate.serviceMs(), before)
+test('a burst in which everything else runs first changes the next seconds, and hardly the line', () => {
+  const { estimate, jobs, idle } = scene({ slots: 2 })
+  jobs(2_000, 40)
+  jobs(60, 40, { share: 0.3 })
+  // 14 jobs a second of 47, as was believed for half a minute.
+  near(estimate.serviceMs(), 40 / 0.3, 0.25)
+  assert.ok(estimate.lineMs() < 40 * 1.25, `${estimate.lineMs()} ms`)
+  idle(10_000)
+  assert.ok(estimate.serviceMs() < 40 * 1.25, 'idle threads do not go on getting as little as they got last')
 })
 
-test('a worker begins with the times of its second verify, without loading, and with none of it in those of the jobs to come', async () => {
+test('a share of a core that lasts is believed by both', () => {
+  const { estimate, jobs } = scene({ slots: 2 })
+  jobs(3_000, 20, { share: 0.5 })
+  near(estimate.serviceMs(), 40, 0.02)
+  near(estimate.lineMs(), 40, 0.1)
+})
+
+test('property: whatever happens, the line is never believed to be faster than free cores, nor slower than the least share that was seen', () => {
+  let seed = 7
+  const random = () => {
+    seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31
+    return seed / 2 ** 31
+  }
+  for (let round = 0; round < 200; round += 1) {
+    const slots = 1 + Math.floor(random() * 8)
+    const costMs = 1 + random() * 300
+    const { estimate, jobs, idle } = scene({ slots, costMs })
+    let leastShare = 1
+    for (let step = 0; step < 20; step += 1) {
+      const share = 0.05 + random() * 0.95
+      const count = Math.floor(random() * 100)
+      jobs(count, costMs, { share })
+      if (count > 0) leastShare = Math.min(leastShare, share)
+      if (random() < 0.3) idle(random() * 120_000)
+      for (const ms of [estimate.lineMs(), estimate.serviceMs()]) {
+        assert.ok(ms >= costMs * 0.999, `${ms} ms for jobs of ${costMs}`)
+        assert.ok(ms <= (costMs / leastShare) * 1.001, `${ms} ms for jobs of ${costMs} at ${leastShare} of a core`)
+      }
+    }
+  }
+})
+
+test('without jobs the last times stay', () => {
+  const { estimate, jobs, idle } = scene()
+  jobs(100, 16)
+  const before = [estimate.serviceMs(), estimate.lineMs()]
+  idle(3_600_000)
+  near(estimate.serviceMs(), before[0] ?? 0)
+  assert.equal(estimate.lineMs(), before[1])
+})
+
+test('a worker begins with the least processor time of a few verifies, without loading, on a busy machine too', async () => {
   let [nowMs, spentMs, calls] = [0, 0, 0]
   vi.spyOn(performance, 'now').mockImplementation(() => nowMs)
-  const estimate = await measureCapacity({
-    async decoy() {
-      calls += 1
-      nowMs += calls === 1 ? 900 : 30
-      spentMs += calls === 1 ? 800 : 20
-    },
-    threadMs: () => spentMs,
-    native: {
-      forgetCalls() {
-        calls = 0
+  const times = () => ({ wallMs: nowMs, cpuMs: spentMs })
+  const estimate = await measureCapacity(
+    {
+      async decoy() {
+        calls += 1
+        nowMs += calls === 1 ? 900 : calls === 2 ? 90 : 50
+        spentMs += calls === 1 ? 800 : calls === 2 ? 40 : 20
+      },
+      times,
+      native: {
+        forgetCalls() {
+          calls = 0
+        },
       },
     },
-  })
-  assert.deepEqual([estimate.lastServiceMs(), estimate.latencyMs()], [20, 30])
+    2,
+  )
+  assert.deepEqual([estimate.lastServiceMs(), estimate.lineMs(), estimate.latencyMs()], [20, 20, 50])
   assert.equal(calls, 0)
   spentMs += 50
+  nowMs += 50
   estimate.finished(60)
-  assert.deepEqual([estimate.serviceMs(), estimate.latencyMs()], [50, 60])
+  near(estimate.serviceMs(), 50)
+  assert.equal(estimate.latencyMs(), 60)
 })
 
-test('without a native engine a worker is measured as well', async () => {
-  let spentMs = 0
-  const estimate = await measureCapacity({
-    async decoy() {
-      spentMs += 20
+test('a slow hash is measured once, so that a worker starts soon', async () => {
+  let [spentMs, calls] = [0, 0]
+  const startedAt = performance.now()
+  const estimate = await measureCapacity(
+    {
+      async decoy() {
+        calls += 1
+        spentMs += 300
+        if (calls > 1) while (performance.now() - startedAt < 200);
+      },
+      times: () => ({ wallMs: spentMs, cpuMs: spentMs }),
+      native: undefined,
     },
-    threadMs: () => spentMs,
-    native: undefined,
-  })
-  assert.equal(estimate.serviceMs(), 20)
+    1,
+  )
+  assert.equal(calls, 2)
+  assert.equal(estimate.serviceMs(), 300)
 })

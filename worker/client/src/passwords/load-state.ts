@@ -3,6 +3,7 @@ import type { Load } from '../protocol/capacity.js'
 import type { Lane } from '../protocol/job.js'
 import type { Place } from '../queue/place.js'
 import { createDeferredShare } from './deferred-share.js'
+import { createLineCapacity } from './line-capacity.js'
 
 /**
  * How long after an outage of Redis the workers known before count as alive: they publish their capacity again only a moment later,
@@ -17,9 +18,10 @@ export const OVERTAKING_MS = 1_000
 const AHEAD_BY_EACH = 2
 
 export type Depth = Pick<Load, 'waiting' | 'deferred' | 'active' | 'aheadOfKnown'>
+/** As workers tell it: `linePerSecond` is 0 without workers, as the others are. */
 export type Capacity = Omit<Load, 'known' | keyof Depth>
 
-const NO_CAPACITY: Capacity = { workers: 0, slots: 0, jobsPerSecond: 0, serviceMs: 0, latencyMs: 0 }
+const NO_CAPACITY: Capacity = { workers: 0, slots: 0, jobsPerSecond: 0, linePerSecond: 0, serviceMs: 0, latencyMs: 0 }
 
 export interface LoadState {
   current(): Load
@@ -51,6 +53,7 @@ export function createLoadState(now: () => number = () => performance.now()): Lo
   let load: Load = { known: false, waiting: 0, deferred: 0, active: 0, aheadOfKnown: 1, ...NO_CAPACITY }
   let addedSince = { known: 0, held: 0, deferred: 0 }
   const deferredShare = createDeferredShare(now)
+  const line = createLineCapacity(now)
   let lastCapacity = NO_CAPACITY
   /** The last failure since workers were seen. */
   let awayAt: number | undefined
@@ -68,6 +71,7 @@ export function createLoadState(now: () => number = () => performance.now()): Lo
     const { known, held, deferred } = addedSince
     return {
       ...load,
+      linePerSecond: line.current(),
       waiting: load.waiting + known + held,
       deferred: load.deferred + deferred,
       aheadOfKnown: load.aheadOfKnown + known * AHEAD_BY_EACH,
@@ -98,6 +102,7 @@ export function createLoadState(now: () => number = () => performance.now()): Lo
             graceEndsAt = undefined
           }
           load = { known: true, ...depth, ...lastCapacity }
+          line.observe(lastCapacity.linePerSecond)
           if (progress !== undefined)
             deferredShare.observe({
               first: progress.firstDeferred,
@@ -114,6 +119,7 @@ export function createLoadState(now: () => number = () => performance.now()): Lo
         failed() {
           // Workers of unknown state count as gone until the next reading, a quarter of a second later.
           load = { ...load, known: false, ...NO_CAPACITY }
+          line.observe(0)
           awayAt = now()
         },
       }

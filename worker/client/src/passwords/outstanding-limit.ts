@@ -23,10 +23,8 @@ export function createOutstandingLimit(
 ): OutstandingLimit {
   const retryAfterS = createRetryAfter(now)
 
-  function limitOf({ slots, jobsPerSecond }: Load, budgetMs: number): number {
-    // Without workers no wait can be predicted. Jobs are let in up to the cap, because an autoscaler may be starting workers.
-    if (jobsPerSecond === 0) return maxOutstanding
-    return Math.min(maxOutstanding, Math.max(slots, (jobsPerSecond * budgetMs) / 1_000))
+  function limitOf({ slots, linePerSecond }: Load, budgetMs: number): number {
+    return Math.min(maxOutstanding, Math.max(1, slots, (linePerSecond * budgetMs) / 1_000))
   }
 
   return (load, budgetMs) => {

@@ -26,8 +26,9 @@ export interface BesideCapacity {
   slots: number
   /** How many requests the process takes at a time. */
   inHand: number
-  /** The time of a slot for each request, in milliseconds. */
+  /** The time of a slot for each request in the next seconds, and in the time after them, in milliseconds. */
   serviceMs: number
+  lineMs: number
   /** The time from taking a request to its verdict, in milliseconds. */
   latencyMs: number
 }

@@ -19,8 +19,9 @@ const WorkerCapacity = {
   properties: {
     /** Its hashing threads. */
     slots: { type: 'integer', minimum: 1, maximum: 1_024 },
-    /** The moving average of a slot's time for each job under load, in milliseconds. */
+    /** The time of a slot for each job under load, in milliseconds: in the next seconds, and over the life of a ticket. */
     serviceMs: Time,
+    lineMs: Time,
     /** The moving average of the time from taking a job to its hash, in milliseconds: longer where several are hashed together. */
     latencyMs: Time,
     /** Whether it is the fallback of a gateway. */
@@ -37,7 +38,7 @@ const WorkerCapacity = {
       additionalProperties: false,
     },
   },
-  required: ['slots', 'serviceMs', 'fallback', 'at', 'name', 'busy', 'finished'],
+  required: ['slots', 'serviceMs', 'lineMs', 'fallback', 'at', 'name', 'busy', 'finished'],
   additionalProperties: false,
 } as const
 export type WorkerCapacity = FromSchema<typeof WorkerCapacity>
@@ -49,9 +50,14 @@ export interface Load {
   known: boolean
   /** Live workers, without the fallbacks of gateways. */
   workers: number
-  /** Slots of workers and fallbacks, and the jobs per second that they can finish together. */
+  /** Slots of workers and fallbacks, and the jobs per second that they can finish together in the next seconds. */
   slots: number
   jobsPerSecond: number
+  /**
+   * The same over the life of a ticket, by which the line is admitted. Never 0: while no worker is known, what the last ones could do,
+   * less with each second (line-capacity.ts).
+   */
+  linePerSecond: number
   /** The mean times over all slots of a slot for each job, and from taking a job to its hash, in milliseconds; 0 without workers. */
   serviceMs: number
   latencyMs: number
@@ -78,7 +84,7 @@ export function liveWorkers(entries: Record<string, string>, now: number): Map<s
   return live
 }
 
-type Capacity = Pick<Load, 'workers' | 'slots' | 'jobsPerSecond' | 'serviceMs' | 'latencyMs'>
+type Capacity = Pick<Load, 'workers' | 'slots' | 'jobsPerSecond' | 'linePerSecond' | 'serviceMs' | 'latencyMs'>
 
 /**
  * The capacity of all live workers together. One that has answered no job yet knows how long a hash of the policy takes, but the accounts
@@ -89,8 +95,14 @@ export function sumCapacity(workers: ReadonlyMap<string, WorkerCapacity>): Capac
   const measured = live.filter(({ finished }) => finished.answered > 0)
   const sum = sumAsTold(live)
   if (measured.length === 0 || measured.length === live.length) return sum
-  const { serviceMs, latencyMs } = sumAsTold(measured)
-  return { ...sum, serviceMs, latencyMs, jobsPerSecond: (sum.slots * 1_000) / serviceMs }
+  const { slots, jobsPerSecond, linePerSecond, serviceMs, latencyMs } = sumAsTold(measured)
+  const more = sum.slots / slots
+  return {
+    ...sum,
+    ...{ serviceMs, latencyMs },
+    jobsPerSecond: jobsPerSecond * more,
+    linePerSecond: linePerSecond * more,
+  }
 }
 
 function sumAsTold(live: readonly WorkerCapacity[]): Capacity {
@@ -100,6 +112,7 @@ function sumAsTold(live: readonly WorkerCapacity[]): Capacity {
     workers: live.filter((worker) => !worker.fallback).length,
     slots,
     jobsPerSecond,
+    linePerSecond: live.reduce((sum, worker) => sum + (worker.slots * 1_000) / worker.lineMs, 0),
     serviceMs: slots === 0 ? 0 : (slots * 1_000) / jobsPerSecond,
     latencyMs:
       live.reduce((sum, { slots: own, serviceMs, latencyMs = serviceMs }) => sum + latencyMs * own, 0) / (slots || 1),

@@ -1,4 +1,5 @@
 /** The load of several Redis together: jobs add up, and a worker that takes from several counts once. */
+import { createLineCapacity } from '../passwords/line-capacity.js'
 import { type Load, sumCapacity, type WorkerCapacity } from '../protocol/capacity.js'
 
 export interface ShardLoad {
@@ -9,6 +10,7 @@ export interface ShardLoad {
 
 /** Returns how to add up the load of those that are known; the sum of capacities is kept until one of them is read anew. */
 export function createSharedLoad(shards: readonly ShardLoad[]): () => Load {
+  const line = createLineCapacity()
   let summed: { of: ReadonlyMap<string, WorkerCapacity>[]; capacity: ReturnType<typeof sumCapacity> } | undefined
 
   return () => {
@@ -18,6 +20,7 @@ export function createSharedLoad(shards: readonly ShardLoad[]): () => Load {
     const of = known.map(({ workers }) => workers)
     const isSame = summed !== undefined && of.length === summed.of.length && of.every((map, n) => map === summed?.of[n])
     if (!isSame || summed === undefined) summed = { of, capacity: sumCapacity(new Map(of.flatMap((map) => [...map]))) }
+    line.observe(summed.capacity.linePerSecond)
     const sum = (part: 'waiting' | 'deferred' | 'active' | 'aheadOfKnown') =>
       known.reduce((total, { load }) => total + load[part], 0)
     return {
@@ -25,6 +28,7 @@ export function createSharedLoad(shards: readonly ShardLoad[]): () => Load {
       ...{ waiting: sum('waiting'), deferred: sum('deferred'), active: sum('active') },
       aheadOfKnown: sum('aheadOfKnown'),
       ...summed.capacity,
+      linePerSecond: line.current(),
     }
   }
 }

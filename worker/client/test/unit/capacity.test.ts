@@ -7,22 +7,25 @@ import { toEntries } from '../../src/queue/to-entries.ts'
 
 test('slots and jobs per second are summed up over workers of different speed', () => {
   const entries = {
-    one: JSON.stringify({ ...entry, slots: 4, serviceMs: 20, latencyMs: 60 }),
-    two: JSON.stringify({ ...entry, slots: 1, serviceMs: 100, latencyMs: 110 }),
+    one: JSON.stringify({ ...entry, slots: 4, serviceMs: 20, lineMs: 16, latencyMs: 60 }),
+    two: JSON.stringify({ ...entry, slots: 1, serviceMs: 100, lineMs: 40, latencyMs: 110 }),
   }
-  const { workers, slots, jobsPerSecond, serviceMs, latencyMs } = sumCapacity(liveWorkers(entries, now))
-  assert.deepEqual({ workers, slots, jobsPerSecond }, { workers: 2, slots: 5, jobsPerSecond: 210 })
+  const { workers, slots, jobsPerSecond, linePerSecond, serviceMs, latencyMs } = sumCapacity(liveWorkers(entries, now))
+  assert.deepEqual(
+    { workers, slots, jobsPerSecond, linePerSecond },
+    { workers: 2, slots: 5, jobsPerSecond: 210, linePerSecond: 275 },
+  )
   assert.ok(Math.abs(serviceMs - 5_000 / 210) < 1e-9)
   assert.equal(latencyMs, 70)
 })
 
 test('a worker that has answered no job yet counts like those that have, if there are any', () => {
   const answered = (count: number) => ({ finished: { ...entry.finished, answered: count } })
-  const one = { ...entry, slots: 1, serviceMs: 250, latencyMs: 260, ...answered(40) }
-  const added = { ...entry, slots: 3, serviceMs: 10, latencyMs: 10, ...answered(0) }
+  const one = { ...entry, slots: 1, serviceMs: 250, lineMs: 200, latencyMs: 260, ...answered(40) }
+  const added = { ...entry, slots: 3, serviceMs: 10, lineMs: 10, latencyMs: 10, ...answered(0) }
   const sumOf = (...all: (typeof entry)[]) =>
     sumCapacity(liveWorkers(Object.fromEntries(all.map((each, n) => [`worker-${n}`, JSON.stringify(each)])), now))
-  const expected = { workers: 2, slots: 4, jobsPerSecond: 16, serviceMs: 250, latencyMs: 260 }
+  const expected = { workers: 2, slots: 4, jobsPerSecond: 16, linePerSecond: 20, serviceMs: 250, latencyMs: 260 }
   assert.deepEqual(sumOf(one, added), expected)
   assert.equal(sumOf(one, { ...added, ...answered(1) }).jobsPerSecond, 304)
   assert.equal(sumOf(added, added).jobsPerSecond, 600)
@@ -33,6 +36,7 @@ test('without workers there is no capacity', () => {
     workers: 0,
     slots: 0,
     jobsPerSecond: 0,
+    linePerSecond: 0,
     serviceMs: 0,
     latencyMs: 0,
   })

@@ -10,6 +10,7 @@ const alive = (counts: Record<string, number>): Map<string, WorkerCapacity> =>
       id,
       {
         slots: 1,
+        lineMs: 20,
         serviceMs: 10,
         fallback: false,
         at: 0,

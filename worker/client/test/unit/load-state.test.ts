@@ -4,7 +4,7 @@ import { test } from 'vitest'
 import { lanes } from '../../src/protocol/job.ts'
 import { depth, scene, workers } from '../load-scene.ts'
 
-const noWorkers = { workers: 0, slots: 0, jobsPerSecond: 0, serviceMs: 0, latencyMs: 0 }
+const noWorkers = { workers: 0, slots: 0, jobsPerSecond: 0, linePerSecond: 0, serviceMs: 0, latencyMs: 0 }
 
 test('before the first reading nothing is known, and no worker is counted on', () => {
   const { state } = scene()
@@ -12,6 +12,7 @@ test('before the first reading nothing is known, and no worker is counted on', (
     known: false,
     ...{ waiting: 0, deferred: 0, active: 0, aheadOfKnown: 1 },
     ...noWorkers,
+    linePerSecond: 20,
   })
   for (const lane of lanes) assert.equal(state.predictedWaitMs(lane), Number.POSITIVE_INFINITY)
 })
@@ -70,7 +71,7 @@ test('a reading that fails takes away the workers, and neither the depth nor wha
   state.reading().succeeded(depth, workers)
   state.added('held')
   state.reading().failed()
-  assert.deepEqual(state.current(), { known: false, ...depth, waiting: 4, ...noWorkers })
+  assert.deepEqual(state.current(), { known: false, ...depth, waiting: 4, ...noWorkers, linePerSecond: 10 })
   assert.equal(state.predictedWaitMs('held'), Number.POSITIVE_INFINITY)
 })
 
@@ -83,7 +84,7 @@ test('after Redis was away the workers of before count for a second and a half, 
   assert.deepEqual(state.current(), { known: true, ...depth, ...workers })
   pass(1)
   state.reading().succeeded(depth, noWorkers)
-  assert.deepEqual(state.current(), { known: true, ...depth, ...noWorkers })
+  assert.deepEqual(state.current(), { known: true, ...depth, ...noWorkers, linePerSecond: 10 })
 })
 
 test('workers that are gone do not count for longer because Redis fails again and again', () => {
@@ -105,7 +106,7 @@ test('workers that are back count as they are now, and those that leave later ar
   const { state } = scene()
   state.reading().succeeded(depth, workers)
   state.reading().failed()
-  const others = { workers: 2, slots: 4, jobsPerSecond: 40, serviceMs: 100, latencyMs: 100 }
+  const others = { workers: 2, slots: 4, jobsPerSecond: 40, linePerSecond: 40, serviceMs: 100, latencyMs: 100 }
   state.reading().succeeded(depth, others)
   assert.equal(state.current().slots, 4)
   const elsewhere = scene().state

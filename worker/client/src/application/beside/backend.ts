@@ -98,13 +98,16 @@ export function openBesideBackend({ program, settings, log }: BesideOptions): Ba
     }
     const { slots, latencyMs } = capacity
     // Calls that wait may cost more than those that were done.
-    const serviceMs = (capacity.serviceMs * (calls.meanCost() ?? measuredCost)) / measuredCost
-    state
-      .reading()
-      .succeeded(
-        { waiting: calls.waiting, deferred: 0, active: calls.inHand, aheadOfKnown: calls.waiting },
-        { workers: 1, slots, serviceMs, latencyMs, jobsPerSecond: (slots * 1_000) / serviceMs },
-      )
+    const dearer = (calls.meanCost() ?? measuredCost) / measuredCost
+    const serviceMs = capacity.serviceMs * dearer
+    state.reading().succeeded(
+      { waiting: calls.waiting, deferred: 0, active: calls.inHand, aheadOfKnown: calls.waiting },
+      {
+        ...{ workers: 1, slots, serviceMs, latencyMs },
+        jobsPerSecond: (slots * 1_000) / serviceMs,
+        linePerSecond: (slots * 1_000) / (capacity.lineMs * dearer),
+      },
+    )
   }
 
   /** Throws why the last process did not start, if that is only a moment ago; else another is tried. */
