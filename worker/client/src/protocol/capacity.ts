@@ -38,7 +38,7 @@ const WorkerCapacity = {
       additionalProperties: false,
     },
   },
-  required: ['slots', 'serviceMs', 'lineMs', 'fallback', 'at', 'name', 'busy', 'finished'],
+  required: ['slots', 'serviceMs', 'fallback', 'at', 'name', 'busy', 'finished'],
   additionalProperties: false,
 } as const
 export type WorkerCapacity = FromSchema<typeof WorkerCapacity>
@@ -112,7 +112,7 @@ function sumAsTold(live: readonly WorkerCapacity[]): Capacity {
     workers: live.filter((worker) => !worker.fallback).length,
     slots,
     jobsPerSecond,
-    linePerSecond: live.reduce((sum, worker) => sum + (worker.slots * 1_000) / worker.lineMs, 0),
+    linePerSecond: live.reduce((sum, { slots: own, serviceMs, lineMs = serviceMs }) => sum + (own * 1_000) / lineMs, 0),
     serviceMs: slots === 0 ? 0 : (slots * 1_000) / jobsPerSecond,
     latencyMs:
       live.reduce((sum, { slots: own, serviceMs, latencyMs = serviceMs }) => sum + latencyMs * own, 0) / (slots || 1),
