@@ -1,0 +1,166 @@
+// Every key that is written to Redis, as infra/sizing/REDIS.md lists it: what is not in the list is not written, whatever is asked for.
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { monitorRedis, until } from '@spillway/local/testing'
+import { afterAll, test } from 'vitest'
+import {
+  type Call,
+  call,
+  changePassword,
+  expect,
+  keepTicket,
+  login,
+  logout,
+  newAccount,
+  newCredentials,
+  redeem,
+  refresh,
+  respondAsync,
+} from '../client.ts'
+import { startMailServer } from '../mail-server.ts'
+import { solve } from '../solve.ts'
+import { openSystem } from '../system.ts'
+
+const system = await openSystem()
+const mails = await startMailServer()
+const { redis, namespace } = system
+const monitor = await monitorRedis(namespace.redisUrl)
+afterAll(async () => {
+  monitor.close()
+  await system.close()
+  await mails.stop()
+})
+
+const serviceKey = randomBytes(32).toString('base64')
+/** With every limit, and bounds that a test reaches. */
+const env = {
+  ...mails.env,
+  ...{ SERVICE_KEYS: `shop:${serviceKey}`, SERVICE_PORT: '0', LIMIT_PER_SERVICE: '1000' },
+  ...{ LIMIT_PER_ADDRESS: '1000', LIMIT_PER_ACCOUNT: '1000', LIMIT_REDEEM_PER_ADDRESS: '1000' },
+  ...{ LIMIT_REFRESH_PER_ADDRESS: '1000', LIMIT_REFRESH_PER_SESSION: '1000' },
+  ...{ LIMIT_MAIL_PER_RECIPIENT: '1000', LIMIT_MAIL_PER_NETWORK: '1000' },
+  ...{ GUESSES_PER_ACCOUNT: '1', CHALLENGE_BITS: '4' },
+}
+
+const WRITES = new Set([
+  ...[
+    'set',
+    'setex',
+    'psetex',
+    'incr',
+    'incrby',
+    'hset',
+    'hmset',
+    'hincrby',
+    'zadd',
+    'sadd',
+    'lpush',
+    'rpush',
+    'linsert',
+  ],
+  ...['lmove', 'rpoplpush', 'brpoplpush', 'xadd', 'pfadd', 'getset', 'append', 'zincrby'],
+])
+
+/** The keys of this system that commands have written so far. */
+function written(): Set<string> {
+  const ours = monitor.commands.filter(({ command: [name = ''] }) => WRITES.has(name))
+  const keys = ours.flatMap(({ command: [name, ...args] }) =>
+    /lmove|rpoplpush/.test(name ?? '') ? args.slice(0, 2) : args.slice(0, 1),
+  )
+  return new Set(keys.filter((key) => key.startsWith(`${namespace.queuePrefix}:`)))
+}
+
+async function useEverything(): Promise<void> {
+  const { url, serviceUrl = '' } = await system.gateway(env)
+  const account = await newAccount(url)
+  const { accessToken, refreshToken, deviceToken } = expect(200, await login(url, account))
+  const device: Call = { headers: { 'spillway-device': deviceToken } }
+  expect(200, await login(url, account, device))
+  expect(401, await login(url, { ...account, password: 'a guess' }, device))
+  const guess = newCredentials()
+  expect(401, await login(url, guess))
+  const { challenge } = expect(429, await login(url, guess))
+  expect(401, await login(url, guess, { headers: { 'spillway-challenge': solve(challenge) } }))
+  const { ticket } = expect(202, await login(url, account, { headers: { ...device.headers, ...respondAsync.headers } }))
+  await until(async () => (await redeem(url, ticket, keepTicket)).status === 200)
+  await call(url, 'POST', '/v1/password/forgotten', { body: { email: account.email } })
+  await mails.next(account.email, /Choose a new password/)
+  const { token: confirmation } = await mails.next(account.email, /Confirm your e-mail/)
+  expect(204, await call(url, 'POST', '/v1/email/confirm', { body: { token: confirmation } }))
+  const change = { currentPassword: account.password, newPassword: 'another pass phrase' }
+  expect(204, await changePassword(url, accessToken, change))
+  await mails.next(account.email, /password was changed/)
+  expect(200, await refresh(url, refreshToken))
+  expect(204, await logout(url, refreshToken))
+  expect(401, await call(url, 'GET', '/v1/me', { token: accessToken }))
+  const body = { password: 'x' }
+  const asked = expect(
+    202,
+    await call(serviceUrl, 'POST', '/v1/passwords/hash', { token: serviceKey, body, ...respondAsync }),
+  )
+  await until(async () => (await redeem(serviceUrl, asked.ticket, { token: serviceKey })).status === 200)
+}
+
+interface Row {
+  /** Of the keys, without their prefix. */
+  names: RegExp
+  key: string
+  lifeMs: number
+  bytes: number
+  isOfEntries: boolean
+}
+
+/** The rows of the list, one for each key that a row names. */
+async function readList(): Promise<Row[]> {
+  const page = await readFile(new URL('../../../infra/sizing/REDIS.md', import.meta.url), 'utf8')
+  return Array.from(page.matchAll(/^\| (`.*`) \| .* \| (none|\d+ s) \| .* \| ([\d,]+)( an entry)? \|$/gm)).flatMap(
+    ([, keys = '', life = '', bytes = '', entries]) =>
+      Array.from(keys.matchAll(/`([^`]+)`/g), ([, key = '']) => ({
+        key,
+        names: new RegExp(
+          `^${key
+            .replaceAll('.', '\\.')
+            .replaceAll(/<(job|mail)>/g, '[0-9a-f]{8}-[0-9a-f-]{27}')
+            .replaceAll(/<\w+>/g, '[^:]+(?:::/\\d+)?')}$`,
+        ),
+        lifeMs: life === 'none' ? Number.POSITIVE_INFINITY : Number.parseInt(life, 10) * 1_000,
+        bytes: Number(bytes.replaceAll(',', '')),
+        isOfEntries: entries !== undefined,
+      })),
+  )
+}
+
+async function entriesOf(key: string): Promise<number> {
+  const count = { list: redis.llen, zset: redis.zcard, stream: redis.xlen, hash: redis.hlen, set: redis.scard }
+  const type = await redis.type(key)
+  return Object.hasOwn(count, type) ? Number(await Reflect.get(count, type).call(redis, key)) : 1
+}
+
+/** What nothing here brings about: a worker or mail server that fails, several Redis servers, an attack. */
+const RARE =
+  /^passwords:(failed|stalled|delayed)$|^mail:(failed|delayed|stalled|pc|prioritized)$|^probe:|:noticed$|\.upgrade$/
+
+/** An empty collection of any size takes less, in bytes. */
+const COLLECTION_BYTES = 500
+
+test('every key that is written is in the list, lives no longer than it says, and takes no more', async () => {
+  const rows = await readList()
+  assert.ok(rows.length > 40, `${rows.length} rows`)
+  await system.worker()
+  await useEverything()
+  const seen = new Set<string>()
+  for (const key of written()) {
+    const name = key.slice(namespace.queuePrefix.length + 1)
+    const row = rows.find(({ names }) => names.test(name)) ?? assert.fail(`${name} is not in the list`)
+    seen.add(row.key)
+    const [lifeMs, bytes] = [await redis.pttl(key), Number(await redis.memory('USAGE', key))]
+    if (lifeMs === -2) continue
+    if (lifeMs === -1) assert.equal(row.lifeMs, Number.POSITIVE_INFINITY, `${name} has no end`)
+    assert.ok(lifeMs <= row.lifeMs, `${name} lives for ${lifeMs} ms`)
+    const most = row.isOfEntries ? COLLECTION_BYTES + row.bytes * (await entriesOf(key)) : row.bytes
+    assert.ok(bytes <= most, `${name} takes ${bytes} bytes, and ${most} in the list`)
+  }
+  const unseen = rows.map(({ key }) => key).filter((key) => !seen.has(key) && !RARE.test(key))
+  assert.deepEqual(unseen, [])
+})
