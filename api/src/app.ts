@@ -1,8 +1,6 @@
 /** The public API of a gateway: accounts and sessions. */
-import type { Keyring, PasswordClient } from '@spillway/client/queue-client'
-import type { Database } from '@spillway/prisma'
+import type { Keyring } from '@spillway/client/queue-client'
 import type { FastifyInstance } from 'fastify'
-import type { Audit } from './audit/events.js'
 import { auditRateLimitsPlugin } from './audit/rate-limits.js'
 import type { PasswordList } from './breached/list.js'
 import { type GatewayConfig, listOf } from './config.js'
@@ -14,13 +12,11 @@ import type { DocsOptions } from './http/docs.js'
 import { createAccountNames } from './limits/account-name.js'
 import { limitsPlugin } from './limits/limits.js'
 import type { CountingRedis } from './limits/shared-counts.js'
-import type { Post } from './mail/post.js'
+import type { Deps } from './operations/deps.js'
 import { createHashUpgrades } from './operations/hash-upgrades.js'
 import { operations } from './operations/list.js'
 import { createPasswordCheck } from './operations/new-password.js'
 import { resumeOperation } from './operations/operation.js'
-import type { OperationDeps } from './operations/public-operation.js'
-import type { RouteDeps } from './routes/deps.js'
 import { healthRoutes } from './routes/health.js'
 import { keysRoutes } from './routes/keys.js'
 import { mailRoutes } from './routes/mail.js'
@@ -32,7 +28,6 @@ import { buildServer, type ServerDeps } from './server.js'
 import { accessTokenPlugin, createTokenIssuer } from './sessions/access-token.js'
 import { sessionNameOf } from './sessions/refresh-tokens.js'
 import { createSessions } from './sessions/sessions.js'
-import type { SigningKeys } from './sessions/signing-keys.js'
 import type { Admission } from './waiting/admission.js'
 import { createHold } from './waiting/hold.js'
 import { createTickets } from './waiting/tickets.js'
@@ -41,18 +36,13 @@ import { createUsedTickets } from './waiting/used-tickets.js'
 /** The largest valid body changes a password: two passwords of 1,024 bytes, escaped. */
 const BODY_LIMIT_BYTES = 16 * 1_024
 
-export interface AppDeps extends ServerDeps {
-  database: Database
-  passwords: PasswordClient
+/** What the gateway opens and closes. */
+export interface AppDeps extends ServerDeps, Pick<Deps, 'database' | 'passwords' | 'keys' | 'audit' | 'post'> {
   countingRedis: readonly CountingRedis[]
   admission: Admission
   keyring: Keyring
-  keys: SigningKeys
-  audit: Audit
   /** Undefined without BREACHED_PASSWORDS_FILE. */
   breached: PasswordList | undefined
-  /** Undefined where no mail is sent. */
-  post: Post | undefined
 }
 
 const docs: DocsOptions = {
@@ -127,48 +117,36 @@ export async function buildApp(config: GatewayConfig, deps: AppDeps): Promise<Fa
   })
   const upgrades = createHashUpgrades({ passwords, database, mode: config.REHASH, log })
   app.addHook('onClose', upgrades.close)
-  const operationDeps: OperationDeps = {
-    database,
-    sessions,
-    issueTokens,
-    checkPassword,
-    upgrades,
-    audit,
-    post,
-    guessing,
+  const all: Deps = {
+    ...{ database, passwords, keys, audit, post, isDraining: deps.isDraining },
+    ...{ sessions, issueTokens, checkPassword, upgrades, guessing, deviceHeaders },
     needsConfirmedEmail: config.LOGIN_NEEDS_CONFIRMATION,
     asksOldSystem: config.LEGACY_VERIFY,
-    deviceHeaders,
   }
+  const tickets = createTickets(keyring)
   const hold = createHold({
     passwords,
-    tickets: createTickets(keyring),
-    usedTickets: createUsedTickets(database, log),
+    tickets,
     admission,
-    resume: (operation) => resumeOperation(operations, operationDeps, operation),
     metrics,
     waitLimitMs: config.LOGIN_WAIT_MS,
     ticketTtlMs: config.TICKET_TTL_MS,
   })
 
-  const routes: RouteDeps = {
-    database,
-    passwords,
-    isDraining: deps.isDraining,
+  await app.register(healthRoutes, all)
+  for (const operation of operations) operation.mount(app, all, hold)
+  await app.register(ticketRoutes, {
     hold,
-    sessions,
-    issueTokens,
-    audit,
-    post,
-    jwks: keys.jwks,
-  }
-  await app.register(healthRoutes, routes)
-  for (const operation of operations) operation.mount(app, { ...operationDeps, hold })
-  await app.register(ticketRoutes, { hold, operations, onRequest: [app.limitRedeemAddress] })
-  await app.register(tokenRoutes, routes)
-  await app.register(meRoutes, routes)
-  await app.register(sessionRoutes, routes)
-  await app.register(mailRoutes, routes)
-  await app.register(keysRoutes, routes)
+    tickets,
+    usedTickets: createUsedTickets(database, log),
+    resume: (operation) => resumeOperation(operations, all, operation),
+    operations,
+    onRequest: [app.limitRedeemAddress],
+  })
+  await app.register(tokenRoutes, all)
+  await app.register(meRoutes, all)
+  await app.register(sessionRoutes, all)
+  await app.register(mailRoutes, all)
+  await app.register(keysRoutes, all)
   return app
 }

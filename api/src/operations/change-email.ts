@@ -4,7 +4,7 @@ import { EmailField, normalizeEmail, PasswordField } from '../schemas/credential
 import { problemResponse, unauthorizedProblem } from '../schemas/responses.js'
 import { schemaOf } from '../schemas/schema.js'
 import { signedInProperties, signedInWithMail } from './access.js'
-import { requireOwnPassword, submitOwnPassword } from './own-password.js'
+import { requireOwnPassword, verifyOwnPassword } from './own-password.js'
 import { defineOperation } from './public-operation.js'
 
 export const changeEmail = defineOperation({
@@ -36,9 +36,9 @@ export const changeEmail = defineOperation({
 
   concerns: ({ userId, sessionId }) => ({ userId, sessionId }),
 
-  async start({ sessions }, { body: { newEmail, password }, caller }, submit) {
-    const { contents, pending } = await submitOwnPassword(sessions, { caller, password, submit })
-    return { contents: { ...contents, newEmail: normalizeEmail(newEmail) }, pending }
+  async start({ sessions }, { body: { newEmail, password }, caller }) {
+    const { job, contents } = await verifyOwnPassword(sessions, { caller, password })
+    return { job, contents: { ...contents, newEmail: normalizeEmail(newEmail) } }
   },
 
   async finish({ sessions, post }, { newEmail, ...credential }, { verdict }) {

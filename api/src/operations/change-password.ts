@@ -30,15 +30,16 @@ export const changePassword = defineOperation({
 
   concerns: ({ userId, sessionId }) => ({ userId, sessionId }),
 
-  async start({ sessions, checkPassword }, { body: { currentPassword, newPassword }, caller }, submit) {
+  async start({ sessions, checkPassword }, { body: { currentPassword, newPassword }, caller }) {
     const user = await sessions.userOf(caller)
     checkPassword({ field: 'newPassword', password: newPassword, email: user.email })
-    const pending = await submit('verify', {
+    const request = {
       ...passwordForms(currentPassword),
       storedHash: user.passwordHash,
       nextPassword: normalizePassword(newPassword),
-    })
-    return { contents: { ...caller, credentialVersion: user.credentialVersion }, pending }
+    }
+    const contents = { ...caller, credentialVersion: user.credentialVersion }
+    return { job: { name: 'verify', request }, contents }
   },
 
   async finish({ database, sessions, post }, credential, { verdict }) {

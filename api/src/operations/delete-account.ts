@@ -4,7 +4,7 @@ import { PasswordField } from '../schemas/credentials.js'
 import { unauthorizedProblem } from '../schemas/responses.js'
 import { schemaOf } from '../schemas/schema.js'
 import { SignedInContents, signedIn } from './access.js'
-import { requireOwnPassword, submitOwnPassword } from './own-password.js'
+import { requireOwnPassword, verifyOwnPassword } from './own-password.js'
 import { defineOperation } from './public-operation.js'
 
 // POST, because proxies and clients may drop the body of a DELETE (RFC 9110, 9.3.5).
@@ -30,8 +30,7 @@ export const deleteAccount = defineOperation({
 
   concerns: ({ userId, sessionId }) => ({ userId, sessionId }),
 
-  start: ({ sessions }, { body: { password }, caller }, submit) =>
-    submitOwnPassword(sessions, { caller, password, submit }),
+  start: ({ sessions }, { body: { password }, caller }) => verifyOwnPassword(sessions, { caller, password }),
 
   async finish({ database, sessions, post }, credential, { verdict }) {
     // A session that was ended meanwhile deletes nothing.

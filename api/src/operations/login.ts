@@ -84,7 +84,7 @@ export const login = defineOperation({
     return succeeded ? { ...account, sessionId: id } : account
   },
 
-  async start(deps, { body: { email: given, password }, caller: login }, submit) {
+  async start(deps, { body: { email: given, password }, caller: login }) {
     if (login === undefined) throw new ApiError('internal_error')
     const { database, upgrades, needsConfirmedEmail, asksOldSystem } = deps
     const email = normalizeEmail(given)
@@ -94,13 +94,13 @@ export const login = defineOperation({
       FROM users WHERE email = ${email}`
     const [user] = await rawQuery<Credential>(database, sql)
     await login.confirm(user && generationOf({ ...user, userId: user.id }))
-    const pending = await submit('verify', {
+    const request = {
       ...passwordForms(password),
       // A decoy for an account that may not log in yet: a right password would take longer to be refused than a wrong one.
       storedHash: user?.mayLogIn ? user.passwordHash : null,
       ...(asksOldSystem ? { oldSystem: { email, ask: user === undefined || isToBeAsked(user) } } : {}),
       ...upgrades.request,
-    })
+    }
     // As long for an unknown address as for a known one: a ticket must not tell them apart.
     const {
       id: userId,
@@ -109,7 +109,8 @@ export const login = defineOperation({
     } = user ?? { id: NOBODY, credentialVersion: 0, passwordHash: '' }
     const verified = digestOf(passwordHash)
     const address = asksOldSystem ? { email } : {}
-    return { contents: { userId, credentialVersion, verified, attempt: login.attempt, ...address }, pending }
+    const contents = { userId, credentialVersion, verified, attempt: login.attempt, ...address }
+    return { job: { name: 'verify', request }, contents }
   },
 
   async finish(

@@ -1,21 +1,37 @@
 /**
  * An operation is an endpoint whose answer needs a password job. One definition determines everything about it: the route and its
  * OpenAPI description, the contents of its tickets, the response to a verdict, and its label in metrics.
+ *
+ * The conductor of all of them is here: a request is admitted, started, waits, and is finished or gets a ticket.
  */
-import type { Verdict } from '@spillway/client/queue-client'
-import type { FastifyInstance } from 'fastify'
+import type { JobRef, Verdict } from '@spillway/client/queue-client'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError } from '../problems/errors.js'
 import { bodyProblems, limitProblem, ticketResponse } from '../schemas/responses.js'
 import type { JsonObject, Schema } from '../schemas/schema.js'
-import type { AnsweredJob, Finish, Hold, Resumed, Submit, Submitted } from '../waiting/hold.js'
+import { type SessionClient, sessionClientOf } from '../sessions/session-client.js'
+import type { Hold, JobRequest, Ticketed } from '../waiting/hold.js'
 import { PreferHeader } from '../waiting/prefer.js'
-import type { TicketContents } from '../waiting/tickets.js'
+import type { TicketContents, Tickets } from '../waiting/tickets.js'
+import type { UsedTickets } from '../waiting/used-tickets.js'
 import type { Access } from './access.js'
 import { tooLongForBcrypt } from './new-password.js'
+
+/** A job with its verdict, and the client that gets the answer. */
+export interface AnsweredJob extends JobRef {
+  verdict: Verdict
+  client: SessionClient
+}
 
 /** A job that no worker refused. */
 export interface Job extends AnsweredJob {
   verdict: Exclude<Verdict, { kind: 'refused' }>
+}
+
+/** What an operation asks of a worker, and what finishing it needs besides the verdict. */
+export interface Started<Contents> {
+  job: JobRequest
+  contents: Contents
 }
 
 export interface OperationDefinition<Deps, Caller, Body, Contents extends object, Answer> {
@@ -43,8 +59,8 @@ export interface OperationDefinition<Deps, Caller, Body, Contents extends object
   newPasswordField?: string
   /** The error for a stored hash that no worker verifies. */
   unsupportedHash(): ApiError
-  /** Checks all that needs no hash, then submits the job. Throws an {@link ApiError} to refuse the request. */
-  start(deps: Deps, input: { body: Body; caller: Caller }, submit: Submit): Promise<Submitted<Contents>>
+  /** Checks all that needs no hash, and says what is to be hashed. Throws an {@link ApiError} to refuse the request. */
+  start(deps: Deps, input: { body: Body; caller: Caller }): Started<Contents> | Promise<Started<Contents>>
   /** Resolves with the body of the successful response; throws an {@link ApiError} otherwise. */
   finish(deps: Deps, contents: Contents, job: Job): Promise<Answer>
   /** Called when the operation has succeeded, or with the error that refuses it. */
@@ -53,12 +69,25 @@ export interface OperationDefinition<Deps, Caller, Body, Contents extends object
   unanswered?(deps: Deps, contents: Contents): void
 }
 
+/** The successful response of an operation. */
+interface Finished {
+  status: number
+  headers: Record<string, string>
+  body: unknown
+}
+
+/** How the operation of a ticket ends: with the verdict, or without one, because its time is over or its job is lost. */
+export interface Resumed {
+  finish(job: AnsweredJob): Promise<Finished>
+  unanswered(): void
+}
+
 export interface Operation<Deps> {
   kind: string
   answer: { status: number; body: JsonObject }
   problems: Record<number, object>
   /** Registers the route. */
-  mount(app: FastifyInstance, deps: Deps & { hold: Hold }): void
+  mount(app: FastifyInstance, deps: Deps, hold: Hold): void
   /** Returns how to end the operation from the contents of a ticket; undefined when they do not fit the schema. */
   resume(deps: Deps, contents: unknown): Resumed | undefined
 }
@@ -69,31 +98,40 @@ export function buildOperation<Deps, Caller, Body, Contents extends object, Answ
   const { kind, problems, access } = definition
   const answer = { status: definition.answer.status, body: definition.answer.body.json }
 
-  async function answerTo(deps: Deps, contents: Contents, { verdict, ...job }: AnsweredJob): Promise<Answer> {
-    if (verdict.kind !== 'refused') return await definition.finish(deps, contents, { ...job, verdict })
+  async function run(deps: Deps, hold: Hold, request: FastifyRequest, reply: FastifyReply) {
+    if (!definition.body.is(request.body)) throw new ApiError('invalid_request')
+    const place = hold.admit(request, reply)
+    const { job, contents } = await definition.start(deps, { body: request.body, caller: access.callerOf(request) })
+    const held = await hold.submit(place, job, request, reply)
+    const verdict = await hold.verdictOf(kind, held, request, reply)
+    if (verdict === undefined) return await hold.ticketFor({ ...contents, kind }, held, reply)
+    return await finish(deps, contents, { ...held.pending.job, verdict, client: sessionClientOf(request) })
+  }
+
+  async function finish(deps: Deps, contents: Contents, job: AnsweredJob): Promise<Finished> {
+    try {
+      const body = await definition.finish(deps, contents, { ...job, verdict: accepted(job.verdict) })
+      definition.ended?.(deps, contents, job)
+      return { status: answer.status, headers: definition.headersOf?.(deps, body) ?? {}, body }
+    } catch (error) {
+      if (error instanceof ApiError && error.status < 500) definition.ended?.(deps, contents, job, error)
+      throw error
+    }
+  }
+
+  /** The verdict of a worker that did the job. */
+  function accepted(verdict: Verdict): Job['verdict'] {
+    if (verdict.kind !== 'refused') return verdict
     if (verdict.code === 'unsupported_hash') throw definition.unsupportedHash()
     if (verdict.code === 'unsupported_password') throw tooLongForBcrypt(definition.newPasswordField ?? 'password')
     throw new ApiError('internal_error', { cause: new Error(`worker: ${verdict.code}`) })
-  }
-
-  function finishWith(deps: Deps, contents: Contents): Finish {
-    return async (job) => {
-      try {
-        const body = await answerTo(deps, contents, job)
-        definition.ended?.(deps, contents, job)
-        return { status: answer.status, headers: definition.headersOf?.(deps, body) ?? {}, body }
-      } catch (error) {
-        if (error instanceof ApiError && error.status < 500) definition.ended?.(deps, contents, job, error)
-        throw error
-      }
-    }
   }
 
   return {
     kind,
     answer,
     problems,
-    mount(app, deps) {
+    mount(app, deps, hold) {
       const { method, url, operationId, tags, summary, description } = definition
       const body = definition.body.json
       const response: Record<number, object> = {
@@ -114,19 +152,17 @@ export function buildOperation<Deps, Caller, Body, Contents extends object, Answ
         },
         ...access.hooks(app),
         handler: async (request, reply) => {
-          if (!definition.body.is(request.body)) throw new ApiError('invalid_request')
-          const input = { body: request.body, caller: access.callerOf(request) }
-          const { status, headers, body } = await deps.hold.begin(request, reply, async (submit) => {
-            const { contents, pending } = await definition.start(deps, input, submit)
-            return { kind, contents, pending, finish: finishWith(deps, contents) }
-          })
+          const { status, headers, body } = await run(deps, hold, request, reply)
           return reply.code(status).headers(headers).send(body)
         },
       })
     },
     resume(deps, contents) {
       if (!definition.contents.is(contents)) return undefined
-      return { finish: finishWith(deps, contents), unanswered: () => definition.unanswered?.(deps, contents) }
+      return {
+        finish: (job) => finish(deps, contents, job),
+        unanswered: () => definition.unanswered?.(deps, contents),
+      }
     },
   }
 }
@@ -143,4 +179,41 @@ export function resumeOperation<Deps>(
   const resumed = operations.find((operation) => operation.kind === kind)?.resume(deps, contents)
   if (resumed === undefined) throw new ApiError('invalid_ticket')
   return resumed
+}
+
+export interface Redemption {
+  hold: Hold
+  tickets: Tickets
+  usedTickets: UsedTickets
+  /** Returns how to end the operation of a ticket. Throws `invalid_ticket` for an operation that this API or its caller lacks. */
+  resume(operation: TicketContents['operation'], request: FastifyRequest): Resumed
+}
+
+/**
+ * Continues the operation of a ticket, which is used from just before the operation finishes. Throws `ticket_used`, `ticket_lost`, and
+ * `ticket_expired` after the deadline of its job.
+ */
+export async function redeem(
+  { hold, tickets, usedTickets, resume }: Redemption,
+  text: string,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<Finished | Ticketed> {
+  const ticket = tickets.read(text)
+  const { job, operation } = ticket
+  const resumed = resume(operation, request)
+  try {
+    const held = await hold.resume(ticket, request, reply)
+    const verdict = await hold.verdictOf(operation.kind, held, request, reply)
+    if (verdict === undefined) return await hold.ticketFor(operation, held, reply)
+    if (!(await usedTickets.use(job.id))) throw new ApiError('ticket_used')
+    return await resumed.finish({ ...job, verdict, client: sessionClientOf(request) }).catch(async (error: unknown) => {
+      // A 4xx answer uses the ticket up. After an internal failure it is good again.
+      if (!(error instanceof ApiError) || error.status >= 500) await usedTickets.giveBack(job.id)
+      throw error
+    })
+  } catch (error) {
+    if (error instanceof ApiError && ['ticket_expired', 'ticket_lost'].includes(error.code)) resumed.unanswered()
+    throw error
+  }
 }

@@ -3,23 +3,23 @@ import type { Verdict } from '@spillway/client/queue-client'
 import { ApiError } from '../problems/errors.js'
 import { passwordForms } from '../schemas/credentials.js'
 import type { Sessions, SessionUser } from '../sessions/sessions.js'
-import type { Submit, Submitted } from '../waiting/hold.js'
 import type { SignedIn } from './access.js'
+import type { Started } from './operation.js'
 
 /** The session, and the credential that is verified. */
 export interface OwnCredential extends SignedIn {
   credentialVersion: number
 }
 
-/** Submits the job. Throws `invalid_token` when the session has ended. */
-export async function submitOwnPassword(
+/** The job that verifies it. Throws `invalid_token` when the session has ended. */
+export async function verifyOwnPassword(
   sessions: Sessions,
-  { caller, password, submit }: { caller: SignedIn; password: string; submit: Submit },
-): Promise<Submitted<OwnCredential>> {
+  { caller, password }: { caller: SignedIn; password: string },
+): Promise<Started<OwnCredential>> {
   const user = await sessions.userOf(caller)
   const request = { ...passwordForms(password), storedHash: user.passwordHash, rehash: false }
-  const pending = await submit('verify', request)
-  return { contents: { ...caller, credentialVersion: user.credentialVersion }, pending }
+  const contents = { ...caller, credentialVersion: user.credentialVersion }
+  return { job: { name: 'verify', request }, contents }
 }
 
 /**

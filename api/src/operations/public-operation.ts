@@ -1,43 +1,18 @@
 /** Operations of the public API: those on accounts. */
-import type { Database } from '@spillway/prisma'
-import type { Audit, AuditEvent, AuditEventName } from '../audit/events.js'
-import type { Guessing } from '../guessing/guessing.js'
-import type { Post } from '../mail/post.js'
+import type { AuditEvent, AuditEventName } from '../audit/events.js'
 import { ApiError } from '../problems/errors.js'
-import type { IssueTokens } from '../sessions/access-token.js'
-import type { Sessions } from '../sessions/sessions.js'
-import type { AnsweredJob } from '../waiting/hold.js'
-import type { HashUpgrades } from './hash-upgrades.js'
-import type { CheckNewPassword } from './new-password.js'
-import { buildOperation, type Operation, type OperationDefinition } from './operation.js'
-
-export interface OperationDeps {
-  database: Database
-  sessions: Sessions
-  issueTokens: IssueTokens
-  checkPassword: CheckNewPassword
-  upgrades: HashUpgrades
-  audit: Audit
-  /** Undefined where no mail is sent. */
-  post: Post | undefined
-  guessing: Guessing
-  /** Whether only accounts whose address is confirmed log in. */
-  needsConfirmedEmail: boolean
-  /** Whether the old system is asked about accounts that are not here yet, or came without a hash. */
-  asksOldSystem: boolean
-  /** The headers that give a device its token: a cookie, or none. */
-  deviceHeaders(token: string): Record<string, string>
-}
+import type { Deps } from './deps.js'
+import { type AnsweredJob, buildOperation, type Operation, type OperationDefinition } from './operation.js'
 
 type Definition<Caller, Body, Contents extends object, Answer> = Omit<
-  OperationDefinition<OperationDeps, Caller, Body, Contents, Answer>,
+  OperationDefinition<Deps, Caller, Body, Contents, Answer>,
   'unsupportedHash' | 'ended'
 > & {
   kind: AuditEventName
   /** Whom the audit names: the account, and the session that was opened or asks. */
   concerns(contents: Contents, job: AnsweredJob, succeeded: boolean): Pick<AuditEvent, 'userId' | 'sessionId'>
   /** Called after a wrong password, also where no worker verifies the stored hash. */
-  failed?(deps: OperationDeps, contents: Contents): void
+  failed?(deps: Deps, contents: Contents): void
 }
 
 /**
@@ -46,7 +21,7 @@ type Definition<Caller, Body, Contents extends object, Answer> = Omit<
  */
 export function defineOperation<Caller, Body, Contents extends object, Answer>(
   definition: Definition<Caller, Body, Contents, Answer>,
-): Operation<OperationDeps> {
+): Operation<Deps> {
   const unsupportedHash = () => new ApiError('invalid_credentials', { reason: 'unsupported_hash' })
   return buildOperation({
     ...definition,

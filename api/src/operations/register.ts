@@ -39,15 +39,14 @@ export const register = defineOperation({
 
   concerns: (_contents, { id }, succeeded) => (succeeded ? { userId: id } : {}),
 
-  async start({ database, checkPassword, post }, { body }, submit) {
+  async start({ database, checkPassword, post }, { body }) {
     const email = normalizeEmail(body.email)
     checkPassword({ field: 'password', password: body.password, email })
     // Where mail is on, the owner of a taken address is told by mail, and nobody else is.
     if (post === undefined && (await database.user.findUnique({ where: { email }, select: { id: true } })) !== null) {
       throw new ApiError('email_taken')
     }
-    const pending = await submit('hash', { password: normalizePassword(body.password) })
-    return { contents: { email }, pending }
+    return { job: { name: 'hash', request: { password: normalizePassword(body.password) } }, contents: { email } }
   },
 
   async finish({ database, post, audit }, { email }, { id, verdict, client }) {

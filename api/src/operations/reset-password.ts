@@ -36,16 +36,14 @@ export const resetPassword = defineOperation({
 
   concerns: ({ userId }) => ({ userId }),
 
-  async start({ database, checkPassword }, { body: { token, newPassword } }, submit) {
+  async start({ database, checkPassword }, { body: { token, newPassword } }) {
     // Before the hash, which would be work for anyone; the token is used in `finish`, where it counts once.
     const owner = await resettable(database, token)
     if (owner === undefined) throw new ApiError('invalid_mail_token')
     checkPassword({ field: 'newPassword', password: newPassword, email: owner.email })
-    const pending = await submit('hash', { password: normalizePassword(newPassword) })
-    return {
-      contents: { userId: owner.id, tokenHash: Buffer.from(mailTokenDigest(token)).toString('base64') },
-      pending,
-    }
+    const tokenHash = Buffer.from(mailTokenDigest(token)).toString('base64')
+    const request = { password: normalizePassword(newPassword) }
+    return { job: { name: 'hash', request }, contents: { userId: owner.id, tokenHash } }
   },
 
   async finish({ database, sessions, post }, { tokenHash }, { verdict }) {

@@ -3,7 +3,7 @@ import { PasswordField } from '../schemas/credentials.js'
 import { unauthorizedProblem } from '../schemas/responses.js'
 import { schemaOf } from '../schemas/schema.js'
 import { SignedInContents, signedIn } from './access.js'
-import { requireOwnPassword, submitOwnPassword } from './own-password.js'
+import { requireOwnPassword, verifyOwnPassword } from './own-password.js'
 import { defineOperation } from './public-operation.js'
 
 export const verifyPassword = defineOperation({
@@ -28,8 +28,7 @@ export const verifyPassword = defineOperation({
 
   concerns: ({ userId, sessionId }) => ({ userId, sessionId }),
 
-  start: ({ sessions }, { body: { password }, caller }, submit) =>
-    submitOwnPassword(sessions, { caller, password, submit }),
+  start: ({ sessions }, { body: { password }, caller }) => verifyOwnPassword(sessions, { caller, password }),
 
   async finish({ sessions }, credential, { verdict }) {
     await requireOwnPassword(sessions, credential, verdict)

@@ -1,7 +1,7 @@
 /** GET /healthz and GET /readyz. Liveness uses no dependency; readiness checks each dependency of a login. */
 import { throttledWarning } from '@spillway/client/redis/throttled-warning'
 import { databaseProblem } from '@spillway/prisma'
-import type { RoutePlugin } from './deps.js'
+import type { RoutePlugin } from '../operations/deps.js'
 import { shareAnswer } from './shared-answer.js'
 
 /** For how long an answer of the database is taken for the next probes too, in milliseconds: probes are not limited. */

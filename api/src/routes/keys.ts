@@ -1,5 +1,5 @@
 /** GET /.well-known/jwks.json: the public keys that access tokens are verified with (RFC 7517). */
-import type { RoutePlugin } from './deps.js'
+import type { RoutePlugin } from '../operations/deps.js'
 
 const text = { type: 'string' } as const
 const KeySet = {
@@ -22,7 +22,7 @@ const KeySet = {
   additionalProperties: false,
 } as const
 
-export const keysRoutes: RoutePlugin = async (app, { jwks }) => {
+export const keysRoutes: RoutePlugin = async (app, { keys: { jwks } }) => {
   app.get(
     '/.well-known/jwks.json',
     {

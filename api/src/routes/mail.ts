@@ -5,11 +5,11 @@
 import { isTaken } from '@spillway/prisma'
 import { confirmAddress, newMailToken } from '../mail/tokens.js'
 import { requireMail } from '../operations/access.js'
+import type { RoutePlugin } from '../operations/deps.js'
 import { ApiError } from '../problems/errors.js'
 import { EmailField, MailTokenField, normalizeEmail } from '../schemas/credentials.js'
 import { anyProblem, bodyProblems, limitProblem, problemResponse, unauthorizedProblem } from '../schemas/responses.js'
 import { requireAccessToken } from '../sessions/access-token.js'
-import type { RoutePlugin } from './deps.js'
 
 const nothing = { type: 'null' } as const
 const problems = { 403: problemResponse, 429: limitProblem }

@@ -1,8 +1,9 @@
 /** GET /v1/me: the signed-in user. */
+
+import type { RoutePlugin } from '../operations/deps.js'
 import { UserBody } from '../schemas/bodies.js'
 import { anyProblem, unauthorizedProblem } from '../schemas/responses.js'
 import { requireAccessToken } from '../sessions/access-token.js'
-import type { RoutePlugin } from './deps.js'
 
 export const meRoutes: RoutePlugin = async (app, { sessions }) => {
   app.addHook('onRequest', requireAccessToken)

@@ -1,10 +1,11 @@
 /** The sessions of the signed-in user: GET /v1/me/sessions, DELETE /v1/me/sessions and DELETE /v1/me/sessions/{id}. */
+
+import type { RoutePlugin } from '../operations/deps.js'
 import { ApiError } from '../problems/errors.js'
 import { SessionsBody } from '../schemas/bodies.js'
 import { anyProblem, bodyProblems, limitProblem, problemResponse, unauthorizedProblem } from '../schemas/responses.js'
 import { requireAccessToken, UUID } from '../sessions/access-token.js'
 import { LISTED_MAX } from '../sessions/sessions.js'
-import type { RoutePlugin } from './deps.js'
 
 const SessionParams = {
   type: 'object',

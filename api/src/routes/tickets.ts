@@ -2,17 +2,15 @@
 import type { FastifyPluginAsyncJsonSchemaToTs } from '@fastify/type-provider-json-schema-to-ts'
 import type { onRequestAsyncHookHandler } from 'fastify'
 import type { Access } from '../operations/access.js'
-import type { Operation } from '../operations/operation.js'
+import { type Operation, type Redemption, redeem } from '../operations/operation.js'
 import { bodyProblems, limitProblem, problemResponse, ticketResponse } from '../schemas/responses.js'
 import type { JsonObject } from '../schemas/schema.js'
-import type { Hold } from '../waiting/hold.js'
 import { PreferHeader } from '../waiting/prefer.js'
 import { TICKET_MAX_LENGTH } from '../waiting/tickets.js'
 
 type Responses = Pick<Operation<never>, 'answer' | 'problems'>
 
-export interface TicketRoutesOptions extends Pick<Access<unknown>, 'security'> {
-  hold: Hold
+export interface TicketRoutesOptions extends Redemption, Pick<Access<unknown>, 'security'> {
   /** Those of the API: a ticket answers as one of them. */
   operations: readonly Responses[]
   /** Authenticate and limit redemptions. */
@@ -21,7 +19,7 @@ export interface TicketRoutesOptions extends Pick<Access<unknown>, 'security'> {
 
 export const ticketRoutes: FastifyPluginAsyncJsonSchemaToTs<{ Options: TicketRoutesOptions }> = async (
   app,
-  { hold, operations, onRequest, security },
+  { operations, onRequest, security, ...redemption },
 ) => {
   const response: Record<number, object> = {
     ...responsesOf(operations),
@@ -56,7 +54,7 @@ export const ticketRoutes: FastifyPluginAsyncJsonSchemaToTs<{ Options: TicketRou
       onRequest,
     },
     async (request, reply) => {
-      const { status, headers, body } = await hold.redeem(request, reply, request.body.ticket)
+      const { status, headers, body } = await redeem(redemption, request.body.ticket, request, reply)
       return reply.code(status).headers(headers).send(body)
     },
   )

@@ -1,9 +1,9 @@
 /** POST /v1/token/refresh and POST /v1/logout. */
 import { storedNetworkOf } from '../limits/client-network.js'
+import type { RoutePlugin } from '../operations/deps.js'
 import { ApiError } from '../problems/errors.js'
 import { TokenBody } from '../schemas/bodies.js'
 import { bodyProblems, limitProblem, unauthorizedProblem } from '../schemas/responses.js'
-import type { RoutePlugin } from './deps.js'
 
 const RefreshTokenBody = {
   title: 'RefreshToken',

@@ -60,23 +60,25 @@ export async function buildServiceApp(config: GatewayConfig, deps: ServiceAppDep
       headers: 'always',
     })
   app.decorate('limitService', limitOf('service'))
+  const tickets = createTickets(keyring)
   const hold = createHold({
     passwords,
-    tickets: createTickets(keyring),
-    usedTickets: createUsedTickets(database, log),
+    tickets,
     admission,
+    metrics,
+    waitLimitMs: config.LOGIN_WAIT_MS,
+    ticketTtlMs: config.TICKET_TTL_MS,
+  })
+  for (const operation of serviceOperations) operation.mount(app, undefined, hold)
+  await app.register(ticketRoutes, {
+    hold,
+    tickets,
+    usedTickets: createUsedTickets(database, log),
     resume(operation, { service }) {
       // A ticket is its service's own.
       if (service === undefined || operation.service !== service) throw new ApiError('invalid_ticket')
       return resumeOperation(serviceOperations, undefined, operation)
     },
-    metrics,
-    waitLimitMs: config.LOGIN_WAIT_MS,
-    ticketTtlMs: config.TICKET_TTL_MS,
-  })
-  for (const operation of serviceOperations) operation.mount(app, { hold })
-  await app.register(ticketRoutes, {
-    hold,
     operations: serviceOperations,
     // Counted by themselves: new requests must not use up what their answers are fetched with.
     onRequest: [app.requireServiceKey, limitOf('service-redeem')],

@@ -28,9 +28,9 @@ export const hash = defineServiceOperation({
     additionalProperties: false,
   }),
 
-  async submit({ password }, policy, submit) {
+  job({ password }, policy) {
     if (policy?.algorithm === 'bcrypt' && !bcryptReadsWhole(password)) throw tooLongForBcrypt('password')
-    return await submit('hash', { password, ...(policy && { policy }) })
+    return { name: 'hash', request: { password, ...(policy && { policy }) } }
   },
 
   finish(verdict, isAsAsked) {

@@ -2,13 +2,12 @@
 import { completePolicy } from '@spillway/client/application/policy'
 import { type HashPolicy, HashPolicySchema } from '@spillway/client/protocol/policy'
 import { isOf } from '@spillway/client/protocol/stored-hash'
-import type { PendingJob } from '@spillway/client/queue-client'
 import type { Access } from '../operations/access.js'
 import { buildOperation, type Job, type Operation } from '../operations/operation.js'
 import { ApiError } from '../problems/errors.js'
 import { problemResponse, unauthorizedProblem } from '../schemas/responses.js'
 import { type Schema, schemaOf } from '../schemas/schema.js'
-import type { Submit } from '../waiting/hold.js'
+import type { JobRequest } from '../waiting/hold.js'
 import type { PolicyField } from './schemas.js'
 
 export interface ServiceOperationDefinition<Body extends { policy?: PolicyField }, Answer> {
@@ -21,8 +20,8 @@ export interface ServiceOperationDefinition<Body extends { policy?: PolicyField 
   body: Schema<Body>
   /** The body of the successful response. */
   answer: Schema<Answer>
-  /** Submits the job. Throws an {@link ApiError} to refuse the request. */
-  submit(body: Body, policy: HashPolicy | undefined, submit: Submit): Promise<PendingJob>
+  /** What a worker is asked. Throws an {@link ApiError} to refuse the request. */
+  job(body: Body, policy: HashPolicy | undefined): JobRequest
   /**
    * Returns the body of the answer; throws an {@link ApiError} otherwise. `isAsAsked` tells whether a new hash is of the policy: a worker
    * of an older version knows only its own.
@@ -47,7 +46,7 @@ const contents = schemaOf({
 
 export function defineServiceOperation<Body extends { policy?: PolicyField }, Answer>({
   answer,
-  submit: submitJob,
+  job,
   finish: answerTo,
   ...definition
 }: ServiceOperationDefinition<Body, Answer>): Operation<unknown> {
@@ -60,9 +59,9 @@ export function defineServiceOperation<Body extends { policy?: PolicyField }, An
     answer: { status: 200, body: answer },
     problems: { 401: unauthorizedProblem, 422: problemResponse },
     unsupportedHash: () => new ApiError('unsupported_hash'),
-    async start(_deps, { body, caller: service }, submit) {
+    start(_deps, { body, caller: service }) {
       const policy = policyOf(body.policy)
-      return { contents: { service, ...(policy && { policy }) }, pending: await submitJob(body, policy, submit) }
+      return { job: job(body, policy), contents: { service, ...(policy && { policy }) } }
     },
     async finish(_deps, { policy }, { verdict }) {
       return answerTo(verdict, (hash) => policy === undefined || isOf(hash, policy))

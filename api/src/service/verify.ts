@@ -40,8 +40,8 @@ export const verify = defineServiceOperation({
     additionalProperties: false,
   }),
 
-  submit({ password, storedHash, rehash = false }, policy, submit) {
-    return submit('verify', { password, storedHash, rehash, ...(policy && { policy }) })
+  job({ password, storedHash, rehash = false }, policy) {
+    return { name: 'verify', request: { password, storedHash, rehash, ...(policy && { policy }) } }
   },
 
   finish(verdict, isAsAsked) {

@@ -1,10 +1,10 @@
-/** Holds a request until its job is answered; issues a ticket when that takes longer than the wait. */
+/**
+ * Holding a request: how long its client may wait, the job that it waits for, and the ticket where that takes longer. Plain functions,
+ * which the conductor calls (operations/operation.ts).
+ */
 import { once } from 'node:events'
 import {
-  type Expectation,
   type JobName,
-  type JobRef,
-  type Lane,
   type PasswordClient,
   PasswordClientError,
   type PendingJob,
@@ -16,77 +16,49 @@ import type { FromSchema } from 'json-schema-to-ts'
 import type { GatewayMetrics, WaitOutcome } from '../http/metrics.js'
 import { ApiError } from '../problems/errors.js'
 import type { TicketBody } from '../schemas/bodies.js'
-import { type SessionClient, sessionClientOf } from '../sessions/session-client.js'
-import type { Admission } from './admission.js'
+import type { Admission, Admitted } from './admission.js'
 import { parsePrefer } from './prefer.js'
 import type { TicketContents, Tickets } from './tickets.js'
-import type { UsedTickets } from './used-tickets.js'
 import { preferredWaitMs, remainingWaitMs, ticketRetryAfterS } from './wait-times.js'
 
-/** Adds the job of an operation to the lane to which its request was admitted. */
-export type Submit = <Name extends JobName>(name: Name, request: Requests[Name]) => Promise<PendingJob>
+/** What a worker is asked. */
+export interface JobRequest<Name extends JobName = JobName> {
+  name: Name
+  request: Requests[Name]
+}
 
-/** A submitted job, with the data that finishing its operation needs besides the verdict. */
-export interface Submitted<Contents> {
-  contents: Contents
+/** A request that was let in. */
+export interface Place extends Admitted {
+  /** How long its client wants to be held, in milliseconds, up to the limit. */
+  preferredMs: number
+}
+
+/** A request that waits for a job. */
+export interface Held {
   pending: PendingJob
+  /** How long it waits, in milliseconds. */
+  waitMs: number
+  preferredMs: number
+  /** When its ticket expires, in epoch milliseconds by this machine's clock. */
+  expiresAt: number
+  /** Whether the job was added by this request; otherwise by the one that got the ticket. */
+  isFirst: boolean
 }
 
-/** A job with its verdict, and the client that gets the answer. */
-export interface AnsweredJob extends JobRef {
-  verdict: Verdict
-  client: SessionClient
-}
-
-/** The successful response of an operation. */
-export interface Finished {
-  status: number
-  headers: Record<string, string>
-  body: unknown
-}
-/** Finishes an operation whose job is answered; throws an {@link ApiError} unless it succeeds. */
-export type Finish = (job: AnsweredJob) => Promise<Finished>
-
-/** How the operation of a ticket ends: with its job's answer, or without one, because its time is over or the job is lost. */
-export interface Resumed {
-  finish: Finish
-  unanswered(): void
-}
-
-/** An operation whose job was submitted. */
-export interface Started extends Submitted<object> {
-  kind: string
-  finish: Finish
-}
-
+/** The answer that gives a ticket. */
 export type Ticketed = { status: 202; headers: Record<string, string>; body: FromSchema<typeof TicketBody> }
 
-export interface Hold {
-  /** Admits a request and starts its operation. Its job is cancelled when the client disconnects before the answer. */
-  begin(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    start: (submit: Submit) => Promise<Started>,
-  ): Promise<Finished | Ticketed>
-  /**
-   * Continues the operation of a ticket, which is used from just before the operation finishes. Throws `ticket_used`, `ticket_lost`, and
-   * `ticket_expired` after the job's deadline.
-   */
-  redeem(request: FastifyRequest, reply: FastifyReply, ticket: string): Promise<Finished | Ticketed>
-}
+export type Hold = ReturnType<typeof createHold>
 
 export function createHold(deps: {
   passwords: PasswordClient
   tickets: Tickets
-  usedTickets: UsedTickets
   admission: Admission
-  /** Returns how to end the operation of a ticket. Throws `invalid_ticket` for an operation that this API or its caller lacks. */
-  resume(operation: TicketContents['operation'], request: FastifyRequest): Resumed
   metrics: GatewayMetrics
   waitLimitMs: number
   ticketTtlMs: number
-}): Hold {
-  const { passwords, tickets, usedTickets, admission, metrics, waitLimitMs, ticketTtlMs } = deps
+}) {
+  const { passwords, tickets, admission, metrics, waitLimitMs, ticketTtlMs } = deps
 
   /** How long to hold a request, in milliseconds: as its client prefers, up to the limit. */
   function negotiateWaitMs(request: FastifyRequest, reply: FastifyReply): number {
@@ -96,114 +68,96 @@ export function createHold(deps: {
     return waitMs
   }
 
-  /** Waits for the answer, and until it can be written. Undefined when the time runs out; throws when the client disconnects. */
-  async function waitForAnswer(
-    { kind, pending }: { kind: string; pending: PendingJob },
-    waitMs: number,
-    request: FastifyRequest,
-    reply: FastifyReply,
-  ): Promise<Verdict | undefined> {
-    const heldAt = performance.now()
-    const { work } = request
-    work?.pause()
-    let outcome: WaitOutcome = 'failed'
-    try {
-      const answer = await pending.answer({ waitMs, signal: request.clientGone })
-      await untilWritable(request, reply)
-      outcome = answer === undefined ? 'ticket' : 'answered'
-      return answer
-    } catch (error) {
-      if (isAbort(error)) outcome = 'client_gone'
-      throw error
-    } finally {
-      work?.resume()
-      metrics.wait.observe({ operation: kind, outcome }, (performance.now() - heldAt) / 1_000)
-    }
+  /** Nothing was hashed for a client that went away in time: its job is taken back, and its login does not count. */
+  async function takeBack({ pending }: Held, request: FastifyRequest): Promise<void> {
+    if (!(await passwords.cancel(pending.job))) return
+    metrics.cancelled.inc()
+    request.login?.takeBack()
   }
 
-  function submitter(request: FastifyRequest, lane: Lane): Submit {
-    return (name, contents) => {
+  return {
+    /** Lets a request in by the predicted wait. Throws `busy` before anything was done for it. */
+    admit(request: FastifyRequest, reply: FastifyReply): Place {
+      const preferredMs = negotiateWaitMs(request, reply)
+      return { ...admission.admit(preferredMs, isOfKnownDevice(request)), preferredMs }
+    },
+
+    /** Adds the job of a request that was let in. Throws `queue_unavailable`. */
+    async submit<Name extends JobName>(
+      { lane, waitMs, preferredMs }: Place,
+      { name, request: contents }: JobRequest<Name>,
+      request: FastifyRequest,
+      reply: FastifyReply,
+    ): Promise<Held> {
       // A device may have turned out to be unknown meanwhile.
       const added = lane === 'known' && !isOfKnownDevice(request) ? 'held' : lane
       metrics.jobsAdded.inc({ lane: added })
       const submit = () => passwords.submit(name, contents, added)
-      return request.inTrace?.(submit) ?? submit()
-    }
-  }
-
-  /** @param holdMs how long the client prefers to be held */
-  function ticketFor(ticket: TicketContents, expected: Expectation, holdMs: number, reply: FastifyReply): Ticketed {
-    const { ahead: position, waitMs: predictedMs } = expected
-    const ticketLeftMs = ticket.job.deadline - passwords.now(ticket.job)
-    const retryAfter = ticketRetryAfterS({ predictedMs, holdMs, ticketLeftMs })
-    reply.header('retry-after', retryAfter)
-    const body: Ticketed['body'] = { ticket: tickets.issue(ticket), retryAfter }
-    if (position !== undefined) body.position = position
-    if (Number.isFinite(predictedMs)) body.eta = Math.round(predictedMs / 100) / 10
-    return { status: 202, headers: {}, body }
-  }
-
-  return {
-    async begin(request, reply, start) {
-      const preferredMs = negotiateWaitMs(request, reply)
-      const { lane, waitMs } = admission.admit(preferredMs, isOfKnownDevice(request))
-      const started = await start(submitter(request, lane))
-      const { kind, contents, pending, finish } = started
-      const expiresAt = Date.now() + ticketTtlMs
+      const pending = await (request.inTrace?.(submit) ?? submit())
       request.jobId = pending.job.id
+      const expiresAt = Date.now() + ticketTtlMs
+      return { pending, waitMs: remainingWaitMs(waitMs, reply.elapsedTime), preferredMs, expiresAt, isFirst: true }
+    },
+
+    /** Waits for the job of a ticket. Throws `ticket_expired` after its deadline, and `ticket_lost` where its Redis server is gone. */
+    async resume({ job, expiresAt }: TicketContents, request: FastifyRequest, reply: FastifyReply): Promise<Held> {
+      if (passwords.now(job) >= job.deadline) throw new ApiError('ticket_expired')
+      request.jobId = job.id
+      if (await passwords.isLost(job)) throw new ApiError('ticket_lost')
+      const preferredMs = negotiateWaitMs(request, reply)
+      const waitMs = Math.min(preferredMs, job.deadline - passwords.now(job))
+      return { pending: await passwords.resume(job), waitMs, preferredMs, expiresAt, isFirst: false }
+    },
+
+    /**
+     * Waits for the verdict, and until an answer can be written. Undefined when the wait runs out first. Throws when the client
+     * disconnects, whose first request takes its job back.
+     */
+    async verdictOf(
+      kind: string,
+      held: Held,
+      request: FastifyRequest,
+      reply: FastifyReply,
+    ): Promise<Verdict | undefined> {
+      const heldAt = performance.now()
+      const { work } = request
+      work?.pause()
+      let outcome: WaitOutcome = 'failed'
       try {
-        const answer = await waitForAnswer(started, remainingWaitMs(waitMs, reply.elapsedTime), request, reply)
-        // With several Redis it may be another than at first.
-        const { job } = pending
-        request.jobId = job.id
-        // Without a wait the client gets a ticket, even if the answer is there already.
-        if (answer === undefined || waitMs === 0)
-          return ticketFor(
-            { operation: { ...contents, kind }, job, expiresAt },
-            await pending.expectation(),
-            preferredMs,
-            reply,
-          )
-        return await finish({ ...job, verdict: answer, client: sessionClientOf(request) })
+        const verdict = await held.pending.answer({ waitMs: held.waitMs, signal: request.clientGone })
+        await untilWritable(request, reply)
+        outcome = verdict === undefined ? 'ticket' : 'answered'
+        // With several Redis servers the job may be another than at first.
+        request.jobId = held.pending.job.id
+        // Without a wait a first request gets a ticket, even if the verdict is there already.
+        return held.isFirst && held.waitMs === 0 ? undefined : verdict
       } catch (error) {
-        if (isAbort(error) && (await passwords.cancel(pending.job))) {
-          metrics.cancelled.inc()
-          // Nothing was hashed for the login.
-          request.login?.takeBack()
+        if (isAbort(error)) {
+          outcome = 'client_gone'
+          if (held.isFirst) await takeBack(held, request)
         }
         throw error
+      } finally {
+        work?.resume()
+        metrics.wait.observe({ operation: kind, outcome }, (performance.now() - heldAt) / 1_000)
       }
     },
 
-    async redeem(request, reply, ticket) {
-      const contents = tickets.read(ticket)
-      const { operation, job } = contents
-      const { finish, unanswered } = deps.resume(operation, request)
-      const end = (code: 'ticket_expired' | 'ticket_lost') => {
-        unanswered()
-        return new ApiError(code)
-      }
-      if (passwords.now(job) >= job.deadline) throw end('ticket_expired')
-      request.jobId = job.id
-      if (await passwords.isLost(job)) throw end('ticket_lost')
-      const leftMs = job.deadline - passwords.now(job)
-      const preferredMs = negotiateWaitMs(request, reply)
-      const waitMs = Math.min(preferredMs, leftMs)
-      const pending = await passwords.resume(job)
-      const answer = await waitForAnswer({ kind: operation.kind, pending }, waitMs, request, reply)
-      if (answer === undefined) {
-        // The clock is an estimate: it may be some milliseconds before the deadline after a wait until then.
-        if (waitMs === leftMs || passwords.now(job) >= job.deadline) throw end('ticket_expired')
-        return ticketFor(contents, await pending.expectation(), preferredMs, reply)
-      }
-      if (!(await usedTickets.use(job.id))) throw new ApiError('ticket_used')
-      try {
-        return await finish({ ...job, verdict: answer, client: sessionClientOf(request) })
-      } catch (error) {
-        // A 4xx answer uses the ticket up. After an internal failure it is good again.
-        if (!(error instanceof ApiError) || error.status >= 500) await usedTickets.giveBack(job.id)
-        throw error
-      }
+    /** The ticket of a request whose wait ran out. Throws `ticket_expired` where the time of the job did, too. */
+    async ticketFor(operation: TicketContents['operation'], held: Held, reply: FastifyReply): Promise<Ticketed> {
+      const { pending, waitMs, preferredMs, expiresAt, isFirst } = held
+      const { job } = pending
+      // The clock is an estimate: after a wait until the deadline it may be some milliseconds before it.
+      const isOver = (!isFirst && waitMs < preferredMs) || passwords.now(job) >= job.deadline
+      if (isOver) throw new ApiError('ticket_expired')
+      const { ahead: position, waitMs: predictedMs } = await pending.expectation()
+      const ticketLeftMs = job.deadline - passwords.now(job)
+      const retryAfter = ticketRetryAfterS({ predictedMs, holdMs: preferredMs, ticketLeftMs })
+      reply.header('retry-after', retryAfter)
+      const body: Ticketed['body'] = { ticket: tickets.issue({ operation, job, expiresAt }), retryAfter }
+      if (position !== undefined) body.position = position
+      if (Number.isFinite(predictedMs)) body.eta = Math.round(predictedMs / 100) / 10
+      return { status: 202, headers: {}, body }
     },
   }
 }

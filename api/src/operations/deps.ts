@@ -1,0 +1,37 @@
+/** What operations and routes of the public API are made of: one set, from which each takes what it needs. */
+import type { FastifyPluginAsyncJsonSchemaToTs } from '@fastify/type-provider-json-schema-to-ts'
+import type { PasswordClient } from '@spillway/client/queue-client'
+import type { Database } from '@spillway/prisma'
+import type { Audit } from '../audit/events.js'
+import type { Guessing } from '../guessing/guessing.js'
+import type { Post } from '../mail/post.js'
+import type { IssueTokens } from '../sessions/access-token.js'
+import type { Sessions } from '../sessions/sessions.js'
+import type { SigningKeys } from '../sessions/signing-keys.js'
+import type { HashUpgrades } from './hash-upgrades.js'
+import type { CheckNewPassword } from './new-password.js'
+
+export interface Deps {
+  database: Database
+  passwords: PasswordClient
+  keys: SigningKeys
+  audit: Audit
+  /** Undefined where no mail is sent. */
+  post: Post | undefined
+  /** Whether the gateway was told to stop. */
+  isDraining(): boolean
+  sessions: Sessions
+  issueTokens: IssueTokens
+  checkPassword: CheckNewPassword
+  upgrades: HashUpgrades
+  guessing: Guessing
+  /** The headers that give a device its token: a cookie, or none. */
+  deviceHeaders(token: string): Record<string, string>
+  /** Whether only accounts whose address is confirmed log in. */
+  needsConfirmedEmail: boolean
+  /** Whether the old system is asked about accounts that are not here yet, or came without a hash. */
+  asksOldSystem: boolean
+}
+
+/** A plugin with routes, whose types of requests and responses come from their JSON schemas. */
+export type RoutePlugin = FastifyPluginAsyncJsonSchemaToTs<{ Options: Deps }>
