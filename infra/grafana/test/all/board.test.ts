@@ -1,11 +1,11 @@
-// The operators' pages, in a real Chromium. With SPILLWAY_SCREENSHOTS set to a folder, pictures of it are put there.
+// The operators' pages, in a real Chromium. With SPILLWAY_SCREENSHOTS=true it takes the pictures of the README.
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { query } from '@spillway/local/services/query'
 import { newSealKey, until } from '@spillway/local/testing'
 import { chromiumOptions, skipWithoutChromium as skip } from '@spillway/local/testing/chromium'
+import { takePicture, takesPictures } from '@spillway/local/testing/pictures'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { afterAll, beforeAll, test } from 'vitest'
 import { type GatewayHandle, OPERATOR, openClient, openScene, type Scene } from '../../src/scene.ts'
@@ -41,11 +41,6 @@ async function open(path: string, options: BrowserContextOptions = signedIn, at 
   return page
 }
 
-async function picture(page: Page, name: string): Promise<void> {
-  const dir = process.env.SPILLWAY_SCREENSHOTS
-  if (dir !== undefined) await page.screenshot({ path: join(dir, `${name}.png`), animations: 'disabled' })
-}
-
 /** An account whose "hash" takes this long and no processor time; any password but "wrong" is right. */
 async function accountOf(serviceMs: number, at = scene): Promise<string> {
   const email = `${randomUUID()}@example.test`
@@ -72,7 +67,7 @@ test.skipIf(skip)('a job is seen waiting, active and completed during a spike', 
   spike.push(...Array.from({ length: 60 }, () => login(quick)))
   await waiting.reload()
   await jobLink.waitFor()
-  await picture(waiting, 'board-waiting')
+  await takePicture(waiting, 'board-waiting')
 
   const job = await open(jobPath)
   await job.getByText('Process started at').waitFor()
@@ -87,7 +82,7 @@ test.skipIf(skip)('a job is seen waiting, active and completed during a spike', 
     .getByText(/verify · answered: waited .*, hashed in \d+ ms/)
     .first()
     .waitFor()
-  await picture(completed, 'board-completed')
+  await takePicture(completed, 'board-completed')
 })
 
 test.skipIf(skip)('the live page shows a spike: depth, wait, capacity, busy slots and outcomes', async () => {
@@ -114,10 +109,10 @@ test.skipIf(skip)('the live page shows a spike: depth, wait, capacity, busy slot
     for (const outcome of [/^answered/, /^rejected: wrong password/]) {
       await live.locator('#requests tr', { hasText: outcome }).locator('.bar').waitFor()
     }
-    if (process.env.SPILLWAY_SCREENSHOTS !== undefined) {
+    if (takesPictures) {
       await setTimeout(PICTURED_SPIKE_MS)
-      await picture(live, 'live-spike')
-      await picture(phone, 'live-phone-dark')
+      await takePicture(live, 'live-spike')
+      await takePicture(phone, 'live-phone-dark')
     }
     spiking = false
     await Promise.all(callers)
@@ -136,7 +131,7 @@ test.skipIf(skip)('a failed job gives its reason, and nothing of what it carried
   await page.getByText('verify · failed').first().waitFor()
   await page.getByText('Error', { exact: true }).first().click()
   await page.getByText('the sealed request does not open').first().waitFor()
-  await picture(page, 'board-failed')
+  await takePicture(page, 'board-failed')
   assert.ok(!(await page.content()).includes('foreign.'), 'the sealed request is shown')
 })
 
@@ -163,7 +158,7 @@ test.skipIf(skip)('a retry is not offered, and refused when it is asked for all 
   await page.getByRole('button', { name: /confirm/i }).click()
   await page.getByText('The queue is read-only here').waitFor()
   await page.getByRole('button', { name: /confirm/i }).waitFor({ state: 'hidden' })
-  await picture(page, 'board-retry-refused')
+  await takePicture(page, 'board-retry-refused')
 })
 
 test.skipIf(skip)('after ten wrong passwords an operator is locked out, also with the right one', async () => {
@@ -173,7 +168,7 @@ test.skipIf(skip)('after ten wrong passwords an operator is locked out, also wit
     const context = await browser.newContext({ httpCredentials, viewport: { width: 640, height: 160 } })
     const page = await context.newPage()
     const answer = await page.goto(`${other.opsUrl}/queues`)
-    if (name !== undefined) await picture(page, name)
+    if (name !== undefined) await takePicture(page, name)
     await context.close()
     return answer?.status()
   }

@@ -1,11 +1,12 @@
-// The client for pages in a real Chromium, as it is packed, on pages of another origin than the gateway's. With SPILLWAY_SCREENSHOTS set to
-// a folder, pictures of the waiting room are put there.
+// The client for pages in a real Chromium, as it is packed, on pages of another origin than the gateway's. With
+// SPILLWAY_SCREENSHOTS=true it takes the pictures of the waiting room.
 import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { freePort, startProcess, until } from '@spillway/local/testing'
 import { chromiumOptions, skipWithoutChromium as skip } from '@spillway/local/testing/chromium'
+import { takePicture } from '@spillway/local/testing/pictures'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { type TestContext, test } from 'vitest'
 import { bundlePageDoor } from '../../packaging/bundle.ts'
@@ -97,8 +98,8 @@ test.skipIf(skip)('the waiting room: a login waits, survives a reload and gets i
       .waitFor()
     await page.locator('#position', { hasText: /^\d+$/ }).waitFor()
   }
-  await picture(wide.page, 'waiting-room')
-  await picture(phone.page, 'waiting-room-phone-dark')
+  await takePicture(wide.page, 'waiting-room')
+  await takePicture(phone.page, 'waiting-room-phone-dark')
   const stored = await phone.page.evaluate<string>('JSON.stringify(sessionStorage)')
   assert.ok(stored.includes('ticket') && !stored.includes(password), stored)
   await phone.page.reload()
@@ -127,8 +128,3 @@ test.skipIf(skip)('the waiting room says what went wrong, and a click stops wait
   await page.getByRole('heading', { name: 'Log in' }).waitFor()
   assert.equal(await page.evaluate('sessionStorage.length'), 0)
 })
-
-async function picture(page: Page, name: string): Promise<void> {
-  const dir = process.env.SPILLWAY_SCREENSHOTS
-  if (dir !== undefined) await page.screenshot({ path: join(dir, `${name}.png`), animations: 'disabled' })
-}
