@@ -66,6 +66,13 @@ export const mistakes: [name: string, value: unknown][] = [
   new Date(10),
 ].map((value) => [`${typeof value} ${String(value) || JSON.stringify(value)}`, value])
 
+/** The functions of a package, as they are listed: their names and how many arguments they say they take. */
+export function signatures(api: Untyped): unknown[] {
+  return Object.entries<Untyped>(api)
+    .map(([key, { name, length }]) => [key, name, length])
+    .sort()
+}
+
 /** What a callback is given, and whether anything was before the call had returned. */
 export async function called(run: (callback: Untyped) => unknown): Promise<unknown> {
   let isBack = false

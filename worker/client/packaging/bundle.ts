@@ -38,6 +38,13 @@ export const pageDoor = 'browser'
 /** What doors share, so that there is one of it. */
 const shared = ['open-passwords', 'shared-passwords', 'application/passwords-error', 'application/queue']
 
+/** Objects to stub: what is required has plain properties, and the default export of a module is what is required of it. */
+const plainExports = `
+{ const { default: all, ...named } = module.exports
+  module.exports = all ?? named
+  for (const [name, value] of Object.entries({ __esModule: true, ...(all && { default: all }) }))
+    Object.defineProperty(module.exports, name, { value, writable: true, configurable: true }) }`
+
 /** A program that another one imports is required by it, instead of being bundled again. */
 const apart: Plugin = {
   name: 'apart',
@@ -62,6 +69,7 @@ export async function bundle(outdir: string): Promise<Metafile[]> {
       entryPoints: [...doors, ...shared].map((name) => join(clientDist, `${name}.js`)),
       external: [...dependencies, ...optional, ...Object.keys(peers)],
       plugins: [apart, validators],
+      footer: { js: plainExports },
       outdir,
       entryNames: '[name]',
       outExtension: { '.js': '.cjs' },
@@ -69,10 +77,14 @@ export async function bundle(outdir: string): Promise<Metafile[]> {
     }),
     build({
       ...common,
-      entryPoints: [join(workerDist, 'beside.cjs')],
+      entryPoints: [
+        { in: join(workerDist, 'beside.cjs'), out: 'hashing-program' },
+        { in: join(workerDist, 'hashing-in-place.cjs'), out: 'hashing-in-place' },
+      ],
       external: hashing,
       plugins: [validators],
-      outfile: join(outdir, 'hashing-program.cjs'),
+      outdir,
+      outExtension: { '.js': '.cjs' },
       metafile: true,
     }),
     // A thread of that process, which looks for it beside itself.

@@ -6,5 +6,11 @@ import type { PasswordsOptions } from './application/types.js'
 const HASHING_PROGRAM = new URL('./hashing-program.cjs', import.meta.url)
 
 export function openPasswords(options: PasswordsOptions): ExactPasswords {
-  return createPasswordsWith(HASHING_PROGRAM, options)
+  const { inProcess = isUnderTest(process.env) } = options
+  return createPasswordsWith(HASHING_PROGRAM, { ...options, inProcess })
+}
+
+/** Jest and Vitest run each file of tests in a process or thread of its own, and would start one beside each. */
+function isUnderTest({ JEST_WORKER_ID, VITEST }: NodeJS.ProcessEnv): boolean {
+  return Boolean(JEST_WORKER_ID || VITEST)
 }

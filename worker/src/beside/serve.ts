@@ -9,12 +9,31 @@ import { hashingMemory, policyKib } from '../hashing/memory-limit.js'
 import { performHash, performVerify } from '../hashing/perform.js'
 import { asPolicy } from '../hashing/policy.js'
 
-/** Reports `ready`, or `unfit` with the reason; then answers requests until the application ends or disconnects. */
+/** Answers requests over the channel of this process until the application ends or disconnects. */
 export async function serve(policy: HashPolicy, processors: number): Promise<void> {
   process.once('disconnect', () => process.exit(0))
+  const take = await answering({ policy, processors, native: true }, (message) => {
+    // The application may be gone.
+    process.send?.(message, undefined, undefined, () => message.kind === 'unfit' && process.exit(1))
+  })
+  if (take !== undefined) process.on('message', take)
+}
+
+export interface AnsweringOptions {
+  policy: HashPolicy
+  processors: number
+  /** Whether the native engine is used, if there is one: its threads last as long as the process. */
+  native: boolean
+}
+
+/** Says `ready`, and returns what takes requests; or says `unfit` with the reason. */
+export async function answering(
+  { policy, processors, native }: AnsweringOptions,
+  say: (message: BesideMessage) => void,
+): Promise<((message: BesideRequest | BesideCancellation) => void) | undefined> {
   try {
     const memory = hashingMemory({ slots: processors, policyKib: policyKib(policy), isShared: true })
-    const hasher = await createHasher(asPolicy(policy), { ...memory, native: true })
+    const hasher = await createHasher(asPolicy(policy), { ...memory, native })
     const estimate = await measureCapacity(hasher, memory.slots)
     const capacity = () => ({
       slots: memory.slots,
@@ -24,15 +43,16 @@ export async function serve(policy: HashPolicy, processors: number): Promise<voi
       latencyMs: estimate.latencyMs(),
     })
     const aborters = new Map<number, AbortController>()
-    process.on('message', (message: BesideRequest | BesideCancellation) => {
-      if ('cancelled' in message) aborters.get(message.id)?.abort()
-      else void answer(message, { hasher, estimate, capacity, aborters })
-    })
     say({ kind: 'ready', capacity: capacity() })
+    return (message) => {
+      if ('cancelled' in message) aborters.get(message.id)?.abort()
+      else void answer(message, { hasher, estimate, capacity, aborters, say })
+    }
   } catch (error) {
     const code = error instanceof UnaffordablePolicyError ? 'unsupported_policy' : 'not_installed'
     const reason = error instanceof Error ? error.message : String(error)
-    say({ kind: 'unfit', code, reason }, () => process.exit(1))
+    say({ kind: 'unfit', code, reason })
+    return undefined
   }
 }
 
@@ -42,10 +62,11 @@ interface Serving {
   capacity(): BesideCapacity
   /** Of the requests in hand. */
   aborters: Map<number, AbortController>
+  say(message: BesideMessage): void
 }
 
 async function answer({ id, request }: BesideRequest, serving: Serving): Promise<void> {
-  const { hasher, estimate, capacity, aborters } = serving
+  const { hasher, estimate, capacity, aborters, say } = serving
   const startedAt = performance.now()
   const aborter = new AbortController()
   aborters.set(id, aborter)
@@ -64,9 +85,4 @@ async function answer({ id, request }: BesideRequest, serving: Serving): Promise
 
 function refused(error: unknown): void {
   if (!(error instanceof UnsupportedHashError)) console.error('spillway: a hash failed:', error)
-}
-
-/** Sends to the application; it may be gone. */
-function say(message: BesideMessage, sent: () => void = () => undefined): void {
-  process.send?.(message, undefined, undefined, sent)
 }

@@ -26,7 +26,7 @@ export function openBackend(
 ): Backend {
   const { redis, sealKeys, queuePrefix: prefix, traceparent, fallbackConcurrency = 0, log } = options
   const openProcess = (concurrency: number | undefined) =>
-    openBesideBackend({ program, settings: { policy, concurrency }, log })
+    openBesideBackend({ program, settings: { policy, concurrency }, inProcess: options.inProcess, log })
   wholeNumber('concurrency', options.concurrency ?? 1, 1, CONCURRENCY_MAX)
   if (!redis && !sealKeys) return openProcess(options.concurrency)
   if (!redis || !sealKeys)

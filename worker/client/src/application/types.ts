@@ -54,6 +54,11 @@ export interface PasswordsOptions {
    * none [0].
    */
   fallbackConcurrency?: number | undefined
+  /**
+   * Whether this process hashes itself, on libuv's threads, where a process beside it would: for tests of an application [true under Jest and
+   * Vitest, else false].
+   */
+  inProcess?: boolean | undefined
   /** Called at the end of each call, for metrics. What it throws is logged. */
   onCall?: ((call: ObservedCall) => void) | undefined
   /**

@@ -38,7 +38,8 @@ export function createBcrypt(passwords: () => ExactPasswords | Promise<ExactPass
 
   function genSalt(rounds?: unknown, minor?: unknown): Promise<string>
   function genSalt(...given: unknown[]): void
-  function genSalt(...given: unknown[]): Promise<string> | undefined {
+  function genSalt(first?: unknown, second?: unknown, third?: unknown): Promise<string> | undefined {
+    const given = [first, second, third]
     const at = given.slice(0, 2).findIndex(isFunction)
     const [rounds, minor] = at < 0 ? given : given.slice(0, at)
     return settle(
@@ -64,7 +65,7 @@ export function createBcrypt(passwords: () => ExactPasswords | Promise<ExactPass
   }
 
   return {
-    genSaltSync: newSalt,
+    genSaltSync: (rounds?: number, minor?: Minor) => newSalt(rounds, minor),
     genSalt,
     hashSync(data, salt) {
       const { password, used } = readHashing(data, salt)

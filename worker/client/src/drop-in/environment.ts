@@ -16,7 +16,10 @@ export function readEnvironment(env: NodeJS.ProcessEnv): PasswordsOptions {
       problems.push(`${name} must be a whole number from ${min} to ${max}`)
     return value
   }
+  const { SPILLWAY_IN_PROCESS: inProcess } = env
+  if (inProcess && !/^(true|false)$/.test(inProcess)) problems.push('SPILLWAY_IN_PROCESS must be true or false')
   const options: PasswordsOptions = {
+    inProcess: inProcess ? inProcess === 'true' : undefined,
     waitMs: env.SPILLWAY_WAIT_MS === 'Infinity' ? Number.POSITIVE_INFINITY : whole('SPILLWAY_WAIT_MS', 600_000),
     concurrency: whole('SPILLWAY_CONCURRENCY', CONCURRENCY_MAX),
     fallbackConcurrency: whole('SPILLWAY_FALLBACK_CONCURRENCY', CONCURRENCY_MAX, 0),

@@ -157,19 +157,10 @@ test.skipIf(skip)(
         required.every((door, n) => door.hash === imported[n].hash && door.default === imported[n].default)]))
     })`
     const { stdout } = await run(process.execPath, ['--input-type=commonjs', '-e', script], { cwd: application, env })
-    const bcrypt = [
-      'close',
-      'compare',
-      'compareSync',
-      'default',
-      'genSalt',
-      'genSaltSync',
-      'getRounds',
-      'hash',
-      'hashSync',
-    ]
-    const argon2 = ['argon2d', 'argon2i', 'argon2id', 'close', 'default', 'hash', 'needsRehash', 'verify']
-    assert.deepEqual(JSON.parse(stdout), [[bcrypt, argon2], [bcrypt, argon2], 1, true])
+    const bcrypt = ['close', 'compare', 'compareSync', 'genSalt', 'genSaltSync', 'getRounds', 'hash', 'hashSync']
+    const argon2 = ['argon2d', 'argon2i', 'argon2id', 'close', 'hash', 'needsRehash', 'verify']
+    const imported = [bcrypt, argon2].map((names) => [...names, 'default'].sort())
+    assert.deepEqual(JSON.parse(stdout), [[bcrypt, argon2], imported, 1, true])
   },
 )
 

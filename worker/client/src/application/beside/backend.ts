@@ -9,6 +9,7 @@ import type { Logger } from '../types.js'
 import { createCalls } from './calls.js'
 import { costOf } from './cost.js'
 import { type HashingProcess, startHashingProcess } from './hashing-process.js'
+import { startHashingInPlace } from './in-place.js'
 
 /** After a process that never got ready: what kept it is likely to keep the next one. */
 const RESTART_AFTER_MS = 1_000
@@ -20,10 +21,12 @@ type Unfit = Extract<BesideMessage, { kind: 'unfit' }>
 export interface BesideOptions {
   program: URL
   settings: BesideSettings
+  /** Whether this process hashes itself [false]. */
+  inProcess?: boolean | undefined
   log: Logger
 }
 
-export function openBesideBackend({ program, settings, log }: BesideOptions): Backend {
+export function openBesideBackend({ program, settings, inProcess = false, log }: BesideOptions): Backend {
   const calls = createCalls()
   const state = createLoadState()
   let hashing: HashingProcess | undefined
@@ -38,7 +41,7 @@ export function openBesideBackend({ program, settings, log }: BesideOptions): Ba
   function start(): void {
     unfit = undefined
     let unfitMessage: Unfit | undefined
-    hashing = startHashingProcess({
+    hashing = (inProcess ? startHashingInPlace : startHashingProcess)({
       program,
       settings,
       told(message) {

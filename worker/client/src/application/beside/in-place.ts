@@ -1,0 +1,38 @@
+/** Hashing in this process instead of in one beside it, for tests: on libuv's threads, by the same code. */
+import { createRequire } from 'node:module'
+import { fileURLToPath } from 'node:url'
+import type { BesideCancellation, BesideMessage, BesideRequest, BesideSettings } from '../../protocol/beside.js'
+import type { HashingProcess, HashingProcessOptions } from './hashing-process.js'
+
+/** Stands beside the program of the process. */
+const FILE = './hashing-in-place.cjs'
+
+/** What the file exports. */
+interface InPlace {
+  open(settings: BesideSettings, say: (message: BesideMessage) => void): Promise<Take | undefined>
+}
+type Take = (message: BesideRequest | BesideCancellation) => void
+
+/** Stands in for a process. It does not keep this one alive. */
+export function startHashingInPlace({ program, settings, told, ended }: HashingProcessOptions): HashingProcess {
+  let isClosed = false
+
+  async function open(): Promise<Take | undefined> {
+    const inPlace: InPlace = createRequire(import.meta.url)(fileURLToPath(new URL(FILE, program)))
+    return await inPlace.open(settings, (message) => {
+      if (!isClosed) told(message)
+    })
+  }
+
+  const opening = open()
+  opening.then(
+    (take) => take ?? ended('nothing hashes in this process'),
+    (error: unknown) => ended(error instanceof Error ? error.message : String(error)),
+  )
+  return {
+    send: (message) => void opening.then((take) => take?.(message)).catch(() => undefined),
+    async close() {
+      isClosed = true
+    },
+  }
+}
