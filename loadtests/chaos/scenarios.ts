@@ -7,6 +7,7 @@ import { gatewayKilled } from './scenarios/gateway-killed.ts'
 import { gatewayOverload } from './scenarios/gateway-overload.ts'
 import { gatewayRestarts } from './scenarios/gateway-restarts.ts'
 import { noWorkerScenarios } from './scenarios/no-worker.ts'
+import { oldSystem } from './scenarios/old-system.ts'
 import { overloadScenarios } from './scenarios/overload.ts'
 import { postgresScenarios } from './scenarios/postgres.ts'
 import { redisScenarios } from './scenarios/redis.ts'
@@ -25,6 +26,7 @@ export const scenarios: readonly Scenario[] = [
   ...workerScenarios,
   workersJoining,
   ...noWorkerScenarios,
+  oldSystem,
   gatewayKilled,
   ...rollingScenarios,
   gatewayRestarts,

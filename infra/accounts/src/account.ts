@@ -90,7 +90,7 @@ function withHash(
     return {
       kind: 'account',
       account: { ...account, passwordHash: ASK_OLD_SYSTEM },
-      format: 'none, the old system is asked',
+      format: 'no hash: the old system is asked',
     }
   }
   const saltRead = saltBytes(salt, saltEncoding)

@@ -120,7 +120,7 @@ async function importFile(
   return result.rejected > 0 ? 1 : 0
 }
 
-/** Throws a UserError for steps that are none, and for a pepper that is not set. */
+/** Throws a UserError for an unknown step, and for a pepper that is not set. */
 function peppersIn({ PASSWORD_PEPPERS = '' }: NodeJS.ProcessEnv, madeOf: string | undefined): Pepper[] {
   if (!new RegExp(oldSystemSettings.PASSWORD_PEPPERS.pattern ?? '').test(PASSWORD_PEPPERS))
     throw new UserError('PASSWORD_PEPPERS takes name:base64, comma-separated.')

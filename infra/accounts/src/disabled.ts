@@ -13,7 +13,7 @@ const OUT_UNTIL = ['banneduntil', 'lockeduntil', 'lockoutend', 'lockoutenddateut
 /** With any date. */
 const OUT_SINCE = ['deletedat', 'disabledat', 'blockedat', 'bannedat', 'suspendedat', 'deactivatedat', 'archivedat']
 
-/** The field that says that the account could not log in; undefined if it could. Reads the record, and `fields` in it as Django has it. */
+/** The field that says that the account could not log in; undefined if it could. Reads the record, and its `fields`, where Django writes them. */
 export function disabledBy(record: Record<string, unknown>, now = Date.now()): string | undefined {
   const fields = valueAt(record, 'fields')
   for (const [name, value] of Object.entries(isRecord(fields) ? { ...record, ...fields } : record)) {

@@ -55,7 +55,7 @@ function ofName(record: Record_, name: string): unknown {
 /** What databases write for nothing: PostgreSQL's COPY, MySQL's and others. */
 const NOTHING = ['', '\\N', 'NULL', 'null', '<null>']
 
-/** The text at a path, or that of a number or a truth value. Undefined where there is nothing, or anything else. */
+/** The text at a path; numbers and truth values become text. Undefined where there is nothing, or anything else. */
 export function textAt(record: Record_, path: string): string | undefined {
   return textOf(valueAt(record, path))
 }

@@ -16,7 +16,7 @@ const FORMS: { pattern: RegExp; setting: (numbers: number[], bytes: number) => s
   { pattern: /^argon2id?:(\d+):(\d+):(\d+)$/, setting: ([m, t, p]) => `v=19$m=${m},t=${t},p=${p}` },
 ]
 
-/** Throws a UserError for a form that is none. */
+/** Throws a UserError for an unknown form. */
 export function composeHash(form: string | undefined): ComposeHash | undefined {
   if (form === undefined) return undefined
   if (form === 'symfony') return (digest, salt) => symfonyHash(salt.toString(), digest)

@@ -31,7 +31,7 @@ export function createKinds(): (hash: string) => string {
     if (stored?.algorithm === 'bcrypt') return `bcrypt, cost ${stored.cost}`
     if (stored !== undefined)
       return `${stored.algorithm}, m=${stored.memoryKib},t=${stored.time},p=${stored.parallelism}`
-    if (hash === ASK_OLD_SYSTEM) return 'none, the old system is asked'
+    if (hash === ASK_OLD_SYSTEM) return 'no hash: the old system is asked'
     if (hash.startsWith('$firebase-scrypt$')) return 'Firebase scrypt'
     if (hash.startsWith('$of$'))
       return `hash of what was made of the password: ${/^\$of\$([\w:,-]{1,128})\$/.exec(hash)?.[1] ?? ''}`

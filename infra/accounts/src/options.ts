@@ -28,7 +28,7 @@ disable  ends the sessions of an account, and lets nobody log in to it until it 
   --dry-run            counts and checks, and writes nothing
   --preset name        another system's export: ${Object.keys(presets).join(', ')}
   --map a=b,c=d        where the fields are: email=mail,passwordHash=secret.hash
-  --id keep|new        whether accounts keep their ids, which must be UUIDs, or get new ones [as the preset has it; keep]
+  --id keep|new        whether accounts keep their ids, which must be UUIDs, or get new ones [by the preset; keep]
   --ids file           where old and new ids go, if accounts get new ones [FILE.ids.ndjson]
   --hash form          how digests were made that do not say it, in hexadecimal or base64: pbkdf2-sha256:ROUNDS (or sha1, sha512),
                        scrypt:N:R:P, argon2id:KIB:PASSES:LANES, symfony

@@ -1,6 +1,6 @@
 /**
- * The old system, asked whether a password is that of an account of its own: for addresses that are not here yet, and accounts that came
- * without a hash. It is trusted with those alone. While it is slow or down nobody waits for it: see the circuit breaker.
+ * The old system verifies passwords of addresses that are not here yet, and of accounts that came without a hash. It is trusted with these
+ * alone. While it is slow or down, no login waits long: see the circuit breaker.
  */
 import { createHmac } from 'node:crypto'
 import limitConcurrency from 'p-limit'
@@ -20,7 +20,7 @@ export interface OldSystemOptions {
 /** After so many failures one after the other nothing is asked for a while, then one question at a time until one is answered. */
 const FAILURES_MAX = 5
 const OPEN_MS = 10_000
-/** Longer answers are none. */
+/** A longer answer is refused. */
 const ANSWER_MAX_BYTES = 4_096
 
 export function createOldSystem(options: OldSystemOptions, now = () => performance.now()): OldSystem {

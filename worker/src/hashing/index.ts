@@ -89,7 +89,7 @@ export interface HasherOptions {
   slotKib?: number | undefined
   /** The project whose accounts were imported from Firebase, if there is one. */
   firebase?: FirebaseProject | undefined
-  /** Secrets that old systems hashed with passwords [none]. */
+  /** Secrets that old systems hashed with passwords [no secret]. */
   peppers?: readonly Pepper[] | undefined
   /** Of stored bcrypt hashes whose passwords are longer than it reads [cut]. */
   longPasswords?: LongPasswords | undefined

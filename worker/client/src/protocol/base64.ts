@@ -1,4 +1,4 @@
-/** Base64 as stored hashes have it, read strictly: a text that its own encoder would write differently is none. */
+/** Base64 in stored hashes, read strictly: a text that no encoder writes is refused. */
 
 /** Base64 as PHC strings have it. */
 export function unpadded(bytes: Uint8Array): string {
@@ -11,7 +11,7 @@ export function decodeBase64(text: string): Buffer | undefined {
   return text === unpadded(bytes) || text === bytes.toString('base64') ? bytes : undefined
 }
 
-/** Of a text with several: all of them are padded, or none is, where padding is due. */
+/** Two parts of one text: both are padded where padding is due, or neither is. */
 export function decodeBase64Pair(one: string, other: string): [Buffer, Buffer] | undefined {
   const bytes: [Buffer, Buffer] = [Buffer.from(one, 'base64'), Buffer.from(other, 'base64')]
   const isWritten = (encode: (bytes: Buffer) => string) => encode(bytes[0]) === one && encode(bytes[1]) === other

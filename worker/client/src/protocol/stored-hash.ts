@@ -23,7 +23,7 @@ export function parseStoredHash(text: string): StoredHash | undefined {
 }
 
 const ARGON2 = /^\$(argon2id|argon2i|argon2d)\$(?:v=(16|19)\$)?([a-z]+=[^$]+)\$([A-Za-z0-9+/]+=*)\$([A-Za-z0-9+/]+=*)$/
-/** Hashes of before there was a version say none. */
+/** Hashes from before argon2 had versions do not name one. */
 const FIRST_VERSION = 16
 /** RFC 9106, 3.1. */
 const SALT_MIN_BYTES = 8

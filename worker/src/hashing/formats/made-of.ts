@@ -38,7 +38,7 @@ export const madeOf: Format = {
   },
 }
 
-/** The steps of a comma-separated list; undefined for a name that is none, and for a pepper that is not known here. */
+/** The steps of a comma-separated list; undefined for an unknown step, and for a pepper that is not set here. */
 export function stepsOf(names: string, peppers: readonly Pepper[]): Step[] | undefined {
   const steps = names.split(',').map((name) => stepOf(name, peppers))
   return steps.every((step) => step !== undefined) ? steps : undefined

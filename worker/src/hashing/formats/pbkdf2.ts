@@ -52,7 +52,7 @@ export const passlibPbkdf2: Format = {
 
 const SCRAM = /^\$scram\$(\d{1,9})\$([A-Za-z0-9./]+)\$(?=.*\bsha-256=([A-Za-z0-9./]{43})(?:,|$))[a-z0-9=.,/A-Z-]+$/
 
-/** Of its digests, that of SHA-256. */
+/** Of its digests the one by SHA-256 is read. */
 export const scram: Format = {
   name: 'passlib scram',
   makers: 'passlib',
@@ -62,7 +62,7 @@ export const scram: Format = {
     })),
 }
 
-/** The rounds are hexadecimal; none for 400. */
+/** The rounds are hexadecimal; an empty text means 400. */
 const DLITZ = /^(\$p5k2\$([0-9a-f]{0,8})\$[A-Za-z0-9./]{1,64})\$([A-Za-z0-9./]{32})$/
 const CTA = /^\$p5k2\$([0-9a-f]{1,8})\$([A-Za-z0-9_-]+={0,2})\$([A-Za-z0-9_-]{27}=)$/
 

@@ -8,7 +8,7 @@ import type { DigestRecipe, Recipe } from '../methods/recipe.js'
 import { argon2Reading } from './argon2.js'
 import type { Format, Reading } from './format.js'
 
-/** Of the salt: longer ones are refused at import, because none is read. */
+/** The longest salt. An import refuses longer ones, which could not be read again. */
 export const SALT_MAX_BYTES = 128
 
 const PATTERN = /^\$wrapped\$([a-z0-9-]+(?:,[a-z0-9-]+)*)\$([A-Za-z0-9_-]{0,171})(\$argon2id\$.+)$/

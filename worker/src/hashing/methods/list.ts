@@ -27,7 +27,7 @@ export async function createMethods({ threads, native, algorithms }: MethodOptio
   }
 }
 
-/** Whether a text is that of a recipe. */
+/** Whether a password matches a recipe. */
 export function verifyRecipe(
   methods: Methods,
   password: Password,
