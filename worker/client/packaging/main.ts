@@ -25,4 +25,4 @@ await writeFile(join(outdir, 'package.json'), `${JSON.stringify(packageManifest(
 await copyFile(join(clientDir, '../../LICENSE'), join(outdir, 'LICENSE'))
 // Links into the repository would lead nowhere from an installed package: their texts stay.
 const readme = await readFile(join(clientDir, 'README.md'), 'utf8')
-await writeFile(join(outdir, 'README.md'), readme.replace(/\[([^\]]+)\]\(\.\.?\/[^)]+\)/g, '$1'))
+await writeFile(join(outdir, 'README.md'), readme.replace(/\[([^\]]+)\]\((?!https?:|#)[^)]+\)/g, '$1'))

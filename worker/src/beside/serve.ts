@@ -1,5 +1,11 @@
 /** Hashes for the application that started this process, as a worker does for a queue: the same engines, policy and verdicts. */
-import type { BesideCancellation, BesideCapacity, BesideMessage, BesideRequest } from '@spillway/client/protocol/beside'
+import type {
+  BesideCancellation,
+  BesideCapacity,
+  BesideMessage,
+  BesidePing,
+  BesideRequest,
+} from '@spillway/client/protocol/beside'
 import type { Verdict } from '@spillway/client/protocol/job'
 import type { HashPolicy } from '@spillway/client/protocol/policy'
 import { jobsUnderLoad } from '../consumer/jobs-in-hand.js'
@@ -16,7 +22,11 @@ export async function serve(policy: HashPolicy, processors: number): Promise<voi
     // The application may be gone.
     process.send?.(message, undefined, undefined, () => message.kind === 'unfit' && process.exit(1))
   })
-  if (take !== undefined) process.on('message', take)
+  if (take === undefined) return
+  process.on('message', (message: BesideRequest | BesideCancellation | BesidePing) => {
+    if ('ping' in message) process.send?.({ kind: 'alive' } satisfies BesideMessage)
+    else take(message)
+  })
 }
 
 export interface AnsweringOptions {

@@ -194,6 +194,42 @@ test('killed in the middle of its calls, another process answers all of them rig
   )
 })
 
+test('a process that was stopped for good is replaced, and the calls in its hands are answered', async (t) => {
+  const passwords = passwordsOf(t, { policy: { algorithm: 'bcrypt', cost: 4 } })
+  await ready(passwords)
+  const stored = await passwords.hash('x')
+  const [stopped] = await besides()
+  assert.ok(stopped !== undefined)
+  process.kill(stopped, 'SIGSTOP')
+  const calls = Array.from({ length: 8 }, (_, n) => passwords.verify(n % 2 === 0 ? 'x' : 'y', stored))
+  assert.deepEqual(
+    await Promise.all(calls),
+    calls.map((_, n) => n % 2 === 0),
+  )
+  assert.ok(!(await besides()).includes(stopped))
+})
+
+test('a process ends with its application, also when that is killed', async () => {
+  const script = `
+    const { createPasswordsWith } = await import('@spillway/client/application/create-passwords')
+    const passwords = createPasswordsWith(new URL(${JSON.stringify(besideProgram)}), { waitMs: ${WAIT_MS} })
+    await passwords.hash('x', { algorithm: 'bcrypt', cost: 4 })
+    const { readFileSync } = await import('node:fs')
+    console.log(readFileSync('/proc/' + process.pid + '/task/' + process.pid + '/children', 'utf8'))
+    void passwords.verify('x', ${JSON.stringify(SECONDS)})
+    process.kill(process.pid, 'SIGKILL')`
+  const ended = run(process.execPath, ['--input-type=module', '-e', script], { cwd: import.meta.dirname })
+  const { stdout } = await ended.catch((error: { stdout: string }) => error)
+  const pid = Number(stdout)
+  assert.ok(pid > 1, stdout)
+  await until(() =>
+    readFile(`/proc/${pid}/cmdline`, 'utf8').then(
+      (line) => line === '',
+      () => true,
+    ),
+  )
+})
+
 test('a call whose process is killed twice is rejected, and the next one is answered', async (t) => {
   const passwords = passwordsOf(t, { concurrency: 1 })
   await ready(passwords)

@@ -11,6 +11,7 @@ import { consoleLog, openBackend } from './open-backend.js'
 import { PasswordsError } from './passwords-error.js'
 import { ATTEMPT_MS, createPatience } from './patience.js'
 import { completePolicy } from './policy.js'
+import { refuseUnknown } from './refuse-unknown.js'
 import { createServing } from './serving.js'
 import type { CallOptions, Passwords, PasswordsOptions } from './types.js'
 import { wholeNumber } from './whole-number.js'
@@ -20,6 +21,12 @@ const WAIT_MS = 8_000
 const MAX_OUTSTANDING = 10_000
 /** The longest delay of a timer. */
 const LONGEST_MS = 2 ** 31 - 1
+
+const OPTIONS: Record<keyof PasswordsOptions, true> = {
+  ...{ redis: true, sealKeys: true, queuePrefix: true, fallbackConcurrency: true, traceparent: true },
+  ...{ policy: true, rehash: true, waitMs: true, maxOutstanding: true, concurrency: true, inProcess: true },
+  ...{ onCall: true, log: true },
+}
 
 /** What the drop-in replacements of other packages need in addition. */
 export interface ExactPasswords extends Passwords {
@@ -31,6 +38,7 @@ export interface ExactPasswords extends Passwords {
 
 /** @param program the process beside the application, which hashes where there is no queue */
 export function createPasswordsWith(program: URL, options: PasswordsOptions): ExactPasswords {
+  refuseUnknown('options', options, OPTIONS)
   const { rehash = 'when-weaker', waitMs, maxOutstanding = MAX_OUTSTANDING, log = consoleLog } = options
   if (waitMs !== undefined && waitMs !== Number.POSITIVE_INFINITY) wholeNumber('waitMs', waitMs, 1, LONGEST_MS)
   wholeNumber('maxOutstanding', maxOutstanding, 1, Number.MAX_SAFE_INTEGER)

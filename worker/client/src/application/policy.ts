@@ -1,5 +1,6 @@
 /** The policy of an application, completed and checked. */
 import type { HashPolicy as CompletePolicy } from '../protocol/policy.js'
+import { refuseUnknown } from './refuse-unknown.js'
 import type { HashPolicy } from './types.js'
 import { wholeNumber } from './whole-number.js'
 
@@ -8,12 +9,14 @@ const ARGON2ID = { memoryKib: 19_456, time: 2, parallelism: 1 }
 /** OWASP's minimum is 10; 12 is what the packages for Node make without being told. */
 const BCRYPT_COST = 12
 
-/** Fills in what is left out. Throws a RangeError for a cost that no worker accepts, a TypeError for another algorithm. */
+/** Fills in what is left out. Throws a RangeError for a cost that no worker accepts, a TypeError for another algorithm or name. */
 export function completePolicy(policy: HashPolicy = { algorithm: 'argon2id' }): CompletePolicy {
   switch (policy.algorithm) {
     case 'bcrypt':
+      refuseUnknown('policies of bcrypt', policy, { algorithm: true, cost: true })
       return { algorithm: 'bcrypt', cost: within('cost', policy.cost ?? BCRYPT_COST, 4, 17) }
     case 'argon2id': {
+      refuseUnknown('policies of argon2id', policy, { algorithm: true, ...ARGON2ID })
       const parallelism = within('parallelism', policy.parallelism ?? ARGON2ID.parallelism, 1, 16)
       const time = within('time', policy.time ?? ARGON2ID.time, 1, 64)
       // RFC 9106, 3.1: eight blocks for each lane.

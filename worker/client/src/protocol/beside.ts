@@ -20,6 +20,11 @@ export interface BesideCancellation {
   readonly cancelled: true
 }
 
+/** Asks for `alive`. */
+export interface BesidePing {
+  readonly ping: true
+}
+
 /** What the process can do under load, as workers publish it. */
 export interface BesideCapacity {
   /** Hashing threads. */
@@ -38,4 +43,5 @@ export type BesideMessage =
   | { kind: 'ready'; capacity: BesideCapacity }
   /** The process cannot hash, and ends. */
   | { kind: 'unfit'; code: 'not_installed' | 'unsupported_policy'; reason: string }
+  | { kind: 'alive' }
   | { kind: 'performed'; id: number; verdict: Verdict; capacity: BesideCapacity }

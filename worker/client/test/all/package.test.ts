@@ -50,7 +50,12 @@ test.skipIf(skip)('it holds programs, declarations, licences and a README, and n
   const licences = await readFile(join(folder, 'THIRD-PARTY-LICENSES.txt'), 'utf8')
   for (const name of ['bullmq', 'ajv', 'msgpackr', 'luxon']) assert.match(licences, new RegExp(`^${name} \\d`, 'm'))
   const readme = await readFile(join(folder, 'README.md'), 'utf8')
-  assert.doesNotMatch(readme, /\]\(\.\.?\//, 'a link leads out of the package')
+  const links = [...readme.matchAll(/\]\(([^)\s]+)\)/g)].map(([, link = '']) => link)
+  const anchors = [...readme.matchAll(/^#+ (.+)$/gm)].map(([, title = '']) =>
+    title.toLowerCase().replace(/[^\w -]/g, ''),
+  )
+  const dead = links.filter((link) => !/^https:/.test(link) && !anchors.includes(link.slice(1).replaceAll('-', ' ')))
+  assert.deepEqual(dead, [], 'links lead out of the package')
 })
 
 test.skipIf(skip)('what pages load is one ES module without imports, below 3 KiB compressed', async () => {

@@ -44,6 +44,7 @@ export function openBesideBackend({ program, settings, inProcess = false, log }:
     hashing = (inProcess ? startHashingInPlace : startHashingProcess)({
       program,
       settings,
+      isNeeded: () => calls.waiting + calls.inHand > 0,
       told(message) {
         if (message.kind === 'unfit') unfitMessage = message
         else told(message)
@@ -52,7 +53,7 @@ export function openBesideBackend({ program, settings, inProcess = false, log }:
     })
   }
 
-  function told(message: Exclude<BesideMessage, Unfit>): void {
+  function told(message: Exclude<BesideMessage, Unfit | { kind: 'alive' }>): void {
     capacity = { ...message.capacity, since: capacity?.since ?? performance.now() }
     if (message.kind === 'ready') started.resolve()
     else {

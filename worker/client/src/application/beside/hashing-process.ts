@@ -3,11 +3,24 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { childVariables } from '../../child-environment.js'
-import type { BesideCancellation, BesideMessage, BesideRequest, BesideSettings } from '../../protocol/beside.js'
+import type {
+  BesideCancellation,
+  BesideMessage,
+  BesidePing,
+  BesideRequest,
+  BesideSettings,
+} from '../../protocol/beside.js'
 import { within } from '../../within.js'
 
 /** How long the process may take to end by itself: the hashes in its threads are finished first. */
 const END_MS = 1_000
+/** How often a process that is needed is asked whether it lives. */
+const PING_MS = 1_000
+/**
+ * How many times it may leave that unanswered, once it was ready and before: then it is killed. On a machine without a free core a process may
+ * get none for seconds. Times, not time: an application that was busy itself finds the answers when it goes on.
+ */
+const UNANSWERED = { ready: 15, starting: 60 }
 
 export interface HashingProcess {
   send(message: BesideRequest | BesideCancellation): void
@@ -17,15 +30,25 @@ export interface HashingProcess {
 export interface HashingProcessOptions {
   program: URL
   settings: BesideSettings
+  /** Whether calls wait for the process. */
+  isNeeded(): boolean
   /** The process said something. */
-  told(message: BesideMessage): void
+  told(message: Exclude<BesideMessage, { kind: 'alive' }>): void
   /** The process ended, or could not be started; called once. */
   ended(reason: string): void
 }
 
 /** Starts one process. It does not keep this one alive, and ends with it. */
-export function startHashingProcess({ program, settings, told, ended }: HashingProcessOptions): HashingProcess {
+export function startHashingProcess({
+  program,
+  settings,
+  isNeeded,
+  told,
+  ended,
+}: HashingProcessOptions): HashingProcess {
   let isOver = false
+  let isReady = false
+  let unanswered = 0
   const end = (reason: string) => {
     if (!isOver) ended(reason)
     isOver = true
@@ -46,10 +69,33 @@ export function startHashingProcess({ program, settings, told, ended }: HashingP
   }
   child.unref()
   child.channel?.unref()
-  child.on('message', (message: BesideMessage) => told(message))
-  child.once('exit', (code, signal) => end(signal === null ? `it exited with ${code}` : `it was ended by ${signal}`))
-  // A process that never started emits no 'exit'.
-  child.on('error', (error) => child.pid === undefined && end(error.message))
+  child.on('message', (message: BesideMessage) => {
+    unanswered = 0
+    isReady ||= message.kind === 'ready'
+    if (message.kind !== 'alive') told(message)
+  })
+  child.once('exit', (code, signal) => {
+    clearInterval(timer)
+    const by = unanswered > UNANSWERED.ready ? ', because it did not answer' : ''
+    end(signal === null ? `it exited with ${code}` : `it was ended by ${signal}${by}`)
+  })
+  child.on('error', (error) => {
+    // A process that never started emits no 'exit'.
+    if (child.pid !== undefined) return
+    clearInterval(timer)
+    end(error.message)
+  })
+  const timer = setInterval(() => {
+    if (!isNeeded() || !child.connected) {
+      unanswered = 0
+      return
+    }
+    unanswered += 1
+    // A signal alone ends a process that was stopped.
+    if (unanswered > (isReady ? UNANSWERED.ready : UNANSWERED.starting)) child.kill('SIGKILL')
+    else child.send({ ping: true } satisfies BesidePing, () => undefined)
+  }, PING_MS)
+  timer.unref()
 
   return {
     // A channel that closes this moment is followed by 'exit', which returns the calls.

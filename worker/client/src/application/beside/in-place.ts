@@ -20,7 +20,7 @@ export function startHashingInPlace({ program, settings, told, ended }: HashingP
   async function open(): Promise<Take | undefined> {
     const inPlace: InPlace = createRequire(import.meta.url)(fileURLToPath(new URL(FILE, program)))
     return await inPlace.open(settings, (message) => {
-      if (!isClosed) told(message)
+      if (!isClosed && message.kind !== 'alive') told(message)
     })
   }
 
