@@ -128,7 +128,9 @@ test.skipIf((await isBuilt('checks')) ? false : 'Helm has not been built here: r
 test.skipIf(skip || (process.platform === 'linux' && hasEngine() ? false : 'no engine was built here'))(
   'an application that installs the package of the engine hashes with it',
   async () => {
-    const file = (await readdir(first)).find((name) => name.startsWith('spillway-engine-')) ?? ''
+    const file =
+      (await readdir(first)).find((name) => name.startsWith(`spillway-engine-${process.platform}-${process.arch}-`)) ??
+      ''
     await install([join(first, file)])
     const manifest = file.replace(/^spillway-(engine-.*)-\d+\.\d+\.\d+\.tgz$/, '@spillway/$1')
     assert.ok(existsSync(join(application, 'node_modules', manifest, 'spillway.node')), manifest)

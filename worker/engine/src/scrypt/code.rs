@@ -37,6 +37,7 @@ impl Code {
         available.into_iter().map(Self).collect()
     }
 
+    /// None.
     #[cfg(not(target_arch = "x86_64"))]
     pub fn available() -> Vec<Self> {
         Vec::new()

@@ -31,6 +31,7 @@ fn inputs() -> [Input<'static>; 5] {
 }
 
 #[test]
+#[cfg_attr(not(target_arch = "x86_64"), ignore = "there is code for x86-64 alone")]
 fn every_number_of_lanes_gives_what_another_implementation_gives() {
     let mut arena = Arena::default();
     for (name, plan) in plans() {
@@ -46,6 +47,7 @@ fn every_number_of_lanes_gives_what_another_implementation_gives() {
 }
 
 #[test]
+#[cfg_attr(not(target_arch = "x86_64"), ignore = "there is code for x86-64 alone")]
 fn the_answers_of_the_rfc_are_given() {
     let answers: [(&[u8], &[u8], Params, &str); 2] = [
         (
