@@ -85,7 +85,7 @@ async function chaos(keeper: Keeper, { scenarios, record }: ChaosOptions): Promi
   try {
     await runAll(first, alone)
     while (stages.length < Math.min(LANES, beside.length)) stages.push(await openStage(keeper, () => undefined))
-    await Promise.all(stages.map((stage) => runAll({ ...stage, isShared: true }, beside)))
+    await Promise.all(stages.map((stage) => runAll(stage, beside)))
   } finally {
     const inOrder = scenarios.flatMap(({ name }) => rows.filter((row) => row.name === name))
     if (rows.length > 0) console.log(table(inOrder))

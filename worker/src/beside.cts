@@ -5,7 +5,6 @@
 require('./process/no-inspector.js')
 
 const { workerConcurrency }: typeof import('./consumer/cpu-limit.js') = require('./consumer/cpu-limit.js')
-const { lowerPriority }: typeof import('./process/priority.js') = require('./process/priority.js')
 
 /** Threads in addition to those that hash: files are read while it starts. */
 const SPARE_THREADS = 1
@@ -13,7 +12,5 @@ const SPARE_THREADS = 1
 const settings: import('@spillway/client/protocol/beside').BesideSettings = JSON.parse(process.argv[2] ?? '{}')
 const concurrency = settings.concurrency ?? workerConcurrency()
 process.env.UV_THREADPOOL_SIZE = String(concurrency + SPARE_THREADS)
-
-lowerPriority()
 
 void import('./beside/serve.js').then(({ serve }) => serve(settings.policy, concurrency))

@@ -5,14 +5,11 @@
 require('./process/no-inspector.js')
 
 const { workerConcurrency }: typeof import('./consumer/cpu-limit.js') = require('./consumer/cpu-limit.js')
-const { lowerPriority }: typeof import('./process/priority.js') = require('./process/priority.js')
 
 /** Threads in addition to those that hash, so that DNS lookups and file reads do not queue behind hashes. */
 const SPARE_THREADS = 2
 
 const concurrency = workerConcurrency()
 process.env.UV_THREADPOOL_SIZE = String(concurrency + SPARE_THREADS)
-
-lowerPriority()
 
 void import('./start.js').then(({ start }) => start(process.env, concurrency))

@@ -3,7 +3,6 @@
 import { readWorkerConfig } from './config.js'
 import { type RunningWorker, startWorker } from './consumer/start.js'
 import { createLogger } from './process/log.js'
-import { lowerSessionPriority } from './process/priority.js'
 import { closeOnSignal } from './process/shutdown.js'
 
 export async function start(env: NodeJS.ProcessEnv, concurrency: number): Promise<void> {
@@ -16,7 +15,6 @@ export async function start(env: NodeJS.ProcessEnv, concurrency: number): Promis
     // Installed before the start, so that a worker that still waits for Redis can be stopped.
     closeOnSignal('worker', log, async () => worker?.close())
     worker = await startWorker(config, concurrency, log)
-    lowerSessionPriority()
     log.info({ engines: worker.engines }, worker.hashing)
     log.info({ opsUrl: worker.opsUrl, concurrency, engines: worker.engines }, 'worker ready')
     log.flush()

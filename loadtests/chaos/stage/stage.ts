@@ -21,8 +21,6 @@ export async function openStage(keeper: Keeper, say: (sentence: string) => void)
   const newDir = (purpose: string) => mkdtempSync(join(services.dir, `${purpose}-`))
   return {
     keeper,
-    /** Whether other scenarios run at the same time, on stages of their own. */
-    isShared: false,
     search,
     postgres: { ...services.postgres, url },
     accounts: createAccounts(url),

@@ -1,14 +1,6 @@
 // The gateways and workers of one scenario, and what went wrong with them, so that no scenario can overlook a crash.
-import {
-  type LogLine,
-  type Member,
-  type MemberOptions,
-  openSpillway,
-  type Spillway,
-  type SpillwayOptions,
-} from '@spillway/local/testing'
+import { type LogLine, openSpillway, type Spillway, type SpillwayOptions } from '@spillway/local/testing'
 import type { Credentials } from '@spillway/local/testing/api-client'
-import { raiseSession } from '@spillway/local/testing/session-priority'
 import type { Credential } from '../../load/accounts.ts'
 import type { VisitorOptions } from '../../load/visit.ts'
 import type { Findings, Scenario } from '../scenario.ts'
@@ -41,12 +33,12 @@ export interface SystemOptions extends Pick<SpillwayOptions, 'gatewayEnv' | 'wor
  * processor time. A process that crashed, or printed what is no log line, is a broken promise.
  */
 export async function withSystem(
-  { keeper, postgres, accounts, isShared }: Stage,
+  { keeper, postgres, accounts }: Stage,
   redisUrl: string,
   { credential = 'wait-20', gateways = 2, workers = 2, ...options }: SystemOptions,
   run: (system: System) => Promise<Findings>,
 ): Promise<Findings> {
-  const opened = openSpillway({
+  const spillway = openSpillway({
     databaseUrl: postgres.url,
     redisUrl,
     keeper,
@@ -55,15 +47,6 @@ export async function withSystem(
     env: { SPILLWAY_TEST_HASHES: 'true' },
     workerEnv: { WORKER_CONCURRENCY: '4', ...options.workerEnv },
   })
-  const spillway = {
-    ...opened,
-    async worker(options?: MemberOptions): Promise<Member> {
-      const worker = await opened.worker(options)
-      // It would stand back behind all that belongs to other scenarios.
-      if (isShared) await raiseSession(worker.pid)
-      return worker
-    },
-  }
   const login = (number: number) => accounts.login(credential, number)
   try {
     await Promise.all([

@@ -1,9 +1,7 @@
 // The worker as a process: what it says, what it serves, and the threads it hashes on.
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { getPriority } from 'node:os'
-import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startProcess, until } from '@spillway/local/testing'
 import { test } from 'vitest'
@@ -85,7 +83,7 @@ test('its log follows a job by id, and never what it carries', async (t) => {
 })
 
 test.skipIf(withoutProc())(
-  'it hashes on as many threads as it has slots, its own or those of the pool that has two more, all behind whoever shares their cores',
+  'it hashes on as many threads as it has slots, its own or those of the pool that has two more, with the share of a core that others have',
   async (t) => {
     const space = spaceFor(t)
     // A process that leaves libuv's pool alone has Node's own threads and no others.
@@ -105,62 +103,16 @@ test.skipIf(withoutProc())(
       const own = JSON.stringify(ready.engines).includes(NATIVE_NAME) ? slots : 0
       if (env.HASH_ENGINE === 'packages') assert.equal(own, 0)
       assert.equal(threads(worker) - threads(idle), slots + 2 + own)
-      // The event loop, and with it the threads it started.
-      assert.equal(threadsStandingBack(worker), 1 + slots + 2 + own)
+      assert.equal(threadsStandingBack(worker), 0)
     }
-  },
-)
-
-test.skipIf(process.platform === 'win32' ? 'this system has no nice' : false)(
-  'it stands back, and who was started even further back stays there',
-  async () => {
-    const module = new URL('../../dist/process/priority.js', import.meta.url).href
-    const script = `const { lowerPriority } = await import(${JSON.stringify(module)})
-    lowerPriority()
-    console.log((await import('node:os')).getPriority())`
-    const priority = async (...nice: string[]) => {
-      const [command = '', ...args] = [...nice, process.execPath, '--input-type=module', '-e', script]
-      return Number(await text(spawn(command, args, { stdio: ['ignore', 'pipe', 'inherit'] }).stdout))
-    }
-    const own = getPriority()
-    assert.equal(await priority(), Math.max(own, 10))
-    assert.equal(await priority('nice', '-n', '15'), Math.min(own + 15, 19))
   },
 )
 
 test.skipIf(withoutAutogroups())(
-  'its session stands back when it has one of its own, and not when others share it',
-  async () => {
-    const module = new URL('../../dist/process/priority.js', import.meta.url).href
-    const script = `const { lowerSessionPriority } = await import(${JSON.stringify(module)})
-    lowerSessionPriority()
-    console.log((await import('node:fs')).readFileSync('/proc/self/autogroup', 'utf8'))`
-    const autogroup = async (detached: boolean) => {
-      const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
-        detached,
-        stdio: ['ignore', 'pipe', 'inherit'],
-      })
-      return (await text(child.stdout)).trim()
-    }
-    const shared = readFileSync('/proc/self/autogroup', 'utf8').trim()
-    // Again and again, because the kernel takes ten changes a second from users other than root.
-    await until(async () => / nice 12$/.test(await autogroup(true)), { what: 'a session that stands back' })
-    assert.equal(await autogroup(false), shared)
-  },
-)
-
-test.skipIf(withoutAutogroups())(
-  'that of a ready worker stands back, and not beside the many sessions of a test run',
+  'its session has the share of any other: what empties the line does not come last',
   async (t) => {
-    const space = spaceFor(t)
-    const niceOf = ({ pid }: { pid: number }) => / nice (\d+)/.exec(readFileSync(`/proc/${pid}/autogroup`, 'utf8'))?.[1]
-    await until(async () => {
-      const yielding = startProcess({ entry, env: workerEnvironment(space) })
-      space.closing(() => yielding.close())
-      await yielding.waitForLog(({ msg }) => msg === 'worker ready')
-      return niceOf(yielding) === '12'
-    })
-    assert.equal(niceOf(await startedWorkerProcess(space)), '0')
+    const { pid } = await startedWorkerProcess(spaceFor(t))
+    assert.match(readFileSync(`/proc/${pid}/autogroup`, 'utf8'), / nice 0$/m)
   },
 )
 

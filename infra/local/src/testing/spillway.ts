@@ -6,7 +6,6 @@ import { until } from '../processes/until.ts'
 import { newSealKey, newSigningKey } from '../start/keys.ts'
 import { gatewayProgram, type Program, readinessOf, workerProgram } from '../start/programs.ts'
 import { type ProcessToTest, startProcess, type TestProcess } from './process.ts'
-import { raiseSession } from './session-priority.ts'
 
 /** A gateway or worker. */
 export interface Member extends TestProcess {
@@ -130,11 +129,9 @@ export function openSpillway(options: SpillwayOptions) {
   }
 }
 
-/** A single worker with this environment and no other, ready. In a test run it does not yield to other sessions. */
+/** A single worker with this environment and no other, ready. */
 export async function startWorker(options: StartOptions): Promise<Member> {
-  const worker = await start(workerProgram, options)
-  if (process.env.VITEST !== undefined) await raiseSession(worker.pid)
-  return worker
+  return await start(workerProgram, options)
 }
 
 interface StartOptions extends MemberOptions, Pick<SpillwayOptions, 'keeper' | 'keepOnly'> {
