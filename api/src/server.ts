@@ -61,7 +61,7 @@ export async function buildServer(
     // While it closes, a gateway still answers requests on open connections, and closes each connection with its answer.
     return503OnClosing: false,
     forceCloseConnections: 'idle',
-    // The client would mistake this answer for that of an earlier request.
+    // The client would take this answer for the answer of an earlier request.
     clientErrorHandler: (error, socket) =>
       app.owesAnswer(socket)
         ? socket.destroy()

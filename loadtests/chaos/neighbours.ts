@@ -37,7 +37,7 @@ export async function isOk(url: string, path: string, headers: Record<string, st
 
 /**
  * Asks for all of these from now on, and for the root of a server that does nothing else, on the gateway's processor: its latency is the
- * machine's own delay, and that of the generator. The returned function ends that.
+ * machine's own delay, and the generator's. The returned function ends that.
  */
 export async function watchNeighbours(keeper: Keeper, requests: Requests) {
   const bare = await startBareServer(keeper)

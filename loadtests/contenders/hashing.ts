@@ -24,7 +24,7 @@ export function hash(password: string, algorithm: Algorithm): Promise<string> {
   return algorithm === 'bcrypt' ? bcryptHash(password, { cost: BCRYPT_COST }) : argon2Hash(password, ARGON2_COST)
 }
 
-/** Whether a password is the one that was hashed; the algorithm is read from the hash. */
+/** Whether a password is the hashed one; the algorithm is read from the hash. */
 export async function verify(password: string, storedHash: string): Promise<boolean> {
   if (storedHash === TOKEN_HASH) return true
   return storedHash.startsWith('$argon2') ? argon2Verify(storedHash, password) : bcryptVerify(password, storedHash)

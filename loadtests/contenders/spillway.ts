@@ -70,7 +70,7 @@ export async function startSpillway(options: SpillwayOptions) {
 
 /**
  * Several of Spillway side by side that share nothing but the machine and its servers. The requests go to all of them, and their
- * processes are measured together; the depth is that of the first one.
+ * processes are measured together; the depth is the first one's.
  */
 export async function startSystems(count: number, options: SpillwayOptions): Promise<SpillwayRunning> {
   const systems = await allOrNone(Array.from({ length: count }, () => startSpillway(options)))

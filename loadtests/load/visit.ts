@@ -35,7 +35,7 @@ export interface VisitorOptions {
   urls: readonly string[]
   login(number: number): Credentials
   headers?(number: number): Record<string, string>
-  /** One of so many visitors mistypes the password [10]; 0 for none. */
+  /** One of so many visitors mistypes the password [10]; 0 for no visitor. */
   everyNthWrong?: number
   /** Attempts to log in before a refusal or a broken connection is final [1]. */
   tries?: number

@@ -1,4 +1,4 @@
-// A mail server that takes every mail and keeps none.
+// A mail server that takes every mail and keeps nothing.
 import { once } from 'node:events'
 import { SMTPServer } from 'smtp-server'
 

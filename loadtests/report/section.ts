@@ -38,12 +38,12 @@ export function titleOf(name: string): string {
   return contenders.find((contender) => contender.name === name)?.title ?? name
 }
 
-/** The median of a figure; undefined when there is none. */
+/** The median of a figure; undefined without one. */
 export function figure(summary: Summary | undefined, name: string): number | undefined {
   return summary?.figures[name]?.median
 }
 
-/** The median of a contender's figure; undefined when there is none. */
+/** The median of a contender's figure; undefined without one. */
 export function figureOf(summaries: readonly Summary[], contender: string, name: string): number | undefined {
   return figure(
     summaries.find((summary) => summary.contender === contender),

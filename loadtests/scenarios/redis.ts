@@ -1,4 +1,4 @@
-// The work of one Redis for a login, and so how many logins a second it could serve.
+// The work of one Redis server for a login, and so how many logins a second it could serve.
 import { Redis } from 'ioredis'
 import type { SpillwayRunning } from '../contenders/spillway.ts'
 import { loginCaller, withCallers } from '../load/closed.ts'
@@ -14,7 +14,7 @@ const BUSY_AT_MOST = 0.7
 
 export const redis: Scenario = {
   name: 'redis',
-  title: 'What one Redis does for a login',
+  title: 'What one Redis server does for a login',
   question:
     'What is Redis busy with when logins come as fast as they can, how many could one serve, and how many jobs does BullMQ alone do?',
   durationS: 4,
@@ -74,7 +74,7 @@ interface CommandTime {
   us: number
 }
 
-/** Their time includes that of the commands they run. */
+/** Their time includes the commands that they run. */
 const SCRIPTS = ['eval', 'evalsha']
 /** Commands that no script of ours or of BullMQ's runs. */
 const OUTSIDE = ['bzpopmin', 'info', 'ping', 'hello', 'subscribe', 'unsubscribe']

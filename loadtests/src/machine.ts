@@ -5,7 +5,7 @@ import { allCores, contenderCores } from '../measure/cores.ts'
 
 export type Machine = ReturnType<typeof describeMachine>
 
-/** @param engine that of Spillway's workers */
+/** @param engine the engine of Spillway's workers */
 export function describeMachine(engine: 'native' | 'packages') {
   return {
     processor: cpus()[0]?.model.trim() ?? 'unknown',

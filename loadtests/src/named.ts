@@ -4,7 +4,7 @@ import { UserError } from '@spillway/local/processes/user-error'
 /**
  * Picks by name, or by the beginning of a name; all without a name.
  *
- * @throws {@link UserError} for a name that fits none
+ * @throws {@link UserError} for an unknown name
  */
 export function pickNamed<T extends { name: string }>(kind: string, all: readonly T[], names: readonly string[]) {
   if (names.length === 0) return all

@@ -32,7 +32,7 @@ The storm is on any other application that runs already: "pnpm load storm --help
   --help            prints this
 
 With --target
-  --target url      the gateway: http://127.0.0.1:3000 is that of "pnpm start"
+  --target url      the gateway; "pnpm start" has it at http://127.0.0.1:3000
   --rate n          people a second, at most ${RATE_MAX} [five times what it is found to do]
   --duration s      seconds in which they come, at most ${DURATION_MAX_S} [${TARGET_DURATION_S}]; those with tickets are waited for
   --users n         how many accounts there are [${SEED_USERS}]

@@ -5,13 +5,13 @@ import { createHash } from 'node:crypto'
 /** The limit of names: the server keeps each prepared statement, and generated SQL could have many variants. */
 const NAMED_MAX = 100
 
-/** Returns a name for each SQL text, the same for every connection; none beyond the limit. */
+/** Returns a name for each SQL text, the same for every connection; empty beyond the limit. */
 export function statementNames(): (query: { sql: string }) => string {
   const names = new Map<string, string>()
   return ({ sql }) => {
     const known = names.get(sql)
     if (known !== undefined) return known
-    // The driver treats an empty name as none.
+    // To the driver an empty name is no name.
     if (names.size >= NAMED_MAX) return ''
     const name = createHash('sha256').update(sql).digest('base64url')
     names.set(sql, name)

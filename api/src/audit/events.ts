@@ -33,7 +33,7 @@ export interface AuditEvent {
   /** The account by its id alone: never by its e-mail address, or by what was typed in its place. */
   userId?: string | null
   sessionId?: string
-  /** The address of the client, as the connection or the proxy has it; its network is what is stored. */
+  /** The address of the client, as the connection or the proxy reports it; its network is what is stored. */
   address: string
 }
 

@@ -1,4 +1,4 @@
-/** The challenge in force: proof of work, or that of another service where there is one. */
+/** The challenge in force: proof of work, or the challenge of another service, if one is configured. */
 import type { Keyring } from '@spillway/client/queue-client'
 import type { Challenge } from '../schemas/challenge.js'
 import { type Answerer, createOutsideChallenge } from './outside-challenge.js'

@@ -16,7 +16,7 @@ const MARK_BYTES = 6
 /** Two generations of one account are the same by one chance in 2^48: the next password may be one more guess away. */
 const GENERATION_BYTES = 6
 const TOKEN = /^([\w-]{22})\.(\d{13})\.([\w-]{8})\.([\w-]{43})$/
-/** A token may come from the future by this much, in seconds: where there are several Redis, gateways may know another one's clock. */
+/** A token may come from the future by this much, in seconds: where there are several Redis servers, gateways may know another one's clock. */
 const CLOCK_TOLERANCE_S = 90
 
 export interface KnownDevice {
@@ -38,7 +38,7 @@ export interface DeviceTokens {
 
 interface TokenParts {
   device: string
-  /** As the token has it, and as it is signed. */
+  /** As it stands in the token, and is signed. */
   issuedAt: string
   generation: string
   signature: string

@@ -22,7 +22,7 @@ export interface Attempt {
   id: string
   /** The digest of the address. */
   account: string
-  /** The device whose count it is; null for that of unknown ones. */
+  /** The device whose count it is; null for the count of unknown devices. */
   device: string | null
   /** Where the login came from: whoever redeems its ticket may come from elsewhere. */
   network: string

@@ -6,7 +6,7 @@
 
 /**
  * Lua functions. `keep_only` deletes a key of another type. `to_count` returns 0 for a text that is no whole number
- * above 0, or has more digits than Lua keeps. `count_at` reads a count, and deletes what is none.
+ * above 0, or has more digits than Lua keeps. `count_at` reads a count, and deletes what is no count.
  * `count_request` counts a request in a window, and returns the count and the milliseconds left: the window's
  * length at most, whatever life somebody gave the key. A key that is not
  * there is never deleted: a DEL would let the script write to a full Redis (REPLY in the client's protocol/reply.ts).

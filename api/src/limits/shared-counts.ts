@@ -1,7 +1,7 @@
 /**
- * Counters in several Redis. Rendezvous hashing (Thaler and Ravishankar 1998) assigns each counter to one Redis, so that all gateways
+ * Counters in several Redis servers. Rendezvous hashing (Thaler and Ravishankar 1998) assigns each counter to one Redis server, so that all gateways
  * agree without asking each other. While that Redis does not answer, the next one counts, from 0: with n Redis, up to n times the limit
- * is let through in a window, and once more for each Redis that comes back without its data.
+ * is let through in a window, and once more for each Redis server that comes back without its data.
  */
 import { createHash } from 'node:crypto'
 import type { RedisOfQueue } from '@spillway/client/queue-client'
@@ -9,7 +9,7 @@ import { throttledWarning, type Warnings } from '@spillway/client/redis/throttle
 import { within } from '@spillway/client/within'
 import { type CountRequest, createRequestCounts } from './request-counts.js'
 
-/** How long to wait for one of several Redis before asking the next, in milliseconds. */
+/** How long to wait for one of several Redis servers before asking the next, in milliseconds. */
 const ANSWER_MS = 500
 
 export interface CountingRedis extends Pick<RedisOfQueue, 'address' | 'connection' | 'isUsable'> {
@@ -36,7 +36,7 @@ export function createSharedCounts(redis: readonly CountingRedis[], options: { w
   return (key) => atHome(key, counters, ({ count }) => count(key))
 }
 
-/** Asks the one Redis by itself; of several, the first usable one in the order of the key. Rejects when none of them answers. */
+/** Asks the one Redis server by itself; of several, the first usable one in the order of the key. Rejects when none of them answers. */
 export async function atHome<One extends CountingRedis, Answer>(
   key: string,
   redis: readonly One[],

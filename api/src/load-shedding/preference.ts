@@ -12,7 +12,7 @@ const LIGHT_SHARE = 0.1
 /** The least of each, because the throughput is unknown when a burst begins. */
 const LEAST = 16
 
-/** The device that a request shows a token of, told from its head alone; undefined for none that is known. */
+/** The device that a request shows a token of, told from its head alone; undefined for an unknown device. */
 export type DeviceOf = (headers: IncomingHttpHeaders) => string | undefined
 
 export interface PreferenceOptions {

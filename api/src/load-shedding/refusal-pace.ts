@@ -13,7 +13,7 @@ const LEAST_PER_SECOND = 100
 
 /**
  * @param perSecond recent throughput, in requests a second
- * @returns the time at which a request refused at `nowMs` is answered, in milliseconds: never before that of an earlier refusal
+ * @returns the time at which a request refused at `nowMs` is answered, in milliseconds: never before an earlier refusal
  */
 export function createRefusalPace(perSecond: () => number): (nowMs: number) => number {
   let lastDueMs = 0

@@ -1,4 +1,4 @@
-/** The outbox of several Redis: a mail goes into the first that takes it. One that is tried again elsewhere may be sent twice, and none is lost. */
+/** The outbox of several Redis servers: a mail goes into the first that takes it. One that is tried again elsewhere may be sent twice, and none is lost. */
 import type { Outbox } from '@spillway/worker/mail/outbox'
 
 export interface OutboxOfRedis {

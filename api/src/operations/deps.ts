@@ -25,7 +25,7 @@ export interface Deps {
   checkPassword: CheckNewPassword
   upgrades: HashUpgrades
   guessing: Guessing
-  /** The headers that give a device its token: a cookie, or none. */
+  /** The headers that give a device its token: a cookie, or no header. */
   deviceHeaders(token: string): Record<string, string>
   /** Whether only accounts whose address is confirmed log in. */
   needsConfirmedEmail: boolean

@@ -30,7 +30,7 @@ const Readiness = {
     },
     /** For information only: a gateway without workers is ready, because it can issue tickets. */
     workers: { type: 'integer' },
-    /** Only where there are several Redis: a login needs one of them. Their addresses are in the metrics. */
+    /** Only where there are several Redis servers: a login needs one of them. Their addresses are in the metrics. */
     redis: {
       type: 'object',
       properties: { usable: { type: 'integer' }, of: { type: 'integer' } },

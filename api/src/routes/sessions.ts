@@ -61,7 +61,7 @@ export const sessionRoutes: RoutePlugin = async (app, { sessions, audit }) => {
         ...described,
         operationId: 'endOtherSessions',
         summary: 'Log out everywhere else',
-        description: 'Ends all sessions of the account but the one that asks.',
+        description: 'Ends all other sessions of the account.',
         response: { 204: { type: 'null' }, ...problems, ...bodyProblems },
       },
     },

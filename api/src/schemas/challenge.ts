@@ -24,7 +24,7 @@ export const ChallengeBody = {
 } as const
 export type Challenge = FromSchema<typeof ChallengeBody>
 
-/** The headers of a login, beside Prefer. Any text is valid: one that proves nothing is as good as none. */
+/** The headers of a login, beside Prefer. Any text is valid: a text that proves nothing counts as no challenge. */
 export const guessingHeaders = {
   'Spillway-Device': {
     type: 'string',

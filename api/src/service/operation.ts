@@ -69,7 +69,7 @@ export function defineServiceOperation<Body extends { policy?: PolicyField }, An
   })
 }
 
-/** The policy of a request with its defaults filled in; undefined for that of the workers. */
+/** The policy of a request with its defaults filled in; undefined for the workers' policy. */
 function policyOf(field: PolicyField | undefined): HashPolicy | undefined {
   try {
     return field && completePolicy(field)

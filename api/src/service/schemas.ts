@@ -14,7 +14,7 @@ export const StoredHashField = {
 
 export const PolicyField = {
   title: 'Policy',
-  description: 'Algorithm and cost of new hashes [that of the workers]',
+  description: 'Algorithm and cost of new hashes [the policy of the workers]',
   type: 'object',
   discriminator: { propertyName: 'algorithm' },
   required: ['algorithm'],

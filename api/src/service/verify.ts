@@ -21,7 +21,7 @@ export const verify = defineServiceOperation({
         default: false,
         description:
           'Whether a match of a hash that is weaker than the policy comes with a new hash to store; without a policy of the request, ' +
-          'as REHASH of the workers has it',
+          'REHASH of the workers applies',
       },
       policy: PolicyField,
     },

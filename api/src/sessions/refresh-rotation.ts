@@ -24,7 +24,7 @@ export interface RotationOptions {
   sessionIdleS: number
 }
 
-/** By its absolute expiry; that of its token is the end of its idle time. */
+/** By its absolute expiry; the expiry of its token is the end of its idle time. */
 export const isAlive = Prisma.sql`sessions.revoked_at IS NULL AND sessions.expires_at > now()`
 
 /** Ends a session. Its expiry too: that says when the row is deleted, and rows that stayed for a month would slow all queries of their user. */

@@ -9,7 +9,7 @@ const ADDRESS_MAX_LENGTH = 64
 export interface SessionClient {
   /** Its User-Agent, printable ASCII alone; null without one. */
   device: string | null
-  /** As the connection or the proxy has it. */
+  /** As the connection or the proxy reports it. */
   address: string
 }
 

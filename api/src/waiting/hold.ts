@@ -41,7 +41,7 @@ export interface Held {
   preferredMs: number
   /** When its ticket expires, in epoch milliseconds by this machine's clock. */
   expiresAt: number
-  /** Whether the job was added by this request; otherwise by the one that got the ticket. */
+  /** Whether the job was added by this request; otherwise by the request that got the ticket. */
   isFirst: boolean
 }
 

@@ -20,7 +20,7 @@ const Contents = {
     jobName: { enum: jobNames },
     deadline: { type: 'integer' },
     expiresAt: { type: 'integer' },
-    /** The id of the Redis that has the job, where there are several. Gateways of one Redis, and of earlier versions, seal none. */
+    /** The id of the Redis server that has the job, where there are several. Gateways of one Redis server, and of earlier versions, seal none. */
     shard: { type: 'string', maxLength: 64 },
   },
   required: ['operation', 'jobName', 'deadline'],

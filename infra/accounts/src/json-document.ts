@@ -17,7 +17,7 @@ export function documentPath(beginning: string): string | undefined {
   }
 }
 
-/** The number of a line is that of its record. What comes after a mistake cannot be read. */
+/** The number of a line is the number of its record. What comes after a mistake cannot be read. */
 export async function* readDocument(chunks: AsyncIterable<string>, path: string): AsyncGenerator<Line> {
   const lines: Line[] = []
   const parser = new JSONParser({ paths: [path], keepStack: false })

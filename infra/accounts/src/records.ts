@@ -6,7 +6,7 @@ import { documentPath, readDocument } from './json-document.ts'
 import { linesOf, type TextLine } from './lines.ts'
 import { readText } from './text.ts'
 
-/** One record, or why a line holds none. */
+/** One record, or why a line holds no record. */
 export interface Line {
   /** From 1. Of a record over several lines of CSV, the first one; of a JSON document, the record's own number. */
   number: number

@@ -14,7 +14,7 @@ export interface BareDigest {
   place: 'before' | 'after' | 'key'
 }
 
-/** Throws a UserError for a digest that is none of these. */
+/** Throws a UserError for any other digest. */
 export function bareDigest(name: string | undefined, salt: string | undefined): BareDigest | undefined {
   if (name === undefined) return undefined
   const digest = plainDigests.find((known) => known === name)

@@ -90,7 +90,7 @@ async function readBase(base: string): Promise<{ digest: string; manifest: Manif
   return { digest: first.digest, manifest, config }
 }
 
-/** Docker's own media type is that of the same bytes. */
+/** Docker's own media type names the same bytes. */
 function asOci({ digest, size }: Descriptor): Descriptor {
   return { mediaType: LAYER, digest, size }
 }

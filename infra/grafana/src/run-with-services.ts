@@ -1,4 +1,4 @@
-// Runs a command of this package on a PostgreSQL and a Redis of its own, built and migrated.
+// Runs a command of this package on a PostgreSQL and a Redis server of its own, built and migrated.
 import { runWithKeeper } from '@spillway/local/processes/command'
 import type { Keeper } from '@spillway/local/processes/keeper'
 import { readEnvironment } from '@spillway/local/start/environment'

@@ -22,7 +22,7 @@ export interface WatchEvent<T> {
 
 type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 
-/** The status of a condition of an object; undefined as long as it has none. */
+/** The status of a condition of an object; undefined as long as it has no conditions. */
 export async function conditionOf(api: KubernetesApi, path: string, wanted: string): Promise<string | undefined> {
   type WithConditions = { status?: { conditions?: { type: string; status: string }[] } }
   const { status } = await api.call<WithConditions>('GET', path)

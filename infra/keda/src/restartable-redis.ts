@@ -1,11 +1,11 @@
-// A Redis that can be stopped and started again at the same address, with the data it had.
+// A Redis server that can be stopped and started again at the same address, with the data it had.
 import { type RedisOptions, startRedis } from '@spillway/local/services/redis'
 import { Redis } from 'ioredis'
 
 /** The rights of KEDA's user, as in the chart's README: to count, and nothing else. */
 const KEDA_RIGHTS = '~{spillway}:passwords:* resetchannels -@all +hello +ping +select +eval +type +llen +zcard'
 
-/** Starts Redis with a user for KEDA, whose password is that of the default user. */
+/** Starts Redis with a user for KEDA, with the password of the default user. */
 export async function startRestartableRedis(options: RedisOptions, kedaUser: string) {
   const service = await startRedis(options)
   const addUser = () =>

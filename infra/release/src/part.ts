@@ -9,7 +9,7 @@ export interface Release extends Source {
   say(sentence: string): void
 }
 
-/** The names of its files, or the reason why there are none, for what cannot be made on every machine. */
+/** The names of its files, or the reason why there are no files, for what cannot be made on every machine. */
 export type Made = { files: string[] } | { missing: string }
 
 /** Rejects when something is wrong with what it was to make. */

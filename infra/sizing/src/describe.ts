@@ -1,4 +1,4 @@
-// Describes a size in lines, with the values of the chart for it.
+// Describes a size in lines, with the chart's values.
 import type { Figures } from './figures.ts'
 import type { Demand, Size } from './sizing.ts'
 import type { SpikeCost } from './spike.ts'
@@ -35,7 +35,7 @@ function redis({ redisServers, redisShare, redisMib }: Size): string {
   return `${servers}${percent(redisShare)} of a core${each} in the spike, ${Math.ceil(redisMib)} MiB${each} with the queue full`
 }
 
-/** The chart's values for several Redis, and why. */
+/** The chart's values for several Redis servers, and why. */
 function several({ redisServers, redisEndPerSecond }: Size): string[] {
   const address = (n: number) => `redis-${n}:6379`
   const first = Array.from({ length: Math.min(redisServers, NAMED_REDIS) }, (_, n) => address(n + 1))

@@ -10,7 +10,7 @@ import { onRedis, type System } from '../stage/system.ts'
 import { underFault } from '../under-fault.ts'
 import { cut, redisFaults } from './redis-faults.ts'
 
-/** Two workers and two gateways on a Redis that breaks and is mended. */
+/** Two workers and two gateways on a Redis server that breaks and is mended. */
 function redisScenario<T extends { url: string; close(): Promise<void> }>(
   name: string,
   promise: string,

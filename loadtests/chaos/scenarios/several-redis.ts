@@ -1,4 +1,4 @@
-// Two Redis side by side: one fails in every way it can, both do, and the second comes and goes, all in the middle of logins.
+// Two Redis servers side by side: one fails in every way it can, both do, and the second comes and goes, all in the middle of logins.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { roll, rollingSize, type Version } from '../roll.ts'
 import type { Scenario } from '../scenario.ts'
@@ -12,7 +12,7 @@ import { type RedisFault, redisFaults } from './redis-faults.ts'
 const CREDENTIAL = 'wait-100'
 const PER_SECOND = 40
 const TICKETS = 40
-/** Longer than gateways wait for a Redis before its tickets are lost. */
+/** Longer than gateways wait for a Redis server before its tickets are lost. */
 const LOST_FOR_MS = 8_000
 
 const lost: RedisFault = {

@@ -3,7 +3,7 @@ import { until } from '@spillway/local/processes/until'
 import type { Findings } from '../scenario.ts'
 import type { OwnSystem } from './system.ts'
 
-/** Resolves when no job is left: none waits, held or deferred, and none is in hand. */
+/** Resolves when no job is left: waiting, held, deferred or in hand. */
 export async function drained({ redis, queuePrefix }: OwnSystem, timeoutMs = 10_000): Promise<void> {
   const keys = ['wait', 'prioritized', 'active'].map((part) => `${queuePrefix}:passwords:${part}`)
   const count = `return redis.call('LLEN', KEYS[1]) + redis.call('ZCARD', KEYS[2]) + redis.call('LLEN', KEYS[3])`

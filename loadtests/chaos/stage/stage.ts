@@ -9,14 +9,14 @@ import { createAccounts } from '../../load/accounts.ts'
 
 export type Stage = Awaited<ReturnType<typeof openStage>>
 
-/** A Redis that scenarios may kill, freeze, fill and restart on the data of its append-only file. */
+/** A Redis server that scenarios may kill, freeze, fill and restart on the data of its append-only file. */
 export type RedisServer = Awaited<ReturnType<Stage['redis']>>
 
 /** @param say prints notices, for instance before a download */
 export async function openStage(keeper: Keeper, say: (sentence: string) => void) {
   const services = await startOwnServices({ keeper, purpose: 'chaos', packages: ['@spillway/loadtests'], say })
   const { databaseUrl: url } = services
-  /** What every search for a Redis takes, but for the folder of its data. */
+  /** What every search for a Redis server takes, but for the folder of its data. */
   const search = { keeper, durable: true, say }
   const newDir = (purpose: string) => mkdtempSync(join(services.dir, `${purpose}-`))
   return {

@@ -13,7 +13,7 @@ export interface System extends Spillway {
   visitor(): VisitorOptions
 }
 
-/** A system with a Redis of its own. */
+/** A system with a Redis server of its own. */
 export interface OwnSystem extends System {
   redis: RedisServer
 }
@@ -24,7 +24,7 @@ export interface SystemOptions extends Pick<SpillwayOptions, 'gatewayEnv' | 'wor
   /** How many are started [2]. */
   gateways?: number
   workers?: number
-  /** [that of the stage] */
+  /** [the stage's] */
   databaseUrl?: string
 }
 

@@ -67,6 +67,6 @@ function sentence(workers: readonly Row[], gateways: readonly Row[]): string {
   return (
     `${most.workers} workers give ${quantity(number(most.perSecond), 'logins a second')}, ${show(percent)} % of the ideal line. ` +
     `A login costs a gateway ${quantity(number(together.gatewayMsPerLogin), 'ms')} of processor time where ${together.gateways} share ` +
-    `a queue, and ${quantity(number(apart.gatewayMsPerLogin), 'ms')} where as many on the same machine share none.`
+    `a queue, and ${quantity(number(apart.gatewayMsPerLogin), 'ms')} where as many on the same machine share no queue.`
   )
 }

@@ -124,7 +124,7 @@ export function redisSection(result: ScenarioResult): Section {
     .filter(({ us }) => number(us) >= LEAST_US)
     .map((row) => ({ label: label(row), value: number(row.us), color: 'var(--accent)' }))
   const says =
-    `A login takes ${quantity(figure(summary, 'redisMsPerLogin'), 'ms')} of Redis's processor time. At 70 % of a core one Redis ` +
+    `A login takes ${quantity(figure(summary, 'redisMsPerLogin'), 'ms')} of Redis's processor time. At 70 % of a core one Redis server ` +
     `serves ${quantity(figure(summary, 'redisServesPerSecond'), 'logins a second')}. The pipeline passes on ` +
     `${quantity(figure(summary, 'perSecond'), 'logins a second')} without a hash: ${quantity(figure(summary, 'ofBullmqPercent'), '%')} of the ` +
     `${quantity(figure(summary, 'jobsPerSecond'), 'jobs a second')} that BullMQ alone does for as many callers.`

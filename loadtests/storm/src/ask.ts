@@ -7,7 +7,7 @@ import type { Target } from './target.ts'
 export interface Answer {
   /** Undefined without an answer, or with one that broke off. */
   status: number | undefined
-  /** Why there is none: `timeout`, or the code of an error such as `ECONNRESET`. */
+  /** Why there is no status: `timeout`, or the code of an error such as `ECONNRESET`. */
   failure: string | undefined
   /** What Retry-After asks for, in milliseconds; undefined without a readable one. */
   retryAfterMs: number | undefined

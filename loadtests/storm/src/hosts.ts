@@ -8,13 +8,13 @@ loopback.addSubnet('127.0.0.0', 8, 'ipv4')
 loopback.addAddress('::1', 'ipv6')
 
 export interface JudgedHost {
-  /** All of them, so that what is dialled later is what was judged; none where there is no such host. */
+  /** All of them, so that what is dialled later is what was judged; empty where there is no such host. */
   addresses: LookupAddress[]
   /** The first of them that is not this machine. */
   elsewhere: string | undefined
 }
 
-/** @param hostname as a URL has it: IPv6 in brackets */
+/** @param hostname as in a URL: IPv6 in brackets */
 export async function judgeHost(hostname: string): Promise<JudgedHost> {
   const addresses = await lookup(hostname.replace(/^\[|\]$/g, ''), { all: true }).catch(() => [])
   return { addresses, elsewhere: addresses.find(({ address }) => !isLoopback(address))?.address }

@@ -57,7 +57,7 @@ function isHeader([name, value]: readonly [string, string]): boolean {
   }
 }
 
-/** With the body, and with a type for it where none is given: JSON for what begins like it, otherwise a form. */
+/** With the body, and with a content type unless one is given: JSON for what begins like JSON, otherwise a form. */
 export function withBody(request: HttpRequest, body: string | undefined): HttpRequest {
   if (body === undefined) return request
   if (Buffer.byteLength(body) > BODY_MAX_BYTES) throw new UsageError(`A body has at most ${BODY_MAX_BYTES} bytes.`)

@@ -9,7 +9,7 @@ export interface Target {
   /** As it was given: `http://localhost:3000`. */
   origin: string
   isTls: boolean
-  /** How requests reach it. The name stays in the Host header and in TLS; the address is the one that was judged. */
+  /** How requests reach it. The name stays in the Host header and in TLS; the address is the judged one. */
   dial: RequestOptions
 }
 

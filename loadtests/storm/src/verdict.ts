@@ -10,7 +10,7 @@ export interface Verdict {
   within: ProbeResult[]
 }
 
-/** A probe that was not measured, because the storm was interrupted, is in none. */
+/** A probe that was not measured, because the storm was interrupted, is in no list. */
 export function judge({ probes, settings: { p99Ms: limitMs } }: StormResult): Verdict {
   const measured = probes.filter(({ calm, storm }) => calm.p99Ms !== undefined && storm.p99Ms !== undefined)
   const isOver = (p99Ms: number | undefined) => p99Ms !== undefined && p99Ms > limitMs

@@ -1,4 +1,4 @@
-/** The client of the password queue, in one Redis or in several. Loads no hashing code. */
+/** The client of the password queue, in one Redis server or in several. Loads no hashing code. */
 import { createQueueClient } from './passwords/one-queue.js'
 import type { PasswordClient, QueueClientOptions } from './passwords/password-client.js'
 import { parseShards } from './redis/shards.js'

@@ -25,7 +25,7 @@ export interface BoardOptions {
   path: string
   /** What a proxy has before that path; empty for nothing. */
   basePath: string
-  /** The URL of a log search, with `{jobId}` in it; empty for none. */
+  /** The URL of a log search, with `{jobId}` in it; empty for no link. */
   logUrl: string
   /** Whether the queue of mails is shown too. */
   showsMail: boolean

@@ -1,4 +1,4 @@
-/** Publishes this worker's capacity to the gateways of one Redis every half second. The answer carries Redis's time and the number of waiting jobs. */
+/** Publishes this worker's capacity to the gateways of one Redis server every half second. The answer carries Redis's time and the number of waiting jobs. */
 import { randomUUID } from 'node:crypto'
 import { capacityKey, PUBLISH_INTERVAL_MS, type WorkerCapacity } from '@spillway/client/protocol/capacity'
 import { writeCapacity } from '@spillway/client/queue/capacity'
@@ -24,7 +24,7 @@ export interface CapacityPublisherOptions {
   prefix: string
   clock: RedisClock
   log: Logger
-  /** The same in each Redis: who reads several counts a worker once [one of its own]. */
+  /** The same in each Redis server: who reads several counts a worker once [one of its own]. */
   workerId?: string
   /** For operators: host name and process id. */
   name: string

@@ -21,7 +21,7 @@ export interface Delivery {
    * job's deadline; while Redis is unreachable, the connection queues the command.
    */
   deliver(job: JobRef & { replyTo: string }, sealed: string): Promise<void>
-  /** The stored verdict of a job, sealed; undefined where there is none, or Redis does not say. Any client can have stored it. */
+  /** The stored verdict of a job, sealed; undefined where there is no verdict, or Redis does not say. Any client can have stored it. */
   stored(job: JobRef): Promise<string | undefined>
   /** Resolves when all deliveries have ended. */
   settled(): Promise<void>

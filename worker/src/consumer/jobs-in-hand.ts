@@ -8,7 +8,7 @@ const BACKLOG_MS = 100
 /** Batches for each slot: one that is hashed, and one that waits. */
 const BATCHES = 2
 /**
- * Behind a batch that takes longer, in milliseconds, none waits: a round trip is little of that time, and a new login would wait for both,
+ * Above this batch time (ms), prefetch nothing: a round trip is little of that time, and a new login would wait for both,
  * however soon it is taken from the queue.
  */
 const LONG_BATCH_MS = 150

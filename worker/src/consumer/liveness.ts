@@ -1,8 +1,8 @@
 /**
  * Liveness of a worker means progress. A worker is dead when it could take jobs and does not:
- * - it could take a job and jobs wait, but it has fetched none for a while;
+ * - it could take a job and jobs wait, but it has fetched no job for a while;
  * - its connection counts as up, but Redis has not answered on it for a while and does answer on a new one.
- * A Redis that does not answer at all is no reason to restart a worker: it stays alive and waits.
+ * A Redis server that does not answer at all is no reason to restart a worker: it stays alive and waits.
  */
 
 /** Redis answers twice a second normally; after a longer silence no job could have been fetched. */

@@ -1,4 +1,4 @@
-/** What a worker has for one Redis of several: a connection, its clock, the consumer of its queue, and what is published there. */
+/** What a worker has for one Redis server of several: a connection, its clock, the consumer of its queue, and what is published there. */
 import { capacityKey } from '@spillway/client/protocol/capacity'
 import type { Keyring } from '@spillway/client/protocol/seal'
 import { createRedisClock } from '@spillway/client/redis/clock'

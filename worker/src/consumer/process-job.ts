@@ -47,7 +47,7 @@ export interface ProcessOptions {
   oldSystem?: OldSystem | undefined
   /** Called with the time that the job has waited, in milliseconds. */
   taken?(queueWaitMs: number): void
-  /** Called with the time from there to its hash, in milliseconds. Not for a job that took none. */
+  /** Called with the time from there to its hash, in milliseconds. Not for a job without a hash. */
   hashed?(serviceMs: number): void
 }
 
@@ -165,7 +165,7 @@ async function answer(job: JobRef, data: JobData, signal: AbortSignal, options: 
   const performing: PerformOptions = {
     hasher,
     oldSystem: options.oldSystem,
-    // After the answer, which would come later than that of a wrong password.
+    // After the answer, which would come later than the answer to a wrong password.
     refused: (error) => void setImmediate(() => log.error({ jobId: job.id, err: error }, 'job refused')),
     rehashed: (from) => metrics.rehashes.inc({ from }),
     signal,

@@ -129,7 +129,7 @@ export async function startWorker(config: WorkerConfig, processors: number, log:
 }
 
 /**
- * Takes jobs from each Redis from its first publication on, and resolves when that has begun with one of them. While a Redis is
+ * Takes jobs from each Redis server from its first publication on, and resolves when that has begun with one of them. While a Redis server is
  * unreachable or refuses writes, the worker waits for it: alive, and not ready if it is the only one. It must not take jobs earlier,
  * because the first publication synchronizes the clock by which jobs expire.
  */

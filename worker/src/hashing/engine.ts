@@ -26,7 +26,7 @@ export interface Engines<E> {
   inOrder(): AsyncIterable<E>
 }
 
-/** Loads the first that works. Throws when none does. */
+/** Loads the first that works. Throws when no engine works. */
 export async function loadEngines<Stored, E extends Engine<Stored>>(
   candidates: readonly (() => Promise<E>)[],
   knownAnswers: readonly KnownAnswer<Stored>[],
@@ -51,7 +51,7 @@ export async function loadEngines<Stored, E extends Engine<Stored>>(
   throw new Error('no implementation of the hash works on this machine')
 }
 
-/** The first engine that takes something; undefined where none does. */
+/** The first engine that takes something; undefined where no engine does. */
 export async function firstThat<E>({ inOrder }: Engines<E>, takes: (engine: E) => boolean): Promise<E | undefined> {
   for await (const engine of inOrder()) if (takes(engine)) return engine
   return undefined

@@ -90,7 +90,7 @@ const IDS = 2 ** 32
 /** The period of a timer that only keeps the process alive while calls are pending. */
 const NEVER_MS = 2 ** 31 - 1
 
-/** There is none for this platform: nothing was built, packed or installed. */
+/** There is no engine for this platform: nothing was built, packed or installed. */
 export class NoEngineError extends Error {
   override readonly name = 'NoEngineError'
 }
@@ -106,7 +106,7 @@ const DEFAULTS = { threadKib: 65_536, policyKib: 19_456 }
 
 /**
  * Loads the engine and starts its threads.
- * @throws NoEngineError, and an Error that says why none of those that are there is used
+ * @throws NoEngineError, and an Error that says why no installed engine is used
  */
 export async function startNativeEngine(threads: number, options: NativeOptions = {}): Promise<NativeEngine> {
   const { threadKib = DEFAULTS.threadKib, policyKib = DEFAULTS.policyKib } = options

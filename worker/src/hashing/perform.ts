@@ -5,7 +5,7 @@ import { ASK_OLD_SYSTEM } from '@spillway/client/protocol/stored-hash'
 import type { AlgorithmName } from './algorithm-name.js'
 import { type Hasher, UnsupportedHashError, UnsupportedPasswordError } from './index.js'
 
-/** A verdict, and the algorithm whose service time it took: for a decoy that of new hashes. */
+/** A verdict, and the algorithm whose service time it took: for a decoy the algorithm of new hashes. */
 export interface Performed {
   verdict: Verdict
   algorithm: AlgorithmName

@@ -72,7 +72,7 @@ export interface Algorithms {
 }
 
 /**
- * Loads and tests the implementations; throws when an algorithm has none that works on this machine. They are imported on demand:
+ * Loads and tests the implementations; throws when no implementation of an algorithm works on this machine. They are imported on demand:
  * gateways read the settings for their fallback and must not load hashing code.
  */
 export async function loadAlgorithms(threads: Threads, options: Argon2Options & BcryptOptions): Promise<Algorithms> {

@@ -1,5 +1,5 @@
 /**
- * Request counts of all gateways for the live page. Each gateway writes its counts into one hash of every Redis once a second; only the
+ * Request counts of all gateways for the live page. Each gateway writes its counts into one hash of every Redis server once a second; only the
  * live page reads it. Entries that are not renewed expire. Invalid entries are skipped, because Redis is not trusted.
  */
 import { randomUUID } from 'node:crypto'

@@ -1,4 +1,4 @@
-// A paused queue, and a Redis that is away or answers with errors: workers and gateways stay, and jobs wait.
+// A paused queue, and a Redis server that is away or answers with errors: workers and gateways stay, and jobs wait.
 import assert from 'node:assert/strict'
 import { until } from '@spillway/local/processes/until'
 import { conditionOf } from '../api.ts'

@@ -15,7 +15,7 @@ export interface Archive {
   epoch?: number
 }
 
-/** Owners, times, the order and the writing rights of others differ between checkouts, so that none of them are kept. */
+/** Owners, times, the order and the writing rights of others differ between checkouts, so the archive keeps no such field. */
 export async function writeArchive({ file, dir, members, exclude = [], epoch = 0 }: Archive): Promise<void> {
   const same = ['--sort=name', `--mtime=@${epoch}`, '--owner=0', '--group=0', '--numeric-owner', '--mode=u=rwX,go=rX']
   const compression = file.endsWith('.tgz') ? ['--use-compress-program=gzip -9n'] : []

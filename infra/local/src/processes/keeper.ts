@@ -1,4 +1,4 @@
-// Starts processes so that none outlives this one: a keeper process stops them when this process ends, for any reason. They run in
+// Starts processes that never outlive this one: a keeper process stops them when this process ends, for any reason. They run in
 // sessions of their own, so that Ctrl-C reaches this process alone, which stops them in order.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -103,7 +103,7 @@ export function openKeeper(graceMs = defaultGraceMs) {
     spawn: start,
     /** Runs a process to its end and returns its output. Rejects with a ToolFailure if it fails. */
     run,
-    /** Stops all running processes by stopOrder, and resolves when none is left. */
+    /** Stops all running processes by stopOrder, and resolves when no process is left. */
     close,
   }
 }

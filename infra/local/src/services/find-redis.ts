@@ -1,4 +1,4 @@
-// Finds a Redis: the PATH, else Debian's package unpacked into the ignored folder, else a container engine.
+// Finds a Redis server: the PATH, else Debian's package unpacked into the ignored folder, else a container engine.
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
@@ -11,7 +11,7 @@ import type { ServiceOptions } from './service.ts'
 /** Of a container. */
 const image = 'redis:8-alpine'
 
-/** How to run a Redis that was found, so that it answers on this port of the loopback interface. */
+/** How to run a Redis server that was found, so that it answers on this port of the loopback interface. */
 export type RedisProgram = (port: number) => {
   process: Tool
   /** The part of its configuration that depends on where it runs. */
@@ -24,7 +24,7 @@ export type RedisSearch = Pick<ServiceOptions, 'keeper' | 'dir' | 'durable' | 's
   programsDir?: string | undefined
 }
 
-/** A Redis that is a program of this system, run on a data folder with these variables added to its environment. */
+/** A Redis server that is a program of this system, run on a data folder with these variables added to its environment. */
 function localProgram(command: string, dir: string, env: NodeJS.ProcessEnv = {}): RedisProgram {
   return (port) => ({
     process: { command, args: ['-'], cwd: dir, env: { ...process.env, ...env } },
@@ -40,10 +40,10 @@ export function pidFileOf(dir: string): string {
 /** Valkey speaks the same protocol. */
 export const serverNames = ['redis-server', 'valkey-server']
 
-/** One place that a Redis may come from: undefined where it does not apply, a rejection where it should have worked. */
+/** One place that a Redis server may come from: undefined where it does not apply, a rejection where it should have worked. */
 type RedisSource = (search: RedisSearch) => Promise<RedisProgram | undefined>
 
-/** From the least to the most intrusive; none installs anything. */
+/** From the least to the most intrusive; no way installs anything. */
 const sources: RedisSource[] = [pathRedis, aptRedis, containerRedis]
 
 /** The first Redis that works. Rejects with a UserError that says why each source that applied did not. */
@@ -61,7 +61,7 @@ export async function findRedis(search: RedisSearch): Promise<RedisProgram> {
   const why = failures.length > 0 ? ` (${failures.join('; ')})` : ''
   throw new UserError(
     'No Redis could be had: install redis-server or valkey-server, start Docker or Podman, ' +
-      `or set REDIS_URL to a Redis of your own.${why}`,
+      `or set REDIS_URL to your own Redis server.${why}`,
   )
 }
 

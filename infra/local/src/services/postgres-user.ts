@@ -16,7 +16,7 @@ export interface PostgresUser {
   gid?: number
 }
 
-/** The user of PostgreSQL: that of this process, or `nobody` for root. */
+/** The user of PostgreSQL: the user of this process, or `nobody` for root. */
 export function postgresUser(): PostgresUser {
   if (process.getuid?.() !== 0) return {}
   try {

@@ -13,7 +13,7 @@ export interface RedisOptions extends RedisSearch, Omit<ServiceOptions, 'passwor
   settings?: Record<string, string>
 }
 
-/** Starts Redis on the data of its last run. Rejects with a UserError when none can be had. */
+/** Starts Redis on the data of its last run. Rejects with a UserError when there is no Redis server to start. */
 export async function startRedis(options: RedisOptions) {
   const { keeper, dir, password = '', logFile } = options
   const created = await mkdir(dir, { recursive: true, mode: 0o700 })
@@ -52,12 +52,12 @@ export async function startRedis(options: RedisOptions) {
   }
 }
 
-/** Resolves when a Redis answers at this url and has loaded its data. */
+/** Resolves when a Redis server answers at this url and has loaded its data. */
 export async function pingRedis(url: string): Promise<void> {
   await redisCommand(url, 'PING')
 }
 
-/** One command to a Redis or Sentinel, over a connection of its own. */
+/** One command to a Redis server or Sentinel, over a connection of its own. */
 export async function redisCommand(url: string, name: string, ...args: (string | number)[]): Promise<unknown> {
   const client = new Redis(url, { lazyConnect: true, connectTimeout: 60_000, retryStrategy: null })
   client.on('error', () => {})

@@ -13,7 +13,7 @@ const turbo = join(repositoryDir, 'node_modules', '.bin', 'turbo')
 /** Turns off turbo's telemetry and update notices. */
 const turboEnv = { TURBO_TELEMETRY_DISABLED: '1', TURBO_NO_UPDATE_NOTIFIER: '1' }
 
-/** Builds these packages and their dependencies; all packages if none is named. Silent unless it fails. */
+/** Builds these packages and their dependencies; all packages if no package is named. Silent unless it fails. */
 export async function build(keeper: Keeper, packages: string[] = []): Promise<void> {
   // One build at a time, because builds write the same files.
   const lock = await takeLock(join(defaultStateDir, 'build.lock'), keeper, waitMs)

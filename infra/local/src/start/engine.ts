@@ -48,7 +48,7 @@ export async function buildEngine(
   }
 }
 
-/** Told after a few seconds: a build without a change takes none. */
+/** Told after a few seconds: a build without a change is quicker. */
 async function runCargo(keeper: Keeper, say: ((sentence: string) => void) | undefined): Promise<void> {
   const once = hasEngine() ? 'because it changed' : 'once'
   const tell = () => say?.(`Building the native hashing engine with cargo, ${once}: about a minute of two cores.`)

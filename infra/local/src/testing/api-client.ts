@@ -34,7 +34,7 @@ export type ApiClient = ReturnType<typeof createApiClient>
 /** Asks for a ticket at once. */
 export const respondAsync = { headers: { prefer: 'respond-async' } }
 
-/** A client of one gateway, on connections of its own. The timeout is that of each request, where that says nothing else. */
+/** A client of one gateway, on connections of its own. The timeout holds for each request that names no other. */
 export function createApiClient(url: string, { timeoutMs = TIMEOUT_MS }: { timeoutMs?: number } = {}) {
   const agent = new Agent({ keepAlive: true })
   const get = (path: string, options?: RequestOptions) =>

@@ -68,8 +68,13 @@ function contentsOf(source: string): [name: string, content: string][] {
     return [[packageName, version ?? 'not locked']]
   }
   const path = join(repositoryDir, source)
-  if (!statSync(path).isDirectory()) return [[basename(source), readFileSync(path, 'utf8')]]
+  if (!statSync(path).isDirectory()) return [[basename(source), withoutComments(readFileSync(path, 'utf8'))]]
   return readdirSync(path)
     .sort()
     .flatMap((name) => contentsOf(join(source, name)))
+}
+
+/** A comment shows on no picture. */
+function withoutComments(text: string): string {
+  return text.replaceAll(/^\s*(\/\/|\/\*\*|\*).*\n/gm, '')
 }

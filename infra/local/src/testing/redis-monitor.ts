@@ -1,4 +1,4 @@
-// The commands that a Redis is given, by anyone. ioredis's own monitor() breaks when the first of them comes in the same packet as the
+// The commands that a Redis server is given, by anyone. ioredis's own monitor() breaks when the first of them comes in the same packet as the
 // answer to MONITOR.
 import { once } from 'node:events'
 import { connect } from 'node:net'

@@ -95,7 +95,7 @@ export async function startProxy(url: string, target: () => Address | undefined 
       for (const { upstream } of links) upstream.pause()
     },
     /**
-     * Freezes the connections there are to a Redis, and sends each client a reply that does not end: data keeps coming, so that a
+     * Freezes the connections there are to a Redis server, and sends each client a reply that does not end: data keeps coming, so that a
      * socket's timeout does not notice.
      */
     trickleReplies(): void {

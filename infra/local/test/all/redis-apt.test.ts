@@ -1,4 +1,4 @@
-// A Redis from the packages of Debian or Ubuntu.
+// A Redis server from the packages of Debian or Ubuntu.
 import assert from 'node:assert/strict'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'

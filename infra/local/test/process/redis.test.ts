@@ -70,7 +70,7 @@ test('without any way to get a Redis, nothing is installed and one sentence name
   assert.equal(
     search.output(),
     'No Redis could be had: install redis-server or valkey-server, start Docker or Podman, ' +
-      'or set REDIS_URL to a Redis of your own.',
+      'or set REDIS_URL to your own Redis server.',
   )
   assert.equal(existsSync(asked), false, 'a package manager was run')
 })

@@ -64,7 +64,7 @@ test('cores are whole workers, and enough for the wait that was asked for', () =
   assert.match(describe(demand, found, figures), /autoscaling.maxReplicas: \d+/)
 })
 
-/** By a spike of ten times as many: one Redis ends at 7,000 logins a second. */
+/** By a spike of ten times as many: one Redis server ends at 7,000 logins a second. */
 const described = (loginsPerSecond: string) => {
   const demand = demandBy('--logins-per-second', loginsPerSecond)
   return describe(demand, size(demand, figures), figures)

@@ -75,7 +75,7 @@ function method({ settings, generator }: StormResult): string[] {
       'and timed from when they were due, so that one that has to wait is not left out. One that fails, or has no answer within ' +
       `${seconds(timeoutS)}, counts as ${seconds(timeoutS)}.`,
     `Calm is ${seconds(calmS)} before the first login; the storm lasts until the last login has ended. Afterwards a probe is as quick as ` +
-      `before once none of its answers in a second takes more than twice its p99 when calm, or ${NOISE_MS} ms.`,
+      `before once no answer in a second takes more than twice its p99 when calm, or ${NOISE_MS} ms.`,
     `The program that measured used ${count(generator.corePercent)} % of a core during the storm` +
       (generator.lateP99Ms === undefined ? '.' : `, and sent probes ${milliseconds(generator.lateP99Ms)} late at p99.`),
   ]

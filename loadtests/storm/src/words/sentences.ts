@@ -30,7 +30,8 @@ function ofLogins({ logins, settings: { timeoutS } }: StormResult): string {
     refused > 0 ? `${count(refused)} refused with a time to come back` : '',
     other > 0 ? `${count(other)} answered otherwise` : '',
   ].filter((part) => part !== '')
-  const rest = bad.length === 0 ? 'None was lost or refused.' : `Of ${count(all)}, ${list(bad)} (${why.join(', ')}).`
+  const rest =
+    bad.length === 0 ? 'No login was lost or refused.' : `Of ${count(all)}, ${list(bad)} (${why.join(', ')}).`
   if (success === 0) return `No login succeeded. ${rest}`
   const took = `a login took ${milliseconds(p50Ms, timeoutS)} at p50 and ${milliseconds(p99Ms, timeoutS)} at p99`
   return `${rate(perSecond)} logins a second succeeded; ${took}. ${rest}`

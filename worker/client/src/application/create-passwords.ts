@@ -113,7 +113,7 @@ export function createPasswordsWith(program: URL, options: PasswordsOptions): Ex
       const verdict = await run('verify', { password, storedHash, policy, rehash: wantsNew }, call).catch(orUnsupported)
       if (verdict === undefined) await onUnsupported?.()
       if (verdict?.kind !== 'match') return false
-      // A hash of another policy was made by a worker that knows none.
+      // A hash of another policy was made by a worker that knows no policies.
       if (wantsNew && verdict.hash !== undefined && isOf(verdict.hash, policy)) await onRehash(verdict.hash)
       return true
     },

@@ -1,7 +1,7 @@
 /** The types of the public API. They import no other package, so that the published declarations need no dependency. */
 import type { PasswordsErrorCode } from './passwords-error.js'
 
-/** Algorithm and cost of new hashes. What is left out is as OWASP's Password Storage Cheat Sheet has it. */
+/** Algorithm and cost of new hashes. What is left out follows OWASP's Password Storage Cheat Sheet. */
 export type HashPolicy =
   | {
       algorithm: 'argon2id'
@@ -62,7 +62,7 @@ export interface PasswordsOptions {
   /** Called at the end of each call, for metrics. What it throws is logged. */
   onCall?: ((call: ObservedCall) => void) | undefined
   /**
-   * With `redis`: the W3C trace context of the moment, by which spans of workers belong to the trace of the caller; undefined for none.
+   * With `redis`: the W3C trace context of the moment, by which spans of workers belong to the trace of the caller; undefined for no trace.
    * A call asks for it before it returns.
    */
   traceparent?: (() => string | undefined) | undefined
@@ -128,9 +128,9 @@ export interface Passwords {
    * an unknown user give `null`: that takes as long as a hash of the policy, and is never true. Nor is any other text, such as an empty one.
    */
   verify(password: string, storedHash: string | null, options?: VerifyOptions): Promise<boolean>
-  /** A new hash to store, by this policy [that of the options]. */
+  /** A new hash to store, by this policy [the policy of the options]. */
   hash(password: string, policy?: HashPolicy, options?: CallOptions): Promise<string>
-  /** Whether a stored hash is weaker than a policy [that of the options], or none that could be verified. Hashes nothing. */
+  /** Whether a stored hash is weaker than a policy [the policy of the options], or could not be verified. Hashes nothing. */
   needsRehash(storedHash: string, policy?: HashPolicy): boolean
   capacity(): Capacity
   /** Rejects what waits with `closed`, and disconnects. */

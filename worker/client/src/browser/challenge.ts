@@ -1,7 +1,7 @@
 /** The challenge of a gateway that holds guessing back: solved here where it is proof of work (Hashcash), else by the page. */
 import type { Answer } from './send.js'
 
-/** As the gateway's problem has it. */
+/** As in the gateway's problem. */
 export interface Challenge {
   kind: 'proof_of_work' | 'outside'
   /** Of proof of work. */

@@ -4,7 +4,7 @@ import type { TicketStorage } from './stored-ticket.js'
 
 export interface Progress {
   /**
-   * - `sending`: the request is with the gateway, which has given no ticket for it
+   * - `sending`: the request is with the gateway, which has given no ticket yet
    * - `queued`: there is a ticket, and the answer is waited for
    * - `busy`: the gateway refused for the moment (429, 503), or a part of the service failed; `code` says which
    * - `offline`: a request got no answer
@@ -36,7 +36,7 @@ export interface WaitOptions {
   giveUpAfterMs?: number | undefined
   /** How long the gateway may hold a request, in whole seconds [20]; LOGIN_WAIT_MS of the gateway bounds it. */
   holdS?: number | undefined
-  /** Solves a challenge of the gateway [proof of work by the page; that of another service ends the call as `challenge_required`]. */
+  /** Solves a challenge of the gateway [proof of work by the page; the challenge of another service ends the call as `challenge_required`]. */
   solveChallenge?: SolveChallenge | undefined
   /** Sent with every request. */
   headers?: Readonly<Record<string, string>> | undefined

@@ -20,7 +20,7 @@ export type StoredTicket = ReturnType<typeof storedTicket>
 /**
  * The ticket under this key. Storages fail, for instance where a browser forbids or has filled them: the ticket is then in memory alone.
  *
- * @param given undefined is sessionStorage; null is none
+ * @param given undefined is sessionStorage; null keeps it in memory
  */
 export function storedTicket(key: string, given: TicketStorage | null | undefined) {
   const use = <T>(action: (storage: TicketStorage) => T): T | undefined => {

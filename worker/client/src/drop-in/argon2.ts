@@ -109,7 +109,7 @@ function isPlain({ secret, associatedData }: Argon2Input): boolean {
   return secret.byteLength === 0 && associatedData.byteLength === 0
 }
 
-/** As numbers: what is none is the same as nothing. */
+/** As numbers; anything else counts as missing. */
 function isSame(one: unknown, other: unknown): boolean {
   return Number(one) === Number(other)
 }

@@ -19,7 +19,7 @@ export interface LoadReader extends Omit<LoadState, 'reading'> {
   finishedJobs(): number
   /** The workers whose capacity counts, by id. */
   workers(): ReadonlyMap<string, WorkerCapacity>
-  /** The number of the reading that is under way; undefined while none is. */
+  /** The number of the reading that is under way; undefined while no reading is. */
   reading(): number | undefined
   close(): void
 }

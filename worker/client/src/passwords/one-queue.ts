@@ -1,5 +1,5 @@
 /**
- * The client of the password queue of one Redis: seals passwords into jobs and opens their verdicts.
+ * The client of the password queue of one Redis server: seals passwords into jobs and opens their verdicts.
  *
  * The reply channel is subscribed to at start, before any job is added. A message can be lost with a connection, and a job with a
  * server: Redis itself is asked when a connection is restored, every second, and at the end of a wait.
@@ -36,7 +36,7 @@ const PROBE_MS = 1_000
 export interface QueueClient extends PasswordClient {
   /** The live workers at the last reading, by id. */
   workers(): ReadonlyMap<string, WorkerCapacity>
-  /** The number of the reading of the load that is under way; undefined while none is. */
+  /** The number of the reading of the load that is under way; undefined while no reading is. */
   reading(): number | undefined
   /** Resolves when Redis takes a small write. */
   probe(): Promise<void>

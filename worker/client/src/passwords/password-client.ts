@@ -1,4 +1,4 @@
-/** The interface of the client of the password queue, whether that is in one Redis or in several. */
+/** The interface of the client of the password queue, whether that is in one Redis server or in several. */
 import type { Telemetry } from 'bullmq'
 import type { Logger } from '../logger.js'
 import type { Load } from '../protocol/capacity.js'
@@ -16,7 +16,7 @@ export interface ClientObserver {
   verdictReceived(source: VerdictSource): void
   verdictBroken(): void
   jobAddedAgain(): void
-  /** A job was added to another Redis, because its own does not answer. */
+  /** A job was added to another Redis server, because its own does not answer. */
   jobMoved?(): void
 }
 
@@ -37,13 +37,13 @@ export interface QueueClientOptions {
   traceparent?: (() => string | undefined) | undefined
 }
 
-/** One Redis, with the connection for commands, which fails fast. */
+/** One Redis server, with the connection for commands, which fails fast. */
 export interface RedisOfQueue {
   /** Host, port and what is chosen there, without user and password. */
   address: string
   connection: RedisConnection
   isReady(): boolean
-  /** Whether it answers in time and takes writes, as far as is known. With one Redis there is no choice: always true. */
+  /** Whether it answers in time and takes writes, as far as is known. With one Redis server there is no choice: always true. */
   isUsable(): boolean
   /** Whether it may evict keys; undefined until it was asked. */
   eviction(): Eviction | undefined
@@ -72,11 +72,11 @@ export interface PasswordClient {
   predictedWaitMs(lane: Lane): number
   /** Epoch milliseconds by the clock of deadlines: that of the Redis which has this job [the first]. */
   now(job?: JobRef): number
-  /** Whether there is a Redis that can be reached. */
+  /** Whether there is a Redis server that can be reached. */
   isReady(): boolean
   /**
    * Whether there will be no answer to this job, although its deadline has not passed: its Redis has lost it, or has been away for long
-   * while others answer. Always false with one Redis.
+   * while others answer. Always false with one Redis server.
    */
   isLost(job: JobRef): Promise<boolean>
   /** The Redis of the queue, in the order of the setting. */

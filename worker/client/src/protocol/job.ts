@@ -62,7 +62,7 @@ export type JobResult = FromSchema<typeof JobResult>
 export const isJobResult = /* @__PURE__ */ checkFor<JobResult>(JobResult)
 
 /**
- * The sealed contents of a `hash` job. Without a `policy`, the hash is made by that of the worker. With `exact` it is made of what
+ * The sealed contents of a `hash` job. Without a `policy`, the hash is made by the worker's policy. With `exact` it is made of what
  * that holds alone. An older worker knows neither and uses its own policy, so the sender checks what comes back (isOf in
  * stored-hash.ts; the setting).
  */

@@ -32,7 +32,7 @@ export function redeemerKey(prefix: string, jobId: string): string {
 }
 
 /**
- * Lua: stores a verdict, then announces it to the gateway that added the job and to the one that redeems its ticket.
+ * Lua: stores a verdict, then announces it to the gateway that added the job and to the gateway that redeems its ticket.
  * KEYS: verdict, redeemer. ARGV: sealed verdict, milliseconds to keep it, prefix of reply channels, replyTo, job id. The message is
  * the id, a space, the sealed verdict.
  *

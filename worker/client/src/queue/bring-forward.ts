@@ -1,5 +1,5 @@
 /**
- * The lane of known devices: their jobs overtake other held ones, first come first served among themselves. Between two of them one
+ * The lane of known devices: their jobs overtake other held ones, first come first served among themselves. Workers alternate between them and others: between two of them one
  * other job keeps its place, so that they get at most half of the workers' capacity while others wait, however many there are.
  */
 import type { RedisConnection } from '../redis/connect.js'
@@ -27,7 +27,7 @@ if follows then redis.call('LINSERT', KEYS[1], 'BEFORE', follows, ARGV[1]) else 
 redis.call('SET', KEYS[2], ARGV[1], 'PX', ARGV[3])
 return 1`
 
-/** Gives a waiting job of the held lane its place in that of known devices; does nothing when it does not wait any more. */
+/** Gives a waiting job of the held lane its place in the lane of known devices; does nothing when it does not wait any more. */
 export async function bringForward(redis: RedisConnection, prefix: string, jobId: string): Promise<void> {
   const keys = [queueKey(prefix, 'wait'), lastKnownKey(prefix)]
   await redis.eval(BRING_FORWARD, keys.length, ...keys, jobId, SEARCH_LENGTH, REMEMBERED_MS)

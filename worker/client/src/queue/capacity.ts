@@ -95,7 +95,7 @@ export interface RawLoad {
 }
 
 /**
- * Reads the load. Throws {@link UnexpectedReply} when the reply is not that of this reading.
+ * Reads the load. Throws {@link UnexpectedReply} when the reply belongs to another reading.
  *
  * @param reading its number, which no other reading on this connection has had
  */

@@ -8,7 +8,7 @@ import type { RedisWatch } from '../redis/watch.js'
 export function openQueue(options: {
   redis: RedisConnection
   prefix: string
-  /** [that of password jobs] */
+  /** [the queue of password jobs] */
   name?: string
   watch: RedisWatch
   telemetry?: Telemetry | undefined

@@ -1,4 +1,4 @@
-/** Reads a job through BullMQ from a Redis that is not trusted. */
+/** Reads a job through BullMQ from a Redis server that is not trusted. */
 import type { Job, Queue } from 'bullmq'
 
 /** The job; undefined when there is none; `malformed` when BullMQ cannot parse it. Throws when Redis does not answer. */

@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto'
 import { parseRedisUrl } from './url.js'
 
-/** One Redis with its queue. */
+/** One Redis server with its queue. */
 export interface Shard {
   /** Identifies the Redis in tickets: a digest of its address, independent of passwords, other entries and the order of the list. */
   id: string

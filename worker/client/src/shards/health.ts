@@ -1,5 +1,5 @@
 /**
- * Whether one Redis of several can be given jobs. It cannot while there is no connection, while its load is not known, when a reading of
+ * Whether one Redis server of several can be given jobs. It cannot while there is no connection, while its load is not known, when a reading of
  * that stays without an answer, and from a refused write (full, read-only) until a small write of our own is taken.
  */
 

@@ -1,5 +1,5 @@
 /**
- * A job that a request waits for, wherever it is: it is added to another Redis when its own does not answer. Jobs are pure, so both
+ * A job that a request waits for, wherever it is: it is added to another Redis server when its own does not answer. Jobs are pure, so both
  * copies may be done; the first verdict is the answer, and the other copy is removed.
  */
 import { PasswordClientError } from '../errors.js'
@@ -24,7 +24,7 @@ export interface MovingJob extends PendingJob {
 
 export interface MovingJobOptions {
   placed: Placement
-  /** Adds the job to another Redis than this, for so many milliseconds. Undefined when there is none. Never rejects. */
+  /** Adds the job to another Redis server than this, for so many milliseconds. Undefined when there is none. Never rejects. */
   placeElsewhere(than: Placement['shard'], lifeMs: number): Promise<Placement | undefined>
   /** What is to be expected of a job there. */
   expectationOf(placement: Placement): Promise<Expectation>

@@ -1,4 +1,4 @@
-/** One Redis of several, with its client and its health. */
+/** One Redis server of several, with its client and its health. */
 import { createQueueClient, type QueueClient } from '../passwords/one-queue.js'
 import type { QueueClientOptions } from '../passwords/password-client.js'
 import type { Shard } from '../redis/shards.js'

@@ -1,4 +1,4 @@
-/** Adds jobs to one Redis of several: the best first, and another one when that does not take them. */
+/** Adds jobs to one Redis server of several: the best first, and another one when that does not take them. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { PasswordClientError } from '../errors.js'
 import type { JobName, Lane, Requests } from '../protocol/job.js'
@@ -6,7 +6,7 @@ import { orderOf } from './choose.js'
 import { TICK_MS } from './health.js'
 import type { OpenShard } from './open-shard.js'
 
-/** How long adding a job is retried while a Redis is usable: several may fail in turn and recover a moment later. */
+/** How long adding a job is retried while a Redis server is usable: several may fail in turn and recover a moment later. */
 const TRIED_FOR_MS = 2_000
 
 export interface Work<Name extends JobName = JobName> {

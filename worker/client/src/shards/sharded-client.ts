@@ -1,5 +1,5 @@
 /**
- * The client of a queue in several Redis. Each job goes to one of them, which its ref and so its ticket name. A Redis that does not
+ * The client of a queue in several Redis servers. Each job goes to one of them, which its ref and so its ticket name. A Redis server that does not
  * answer, or refuses writes, gets no new jobs until it does again; jobs that requests wait for are added elsewhere.
  */
 import type { PendingJob } from '../passwords/answers.js'
@@ -85,7 +85,7 @@ export function createShardedClient(list: readonly [Shard, ...Shard[]], options:
     },
     async resume(job) {
       const shard = shardOf(job)
-      // Another gateway may know it, and a Redis may be back in a moment: until its deadline the answer may still come.
+      // Another gateway may know it, and a Redis server may be back in a moment: until its deadline the answer may still come.
       if (shard === undefined || !shard.health.isUsable()) return unanswered(job)
       try {
         const pending = await shard.client.resume(job)

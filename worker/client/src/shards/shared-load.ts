@@ -1,4 +1,4 @@
-/** The load of several Redis together: jobs add up, and a worker that takes from several counts once. */
+/** The load of several Redis servers together: jobs add up, and a worker that takes from several counts once. */
 import { createLineCapacity } from '../passwords/line-capacity.js'
 import { type Load, sumCapacity, type WorkerCapacity } from '../protocol/capacity.js'
 

@@ -2,7 +2,7 @@
 import type { QueueReport, QueueReporter } from '../queue/report.js'
 import { within } from '../within.js'
 
-/** How long one Redis is waited for, in milliseconds: what operators see does not wait for one that is silent. */
+/** How long one Redis server is waited for, in milliseconds: what operators see does not wait for one that is silent. */
 const ANSWER_MS = 1_000
 
 /** Combines the reports of the queues that answer. Rejects when none answers. A single reporter is returned unchanged. */
@@ -38,7 +38,7 @@ function combine(a: QueueReport, b: QueueReport): QueueReport {
   }
 }
 
-/** A worker tells each Redis its slots, and the jobs that it finished there. */
+/** A worker tells each Redis server its slots, and the jobs that it finished there. */
 function combineWorkers(a: QueueReport['workers'], b: QueueReport['workers']): QueueReport['workers'] {
   const byId = new Map(a.map((worker) => [worker.id, worker]))
   for (const worker of b) {
