@@ -5,13 +5,13 @@
 /** Modules whose unit tests cover every line, by folder. */
 const modules = {
   'api/src': ['rounds'],
+  'api/src/board': ['words'],
   'api/src/guessing': ['device-token', 'proof-of-work'],
   'api/src/limits': ['client-network'],
   'api/src/load-shedding': ['preference', 'promised-share', 'refusal-pace'],
   'api/src/ops': ['lockout'],
   'api/src/sessions': ['refresh-tokens', 'signing-keys'],
   'api/src/waiting': ['admission', 'prefer', 'wait-times'],
-  'worker/src/board': ['words'],
   'worker/src/consumer': ['cpu-limit', 'jobs-in-hand', 'liveness', 'share-slots'],
   'worker/src/hashing': ['capacity-estimate', 'engine'],
   'worker/client/src': ['within'],

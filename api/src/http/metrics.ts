@@ -1,6 +1,5 @@
 /** The metrics of a gateway, with Prometheus's naming and units (seconds). No label's values grow with users. */
 import { lanes } from '@spillway/client/protocol/job'
-import { mailOutcomes } from '@spillway/worker/mail/outcomes'
 import { createRegistry } from '@spillway/worker/registry'
 import { Counter, Histogram, type Registry } from 'prom-client'
 import { refusalReasons } from '../problems/errors.js'
@@ -24,6 +23,10 @@ export interface GatewayMetrics {
   auditEvents: Counter<'result'>
   mails: Counter<'outcome'>
 }
+
+/** What became of a mail. `nobody`: there was nobody to send it to; `failed`: not sent, and not tried again. */
+const mailOutcomes = ['sent', 'nobody', 'expired', 'retried', 'failed', 'forged'] as const
+export type MailOutcome = (typeof mailOutcomes)[number]
 
 const DURATION_BUCKETS_S = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 8, 10, 30]
 

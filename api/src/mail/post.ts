@@ -1,9 +1,10 @@
 /** How endpoints have mail sent: a request is counted for its reader, sealed, and put into the queue; gateways send from there. */
-import type { Outbox } from '@spillway/worker/mail/outbox'
+
 import type { FastifyBaseLogger } from 'fastify'
 import type { GatewayMetrics } from '../http/metrics.js'
 import { accountOfEmail } from '../limits/account-name.js'
 import { type CountingRedis, createSharedCounts } from '../limits/shared-counts.js'
+import type { Outbox } from './outbox.js'
 import type { MailRequest, Notice } from './requests.js'
 
 const HOUR_MS = 3_600_000

@@ -4,8 +4,8 @@
  */
 import { checkFor } from '@spillway/client/protocol/schema'
 import type { Database } from '@spillway/prisma'
-import type { Message } from '@spillway/worker/mail/smtp'
 import type { FromSchema } from 'json-schema-to-ts'
+import type { Message } from './smtp.js'
 import type { TextName, WriteText } from './texts.js'
 import { issueToken } from './tokens.js'
 

@@ -1,5 +1,5 @@
 /** The outbox of several Redis servers: a mail goes into the first that takes it. One that is tried again elsewhere may be sent twice, and none is lost. */
-import type { Outbox } from '@spillway/worker/mail/outbox'
+import type { Outbox } from './outbox.js'
 
 export interface OutboxOfRedis {
   outbox: Outbox

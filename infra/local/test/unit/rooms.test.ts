@@ -9,13 +9,10 @@ import { repositoryDir } from '../../src/processes/repository.ts'
 const rooms: Record<string, string[]> = {
   'api/src': [
     ...['main', 'gateway', 'app', 'service', 'server', 'config'],
-    ...['routes', 'ops', 'operations', 'waiting', 'mail', 'sessions', 'audit', 'breached', 'guessing'],
+    ...['routes', 'ops', 'board', 'operations', 'waiting', 'mail', 'sessions', 'audit', 'breached', 'guessing'],
     ...['limits', 'load-shedding', 'http', 'problems', 'schemas', 'rounds', 'route-table'],
   ],
-  'worker/src': [
-    ...['main', 'start', 'beside', 'fallback', 'config'],
-    ...['consumer', 'board', 'mail', 'ops', 'hashing', 'process'],
-  ],
+  'worker/src': [...['main', 'start', 'beside', 'fallback', 'config'], ...['consumer', 'ops', 'hashing', 'process']],
   'worker/client/src': [
     ...['nestjs', 'bcrypt', 'argon2', 'index', 'shared-passwords', 'drop-in', 'open-passwords'],
     ...['application', 'queue-client', 'shards', 'passwords', 'queue', 'protocol', 'redis'],
@@ -24,9 +21,12 @@ const rooms: Record<string, string[]> = {
   'infra/local/src': ['testing', 'start', 'services', 'processes'],
 }
 
+/** Where the gateway runs queues: the board, and mails. */
+const queueRooms = ['api/src/board/', 'api/src/mail/']
+
 /** Packages that no file under a folder may import. */
 const strangers: Record<string, RegExp> = {
-  'api/src': /^(bullmq|argon2|bcrypt|@node-rs\/.*)$/,
+  'api/src': /^(argon2|bcrypt|@node-rs\/.*)$/,
   'worker/client/src': /^(argon2|bcrypt|@node-rs\/.*|fastify|@spillway\/(api|worker|prisma).*)$/,
   'worker/src': /^@spillway\/(api|prisma).*$/,
 }
@@ -86,6 +86,15 @@ for (const [dir, forbidden] of Object.entries(strangers)) {
     )
   })
 }
+
+test('of the gateway exactly the board and mails import BullMQ', () => {
+  const files = importsUnder('api/src').flatMap(({ file, specifier }) => (specifier === 'bullmq' ? [file] : []))
+  assert.deepEqual(
+    files.filter((file) => !queueRooms.some((room) => file.startsWith(room))),
+    [],
+  )
+  assert.ok(queueRooms.every((room) => files.some((file) => file.startsWith(room))))
+})
 
 test("no package imports another's compiled files", () => {
   const imports = ['api', 'worker', 'prisma', 'infra', 'loadtests'].flatMap(importsUnder)

@@ -2,10 +2,10 @@
 import type { Keyring } from '@spillway/client/protocol/seal'
 import type { RedisConnection } from '@spillway/client/redis/connect'
 import type { RedisWatch } from '@spillway/client/redis/watch'
+import { closeConsumer } from '@spillway/worker/close-consumer'
+import type { Logger } from '@spillway/worker/log'
 import { type Job, UnrecoverableError, Worker } from 'bullmq'
-import { closeConsumer } from '../process/close-consumer.js'
-import type { Logger } from '../process/log.js'
-import type { MailOutcome } from './outcomes.js'
+import type { MailOutcome } from '../http/metrics.js'
 import { isMailData, MAIL_QUEUE, mailSeal, retryDelayMs } from './queue.js'
 import { MailError, type Message, type SendMessage } from './smtp.js'
 
