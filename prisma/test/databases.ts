@@ -4,26 +4,30 @@ import { createNamespace } from '@spillway/local/testing'
 import { afterAll } from 'vitest'
 import { connectForScripts } from '../src/connection.ts'
 
-const namespace = await createNamespace()
-const scratchNames: string[] = []
+/** Opens them for the file that calls this, at its top. */
+export async function openDatabases() {
+  const namespace = await createNamespace()
+  const scratchNames: string[] = []
 
-afterAll(async () => {
-  const connection = await connectForScripts(namespace.databaseUrl)
-  for (const name of scratchNames) await connection.executeScript(`DROP DATABASE IF EXISTS "${name}"`)
-  await connection.dispose()
-  await namespace.close()
-})
+  afterAll(async () => {
+    const connection = await connectForScripts(namespace.databaseUrl)
+    for (const name of scratchNames) await connection.executeScript(`DROP DATABASE IF EXISTS "${name}"`)
+    await connection.dispose()
+    await namespace.close()
+  })
 
-/** A database with the newest schema. */
-export const migratedUrl = namespace.databaseUrl
-
-/** The URL of a database that does not exist yet. */
-export function absentDatabase(): string {
-  const name = `scratch_${randomUUID()}`
-  scratchNames.push(name)
-  const url = new URL(namespace.databaseUrl)
-  url.pathname = name
-  return url.href
+  return {
+    /** A database with the newest schema. */
+    migratedUrl: namespace.databaseUrl,
+    /** The URL of a database that does not exist yet. */
+    absentDatabase(): string {
+      const name = `scratch_${randomUUID()}`
+      scratchNames.push(name)
+      const url = new URL(namespace.databaseUrl)
+      url.pathname = name
+      return url.href
+    },
+  }
 }
 
 /** The same database, for one who believes that it is reached through a pooler. */

@@ -2,8 +2,10 @@ import assert from 'node:assert/strict'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'vitest'
-import { absentDatabase } from '../databases.ts'
+import { openDatabases } from '../databases.ts'
 import { runProgram } from '../run-program.ts'
+
+const { absentDatabase } = await openDatabases()
 
 test('the program tells what it applied, from any working directory, and ends at once', async () => {
   const url = absentDatabase()

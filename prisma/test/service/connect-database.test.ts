@@ -3,10 +3,12 @@ import { test } from 'vitest'
 import { connectForScripts } from '../../src/connection.ts'
 import { connectDatabase, Prisma, rawQuery } from '../../src/index.ts'
 import { migrate } from '../../src/migrate.ts'
-import { absentDatabase, migratedUrl, pooled } from '../databases.ts'
+import { openDatabases, pooled } from '../databases.ts'
 import { opened } from '../opened.ts'
 import { openingSettings } from '../opening-packet.ts'
 import { rows } from '../rows.ts'
+
+const { absentDatabase, migratedUrl } = await openDatabases()
 
 const connections = `SELECT count(*)::int FROM pg_stat_activity
   WHERE datname = current_database() AND pid <> pg_backend_pid() AND application_name = 'spillway'`

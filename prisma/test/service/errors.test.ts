@@ -3,8 +3,10 @@ import { randomUUID } from 'node:crypto'
 import { startProxy, until } from '@spillway/local/testing'
 import { test } from 'vitest'
 import { type Database, isDatabaseUnavailable, Prisma, rawQuery } from '../../src/index.ts'
-import { migratedUrl as url } from '../databases.ts'
+import { openDatabases } from '../databases.ts'
 import { opened } from '../opened.ts'
+
+const { migratedUrl: url } = await openDatabases()
 
 test('mistakes of our own do not make the database unavailable', async (t) => {
   const database = opened(t, url)

@@ -3,9 +3,11 @@ import assert from 'node:assert/strict'
 import { until } from '@spillway/local/testing'
 import { test } from 'vitest'
 import { type Prisma, poolUse } from '../../src/index.ts'
-import { migratedUrl } from '../databases.ts'
+import { openDatabases } from '../databases.ts'
 import { opened } from '../opened.ts'
 import { rows } from '../rows.ts'
+
+const { migratedUrl } = await openDatabases()
 
 const lockAwaited = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
 

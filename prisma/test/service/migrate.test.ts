@@ -5,8 +5,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'vitest'
 import { migrate } from '../../src/migrate.ts'
-import { absentDatabase, pooled } from '../databases.ts'
+import { openDatabases, pooled } from '../databases.ts'
 import { rows } from '../rows.ts'
+
+const { absentDatabase } = await openDatabases()
 
 const migrationsDir = join(import.meta.dirname, '../../migrations')
 const names = (await readdir(migrationsDir)).filter((name) => !name.endsWith('.toml')).sort()

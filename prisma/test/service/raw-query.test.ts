@@ -2,8 +2,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
 import { Prisma, poolUse, rawQuery } from '../../src/index.ts'
-import { migratedUrl } from '../databases.ts'
+import { openDatabases } from '../databases.ts'
 import { opened } from '../opened.ts'
+
+const { migratedUrl } = await openDatabases()
 
 test('rows come by the names of their columns, as the values they are', async (t) => {
   const database = opened(t, migratedUrl)

@@ -5,8 +5,10 @@ import { connectForScripts } from '../../src/connection.ts'
 import { connectOrCreate } from '../../src/create-database.ts'
 import { migrate } from '../../src/migrate.ts'
 import { startSchemaEngine } from '../../src/schema-engine.ts'
-import { absentDatabase } from '../databases.ts'
+import { openDatabases } from '../databases.ts'
 import { rows } from '../rows.ts'
+
+const { absentDatabase } = await openDatabases()
 
 test('the migrations and schema.prisma give the same tables, constraints and indexes', async () => {
   const migrated = absentDatabase()

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
 import { seedUsers } from '../../src/seed.ts'
-import { migratedUrl } from '../databases.ts'
+import { openDatabases } from '../databases.ts'
 import { opened } from '../opened.ts'
+
+const { migratedUrl } = await openDatabases()
 
 test('seeding again creates only what is missing, and gives every account the password last asked for', async (t) => {
   const database = opened(t, migratedUrl)
