@@ -30,7 +30,9 @@ export const jsonBodyPlugin = fp(
     app.addContentTypeParser('*', (request, _body, done) => {
       const { 'content-length': length, 'transfer-encoding': coding } = request.headers
       const isEmpty = coding === undefined && (length === undefined || Number(length) === 0)
-      done(isEmpty && needsNoBody(request) ? null : new ApiError('unsupported_media_type'))
+      // Where there is no such call, the answer is 404 or 405, whatever the body.
+      const isUnread = request.is404 || (isEmpty && needsNoBody(request))
+      done(isUnread ? null : new ApiError('unsupported_media_type'))
     })
   },
   { name: 'json-body' },
