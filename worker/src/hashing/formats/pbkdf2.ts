@@ -50,15 +50,18 @@ export const passlibPbkdf2: Format = {
     })),
 }
 
-const SCRAM = /^\$scram\$(\d{1,9})\$([A-Za-z0-9./]+)\$(?=.*\bsha-256=([A-Za-z0-9./]{43})(?:,|$))[a-z0-9=.,/A-Z-]+$/
+const AB64 = '[A-Za-z0-9./]'
+const SCRAM = new RegExp(
+  `^\\$scram\\$(\\d{1,9})\\$(${AB64}+)\\$sha-1=${AB64}{27},sha-256=${AB64}{43},sha-512=(${AB64}{86})$`,
+)
 
-/** Of its digests the one by SHA-256 is read. */
+/** The last of its digests is verified. */
 export const scram: Format = {
   name: 'passlib scram',
   makers: 'passlib',
   read: (text) =>
     readParts(SCRAM, text, ([iterations, salt, key]) => ({
-      ...{ digest: 'sha256', iterations, salt: adaptedBase64(salt), key: adaptedBase64(key), keyBytes: 32 },
+      ...{ digest: 'sha512', iterations, salt: adaptedBase64(salt), key: adaptedBase64(key), keyBytes: 64 },
     })),
 }
 
