@@ -6,7 +6,7 @@ import { basename, dirname, join } from 'node:path'
 import { repositoryDir } from '../processes/repository.ts'
 
 const livePage = ['api/src/ops/live/page']
-const board = ['worker/src/board', 'npm:@bull-board/ui']
+const board = ['api/src/board', 'npm:@bull-board/ui']
 const waitingRoom = ['index.html', 'waiting-room.css', 'waiting-room.js'].map(
   (name) => `worker/client/examples/waiting-room/${name}`,
 )

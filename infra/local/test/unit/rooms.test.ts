@@ -12,7 +12,10 @@ const rooms: Record<string, string[]> = {
     ...['routes', 'ops', 'board', 'operations', 'waiting', 'mail', 'sessions', 'audit', 'breached', 'guessing'],
     ...['limits', 'load-shedding', 'http', 'problems', 'schemas', 'rounds', 'route-table'],
   ],
-  'worker/src': [...['main', 'start', 'beside', 'fallback', 'config'], ...['consumer', 'ops', 'hashing', 'process']],
+  'worker/src': [
+    ...['main', 'start', 'hashing-in-place', 'beside', 'fallback', 'config'],
+    ...['consumer', 'ops', 'hashing', 'process'],
+  ],
   'worker/client/src': [
     ...['nestjs', 'bcrypt', 'argon2', 'index', 'shared-passwords', 'drop-in', 'open-passwords'],
     ...['application', 'queue-client', 'shards', 'passwords', 'queue', 'protocol', 'redis'],
