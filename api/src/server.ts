@@ -52,12 +52,13 @@ export async function buildServer(
   { isDraining, metrics, shedder, tracing, log }: ServerDeps,
   { bodyLimitBytes, docs, deviceOf }: ServerOptions,
 ): Promise<FastifyInstance> {
-  const proxies = listOf(config.TRUST_PROXY)
   const app: FastifyInstance = fastify({
-    ...serverOptions({ log, requestTimeoutMs: config.REQUEST_TIMEOUT_MS }),
+    ...serverOptions({
+      ...{ log, requestTimeoutMs: config.REQUEST_TIMEOUT_MS },
+      trustedProxies: listOf(config.TRUST_PROXY),
+    }),
     genReqId: () => randomUUID(),
     bodyLimit: bodyLimitBytes,
-    trustProxy: proxies.length > 0 && proxies,
     // While it closes, a gateway still answers requests on open connections, and closes each connection with its answer.
     return503OnClosing: false,
     forceCloseConnections: 'idle',

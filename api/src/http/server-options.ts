@@ -13,13 +13,20 @@ export interface ServerOptions {
    * request is answered with 408 at most TIMEOUT_CHECK_MS later.
    */
   requestTimeoutMs: number
+  /** Addresses and CIDR ranges of the proxies whose `X-Forwarded-For` is believed. */
+  trustedProxies: string[]
 }
 
-export function serverOptions({ log, requestTimeoutMs }: ServerOptions): FastifyHttpOptions<RawServerDefault> {
+export function serverOptions({
+  log,
+  requestTimeoutMs,
+  trustedProxies,
+}: ServerOptions): FastifyHttpOptions<RawServerDefault> {
   return {
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true }),
     requestTimeout: requestTimeoutMs,
+    trustProxy: trustedProxies.length > 0 && trustedProxies,
     clientErrorHandler: sendConnectionProblem,
     frameworkErrors: (error, request, reply) => sendProblem(toApiError(error), request, reply),
     // Fastify passes on requestTimeout alone; Node's 60 s for headers would stay in force beside it.

@@ -6,7 +6,7 @@ import type { Database } from '@spillway/prisma'
 import { limitPipelining } from '@spillway/worker/pipeline-limit'
 import { type FastifyBaseLogger, type FastifyInstance, fastify } from 'fastify'
 import { boardPlugin } from '../board/plugin.js'
-import type { GatewayConfig } from '../config.js'
+import { type GatewayConfig, listOf } from '../config.js'
 import { clientGonePlugin } from '../http/client-gone.js'
 import { drainPlugin } from '../http/drain.js'
 import { jsonBodyPlugin } from '../http/json-body.js'
@@ -42,7 +42,10 @@ export async function buildOps(config: GatewayConfig, deps: OpsDeps): Promise<Fa
   const basePath = config.OPS_BASE_PATH
   const app: FastifyInstance = fastify({
     rewriteUrl: ({ url = '/' }) => withoutBase(url, basePath),
-    ...serverOptions({ log, requestTimeoutMs: config.REQUEST_TIMEOUT_MS }),
+    ...serverOptions({
+      ...{ log, requestTimeoutMs: config.REQUEST_TIMEOUT_MS },
+      trustedProxies: listOf(config.TRUST_PROXY),
+    }),
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     // A mistyped parameter would show more than was asked for.

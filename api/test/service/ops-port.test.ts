@@ -72,6 +72,15 @@ test('ten wrong passwords lock an address out, whatever header names another one
   assert.match((await ask(`${opsUrl}/metrics`)).text, /^spillway_operator_login_failures_total 10$/m)
 })
 
+test('through a proxy of TRUST_PROXY the address that it names is locked out, and no other operator', async () => {
+  const { opsUrl } = await system.gateway({ ...OPERATOR, TRUST_PROXY: '127.0.0.1' })
+  const from = (address: string) => ({ headers: { 'x-forwarded-for': `203.0.113.9, ${address}` } })
+  for (let attempt = 0; attempt < 10; attempt++)
+    assert.equal((await ask(`${opsUrl}/`, { password: `guess ${attempt}`, ...from('192.0.2.1') })).status, 401)
+  assert.equal((await ask(`${opsUrl}/`, { ...right, ...from('192.0.2.1') })).status, 429)
+  assert.equal((await ask(`${opsUrl}/`, { ...right, ...from('192.0.2.2') })).status, 200)
+})
+
 test('guesses that come together are judged one after the other, and none after the lock-out, not even the right one', async () => {
   const { opsUrl } = await system.gateway(OPERATOR)
   const { host, hostname, port } = new URL(opsUrl)

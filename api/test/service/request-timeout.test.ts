@@ -66,6 +66,7 @@ test('a request has 30 s to arrive and one more until that is seen, for headers 
   const { requestTimeout, http } = serverOptions({
     log: createLogger({ service: 'gateway', level: 'silent' }),
     requestTimeoutMs: REQUEST_TIMEOUT_MS,
+    trustedProxies: [],
   })
   assert.deepEqual([requestTimeout, http?.requestTimeout, http?.headersTimeout], [30_000, 30_000, 30_000])
   assert.equal(http?.connectionsCheckingInterval, TIMEOUT_CHECK_MS)
