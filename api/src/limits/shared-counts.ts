@@ -12,7 +12,7 @@ import { type CountRequest, createRequestCounts } from './request-counts.js'
 /** How long to wait for one of several Redis servers before asking the next, in milliseconds. */
 const ANSWER_MS = 500
 
-export interface CountingRedis extends Pick<RedisOfQueue, 'address' | 'connection' | 'isUsable'> {
+export interface CountingRedis extends Pick<RedisOfQueue, 'address' | 'connection' | 'isUsable' | 'now'> {
   /** To be called with the error of each count that failed. */
   countFailed(error: unknown): void
 }
@@ -23,8 +23,8 @@ export interface CountingRedis extends Pick<RedisOfQueue, 'address' | 'connectio
  */
 export function toCountingRedis(redis: readonly RedisOfQueue[], log: Warnings): CountingRedis[] {
   const failed = throttledWarning(log, 'requests could not be counted')
-  return redis.map(({ address, connection, isReady, isUsable }) => ({
-    ...{ address, connection, isUsable },
+  return redis.map(({ address, connection, isReady, isUsable, now }) => ({
+    ...{ address, connection, isUsable, now },
     countFailed(error: unknown) {
       if (isReady()) failed.warn(error, { facts: { redis: address } })
     },

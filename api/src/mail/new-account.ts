@@ -1,6 +1,6 @@
 /** Creates accounts without revealing whether an address already has one. */
 import { type Database, Prisma, rawQuery } from '@spillway/prisma'
-import { mailTokenDigest } from './tokens.js'
+import { expiryIn, mailTokenDigest } from './tokens.js'
 
 export interface NewAccount {
   /** Of the job that hashed the password. */
@@ -10,8 +10,8 @@ export interface NewAccount {
   createdAt: Date
   /** Confirms the address. */
   token: string
-  /** Of the token, in epoch milliseconds. */
-  expiresAt: number
+  /** How long the token is good, in milliseconds. */
+  tokenLifeMs: number
 }
 
 /**
@@ -19,7 +19,7 @@ export interface NewAccount {
  * either case, `used` from then on, and the database does the same work.
  */
 export async function createOrKeep(database: Database, account: NewAccount): Promise<'created' | 'taken' | 'used'> {
-  const { id, email, passwordHash, createdAt, token, expiresAt } = account
+  const { id, email, passwordHash, createdAt, token, tokenLifeMs } = account
   // ON CONFLICT, because PostgreSQL logs a violated constraint together with the address.
   const [outcome] = await rawQuery<{ isFirst: boolean; isNew: boolean }>(
     database,
@@ -31,7 +31,7 @@ export async function createOrKeep(database: Database, account: NewAccount): Pro
       ), token AS (
         INSERT INTO mail_tokens (id, token_hash, purpose, user_id, email, credential_version, expires_at)
         SELECT ${id}::uuid, ${mailTokenDigest(token)}::bytea, 'confirm', created.id, coalesce(created.email, ''), 1,
-          ${new Date(expiresAt)}::timestamptz
+          ${expiryIn(tokenLifeMs)}
         FROM (SELECT) AS one LEFT JOIN created ON true
         ON CONFLICT DO NOTHING RETURNING id
       )

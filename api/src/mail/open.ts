@@ -27,7 +27,7 @@ export function openMail(
   deps: {
     /** Of the role `producer`: mails are added by them. All connections stay the caller's to watch and to close. */
     redis: readonly CountingRedis[]
-    /** Of the role `consumer`, to the same Redis: mails are taken by them. */
+    /** Of the role `consumer`, to the same Redis in the same order: mails are taken by them. */
     mailRedis: readonly { connection: RedisConnection }[]
     watch: RedisWatch
     keyring: Keyring
@@ -44,8 +44,8 @@ export function openMail(
   if (from === undefined) throw new TypeError('MAIL_FROM was not validated')
   const smtp = createSmtp({ url: config.SMTP_URL, from })
   const outbox = shareOutbox(
-    redis.map(({ connection, isUsable }) => ({
-      outbox: openOutbox({ redis: connection, prefix, keyring, watch }),
+    redis.map(({ connection, isUsable, now }) => ({
+      outbox: openOutbox({ redis: connection, prefix, now, keyring, watch }),
       isUsable,
     })),
   )
@@ -54,13 +54,15 @@ export function openMail(
     write,
     links: { confirmUrl: config.MAIL_CONFIRM_URL, resetUrl: config.MAIL_RESET_URL },
   })
-  const senders = mailRedis.map(({ connection }) =>
-    startMailSender({
-      ...{ redis: connection, prefix, keyring, watch, log, messageFor },
+  const senders = redis.flatMap(({ now }, place) => {
+    const own = mailRedis[place]
+    if (own === undefined) return []
+    return startMailSender({
+      ...{ redis: own.connection, prefix, now, keyring, watch, log, messageFor },
       send: smtp.send,
       onOutcome: (outcome) => metrics.mails.inc({ outcome }),
-    }),
-  )
+    })
+  })
   const post = createPost({
     ...{ outbox, redis, queuePrefix: prefix, accountNameOf: createAccountNames(keyring), metrics, log },
     perReader: config.LIMIT_MAIL_PER_RECIPIENT,

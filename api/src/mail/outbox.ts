@@ -11,11 +11,11 @@ const FILLED_LENGTH = 2_048
 
 export interface Outbox {
   /**
-   * Adds a mail, which may be sent until the deadline, in epoch milliseconds. Rejects when Redis does not accept it.
+   * Adds a mail, which may be sent for so long, in milliseconds. Rejects when Redis does not accept it.
    *
    * @param request what the handler of {@link startMailSender} makes a message of
    */
-  add(request: object, deadline: number): Promise<void>
+  add(request: object, lifeMs: number): Promise<void>
   close(): Promise<void>
 }
 
@@ -23,13 +23,16 @@ export function openOutbox(options: {
   /** Of the role `producer`; stays the caller's to watch and to close. */
   redis: RedisConnection
   prefix: string
+  /** Epoch milliseconds by the clock of this Redis server. */
+  now(): number
   keyring: Keyring
   watch: RedisWatch
 }): Outbox {
   const queue = openQueue({ ...options, name: MAIL_QUEUE })
   return {
-    async add(request, deadline) {
+    async add(request, lifeMs) {
       const id = randomUUID()
+      const deadline = options.now() + lifeMs
       const data: MailData = { sealed: options.keyring.seal(mailSeal(id, deadline), filled(request)), deadline }
       await queue.add(MAIL_JOB, data, {
         jobId: id,

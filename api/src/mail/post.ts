@@ -36,8 +36,8 @@ export interface Post {
    * mails first. Any other address may be a stranger's: its notices count as other mails do. Never rejects.
    */
   notify(owner: Owner, notice: Notice): Promise<void>
-  /** When a token expires that is made now, in epoch milliseconds. */
-  expiryOf(kind: MailRequest['kind']): number
+  /** How long a mail may be on its way and its token is good, in milliseconds. */
+  lifeMsOf(kind: MailRequest['kind']): number
 }
 
 export interface PostOptions {
@@ -64,9 +64,9 @@ export function createPost(options: PostOptions): Post {
   const { outbox, redis, queuePrefix, accountNameOf, perReader, confirmTtlS, resetTtlS, metrics, log } = options
   const countMail = createSharedCounts(redis, { windowMs: HOUR_MS })
 
-  function expiryOf(kind: MailRequest['kind']): number {
-    if (kind === 'notice') return Date.now() + NOTICE_LIFE_MS
-    return Date.now() + (kind === 'reset' ? resetTtlS : confirmTtlS) * 1_000
+  function lifeMsOf(kind: MailRequest['kind']): number {
+    if (kind === 'notice') return NOTICE_LIFE_MS
+    return (kind === 'reset' ? resetTtlS : confirmTtlS) * 1_000
   }
 
   async function isOverLimit({ reader, countedAs }: Counted): Promise<boolean> {
@@ -77,7 +77,7 @@ export function createPost(options: PostOptions): Post {
   async function add(request: MailRequest, counted: Counted): Promise<void> {
     try {
       if (await isOverLimit(counted)) return metrics.mails.inc({ outcome: 'limited' })
-      await outbox.add(request, expiryOf(request.kind))
+      await outbox.add(request, lifeMsOf(request.kind))
     } catch (error) {
       metrics.mails.inc({ outcome: 'not_queued' })
       log.warn({ err: error }, 'a mail was not queued')
@@ -85,7 +85,7 @@ export function createPost(options: PostOptions): Post {
   }
 
   return {
-    expiryOf,
+    lifeMsOf,
     send: (request, reader) => add(request, { reader, countedAs: 'mail' }),
     notify: ({ email, isConfirmed }, notice) =>
       add({ kind: 'notice', email, notice }, { reader: email, countedAs: isConfirmed ? 'notice' : 'mail' }),

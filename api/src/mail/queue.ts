@@ -10,7 +10,7 @@ const MailData = {
   type: 'object',
   properties: {
     sealed: { type: 'string', maxLength: 32_768 },
-    /** Epoch milliseconds by the clock of gateways. Bound by the seal. */
+    /** Epoch milliseconds by Redis's clock. Bound by the seal. */
     deadline: { type: 'integer' },
   },
   required: ['sealed', 'deadline'],

@@ -66,13 +66,13 @@ export function createMessages(deps: { database: Database; write: WriteText; lin
   const message = (to: string | undefined, name: TextName, link?: string): Message | undefined =>
     to === undefined ? undefined : { to, ...write(name, link) }
 
-  return async (request: unknown, { deadline: expiresAt }: { deadline: number }): Promise<Message | undefined> => {
+  return async (request: unknown, { leftMs: lifeMs }: { leftMs: number }): Promise<Message | undefined> => {
     if (!isMailRequest(request)) return undefined
     if (request.kind === 'notice') return message(request.email, request.notice)
     const { token } = request
     const confirmLink = linkTo(links.confirmUrl, token)
     const confirmation = async (account: { id: string } | { email: string }) =>
-      message(await issueToken(database, { token, purpose: 'confirm', account, expiresAt }), 'confirm', confirmLink)
+      message(await issueToken(database, { token, purpose: 'confirm', account, lifeMs }), 'confirm', confirmLink)
     switch (request.kind) {
       case 'welcome': {
         return request.isNew ? await confirmation({ email: request.email }) : message(request.email, 'taken')
@@ -82,7 +82,7 @@ export function createMessages(deps: { database: Database; write: WriteText; lin
       }
       case 'reset': {
         const account = { email: request.email }
-        const to = await issueToken(database, { token, purpose: 'reset', account, expiresAt })
+        const to = await issueToken(database, { token, purpose: 'reset', account, lifeMs })
         return message(to, 'reset', linkTo(links.resetUrl, token))
       }
       case 'change': {
@@ -91,7 +91,7 @@ export function createMessages(deps: { database: Database; write: WriteText; lin
         const owner = await database.user.findUnique({ where: { email: newEmail }, select: { id: true } })
         // The answer has not told whether the address is free; only its owner is told.
         if (owner !== null && owner.id !== request.userId) return message(newEmail, 'taken')
-        const to = await issueToken(database, { token, purpose: 'change', account, newEmail, expiresAt })
+        const to = await issueToken(database, { token, purpose: 'change', account, newEmail, lifeMs })
         return message(to, 'change', confirmLink)
       }
     }

@@ -22,10 +22,12 @@ export interface MailSenderOptions {
   /** Of the role `consumer`; stays the caller's to watch and to close. */
   redis: RedisConnection
   prefix: string
+  /** Epoch milliseconds by the clock of this Redis server. */
+  now(): number
   keyring: Keyring
   watch: RedisWatch
   /** The message of a request; undefined when nobody is to get one. May be called again for the same request. */
-  messageFor(request: unknown, mail: { id: string; deadline: number }): Promise<Message | undefined>
+  messageFor(request: unknown, mail: { id: string; leftMs: number }): Promise<Message | undefined>
   send: SendMessage
   onOutcome(outcome: MailOutcome): void
   log: Pick<Logger, 'info' | 'warn' | 'error'>
@@ -77,8 +79,9 @@ export function startMailSender(options: MailSenderOptions): MailSender {
   }
 
   async function send(mail: OpenedMail): Promise<void> {
-    if (Date.now() > mail.deadline) return onOutcome('expired')
-    const message = await options.messageFor(mail.request, mail).catch((error: unknown) => {
+    const leftMs = mail.deadline - options.now()
+    if (leftMs < 0) return onOutcome('expired')
+    const message = await options.messageFor(mail.request, { id: mail.id, leftMs }).catch((error: unknown) => {
       // Not passed on: BullMQ keeps errors in Redis, and those of a database may quote its rows.
       log.warn({ err: error, mailId: mail.id }, 'a mail could not be written')
       throw new MailError('not written', { isFinal: false })

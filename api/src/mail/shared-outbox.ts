@@ -11,12 +11,12 @@ export function shareOutbox(all: readonly OutboxOfRedis[]): Outbox {
   const [only] = all
   if (only !== undefined && all.length === 1) return only.outbox
   return {
-    async add(request, deadline) {
+    async add(request, lifeMs) {
       const usable = all.filter(({ isUsable }) => isUsable())
       let failure: unknown = new Error('there is no Redis for the mail')
       for (const { outbox } of usable.length > 0 ? usable : all) {
         try {
-          return await outbox.add(request, deadline)
+          return await outbox.add(request, lifeMs)
         } catch (error) {
           failure = error
         }

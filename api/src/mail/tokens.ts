@@ -19,6 +19,11 @@ export function mailTokenDigest(token: string): Uint8Array<ArrayBuffer> {
   return new Uint8Array(createHash('sha256').update(token).digest())
 }
 
+/** When a token expires that is stored now: by the clock of PostgreSQL, which also judges whether it has expired. */
+export function expiryIn(lifeMs: number): Prisma.Sql {
+  return Prisma.sql`now() + ${lifeMs}::float8 * interval '1 millisecond'`
+}
+
 export interface IssueToken {
   token: string
   purpose: TokenPurpose
@@ -26,8 +31,8 @@ export interface IssueToken {
   account: { id: string } | { email: string }
   /** The address to which the account is to be changed [its own]. */
   newEmail?: string
-  /** Epoch milliseconds. */
-  expiresAt: number
+  /** How long it is good from now on, in milliseconds. */
+  lifeMs: number
 }
 
 /**
@@ -35,7 +40,7 @@ export interface IssueToken {
  * or the token was used before.
  */
 export async function issueToken(database: Database, options: IssueToken): Promise<string | undefined> {
-  const { token, purpose, account, newEmail = null, expiresAt } = options
+  const { token, purpose, account, newEmail = null, lifeMs } = options
   const digest = mailTokenDigest(token)
   const owner = 'id' in account ? Prisma.sql`id = ${account.id}::uuid` : Prisma.sql`email = ${account.email}`
   const [found] = await rawQuery<{ to: string }>(
@@ -43,7 +48,7 @@ export async function issueToken(database: Database, options: IssueToken): Promi
     Prisma.sql`
       WITH owner AS (SELECT id, coalesce(${newEmail}::text, email) AS email, credential_version FROM users WHERE ${owner}), issued AS (
         INSERT INTO mail_tokens (id, token_hash, purpose, user_id, email, credential_version, expires_at)
-        SELECT ${randomUUID()}::uuid, ${digest}, ${purpose}, id, email, credential_version, ${new Date(expiresAt)}::timestamptz FROM owner
+        SELECT ${randomUUID()}::uuid, ${digest}, ${purpose}, id, email, credential_version, ${expiryIn(lifeMs)} FROM owner
         ON CONFLICT DO NOTHING
       )
       SELECT email AS to FROM owner

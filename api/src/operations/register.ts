@@ -54,7 +54,7 @@ export const register = defineOperation({
     const createdAt = new Date()
     if (post !== undefined) {
       const token = newMailToken()
-      const account = { id, email, passwordHash: verdict.hash, createdAt, token, expiresAt: post.expiryOf('welcome') }
+      const account = { id, email, passwordHash: verdict.hash, createdAt, token, tokenLifeMs: post.lifeMsOf('welcome') }
       const outcome = await createOrKeep(database, account)
       if (outcome === 'used') throw new ApiError('ticket_used')
       // Beside the `ok` that every answer gets: only the audit may tell that there is no account of this id.

@@ -100,7 +100,7 @@ export function createQueueClient({ url, address }: Shard, options: QueueClientO
     now: clock.now,
     isReady,
     isLost: async () => false,
-    redis: [{ address, connection: redis, isReady, isUsable: () => true, eviction: eviction.state }],
+    redis: [{ address, connection: redis, isReady, isUsable: () => true, now: clock.now, eviction: eviction.state }],
     workers: load.workers,
     reading: load.reading,
     async probe() {

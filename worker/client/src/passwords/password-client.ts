@@ -45,6 +45,8 @@ export interface RedisOfQueue {
   isReady(): boolean
   /** Whether it answers in time and takes writes, as far as is known. With one Redis server there is no choice: always true. */
   isUsable(): boolean
+  /** Epoch milliseconds by its clock. */
+  now(): number
   /** Whether it may evict keys; undefined until it was asked. */
   eviction(): Eviction | undefined
 }
