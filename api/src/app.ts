@@ -1,9 +1,10 @@
 /** The public API of a gateway: accounts and sessions. */
 import type { Keyring } from '@spillway/client/queue-client'
+import { listOf } from '@spillway/worker/settings'
 import type { FastifyInstance } from 'fastify'
 import { auditRateLimitsPlugin } from './audit/rate-limits.js'
 import type { PasswordList } from './breached/list.js'
-import { type GatewayConfig, listOf } from './config.js'
+import type { GatewayConfig } from './config.js'
 import { deviceTokenOf } from './guessing/device-header.js'
 import { createDeviceTokens } from './guessing/device-token.js'
 import { openGuessing } from './guessing/open.js'

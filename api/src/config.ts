@@ -8,6 +8,7 @@ import {
   commonSettings,
   httpUrl,
   integer,
+  listOf,
   notEmpty,
   ports,
   required,
@@ -262,14 +263,6 @@ function contradictionsIn(env: NodeJS.ProcessEnv): string[] {
     }
   }
   return problems
-}
-
-/** The entries of a comma-separated list; none for an empty one. */
-export function listOf(text: string): string[] {
-  return text
-    .split(',')
-    .map((entry) => entry.trim())
-    .filter((entry) => entry !== '')
 }
 
 /** Values are not shown: SMTP_URL holds a password. */

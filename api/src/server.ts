@@ -1,9 +1,10 @@
 /** The HTTP server of the public API and of the service API: the plugins that both need. The order of the plugins matters. */
 import { randomUUID } from 'node:crypto'
 import { limitPipelining } from '@spillway/worker/pipeline-limit'
+import { listOf } from '@spillway/worker/settings'
 import type { Tracing } from '@spillway/worker/tracing'
 import { type FastifyBaseLogger, type FastifyInstance, fastify } from 'fastify'
-import { type GatewayConfig, listOf } from './config.js'
+import type { GatewayConfig } from './config.js'
 import { clientGonePlugin } from './http/client-gone.js'
 import { type DocsOptions, docsPlugin } from './http/docs.js'
 import { drainPlugin } from './http/drain.js'

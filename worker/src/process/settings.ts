@@ -70,3 +70,11 @@ export const commonSettings = {
     'Least severe level that is logged',
   ),
 } as const
+
+/** The entries of a comma-separated list; none for an empty one. */
+export function listOf(text: string): string[] {
+  return text
+    .split(',')
+    .map((entry) => entry.trim())
+    .filter((entry) => entry !== '')
+}

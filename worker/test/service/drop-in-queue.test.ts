@@ -107,6 +107,7 @@ test('the environment: without seal keys no queue, and all that is wrong is told
     waitMs: undefined,
     concurrency: 2,
     fallbackConcurrency: undefined,
+    inProcess: undefined,
   })
   const two = { REDIS_URL: 'redis://application:1', SPILLWAY_REDIS_URL: redis, SPILLWAY_SEAL_KEYS: sealKeys }
   assert.equal(readEnvironment(two).redis, redis)
