@@ -37,7 +37,7 @@ function breaches(migration: string): string[] {
 
 test('no migration takes anything from the version before, or locks it out', () => {
   const names = readdirSync(migrationsDir, { withFileTypes: true }).filter((entry) => entry.isDirectory())
-  assert.ok(names.length >= 4)
+  assert.ok(names.length > 0)
   for (const { name } of names) {
     if (name in contracting) continue
     const sql = readFileSync(new URL(`${name}/migration.sql`, migrationsDir), 'utf8')

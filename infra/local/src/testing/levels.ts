@@ -13,8 +13,8 @@ import type { InlineConfig, Vite } from 'vitest/node'
 export const LEVELS = ['unit', 'service', 'process', 'all'] as const
 export type Level = (typeof LEVELS)[number]
 
-/** One more than the processors, because tests wait more than they compute. */
-const PARALLEL = availableParallelism() + 1
+/** Two for each processor, because tests wait more than they compute. */
+const PARALLEL = 2 * availableParallelism()
 /** Only a hang takes longer. */
 const HANG_MS = 120_000
 

@@ -28,7 +28,8 @@ export async function unpackOlderVersion(): Promise<OlderVersion> {
   await mkdir(scope, { recursive: true })
   execFileSync('tar', ['--extract', '--file', olderVersionArchive, '-C', scope])
   for (const [name, folder] of Object.entries(packageFolders)) {
-    for (const found of [folder, 'infra/local']) {
+    // A package may have moved from one of ours to another since.
+    for (const found of [folder, ...Object.values(packageFolders), 'infra/local']) {
       await linkPackages(join(repositoryDir, found, 'node_modules'), join(scope, name, 'node_modules'))
     }
   }
