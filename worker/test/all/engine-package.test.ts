@@ -22,7 +22,7 @@ async function foundWith(t: TestContext, files: string[]): Promise<string> {
     const manifest = JSON.stringify({ name: 'engine', version: '1.0.0', main: 'spillway.node' })
     await writeFile(join(dir, file), file.endsWith('package.json') ? manifest : '')
   }
-  const script = "import { ADDON_FILE } from '../addon-file.js'; console.log(ADDON_FILE)"
+  const script = "import { ADDON_FILE } from './addon-file.js'; console.log(ADDON_FILE)"
   const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], { cwd: dir })
   return stdout.trim().replace(`${dir}/`, '')
 }

@@ -28,8 +28,9 @@ function project(root: string, level: Level, order: number): TestProjectInlineCo
       exclude: ['**/node_modules/**', '**/dist/**', '**/target/**', '**/.*/**'],
       pool: 'forks',
       execArgv: ['--import', import.meta.resolve('./end-with-runner.js')],
-      isolate: false,
-      maxWorkers: level === 'unit' ? 1 : PARALLEL,
+      // What takes long may need the whole machine, or a module to itself.
+      isolate: level === 'all',
+      maxWorkers: level === 'unit' || level === 'all' ? 1 : PARALLEL,
       sequence: { groupOrder: order },
       testTimeout: HANG_MS,
       hookTimeout: HANG_MS,
