@@ -10,8 +10,8 @@ import type { InlineConfig, Vite } from 'vitest/node'
  * - `process`: processes that are started, signalled, killed
  * - `all`: packages, other languages, releases, images, charts: by `pnpm test --all` alone, or by name
  */
-export const LEVELS = ['unit', 'service', 'process', 'all'] as const
-export type Level = (typeof LEVELS)[number]
+const LEVELS = ['unit', 'service', 'process', 'all'] as const
+type Level = (typeof LEVELS)[number]
 
 /** Two for each processor, because tests wait more than they compute. */
 const PARALLEL = 2 * availableParallelism()

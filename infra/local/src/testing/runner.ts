@@ -1,6 +1,6 @@
 // Runs test files in Vitest, and counts how they ended.
 import { createVitest, type TestModule, type TestSuite } from 'vitest/node'
-import { type Level, optionsFor } from './levels.ts'
+import { optionsFor } from './levels.ts'
 
 export interface TestResults {
   passed: number
@@ -16,7 +16,7 @@ export interface TestRun {
   /** Includes the level `all`, which filters reach in any case. */
   all: boolean
   /** Starts what the chosen levels stand on; its end is awaited. */
-  prepare(levels: ReadonlySet<Level>): Promise<{ close(): Promise<void> }>
+  prepare(levels: ReadonlySet<string>): Promise<{ close(): Promise<void> }>
   /** Ends the run early. */
   signal: AbortSignal
 }
@@ -31,7 +31,7 @@ export async function runTests({ root, filters, all, prepare, signal }: TestRun)
     const found = await vitest.globTestSpecifications(filters)
     const chosen = found.filter(({ project }) => all || filters.length > 0 || project.name !== 'all')
     if (chosen.length === 0) return nothing
-    const services = await prepare(new Set(chosen.map(({ project }) => project.name as Level)))
+    const services = await prepare(new Set(chosen.map(({ project }) => project.name)))
     try {
       const stopped = new Promise<undefined>((resolve) => signal.addEventListener('abort', () => resolve(undefined)))
       const run = await Promise.race([vitest.runTestSpecifications(chosen, true), stopped])
