@@ -235,7 +235,8 @@ test('Redis holds no e-mail address, and each count goes away by itself', async 
   for (const key of keys) {
     assert.doesNotMatch(key, /example/)
     const ttlMs = await system.redis.pttl(key)
-    assert.ok(ttlMs > 0 && ttlMs <= 60_000)
+    // -2: its minute ended since the keys were read.
+    assert.ok(ttlMs === -2 || (ttlMs > 0 && ttlMs <= 60_000), `${key} lives for ${ttlMs} ms`)
   }
 })
 

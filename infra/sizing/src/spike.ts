@@ -50,7 +50,7 @@ const STEP_S = 0.01
 /** Beyond this it counts as never. */
 const HORIZON_S = 3_600
 /** In a larger spike several logins are simulated as one, so that it takes no longer. */
-const SIMULATED_PER_SECOND = 5_000
+const SIMULATED_PER_SECOND = 1_000
 
 /** The cost of a spike to its logins. Refused clients come back as soon as there is room. */
 export function spikeCost(demand: SpikeDemand): SpikeCost {

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import type { TestProjectInlineConfiguration } from 'vitest/config'
-import type { InlineConfig, Vite } from 'vitest/node'
+import { BaseSequencer, type InlineConfig, type TestSpecification, type Vite } from 'vitest/node'
 
 /**
  * - `unit`: no server, no child process, simulated clocks; all in one process
@@ -13,12 +13,14 @@ import type { InlineConfig, Vite } from 'vitest/node'
 const LEVELS = ['unit', 'service', 'process', 'all'] as const
 type Level = (typeof LEVELS)[number]
 
-/** Two for each processor, because tests wait more than they compute. */
-const PARALLEL = 2 * availableParallelism()
+/** Three for each processor, because tests wait more than they compute. */
+const PARALLEL = 3 * availableParallelism()
+/** Levels of one group run side by side. */
+const GROUPS = { unit: 0, process: 1, service: 1, all: 2 } satisfies Record<Level, number>
 /** Only a hang takes longer. */
 const HANG_MS = 120_000
 
-function project(root: string, level: Level, order: number): TestProjectInlineConfiguration {
+function project(root: string, level: Level): TestProjectInlineConfiguration {
   return {
     plugins: [compiledSources],
     test: {
@@ -31,7 +33,7 @@ function project(root: string, level: Level, order: number): TestProjectInlineCo
       // What takes long may need the whole machine, or a module to itself.
       isolate: level === 'all',
       maxWorkers: level === 'unit' || level === 'all' ? 1 : PARALLEL,
-      sequence: { groupOrder: order },
+      sequence: { groupOrder: GROUPS[level] },
       testTimeout: HANG_MS,
       hookTimeout: HANG_MS,
       restoreMocks: true,
@@ -52,6 +54,15 @@ const compiledSources: Vite.Plugin = {
   },
 }
 
+/** Begins with processes, which take longest, so that nothing long is left for the end of a run. */
+export class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files)
+    const isFirst = ({ project }: TestSpecification): boolean => project.name === 'process'
+    return [...sorted.filter(isFirst), ...sorted.filter((file) => !isFirst(file))]
+  }
+}
+
 /** The configuration of a run of the files below a folder. Files of one level share processes and their modules. */
 export function optionsFor(root: string): InlineConfig {
   return {
@@ -59,6 +70,6 @@ export function optionsFor(root: string): InlineConfig {
     watch: false,
     reporters: ['default'],
     teardownTimeout: HANG_MS,
-    projects: LEVELS.map((level, order) => project(root, level, order)),
+    projects: LEVELS.map((level) => project(root, level)),
   }
 }

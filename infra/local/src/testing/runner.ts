@@ -1,6 +1,6 @@
 // Runs test files in Vitest, and counts how they ended.
 import { createVitest, type TestModule, type TestSuite } from 'vitest/node'
-import { optionsFor } from './levels.ts'
+import { LongestFirst, optionsFor } from './levels.ts'
 
 export interface TestResults {
   passed: number
@@ -25,7 +25,12 @@ export const nothing: TestResults = { passed: 0, failed: 0, skipped: 0 }
 
 /** Runs the files that are asked for. Resolves with how their tests ended; with zeros where no file fits. */
 export async function runTests({ root, filters, all, prepare, signal }: TestRun): Promise<TestResults> {
-  const vitest = await createVitest('test', { config: false, ...optionsFor(root) })
+  // Among the options the sequencer would replace each level's own `sequence`.
+  const vitest = await createVitest(
+    'test',
+    { config: false, ...optionsFor(root) },
+    { test: { sequence: { sequencer: LongestFirst } } },
+  )
   try {
     await vitest.standalone()
     const found = await vitest.globTestSpecifications(filters)

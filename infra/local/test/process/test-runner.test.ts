@@ -25,11 +25,13 @@ async function startRun(t: TestContext, files: Record<string, string>, filters: 
   return { dir, run }
 }
 
-/** The exit code, and the last line. */
+/** The exit code, and the one line that counts. Standard error is another pipe, and may be read after it. */
 async function ended(t: TestContext, files: Record<string, string>, filters?: string[]) {
   const { run } = await startRun(t, files, filters)
   const { code } = await run.exited
-  return { code, line: run.output().trimEnd().split('\n').at(-1), output: run.output() }
+  const output = run.output()
+  const counts = output.split('\n').filter((line) => /^\d+ passed, /.test(line))
+  return { code, line: counts.join('\n'), output }
 }
 
 const good = "test('good', () => {})"
