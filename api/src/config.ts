@@ -61,14 +61,14 @@ export const GatewayConfig = {
       'How long a request is held for its answer; also the most that `Prefer: wait` may ask for; at least 3 s less than `TICKET_TTL_MS`',
     ),
     TICKET_TTL_MS: integer(
-      60_000,
+      300_000,
       [3_000, 3_600_000],
       'How long a job may wait and its ticket be redeemed, from the request on',
     ),
     MAX_OUTSTANDING: integer(
-      10_000,
+      50_000,
       [1],
-      'Jobs waiting or active beyond which new ones are refused, whatever the workers could do',
+      'Jobs waiting or active beyond which new ones are refused, whatever the workers could do: 2 kB of Redis each, 4.6 with the longest passwords',
     ),
     LIMIT_PER_ADDRESS: integer(300, [0], 'Credential requests a minute from one address; 0 for no limit'),
     LIMIT_PER_ACCOUNT: integer(20, [0], 'Credential requests a minute on one account; 0 for no limit'),

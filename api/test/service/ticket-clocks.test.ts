@@ -1,6 +1,6 @@
 // Redis's clock alone does not decide for how long a ticket is good. That time passes and Redis's clock is then turned back by it is, to a
-// gateway, the same as a wall clock of its own that is ahead: so nothing but that is shifted. A ticket lives for 60 s, and 90 s more where
-// clocks disagree.
+// gateway, the same as a wall clock of its own that is ahead: so nothing but that is shifted. A ticket lives here for 60 s, and 90 s
+// more where clocks disagree.
 import assert from 'node:assert/strict'
 import { parseKeyring } from '@spillway/client/queue-client'
 import { clockOff, until } from '@spillway/local/testing'
@@ -12,8 +12,9 @@ import { openSystem, whileFrozen } from '../system.ts'
 const system = await openSystem()
 afterAll(() => system.close())
 const worker = await system.worker({ SPILLWAY_TEST_HASHES: 'true' })
-const { url } = await system.gateway()
-const ahead = (seconds: number) => system.gatewayProcess(clockOff(seconds * 1_000))
+const aMinute = { TICKET_TTL_MS: '60000' }
+const { url } = await system.gateway(aMinute)
+const ahead = (seconds: number) => system.gatewayProcess({ ...clockOff(seconds * 1_000), ...aMinute })
 /** Within that and beyond it. */
 const [within, later] = await Promise.all([ahead(110), ahead(170)])
 const keyring = parseKeyring(system.environment.SPILLWAY_SEAL_KEYS ?? '')

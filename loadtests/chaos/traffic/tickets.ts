@@ -7,7 +7,7 @@ import type { RedisServer } from '../stage/stage.ts'
 import type { System } from '../stage/system.ts'
 
 /** A ticket must be settled within its life: TICKET_TTL_MS. */
-const LIFE_MS = 60_000
+const LIFE_MS = 300_000
 const USED_WITHIN_MS = 60_000
 /** Between two logins of one gateway that look for it: the capacity is for the visitors. */
 const LOOK_EVERY_MS = 100

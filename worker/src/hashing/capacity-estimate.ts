@@ -14,7 +14,7 @@ import type { ThreadTimes } from './threads.js'
 const JOB_WEIGHT = 0.2
 /** The memory of the two shares of a core, in milliseconds of busy slots: after it a measurement has a third of its weight. */
 const SOON_MS = 2_000
-const LINE_MS = 30_000
+const LINE_MS = 150_000
 /** How long free cores count as seen when a worker starts, in milliseconds of busy slots. */
 const PRIOR_MS = 5_000
 /** How soon an idle worker forgets what share of a core it last got, in milliseconds. */

@@ -100,7 +100,6 @@ export function predictSpike({ lengthS, scaleS }: MeasuredSpike): SpikeCost {
     slots: 1,
     laterSlots: MAX_REPLICAS,
     scaleS,
-    // As in the values of this test.
-    limits: { ...DEFAULT_LIMITS, ticketTtlMs: 300_000 },
+    limits: DEFAULT_LIMITS,
   })
 }
