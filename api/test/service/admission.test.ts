@@ -1,7 +1,7 @@
 // Requests that cannot be answered in time are refused at once, or get their ticket at once.
 import assert from 'node:assert/strict'
 import { readMetric } from '@spillway/local/services/prometheus'
-import { startStopwatch, until } from '@spillway/local/testing'
+import { until } from '@spillway/local/testing'
 import { afterAll, test } from 'vitest'
 import { slowAccount } from '../account.ts'
 import {
@@ -21,18 +21,18 @@ import { type Listening, openSystem, readiness, type System } from '../system.ts
 const system = await openSystem()
 afterAll(() => system.close())
 const queue = watchQueue(system)
-const { url } = await system.gateway()
-/** Well below the 8 s that a request is held by default. */
-const AT_ONCE_MS = 2_000
+/** A request that is held is held beyond the life of a test. */
+const patient = { LOGIN_WAIT_MS: '250000', TICKET_TTL_MS: '300000' }
+const { url } = await system.gateway(patient)
 
 test('without any worker a request gets its ticket at once, and its answer when one has come', async () => {
   const credentials = newCredentials()
-  const first = await promptly(register(url, credentials, keepTicket))
+  const first = await register(url, credentials, keepTicket)
   const { ticket, retryAfter, position, eta } = expect(202, first)
   assert.deepEqual({ retryAfter, eta }, { retryAfter: 2, eta: undefined })
   // A job that was added during a reading of the queue may count twice until the next one.
   assert.ok(position === 0 || position === 1, `position ${position}`)
-  const { position: second } = expect(202, await promptly(login(url, credentials, keepTicket)))
+  const { position: second } = expect(202, await login(url, credentials, keepTicket))
   assert.ok(second === 1 || second === 2, `position ${second}`)
   await queue.settled(2, 0)
 
@@ -47,7 +47,7 @@ test('without any worker a request gets its ticket at once, and its answer when 
   await system.database.$transaction(async (locked) => {
     await locked.$executeRaw`LOCK TABLE users IN ACCESS EXCLUSIVE MODE`
     for (const start of [register, login]) {
-      const answer = await promptly(start(full.url, newCredentials()))
+      const answer = await start(full.url, newCredentials())
       assertProblem(answer, 503, 'busy')
       assert.equal(answer.headers.get('retry-after'), '60')
     }
@@ -65,11 +65,11 @@ test('when the last worker is killed, requests get their ticket at once within m
   const lonely = await openSystem()
   try {
     const process = await lonely.worker()
-    const gateway = await lonely.gateway()
+    const gateway = await lonely.gateway(patient)
     expect(201, await register(gateway.url, newCredentials()))
     await process.close()
     await until(async () => (await readiness(gateway.url)).workers === 0, { timeoutMs: 20_000 })
-    expect(202, await promptly(register(gateway.url, newCredentials(), keepTicket)))
+    expect(202, await register(gateway.url, newCredentials(), keepTicket))
   } finally {
     await lonely.close().catch(ofKilledWorker)
   }
@@ -81,8 +81,7 @@ test('a job that will take longer than the wait gets its ticket at once, and one
   try {
     await slow.worker({ ARGON2_TIME: '64', ARGON2_MEMORY_KIB: '16384' })
     const gateway = await slow.gateway({ LOGIN_WAIT_MS: '100', TICKET_TTL_MS: '60000' })
-    const ticketed = await promptly(register(gateway.url, newCredentials(), keepTicket))
-    expect(202, ticketed)
+    expect(202, await register(gateway.url, newCredentials(), keepTicket))
 
     const strict = await slow.gateway({ LOGIN_WAIT_MS: '0', TICKET_TTL_MS: '3000' })
     const refused = await until(async () => {
@@ -164,13 +163,6 @@ async function whileManyWait(
   } finally {
     await spike.close()
   }
-}
-
-async function promptly(answer: Promise<Answer>): Promise<Answer> {
-  const elapsedMs = startStopwatch()
-  const arrived = await answer
-  assert.ok(elapsedMs() < AT_ONCE_MS)
-  return arrived
 }
 
 /** The killed worker did not end well, and should not have. */
