@@ -26,7 +26,7 @@ import { sessionRoutes } from './routes/sessions.js'
 import { ticketRoutes } from './routes/tickets.js'
 import { tokenRoutes } from './routes/tokens.js'
 import { buildServer, type ServerDeps } from './server.js'
-import { accessTokenPlugin, createTokenIssuer } from './sessions/access-token.js'
+import { accessTokenPlugin, createAccessTokens } from './sessions/access-token.js'
 import { sessionNameOf } from './sessions/refresh-tokens.js'
 import { createSessions } from './sessions/sessions.js'
 import type { Admission } from './waiting/admission.js'
@@ -71,12 +71,13 @@ export async function buildApp(config: GatewayConfig, deps: AppDeps): Promise<Fa
     deviceOf: (headers) => devices.recognize(deviceTokenOf(headers)),
   })
   await app.register(crossOriginPlugin, { origins: listOf(config.CORS_ORIGINS), metrics })
-  await app.register(accessTokenPlugin, {
+  const accessTokens = createAccessTokens({
     keys,
     issuer: config.JWT_ISSUER,
     audience: config.JWT_AUDIENCE,
     ttlS: config.ACCESS_TOKEN_TTL_S,
   })
+  await app.register(accessTokenPlugin, accessTokens)
   const accountNameOf = createAccountNames(keyring)
   await app.register(limitsPlugin, {
     redis: countingRedis,
@@ -104,7 +105,6 @@ export async function buildApp(config: GatewayConfig, deps: AppDeps): Promise<Fa
   app.decorate('isRegistrationOpen', config.REGISTRATION === 'open')
   app.decorate('sendsMail', post !== undefined)
 
-  const issueTokens = createTokenIssuer(app, { accessTokenTtlS: config.ACCESS_TOKEN_TTL_S })
   const sessions = createSessions(database, {
     sessionTtlS: config.SESSION_TTL_S,
     sessionIdleS: config.SESSION_IDLE_S,
@@ -120,7 +120,7 @@ export async function buildApp(config: GatewayConfig, deps: AppDeps): Promise<Fa
   app.addHook('onClose', upgrades.close)
   const all: Deps = {
     ...{ database, passwords, keys, audit, post, isDraining: deps.isDraining },
-    ...{ sessions, issueTokens, checkPassword, upgrades, guessing, deviceHeaders },
+    ...{ sessions, issueTokens: accessTokens.issue, checkPassword, upgrades, guessing, deviceHeaders },
     needsConfirmedEmail: config.LOGIN_NEEDS_CONFIRMATION,
     asksOldSystem: config.LEGACY_VERIFY,
   }

@@ -35,7 +35,7 @@ export const GatewayConfig = {
     ),
     ...commonSettings,
     SPILLWAY_JWT_KEYS: required(
-      'Keys that sign access tokens: `kid:base64` of an Ed25519 private key (PKCS#8 DER), comma-separated; the first signs, all verify',
+      'Keys that sign access tokens: `kid:base64` or `base64` of an Ed25519, P-256 or RSA private key (PKCS#8 DER), comma-separated; the first signs, all verify',
     ),
     JWT_ISSUER: text('spillway', 'Issuer of access tokens', notEmpty),
     JWT_AUDIENCE: text(

@@ -61,7 +61,7 @@ export async function startGateway(
   { acceptors = true } = {},
 ): Promise<Gateway> {
   const keyring = parseKeyring(config.SPILLWAY_SEAL_KEYS)
-  const keys = parseSigningKeys(config.SPILLWAY_JWT_KEYS)
+  const keys = await parseSigningKeys(config.SPILLWAY_JWT_KEYS)
   const { BREACHED_PASSWORDS_FILE: listFile } = config
   const breached = listFile === '' ? undefined : readPasswordList(listFile)
   const database = connectDatabase({ url: config.DATABASE_URL, poolSize: config.DATABASE_POOL_SIZE })

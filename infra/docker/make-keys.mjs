@@ -5,7 +5,7 @@ import { chownSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 
 const [, , dir = '.'] = process.argv
-const { privateKey } = generateKeyPairSync('ed25519')
+const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
 const files = {
   'seal/seal.env': `SPILLWAY_SEAL_KEYS=local:${randomBytes(32).toString('base64')}\n`,
   'gateway/jwt.env': `SPILLWAY_JWT_KEYS=local:${privateKey.export({ type: 'pkcs8', format: 'der' }).toString('base64')}\n`,

@@ -132,7 +132,7 @@ export const login = defineOperation({
     if (session === 'stale') throw new ApiError('invalid_credentials', { reason: 'password_changed' })
     if (session === 'exists') throw new ApiError('ticket_used')
     if (verdict.hashFollows) upgrades.follow(job, { userId, verified })
-    const tokens = issueTokens({ userId, sessionId, refreshToken: session.refreshToken })
+    const tokens = await issueTokens({ userId, sessionId, refreshToken: session.refreshToken })
     guessing.succeeded(attempt)
     return { ...tokens, deviceToken: guessing.issueDeviceToken(attempt, generationOf({ userId, credentialVersion })) }
   },

@@ -1,5 +1,6 @@
 /** GET /.well-known/jwks.json: the public keys that access tokens are verified with (RFC 7517). */
 import type { RoutePlugin } from '../operations/deps.js'
+import { algorithms } from '../sessions/signing-keys.js'
 
 const text = { type: 'string' } as const
 const KeySet = {
@@ -12,8 +13,11 @@ const KeySet = {
       items: {
         title: 'PublicKey',
         type: 'object',
-        properties: { kty: text, crv: text, x: text, kid: text, alg: text, use: text },
-        required: ['kty', 'crv', 'x', 'kid', 'alg', 'use'],
+        properties: {
+          ...{ kty: text, kid: text, use: { const: 'sig' }, alg: { enum: algorithms } },
+          ...{ crv: text, x: text, y: text, n: text, e: text },
+        },
+        required: ['kty', 'kid', 'use', 'alg'],
         additionalProperties: false,
       },
     },

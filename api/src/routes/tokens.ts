@@ -34,7 +34,7 @@ export const tokenRoutes: RoutePlugin = async (app, { sessions, issueTokens, aud
     async ({ body, ip }) => {
       const refreshed = await sessions.refresh({ token: body.refreshToken, network: storedNetworkOf(ip) })
       if (refreshed === 'invalid') throw new ApiError('invalid_refresh_token')
-      if ('refreshToken' in refreshed) return issueTokens(refreshed)
+      if ('refreshToken' in refreshed) return await issueTokens(refreshed)
       audit.record({ event: 'refresh_token_reuse', outcome: 'refresh_token_reused', ...refreshed, address: ip })
       throw new ApiError('invalid_refresh_token', { reason: 'refresh_token_reused' })
     },

@@ -23,7 +23,7 @@ export const TokenBody = {
   properties: {
     accessToken: {
       type: 'string',
-      description: 'JWT (RFC 7519), signed with EdDSA; verify it by /.well-known/jwks.json',
+      description: 'JWT (RFC 7519); verify it by /.well-known/jwks.json',
     },
     refreshToken: { type: 'string', description: 'Opaque; good for one refresh' },
     tokenType: { const: 'Bearer' },
@@ -39,7 +39,7 @@ export const TokenBody = {
   additionalProperties: false,
   examples: [
     {
-      accessToken: 'eyJhbGciOiJFZERTQSJ9.eyJzdWIiOiI2ZjFkIn0.c2lnbmF0dXJl',
+      accessToken: 'eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiI2ZjFkIn0.c2lnbmF0dXJl',
       refreshToken: 'bm90IGEgdG9rZW4gb2YgYW55b25l',
       tokenType: 'Bearer',
       expiresIn: 900,

@@ -1,8 +1,10 @@
 // The keys that sign access tokens, as an operator gives them: what is taken, what is published, what is refused.
 import assert from 'node:assert/strict'
-import { createPrivateKey, generateKeyPairSync, sign, verify } from 'node:crypto'
+import { generateKeyPairSync, type KeyObject } from 'node:crypto'
+import { newSigningKey } from '@spillway/local/testing'
+import { calculateJwkThumbprint, compactVerify, importJWK } from 'jose'
 import { test } from 'vitest'
-import { parseSigningKeys } from '../../src/sessions/signing-keys.ts'
+import { algorithms, parseSigningKeys } from '../../src/sessions/signing-keys.ts'
 
 /** Private and public half of RFC 8037, appendix A, the former in PKCS#8. */
 const PRIVATE = Buffer.concat([
@@ -10,46 +12,77 @@ const PRIVATE = Buffer.concat([
   Buffer.from('nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A', 'base64url'),
 ]).toString('base64')
 const PUBLIC = '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo'
-const other = generateKeyPairSync('ed25519').privateKey.export({ format: 'der', type: 'pkcs8' }).toString('base64')
+/** Of RFC 8037, appendix A.3. */
+const THUMBPRINT = 'kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k'
+const other = encode(generateKeyPairSync('ed25519').privateKey)
 
-test('the first key signs, all of them verify, and their public halves are published', () => {
-  const keys = parseSigningKeys(`k1:${PRIVATE}, k-2_x:${other} `)
-  assert.equal(keys.signing.kid, 'k1')
-  const signature = sign(null, Buffer.from('claims'), createPrivateKey(keys.signing.privateKey))
-  assert.equal(verify(null, Buffer.from('claims'), keys.publicKey('k1') ?? '', signature), true)
-  assert.equal(verify(null, Buffer.from('claims'), keys.publicKey('k-2_x') ?? '', signature), false)
-  assert.equal(keys.publicKey('k3'), undefined)
-  assert.equal(keys.publicKey('constructor'), undefined)
-  assert.deepEqual(keys.jwks.keys[0], { kty: 'OKP', crv: 'Ed25519', x: PUBLIC, kid: 'k1', alg: 'EdDSA', use: 'sig' })
-  assert.deepEqual(
-    keys.jwks.keys.map(({ kid }) => kid),
-    ['k1', 'k-2_x'],
-  )
+test('each type of key signs by its own algorithm, and its public half verifies that', async () => {
+  for (const alg of algorithms) {
+    const { signing, publicKey } = await parseSigningKeys(`${newSigningKey('k1', alg)},k2:${other}`)
+    assert.deepEqual([signing.kid, signing.alg], ['k1', alg])
+    const signed = `${base64url({ alg })}.${base64url({ sub: 'someone' })}`
+    const token = `${signed}.${(await signing.sign(Buffer.from(signed))).toString('base64url')}`
+    const keyOf = async (kid: string) => await importJWK(publicKey(kid) ?? {}, alg)
+    assert.equal((await compactVerify(token, await keyOf('k1'))).protectedHeader.alg, alg)
+    await assert.rejects(async () => compactVerify(token, await keyOf('k2')), alg)
+  }
 })
 
-test('a value that is no list of Ed25519 keys is refused in one sentence, which repeats none of it', () => {
-  const rsa = generateKeyPairSync('rsa', { modulusLength: 2_048 }).privateKey
+test('the first key signs, and the public halves of all are published, in order', async () => {
+  const lines = [newSigningKey('p', 'ES256'), newSigningKey('r', 'RS256')]
+  const { signing, publicKey, jwks } = await parseSigningKeys(`k1:${PRIVATE}, ${lines} `)
+  assert.equal(signing.kid, 'k1')
+  assert.deepEqual(jwks.keys[0], { kty: 'OKP', crv: 'Ed25519', x: PUBLIC, kid: 'k1', alg: 'EdDSA', use: 'sig' })
+  assert.deepEqual(
+    jwks.keys.map((key) => `${Object.keys(key).sort()} ${key.kid} ${key.alg}`),
+    ['alg,crv,kid,kty,use,x k1 EdDSA', 'alg,crv,kid,kty,use,x,y p ES256', 'alg,e,kid,kty,n,use r RS256'],
+  )
+  assert.equal(publicKey('k3'), undefined)
+  assert.equal(publicKey('constructor'), undefined)
+})
+
+test('a key without an id gets its thumbprint', async () => {
+  const unnamed = algorithms.map((alg) => newSigningKey('x', alg).slice(2))
+  const { signing, jwks } = await parseSigningKeys([PRIVATE, ...unnamed].join())
+  assert.equal(signing.kid, THUMBPRINT)
+  for (const { kid, ...jwk } of jwks.keys) assert.equal(kid, await calculateJwkThumbprint(jwk))
+  assert.equal((await parseSigningKeys(`${THUMBPRINT}:${PRIVATE}`)).signing.kid, THUMBPRINT)
+})
+
+test('a value that is no list of such keys is refused in one sentence, which repeats none of it', async () => {
   const refused = [
     '',
     ',',
     'k1',
-    PRIVATE,
     `:${PRIVATE}`,
     `k1:${PRIVATE},`,
     `k1:${PRIVATE.slice(0, 40)}`,
-    `k1:${rsa.export({ format: 'der', type: 'pkcs8' }).toString('base64')}`,
-    `${'k'.repeat(33)}:${PRIVATE}`,
+    `k1:${encode(generateKeyPairSync('rsa', { modulusLength: 2_040 }).privateKey)}`,
+    `k1:${encode(generateKeyPairSync('rsa-pss', { modulusLength: 2_048 }).privateKey)}`,
+    `k1:${encode(generateKeyPairSync('ec', { namedCurve: 'P-384' }).privateKey)}`,
+    `k1:${encode(generateKeyPairSync('ec', { namedCurve: 'secp256k1' }).privateKey)}`,
+    `k1:${encode(generateKeyPairSync('ed448').privateKey)}`,
+    `k1:${encode(generateKeyPairSync('x25519').privateKey)}`,
+    `${'k'.repeat(65)}:${PRIVATE}`,
     `k 1:${PRIVATE}`,
     `k1:${PRIVATE}!`,
     `x k1:${PRIVATE}`,
   ]
   for (const text of refused) {
-    assert.throws(() => parseSigningKeys(text), {
-      message: 'SPILLWAY_JWT_KEYS must be a comma-separated list of kid:base64, each an Ed25519 key in PKCS#8 DER',
+    await assert.rejects(parseSigningKeys(text), {
+      message:
+        'SPILLWAY_JWT_KEYS must be a comma-separated list of kid:base64 or base64, each an Ed25519, P-256 or RSA key ' +
+        '(of 2048 bits or more) in PKCS#8 DER',
     })
   }
-  assert.throws(() => parseSigningKeys(`k1:${PRIVATE},k1:${other}`), {
-    message: 'SPILLWAY_JWT_KEYS names a key id twice',
-  })
-  assert.equal(parseSigningKeys(`${'k'.repeat(32)}:${PRIVATE}`).signing.kid, 'k'.repeat(32))
+  for (const twice of [`k1:${PRIVATE},k1:${other}`, `${PRIVATE},${PRIVATE}`])
+    await assert.rejects(parseSigningKeys(twice), { message: 'SPILLWAY_JWT_KEYS names a key id twice' })
 })
+
+function encode(key: KeyObject): string {
+  return key.export({ format: 'der', type: 'pkcs8' }).toString('base64')
+}
+
+function base64url(json: object): string {
+  return Buffer.from(JSON.stringify(json)).toString('base64url')
+}
