@@ -18,15 +18,15 @@ import { createHashUpgrades } from './operations/hash-upgrades.js'
 import { operations } from './operations/list.js'
 import { createPasswordCheck } from './operations/new-password.js'
 import { resumeOperation } from './operations/operation.js'
+import { discoveryRoutes } from './routes/discovery.js'
 import { healthRoutes } from './routes/health.js'
-import { keysRoutes } from './routes/keys.js'
 import { mailRoutes } from './routes/mail.js'
 import { meRoutes } from './routes/me.js'
 import { sessionRoutes } from './routes/sessions.js'
 import { ticketRoutes } from './routes/tickets.js'
 import { tokenRoutes } from './routes/tokens.js'
 import { buildServer, type ServerDeps } from './server.js'
-import { accessTokenPlugin, createAccessTokens } from './sessions/access-token.js'
+import { accessTokenPlugin, createAccessTokens, optionalClaimNames } from './sessions/access-token.js'
 import { sessionNameOf } from './sessions/refresh-tokens.js'
 import { createSessions } from './sessions/sessions.js'
 import type { Admission } from './waiting/admission.js'
@@ -71,9 +71,10 @@ export async function buildApp(config: GatewayConfig, deps: AppDeps): Promise<Fa
     deviceOf: (headers) => devices.recognize(deviceTokenOf(headers)),
   })
   await app.register(crossOriginPlugin, { origins: listOf(config.CORS_ORIGINS), metrics })
+  const { ISSUER: issuer } = config
+  const tokenClaims = optionalClaimNames.filter((name) => listOf(config.TOKEN_CLAIMS).includes(name))
   const accessTokens = createAccessTokens({
-    keys,
-    issuer: config.JWT_ISSUER,
+    ...{ keys, issuer, claims: tokenClaims },
     audience: config.JWT_AUDIENCE,
     ttlS: config.ACCESS_TOKEN_TTL_S,
   })
@@ -113,13 +114,13 @@ export async function buildApp(config: GatewayConfig, deps: AppDeps): Promise<Fa
   })
   const checkPassword = createPasswordCheck({
     minLength: config.PASSWORD_MIN_LENGTH,
-    service: config.JWT_ISSUER,
+    service: URL.canParse(issuer) ? new URL(issuer).hostname : issuer,
     breached: deps.breached,
   })
   const upgrades = createHashUpgrades({ passwords, database, mode: config.REHASH, log })
   app.addHook('onClose', upgrades.close)
   const all: Deps = {
-    ...{ database, passwords, keys, audit, post, isDraining: deps.isDraining },
+    ...{ database, passwords, keys, audit, post, isDraining: deps.isDraining, issuer, tokenClaims, log },
     ...{ sessions, issueTokens: accessTokens.issue, checkPassword, upgrades, guessing, deviceHeaders },
     needsConfirmedEmail: config.LOGIN_NEEDS_CONFIRMATION,
     asksOldSystem: config.LEGACY_VERIFY,
@@ -148,6 +149,6 @@ export async function buildApp(config: GatewayConfig, deps: AppDeps): Promise<Fa
   await app.register(meRoutes, all)
   await app.register(sessionRoutes, all)
   await app.register(mailRoutes, all)
-  await app.register(keysRoutes, all)
+  await app.register(discoveryRoutes, all)
   return app
 }

@@ -18,6 +18,7 @@ import { envSchema } from 'env-schema'
 import type { FromSchema } from 'json-schema-to-ts'
 import { isCommon } from './operations/new-password.js'
 import { parseSender } from './schemas/email-address.js'
+import { optionalClaimNames } from './sessions/access-token.js'
 
 /** The JSON Schema of the environment. `pnpm size` calculates with its defaults. */
 export const GatewayConfig = {
@@ -37,11 +38,19 @@ export const GatewayConfig = {
     SPILLWAY_JWT_KEYS: required(
       'Keys that sign access tokens: `kid:base64` or `base64` of an Ed25519, P-256 or RSA private key (PKCS#8 DER), comma-separated; the first signs, all verify',
     ),
-    JWT_ISSUER: text('spillway', 'Issuer of access tokens', notEmpty),
+    ISSUER: text(
+      'spillway',
+      'Issuer of access tokens: the public URL of this API, which verifiers are configured with; any other name turns discovery off',
+      notEmpty,
+    ),
     JWT_AUDIENCE: text(
       'spillway',
       'Audience of access tokens; services that accept them must require the same',
       notEmpty,
+    ),
+    TOKEN_CLAIMS: text(
+      '',
+      'Claims that access tokens have in addition, of `email` and `email_verified`, comma-separated',
     ),
     ACCESS_TOKEN_TTL_S: integer(900, [1, 86_400], 'Life of an access token'),
     SESSION_TTL_S: integer(30 * 24 * 3_600, [1, 365 * 24 * 3_600], 'How long refreshing keeps a session alive'),
@@ -224,7 +233,7 @@ export function readGatewayConfig(env: NodeJS.ProcessEnv): GatewayConfig {
 /** Rules that the schema cannot express. Reads the raw texts, so that its errors are reported together with the schema's. */
 function contradictionsIn(env: NodeJS.ProcessEnv): string[] {
   const { LOGIN_WAIT_MS, TICKET_TTL_MS, TRUST_PROXY, OPS_PASSWORD, OPS_HOST } = GatewayConfig.properties
-  const { ACCESS_TOKEN_TTL_S, SESSION_IDLE_S } = GatewayConfig.properties
+  const { ISSUER, ACCESS_TOKEN_TTL_S, SESSION_IDLE_S } = GatewayConfig.properties
   const waitMs = Number(env.LOGIN_WAIT_MS ?? LOGIN_WAIT_MS.default)
   const ticketMs = Number(env.TICKET_TTL_MS ?? TICKET_TTL_MS.default)
   const problems: string[] = []
@@ -242,6 +251,12 @@ function contradictionsIn(env: NodeJS.ProcessEnv): string[] {
     problems.push(
       'CORS_ORIGINS must be a comma-separated list of origins as browsers send them: https://app.example.com, without a slash at the end',
     )
+  if (!isIssuer(env.ISSUER ?? ISSUER.default))
+    problems.push(
+      'ISSUER must be a name, or an https URL (http for the loopback alone) with a path of letters, digits and ._~- at most, and without a slash at the end',
+    )
+  if (!listOf(env.TOKEN_CLAIMS ?? '').every((name) => optionalClaimNames.some((known) => known === name)))
+    problems.push(`TOKEN_CLAIMS must be a comma-separated list of ${optionalClaimNames.join(' and ')}`)
   problems.push(...mailProblemsIn(env))
   if (!isLoopback(env.OPS_HOST ?? OPS_HOST.default)) {
     const password = env.OPS_PASSWORD ?? OPS_PASSWORD.default
@@ -291,6 +306,15 @@ function mailProblemsIn(env: NodeJS.ProcessEnv): string[] {
 function isOrigin(text: string): boolean {
   const url = URL.canParse(text) ? new URL(text) : undefined
   return url !== undefined && /^https?:$/.test(url.protocol) && url.origin === text
+}
+
+/** Whether a text is a name, or a URL as verifiers compare it: byte by byte. */
+function isIssuer(text: string): boolean {
+  if (!text.includes(':')) return true
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (url === undefined || !/^https?:\/\/[^/@]+(\/[\w.~-]+)*$/.test(text) || url.href.replace(/\/$/, '') !== text)
+    return false
+  return url.protocol === 'https:' || isLoopback(url.hostname.replace(/^\[|\]$/g, ''))
 }
 
 function isAddressRange(text: string): boolean {

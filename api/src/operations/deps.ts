@@ -2,10 +2,11 @@
 import type { FastifyPluginAsyncJsonSchemaToTs } from '@fastify/type-provider-json-schema-to-ts'
 import type { PasswordClient } from '@spillway/client/queue-client'
 import type { Database } from '@spillway/prisma'
+import type { Logger } from '@spillway/worker/log'
 import type { Audit } from '../audit/events.js'
 import type { Guessing } from '../guessing/guessing.js'
 import type { Post } from '../mail/post.js'
-import type { IssueTokens } from '../sessions/access-token.js'
+import type { IssueTokens, OptionalClaim } from '../sessions/access-token.js'
 import type { Sessions } from '../sessions/sessions.js'
 import type { SigningKeys } from '../sessions/signing-keys.js'
 import type { HashUpgrades } from './hash-upgrades.js'
@@ -15,6 +16,9 @@ export interface Deps {
   database: Database
   passwords: PasswordClient
   keys: SigningKeys
+  issuer: string
+  tokenClaims: readonly OptionalClaim[]
+  log: Pick<Logger, 'info'>
   audit: Audit
   /** Undefined where no mail is sent. */
   post: Post | undefined

@@ -127,12 +127,11 @@ export const login = defineOperation({
     const account = isKnown || vouchedFor === undefined ? known : await createVouchedFor(database, vouchedFor)
     if (account === undefined) throw new ApiError('invalid_credentials', { reason: 'password_changed' })
     const { userId, credentialVersion } = account
-    const sessionId = job.id
-    const session = await sessions.open({ id: sessionId, userId, credentialVersion, ...client })
+    const session = await sessions.open({ id: job.id, userId, credentialVersion, ...client })
     if (session === 'stale') throw new ApiError('invalid_credentials', { reason: 'password_changed' })
     if (session === 'exists') throw new ApiError('ticket_used')
     if (verdict.hashFollows) upgrades.follow(job, { userId, verified })
-    const tokens = await issueTokens({ userId, sessionId, refreshToken: session.refreshToken })
+    const tokens = await issueTokens(session)
     guessing.succeeded(attempt)
     return { ...tokens, deviceToken: guessing.issueDeviceToken(attempt, generationOf({ userId, credentialVersion })) }
   },

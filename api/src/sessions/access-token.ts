@@ -6,6 +6,7 @@ import { errors, jwtVerify } from 'jose'
 import type { FromSchema } from 'json-schema-to-ts'
 import { ApiError } from '../problems/errors.js'
 import type { TokenBody } from '../schemas/bodies.js'
+import type { Rotated, TokenSubject } from './refresh-rotation.js'
 import { algorithms, type SigningKeys } from './signing-keys.js'
 
 const REQUIRED = ['iss', 'aud', 'exp', 'sub', 'sid']
@@ -18,6 +19,8 @@ export interface AccessTokenOptions {
   /** The `aud` claim. */
   audience: string
   ttlS: number
+  /** In addition to those of every token. */
+  claims: readonly OptionalClaim[]
 }
 
 /** The claims of a verified token. */
@@ -35,23 +38,33 @@ export interface AccessTokens {
   verify(token: string): Promise<AccessClaims | undefined>
 }
 
-export type IssueTokens = (grant: {
-  userId: string
-  sessionId: string
-  refreshToken: string
-}) => Promise<FromSchema<typeof TokenBody>>
+export type IssueTokens = (session: Rotated) => Promise<FromSchema<typeof TokenBody>>
 
-export function createAccessTokens({ keys, issuer, audience, ttlS }: AccessTokenOptions): AccessTokens {
+/** Claims that TOKEN_CLAIMS may add. */
+export const optionalClaimNames = ['email', 'email_verified'] as const
+export type OptionalClaim = (typeof optionalClaimNames)[number]
+const optionalClaims: Record<OptionalClaim, (session: TokenSubject) => unknown> = {
+  email: ({ email }) => email,
+  email_verified: ({ isConfirmed }) => isConfirmed,
+}
+
+/** The names of all claims. */
+export function claimsOf(more: readonly OptionalClaim[]): string[] {
+  return [...['iss', 'aud', 'sub', 'sid', 'jti', 'iat', 'exp', 'auth_time'], ...more]
+}
+
+export function createAccessTokens({ keys, issuer, audience, ttlS, claims }: AccessTokenOptions): AccessTokens {
   const { signing } = keys
   // Type JWT: many decoders refuse at+jwt (RFC 9068) unless they are told of it.
   const header = encode({ alg: signing.alg, typ: 'JWT', kid: signing.kid })
 
   return {
-    async issue({ userId, sessionId, refreshToken }) {
+    async issue({ refreshToken, ...session }) {
       const iat = Math.floor(Date.now() / 1_000)
-      const times = { iat, exp: iat + ttlS }
-      const claims = { iss: issuer, aud: audience, sub: userId, sid: sessionId, jti: randomUUID(), ...times }
-      const signed = `${header}.${encode(claims)}`
+      const ids = { sub: session.userId, sid: session.sessionId, jti: randomUUID() }
+      const more = Object.fromEntries(claims.map((name) => [name, optionalClaims[name](session)]))
+      const times = { iat, exp: iat + ttlS, auth_time: session.authTimeS }
+      const signed = `${header}.${encode({ iss: issuer, aud: audience, ...ids, ...times, ...more })}`
       const signature = await signing.sign(Buffer.from(signed))
       return {
         accessToken: `${signed}.${signature.toString('base64url')}`,

@@ -2,11 +2,18 @@
 import { type Database, Prisma, rawQuery } from '@spillway/prisma'
 import { digest, type Family, familyOf, newRefreshToken, newSalt, successorOf } from './refresh-tokens.js'
 
-export interface Rotated {
-  refreshToken: string
+/** A session and its user, as access tokens tell of them. */
+export type TokenSubject = {
   sessionId: string
   userId: string
+  /** When the user logged in, in seconds since 1970. */
+  authTimeS: number
+  email: string
+  /** Whether the address was confirmed as theirs. */
+  isConfirmed: boolean
 }
+
+export type Rotated = TokenSubject & { refreshToken: string }
 
 /**
  * How long after a lost answer another one may be asked for after its grace, in seconds. A client in a tunnel loses one now and then; two parties
@@ -15,7 +22,7 @@ export interface Rotated {
 const ASKED_AGAIN_EVERY_S = 6 * 3_600
 
 /** A session that has just ended. */
-export type Ended = Omit<Rotated, 'refreshToken'>
+export type Ended = Pick<TokenSubject, 'sessionId' | 'userId'>
 
 export interface RotationOptions {
   /** How long the token that was replaced last returns the same successor again, in seconds. */
@@ -26,6 +33,10 @@ export interface RotationOptions {
 
 /** By its absolute expiry; the expiry of its token is the end of its idle time. */
 export const isAlive = Prisma.sql`sessions.revoked_at IS NULL AND sessions.expires_at > now()`
+
+/** The columns of {@link TokenSubject} beside the ids, from `sessions` and `users`. */
+export const subjectColumns = Prisma.sql`
+  floor(extract(epoch FROM sessions.created_at))::float8 AS "authTimeS", email, email_confirmed_at IS NOT NULL AS "isConfirmed"`
 
 /** Ends a session. Its expiry too: that says when the row is deleted, and rows that stayed for a month would slow all queries of their user. */
 export const ended = Prisma.sql`revoked_at = now(), expires_at = now()`
@@ -65,13 +76,15 @@ export async function rotate(
       asked_again_at = CASE WHEN token_hash = ${shown} OR ${isInGrace} THEN asked_again_at ELSE now() END,
       expires_at = CASE WHEN token_hash = ${shown} THEN ${idleEnd(options)} ELSE refresh_tokens.expires_at END,
       previous_hash = ${shown}
-    FROM sessions
+    FROM sessions JOIN users ON users.id = user_id
     WHERE ${isOfFamily(family)} AND used_at IS NULL AND sessions.id = session_id AND ${isAlive} AND refresh_tokens.expires_at > now()
       AND (token_hash = ${shown}
         OR previous_hash = ${shown} AND ${graceS}::int > 0 AND (${isInGrace} OR ${mayAskAgain}))
-    RETURNING session_id AS "sessionId", user_id AS "userId", salt`
-  const [row] = await rawQuery<Ended & Record<'salt', Uint8Array>>(database, sql)
-  return row && { refreshToken: successorOf(token, row.salt), sessionId: row.sessionId, userId: row.userId }
+    RETURNING session_id AS "sessionId", user_id AS "userId", ${subjectColumns}, salt`
+  const [row] = await rawQuery<TokenSubject & Record<'salt', Uint8Array>>(database, sql)
+  if (row === undefined) return undefined
+  const { salt: saltOfNext, ...subject } = row
+  return { ...subject, refreshToken: successorOf(token, saltOfNext) }
 }
 
 /**
@@ -87,15 +100,15 @@ async function beginFamily(database: Database, token: string, options: RotationO
   const next = newRefreshToken(known.sessionId)
   const sql = Prisma.sql`
     WITH used AS (
-      UPDATE refresh_tokens SET used_at = now() FROM sessions
+      UPDATE refresh_tokens SET used_at = now() FROM sessions JOIN users ON users.id = user_id
       WHERE token_hash = ${digest(token)} AND family_hash IS NULL AND used_at IS NULL AND sessions.id = session_id AND ${isAlive}
-      RETURNING session_id, user_id, ${idleEnd(options)} AS expires_at
+      RETURNING session_id, user_id, ${subjectColumns}, ${idleEnd(options)} AS expires_at
     ), token AS (
       INSERT INTO refresh_tokens (token_hash, family_hash, session_id, expires_at)
       SELECT ${digest(next)}, ${familyOf(next)?.familyHash}, session_id, expires_at FROM used
     )
-    SELECT session_id AS "sessionId", user_id AS "userId" FROM used`
-  const [row] = await rawQuery<Ended>(database, sql)
+    SELECT session_id AS "sessionId", user_id AS "userId", "authTimeS", email, "isConfirmed" FROM used`
+  const [row] = await rawQuery<TokenSubject>(database, sql)
   return row && { ...row, refreshToken: next }
 }
 

@@ -1,7 +1,14 @@
 /** Opens sessions in the database, and ends the oldest ones of a user who has too many. */
 import { randomInt } from 'node:crypto'
 import { type Database, Prisma, rawQuery } from '@spillway/prisma'
-import { idleEnd, isAlive, type RotationOptions } from './refresh-rotation.js'
+import {
+  idleEnd,
+  isAlive,
+  type Rotated,
+  type RotationOptions,
+  subjectColumns,
+  type TokenSubject,
+} from './refresh-rotation.js'
 import { digest, familyOf, newRefreshToken } from './refresh-tokens.js'
 import type { SessionClient } from './session-client.js'
 
@@ -36,27 +43,29 @@ export async function openSession(
   database: Database,
   { id, userId, credentialVersion, device, address }: NewSession,
   options: OpeningOptions,
-): Promise<{ refreshToken: string } | 'stale' | 'exists'> {
+): Promise<Rotated | 'stale' | 'exists'> {
   const refreshToken = newRefreshToken(id)
   // One statement checks the credential and inserts the session with its first token, or does nothing. FOR SHARE waits for a
   // concurrent change of the password, which could not see this session to end it.
   const sql = Prisma.sql`
     WITH credential AS (
-      SELECT id FROM users WHERE id = ${userId}::uuid AND credential_version = ${credentialVersion}
+      SELECT id, email, email_confirmed_at FROM users WHERE id = ${userId}::uuid AND credential_version = ${credentialVersion}
         AND (email_confirmed_at IS NOT NULL OR NOT ${options.needsConfirmedEmail}::boolean) AND disabled_at IS NULL FOR SHARE
     ), session AS (
       INSERT INTO sessions (id, user_id, expires_at, device, address)
       SELECT ${id}::uuid, credential.id, now() + make_interval(secs => ${options.sessionTtlS}::int), ${device}::text, ${address}::text FROM credential
-      ON CONFLICT (id) DO NOTHING RETURNING id, expires_at
+      ON CONFLICT (id) DO NOTHING RETURNING id, created_at, expires_at
     ), token AS (
       INSERT INTO refresh_tokens (token_hash, family_hash, session_id, expires_at)
       SELECT ${digest(refreshToken)}, ${familyOf(refreshToken)?.familyHash}, sessions.id, ${idleEnd(options)} FROM session AS sessions
       RETURNING session_id
     )${randomInt(OPENINGS_PER_LOOK) === 0 ? oldestEnd(userId) : Prisma.empty}
-    SELECT EXISTS (SELECT FROM credential) AS current, EXISTS (SELECT FROM token) AS opened`
-  const [outcome] = await rawQuery<{ current: boolean; opened: boolean }>(database, sql)
-  if (outcome?.opened) return { refreshToken }
-  return outcome?.current ? 'exists' : 'stale'
+    SELECT sessions.id IS NOT NULL AS opened, ${subjectColumns} FROM credential LEFT JOIN session AS sessions ON true`
+  type Row = Omit<TokenSubject, 'sessionId' | 'userId'> & { opened: boolean }
+  const [row] = await rawQuery<Row>(database, sql)
+  if (row === undefined) return 'stale'
+  const { opened, ...subject } = row
+  return opened ? { ...subject, sessionId: id, userId, refreshToken } : 'exists'
 }
 
 /**

@@ -11,11 +11,11 @@ import { type NewSession, type OpeningOptions, openSession } from './session-ope
 
 export interface Sessions {
   /**
-   * Opens a session with the id of the job that verified the password. Returns its first refresh token; or `stale` when the password was
+   * Opens a session with the id of the job that verified the password. Returns it with its first refresh token; or `stale` when the password was
    * changed since the job was added, or the address is not confirmed and has to be, or `exists` when this job has opened its session before.
    * Of a user who has too many sessions, the oldest end.
    */
-  open(session: NewSession): Promise<{ refreshToken: string } | 'stale' | 'exists'>
+  open(session: NewSession): Promise<Rotated | 'stale' | 'exists'>
   /**
    * Returns the successor of a refresh token; the token that was replaced last may return the same one again, see {@link rotate}.
    * When the token was used before, ends its session and returns that.

@@ -106,6 +106,8 @@ test('each wrong value is named, and never shown', () => {
     MAX_OUTSTANDING: '0',
     TRUST_PROXY: 'proxy-4711',
     CORS_ORIGINS: 'https://app.example.test,https://4711.example.test/',
+    ISSUER: 'http://4711.example.test',
+    TOKEN_CLAIMS: 'email,phone-4711',
     REGISTRATION: 'ajar-4711',
     LOG_LEVEL: 'loud-4711',
     ACCESS_TOKEN_TTL_S: '86401',
@@ -121,6 +123,27 @@ test('each wrong value is named, and never shown', () => {
       name,
     )
   }
+})
+
+test('an issuer is a name, or a URL in the one form that verifiers compare', () => {
+  const read = (ISSUER: string) => readGatewayConfig({ ...complete, ISSUER })
+  for (const issuer of [
+    ...['spillway', 'https://login.example.test', 'https://example.test:8443/a/b-c', 'http://localhost:3000'],
+    ...['http://127.0.0.1', 'http://[::1]:3000/login'],
+  ])
+    assert.equal(read(issuer).ISSUER, issuer)
+  for (const issuer of [
+    ...['', 'https://example.test/', 'https://example.test/a/', 'https://EXAMPLE.test', 'https://example.test:443'],
+    ...[
+      'https://example.test?a',
+      'https://example.test#a',
+      'https://user@example.test',
+      'http://example.test',
+      'ftp://x',
+    ],
+    ...['https://example.test/:id', 'https://example.test/a*', 'https://example.test/a/../b', 'https:example.test'],
+  ])
+    assert.throws(() => read(issuer), /ISSUER/, issuer)
 })
 
 test('a password of operators that can be guessed is refused where others reach the port, and not on the loopback', () => {
@@ -157,7 +180,7 @@ test('a wait that leaves no time to redeem its ticket is refused', () => {
 })
 
 test('settings that contradict each other are named together, with all that is wrong by itself', () => {
-  const contradictory = { LOGIN_WAIT_MS: '60000', TRUST_PROXY: 'proxy', OPS_HOST: '0.0.0.0' }
+  const contradictory = { LOGIN_WAIT_MS: '300000', TRUST_PROXY: 'proxy', OPS_HOST: '0.0.0.0' }
   for (const wrong of [contradictory, { ...contradictory, PORT: 'none' }]) {
     assert.throws(
       () => readGatewayConfig({ ...complete, ...wrong }),

@@ -31,6 +31,27 @@ test('an access token is verified with the published keys, and says who, in whic
   assert.match(String(payload.jti), /^[0-9a-f-]{36}$/)
 })
 
+test('a token says when its user logged in, also after a refresh, and more only where it is asked to', async () => {
+  const { url: telling } = await system.gateway({ SPILLWAY_JWT_KEYS: older, TOKEN_CLAIMS: 'email_verified, email' })
+  const first = expect(200, await login(telling, account))
+  const claimsOf = async ({ accessToken }: Body) => (await jwtVerify(accessToken, jwks(telling), audience)).payload
+  const before = await claimsOf(first)
+  const { createdAt } = (await system.database.session.findUnique({ where: { id: String(before.sid) } })) ?? {}
+  assert.equal(before.auth_time, Math.floor(Number(createdAt) / 1_000))
+  assert.deepEqual([before.email, before.email_verified], [account.email, false])
+
+  await system.database
+    .$executeRaw`UPDATE sessions SET created_at = now() - interval '1 hour' WHERE id = ${before.sid}::uuid`
+  await system.database.$executeRaw`UPDATE users SET email_confirmed_at = now() WHERE id = ${before.sub}::uuid`
+  const after = await claimsOf(expect(200, await refresh(telling, first.refreshToken)))
+  const anHourLess = Number(before.auth_time) - 3_600
+  assert.ok(Number(after.auth_time) < anHourLess + 60 && Number(after.auth_time) >= anHourLess)
+  assert.deepEqual([after.email, after.email_verified], [account.email, true])
+
+  const plain = await claimsOf(expect(200, await login(url, account)))
+  assert.deepEqual(Object.keys(plain).sort(), ['aud', 'auth_time', 'exp', 'iat', 'iss', 'jti', 'sid', 'sub'])
+})
+
 test('a refreshed token is of the same session and user, and says how long it lasts', async () => {
   const first = expect(200, await login(url, account))
   const second = expect(200, await refresh(url, first.refreshToken))

@@ -6,8 +6,8 @@ import { openSystem } from '../system.ts'
 const cells = [await openSystem(), await openSystem()] as const
 afterAll(() => Promise.all(cells.map((cell) => cell.close())))
 for (const cell of cells) await cell.worker()
-const home = await cells[0].gateway({ JWT_ISSUER: 'home' })
-const other = await cells[1].gateway({ JWT_ISSUER: 'other' })
+const home = await cells[0].gateway({ ISSUER: 'home' })
+const other = await cells[1].gateway({ ISSUER: 'other' })
 
 test('sessions, tickets and access tokens of one cell are refused by the other', async () => {
   const credentials = await newAccount(home.url)

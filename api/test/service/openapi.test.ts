@@ -49,7 +49,7 @@ const mail = {
 }
 const system = await shareSystem()
 afterAll(() => system.close())
-const { url } = await system.gateway(mail)
+const { url } = await system.gateway({ ...mail, ISSUER: 'https://login.example.test' })
 const document: Description = JSON.parse(await (await fetch(`${url}/openapi.json`)).text())
 
 const withBody = ['400', '413', '415', '422', '500', '503']
@@ -71,7 +71,9 @@ const design: Record<string, string[]> = {
   'POST /v1/email/confirm': ['204', '403', '429', ...withBody],
   'POST /v1/me/email/confirmation': ['204', '401', '403', '429', ...withBody],
   'PUT /v1/me/email': ['202', '204', '401', '403', '429', ...withBody],
-  'GET /.well-known/jwks.json': ['200'],
+  'GET /.well-known/jwks.json': ['200', '304'],
+  'GET /.well-known/openid-configuration': ['200', '304'],
+  'GET /.well-known/oauth-authorization-server': ['200', '304'],
   'GET /healthz': ['200'],
   'GET /readyz': ['200', '503'],
 }
@@ -221,7 +223,8 @@ test('answers have the statuses and the media types that the document gives them
   await seen('POST /v1/token/refresh', refresh(url, refreshToken))
   await seen('POST /v1/token/refresh', refresh(url, refreshToken))
   await seen('POST /v1/logout', logout(url, refreshToken))
-  for (const path of ['/healthz', '/readyz', '/.well-known/jwks.json'])
+  const documents = ['jwks.json', 'openid-configuration', 'oauth-authorization-server']
+  for (const path of ['/healthz', '/readyz', ...documents.map((name) => `/.well-known/${name}`)])
     await seen(`GET ${path}`, call(url, 'GET', path))
 })
 

@@ -27,7 +27,12 @@ export function expectReadyLines({ LOG_LEVEL: level = '' }: NodeJS.ProcessEnv): 
 /** Starts all members at once. Resolves with their addresses when every gateway is ready. Needs a migrated database. */
 export async function startCluster(options: ClusterOptions): Promise<{ gateways: Place[]; workers: Place[] }> {
   const { environment, secrets, databaseUrl, redisUrl } = options
+  const [{ port = 0 } = {}] = options.gateways
+  const host = hostToDial(environment.host)
+  // Verifiers on this machine find the keys by discovery. A URL beyond the loopback would have to be https.
+  const isLocal = port !== 0 && ['127.0.0.1', 'localhost', '[::1]'].includes(host)
   const env = {
+    ...(isLocal ? { ISSUER: `http://${host}:${port}` } : {}),
     // The limits stay on. A load generator on this machine, such as `pnpm load spike --target`, simulates clients by X-Forwarded-For.
     TRUST_PROXY: '127.0.0.1,::1',
     OPS_USER: 'operator',

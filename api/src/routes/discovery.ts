@@ -1,0 +1,103 @@
+/**
+ * How services verify access tokens: the public keys (RFC 7517), and the discovery documents that lead there (RFC 8414, OpenID Connect
+ * Discovery 1.0), where ISSUER is a URL.
+ */
+import { createHash } from 'node:crypto'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { RoutePlugin } from '../operations/deps.js'
+import { claimsOf } from '../sessions/access-token.js'
+import { algorithms } from '../sessions/signing-keys.js'
+
+/**
+ * How long a cache may keep the keys, in seconds: a key that is published for longer is known to every service when it signs.
+ * api/README.md says so to operators.
+ */
+const MAX_AGE_S = 300
+
+const text = { type: 'string' } as const
+const KeySet = {
+  title: 'KeySet',
+  description: 'The public keys of access tokens (RFC 7517)',
+  type: 'object',
+  properties: {
+    keys: {
+      type: 'array',
+      items: {
+        title: 'PublicKey',
+        type: 'object',
+        properties: {
+          ...{ kty: text, kid: text, use: { const: 'sig' }, alg: { enum: algorithms } },
+          ...{ crv: text, x: text, y: text, n: text, e: text },
+        },
+        required: ['kty', 'kid', 'use', 'alg'],
+        additionalProperties: false,
+      },
+    },
+  },
+  required: ['keys'],
+  additionalProperties: false,
+} as const
+
+const Metadata = {
+  title: 'Metadata',
+  description: 'What verifies access tokens (RFC 8414)',
+  type: 'object',
+  properties: {
+    issuer: text,
+    jwks_uri: text,
+    id_token_signing_alg_values_supported: {
+      type: 'array',
+      items: { enum: algorithms },
+      description: 'Of access tokens: the field in which verifiers look for their algorithms',
+    },
+    claims_supported: { type: 'array', items: text },
+  },
+  required: ['issuer', 'jwks_uri', 'id_token_signing_alg_values_supported', 'claims_supported'],
+  additionalProperties: false,
+} as const
+
+const config = { priority: 'always' } as const
+const notModified = { 304: { type: 'null', description: 'As the client has it' } } as const
+
+export const discoveryRoutes: RoutePlugin = async (app, { keys: { jwks }, issuer, tokenClaims, log }) => {
+  const keySet = { tags: ['Sessions'], summary: 'Public keys', response: { 200: KeySet, ...notModified } }
+  const answerKeys = answerFromCache(jwks)
+  app.get('/.well-known/jwks.json', { config, schema: { operationId: 'getKeys', ...keySet } }, answerKeys)
+  if (!issuer.includes('://')) {
+    log.info(`there is no discovery of ${issuer}: ISSUER is no URL`)
+    return
+  }
+
+  const answer = answerFromCache({
+    issuer,
+    jwks_uri: `${issuer}/.well-known/jwks.json`,
+    id_token_signing_alg_values_supported: [...new Set(jwks.keys.map(({ alg }) => alg))],
+    claims_supported: claimsOf(tokenClaims),
+  })
+  const response = { 200: Metadata, ...notModified }
+  const documents = { 'openid-configuration': 'getOpenIdConfiguration', 'oauth-authorization-server': 'getMetadata' }
+  for (const [name, operationId] of Object.entries(documents)) {
+    const schema = { operationId, tags: ['Sessions'], summary: 'Discovery', response }
+    app.get(`/.well-known/${name}`, { config, schema }, answer)
+  }
+  // With an issuer that has a path, OpenID Connect appends to it and RFC 8414 inserts before it; a proxy may strip it, or not.
+  const { pathname: path } = new URL(issuer)
+  if (path === '/') return
+  const schema = { hide: true }
+  for (const name of Object.keys(documents))
+    for (const url of [`/.well-known/${name}${path}`, `${path}/.well-known/${name}`])
+      app.get(url, { config, schema }, answer)
+  app.get(`${path}/.well-known/jwks.json`, { config, schema }, answerKeys)
+}
+
+/** A handler that answers with a document that never changes, or 304 to who has it. */
+function answerFromCache(document: object) {
+  const body = JSON.stringify(document)
+  const etag = `"${createHash('sha256').update(body).digest('base64url')}"`
+  return async ({ headers }: FastifyRequest, reply: FastifyReply) => {
+    reply.headers({ 'cache-control': `public, max-age=${MAX_AGE_S}`, etag })
+    // A proxy that compresses makes the tag a weak one.
+    const known = (headers['if-none-match'] ?? '').split(',').map((tag) => tag.trim().replace(/^W\//, ''))
+    return known.includes(etag) ? reply.code(304).send() : reply.type('application/json').send(body)
+  }
+}
