@@ -26,9 +26,8 @@ import { sessionRoutes } from './routes/sessions.js'
 import { ticketRoutes } from './routes/tickets.js'
 import { tokenRoutes } from './routes/tokens.js'
 import { buildServer, type ServerDeps } from './server.js'
-import { accessTokenPlugin, createAccessTokens, optionalClaimNames } from './sessions/access-token.js'
+import { type AccessTokens, accessTokenPlugin } from './sessions/access-token.js'
 import { sessionNameOf } from './sessions/refresh-tokens.js'
-import { createSessions } from './sessions/sessions.js'
 import type { Admission } from './waiting/admission.js'
 import { createHold } from './waiting/hold.js'
 import { createTickets } from './waiting/tickets.js'
@@ -38,7 +37,10 @@ import { createUsedTickets } from './waiting/used-tickets.js'
 const BODY_LIMIT_BYTES = 16 * 1_024
 
 /** What the gateway opens and closes. */
-export interface AppDeps extends ServerDeps, Pick<Deps, 'database' | 'passwords' | 'keys' | 'audit' | 'post'> {
+export interface AppDeps
+  extends ServerDeps,
+    Pick<Deps, 'database' | 'passwords' | 'keys' | 'tokenClaims' | 'sessions' | 'audit' | 'post'> {
+  accessTokens: AccessTokens
   countingRedis: readonly CountingRedis[]
   admission: Admission
   keyring: Keyring
@@ -62,7 +64,20 @@ const docs: DocsOptions = {
 
 /** Builds the public application. Dependencies stay the caller's to close. */
 export async function buildApp(config: GatewayConfig, deps: AppDeps): Promise<FastifyInstance> {
-  const { database, passwords, countingRedis, admission, keyring, keys, audit, post, metrics, log } = deps
+  const {
+    database,
+    passwords,
+    countingRedis,
+    admission,
+    keyring,
+    keys,
+    accessTokens,
+    sessions,
+    audit,
+    post,
+    metrics,
+    log,
+  } = deps
   const nowMs = () => passwords.now()
   const devices = createDeviceTokens(keyring, { ttlS: config.DEVICE_TTL_S, nowMs })
   const app = await buildServer(config, deps, {
@@ -71,13 +86,6 @@ export async function buildApp(config: GatewayConfig, deps: AppDeps): Promise<Fa
     deviceOf: (headers) => devices.recognize(deviceTokenOf(headers)),
   })
   await app.register(crossOriginPlugin, { origins: listOf(config.CORS_ORIGINS), metrics })
-  const { ISSUER: issuer } = config
-  const tokenClaims = optionalClaimNames.filter((name) => listOf(config.TOKEN_CLAIMS).includes(name))
-  const accessTokens = createAccessTokens({
-    ...{ keys, issuer, claims: tokenClaims },
-    audience: config.JWT_AUDIENCE,
-    ttlS: config.ACCESS_TOKEN_TTL_S,
-  })
   await app.register(accessTokenPlugin, accessTokens)
   const accountNameOf = createAccountNames(keyring)
   await app.register(limitsPlugin, {
@@ -103,15 +111,10 @@ export async function buildApp(config: GatewayConfig, deps: AppDeps): Promise<Fa
     log,
   })
 
+  const { ISSUER: issuer } = config
   app.decorate('isRegistrationOpen', config.REGISTRATION === 'open')
   app.decorate('sendsMail', post !== undefined)
 
-  const sessions = createSessions(database, {
-    sessionTtlS: config.SESSION_TTL_S,
-    sessionIdleS: config.SESSION_IDLE_S,
-    refreshGraceS: config.REFRESH_GRACE_S,
-    needsConfirmedEmail: config.LOGIN_NEEDS_CONFIRMATION,
-  })
   const checkPassword = createPasswordCheck({
     minLength: config.PASSWORD_MIN_LENGTH,
     service: URL.canParse(issuer) ? new URL(issuer).hostname : issuer,
@@ -120,7 +123,8 @@ export async function buildApp(config: GatewayConfig, deps: AppDeps): Promise<Fa
   const upgrades = createHashUpgrades({ passwords, database, mode: config.REHASH, log })
   app.addHook('onClose', upgrades.close)
   const all: Deps = {
-    ...{ database, passwords, keys, audit, post, isDraining: deps.isDraining, issuer, tokenClaims, log },
+    ...{ database, passwords, keys, audit, post, isDraining: deps.isDraining, log },
+    ...{ issuer, tokenClaims: deps.tokenClaims },
     ...{ sessions, issueTokens: accessTokens.issue, checkPassword, upgrades, guessing, deviceHeaders },
     needsConfirmedEmail: config.LOGIN_NEEDS_CONFIRMATION,
     asksOldSystem: config.LEGACY_VERIFY,

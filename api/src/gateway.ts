@@ -8,6 +8,7 @@ import { shareReport } from '@spillway/client/shards/shared-report'
 import { connectDatabase, poolUse } from '@spillway/prisma'
 import { startFallback } from '@spillway/worker/fallback'
 import type { Logger } from '@spillway/worker/log'
+import { listOf } from '@spillway/worker/settings'
 import { beginShutdown } from '@spillway/worker/shutdown'
 import { startTracing } from '@spillway/worker/tracing'
 import { buildApp } from './app.js'
@@ -24,7 +25,9 @@ import { exposeGatewayState } from './ops/gauges.js'
 import { buildOps } from './ops/server.js'
 import { closeTimeMs } from './server.js'
 import { buildServiceApp, serviceOperations } from './service/app.js'
+import { createAccessTokens, optionalClaimNames } from './sessions/access-token.js'
 import { startDeletingExpiredSessions } from './sessions/expired-sessions.js'
+import { createSessions } from './sessions/sessions.js'
 import { parseSigningKeys } from './sessions/signing-keys.js'
 import { createAdmission } from './waiting/admission.js'
 
@@ -118,10 +121,24 @@ export async function startGateway(
     ticketTtlMs: config.TICKET_TTL_MS,
     maxOutstanding: config.MAX_OUTSTANDING,
   })
+  const sessions = createSessions(database, {
+    sessionTtlS: config.SESSION_TTL_S,
+    sessionIdleS: config.SESSION_IDLE_S,
+    refreshGraceS: config.REFRESH_GRACE_S,
+    needsConfirmedEmail: config.LOGIN_NEEDS_CONFIRMATION,
+  })
+  const tokenClaims = optionalClaimNames.filter((name) => listOf(config.TOKEN_CLAIMS).includes(name))
+  const accessTokens = createAccessTokens({
+    keys,
+    issuer: config.ISSUER,
+    audience: config.JWT_AUDIENCE,
+    ttlS: config.ACCESS_TOKEN_TTL_S,
+    claims: tokenClaims,
+  })
   const isDraining = () => draining
   const serving = { isDraining, database, passwords, countingRedis, admission, keyring }
-  const shared = { ...serving, metrics, shedder, tracing, log }
-  const app = await buildApp(config, { ...shared, keys, audit, breached, post: mail?.post })
+  const shared = { ...serving, sessions, accessTokens, metrics, shedder, tracing, log }
+  const app = await buildApp(config, { ...shared, keys, tokenClaims, audit, breached, post: mail?.post })
   const serviceApp = config.SERVICE_KEYS === '' ? undefined : await buildServiceApp(config, shared)
   // After all routes: onClose hooks run in reverse order, and these connections must end before anything else is closed.
   if (acceptors) for (const each of [app, serviceApp]) await each?.register(acceptorsPlugin, { backlog: BACKLOG })

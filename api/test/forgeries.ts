@@ -1,6 +1,12 @@
 // Forged access tokens of every kind that is known to have worked somewhere (RFC 8725), made from a good one and its signing key.
-import { createPublicKey, createSecretKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
+import { createPrivateKey, createPublicKey, createSecretKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { exportJWK, type JWTHeaderParameters, type JWTPayload, SignJWT, UnsecuredJWT } from 'jose'
+
+/** Of an entry of SPILLWAY_JWT_KEYS. */
+export function privateKeyOf(entry: string): KeyObject {
+  const [, encoded = ''] = entry.split(':')
+  return createPrivateKey({ key: Buffer.from(encoded, 'base64'), format: 'der', type: 'pkcs8' })
+}
 
 export interface Genuine {
   /** The key that signed it. */

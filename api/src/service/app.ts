@@ -10,11 +10,14 @@ import { type Operation, resumeOperation } from '../operations/operation.js'
 import { ApiError } from '../problems/errors.js'
 import { ticketRoutes } from '../routes/tickets.js'
 import { buildServer, type ServerDeps } from '../server.js'
+import type { AccessTokens } from '../sessions/access-token.js'
+import type { Sessions } from '../sessions/sessions.js'
 import type { Admission } from '../waiting/admission.js'
 import { createHold } from '../waiting/hold.js'
 import { createTickets } from '../waiting/tickets.js'
 import { createUsedTickets } from '../waiting/used-tickets.js'
 import { hash } from './hash.js'
+import { introspectionRoute } from './introspect.js'
 import { serviceKeysPlugin } from './keys.js'
 import { verify } from './verify.js'
 
@@ -24,8 +27,10 @@ export const serviceOperations: readonly Operation<unknown>[] = [verify, hash]
 const BODY_LIMIT_BYTES = 32 * 1_024
 
 export interface ServiceAppDeps extends ServerDeps {
-  /** For used tickets alone: calls that are answered while they are held need no database. */
+  /** For used tickets and introspection alone: calls that are answered while they are held need no database. */
   database: Database
+  accessTokens: AccessTokens
+  sessions: Sessions
   passwords: PasswordClient
   countingRedis: readonly CountingRedis[]
   admission: Admission
@@ -35,10 +40,11 @@ export interface ServiceAppDeps extends ServerDeps {
 const docs: DocsOptions = {
   title: 'Spillway service',
   description:
-    'Verifies and hashes passwords for applications that keep their own users. A request whose hash takes longer than it is held is ' +
+    'Verifies and hashes passwords for applications that keep their own users, and tells other services whether access tokens are good. A request whose hash takes longer than it is held is ' +
     'answered with 202 and a ticket; errors are RFC 9457 problems with a stable code.',
   tags: [
     { name: 'Passwords', description: 'Verifying and hashing' },
+    { name: 'Tokens', description: 'Whether an access token of a user is good' },
     { name: 'Tickets', description: 'Answers that came later' },
   ],
   securitySchemes: {
@@ -68,6 +74,11 @@ export async function buildServiceApp(config: GatewayConfig, deps: ServiceAppDep
     metrics,
     waitLimitMs: config.LOGIN_WAIT_MS,
     ticketTtlMs: config.TICKET_TTL_MS,
+  })
+  await app.register(introspectionRoute, {
+    verify: deps.accessTokens.verify,
+    sessions: deps.sessions,
+    onRequest: [app.requireServiceKey, app.limitService],
   })
   for (const operation of serviceOperations) operation.mount(app, undefined, hold)
   await app.register(ticketRoutes, {

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import { errors, jwtVerify } from 'jose'
+import { errors, type JWTPayload, jwtVerify } from 'jose'
 import type { FromSchema } from 'json-schema-to-ts'
 import { ApiError } from '../problems/errors.js'
 import type { TokenBody } from '../schemas/bodies.js'
@@ -24,7 +24,7 @@ export interface AccessTokenOptions {
 }
 
 /** The claims of a verified token. */
-export interface AccessClaims {
+export interface AccessClaims extends JWTPayload {
   /** The user. */
   sub: string
   /** The session. */
@@ -86,7 +86,7 @@ export function createAccessTokens({ keys, issuer, audience, ttlS, claims }: Acc
           { algorithms: [...algorithms], issuer, audience, requiredClaims: REQUIRED },
         )
         const { sub, sid } = payload
-        return isUuid(sub) && isUuid(sid) ? { sub, sid } : undefined
+        return isUuid(sub) && isUuid(sid) ? { ...payload, sub, sid } : undefined
       } catch {
         // The cause is left out: it may quote the token.
         return undefined

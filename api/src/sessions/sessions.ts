@@ -25,6 +25,8 @@ export interface Sessions {
   end(refreshToken: string): Promise<Ended | undefined>
   /** The user of a session. Throws `invalid_token` once it has ended, so that a logout takes effect at once. */
   userOf(session: { sessionId: string; userId: string }): Promise<SessionUser>
+  /** Whether a session of a user goes on. */
+  goesOn(session: { sessionId: string; userId: string }): Promise<boolean>
   /** The sessions of a user that go on, the newest first: at most {@link LISTED_MAX}. */
   list(userId: string): Promise<LiveSession[]>
   /** Ends a session of a user. Returns whether there was one that went on. */
@@ -94,6 +96,11 @@ export function createSessions(database: Database, options: OpeningOptions): Ses
       const [user] = await rawQuery<Omit<SessionUser, 'createdAt'> & { createdAt: string }>(database, sql)
       if (user === undefined) throw new ApiError('invalid_token')
       return { ...user, createdAt: new Date(user.createdAt) }
+    },
+
+    async goesOn({ sessionId, userId }) {
+      const sql = Prisma.sql`SELECT FROM sessions WHERE id = ${sessionId}::uuid AND user_id = ${userId}::uuid AND ${isAlive}`
+      return (await rawQuery(database, sql)).length > 0
     },
 
     async list(userId) {

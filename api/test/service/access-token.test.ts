@@ -1,12 +1,11 @@
 // Access tokens, seen from outside: verified by another library with the published keys, and forged in the usual ways.
 import assert from 'node:assert/strict'
-import { createPrivateKey } from 'node:crypto'
 import { newSigningKey } from '@spillway/local/testing'
 import { createRemoteJWKSet, jwtVerify } from 'jose'
 import { afterAll, test } from 'vitest'
 import { algorithms } from '../../src/sessions/signing-keys.ts'
 import { assertProblem, type Body, call, expect, login, me, newAccount, refresh } from '../client.ts'
-import { createForger } from '../forgeries.ts'
+import { createForger, privateKeyOf } from '../forgeries.ts'
 import { shareSystem } from '../system.ts'
 
 const audience = { issuer: 'spillway', audience: 'spillway' }
@@ -80,7 +79,7 @@ test.each(algorithms)('forged tokens are refused where %s signs', async (alg) =>
   const gateway = await system.gateway({ SPILLWAY_JWT_KEYS: `${signing},${beside}` })
   const { accessToken } = expect(200, await login(gateway.url, account))
   const { payload } = await jwtVerify(accessToken, jwks(gateway.url), audience)
-  const forger = createForger({ key: privateKey(signing), kid: 'key', alg, payload, accessToken })
+  const forger = createForger({ key: privateKeyOf(signing), kid: 'key', alg, payload, accessToken })
 
   expect(200, await me(gateway.url, await forger.signed({})))
   expect(200, await me(gateway.url, await forger.signed({ aud: ['someone-else', 'spillway'] })))
@@ -96,7 +95,7 @@ test.each(algorithms)('forged tokens are refused where %s signs', async (alg) =>
     'the right key under no id': await forger.signed({}, { header: { alg } }),
     'an accepted key of another type under this id': await forger.signed(
       {},
-      { key: privateKey(beside), header: { alg: other, kid: 'key' } },
+      { key: privateKeyOf(beside), header: { alg: other, kid: 'key' } },
     ),
     'no token': 'token',
   }
@@ -147,8 +146,3 @@ test('keys of each type follow one another without ending a session', async () =
     ;[before, token] = [after, fresh.accessToken]
   }
 })
-
-function privateKey(entry: string) {
-  const [, encoded = ''] = entry.split(':')
-  return createPrivateKey({ key: Buffer.from(encoded, 'base64'), format: 'der', type: 'pkcs8' })
-}

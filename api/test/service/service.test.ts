@@ -273,7 +273,7 @@ test('a client that goes away leaves no job', async () => {
 test('the description of the API has its operations and its key', async () => {
   const document: unknown = await (await fetch(`${url}/openapi.json`)).json()
   const text = JSON.stringify(document)
-  for (const id of ['verifyPassword', 'hashPassword', 'redeemTicket'])
+  for (const id of ['verifyPassword', 'hashPassword', 'redeemTicket', 'introspectToken'])
     assert.ok(text.includes(`"operationId":"${id}"`), id)
   assert.match(text, /"serviceKey":\{"type":"http","scheme":"bearer"/)
   assert.doesNotMatch(text, /\/v1\/login/)

@@ -1,0 +1,73 @@
+/**
+ * POST /v1/introspect: whether an access token is valid and its session goes on (RFC 7662), for services that cannot wait until the
+ * token expires.
+ */
+import type { FastifyPluginAsyncJsonSchemaToTs } from '@fastify/type-provider-json-schema-to-ts'
+import type { onRequestAsyncHookHandler } from 'fastify'
+import { ApiError } from '../problems/errors.js'
+import { bodyProblems, limitProblem, unauthorizedProblem } from '../schemas/responses.js'
+import type { AccessTokens } from '../sessions/access-token.js'
+import type { Sessions } from '../sessions/sessions.js'
+
+const FORM = 'application/x-www-form-urlencoded'
+
+const Introspection = {
+  title: 'Introspection',
+  description: 'Whether a token is good, and if so its claims (RFC 7662)',
+  type: 'object',
+  properties: { active: { type: 'boolean' }, token_type: { type: 'string', description: 'Bearer' } },
+  required: ['active'],
+  additionalProperties: true,
+  examples: [{ active: false }],
+} as const
+
+export interface IntrospectionOptions {
+  verify: AccessTokens['verify']
+  sessions: Pick<Sessions, 'goesOn'>
+  /** Authenticate and limit. */
+  onRequest: onRequestAsyncHookHandler[]
+}
+
+export const introspectionRoute: FastifyPluginAsyncJsonSchemaToTs<{ Options: IntrospectionOptions }> = async (
+  app,
+  { verify, sessions, onRequest },
+) => {
+  app.addContentTypeParser(FORM, { parseAs: 'string' }, (_request, body: string, done) => {
+    const form = new URLSearchParams(body)
+    // RFC 6749, 3.1: no parameter more than once.
+    if (form.getAll('token').length > 1) done(new ApiError('malformed_request'))
+    else done(null, Object.fromEntries(form))
+  })
+  app.post(
+    '/v1/introspect',
+    {
+      config: { priority: 'promised' },
+      schema: {
+        operationId: 'introspectToken',
+        tags: ['Tokens'],
+        summary: 'Is this access token good?',
+        description:
+          'Answers `active: false` alone for any text that is no valid access token, and for a session that has ended.',
+        security: [{ serviceKey: [] }],
+        consumes: [FORM],
+        body: {
+          title: 'TokenToIntrospect',
+          type: 'object',
+          properties: {
+            token: { type: 'string', maxLength: 8_192 },
+            token_type_hint: { type: 'string', maxLength: 64 },
+          },
+          required: ['token'],
+        },
+        response: { 200: Introspection, 401: unauthorizedProblem, 429: limitProblem, ...bodyProblems },
+      },
+      onRequest,
+    },
+    async ({ body }) => {
+      const claims = await verify(body.token)
+      if (claims === undefined || !(await sessions.goesOn({ sessionId: claims.sid, userId: claims.sub })))
+        return { active: false }
+      return { ...claims, active: true, token_type: 'Bearer' }
+    },
+  )
+}
