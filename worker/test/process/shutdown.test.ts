@@ -71,7 +71,7 @@ test.concurrent('a job that was taken over by another worker is not requeued, an
   const space = spaceFor(t)
   const client = await readyClient(space)
   const worker = await startedWorkerProcess(space, { SHUTDOWN_GRACE_MS: '100' })
-  const [first, second] = await busy(space, client, [1_000, 1_000])
+  const [first, second] = await busy(space, client, [60_000, 60_000])
   assert.ok(first && second)
   await space.redis.set(`${jobKey(space, first.job.id)}:lock`, 'of-another-worker', 'PX', 60_000)
   assert.deepEqual(await worker.stop(), { code: 0, signal: null })

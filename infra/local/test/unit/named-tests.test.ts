@@ -29,9 +29,9 @@ for (const [page, least] of [
 
 /** Whether a file has a test whose title fits, where `…` stands for anything. */
 function hasTest(file: string, name: string): boolean {
-  const titles = [...readFileSync(file, 'utf8').matchAll(/(?:test|describe)(?:\.concurrent)?\(\s*(['"`])(.+?)\1/g)].map(
-    ([, , title = '']) => title,
-  )
+  const titles = [
+    ...readFileSync(file, 'utf8').matchAll(/(?:test|describe)(?:\.concurrent|\.each\(.+?\))?\(\s*(['"`])(.+?)\1/g),
+  ].map(([, , title = '']) => title)
   const [first = '', ...others] = name.split('…').map((part) => part.trim())
   return titles.some((title) => title.startsWith(first) && others.every((part) => title.includes(part)))
 }
