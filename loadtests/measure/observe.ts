@@ -9,7 +9,11 @@ import { startProbe } from './probe.ts'
 const BYSTANDERS_PER_SECOND = 40
 
 /** Without bystanders, because their requests cost processor time too. */
-export async function processorTimeOf<T>(running: Running, servers: readonly Part[], happening: () => Promise<T>) {
+export async function processorTimeOf<T>(
+  running: Pick<Running, 'parts'>,
+  servers: readonly Part[],
+  happening: () => Promise<T>,
+) {
   const watched = [...running.parts, ...servers]
   const before = watched.map(timeOfPart)
   const generator = process.cpuUsage()

@@ -7,6 +7,7 @@ import { moveTo } from '@spillway/local/processes/pinning'
 import { buildEngine, hasEngine } from '@spillway/local/start/engine'
 import { startOwnServices } from '@spillway/local/testing/services'
 import { stormCommand } from '@spillway/storm/command'
+import { costCommand } from '../cost/main.ts'
 import { createAccounts, type WarmUp } from '../load/accounts.ts'
 import { bareHash } from '../measure/bare-hash.ts'
 import { contenderCores, generatorCores } from '../measure/cores.ts'
@@ -119,6 +120,7 @@ await runCommand(async () => {
     process.exitCode = await stormCommand(args.slice(1), 'pnpm load storm')
     return
   }
+  if (args[0] === 'cost' || args[0] === 'floor') return await costCommand(args)
   const options = parseOptions(args)
   if (options.help) return console.log(help)
   if (options.target) return await spike(options.target)

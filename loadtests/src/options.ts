@@ -14,11 +14,13 @@ export const help = `pnpm load [scenario ...] [--contender name[,name]] [--durat
           [--repeat n] [--json file] [--compare old.json] [--from file] [--continue file]
 pnpm load spike --target url [--rate n] [--duration s] [--users n] [--password p] [--beyond-loopback]
 pnpm load storm --target url ...
+pnpm load cost|floor ...
 
 Runs load tests and writes a JSON file and, beside it, a report in
 Markdown with one HTML page of pictures. Without a scenario: a short set of all, in about ten
 minutes. With --target: a spike of logins on a gateway that runs already, with the accounts of "pnpm seed".
-The storm is on any other application that runs already: "pnpm load storm --help" describes it.
+The storm is on any other application that runs already: "pnpm load storm --help" describes it. "pnpm load cost --help" describes
+the measuring of what calls cost without their hashes.
 
   --contender a,b   only these architectures
   --duration s      seconds under load, for each measurement (ramp: for each step; spike: of the spike)

@@ -1,0 +1,95 @@
+// The calls whose cost is measured: what each of many callers does over and over.
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Answer, respondAsync } from '@spillway/local/testing/api-client'
+import type { CostSystem } from './system.ts'
+
+/** One call to the end; resolves when it was answered as it should be. */
+export type Call = () => Promise<void>
+
+export interface Costed {
+  name: string
+  title: string
+  /** In flight at a time. */
+  callers: number
+  /** Which gateway it goes to: one with a worker, or one whose queue is full [a worker]. */
+  isRefused?: boolean
+  /** Nothing is called: the time of the first threads counts. */
+  isAtRest?: boolean
+  /** Whether the floor has it. */
+  hasFloor?: boolean
+  /** The call of one caller. */
+  open(system: CostSystem): Promise<Call> | Call
+}
+
+/** In flight: enough that what goes together does. */
+const CALLERS = 32
+/** A refusal is held for half a second and longer. */
+const REFUSED_CALLERS = 256
+
+export const costed: readonly Costed[] = [
+  {
+    name: 'login',
+    title: 'held login',
+    callers: CALLERS,
+    hasFloor: true,
+    open:
+      ({ api, credentials }) =>
+      async () => {
+        expect(200, await api.login(credentials()))
+      },
+  },
+  {
+    name: 'ticket',
+    title: 'ticket and its redeeming',
+    callers: CALLERS,
+    open:
+      ({ api, credentials }) =>
+      async () => {
+        let answer = expect(202, await api.login(credentials(), respondAsync))
+        while (answer.status === 202) answer = await api.redeem(answer.body.ticket)
+        expect(200, answer)
+      },
+  },
+  {
+    name: 'refresh',
+    title: 'refresh',
+    callers: CALLERS,
+    async open({ api, credentials }) {
+      let { refreshToken } = expect(200, await api.login(credentials())).body
+      return async () => {
+        const { body } = expect(200, await api.refresh(refreshToken))
+        refreshToken = body.refreshToken
+      }
+    },
+  },
+  {
+    name: 'refusal',
+    title: 'refusal before the line',
+    callers: REFUSED_CALLERS,
+    isRefused: true,
+    async open({ fullApi, credentials }) {
+      // The first one fills the queue, which the gateway reads some times a second.
+      while ((await fullApi.login(credentials(), respondAsync)).status === 202);
+      return async () => {
+        expect(503, await fullApi.login(credentials()))
+      }
+    },
+  },
+  {
+    name: 'healthz',
+    title: '/healthz',
+    callers: CALLERS,
+    hasFloor: true,
+    open:
+      ({ api }) =>
+      async () => {
+        expect(200, await api.get('/healthz'))
+      },
+  },
+  { name: 'rest', title: 'a second at rest', callers: 1, isAtRest: true, open: () => () => sleep(1_000) },
+]
+
+function expect(status: number, answer: Answer): Answer {
+  if (answer.status === status) return answer
+  throw new Error(`A call was answered with ${answer.status} instead of ${status}: ${answer.failure ?? answer.text}`)
+}

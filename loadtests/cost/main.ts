@@ -1,0 +1,153 @@
+// `pnpm load cost`: the processor time of everything that is no hash, of each call and by part; in turn with another checkout.
+import { runWithKeeper } from '@spillway/local/processes/command'
+import { parseCommandLine, positive, whole } from '@spillway/local/processes/command-line'
+import type { Keeper } from '@spillway/local/processes/keeper'
+import { quantile } from '@spillway/local/testing/quantile'
+import { markdownTable } from 'markdown-table'
+import { processorTimeOf } from '../measure/observe.ts'
+import { pickNamed } from '../src/named.ts'
+import { type Costed, costed } from './calls.ts'
+import { openFloor } from './floor.ts'
+import { type CostSystem, openCostSystem } from './system.ts'
+
+const SECONDS = 4
+const ROUNDS = 3
+const WARM_UP_S = 3
+const PARTS = ['gateway', 'worker', 'postgres', 'redis'] as const
+
+const help = `pnpm load cost [call ...] [--before path] [--rounds n] [--seconds s] [--profile dir]
+pnpm load floor [...]
+
+Measures the processor time of gateway, worker, PostgreSQL and Redis for one call, with hashes that cost nothing, and prints medians in
+milliseconds. Processor time is not disturbed as easily as time. "floor" measures in turn with bare parts that do what a login cannot do
+without: Fastify with a validated body, two statements by pg, a job of BullMQ's awaited over pub/sub, a signature by Ed25519.
+
+  --before path   another checkout of Spillway, installed, that is measured in turn with this one
+  --rounds n      how often each call is measured [${ROUNDS}]
+  --seconds s     for how long each time [${SECONDS}]
+  --profile dir   where Node leaves the CPU profiles of this checkout's gateway and worker; they are slower with it
+  --help          prints this
+
+Calls
+${costed.map(({ name, title }) => `  ${name.padEnd(16)}${title}`).join('\n')}
+`
+
+const options = {
+  before: { type: 'string' },
+  rounds: { type: 'string' },
+  seconds: { type: 'string' },
+  profile: { type: 'string' },
+} as const
+
+type Cost = Record<(typeof PARTS)[number] | 'all' | 'perSecond', number>
+
+/** Runs the command. Resolves when all is closed. */
+export async function costCommand([name, ...args]: readonly string[]): Promise<void> {
+  const { values, positionals } = parseCommandLine(`pnpm load ${name}`, args, options, { allowPositionals: true })
+  if (values.help) return console.log(help)
+  const isFloor = name === 'floor'
+  const all = isFloor ? costed.filter(({ hasFloor }) => hasFloor) : costed
+  const chosen = pickNamed('call', all, positionals)
+  const rounds = whole('--rounds', values.rounds ?? String(ROUNDS))
+  const seconds = positive('--seconds', values.seconds ?? String(SECONDS))
+  await runWithKeeper(async (keeper) => {
+    const systems: CostSystem[] = []
+    const names = ['this']
+    const add = (name: string, system: CostSystem) => {
+      systems.push(system)
+      names.push(name)
+    }
+    try {
+      const own = await openCostSystem(keeper, undefined, values.profile)
+      systems.push(own)
+      if (values.before !== undefined) add('before', await openCostSystem(keeper, values.before))
+      if (isFloor) add('floor', await openFloor(keeper, own))
+      await measure(keeper, systems, names, chosen, { rounds, seconds })
+    } finally {
+      for (const system of systems.reverse()) await system.close()
+    }
+  })
+}
+
+async function measure(
+  keeper: Keeper,
+  systems: readonly CostSystem[],
+  names: readonly string[],
+  chosen: readonly Costed[],
+  { rounds, seconds }: { rounds: number; seconds: number },
+): Promise<void> {
+  const head = ['call', 'of', ...PARTS, 'all', 'calls/s']
+  const rows: string[][] = []
+  for (const call of chosen) {
+    const samples = systems.map((): Cost[] => [])
+    for (const system of systems) await costOf(system, call, call.isAtRest ? 0 : WARM_UP_S)
+    for (let round = 0; round < rounds && !keeper.closing; round++) {
+      for (const [index, system] of systems.entries()) samples[index]?.push(await costOf(system, call, seconds))
+    }
+    const [own, ...others] = samples.map((costs) => medianOf(costs))
+    if (own === undefined) continue
+    rows.push([call.title, 'this', ...cells(own)])
+    for (const [index, other] of others.entries()) {
+      const name = names[index + 1] ?? ''
+      rows.push(['', name, ...cells(other)], ['', `of ${name}`, ...ratios(own, other)])
+    }
+  }
+  console.log(markdownTable([head, ...rows], { align: ['l', 'l', 'r', 'r', 'r', 'r', 'r', 'r'] }))
+}
+
+/** What a call costs each part, in milliseconds, while as many as its callers are in flight. */
+async function costOf(system: CostSystem, call: Costed, seconds: number): Promise<Cost> {
+  const calls = await Promise.all(Array.from({ length: call.callers }, () => call.open(system)))
+  let done = 0
+  const running = { parts: call.isRefused ? system.fullParts : system.parts }
+  const { parts, seconds: took } = await processorTimeOf(running, system.servers, async () => {
+    const endMs = performance.now() + seconds * 1_000
+    const repeat = async (once: () => Promise<void>) => {
+      while (performance.now() < endMs) {
+        await once()
+        done++
+      }
+    }
+    await Promise.all(calls.map(repeat))
+  })
+  const each = (role?: string) =>
+    parts
+      .filter((part) => role === undefined || part.role === role)
+      // The kernel charges processes by its tick, which misses the short wake-ups of a process at rest.
+      .reduce((sum, part) => sum + (call.isAtRest ? part.eventLoopMs : part.totalMs), 0) / done
+  return {
+    gateway: each('gateway'),
+    worker: each('worker'),
+    postgres: each('postgres'),
+    redis: each('redis'),
+    all: each(),
+    perSecond: done / took,
+  }
+}
+
+function medianOf(costs: readonly Cost[]): Cost {
+  const median = (name: keyof Cost) =>
+    quantile(
+      costs.map((cost) => cost[name]),
+      0.5,
+    ) ?? Number.NaN
+  return {
+    gateway: median('gateway'),
+    worker: median('worker'),
+    postgres: median('postgres'),
+    redis: median('redis'),
+    all: median('all'),
+    perSecond: median('perSecond'),
+  }
+}
+
+function cells(cost: Cost): string[] {
+  return [...[...PARTS, 'all' as const].map((name) => cost[name].toFixed(3)), cost.perSecond.toFixed(1)]
+}
+
+function ratios(now: Cost, before: Cost): string[] {
+  return [...PARTS, 'all' as const, 'perSecond' as const].map((name) => {
+    const ratio = now[name] / before[name]
+    return Number.isFinite(ratio) ? ratio.toFixed(2) : ''
+  })
+}

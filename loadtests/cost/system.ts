@@ -1,0 +1,73 @@
+// A Spillway of this checkout or of another one, each compiled, migrated and started by the code of its own checkout.
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import type { Keeper } from '@spillway/local/processes/keeper'
+import { repositoryDir } from '@spillway/local/processes/repository'
+import { createApiClient } from '@spillway/local/testing/api-client'
+import type { Part } from '../contenders/contender.ts'
+import { TOKEN_HASH } from '../contenders/hashing.ts'
+import { serverProcesses } from '../measure/server-processes.ts'
+
+/** Counted as in production, but never reached: all callers come from one address. */
+const UNREACHED = 1_000_000
+/** Accounts of which each has few sessions. */
+const ACCOUNTS = 2_000
+const PASSWORD = 'whatever it is'
+const PATIENCE_MS = 60_000
+
+type Rig = typeof import('@spillway/local/testing/spillway')
+type OwnServices = typeof import('@spillway/local/testing/services')
+type Inserting = typeof import('@spillway/local/services/accounts')
+
+export type CostSystem = Awaited<ReturnType<typeof openCostSystem>>
+
+/**
+ * Starts a gateway and a worker, and a second gateway without a worker whose queue is full.
+ *
+ * @param profilesDir where Node leaves the CPU profiles of gateway and worker
+ */
+export async function openCostSystem(keeper: Keeper, checkout = repositoryDir, profilesDir?: string) {
+  const ofCheckout = (path: string) => pathToFileURL(join(checkout, 'infra/local/src', `${path}.ts`)).href
+  const { limitsOf, openSpillway }: Rig = await import(ofCheckout('testing/spillway'))
+  const { startOwnServices }: OwnServices = await import(ofCheckout('testing/services'))
+  const { createAccounts }: Inserting = await import(ofCheckout('services/accounts'))
+  const packages = ['@spillway/api', '@spillway/worker']
+  // Durable, because a commit takes its time in production.
+  const services = await startOwnServices({ keeper, purpose: 'load', packages, durable: true })
+  const { databaseUrl, redisUrl } = services
+  const gatewayEnv = limitsOf(UNREACHED)
+  const workerEnv = { SPILLWAY_TEST_HASHES: 'true', WORKER_CONCURRENCY: '2' }
+  const shared = { databaseUrl, redisUrl, keeper, keepOnly: 'nothing' } as const
+  const spillway = openSpillway({ ...shared, gatewayEnv, workerEnv })
+  const full = openSpillway({ ...shared, gatewayEnv: { ...gatewayEnv, MAX_OUTSTANDING: '1' } })
+  const close = async () => {
+    await Promise.all([spillway.close(), full.close()])
+    await services.close()
+  }
+  try {
+    const nodeArgs = profilesDir === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profilesDir}`]
+    const [gateway, worker, fullGateway, emails] = await Promise.all([
+      spillway.gateway({ nodeArgs }),
+      spillway.worker({ nodeArgs }),
+      full.gateway(),
+      createAccounts(databaseUrl, 'cost', ACCOUNTS, TOKEN_HASH),
+    ])
+    await spillway.knowsWorkers()
+    const part = (role: string, { pid }: { pid: number }): Part => ({ role, pid })
+    let turn = 0
+    return {
+      api: createApiClient(gateway.url, { timeoutMs: PATIENCE_MS }),
+      fullApi: createApiClient(fullGateway.url, { timeoutMs: PATIENCE_MS }),
+      parts: [part('gateway', gateway), part('worker', worker)],
+      fullParts: [part('gateway', fullGateway)],
+      services,
+      servers: serverProcesses(services),
+      /** The next account's; the verdict costs no hash. */
+      credentials: () => ({ email: emails[turn++ % emails.length] ?? '', password: PASSWORD }),
+      close,
+    }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
