@@ -121,7 +121,7 @@ test('gateway and worker count it, and the log of the worker leads from the job 
     /^spillway_jobs_total{job="verify",outcome="unsupported_hash"} [1-9]/m.test(await metricsOf(worker.opsUrl)),
   )
   const { jobId } = await worker.waitForLog(({ outcome }) => outcome === 'unsupported_hash')
-  assert.ok(worker.logs.some((line) => line.jobId === jobId && line.msg === 'job refused'))
+  await worker.waitForLog((line) => line.jobId === jobId && line.msg === 'job refused')
 })
 
 const metricsOf = async (opsUrl: string) => await (await fetch(`${opsUrl}/metrics`)).text()
