@@ -172,7 +172,7 @@ export const GatewayConfig = {
     ),
     BREACHED_PASSWORDS_FILE: text(
       '',
-      'List of breached passwords that are refused as new ones, made by `pnpm breached build`; empty for the common ones alone',
+      'List of breached passwords that are refused as new ones, made by `pnpm accounts breached build`; empty for the common ones alone',
     ),
     REHASH: choice(
       'weaker',

@@ -1,4 +1,4 @@
-// `pnpm oracle`: whether the times of a gateway's answers tell which addresses have an account, and of which kind.
+// `pnpm --filter @spillway/loadtests oracle`: whether the times of a gateway's answers tell which addresses have an account, and of which kind.
 import { runCommand, runWithKeeper } from '@spillway/local/processes/command'
 import { parseCommandLine, whole } from '@spillway/local/processes/command-line'
 import type { Keeper } from '@spillway/local/processes/keeper'
@@ -12,7 +12,7 @@ import { challengingSettings, openQuestions, settings } from './questions.ts'
 
 const SAMPLES = 1_000
 
-const help = `pnpm oracle [--samples n]
+const help = `pnpm --filter @spillway/loadtests oracle [--samples n]
 
 Asks a gateway with a worker, in random turn, for logins to accounts of several kinds and to none, for new passwords, registrations and
 changes of address, and compares the times of its answers. Says which kinds can be told apart, by how many milliseconds, and fails if
@@ -64,7 +64,9 @@ function fail(sentence: string): void {
 }
 
 await runCommand(async () => {
-  const { values } = parseCommandLine('pnpm oracle', process.argv.slice(2), { samples: { type: 'string' } })
+  const { values } = parseCommandLine('pnpm --filter @spillway/loadtests oracle', process.argv.slice(2), {
+    samples: { type: 'string' },
+  })
   if (values.help) return console.log(help)
   const samples = whole('--samples', values.samples ?? String(SAMPLES), { least: 100 })
   await runWithKeeper((keeper) => oracle(keeper, samples))

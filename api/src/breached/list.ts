@@ -1,4 +1,4 @@
-/** A list of breached passwords in memory, as `pnpm breached build` makes it. */
+/** A list of breached passwords in memory, as `pnpm accounts breached build` makes it. */
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { BLOCK_BYTES, isInBlocks } from './blocks.js'
@@ -13,7 +13,8 @@ export interface PasswordList {
 export function readPasswordList(file: string | URL): PasswordList {
   const content = readFile(file)
   const header = readHeader(content.subarray(0, BLOCK_BYTES))
-  if (header === undefined) throw new Error(`${file} is no list of passwords that pnpm breached build has made`)
+  if (header === undefined)
+    throw new Error(`${file} is no list of passwords that pnpm accounts breached build has made`)
   const { valueBits, riceBits, sha256 } = header
   const blocks = content.subarray(BLOCK_BYTES)
   if (createHash('sha256').update(blocks).digest('hex') !== sha256)

@@ -14,7 +14,7 @@ export interface NewPassword {
 /** Throws `invalid_request` with a field error for a password that is refused. */
 export type CheckNewPassword = (given: NewPassword) => void
 
-/** About 50,000 passwords in lower case, the most frequent ones in leaked databases. Made by `pnpm breached common`. */
+/** About 50,000 passwords in lower case, the most frequent ones in leaked databases. Made by `pnpm accounts breached common`. */
 const common = readPasswordList(new URL('../breached/common.list', import.meta.url))
 
 /** Refuses passwords with fewer characters than `minLength`, common and breached ones, and names of the service or the account. */

@@ -15,6 +15,7 @@ import { oldSystemSettings, type Pepper, peppersOf } from '@spillway/worker/hash
 import { createHasher } from '@spillway/worker/hashing/index'
 import { argon2idPolicy } from '@spillway/worker/hashing/policy'
 import { createCheck } from './account.ts'
+import { breached } from './breached/command.ts'
 import { exportAccounts } from './export.ts'
 import { countHashes } from './hashes.ts'
 import { type ImportReport, importAccounts } from './import.ts'
@@ -40,6 +41,10 @@ export type Output = Pick<Console, 'log' | 'error'>
 
 /** Runs the command and resolves with its exit code. Throws a UserError for what its user can mend. */
 export async function accounts(args: readonly string[], env: NodeJS.ProcessEnv, output: Output): Promise<number> {
+  if (args[0] === 'breached') {
+    await breached(args.slice(1), output.log)
+    return 0
+  }
   const command = parseOptions(args)
   if (command === undefined) {
     output.log(help)

@@ -11,6 +11,7 @@ pnpm accounts export FILE
 pnpm accounts hashes
 pnpm accounts formats
 pnpm accounts show|disable|enable ADDRESS
+pnpm accounts breached --help
 
 import   reads accounts from FILE: NDJSON (.ndjson, .jsonl), a JSON array of them or an object with one as "users" (.json), or CSV with
          a line of names (.csv, .tsv), by commas, semicolons or tabs; also with .gz. The fields are email, passwordHash, id, createdAt and
@@ -24,6 +25,7 @@ formats  lists the formats of stored hashes, who writes them, and whether they r
 show     says what there is to say of an account.
 disable  ends the sessions of an account, and lets nobody log in to it until it is enabled again; a login is told the same as for a wrong
          password.
+breached makes a list of breached passwords that new ones must not be in.
 
   --dry-run            counts and checks, and writes nothing
   --preset name        another system's export: ${Object.keys(presets).join(', ')}

@@ -1,4 +1,4 @@
-// The first half of `pnpm check:images`: fetches the linters and builds the images as plain folders, unless they are there.
+// The first half of `pnpm --filter @spillway/docker check`: fetches the linters and builds the images as plain folders, unless they are there.
 import { runCommand } from '@spillway/local/processes/command'
 import { buildImages } from './images.ts'
 import { fetchComposeSchema, fetchHadolint } from './linters.ts'

@@ -1,4 +1,4 @@
-// The command `pnpm images`: builds the images as plain folders and prints their sizes.
+// The command `pnpm --filter @spillway/docker images`: builds the images as plain folders and prints their sizes.
 import { runCommand } from '@spillway/local/processes/command'
 import { run } from '@spillway/local/processes/run'
 import { buildImages } from './images.ts'

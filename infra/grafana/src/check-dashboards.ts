@@ -1,4 +1,4 @@
-// The command `pnpm check:dashboards`: every query of the dashboard and every rule, on a real Prometheus that scrapes a
+// The command `pnpm --filter @spillway/grafana check`: every query of the dashboard and every rule, on a real Prometheus that scrapes a
 // real run; each query must return data. Prints each result.
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'

@@ -1,4 +1,4 @@
-// The command `pnpm measure:observability`: processor time of a login, gateway and worker together, with everything that
+// The command `pnpm --filter @spillway/grafana cost`: processor time of a login, gateway and worker together, with everything that
 // operators may turn on against nothing of it. Both systems run side by side and are measured by turns, so that whatever else this
 // machine does falls on both.
 import { createServer } from 'node:http'

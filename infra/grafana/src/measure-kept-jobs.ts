@@ -1,4 +1,4 @@
-// The command `pnpm measure:kept-jobs`: the memory that finished jobs, which are kept for operators, take in Redis.
+// The command `pnpm --filter @spillway/grafana kept-jobs`: the memory that finished jobs, which are kept for operators, take in Redis.
 import { newSealKey, until } from '@spillway/local/testing'
 import { Redis } from 'ioredis'
 import { runWithServices } from './run-with-services.ts'

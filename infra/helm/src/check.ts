@@ -1,4 +1,4 @@
-// The first half of `pnpm check:infra`: builds what the tests of the chart need, unless it is there.
+// The first half of `pnpm --filter @spillway/helm check`: builds what the tests of the chart need, unless it is there.
 import { runCommand } from '@spillway/local/processes/command'
 import { buildPrograms } from './programs.ts'
 import { writeSchemas } from './schemas/write.ts'

@@ -1,4 +1,4 @@
-// Helm, kubeconform and the schemas, once `pnpm check:infra` has built them.
+// Helm, kubeconform and the schemas, once `pnpm --filter @spillway/helm check` has built them.
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
@@ -14,7 +14,9 @@ export const kubeconform = join(programs, 'kubeconform')
 
 /** For tests that cannot do without: why they are left out, or false. */
 export const skip =
-  (await isBuilt('checks')) && existsSync(schemasDir) ? false : 'Helm has not been built here: run pnpm check:infra'
+  (await isBuilt('checks')) && existsSync(schemasDir)
+    ? false
+    : 'Helm has not been built here: run pnpm --filter @spillway/helm check'
 
 export const valueSets = (await readdir(valueSetsDir)).sort()
 

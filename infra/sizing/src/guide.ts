@@ -20,8 +20,8 @@ export function guideFor(figures: Figures): string {
 
 function example(figures: Figures): string {
   const options = parseOptions(EXAMPLE)
-  if (options === undefined) throw new Error('the example asks for help')
-  const demand = demandOf(options, figures)
+  const demand = options && demandOf(options, figures)
+  if (demand === undefined) throw new Error('the example asks for no size')
   return `\`\`\`\n$ pnpm size ${EXAMPLE.join(' ')}\n${describe(demand, size(demand, figures), figures)}\n\`\`\``
 }
 

@@ -13,8 +13,10 @@ await runCommand(async () => {
   if (options === undefined) return console.log(usage)
   const figures = readFigures()
   const calibration = options.calibration && (await calibrate(options.calibration, process.env))
-  if (calibration !== undefined) console.log(`${describeCalibration(calibration, figures)}\n`)
+  if (calibration !== undefined) console.log(describeCalibration(calibration, figures))
   const demand = demandOf(options, { hashMs: calibration?.fullMs ?? figures.hashMs })
+  if (demand === undefined) return
+  if (calibration !== undefined) console.log()
   const found = size(demand, figures)
   console.log(describe(demand, found, figures))
   const { pricing } = options

@@ -1,24 +1,34 @@
 // The command line of `pnpm size`.
 import { milliseconds, parseCommandLine, positive, whole } from '@spillway/local/processes/command-line'
 import { UserError } from '@spillway/local/processes/user-error'
-import { calibrationOf, calibrationOptions, calibrationUsage } from './calibrate/options.ts'
+import { calibrationOf, calibrationOptions } from './calibrate/options.ts'
 import type { Pricing } from './price.ts'
 import type { Demand } from './sizing.ts'
 
 export const usage = `pnpm size --logins-per-second 500 --p99-wait 1s
+pnpm size --calibrate --target 50ms --memory 512Mi
+
+Says how many pods a number of logins needs. With --calibrate it proposes algorithm and cost of new hashes for workers on machines like this
+one, says what they cost, and sizes by them. It never goes below OWASP's minimum.
 
   --logins-per-second N   at the busiest time of an ordinary day
   --p99-wait TIME         what 99 of 100 logins wait for a slot at most, as 250ms or 1s [1s]
   --hash TIME             what a hash takes on a core of your workers [as measured, at the default cost]
-  --calibrate             measures a hash on this machine, at a cost that it proposes: see pnpm calibrate
-${calibrationUsage}
+  --calibrate             measures a hash on this machine, at a cost that it proposes; without --logins-per-second this alone
+  --target TIME           what a hash may take on a core, as 50ms [50ms]
+  --memory SIZE           the memory of a worker, as 512Mi or 1Gi [256Mi, as in the chart]
+  --algorithm NAME        argon2id or bcrypt [argon2id]
   --cores-per-worker N    the chart's worker.cores [1]
   --spike N               how many times as many logins a spike brings [10]
   --spike-length TIME     how long it lasts [60s]
   --scale-time TIME       from a spike's start until the workers it asks for hash [30s]
   --price-per-core-hour P what a core costs an hour: what logins, the minimum and a spike come to. Measures hashes on this machine
   --spikes-per-month N    how often a spike comes [30]
-  --help                  prints this`
+  --help                  prints this
+
+From the environment:
+
+  HASH_ENGINE             of the workers: native or packages [native, if it has been built]`
 
 const options = {
   'logins-per-second': { type: 'string' },
@@ -41,7 +51,7 @@ export function parseOptions(args: readonly string[]) {
   const { values } = parseCommandLine('pnpm size', args, options)
   if (values.help) return undefined
   const { 'logins-per-second': logins, 'price-per-core-hour': price, hash } = values
-  if (logins === undefined) throw new UserError(`Say how many logins a second: ${usage}`)
+  if (logins === undefined && !values.calibrate) throw new UserError(`Say how many logins a second: ${usage}`)
   if (values.calibrate && hash !== undefined) throw new UserError('Give --hash or --calibrate, not both.')
   const coresPerWorker = whole('--cores-per-worker', values['cores-per-worker'])
   const pricing: Pricing | undefined =
@@ -58,18 +68,22 @@ export function parseOptions(args: readonly string[]) {
     pricing,
     /** Where it is told; else it is the calibrated one, or the measured one of the figures. */
     hashMs: hash === undefined ? undefined : milliseconds('--hash', hash),
-    demand: {
-      loginsPerSecond: positive('--logins-per-second', logins),
-      p99WaitMs: milliseconds('--p99-wait', values['p99-wait']),
-      coresPerWorker,
-      spike: positive('--spike', values.spike),
-      spikeS: milliseconds('--spike-length', values['spike-length']) / 1_000,
-      scaleS: milliseconds('--scale-time', values['scale-time']) / 1_000,
-    },
+    /** Undefined where a cost is to be proposed, and no more. */
+    demand:
+      logins === undefined
+        ? undefined
+        : {
+            loginsPerSecond: positive('--logins-per-second', logins),
+            p99WaitMs: milliseconds('--p99-wait', values['p99-wait']),
+            coresPerWorker,
+            spike: positive('--spike', values.spike),
+            spikeS: milliseconds('--spike-length', values['spike-length']) / 1_000,
+            scaleS: milliseconds('--scale-time', values['scale-time']) / 1_000,
+          },
   }
 }
 
-/** The whole demand, with the time of a hash that was told, else with this one. */
-export function demandOf({ demand, hashMs }: SizeOptions, otherwise: Pick<Demand, 'hashMs'>): Demand {
-  return { ...demand, hashMs: hashMs ?? otherwise.hashMs }
+/** The demand, with the time of a hash that was told, else with this one. Undefined where there is a cost to propose alone. */
+export function demandOf({ demand, hashMs }: SizeOptions, otherwise: Pick<Demand, 'hashMs'>): Demand | undefined {
+  return demand && { ...demand, hashMs: hashMs ?? otherwise.hashMs }
 }

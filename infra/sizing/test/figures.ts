@@ -26,6 +26,7 @@ export const figures: Figures = {
 /** What `pnpm size` makes of these arguments. */
 export function demandBy(...args: string[]): Demand {
   const options = parseOptions(args)
-  assert.ok(options)
-  return demandOf(options, figures)
+  const demand = options && demandOf(options, figures)
+  assert.ok(demand)
+  return demand
 }

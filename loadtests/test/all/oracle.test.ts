@@ -1,4 +1,4 @@
-// `pnpm oracle`: its statistics by known values, and its questions to a real gateway.
+// `pnpm --filter @spillway/loadtests oracle`: its statistics by known values, and its questions to a real gateway.
 import assert from 'node:assert/strict'
 import { readMetric } from '@spillway/local/services/prometheus'
 import { createNamespace, openSpillway, until } from '@spillway/local/testing'

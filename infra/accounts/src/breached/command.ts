@@ -1,4 +1,4 @@
-// The command `pnpm breached`: makes the lists of passwords that new ones must not be in.
+// The command `pnpm accounts breached`: makes the lists of passwords that new ones must not be in.
 import { stat } from 'node:fs/promises'
 import { parseCommandLine, whole } from '@spillway/local/processes/command-line'
 import { UserError } from '@spillway/local/processes/user-error'
@@ -6,8 +6,8 @@ import { commonListFile, writeCommonList } from './common.ts'
 import { chosenHashes, findThreshold } from './public-list.ts'
 import { writeList } from './write.ts'
 
-const help = `pnpm breached build FILE --top N|--min-count N --out FILE
-pnpm breached common
+const help = `pnpm accounts breached build FILE --top N|--min-count N --out FILE
+pnpm accounts breached common
 
 build   makes a list for BREACHED_PASSWORDS_FILE of the gateways from FILE, the SHA-1 list of Have I Been Pwned, ordered by hash:
         lines of SHA1:count, as https://github.com/HaveIBeenPwned/PwnedPasswordsDownloader downloads them. Reads it twice.
@@ -29,7 +29,7 @@ const options = {
 
 /** Runs the command, and says what it wrote. Throws a UserError for what its user can mend. */
 export async function breached(args: readonly string[], say: (text: string) => void): Promise<void> {
-  const { values, positionals } = parseCommandLine('pnpm breached', args, options, { allowPositionals: true })
+  const { values, positionals } = parseCommandLine('pnpm accounts breached', args, options, { allowPositionals: true })
   if (values.help) return say(help)
   const [command, file, ...rest] = positionals
   if (command === 'common' && file === undefined) {
@@ -45,7 +45,7 @@ export async function breached(args: readonly string[], say: (text: string) => v
     out === undefined ||
     (top === undefined) === (minCount === undefined)
   )
-    throw new UserError('Say build FILE, --top or --min-count, and --out: see "pnpm breached --help".')
+    throw new UserError('Say build FILE, --top or --min-count, and --out: see "pnpm accounts breached --help".')
   const riceBits = Math.ceil(Math.log2(whole('--one-in', values['one-in'] ?? '1000000', { least: 2, most: 2 ** 30 })))
   const choice = top === undefined ? { minCount: whole('--min-count', minCount ?? '') } : { top: whole('--top', top) }
   await stat(file).catch((cause) => {

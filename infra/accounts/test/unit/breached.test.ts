@@ -1,4 +1,4 @@
-// Lists of breached passwords: made from the public list's format by `pnpm breached`, and refused by a gateway.
+// Lists of breached passwords: made from the public list's format by `pnpm accounts breached`, and refused by a gateway.
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { readFile, stat, writeFile } from 'node:fs/promises'
@@ -111,5 +111,5 @@ test('the list that ships has every common password, and is what the command mak
   for (const password of commonPasswords) assert.ok(list.has(fold(password)), password)
   const again = join(dir, 'common.list')
   await writeCommonList(again)
-  assert.ok((await readFile(again)).equals(await readFile(commonListFile)), 'make it by: pnpm breached common')
+  assert.ok((await readFile(again)).equals(await readFile(commonListFile)), 'make it by: pnpm accounts breached common')
 })

@@ -15,7 +15,9 @@ import { findImages } from '../../src/images.ts'
 
 const compose = parse(readFileSync(new URL('../../compose.yaml', import.meta.url), 'utf8'), { merge: true })
 const images = await findImages()
-const skip = images ? false : 'The images of this source have not been built here: run pnpm check:images'
+const skip = images
+  ? false
+  : 'The images of this source have not been built here: run pnpm --filter @spillway/docker check'
 
 interface Container {
   pid: number

@@ -11,7 +11,8 @@ import { parse } from 'yaml'
 import { composeSchema, hadolint } from '../../src/linters.ts'
 import { dockerfile } from '../../src/recipe.ts'
 
-const fetched = (path: string): string | false => (existsSync(path) ? false : 'not fetched yet: run pnpm check:images')
+const fetched = (path: string): string | false =>
+  existsSync(path) ? false : 'not fetched yet: run pnpm --filter @spillway/docker check'
 const composeFile = new URL('../../compose.yaml', import.meta.url)
 
 test.skipIf(fetched(hadolint))('the linter for Dockerfiles has nothing to say', () => {

@@ -116,7 +116,7 @@ test('the packed chart has all that it is installed with, and nothing else', () 
   assert.ok(!entries.some((entry) => entry.startsWith('spillway/ci')))
 })
 
-test.skipIf((await isBuilt('checks')) ? false : 'Helm has not been built here: run pnpm check:infra')(
+test.skipIf((await isBuilt('checks')) ? false : 'Helm has not been built here: run pnpm --filter @spillway/helm check')(
   'Helm renders the packed chart as it renders the folder',
   async () => {
     const helm = join(await programSetDir('checks'), 'helm')

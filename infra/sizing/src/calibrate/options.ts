@@ -1,25 +1,6 @@
-// The options of `pnpm calibrate`, which `pnpm size --calibrate` takes too.
-import { milliseconds, parseCommandLine, whole } from '@spillway/local/processes/command-line'
+// What `pnpm size --calibrate` is told.
+import { milliseconds } from '@spillway/local/processes/command-line'
 import { UserError } from '@spillway/local/processes/user-error'
-
-/** For both commands; how each of them is called comes before. */
-export const calibrationUsage = `  --target TIME           what a hash may take on a core, as 50ms [50ms]
-  --memory SIZE           the memory of a worker, as 512Mi or 1Gi [256Mi, as in the chart]
-  --algorithm NAME        argon2id or bcrypt [argon2id]`
-
-export const usage = `pnpm calibrate --target 50ms --memory 512Mi
-
-Proposes algorithm and cost of new hashes for workers on machines like this one, and what they cost in logins a second. It never goes below
-OWASP's minimum.
-
-${calibrationUsage}
-  --cores-per-worker N    the chart's worker.cores [1]
-  --help                  prints this
-
-From the environment:
-
-  HASH_ENGINE             of the workers: native or packages [native, if it has been built]
-`
 
 export const calibrationOptions = {
   target: { type: 'string', default: '50ms' },
@@ -33,16 +14,6 @@ export interface CalibrationOptions {
   memoryMib: number
   coresPerWorker: number
   algorithm: 'argon2id' | 'bcrypt'
-}
-
-/** Undefined when help is asked for. Throws a UserError for a wrong one. */
-export function readCalibration(args: readonly string[]): CalibrationOptions | undefined {
-  const { values } = parseCommandLine('pnpm calibrate', args, {
-    ...calibrationOptions,
-    'cores-per-worker': { type: 'string', default: '1' },
-  })
-  if (values.help) return undefined
-  return calibrationOf(values, whole('--cores-per-worker', values['cores-per-worker']))
 }
 
 export function calibrationOf(

@@ -4,9 +4,9 @@ import type { HashPolicy } from '@spillway/client/protocol/policy'
 import { UserError } from '@spillway/local/processes/user-error'
 import { test } from 'vitest'
 import { calibrate } from '../../src/calibrate/calibrate.ts'
-import { readCalibration } from '../../src/calibrate/options.ts'
 import { proposeArgon2id, proposeBcrypt } from '../../src/calibrate/propose.ts'
 import type { HashCost, MeasureHash } from '../../src/measure/hash.ts'
+import { parseOptions } from '../../src/options.ts'
 
 const MIB = 1_024
 
@@ -71,8 +71,8 @@ test('bcrypt gets the highest cost within the target, and 10 at least', async ()
 
 test('too little memory and options that are none are refused with the way out', async () => {
   const wrong = [['--target', '50'], ['--memory', '512'], ['--memory', '0Mi'], ['--algorithm', 'md5'], ['--what']]
-  for (const args of wrong) assert.throws(() => readCalibration(args), UserError, args.join(' '))
-  const tooLittle = readCalibration(['--memory', '129Mi'])
+  for (const args of wrong) assert.throws(() => parseOptions(['--calibrate', ...args]), UserError, args.join(' '))
+  const tooLittle = parseOptions(['--calibrate', '--memory', '129Mi'])?.calibration
   assert.ok(tooLittle)
   await assert.rejects(calibrate(tooLittle, {}), /must be 1[345]\dMi or more/)
 })

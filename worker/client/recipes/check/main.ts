@@ -1,4 +1,4 @@
-// The second half of `pnpm check:recipes`: a hundred users log in to each recipe at once, before the change and after it in both modes. With
+// The second half of `pnpm --filter @spillway/client recipes`: a hundred users log in to each recipe at once, before the change and after it in both modes. With
 // names of recipes, only to those. Ends with 1 when a goal is missed.
 import { copyFile, mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

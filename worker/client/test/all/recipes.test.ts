@@ -1,5 +1,5 @@
 // The recipes, installed from the registry with the packed package: their users register and log in before the change, after it in both
-// modes, and before it once more. Those that are large to install are left to `pnpm check:recipes`.
+// modes, and before it once more. Those that are large to install are left to `pnpm --filter @spillway/client recipes`.
 import assert from 'node:assert/strict'
 import { copyFile, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-// When `pnpm check:recipes` says that a goal was missed.
+// When `pnpm --filter @spillway/client recipes` says that a goal was missed.
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
 import { goalsMissed, type Mode, type Row } from '../../recipes/check/goals.ts'
