@@ -16,6 +16,7 @@ import type { CountingRedis } from './limits/shared-counts.js'
 import type { Deps } from './operations/deps.js'
 import { createHashUpgrades } from './operations/hash-upgrades.js'
 import { operations } from './operations/list.js'
+import { createFindCredential } from './operations/login-credential.js'
 import { createPasswordCheck } from './operations/new-password.js'
 import { resumeOperation } from './operations/operation.js'
 import { discoveryRoutes } from './routes/discovery.js'
@@ -126,7 +127,7 @@ export async function buildApp(config: GatewayConfig, deps: AppDeps): Promise<Fa
     ...{ database, passwords, keys, audit, post, isDraining: deps.isDraining, log },
     ...{ issuer, tokenClaims: deps.tokenClaims },
     ...{ sessions, issueTokens: accessTokens.issue, checkPassword, upgrades, guessing, deviceHeaders },
-    needsConfirmedEmail: config.LOGIN_NEEDS_CONFIRMATION,
+    findCredential: createFindCredential(database, config.LOGIN_NEEDS_CONFIRMATION),
     asksOldSystem: config.LEGACY_VERIFY,
   }
   const tickets = createTickets(keyring)

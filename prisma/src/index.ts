@@ -6,6 +6,7 @@ import { statementNames } from './statement-names.js'
 
 export type { PoolUse } from './driver.js'
 export { databaseProblem, isDatabaseUnavailable, isTaken } from './errors.js'
+export { type Gathered, gather } from './gather.js'
 export { Prisma, type RefreshToken, type Session, type User } from './generated/client.js'
 
 /** The typed client. `$disconnect()` waits for running queries and closes all connections; a later query connects again. */

@@ -10,6 +10,7 @@ import type { IssueTokens, OptionalClaim } from '../sessions/access-token.js'
 import type { Sessions } from '../sessions/sessions.js'
 import type { SigningKeys } from '../sessions/signing-keys.js'
 import type { HashUpgrades } from './hash-upgrades.js'
+import type { FindCredential } from './login-credential.js'
 import type { CheckNewPassword } from './new-password.js'
 
 export interface Deps {
@@ -31,8 +32,7 @@ export interface Deps {
   guessing: Guessing
   /** The headers that give a device its token: a cookie, or no header. */
   deviceHeaders(token: string): Record<string, string>
-  /** Whether only accounts whose address is confirmed log in. */
-  needsConfirmedEmail: boolean
+  findCredential: FindCredential
   /** Whether the old system is asked about accounts that are not here yet, or came without a hash. */
   asksOldSystem: boolean
 }

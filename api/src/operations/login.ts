@@ -1,6 +1,5 @@
 /** POST /v1/login: loads the credential, verifies it (or a decoy), and opens a session. The hash is upgraded after the answer. */
 import { ASK_OLD_SYSTEM } from '@spillway/client/protocol/stored-hash'
-import { Prisma, rawQuery, type User } from '@spillway/prisma'
 import { generationOf } from '../guessing/device-token.js'
 import { ApiError } from '../problems/errors.js'
 import { TokenBody } from '../schemas/bodies.js'
@@ -10,17 +9,13 @@ import { unauthorizedProblem } from '../schemas/responses.js'
 import { schemaOf } from '../schemas/schema.js'
 import { guesser } from './access.js'
 import { digestOf } from './hash-upgrades.js'
+import type { Credential } from './login-credential.js'
 import { completeAccount, createVouchedFor } from './old-system.js'
 import { defineOperation } from './public-operation.js'
 
 /** Whether an account came without a hash, and may log in. */
 function isToBeAsked({ mayLogIn, passwordHash }: Credential): boolean {
   return mayLogIn && passwordHash === ASK_OLD_SYSTEM
-}
-
-type Credential = Pick<User, 'id' | 'passwordHash' | 'credentialVersion'> & {
-  /** Whether the address is confirmed, or need not be, and no operator disabled the account. */
-  mayLogIn: boolean
 }
 
 /** The user of an unknown address. */
@@ -86,19 +81,15 @@ export const login = defineOperation({
 
   async start(deps, { body: { email: given, password }, caller: login }) {
     if (login === undefined) throw new ApiError('internal_error')
-    const { database, upgrades, needsConfirmedEmail, asksOldSystem } = deps
+    const { findCredential, upgrades, asksOldSystem } = deps
     const email = normalizeEmail(given)
-    const sql = Prisma.sql`
-      SELECT id, password_hash AS "passwordHash", credential_version AS "credentialVersion",
-        disabled_at IS NULL AND (email_confirmed_at IS NOT NULL OR NOT ${needsConfirmedEmail}::boolean) AS "mayLogIn"
-      FROM users WHERE email = ${email}`
-    const [user] = await rawQuery<Credential>(database, sql)
-    await login.confirm(user && generationOf({ ...user, userId: user.id }))
+    const user = await findCredential(email)
+    await login.confirm(user === null ? undefined : generationOf({ ...user, userId: user.id }))
     const request = {
       ...passwordForms(password),
       // A decoy for an account that may not log in yet: a right password would take longer to be refused than a wrong one.
       storedHash: user?.mayLogIn ? user.passwordHash : null,
-      ...(asksOldSystem ? { oldSystem: { email, ask: user === undefined || isToBeAsked(user) } } : {}),
+      ...(asksOldSystem ? { oldSystem: { email, ask: user === null || isToBeAsked(user) } } : {}),
       ...upgrades.request,
     }
     // As long for an unknown address as for a known one: a ticket must not tell them apart.

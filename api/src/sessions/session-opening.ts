@@ -1,6 +1,6 @@
 /** Opens sessions in the database, and ends the oldest ones of a user who has too many. */
 import { randomInt } from 'node:crypto'
-import { type Database, Prisma, rawQuery } from '@spillway/prisma'
+import { type Database, gather, Prisma, rawQuery } from '@spillway/prisma'
 import {
   idleEnd,
   isAlive,
@@ -38,34 +38,103 @@ export interface NewSession extends SessionClient {
   credentialVersion: number
 }
 
-/** Opens a session, or tells why not: `open` of the interface Sessions. */
-export async function openSession(
+/** Why a session was not opened: the password was changed meanwhile, or this job has opened its session before. */
+type NotOpened = 'stale' | 'exists'
+type Opened = Omit<TokenSubject, 'userId'>
+type Opening = NewSession & { refreshToken: string }
+
+/** Opens a session, or tells why not: `open` of the interface Sessions. Sessions that wait together are opened by one statement. */
+export function createOpenSession(
   database: Database,
-  { id, userId, credentialVersion, device, address }: NewSession,
   options: OpeningOptions,
-): Promise<Rotated | 'stale' | 'exists'> {
-  const refreshToken = newRefreshToken(id)
+): (session: NewSession) => Promise<Rotated | NotOpened> {
+  const open = gather<Opening, Opened | NotOpened>({
+    one: (opening) => openOne(database, opening, options),
+    several: (openings) => openSeveral(database, openings, options),
+  })
+  return async (session) => {
+    const opening = { ...session, refreshToken: newRefreshToken(session.id) }
+    const looks = randomInt(OPENINGS_PER_LOOK) === 0
+    const opened = looks ? await openOne(database, opening, options, oldestEnd(session.userId)) : await open(opening)
+    if (typeof opened === 'string') return opened
+    return { ...opened, userId: session.userId, refreshToken: opening.refreshToken }
+  }
+}
+
+/** @param beside what is done in the same statement, where a session is opened */
+async function openOne(
+  database: Database,
+  { id, userId, credentialVersion, device, address, refreshToken }: Opening,
+  options: OpeningOptions,
+  beside = Prisma.empty,
+): Promise<Opened | NotOpened> {
   // One statement checks the credential and inserts the session with its first token, or does nothing. FOR SHARE waits for a
   // concurrent change of the password, which could not see this session to end it.
   const sql = Prisma.sql`
     WITH credential AS (
       SELECT id, email, email_confirmed_at FROM users WHERE id = ${userId}::uuid AND credential_version = ${credentialVersion}
-        AND (email_confirmed_at IS NOT NULL OR NOT ${options.needsConfirmedEmail}::boolean) AND disabled_at IS NULL FOR SHARE
+        AND ${mayOpen(options)} FOR SHARE
     ), session AS (
       INSERT INTO sessions (id, user_id, expires_at, device, address)
-      SELECT ${id}::uuid, credential.id, now() + make_interval(secs => ${options.sessionTtlS}::int), ${device}::text, ${address}::text FROM credential
+      SELECT ${id}::uuid, credential.id, ${sessionEnd(options)}, ${device}::text, ${address}::text FROM credential
       ON CONFLICT (id) DO NOTHING RETURNING id, created_at, expires_at
     ), token AS (
       INSERT INTO refresh_tokens (token_hash, family_hash, session_id, expires_at)
       SELECT ${digest(refreshToken)}, ${familyOf(refreshToken)?.familyHash}, sessions.id, ${idleEnd(options)} FROM session AS sessions
       RETURNING session_id
-    )${randomInt(OPENINGS_PER_LOOK) === 0 ? oldestEnd(userId) : Prisma.empty}
+    )${beside}
     SELECT sessions.id IS NOT NULL AS opened, ${subjectColumns} FROM credential LEFT JOIN session AS sessions ON true`
-  type Row = Omit<TokenSubject, 'sessionId' | 'userId'> & { opened: boolean }
-  const [row] = await rawQuery<Row>(database, sql)
+  const [row] = await rawQuery<Omit<Opened, 'sessionId'> & { opened: boolean }>(database, sql)
   if (row === undefined) return 'stale'
   const { opened, ...subject } = row
-  return opened ? { ...subject, sessionId: id, userId, refreshToken } : 'exists'
+  return opened ? { ...subject, sessionId: id } : 'exists'
+}
+
+/**
+ * The same for several sessions. Passes over users who are locked, whose password may be about to change, and says nothing of sessions
+ * that were not opened.
+ */
+async function openSeveral(
+  database: Database,
+  openings: readonly Opening[],
+  options: OpeningOptions,
+): Promise<(Opened | undefined)[]> {
+  // Of two openings of one session the second is opened alone, and finds that it exists.
+  const first = [...new Map(openings.toReversed().map((opening) => [opening.id, opening])).values()]
+  const sql = Prisma.sql`
+    WITH asked AS (
+      SELECT * FROM unnest(
+        ${first.map(({ id }) => id)}::uuid[], ${first.map(({ userId }) => userId)}::uuid[],
+        ${first.map(({ credentialVersion }) => credentialVersion)}::int[],
+        ${first.map(({ device }) => device)}::text[], ${first.map(({ address }) => address)}::text[],
+        ${first.map(({ refreshToken }) => digest(refreshToken))}::bytea[],
+        ${first.map(({ refreshToken }) => familyOf(refreshToken)?.familyHash)}::bytea[]
+      ) AS asked (id, user_id, credential_version, device, address, token_hash, family_hash)
+    ), credential AS (
+      SELECT id, email, email_confirmed_at, credential_version FROM users
+      WHERE id = ANY (${first.map(({ userId }) => userId)}::uuid[]) AND ${mayOpen(options)} FOR SHARE SKIP LOCKED
+    ), session AS (
+      INSERT INTO sessions (id, user_id, expires_at, device, address)
+      SELECT asked.id, credential.id, ${sessionEnd(options)}, device, address
+      FROM asked JOIN credential ON credential.id = user_id AND credential.credential_version = asked.credential_version
+      ON CONFLICT (id) DO NOTHING RETURNING id, user_id, created_at, expires_at
+    ), token AS (
+      INSERT INTO refresh_tokens (token_hash, family_hash, session_id, expires_at)
+      SELECT token_hash, family_hash, sessions.id, ${idleEnd(options)} FROM session AS sessions JOIN asked USING (id)
+    )
+    SELECT sessions.id AS "sessionId", ${subjectColumns} FROM session AS sessions JOIN credential ON credential.id = user_id`
+  const rows = await rawQuery<Opened>(database, sql)
+  const opened = new Map(rows.map((row) => [row.sessionId, row]))
+  return openings.map((opening) => (first.includes(opening) ? opened.get(opening.id) : undefined))
+}
+
+/** Whether the user of a row may open sessions. */
+function mayOpen({ needsConfirmedEmail }: OpeningOptions): Prisma.Sql {
+  return Prisma.sql`(email_confirmed_at IS NOT NULL OR NOT ${needsConfirmedEmail}::boolean) AND disabled_at IS NULL`
+}
+
+function sessionEnd({ sessionTtlS }: OpeningOptions): Prisma.Sql {
+  return Prisma.sql`now() + make_interval(secs => ${sessionTtlS}::int)`
 }
 
 /**

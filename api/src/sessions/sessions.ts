@@ -7,7 +7,7 @@ import { type Database, Prisma, rawQuery } from '@spillway/prisma'
 import { ApiError } from '../problems/errors.js'
 import { type Ended, endByReuse, ended, isAlive, isOfFamily, type Rotated, rotate } from './refresh-rotation.js'
 import { digest, familyOf } from './refresh-tokens.js'
-import { type NewSession, type OpeningOptions, openSession } from './session-opening.js'
+import { createOpenSession, type NewSession, type OpeningOptions } from './session-opening.js'
 
 export interface Sessions {
   /**
@@ -69,7 +69,7 @@ type LiveSessionRow = Omit<LiveSession, Dates> & Record<Dates, string>
 
 export function createSessions(database: Database, options: OpeningOptions): Sessions {
   return {
-    open: (session) => openSession(database, session, options),
+    open: createOpenSession(database, options),
 
     async refresh(shown) {
       const rotated = await rotate(database, shown, options)

@@ -1,0 +1,95 @@
+// Logins that end at the same moment: their lookups and their sessions go as one statement each, and every one gets its own outcome.
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { connectDatabase } from '@spillway/prisma'
+import { afterAll, test } from 'vitest'
+import { createFindCredential } from '../../src/operations/login-credential.ts'
+import { createSessions } from '../../src/sessions/sessions.ts'
+import { openSystem } from '../system.ts'
+
+const system = await openSystem()
+afterAll(async () => {
+  await database.$disconnect()
+  await system.close()
+})
+const database = connectDatabase({ url: system.namespace.databaseUrl, poolSize: 4 })
+const sessions = createSessions(database, {
+  sessionTtlS: 3_600,
+  sessionIdleS: 600,
+  refreshGraceS: 0,
+  needsConfirmedEmail: false,
+})
+const client = { device: 'a "quoted" {device}, with \\', address: '192.0.2.1' }
+
+test('each of many openings has its own outcome, whatever the others are', async () => {
+  const [one = '', other = '', disabled = ''] = await newUsers(3)
+  await database.user.update({ where: { id: disabled }, data: { disabledAt: new Date() } })
+  const opening = (userId: string, id = randomUUID(), credentialVersion = 1) =>
+    sessions.open({ id, userId, credentialVersion, ...client })
+  const known = randomUUID()
+  assert.notEqual(await opening(one, known), 'exists')
+  const twice = randomUUID()
+
+  const outcomes = await Promise.all([
+    opening(one),
+    opening(one),
+    opening(other),
+    opening(one, known),
+    opening(other, randomUUID(), 2),
+    opening(randomUUID()),
+    opening(disabled),
+    opening(other, twice),
+    opening(other, twice),
+  ])
+  const names = outcomes.map((outcome) => (typeof outcome === 'string' ? outcome : outcome.userId))
+  assert.deepEqual(names.slice(0, 7), [one, one, other, 'exists', 'stale', 'stale', 'stale'])
+  assert.deepEqual(names.slice(7).toSorted(), [other, 'exists'].toSorted())
+
+  for (const outcome of outcomes) {
+    if (typeof outcome === 'string') continue
+    const refreshed = await sessions.refresh({ token: outcome.refreshToken, network: '192.0.2.1' })
+    assert.ok(typeof refreshed !== 'string' && 'refreshToken' in refreshed && refreshed.sessionId === outcome.sessionId)
+    const [session] = (await sessions.list(outcome.userId)).filter(({ id }) => id === outcome.sessionId)
+    assert.equal(session?.device, client.device)
+  }
+})
+
+test('an opening whose user is locked waits for the change of the password; the others do not', async () => {
+  const [locked = '', free = ''] = await newUsers(2)
+  const opening = (userId: string) => sessions.open({ id: randomUUID(), userId, credentialVersion: 1, ...client })
+  let ofLocked: ReturnType<typeof opening> | undefined
+  await database.$transaction(async (transaction) => {
+    await transaction.user.update({ where: { id: locked }, data: { credentialVersion: 2 } })
+    ofLocked = opening(locked)
+    assert.equal(typeof (await opening(free)), 'object')
+  })
+  assert.equal(await ofLocked, 'stale')
+})
+
+test('one that cannot be written fails, and no other', async () => {
+  const [user = ''] = await newUsers(1)
+  const opening = (device: string) =>
+    sessions.open({ id: randomUUID(), userId: user, credentialVersion: 1, ...client, device })
+  const settled = await Promise.allSettled([opening('good'), opening('no text: \0'), opening('good too')])
+  assert.deepEqual(
+    settled.map(({ status }) => status),
+    ['fulfilled', 'rejected', 'fulfilled'],
+  )
+})
+
+test('each of many lookups finds its own account, or none', async () => {
+  const find = createFindCredential(database, false)
+  const [id = ''] = await newUsers(1)
+  const { email } = await database.user.findUniqueOrThrow({ where: { id } })
+  const found = await Promise.all([find(email), find('nobody@example.test'), find('"},{@example.test'), find(email)])
+  assert.deepEqual(
+    found.map((credential) => credential?.id),
+    [id, undefined, undefined, id],
+  )
+})
+
+async function newUsers(count: number): Promise<string[]> {
+  const ids = Array.from({ length: count }, () => randomUUID())
+  for (const id of ids) await database.user.create({ data: { id, email: `${id}@example.test`, passwordHash: 'none' } })
+  return ids
+}

@@ -1,0 +1,78 @@
+// Statements of one kind that wait together go together: while one is on its way, the next ones gather, and go as one when it is back.
+import { isDatabaseUnavailable } from './errors.js'
+
+/** The rows of one statement, far within the statement timeout of 5 s. */
+const ROWS_MAX = 100
+/** A statement that takes longer, for instance because it waits for a lock, is waited for no more: the next ones go. */
+const PATIENCE_MS = 25
+
+/** A statement for one row, and the same for several. */
+export interface Gathered<Row, Outcome> {
+  one(row: Row): Promise<Outcome>
+  /**
+   * Resolves with an outcome for each row, in order; undefined for a row that `one` is to be asked for. It changes all or nothing, and
+   * waits for no lock.
+   */
+  several(rows: readonly Row[]): Promise<readonly (Outcome | undefined)[]>
+}
+
+interface Waiting<Row, Outcome> {
+  row: Row
+  resolve(outcome: Outcome | PromiseLike<Outcome>): void
+  reject(error: unknown): void
+}
+
+/**
+ * Returns a function that runs the statement for a row, together with the rows that came in the same turn of the event loop or while the
+ * statement before was on its way. A row never waits for company: alone, it goes at the end of the turn. Where the statement for several
+ * fails, each row runs alone, so that a failure is only its row's; while the database is away, all fail.
+ */
+export function gather<Row, Outcome>({ one, several }: Gathered<Row, Outcome>): (row: Row) => Promise<Outcome> {
+  let waiting: Waiting<Row, Outcome>[] = []
+  /** The statement that the waiting rows wait for: the end of the turn, or the one on its way. */
+  let awaited: object | undefined
+
+  function begin(): void {
+    awaited = undefined
+    const batch = waiting.slice(0, ROWS_MAX)
+    if (batch.length === 0) return
+    waiting = waiting.slice(ROWS_MAX)
+    const statement = {}
+    awaited = statement
+    const over = () => {
+      clearTimeout(timer)
+      if (awaited === statement) begin()
+    }
+    const timer = setTimeout(over, PATIENCE_MS)
+    void run(batch).then(over)
+  }
+
+  /** Never rejects. */
+  async function run(batch: Waiting<Row, Outcome>[]): Promise<void> {
+    const alone = ({ row, resolve }: Waiting<Row, Outcome>) => resolve(one(row))
+    const [first] = batch
+    if (batch.length === 1 && first !== undefined) {
+      await one(first.row).then(first.resolve, first.reject)
+      return
+    }
+    try {
+      const outcomes = await several(batch.map(({ row }) => row))
+      for (const [index, each] of batch.entries()) {
+        const outcome = outcomes[index]
+        if (outcome === undefined) alone(each)
+        else each.resolve(outcome)
+      }
+    } catch (error) {
+      if (isDatabaseUnavailable(error)) for (const { reject } of batch) reject(error)
+      else batch.forEach(alone)
+    }
+  }
+
+  return (row) =>
+    new Promise((resolve, reject) => {
+      waiting.push({ row, resolve, reject })
+      if (awaited !== undefined) return
+      awaited = {}
+      setImmediate(begin)
+    })
+}

@@ -1,0 +1,88 @@
+// What waits together goes together, and what goes wrong is only its row's.
+import assert from 'node:assert/strict'
+import { setImmediate as turn } from 'node:timers/promises'
+import { test } from 'vitest'
+import { gather } from '../../src/gather.ts'
+
+/** Statements that are answered when the test says so. */
+function statements() {
+  const sent: { rows: readonly string[]; answer(error?: Error): void }[] = []
+  const send = (rows: readonly string[]) =>
+    new Promise<string[]>((resolve, reject) => {
+      const answer = (error?: Error) => (error ? reject(error) : resolve(rows.map((row) => `${row} done`)))
+      sent.push({ rows, answer })
+    })
+  return { sent, send, rows: () => sent.map(({ rows }) => rows) }
+}
+
+test('rows of one turn go in one statement, and those that come while it is on its way in the next', async () => {
+  const { sent, send, rows } = statements()
+  const run = gather<string, string>({ one: async (row) => (await send([row]))[0] ?? '', several: send })
+  const first = [run('a'), run('b')]
+  await turn()
+  const second = [run('c'), run('d'), run('e')]
+  await turn()
+  assert.deepEqual(rows(), [['a', 'b']])
+  sent[0]?.answer()
+  assert.deepEqual(await Promise.all(first), ['a done', 'b done'])
+  assert.deepEqual(rows(), [
+    ['a', 'b'],
+    ['c', 'd', 'e'],
+  ])
+  sent[1]?.answer()
+  assert.deepEqual(await Promise.all(second), ['c done', 'd done', 'e done'])
+})
+
+test('a row that comes alone goes alone, without waiting', async () => {
+  const { sent, send, rows } = statements()
+  const run = gather<string, string>({
+    one: async (row) => (await send([row]))[0] ?? '',
+    several: () => assert.fail('it was alone'),
+  })
+  const only = run('a')
+  await turn()
+  assert.deepEqual(rows(), [['a']])
+  sent[0]?.answer()
+  assert.equal(await only, 'a done')
+})
+
+test('a statement that hangs holds nobody up', async () => {
+  const { sent, send } = statements()
+  const run = gather<string, string>({ one: async (row) => (await send([row]))[0] ?? '', several: send })
+  const hanging = run('a')
+  await turn()
+  const next = run('b')
+  while (sent.length < 2) await turn()
+  sent[1]?.answer()
+  assert.equal(await next, 'b done')
+  sent[0]?.answer()
+  assert.equal(await hanging, 'a done')
+})
+
+test('a failure is only its row’s, and a row without an outcome is asked for alone', async () => {
+  const run = gather<string, string>({
+    one: async (row) => {
+      if (row === 'bad') throw new Error('bad')
+      return `${row} alone`
+    },
+    several: async (rows) => {
+      if (rows.includes('bad')) throw new Error('one of them is bad')
+      return rows.map((row) => (row === 'locked' ? undefined : `${row} together`))
+    },
+  })
+  const settled = await Promise.allSettled([run('a'), run('bad')])
+  assert.deepEqual(
+    settled.map((one) => (one.status === 'fulfilled' ? one.value : 'failed')),
+    ['a alone', 'failed'],
+  )
+  assert.deepEqual(await Promise.all([run('a'), run('locked')]), ['a together', 'locked alone'])
+})
+
+test('while the database is away all fail, and nothing is asked twice', async () => {
+  const away = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })
+  const run = gather<string, string>({
+    one: () => assert.fail('it would be asked again'),
+    several: () => Promise.reject(away),
+  })
+  for (const { status } of await Promise.allSettled([run('a'), run('b')])) assert.equal(status, 'rejected')
+})
