@@ -28,7 +28,9 @@ import { ticketRoutes } from './routes/tickets.js'
 import { tokenRoutes } from './routes/tokens.js'
 import { buildServer, type ServerDeps } from './server.js'
 import { type AccessTokens, accessTokenPlugin } from './sessions/access-token.js'
+import { ownPagesPlugin } from './sessions/own-pages.js'
 import { sessionNameOf } from './sessions/refresh-tokens.js'
+import { inBodies, inCookies } from './sessions/token-carrier.js'
 import type { Admission } from './waiting/admission.js'
 import { createHold } from './waiting/hold.js'
 import { createTickets } from './waiting/tickets.js'
@@ -86,7 +88,11 @@ export async function buildApp(config: GatewayConfig, deps: AppDeps): Promise<Fa
     docs,
     deviceOf: (headers) => devices.recognize(deviceTokenOf(headers)),
   })
-  await app.register(crossOriginPlugin, { origins: listOf(config.CORS_ORIGINS), metrics })
+  const origins = listOf(config.CORS_ORIGINS)
+  await app.register(crossOriginPlugin, { origins, credentials: config.SESSION_COOKIE, metrics })
+  if (config.SESSION_COOKIE) await app.register(ownPagesPlugin, { origins, issuer: config.ISSUER })
+  const lives = { sessionS: Math.min(config.SESSION_IDLE_S, config.SESSION_TTL_S), deviceS: config.DEVICE_TTL_S }
+  const tokenCarrier = config.SESSION_COOKIE ? inCookies(lives) : inBodies
   await app.register(accessTokenPlugin, accessTokens)
   const accountNameOf = createAccountNames(keyring)
   await app.register(limitsPlugin, {
@@ -98,11 +104,11 @@ export async function buildApp(config: GatewayConfig, deps: AppDeps): Promise<Fa
     refreshPerSession: config.LIMIT_REFRESH_PER_SESSION,
     redeemPerAddress: config.LIMIT_REDEEM_PER_ADDRESS,
     mailPerNetwork: config.LIMIT_MAIL_PER_NETWORK,
-    sessionNameOf,
+    sessionNameOf: (request) => sessionNameOf(tokenCarrier.shownBy(request)),
     accountNameOf,
   })
   await app.register(auditRateLimitsPlugin, { audit })
-  const { guessing, deviceHeaders } = await openGuessing(app, config, {
+  const guessing = await openGuessing(app, config, {
     keyring,
     devices,
     redis: countingRedis,
@@ -126,7 +132,7 @@ export async function buildApp(config: GatewayConfig, deps: AppDeps): Promise<Fa
   const all: Deps = {
     ...{ database, passwords, keys, audit, post, isDraining: deps.isDraining, log },
     ...{ issuer, tokenClaims: deps.tokenClaims },
-    ...{ sessions, issueTokens: accessTokens.issue, checkPassword, upgrades, guessing, deviceHeaders },
+    ...{ sessions, issueTokens: accessTokens.issue, checkPassword, upgrades, guessing, tokenCarrier },
     findCredential: createFindCredential(database, config.LOGIN_NEEDS_CONFIRMATION),
     asksOldSystem: config.LEGACY_VERIFY,
   }

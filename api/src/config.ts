@@ -64,6 +64,10 @@ export const GatewayConfig = {
       [0, 300],
       'How long a replaced refresh token returns its successor again; 0 for not at all',
     ),
+    SESSION_COOKIE: boolean(
+      false,
+      'Whether refresh and device tokens are cookies, which no script reads, and not in bodies: for pages of this origin, or of `CORS_ORIGINS` on the same site',
+    ),
     LOGIN_WAIT_MS: integer(
       8_000,
       [0, 300_000],
@@ -88,10 +92,6 @@ export const GatewayConfig = {
     ),
     GUESSES_PER_DEVICE: integer(10, [1, 100], 'Consecutive failures of a known device before it counts as unknown'),
     DEVICE_TTL_S: integer(90 * 24 * 3_600, [60, 400 * 24 * 3_600], 'How long a device is known after its last login'),
-    DEVICE_COOKIE: boolean(
-      false,
-      'Whether a login also sets the device token as a cookie, for browsers on the same site',
-    ),
     CHALLENGE_BITS: integer(
       18,
       [1, 24],

@@ -6,18 +6,11 @@ import type { GatewayMetrics } from '../http/metrics.js'
 import type { CountingRedis } from '../limits/shared-counts.js'
 import { createAttempts } from './attempts.js'
 import { createChallenges } from './challenges.js'
-import { deviceCookie } from './device-header.js'
 import type { DeviceTokens } from './device-token.js'
 import { createGuessing, type Guessing } from './guessing.js'
 import { guessingPlugin } from './plugin.js'
 import { createProbedNetworks } from './probed-networks.js'
 import { createSprayedPasswords } from './sprayed-passwords.js'
-
-export interface GuessingParts {
-  guessing: Guessing
-  /** The headers that give a device its token. */
-  deviceHeaders(token: string): Record<string, string>
-}
 
 export async function openGuessing(
   app: FastifyInstance,
@@ -32,7 +25,7 @@ export async function openGuessing(
     metrics: GatewayMetrics
     log: FastifyBaseLogger
   },
-): Promise<GuessingParts> {
+): Promise<Guessing> {
   const { keyring, devices, redis, accountNameOf, nowMs, metrics, log } = deps
   const deviceTtlS = config.DEVICE_TTL_S
   const bounds = { perMinute: config.LIMIT_PER_ACCOUNT, perAccount: config.GUESSES_PER_ACCOUNT }
@@ -59,8 +52,5 @@ export async function openGuessing(
     log,
   })
   await app.register(guessingPlugin, { guessing })
-  return {
-    guessing,
-    deviceHeaders: (token) => (config.DEVICE_COOKIE ? { 'set-cookie': deviceCookie(token, deviceTtlS) } : {}),
-  }
+  return guessing
 }

@@ -4,7 +4,8 @@
  * before, and a page could not read that it is refused, or for how long. Preflights are answered there too: they need neither a limit nor
  * a place in the queue.
  *
- * No credentials: tokens are sent in bodies and headers, and a page that sends no cookies cannot be made to send someone else's.
+ * Credentials are allowed where sessions are cookies alone (SESSION_COOKIE): elsewhere tokens are sent in bodies and headers, and a page that
+ * sends no cookies cannot be made to send someone else's.
  */
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
@@ -30,11 +31,13 @@ const sendable = {
 export interface CrossOriginOptions {
   /** Exact origins; the API is closed to pages of other origins if there are none. */
   origins: readonly string[]
+  /** Whether their pages may send and get cookies. */
+  credentials: boolean
   metrics: Pick<GatewayMetrics, 'requests'>
 }
 
 export const crossOriginPlugin = fp(
-  async (app: FastifyInstance, { origins, metrics }: CrossOriginOptions) => {
+  async (app: FastifyInstance, { origins, credentials, metrics }: CrossOriginOptions) => {
     if (origins.length === 0) return
     const allowed = new Set(origins)
     /** Of the request that a connection carries: a problem of the connection has no response to set headers on. */
@@ -42,7 +45,10 @@ export const crossOriginPlugin = fp(
 
     interceptRequests(app, (request, response, next) => {
       const { origin = '' } = request.headers
-      const headers: Record<string, string> = { vary: 'Origin', ...(allowed.has(origin) && readableBy(origin)) }
+      const headers: Record<string, string> = {
+        vary: 'Origin',
+        ...(allowed.has(origin) && readableBy(origin, credentials)),
+      }
       bySocket.set(request.socket, headers)
       for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
       if (!isPreflight(request)) return next()
@@ -54,8 +60,12 @@ export const crossOriginPlugin = fp(
   { name: 'cross-origin' },
 )
 
-function readableBy(origin: string): Record<string, string> {
-  return { 'access-control-allow-origin': origin, 'access-control-expose-headers': ANSWER_HEADERS }
+function readableBy(origin: string, credentials: boolean): Record<string, string> {
+  return {
+    ...(credentials ? { 'access-control-allow-credentials': 'true' } : {}),
+    'access-control-allow-origin': origin,
+    'access-control-expose-headers': ANSWER_HEADERS,
+  }
 }
 
 /** A preflight has no body; one that has is no preflight, and Fastify answers it as any other request. */

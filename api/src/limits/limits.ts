@@ -27,8 +27,8 @@ export interface LimitsOptions {
   redeemPerAddress: number
   /** Requests an hour that send mail. */
   mailPerNetwork: number
-  /** A name for the session of a refresh token that reveals nothing to a reader of Redis. */
-  sessionNameOf(refreshToken: string): string
+  /** A name for the session of the refresh token of a request that reveals nothing to a reader of Redis. */
+  sessionNameOf(request: FastifyRequest): string
   /** The name of an account in Redis. */
   accountNameOf(account: string): string
 }
@@ -55,7 +55,7 @@ export const limitsPlugin = fp(
       limit({
         max: options.refreshPerSession,
         reason: 'session_limit',
-        nameOf: (request) => `session:${options.sessionNameOf(refreshTokenOf(request))}`,
+        nameOf: (request) => `session:${options.sessionNameOf(request)}`,
         headers: 'when refused',
       }),
     )
@@ -78,10 +78,6 @@ export const limitsPlugin = fp(
 function accountOf({ body, user }: FastifyRequest): string {
   const email = typeof body === 'object' && body !== null && 'email' in body ? body.email : undefined
   return typeof email === 'string' && !user ? accountOfEmail(email) : digestOf(user.sub)
-}
-
-function refreshTokenOf({ body }: FastifyRequest): string {
-  return typeof body === 'object' && body !== null && 'refreshToken' in body ? String(body.refreshToken) : ''
 }
 
 declare module 'fastify' {

@@ -9,6 +9,7 @@ import type { Post } from '../mail/post.js'
 import type { IssueTokens, OptionalClaim } from '../sessions/access-token.js'
 import type { Sessions } from '../sessions/sessions.js'
 import type { SigningKeys } from '../sessions/signing-keys.js'
+import type { TokenCarrier } from '../sessions/token-carrier.js'
 import type { HashUpgrades } from './hash-upgrades.js'
 import type { FindCredential } from './login-credential.js'
 import type { CheckNewPassword } from './new-password.js'
@@ -30,8 +31,7 @@ export interface Deps {
   checkPassword: CheckNewPassword
   upgrades: HashUpgrades
   guessing: Guessing
-  /** The headers that give a device its token: a cookie, or no header. */
-  deviceHeaders(token: string): Record<string, string>
+  tokenCarrier: TokenCarrier
   findCredential: FindCredential
   /** Whether the old system is asked about accounts that are not here yet, or came without a hash. */
   asksOldSystem: boolean

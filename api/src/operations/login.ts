@@ -70,7 +70,7 @@ export const login = defineOperation({
     additionalProperties: false,
   }),
   answer: { status: 200, body: schemaOf(TokenBody) },
-  headersOf: ({ deviceHeaders }, { deviceToken }) => (deviceToken === undefined ? {} : deviceHeaders(deviceToken)),
+  sent: ({ tokenCarrier }, tokens) => tokenCarrier.answer(tokens),
   problems: { 401: unauthorizedProblem },
 
   concerns({ userId }, { id }, succeeded) {

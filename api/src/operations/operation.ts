@@ -10,6 +10,7 @@ import { ApiError } from '../problems/errors.js'
 import { bodyProblems, limitProblem, ticketResponse } from '../schemas/responses.js'
 import type { JsonObject, Schema } from '../schemas/schema.js'
 import { type SessionClient, sessionClientOf } from '../sessions/session-client.js'
+import type { Headers } from '../sessions/token-carrier.js'
 import type { Hold, JobRequest, Ticketed } from '../waiting/hold.js'
 import { PreferHeader } from '../waiting/prefer.js'
 import type { TicketContents, Tickets } from '../waiting/tickets.js'
@@ -51,8 +52,8 @@ export interface OperationDefinition<Deps, Caller, Body, Contents extends object
   contents: Schema<Contents>
   /** The successful response. */
   answer: { status: number; body: Schema<Answer>; headers?: Record<string, object> }
-  /** The headers of a successful response. */
-  headersOf?(deps: Deps, answer: Answer): Record<string, string>
+  /** The successful response, where a part of the answer is sent in headers. */
+  sent?(deps: Deps, answer: Answer): { headers: Headers; body: Answer }
   /** Responses in addition to those of every operation: 202, 400, 413, 415, 422, 429, 500 and 503. */
   problems: Record<number, object>
   /** The field with the password to hash, for errors [password]. */
@@ -72,7 +73,7 @@ export interface OperationDefinition<Deps, Caller, Body, Contents extends object
 /** The successful response of an operation. */
 interface Finished {
   status: number
-  headers: Record<string, string>
+  headers: Headers
   body: unknown
 }
 
@@ -112,7 +113,8 @@ export function buildOperation<Deps, Caller, Body, Contents extends object, Answ
     try {
       const body = await definition.finish(deps, contents, { ...job, verdict: accepted(job.verdict) })
       definition.ended?.(deps, contents, job)
-      return { status: answer.status, headers: definition.headersOf?.(deps, body) ?? {}, body }
+      const { headers, body: sent } = definition.sent?.(deps, body) ?? { headers: {}, body }
+      return { status: answer.status, headers, body: sent }
     } catch (error) {
       if (error instanceof ApiError && error.status < 500) definition.ended?.(deps, contents, job, error)
       throw error

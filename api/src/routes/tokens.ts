@@ -1,4 +1,5 @@
 /** POST /v1/token/refresh and POST /v1/logout. */
+import type { FastifyRequest } from 'fastify'
 import { storedNetworkOf } from '../limits/client-network.js'
 import type { RoutePlugin } from '../operations/deps.js'
 import { ApiError } from '../problems/errors.js'
@@ -13,7 +14,14 @@ const RefreshTokenBody = {
   additionalProperties: false,
 } as const
 
-export const tokenRoutes: RoutePlugin = async (app, { sessions, issueTokens, audit }) => {
+export const tokenRoutes: RoutePlugin = async (app, { sessions, issueTokens, tokenCarrier, audit }) => {
+  const { isCookie, shownBy } = tokenCarrier
+  const body = isCookie ? {} : { body: RefreshTokenBody }
+  /** Before the request is counted for its session: visitors without one have no count in common. */
+  const requireRefreshToken = async (request: FastifyRequest) => {
+    if (shownBy(request) === '') throw new ApiError('invalid_refresh_token')
+  }
+
   app.post(
     '/v1/token/refresh',
     {
@@ -25,16 +33,20 @@ export const tokenRoutes: RoutePlugin = async (app, { sessions, issueTokens, aud
         description:
           'The old token becomes invalid. It returns the same successor again for some seconds, for concurrent requests, and after a lost answer ' +
           'from the same network until the successor is used. Any other use of it ends the session.',
-        body: RefreshTokenBody,
+        ...body,
         response: { 200: TokenBody, 401: unauthorizedProblem, 429: limitProblem, ...bodyProblems },
       },
       onRequest: app.limitRefreshAddress,
-      preHandler: app.limitSession,
+      preHandler: [requireRefreshToken, app.limitSession],
     },
-    async ({ body, ip }) => {
-      const refreshed = await sessions.refresh({ token: body.refreshToken, network: storedNetworkOf(ip) })
+    async (request, reply) => {
+      const { ip } = request
+      const refreshed = await sessions.refresh({ token: shownBy(request), network: storedNetworkOf(ip) })
       if (refreshed === 'invalid') throw new ApiError('invalid_refresh_token')
-      if ('refreshToken' in refreshed) return await issueTokens(refreshed)
+      if ('refreshToken' in refreshed) {
+        const { headers, body } = tokenCarrier.answer(await issueTokens(refreshed))
+        return reply.headers(headers).send(body)
+      }
       audit.record({ event: 'refresh_token_reuse', outcome: 'refresh_token_reused', ...refreshed, address: ip })
       throw new ApiError('invalid_refresh_token', { reason: 'refresh_token_reused' })
     },
@@ -49,15 +61,16 @@ export const tokenRoutes: RoutePlugin = async (app, { sessions, issueTokens, aud
         tags: ['Sessions'],
         summary: 'End the session of a refresh token',
         description: '204 also for an unknown or invalid token.',
-        body: RefreshTokenBody,
+        ...body,
         response: { 204: { type: 'null' }, 429: limitProblem, ...bodyProblems },
       },
       onRequest: app.limitRefreshAddress,
     },
-    async ({ body, ip }, reply) => {
-      const ended = await sessions.end(body.refreshToken)
+    async (request, reply) => {
+      const { ip } = request
+      const ended = await sessions.end(shownBy(request))
       if (ended !== undefined) audit.record({ event: 'logout', outcome: 'ok', ...ended, address: ip })
-      return reply.code(204).send(null)
+      return reply.code(204).headers(tokenCarrier.ended).send(null)
     },
   )
 }

@@ -25,7 +25,7 @@ export const TokenBody = {
       type: 'string',
       description: 'JWT (RFC 7519); verify it by /.well-known/jwks.json',
     },
-    refreshToken: { type: 'string', description: 'Opaque; good for one refresh' },
+    refreshToken: { type: 'string', description: 'Opaque; good for one refresh; absent where SESSION_COOKIE is on' },
     tokenType: { const: 'Bearer' },
     expiresIn: { type: 'integer', description: 'Seconds until the access token expires' },
     deviceToken: {
@@ -35,7 +35,7 @@ export const TokenBody = {
         'header Spillway-Device. What others fail then does not count. It opens nothing by itself.',
     },
   },
-  required: ['accessToken', 'refreshToken', 'tokenType', 'expiresIn'],
+  required: ['accessToken', 'tokenType', 'expiresIn'],
   additionalProperties: false,
   examples: [
     {

@@ -1,4 +1,5 @@
-// Serves the waiting room on this machine: node serve.mjs [--gateway URL] [--port N]. CORS_ORIGINS of the gateway must name its origin.
+// Serves the waiting room on this machine: node serve.mjs [--gateway URL] [--port N]. The gateway needs SESSION_COOKIE=true, and
+// its CORS_ORIGINS must name the origin of the page.
 import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { extname, join } from 'node:path'

@@ -1,12 +1,12 @@
 // A page to log in and to wait on. With a bundler the import is from '@spillway/client/browser'.
-import { login, resume } from './spillway/browser.js'
+import { login, logout, restore, resume } from './spillway/browser.js'
 
 const baseUrl = document.querySelector('meta[name="spillway-gateway"]').content
 const [form, waiting, inside] = ['form', 'waiting', 'inside'].map((id) => document.getElementById(id))
 const [problem, numbers, position, eta, bar] = ['problem', 'numbers', 'position', 'eta', 'bar'].map((id) =>
   document.getElementById(id),
 )
-const [state, cancel] = ['state', 'cancel'].map((id) => document.getElementById(id))
+const [state, cancel, leave] = ['state', 'cancel', 'leave'].map((id) => document.getElementById(id))
 
 /** What a reader of the screen hears: it changes with the news, and not with every second. */
 const words = {
@@ -78,9 +78,9 @@ async function wait(begin) {
   const showing = setTimeout(showWaiting, SHOW_AFTER_MS)
   const ticking = setInterval(tick, 1_000)
   try {
-    const tokens = await begin({ baseUrl, onProgress, signal: aborter.signal })
+    const tokens = await begin({ baseUrl, onProgress, signal: aborter.signal, sessionCookie: true })
     if (tokens === undefined) return
-    // A page of your own keeps them in memory, and calls your application with tokens.accessToken.
+    // A page of your own calls your application with tokens.accessToken. What outlives the page is in a cookie that no script reads.
     form.reset()
     show(inside)
   } catch (error) {
@@ -100,5 +100,9 @@ form.addEventListener('submit', (event) => {
   void wait((options) => login({ ...options, email: email.value, password: password.value }))
 })
 cancel.addEventListener('click', () => aborter.abort())
-// After a reload: the ticket is still there, the password is not.
-void wait((options) => resume(options))
+leave.addEventListener('click', async () => {
+  await logout({ baseUrl })
+  show(form)
+})
+// After a reload: the ticket is still there, the password is not. Or the browser has the cookie of a session.
+void wait(async (options) => (await resume(options)) ?? (await restore({ ...options, onProgress: undefined })))

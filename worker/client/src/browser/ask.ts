@@ -16,7 +16,8 @@ export interface AskOptions extends WaitOptions {
   path: string
   /** The HTTP method [POST]. */
   method?: string | undefined
-  body: unknown
+  /** Of the request [none]. */
+  body?: unknown
 }
 
 /**
@@ -44,13 +45,15 @@ export async function resume<T>({ path = '/v1/login', ...options }: ResumeOption
   return lifetime(options, (life) => follow<T>({ ...options, ticket, redemption, stored, life }))
 }
 
-function prepare(path: string, { baseUrl = '', headers = {}, holdS = HOLD_S, storage }: WaitOptions) {
+function prepare(path: string, { baseUrl = '', headers = {}, holdS = HOLD_S, storage, sessionCookie }: WaitOptions) {
   const urlOf = (path: string) => {
     const page: { href: string } | undefined = Reflect.get(globalThis, 'location')
     return new URL(baseUrl.replace(/\/$/, '') + path, page?.href).href
   }
   const url = urlOf(path)
-  const redemption: Omit<Sent, 'body'> = { url: urlOf('/v1/tickets/redeem'), method: 'POST', headers, holdS }
+  const credentials = sessionCookie ? 'include' : 'same-origin'
+  const common = { method: 'POST', headers, holdS, credentials } as const
+  const redemption: Omit<Sent, 'body'> = { ...common, url: urlOf('/v1/tickets/redeem') }
   // By its address, so that a ticket is never sent to another gateway.
   return { url, redemption, stored: storedTicket(`spillway ${url}`, storage) }
 }

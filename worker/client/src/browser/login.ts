@@ -14,7 +14,8 @@ export interface RegisterOptions extends WaitOptions, Credentials {}
 
 export interface Tokens {
   accessToken: string
-  refreshToken: string
+  /** Absent where it is a cookie. */
+  refreshToken?: string
   tokenType: string
   /** Of the access token, in seconds. */
   expiresIn: number

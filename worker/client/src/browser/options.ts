@@ -26,6 +26,8 @@ export interface Progress {
 export interface WaitOptions {
   /** Of the gateway, with a path if it is behind one [the origin of the page]. */
   baseUrl?: string | undefined
+  /** Whether the gateway keeps sessions in cookies (SESSION_COOKIE): then they are sent to a gateway of another origin as well [false]. */
+  sessionCookie?: boolean | undefined
   /** Is called at every step. What it throws ends the call. */
   onProgress?: ((progress: Progress) => void) | undefined
   /** Ends the call with the signal's reason, and forgets its ticket. */

@@ -6,8 +6,9 @@ const SLACK_MS = 15_000
 export interface Sent {
   url: string
   method: string
-  /** JSON. */
-  body: string
+  /** JSON; undefined for none. */
+  body: string | undefined
+  credentials: 'include' | 'same-origin'
   headers: Readonly<Record<string, string>>
   holdS: number
 }
@@ -22,7 +23,10 @@ export interface Answer {
 }
 
 /** Sends it. Rejects with the reason of the signal alone: a lost connection is an answer of status 0. */
-export async function send({ url, method, body, headers, holdS }: Sent, signal: AbortSignal): Promise<Answer> {
+export async function send(
+  { url, method, body, headers, holdS, credentials }: Sent,
+  signal: AbortSignal,
+): Promise<Answer> {
   const request = new AbortController()
   const abort = () => request.abort()
   const timer = setTimeout(abort, holdS * 1_000 + SLACK_MS)
@@ -31,7 +35,8 @@ export async function send({ url, method, body, headers, holdS }: Sent, signal: 
     signal.throwIfAborted()
     const response = await fetch(url, {
       method,
-      body,
+      credentials,
+      ...(body === undefined ? {} : { body }),
       headers: { ...headers, 'content-type': 'application/json', prefer: `wait=${holdS}` },
       signal: request.signal,
       // A gateway redirects nowhere, and a password goes to nobody else.

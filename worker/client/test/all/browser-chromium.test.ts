@@ -20,7 +20,7 @@ const TIMEOUT_MS = 120_000
 async function startRoom(t: TestContext, env: object) {
   const port = await freePort()
   const origin = `http://127.0.0.1:${port}`
-  const system = await startSlowSpillway(t, { env: { ...env, CORS_ORIGINS: origin } })
+  const system = await startSlowSpillway(t, { env: { ...env, CORS_ORIGINS: origin, SESSION_COOKIE: 'true' } })
   const client = await mkdtemp(join(tmpdir(), 'spillway-test-'))
   t.onTestFinished(() => rm(client, { recursive: true, force: true }))
   await bundlePageDoor(client)
@@ -128,3 +128,31 @@ test.skipIf(skip)('the waiting room says what went wrong, and a click stops wait
   await page.getByRole('heading', { name: 'Log in' }).waitFor()
   assert.equal(await page.evaluate('sessionStorage.length'), 0)
 })
+
+test.skipIf(skip)(
+  'the session of the waiting room outlives the page in a cookie, for every tab, until a log out',
+  async (t) => {
+    const { account, open, sessions } = await startRoom(t, {})
+    const { email, password } = await account(1)
+    const { page, sent } = await open()
+    const isInside = (tab: Page) => tab.getByRole('heading', { name: 'You are logged in' }).waitFor()
+    await page.getByLabel('E-mail address').fill(email)
+    await page.getByLabel('Password').fill(password)
+    await page.keyboard.press('Enter')
+    await isInside(page)
+    assert.equal(await page.evaluate('document.cookie'), '')
+    await page.reload()
+    await isInside(page)
+    // Tabs that are opened at once.
+    const tabs = await Promise.all([1, 2, 3].map(() => page.context().newPage()))
+    await Promise.all(tabs.map((tab) => tab.goto(page.url())))
+    await Promise.all(tabs.map(isInside))
+    assert.deepEqual([await sessions(email), sent.filter((path) => path === '/v1/login').length], [1, 1])
+    await page.getByRole('button', { name: 'Log out' }).click()
+    await page.getByRole('heading', { name: 'Log in' }).waitFor()
+    for (const tab of [page, ...tabs]) {
+      await tab.reload()
+      await tab.getByRole('heading', { name: 'Log in' }).waitFor()
+    }
+  },
+)

@@ -1,0 +1,53 @@
+/** How refresh and device tokens go to a client and come back: in bodies and a header, or as cookies that scripts cannot read (SESSION_COOKIE). */
+import type { FastifyRequest } from 'fastify'
+import type { FromSchema } from 'json-schema-to-ts'
+import { DEVICE_COOKIE } from '../guessing/device-header.js'
+import type { TokenBody } from '../schemas/bodies.js'
+
+/** The prefix has browsers accept it over TLS alone, with no Domain, so that no other host sets or gets it (RFC 6265bis, 4.1.3.2). */
+const SESSION_COOKIE = '__Host-spillway-session'
+const IN_COOKIES = new RegExp(`(?:^|; *)${SESSION_COOKIE}=([\\w.-]+)`)
+
+export type Tokens = FromSchema<typeof TokenBody>
+export type Headers = Record<string, string | string[]>
+
+export interface TokenCarrier {
+  isCookie: boolean
+  /** The refresh token that a request shows; empty without one. */
+  shownBy(request: Pick<FastifyRequest, 'body' | 'headers'>): string
+  /** How new tokens are answered. */
+  answer(tokens: Tokens): { headers: Headers; body: Tokens }
+  /** The headers of an answer after which there is no session. */
+  ended: Headers
+}
+
+export const inBodies: TokenCarrier = {
+  isCookie: false,
+  shownBy: ({ body }) =>
+    typeof body === 'object' && body !== null && 'refreshToken' in body ? String(body.refreshToken) : '',
+  answer: (body) => ({ headers: {}, body }),
+  ended: {},
+}
+
+/** @param lives of a session that is not used and of a device token, in seconds */
+export function inCookies(lives: { sessionS: number; deviceS: number }): TokenCarrier {
+  return {
+    isCookie: true,
+    shownBy: ({ headers }) => refreshTokenIn(headers.cookie),
+    answer({ refreshToken, deviceToken, ...body }) {
+      const session = refreshToken && cookie(SESSION_COOKIE, refreshToken, lives.sessionS)
+      const device = deviceToken && cookie(DEVICE_COOKIE, deviceToken, lives.deviceS)
+      return { headers: { 'set-cookie': [session, device].filter((text) => text !== undefined) }, body }
+    },
+    ended: { 'set-cookie': cookie(SESSION_COOKIE, '', 0) },
+  }
+}
+
+/** The refresh token in the cookies of a request; empty without one. */
+export function refreshTokenIn(cookies = ''): string {
+  return IN_COOKIES.exec(cookies)?.[1] ?? ''
+}
+
+function cookie(name: string, value: string, maxAgeS: number): string {
+  return `${name}=${value}; Max-Age=${maxAgeS}; Path=/; Secure; HttpOnly; SameSite=Strict`
+}

@@ -1,0 +1,42 @@
+/** Sessions that the gateway keeps in a cookie (SESSION_COOKIE): no script can read it, and every tab has it. */
+import { ask } from './ask.js'
+import type { Tokens } from './login.js'
+import { oneTabAtATime } from './one-tab.js'
+import type { WaitOptions } from './options.js'
+import { SpillwayError } from './spillway-error.js'
+
+export interface LogoutOptions extends WaitOptions {
+  /** Where it is no cookie. */
+  refreshToken?: string | undefined
+}
+
+/** What tabs call the session: there is one for a gateway. */
+export function cookieName({ baseUrl = '' }: Pick<WaitOptions, 'baseUrl'>): string {
+  return `spillway cookie ${baseUrl}`
+}
+
+/**
+ * Resolves with new tokens of the session that the browser has a cookie of, after a reload and in a new tab; with undefined where it has
+ * none, or where the session has ended. Tabs that are opened at once ask one after the other.
+ *
+ * @throws {@link SpillwayError}, or the reason of the signal
+ */
+export async function restore(options: WaitOptions = {}): Promise<Tokens | undefined> {
+  const refresh = () => ask<Tokens>({ ...options, sessionCookie: true, path: '/v1/token/refresh' })
+  try {
+    return await oneTabAtATime(cookieName(options), refresh)
+  } catch (error) {
+    if (error instanceof SpillwayError && error.code === 'invalid_refresh_token') return undefined
+    throw error
+  }
+}
+
+/**
+ * Ends the session. Access tokens of it open nothing at the gateway from then on.
+ *
+ * @throws {@link SpillwayError}, or the reason of the signal
+ */
+export async function logout({ refreshToken, ...options }: LogoutOptions = {}): Promise<void> {
+  const how = refreshToken === undefined ? { sessionCookie: true } : { body: { refreshToken } }
+  await ask({ ...options, ...how, path: '/v1/logout' })
+}
