@@ -4,11 +4,20 @@
  */
 const { workerConcurrency }: typeof import('./consumer/cpu-limit.js') = require('./consumer/cpu-limit.js')
 
+const { answering }: typeof import('./beside/serve.js') = require('./beside/serve.js')
+
 type Settings = import('@spillway/client/protocol/beside').BesideSettings
-type Answering = typeof import('./beside/serve.js').answering
+type Answering = typeof answering
+
+// Loaded before any call: Jest loads nothing once a test has ended, and a test may have left a call without await.
+for (const name of ['@node-rs/argon2', '@node-rs/bcrypt']) {
+  try {
+    require(name)
+  } catch {
+    // The call that needs it tells.
+  }
+}
 
 /** As the process beside answers; resolves with undefined when nothing can hash here, which was said. */
-exports.open = async ({ policy, concurrency }: Settings, say: Parameters<Answering>[1]): ReturnType<Answering> => {
-  const { answering } = await import('./beside/serve.js')
-  return await answering({ policy, processors: concurrency ?? workerConcurrency(), native: false }, say)
-}
+exports.open = ({ policy, concurrency }: Settings, say: Parameters<Answering>[1]): ReturnType<Answering> =>
+  answering({ policy, processors: concurrency ?? workerConcurrency(), native: false }, say)

@@ -1,7 +1,7 @@
 // Bundles the programs of the package: what applications install has BullMQ inside, and none of their dependencies.
 import { writeFile } from 'node:fs/promises'
 import { basename, join, relative } from 'node:path'
-import { type BuildOptions, build, type Metafile, type Plugin } from 'esbuild'
+import { type BuildOptions, build, type Metafile, type OutputFile, type Plugin } from 'esbuild'
 import { validators } from './validators.ts'
 
 const clientDist = join(import.meta.dirname, '../dist')
@@ -74,6 +74,7 @@ export async function bundle(outdir: string): Promise<Metafile[]> {
       entryNames: '[name]',
       outExtension: { '.js': '.cjs' },
       metafile: true,
+      write: false,
     }),
     build({
       ...common,
@@ -96,8 +97,17 @@ export async function bundle(outdir: string): Promise<Metafile[]> {
       metafile: true,
     }),
   ])
+  for (const file of programs.flatMap(({ outputFiles = [] }) => outputFiles)) await writeFile(file.path, atOnce(file))
   for (const name of doors) await writeFile(join(outdir, `${name}.js`), await moduleOf(name))
   return programs.map(({ metafile }) => metafile)
+}
+
+/** A program that is loaded later is required when it is asked for, and not a moment after: see shared-passwords.ts. */
+function atOnce({ text }: OutputFile): string {
+  return text.replaceAll(
+    /Promise\.resolve\(\)\.then\(\(\) => (__toESM\(require\("[^"]+"\), 1\))\)/g,
+    '(async () => $1)()',
+  )
 }
 
 /** Writes the door for pages: one small file that a browser loads as it is. */

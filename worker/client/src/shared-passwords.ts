@@ -10,6 +10,9 @@ export function sharedPasswords(): Promise<ExactPasswords> {
   return opening
 }
 
+// Jest loads nothing once a test has ended, and a test may have left a call without await.
+if (process.env.JEST_WORKER_ID) void import('./open-passwords.js').catch(() => undefined)
+
 /** Rejects with an error that names all variables that are invalid. */
 async function open(): Promise<ExactPasswords> {
   try {

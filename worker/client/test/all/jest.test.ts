@@ -43,12 +43,21 @@ test('after jest.resetModules another instance hashes', async () => {
 })
 `
 
+/** Each a file of its own: what a file requires is loaded for it alone. */
+const leavesOneCall = {
+  bcrypt: `void require('@spillway/client/bcrypt').hash('right', 4)`,
+  argon2: `void require('@spillway/client/argon2').hash('right', { memoryCost: 64, timeCost: 1, parallelism: 1 })`,
+  client: `void require('@spillway/client').createPasswords().hash('right')`,
+}
+
 test.skipIf(skip || process.platform !== 'linux')(
-  'a file of tests under Jest passes, and ends without being forced to',
+  'files of tests under Jest pass, also where a call is left without await, and end without being forced to',
   async () => {
     const folder = join(application, 'tests')
     await mkdir(folder)
     await writeFile(join(folder, 'passwords.test.js'), tests)
+    for (const [name, call] of Object.entries(leavesOneCall))
+      await writeFile(join(folder, `leaves-${name}.test.js`), `test('a call that nobody awaits', () => { ${call} })`)
     await writeFile(join(folder, 'package.json'), '{ "type": "commonjs" }')
     // With open handles that keep the process alive it would not end.
     await run(join(application, 'node_modules/.bin/jest'), ['--rootDir', folder, '--runInBand'], {

@@ -13,13 +13,17 @@ interface InPlace {
 }
 type Take = (message: BesideRequest | BesideCancellation) => void
 
+/** @param program stands beside it */
+export function loadInPlace(program: URL): InPlace {
+  return createRequire(import.meta.url)(fileURLToPath(new URL(FILE, program)))
+}
+
 /** Stands in for a process. It does not keep this one alive. */
 export function startHashingInPlace({ program, settings, told, ended }: HashingProcessOptions): HashingProcess {
   let isClosed = false
 
   async function open(): Promise<Take | undefined> {
-    const inPlace: InPlace = createRequire(import.meta.url)(fileURLToPath(new URL(FILE, program)))
-    return await inPlace.open(settings, (message) => {
+    return await loadInPlace(program).open(settings, (message) => {
       if (!isClosed && message.kind !== 'alive') told(message)
     })
   }
