@@ -1,7 +1,7 @@
-// Commands of one turn of the event loop leave together, at its end.
+// Commands of one turn of the event loop leave together, at its end, and so do those that come while earlier ones are on their way.
 import assert from 'node:assert/strict'
 import { Redis } from 'ioredis'
-import { type TestContext, test } from 'vitest'
+import { type TestContext, test, vi } from 'vitest'
 import { spaceFor } from '../../../test/space.ts'
 import { connectRedis } from '../../src/redis/connect.ts'
 
@@ -25,6 +25,23 @@ test('commands of one turn leave together at its end, also those of later callba
   await new Promise(setImmediate)
   assert.deepEqual([redis.stream.writableCorked, redis.stream.writableLength], [0, 0])
   assert.deepEqual(await Promise.all(answers), ['PONG', 'PONG'])
+})
+
+test('commands gather while earlier ones are on their way, and not for long behind one that takes long', async (t) => {
+  const redis = connected(t)
+  await redis.ping()
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  t.onTestFinished(() => void vi.useRealTimers())
+  const blocking = redis.blpop('a list that is empty', 0.1)
+  while (redis.stream.writableLength > 0) await new Promise(setImmediate)
+  const answers = [redis.ping()]
+  const oneCommand = redis.stream.writableLength
+  await new Promise(setImmediate)
+  answers.push(redis.ping())
+  assert.deepEqual([redis.stream.writableCorked, redis.stream.writableLength], [1, 2 * oneCommand])
+  vi.advanceTimersByTime(2)
+  assert.deepEqual([redis.stream.writableCorked, redis.stream.writableLength], [0, 0])
+  assert.deepEqual(await Promise.all([blocking, ...answers]), [null, 'PONG', 'PONG'])
 })
 
 test('a connection that ends with commands on their way is replaced by one that batches as well', async (t) => {
