@@ -1,6 +1,8 @@
 /** Publishes this worker's capacity to the gateways of one Redis server every half second. The answer carries Redis's time and the number of waiting jobs. */
 import { randomUUID } from 'node:crypto'
+import { canaryOf } from '@spillway/client/protocol/canary'
 import { capacityKey, PUBLISH_INTERVAL_MS, type WorkerCapacity } from '@spillway/client/protocol/capacity'
+import type { Keyring } from '@spillway/client/protocol/seal'
 import { writeCapacity } from '@spillway/client/queue/capacity'
 import type { RedisClock } from '@spillway/client/redis/clock'
 import type { RedisConnection } from '@spillway/client/redis/connect'
@@ -22,6 +24,7 @@ export interface CapacityPublisher {
 export interface CapacityPublisherOptions {
   redis: RedisConnection
   prefix: string
+  keyring: Keyring
   clock: RedisClock
   log: Logger
   /** The same in each Redis server: who reads several counts a worker once [one of its own]. */
@@ -52,6 +55,7 @@ export function publishCapacity(options: CapacityPublisherOptions): CapacityPubl
     estimate,
     published,
   } = options
+  const canary = canaryOf(options.keyring, prefix)
   const finished = { answered: 0, expired: 0, failed: 0 }
   const first = withResolvers<void>()
   const publishFailed = throttledWarning(log, 'capacity could not be published')
@@ -59,6 +63,7 @@ export function publishCapacity(options: CapacityPublisherOptions): CapacityPubl
 
   async function publish(): Promise<void> {
     const entry = {
+      canary,
       name,
       fallback,
       slots,

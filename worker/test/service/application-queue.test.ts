@@ -1,6 +1,6 @@
 // An application's passwords, hashed by the workers of a queue: answers, policies, refusals, deadlines and cancellation.
 import assert from 'node:assert/strict'
-import { createHash } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import { createPasswordsWith } from '@spillway/client/application/create-passwords'
 import type { Passwords, PasswordsOptions } from '@spillway/client/application/types'
 import { isHashRequest, isVerifyRequest, type JobData, QUEUE_NAME } from '@spillway/client/protocol/job'
@@ -15,7 +15,7 @@ import { createHasher } from '../../src/hashing/index.ts'
 import { argon2idPolicy } from '../../src/hashing/policy.ts'
 import { createLogger } from '../../src/process/log.ts'
 import { argon2id, noProgram, passwordsOf, rejectsWith } from '../application.ts'
-import { jobsAreCounted, keyring, policy, readyClient, sealKeys, startedWorker } from '../parts.ts'
+import { jobsAreCounted, keepingLog, keyring, policy, readyClient, sealKeys, startedWorker } from '../parts.ts'
 import { redisProxy, type Space, spaceFor, waitingJobs } from '../space.ts'
 
 const bcrypt = { algorithm: 'bcrypt', cost: 4 } as const
@@ -241,6 +241,24 @@ test.concurrent('closing ends what waits, and what comes later', async (t) => {
   await passwords.close()
   await ended
   await rejectsWith('closed', passwords.verify('x', null))
+})
+
+test.concurrent('an application whose keys are not those of the workers is told so at once, until they are', async (t) => {
+  const space = spaceFor(t)
+  const others = `other:${randomBytes(32).toString('base64')}`
+  const worker = await startedWorker(space, { env: { SPILLWAY_SEAL_KEYS: others } })
+  const { lines, log } = keepingLog()
+  const passwords = passwordsOf(space, { log })
+  await knowsWorkers(passwords)
+  const { message } = await rejectsWith('wrong_keys', passwords.hash('x'))
+  assert.match(message, /SPILLWAY_SEAL_KEYS/)
+  assert.equal((await waitingJobs(space)).length, 0)
+  assert.ok(lines.some(({ reason }) => reason === 'the workers have another SPILLWAY_SEAL_KEYS'))
+  await worker.close()
+  // The next step of a rotation: both open what the other seals.
+  await startedWorker(space, { env: { SPILLWAY_SEAL_KEYS: `${others},${sealKeys}` } })
+  const rotated = passwordsOf(space, { sealKeys: `${sealKeys},${others}` })
+  assert.match(await rotated.hash('x'), /^\$argon2id/)
 })
 
 test.concurrent('half of what a queue needs, wrong keys and a wrong policy are told at once', () => {

@@ -8,7 +8,7 @@ import { test } from 'vitest'
 import { publishCapacity } from '../../src/consumer/capacity-publisher.ts'
 import { createLogger } from '../../src/process/log.ts'
 import { entry } from '../capacity-entry.ts'
-import { answerOf, readyClient, startedWorker } from '../parts.ts'
+import { answerOf, keyring, readyClient, startedWorker } from '../parts.ts'
 import { type Space, spaceFor } from '../space.ts'
 
 /** Writes the entry of a worker that there is not, fresh for the next second and a half. */
@@ -130,6 +130,7 @@ test.concurrent('jobs that operators hold back are none that could be taken: by 
   const capacity = publishCapacity({
     redis,
     prefix,
+    keyring,
     clock: createRedisClock(),
     log: createLogger({ service: 'test', level: 'silent' }),
     name: 'test',
@@ -159,6 +160,7 @@ test.concurrent('a worker that measures no time at all for a job publishes one t
   const capacity = publishCapacity({
     redis: space.redis,
     prefix: space.prefix,
+    keyring,
     clock: createRedisClock(),
     log: createLogger({ service: 'test', level: 'silent' }),
     name: 'test',

@@ -5,6 +5,7 @@
  * - `expired`: the deadline passed before there was an answer
  * - `no_worker`: nothing hashes at the moment; `retryAfterMs` says when to try again
  * - `queue_unavailable`: Redis did not take the job
+ * - `wrong_keys`: the workers of the queue have other seal keys than this application
  * - `unsupported_hash`: the hash is of no supported algorithm or cost
  * - `unsupported_password`: bcrypt would not read the whole of it (over 72 bytes, or with a NUL), or the queue takes none that long
  * - `unsupported_policy`: such a hash takes more memory than a slot has, or the worker that answered is too old to make it
@@ -17,6 +18,7 @@ export type PasswordsErrorCode =
   | 'expired'
   | 'no_worker'
   | 'queue_unavailable'
+  | 'wrong_keys'
   | 'unsupported_hash'
   | 'unsupported_password'
   | 'unsupported_policy'

@@ -1,7 +1,7 @@
 /** Workers of a queue as what hashes for an application. */
 import { PasswordClientError } from '../errors.js'
 import { DEFAULT_QUEUE_PREFIX } from '../protocol/job.js'
-import { parseKeyring } from '../protocol/seal.js'
+import { parseKeyring, SEAL_KEYS } from '../protocol/seal.js'
 import { createPasswordClient } from '../queue-client.js'
 import type { Backend } from './backend.js'
 import { PasswordsError } from './passwords-error.js'
@@ -37,6 +37,8 @@ export function openQueueBackend({
     predictedWaitMs: () => client.predictedWaitMs('held'),
     whenKnown: (leftMs) => client.whenKnown(Math.min(leftMs, FIRST_READING_MS)),
     async perform(name, request, { waitMs: leftMs, signal }) {
+      if (client.hasOtherKeys())
+        throw new PasswordsError('wrong_keys', `the workers have another ${SEAL_KEYS} than this application`)
       const deadline = performance.now() + leftMs
       try {
         const pending = await client.submit(name, request, 'held', Math.ceil(leftMs))

@@ -2,10 +2,13 @@
 
 import { ReplyError } from 'ioredis'
 import type { Logger } from '../logger.js'
+import { areForEachOther, canaryOf } from '../protocol/canary.js'
 import { finishedBy, liveWorkers, sumCapacity, type WorkerCapacity } from '../protocol/capacity.js'
+import { type Keyring, SEAL_KEYS } from '../protocol/seal.js'
 import { readRawLoad } from '../queue/capacity.js'
 import type { RedisClock } from '../redis/clock.js'
 import type { RedisConnection } from '../redis/connect.js'
+import { throttledWarning } from '../redis/throttled-warning.js'
 import { withResolvers } from '../with-resolvers.js'
 import { within } from '../within.js'
 import { createLoadState, type LoadState } from './load-state.js'
@@ -19,6 +22,8 @@ export interface LoadReader extends Omit<LoadState, 'reading'> {
   finishedJobs(): number
   /** The workers whose capacity counts, by id. */
   workers(): ReadonlyMap<string, WorkerCapacity>
+  /** Whether workers have other keys: what is sealed here they cannot open, or the other way round. */
+  hasOtherKeys(): boolean
   /** The number of the reading that is under way; undefined while no reading is. */
   reading(): number | undefined
   close(): void
@@ -27,10 +32,14 @@ export interface LoadReader extends Omit<LoadState, 'reading'> {
 export function readLoad(options: {
   redis: RedisConnection
   prefix: string
+  keyring: Keyring
   clock: RedisClock
   log: Logger
 }): LoadReader {
   const { redis, prefix, clock, log } = options
+  const ownCanary = canaryOf(options.keyring, prefix)
+  const otherKeys = throttledWarning(log, 'workers cannot open what is sealed here')
+  let hasOtherKeys = false
   const { reading: beginReading, ...state } = createLoadState()
   const finished = countFinishedJobs()
   const { promise: known, resolve: isKnown } = withResolvers<void>()
@@ -44,11 +53,13 @@ export function readLoad(options: {
     readings += 1
     const reading = beginReading()
     try {
-      const { at, capacity, firstDeferred, ...depth } = await clock.synchronize(
+      const { at, capacity, canary, firstDeferred, ...depth } = await clock.synchronize(
         () => readRawLoad(redis, prefix, readings),
         (answer) => answer.at,
       )
       const workers = liveWorkers(capacity, at)
+      hasOtherKeys = workers.size > 0 && canary !== undefined && !areForEachOther(ownCanary, canary)
+      if (hasOtherKeys) otherKeys.warn(new Error(`the workers have another ${SEAL_KEYS}`))
       finished.update(workers)
       reading.succeeded(depth, sumCapacity(workers), { firstDeferred, finished: finished.count() })
       // After an outage those known before it count for a moment, as in the state.
@@ -74,6 +85,7 @@ export function readLoad(options: {
     whenKnown: (waitMs) => within(waitMs, known),
     finishedJobs: finished.count,
     workers: () => counted,
+    hasOtherKeys: () => hasOtherKeys,
     reading: () => (isReading ? readings : undefined),
     close() {
       clearInterval(timer)

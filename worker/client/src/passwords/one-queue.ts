@@ -62,7 +62,7 @@ export function createQueueClient({ url, address }: Shard, options: QueueClientO
     telemetry: options.telemetry,
     traceparent: options.traceparent,
   })
-  const load = readLoad({ redis, prefix, clock, log })
+  const load = readLoad({ redis, prefix, keyring, clock, log })
   const expectations = createExpectations({ redis, prefix, load })
   const cancellation = createCancellation({ redis, prefix, clock })
 
@@ -96,6 +96,7 @@ export function createQueueClient({ url, address }: Shard, options: QueueClientO
     whenKnown: load.whenKnown,
     load: load.current,
     finishedJobs: load.finishedJobs,
+    hasOtherKeys: load.hasOtherKeys,
     predictedWaitMs: load.predictedWaitMs,
     now: clock.now,
     isReady,

@@ -70,6 +70,8 @@ export interface PasswordClient {
   load(): Load
   /** Jobs that workers reported as finished since this process started; never decreases. */
   finishedJobs(): number
+  /** Whether workers have other keys, so that there will be no verdict: their canary says so. */
+  hasOtherKeys(): boolean
   /** Milliseconds until a job added to this lane now would be answered; Infinity when no worker is alive. */
   predictedWaitMs(lane: Lane): number
   /** Epoch milliseconds by the clock of deadlines: that of the Redis which has this job [the first]. */

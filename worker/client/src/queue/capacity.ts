@@ -1,4 +1,5 @@
 /** The capacity hash beside BullMQ's keys: a worker publishes its entry, a gateway reads the load, sweeping deletes old entries. */
+import { canaryKey } from '../protocol/canary.js'
 import { CAPACITY_KEY_TTL_S, capacityKey, type WorkerCapacity } from '../protocol/capacity.js'
 import type { RedisConnection } from '../redis/connect.js'
 import { toCount, toList, UnexpectedReply } from '../redis/unexpected-reply.js'
@@ -7,9 +8,9 @@ import { lastKnownKey, queueKey } from './keys.js'
 import { toEntries } from './to-entries.js'
 
 /**
- * Lua: writes one worker's entry with Redis's time, and renews the hash.
- * KEYS: capacity hash, waiting list, deferred set, active list, meta hash. ARGV: worker id, the entry as JSON without its time,
- * TTL of the hash in seconds. Returns the time in epoch milliseconds, and the number of jobs that can be taken: 0 while the queue is
+ * Lua: writes one worker's entry with Redis's time and its canary, and renews the hash.
+ * KEYS: capacity hash, waiting list, deferred set, active list, meta hash, canary. ARGV: worker id, the entry as JSON without its time,
+ * TTL of both in seconds, the canary. Returns the time in epoch milliseconds, and the number of jobs that can be taken: 0 while the queue is
  * paused, limited in its rate, or at its limit of active jobs.
  */
 const PUBLISH_CAPACITY = `
@@ -21,24 +22,26 @@ if type ~= 'hash' and type ~= 'none' then redis.call('DEL', KEYS[1]) end
 entry.at = time[1] * 1000 + math.floor(time[2] / 1000)
 redis.call('HSET', KEYS[1], ARGV[1], cjson.encode(entry))
 redis.call('EXPIRE', KEYS[1], ARGV[3])
+redis.call('SET', KEYS[6], ARGV[4], 'EX', ARGV[3])
 local paused, rate, limit = unpack(redis.call('HMGET', KEYS[5], 'paused', 'max', 'concurrency'))
 local held = paused or rate or (limit and redis.call('LLEN', KEYS[4]) >= tonumber(limit))
 return {entry.at, held and 0 or redis.call('LLEN', KEYS[2]) + redis.call('ZCARD', KEYS[3])}`
 
 /**
  * Lua: reads the load, all that admission needs.
- * KEYS: capacity hash, waiting list, deferred set, active list, the key of the last job of a known device. ARGV: entries to search for
+ * KEYS: capacity hash, waiting list, deferred set, active list, the key of the last job of a known device, canary. ARGV: entries to search for
  * that, the number of the reading. Returns that number, the time in epoch milliseconds, the three lengths, the hash's pairs, the first deferred job with its score (its
- * priority, and in the lower 32 bits its number), and behind how many jobs bring-forward.ts would put the next one.
+ * priority, and in the lower 32 bits its number), behind how many jobs bring-forward.ts would put the next one, and the canary.
  */
 const READ_LOAD = `
 local time = redis.call('TIME')
 local waiting = redis.call('LLEN', KEYS[2])
 local last = redis.pcall('GET', KEYS[5])
+local canary = redis.pcall('GET', KEYS[6])
 local index = type(last) == 'string' and redis.call('LPOS', KEYS[2], last, 'RANK', -1, 'MAXLEN', ARGV[1])
 return {tonumber(ARGV[2]), time[1] * 1000 + math.floor(time[2] / 1000), waiting, redis.call('ZCARD', KEYS[3]),
   redis.call('LLEN', KEYS[4]), redis.call('HGETALL', KEYS[1]), redis.call('ZRANGE', KEYS[3], 0, 0, 'WITHSCORES'),
-  index and waiting - index + 1 or 1}`
+  index and waiting - index + 1 or 1, type(canary) == 'string' and canary or ''}`
 
 /**
  * Lua: deletes the entries of workers that ended without deleting theirs, and entries without a time. Other fields are not checked:
@@ -64,16 +67,16 @@ export interface Publication {
   waiting: number
 }
 
-/** Writes the entry of a worker, with Redis's time. */
+/** Writes the entry of a worker, with Redis's time, and beside it the canary of its keys. */
 export async function writeCapacity(
   redis: RedisConnection,
   prefix: string,
   workerId: string,
-  entry: Omit<WorkerCapacity, 'at'>,
+  { canary, ...entry }: Omit<WorkerCapacity, 'at'> & { canary: string },
 ): Promise<Publication> {
   const parts = ['wait', 'prioritized', 'active', 'meta'] as const
-  const keys = [capacityKey(prefix), ...parts.map((part) => queueKey(prefix, part))]
-  const args = [workerId, JSON.stringify(entry), CAPACITY_KEY_TTL_S]
+  const keys = [capacityKey(prefix), ...parts.map((part) => queueKey(prefix, part)), canaryKey(prefix)]
+  const args = [workerId, JSON.stringify(entry), CAPACITY_KEY_TTL_S, canary]
   const answer = await redis.eval(PUBLISH_CAPACITY, keys.length, ...keys, ...args)
   const [at, waiting] = toList(answer)
   return { at: toCount(at), waiting: toCount(waiting) }
@@ -92,6 +95,8 @@ export interface RawLoad {
   aheadOfKnown: number
   /** JSON by worker id, not checked. */
   capacity: Record<string, string>
+  /** The canary of the worker that published last; undefined without any. */
+  canary: string | undefined
 }
 
 /**
@@ -101,9 +106,10 @@ export interface RawLoad {
  */
 export async function readRawLoad(redis: RedisConnection, prefix: string, reading: number): Promise<RawLoad> {
   const parts = ['wait', 'prioritized', 'active'] as const
-  const keys = [capacityKey(prefix), ...parts.map((part) => queueKey(prefix, part)), lastKnownKey(prefix)]
+  const queue = parts.map((part) => queueKey(prefix, part))
+  const keys = [capacityKey(prefix), ...queue, lastKnownKey(prefix), canaryKey(prefix)]
   const answer = toList(await redis.eval(READ_LOAD, keys.length, ...keys, SEARCH_LENGTH, reading))
-  const [of, at, waiting, deferred, active, pairs, first, aheadOfKnown] = answer
+  const [of, at, waiting, deferred, active, pairs, first, aheadOfKnown, canary] = answer
   if (of !== reading) throw new UnexpectedReply('Redis gave another reading of the load')
   return {
     at: toCount(at),
@@ -113,6 +119,7 @@ export async function readRawLoad(redis: RedisConnection, prefix: string, readin
     firstDeferred: Array.isArray(first) && first.length > 0 ? Number(first[1]) % 2 ** 32 : undefined,
     aheadOfKnown: toCount(aheadOfKnown),
     capacity: toEntries(pairs),
+    canary: typeof canary === 'string' && canary !== '' ? canary : undefined,
   }
 }
 

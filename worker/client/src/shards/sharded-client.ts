@@ -106,6 +106,7 @@ export function createShardedClient(list: readonly [Shard, ...Shard[]], options:
     whenKnown: (waitMs) => Promise.race(shards.map(({ client }) => client.whenKnown(waitMs))),
     load,
     finishedJobs: () => shards.reduce((sum, { client }) => sum + client.finishedJobs(), 0),
+    hasOtherKeys: () => shards.some(({ client }) => client.hasOtherKeys()),
     predictedWaitMs: (lane) => predictWaitMs(load(), lane),
     now: (job) => ((job && shardOf(job)) ?? firstShard).client.now(),
     isReady: () => shards.some(({ client }) => client.isReady()),
