@@ -11,10 +11,16 @@ import { interceptRequests } from '../http/intercept-requests.js'
 import type { GatewayMetrics } from '../http/metrics.js'
 import { ApiError } from '../problems/errors.js'
 import { createRouteTable } from '../route-table.js'
+import type { ErrorCode } from '../schemas/problem-codes.js'
 import { busy, createBusyAnswers } from './busy-answers.js'
 import type { LoadShedder, Priority, Work } from './load-shedder.js'
 import { createPreference, type DeviceOf } from './preference.js'
+import { createRefusalPace } from './refusal-pace.js'
 
+/** Refusals that come back at once where they are answered at once. A challenge may be solved at once. */
+const PACED: ReadonlySet<string | undefined> = new Set<ErrorCode>(['busy', 'too_many_requests'])
+/** A hundred refusals are answered without a wait: clients that obey Retry-After wait for nothing. */
+const REFUSED_AT_ONCE_MS = 1_000
 /** How often the end of a period of refusals is checked for, in milliseconds. */
 const CHECK_MS = 1_000
 
@@ -64,11 +70,10 @@ export const loadSheddingPlugin = fp(
     }
     app.addHook('onClose', async () => clearInterval(timer))
 
-    const answerBusy = createBusyAnswers({
-      bodyLimitBytes,
-      isClosing: () => isDraining() || !app.server.listening,
-      perSecond: shedder.perSecond,
-    })
+    const { perSecond } = shedder
+    const isClosing = () => isDraining() || !app.server.listening
+    const answerBusy = createBusyAnswers({ bodyLimitBytes, isClosing, perSecond })
+    const whenDue = createRefusalPace({ perSecond, leastDelayMs: 0, burstMs: REFUSED_AT_ONCE_MS })
     function refuse(request: IncomingMessage, response: ServerResponse, route = 'none'): void {
       note()
       metrics.refused.inc({ reason: 'gateway_overloaded' })
@@ -109,9 +114,10 @@ export const loadSheddingPlugin = fp(
     })
     // Every request that begins is answered, even after its client disconnected. One that was refused without a job is no throughput: it
     // costs little, and a flood of such would raise the limit of requests in hand.
-    app.addHook('onSend', async ({ work, jobId }, { statusCode }) =>
-      work?.end(statusCode < 400 || (statusCode < 500 && jobId !== undefined)),
-    )
+    app.addHook('onSend', async ({ work, jobId, errorCode }, { statusCode }) => {
+      work?.end(statusCode < 400 || (statusCode < 500 && jobId !== undefined))
+      if (PACED.has(errorCode) && !isClosing()) await new Promise<void>(whenDue)
+    })
   },
   { name: 'load-shedding' },
 )

@@ -1,25 +1,63 @@
 /**
- * When a refusal is answered. A refusal costs about a thirteenth of a login: clients that retry at once, on thousands of connections,
- * took a quarter of the gateway's time. So fewer are answered than requests are processed, until the delay is at its longest.
+ * When refusals are answered. Clients that retry at once gain nothing by it, and cost little: on thousands of connections their refusals
+ * took a quarter of the gateway's time. So no more are answered in a second than a share of the requests that are processed. The others
+ * wait, by one timer, until their delay is at its longest.
  */
 
 /** In milliseconds. */
-const DELAY_MS = 500
 const LONGEST_DELAY_MS = 3_000
 /** Refusals for each request that is processed. */
 const SHARE = 0.5
 /** The lowest limit of refusals a second, because the throughput is unknown when a burst begins. */
 const LEAST_PER_SECOND = 100
+/** Refusals that are due within this time are answered in one batch, in milliseconds. */
+const BATCH_MS = 10
+/** The most refusals that wait. Beyond it the oldest is answered at once: clients that pipeline requests would fill the memory. */
+const MOST_WAITING = 10_000
 
-/**
- * @param perSecond recent throughput, in requests a second
- * @returns the time at which a request refused at `nowMs` is answered, in milliseconds: never before an earlier refusal
- */
-export function createRefusalPace(perSecond: () => number): (nowMs: number) => number {
-  let lastDueMs = 0
+export interface RefusalPaceOptions {
+  /** Recent throughput, in requests a second. */
+  perSecond(): number
+  /** What a single refusal waits, in milliseconds. */
+  leastDelayMs: number
+  /** What may be answered without a wait after a pause, in milliseconds of the pace. */
+  burstMs: number
+}
+
+/** @returns the time at which a request refused at `nowMs` is answered, in milliseconds: never before an earlier refusal */
+export function createRefusalTimes({
+  perSecond,
+  leastDelayMs,
+  burstMs,
+}: RefusalPaceOptions): (nowMs: number) => number {
+  let nextMs = Number.NEGATIVE_INFINITY
   return (nowMs) => {
     const intervalMs = 1_000 / Math.max(LEAST_PER_SECOND, perSecond() * SHARE)
-    lastDueMs = Math.min(nowMs + LONGEST_DELAY_MS, Math.max(nowMs + DELAY_MS, lastDueMs + intervalMs))
-    return lastDueMs
+    const turnMs = Math.min(nowMs + LONGEST_DELAY_MS, Math.max(nowMs + leastDelayMs - burstMs, nextMs))
+    nextMs = turnMs + intervalMs
+    return Math.max(nowMs + leastDelayMs, turnMs)
+  }
+}
+
+/** Returns how to hold a refusal: `answer` is called when it is due. */
+export function createRefusalPace(options: RefusalPaceOptions): (answer: () => void) => void {
+  const waiting: { answer: () => void; dueMs: number }[] = []
+  const dueAt = createRefusalTimes(options)
+
+  function answerDue(): void {
+    const nowMs = performance.now()
+    const later = waiting.findIndex(({ dueMs }) => dueMs > nowMs + BATCH_MS)
+    for (const { answer } of waiting.splice(0, later < 0 ? waiting.length : later)) answer()
+    const [next] = waiting
+    if (next !== undefined) setTimeout(answerDue, next.dueMs - nowMs)
+  }
+
+  return (answer) => {
+    const nowMs = performance.now()
+    const dueMs = dueAt(nowMs)
+    if (waiting.length === 0 && dueMs <= nowMs) return answer()
+    waiting.push({ answer, dueMs })
+    if (waiting.length > MOST_WAITING) for (const oldest of waiting.splice(0, 1)) oldest.answer()
+    if (waiting.length === 1) setTimeout(answerDue, dueMs - nowMs)
   }
 }

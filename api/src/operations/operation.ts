@@ -143,6 +143,7 @@ export function buildOperation<Deps, Caller, Body, Contents extends object, Answ
         429: limitProblem,
         ...bodyProblems,
       }
+      const hooks = access.hooks(app)
       const headers = { ...PreferHeader, properties: { ...PreferHeader.properties, ...definition.headers } }
       app.route({
         method,
@@ -152,7 +153,8 @@ export function buildOperation<Deps, Caller, Body, Contents extends object, Answ
           ...(description === undefined ? {} : { description }),
           ...(access.security === undefined ? {} : { security: access.security }),
         },
-        ...access.hooks(app),
+        ...hooks,
+        onRequest: [hold.refuseWhenFull, ...hooks.onRequest],
         handler: async (request, reply) => {
           const { status, headers, body } = await run(deps, hold, request, reply)
           return reply.code(status).headers(headers).send(body)

@@ -26,6 +26,8 @@ export interface Admitted {
 }
 
 export interface Admission {
+  /** Refuses a request of no known device that `admit` would refuse, from memory. Throws `busy` with Retry-After. */
+  refuseWhenFull(): void
   /** Admits a request, of a known device or not, that would be held for up to `waitMs`. Throws `busy` with Retry-After. */
   admit(waitMs: number, isKnown: boolean): Admitted
 }
@@ -65,11 +67,16 @@ export function createAdmission(
     return { lane, waitMs: passwords.predictedWaitMs(lane) <= waitMs ? waitMs : 0 }
   }
 
+  function refuseWhenFull(): void {
+    const refused = refusalOf(passwords.load(), ticketTtlMs * TICKETED_SHARE)
+    if (refused !== undefined) throw new ApiError('busy', refused)
+  }
+
   return {
+    refuseWhenFull,
     admit(waitMs, isKnown) {
       if (isKnown && hasRoomForKnown()) return admitTo('known', waitMs)
-      const refused = refusalOf(passwords.load(), ticketTtlMs * TICKETED_SHARE)
-      if (refused !== undefined) throw new ApiError('busy', refused)
+      refuseWhenFull()
       return admitTo(laneFor(waitMs), waitMs)
     },
   }

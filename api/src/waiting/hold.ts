@@ -13,6 +13,7 @@ import {
 } from '@spillway/client/queue-client'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FromSchema } from 'json-schema-to-ts'
+import { deviceTokenOf } from '../guessing/device-header.js'
 import type { GatewayMetrics, WaitOutcome } from '../http/metrics.js'
 import { ApiError } from '../problems/errors.js'
 import type { TicketBody } from '../schemas/bodies.js'
@@ -76,6 +77,14 @@ export function createHold(deps: {
   }
 
   return {
+    /**
+     * `onRequest` hook that refuses before anything is counted, read or asked, where the line is full. A request with a device token goes on,
+     * because a known device has room of its own.
+     */
+    async refuseWhenFull(request: FastifyRequest): Promise<void> {
+      if (deviceTokenOf(request.headers) === '') admission.refuseWhenFull()
+    },
+
     /** Lets a request in by the predicted wait. Throws `busy` before anything was done for it. */
     admit(request: FastifyRequest, reply: FastifyReply): Place {
       const preferredMs = negotiateWaitMs(request, reply)

@@ -138,6 +138,17 @@ test('one address redeems so often a minute and no more, and its ticket stays go
   expect(201, await redeem(url, ticket, from('198.51.100.23')))
 })
 
+test('whoever is over a limit is refused from memory until the window ends', async () => {
+  const { url } = await system.gateway({ ...limits('1', '0'), TRUST_PROXY: '127.0.0.1' })
+  expect(401, await login(url, newCredentials(), from('198.51.100.24')))
+  assertProblem(await login(url, newCredentials(), from('198.51.100.24')), 429, 'too_many_requests')
+  await system.redis.del(`${system.namespace.queuePrefix}:limit:address:198.51.100.24`)
+  const remembered = await login(url, newCredentials(), from('198.51.100.24'))
+  assertProblem(remembered, 429, 'too_many_requests')
+  assertLimits(remembered, 1, 0)
+  expect(401, await login(url, newCredentials(), from('198.51.100.25')))
+})
+
 test('an IPv6 client is counted by its network', async () => {
   const { url } = await system.gateway({ ...limits('2', '0'), TRUST_PROXY: '127.0.0.1' })
   assertProblem(await login(url, newCredentials(), from('2001:db8:1:2::1')), 401, 'invalid_credentials')
@@ -198,11 +209,12 @@ test('an address is refused before its body is read, and what is wrong with it c
 })
 
 test('what is no count, in the place of one, lets nobody past a limit', async () => {
-  const { url } = await system.gateway({ ...limits('2', '1'), TRUST_PROXY: '127.0.0.1' })
   const { redis, namespace } = system
   const stranger = from('198.51.100.30')
   const forgeries = [(key: string) => redis.lpush(key, 'a list'), (key: string) => redis.set(key, 'a text')]
   for (const forge of forgeries) {
+    // A gateway remembers whom it refused.
+    const { url } = await system.gateway({ ...limits('2', '1'), TRUST_PROXY: '127.0.0.1' })
     const credentials = newCredentials()
     const ofAddress = `${namespace.queuePrefix}:limit:address:198.51.100.30`
     const ofAccount = `${namespace.queuePrefix}:limit:account:${nameInRedis(system, credentials.email)}`

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'vitest'
 import { createPreference } from '../../src/load-shedding/preference.ts'
 import { createPromisedShare, type PromisedShare } from '../../src/load-shedding/promised-share.ts'
-import { createRefusalPace } from '../../src/load-shedding/refusal-pace.ts'
+import { createRefusalTimes } from '../../src/load-shedding/refusal-pace.ts'
 
 /** Takes all that is left. */
 function takeAll(share: PromisedShare): number {
@@ -35,12 +35,20 @@ test('what is not used in time is not saved up, and what is used beyond it is no
 })
 
 test('refusals of an idle gateway are a hundredth of a second apart, and none is answered before an earlier one', () => {
-  const dueMs = createRefusalPace(() => 0)
+  const dueMs = createRefusalTimes({ perSecond: () => 0, leastDelayMs: 500, burstMs: 0 })
   assert.deepEqual([dueMs(0), dueMs(0), dueMs(0)], [500, 510, 520])
   assert.equal(dueMs(19), 530)
   assert.equal(dueMs(100), 600)
-  const quick = createRefusalPace(() => 400)
+  const quick = createRefusalTimes({ perSecond: () => 400, leastDelayMs: 500, burstMs: 0 })
   assert.deepEqual([quick(0), quick(0)], [500, 505])
+})
+
+test('a hundred refusals are answered at once, those that follow a hundredth of a second apart, and after a pause as at first', () => {
+  const dueMs = createRefusalTimes({ perSecond: () => 0, leastDelayMs: 0, burstMs: 1_000 })
+  const burst = Array.from({ length: 1_000 }, () => dueMs(0))
+  assert.deepEqual([burst[100], burst[101], burst[200], burst.at(-1)], [0, 10, 1_000, 3_000])
+  assert.equal(dueMs(500), 3_010)
+  assert.equal(dueMs(10_000), 10_000)
 })
 
 test('each second has its own share, whichever request is the first in it', () => {

@@ -4,7 +4,7 @@ import { setImmediate as flushed } from 'node:timers/promises'
 import { test } from 'vitest'
 import { createLoadShedder, type Priority, type Work } from '../../src/load-shedding/load-shedder.ts'
 import { createPreference, type DeviceOf } from '../../src/load-shedding/preference.ts'
-import { createRefusalPace } from '../../src/load-shedding/refusal-pace.ts'
+import { createRefusalTimes } from '../../src/load-shedding/refusal-pace.ts'
 import { type Arrival, simulate } from '../simulated-gateway.ts'
 
 /** The capacity of the simulated gateway in requests a second, at a millisecond each. */
@@ -352,7 +352,7 @@ test('in an overload a flood of promised requests begins little by little, for a
 })
 
 test('refusals are answered after half a second, half as many as requests are processed, and after three seconds in any case', () => {
-  const dueMs = createRefusalPace(() => CAPACITY)
+  const dueMs = createRefusalTimes({ perSecond: () => CAPACITY, leastDelayMs: 500, burstMs: 0 })
   assert.equal(dueMs(0), 500)
   const burst = Array.from({ length: 3_000 }, () => dueMs(0))
   assert.deepEqual([burst[0], burst[999], burst.at(-1)], [502, 2_500, 3_000])
