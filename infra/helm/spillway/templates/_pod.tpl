@@ -81,12 +81,26 @@ priorityClassName: {{ . }}
 - { name: REHASH, value: {{ .Values.config.rehash }} }
 {{- end -}}
 
-{{/* The project whose hashes were imported from Firebase, for what verifies them. */}}
-{{- define "spillway.env.firebase" -}}
+{{/* What accounts of other systems need, for what verifies them: workers, and gateways with a fallback. */}}
+{{- define "spillway.env.imported" -}}
+- { name: BCRYPT_LONG_PASSWORDS, value: {{ .Values.config.bcryptLongPasswords }} }
 {{- with .Values.keys.firebase }}
 {{- if .secret }}
 {{ include "spillway.env.secret" (list "FIREBASE_SIGNER_KEY" (dict "secret" .secret "key" .signerKey)) }}
 {{ include "spillway.env.secret" (list "FIREBASE_SALT_SEPARATOR" (dict "secret" .secret "key" .saltSeparator)) }}
+{{- end }}
+{{- end }}
+{{- with .Values.keys.peppers }}
+{{- if .secret }}
+{{ include "spillway.env.secret" (list "PASSWORD_PEPPERS" .) }}
+{{- end }}
+{{- end }}
+{{- with .Values.oldSystem }}
+{{- if .url }}
+- { name: LEGACY_VERIFY_URL, value: {{ .url | quote }} }
+{{ include "spillway.env.secret" (list "LEGACY_VERIFY_KEY" $.Values.keys.oldSystem) }}
+- { name: LEGACY_VERIFY_TIMEOUT_MS, value: {{ .timeoutMs | int | quote }} }
+- { name: LEGACY_VERIFY_CONCURRENCY, value: {{ .concurrency | int | quote }} }
 {{- end }}
 {{- end }}
 {{- end -}}

@@ -75,7 +75,10 @@ test.skipIf(skip)('values that cannot work are refused with the way out', async 
     [['httpRoute.enabled=true', 'httpRoute.parentRefs[0].name=public'], /set config.trustProxy to the addresses/],
     [['gateway.service.externalTrafficPolicy=Local'], /set gateway.service.type to NodePort or LoadBalancer/],
     [['redis.sentinelPassword.secret=guard'], /is for redis.mode sentinel/],
-    [['config.loginWaitMs=58000'], /config.loginWaitMs must be 3000 or more below config.ticketTtlMs/],
+    [
+      ['config.loginWaitMs=58000', 'config.ticketTtlMs=60000'],
+      /config.loginWaitMs must be 3000 or more below config.ticketTtlMs/,
+    ],
     [['gateway.service.externalTrafficPolicy=Global'], /externalTrafficPolicy/],
   ]
   for (const [set, sentence] of refusals) {

@@ -173,10 +173,57 @@ test.skipIf(skip)('gateways alone are told of mail, and how long its links are g
   await assert.rejects(deployment('gateway', [...withMail, 'mail.resetTtlS=59']), /resetTtlS/)
 })
 
+const withOldSystem = [
+  'oldSystem.url=https://old.example.com/verify',
+  'oldSystem.timeoutMs=1500',
+  'oldSystem.concurrency=8',
+]
+
+test.skipIf(skip)(
+  'what accounts of other systems need goes to what hashes, and its secrets come from Secrets',
+  async () => {
+    const set = ['keys.peppers.secret=old-peppers', 'config.bcryptLongPasswords=refuse', ...withOldSystem]
+    const secret = (name: string, key: string) => ({ secretKeyRef: { name, key } })
+    const given = (one: DeploymentSpec) =>
+      [
+        'PASSWORD_PEPPERS',
+        'LEGACY_VERIFY_KEY',
+        'LEGACY_VERIFY_URL',
+        'LEGACY_VERIFY_TIMEOUT_MS',
+        'LEGACY_VERIFY_CONCURRENCY',
+      ]
+        .concat('BCRYPT_LONG_PASSWORDS')
+        .map((name) => variable(one, name)?.valueFrom ?? variable(one, name)?.value)
+    const all = [
+      secret('old-peppers', 'peppers'),
+      secret('spillway-keys', 'oldSystem'),
+      ...['https://old.example.com/verify', '1500', '8', 'refuse'],
+    ]
+    assert.deepEqual(given(await deployment('worker', set)), all)
+    assert.deepEqual(given(await deployment('gateway', [...set, 'gateway.fallbackSlots=1'])), all)
+    const gateway = await deployment('gateway', set)
+    assert.ok(given(gateway).every((one) => one === undefined))
+    assert.equal(variable(gateway, 'LEGACY_VERIFY')?.value, 'true')
+    assert.equal(variable(await deployment('gateway'), 'LEGACY_VERIFY'), undefined)
+    const without = given(await deployment('worker'))
+    assert.deepEqual(without.filter(Boolean), ['cut'])
+    await assert.rejects(deployment('worker', ['oldSystem.url=http://old.example.com']), /oldSystem/)
+  },
+)
+
 test.skipIf(skip)('every variable that a pod is given is one that somebody reads', async () => {
-  const workerSources = ['config', 'consumer/cpu-limit', 'hashing/policy'].map((name) => `worker/src/${name}.ts`)
+  const workerSources = [
+    'config',
+    'consumer/cpu-limit',
+    'hashing/policy',
+    'hashing/formats/peppers',
+    'hashing/formats/firebase-project',
+    'process/settings',
+  ].map((name) => `worker/src/${name}.ts`)
   const sources = ['api/src/config.ts', ...workerSources]
-  const read = await Promise.all(sources.map((file) => readFile(new URL(`../../../${file}`, import.meta.url), 'utf8')))
+  const read = await Promise.all(
+    sources.map((file) => readFile(new URL(`../../../../${file}`, import.meta.url), 'utf8')),
+  )
   // Those that Node reads, and those that other variables are made of.
   const known = `${read.join()} UV_THREADPOOL_SIZE NODE_EXTRA_CA_CERTS POD_IP REDIS_PASSWORD SENTINEL_PASSWORD`
   for (const component of ['gateway', 'worker']) {
@@ -184,6 +231,9 @@ test.skipIf(skip)('every variable that a pod is given is one that somebody reads
       await deployment(component, [
         'tls.ca.secret=ca',
         'breachedPasswords.claim=lists',
+        'keys.firebase.secret=firebase',
+        'keys.peppers.secret=old-peppers',
+        ...withOldSystem,
         ...behindSentinels,
         ...withMail,
       ])
