@@ -9,7 +9,7 @@ import type { Line } from './records.ts'
 import type { RejectedLines } from './rejected.ts'
 import { type WeakAccount, wrapped } from './weak.ts'
 
-const BATCH = 2_000
+const BATCH = 1_000
 /** Of weak digests: each is a hash of the workers. */
 const WEAK_BATCH = 100
 
