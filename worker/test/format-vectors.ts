@@ -59,6 +59,24 @@ export const vectors: [origin: string, label: string, storedHash: string][] = [
     'argon2id',
     '$argon2id$v=19$m=1024,t=1,p=1$qvVeS0mpda611lqrlTImJA$vuHmHctnUCO6wcwqysubXXlCfs5QYpefStKlkO/qonM',
   ],
+  ['passlib scram of SHA-1 alone', 'pbkdf2', '$scram$1000$cI6R0tobo/R.j5Ey$sha-1=1lR6GcLVCAz28i/BQ16usWMFW2Q'],
+  [
+    'passlib scram of other digests',
+    'pbkdf2',
+    '$scram$1000$p7SWslbqfc95L.Uc$sha-1=L/gCrzJdWLkal.9cObaZiMEPtF4,sha-256=SsQ9ou2CuaTzNNyfk.l.06vukQyzKiiL.Wawc1w8Yss,sha-384=aIjYACmdGnkXdOP3yhfdrcqQYsZIQ9aF0zUIW.x/GqyNbAHJaaFA9.ZPp76LN1Tj',
+  ],
+  [
+    'Werkzeug pbkdf2 of SHA-224',
+    'pbkdf2',
+    'pbkdf2:sha224:1000$HZYBWTrzkXrEswqA$a39bd50ad4442793e89b3c2346fd108d07d3fa3eda968bfbb5881e98',
+  ],
+  [
+    'Werkzeug pbkdf2 of SHA-384',
+    'pbkdf2',
+    'pbkdf2:sha384:1000$lpXNCpY3kEK26npo$6ade1ee4a2a2c92addbbbac6e30f7dfd2941ca55782fec30112149d74a770c9d88fa3ffe6b2cdc4cd394d30c00ae7a8d',
+  ],
+  ['passlib ldap_hex_sha1', 'digest', '{SHA}18b05744640237f098309183cdc9275a04ddacdd'],
+  ['passlib ldap_hex_md5', 'digest', '{MD5}12307c065041e1cd98dae8d2b5be878f'],
   ['passlib ldap_salted_sha1', 'digest', '{SSHA}vQT8YH9l7bJFBGqlEFYKDBEpr8AupdT6'],
   [
     'passlib ldap_salted_sha512',

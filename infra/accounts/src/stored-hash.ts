@@ -38,6 +38,8 @@ const UNKNOWN = 'has a password hash of no known format'
 
 /** The first that applies says what is wrong, and what can be done. */
 const reasons: { pattern: RegExp; reason: (text: string) => string }[] = [
+  { pattern: /^\*[0-9A-F]{40}$/, reason: () => unsupported("MySQL's PASSWORD()") },
+  { pattern: /^0x0[12]00[0-9A-F]{48,}$/i, reason: () => unsupported("SQL Server's PWDENCRYPT()") },
   {
     pattern: /^[!*]/,
     reason: () => 'has an unusable password hash (it begins with ! or *): the account had no password, or was locked',
@@ -53,7 +55,7 @@ const reasons: { pattern: RegExp; reason: (text: string) => string }[] = [
   { pattern: /^\$gy\$/, reason: () => unsupported('gost-yescrypt of crypt(3)') },
   { pattern: /^\$3\$|^[0-9A-F]{32}:[0-9A-F]{32}$/, reason: () => unsupported('NT hash') },
   { pattern: /^\$md5[,$]/, reason: () => unsupported('MD5 of Sun') },
-  { pattern: /^(\{CRYPT\})?[./0-9A-Za-z]{13}$/i, reason: () => unsupported('DES of crypt(3)') },
+  { pattern: /^(\{CRYPT\})?([./0-9A-Za-z]{13}|_[./0-9A-Za-z]{19})$/i, reason: () => unsupported('DES of crypt(3)') },
   { pattern: /^\$argon2(?!id?\$|d\$)/, reason: () => unsupported('argon2 of another variant') },
   ...Object.entries({ md5: 32, sha1: 40, sha256: 64, sha512: 128 }).map(([name, length]) => ({
     pattern: new RegExp(`^[0-9a-f]{${length}}$`, 'i'),
@@ -78,7 +80,7 @@ const reasons: { pattern: RegExp; reason: (text: string) => string }[] = [
     reason: () => `has a password hash that is cut off or damaged: it begins like ${name}`,
   })),
   {
-    pattern: /^\{[A-Za-z0-9@._-]{1,40}\}/,
+    pattern: /^\{[A-Za-z0-9@._|-]{1,40}\}/,
     reason: (text) => `has a password hash with the unknown prefix ${prefixOf(text)}`,
   },
 ]

@@ -6,7 +6,7 @@ import { pbkdf2Sync, scryptSync } from 'node:crypto'
 import type { Argon2Cost, HashPolicy } from '@spillway/client/protocol/policy'
 import type { Setting } from '@spillway/client/protocol/setting'
 import { computeDigest, type DigestProgram, memoryKibOf, roundsOf } from './methods/digest-programs.js'
-import type { Recipe } from './methods/recipe.js'
+import { pbkdf2Digests, type Recipe } from './methods/recipe.js'
 import { memoryBytes } from './methods/scrypt.js'
 import type { Algorithms } from './policy.js'
 
@@ -33,7 +33,9 @@ const USUAL = {
   bcrypt: 2 ** 15,
   /** Iterations for each block of the key; Django 6.1 has 1,500,000. */
   'pbkdf2-sha1': 2_000_000,
+  'pbkdf2-sha224': 2_000_000,
   'pbkdf2-sha256': 2_000_000,
+  'pbkdf2-sha384': 1_000_000,
   'pbkdf2-sha512': 1_000_000,
   /** N × r × p; OWASP's Password Storage Cheat Sheet gives 2^20. */
   scrypt: 2 ** 21,
@@ -111,7 +113,7 @@ function workOf(recipe: Recipe): Work {
     case 'bcrypt':
       return bcryptWork(recipe)
     case 'pbkdf2': {
-      const blocks = Math.ceil(recipe.key.length / DIGEST_BYTES[recipe.digest])
+      const blocks = Math.ceil(recipe.key.length / pbkdf2Digests[recipe.digest])
       return { kind: `pbkdf2-${recipe.digest}`, units: recipe.iterations * blocks, memoryKib: 0 }
     }
     case 'scrypt':
@@ -130,8 +132,6 @@ function workOf(recipe: Recipe): Work {
 function pbkdf2Units({ salt }: { salt: Buffer }): number {
   return 16 + salt.length / 32
 }
-
-const DIGEST_BYTES = { sha1: 20, sha256: 32, sha512: 64 }
 
 function digestWork(program: DigestProgram): Work {
   const units = roundsOf(program)
@@ -156,7 +156,7 @@ function measure(kind: Kind): number {
 }
 
 function sampleOf(kind: Kind): { work: () => unknown; units: number } {
-  const [, digest] = /-(sha1|sha256|sha512|md5)$/.exec(kind) ?? []
+  const [, digest] = /-(sha\d+|md5)$/.exec(kind) ?? []
   if (kind.startsWith('pbkdf2')) return { work: () => pbkdf2Sync('', SALT, 10_000, 20, digest ?? ''), units: 10_000 }
   if (kind === 'scrypt') return { work: () => scryptSync('', SALT, 32, { N: 1_024, r: 8, p: 1 }), units: 8_192 }
   const program = programOf(kind)

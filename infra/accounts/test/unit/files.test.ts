@@ -313,6 +313,10 @@ test('what cannot be verified is told by its format and why, and nothing of it',
     ],
     ['5f4dcc3b5aa765d61d8327deb882cf99', /--weak md5/],
     ['m0Jl3.Yn8U/2g', /not supported: DES/],
+    ['_7C/.m.Lk67Sd/zofBOA', /not supported: DES/],
+    ['*17CBA7EE17263B3DE742E4A1D8E8A6EF66A07230', /not supported: MySQL's PASSWORD/],
+    ['0x0100388730C6F0265F8C1F167E9BFBC052939251083366CC3017', /not supported: SQL Server's PWDENCRYPT/],
+    ['{FSHP1|16|100}a20NYaz1ntMaI8TYO4cw5iVLlr2JtYuM', /unknown prefix \{FSHP1\|16\|100\}/],
     ['something else', /no known format/],
   ]
   for (const [hash, reason] of reasons) {

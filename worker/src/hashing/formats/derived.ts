@@ -3,7 +3,6 @@ import type { Pbkdf2Recipe, ScryptRecipe } from '../methods/recipe.js'
 import { pbkdf2Digests } from '../methods/recipe.js'
 import type { Reading } from './format.js'
 
-const DIGEST_BYTES = { sha1: 20, sha256: 32, sha512: 64 }
 /**
  * Keys of other lengths are texts that were cut off, where the text does not tell the length: a shorter key is the beginning of a longer
  * one, and would still match.
@@ -27,23 +26,26 @@ export function pbkdf2Reading(parts: Pbkdf2Parts): Reading | undefined {
 }
 
 export function pbkdf2Recipe({
-  digest: name,
+  digest,
   iterations: count,
   salt,
   key,
   keyBytes,
 }: Pbkdf2Parts): Pbkdf2Recipe | undefined {
-  const digest = pbkdf2Digests.find((known) => known === name)
   const iterations = Number(count)
-  if (digest === undefined || salt === undefined || key === undefined || !hasLength(key, keyBytes, digest))
+  if (!isDigest(digest) || salt === undefined || key === undefined || !hasLength(key, keyBytes, digest))
     return undefined
   if (iterations < 1 || iterations > ITERATIONS_MAX || salt.length > SALT_MAX_BYTES) return undefined
   return { method: 'pbkdf2', digest, iterations, salt, key }
 }
 
-function hasLength(key: Buffer, wanted: Pbkdf2Parts['keyBytes'], digest: keyof typeof DIGEST_BYTES): boolean {
+function isDigest(name: string): name is Pbkdf2Recipe['digest'] {
+  return Object.hasOwn(pbkdf2Digests, name)
+}
+
+function hasLength(key: Buffer, wanted: Pbkdf2Parts['keyBytes'], digest: Pbkdf2Recipe['digest']): boolean {
   if (wanted === undefined) return KEY_BYTES.includes(key.length)
-  return key.length === (wanted === 'digest' ? DIGEST_BYTES[digest] : wanted)
+  return key.length === (wanted === 'digest' ? pbkdf2Digests[digest] : wanted)
 }
 
 export interface ScryptParts {

@@ -3,7 +3,7 @@ import { type Pbkdf2Parts, pbkdf2Reading } from './derived.js'
 import type { Format } from './format.js'
 import { adaptedBase64, adaptedPair, base64Pair, hexBytes, paddedBase64, urlBase64, utf8Bytes } from './texts.js'
 
-const PHC = /^\$pbkdf2-(sha1|sha256|sha512)\$i=(\d{1,9})(?:,l=(\d{1,4}))?\$([A-Za-z0-9+/]+=*)\$([A-Za-z0-9+/]+=*)$/
+const PHC = /^\$pbkdf2-(sha\d+)\$i=(\d{1,9})(?:,l=(\d{1,4}))?\$([A-Za-z0-9+/]+=*)\$([A-Za-z0-9+/]+=*)$/
 
 export const phcPbkdf2: Format = {
   name: 'PBKDF2',
@@ -15,7 +15,7 @@ export const phcPbkdf2: Format = {
   },
 }
 
-const DJANGO = /^pbkdf2_(sha1|sha256|sha512)\$(\d{1,9})\$([^$]{1,128})\$([A-Za-z0-9+/]+=*)$/
+const DJANGO = /^pbkdf2_(sha\d+)\$(\d{1,9})\$([^$]{1,128})\$([A-Za-z0-9+/]+=*)$/
 
 /** The salt is used as the text that it is. */
 export const djangoPbkdf2: Format = {
@@ -27,7 +27,7 @@ export const djangoPbkdf2: Format = {
     })),
 }
 
-const WERKZEUG = /^pbkdf2:(sha1|sha256|sha512):(\d{1,9})\$([^$]{1,128})\$([0-9a-f]+)$/
+const WERKZEUG = /^pbkdf2:(sha\d+):(\d{1,9})\$([^$]{1,128})\$([0-9a-f]+)$/
 
 export const werkzeugPbkdf2: Format = {
   name: 'Werkzeug PBKDF2',
@@ -50,19 +50,20 @@ export const passlibPbkdf2: Format = {
     })),
 }
 
-const AB64 = '[A-Za-z0-9./]'
-const SCRAM = new RegExp(
-  `^\\$scram\\$(\\d{1,9})\\$(${AB64}+)\\$sha-1=${AB64}{27},sha-256=${AB64}{43},sha-512=(${AB64}{86})$`,
-)
+const SCRAM = /^\$scram\$(\d{1,9})\$([A-Za-z0-9./]+)\$(sha-\d+=[A-Za-z0-9./]+(?:,sha-\d+=[A-Za-z0-9./]+)*)$/
 
-/** The last of its digests is verified. */
+/** A digest of each of some functions, of which the last is verified: the strongest, as passlib sorts them by name. */
 export const scram: Format = {
   name: 'passlib scram',
   makers: 'passlib',
   read: (text) =>
-    readParts(SCRAM, text, ([iterations, salt, key]) => ({
-      ...{ digest: 'sha512', iterations, salt: adaptedBase64(salt), key: adaptedBase64(key), keyBytes: 64 },
-    })),
+    readParts(SCRAM, text, ([iterations, salt, digests]) => {
+      const [name = '', key = ''] = digests.split(',').at(-1)?.split('=') ?? []
+      return {
+        ...{ digest: name.replace('-', ''), iterations, keyBytes: 'digest' },
+        ...{ salt: adaptedBase64(salt), key: adaptedBase64(key) },
+      }
+    }),
 }
 
 /** The rounds are hexadecimal; an empty text means 400. */
@@ -110,7 +111,7 @@ export const mattermost: Format = {
     })),
 }
 
-const MEDIAWIKI = /^:pbkdf2:(sha1|sha256|sha512):(\d{1,9}):(\d{1,4}):([A-Za-z0-9+/]+=*):([A-Za-z0-9+/]+=*)$/
+const MEDIAWIKI = /^:pbkdf2:(sha\d+):(\d{1,9}):(\d{1,4}):([A-Za-z0-9+/]+=*):([A-Za-z0-9+/]+=*)$/
 
 export const mediawiki: Format = {
   name: 'MediaWiki PBKDF2',

@@ -2,7 +2,7 @@
 import { type PlainDigest, type PlainProgram, plainDigests } from '../methods/digest-programs.js'
 import type { DigestEncoding, DigestRecipe } from '../methods/recipe.js'
 import type { Format, Reading } from './format.js'
-import { paddedBase64 } from './texts.js'
+import { hexBytes, paddedBase64 } from './texts.js'
 
 const DIGEST_BYTES: Record<PlainDigest, number> = { md5: 16, sha1: 20, sha256: 32, sha384: 48, sha512: 64 }
 
@@ -29,18 +29,20 @@ export function plainRecipe(
 const LDAP = /^\{(MD5|SMD5|SHA|SSHA|SHA256|SSHA256|SHA384|SSHA384|SHA512|SSHA512)\}([A-Za-z0-9+/]{22,256}={0,2})$/
 const SALT_BYTES = { least: 4, most: 64 }
 
-/** RFC 2307, and its successors. */
+/** RFC 2307, and its successors; without a salt also in hexadecimal, as passlib and Dovecot read them. */
 export const ldapDigest: Format = {
   name: 'LDAP digest',
   makers: 'OpenLDAP, 389 Directory Server, Dovecot, passlib',
   isWeak: true,
   read(text) {
     const [, scheme = '', encoded = ''] = LDAP.exec(text) ?? []
-    const bytes = paddedBase64(encoded)
     const isSalted = scheme.startsWith('S') && !/^SHA/.test(scheme)
     const name = (isSalted ? scheme.slice(1) : scheme).toLowerCase()
     const digest = plainDigests.find((known) => known === (name === 'sha' ? 'sha1' : name))
-    if (bytes === undefined || digest === undefined) return undefined
+    if (digest === undefined) return undefined
+    const isHex = !isSalted && /^[0-9a-f]+$/.test(encoded) && encoded.length === 2 * DIGEST_BYTES[digest]
+    const bytes = isHex ? hexBytes(encoded) : paddedBase64(encoded)
+    if (bytes === undefined) return undefined
     const salt = bytes.subarray(DIGEST_BYTES[digest])
     if (isSalted ? salt.length < SALT_BYTES.least || salt.length > SALT_BYTES.most : salt.length > 0) return undefined
     const text64 = bytes.subarray(0, DIGEST_BYTES[digest]).toString('base64')

@@ -1,5 +1,5 @@
 /** Spring Security's encoders, with the prefix of its DelegatingPasswordEncoder or bare. */
-import { type DigestRecipe, pbkdf2Digests } from '../methods/recipe.js'
+import type { DigestRecipe } from '../methods/recipe.js'
 import { pbkdf2Recipe, scryptReading } from './derived.js'
 import type { Format } from './format.js'
 import { plainReading } from './plain.js'
@@ -7,10 +7,10 @@ import { hexBytes, paddedBase64 } from './texts.js'
 
 /** Salts of 8 bytes, 185,000 rounds of SHA-1; since 5.8 of 16 bytes, 310,000 of SHA-256. The key has 32 bytes. */
 const PBKDF2 = [
-  { pattern: /^(?:\{pbkdf2\})?([0-9a-f]{80})$/, saltBytes: 8, digest: pbkdf2Digests[0], iterations: 185_000 },
+  { pattern: /^(?:\{pbkdf2\})?([0-9a-f]{80})$/, saltBytes: 8, digest: 'sha1', iterations: 185_000 },
   {
     pattern: /^(?:\{pbkdf2@SpringSecurity_v5_8\})?([0-9a-f]{96})$/,
-    ...{ saltBytes: 16, digest: pbkdf2Digests[1], iterations: 310_000 },
+    ...{ saltBytes: 16, digest: 'sha256', iterations: 310_000 },
   },
 ]
 

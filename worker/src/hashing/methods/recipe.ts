@@ -17,11 +17,12 @@ export interface BcryptRecipe {
   digest: string
 }
 
-export const pbkdf2Digests = ['sha1', 'sha256', 'sha512'] as const
+/** With the bytes of their digests. */
+export const pbkdf2Digests = { sha1: 20, sha224: 28, sha256: 32, sha384: 48, sha512: 64 } as const
 
 export interface Pbkdf2Recipe {
   method: 'pbkdf2'
-  digest: (typeof pbkdf2Digests)[number]
+  digest: keyof typeof pbkdf2Digests
   iterations: number
   salt: Buffer
   key: Buffer
