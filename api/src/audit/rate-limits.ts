@@ -5,11 +5,12 @@ import type { Audit } from './events.js'
 
 export const auditRateLimitsPlugin = fp(
   async (app: FastifyInstance, { audit }: { audit: Audit }) => {
-    app.addHook('onResponse', async ({ errorCode, refusedFor, user, ip }) => {
+    app.addHook('onResponse', ({ errorCode, refusedFor, user, ip }, _reply, next) => {
       const isLimited = errorCode === 'too_many_requests' || errorCode === 'challenge_required'
-      if (!isLimited || refusedFor === undefined) return
       // There is no user before the access token is verified.
-      audit.record({ event: 'rate_limit', outcome: refusedFor, userId: user?.sub ?? null, address: ip })
+      if (isLimited && refusedFor !== undefined)
+        audit.record({ event: 'rate_limit', outcome: refusedFor, userId: user?.sub ?? null, address: ip })
+      next()
     })
   },
   { name: 'audit-rate-limits' },

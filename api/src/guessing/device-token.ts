@@ -7,7 +7,8 @@
  * The generation says of which user and which password the token is. It is compared with the account's, in the database: a new password, or
  * another account of the address, makes every device unknown, without a mark anywhere and without comparing two times.
  */
-import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { hash, timingSafeEqual } from 'node:crypto'
+import { randomBytes } from '@spillway/client/protocol/random'
 import type { Keyring } from '@spillway/client/queue-client'
 
 const RANDOM_BYTES = 10
@@ -46,7 +47,7 @@ interface TokenParts {
 
 /** The generation of an account's devices. */
 export function generationOf(user: { userId: string; credentialVersion: number }): string {
-  const digest = createHash('sha256').update(`${user.userId} ${user.credentialVersion}`).digest()
+  const digest = hash('sha256', `${user.userId} ${user.credentialVersion}`, 'buffer')
   return digest.subarray(0, GENERATION_BYTES).toString('base64url')
 }
 

@@ -23,18 +23,21 @@ export const drainPlugin = fp(
       unused.add(socket)
       socket.once('close', () => unused.delete(socket))
     })
-    app.addHook('onRequest', async (request) => {
+    app.addHook('onRequest', (request, _reply, next) => {
       unused.delete(request.raw.socket)
+      next()
     })
 
     let overdue: NodeJS.Timeout | undefined
     const isClosing = () => overdue !== undefined
     // Node ends the connection behind an answer that says so: further requests that were pipelined would get none.
-    app.addHook('onSend', async (request, reply) => {
+    app.addHook('onSend', (request, reply, _payload, next) => {
       if ((isDraining() || isClosing()) && app.isOnlyRequest(request)) reply.header('connection', 'close')
+      next()
     })
-    app.addHook('onResponse', async (request) => {
+    app.addHook('onResponse', (request, _reply, next) => {
       if (isClosing() && app.isOnlyRequest(request)) request.raw.socket.end()
+      next()
     })
     app.addHook('preClose', async () => {
       for (const socket of unused) socket.destroy()

@@ -8,16 +8,18 @@ import fp from 'fastify-plugin'
 import { ApiError } from '../problems/errors.js'
 import type { ErrorCode } from '../schemas/problem-codes.js'
 
+const HOST = 'host'
+
 /** Needs `requireHostHeader: false` (see server-options.ts). */
 export const messageRulesPlugin = fp(
   async (app: FastifyInstance) => {
     // RFC 9110, 10.1.1: an unknown expectation may be ignored.
     app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
-    app.addHook('onRequest', async ({ raw }, reply) => {
+    app.addHook('onRequest', ({ raw }, reply, next) => {
       const problem = problemOf(raw)
-      if (problem === undefined) return
+      if (problem === undefined) return next()
       if (raw.headers['transfer-encoding'] !== undefined) reply.header('connection', 'close')
-      throw new ApiError(problem)
+      next(new ApiError(problem))
     })
   },
   { name: 'message-rules' },
@@ -38,8 +40,14 @@ function isChunkedAtMost({ headers: { 'transfer-encoding': coding = 'chunked' } 
 }
 
 /** RFC 9112, 3.2: exactly one Host line; HTTP/1.0 needs none. */
-function namesOneHost({ headersDistinct: { host = [] }, httpVersion }: IncomingMessage): boolean {
-  return host.length === 1 || (host.length === 0 && httpVersion === '1.0')
+function namesOneHost({ rawHeaders, httpVersion }: IncomingMessage): boolean {
+  // Names and values alternate. `headersDistinct` would make an object of all headers for every request.
+  let hosts = 0
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at]
+    if (name?.length === HOST.length && name.toLowerCase() === HOST) hosts += 1
+  }
+  return hosts === 1 || (hosts === 0 && httpVersion === '1.0')
 }
 
 /**

@@ -4,7 +4,7 @@ import fp from 'fastify-plugin'
 
 export const requestLogPlugin = fp(
   async (app: FastifyInstance) => {
-    app.addHook('onResponse', async (request, reply) => {
+    app.addHook('onResponse', (request, reply, next) => {
       request.log.info(
         {
           method: request.method,
@@ -17,6 +17,7 @@ export const requestLogPlugin = fp(
         },
         'request',
       )
+      next()
     })
     app.onClientGone((request) => {
       request.log.info(

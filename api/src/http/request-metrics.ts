@@ -16,7 +16,7 @@ const REDEEM_ROUTE = '/v1/tickets/redeem'
 export const requestMetricsPlugin = fp(
   async (app: FastifyInstance, { metrics }: { metrics: GatewayMetrics }) => {
     app.onClientGone((request) => count(metrics, request, 'client_gone', 499))
-    app.addHook('onResponse', async (request, reply) => {
+    app.addHook('onResponse', (request, reply, next) => {
       const { method } = request
       const route = routeOf(request)
       count(metrics, request, outcomeOf(request, reply), reply.statusCode)
@@ -25,6 +25,7 @@ export const requestMetricsPlugin = fp(
       const event = ticketEventOf(request, reply)
       if (event !== undefined) metrics.tickets.inc({ event })
       if (event === 'invalid') metrics.sealFailures.inc({ purpose: 'ticket' })
+      next()
     })
   },
   { name: 'request-metrics' },

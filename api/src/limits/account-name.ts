@@ -1,5 +1,5 @@
 /** Names for accounts where neither Redis nor a ticket may hold an e-mail address. */
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { Keyring } from '@spillway/client/queue-client'
 import { normalizeEmail } from '../schemas/credentials.js'
 
@@ -12,7 +12,7 @@ export function accountOfEmail(email: string): string {
 
 /** The name of something that has no address, such as a user's id. */
 export function digestOf(text: string): string {
-  return createHash('sha256').update(text).digest().subarray(0, NAME_BYTES).toString('base64url')
+  return hash('sha256', text, 'buffer').subarray(0, NAME_BYTES).toString('base64url')
 }
 
 /**

@@ -102,21 +102,25 @@ export const loadSheddingPlugin = fp(
     }
     app.addHook('onRequest', begin)
     // A request whose body has not arrived is not in hand: a client could delay its body on purpose.
-    app.addHook('preParsing', async (request) => {
+    app.addHook('preParsing', (request, _reply, _payload, next) => {
       // The body of a connection that has ended is never delivered: reading it would never end, and the request would stay in hand.
-      if (request.raw.destroyed) throw new ApiError('malformed_request')
-      if (request.raw.complete) return
-      request.work?.end(false)
-      request.work = undefined
+      if (request.raw.destroyed) return next(new ApiError('malformed_request'))
+      if (!request.raw.complete) {
+        request.work?.end(false)
+        request.work = undefined
+      }
+      next()
     })
-    app.addHook('preValidation', async (request) => {
-      if (request.work === undefined) await begin(request)
+    app.addHook('preValidation', (request, _reply, next) => {
+      if (request.work !== undefined) next()
+      else begin(request).then(() => next(), next)
     })
     // Every request that begins is answered, even after its client disconnected. One that was refused without a job is no throughput: it
     // costs little, and a flood of such would raise the limit of requests in hand.
-    app.addHook('onSend', async ({ work, jobId, errorCode }, { statusCode }) => {
+    app.addHook('onSend', ({ work, jobId, errorCode }, { statusCode }, _payload, next) => {
       work?.end(statusCode < 400 || (statusCode < 500 && jobId !== undefined))
-      if (PACED.has(errorCode) && !isClosing()) await new Promise<void>(whenDue)
+      if (PACED.has(errorCode) && !isClosing()) whenDue(() => next())
+      else next()
     })
   },
   { name: 'load-shedding' },

@@ -2,7 +2,7 @@
  * Upgrades of stored hashes after a login: the verdict says that a new hash follows, the login is answered, and the new hash is stored
  * when it comes. One that is lost is made again at the next login.
  */
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { Requests } from '@spillway/client/protocol/job'
 import { upgradeOf } from '@spillway/client/protocol/reply'
 import type { RehashMode } from '@spillway/client/protocol/stored-hash'
@@ -68,5 +68,5 @@ export function createHashUpgrades(deps: {
 
 /** The digest by which a stored hash is told from any other, as PostgreSQL computes it. */
 export function digestOf(storedHash: string): string {
-  return createHash('sha256').update(storedHash).digest('base64')
+  return hash('sha256', storedHash, 'base64')
 }

@@ -3,7 +3,8 @@
  * storing it: only a holder of an earlier token knows it. Each secret except the first is derived from the previous token, so that the
  * same token can return the same successor again although only digests are stored.
  */
-import { createHash, createHmac, randomBytes } from 'node:crypto'
+import { createHmac, hash } from 'node:crypto'
+import { randomBytes } from '@spillway/client/protocol/random'
 
 /** 128 bits for the family, as for a session id; 256 bits for the secret, which authenticates. */
 const FAMILY_BYTES = 16
@@ -35,7 +36,7 @@ export function familyOf(token: string): Family | undefined {
 }
 
 export function newSalt(): Digest {
-  return new Uint8Array(randomBytes(SALT_BYTES))
+  return randomBytes(SALT_BYTES)
 }
 
 /**
@@ -49,7 +50,7 @@ export function successorOf(token: string, salt: Uint8Array): string {
 
 /** SHA-256: random tokens cannot be guessed, so they need no slow hash. */
 export function digest(text: string): Digest {
-  return new Uint8Array(createHash('sha256').update(text).digest())
+  return hash('sha256', text, 'buffer')
 }
 
 function random(bytes: number): string {

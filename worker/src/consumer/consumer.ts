@@ -36,6 +36,8 @@ const LOCK_CODES: ReadonlySet<unknown> = new Set([
   ErrorCode.JobNotInState,
   ErrorCode.JobLockMismatch,
 ])
+/** Completed jobs that are kept for operators, of those that end within a second: a flood leaves a sample, and Redis has less to do. */
+const KEPT_A_SECOND = 50
 /** Practically unlimited: jobs are pure functions, and their deadlines end endless retries. */
 const STALLS_ALLOWED = 1_000
 
@@ -70,6 +72,15 @@ export interface Consumer {
 export function createConsumer(options: ConsumerOptions): Consumer {
   const { redis, prefix, watch, name, share, liveness, capacity, estimate, log, metrics, tracing } = options
   const inHand = new Map<string, { job: Job; done: Promise<JobResult> }>()
+  let kept = { second: 0, jobs: 0 }
+
+  /** Has a job deleted when it is completed, unless it is one of the sample that is kept. */
+  function keepSample(job: Job): void {
+    const second = Math.floor(performance.now() / 1_000)
+    if (kept.second !== second) kept = { second, jobs: 0 }
+    if (kept.jobs < KEPT_A_SECOND) kept.jobs += 1
+    else job.opts.removeOnComplete = true
+  }
 
   /** A job whose lock was lost may be taken again while it is in hand: it is hashed once. */
   function handle(job: Job): Promise<JobResult> {
@@ -86,6 +97,7 @@ export function createConsumer(options: ConsumerOptions): Consumer {
       const jobLog = tracing ? log.child({ traceId: tracing.traceId() }) : log
       const result = await processJob(job, { ...options, log: jobLog, taken: share.taken, hashed: estimate.finished })
       capacity.finished(result.outcome)
+      keepSample(job)
       return result
     } finally {
       inHand.delete(job.id ?? '')

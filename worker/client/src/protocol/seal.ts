@@ -2,8 +2,9 @@
  * Sealing: AES-256-GCM (NIST SP 800-38D) under a key derived for each id by HMAC-SHA256 (NIST SP 800-108). All values that must not be
  * swapped are bound as associated data.
  */
-import { createCipheriv, createDecipheriv, createHmac, createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createHmac, createSecretKey, type KeyObject } from 'node:crypto'
 import { parseKeyList } from './key-list.js'
+import { randomBytes } from './random.js'
 
 /** The variable that holds a keyring, for error messages. */
 export const SEAL_KEYS = 'SPILLWAY_SEAL_KEYS'

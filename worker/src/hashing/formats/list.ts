@@ -52,6 +52,9 @@ const DEPTH_MAX = 3
 /** Longer texts are no stored hash. */
 const TEXT_MAX_LENGTH = 2_048
 
+/** A job asks several times what its stored hash is. So many readings are kept as jobs may be in hand. */
+const RECENT_MAX = 64
+
 /** Returns the parser of stored hashes. Undefined for a text of no format. */
 export function createReader(context: Omit<FormatContext, 'read'>): (text: string) => StoredReading | undefined {
   const readAt =
@@ -65,5 +68,14 @@ export function createReader(context: Omit<FormatContext, 'read'>): (text: strin
       }
       return undefined
     }
-  return readAt(0)
+  const read = readAt(0)
+  const recent = new Map<string, StoredReading | undefined>()
+  return (text) => {
+    if (recent.has(text)) return recent.get(text)
+    const reading = read(text)
+    recent.set(text, reading)
+    const [oldest] = recent.keys()
+    if (recent.size > RECENT_MAX && oldest !== undefined) recent.delete(oldest)
+    return reading
+  }
 }
