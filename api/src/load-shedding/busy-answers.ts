@@ -1,9 +1,9 @@
 /** Answers 503 to refused requests on Node's own response, before Fastify handles them: refusals must be cheap. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { createRefusalPace } from '@spillway/client/passwords/refusal-pace'
 import { answerHeaders } from '../problems/answer-headers.js'
 import { ApiError } from '../problems/errors.js'
 import { problemOf, problemType } from '../problems/plugin.js'
-import { createRefusalPace } from './refusal-pace.js'
 
 /** What each refusal of an overloaded gateway waits, in milliseconds. */
 const LEAST_DELAY_MS = 500

@@ -4,6 +4,7 @@
  * a retry. The log has the beginning and the end of a period of refusals, with their number, instead of a line for each.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { createRefusalPace, REFUSED_AT_ONCE_MS } from '@spillway/client/passwords/refusal-pace'
 import { createRetryAfter } from '@spillway/client/passwords/retry-after'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
@@ -15,12 +16,9 @@ import type { ErrorCode } from '../schemas/problem-codes.js'
 import { busy, createBusyAnswers } from './busy-answers.js'
 import type { LoadShedder, Priority, Work } from './load-shedder.js'
 import { createPreference, type DeviceOf } from './preference.js'
-import { createRefusalPace } from './refusal-pace.js'
 
 /** Refusals that come back at once where they are answered at once. A challenge may be solved at once. */
 const PACED: ReadonlySet<string | undefined> = new Set<ErrorCode>(['busy', 'too_many_requests'])
-/** A hundred refusals are answered without a wait: clients that obey Retry-After wait for nothing. */
-const REFUSED_AT_ONCE_MS = 1_000
 /** How often the end of a period of refusals is checked for, in milliseconds. */
 const CHECK_MS = 1_000
 

@@ -1,9 +1,9 @@
 // What a gateway in an overload lets through of each kind, by numbers: promised requests, refusals, known devices.
 import assert from 'node:assert/strict'
+import { createRefusalTimes } from '@spillway/client/passwords/refusal-pace'
 import { test } from 'vitest'
 import { createPreference } from '../../src/load-shedding/preference.ts'
 import { createPromisedShare, type PromisedShare } from '../../src/load-shedding/promised-share.ts'
-import { createRefusalTimes } from '../../src/load-shedding/refusal-pace.ts'
 
 /** Takes all that is left. */
 function takeAll(share: PromisedShare): number {

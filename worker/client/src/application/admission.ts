@@ -1,5 +1,8 @@
 /** Admission of an application's calls by the predicted wait: a call that cannot be answered in time is refused before it costs anything. */
 import { createOutstandingLimit } from '../passwords/outstanding-limit.js'
+import { createRefusalPace, REFUSED_AT_ONCE_MS } from '../passwords/refusal-pace.js'
+import { createRetryAfter } from '../passwords/retry-after.js'
+import type { Load } from '../protocol/capacity.js'
 import type { Backend } from './backend.js'
 import { PasswordsError } from './passwords-error.js'
 
@@ -9,8 +12,10 @@ const NO_WORKER_GRACE_MS = 2_000
 const NO_WORKER_RETRY_MS = 1_000
 
 export interface Admission {
-  /** Throws `busy` or `no_worker`. */
-  admit(waitMs: number): void
+  /** The error of a call that cannot be answered within its wait: `busy` or `no_worker`. Undefined lets it in. */
+  refusalOf(waitMs: number): PasswordsError | undefined
+  /** Holds a refusal until it is due: whoever calls again at once gains nothing. */
+  paced(): Promise<void>
   /** The error of a call that was let in and not answered in time: `expired`, or `no_worker` where that is why. */
   late(): PasswordsError
 }
@@ -20,7 +25,10 @@ export function createAdmission(
   maxOutstanding: number,
   now: () => number = () => performance.now(),
 ): Admission {
-  const refusalOf = createOutstandingLimit(maxOutstanding, now)
+  const limit = createOutstandingLimit(maxOutstanding, now)
+  const retryAfterS = createRetryAfter(now)
+  const perSecond = () => backend.load().jobsPerSecond
+  const whenDue = createRefusalPace({ perSecond, leastDelayMs: 0, burstMs: REFUSED_AT_ONCE_MS })
   let noWorkersSince: number | undefined
 
   function noWorker(): PasswordsError {
@@ -28,20 +36,29 @@ export function createAdmission(
   }
 
   return {
-    admit(waitMs) {
+    refusalOf(waitMs) {
       const load = backend.load()
       const lacksWorkers = load.known && load.slots === 0
       noWorkersSince = lacksWorkers ? (noWorkersSince ?? now()) : undefined
-      if (noWorkersSince !== undefined && now() - noWorkersSince > NO_WORKER_GRACE_MS) throw noWorker()
-      const refused = refusalOf(load, waitMs)
-      if (refused === undefined) return
-      throw new PasswordsError('busy', 'the answer would come too late', { retryAfterMs: refused.retryAfterS * 1_000 })
+      if (noWorkersSince !== undefined && now() - noWorkersSince > NO_WORKER_GRACE_MS) return noWorker()
+      const refused = limit(beforeACall(load), waitMs)
+      if (refused === undefined) return undefined
+      return new PasswordsError('busy', 'the answer would come too late', { retryAfterMs: refused.retryAfterS * 1_000 })
     },
+    paced: () => new Promise(whenDue),
     late() {
-      const { known, slots } = backend.load()
-      return known && slots === 0
-        ? noWorker()
-        : new PasswordsError('expired', 'there was no answer before the deadline')
+      const { known, slots, jobsPerSecond, waiting, active } = backend.load()
+      if (known && slots === 0) return noWorker()
+      const retryAfterMs = retryAfterS(jobsPerSecond, waiting + active) * 1_000
+      return new PasswordsError('expired', 'there was no answer before the deadline', { retryAfterMs })
     },
   }
+}
+
+/**
+ * What runs before a call of an application, by what the next seconds will do. It overtakes jobs with tickets of a gateway, so these do not
+ * delay it: a line of thousands must not refuse a call that would be answered at once.
+ */
+function beforeACall(load: Load): Load {
+  return { ...load, deferred: 0, linePerSecond: load.jobsPerSecond || load.linePerSecond }
 }

@@ -50,7 +50,8 @@ export function createPasswordsWith(program: URL, options: PasswordsOptions): Ex
   const serves = createServing()
   const patience = createPatience(async (leftMs) => {
     if (!backend.load().known) await backend.whenKnown(leftMs)
-    admission.admit(leftMs)
+    const refused = admission.refusalOf(leftMs)
+    if (refused !== undefined) throw refused
   })
   const inHand = new Set<AbortController>()
   let isClosed = false
@@ -95,7 +96,11 @@ export function createPasswordsWith(program: URL, options: PasswordsOptions): Ex
     const left = () => Math.max(0, endsAt - performance.now())
     if (!backend.load().known) await within(left(), backend.whenKnown(left()), signal)
     if (signal.aborted) return undefined
-    admission.admit(left())
+    const refused = admission.refusalOf(left())
+    if (refused !== undefined) {
+      await within(left(), admission.paced(), signal)
+      throw refused
+    }
     return await backend.perform(name, request, { waitMs: left(), signal })
   }
 

@@ -1,7 +1,7 @@
 /**
- * When refusals are answered. Clients that retry at once gain nothing by it, and cost little: on thousands of connections their refusals
- * took a quarter of the gateway's time. So no more are answered in a second than a share of the requests that are processed. The others
- * wait, by one timer, until their delay is at its longest.
+ * When gateways and applications answer refusals. Clients that retry at once gain nothing by it, and cost little: on thousands of connections
+ * their refusals took a quarter of a gateway's time. So no more are answered in a second than a share of the requests that are processed.
+ * The others wait, by one timer, until their delay is at its longest.
  */
 
 /** In milliseconds. */
@@ -14,6 +14,9 @@ const LEAST_PER_SECOND = 100
 const BATCH_MS = 10
 /** The most refusals that wait. Beyond it the oldest is answered at once: clients that pipeline requests would fill the memory. */
 const MOST_WAITING = 10_000
+
+/** For `burstMs`: a hundred refusals are answered without a wait. Clients that obey Retry-After wait for nothing. */
+export const REFUSED_AT_ONCE_MS = 1_000
 
 export interface RefusalPaceOptions {
   /** Recent throughput, in requests a second. */
