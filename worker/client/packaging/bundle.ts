@@ -35,6 +35,8 @@ const optional = ['msgpackr-extract', 'pg', 'redis']
 export const doors = ['index', 'bcrypt', 'argon2', 'nestjs'] as const
 /** What pages import: an ES module that needs no Node. */
 export const pageDoor = 'browser'
+/** The program of the command `spillway`. */
+export const command = 'command'
 /** What doors share, so that there is one of it. */
 const shared = ['open-passwords', 'shared-passwords', 'application/passwords-error', 'application/queue']
 
@@ -86,6 +88,16 @@ export async function bundle(outdir: string): Promise<Metafile[]> {
       plugins: [validators],
       outdir,
       outExtension: { '.js': '.cjs' },
+      metafile: true,
+    }),
+    build({
+      ...common,
+      entryPoints: [join(workerDist, 'command.cjs')],
+      external: [...dependencies, ...optional, ...hashing],
+      plugins: [validators],
+      // Names stay, for stacks.
+      ...{ minifyWhitespace: true, minifySyntax: true },
+      outfile: join(outdir, `${command}.cjs`),
       metafile: true,
     }),
     // A thread of that process, which looks for it beside itself.

@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { doors, pageDoor, peers } from './bundle.ts'
+import { command, doors, pageDoor, peers } from './bundle.ts'
 
 const clientDir = join(import.meta.dirname, '..')
 const workerDir = join(clientDir, '..')
@@ -44,6 +44,7 @@ export function packageManifest(): object {
       [`./${pageDoor}`]: { types: `./${pageDoor}.d.ts`, default: `./${pageDoor}.js` },
       './package.json': './package.json',
     },
+    bin: { spillway: `./${command}.cjs` },
     files: [
       '*.js',
       '**/*.cjs',

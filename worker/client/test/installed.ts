@@ -1,7 +1,7 @@
 // The package as applications have it: packed, and installed from the tarball in an empty folder by npm.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -53,9 +53,17 @@ export async function install(others: readonly string[] = []): Promise<void> {
 }
 
 /** Compiles programs strictly, with the declarations of all libraries checked, and gives the folder of what came out. */
-export async function compiled(programs: string[], compiler: Compiler, options: string[]): Promise<string> {
+export async function compiled(
+  programs: string[],
+  compiler: Compiler,
+  options: string[],
+  texts: Record<string, string> = {},
+): Promise<string> {
   const folder = await mkdtemp(join(application, 'compiled-'))
-  for (const program of programs) await copyFile(join(programsDir, program), join(folder, program))
+  for (const program of programs) {
+    const text = texts[program] ?? (await readFile(join(programsDir, program)))
+    await writeFile(join(folder, program), text)
+  }
   const strict = ['--strict', '--skipLibCheck', 'false', '--target', 'es2022', '--lib', 'es2022', '--types', 'node']
   const known = compiler === 5 ? strict : [...strict, '--ignoreConfig']
   await run(process.execPath, [compilers[compiler], ...known, ...options, ...programs], { cwd: folder }).catch(

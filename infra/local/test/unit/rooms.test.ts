@@ -13,7 +13,7 @@ const rooms: Record<string, string[]> = {
     ...['limits', 'load-shedding', 'http', 'problems', 'schemas', 'rounds', 'route-table'],
   ],
   'worker/src': [
-    ...['main', 'start', 'hashing-in-place', 'beside', 'fallback', 'config'],
+    ...['command', 'main', 'start', 'hashing-in-place', 'beside', 'fallback', 'config'],
     ...['consumer', 'ops', 'hashing', 'process'],
   ],
   'worker/client/src': [

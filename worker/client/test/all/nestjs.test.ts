@@ -1,10 +1,12 @@
 // The NestJS module, in a real application of NestJS that is installed from the registry with the packed package.
 import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'vitest'
 import { answersOf, compiled, install, skip } from '../installed.ts'
 
 const nest = ['common', 'core', 'platform-express'].map((name) => `@nestjs/${name}@11.2.10`)
+const strict = ['--module', 'nodenext', '--skipLibCheck', 'true']
 const decorators = ['--experimentalDecorators', '--emitDecoratorMetadata', '--useDefineForClassFields', 'false']
 
 if (skip === false) await install([...nest, 'reflect-metadata@0.2.2', 'rxjs@7.8.2'])
@@ -13,10 +15,25 @@ test.skipIf(skip)(
   'passwords are injected by their type; requests in hand are answered before the application closes them',
   async () => {
     // Declarations of NestJS itself are not checked: those of the package are by its own test.
-    const folder = await compiled(['nest.cts'], 5, ['--module', 'nodenext', ...decorators, '--skipLibCheck', 'true'])
+    const folder = await compiled(['nest.cts'], 5, [...strict, ...decorators])
     assert.deepEqual(await answersOf(join(folder, 'nest.cjs')), [
       ...['$2b$05$', { isRight: true }, { isRight: false }, { isRight: false }, { isRight: true }],
       ...['closed', 'process', 'function'],
     ])
   },
 )
+
+const boot = `
+import 'reflect-metadata'
+import { NestFactory } from '@nestjs/core'
+void NestFactory.createApplicationContext(AppModule, { logger: ['error'] }).then(async (app) => {
+  console.log(JSON.stringify([app.get(AuthService) instanceof AuthService, await app.get(Passwords).verify('x', null)]))
+  await app.close()
+})`
+
+test.skipIf(skip)('the snippet of the README boots with what it shows', async () => {
+  const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8')
+  const snippet = /^## NestJS\n+```ts\n([\s\S]*?)^```/m.exec(readme)?.[1] ?? ''
+  const folder = await compiled(['snippet.cts'], 5, [...strict, ...decorators], { 'snippet.cts': snippet + boot })
+  assert.deepEqual(await answersOf(join(folder, 'snippet.cjs')), [true, false])
+})

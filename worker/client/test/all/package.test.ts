@@ -1,10 +1,11 @@
 // The package as an application has it: packed, installed from the tarball in an empty folder by npm, compiled against and run.
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { gzipSync } from 'node:zlib'
-import { createNamespace, newSealKey, startWorker } from '@spillway/local/testing'
+import { createNamespace, newSealKey, startProcess, startWorker } from '@spillway/local/testing'
 import { test } from 'vitest'
 import { ADDON_FILE, PACKED_ADDON } from '../../../src/hashing/addon-file.ts'
 import { answersOf, application, type Compiler, compiled, env, install, run, skip } from '../installed.ts'
@@ -12,7 +13,7 @@ import { answersOf, application, type Compiler, compiled, env, install, run, ski
 /** Of the declarations of Node, which TypeScript needs and the package does not. */
 const declarationsOfNode = ['@types/node', 'undici-types']
 const PACKAGES_MAX = 13
-const BYTES_MAX = 6_500_000
+const BYTES_MAX = 8_500_000
 /** Of the door for pages, compressed. */
 const PAGE_BYTES_MAX = 3_072
 
@@ -198,4 +199,50 @@ test.skipIf(skip)('with a queue, a worker hashes', async (t) => {
   assert.deepEqual(await answersOf(join(folder, 'drop-in.mjs'), dropIn), DROP_IN_ANSWERS)
   const metrics = await (await fetch(`${worker.opsUrl}/metrics`)).text()
   assert.match(metrics, /^spillway_jobs_total\{job="hash",outcome="hashed"\} 4$/m)
+})
+
+const command = join(application, 'node_modules/@spillway/client/command.cjs')
+
+test.skipIf(skip)('npx spillway: keys are printed, and a worker with them hashes for an application', async (t) => {
+  const { redisUrl, queuePrefix, close } = await createNamespace()
+  t.onTestFinished(close)
+  const { stdout } = await run('npx', ['--no', 'spillway', 'keys'], { cwd: application, env })
+  const [name = '', keys = ''] = stdout.trim().split(/=(.*)/)
+  assert.equal(name, 'SPILLWAY_SEAL_KEYS')
+  const shared = { REDIS_URL: redisUrl, QUEUE_PREFIX: queuePrefix, SPILLWAY_SEAL_KEYS: keys }
+  const worker = startProcess({ entry: command, args: ['worker'], env: { ...shared, OPS_PORT: '0' } })
+  t.onTestFinished(() => worker.close())
+  await worker.waitForLog(({ msg }) => msg === 'worker ready')
+  const folder = await compiled(modules, 7, ['--module', 'nodenext'])
+  const dropIn = { ...shared, SPILLWAY_QUEUE_PREFIX: queuePrefix, SPILLWAY_WAIT_MS: '60000' }
+  assert.deepEqual(await answersOf(join(folder, 'drop-in.mjs'), dropIn), DROP_IN_ANSWERS)
+})
+
+test.skipIf(skip)('npx spillway: keys are made on a terminal alone, and what is no command is refused', async (t) => {
+  const { redisUrl, queuePrefix, close } = await createNamespace()
+  t.onTestFinished(close)
+  const variables = { ...env, QUEUE_PREFIX: queuePrefix, OPS_PORT: '0', REDIS_URL: redisUrl }
+  const called = (...args: string[]) =>
+    run(process.execPath, [command, ...args], { env: variables }).catch(
+      (error: { code: number; stderr: string }) => error,
+    )
+  const piped = await called('worker')
+  assert.match(piped.stderr, /^SPILLWAY_SEAL_KEYS is not set: "npx spillway keys" prints new ones$/m)
+  const unknown = await called('frob')
+  assert.match(unknown.stderr, /^spillway worker /)
+  for (const refused of [piped, unknown]) assert.equal('code' in refused && refused.code, 1)
+  if (process.platform !== 'linux') return
+  const terminal = spawn('script', ['-qec', `'${process.execPath}' '${command}' worker`, '/dev/null'], {
+    env: variables,
+  })
+  t.onTestFinished(() => void terminal.kill())
+  let said = ''
+  for await (const chunk of terminal.stdout) {
+    said += String(chunk)
+    if (said.includes('worker ready')) break
+  }
+  const { password } = new URL(redisUrl)
+  assert.match(said, password === '' ? /^REDIS_URL=redis:/m : /^REDIS_URL=<as in this terminal>/m)
+  assert.ok(password === '' || !said.includes(password), 'the password of Redis was printed')
+  assert.match(said, /^SPILLWAY_SEAL_KEYS=seal-1:[\w+/]{43}=\r?$/m)
 })
