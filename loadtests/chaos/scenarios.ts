@@ -6,6 +6,7 @@ import { gatewayFlood } from './scenarios/gateway-flood.ts'
 import { gatewayKilled } from './scenarios/gateway-killed.ts'
 import { gatewayOverload } from './scenarios/gateway-overload.ts'
 import { gatewayRestarts } from './scenarios/gateway-restarts.ts'
+import { keyRotation } from './scenarios/key-rotation.ts'
 import { noWorkerScenarios } from './scenarios/no-worker.ts'
 import { oldSystem } from './scenarios/old-system.ts'
 import { overloadScenarios } from './scenarios/overload.ts'
@@ -30,6 +31,7 @@ export const scenarios: readonly Scenario[] = [
   gatewayKilled,
   ...rollingScenarios,
   gatewayRestarts,
+  keyRotation,
   clock,
   ...postgresScenarios,
   ...redisScenarios,

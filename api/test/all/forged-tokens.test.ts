@@ -1,0 +1,47 @@
+// Ten thousand forged tokens at a gateway, of every kind and for keys of each type: not one is let in.
+import assert from 'node:assert/strict'
+import { newSigningKey } from '@spillway/local/testing'
+import { decodeJwt } from 'jose'
+import { afterAll, test } from 'vitest'
+import { algorithms } from '../../src/sessions/signing-keys.ts'
+import { expect, login, me, newAccount } from '../client.ts'
+import { createForger, privateKeyOf } from '../forgeries.ts'
+import { openSystem } from '../system.ts'
+
+const FORGERIES = 10_000
+/** Requests at a time. */
+const WIDTH = 50
+
+test('of ten thousand forged tokens no gateway takes one', async () => {
+  const system = await openSystem()
+  afterAll(() => system.close())
+  await system.worker()
+  let [tried, letIn] = [0, 0]
+  const kinds = new Set<string>()
+  for (const alg of algorithms) {
+    const signing = newSigningKey('key', alg)
+    const beside = algorithms.filter((other) => other !== alg).map((other) => newSigningKey(other, other))
+    const { url } = await system.gateway({ SPILLWAY_JWT_KEYS: [signing, ...beside].join() })
+    const { accessToken } = expect(200, await login(url, await newAccount(url)))
+    const payload = decodeJwt(accessToken)
+    const until = tried + FORGERIES / algorithms.length
+    while (tried < until) {
+      const forger = createForger({
+        ...{ key: privateKeyOf(signing), kid: 'key', alg, accessToken },
+        payload: { ...payload, jti: crypto.randomUUID(), iat: Number(payload.iat) - tried },
+      })
+      const forgeries = Object.entries(await forger.forgeries())
+      expect(200, await me(url, await forger.signed({})))
+      for (let n = 0; n < forgeries.length; n += WIDTH) {
+        const some = forgeries.slice(n, n + WIDTH)
+        const answers = await Promise.all(some.map(([, token]) => me(url, token)))
+        letIn += answers.filter(({ status }) => status !== 401).length
+      }
+      for (const [kind] of forgeries) kinds.add(kind)
+      tried += forgeries.length
+    }
+  }
+  console.log(`${tried} forged tokens of ${kinds.size} kinds: ${letIn} let in`)
+  assert.ok(tried >= FORGERIES)
+  assert.equal(letIn, 0)
+}, 600_000)

@@ -1,0 +1,122 @@
+// The keys that sign access tokens are replaced by keys of other types, as the README of the gateway says, beneath clients and a service.
+import { createPublicKey, type JsonWebKey, type KeyObject, verify } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { newSigningKey } from '@spillway/local/testing'
+import { ask } from '@spillway/local/testing/api-client'
+import { startLoop } from '@spillway/local/testing/open-loop'
+import { Findings, type Scenario } from '../scenario.ts'
+import { startBalancer } from '../stage/balancer.ts'
+import { onOwnRedis, type System } from '../stage/system.ts'
+
+const PER_SECOND = 100
+/** One of so many is a login, the others use a token that is good. */
+const EVERY_NTH_LOGIN = 8
+/** In place of fifteen minutes, and of five for which a cache keeps the keys. */
+const TOKEN_TTL_S = 6
+const KEYS_FOR_MS = 1_000
+const gatewayEnv = { ACCESS_TOKEN_TTL_S: String(TOKEN_TTL_S), DRAIN_MS: '1500' }
+
+export const keyRotation: Scenario = {
+  name: 'key-rotation',
+  promise:
+    'The signing key of two gateways is rotated under load from Ed25519 to P-256 and on to RSA: no token is refused, by gateways or by a service that caches the keys.',
+  run: onOwnRedis({ credential: 'token', gateways: 0, workers: 1, gatewayEnv }, rotate),
+}
+
+async function rotate(system: System): Promise<Findings> {
+  const findings = new Findings()
+  const [ed, p256, rsa] = [newSigningKey('ed', 'EdDSA'), newSigningKey('p256', 'ES256'), newSigningKey('rsa', 'RS256')]
+  const steps = [[ed], [ed, p256], [p256, ed], [p256], [p256, rsa], [rsa, p256], [rsa]]
+  const start = (keys: string[]) => system.gateway({ env: { SPILLWAY_JWT_KEYS: keys.join() } })
+  for (let n = 0; n < 2; n++) await start([ed])
+  await system.knowsWorkers(1)
+  const balancer = await startBalancer(system)
+  await balancer.knows(...system.gateways)
+  const service = createService(balancer.url)
+  const tokens: { token: string; untilMs: number }[] = []
+  const failures = new Map<string, number>()
+  const algorithms = new Map<string, number>()
+  const fail = (what: string): void => void failures.set(what, (failures.get(what) ?? 0) + 1)
+
+  async function logIn(nth: number): Promise<void> {
+    const { status, body } = await ask(balancer.url, '/v1/login', { body: system.login(nth) })
+    if (status !== 200) {
+      if (status === 202 || status === 503) findings.refused++
+      else fail(`a login was answered ${status}`)
+      return
+    }
+    const token = String(body.accessToken)
+    const { alg } = JSON.parse(Buffer.from(token.split('.')[0] ?? '', 'base64url').toString())
+    algorithms.set(alg, (algorithms.get(alg) ?? 0) + 1)
+    tokens.push({ token, untilMs: Date.now() + (TOKEN_TTL_S - 2) * 1_000 })
+    findings.succeeded++
+  }
+
+  async function useToken(nth: number): Promise<void> {
+    while (tokens[0] !== undefined && tokens[0].untilMs < Date.now()) tokens.shift()
+    const token = tokens[nth % tokens.length]?.token
+    if (token === undefined) return logIn(nth)
+    if (!(await service.takes(token))) return fail('the service refused a token')
+    const { status } = await ask(balancer.url, '/v1/me', { headers: { authorization: `Bearer ${token}` } })
+    if (status === 200) findings.succeeded++
+    else if (status === 503) findings.refused++
+    else fail(`a token was answered ${status}`)
+  }
+
+  let number = 0
+  const loop = startLoop({
+    rateAt: () => PER_SECOND,
+    async send() {
+      const nth = number++
+      findings.requests++
+      await (nth % EVERY_NTH_LOGIN === 0 ? logIn(nth) : useToken(nth)).catch((error: unknown) => fail(String(error)))
+    },
+  })
+  try {
+    for (const keys of steps.slice(1)) {
+      // Before the old key is dropped, what it signed last expires; before a new one signs, every cache has it.
+      await sleep(keys.length === 1 ? (TOKEN_TTL_S + 1) * 1_000 : 2 * KEYS_FOR_MS)
+      for (const old of system.gateways.filter(({ exit }) => exit === undefined)) {
+        await balancer.knows(await start(keys))
+        await old.stop()
+      }
+    }
+    await sleep(2_000)
+  } finally {
+    await loop.stop()
+    await balancer.close()
+  }
+  findings.failed = findings.requests - findings.succeeded - findings.refused
+  const signed = [...algorithms].map(([alg, times]) => `${times} by ${alg}`).join(', ')
+  findings.notes.push(`tokens signed: ${signed}`, ...[...failures].map(([what, times]) => `${times} × ${what}`))
+  findings.expect(findings.failed === 0, `${findings.failed} requests were refused or had no answer`)
+  findings.expect(algorithms.size === 3, `only ${[...algorithms.keys()]} signed, so no rotation was tried`)
+  return findings
+}
+
+type PublicKey = JsonWebKey & { kid: string }
+
+/** A service that verifies tokens by the published keys, which it keeps for a while whatever it is shown. */
+function createService(url: string) {
+  let fetched = { atMs: 0, keys: new Map<string, KeyObject>() }
+  async function keys() {
+    if (Date.now() - fetched.atMs > KEYS_FOR_MS) {
+      const { body } = await ask(url, '/.well-known/jwks.json')
+      const { keys }: { keys: PublicKey[] } = JSON.parse(JSON.stringify(body))
+      const named = keys.map((key): [string, KeyObject] => [key.kid, createPublicKey({ key, format: 'jwk' })])
+      fetched = { atMs: Date.now(), keys: new Map(named) }
+    }
+    return fetched.keys
+  }
+  return {
+    async takes(token: string): Promise<boolean> {
+      const [head = '', claims = '', signature = ''] = token.split('.')
+      const { kid } = JSON.parse(Buffer.from(head, 'base64url').toString())
+      const key = (await keys()).get(kid)
+      const digest = key?.asymmetricKeyType === 'ed25519' ? null : 'sha256'
+      const data = Buffer.from(`${head}.${claims}`)
+      if (key === undefined) return false
+      return verify(digest, data, { key, dsaEncoding: 'ieee-p1363' }, Buffer.from(signature, 'base64url'))
+    },
+  }
+}
