@@ -1,0 +1,151 @@
+// What each call makes of Redis commands and SQL statements: the list in infra/sizing/REDIS.md, counted on the real servers.
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { connect as connectTo, createServer, type Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { monitorRedis, until } from '@spillway/local/testing'
+import { limitsOf } from '@spillway/local/testing/spillway'
+import { afterAll, test } from 'vitest'
+import { expect, login, newAccount, newCredentials, redeem, refresh, register, respondAsync } from '../client.ts'
+import { openSystem } from '../system.ts'
+
+const system = await openSystem()
+const statements = await countStatements(system.namespace.databaseUrl)
+const monitor = await monitorRedis(system.namespace.redisUrl)
+afterAll(async () => {
+  monitor.close()
+  await system.close()
+  await statements.close()
+})
+await system.worker({ SPILLWAY_TEST_HASHES: 'true' })
+// Beside calls it would write now and then.
+const { url } = await system.gateway({
+  ...limitsOf(1_000),
+  DATABASE_URL: statements.url,
+  AUDIT_RETENTION_DAYS: '0',
+})
+
+/** What the processes do of themselves, whether or not there are calls; a worker that was idle also fetches, a busy one with the end of a job. */
+const BESIDE_CALLS = ['bzpopmin', 'ping', 'capacity', 'passwords:stalled', 'fetch', 'gateways']
+/** How long nothing more must come after what was expected. */
+const QUIET_MS = 300
+
+const calls: Record<string, () => Promise<void>> = {
+  async login() {
+    expect(200, await login(url, account))
+  },
+  async 'login of a known device'() {
+    expect(200, await login(url, account, device))
+  },
+  async 'wrong password'() {
+    expect(401, await login(url, { ...account, password: 'another password' }))
+  },
+  async ticket() {
+    ticket = String(expect(202, await login(url, account, respondAsync)).ticket)
+  },
+  async 'its redeeming'() {
+    expect(200, await redeem(url, ticket))
+  },
+  async refresh() {
+    expect(200, await refresh(url, tokens.refreshToken))
+  },
+  async registration() {
+    expect(201, await register(url, newCredentials()))
+  },
+}
+const account = await newAccount(url)
+const tokens = expect(200, await login(url, account))
+const device = { headers: { 'spillway-device': tokens.deviceToken ?? '' } }
+let ticket = ''
+
+const page = readFileSync(new URL('../../../infra/sizing/REDIS.md', import.meta.url), 'utf8')
+const listed = new Map(
+  Array.from(page.matchAll(/^\| (\S[^|]*?) \| ([^|]*?) \| (\d+) \|$/gm), ([, call = '', commands = '', sql]) => [
+    call,
+    { commands: Array.from(commands.matchAll(/`([^`]+)`/g), ([, name]) => name).toSorted(), sql: Number(sql) },
+  ]),
+)
+
+for (const [name, call] of Object.entries(calls)) {
+  test(`${name}: its Redis commands and SQL statements are those of the page`, async () => {
+    const expected = listed.get(name)
+    const from = monitor.commands.length
+    const before = statements.count()
+    const made = () => commandsSince(from)
+    await call()
+    await until(() => made().length >= (expected?.commands.length ?? 0))
+    await sleep(QUIET_MS)
+    assert.deepEqual({ commands: made().toSorted(), sql: statements.count() - before }, expected)
+  })
+}
+
+/** The commands of calls, named by the first key of what they work on. */
+function commandsSince(from: number): string[] {
+  const sent = monitor.commands.slice(from).filter(({ byScript, command }) => !byScript && isOurs(command))
+  return sent
+    .map(({ command }) => nameOf(command))
+    .filter((name) => !BESIDE_CALLS.includes(name.split(' ').at(-1) ?? ''))
+}
+
+function isOurs(command: readonly string[]): boolean {
+  return command.some((argument) => argument.startsWith(`${system.namespace.queuePrefix}:`))
+}
+
+function nameOf([command = '', ...args]: readonly string[]): string {
+  if (command === 'bzpopmin') return command
+  const isScript = command === 'eval' || command === 'evalsha'
+  const keys = isScript ? Number(args[1]) : 1
+  const key = (args[isScript ? 2 : 0] ?? '').slice(system.namespace.queuePrefix.length + 1)
+  const [kind = '', part = ''] = key.split(':')
+  if (kind === 'passwords') return (part === 'stalled' ? undefined : ofBullmq[keys]) ?? `${kind}:${part}`
+  return kind === 'limit' ? `${kind}:${part}` : isScript ? kind : `${command} ${kind}`
+}
+
+/** BullMQ's scripts by their number of keys. */
+const ofBullmq: Record<number, string> = { 9: 'add', 11: 'fetch', 14: 'finish' }
+
+/** A proxy to PostgreSQL that counts the statements that are executed through it. */
+async function countStatements(databaseUrl: string) {
+  // The types of messages that run a statement: Execute, and Query with its text.
+  const types: readonly number[] = [0x45, 0x51]
+  const target = new URL(databaseUrl)
+  let executed = 0
+  const sockets = new Set<Socket>()
+  const server = createServer((client) => {
+    const upstream = connectTo(Number(target.port), target.hostname)
+    let pending = Buffer.alloc(0)
+    let isStarted = false
+    client.on('data', (bytes) => {
+      pending = Buffer.concat([pending, bytes])
+      // A message is its type and its length; the first has no type.
+      for (;;) {
+        const type = isStarted ? 1 : 0
+        if (pending.length < type + 4) break
+        const end = type + pending.readUInt32BE(type)
+        if (pending.length < end) break
+        if (isStarted && types.includes(pending[0] ?? 0)) executed += 1
+        isStarted = true
+        pending = pending.subarray(end)
+      }
+    })
+    client.pipe(upstream).pipe(client)
+    for (const socket of [client, upstream]) {
+      sockets.add(socket)
+      socket.on('error', () => undefined).on('close', () => sockets.delete(socket))
+    }
+  })
+  server.listen(0, '127.0.0.1')
+  await new Promise((resolve) => server.once('listening', resolve))
+  const address = server.address()
+  const port = typeof address === 'object' ? address?.port : undefined
+  const url = new URL(databaseUrl)
+  url.host = `127.0.0.1:${port}`
+  return {
+    url: url.href,
+    count: () => executed,
+    async close() {
+      for (const socket of sockets) socket.destroy()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
