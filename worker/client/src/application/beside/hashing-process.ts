@@ -1,6 +1,7 @@
 /** Starts the hashing process beside an application, which shares neither its event loop nor its thread pool. backend.ts restarts it. */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
+import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { childVariables } from '../../child-environment.js'
 import type {
@@ -58,8 +59,7 @@ export function startHashingProcess({
   try {
     child = fork(fileURLToPath(program), [JSON.stringify(settings)], {
       env: childVariables(withoutNodeOptions),
-      // None of the application's: its --eval or --import would run the application in the child.
-      execArgv: [],
+      execArgv: packageMap(),
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     })
   } catch (error) {
@@ -68,7 +68,8 @@ export function startHashingProcess({
     return { send: () => undefined, close: async () => undefined }
   }
   child.unref()
-  child.channel?.unref()
+  // bun's channel keeps nothing alive, and has no unref().
+  child.channel?.unref?.()
   child.on('message', (message: BesideMessage) => {
     unanswered = 0
     isReady ||= message.kind === 'ready'
@@ -112,6 +113,17 @@ export function startHashingProcess({
   }
 }
 
+/**
+ * Options of Node for the process. It takes none of the application's: its --eval or --import would run the application there. Under Yarn's
+ * Plug'n'Play packages are found by a program that Node loads first.
+ */
+function packageMap(): string[] {
+  if (process.versions.pnp === undefined) return []
+  return ['--require', createRequire(import.meta.url).resolve('pnpapi')]
+}
+
 function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
+  if (!(error instanceof Error)) return String(error)
+  const isDenied = 'code' in error && error.code === 'ERR_ACCESS_DENIED'
+  return isDenied ? "Node's permission model denies it: it needs --allow-child-process" : error.message
 }

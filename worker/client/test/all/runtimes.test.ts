@@ -1,0 +1,59 @@
+// The package where it does not run in plain Node: in bun and Deno, under Yarn's Plug'n'Play, and under Node's permission model.
+import assert from 'node:assert/strict'
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { test } from 'vitest'
+import { application, env, install, run, skip } from '../installed.ts'
+
+if (skip === false) await install(['bun@1.4.5', 'deno@2.9.6', '@yarnpkg/cli-dist@4.18.1'])
+
+const program = `
+import bcrypt from '@spillway/client/bcrypt'
+import { createPasswords } from '@spillway/client'
+const stored = await bcrypt.hash('right', 5)
+const passwords = createPasswords({ policy: { algorithm: 'bcrypt', cost: 5 }, waitMs: 60_000 })
+const verdicts = await Promise.all(['right', 'wrong'].map((password) => passwords.verify(password, stored)))
+console.log(JSON.stringify([stored.slice(0, 7), ...verdicts, passwords.capacity().by]))`
+const answers = ['$2b$05$', true, false, 'process']
+
+const file = join(application, 'program.mjs')
+if (skip === false) await writeFile(file, program)
+const bin = (name: string) => join(application, 'node_modules/.bin', name)
+
+test.skipIf(skip).for([
+  ['bun', []],
+  ['deno', ['run', '-A']],
+] as const)('%s: a process beside the application hashes, and both end', async ([name, args]) => {
+  const { stdout } = await run(bin(name), [...args, file], { cwd: application, env, timeout: 120_000 })
+  assert.deepEqual(JSON.parse(stdout), answers)
+})
+
+test.skipIf(skip)("Yarn's Plug'n'Play: the process beside finds its packages", async () => {
+  const folder = join(application, 'pnp')
+  await mkdir(folder)
+  const tarball = (await readdir(dirname(application))).find((name) => name.endsWith('.tgz'))
+  const dependencies = { '@spillway/client': `file:../../${tarball}` }
+  await writeFile(join(folder, 'package.json'), JSON.stringify({ private: true, type: 'module', dependencies }))
+  await writeFile(join(folder, 'yarn.lock'), '')
+  await writeFile(join(folder, 'program.mjs'), program)
+  const registry = (await run('npm', ['config', 'get', 'registry'], { cwd: application, env })).stdout.trim()
+  const yarnEnv = {
+    ...env,
+    YARN_NPM_REGISTRY_SERVER: registry,
+    YARN_ENABLE_GLOBAL_CACHE: 'false',
+    YARN_ENABLE_TELEMETRY: '0',
+  }
+  const yarn = (...args: string[]) => run(bin('yarn'), args, { cwd: folder, env: yarnEnv, timeout: 240_000 })
+  await yarn('install')
+  assert.match(await readFile(join(folder, '.pnp.cjs'), 'utf8'), /@spillway\/client/)
+  assert.deepEqual(JSON.parse((await yarn('node', 'program.mjs')).stdout), answers)
+})
+
+test.skipIf(skip)('the permission model: what it has to allow is named', async () => {
+  const known = process.allowedNodeEnvironmentFlags
+  const flag = known.has('--permission') ? '--permission' : '--experimental-permission'
+  const call = (...allowed: string[]) =>
+    run(process.execPath, [flag, '--allow-fs-read=*', ...allowed, file], { cwd: application, env })
+  assert.deepEqual(JSON.parse((await call('--allow-child-process')).stdout), answers)
+  await assert.rejects(call(), /Node's permission model denies it: it needs --allow-child-process/)
+})
