@@ -29,10 +29,11 @@ test.skipIf(skip).for([
 })
 
 test.skipIf(skip)("Yarn's Plug'n'Play: the process beside finds its packages", async () => {
-  const folder = join(application, 'pnp')
+  // Not in the other application, whose node_modules would be found.
+  const folder = join(dirname(application), 'pnp')
   await mkdir(folder)
   const tarball = (await readdir(dirname(application))).find((name) => name.endsWith('.tgz'))
-  const dependencies = { '@spillway/client': `file:../../${tarball}` }
+  const dependencies = { '@spillway/client': `file:../${tarball}` }
   await writeFile(join(folder, 'package.json'), JSON.stringify({ private: true, type: 'module', dependencies }))
   await writeFile(join(folder, 'yarn.lock'), '')
   await writeFile(join(folder, 'program.mjs'), program)
