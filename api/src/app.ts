@@ -21,6 +21,7 @@ import { createPasswordCheck } from './operations/new-password.js'
 import { resumeOperation } from './operations/operation.js'
 import { discoveryRoutes } from './routes/discovery.js'
 import { healthRoutes } from './routes/health.js'
+import { lineRoutes } from './routes/line.js'
 import { mailRoutes } from './routes/mail.js'
 import { meRoutes } from './routes/me.js'
 import { sessionRoutes } from './routes/sessions.js'
@@ -33,6 +34,7 @@ import { sessionNameOf } from './sessions/refresh-tokens.js'
 import { inBodies, inCookies } from './sessions/token-carrier.js'
 import type { Admission } from './waiting/admission.js'
 import { createHold } from './waiting/hold.js'
+import { createLineDocument, createLineNames } from './waiting/line-document.js'
 import { createTickets } from './waiting/tickets.js'
 import { createUsedTickets } from './waiting/used-tickets.js'
 
@@ -137,17 +139,20 @@ export async function buildApp(config: GatewayConfig, deps: AppDeps): Promise<Fa
     asksOldSystem: config.LEGACY_VERIFY,
   }
   const tickets = createTickets(keyring)
+  const lineNameOf = createLineNames(keyring)
   const hold = createHold({
     passwords,
     tickets,
     admission,
     metrics,
+    lineNameOf,
     waitLimitMs: config.LOGIN_WAIT_MS,
     ticketTtlMs: config.TICKET_TTL_MS,
   })
 
   await app.register(healthRoutes, all)
   for (const operation of operations) operation.mount(app, all, hold)
+  await app.register(lineRoutes, { document: createLineDocument(passwords, lineNameOf) })
   await app.register(ticketRoutes, {
     hold,
     tickets,

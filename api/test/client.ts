@@ -17,7 +17,12 @@ export interface Body {
   challenge: Challenge
   ticket: string
   retryAfter: number
+  number: number
+  line: string
   position: number
+  serving: Record<string, number>
+  rate: Record<string, number>
+  until: string
   /** Absent while there is no worker. */
   eta?: number
   type: string

@@ -33,11 +33,9 @@ export function createHashUpgrades(deps: {
   const closing = new AbortController()
 
   async function store(job: JobRef, { userId, verified }: { userId: string; verified: string }): Promise<void> {
-    const pending = await passwords.resume(upgradeOf(job))
-    const verdict = await pending.answer({
-      waitMs: Math.max(0, job.deadline - passwords.now(job)),
-      signal: closing.signal,
-    })
+    const waitMs = Math.max(0, job.deadline - passwords.now(job))
+    const pending = await passwords.resume(upgradeOf(job), waitMs)
+    const verdict = await pending.answer({ waitMs, signal: closing.signal })
     if (typeof verdict !== 'object' || verdict.kind !== 'hashed') return
     // The hash may have been replaced meanwhile, by a change of the password or by another login.
     const sql = Prisma.sql`

@@ -83,6 +83,12 @@ export const TicketBody = {
       type: 'integer',
       description: 'Seconds after which to redeem it; the request is held until the answer',
     },
+    number: {
+      type: 'integer',
+      minimum: 0,
+      description: 'Its place in line, counted from the start: its turn comes when /v1/line serves it',
+    },
+    line: { type: 'string', description: 'The line that it is in, as /v1/line names it' },
     position: { type: 'integer', minimum: 0, description: 'Requests that are ahead in the queue' },
     eta: {
       type: 'number',
@@ -90,7 +96,31 @@ export const TicketBody = {
       description: 'Seconds until the answer is expected, by the workers of the moment; absent while there are none',
     },
   },
-  required: ['ticket', 'retryAfter'],
+  required: ['ticket', 'retryAfter', 'number', 'line'],
   additionalProperties: false,
-  examples: [{ ticket: 'made-by-a-gateway.opaque', retryAfter: 4, position: 310, eta: 11.8 }],
+  examples: [
+    { ticket: 'made-by-a-gateway.opaque', retryAfter: 4, number: 1_310, line: 'Zk3u_p0a', position: 310, eta: 11.8 },
+  ],
+} as const
+
+export const LineBody = {
+  title: 'Line',
+  description: 'How far the line of those who hold tickets has come, on each Redis server',
+  type: 'object',
+  properties: {
+    serving: {
+      type: 'object',
+      additionalProperties: { type: 'integer', minimum: 0 },
+      description: 'The number whose turn it is, by line',
+    },
+    rate: {
+      type: 'object',
+      additionalProperties: { type: 'number', minimum: 0 },
+      description: 'Numbers a second, by line; 0 while there are no workers',
+    },
+    until: { type: 'string', format: 'date-time', description: 'When to ask again at the earliest' },
+  },
+  required: ['serving', 'rate', 'until'],
+  additionalProperties: false,
+  examples: [{ serving: { Zk3u_p0a: 1_000 }, rate: { Zk3u_p0a: 26.3 }, until: '2026-01-02T03:04:05.678Z' }],
 } as const

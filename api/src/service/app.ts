@@ -8,12 +8,14 @@ import { createLimits, type LimitRequest } from '../limits/limit.js'
 import type { CountingRedis } from '../limits/shared-counts.js'
 import { type Operation, resumeOperation } from '../operations/operation.js'
 import { ApiError } from '../problems/errors.js'
+import { lineRoutes } from '../routes/line.js'
 import { ticketRoutes } from '../routes/tickets.js'
 import { buildServer, type ServerDeps } from '../server.js'
 import type { AccessTokens } from '../sessions/access-token.js'
 import type { Sessions } from '../sessions/sessions.js'
 import type { Admission } from '../waiting/admission.js'
 import { createHold } from '../waiting/hold.js'
+import { createLineDocument, createLineNames } from '../waiting/line-document.js'
 import { createTickets } from '../waiting/tickets.js'
 import { createUsedTickets } from '../waiting/used-tickets.js'
 import { hash } from './hash.js'
@@ -67,11 +69,13 @@ export async function buildServiceApp(config: GatewayConfig, deps: ServiceAppDep
     })
   app.decorate('limitService', limitOf('service'))
   const tickets = createTickets(keyring)
+  const lineNameOf = createLineNames(keyring)
   const hold = createHold({
     passwords,
     tickets,
     admission,
     metrics,
+    lineNameOf,
     waitLimitMs: config.LOGIN_WAIT_MS,
     ticketTtlMs: config.TICKET_TTL_MS,
   })
@@ -81,6 +85,7 @@ export async function buildServiceApp(config: GatewayConfig, deps: ServiceAppDep
     onRequest: [app.requireServiceKey, app.limitService],
   })
   for (const operation of serviceOperations) operation.mount(app, undefined, hold)
+  await app.register(lineRoutes, { document: createLineDocument(passwords, lineNameOf) })
   await app.register(ticketRoutes, {
     hold,
     tickets,

@@ -56,10 +56,12 @@ export function createHold(deps: {
   tickets: Tickets
   admission: Admission
   metrics: GatewayMetrics
+  /** The name of the line of a Redis server. */
+  lineNameOf(id: string): string
   waitLimitMs: number
   ticketTtlMs: number
 }) {
-  const { passwords, tickets, admission, metrics, waitLimitMs, ticketTtlMs } = deps
+  const { passwords, tickets, admission, metrics, lineNameOf, waitLimitMs, ticketTtlMs } = deps
 
   /** How long to hold a request, in milliseconds: as its client prefers, up to the limit. */
   function negotiateWaitMs(request: FastifyRequest, reply: FastifyReply): number {
@@ -101,7 +103,7 @@ export function createHold(deps: {
       // A device may have turned out to be unknown meanwhile.
       const added = lane === 'known' && !isOfKnownDevice(request) ? 'held' : lane
       metrics.jobsAdded.inc({ lane: added })
-      const submit = () => passwords.submit(name, contents, added)
+      const submit = () => passwords.submit(name, contents, added, ticketTtlMs, waitMs)
       const pending = await (request.inTrace?.(submit) ?? submit())
       request.jobId = pending.job.id
       const expiresAt = Date.now() + ticketTtlMs
@@ -112,10 +114,14 @@ export function createHold(deps: {
     async resume({ job, expiresAt }: TicketContents, request: FastifyRequest, reply: FastifyReply): Promise<Held> {
       if (passwords.now(job) >= job.deadline) throw new ApiError('ticket_expired')
       request.jobId = job.id
-      if (await passwords.isLost(job)) throw new ApiError('ticket_lost')
       const preferredMs = negotiateWaitMs(request, reply)
       const waitMs = Math.min(preferredMs, job.deadline - passwords.now(job))
-      return { pending: await passwords.resume(job), waitMs, preferredMs, expiresAt, isFirst: false }
+      const pending = await passwords.resume(job, waitMs)
+      if (pending.isLost) {
+        await pending.answer({ waitMs: 0 })
+        throw new ApiError('ticket_lost')
+      }
+      return { pending, waitMs, preferredMs, expiresAt, isFirst: false }
     },
 
     /**
@@ -144,6 +150,7 @@ export function createHold(deps: {
         if (isAbort(error)) {
           outcome = 'client_gone'
           if (held.isFirst) await takeBack(held, request)
+          else await passwords.left(held.pending.job)
         }
         throw error
       } finally {
@@ -159,11 +166,17 @@ export function createHold(deps: {
       // The clock is an estimate: after a wait until the deadline it may be some milliseconds before it.
       const isOver = (!isFirst && waitMs < preferredMs) || passwords.now(job) >= job.deadline
       if (isOver) throw new ApiError('ticket_expired')
-      const { ahead: position, waitMs: predictedMs } = await pending.expectation()
+      const { ahead: position, waitMs: predictedMs, number } = await pending.expectation()
       const ticketLeftMs = job.deadline - passwords.now(job)
       const retryAfter = ticketRetryAfterS({ predictedMs, holdMs: preferredMs, ticketLeftMs })
       reply.header('retry-after', retryAfter)
-      const body: Ticketed['body'] = { ticket: tickets.issue({ operation, job, expiresAt }), retryAfter }
+      const body: Ticketed['body'] = {
+        ticket: tickets.issue({ operation, job, expiresAt }),
+        retryAfter,
+        // A job that was never deferred is among the next.
+        number: number ?? passwords.line(job).serving,
+        line: lineNameOf(job.shard ?? passwords.redis[0]?.id ?? ''),
+      }
       if (position !== undefined) body.position = position
       if (Number.isFinite(predictedMs)) body.eta = Math.round(predictedMs / 100) / 10
       return { status: 202, headers: {}, body }

@@ -1,11 +1,12 @@
 /** How long a request is held, and the Retry-After of tickets. */
+import { AWAY_MS } from '@spillway/client/queue/ticket'
 
 /**
  * Bounds of the predicted Retry-After: clients must neither poll in a busy loop nor be away for long, because workers may join and
- * answer them earlier than predicted.
+ * answer them earlier than predicted, and because whoever does not come again has given the place up.
  */
 const RETRY_AFTER_MIN_S = 1
-const RETRY_AFTER_MAX_S = 5
+const RETRY_AFTER_MAX_S = AWAY_MS / 1_000
 /** Without workers: they may be back in a moment, and an early redemption only costs a request that is held. */
 const RETRY_AFTER_UNKNOWN_S = 2
 

@@ -57,6 +57,7 @@ const design: Record<string, string[]> = {
   'POST /v1/users': ['201', '202', '403', '409', '429', ...withBody],
   'POST /v1/login': ['200', '202', '401', '429', ...withBody],
   'POST /v1/tickets/redeem': ['200', '201', '202', '204', '401', '403', '409', '410', '429', ...withBody],
+  'GET /v1/line': ['200', '304'],
   'POST /v1/token/refresh': ['200', '401', '429', ...withBody],
   'POST /v1/logout': ['204', '429', ...withBody],
   'GET /v1/me': ['200', '401', '500', '503'],
@@ -224,7 +225,7 @@ test('answers have the statuses and the media types that the document gives them
   await seen('POST /v1/token/refresh', refresh(url, refreshToken))
   await seen('POST /v1/logout', logout(url, refreshToken))
   const documents = ['jwks.json', 'openid-configuration', 'oauth-authorization-server']
-  for (const path of ['/healthz', '/readyz', ...documents.map((name) => `/.well-known/${name}`)])
+  for (const path of ['/healthz', '/readyz', '/v1/line', ...documents.map((name) => `/.well-known/${name}`)])
     await seen(`GET ${path}`, call(url, 'GET', path))
 })
 

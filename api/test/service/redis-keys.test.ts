@@ -139,7 +139,7 @@ async function entriesOf(key: string): Promise<number> {
 
 /** What nothing here brings about: a worker or mail server that fails, several Redis servers, an attack, a line before known devices. */
 const RARE =
-  /^last-known$|^passwords:(failed|stalled|delayed)$|^mail:(failed|delayed|stalled|pc|prioritized)$|^probe:|:noticed$|\.upgrade$/
+  /^last-known$|^absent$|^line$|^passwords:(failed|stalled|delayed)$|^mail:(failed|delayed|stalled|pc|prioritized)$|^probe:|:noticed$|\.upgrade$/
 
 /** An empty collection of any size takes less, in bytes. */
 const COLLECTION_BYTES = 500

@@ -17,6 +17,7 @@ const WORKERS: Load = {
   waiting: 0,
   deferred: 0,
   active: 0,
+  absent: 0,
   aheadOfKnown: 1,
 }
 /** The last ones did five jobs a second. */

@@ -36,8 +36,8 @@ export interface CapacityPublisherOptions {
   /** Whether this worker is the fallback of a gateway. */
   fallback: boolean
   estimate: Pick<CapacityEstimate, 'serviceMs' | 'lineMs' | 'latencyMs'>
-  /** Called each time that Redis answers, with the number of waiting jobs that can be taken. */
-  published(waiting: number): void
+  /** Called each time that Redis answers: how many waiting jobs can be taken, and how many tickets were dropped as abandoned. */
+  published(waiting: number, abandoned: number): void
 }
 
 /** Starts publishing, at once and then periodically. Failures are logged and do not stop it. */
@@ -78,7 +78,7 @@ export function publishCapacity(options: CapacityPublisherOptions): CapacityPubl
       ({ at }) => at,
     )
     publishFailed.recovered()
-    published(answer.waiting)
+    published(answer.waiting, answer.abandoned)
     first.resolve()
   }
 
@@ -88,7 +88,7 @@ export function publishCapacity(options: CapacityPublisherOptions): CapacityPubl
       .catch((error: unknown) => {
         publishFailed.warn(error)
         // An error reply is an answer: Redis is alive. While it refuses writes, no job can be taken.
-        if (error instanceof ReplyError) published(0)
+        if (error instanceof ReplyError) published(0, 0)
       })
       .finally(() => {
         publishing = undefined

@@ -1,11 +1,12 @@
 /** BullMQ's consumer of the queue: its settings, and how it processes jobs. */
-import { type JobResult, QUEUE_NAME } from '@spillway/client/protocol/job'
+import { DEFERRED_PRIORITY, type JobResult, QUEUE_NAME } from '@spillway/client/protocol/job'
 import { retakeLock } from '@spillway/client/queue/locked-jobs'
 import { openQueue } from '@spillway/client/queue/open-queue'
+import { passOver } from '@spillway/client/queue/ticket'
 import type { RedisConnection } from '@spillway/client/redis/connect'
 import { throttledWarning } from '@spillway/client/redis/throttled-warning'
 import type { RedisWatch } from '@spillway/client/redis/watch'
-import { ErrorCode, type Job, Worker } from 'bullmq'
+import { DelayedError, ErrorCode, type Job, Worker } from 'bullmq'
 import type { CapacityEstimate } from '../hashing/capacity-estimate.js'
 import { closeConsumer } from '../process/close-consumer.js'
 import type { Tracing } from '../process/tracing.js'
@@ -94,6 +95,8 @@ export function createConsumer(options: ConsumerOptions): Consumer {
     liveness.started()
     share.started()
     try {
+      // BullMQ is told so of a job that was moved elsewhere: it leaves the job alone and takes the next one.
+      if (await isPassedOver(job)) throw new DelayedError()
       const jobLog = tracing ? log.child({ traceId: tracing.traceId() }) : log
       const result = await processJob(job, { ...options, log: jobLog, taken: share.taken, hashed: estimate.finished })
       capacity.finished(result.outcome)
@@ -104,6 +107,21 @@ export function createConsumer(options: ConsumerOptions): Consumer {
       liveness.finished()
       share.finished()
     }
+  }
+
+  /** Nothing is hashed for a client that is not there: of deferred jobs alone that is known. */
+  async function isPassedOver({ id, token, opts, data }: Job): Promise<boolean> {
+    const deadline: unknown = Object(data).deadline
+    if (
+      opts.priority !== DEFERRED_PRIORITY ||
+      id === undefined ||
+      token === undefined ||
+      !Number.isSafeInteger(deadline)
+    )
+      return false
+    const passed = await passOver(redis, prefix, { id, deadline: Number(deadline) }, token).catch(() => false)
+    if (passed) metrics.tickets.inc({ event: 'passed_over' })
+    return passed
   }
 
   const worker = new Worker(QUEUE_NAME, handle, {

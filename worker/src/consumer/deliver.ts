@@ -1,6 +1,6 @@
 /** Delivers verdicts: stores each until its job's deadline and announces it to the gateways that wait for it. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type JobRef, REPLY, redeemerKey, replyChannel, verdictKey } from '@spillway/client/protocol/reply'
+import { type JobRef, presentKey, REPLY, replyChannel, verdictKey } from '@spillway/client/protocol/reply'
 import type { RedisClock } from '@spillway/client/redis/clock'
 import type { RedisConnection } from '@spillway/client/redis/connect'
 import type { Result } from 'ioredis'
@@ -38,7 +38,7 @@ export function createDelivery(options: {
   redis.defineCommand('storeVerdict', { lua: REPLY, numberOfKeys: 2 })
 
   async function deliver({ id, deadline, replyTo }: JobRef & { replyTo: string }, sealed: string): Promise<void> {
-    const keys = [verdictKey(prefix, id), redeemerKey(prefix, id)]
+    const keys = [verdictKey(prefix, id), presentKey(prefix, id)]
     for (let attempt = 1; ; attempt += 1) {
       const keepMs = Math.max(1, deadline - clock.now())
       try {

@@ -67,9 +67,12 @@ export function openShard({ url, address }: Shard, share: SlotShare, options: Wo
   })
   const capacity = publishCapacity({
     ...{ ...options, redis, clock },
-    published(waiting) {
+    published(waiting, abandoned) {
       liveness.redisAnswered(waiting)
       share.queueRead(waiting)
+      if (abandoned === 0) return
+      options.metrics.tickets.inc({ event: 'abandoned' }, abandoned)
+      log.info({ tickets: abandoned, outcome: 'abandoned' }, 'tickets dropped')
     },
   })
   const sweep = startSweep({ redis, prefix, log, watch })

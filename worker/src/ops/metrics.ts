@@ -29,6 +29,8 @@ export interface WorkerMetrics {
   locksLost: Counter
   /** Jobs that this worker requeued: unfinished when it stopped, or orphaned by a lost reply. */
   requeued: Counter
+  /** Tickets whose clients were absent: at their turn, and until their deadline. */
+  tickets: Counter<'event'>
 }
 
 const QUEUE_WAIT_BUCKETS_S = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
@@ -93,11 +95,18 @@ export function createWorkerMetrics(): WorkerMetrics {
       help: 'Jobs requeued: unfinished by a stopping worker, or orphaned by a lost reply of Redis',
       registers,
     }),
+    tickets: new Counter({
+      name: 'spillway_absent_tickets_total',
+      help: 'Tickets whose clients were absent: passed over at their turn, abandoned until their deadline',
+      labelNames: ['event'],
+      registers,
+    }),
   }
   for (const job of jobNames) {
     for (const outcome of outcomes) metrics.jobs.inc({ job, outcome }, 0)
     metrics.queueWait.zero({ job })
   }
+  for (const event of ['passed_over', 'abandoned']) metrics.tickets.inc({ event }, 0)
   for (const from of algorithmNames) metrics.rehashes.inc({ from }, 0)
   metrics.jobs.inc({ job: 'unknown', outcome: 'forged' }, 0)
   for (const answer of ['yes', 'no', 'unavailable']) metrics.oldSystem.inc({ answer }, 0)

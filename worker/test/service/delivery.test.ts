@@ -1,6 +1,6 @@
 // The cost of delivering a verdict.
 import assert from 'node:assert/strict'
-import { type JobRef, redeemerKey, replyChannel, verdictKey } from '@spillway/client/protocol/reply'
+import { type JobRef, presentKey, replyChannel, verdictKey } from '@spillway/client/protocol/reply'
 import { createRedisClock } from '@spillway/client/redis/clock'
 import { monitorRedis, until } from '@spillway/local/testing'
 import { test } from 'vitest'
@@ -59,7 +59,7 @@ for (const [what, write] of wrongTypes) {
     const client = await readyClient(space)
     const pending = await client.submit('verify', { password: 'wrong', storedHash: '$spillway-token$' })
     const messages = await messagesTo(space, pending.job)
-    await write(space, redeemerKey(space.prefix, pending.job.id))
+    await write(space, presentKey(space.prefix, pending.job.id))
     await write(space, verdictKey(space.prefix, pending.job.id))
     const worker = await startedWorker(space)
     assert.deepEqual(await answerOf(pending), { kind: 'mismatch' })
@@ -102,8 +102,8 @@ test.concurrent('a verdict is announced once to the gateway that added its job, 
   const deliver = (id: string) =>
     delivery.deliver({ id, name: 'verify', deadline: Date.now() + 60_000, replyTo: 'adding' }, 'sealed')
 
-  await redis.set(redeemerKey(prefix, 'elsewhere'), 'redeeming')
-  await redis.set(redeemerKey(prefix, 'at-home'), 'adding')
+  await redis.set(presentKey(prefix, 'elsewhere'), 'redeeming')
+  await redis.set(presentKey(prefix, 'at-home'), 'adding')
   for (const id of ['elsewhere', 'at-home', 'nowhere']) await deliver(id)
   const expected = [
     [adding, 'elsewhere sealed'],

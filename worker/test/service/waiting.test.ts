@@ -1,11 +1,11 @@
 // How long a job is waited for, by whom, and what becomes of it when nobody waits any more.
 import assert from 'node:assert/strict'
 import { PasswordClientError } from '@spillway/client/errors'
-import { redeemerKey, verdictKey } from '@spillway/client/protocol/reply'
-import { monitorRedis, until } from '@spillway/local/testing'
+import { verdictKey } from '@spillway/client/protocol/reply'
+import { until } from '@spillway/local/testing'
 import { test } from 'vitest'
 import { answerOf, readyClient, startedWorker } from '../parts.ts'
-import { activeJobs, jobKey, redisProxy, resultOf, spaceFor, waitingJobs } from '../space.ts'
+import { activeJobs, jobKey, resultOf, spaceFor, waitingJobs } from '../space.ts'
 
 const request = { password: 'right', storedHash: '$spillway-token$' }
 const match = { kind: 'match' }
@@ -103,25 +103,6 @@ test.concurrent('any client redeems a verdict: before it is there, when it is th
   assert.deepEqual(await waiting, match)
   assert.deepEqual(await answerOf(await late.resume(pending.job), 0), match)
   assert.deepEqual(await answerOf(pending), match)
-})
-
-test.concurrent('a redemption asks to be told of the verdict and looks for it in one round trip, in this order', async (t) => {
-  const space = spaceFor(t)
-  const proxy = await redisProxy(space)
-  const client = await readyClient(space, { redisUrl: proxy.url })
-  const { job } = await (await readyClient(space)).submit('verify', request)
-  const monitor = await monitorRedis(space.redisUrl)
-  space.closing(async () => monitor.close())
-  const placeOf = (asked: string) =>
-    monitor.commands.findIndex(({ command: [name, key] }) => `${name} ${key}` === asked)
-  const isAsked = (asked: string) => placeOf(asked) >= 0
-  const [told, looked] = [`set ${redeemerKey(space.prefix, job.id)}`, `get ${verdictKey(space.prefix, job.id)}`]
-  proxy.freezeReplies()
-  const resumed = client.resume(job)
-  await until(() => isAsked(told) && isAsked(looked))
-  assert.ok(placeOf(told) < placeOf(looked))
-  proxy.restore()
-  assert.equal(await answerOf(await resumed, 0), undefined)
 })
 
 test.concurrent('several callers of one client wait for the same job, and one that goes away takes nothing from the others', async (t) => {

@@ -27,10 +27,10 @@ export interface AskOptions extends WaitOptions {
  * @throws {@link SpillwayError}, or the reason of the signal
  */
 export async function ask<T>({ method = 'POST', body, ...options }: AskOptions): Promise<T> {
-  const { stored, redemption, url } = prepare(options.path, options)
+  const { stored, redemption, url, lineUrl } = prepare(options.path, options)
   stored.forget()
   const request = { ...redemption, url, method, body: JSON.stringify(body) }
-  return lifetime(options, (life) => follow<T>({ ...options, request, redemption, stored, life }))
+  return lifetime(options, (life) => follow<T>({ ...options, request, redemption, lineUrl, stored, life }))
 }
 
 /**
@@ -39,10 +39,10 @@ export async function ask<T>({ method = 'POST', body, ...options }: AskOptions):
  * @throws {@link SpillwayError}, with `needsPassword` when the ticket is lost; or the reason of the signal
  */
 export async function resume<T>({ path = '/v1/login', ...options }: ResumeOptions = {}): Promise<T | undefined> {
-  const { stored, redemption } = prepare(path, options)
+  const { stored, redemption, lineUrl } = prepare(path, options)
   const ticket = stored.read()
   if (ticket === undefined) return undefined
-  return lifetime(options, (life) => follow<T>({ ...options, ticket, redemption, stored, life }))
+  return lifetime(options, (life) => follow<T>({ ...options, ticket, redemption, lineUrl, stored, life }))
 }
 
 function prepare(path: string, { baseUrl = '', headers = {}, holdS = HOLD_S, storage, sessionCookie }: WaitOptions) {
@@ -55,5 +55,6 @@ function prepare(path: string, { baseUrl = '', headers = {}, holdS = HOLD_S, sto
   const common = { method: 'POST', headers, holdS, credentials } as const
   const redemption: Omit<Sent, 'body'> = { ...common, url: urlOf('/v1/tickets/redeem') }
   // By its address, so that a ticket is never sent to another gateway.
-  return { url, redemption, stored: storedTicket(`spillway ${url}`, storage) }
+  const lineUrl = urlOf('/v1/line')
+  return { url, lineUrl, redemption, stored: storedTicket(`spillway ${url}`, storage) }
 }

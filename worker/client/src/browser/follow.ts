@@ -1,6 +1,7 @@
 /** Follows a call to its answer: sends it, redeems its ticket, and comes back as the gateway asks. */
 import { solverOf } from './challenge.js'
 import type { Life } from './lifetime.js'
+import { distanceOf, NEAR_MS, pauseFar, REDEEM_EVERY_MS } from './line.js'
 import type { Progress, WaitOptions } from './options.js'
 import { LEAST_MS, pause, pauseAfter, pauseUntil } from './pauses.js'
 import { type Answer, type Sent, send } from './send.js'
@@ -16,13 +17,14 @@ export interface Followed extends Pick<WaitOptions, 'onProgress' | 'solveChallen
   /** What to send where there is no ticket; undefined after a reload, when the password is gone. */
   request?: Sent
   redemption: Omit<Sent, 'body'>
+  lineUrl: string
   ticket?: Ticket
   stored: StoredTicket
   life: Life
 }
 
 export async function follow<T>(options: Followed): Promise<T> {
-  const { redemption, stored, life, onProgress, solveChallenge } = options
+  const { redemption, lineUrl, stored, life, onProgress, solveChallenge } = options
   let { request, ticket } = options
   let attempt = 0
   let failures = 0
@@ -37,6 +39,25 @@ export async function follow<T>(options: Followed): Promise<T> {
     if (nextMs > life.leftMs()) throw new SpillwayError('gave_up', answer)
     tell(state, { nextMs, code: answer && codeOf(answer) })
     await pause(nextMs, life.signal)
+  }
+
+  /** Waits as the gateway asks, and then watches the line until the turn of the ticket is near. */
+  async function approach(far: Ticket, nextMs: number, answer: Answer): Promise<void> {
+    const redeemBy = performance.now() + REDEEM_EVERY_MS
+    const isFar = far.number !== undefined && (far.etaAt ?? Number.POSITIVE_INFINITY) - Date.now() > NEAR_MS + nextMs
+    await wait(nextMs, 'queued', answer)
+    if (!isFar) return
+    for (;;) {
+      const distance = await distanceOf(far, { url: lineUrl, headers: redemption.headers }, life.signal)
+      if (distance === undefined || distance.leftMs <= NEAR_MS || performance.now() > redeemBy) return
+      const { ahead, leftMs } = distance
+      const pauseMs = pauseFar(leftMs)
+      const now = Date.now()
+      const etaAt = Number.isFinite(leftMs) ? now + leftMs : undefined
+      ticket = { ...far, position: ahead, etaAt, redeemAt: now + pauseMs }
+      stored.keep(ticket)
+      await wait(pauseMs, 'queued', answer)
+    }
   }
 
   function sendNext(): Promise<Answer> {
@@ -54,7 +75,7 @@ export async function follow<T>(options: Followed): Promise<T> {
       const isTicketLost = ticket !== undefined && LOST_TICKET.includes(codeOf(answer) ?? '')
       const nextMs = pauseAfter(answer, failures)
       failures = answer.retryAfterMs === undefined ? failures + 1 : 0
-      let state: Progress['state'] = 'busy'
+      const state: Progress['state'] = answer.status === 0 ? 'offline' : 'busy'
       const solve = ticket ? undefined : solverOf(answer, solveChallenge)
       if (request && solve) {
         tell('solving')
@@ -62,16 +83,16 @@ export async function follow<T>(options: Followed): Promise<T> {
         await wait(LEAST_MS, 'solving', answer)
         continue
       }
-      if (answer.status === 0) {
-        state = 'offline'
-      } else if (answer.status === 202) {
-        state = 'queued'
+      if (answer.status === 202) {
         ticket = ticketOf(answer, nextMs)
         stored.keep(ticket)
-      } else if (isTicketLost && request) {
+        await approach(ticket, nextMs, answer)
+        continue
+      }
+      if (isTicketLost && request) {
         ticket = undefined
         stored.forget()
-      } else if (!PASSING.includes(answer.status) || codeOf(answer) === 'challenge_required') {
+      } else if ((answer.status !== 0 && !PASSING.includes(answer.status)) || codeOf(answer) === 'challenge_required') {
         return resultOf(answer, isTicketLost)
       }
       await wait(nextMs, state, answer)
@@ -86,7 +107,7 @@ function withSolution(request: Sent, solution: string): Sent {
 }
 
 function ticketOf(answer: Answer, nextMs: number): Ticket {
-  const { ticket, position, eta } = answer.body
+  const { ticket, position, eta, number, line } = answer.body
   if (typeof ticket !== 'string') throw errorOf(answer)
   const etaS = numberOf(eta)
   const now = Date.now()
@@ -95,6 +116,8 @@ function ticketOf(answer: Answer, nextMs: number): Ticket {
     redeemAt: now + nextMs,
     etaAt: etaS === undefined ? undefined : now + etaS * 1_000,
     position: numberOf(position),
+    number: numberOf(number),
+    line: typeof line === 'string' ? line : undefined,
   }
 }
 

@@ -13,6 +13,9 @@ export interface Ticket {
   redeemAt: number
   etaAt: number | undefined
   position: number | undefined
+  /** Its place in line, and the name of that. */
+  number: number | undefined
+  line: string | undefined
 }
 
 export type StoredTicket = ReturnType<typeof storedTicket>
@@ -35,9 +38,16 @@ export function storedTicket(key: string, given: TicketStorage | null | undefine
   return {
     read: (): Ticket | undefined =>
       use((storage) => {
-        const { ticket, redeemAt, etaAt, position } = JSON.parse(storage.getItem(key) ?? '{}')
+        const { ticket, redeemAt, etaAt, position, number, line } = JSON.parse(storage.getItem(key) ?? '{}')
         if (typeof ticket !== 'string') return undefined
-        return { ticket, redeemAt: Number(redeemAt), etaAt: numberOf(etaAt), position: numberOf(position) }
+        return {
+          ticket,
+          redeemAt: Number(redeemAt),
+          etaAt: numberOf(etaAt),
+          position: numberOf(position),
+          number: numberOf(number),
+          line: typeof line === 'string' ? line : undefined,
+        }
       }),
     keep: (ticket: Ticket) => use((storage) => storage.setItem(key, JSON.stringify(ticket))),
     forget: () => use((storage) => storage.removeItem(key)),

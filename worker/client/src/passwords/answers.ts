@@ -6,7 +6,7 @@ import { PasswordClientError } from '../errors.js'
 import type { Verdict } from '../protocol/job.js'
 import type { JobRef } from '../protocol/reply.js'
 import { within } from '../within.js'
-import type { Expectation } from './expectation.js'
+import type { Asked, Expectation } from './expectation.js'
 import type { Verdicts } from './verdicts.js'
 import { createWaiters, type Waiter, type Waiters } from './waiters.js'
 
@@ -25,10 +25,21 @@ export interface PendingJob {
   expectation(): Promise<Expectation>
 }
 
-/** How long the last read of a verdict may take: the wait is over by then. */
-const FINAL_READ_MS = 500
+/** A job that was added before, with what its ticket says. */
+export interface ResumedJob extends PendingJob {
+  /** Whether Redis has neither the job nor its verdict: there will be no answer. */
+  readonly isLost: boolean
+}
 
-type AskExpectation = () => Promise<Expectation>
+/** What is known of a job while there is no answer. */
+interface Source {
+  /** What was asked when its wait began, for an answer that does not wait. */
+  asked?: Asked
+  /** Asks Redis again, which finds a verdict whose message was lost or arrives this moment. Never rejects. */
+  ask(): Promise<Asked>
+  /** What is known without asking; undefined when that is too long ago. */
+  known?(): Expectation | undefined
+}
 
 export interface Answers {
   /** Requests that wait for jobs that were added here. */
@@ -41,8 +52,8 @@ export interface Answers {
   found(reply: { jobId: string; sealed: string }): void
   /** A verdict was stored before its ticket was redeemed. */
   stored(reply: { jobId: string; sealed: string }): void
-  pendingSubmitted(waiter: Waiter, expectation: AskExpectation): PendingJob
-  pendingRedeemed(waiter: Waiter, expectation: AskExpectation): PendingJob
+  pendingSubmitted(waiter: Waiter, source: Source): PendingJob
+  pendingRedeemed(waiter: Waiter, source: Source): PendingJob
 }
 
 /** @param received is called for each verdict that a waiting request gets */
@@ -59,22 +70,26 @@ export function createAnswers(verdicts: Verdicts, received: (source: VerdictSour
     waiters.settle(jobId, answer)
   }
 
-  /** Finds a verdict whose message was lost or arrives this moment. */
-  async function finalRead(job: JobRef): Promise<string | undefined> {
-    return await within(FINAL_READ_MS, verdicts.read(job)).catch(() => undefined)
-  }
-
-  function pending(waiters: Waiters, { job, answer: answered }: Waiter, expectation: AskExpectation): PendingJob {
+  function pending(waiters: Waiters, { job, answer: answered }: Waiter, source: Source): PendingJob {
+    let { asked } = source
     return {
       job,
-      expectation,
+      async expectation() {
+        const known = source.known?.()
+        if (known !== undefined) return known
+        const { expectation } = asked ?? (await source.ask())
+        asked = undefined
+        return expectation
+      },
       async answer({ waitMs, signal }) {
+        if (waitMs > 0) asked = undefined
         try {
           const answer = await within(waitMs, answered, signal)
           if (answer !== undefined) return answer
           if (signal?.aborted) throw new PasswordClientError('wait_aborted', 'the caller went away')
-          const sealed = waitMs === 0 ? undefined : await finalRead(job)
-          const late = sealed === undefined ? undefined : verdicts.open(job, sealed)
+          if (waitMs === 0) return undefined
+          asked = await source.ask()
+          const late = asked.sealed === undefined ? undefined : verdicts.open(job, asked.sealed)
           if (late !== undefined) received('asked')
           return late
         } finally {
@@ -96,7 +111,7 @@ export function createAnswers(verdicts: Verdicts, received: (source: VerdictSour
       offer(redeeming, reply, 'asked')
     },
     stored: (reply) => offer(redeeming, reply, 'message'),
-    pendingSubmitted: (waiter, expectation) => pending(submitted, waiter, expectation),
-    pendingRedeemed: (waiter, expectation) => pending(redeeming, waiter, expectation),
+    pendingSubmitted: (waiter, source) => pending(submitted, waiter, source),
+    pendingRedeemed: (waiter, source) => pending(redeeming, waiter, source),
   }
 }

@@ -10,11 +10,14 @@ const MEMORY_MS = 2_500
 /** A measurement of fewer jobs is filled up to this number with the expected share: jobs end in batches, so a few say little. */
 const EVIDENCE_JOBS = 10
 const SHARE_MIN = 0.25
-const SHARE_MAX = 1.25
+/** Jobs end in batches, so a measurement may be above the whole by so much. */
+const WHOLE = 1.25
+/** Jobs that are passed over leave their lane without taking capacity. */
+const SHARE_MAX = 4
 
 /** A reading of the queue. */
 export interface QueueReading {
-  /** The number of the first deferred job, counted in the order of their adding; undefined without one. */
+  /** The number of the first deferred job; undefined without one. */
   first: number | undefined
   jobsPerSecond: number
   /** Jobs that wait or are in hand, and jobs that were finished since some time in the past. */
@@ -69,7 +72,7 @@ export function createDeferredShare(now: () => number = () => performance.now())
       const missing = Math.max(0, EVIDENCE_JOBS - possible)
       const measured = (gone + missing * expected) / (possible + missing)
       const bounded = Math.min(SHARE_MAX, Math.max(SHARE_MIN, measured))
-      return overtaking ? Math.min(bounded, expected) : bounded
+      return overtaking && bounded <= WHOLE ? Math.min(bounded, expected) : bounded
     },
   }
 }

@@ -1,19 +1,30 @@
 /** What a waiting job has to expect: its place in the queue, and when its answer should come by the capacity of the moment. */
 import type { Lane } from '../protocol/job.js'
-import { findPlace } from '../queue/place.js'
+import type { JobRef } from '../protocol/reply.js'
+import { readTicket, type TicketState } from '../queue/ticket.js'
 import type { RedisConnection } from '../redis/connect.js'
 import { within } from '../within.js'
 import type { LoadReader } from './load.js'
 import { jobsAhead } from './load-state.js'
+import type { Verdicts } from './verdicts.js'
 
-/** The time limit for reading a job's place: the answer to the client must not wait for Redis. */
-const ANSWER_WITHIN_MS = 250
+/** The time limit for reading a ticket at the end of a wait: the answer to the client must not wait for Redis. */
+const ANSWER_WITHIN_MS = 500
 
 export interface Expectation {
   /** Jobs that are ahead; undefined where Redis did not say. */
   ahead: number | undefined
   /** Milliseconds until the answer; Infinity when no worker is alive. */
   waitMs: number
+  /** The number of its ticket; undefined for a job that was never deferred: its turn has come. */
+  number: number | undefined
+}
+
+/** What Redis was asked about a job. */
+export interface Asked {
+  expectation: Expectation
+  /** The verdict, if there is one. */
+  sealed: string | undefined
 }
 
 export interface Expectations {
@@ -21,22 +32,37 @@ export interface Expectations {
    * Of a job that was added to this lane a moment ago, by what is known here: jobs that were added during a reading may count twice, and
    * in the lane of known devices one that comes after it counts too.
    */
-  ofNew(lane: Lane): Expectation
-  /** By its place in Redis. Never rejects. */
-  of(jobId: string): Promise<Expectation>
+  ofNew(lane: Lane, number: number | undefined): Expectation
+  /** By what Redis has of it. */
+  of(job: JobRef, state: TicketState): Asked
+  /** Asks Redis. Never rejects. */
+  ask(job: JobRef): Promise<Asked>
 }
 
-export function createExpectations(deps: { redis: RedisConnection; prefix: string; load: LoadReader }): Expectations {
-  const { redis, prefix, load } = deps
+export function createExpectations(deps: {
+  redis: RedisConnection
+  prefix: string
+  load: LoadReader
+  verdicts: Verdicts
+}): Expectations {
+  const { redis, prefix, load, verdicts } = deps
+
+  function of(job: JobRef, { verdict, number, place }: TicketState): Asked {
+    const sealed = verdict === 'malformed' ? verdicts.broken(job) : verdict
+    return { sealed, expectation: { ahead: place.held + place.deferred, waitMs: load.expectedWaitMs(place), number } }
+  }
+
   return {
-    ofNew(lane) {
+    ofNew(lane, number) {
       const ahead = Math.max(0, jobsAhead(load.current(), lane) - 1)
-      return { ahead, waitMs: load.predictedWaitMs(lane) }
+      return { ahead, waitMs: load.predictedWaitMs(lane), number }
     },
-    async of(jobId) {
-      const place = await within(ANSWER_WITHIN_MS, findPlace(redis, prefix, jobId)).catch(() => undefined)
-      if (place === undefined) return { ahead: undefined, waitMs: load.predictedWaitMs('deferred') }
-      return { ahead: place.held + place.deferred, waitMs: load.expectedWaitMs(place) }
+    of,
+    async ask(job) {
+      const state = await within(ANSWER_WITHIN_MS, readTicket(redis, prefix, job)).catch(() => undefined)
+      if (state !== undefined) return of(job, state)
+      const waitMs = load.predictedWaitMs('deferred')
+      return { sealed: undefined, expectation: { ahead: undefined, waitMs, number: undefined } }
     },
   }
 }

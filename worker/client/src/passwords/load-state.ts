@@ -1,9 +1,10 @@
 /** The load as a gateway knows it: the last reading of the queue plus the jobs added here since, and the wait predicted from both. */
 import type { Load } from '../protocol/capacity.js'
 import type { Lane } from '../protocol/job.js'
-import type { Place } from '../queue/place.js'
+import type { Place } from '../queue/ticket.js'
 import { createDeferredShare } from './deferred-share.js'
 import { createLineCapacity } from './line-capacity.js'
+import { createLineProgress, type Line, type LineReading } from './line-progress.js'
 
 /**
  * How long after an outage of Redis the workers known before count as alive: they publish their capacity again only a moment later,
@@ -17,7 +18,7 @@ export const OVERTAKING_MS = 1_000
 /** Waiting jobs that each job of a known device adds to those ahead of the next one: itself, and one other (see bring-forward.ts). */
 const AHEAD_BY_EACH = 2
 
-export type Depth = Pick<Load, 'waiting' | 'deferred' | 'active' | 'aheadOfKnown'>
+export type Depth = Pick<Load, 'waiting' | 'deferred' | 'active' | 'absent' | 'aheadOfKnown'>
 /** As workers tell it: `linePerSecond` is 0 without workers, as the others are. */
 export type Capacity = Omit<Load, 'known' | keyof Depth>
 
@@ -31,14 +32,16 @@ export interface LoadState {
   predictedWaitMs(lane: Lane): number
   /** The same for a job with so many ahead of it, by the share of the capacity that deferred jobs get. */
   expectedWaitMs(ahead: Place): number
+  /** How far the line has come. */
+  line(): Line
+  /** A number was given out here. */
+  numbered(number: number): void
   /** Begins a reading. Jobs added from now on are counted on top of it, whether or not it includes them. */
   reading(): Reading
 }
 
 /** How far the queue has come. */
-export interface Progress {
-  /** The number of the first deferred job, in the order of their adding; undefined without one. */
-  firstDeferred: number | undefined
+export interface Progress extends Pick<LineReading, 'first' | 'last'> {
   /** Jobs that were finished since some time in the past. */
   finished: number
 }
@@ -50,10 +53,11 @@ export interface Reading {
 }
 
 export function createLoadState(now: () => number = () => performance.now()): LoadState {
-  let load: Load = { known: false, waiting: 0, deferred: 0, active: 0, aheadOfKnown: 1, ...NO_CAPACITY }
+  let load: Load = { known: false, waiting: 0, deferred: 0, active: 0, absent: 0, aheadOfKnown: 1, ...NO_CAPACITY }
   let addedSince = { known: 0, held: 0, deferred: 0 }
   const deferredShare = createDeferredShare(now)
-  const line = createLineCapacity(now)
+  const lineCapacity = createLineCapacity(now)
+  const progressOfLine = createLineProgress()
   let lastCapacity = NO_CAPACITY
   /** The last failure since workers were seen. */
   let awayAt: number | undefined
@@ -67,11 +71,16 @@ export function createLoadState(now: () => number = () => performance.now()): Lo
     return now() <= graceEndsAt
   }
 
+  function shareOfDeferred(): number {
+    // Above the limit requests overtake no more, until it is reached again a moment later.
+    return deferredShare.current(predictWaitMs(load, 'held') <= load.latencyMs + 2 * OVERTAKING_MS)
+  }
+
   function current(): Load {
     const { known, held, deferred } = addedSince
     return {
       ...load,
-      linePerSecond: line.current(),
+      linePerSecond: lineCapacity.current(),
       waiting: load.waiting + known + held,
       deferred: load.deferred + deferred,
       aheadOfKnown: load.aheadOfKnown + known * AHEAD_BY_EACH,
@@ -87,11 +96,10 @@ export function createLoadState(now: () => number = () => performance.now()): Lo
     expectedWaitMs({ held, deferred }) {
       const { jobsPerSecond, latencyMs } = load
       if (jobsPerSecond === 0) return Number.POSITIVE_INFINITY
-      // Above the limit requests overtake no more, until it is reached again a moment later.
-      const isOvertaken = predictWaitMs(load, 'held') <= latencyMs + 2 * OVERTAKING_MS
-      const share = deferredShare.current(isOvertaken)
-      return Math.max(latencyMs, ((held + 1 + deferred / share) * 1_000) / jobsPerSecond)
+      return Math.max(latencyMs, ((held + 1 + deferred / shareOfDeferred()) * 1_000) / jobsPerSecond)
     },
+    line: () => ({ ...progressOfLine.current(), perSecond: load.jobsPerSecond * shareOfDeferred() }),
+    numbered: progressOfLine.numbered,
     reading() {
       const addedBefore = addedSince
       return {
@@ -102,14 +110,14 @@ export function createLoadState(now: () => number = () => performance.now()): Lo
             graceEndsAt = undefined
           }
           load = { known: true, ...depth, ...lastCapacity }
-          line.observe(lastCapacity.linePerSecond)
-          if (progress !== undefined)
-            deferredShare.observe({
-              first: progress.firstDeferred,
-              jobsPerSecond: load.jobsPerSecond,
-              outstanding: depth.waiting + depth.deferred + depth.active,
-              finished: progress.finished,
-            })
+          lineCapacity.observe(lastCapacity.linePerSecond)
+          if (progress !== undefined) {
+            const { first, last, finished } = progress
+            progressOfLine.observe({ first, last, deferred: depth.deferred })
+            const { waiting, deferred, active, absent } = depth
+            const outstanding = waiting + deferred + active + absent
+            deferredShare.observe({ first, jobsPerSecond: load.jobsPerSecond, outstanding, finished })
+          }
           addedSince = {
             known: addedSince.known - addedBefore.known,
             held: addedSince.held - addedBefore.held,
@@ -119,7 +127,7 @@ export function createLoadState(now: () => number = () => performance.now()): Lo
         failed() {
           // Workers of unknown state count as gone until the next reading, a quarter of a second later.
           load = { ...load, known: false, ...NO_CAPACITY }
-          line.observe(0)
+          lineCapacity.observe(0)
           awayAt = now()
         },
       }

@@ -7,7 +7,6 @@
 import { randomUUID } from 'node:crypto'
 import type { WorkerCapacity } from '../protocol/capacity.js'
 import { DEFAULT_QUEUE_PREFIX } from '../protocol/job.js'
-import { findJobs } from '../queue/find-jobs.js'
 import { probeKey } from '../queue/keys.js'
 import { createRedisClock } from '../redis/clock.js'
 import { connectRedis, quitRedis } from '../redis/connect.js'
@@ -40,11 +39,9 @@ export interface QueueClient extends PasswordClient {
   reading(): number | undefined
   /** Resolves when Redis takes a small write. */
   probe(): Promise<void>
-  /** Whether Redis has neither the job nor its verdict. Rejects when it does not answer. */
-  isMissing(job: { id: string }): Promise<boolean>
 }
 
-export function createQueueClient({ url, address }: Shard, options: QueueClientOptions): QueueClient {
+export function createQueueClient({ id, url, address }: Shard, options: QueueClientOptions): QueueClient {
   const { keyring, jobLifeMs, log, observer, prefix = DEFAULT_QUEUE_PREFIX, watch = watchRedis(log) } = options
   const replyTo = randomUUID()
   const clock = createRedisClock()
@@ -55,7 +52,7 @@ export function createQueueClient({ url, address }: Shard, options: QueueClientO
   watch.watch(subscriber, 'replies')
   if (options.background) for (const connection of [redis, subscriber]) unrefRedis(connection)
 
-  const verdicts = createVerdicts({ redis, prefix, keyring, log, broken: () => observer?.verdictBroken() })
+  const verdicts = createVerdicts({ keyring, log, broken: () => observer?.verdictBroken() })
   const answers = createAnswers(verdicts, (source) => observer?.verdictReceived(source))
   const producer = createProducer({
     ...{ redis, prefix, log, watch },
@@ -63,7 +60,7 @@ export function createQueueClient({ url, address }: Shard, options: QueueClientO
     traceparent: options.traceparent,
   })
   const load = readLoad({ redis, prefix, keyring, clock, log })
-  const expectations = createExpectations({ redis, prefix, load })
+  const expectations = createExpectations({ redis, prefix, load, verdicts })
   const cancellation = createCancellation({ redis, prefix, clock })
 
   const recheck = createRecheck({
@@ -86,9 +83,9 @@ export function createQueueClient({ url, address }: Shard, options: QueueClientO
 
   return {
     submit: createSubmit({
-      ...{ redis, keyring, clock, replyTo, jobLifeMs, answers, producer, cancellation, load, expectations },
+      ...{ redis, prefix, keyring, clock, replyTo, jobLifeMs, answers, producer, cancellation, load, expectations },
     }),
-    resume: createResume({ clock, replyTo, answers, verdicts, expectations }),
+    ...createResume({ redis, id, prefix, clock, replyTo, answers, expectations }),
     cancel(job) {
       answers.submitted.withdraw(job.id)
       return cancellation.cancel(job)
@@ -100,14 +97,18 @@ export function createQueueClient({ url, address }: Shard, options: QueueClientO
     predictedWaitMs: load.predictedWaitMs,
     now: clock.now,
     isReady,
-    isLost: async () => false,
-    redis: [{ address, connection: redis, isReady, isUsable: () => true, now: clock.now, eviction: eviction.state }],
+    line: load.line,
+    redis: [
+      {
+        ...{ id, address, connection: redis, isReady, isUsable: () => true },
+        ...{ now: clock.now, line: load.line, eviction: eviction.state },
+      },
+    ],
     workers: load.workers,
     reading: load.reading,
     async probe() {
       await redis.set(probeKey(prefix, replyTo), '', 'PX', PROBE_MS)
     },
-    isMissing: async ({ id }) => (await findJobs(redis, prefix, [id])).lost.includes(id),
     async close() {
       clearInterval(timer)
       load.close()

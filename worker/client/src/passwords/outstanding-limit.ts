@@ -30,10 +30,12 @@ export function createOutstandingLimit(
   return (load, budgetMs) => {
     const outstanding = load.waiting + load.deferred + load.active
     const limit = limitOf(load, budgetMs)
-    if (outstanding < limit) return undefined
+    // Those that were passed over take no time of workers, and yet their place in Redis.
+    const isFull = outstanding + load.absent >= maxOutstanding
+    if (outstanding < limit && !isFull) return undefined
     return {
-      reason: outstanding >= maxOutstanding ? 'too_many_waiting' : 'predicted_wait',
-      retryAfterS: retryAfterS(load.jobsPerSecond, outstanding + 1 - limit),
+      reason: isFull ? 'too_many_waiting' : 'predicted_wait',
+      retryAfterS: retryAfterS(load.jobsPerSecond, Math.max(1, outstanding + 1 - limit)),
     }
   }
 }

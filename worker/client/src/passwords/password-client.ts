@@ -8,7 +8,8 @@ import type { Keyring } from '../protocol/seal.js'
 import type { RedisConnection } from '../redis/connect.js'
 import type { Eviction } from '../redis/eviction.js'
 import type { RedisWatch } from '../redis/watch.js'
-import type { PendingJob, VerdictSource } from './answers.js'
+import type { ResumedJob, VerdictSource } from './answers.js'
+import type { Line } from './line-progress.js'
 import type { Submit } from './submit.js'
 
 /** Callbacks for metrics. */
@@ -39,6 +40,8 @@ export interface QueueClientOptions {
 
 /** One Redis server, with the connection for commands, which fails fast. */
 export interface RedisOfQueue {
+  /** As tickets name it. */
+  id: string
   /** Host, port and what is chosen there, without user and password. */
   address: string
   connection: RedisConnection
@@ -47,6 +50,8 @@ export interface RedisOfQueue {
   isUsable(): boolean
   /** Epoch milliseconds by its clock. */
   now(): number
+  /** How far its line has come. */
+  line(): Line
   /** Whether it may evict keys; undefined until it was asked. */
   eviction(): Eviction | undefined
 }
@@ -58,10 +63,12 @@ export interface PasswordClient {
    */
   submit: Submit
   /**
-   * Waits for a job that this or another gateway added. Throws `held_too_often` when eight requests wait for it here already, and
-   * `queue_unavailable` when Redis does not answer.
+   * Waits for a job that this or another gateway added, for so many milliseconds [until its deadline]; its client is present meanwhile. Throws `held_too_often`
+   * when eight requests wait for it here already, and `queue_unavailable` when Redis does not answer.
    */
-  resume(job: JobRef): Promise<PendingJob>
+  resume(job: JobRef, holdMs?: number): Promise<ResumedJob>
+  /** The client that waited for a job by its ticket disconnected: it gives up its place after a grace. Never rejects. */
+  left(job: JobRef): Promise<void>
   /** Removes a job from the queue, now or once Redis answers again. True when it was removed before a worker took it. */
   cancel(job: JobRef): Promise<boolean>
   /** Resolves once the queue has been read, or after this time without success. */
@@ -78,11 +85,8 @@ export interface PasswordClient {
   now(job?: JobRef): number
   /** Whether there is a Redis server that can be reached. */
   isReady(): boolean
-  /**
-   * Whether there will be no answer to this job, although its deadline has not passed: its Redis has lost it, or has been away for long
-   * while others answer. Always false with one Redis server.
-   */
-  isLost(job: JobRef): Promise<boolean>
+  /** How far the line has come in which this job is. */
+  line(job: JobRef): Line
   /** The Redis of the queue, in the order of the setting. */
   redis: readonly RedisOfQueue[]
   close(): Promise<void>

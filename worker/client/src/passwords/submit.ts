@@ -4,6 +4,7 @@ import { PasswordClientError } from '../errors.js'
 import { type JobData, type JobName, type Lane, padRequest, type Requests, SEALED_MAX_LENGTH } from '../protocol/job.js'
 import { type JobRef, requestSeal } from '../protocol/reply.js'
 import type { Keyring } from '../protocol/seal.js'
+import { enterLine, presentMs } from '../queue/ticket.js'
 import type { RedisClock } from '../redis/clock.js'
 import type { RedisConnection } from '../redis/connect.js'
 import type { Answers, PendingJob } from './answers.js'
@@ -17,10 +18,13 @@ export type Submit = <Name extends JobName>(
   request: Requests[Name],
   lane?: Lane,
   lifeMs?: number,
+  /** How long a deferred job is waited for before its client gets a ticket, in milliseconds [lifeMs]. */
+  holdMs?: number,
 ) => Promise<PendingJob>
 
 export function createSubmit(deps: {
   redis: RedisConnection
+  prefix: string
   keyring: Keyring
   clock: RedisClock
   replyTo: string
@@ -31,10 +35,19 @@ export function createSubmit(deps: {
   load: LoadReader
   expectations: Expectations
 }): Submit {
-  const { redis, keyring, clock, replyTo, jobLifeMs, answers, producer, cancellation, load, expectations } = deps
+  const { redis, prefix, keyring, clock, replyTo, jobLifeMs, answers, producer, cancellation, load, expectations } =
+    deps
   const { submitted } = answers
 
-  return async (name, request, lane = 'held', lifeMs = jobLifeMs) => {
+  /** Where Redis does not say, the job has no number, and is never passed over. */
+  async function numberOf(job: JobRef, lifeMs: number, holdMs: number): Promise<number | undefined> {
+    const presence = { replyTo, forMs: presentMs(holdMs, lifeMs) }
+    const number = await enterLine(redis, prefix, job, presence, load.line().last).catch(() => undefined)
+    if (number !== undefined) load.numbered(number)
+    return number
+  }
+
+  return async (name, request, lane = 'held', lifeMs = jobLifeMs, holdMs = lifeMs) => {
     // In an outage this fails before a job exists that would have to be cancelled. With a connection nothing is awaited here: the
     // active trace context lasts until the first await.
     if (redis.status !== 'ready') await producer.connected()
@@ -55,13 +68,15 @@ export function createSubmit(deps: {
       void cancellation.cancel(job)
       throw error
     }
+    const number = lane === 'deferred' ? await numberOf(job, lifeMs, holdMs) : undefined
     const { waiting, deferred } = load.current()
     if (lane !== 'deferred' && deferred > 0) producer.promoteOldestDeferred()
     if (lane === 'known' && waiting > 0) producer.bringForward(job.id)
     load.added(lane)
     const addedAt = performance.now()
-    return answers.pendingSubmitted(waiter, async () =>
-      performance.now() - addedAt < READ_INTERVAL_MS ? expectations.ofNew(lane) : await expectations.of(job.id),
-    )
+    return answers.pendingSubmitted(waiter, {
+      ask: () => expectations.ask(job),
+      known: () => (performance.now() - addedAt < READ_INTERVAL_MS ? expectations.ofNew(lane, number) : undefined),
+    })
   }
 }

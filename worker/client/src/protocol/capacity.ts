@@ -65,6 +65,8 @@ export interface Load {
   waiting: number
   deferred: number
   active: number
+  /** Jobs of tickets whose clients were absent at their turn: they wait for these, and not for workers. */
+  absent: number
   /** Where the next job of a known device will be: behind so many waiting jobs, if there are as many. */
   aheadOfKnown: number
 }

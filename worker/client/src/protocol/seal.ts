@@ -23,7 +23,9 @@ export class SealError extends Error {
 
 /** The bindings of a sealed value: it opens only for the same purpose, id and further values. */
 export interface SealContext {
-  purpose: 'request' | 'verdict' | 'canary' | 'ticket' | 'mail' | 'account' | 'device' | 'device-id' | 'challenge'
+  purpose:
+    | ('request' | 'verdict' | 'canary' | 'ticket' | 'mail')
+    | ('account' | 'device' | 'device-id' | 'challenge' | 'line')
   /** The id of the job, the mail or whatever the purpose names, for which the key is derived. */
   id: string
   /** Further values that must be the same at both ends. */

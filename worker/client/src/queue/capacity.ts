@@ -4,14 +4,19 @@ import { CAPACITY_KEY_TTL_S, capacityKey, type WorkerCapacity } from '../protoco
 import type { RedisConnection } from '../redis/connect.js'
 import { toCount, toList, UnexpectedReply } from '../redis/unexpected-reply.js'
 import { SEARCH_LENGTH } from './bring-forward.js'
-import { lastKnownKey, queueKey } from './keys.js'
+import { absentKey, jobKey, lastKnownKey, lineKey, queueKey } from './keys.js'
+import { FIRST_SCORE } from './ticket.js'
 import { toEntries } from './to-entries.js'
 
+/** Abandoned tickets that one publication drops. */
+const DROPPED_AT_ONCE = 1_000
+
 /**
- * Lua: writes one worker's entry with Redis's time and its canary, and renews the hash.
- * KEYS: capacity hash, waiting list, deferred set, active list, meta hash, canary. ARGV: worker id, the entry as JSON without its time,
- * TTL of both in seconds, the canary. Returns the time in epoch milliseconds, and the number of jobs that can be taken: 0 while the queue is
- * paused, limited in its rate, or at its limit of active jobs.
+ * Lua: writes one worker's entry with Redis's time and its canary, renews the hash, and drops the jobs that were passed over and whose
+ * deadline is over.
+ * KEYS: capacity hash, waiting list, deferred set, active list, meta hash, canary, absent set, line. ARGV: worker id, the entry as JSON without
+ * its time, TTL of both in seconds, the canary, prefix of job keys, how many to drop. Returns the time in epoch milliseconds, the number of
+ * jobs that can be taken (0 while the queue is paused, limited in its rate, or at its limit of active jobs), and how many were dropped.
  */
 const PUBLISH_CAPACITY = `
 local time = redis.call('TIME')
@@ -23,15 +28,23 @@ entry.at = time[1] * 1000 + math.floor(time[2] / 1000)
 redis.call('HSET', KEYS[1], ARGV[1], cjson.encode(entry))
 redis.call('EXPIRE', KEYS[1], ARGV[3])
 redis.call('SET', KEYS[6], ARGV[4], 'EX', ARGV[3])
+local abandoned = redis.call('ZRANGEBYSCORE', KEYS[7], '-inf', entry.at, 'LIMIT', 0, ARGV[6])
+for _, id in ipairs(abandoned) do redis.call('DEL', ARGV[5] .. id) end
+if #abandoned > 0 then
+  redis.call('ZREM', KEYS[7], unpack(abandoned))
+  redis.call('HINCRBY', KEYS[8], 'abandoned', #abandoned)
+end
 local paused, rate, limit = unpack(redis.call('HMGET', KEYS[5], 'paused', 'max', 'concurrency'))
 local held = paused or rate or (limit and redis.call('LLEN', KEYS[4]) >= tonumber(limit))
-return {entry.at, held and 0 or redis.call('LLEN', KEYS[2]) + redis.call('ZCARD', KEYS[3])}`
+return {entry.at, held and 0 or redis.call('LLEN', KEYS[2]) + redis.call('ZCARD', KEYS[3]), #abandoned}`
 
 /**
  * Lua: reads the load, all that admission needs.
- * KEYS: capacity hash, waiting list, deferred set, active list, the key of the last job of a known device, canary. ARGV: entries to search for
- * that, the number of the reading. Returns that number, the time in epoch milliseconds, the three lengths, the hash's pairs, the first deferred job with its score (its
- * priority, and in the lower 32 bits its number), behind how many jobs bring-forward.ts would put the next one, and the canary.
+ * KEYS: capacity hash, waiting list, deferred set, active list, the key of the last job of a known device, canary, absent set, line. ARGV:
+ * entries to search for that, the number of the reading, prefix of job keys, first score. Returns the number of the reading, the time in
+ * epoch milliseconds, the four lengths, the hash's pairs, behind how many jobs bring-forward.ts would put the next one, the numbers of the
+ * first deferred job and of the last one that was given out (0 without one), and the canary. A deferred job whose client came back is not
+ * the first: its turn was before.
  */
 const READ_LOAD = `
 local time = redis.call('TIME')
@@ -39,9 +52,12 @@ local waiting = redis.call('LLEN', KEYS[2])
 local last = redis.pcall('GET', KEYS[5])
 local canary = redis.pcall('GET', KEYS[6])
 local index = type(last) == 'string' and redis.call('LPOS', KEYS[2], last, 'RANK', -1, 'MAXLEN', ARGV[1])
+local function toNumber(text) return type(text) == 'string' and tonumber(text) or 0 end
+local first = redis.call('ZRANGEBYSCORE', KEYS[3], ARGV[4], '+inf', 'LIMIT', 0, 1)[1]
 return {tonumber(ARGV[2]), time[1] * 1000 + math.floor(time[2] / 1000), waiting, redis.call('ZCARD', KEYS[3]),
-  redis.call('LLEN', KEYS[4]), redis.call('HGETALL', KEYS[1]), redis.call('ZRANGE', KEYS[3], 0, 0, 'WITHSCORES'),
-  index and waiting - index + 1 or 1, type(canary) == 'string' and canary or ''}`
+  redis.call('LLEN', KEYS[4]), redis.call('ZCARD', KEYS[7]), redis.call('HGETALL', KEYS[1]),
+  index and waiting - index + 1 or 1, toNumber(first and redis.pcall('HGET', ARGV[3] .. first, 'number')),
+  toNumber(redis.pcall('HGET', KEYS[8], 'number')), type(canary) == 'string' and canary or ''}`
 
 /**
  * Lua: deletes the entries of workers that ended without deleting theirs, and entries without a time. Other fields are not checked:
@@ -65,6 +81,8 @@ export interface Publication {
   at: number
   /** Waiting jobs that can be taken. */
   waiting: number
+  /** Tickets whose clients were absent from their turn until their deadline, and which were dropped now. */
+  abandoned: number
 }
 
 /** Writes the entry of a worker, with Redis's time, and beside it the canary of its keys. */
@@ -75,11 +93,12 @@ export async function writeCapacity(
   { canary, ...entry }: Omit<WorkerCapacity, 'at'> & { canary: string },
 ): Promise<Publication> {
   const parts = ['wait', 'prioritized', 'active', 'meta'] as const
-  const keys = [capacityKey(prefix), ...parts.map((part) => queueKey(prefix, part)), canaryKey(prefix)]
-  const args = [workerId, JSON.stringify(entry), CAPACITY_KEY_TTL_S, canary]
+  const own = [canaryKey(prefix), absentKey(prefix), lineKey(prefix)]
+  const keys = [capacityKey(prefix), ...parts.map((part) => queueKey(prefix, part)), ...own]
+  const args = [workerId, JSON.stringify(entry), CAPACITY_KEY_TTL_S, canary, jobKey(prefix), DROPPED_AT_ONCE]
   const answer = await redis.eval(PUBLISH_CAPACITY, keys.length, ...keys, ...args)
-  const [at, waiting] = toList(answer)
-  return { at: toCount(at), waiting: toCount(waiting) }
+  const [at, waiting, abandoned] = toList(answer)
+  return { at: toCount(at), waiting: toCount(waiting), abandoned: toCount(abandoned) }
 }
 
 /** The depth of the queue and the entries of workers, as they are in Redis. */
@@ -89,8 +108,12 @@ export interface RawLoad {
   waiting: number
   deferred: number
   active: number
-  /** The number of the first deferred job, in the order of their adding; undefined without one. */
-  firstDeferred: number | undefined
+  /** Jobs that were passed over. */
+  absent: number
+  /** The number of the first deferred job; undefined without one, and until it has one. */
+  first: number | undefined
+  /** The last number that was given out. */
+  last: number
   /** Waiting jobs that the next one of a known device is put behind, if there are as many. */
   aheadOfKnown: number
   /** JSON by worker id, not checked. */
@@ -106,17 +129,20 @@ export interface RawLoad {
  */
 export async function readRawLoad(redis: RedisConnection, prefix: string, reading: number): Promise<RawLoad> {
   const parts = ['wait', 'prioritized', 'active'] as const
-  const queue = parts.map((part) => queueKey(prefix, part))
-  const keys = [capacityKey(prefix), ...queue, lastKnownKey(prefix), canaryKey(prefix)]
-  const answer = toList(await redis.eval(READ_LOAD, keys.length, ...keys, SEARCH_LENGTH, reading))
-  const [of, at, waiting, deferred, active, pairs, first, aheadOfKnown, canary] = answer
+  const own = [lastKnownKey(prefix), canaryKey(prefix), absentKey(prefix), lineKey(prefix)]
+  const keys = [capacityKey(prefix), ...parts.map((part) => queueKey(prefix, part)), ...own]
+  const args = [SEARCH_LENGTH, reading, jobKey(prefix), FIRST_SCORE]
+  const answer = toList(await redis.eval(READ_LOAD, keys.length, ...keys, ...args))
+  const [of, at, waiting, deferred, active, absent, pairs, aheadOfKnown, first, last, canary] = answer
   if (of !== reading) throw new UnexpectedReply('Redis gave another reading of the load')
   return {
     at: toCount(at),
     waiting: toCount(waiting),
     deferred: toCount(deferred),
     active: toCount(active),
-    firstDeferred: Array.isArray(first) && first.length > 0 ? Number(first[1]) % 2 ** 32 : undefined,
+    absent: toCount(absent),
+    first: toCount(first) || undefined,
+    last: toCount(last),
     aheadOfKnown: toCount(aheadOfKnown),
     capacity: toEntries(pairs),
     canary: typeof canary === 'string' && canary !== '' ? canary : undefined,

@@ -1,13 +1,13 @@
-/** Redis keys of the queue: BullMQ's own, which any BullMQ version may change, and two of this client. */
+/** Redis keys of the queue: BullMQ's own, which any BullMQ version may change, and those of this client. */
 import { QUEUE_NAME } from '../protocol/job.js'
 
 /**
  * One of BullMQ's own keys: the lists of held (`wait`) and active jobs, the sorted sets of deferred (`prioritized`) and finished jobs,
- * those of them whose locks are looked at next (`stalled`), the settings (`meta`).
+ * those of them whose locks are looked at next (`stalled`), the settings (`meta`), what wakes idle workers (`marker`).
  */
 export function queueKey(
   prefix: string,
-  part: 'wait' | 'prioritized' | 'delayed' | 'active' | 'stalled' | 'completed' | 'failed' | 'meta',
+  part: 'wait' | 'prioritized' | 'delayed' | 'active' | 'stalled' | 'completed' | 'failed' | 'meta' | 'marker',
 ): string {
   return `${prefix}:${QUEUE_NAME}:${part}`
 }
@@ -20,6 +20,16 @@ export function jobKey(prefix: string, jobId = ''): string {
 /** The lock of an active job: its value is the token with which BullMQ moves it. */
 export function lockKey(prefix: string, jobId: string): string {
   return `${jobKey(prefix, jobId)}:lock`
+}
+
+/** The hash with the last number that was given out, and how many tickets were abandoned. */
+export function lineKey(prefix: string): string {
+  return `${prefix}:line`
+}
+
+/** The set of jobs that were passed over, by their deadlines. */
+export function absentKey(prefix: string): string {
+  return `${prefix}:absent`
 }
 
 /** The key that names the job of a known device which was brought forward last. */

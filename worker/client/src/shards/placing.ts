@@ -13,6 +13,7 @@ export interface Work<Name extends JobName = JobName> {
   name: Name
   request: Requests[Name]
   lane: Lane
+  holdMs: number
 }
 
 export interface Placed {
@@ -55,10 +56,10 @@ export function createPlacing(
   }
 
   /** Throws `queue_unavailable` when this one refuses, or is given up because another one answers. */
-  async function addTo(shard: OpenShard, { name, request, lane }: Work, lifeMs: number): Promise<Placed> {
+  async function addTo(shard: OpenShard, { name, request, lane, holdMs }: Work, lifeMs: number): Promise<Placed> {
     countAdding(shard, 1)
     const added = shard.client
-      .submit(name, request, lane, lifeMs)
+      .submit(name, request, lane, lifeMs, holdMs)
       .catch((error: unknown) => {
         if (isUnavailable(error)) shard.health.refused()
         throw error

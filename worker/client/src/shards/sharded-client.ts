@@ -2,7 +2,7 @@
  * The client of a queue in several Redis servers. Each job goes to one of them, which its ref and so its ticket name. A Redis server that does not
  * answer, or refuses writes, gets no new jobs until it does again; jobs that requests wait for are added elsewhere.
  */
-import type { PendingJob } from '../passwords/answers.js'
+import type { PendingJob, ResumedJob } from '../passwords/answers.js'
 import type { Expectation } from '../passwords/expectation.js'
 import { predictWaitMs } from '../passwords/load-state.js'
 import type { PasswordClient, QueueClientOptions } from '../passwords/password-client.js'
@@ -56,25 +56,29 @@ export function createShardedClient(list: readonly [Shard, ...Shard[]], options:
 
   /** Workers divide their slots among the queues, so the expectation of one queue is scaled to all of them. */
   async function expectationOf({ shard, pending }: Expecting): Promise<Expectation> {
-    const { ahead, waitMs } = await pending.expectation()
+    const { ahead, waitMs, number } = await pending.expectation()
     const [all, own] = [load(), shard.client.load()]
     const jobs = Math.max(1, outstanding(all) / outstanding(own))
     const slower = jobs * (own.jobsPerSecond / (all.jobsPerSecond || own.jobsPerSecond || 1))
-    return { ahead: ahead === undefined ? undefined : Math.round(ahead * jobs), waitMs: waitMs * Math.max(1, slower) }
+    return {
+      ahead: ahead === undefined ? undefined : Math.round(ahead * jobs),
+      waitMs: waitMs * Math.max(1, slower),
+      number,
+    }
   }
 
   /** A job whose answer cannot be had here now. */
-  function unanswered(job: JobRef): PendingJob {
+  function unanswered(job: JobRef, isLost: boolean): ResumedJob {
     return {
-      job,
+      ...{ job, isLost },
       answer: async () => undefined,
-      expectation: async () => ({ ahead: undefined, waitMs: predictWaitMs(load(), 'deferred') }),
+      expectation: async () => ({ ahead: undefined, waitMs: predictWaitMs(load(), 'deferred'), number: undefined }),
     }
   }
 
   return {
-    async submit(name, request, lane = 'held', lifeMs = jobLifeMs) {
-      const work: Work = { name, request, lane }
+    async submit(name, request, lane = 'held', lifeMs = jobLifeMs, holdMs = lifeMs) {
+      const work: Work = { name, request, lane, holdMs }
       return createMovingJob({
         placed: await placing.place(work, lifeMs),
         placeElsewhere: (than, leftMs) => placeElsewhere(work, than, leftMs),
@@ -83,26 +87,24 @@ export function createShardedClient(list: readonly [Shard, ...Shard[]], options:
         released: (job) => held.delete(job),
       })
     },
-    async resume(job) {
+    async resume(job, holdMs) {
       const shard = shardOf(job)
       // Another gateway may know it, and a Redis server may be back in a moment: until its deadline the answer may still come.
-      if (shard === undefined || !shard.health.isUsable()) return unanswered(job)
+      if (shard === undefined) return unanswered(job, false)
+      if (!shard.health.isUsable())
+        return unanswered(job, placing.hasBetter(shard) && shard.health.unusableMs() > LOST_AFTER_MS)
       try {
-        const pending = await shard.client.resume(job)
+        const pending = await shard.client.resume(job, holdMs)
         return { ...pending, job, expectation: () => expectationOf({ shard, pending }) }
       } catch (error) {
         if (!isUnavailable(error)) throw error
         shard.health.refused()
-        return unanswered(job)
+        return unanswered(job, false)
       }
     },
     cancel: async (job) => (await shardOf(job)?.client.cancel(job)) ?? false,
-    async isLost(job) {
-      const shard = shardOf(job)
-      if (shard === undefined) return false
-      if (!shard.health.isUsable()) return placing.hasBetter(shard) && shard.health.unusableMs() > LOST_AFTER_MS
-      return await shard.client.isMissing(job).catch(() => false)
-    },
+    left: async (job) => await shardOf(job)?.client.left(job),
+    line: (job) => (shardOf(job) ?? firstShard).client.line(job),
     whenKnown: (waitMs) => Promise.race(shards.map(({ client }) => client.whenKnown(waitMs))),
     load,
     finishedJobs: () => shards.reduce((sum, { client }) => sum + client.finishedJobs(), 0),

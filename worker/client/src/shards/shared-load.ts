@@ -21,11 +21,11 @@ export function createSharedLoad(shards: readonly ShardLoad[]): () => Load {
     const isSame = summed !== undefined && of.length === summed.of.length && of.every((map, n) => map === summed?.of[n])
     if (!isSame || summed === undefined) summed = { of, capacity: sumCapacity(new Map(of.flatMap((map) => [...map]))) }
     line.observe(summed.capacity.linePerSecond)
-    const sum = (part: 'waiting' | 'deferred' | 'active' | 'aheadOfKnown') =>
+    const sum = (part: 'waiting' | 'deferred' | 'active' | 'absent' | 'aheadOfKnown') =>
       known.reduce((total, { load }) => total + load[part], 0)
     return {
       known: known.length > 0,
-      ...{ waiting: sum('waiting'), deferred: sum('deferred'), active: sum('active') },
+      ...{ waiting: sum('waiting'), deferred: sum('deferred'), active: sum('active'), absent: sum('absent') },
       aheadOfKnown: sum('aheadOfKnown'),
       ...summed.capacity,
       linePerSecond: line.current(),

@@ -118,6 +118,43 @@ describe('the client for pages', { concurrent: true }, () => {
     assert.deepEqual(paths(), ['login', 'tickets/redeem', 'tickets/redeem'])
   })
 
+  test('far from its turn a ticket is not redeemed: the line is read until it is near, and told; a reload finds the same', async (t) => {
+    const line = (serving: number): Scripted => ({
+      status: 200,
+      body: { serving: { L: serving, other: 9_000 }, rate: { L: 10, other: 1 }, until: '' },
+    })
+    const far = ticket('1', { number: 1_000, line: 'L', eta: 100, position: 990 })
+    const { baseUrl, seen, paths } = await startScripted(t, far, line(870), line(950), answered)
+    const storage = newStorage()
+    const told: Progress[] = []
+    const call = login({ ...credentials, baseUrl, storage, onProgress: (progress) => told.push(progress) })
+    await until(() => seen.length === 2)
+    const kept = await until(() => [...storage.kept.values()].find((text) => text.includes('"position":130')))
+    assert.equal(JSON.parse(kept).number, 1_000)
+    assert.deepEqual(await call, tokens)
+    assert.deepEqual(paths(), ['login', 'line', 'line', 'tickets/redeem'])
+    const queued = told.filter(({ state }) => state === 'queued').map(({ position, etaS }) => [position, etaS])
+    assert.deepEqual(queued.slice(0, 2), [
+      [990, 100],
+      [130, 13],
+    ])
+    assert.equal(seen[1]?.prefer, 'undefined')
+  })
+
+  test('where the line is not told, or by another gateway, a far ticket is redeemed as its Retry-After asks', async (t) => {
+    const far = ticket('1', { number: 1_000, line: 'L', eta: 100 })
+    for (const nothing of [
+      'lost',
+      { status: 404 },
+      { status: 200, text: 'a page' },
+      { status: 200, body: {} },
+    ] as const) {
+      const { baseUrl, paths } = await startScripted(t, far, nothing, answered)
+      assert.deepEqual(await login({ ...credentials, baseUrl }), tokens)
+      assert.deepEqual(paths(), ['login', 'line', 'tickets/redeem'])
+    }
+  })
+
   test('without a ticket, with one of another gateway, or with rubbish there is nothing to resume', async (t) => {
     const { baseUrl, seen } = await startScripted(t, answered)
     const key = `spillway ${baseUrl}/v1/login`

@@ -72,7 +72,7 @@ test('a share is bounded, so that a stop of a moment makes nobody wait for ever'
   run({ leaving: 0, capacity: 100 })
   assert.equal(measured(), 0.25)
   run({ leaving: 1_000, capacity: 100 })
-  assert.equal(measured(), 1.25)
+  assert.equal(measured(), 4)
 })
 
 test('as soon as new requests are held, what they will take is foreseen: a third at the most', () => {

@@ -10,7 +10,7 @@ test('a job in its place waits for those ahead of it, deferred ones by the share
   assert.equal(state.expectedWaitMs({ held: 5, deferred: 20 }), 2_600)
   assert.equal(state.expectedWaitMs({ held: 0, deferred: 0 }), 200)
   for (let first = 0; first <= 50; first += 5, pass(1_000))
-    state.reading().succeeded(depth, workers, { firstDeferred: first, finished: first })
+    state.reading().succeeded(depth, workers, { first, last: 0, finished: first })
   assert.equal(Math.round(state.expectedWaitMs({ held: 5, deferred: 20 })), 4_600)
 })
 
@@ -19,7 +19,7 @@ test('new requests are foreseen to overtake also just above the limit, and not f
   const waitFor60 = (waiting: number) => {
     const { state, pass } = scene()
     for (let n = 0; n <= 20; n += 1, pass(1_000))
-      state.reading().succeeded({ ...depth, waiting }, workers, { firstDeferred: 10 * n, finished: 10 * n })
+      state.reading().succeeded({ ...depth, waiting }, workers, { first: 10 * n, last: 0, finished: 10 * n })
     return Math.round(state.expectedWaitMs({ held: 0, deferred: 60 }))
   }
   assert.equal(waitFor60(5), 9_100)
@@ -34,7 +34,7 @@ for (const part of ['waiting', 'deferred', 'active'] as const) {
     for (let n = 0; n <= 5; n += 1, pass(1_000))
       state
         .reading()
-        .succeeded({ ...depth, [part]: depth[part] + 2 * n }, workers, { firstDeferred: 10 * n, finished: 0 })
+        .succeeded({ ...depth, [part]: depth[part] + 2 * n }, workers, { first: 10 * n, last: 0, finished: 0 })
     assert.equal(Math.round(state.expectedWaitMs({ held: 0, deferred: 60 })), 7_600)
   })
 }

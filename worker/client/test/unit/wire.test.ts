@@ -7,7 +7,7 @@ import { capacityKey } from '../../src/protocol/capacity.ts'
 import { DEFAULT_QUEUE_PREFIX, DEFERRED_PRIORITY, padRequest, QUEUE_NAME } from '../../src/protocol/job.ts'
 import {
   decodeReply,
-  redeemerKey,
+  presentKey,
   replyChannel,
   requestSeal,
   upgradeOf,
@@ -125,7 +125,7 @@ test('keys and channels in Redis are called what they always were', () => {
   assert.equal(DEFERRED_PRIORITY, 1)
   const prefix = DEFAULT_QUEUE_PREFIX
   assert.equal(verdictKey(prefix, 'a-job'), '{spillway}:verdict:a-job')
-  assert.equal(redeemerKey(prefix, 'a-job'), '{spillway}:redeemer:a-job')
+  assert.equal(presentKey(prefix, 'a-job'), '{spillway}:present:a-job')
   assert.equal(replyChannel(prefix, 'a-gateway'), '{spillway}:replies:a-gateway')
   assert.equal(capacityKey(prefix), '{spillway}:capacity')
   assert.equal(queueKey(prefix, 'wait'), '{spillway}:passwords:wait')

@@ -105,7 +105,7 @@ export function openBesideBackend({ program, settings, inProcess = false, log }:
     const dearer = (calls.meanCost() ?? measuredCost) / measuredCost
     const serviceMs = capacity.serviceMs * dearer
     state.reading().succeeded(
-      { waiting: calls.waiting, deferred: 0, active: calls.inHand, aheadOfKnown: calls.waiting },
+      { waiting: calls.waiting, deferred: 0, active: calls.inHand, absent: 0, aheadOfKnown: calls.waiting },
       {
         ...{ workers: 1, slots, serviceMs, latencyMs },
         jobsPerSecond: (slots * 1_000) / serviceMs,

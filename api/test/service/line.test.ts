@@ -1,0 +1,98 @@
+// The line as its clients see it: numbers, how far it has come, and what becomes of who goes away.
+import assert from 'node:assert/strict'
+import { presentKey } from '@spillway/client/protocol/reply'
+import { absentKey, queueKey } from '@spillway/client/queue/keys'
+import { type Member, until } from '@spillway/local/testing'
+import { afterAll, test } from 'vitest'
+import { assertProblem, call, expect, login, newAccount, newCredentials, redeem, respondAsync } from '../client.ts'
+import { watchQueue } from '../queue.ts'
+import { openSystem, whileFrozen } from '../system.ts'
+
+const system = await openSystem()
+afterAll(() => system.close())
+const { redis, namespace } = system
+const prefix = namespace.queuePrefix
+const queue = watchQueue(system)
+const { url } = await system.gateway()
+let worker: Member | undefined
+const idOf = (ticket: string) => ticket.split('.')[0] ?? ''
+const lineOf = async () => expect(200, await call(url, 'GET', '/v1/line'))
+/** Tells a gateway that the time of a client is over that went away. */
+const forget = (ticket: string) => redis.del(presentKey(prefix, idOf(ticket)))
+
+test('tickets are numbered, the line is told to everybody, and whoever is absent is passed over and next when back', async () => {
+  // Without a worker nothing is held.
+  const ticketOf = async () => expect(202, await login(url, newCredentials(), respondAsync))
+  const tickets = [await ticketOf(), await ticketOf(), await ticketOf(), await ticketOf()] as const
+  assert.deepEqual(
+    tickets.map(({ number }) => number),
+    [1, 2, 3, 4],
+  )
+  const [{ line }] = tickets
+  assert.match(line, /^[\w-]{8}$/)
+  const before = await until(async () => {
+    const told = await lineOf()
+    return told.serving[line] === 1 ? told : undefined
+  })
+  assert.deepEqual(Object.keys(before), ['serving', 'rate', 'until'])
+  assert.deepEqual([before.serving, before.rate], [{ [line]: 1 }, { [line]: 0 }])
+  assert.ok(Date.parse(before.until) > Date.now() - 2_000)
+
+  // Told anew, it keeps its number.
+  assert.equal(expect(202, await redeem(url, tickets[1].ticket, respondAsync)).number, 2)
+
+  for (const { ticket } of [tickets[0], tickets[2]]) await forget(ticket)
+  worker = await system.worker()
+  await until(async () => (await redis.zcard(absentKey(prefix))) === 2)
+  await queue.settled(0, 0)
+  await until(async () => (await lineOf()).serving[line] === 4)
+  assert.match(await (await fetch(`${worker.opsUrl}/metrics`)).text(), /absent_tickets_total\{event="passed_over"\} 2/)
+  // An address without an account: a decoy was verified for it.
+  for (const { ticket } of tickets) assertProblem(await redeem(url, ticket), 401, 'invalid_credentials')
+})
+
+test('how far the line has come may be kept by anything between, and is not sent twice', async () => {
+  // The line may go on between the two.
+  await until(async () => {
+    const first = await call(url, 'GET', '/v1/line')
+    expect(200, first)
+    assert.equal(first.headers.get('cache-control'), 'public, max-age=2')
+    const etag = first.headers.get('etag') ?? ''
+    assert.match(etag, /^W\/"[\d.-]+"$/)
+    const again = await call(url, 'GET', '/v1/line', { headers: { 'if-none-match': etag } })
+    assert.equal(again.headers.get('cache-control'), 'public, max-age=2')
+    return again.status === 304 && again.headers.get('etag') === etag
+  })
+})
+
+test('a redemption whose connection ends gives the place up after a grace, and one that is sent again keeps it', async () => {
+  assert.ok(worker)
+  const account = await newAccount(url)
+  await whileFrozen(worker, async () => {
+    const { ticket } = expect(202, await login(url, account, respondAsync))
+    const key = presentKey(prefix, idOf(ticket))
+    await redis.del(key)
+    const leaving = new AbortController()
+    const held = fetch(`${url}/v1/tickets/redeem`, {
+      method: 'POST',
+      body: JSON.stringify({ ticket }),
+      headers: { 'content-type': 'application/json' },
+      signal: leaving.signal,
+    })
+    await until(async () => (await redis.pttl(key)) > 10_000)
+    leaving.abort()
+    await assert.rejects(held)
+    await until(async () => (await redis.pttl(key)) <= 5_000)
+    expect(202, await redeem(url, ticket, respondAsync))
+    assert.ok((await redis.pttl(key)) > 5_000)
+  })
+})
+
+test('a ticket whose job Redis has lost says so at once', async () => {
+  const { ticket } = expect(202, await login(url, newCredentials(), respondAsync))
+  const id = idOf(ticket)
+  await redis.del(`${prefix}:verdict:${id}`, `${prefix}:passwords:${id}`)
+  await redis.lrem(queueKey(prefix, 'wait'), 0, id)
+  await redis.zrem(queueKey(prefix, 'prioritized'), id)
+  assertProblem(await redeem(url, ticket), 410, 'ticket_lost')
+})

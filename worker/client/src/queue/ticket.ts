@@ -1,0 +1,165 @@
+/**
+ * The line: everyone who holds a ticket for a deferred job, in the order of their numbers. A ticket is present while a request of its
+ * client is held, and for as long as its client was told to stay away, with a grace. At its turn an absent one is passed over, unhashed, and
+ * kept apart; when its client comes it is next; at its deadline it is dropped.
+ */
+import { type JobRef, presentKey, verdictKey } from '../protocol/reply.js'
+import type { RedisConnection } from '../redis/connect.js'
+import { toCount, toList } from '../redis/unexpected-reply.js'
+import { absentKey, jobKey, lineKey, lockKey, queueKey } from './keys.js'
+
+/** The longest time that a client is told to stay away from its ticket, in milliseconds. */
+export const AWAY_MS = 5_000
+/** How long a client may be late, or reload its page, in milliseconds. */
+export const GRACE_MS = 5_000
+
+/** How long a ticket is present whose client is held for so long, and then told when to come back: never beyond the life of its job. */
+export function presentMs(holdMs: number, lifeMs: number): number {
+  return Math.max(1, Math.ceil(Math.min(holdMs + AWAY_MS + GRACE_MS, lifeMs)))
+}
+
+/** BullMQ's scores of deferred jobs begin here. One whose client came back has its number as its score, and so is next. */
+export const FIRST_SCORE = 2 ** 32
+
+/**
+ * Lua: gives a deferred job that was just added its number, and marks its client as present.
+ * KEYS: job, line, present. ARGV: reply address, milliseconds, the last number that the gateway knows of. Returns the number.
+ * A Redis server that lost its data would count from 1 again: what the gateway knows is where it goes on.
+ */
+const ENTER_LINE = `
+redis.call('SET', KEYS[3], ARGV[1], 'PX', ARGV[2])
+local number = math.max(redis.call('HINCRBY', KEYS[2], 'number', 1), tonumber(ARGV[3]) + 1)
+redis.call('HSET', KEYS[2], 'number', number)
+if redis.call('EXISTS', KEYS[1]) == 1 then redis.call('HSET', KEYS[1], 'number', number) end
+return number`
+
+/**
+ * Lua: reads what is known of a ticket, and with a reply address marks its client as present: an absent one is then the next to be taken.
+ * KEYS: verdict, present, job, deferred set, waiting list, active list, absent set, marker, meta. ARGV: job id, entries of the waiting
+ * list to search, first score, reply address or nothing, milliseconds. Returns the verdict or 0 (1: a key of another type), whether the job
+ * exists, its number or 0, and the jobs ahead: the deferred ones, and the others. A job that is in neither lane has nothing ahead, nor has
+ * one that is done.
+ *
+ * DEL comes first because of a full Redis: as in REPLY (protocol/reply.ts), what follows a write is not refused.
+ */
+const READ_TICKET = `
+local id = ARGV[1]
+if ARGV[4] ~= '' then
+  redis.call('DEL', KEYS[2])
+  redis.call('SET', KEYS[2], ARGV[4], 'PX', ARGV[5])
+end
+local verdict = redis.pcall('GET', KEYS[1])
+if type(verdict) == 'string' then return {verdict, 1, 0, 0, 0} end
+local state = verdict and 1 or 0
+local number = redis.pcall('HGET', KEYS[3], 'number')
+number = type(number) == 'string' and tonumber(number) or 0
+local exists = redis.call('EXISTS', KEYS[3])
+if ARGV[4] ~= '' and redis.call('ZREM', KEYS[7], id) == 1 then
+  redis.call('ZADD', KEYS[4], math.min(number, ARGV[3] - 1), id)
+  if redis.call('HEXISTS', KEYS[9], 'paused') == 0 then redis.call('ZADD', KEYS[8], 0, '0') end
+end
+local waiting = redis.call('LLEN', KEYS[5])
+local active = redis.call('LLEN', KEYS[6])
+local rank = redis.call('ZRANK', KEYS[4], id)
+if rank then return {state, exists, number, rank, waiting + active} end
+local index = redis.call('LPOS', KEYS[5], id, 'RANK', -1, 'MAXLEN', ARGV[2])
+if index then return {state, exists, number, 0, waiting - 1 - index + active} end
+return {state, exists, number, 0, waiting > tonumber(ARGV[2]) and waiting + active or 0}`
+
+/** Lua: a client went away. KEYS: present. ARGV: reply address of its gateway, milliseconds. What another gateway has marked stays. */
+const LEAVE = `
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+return redis.call('PEXPIRE', KEYS[1], ARGV[2], 'LT')`
+
+/**
+ * Lua: takes an active job from the worker that has just taken it, unless its client is present. A job without a number is still being added
+ * by its client: workers may take it sooner.
+ * KEYS: present, lock, active list, the set of jobs that seem to be stalled, absent set, job. ARGV: job id, token of the lock, deadline. Returns
+ * 1 where the job was passed over; 0 where it is to be done, as is one that another worker has by now.
+ */
+const PASS_OVER = `
+if redis.call('EXISTS', KEYS[1]) == 1 or redis.call('HEXISTS', KEYS[6], 'number') == 0 then return 0 end
+if redis.call('GET', KEYS[2]) ~= ARGV[2] then return 0 end
+redis.call('DEL', KEYS[2])
+redis.call('SREM', KEYS[4], ARGV[1])
+redis.call('LREM', KEYS[3], -1, ARGV[1])
+redis.call('ZADD', KEYS[5], ARGV[3], ARGV[1])
+return 1`
+
+/** Entries of the waiting list that are searched, from the next one to be taken: a thousand take some 20 µs of Redis. */
+const SEARCH_LENGTH = 1_000
+
+/** The jobs that are ahead of a job, by lane: `held` are those that wait for no deferred one, and those in hand. */
+export interface Place {
+  held: number
+  deferred: number
+}
+
+/** What Redis knows of a ticket. */
+export interface TicketState {
+  /** Sealed. `malformed` where the key is of another type, which workers do not write. */
+  verdict: string | 'malformed' | undefined
+  /** Whether the job is still there. */
+  exists: boolean
+  /** Undefined for a job that has none: one that was never deferred. */
+  number: number | undefined
+  place: Place
+}
+
+/** The client that holds a redemption at this gateway. */
+export interface Presence {
+  replyTo: string
+  forMs: number
+}
+
+/** Gives a deferred job its number, above the last one that is known here. */
+export async function enterLine(
+  redis: RedisConnection,
+  prefix: string,
+  { id }: { id: string },
+  { replyTo, forMs }: Presence,
+  lastKnown: number,
+): Promise<number> {
+  const keys = [jobKey(prefix, id), lineKey(prefix), presentKey(prefix, id)]
+  return toCount(await redis.eval(ENTER_LINE, keys.length, ...keys, replyTo, forMs, lastKnown))
+}
+
+/** Reads a ticket; with a presence its client is there from now on. */
+export async function readTicket(
+  redis: RedisConnection,
+  prefix: string,
+  { id }: { id: string },
+  presence?: Presence,
+): Promise<TicketState> {
+  const parts = ['prioritized', 'wait', 'active'] as const
+  const keys = [
+    ...[verdictKey(prefix, id), presentKey(prefix, id), jobKey(prefix, id)],
+    ...parts.map((part) => queueKey(prefix, part)),
+    ...[absentKey(prefix), queueKey(prefix, 'marker'), queueKey(prefix, 'meta')],
+  ]
+  const args = [id, SEARCH_LENGTH, FIRST_SCORE, presence?.replyTo ?? '', presence?.forMs ?? 0]
+  const [verdict, exists, number, deferred, held] = toList(await redis.eval(READ_TICKET, keys.length, ...keys, ...args))
+  return {
+    verdict: typeof verdict === 'string' ? verdict : toCount(verdict) === 1 ? 'malformed' : undefined,
+    exists: exists === 1,
+    number: toCount(number) || undefined,
+    place: { held: toCount(held), deferred: toCount(deferred) },
+  }
+}
+
+/** Gives the place up after the grace, unless its client comes again. */
+export async function leave(redis: RedisConnection, prefix: string, jobId: string, replyTo: string): Promise<void> {
+  await redis.eval(LEAVE, 1, presentKey(prefix, jobId), replyTo, GRACE_MS)
+}
+
+/** Passes over an active job whose client is absent. False where the job is to be done. */
+export async function passOver(
+  redis: RedisConnection,
+  prefix: string,
+  { id, deadline }: Pick<JobRef, 'id' | 'deadline'>,
+  token: string,
+): Promise<boolean> {
+  const queued = [queueKey(prefix, 'active'), queueKey(prefix, 'stalled')]
+  const keys = [presentKey(prefix, id), lockKey(prefix, id), ...queued, absentKey(prefix), jobKey(prefix, id)]
+  return (await redis.eval(PASS_OVER, keys.length, ...keys, id, token, deadline)) === 1
+}

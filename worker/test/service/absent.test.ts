@@ -1,0 +1,133 @@
+// Tickets whose clients are not there at their turn: nothing is hashed for nobody, and nobody loses a place.
+import assert from 'node:assert/strict'
+import { presentKey } from '@spillway/client/protocol/reply'
+import { absentKey, lineKey, lockKey, queueKey } from '@spillway/client/queue/keys'
+import { passOver } from '@spillway/client/queue/ticket'
+import type { PasswordClient } from '@spillway/client/queue-client'
+import { until } from '@spillway/local/testing'
+import { test } from 'vitest'
+import { answerOf, readyClient, startedWorker } from '../parts.ts'
+import { jobKey, type Space, spaceFor } from '../space.ts'
+
+const request = { password: 'right', storedHash: '$spillway-token$' }
+const match = { kind: 'match' }
+
+/** The ticket of a client that went away: its time is over. */
+async function leftBehind(space: Space, client: PasswordClient, lifeMs?: number) {
+  const pending = await client.submit('verify', request, 'deferred', lifeMs, 0)
+  await answerOf(pending, 0)
+  await space.redis.del(presentKey(space.prefix, pending.job.id))
+  return pending.job
+}
+
+const absent = ({ redis, prefix }: Space) => redis.zrange(absentKey(prefix), 0, '-1')
+const deferred = ({ redis, prefix }: Space) => redis.zrange(queueKey(prefix, 'prioritized'), 0, '-1')
+
+test.concurrent('an absent ticket is passed over unhashed and waits for no worker; when its client comes it is next', async (t) => {
+  const space = spaceFor(t)
+  const client = await readyClient(space)
+  const gone = await leftBehind(space, client)
+  const there = await client.submit('verify', request, 'deferred')
+  const worker = await startedWorker(space)
+  assert.deepEqual(await answerOf(there), match)
+  await until(async () => (await absent(space)).includes(gone.id))
+  assert.equal(await space.redis.exists(lockKey(space.prefix, gone.id)), 0)
+  await until(() => client.load().absent === 1)
+  const { waiting, deferred: inLine, active } = client.load()
+  assert.deepEqual([waiting, inLine, active], [0, 0, 0])
+  assert.equal(client.line(gone).serving, 2)
+
+  await worker.close()
+  const others = [
+    await client.submit('verify', request, 'deferred'),
+    await client.submit('verify', request, 'deferred'),
+  ]
+  const back = await client.resume(gone)
+  assert.deepEqual(
+    await deferred(space),
+    [gone, ...others.map(({ job }) => job)].map(({ id }) => id),
+  )
+  assert.deepEqual(await absent(space), [])
+  assert.deepEqual(await back.expectation().then(({ ahead, number }) => ({ ahead, number })), { ahead: 0, number: 1 })
+  await until(() => client.load().deferred === 3)
+  assert.ok(client.line(gone).serving >= 2, 'the number that is served does not run backwards')
+  await startedWorker(space)
+  for (const pending of [back, ...others]) assert.deepEqual(await answerOf(pending), match)
+})
+
+test.concurrent('a client that comes back wakes a worker that has nothing else to do', async (t) => {
+  const space = spaceFor(t)
+  const client = await readyClient(space)
+  const gone = await leftBehind(space, client)
+  await startedWorker(space)
+  await until(async () => (await absent(space)).length === 1)
+  assert.deepEqual(await answerOf(await client.resume(gone)), match)
+})
+
+test.concurrent('a ticket that stays absent is dropped at its deadline, and counted', async (t) => {
+  const space = spaceFor(t)
+  const client = await readyClient(space)
+  const [first, second] = [await leftBehind(space, client, 2_000), await leftBehind(space, client, 2_000)]
+  await startedWorker(space)
+  await until(async () => (await space.redis.hget(lineKey(space.prefix), 'abandoned')) === '2')
+  assert.deepEqual(await absent(space), [])
+  for (const { id } of [first, second]) assert.equal(await space.redis.exists(jobKey(space, id)), 0)
+  assert.equal((await client.resume(first)).isLost, true)
+})
+
+test.concurrent('only the worker that has a job passes it over, and only while its client is absent', async (t) => {
+  const space = spaceFor(t)
+  const { redis, prefix } = space
+  const client = await readyClient(space)
+  const job = await leftBehind(space, client)
+  await redis.zrem(queueKey(prefix, 'prioritized'), job.id)
+  await redis.lpush(queueKey(prefix, 'active'), job.id)
+  await redis.set(lockKey(prefix, job.id), 'token')
+  assert.equal(await passOver(redis, prefix, job, 'of another worker'), false)
+  await redis.set(presentKey(prefix, job.id), 'a gateway')
+  assert.equal(await passOver(redis, prefix, job, 'token'), false)
+  await redis.del(presentKey(prefix, job.id))
+  // A worker may take a job before its client has given it its number.
+  await redis.hdel(jobKey(space, job.id), 'number')
+  assert.equal(await passOver(redis, prefix, job, 'token'), false)
+  await redis.hset(jobKey(space, job.id), 'number', 1)
+  assert.equal(await passOver(redis, prefix, job, 'token'), true)
+  assert.equal(await redis.llen(queueKey(prefix, 'active')), 0)
+  assert.deepEqual(await absent(space), [job.id])
+  assert.equal(await client.cancel(job), true)
+  assert.deepEqual(await absent(space), [])
+})
+
+test.concurrent('a client that leaves gives its place up after a grace, unless it is held elsewhere', async (t) => {
+  const space = spaceFor(t)
+  const { redis, prefix } = space
+  const [client, other] = [await readyClient(space), await readyClient(space)]
+  const { job } = await client.submit('verify', request, 'deferred', undefined, 60_000)
+  const key = presentKey(prefix, job.id)
+  await client.left(job)
+  assert.ok((await redis.pttl(key)) <= 5_000)
+  // A page that reloads: held again before its old connection is known to be gone, here and at another gateway.
+  const again = await client.resume(job, 60_000)
+  await client.left(job)
+  assert.ok((await redis.pttl(key)) > 60_000)
+  await answerOf(again, 0)
+  await other.resume(job, 60_000)
+  await client.left(job)
+  assert.ok((await redis.pttl(key)) > 60_000)
+})
+
+test.concurrent('numbers go on where Redis has lost its data, and no number is given twice by one gateway', async (t) => {
+  const space = spaceFor(t)
+  const { redis, prefix } = space
+  const client = await readyClient(space)
+  const numberOf = async () => (await (await client.submit('verify', request, 'deferred')).expectation()).number
+  assert.deepEqual([await numberOf(), await numberOf(), await numberOf()], [1, 2, 3])
+  await redis.del(lineKey(prefix))
+  assert.equal(await numberOf(), 4)
+  await until(() => client.line({ id: '', name: 'verify', deadline: 0 }).serving === 1)
+  await redis.del(lineKey(prefix), queueKey(prefix, 'prioritized'))
+  await until(() => client.load().deferred === 0)
+  assert.equal(client.line({ id: '', name: 'verify', deadline: 0 }).serving, 1)
+  assert.equal(await numberOf(), 5)
+  await until(() => client.line({ id: '', name: 'verify', deadline: 0 }).serving === 5)
+})
