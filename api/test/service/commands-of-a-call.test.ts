@@ -26,7 +26,10 @@ const { url } = await system.gateway({
 })
 
 /** What the processes do of themselves, whether or not there are calls; a worker that was idle also fetches, a busy one with the end of a job. */
-const BESIDE_CALLS = ['bzpopmin', 'ping', 'capacity', 'passwords:stalled', 'fetch', 'gateways']
+const BESIDE_CALLS = [
+  ...['bzpopmin', 'ping', 'fetch', 'capacity', 'gateways'],
+  ...['passwords:stalled', 'passwords:completed', 'passwords:failed'],
+]
 /** How long nothing more must come after what was expected. */
 const QUIET_MS = 300
 
@@ -97,9 +100,12 @@ function nameOf([command = '', ...args]: readonly string[]): string {
   const keys = isScript ? Number(args[1]) : 1
   const key = (args[isScript ? 2 : 0] ?? '').slice(system.namespace.queuePrefix.length + 1)
   const [kind = '', part = ''] = key.split(':')
+  if (kind === 'passwords' && UUID.test(part)) return 'job'
   if (kind === 'passwords') return (part === 'stalled' ? undefined : ofBullmq[keys]) ?? `${kind}:${part}`
   return kind === 'limit' ? `${kind}:${part}` : isScript ? kind : `${command} ${kind}`
 }
+
+const UUID = /^[\da-f]{8}-/
 
 /** BullMQ's scripts by their number of keys. */
 const ofBullmq: Record<number, string> = { 9: 'add', 11: 'fetch', 14: 'finish' }
