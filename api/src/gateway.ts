@@ -27,6 +27,7 @@ import { closeTimeMs } from './server.js'
 import { buildServiceApp, serviceOperations } from './service/app.js'
 import { createAccessTokens, optionalClaimNames } from './sessions/access-token.js'
 import { startDeletingExpiredSessions } from './sessions/expired-sessions.js'
+import { createRefreshTokenTags } from './sessions/refresh-tokens.js'
 import { createSessions } from './sessions/sessions.js'
 import { parseSigningKeys } from './sessions/signing-keys.js'
 import { createAdmission } from './waiting/admission.js'
@@ -121,7 +122,7 @@ export async function startGateway(
     ticketTtlMs: config.TICKET_TTL_MS,
     maxOutstanding: config.MAX_OUTSTANDING,
   })
-  const sessions = createSessions(database, {
+  const sessions = createSessions(database, createRefreshTokenTags(keyring), {
     sessionTtlS: config.SESSION_TTL_S,
     sessionIdleS: config.SESSION_IDLE_S,
     refreshGraceS: config.REFRESH_GRACE_S,

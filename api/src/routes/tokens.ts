@@ -17,9 +17,9 @@ const RefreshTokenBody = {
 export const tokenRoutes: RoutePlugin = async (app, { sessions, issueTokens, tokenCarrier, audit }) => {
   const { isCookie, shownBy } = tokenCarrier
   const body = isCookie ? {} : { body: RefreshTokenBody }
-  /** Before the request is counted for its session: visitors without one have no count in common. */
+  /** Before the request is counted for its session: made-up tokens have no session, and cost neither its count nor a query. */
   const requireRefreshToken = async (request: FastifyRequest) => {
-    if (shownBy(request) === '') throw new ApiError('invalid_refresh_token')
+    if (!sessions.isOurs(shownBy(request))) throw new ApiError('invalid_refresh_token')
   }
 
   app.post(

@@ -1,6 +1,6 @@
 /** Rotation of refresh tokens in the database: one statement each, safe for concurrent gateways, by PostgreSQL's clock. */
 import { type Database, Prisma, rawQuery } from '@spillway/prisma'
-import { digest, type Family, familyOf, newRefreshToken, newSalt, successorOf } from './refresh-tokens.js'
+import { digest, type Family, familyOf, newSalt, successorOf } from './refresh-tokens.js'
 
 /** A session and its user, as access tokens tell of them. */
 export type TokenSubject = {
@@ -60,7 +60,7 @@ export async function rotate(
 ): Promise<Rotated | undefined> {
   const { refreshGraceS: graceS } = options
   const family = familyOf(token)
-  if (family === undefined) return await beginFamily(database, token, options)
+  if (family === undefined) return undefined
   const [shown, salt] = [digest(token), newSalt()]
   const isInGrace = Prisma.sql`replaced_at > now() - make_interval(secs => ${graceS}::int)`
   // Of the same replacement as often as its answer is lost.
@@ -87,38 +87,14 @@ export async function rotate(
   return { ...subject, refreshToken: successorOf(token, saltOfNext) }
 }
 
-/**
- * Replaces a token of a version before families, which stored a row for each token: its successor begins a family. No grace period.
- * This can be removed once the last of these tokens has expired, SESSION_TTL_S after the upgrade.
- */
-async function beginFamily(database: Database, token: string, options: RotationOptions): Promise<Rotated | undefined> {
-  const known = await database.refreshToken.findUnique({
-    where: { tokenHash: digest(token) },
-    select: { sessionId: true },
-  })
-  if (known === null) return undefined
-  const next = newRefreshToken(known.sessionId)
-  const sql = Prisma.sql`
-    WITH used AS (
-      UPDATE refresh_tokens SET used_at = now() FROM sessions JOIN users ON users.id = user_id
-      WHERE token_hash = ${digest(token)} AND family_hash IS NULL AND used_at IS NULL AND sessions.id = session_id AND ${isAlive}
-      RETURNING session_id, user_id, ${subjectColumns}, ${idleEnd(options)} AS expires_at
-    ), token AS (
-      INSERT INTO refresh_tokens (token_hash, family_hash, session_id, expires_at)
-      SELECT ${digest(next)}, ${familyOf(next)?.familyHash}, session_id, expires_at FROM used
-    )
-    SELECT session_id AS "sessionId", user_id AS "userId", "authTimeS", email, "isConfirmed" FROM used`
-  const [row] = await rawQuery<TokenSubject>(database, sql)
-  return row && { ...row, refreshToken: next }
-}
-
 /** Ends the session of a token that was used before, and returns it; undefined if there is none. */
 export async function endByReuse(database: Database, token: string): Promise<Ended | undefined> {
   const [shown, family] = [digest(token), familyOf(token)]
+  if (family === undefined) return undefined
   const sql = Prisma.sql`
     UPDATE sessions SET ${ended} FROM refresh_tokens
     WHERE sessions.id = session_id AND ${isAlive} AND (token_hash <> ${shown} OR used_at IS NOT NULL)
-      AND ${family === undefined ? Prisma.sql`token_hash = ${shown}` : isOfFamily(family)}
+      AND ${isOfFamily(family)}
     RETURNING sessions.id AS "sessionId", user_id AS "userId"`
   const [session] = await rawQuery<Ended>(database, sql)
   return session

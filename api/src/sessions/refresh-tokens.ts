@@ -2,9 +2,13 @@
  * Refresh tokens: `<session>.<family>.<secret>`. All tokens of a family share the family part, which identifies a used token without
  * storing it: only a holder of an earlier token knows it. Each secret except the first is derived from the previous token, so that the
  * same token can return the same successor again although only digests are stored.
+ *
+ * A client holds `<token>.<tag>`. The tag is signed with the seal keys, so that a gateway refuses made-up tokens from memory. It authenticates
+ * nothing: digests in the database are of the token without it, which two gateways with other keys know too.
  */
-import { createHmac, hash } from 'node:crypto'
+import { createHmac, hash, timingSafeEqual } from 'node:crypto'
 import { randomBytes } from '@spillway/client/protocol/random'
+import type { Keyring } from '@spillway/client/queue-client'
 
 /** 128 bits for the family, as for a session id; 256 bits for the secret, which authenticates. */
 const FAMILY_BYTES = 16
@@ -14,6 +18,33 @@ const SALT_BYTES = 32
 const TOKEN = /^([\w-]{22})\.([\w-]{22})\.[\w-]{43}$/
 
 export type Digest = Uint8Array<ArrayBuffer>
+
+/** A flood of guesses gets one in 2^128 as far as the database. */
+const TAG_BYTES = 16
+const TAGGED = /^(.{89})\.([\w-]{22})$/
+
+export interface RefreshTokenTags {
+  /** The token as a client gets it. */
+  tag(token: string): string
+  /** The token in a text that a client shows; undefined unless a gateway with one of these keys tagged it. */
+  untag(shown: string): string | undefined
+}
+
+export function createRefreshTokenTags(keyring: Keyring): RefreshTokenTags {
+  const tagsOf = (token: string): [Buffer, ...Buffer[]] => {
+    const [first, ...others] = keyring.macs({ purpose: 'refresh-token', id: token })
+    return [first.subarray(0, TAG_BYTES), ...others.map((mac) => mac.subarray(0, TAG_BYTES))]
+  }
+  return {
+    tag: (token) => `${token}.${tagsOf(token)[0].toString('base64url')}`,
+    untag(shown) {
+      const [, token = '', tag = ''] = TAGGED.exec(shown) ?? []
+      const given = Buffer.from(tag, 'base64url')
+      const isOurs = tagsOf(token).some((each) => given.length === each.length && timingSafeEqual(given, each))
+      return isOurs ? token : undefined
+    },
+  }
+}
 
 /** The parts that all tokens of a family share, as stored in the database. */
 export interface Family {
@@ -57,7 +88,7 @@ function random(bytes: number): string {
   return randomBytes(bytes).toString('base64url')
 }
 
-/** A name for the session of a token: the digest of its family, or of the token itself if it has none. */
+/** A name for the session of a token, tagged or not: the digest of its family. */
 export function sessionNameOf(token: string): string {
-  return Buffer.from(familyOf(token)?.familyHash ?? digest(token)).toString('base64url')
+  return Buffer.from(digest(token.split('.')[1] ?? '')).toString('base64url')
 }

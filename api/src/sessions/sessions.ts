@@ -6,10 +6,12 @@
 import { type Database, Prisma, rawQuery } from '@spillway/prisma'
 import { ApiError } from '../problems/errors.js'
 import { type Ended, endByReuse, ended, isAlive, isOfFamily, type Rotated, rotate } from './refresh-rotation.js'
-import { digest, familyOf } from './refresh-tokens.js'
+import { familyOf, type RefreshTokenTags } from './refresh-tokens.js'
 import { createOpenSession, type NewSession, type OpeningOptions } from './session-opening.js'
 
 export interface Sessions {
+  /** Whether a gateway with our keys made this refresh token, from memory. Its session may have ended. */
+  isOurs(refreshToken: string): boolean
   /**
    * Opens a session with the id of the job that verified the password. Returns it with its first refresh token; or `stale` when the password was
    * changed since the job was added, or the address is not confirmed and has to be, or `exists` when this job has opened its session before.
@@ -67,20 +69,31 @@ export type LiveSession = {
 type Dates = 'createdAt' | 'lastUsedAt' | 'expiresAt'
 type LiveSessionRow = Omit<LiveSession, Dates> & Record<Dates, string>
 
-export function createSessions(database: Database, options: OpeningOptions): Sessions {
-  return {
-    open: createOpenSession(database, options),
+export function createSessions(database: Database, tags: RefreshTokenTags, options: OpeningOptions): Sessions {
+  const openSession = createOpenSession(database, options)
+  const tagged = (rotated: Rotated): Rotated => ({ ...rotated, refreshToken: tags.tag(rotated.refreshToken) })
 
-    async refresh(shown) {
-      const rotated = await rotate(database, shown, options)
-      return rotated ?? (await endByReuse(database, shown.token)) ?? 'invalid'
+  return {
+    isOurs: (refreshToken) => tags.untag(refreshToken) !== undefined,
+
+    async open(session) {
+      const opened = await openSession(session)
+      return typeof opened === 'string' ? opened : tagged(opened)
+    },
+
+    async refresh({ token: shown, network }) {
+      const token = tags.untag(shown)
+      if (token === undefined) return 'invalid'
+      const rotated = await rotate(database, { token, network }, options)
+      if (rotated !== undefined) return tagged(rotated)
+      return (await endByReuse(database, token)) ?? 'invalid'
     },
 
     async end(refreshToken) {
-      const family = familyOf(refreshToken)
-      const isOfToken = family === undefined ? Prisma.sql`token_hash = ${digest(refreshToken)}` : isOfFamily(family)
+      const family = familyOf(tags.untag(refreshToken) ?? '')
+      if (family === undefined) return undefined
       const sql = Prisma.sql`
-        UPDATE sessions SET ${ended} FROM refresh_tokens WHERE session_id = sessions.id AND ${isOfToken} AND ${isAlive}
+        UPDATE sessions SET ${ended} FROM refresh_tokens WHERE session_id = sessions.id AND ${isOfFamily(family)} AND ${isAlive}
         RETURNING sessions.id AS "sessionId", user_id AS "userId"`
       const [session] = await rawQuery<Ended>(database, sql)
       return session

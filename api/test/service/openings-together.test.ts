@@ -1,9 +1,11 @@
 // Logins that end at the same moment: their lookups and their sessions go as one statement each, and every one gets its own outcome.
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
+import { parseKeyring } from '@spillway/client/queue-client'
 import { connectDatabase } from '@spillway/prisma'
 import { afterAll, test } from 'vitest'
 import { createFindCredential } from '../../src/operations/login-credential.ts'
+import { createRefreshTokenTags } from '../../src/sessions/refresh-tokens.ts'
 import { createSessions } from '../../src/sessions/sessions.ts'
 import { openSystem } from '../system.ts'
 
@@ -13,7 +15,8 @@ afterAll(async () => {
   await system.close()
 })
 const database = connectDatabase({ url: system.namespace.databaseUrl, poolSize: 4 })
-const sessions = createSessions(database, {
+const tags = createRefreshTokenTags(parseKeyring(system.environment.SPILLWAY_SEAL_KEYS ?? ''))
+const sessions = createSessions(database, tags, {
   sessionTtlS: 3_600,
   sessionIdleS: 600,
   refreshGraceS: 0,

@@ -1,8 +1,11 @@
 // Operators' metrics of requests: each is counted once, by its outcome.
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { verdictKey } from '@spillway/client/protocol/reply'
+import { parseKeyring } from '@spillway/client/queue-client'
 import { startProxy, until } from '@spillway/local/testing'
 import { afterAll, test } from 'vitest'
+import { createRefreshTokenTags, newRefreshToken } from '../../src/sessions/refresh-tokens.ts'
 import {
   assertProblem,
   call,
@@ -51,7 +54,8 @@ test('a part that is not reachable is a failure, and neither a refusal nor fine'
   const { url, opsUrl } = await system.gateway({ DATABASE_URL: proxy.url, LIMIT_PER_ACCOUNT: '1' })
   proxy.refuse()
   const credentials = newCredentials()
-  assertProblem(await refresh(url, 'a token'), 503, 'unavailable')
+  const tags = createRefreshTokenTags(parseKeyring(system.environment.SPILLWAY_SEAL_KEYS ?? ''))
+  assertProblem(await refresh(url, tags.tag(newRefreshToken(randomUUID()))), 503, 'unavailable')
   assertProblem(await login(url, credentials), 503, 'unavailable')
   assertProblem(await login(url, credentials), 429, 'too_many_requests')
   // The answer of a moment ago may still be good.

@@ -35,7 +35,7 @@ test('a login sets cookies that scripts cannot read, and its body has neither to
   assert.deepEqual(rest, { tokenType: 'Bearer', expiresIn: 900 })
   const attributes = (maxAge: number) => `; Max-Age=${maxAge}; Path=/; Secure; HttpOnly; SameSite=Strict`
   const { '__Host-spillway-session': session, '__Host-spillway-device': device } = cookiesOf(answer)
-  assert.match(session?.value ?? '', /^[\w-]{22}\.[\w-]{22}\.[\w-]{43}$/)
+  assert.match(session?.value ?? '', /^[\w-]{22}\.[\w-]{22}\.[\w-]{43}\.[\w-]{22}$/)
   assert.deepEqual([session?.attributes, device?.attributes], [attributes(1_209_600), attributes(7_776_000)])
   expect(200, await me(url, accessToken))
 })

@@ -1,8 +1,10 @@
 // What refresh tokens are made of.
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
+import { parseKeyring } from '@spillway/client/queue-client'
 import { test } from 'vitest'
 import {
+  createRefreshTokenTags,
   digest,
   familyOf,
   newRefreshToken,
@@ -64,9 +66,45 @@ test('what is stored of a token is its SHA-256', () => {
   assert.equal(Buffer.from(digest('abc')).toString('hex'), SHA256_OF_ABC)
 })
 
-test('a session is called the same by all tokens of a family, and text without one by itself', () => {
+test('a session is called the same by all tokens of a family, tagged or not', () => {
   const token = newRefreshToken(randomUUID())
+  const [tags] = tagsBy('1')
   assert.equal(sessionNameOf(token), Buffer.from(digest(token.split('.')[1] ?? '')).toString('base64url'))
   assert.equal(sessionNameOf(successorOf(token, newSalt())), sessionNameOf(token))
-  assert.equal(sessionNameOf('abc'), 'ungWv48Bz-pBQUDeXa4iI7ADYaOWF3qctBD_YfIAFa0')
+  assert.equal(sessionNameOf(tags?.tag(token) ?? ''), sessionNameOf(token))
+})
+
+/** Tags by keyrings that are written as the numbers of their keys. */
+function tagsBy(...keyrings: string[]) {
+  return keyrings.map((numbers) => {
+    const keys = [...numbers].map((n) => `k${n}:${Buffer.alloc(32, Number(n)).toString('base64')}`)
+    return createRefreshTokenTags(parseKeyring(keys.join()))
+  })
+}
+
+test('a tag is ours by every key of the keyring, and by the first key where it is made', () => {
+  const [before, during, after, stranger] = tagsBy('1', '21', '2', '3')
+  const token = newRefreshToken(randomUUID())
+  const [old = '', mid = ''] = [before?.tag(token), during?.tag(token)]
+  assert.deepEqual(
+    [before, during, after, stranger].map((each) => each?.untag(old)),
+    [token, token, undefined, undefined],
+  )
+  assert.deepEqual(
+    [before, during, after, stranger].map((each) => each?.untag(mid)),
+    [undefined, token, token, undefined],
+  )
+})
+
+test('a token without its tag, with the tag of another token, or changed in any character is not ours', () => {
+  const [tags] = tagsBy('12')
+  assert.ok(tags)
+  const [token, other] = [newRefreshToken(randomUUID()), newRefreshToken(randomUUID())]
+  const [shown, tag] = [tags.tag(token), tags.tag(other).slice(-22)]
+  assert.equal(tags.untag(shown), token)
+  const cut = Array.from({ length: shown.length }, (_, n) => shown.slice(0, n))
+  const changed = Array.from(token, (each, n) => `${shown.slice(0, n)}${each === 'A' ? 'B' : 'A'}${shown.slice(n + 1)}`)
+  const forged = [`${token}.`, `${token}.${tag}`, `${token}.${'A'.repeat(22)}`, `${shown}A`, `${shown}\n`, ` ${shown}`]
+  const otherParts = [successorOf(token, newSalt()), other].map((each) => `${each}.${shown.slice(-22)}`)
+  for (const text of [...cut, ...changed, ...forged, ...otherParts]) assert.equal(tags.untag(text), undefined, text)
 })

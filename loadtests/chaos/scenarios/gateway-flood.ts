@@ -11,8 +11,8 @@ const FLOODS = [
 ]
 const FLOOD = { connections: 500, durationS: LOGINS.durationS + 1, settlingS: 0 }
 /**
- * Of the logins without a flood. Twelve measurements gave 0.33 to 1, the lower ones with refresh tokens, each of which is looked up in
- * PostgreSQL; before promised requests were limited in an overload, redemptions left 0.04.
+ * Of the logins without a flood. Twelve measurements gave 0.33 to 1, the lower ones with refresh tokens, each of which was looked up in
+ * PostgreSQL before they were tagged; before promised requests were limited in an overload, redemptions left 0.04.
  */
 const LOGINS_SHARE = 0.3
 

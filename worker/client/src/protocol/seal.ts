@@ -25,7 +25,7 @@ export class SealError extends Error {
 export interface SealContext {
   purpose:
     | ('request' | 'verdict' | 'canary' | 'ticket' | 'mail')
-    | ('account' | 'device' | 'device-id' | 'challenge' | 'line')
+    | ('account' | 'device' | 'device-id' | 'challenge' | 'line' | 'refresh-token')
   /** The id of the job, the mail or whatever the purpose names, for which the key is derived. */
   id: string
   /** Further values that must be the same at both ends. */
