@@ -28,7 +28,7 @@ import { sessionRoutes } from './routes/sessions.js'
 import { ticketRoutes } from './routes/tickets.js'
 import { tokenRoutes } from './routes/tokens.js'
 import { buildServer, type ServerDeps } from './server.js'
-import { type AccessTokens, accessTokenPlugin } from './sessions/access-token.js'
+import { type AccessTokenOptions, accessTokenPlugin, type IssueTokens } from './sessions/access-token.js'
 import { ownPagesPlugin } from './sessions/own-pages.js'
 import { sessionNameOf } from './sessions/refresh-tokens.js'
 import { inBodies, inCookies } from './sessions/token-carrier.js'
@@ -45,7 +45,8 @@ const BODY_LIMIT_BYTES = 16 * 1_024
 export interface AppDeps
   extends ServerDeps,
     Pick<Deps, 'database' | 'passwords' | 'keys' | 'tokenClaims' | 'sessions' | 'audit' | 'post'> {
-  accessTokens: AccessTokens
+  accessTokens: AccessTokenOptions
+  issueTokens: IssueTokens
   countingRedis: readonly CountingRedis[]
   admission: Admission
   keyring: Keyring
@@ -77,6 +78,7 @@ export async function buildApp(config: GatewayConfig, deps: AppDeps): Promise<Fa
     keyring,
     keys,
     accessTokens,
+    issueTokens,
     sessions,
     audit,
     post,
@@ -134,7 +136,7 @@ export async function buildApp(config: GatewayConfig, deps: AppDeps): Promise<Fa
   const all: Deps = {
     ...{ database, passwords, keys, audit, post, isDraining: deps.isDraining, log },
     ...{ issuer, tokenClaims: deps.tokenClaims },
-    ...{ sessions, issueTokens: accessTokens.issue, checkPassword, upgrades, guessing, tokenCarrier },
+    ...{ sessions, issueTokens, checkPassword, upgrades, guessing, tokenCarrier },
     findCredential: createFindCredential(database, config.LOGIN_NEEDS_CONFIRMATION),
     asksOldSystem: config.LEGACY_VERIFY,
   }

@@ -25,7 +25,7 @@ import { exposeGatewayState } from './ops/gauges.js'
 import { buildOps } from './ops/server.js'
 import { closeTimeMs } from './server.js'
 import { buildServiceApp, serviceOperations } from './service/app.js'
-import { createAccessTokens, optionalClaimNames } from './sessions/access-token.js'
+import { createTokenIssuer, optionalClaimNames } from './sessions/access-token.js'
 import { startDeletingExpiredSessions } from './sessions/expired-sessions.js'
 import { createRefreshTokenTags } from './sessions/refresh-tokens.js'
 import { createSessions } from './sessions/sessions.js'
@@ -129,17 +129,16 @@ export async function startGateway(
     needsConfirmedEmail: config.LOGIN_NEEDS_CONFIRMATION,
   })
   const tokenClaims = optionalClaimNames.filter((name) => listOf(config.TOKEN_CLAIMS).includes(name))
-  const accessTokens = createAccessTokens({
-    keys,
-    issuer: config.ISSUER,
-    audience: config.JWT_AUDIENCE,
+  const accessTokens = { keys, issuer: config.ISSUER, audience: config.JWT_AUDIENCE }
+  const issueTokens = createTokenIssuer({
+    ...accessTokens,
     ttlS: config.ACCESS_TOKEN_TTL_S,
     claims: tokenClaims,
   })
   const isDraining = () => draining
   const serving = { isDraining, database, passwords, countingRedis, admission, keyring }
   const shared = { ...serving, sessions, accessTokens, metrics, shedder, tracing, log }
-  const app = await buildApp(config, { ...shared, keys, tokenClaims, audit, breached, post: mail?.post })
+  const app = await buildApp(config, { ...shared, keys, issueTokens, tokenClaims, audit, breached, post: mail?.post })
   const serviceApp = config.SERVICE_KEYS === '' ? undefined : await buildServiceApp(config, shared)
   // After all routes: onClose hooks run in reverse order, and these connections must end before anything else is closed.
   if (acceptors) for (const each of [app, serviceApp]) await each?.register(acceptorsPlugin, { backlog: BACKLOG })

@@ -11,7 +11,7 @@ import { ApiError } from '../problems/errors.js'
 import { lineRoutes } from '../routes/line.js'
 import { ticketRoutes } from '../routes/tickets.js'
 import { buildServer, type ServerDeps } from '../server.js'
-import type { AccessTokens } from '../sessions/access-token.js'
+import { type AccessTokenOptions, accessTokenPlugin } from '../sessions/access-token.js'
 import type { Sessions } from '../sessions/sessions.js'
 import type { Admission } from '../waiting/admission.js'
 import { createHold } from '../waiting/hold.js'
@@ -31,7 +31,7 @@ const BODY_LIMIT_BYTES = 32 * 1_024
 export interface ServiceAppDeps extends ServerDeps {
   /** For used tickets and introspection alone: calls that are answered while they are held need no database. */
   database: Database
-  accessTokens: AccessTokens
+  accessTokens: AccessTokenOptions
   sessions: Sessions
   passwords: PasswordClient
   countingRedis: readonly CountingRedis[]
@@ -79,8 +79,9 @@ export async function buildServiceApp(config: GatewayConfig, deps: ServiceAppDep
     waitLimitMs: config.LOGIN_WAIT_MS,
     ticketTtlMs: config.TICKET_TTL_MS,
   })
+  await app.register(accessTokenPlugin, deps.accessTokens)
   await app.register(introspectionRoute, {
-    verify: deps.accessTokens.verify,
+    verify: app.verifyAccessToken,
     sessions: deps.sessions,
     onRequest: [app.requireServiceKey, app.limitService],
   })

@@ -6,7 +6,7 @@ import type { FastifyPluginAsyncJsonSchemaToTs } from '@fastify/type-provider-js
 import type { onRequestAsyncHookHandler } from 'fastify'
 import { ApiError } from '../problems/errors.js'
 import { bodyProblems, limitProblem, unauthorizedProblem } from '../schemas/responses.js'
-import type { AccessTokens } from '../sessions/access-token.js'
+import type { VerifyAccessToken } from '../sessions/access-token.js'
 import type { Sessions } from '../sessions/sessions.js'
 
 const FORM = 'application/x-www-form-urlencoded'
@@ -22,7 +22,7 @@ const Introspection = {
 } as const
 
 export interface IntrospectionOptions {
-  verify: AccessTokens['verify']
+  verify: VerifyAccessToken
   sessions: Pick<Sessions, 'goesOn'>
   /** Authenticate and limit. */
   onRequest: onRequestAsyncHookHandler[]

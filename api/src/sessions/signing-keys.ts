@@ -16,6 +16,13 @@ export interface SigningKey {
   sign(data: Buffer): Buffer | Promise<Buffer>
 }
 
+export interface VerifyingKey {
+  kid: string
+  alg: Algorithm
+  /** SPKI. */
+  pem: string
+}
+
 export interface PublicJwk extends JWK {
   kty: string
   kid: string
@@ -26,9 +33,9 @@ export interface PublicJwk extends JWK {
 export interface SigningKeys {
   /** The key that signs. */
   signing: SigningKey
-  /** A public key, by key id. */
-  publicKey(kid: string): PublicJwk | undefined
-  /** All of them, in the order of the list. */
+  /** The public keys, in the order of the list. */
+  verifying: readonly VerifyingKey[]
+  /** The same, to be published. */
   jwks: { keys: PublicJwk[] }
 }
 
@@ -43,17 +50,17 @@ export async function parseSigningKeys(text: string): Promise<SigningKeys> {
   const keys = await Promise.all(text.split(',').map(readKey))
   const [first] = keys
   if (first === undefined) throw new Error('SPILLWAY_JWT_KEYS holds no key')
-  const publicKeys = new Map(keys.map(({ jwk }) => [jwk.kid, jwk]))
-  if (publicKeys.size < keys.length) throw new Error('SPILLWAY_JWT_KEYS names a key id twice')
+  if (new Set(keys.map(({ jwk }) => jwk.kid)).size < keys.length)
+    throw new Error('SPILLWAY_JWT_KEYS names a key id twice')
   const { kid, alg } = first.jwk
   return {
     signing: { kid, alg, sign: (data) => sign(data, first.key, alg) },
-    publicKey: (kid) => publicKeys.get(kid),
-    jwks: { keys: [...publicKeys.values()] },
+    verifying: keys.map(({ jwk: { kid, alg }, pem }) => ({ kid, alg, pem })),
+    jwks: { keys: keys.map(({ jwk }) => jwk) },
   }
 }
 
-async function readKey(entry: string): Promise<{ key: KeyObject; jwk: PublicJwk }> {
+async function readKey(entry: string): Promise<{ key: KeyObject; pem: string; jwk: PublicJwk }> {
   const [, named, encoded = ''] = /^\s*(?:([\w-]{1,64}):)?([A-Za-z0-9+/_-]+={0,2})\s*$/.exec(entry) ?? []
   const key = readPrivateKey(encoded)
   const alg = key && algorithmOf(key)
@@ -63,9 +70,11 @@ async function readKey(entry: string): Promise<{ key: KeyObject; jwk: PublicJwk 
         `(of ${RSA_MIN_BITS} bits or more) in PKCS#8 DER`,
     )
   }
-  const { kty = '', ...parts } = createPublicKey(key).export({ format: 'jwk' })
+  const publicKey = createPublicKey(key)
+  const pem = publicKey.export({ format: 'pem', type: 'spki' }).toString()
+  const { kty = '', ...parts } = publicKey.export({ format: 'jwk' })
   const kid = named ?? (await calculateJwkThumbprint({ kty, ...parts }))
-  return { key, jwk: { kty, ...parts, kid, alg, use: 'sig' } }
+  return { key, pem, jwk: { kty, ...parts, kid, alg, use: 'sig' } }
 }
 
 function readPrivateKey(encoded: string): KeyObject | undefined {
