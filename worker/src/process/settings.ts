@@ -57,7 +57,7 @@ export const commonSettings = {
     { pattern: '^\\{[\\w-]+\\}$' },
   ),
   SPILLWAY_SEAL_KEYS: required(
-    'Keys that seal jobs, verdicts and tickets: `kid:base64` of 32 bytes, comma-separated; the first seals, all open; the same at gateways and workers',
+    'Keys that seal jobs, verdicts and tickets, and tag refresh tokens: `kid:base64` of 32 bytes, comma-separated; the first seals, all open; the same at gateways and workers',
   ),
   OTEL_EXPORTER_OTLP_ENDPOINT: text(
     '',
