@@ -20,10 +20,10 @@ const Contents = {
     jobName: { enum: jobNames },
     deadline: { type: 'integer' },
     expiresAt: { type: 'integer' },
-    /** The id of the Redis server that has the job, where there are several. Gateways of one Redis server, and of earlier versions, seal none. */
+    /** The id of the Redis server that has the job, where there are several. Gateways of one Redis server seal no id. */
     shard: { type: 'string', maxLength: 64 },
   },
-  required: ['operation', 'jobName', 'deadline'],
+  required: ['operation', 'jobName', 'deadline', 'expiresAt'],
   additionalProperties: false,
 } as const
 const isContents = checkFor<FromSchema<typeof Contents>>(Contents)
@@ -63,8 +63,7 @@ export function createTickets(keyring: Keyring): Tickets {
       try {
         const contents = keyring.open({ purpose: 'ticket', id }, ticket.slice(dot + 1))
         if (!isContents(contents)) throw new ApiError('invalid_ticket')
-        // Gateways of an earlier version seal no expiry: the deadline takes its place.
-        const { operation, jobName, deadline, expiresAt = deadline, shard } = contents
+        const { operation, jobName, deadline, expiresAt, shard } = contents
         if (Date.now() > expiresAt + CLOCK_TOLERANCE_MS) throw new ApiError('ticket_expired')
         return { operation, job: { id, name: jobName, deadline, ...(shard === undefined ? {} : { shard }) }, expiresAt }
       } catch (error) {

@@ -77,14 +77,3 @@ test("a gateway's job has one length for a known and an unknown address, and is 
     assert.equal(lengths.size, 1, `passwords of ${length} bytes`)
   }
 })
-
-test('a request without padding, as gateways of an earlier version seal it, is answered', async (t) => {
-  const space = spaceFor(t)
-  const client = await readyClient(space)
-  const pending = await client.submit('verify', { password: 'wrong', storedHash: '$spillway-token$' })
-  const data = JSON.parse((await space.redis.hget(jobKey(space, pending.job.id), 'data')) ?? '')
-  const sealed = keyring.seal(requestSeal(pending.job), { password: 'right', storedHash: '$spillway-token$' })
-  await space.redis.hset(jobKey(space, pending.job.id), 'data', JSON.stringify({ ...data, sealed }))
-  await startedWorker(space)
-  assert.deepEqual(await answerOf(pending), { kind: 'match' })
-})
