@@ -1,6 +1,6 @@
 // What Redis shows of the queue: its lists, and the stream of what happened to each job.
 
-import { until } from '@spillway/local/testing'
+import { until } from '@spillway/local/rig'
 import type { System } from './system.ts'
 
 export interface QueueWatch {

@@ -1,7 +1,7 @@
 // Endpoints that have nothing to do with hashing, asked at a steady rate while logins come in spikes.
 import type { Keeper } from '@spillway/local/processes/keeper'
-import { startProcess } from '@spillway/local/testing'
-import { ask, type Credentials } from '@spillway/local/testing/api-client'
+import { startProcess } from '@spillway/local/rig'
+import { ask, type Credentials } from '@spillway/local/rig/api-client'
 import { contenderCores } from '../measure/cores.ts'
 import { startProbe } from '../measure/probe.ts'
 import type { Findings } from './scenario.ts'

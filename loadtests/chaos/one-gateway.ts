@@ -1,6 +1,6 @@
 // Scenarios in which one gateway is offered more and more, step by step.
 import { moveTo } from '@spillway/local/processes/pinning'
-import { ask } from '@spillway/local/testing/api-client'
+import { ask } from '@spillway/local/rig/api-client'
 import { allCores, contenderCores } from '../measure/cores.ts'
 import type { Findings, Scenario } from './scenario.ts'
 import type { Stage } from './stage/stage.ts'

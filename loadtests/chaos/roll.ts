@@ -1,6 +1,6 @@
 // The frame of the scenarios in which every gateway and every worker is replaced under load, one after the other, each by SIGTERM.
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { MemberOptions } from '@spillway/local/testing'
+import type { MemberOptions } from '@spillway/local/rig'
 import type { Findings } from './scenario.ts'
 import { startBalancer } from './stage/balancer.ts'
 import type { System } from './stage/system.ts'

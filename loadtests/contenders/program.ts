@@ -1,7 +1,7 @@
 // Starts a program of a contender in a process of its own, pinned to processors where the system can, and waits until
 // it says on its standard output where it can be reached.
 import { fileURLToPath } from 'node:url'
-import { type ProcessToTest, startProcess } from '@spillway/local/testing'
+import { type ProcessToTest, startProcess } from '@spillway/local/rig'
 import type { Part, Running, StartOptions } from './contender.ts'
 
 /** A program that prints nothing for this long after its start has failed. */

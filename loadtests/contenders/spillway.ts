@@ -1,9 +1,9 @@
 // Starts Spillway in the size and on the cores that a measurement wants.
 import { allOrNone } from '@spillway/local/processes/all-or-none'
+import { type Member, openSpillway } from '@spillway/local/rig'
+import { deleteKeys } from '@spillway/local/rig/namespace'
+import { limitsOf } from '@spillway/local/rig/spillway'
 import { readMetric } from '@spillway/local/services/prometheus'
-import { type Member, openSpillway } from '@spillway/local/testing'
-import { deleteKeys } from '@spillway/local/testing/namespace'
-import { limitsOf } from '@spillway/local/testing/spillway'
 import type { Part, StartOptions } from './contender.ts'
 
 export interface SpillwayOptions extends Omit<StartOptions, 'algorithm'> {

@@ -1,6 +1,6 @@
 // The calls whose cost is measured: what each of many callers does over and over.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Answer, respondAsync } from '@spillway/local/testing/api-client'
+import { type Answer, respondAsync } from '@spillway/local/rig/api-client'
 import type { CostSystem } from './system.ts'
 
 /** One call to the end; resolves when it was answered as it should be. */

@@ -1,8 +1,8 @@
 // The floor: bare parts that do what a login cannot do without (measure/floor-program.ts), on the services of a system.
 import { randomBytes } from 'node:crypto'
 import type { Keeper } from '@spillway/local/processes/keeper'
-import { startProcess } from '@spillway/local/testing'
-import { createApiClient } from '@spillway/local/testing/api-client'
+import { startProcess } from '@spillway/local/rig'
+import { createApiClient } from '@spillway/local/rig/api-client'
 import { compiled } from '../contenders/program.ts'
 import type { CostSystem } from './system.ts'
 

@@ -2,7 +2,7 @@
 import { runWithKeeper } from '@spillway/local/processes/command'
 import { parseCommandLine, positive, whole } from '@spillway/local/processes/command-line'
 import type { Keeper } from '@spillway/local/processes/keeper'
-import { quantile } from '@spillway/local/testing/quantile'
+import { quantile } from '@spillway/local/rig/quantile'
 import { markdownTable } from 'markdown-table'
 import { processorTimeOf } from '../measure/observe.ts'
 import { pickNamed } from '../src/named.ts'

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Keeper } from '@spillway/local/processes/keeper'
 import { repositoryDir } from '@spillway/local/processes/repository'
-import { createApiClient } from '@spillway/local/testing/api-client'
+import { createApiClient } from '@spillway/local/rig/api-client'
 import type { Part } from '../contenders/contender.ts'
 import { TOKEN_HASH } from '../contenders/hashing.ts'
 import { serverProcesses } from '../measure/server-processes.ts'
@@ -15,8 +15,8 @@ const ACCOUNTS = 2_000
 const PASSWORD = 'whatever it is'
 const PATIENCE_MS = 60_000
 
-type Rig = typeof import('@spillway/local/testing/spillway')
-type OwnServices = typeof import('@spillway/local/testing/services')
+type Rig = typeof import('@spillway/local/rig/spillway')
+type OwnServices = typeof import('@spillway/local/rig/services')
 type Inserting = typeof import('@spillway/local/services/accounts')
 
 export type CostSystem = Awaited<ReturnType<typeof openCostSystem>>
@@ -28,8 +28,8 @@ export type CostSystem = Awaited<ReturnType<typeof openCostSystem>>
  */
 export async function openCostSystem(keeper: Keeper, checkout = repositoryDir, profilesDir?: string) {
   const ofCheckout = (path: string) => pathToFileURL(join(checkout, 'infra/local/src', `${path}.ts`)).href
-  const { limitsOf, openSpillway }: Rig = await import(ofCheckout('testing/spillway'))
-  const { startOwnServices }: OwnServices = await import(ofCheckout('testing/services'))
+  const { limitsOf, openSpillway }: Rig = await import(ofCheckout('rig/spillway'))
+  const { startOwnServices }: OwnServices = await import(ofCheckout('rig/services'))
   const { createAccounts }: Inserting = await import(ofCheckout('services/accounts'))
   const packages = ['@spillway/api', '@spillway/worker']
   // Durable, because a commit takes its time in production.

@@ -1,7 +1,7 @@
 // Callers as a good client behaves: one connection each, sent back with Retry-After they come back then, given a ticket they redeem it,
 // and with their answer they start over. autocannon knows no Retry-After and would hammer.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Answer, type Credentials, createApiClient, redeemUntilAnswered } from '@spillway/local/testing/api-client'
+import { type Answer, type Credentials, createApiClient, redeemUntilAnswered } from '@spillway/local/rig/api-client'
 import { outcomeOf, Tally } from '../measure/tally.ts'
 import type { ClosedLoopResult } from './closed.ts'
 

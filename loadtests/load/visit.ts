@@ -6,8 +6,8 @@ import {
   type Credentials,
   createApiClient,
   redeemUntilAnswered,
-} from '@spillway/local/testing/api-client'
-import { startLoop } from '@spillway/local/testing/open-loop'
+} from '@spillway/local/rig/api-client'
+import { startLoop } from '@spillway/local/rig/open-loop'
 import { outcomeOf } from '../measure/tally.ts'
 
 /**

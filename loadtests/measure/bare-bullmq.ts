@@ -1,8 +1,8 @@
 // Jobs that do nothing, by BullMQ with nothing around it: as many callers that wait for theirs, and slots, as the pipeline has.
 import { randomBytes } from 'node:crypto'
 import { run } from '@spillway/local/processes/run'
-import { startProcess } from '@spillway/local/testing'
-import { deleteKeys } from '@spillway/local/testing/namespace'
+import { startProcess } from '@spillway/local/rig'
+import { deleteKeys } from '@spillway/local/rig/namespace'
 import { compiled } from '../contenders/program.ts'
 
 export interface BareBullmq {

@@ -1,7 +1,7 @@
 // Watches a contender from the outside while something happens to it: the processor time of each process, and the latency of endpoints that
 // have nothing to do with it.
 import { memoryOf, processorTime, processorTimeOfTree } from '@spillway/local/processes/processor-time'
-import { createApiClient } from '@spillway/local/testing/api-client'
+import { createApiClient } from '@spillway/local/rig/api-client'
 import type { Part, Running } from '../contenders/contender.ts'
 import { startProbe } from './probe.ts'
 

@@ -1,5 +1,5 @@
 // A probe asks one thing over and over at a steady rate, for how long it takes while something else goes on.
-import { startLoop } from '@spillway/local/testing/open-loop'
+import { startLoop } from '@spillway/local/rig/open-loop'
 import { Latency } from './latency.ts'
 
 /** Starts at once. A request fails by rejecting or by answering false. */

@@ -1,5 +1,5 @@
 // Slows processes down to a share of a core each.
-import { startProcess } from '@spillway/local/testing'
+import { startProcess } from '@spillway/local/rig'
 import { compiled } from '../contenders/program.ts'
 
 /** Begins at once, and ends with `close`. Linux alone. */

@@ -1,5 +1,5 @@
 // Counts the outcomes of requests, second by second, and how long the callers waited.
-import type { Answer } from '@spillway/local/testing/api-client'
+import type { Answer } from '@spillway/local/rig/api-client'
 import { Latency } from './latency.ts'
 
 /**

@@ -1,5 +1,5 @@
 // The method and the contenders: enough to doubt the figures well, or to repeat them.
-import { TIMEOUT_MS } from '@spillway/local/testing/api-client'
+import { TIMEOUT_MS } from '@spillway/local/rig/api-client'
 import { contenders } from '../contenders/contenders.ts'
 import { costOf } from '../contenders/hashing.ts'
 import { show } from '../src/figures.ts'

@@ -1,5 +1,5 @@
 // One user on a quiet machine: what a login takes over the bare hash, each measured in turn with the other.
-import { createApiClient } from '@spillway/local/testing/api-client'
+import { createApiClient } from '@spillway/local/rig/api-client'
 import type { Running } from '../contenders/contender.ts'
 import { bareHash } from '../measure/bare-hash.ts'
 import { Latency } from '../measure/latency.ts'

@@ -1,9 +1,9 @@
 // The service API beside the Node client of an application: a verify without a hash by each, in turn, when nobody else asks.
 import { randomBytes } from 'node:crypto'
 import { createPasswords, type Passwords } from '@spillway/client'
-import { openSpillway } from '@spillway/local/testing'
-import { createApiClient } from '@spillway/local/testing/api-client'
-import { deleteKeys } from '@spillway/local/testing/namespace'
+import { openSpillway } from '@spillway/local/rig'
+import { createApiClient } from '@spillway/local/rig/api-client'
+import { deleteKeys } from '@spillway/local/rig/namespace'
 import { TOKEN_HASH } from '../contenders/hashing.ts'
 import { Latency } from '../measure/latency.ts'
 import type { Measured } from '../src/results.ts'

@@ -1,7 +1,7 @@
 // A spike: quiet, then ten times the machine's capacity, then quiet again.
 
-import { createApiClient, redeemUntilAnswered } from '@spillway/local/testing/api-client'
-import { openLoop } from '@spillway/local/testing/open-loop'
+import { createApiClient, redeemUntilAnswered } from '@spillway/local/rig/api-client'
+import { openLoop } from '@spillway/local/rig/open-loop'
 import { coreCount, type Running } from '../contenders/contender.ts'
 import { costOf } from '../contenders/hashing.ts'
 import { type Outcome, outcomeOf, Tally } from '../measure/tally.ts'

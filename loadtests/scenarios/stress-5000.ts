@@ -1,5 +1,5 @@
 // Five thousand users at once: how many still get an answer, and how many a second.
-import { TIMEOUT_MS } from '@spillway/local/testing/api-client'
+import { TIMEOUT_MS } from '@spillway/local/rig/api-client'
 import type { Running } from '../contenders/contender.ts'
 import { costOf } from '../contenders/hashing.ts'
 import type { Credential } from '../load/accounts.ts'

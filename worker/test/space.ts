@@ -1,9 +1,9 @@
 // The resources of one test: a queue in the real Redis, and closing for everything that it starts.
 import { randomBytes } from 'node:crypto'
 import { queueKey } from '@spillway/client/queue/keys'
-import { startProxy, type TcpProxy } from '@spillway/local/testing'
-import { testEnvironment } from '@spillway/local/testing/environment'
-import { deleteKeys } from '@spillway/local/testing/namespace'
+import { startProxy, type TcpProxy } from '@spillway/local/rig'
+import { testEnvironment } from '@spillway/local/rig/environment'
+import { deleteKeys } from '@spillway/local/rig/namespace'
 import { Redis } from 'ioredis'
 import type { TestContext } from 'vitest'
 

@@ -1,8 +1,8 @@
 // A page of another origin in a real Chromium logs in, is refused by a limit, and knows when to come back.
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
-import { listening } from '@spillway/local/testing'
-import { chromiumOptions, skipWithoutChromium as skip } from '@spillway/local/testing/chromium'
+import { listening } from '@spillway/local/rig'
+import { chromiumOptions, skipWithoutChromium as skip } from '@spillway/local/rig/chromium'
 import { chromium } from 'playwright-core'
 import { afterAll, test } from 'vitest'
 import { newAccount } from '../client.ts'

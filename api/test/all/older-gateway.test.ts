@@ -2,7 +2,7 @@
 // the database of today, beside those of today.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { unpackOlderVersion } from '@spillway/local/testing'
+import { unpackOlderVersion } from '@spillway/local/rig'
 import { afterAll, test } from 'vitest'
 import {
   call,

@@ -1,9 +1,9 @@
 // Sessions in cookies, in a real Chromium: pages of another site, and of another host of the same site, attack somebody who is logged in.
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
+import { listening } from '@spillway/local/rig'
+import { chromiumOptions, skipWithoutChromium as skip } from '@spillway/local/rig/chromium'
 import { readMetric } from '@spillway/local/services/prometheus'
-import { listening } from '@spillway/local/testing'
-import { chromiumOptions, skipWithoutChromium as skip } from '@spillway/local/testing/chromium'
 import { decodeJwt } from 'jose'
 import { chromium, type Page } from 'playwright-core'
 import { afterAll, test } from 'vitest'

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict'
 import { connect, createServer } from 'node:net'
 import { connectRedis } from '@spillway/client/redis/connect'
+import { type LogLine, listening, startProcess, type TestProcess, until } from '@spillway/local/rig'
+import { startOwnRedis } from '@spillway/local/rig/own-redis'
 import { evictionNotice } from '@spillway/local/start/eviction-notice'
 import { gatewayProgram, type Program, workerProgram } from '@spillway/local/start/programs'
-import { type LogLine, listening, startProcess, type TestProcess, until } from '@spillway/local/testing'
-import { startOwnRedis } from '@spillway/local/testing/own-redis'
 import { afterAll, type TestContext, test } from 'vitest'
 import { openSystem } from '../system.ts'
 

@@ -1,7 +1,7 @@
 // The audit: what is recorded, who reads it, that nobody changes it, and that no request waits for it.
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { until } from '@spillway/local/testing'
+import { until } from '@spillway/local/rig'
 import { afterAll, test } from 'vitest'
 import { eventIdAt } from '../../src/audit/event-id.ts'
 import { startAudit } from '../../src/audit/recorder.ts'

@@ -1,7 +1,7 @@
 // Clients that go away before their answer: nothing is hashed for nobody.
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
-import { type LogLine, until } from '@spillway/local/testing'
+import { type LogLine, until } from '@spillway/local/rig'
 import { afterAll, test } from 'vitest'
 import { slowAccount } from '../account.ts'
 import { expect, login, redeem, respondAsync } from '../client.ts'

@@ -1,7 +1,7 @@
 // Which sessions are deleted, with what, and that it does no harm where several do it or the database is away.
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { until } from '@spillway/local/testing'
+import { until } from '@spillway/local/rig'
 import { connectDatabase } from '@spillway/prisma'
 import { afterAll, test } from 'vitest'
 import { startDeletingExpiredSessions } from '../../src/sessions/expired-sessions.ts'

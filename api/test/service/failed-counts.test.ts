@@ -1,8 +1,8 @@
 // A count that fails although Redis answers: its request is let in, and the log says so.
 import assert from 'node:assert/strict'
 import { parseShards } from '@spillway/client/redis/shards'
-import { until } from '@spillway/local/testing'
-import { startOwnRedis } from '@spillway/local/testing/own-redis'
+import { until } from '@spillway/local/rig'
+import { startOwnRedis } from '@spillway/local/rig/own-redis'
 import { afterAll, test } from 'vitest'
 import { assertProblem, refresh } from '../client.ts'
 import { openSystem, readiness } from '../system.ts'

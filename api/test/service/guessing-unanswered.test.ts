@@ -1,6 +1,6 @@
 // Logins that taught nobody anything count for nothing: their tickets ended without an answer, nobody asked for it, or the gateway failed.
 import assert from 'node:assert/strict'
-import { startProxy, until } from '@spillway/local/testing'
+import { startProxy, until } from '@spillway/local/rig'
 import { afterAll, test } from 'vitest'
 import { nameInRedis, slowAccount } from '../account.ts'
 import {

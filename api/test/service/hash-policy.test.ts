@@ -1,6 +1,6 @@
 // The policy of new hashes as it is configured, and when a new one takes the place of the one that was verified.
 import assert from 'node:assert/strict'
-import { until } from '@spillway/local/testing'
+import { until } from '@spillway/local/rig'
 import { afterAll, test } from 'vitest'
 import { accountWithHash } from '../account.ts'
 import {

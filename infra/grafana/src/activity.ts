@@ -1,9 +1,9 @@
 // Logins, mistakes and attacks of all kinds, so that every panel has data.
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { newSealKey, until } from '@spillway/local/rig'
+import { type ApiClient, type Credentials, respondAsync } from '@spillway/local/rig/api-client'
 import { readMetric } from '@spillway/local/services/prometheus'
-import { newSealKey, until } from '@spillway/local/testing'
-import { type ApiClient, type Credentials, respondAsync } from '@spillway/local/testing/api-client'
 import { type GatewayHandle, OPERATOR, openClient, type Scene } from './scene.ts'
 
 /** A published vector of crypt_blowfish, whose password is `U*U`. */

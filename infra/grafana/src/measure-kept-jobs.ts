@@ -1,5 +1,5 @@
 // The command `pnpm --filter @spillway/grafana kept-jobs`: the memory that finished jobs, which are kept for operators, take in Redis.
-import { newSealKey, until } from '@spillway/local/testing'
+import { newSealKey, until } from '@spillway/local/rig'
 import { Redis } from 'ioredis'
 import { runWithServices } from './run-with-services.ts'
 import { openClient, openScene, type Scene } from './scene.ts'

@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Keeper, openKeeper } from '@spillway/local/processes/keeper'
 import { UserError } from '@spillway/local/processes/user-error'
+import { freePort } from '@spillway/local/rig'
 import { type AptProgram, aptProgram, isUnpacked } from '@spillway/local/services/apt-packages'
 import { onPath } from '@spillway/local/services/on-path'
 import { startService } from '@spillway/local/services/service'
-import { freePort } from '@spillway/local/testing'
 
 const rulesDir = fileURLToPath(new URL('../../helm/spillway/files/alerts/', import.meta.url))
 

@@ -1,7 +1,7 @@
 // A Spillway on a database and Redis keys of its own, and a client of each gateway.
 import { createPasswordClient, type PasswordClient, parseKeyring } from '@spillway/client/queue-client'
-import { createNamespace, openSpillway, until } from '@spillway/local/testing'
-import { createApiClient } from '@spillway/local/testing/api-client'
+import { createNamespace, openSpillway, until } from '@spillway/local/rig'
+import { createApiClient } from '@spillway/local/rig/api-client'
 import { createLogger } from '@spillway/worker/log'
 
 export const OPERATOR = { user: 'operator', password: 'operators only' }

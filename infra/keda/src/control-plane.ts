@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import type { Keeper } from '@spillway/local/processes/keeper'
 import { logTailOf } from '@spillway/local/processes/log-tail'
 import { freePort } from '@spillway/local/processes/port'
+import { type Certificate, createAuthority, issue, LOOPBACK } from '@spillway/local/rig/certificates'
 import { startService } from '@spillway/local/services/service'
-import { type Certificate, createAuthority, issue, LOOPBACK } from '@spillway/local/testing/certificates'
 import { connectApi } from './api.ts'
 
 /** A program of the cluster. */

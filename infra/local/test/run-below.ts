@@ -1,5 +1,5 @@
 // `node --import tsx run-below.ts FOLDER [FILTER ...]`: runs the test files below a folder as `pnpm test` does, without services.
-import { isGreen, runTests, summary } from '../src/testing/runner.ts'
+import { isGreen, runTests, summary } from '../src/rig/runner.ts'
 
 const [root = '', ...filters] = process.argv.slice(2)
 const stopped = new AbortController()

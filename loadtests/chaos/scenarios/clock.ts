@@ -1,6 +1,6 @@
 // Clocks that disagree: deadlines, tickets and tokens of one machine are good at all others.
-import { clockOff } from '@spillway/local/testing'
-import { ask, respondAsync } from '@spillway/local/testing/api-client'
+import { clockOff } from '@spillway/local/rig'
+import { ask, respondAsync } from '@spillway/local/rig/api-client'
 import type { Scenario } from '../scenario.ts'
 import { onOwnRedis } from '../stage/system.ts'
 import { underFault } from '../under-fault.ts'

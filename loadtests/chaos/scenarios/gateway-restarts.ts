@@ -1,6 +1,6 @@
 // Gateways are replaced one after the other, beneath clients that keep their connections and clients that open one for each request.
 import { Agent, type RequestOptions, request } from 'node:http'
-import { startLoop } from '@spillway/local/testing/open-loop'
+import { startLoop } from '@spillway/local/rig/open-loop'
 import { Findings, type Scenario } from '../scenario.ts'
 import { startBalancer } from '../stage/balancer.ts'
 import { onOwnRedis, type System } from '../stage/system.ts'

@@ -1,7 +1,7 @@
 // More logins come than workers can do, up to ten times as many: as many succeed as at capacity, the others are told when to
 // come back, other endpoints stay quick, and the end of the spike is the end of its effects.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { ask, respondAsync } from '@spillway/local/testing/api-client'
+import { ask, respondAsync } from '@spillway/local/rig/api-client'
 import { startTraffic, type Visit, type VisitorOptions } from '../../load/visit.ts'
 import { Latency } from '../../measure/latency.ts'
 import { neighboursOf, watchNeighbours } from '../neighbours.ts'

@@ -1,7 +1,7 @@
 // PostgreSQL fails: refused meanwhile, normal again, and no connection is held for a job.
 import { setTimeout as sleep } from 'node:timers/promises'
+import { startProxy, type TcpProxy } from '@spillway/local/rig'
 import { query } from '@spillway/local/services/query'
-import { startProxy, type TcpProxy } from '@spillway/local/testing'
 import { startProbe } from '../../measure/probe.ts'
 import type { Findings, Scenario } from '../scenario.ts'
 import type { Stage } from '../stage/stage.ts'

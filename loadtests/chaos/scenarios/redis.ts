@@ -1,7 +1,7 @@
 // Redis fails in every way it can, as one server, as a master that Sentinels replace, and as a Cluster: defined answers meanwhile, and
 // normal again, without a restart of gateways or workers.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { startProxy } from '@spillway/local/testing'
+import { startProxy } from '@spillway/local/rig'
 import type { Scenario } from '../scenario.ts'
 import { startCluster } from '../stage/cluster.ts'
 import { startSentinels } from '../stage/sentinels.ts'

@@ -1,5 +1,5 @@
 // Every gateway and every worker is replaced under load: by another of its version, of the version after it, and of the one before again.
-import { unpackOlderVersion } from '@spillway/local/testing'
+import { unpackOlderVersion } from '@spillway/local/rig'
 import { type Kind, roll, rollingSize, type Version } from '../roll.ts'
 import type { Scenario } from '../scenario.ts'
 import { onOwnRedis } from '../stage/system.ts'

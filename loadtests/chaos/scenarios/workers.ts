@@ -2,7 +2,7 @@
 import { constants, setPriority } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { moveTo } from '@spillway/local/processes/pinning'
-import { type Member, startProcess } from '@spillway/local/testing'
+import { type Member, startProcess } from '@spillway/local/rig'
 import type { Scenario } from '../scenario.ts'
 import { type OwnSystem, onOwnRedis, type System } from '../stage/system.ts'
 import { underFault } from '../under-fault.ts'

@@ -3,8 +3,8 @@
 import { mkdtempSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Keeper } from '@spillway/local/processes/keeper'
+import { startOwnServices } from '@spillway/local/rig/services'
 import { startRedis } from '@spillway/local/services/redis'
-import { startOwnServices } from '@spillway/local/testing/services'
 import { createAccounts } from '../../load/accounts.ts'
 
 export type Stage = Awaited<ReturnType<typeof openStage>>

@@ -1,6 +1,6 @@
 // The gateways and workers of one scenario, and what went wrong with them, so that no scenario can overlook a crash.
-import { type LogLine, openSpillway, type Spillway, type SpillwayOptions } from '@spillway/local/testing'
-import type { Credentials } from '@spillway/local/testing/api-client'
+import { type LogLine, openSpillway, type Spillway, type SpillwayOptions } from '@spillway/local/rig'
+import type { Credentials } from '@spillway/local/rig/api-client'
 import type { Credential } from '../../load/accounts.ts'
 import type { VisitorOptions } from '../../load/visit.ts'
 import type { Findings, Scenario } from '../scenario.ts'

@@ -1,7 +1,7 @@
 // Tickets of logins, redeemed whatever becomes of the Redis that has their jobs.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { until } from '@spillway/local/processes/until'
-import { type Answer, ask, redeemUntilAnswered, respondAsync } from '@spillway/local/testing/api-client'
+import { type Answer, ask, redeemUntilAnswered, respondAsync } from '@spillway/local/rig/api-client'
 import type { Findings } from '../scenario.ts'
 import type { RedisServer } from '../stage/stage.ts'
 import type { System } from '../stage/system.ts'

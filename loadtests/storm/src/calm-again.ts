@@ -1,6 +1,6 @@
 // The end of a storm: when the probes are as quick as they were before it.
 
-import { quantile } from '@spillway/local/testing/quantile'
+import { quantile } from '@spillway/local/rig/quantile'
 import { pause } from './pause.ts'
 import type { Asked, Probe } from './probes.ts'
 

@@ -1,5 +1,5 @@
 // A probe asks another endpoint of the application at a constant rate, however slow the answers are (an open loop).
-import { startLoop } from '@spillway/local/testing/open-loop'
+import { startLoop } from '@spillway/local/rig/open-loop'
 import type { Connections } from './ask.ts'
 import { type HttpRequest, nameOf } from './request.ts'
 

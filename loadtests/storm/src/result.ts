@@ -1,6 +1,6 @@
 // What a storm measured, as it is written to JSON: figures and names, nothing of requests.
 
-import { quantile } from '@spillway/local/testing/quantile'
+import { quantile } from '@spillway/local/rig/quantile'
 import type { StormTimes } from './calm-again.ts'
 import type { Asked, Probe } from './probes.ts'
 import type { Login, Outcome } from './users.ts'

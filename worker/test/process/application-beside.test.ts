@@ -7,7 +7,7 @@ import { getPriority } from 'node:os'
 import { promisify } from 'node:util'
 import { createPasswordsWith } from '@spillway/client/application/create-passwords'
 import type { Passwords, PasswordsOptions } from '@spillway/client/application/types'
-import { until } from '@spillway/local/testing'
+import { until } from '@spillway/local/rig'
 import { type TestContext, test } from 'vitest'
 import { besideProgram, noProgram, rejectsWith } from '../application.ts'
 

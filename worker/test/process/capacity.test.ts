@@ -1,6 +1,6 @@
 // What clients know of a worker process that ends.
 import assert from 'node:assert/strict'
-import { until } from '@spillway/local/testing'
+import { until } from '@spillway/local/rig'
 import { test } from 'vitest'
 import { answerOf, readyClient } from '../parts.ts'
 import { spaceFor } from '../space.ts'

@@ -11,7 +11,7 @@ import {
   startWorker,
   type TcpProxy,
   until,
-} from '@spillway/local/testing'
+} from '@spillway/local/rig'
 import { test } from 'vitest'
 import { createLogger } from '../../src/process/log.ts'
 

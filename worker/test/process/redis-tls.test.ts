@@ -9,9 +9,9 @@ import { promisify } from 'node:util'
 import { connectRedis } from '@spillway/client/redis/connect'
 import { openKeeper, stopOrder } from '@spillway/local/processes/keeper'
 import { programsDir } from '@spillway/local/processes/repository'
+import { freePort, until } from '@spillway/local/rig'
+import { canIssue, createAuthority, issue } from '@spillway/local/rig/certificates'
 import { findRedis } from '@spillway/local/services/find-redis'
-import { freePort, until } from '@spillway/local/testing'
-import { canIssue, createAuthority, issue } from '@spillway/local/testing/certificates'
 import { afterAll, beforeAll, describe, test } from 'vitest'
 
 const run = promisify(execFile)

@@ -1,6 +1,6 @@
 // `pnpm seed`, where it cannot.
 import assert from 'node:assert/strict'
-import { createNamespace, scratchDir, startProcess } from '@spillway/local/testing'
+import { createNamespace, scratchDir, startProcess } from '@spillway/local/rig'
 import { test } from 'vitest'
 
 test('a failure to seed is reported in one sentence', async (t) => {

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'vitest'
 import { openKeeper } from '../../src/processes/keeper.ts'
+import { scratchDir } from '../../src/rig/scratch-dir.ts'
 import { isHeld, takeLock } from '../../src/start/lock.ts'
-import { scratchDir } from '../../src/testing/scratch-dir.ts'
 
 test('a lock has one holder at a time, also in a folder that does not exist yet', async (t) => {
   const file = join(await scratchDir(t), 'new', 'build.lock')

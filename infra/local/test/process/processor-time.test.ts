@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { test } from 'vitest'
 import { machineTime, memoryOf, processorMs, processorTime } from '../../src/processes/processor-time.ts'
-import { startProcess, until } from '../../src/testing/index.ts'
+import { startProcess, until } from '../../src/rig/index.ts'
 
 const WORK_MS = 300
 const program = `

@@ -7,10 +7,9 @@ import { Redis } from 'ioredis'
 import { test } from 'vitest'
 import { openKeeper } from '../../src/processes/keeper.ts'
 import { programsDir, repositoryDir } from '../../src/processes/repository.ts'
+import { startProcess } from '../../src/rig/process.ts'
+import { scratchDir } from '../../src/rig/scratch-dir.ts'
 import { startRedis } from '../../src/services/redis.ts'
-
-import { startProcess } from '../../src/testing/process.ts'
-import { scratchDir } from '../../src/testing/scratch-dir.ts'
 
 test('it keeps jobs over a restart, evicts nothing, and asks for the password', async (t) => {
   const dir = await scratchDir(t)

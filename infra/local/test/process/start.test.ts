@@ -6,9 +6,9 @@ import { join } from 'node:path'
 import { afterAll, test } from 'vitest'
 import { findProcess } from '../../src/processes/process-table.ts'
 import { until } from '../../src/processes/until.ts'
+import type { TestProcess } from '../../src/rig/process.ts'
+import { scratchDir } from '../../src/rig/scratch-dir.ts'
 import { onPath } from '../../src/services/on-path.ts'
-import type { TestProcess } from '../../src/testing/process.ts'
-import { scratchDir } from '../../src/testing/scratch-dir.ts'
 import { allEnded, curls, runStart, status, whenUp } from '../spillway.ts'
 
 const dir = await scratchDir({ onTestFinished: afterAll })

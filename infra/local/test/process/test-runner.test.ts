@@ -6,7 +6,7 @@ import { type TestContext, test } from 'vitest'
 import { isRunning } from '../../src/processes/process-table.ts'
 import { defaultStateDir } from '../../src/processes/repository.ts'
 import { until } from '../../src/processes/until.ts'
-import { startProcess } from '../../src/testing/process.ts'
+import { startProcess } from '../../src/rig/process.ts'
 
 const imports = "import assert from 'node:assert'\nimport { afterAll, describe, test } from 'vitest'\n"
 
@@ -95,7 +95,7 @@ test.concurrent('a run that is stopped ends the files that run, and is not green
 test.concurrent('an option that is none is told in one sentence, and --help tells what it takes', async (t) => {
   const run = async (argument: string) => {
     const nodeArgs = ['--import', 'tsx']
-    const command = startProcess({ entry: 'infra/local/src/testing/run.ts', args: [argument], nodeArgs })
+    const command = startProcess({ entry: 'infra/local/src/rig/run.ts', args: [argument], nodeArgs })
     t.onTestFinished(() => command.close())
     return { ...(await command.exited), output: command.output() }
   }

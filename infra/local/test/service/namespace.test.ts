@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { Redis } from 'ioredis'
 import pg from 'pg'
 import { test } from 'vitest'
+import { createNamespace } from '../../src/rig/namespace.ts'
 import { databaseOf, query } from '../../src/services/query.ts'
-import { createNamespace } from '../../src/testing/namespace.ts'
 
 test('namespaces made at once are migrated, and see nothing of each other', async () => {
   const namespaces = await Promise.all(Array.from({ length: 4 }, createNamespace))

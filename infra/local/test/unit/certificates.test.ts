@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { X509Certificate } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { test } from 'vitest'
-import { type Certificate, canIssue, createAuthority, issue, LOOPBACK } from '../../src/testing/certificates.ts'
-import { scratchDir } from '../../src/testing/scratch-dir.ts'
+import { type Certificate, canIssue, createAuthority, issue, LOOPBACK } from '../../src/rig/certificates.ts'
+import { scratchDir } from '../../src/rig/scratch-dir.ts'
 
 const read = async ({ certFile }: Certificate) => new X509Certificate(await readFile(certFile))
 

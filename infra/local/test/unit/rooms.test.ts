@@ -21,7 +21,7 @@ const rooms: Record<string, string[]> = {
     ...['application', 'queue-client', 'shards', 'passwords', 'queue', 'protocol', 'redis'],
     ...['child-environment', 'errors', 'logger', 'within', 'with-resolvers', 'browser'],
   ],
-  'infra/local/src': ['testing', 'start', 'services', 'processes'],
+  'infra/local/src': ['rig', 'start', 'services', 'processes'],
 }
 
 /** Where the gateway runs queues: the board, and mails. */

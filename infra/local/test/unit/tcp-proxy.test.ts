@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type TestContext, test } from 'vitest'
 import { listening } from '../../src/processes/port.ts'
 import { until } from '../../src/processes/until.ts'
-import { startProxy } from '../../src/testing/tcp-proxy.ts'
+import { startProxy } from '../../src/rig/tcp-proxy.ts'
 
 /** A server that sends everything back, a proxy before it, and connections that note what they hear. */
 async function scene(t: TestContext) {

@@ -1,5 +1,5 @@
 // Waits and a spike on the real gateway, queue and worker, which the guide compares with the model.
-import { quantile } from '@spillway/local/testing/quantile'
+import { quantile } from '@spillway/local/rig/quantile'
 import type { SpikeCheck, WaitCheck } from '../figures.ts'
 import { type JobTimes, logInAtRate } from './logins.ts'
 import type { MeasuredSystem } from './system.ts'

@@ -1,6 +1,6 @@
 // The cost of one login: processor time by process, time in a slot, memory.
 import { memoryOf, processorMs } from '@spillway/local/processes/processor-time'
-import { respondAsync } from '@spillway/local/testing/api-client'
+import { respondAsync } from '@spillway/local/rig/api-client'
 import { Redis } from 'ioredis'
 import type { Figures } from '../figures.ts'
 import { STAND_IN_MS } from './checks.ts'

@@ -1,7 +1,7 @@
 // Logins at random moments (Poisson) or as many at a time, and the waits of their jobs as the worker's log has them.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type TestProcess, until } from '@spillway/local/testing'
-import type { ApiClient } from '@spillway/local/testing/api-client'
+import { type TestProcess, until } from '@spillway/local/rig'
+import type { ApiClient } from '@spillway/local/rig/api-client'
 import type { MeasuredSystem } from './system.ts'
 
 export const PASSWORD = 'whatever it is'

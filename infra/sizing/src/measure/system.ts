@@ -1,10 +1,10 @@
 // A gateway and a worker of this checkout on services of their own, for measurements.
 import type { Keeper } from '@spillway/local/processes/keeper'
 import { findPids } from '@spillway/local/processes/process-table'
+import { openSpillway } from '@spillway/local/rig'
+import { createApiClient } from '@spillway/local/rig/api-client'
+import { startOwnServices } from '@spillway/local/rig/services'
 import { createAccounts } from '@spillway/local/services/accounts'
-import { openSpillway } from '@spillway/local/testing'
-import { createApiClient } from '@spillway/local/testing/api-client'
-import { startOwnServices } from '@spillway/local/testing/services'
 
 /** A login waits for the others of a spike. */
 const PATIENCE_MS = 60_000

@@ -6,7 +6,7 @@ import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { listening } from '@spillway/local/testing'
+import { listening } from '@spillway/local/rig'
 import { test } from 'vitest'
 
 const run = promisify(execFile)

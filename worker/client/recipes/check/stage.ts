@@ -2,8 +2,8 @@
 import { join } from 'node:path'
 import type { Keeper } from '@spillway/local/processes/keeper'
 import { canPin, moveTo } from '@spillway/local/processes/pinning'
+import { newSealKey, startWorker } from '@spillway/local/rig'
 import { startRedis } from '@spillway/local/services/redis'
-import { newSealKey, startWorker } from '@spillway/local/testing'
 
 /** Of the storm. */
 const STORM_CORES = [0]

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { run } from '@spillway/local/processes/run'
-import { quantile } from '@spillway/local/testing/quantile'
+import { quantile } from '@spillway/local/rig/quantile'
 import { type Neighbour, neighbourPath, neighbours, type Recipe } from './recipes.ts'
 import type { User } from './start.ts'
 

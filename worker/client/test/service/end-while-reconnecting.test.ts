@@ -1,6 +1,6 @@
 // A connection that is closed while it waits to connect again.
 import assert from 'node:assert/strict'
-import { createNamespace, startProxy, until } from '@spillway/local/testing'
+import { createNamespace, startProxy, until } from '@spillway/local/rig'
 import { type TestContext, test } from 'vitest'
 import { connectRedis } from '../../src/redis/connect.ts'
 

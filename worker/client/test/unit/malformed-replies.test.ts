@@ -1,6 +1,6 @@
 // A Redis, or something in its place, that sends what nobody asked for.
 import { createServer, type Socket } from 'node:net'
-import { listening, until } from '@spillway/local/testing'
+import { listening, until } from '@spillway/local/rig'
 import { test } from 'vitest'
 import { connectRedis } from '../../src/redis/connect.ts'
 
