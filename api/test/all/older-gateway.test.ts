@@ -1,11 +1,9 @@
 // Versions side by side, as during an upgrade and a rollback: gateways and workers of an earlier version (infra/local/versions) run on
 // the database of today, beside those of today.
 import assert from 'node:assert/strict'
-import { randomBytes } from 'node:crypto'
 import { unpackOlderVersion } from '@spillway/local/rig'
 import { afterAll, test } from 'vitest'
 import {
-  call,
   changePassword,
   expect,
   login,
@@ -80,22 +78,4 @@ test('an older worker answers the gateways of both versions', async (t) => {
     expect(401, await login(gateway.url, { ...account, password: 'another one' }))
     expect(401, await login(gateway.url, newCredentials()))
   }
-})
-
-test('the service API hands out no new hash that an older worker made by another policy than was asked for', async (t) => {
-  const upgrading = await openSystem()
-  t.onTestFinished(() => upgrading.close())
-  await upgrading.worker({}, { entry: version.worker })
-  const key = randomBytes(32).toString('base64')
-  const { serviceUrl = '' } = await upgrading.gatewayProcess({ SERVICE_KEYS: `shop:${key}`, SERVICE_PORT: '0' })
-  // Of `old passphrase`, at cost 4.
-  const storedHash = '$2b$04$yno1TDfZqJWZYn3G1alY9.UdzM2FchEFDKrQt77XqKAnAwvYWJDCO'
-  const verified = (policy?: object) =>
-    call(serviceUrl, 'POST', '/v1/passwords/verify', {
-      token: key,
-      body: { password: 'old passphrase', storedHash, rehash: true, ...(policy && { policy }) },
-    })
-  assert.deepEqual(expect(200, await verified({ algorithm: 'argon2id', memoryKib: 64, time: 1 })), { match: true })
-  // By that of the workers, which is not asked about.
-  assert.ok('newHash' in expect(200, await verified()))
 })

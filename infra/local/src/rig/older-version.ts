@@ -36,7 +36,7 @@ export async function unpackOlderVersion(): Promise<OlderVersion> {
   return {
     gateway: join(scope, 'api/dist/main.js'),
     worker: join(scope, 'worker/dist/main.cjs'),
-    client: join(scope, 'client/dist/index.js'),
+    client: join(scope, 'client/dist/queue-client.js'),
     close: () => rm(dir, { recursive: true, force: true }),
   }
 }
