@@ -1,5 +1,6 @@
 // Looks for secrets in what a process wrote or Redis holds, in the forms in which they might have got there.
 import type { RedisConnection } from '@spillway/client/queue-client'
+import { until } from '@spillway/local/rig'
 
 /** Secrets by what they are: two of the same name are told apart by a number. */
 export class Secrets {
@@ -42,10 +43,13 @@ function formsOf(secret: string): string[] {
 
 /** Everything that Redis holds, of whatever type, keys included. */
 export async function readKeyspace(redis: RedisConnection): Promise<string> {
-  const texts = await Promise.all((await redis.keys('*')).map(async (key) => [key, await readKey(redis, key)]))
+  const texts = await Promise.all(
+    (await redis.keys('*')).map(async (key) => [key, await until(() => readKey(redis, key))]),
+  )
   return texts.flat(2).join('\n')
 }
 
+/** Rejects where another test replaced the key by one of another type meanwhile. */
 async function readKey(redis: RedisConnection, key: string): Promise<string[]> {
   switch (await redis.type(key)) {
     case 'string':

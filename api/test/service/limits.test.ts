@@ -242,7 +242,8 @@ test('Redis holds no e-mail address, and each count goes away by itself', async 
   const { url } = await system.gateway(limits('0', '9'))
   const { email, password } = newCredentials()
   await login(url, { email, password })
-  const keys = await system.redis.keys(`${system.namespace.queuePrefix}:limit:*`)
+  // Mails are counted by the hour.
+  const keys = await system.redis.keys(`${system.namespace.queuePrefix}:limit:a*`)
   assert.ok(keys.length > 0)
   for (const key of keys) {
     assert.doesNotMatch(key, /example/)

@@ -39,7 +39,7 @@ function seen({ status, headers, body: { ticket, challenge, ...body } }: Answer)
   return {
     status,
     headers: [...headers].map(([name, value]) => (varying.includes(name) ? name : `${name}: ${value}`)).sort(),
-    body: { ...body, retryAfter: undefined, position: undefined, eta: undefined },
+    body: { ...body, number: typeof body.number, retryAfter: undefined, position: undefined, eta: undefined },
     ticket: ticket?.length,
     challenge: challenge && { ...challenge, token: challenge.token.length },
   }

@@ -140,9 +140,11 @@ test('when Redis falls silent, requests end as problems, not as hangs', async (t
 test('a failure of our own is a 500 that says nothing about it', async (t) => {
   const broken = await openSystem()
   t.onTestFinished(() => broken.close())
+  await broken.worker()
   const { url } = await broken.gateway()
+  const { refreshToken } = expect(200, await login(url, await newAccount(url)))
   await broken.database.$executeRaw`ALTER TABLE refresh_tokens RENAME COLUMN used_at TO mislaid`
-  const answer = await refresh(url, 'a token')
+  const answer = await refresh(url, refreshToken)
   assertProblem(answer, 500, 'internal_error')
   assert.deepEqual(answer.body, {
     type: 'about:blank',

@@ -94,11 +94,17 @@ export function createConsumer(options: ConsumerOptions): Consumer {
   async function perform(job: Job): Promise<JobResult> {
     liveness.started()
     share.started()
+    // The trace of a job is active until the first await alone.
+    const traces = tracing?.telemetry.contextManager
+    const trace = traces?.active()
     try {
       // BullMQ is told so of a job that was moved elsewhere: it leaves the job alone and takes the next one.
       if (await isPassedOver(job)) throw new DelayedError()
-      const jobLog = tracing ? log.child({ traceId: tracing.traceId() }) : log
-      const result = await processJob(job, { ...options, log: jobLog, taken: share.taken, hashed: estimate.finished })
+      const begin = () => {
+        const jobLog = tracing ? log.child({ traceId: tracing.traceId() }) : log
+        return processJob(job, { ...options, log: jobLog, taken: share.taken, hashed: estimate.finished })
+      }
+      const result = await (traces?.with(trace, begin) ?? begin())
       capacity.finished(result.outcome)
       keepSample(job)
       return result

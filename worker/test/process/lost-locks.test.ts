@@ -1,7 +1,7 @@
 // A job whose lock is lost while it is in hand: it costs neither a second hash nor a look through the queue.
 import assert from 'node:assert/strict'
 import { jobKey, lockKey, queueKey } from '@spillway/client/queue/keys'
-import { until } from '@spillway/local/rig'
+import { monitorRedis, until } from '@spillway/local/rig'
 import { readMetric } from '@spillway/local/services/prometheus'
 import { test } from 'vitest'
 import { startOwnRedis } from '../own-redis.ts'
@@ -20,6 +20,8 @@ test('a lost lock makes a worker read no other job, and hash its own once: alone
     const { redis, prefix } = space
     const workers = await Promise.all(slots.map((count) => startedWorker(space, { slots: count })))
     const client = await readyClient(space)
+    const monitor = await monitorRedis(redisUrl)
+    t.onTestFinished(() => monitor.close())
     const first = await client.submit('verify', lasting(3_000))
     await until(async () => (await activeJobs(space)).includes(first.job.id))
     const others = await Promise.all(Array.from({ length: 300 }, () => client.submit('verify', lasting(10))))
@@ -32,7 +34,11 @@ test('a lost lock makes a worker read no other job, and hash its own once: alone
     assert.ok(Number(calls) < 1_000, `${calls} hashes read for 301 jobs`)
     await until(async () => (await redis.llen(queueKey(prefix, 'active'))) === 0)
     // The others may lose their locks as well, where workers get no core for seconds.
-    assert.equal(await redis.hget(jobKey(prefix, first.job.id), 'ats'), '1', 'the job was taken once')
+    const taken = monitor.commands.filter(
+      ({ command: [name, key, field] }) =>
+        name === 'hincrby' && key === jobKey(prefix, first.job.id) && field === 'ats',
+    )
+    assert.equal(taken.length, 1, 'the job was taken once')
     const lost = await Promise.all(workers.map(locksLost))
     assert.ok(Math.max(...lost) > 0, 'the lost lock is counted')
     for (const worker of workers) await worker.close()
