@@ -1,4 +1,4 @@
-// The command `pnpm e2e:keda`: Spillway's chart on a real control plane with the real KEDA, all as plain processes.
+// The command `pnpm --filter @spillway/keda e2e`: Spillway's chart on a real control plane with the real KEDA, all as plain processes.
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
