@@ -13,8 +13,8 @@ export const lineRoutes: FastifyPluginAsync<{ document: LineDocument }> = async 
         tags: ['Tickets'],
         summary: 'How far the line has come',
         description:
-          'One answer for everybody, good for two seconds. A ticket whose number is far from the one that is served is not redeemed yet: its ' +
-          'client watches this, and redeems it when the number is near. From its turn on a ticket waits for its client.',
+          'One answer for everybody, good for two seconds. Clients whose turn is far away read this and do not redeem their tickets yet. ' +
+          'Near their turn they redeem. From its turn on a ticket waits for its client.',
         response: { 200: LineBody, 304: { type: 'null', description: 'The line is where it was (RFC 9110)' } },
       },
     },

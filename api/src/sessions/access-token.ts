@@ -24,7 +24,7 @@ export interface AccessTokenOptions {
 
 export interface IssuedTokenOptions extends AccessTokenOptions {
   ttlS: number
-  /** In addition to those of every token. */
+  /** Optional claims that these tokens carry as well. */
   claims: readonly OptionalClaim[]
 }
 

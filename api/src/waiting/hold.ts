@@ -56,7 +56,7 @@ export function createHold(deps: {
   tickets: Tickets
   admission: Admission
   metrics: GatewayMetrics
-  /** The name of the line of a Redis server. */
+  /** Names the line that a Redis server keeps. */
   lineNameOf(id: string): string
   waitLimitMs: number
   ticketTtlMs: number

@@ -17,7 +17,7 @@ export interface LineDocument {
   read(): { text: string; etag: string }
 }
 
-/** Names the line of a Redis server: keyed, so that nobody can try its address. */
+/** Names the line that a Redis server keeps. A seal key makes the name, so that nobody can guess the server's address from it. */
 export function createLineNames(keyring: Keyring): (id: string) => string {
   const names = new Map<string, string>()
   return (id) => {

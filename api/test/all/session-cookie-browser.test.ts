@@ -86,7 +86,7 @@ test.skipIf(skip)(
         where,
       )
       await submitForms(page, target, attacker)
-      // Some come with a body of a form, which is refused as well, or without the cookie. Of those that need no preflight none is answered.
+      // Some come with the body of a form, which is refused as well, or without the cookie. Requests without a preflight get no answer.
       assert.ok(
         (await refused()) >= counted + 8,
         `${where}: ${(await refused()) - counted} requests arrived and were refused`,

@@ -88,7 +88,7 @@ beforeAll(async () => {
 })
 afterAll(() => system.close())
 
-/** A gateway that is its own issuer. Keys of the other types are published beside the one that signs. */
+/** A gateway that is its own issuer. It publishes keys of the other types beside its signing key. */
 async function issuerWith(alg: Algorithm) {
   const PORT = String(await freePort())
   const signing = newSigningKey('key', alg)

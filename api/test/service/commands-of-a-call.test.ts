@@ -72,7 +72,7 @@ const listed = new Map(
 )
 
 for (const [name, call] of Object.entries(calls)) {
-  test(`${name}: its Redis commands and SQL statements are those of the page`, async () => {
+  test(`${name}: the page lists its Redis commands and SQL statements`, async () => {
     const expected = listed.get(name)
     let attempts = 0
     // On a busy machine a gateway asks for a verdict that is late: the call is made again then.

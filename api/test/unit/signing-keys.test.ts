@@ -51,7 +51,7 @@ test('a key without an id gets its thumbprint', async () => {
   assert.equal((await parseSigningKeys(`${THUMBPRINT}:${PRIVATE}`)).signing.kid, THUMBPRINT)
 })
 
-test('a value that is no list of such keys is refused in one sentence, which repeats none of it', async () => {
+test('a value that is not a list of such keys is refused in one sentence, which quotes no part of the value', async () => {
   const refused = [
     '',
     ',',

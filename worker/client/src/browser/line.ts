@@ -1,4 +1,5 @@
 /** The line, read while a ticket is far from its turn: one answer for everybody, which costs the gateway next to nothing. */
+import { answerWithin } from './send.js'
 import type { Ticket } from './stored-ticket.js'
 
 /** A turn that comes within this time is near: the ticket is redeemed, and held. In milliseconds, as all times here. */
@@ -23,8 +24,11 @@ export async function distanceOf(
   { url, headers }: { url: string; headers: Readonly<Record<string, string>> },
   signal: AbortSignal,
 ): Promise<Distance | undefined> {
-  const body = await read(url, headers, signal)
-  const [serving, rate] = [Object(body.serving)[line], Object(body.rate)[line]]
+  const body = await answerWithin(ANSWER_MS, signal, async (signal) => {
+    const response = await fetch(url, { headers, signal, redirect: 'manual' })
+    return Object(response.status === 200 ? await response.json() : undefined)
+  })
+  const [serving, rate] = [Object(body?.serving)[line], Object(body?.rate)[line]]
   if (number === undefined || typeof serving !== 'number' || typeof rate !== 'number' || number <= serving)
     return undefined
   return { ahead: number - serving, leftMs: ((number - serving) * 1_000) / rate }
@@ -34,22 +38,4 @@ export async function distanceOf(
 export function pauseFar(leftMs: number, random = Math.random): number {
   const half = (leftMs - NEAR_MS) / 2
   return Math.min(Math.max(half, READ_LEAST_MS), READ_MOST_MS) * (1 + random() / 4)
-}
-
-async function read(url: string, headers: Readonly<Record<string, string>>, signal: AbortSignal) {
-  const request = new AbortController()
-  const abort = () => request.abort()
-  const timer = setTimeout(abort, ANSWER_MS)
-  signal.addEventListener('abort', abort)
-  try {
-    signal.throwIfAborted()
-    const response = await fetch(url, { headers, signal: request.signal, redirect: 'manual' })
-    return Object(response.status === 200 ? await response.json() : undefined)
-  } catch {
-    signal.throwIfAborted()
-    return {}
-  } finally {
-    clearTimeout(timer)
-    signal.removeEventListener('abort', abort)
-  }
 }

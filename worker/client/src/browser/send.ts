@@ -25,20 +25,15 @@ export interface Answer {
 /** Sends it. Rejects with the reason of the signal alone: a lost connection is an answer of status 0. */
 export async function send(
   { url, method, body, headers, holdS, credentials }: Sent,
-  signal: AbortSignal,
+  life: AbortSignal,
 ): Promise<Answer> {
-  const request = new AbortController()
-  const abort = () => request.abort()
-  const timer = setTimeout(abort, holdS * 1_000 + SLACK_MS)
-  signal.addEventListener('abort', abort)
-  try {
-    signal.throwIfAborted()
+  const answer = await answerWithin(holdS * 1_000 + SLACK_MS, life, async (signal) => {
     const response = await fetch(url, {
       method,
       credentials,
       ...(body === undefined ? {} : { body }),
       headers: { ...headers, 'content-type': 'application/json', prefer: `wait=${holdS}` },
-      signal: request.signal,
+      signal,
       // A gateway redirects nowhere, and a password goes to nobody else.
       redirect: 'manual',
     })
@@ -47,12 +42,29 @@ export async function send(
     // Browsers hide the status of a redirection.
     const status = response.status || 302
     return { status, text, body: read, retryAfterMs: retryAfterMs(response.headers, read) }
+  })
+  return answer ?? { status: 0, text: '', body: {}, retryAfterMs: undefined }
+}
+
+/** Makes a request, and gives it up after this time, in milliseconds: undefined when no answer came. Rejects with the reason of `life` alone. */
+export async function answerWithin<T>(
+  timeMs: number,
+  life: AbortSignal,
+  request: (signal: AbortSignal) => Promise<T>,
+): Promise<T | undefined> {
+  const attempt = new AbortController()
+  const abort = () => attempt.abort()
+  const timer = setTimeout(abort, timeMs)
+  life.addEventListener('abort', abort)
+  try {
+    life.throwIfAborted()
+    return await request(attempt.signal)
   } catch {
-    signal.throwIfAborted()
-    return { status: 0, text: '', body: {}, retryAfterMs: undefined }
+    life.throwIfAborted()
+    return undefined
   } finally {
     clearTimeout(timer)
-    signal.removeEventListener('abort', abort)
+    life.removeEventListener('abort', abort)
   }
 }
 
