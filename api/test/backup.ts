@@ -5,7 +5,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { openKeeper } from '@spillway/local/processes/keeper'
 import { run } from '@spillway/local/processes/run'
 import { databaseOf, query, withDatabase } from '@spillway/local/services/query'
-import { migrate } from '@spillway/local/start/migrate'
+import { migrate } from '@spillway/local/start/build'
 
 /** Those that a row refers to come first. */
 const tables = ['users', 'sessions', 'refresh_tokens', 'mail_tokens', 'used_tickets', 'audit_events']

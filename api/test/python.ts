@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { programsDir } from '@spillway/local/processes/repository'
-import { onPath } from '@spillway/local/services/on-path'
+import { onPath } from '@spillway/local/processes/run'
 import { run } from './clients.ts'
 
 /** A machine that cannot have the packages by then goes without: less than a test file may take. */

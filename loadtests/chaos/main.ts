@@ -1,8 +1,7 @@
 // `pnpm chaos`: runs the scenarios that were asked for, side by side where they measure no rate, and ends with a table of their findings.
 import { runCommand, runWithKeeper } from '@spillway/local/processes/command'
-import { parseCommandLine, whole } from '@spillway/local/processes/command-line'
+import { parseCommandLine, UserError, whole } from '@spillway/local/processes/command-line'
 import type { Keeper } from '@spillway/local/processes/keeper'
-import { UserError } from '@spillway/local/processes/user-error'
 import { pickNamed } from '../src/named.ts'
 import { keepFindings } from './record.ts'
 import { Findings, type Scenario } from './scenario.ts'

@@ -1,5 +1,5 @@
 // Scenarios in which one gateway is offered more and more, step by step.
-import { moveTo } from '@spillway/local/processes/pinning'
+import { moveTo } from '@spillway/local/processes/processor-time'
 import { ask } from '@spillway/local/rig/api-client'
 import { allCores, contenderCores } from '../measure/cores.ts'
 import type { Findings, Scenario } from './scenario.ts'

@@ -1,7 +1,7 @@
 // Scenarios in which the gateway is what is short: workers wait instead of hashing, there are plenty of them, and the gateway has a share of
 // a core. Connections are kept, as an ingress keeps them.
 import { fileURLToPath } from 'node:url'
-import { pinned } from '@spillway/local/processes/pinning'
+import { pinned } from '@spillway/local/processes/processor-time'
 import { contenderCores } from '../measure/cores.ts'
 import { holdToShare } from '../measure/processor-share.ts'
 import { onOneGateway } from './one-gateway.ts'

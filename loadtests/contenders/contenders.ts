@@ -1,6 +1,6 @@
 // The contenders, in the order of the report. The first is what the others are compared with.
 import { randomBytes } from 'node:crypto'
-import { allOrNone } from '@spillway/local/processes/all-or-none'
+import { allOrNone } from '@spillway/local/services/services'
 import { type Contender, coreCount, type Running, type StartOptions } from './contender.ts'
 import { startProgram, startRival } from './program.ts'
 import { startSpillway } from './spillway.ts'

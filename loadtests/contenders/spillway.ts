@@ -1,9 +1,10 @@
 // Starts Spillway in the size and on the cores that a measurement wants.
-import { allOrNone } from '@spillway/local/processes/all-or-none'
+
 import { type Member, openSpillway } from '@spillway/local/rig'
+import { readMetric } from '@spillway/local/rig/api-client'
 import { deleteKeys } from '@spillway/local/rig/namespace'
 import { limitsOf } from '@spillway/local/rig/spillway'
-import { readMetric } from '@spillway/local/services/prometheus'
+import { allOrNone } from '@spillway/local/services/services'
 import type { Part, StartOptions } from './contender.ts'
 
 export interface SpillwayOptions extends Omit<StartOptions, 'algorithm'> {

@@ -17,7 +17,7 @@ const PATIENCE_MS = 60_000
 
 type Rig = typeof import('@spillway/local/rig/spillway')
 type OwnServices = typeof import('@spillway/local/rig/services')
-type Inserting = typeof import('@spillway/local/services/accounts')
+type Inserting = typeof import('@spillway/local/services/query')
 
 export type CostSystem = Awaited<ReturnType<typeof openCostSystem>>
 

@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import { until } from '@spillway/local/processes/until'
 import { type Answer, type ApiClient, type Credentials, createApiClient } from '@spillway/local/rig/api-client'
-import { createAccounts as insertAccounts } from '@spillway/local/services/accounts'
+import { createAccounts as insertAccounts } from '@spillway/local/services/query'
 import type { Running } from '../contenders/contender.ts'
 import { type Algorithm, hash, TOKEN_HASH } from '../contenders/hashing.ts'
 import { outcomeOf } from '../measure/tally.ts'

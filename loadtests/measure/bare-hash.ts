@@ -1,5 +1,5 @@
 // The bare hash, of a package or of the native engine, where a contender would run: in a process of its own, on the contender's cores.
-import { pinned } from '@spillway/local/processes/pinning'
+import { pinned } from '@spillway/local/processes/processor-time'
 import { run } from '@spillway/local/processes/run'
 import { compiled } from '../contenders/program.ts'
 

@@ -1,6 +1,6 @@
 // The cores of each process. The generator gets the first for itself, so that it takes nothing from the processes it measures.
 import { availableParallelism } from 'node:os'
-import { canPin } from '@spillway/local/processes/pinning'
+import { canPin } from '@spillway/local/processes/processor-time'
 
 /** Every core there is. Counted before anything is pinned: afterwards this process only sees those it may use. */
 export const allCores = Array.from({ length: availableParallelism() }, (_, n) => n)

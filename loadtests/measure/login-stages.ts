@@ -1,5 +1,5 @@
 // The time of a login by stage, by the counters of gateway and worker.
-import { readMetric } from '@spillway/local/services/prometheus'
+import { readMetric } from '@spillway/local/rig/api-client'
 import type { SpillwayRunning } from '../contenders/spillway.ts'
 
 /**

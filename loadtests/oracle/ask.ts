@@ -1,6 +1,6 @@
 // Asks in random turn, one question at a time, as a stranger on a quiet network would, and keeps the times of the answers.
 import { randomInt } from 'node:crypto'
-import { UserError } from '@spillway/local/processes/user-error'
+import { UserError } from '@spillway/local/processes/command-line'
 import type { Kind, Question } from './questions.ts'
 
 /** The answers to a question about addresses of one kind. */

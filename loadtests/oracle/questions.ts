@@ -1,8 +1,6 @@
 // What a stranger asks a gateway about addresses. All answers to one question are the same but for what their time may tell.
-
 import { type Answer, type ApiClient, createApiClient } from '@spillway/local/rig/api-client'
-import { createAccounts } from '@spillway/local/services/accounts'
-import { query } from '@spillway/local/services/query'
+import { createAccounts, query } from '@spillway/local/services/query'
 import { hash } from '../contenders/hashing.ts'
 
 /** The addresses of one kind. */

@@ -2,10 +2,10 @@
 // with their number: the processes around them have all the time they need.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createPasswordClient, parseKeyring } from '@spillway/client/queue-client'
-import { allOrNone } from '@spillway/local/processes/all-or-none'
 import { processorTime } from '@spillway/local/processes/processor-time'
 import { openSpillway, until } from '@spillway/local/rig'
 import { startOwnRedis } from '@spillway/local/rig/own-redis'
+import { allOrNone } from '@spillway/local/services/services'
 import { createLogger } from '@spillway/worker/log'
 import { startJobs } from '../load/jobs.ts'
 import { holdToShare } from '../measure/processor-share.ts'

@@ -1,6 +1,6 @@
 // Goes on with a run that was interrupted: what it has measured is not measured again.
 import { isDeepStrictEqual } from 'node:util'
-import { UserError } from '@spillway/local/processes/user-error'
+import { UserError } from '@spillway/local/processes/command-line'
 import type { Results, Run, ScenarioResult } from './results.ts'
 
 /** Settings that are measured anew at each start. */

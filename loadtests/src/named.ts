@@ -1,5 +1,5 @@
 // Scenarios and contenders as the command line names them.
-import { UserError } from '@spillway/local/processes/user-error'
+import { UserError } from '@spillway/local/processes/command-line'
 
 /**
  * Picks by name, or by the beginning of a name; all without a name.

@@ -1,6 +1,5 @@
 // The command line of `pnpm load`.
-import { parseCommandLine, positive, whole } from '@spillway/local/processes/command-line'
-import { UserError } from '@spillway/local/processes/user-error'
+import { parseCommandLine, positive, UserError, whole } from '@spillway/local/processes/command-line'
 import { SEED_PASSWORD, SEED_USERS } from '@spillway/prisma/seed'
 import { contenders } from '../contenders/contenders.ts'
 import { scenarios } from '../scenarios/scenarios.ts'

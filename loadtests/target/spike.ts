@@ -1,6 +1,6 @@
 // `pnpm load spike --target`: a spike on a gateway that runs already, such as the one of `pnpm start`, to be watched on its live page.
 import { setMaxListeners } from 'node:events'
-import { UserError } from '@spillway/local/processes/user-error'
+import { UserError } from '@spillway/local/processes/command-line'
 import { ask } from '@spillway/local/rig/api-client'
 import { seedEmail } from '@spillway/prisma/seed'
 import { openLoop } from '@spillway/local/rig/open-loop'

@@ -1,6 +1,6 @@
 // The targets of a spike: this machine, unless another one was allowed.
 import { judgeHost } from '@spillway/storm/hosts'
-import { UserError } from '@spillway/local/processes/user-error'
+import { UserError } from '@spillway/local/processes/command-line'
 
 /**
  * The URL to dial for a target. A name on this machine is replaced by the address that it was judged by, so that it cannot become

@@ -2,8 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { queueKey } from '@spillway/client/queue/keys'
 import { startProxy, type TcpProxy } from '@spillway/local/rig'
-import { testEnvironment } from '@spillway/local/rig/environment'
-import { deleteKeys } from '@spillway/local/rig/namespace'
+import { deleteKeys, testEnvironment } from '@spillway/local/rig/namespace'
 import { Redis } from 'ioredis'
 import type { TestContext } from 'vitest'
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import { listening } from '@spillway/local/rig'
-import { chromiumOptions, skipWithoutChromium as skip } from '@spillway/local/rig/chromium'
+import { chromiumOptions, skipWithoutChromium as skip } from '@spillway/local/rig/pictures'
 import { chromium } from 'playwright-core'
 import { afterAll, test } from 'vitest'
 import { newAccount } from '../client.ts'

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { ACL_RULE } from '@spillway/client/redis/missing-right'
 import { startProcess, until } from '@spillway/local/rig'
-import { gatewayProgram } from '@spillway/local/start/programs'
+import { gatewayProgram } from '@spillway/local/start/member'
 import { afterAll, test } from 'vitest'
 import { call, expect, login, newAccount, respondAsync } from '../client.ts'
 import { startMailServer } from '../mail-server.ts'

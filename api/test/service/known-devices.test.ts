@@ -1,6 +1,6 @@
 // A known device logs in while strangers fill the queue; a token that is not its own helps nobody.
 import assert from 'node:assert/strict'
-import { readMetric } from '@spillway/local/services/prometheus'
+import { readMetric } from '@spillway/local/rig/api-client'
 import { afterAll, test } from 'vitest'
 import { slowAccount } from '../account.ts'
 import { assertProblem, expect, keepTicket, letIn, login, respondAsync } from '../client.ts'

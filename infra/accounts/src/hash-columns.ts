@@ -1,6 +1,6 @@
 // Stored hashes of tables that keep salt and digest in columns of their own: `--hash` says how they were made.
 import { unpadded } from '@spillway/client/protocol/base64'
-import { UserError } from '@spillway/local/processes/user-error'
+import { UserError } from '@spillway/local/processes/command-line'
 import { symfonyHash } from '@spillway/worker/hashing/formats/symfony'
 import { hexBytes, paddedBase64 } from '@spillway/worker/hashing/formats/texts'
 

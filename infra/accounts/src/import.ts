@@ -1,6 +1,6 @@
 // Imports a file: reads, checks, has weak digests wrapped, and writes in batches. Every line is created, left or rejected.
 import type { Passwords } from '@spillway/client'
-import { UserError } from '@spillway/local/processes/user-error'
+import { UserError } from '@spillway/local/processes/command-line'
 import type { Database } from '@spillway/prisma'
 import type { Account, Checked } from './account.ts'
 import { createAddresses } from './addresses.ts'

@@ -2,7 +2,7 @@
 import { eventIdAt } from '@spillway/api/audit/event-id'
 import { insertEvents } from '@spillway/api/audit/store'
 import { parseEmailAddress } from '@spillway/api/email-address'
-import { UserError } from '@spillway/local/processes/user-error'
+import { UserError } from '@spillway/local/processes/command-line'
 import { type Database, Prisma, rawQuery } from '@spillway/prisma'
 import { createKinds } from './hashes.ts'
 

@@ -1,6 +1,5 @@
 // The command line of `pnpm accounts`.
-import { parseCommandLine, whole } from '@spillway/local/processes/command-line'
-import { UserError } from '@spillway/local/processes/user-error'
+import { parseCommandLine, UserError, whole } from '@spillway/local/processes/command-line'
 import { mapped } from './fields.ts'
 import { composeHash, saltEncodings } from './hash-columns.ts'
 import { ownPreset, presets } from './presets.ts'

@@ -1,6 +1,6 @@
 // Reads a file of accounts, one record at a time, so that a file of any size takes no more memory: NDJSON (a JSON object on each line), a
 // JSON document, or CSV, each of them compressed with gzip or not.
-import { UserError } from '@spillway/local/processes/user-error'
+import { UserError } from '@spillway/local/processes/command-line'
 import { readCsv } from './csv.ts'
 import { documentPath, readDocument } from './json-document.ts'
 import { linesOf, type TextLine } from './lines.ts'

@@ -2,10 +2,9 @@
 // gateway hashes it once, by registering an account whose stored hash is copied to all others.
 import { randomUUID } from 'node:crypto'
 import { runCommand } from '@spillway/local/processes/command'
-import { parseCommandLine, whole } from '@spillway/local/processes/command-line'
-import { UserError } from '@spillway/local/processes/user-error'
+import { parseCommandLine, UserError, whole } from '@spillway/local/processes/command-line'
 import { readEnvironment } from '@spillway/local/start/environment'
-import { findRunning } from '@spillway/local/start/running'
+import { findRunning } from '@spillway/local/start/places'
 import { connectDatabase, type Database } from '@spillway/prisma'
 import { SEED_PASSWORD, SEED_USERS, seedEmail, seedUsers } from '@spillway/prisma/seed'
 

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { UserError } from '@spillway/local/processes/user-error'
+import { UserError } from '@spillway/local/processes/command-line'
 import { createNamespace, scratchDir } from '@spillway/local/rig'
 import { connectDatabase } from '@spillway/prisma'
 import { afterAll } from 'vitest'

@@ -1,10 +1,10 @@
 // The image that ours stand on, fetched from its registry without a container engine, by crane. Needs Go, which builds crane.
 import { join } from 'node:path'
 import { buildPrograms } from '@spillway/helm/programs'
-import { makeOnce } from '@spillway/local/processes/make-once'
+import { UserError } from '@spillway/local/processes/command-line'
 import { defaultStateDir } from '@spillway/local/processes/repository'
 import { run } from '@spillway/local/processes/run'
-import { UserError } from '@spillway/local/processes/user-error'
+import { makeOnce } from '@spillway/local/services/apt-packages'
 import { readRecipe } from './recipe.ts'
 
 /** What registries call the processors of this machine. */

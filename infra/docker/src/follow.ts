@@ -2,8 +2,8 @@
 // of the base image: the folder holds only the additions of the image to its base.
 import { cpSync, mkdirSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
+import { UserError } from '@spillway/local/processes/command-line'
 import { run } from '@spillway/local/processes/run'
-import { UserError } from '@spillway/local/processes/user-error'
 import type { Stage, Step } from './recipe.ts'
 
 /** An image: its files, and how a container of it is started. */

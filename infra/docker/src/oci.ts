@@ -7,8 +7,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { writeArchive } from '@spillway/local/processes/archive'
+import { UserError } from '@spillway/local/processes/command-line'
 import { run } from '@spillway/local/processes/run'
-import { UserError } from '@spillway/local/processes/user-error'
 import type { Image } from './follow.ts'
 
 interface Descriptor {

@@ -1,7 +1,7 @@
 // A Dockerfile as a list of stages, each a list of steps that the builder of plain folders can follow.
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { UserError } from '@spillway/local/processes/user-error'
+import { UserError } from '@spillway/local/processes/command-line'
 import { type Copy, DockerfileParser, type From, type Instruction } from 'dockerfile-ast'
 
 export const dockerfile = fileURLToPath(new URL('../Dockerfile', import.meta.url))

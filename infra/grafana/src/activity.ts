@@ -2,8 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { newSealKey, until } from '@spillway/local/rig'
-import { type ApiClient, type Credentials, respondAsync } from '@spillway/local/rig/api-client'
-import { readMetric } from '@spillway/local/services/prometheus'
+import { type ApiClient, type Credentials, readMetric, respondAsync } from '@spillway/local/rig/api-client'
 import { type GatewayHandle, OPERATOR, openClient, type Scene } from './scene.ts'
 
 /** A published vector of crypt_blowfish, whose password is `U*U`. */

@@ -2,11 +2,11 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { UserError } from '@spillway/local/processes/command-line'
 import { type Keeper, openKeeper } from '@spillway/local/processes/keeper'
-import { UserError } from '@spillway/local/processes/user-error'
+import { onPath } from '@spillway/local/processes/run'
 import { freePort } from '@spillway/local/rig'
 import { type AptProgram, aptProgram, isUnpacked } from '@spillway/local/services/apt-packages'
-import { onPath } from '@spillway/local/services/on-path'
 import { startService } from '@spillway/local/services/service'
 
 const rulesDir = fileURLToPath(new URL('../../helm/spillway/files/alerts/', import.meta.url))

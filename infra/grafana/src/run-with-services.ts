@@ -1,7 +1,7 @@
 // Runs a command of this package on a PostgreSQL and a Redis server of its own, built and migrated.
 import { runWithKeeper } from '@spillway/local/processes/command'
 import type { Keeper } from '@spillway/local/processes/keeper'
-import { toVariables } from '@spillway/local/rig/environment'
+import { toVariables } from '@spillway/local/rig/namespace'
 import { startTestServices } from '@spillway/local/rig/services'
 import { readEnvironment } from '@spillway/local/start/environment'
 

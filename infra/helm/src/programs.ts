@@ -5,10 +5,10 @@ import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { makeOnce } from '@spillway/local/processes/make-once'
+import { UserError } from '@spillway/local/processes/command-line'
 import { programsDir } from '@spillway/local/processes/repository'
 import { run } from '@spillway/local/processes/run'
-import { UserError } from '@spillway/local/processes/user-error'
+import { makeOnce } from '@spillway/local/services/apt-packages'
 import { moduleVersion } from './modules.ts'
 
 /** The folders in programs/: each is a Go module whose tools are built. */

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import { chartDir } from '@spillway/helm/chart'
-import { newSealKey, newSigningKey } from '@spillway/local/start/keys'
+import { newSealKey, newSigningKey } from '@spillway/local/start/secrets'
 import type { KubernetesApi } from './api.ts'
 import type { Kubectl } from './kubectl.ts'
 

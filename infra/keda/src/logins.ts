@@ -1,7 +1,7 @@
 // Logins at a rate that does not depend on the answers; a ticket is redeemed until it is answered.
 import { ask, redeemUntilAnswered } from '@spillway/local/rig/api-client'
-import type { ToldEta } from '@spillway/local/rig/eta-errors'
 import { startLoop } from '@spillway/local/rig/open-loop'
+import type { ToldEta } from '@spillway/local/rig/quantile'
 
 export interface LoginResult {
   /** Milliseconds of performance.now(). */

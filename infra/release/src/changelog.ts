@@ -1,8 +1,8 @@
 // The changelog, which is kept by hand. A version that it does not describe is not released.
 import { copyFile, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { UserError } from '@spillway/local/processes/command-line'
 import { repositoryDir } from '@spillway/local/processes/repository'
-import { UserError } from '@spillway/local/processes/user-error'
 import type { Part } from './part.ts'
 
 export const changelogFile = join(repositoryDir, '.github/CHANGELOG.md')

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { baseName, fetchBase } from '@spillway/docker/base'
 import { buildImages } from '@spillway/docker/images'
 import { writeOciArchive } from '@spillway/docker/oci'
-import { UserError } from '@spillway/local/processes/user-error'
+import { UserError } from '@spillway/local/processes/command-line'
 import type { Part } from './part.ts'
 
 export const images: Part = async ({ outdir, version, commit, epoch, say }) => {

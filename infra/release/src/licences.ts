@@ -1,7 +1,7 @@
 // The list of licences of all that is in a release. A licence that is not allowed fails it.
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { UserError } from '@spillway/local/processes/user-error'
+import { UserError } from '@spillway/local/processes/command-line'
 import { allowedLicences, readByHand } from './allowed-licences.ts'
 import { type Bom, type Component, licenceOf, nameOf } from './cyclonedx.ts'
 import type { Part } from './part.ts'

@@ -1,9 +1,8 @@
 // The command `pnpm release`: makes all that is released of this commit, in a folder.
 import { join, relative, resolve } from 'node:path'
 import { runWithKeeper } from '@spillway/local/processes/command'
-import { parseCommandLine } from '@spillway/local/processes/command-line'
+import { parseCommandLine, UserError } from '@spillway/local/processes/command-line'
 import { defaultStateDir } from '@spillway/local/processes/repository'
-import { UserError } from '@spillway/local/processes/user-error'
 import { makeRelease, type PartName, parts } from './release.ts'
 import { readSource } from './source.ts'
 

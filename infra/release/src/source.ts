@@ -1,9 +1,9 @@
 // What a release is made from: the one version of all that is in it, and a commit.
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { UserError } from '@spillway/local/processes/command-line'
 import { repositoryDir } from '@spillway/local/processes/repository'
 import { run } from '@spillway/local/processes/run'
-import { UserError } from '@spillway/local/processes/user-error'
 
 export interface Source {
   version: string

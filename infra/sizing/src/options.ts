@@ -1,6 +1,5 @@
 // The command line of `pnpm size`.
-import { milliseconds, parseCommandLine, positive, whole } from '@spillway/local/processes/command-line'
-import { UserError } from '@spillway/local/processes/user-error'
+import { milliseconds, parseCommandLine, positive, UserError, whole } from '@spillway/local/processes/command-line'
 import { calibrationOf, calibrationOptions } from './calibrate/options.ts'
 import type { Pricing } from './price.ts'
 import type { Demand } from './sizing.ts'

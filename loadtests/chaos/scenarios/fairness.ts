@@ -1,9 +1,8 @@
 // Floods: of registrations, from one address, on one account. Others get their share, and what is over a limit costs no hash.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { until } from '@spillway/local/processes/until'
-import { type Answer, ask } from '@spillway/local/rig/api-client'
+import { type Answer, ask, readMetric } from '@spillway/local/rig/api-client'
 import { startLoop } from '@spillway/local/rig/open-loop'
-import { readMetric } from '@spillway/local/services/prometheus'
 import { startTraffic } from '../../load/visit.ts'
 import { Findings, type Scenario } from '../scenario.ts'
 import { drained } from '../stage/queue.ts'

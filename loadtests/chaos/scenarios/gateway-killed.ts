@@ -1,7 +1,6 @@
 // A gateway is killed: its clients go to the next one, and the state that it leaves behind expires.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { ask, respondAsync } from '@spillway/local/rig/api-client'
-import { readMetric } from '@spillway/local/services/prometheus'
+import { ask, readMetric, respondAsync } from '@spillway/local/rig/api-client'
 import type { Scenario } from '../scenario.ts'
 import { drained, expectNoLeftovers } from '../stage/queue.ts'
 import { onOwnRedis } from '../stage/system.ts'

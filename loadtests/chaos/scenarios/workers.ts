@@ -1,7 +1,7 @@
 // Workers die, freeze and starve in the middle of a storm: no login fails, and the jobs that they held are answered soon after.
 import { constants, setPriority } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { moveTo } from '@spillway/local/processes/pinning'
+import { moveTo } from '@spillway/local/processes/processor-time'
 import { type Member, startProcess } from '@spillway/local/rig'
 import type { Scenario } from '../scenario.ts'
 import { type OwnSystem, onOwnRedis, type System } from '../stage/system.ts'

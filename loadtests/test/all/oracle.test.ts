@@ -1,8 +1,7 @@
 // `pnpm --filter @spillway/loadtests oracle`: its statistics by known values, and its questions to a real gateway.
 import assert from 'node:assert/strict'
 import { createNamespace, openSpillway, until } from '@spillway/local/rig'
-import { createApiClient } from '@spillway/local/rig/api-client'
-import { readMetric } from '@spillway/local/services/prometheus'
+import { createApiClient, readMetric } from '@spillway/local/rig/api-client'
 import { afterAll, describe, test } from 'vitest'
 import { askInTurn, type Sample } from '../../oracle/ask.ts'
 import { broken, compareAll, isBlind, table } from '../../oracle/compare.ts'

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { UserError } from '@spillway/local/processes/user-error'
+import { UserError } from '@spillway/local/processes/command-line'
 import { describe, test } from 'vitest'
 import { middle } from '../../measure/noise.ts'
 import { Tally } from '../../measure/tally.ts'

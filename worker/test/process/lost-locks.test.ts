@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { jobKey, lockKey, queueKey } from '@spillway/client/queue/keys'
 import { monitorRedis, until } from '@spillway/local/rig'
-import { readMetric } from '@spillway/local/services/prometheus'
+import { readMetric } from '@spillway/local/rig/api-client'
 import { test } from 'vitest'
 import { startOwnRedis } from '../own-redis.ts'
 import { answerOf, jobsAreCounted, readyClient, startedWorker } from '../parts.ts'

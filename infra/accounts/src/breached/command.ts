@@ -1,7 +1,6 @@
 // The command `pnpm accounts breached`: makes the lists of passwords that new ones must not be in.
 import { stat } from 'node:fs/promises'
-import { parseCommandLine, whole } from '@spillway/local/processes/command-line'
-import { UserError } from '@spillway/local/processes/user-error'
+import { parseCommandLine, UserError, whole } from '@spillway/local/processes/command-line'
 import { commonListFile, writeCommonList } from './common.ts'
 import { chosenHashes, findThreshold } from './public-list.ts'
 import { writeList } from './write.ts'

@@ -1,6 +1,6 @@
 // The public list of breached passwords (Have I Been Pwned): lines of `SHA1:count`, ordered by hash, of which the most frequent ones are taken.
 import { createReadStream } from 'node:fs'
-import { UserError } from '@spillway/local/processes/user-error'
+import { UserError } from '@spillway/local/processes/command-line'
 
 const CHUNK_BYTES = 1024 * 1024
 

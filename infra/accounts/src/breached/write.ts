@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { open, rename, rm } from 'node:fs/promises'
 import { BLOCK_BYTES, createBlockWriter } from '@spillway/api/breached/blocks'
 import { type Header, headerBlock, prefixOf, VALUE_BITS_MAX } from '@spillway/api/breached/format'
-import { UserError } from '@spillway/local/processes/user-error'
+import { UserError } from '@spillway/local/processes/command-line'
 
 /**
  * @param entries how many there are

@@ -1,8 +1,8 @@
 // All schemas that the chart is checked against, written once into the ignored folder.
 import { copyFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { makeOnce } from '@spillway/local/processes/make-once'
 import { programsDir } from '@spillway/local/processes/repository'
+import { makeOnce } from '@spillway/local/services/apt-packages'
 import { parseAllDocuments } from 'yaml'
 import { crdDirs, moduleDir, moduleVersion } from '../modules.ts'
 import { customResourceSchemas, kubernetesSchemas } from './kinds.ts'

@@ -1,7 +1,7 @@
 // Idle, a spike, and idle again: workers come and go with the queue, and no login fails.
 import assert from 'node:assert/strict'
 import { until } from '@spillway/local/processes/until'
-import { type EtaErrors, etaErrors } from '@spillway/local/rig/eta-errors'
+import { type EtaErrors, etaErrors } from '@spillway/local/rig/quantile'
 import { readFigures } from '@spillway/sizing/figures'
 import { DEFAULT_LIMITS, type SpikeCost, spikeCost } from '@spillway/sizing/spike'
 import type { Steps } from '../steps.ts'

@@ -1,7 +1,7 @@
 // The tools of every step of the scenario: traffic, the timeline, and questions to the cluster.
 import assert from 'node:assert/strict'
 import { until } from '@spillway/local/processes/until'
-import { createAccounts } from '@spillway/local/services/accounts'
+import { createAccounts } from '@spillway/local/services/query'
 import { Queue } from 'bullmq'
 import { conditionOf } from '../api.ts'
 import type { Environment } from '../environment.ts'

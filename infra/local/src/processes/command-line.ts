@@ -1,6 +1,5 @@
 // Command lines: Node's parser, and checks of single values. A mistake is a UserError of one sentence.
 import { type ParseArgsConfig, parseArgs } from 'node:util'
-import { UserError } from './user-error.ts'
 
 type Options = NonNullable<ParseArgsConfig['options']>
 
@@ -49,4 +48,14 @@ export function milliseconds(option: string, text: string): number {
   const [, number = '', unit = ''] = /^([\d.]+)(ms|s|m)$/.exec(text) ?? []
   if (unit === '') throw new UserError(`${option} takes a time such as 250ms or 1s, not "${text}".`)
   return positive(option, number) * (unit === 'ms' ? 1 : unit === 's' ? 1_000 : 60_000)
+}
+
+/** An expected failure. Its message names the problem and the way out. */
+export class UserError extends Error {
+  override name = 'UserError'
+}
+
+/** Prints a UserError as its message, any other error with its stack. */
+export function report(error: unknown): void {
+  console.error(error instanceof UserError ? error.message : error)
 }

@@ -2,11 +2,11 @@
 // sessions of their own, so that Ctrl-C reaches this process alone, which stops them in order.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 import { Socket } from 'node:net'
 import { basename } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { logTail } from './log-tail.ts'
-import { UserError } from './user-error.ts'
+import { UserError } from './command-line.ts'
 
 /** The order in which processes are stopped: lowest first, each group after the previous one has ended. */
 export const stopOrder = { tool: 0, gateway: 1, worker: 2, service: 3 } as const
@@ -106,4 +106,19 @@ export function openKeeper(graceMs = defaultGraceMs) {
     /** Stops all running processes by stopOrder, and resolves when no process is left. */
     close,
   }
+}
+
+/** The last lines of an output, joined into one. */
+export function logTail(output: string): string {
+  return output.trim().split('\n').slice(-3).join(' / ').slice(-400) || '(no output)'
+}
+
+/** The last lines of a log file of any size. */
+export function logTailOf(logFile: string): string {
+  const fd = openSync(logFile, 'r')
+  const { size } = fstatSync(fd)
+  const end = Buffer.alloc(Math.min(size, 4_096))
+  readSync(fd, end, 0, end.length, size - end.length)
+  closeSync(fd)
+  return logTail(end.toString())
 }

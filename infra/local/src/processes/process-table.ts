@@ -1,7 +1,6 @@
 // Reads facts about other processes, which Node cannot: from /proc if it exists, else from ps (macOS).
 import { execFileSync } from 'node:child_process'
-import { existsSync, readdirSync } from 'node:fs'
-import { readProc, readStat } from './proc.ts'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 
 export interface ProcessFacts {
   parentPid: number
@@ -59,4 +58,20 @@ function ps(...args: string[]): string | undefined {
   } catch {
     return undefined
   }
+}
+
+/** A file of /proc, or undefined when its process has ended or this is not Linux. */
+export function readProc(path: string): string | undefined {
+  try {
+    return readFileSync(`/proc/${path}`, 'utf8')
+  } catch {
+    return undefined
+  }
+}
+
+/** The fields of /proc/<pid>/stat from the third on, which is the state; see proc_pid_stat(5). */
+export function readStat(pid: number): string[] | undefined {
+  const stat = readProc(`${pid}/stat`)
+  // The second field is the program's name in parentheses, and may itself hold spaces and parentheses.
+  return stat?.slice(stat.lastIndexOf(')') + 2).split(' ')
 }

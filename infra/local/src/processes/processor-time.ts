@@ -1,5 +1,10 @@
-// Processor time of processes and of the whole machine, and the memory of a process, as the kernel counts them.
-import { readProc, readStat } from './proc.ts'
+// Processor time of processes and of the whole machine, and the memory of a process, as the kernel counts them; and processes on
+// chosen processors.
+
+import { spawnSync } from 'node:child_process'
+import { platform } from 'node:process'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { readProc, readStat } from './process-table.ts'
 
 /** The unit of /proc/<pid>/stat: USER_HZ, 100 on every Linux that Node runs on. */
 const MS_PER_TICK = 10
@@ -58,4 +63,28 @@ export function machineTime() {
     .slice(1)
     .map((ticks) => Number(ticks) * MS_PER_TICK)
   return { busyMs: user + nice + system + irq + softirq, stolenMs: stolen, idleMs: idle + iowait }
+}
+
+/** Per cent of all processor time that others used or stole while this waited; undefined where it cannot be read. */
+export async function backgroundLoad(lookForMs: number): Promise<number | undefined> {
+  const before = machineTime()
+  await sleep(lookForMs)
+  const after = machineTime()
+  if (before === undefined || after === undefined) return undefined
+  const used = after.busyMs - before.busyMs + after.stolenMs - before.stolenMs
+  const all = used + after.idleMs - before.idleMs
+  return all === 0 ? 0 : (100 * used) / all
+}
+
+/** Whether processes can be pinned here: Linux with util-linux. */
+export const canPin = platform === 'linux' && spawnSync('taskset', ['--version']).status === 0
+
+/** A command line that runs only on these cores, where the system can do that. */
+export function pinned(command: string[], cores: readonly number[] | undefined): string[] {
+  return cores === undefined || !canPin ? command : ['taskset', '-c', cores.join(','), ...command]
+}
+
+/** Moves a running process with all its threads; its later children inherit the cores. Silent where that cannot be. */
+export function moveTo(pid: number | undefined, cores: readonly number[]): void {
+  spawnSync('taskset', ['-a', '-c', '-p', cores.join(','), String(pid)], { stdio: 'ignore' })
 }

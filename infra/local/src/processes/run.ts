@@ -1,5 +1,7 @@
-// Runs a program to its end, without a keeper: for programs that soon end by themselves.
+// Finds programs of this system, and runs one to its end without a keeper: for programs that soon end by themselves.
 import { execFile } from 'node:child_process'
+import { accessSync, constants } from 'node:fs'
+import { delimiter, join } from 'node:path'
 import { ToolFailure } from './keeper.ts'
 
 /** Rendered charts and schemas are larger than Node's own limit of 1 MiB. */
@@ -22,4 +24,17 @@ export function run(command: string, args: string[], { input, ...options }: RunO
     child.stdin?.on('error', () => {})
     child.stdin?.end(input)
   })
+}
+
+/** The first of these programs that the PATH, or the folders given instead, has. */
+export function onPath(names: string[], folders = (process.env.PATH ?? '').split(delimiter)): string | undefined {
+  const isProgram = (file: string): boolean => {
+    try {
+      accessSync(file, constants.X_OK)
+      return true
+    } catch {
+      return false
+    }
+  }
+  return names.flatMap((name) => folders.filter(Boolean).map((folder) => join(folder, name))).find(isProgram)
 }

@@ -2,14 +2,13 @@
 
 export { freePort, listening } from '../processes/port.ts'
 export { until } from '../processes/until.ts'
-export { newSealKey, newSigningKey } from '../start/keys.ts'
-export { readinessOf } from '../start/programs.ts'
-export { clockOff } from './clock-off.ts'
+export { readinessOf } from '../start/member.ts'
+export { newSealKey, newSigningKey } from '../start/secrets.ts'
+export { clockOff, redisTime, startStopwatch } from './clocks.ts'
 export { createNamespace, type Namespace } from './namespace.ts'
 export { type OlderVersion, unpackOlderVersion } from './older-version.ts'
 export { type Exit, type LogLine, type ProcessToTest, startProcess, type TestProcess } from './process.ts'
 export { monitorRedis } from './redis-monitor.ts'
-export { redisTime } from './redis-time.ts'
 export { scratchDir } from './scratch-dir.ts'
 export {
   type GatewayProcess,
@@ -20,5 +19,4 @@ export {
   type SpillwayOptions,
   startWorker,
 } from './spillway.ts'
-export { startStopwatch } from './stopwatch.ts'
 export { startProxy, type TcpProxy } from './tcp-proxy.ts'

@@ -1,9 +1,9 @@
-// A database and a Redis key prefix of its own for each test file.
+// The environment of a test run, and in it a database and a Redis key prefix of its own for each test file.
 import { randomBytes } from 'node:crypto'
 import { Redis } from 'ioredis'
+import { UserError } from '../processes/command-line.ts'
 import { until } from '../processes/until.ts'
 import { databaseOf, query, withDatabase } from '../services/query.ts'
-import { testEnvironment } from './environment.ts'
 
 /** How long PostgreSQL may list a closed connection. */
 const disconnectMs = 20_000
@@ -59,4 +59,25 @@ export async function deleteKeys(redisUrl: string, prefix: string): Promise<void
   } finally {
     redis.disconnect()
   }
+}
+
+/** The environment of a test run, passed to the processes of its tests: the URLs of the template database and of Redis. */
+interface TestEnvironment {
+  /** The migrated database that namespaces are copies of. Nobody connects to it. */
+  templateUrl: string
+  redisUrl: string
+}
+
+/** The variables that carry this environment to child processes. */
+export function toVariables({ templateUrl, redisUrl }: TestEnvironment): NodeJS.ProcessEnv {
+  return { SPILLWAY_TEST_TEMPLATE_URL: templateUrl, SPILLWAY_TEST_REDIS_URL: redisUrl }
+}
+
+/** The environment of the test run that this process is part of. Throws a UserError outside of one. */
+export function testEnvironment(): TestEnvironment {
+  const { SPILLWAY_TEST_TEMPLATE_URL: templateUrl, SPILLWAY_TEST_REDIS_URL: redisUrl } = process.env
+  if (templateUrl !== undefined && redisUrl !== undefined) return { templateUrl, redisUrl }
+  throw new UserError(
+    'This test needs PostgreSQL and Redis: run it by "pnpm test", with a part of its file name after it.',
+  )
 }

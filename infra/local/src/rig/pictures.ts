@@ -4,6 +4,7 @@ import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { repositoryDir } from '../processes/repository.ts'
+import { onPath } from '../processes/run.ts'
 
 const livePage = ['api/src/ops/live/page']
 const board = ['api/src/board', 'npm:@bull-board/ui']
@@ -78,3 +79,12 @@ function contentsOf(source: string): [name: string, content: string][] {
 function withoutComments(text: string): string {
   return text.replaceAll(/^\s*(\/\/|\/\*\*|\*).*\n/gm, '')
 }
+
+/** The Chromium that tests drive, if this machine has one. */
+const program = onPath(['chromium', 'chromium-browser', 'google-chrome'])
+
+/** Why tests that need it are skipped, or false. */
+export const skipWithoutChromium = program === undefined ? 'there is no Chromium on the PATH' : false
+
+/** How playwright-core launches it. As root, which containers often are, its sandbox cannot be had. */
+export const chromiumOptions = { executablePath: program ?? '', args: ['--no-sandbox'] }

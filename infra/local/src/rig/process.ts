@@ -2,7 +2,7 @@
 import { EventEmitter, on } from 'node:events'
 import { createInterface } from 'node:readline'
 import { type Keeper, openKeeper, stopOrder } from '../processes/keeper.ts'
-import { pinned } from '../processes/pinning.ts'
+import { pinned } from '../processes/processor-time.ts'
 import { repositoryDir } from '../processes/repository.ts'
 import { until } from '../processes/until.ts'
 

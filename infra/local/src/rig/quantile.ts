@@ -5,3 +5,42 @@ export function quantile(values: readonly number[], part: number): number | unde
   const sorted = Float64Array.from(values).sort()
   return sorted[Math.max(Math.ceil(part * sorted.length) - 1, 0)]
 }
+
+/** An ETA that was told; times of performance.now(). */
+export interface ToldEta {
+  atMs: number
+  etaMs: number
+  answeredAtMs: number
+}
+
+export interface EtaErrors {
+  count: number
+  /** The 90th percentile, as a share of the time that the answer took; Infinity without any ETA. */
+  p90: number
+}
+
+/** Shorter ones are over before they could be told again. */
+const LEAST_MS = 1_000
+
+/**
+ * The errors of ETAs before the capacity changed, and of those afterwards. Those that the change made wrong are left out: no reckoning
+ * could know of it.
+ */
+export function etaErrors(
+  told: readonly ToldEta[],
+  change: { beganAtMs: number; endedAtMs: number },
+): { before: EtaErrors; after: EtaErrors } {
+  return {
+    before: errorsOf(told.filter(({ answeredAtMs }) => answeredAtMs < change.beganAtMs)),
+    after: errorsOf(told.filter(({ atMs }) => atMs > change.endedAtMs)),
+  }
+}
+
+function errorsOf(told: readonly ToldEta[]): EtaErrors {
+  const errors = told
+    .map(({ atMs, etaMs, answeredAtMs }) => ({ etaMs, tookMs: answeredAtMs - atMs }))
+    .filter(({ tookMs }) => tookMs >= LEAST_MS)
+    .map(({ etaMs, tookMs }) => Math.abs(etaMs - tookMs) / tookMs)
+    .sort((a, b) => a - b)
+  return { count: errors.length, p90: errors[Math.ceil(errors.length * 0.9) - 1] ?? Number.POSITIVE_INFINITY }
+}

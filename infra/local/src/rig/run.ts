@@ -2,10 +2,9 @@
 import { runWithKeeper } from '../processes/command.ts'
 import { parseCommandLine } from '../processes/command-line.ts'
 import { repositoryDir } from '../processes/repository.ts'
-import { build } from '../start/build.ts'
+import { build, checkPlatform } from '../start/build.ts'
 import { readEnvironment } from '../start/environment.ts'
-import { checkPlatform } from '../start/platform.ts'
-import { toVariables } from './environment.ts'
+import { toVariables } from './namespace.ts'
 import { isGreen, nothing, runTests, summary } from './runner.ts'
 import { startTestServices } from './services.ts'
 

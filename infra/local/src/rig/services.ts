@@ -2,18 +2,16 @@
 import { randomBytes } from 'node:crypto'
 import { mkdir, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { allOrNone } from '../processes/all-or-none.ts'
 import type { Keeper } from '../processes/keeper.ts'
 import { isRunning } from '../processes/process-table.ts'
 import { defaultStateDir } from '../processes/repository.ts'
 import { removeHome } from '../services/postgres-user.ts'
 import { databaseOf, query, withDatabase } from '../services/query.ts'
 import type { ServiceOptions } from '../services/service.ts'
-import { startServices } from '../services/services.ts'
-import { build } from '../start/build.ts'
+import { allOrNone, startServices } from '../services/services.ts'
+import { build, migrate } from '../start/build.ts'
 import { buildEngine, hasEngine } from '../start/engine.ts'
 import type { LocalEnvironment } from '../start/environment.ts'
-import { migrate } from '../start/migrate.ts'
 
 const nothingToClose = async () => ({ close: async () => {} })
 

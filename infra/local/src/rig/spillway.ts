@@ -3,8 +3,8 @@
 import { randomBytes } from 'node:crypto'
 import type { Keeper } from '../processes/keeper.ts'
 import { until } from '../processes/until.ts'
-import { newSealKey, newSigningKey } from '../start/keys.ts'
-import { gatewayProgram, type Program, readinessOf, workerProgram } from '../start/programs.ts'
+import { gatewayProgram, type Program, readinessOf, workerProgram } from '../start/member.ts'
+import { newSealKey, newSigningKey } from '../start/secrets.ts'
 import { type ProcessToTest, startProcess, type TestProcess } from './process.ts'
 
 /** A gateway or worker. */

@@ -1,13 +1,12 @@
 // Programs from the packages of Debian and Ubuntu, unpacked into a folder: apt works on lists and a cache of its own. It needs no root,
 // and nothing is installed.
 import { existsSync } from 'node:fs'
-import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import type { Keeper } from '../processes/keeper.ts'
-import { makeOnce } from '../processes/make-once.ts'
 import { programsDir } from '../processes/repository.ts'
-import { onPath } from './on-path.ts'
+import { onPath } from '../processes/run.ts'
 
 export interface AptProgram {
   command: string
@@ -103,4 +102,24 @@ async function download({ keeper, packages }: AptRequest, own: string): Promise<
     failure ??= missing
   }
   throw failure
+}
+
+/**
+ * Makes a folder unless it is there. It is filled under another name and renamed: if two runs make it at once, one wins, and neither sees an
+ * incomplete one.
+ */
+export async function makeOnce(dir: string, fill: (partial: string) => Promise<unknown>): Promise<void> {
+  if (existsSync(dir)) return
+  await mkdir(dirname(dir), { recursive: true })
+  const partial = await mkdtemp(`${dir}.partial-`)
+  try {
+    await fill(partial)
+    // Other users may enter it.
+    await chmod(partial, 0o755)
+    await rename(partial, dir).catch((error: unknown) => {
+      if (!existsSync(dir)) throw error
+    })
+  } finally {
+    await rm(partial, { recursive: true, force: true })
+  }
 }

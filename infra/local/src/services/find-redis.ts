@@ -2,10 +2,10 @@
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
+import { UserError } from '../processes/command-line.ts'
 import type { Tool } from '../processes/keeper.ts'
-import { UserError } from '../processes/user-error.ts'
+import { onPath } from '../processes/run.ts'
 import { aptProgram } from './apt-packages.ts'
-import { onPath } from './on-path.ts'
 import type { ServiceOptions } from './service.ts'
 
 /** Of a container. */

@@ -4,8 +4,8 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { chmod, chown, cp, mkdir, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { makeOnce } from '../processes/make-once.ts'
-import { UserError } from '../processes/user-error.ts'
+import { UserError } from '../processes/command-line.ts'
+import { makeOnce } from './apt-packages.ts'
 
 /** The folder for data and programs when `nobody` cannot enter the checkout. */
 const sharedDir = '/var/lib/spillway'

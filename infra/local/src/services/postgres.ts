@@ -3,12 +3,11 @@
 import { existsSync } from 'node:fs'
 import { chown, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { endOrphan } from '../processes/orphan.ts'
+import { UserError } from '../processes/command-line.ts'
 import { onFreePort } from '../processes/port.ts'
-import { UserError } from '../processes/user-error.ts'
 import { makeHome, type PostgresUser, postgresUser, reachablePrograms } from './postgres-user.ts'
 import { query, withDatabase } from './query.ts'
-import { type Service, type ServiceOptions, startService } from './service.ts'
+import { endOrphan, type Service, type ServiceOptions, startService } from './service.ts'
 
 /**
  * Starts PostgreSQL on the loopback interface, for root with its data in another folder: see makeHome. The first start creates its data;

@@ -1,4 +1,5 @@
-// Single statements on a PostgreSQL, and the URL of another database on the same server.
+// Single statements on a PostgreSQL, accounts for tests and measurements,
+// and the URL of another database on the same server.
 import pg from 'pg'
 
 /** The same server, another database. */
@@ -23,4 +24,21 @@ export async function query(url: string, text: string, values: unknown[] = []): 
 /** The name of the database in a URL. */
 export function databaseOf(url: string): string {
   return decodeURIComponent(new URL(url).pathname.slice(1))
+}
+
+/** Creates accounts with this stored hash, and returns their addresses. */
+export async function createAccounts(
+  databaseUrl: string,
+  name: string,
+  count: number,
+  passwordHash: string,
+): Promise<string[]> {
+  const rows = await query(
+    databaseUrl,
+    `INSERT INTO users (id, email, password_hash, updated_at)
+     SELECT gen_random_uuid(), $1 || '-' || n || '@example.com', $2, now() FROM generate_series(1, $3::int) AS n
+     RETURNING email`,
+    [name, passwordHash, count],
+  )
+  return rows.map(({ email }) => String(email))
 }

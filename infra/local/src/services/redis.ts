@@ -1,10 +1,9 @@
 // The embedded Redis (or Valkey): durable, without eviction, on the loopback interface only.
 import { mkdir } from 'node:fs/promises'
 import { Redis } from 'ioredis'
-import { endOrphan } from '../processes/orphan.ts'
 import { onFreePort } from '../processes/port.ts'
 import { findRedis, pidFileOf, type RedisSearch } from './find-redis.ts'
-import { type ServiceOptions, startService } from './service.ts'
+import { endOrphan, type ServiceOptions, startService } from './service.ts'
 
 export interface RedisOptions extends RedisSearch, Omit<ServiceOptions, 'password'> {
   /** [none] */

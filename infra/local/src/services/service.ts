@@ -1,10 +1,11 @@
 // Runs a server as a process: starts it, waits until it answers, stops it, and starts it again.
 import { once } from 'node:events'
-import { closeSync, openSync } from 'node:fs'
-import { type Keeper, stopOrder, type Tool } from '../processes/keeper.ts'
-import { logTailOf } from '../processes/log-tail.ts'
+import { closeSync, openSync, readFileSync, rmSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { UserError } from '../processes/command-line.ts'
+import { type Keeper, logTailOf, stopOrder, type Tool } from '../processes/keeper.ts'
+import { findProcess, isRunning } from '../processes/process-table.ts'
 import { until } from '../processes/until.ts'
-import { UserError } from '../processes/user-error.ts'
 
 /** How a server of our own is run. */
 export interface ServiceOptions {
@@ -93,4 +94,31 @@ async function launch({ keeper, name, logFile, keepsLog = false, url, ...what }:
   const how = ended ? ` (${ended})` : ''
   await close()
   throw new UserError(`${name} did not start${how}: ${logTailOf(logFile)} (its log: ${logFile})`)
+}
+
+/** Stops orphans: servers of an earlier run, whose keeper was killed too, that still use their folder. */
+const graceMs = 15_000
+
+/**
+ * Stops the process of a pid file and deletes the file. A process whose command line does not match the marker is left alone: it got
+ * the same pid later.
+ */
+export async function endOrphan(pidFile: string, marker: RegExp, signal: NodeJS.Signals): Promise<void> {
+  const pid = readPid(pidFile)
+  if (pid === undefined) return
+  if (marker.test(findProcess(pid)?.command ?? '')) {
+    process.kill(pid, signal)
+    const deadline = Date.now() + graceMs
+    while (isRunning(pid) && Date.now() < deadline) await sleep(50)
+    if (isRunning(pid)) process.kill(pid, 'SIGKILL')
+  }
+  rmSync(pidFile, { force: true })
+}
+
+function readPid(pidFile: string): number | undefined {
+  try {
+    return Number.parseInt(readFileSync(pidFile, 'utf8'), 10) || undefined
+  } catch {
+    return undefined
+  }
 }

@@ -1,8 +1,7 @@
 // PostgreSQL and Redis for a run: those of the environment, else embedded ones.
 import { chmod, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { allOrNone } from '../processes/all-or-none.ts'
-import { UserError } from '../processes/user-error.ts'
+import { UserError } from '../processes/command-line.ts'
 import { startPostgres } from './postgres.ts'
 import { pingRedis, startRedis } from './redis.ts'
 import type { Service, ServiceOptions } from './service.ts'
@@ -66,4 +65,20 @@ async function given(url: string): Promise<Service> {
   const nothing = async (): Promise<void> => {}
   const own = { pid: () => undefined, signal: () => {}, kill: nothing, start: nothing, close: nothing }
   return { url, exited: new Promise(() => {}), ...own }
+}
+
+/** Starts several resources at once, all or none. */
+interface Closable {
+  close(): Promise<void>
+}
+
+/** Waits for all. If one fails, closes the others and rejects with the first failure. */
+export async function allOrNone<T extends readonly Promise<Closable>[] | []>(
+  starts: T,
+): Promise<{ -readonly [K in keyof T]: Awaited<T[K]> }> {
+  const ends: readonly PromiseSettledResult<Closable>[] = await Promise.allSettled(starts)
+  if (ends.some(({ status }) => status === 'rejected')) {
+    await Promise.all(ends.map(async (end) => end.status === 'fulfilled' && (await end.value.close())))
+  }
+  return Promise.all(starts)
 }

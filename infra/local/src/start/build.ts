@@ -1,8 +1,8 @@
-// Compiles the packages with turbo, which caches unchanged ones.
+// What a start needs first: the platform, the packages compiled by turbo (which caches unchanged ones), and the migrated database.
 import { join } from 'node:path'
-import { type Keeper, ToolFailure } from '../processes/keeper.ts'
+import { UserError } from '../processes/command-line.ts'
+import { type Keeper, logTail, ToolFailure } from '../processes/keeper.ts'
 import { defaultStateDir, repositoryDir } from '../processes/repository.ts'
-import { UserError } from '../processes/user-error.ts'
 import { takeLock } from './lock.ts'
 
 /** How long to wait for another build of this checkout. */
@@ -31,4 +31,31 @@ export async function build(keeper: Keeper, packages: string[] = []): Promise<vo
   } finally {
     lock.close()
   }
+}
+
+/** Applies pending migrations by the same command as deployments, and creates the database if it does not exist. Needs a build. */
+export async function migrate(keeper: Keeper, databaseUrl: string): Promise<void> {
+  try {
+    await keeper.run({
+      command: process.execPath,
+      args: ['prisma/dist/migrate.js'],
+      cwd: repositoryDir,
+      env: { ...process.env, DATABASE_URL: databaseUrl },
+    })
+  } catch (error) {
+    throw error instanceof ToolFailure
+      ? new UserError(`The database cannot be migrated: ${logTail(error.output)}`)
+      : error
+  }
+}
+
+/** Throws a UserError on a Node that is too old, and on Windows itself. */
+export function checkPlatform(): void {
+  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
+  if (major < 20 || (major === 20 && minor < 19)) {
+    throw new UserError(
+      `Spillway needs Node 20.19 or newer, and this is ${process.versions.node}: install a newer one.`,
+    )
+  }
+  if (process.platform === 'win32') throw new UserError('Redis does not run on Windows itself: use WSL 2.')
 }

@@ -1,10 +1,10 @@
 // Starts the gateways and workers of a local run, and waits until logins succeed.
+
+import { UserError } from '../processes/command-line.ts'
 import { until } from '../processes/until.ts'
-import { UserError } from '../processes/user-error.ts'
 import type { LocalEnvironment } from './environment.ts'
-import { type MemberOptions, startMember } from './member.ts'
+import { gatewayProgram, type MemberOptions, readinessOf, startMember, workerProgram } from './member.ts'
 import { hostToDial, type Place } from './places.ts'
-import { gatewayProgram, readinessOf, workerProgram } from './programs.ts'
 import type { Secrets } from './secrets.ts'
 
 export interface ClusterOptions extends Pick<MemberOptions, 'keeper' | 'logDir' | 'say' | 'fail'> {

@@ -3,7 +3,7 @@ import { copyFileSync, existsSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Keeper } from '../processes/keeper.ts'
 import { defaultStateDir, repositoryDir } from '../processes/repository.ts'
-import { onPath } from '../services/on-path.ts'
+import { onPath } from '../processes/run.ts'
 import { takeLock } from './lock.ts'
 
 const crate = join(repositoryDir, 'worker', 'engine')

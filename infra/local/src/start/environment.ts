@@ -1,7 +1,7 @@
 // The environment of the local commands, read once.
 import { resolve } from 'node:path'
+import { UserError } from '../processes/command-line.ts'
 import { defaultStateDir, repositoryDir } from '../processes/repository.ts'
-import { UserError } from '../processes/user-error.ts'
 
 export type LocalEnvironment = ReturnType<typeof readEnvironment>
 

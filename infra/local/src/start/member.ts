@@ -3,12 +3,10 @@
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Keeper } from '../processes/keeper.ts'
-import { logTailOf } from '../processes/log-tail.ts'
+import { type Keeper, logTailOf, stopOrder } from '../processes/keeper.ts'
 import { repositoryDir } from '../processes/repository.ts'
 import { startService } from '../services/service.ts'
 import { type Place, placeIn, toVariables } from './places.ts'
-import type { Program } from './programs.ts'
 
 export interface MemberOptions {
   keeper: Keeper
@@ -70,4 +68,27 @@ function findLine(log: string, message: string): Record<string, unknown> | undef
   const lines = log.split('\n').slice(0, -1)
   const found = lines.filter((line) => line.includes(message)).map((line) => JSON.parse(line))
   return found.find(({ msg }) => msg === message)
+}
+
+/** The entry is the module that Node runs, from the root of the checkout; the log line of this message has the addresses: url and opsUrl. */
+export const gatewayProgram = {
+  entry: 'api/dist/main.js',
+  readyMessage: 'gateway listening',
+  stopOrder: stopOrder.gateway,
+} as const
+
+export const workerProgram = {
+  entry: 'worker/dist/main.cjs',
+  readyMessage: 'worker ready',
+  stopOrder: stopOrder.worker,
+} as const
+
+export type Program = typeof gatewayProgram | typeof workerProgram
+
+/** Reads a gateway's readiness, and how many workers it knows of. Rejects when it does not answer. */
+export async function readinessOf(gatewayUrl: string) {
+  const response = await fetch(`${gatewayUrl}/readyz`)
+  const text = await response.text()
+  const { workers }: { workers: number } = JSON.parse(text)
+  return { ready: response.ok, workers, text }
 }

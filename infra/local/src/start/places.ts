@@ -1,8 +1,11 @@
-// The addresses on which the gateways and workers of a local run listen.
+// The addresses on which the gateways and workers of a local run listen, and where a running one is.
 
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { UserError } from '../processes/command-line.ts'
 import { whyNotListen } from '../processes/port.ts'
-import { UserError } from '../processes/user-error.ts'
 import type { LocalEnvironment } from './environment.ts'
+import { isHeld } from './lock.ts'
 
 /** The ports of a gateway or worker. 0 is any free port, chosen when it listens. A worker has only an ops port. */
 export interface Place {
@@ -76,5 +79,23 @@ export function toVariables({ port, opsPort, servicePort }: Place): NodeJS.Proce
     OPS_PORT: String(opsPort),
     ...(port !== undefined && { PORT: String(port) }),
     ...(servicePort !== undefined && { SERVICE_PORT: String(servicePort) }),
+  }
+}
+
+/** Where the running `pnpm start` is, for commands that work on it. */
+interface RunningUrls {
+  databaseUrl: string
+  gatewayUrl: string
+}
+
+/** @param otherwise the end of the sentence for a UserError where nothing runs: what to set instead */
+export function findRunning(stateDir: string, otherwise: string): RunningUrls {
+  if (!isHeld(join(stateDir, 'start.lock')))
+    throw new UserError(`Nothing runs here: run "pnpm start" first, or ${otherwise}.`)
+  try {
+    const { databaseUrl, gatewayUrl } = JSON.parse(readFileSync(join(stateDir, 'running.json'), 'utf8'))
+    return { databaseUrl: String(databaseUrl), gatewayUrl: String(gatewayUrl) }
+  } catch (cause) {
+    throw new UserError('"pnpm start" is not ready yet: wait until it has printed where things listen.', { cause })
   }
 }

@@ -1,4 +1,4 @@
-// The output of `pnpm start` when everything is ready.
+// The output of `pnpm start` when everything is ready, and its notice of Redis servers that may evict keys.
 import type { ClusterOptions } from './cluster.ts'
 import { hostToDial } from './places.ts'
 
@@ -32,4 +32,21 @@ Register, then log in (workers show /metrics, /healthz and /readyz on their ops 
 
   curl -i ${url(gateways[0]?.port)}/v1/login ${body}
 `
+}
+
+/** A sentence for each of them; empty where every server has the policy `noeviction`. Never rejects. */
+export async function evictionNotice(opsUrl: string): Promise<string> {
+  const page = await fetch(`${opsUrl}/metrics`).then(
+    (response) => response.text(),
+    () => '',
+  )
+  const series = page.matchAll(/^spillway_redis_evicts(?:\{redis="([^"]*)"\})? (1|NaN)$/gim)
+  return [...series]
+    .map(([, address, value]) => {
+      const server = address === undefined ? 'The Redis server' : `The Redis server ${address}`
+      return value === '1'
+        ? `${server} may evict keys: counters of guesses, marks of used tickets and jobs. Set its maxmemory-policy to noeviction.`
+        : `${server} does not tell whether it evicts keys: see to it that its maxmemory-policy is noeviction.`
+    })
+    .join('\n')
 }

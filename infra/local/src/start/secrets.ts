@@ -1,9 +1,8 @@
 // The secrets of local runs: generated once, kept in the ignored folder, readable by their owner alone.
-import { randomBytes } from 'node:crypto'
+import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { UserError } from '../processes/user-error.ts'
-import { newSealKey, newSigningKey } from './keys.ts'
+import { UserError } from '../processes/command-line.ts'
 
 const names = ['sealKeys', 'jwtKeys', 'opsPassword', 'servicesPassword'] as const
 
@@ -41,4 +40,21 @@ function isSecrets(value: unknown): value is Secrets {
   return (
     typeof value === 'object' && value !== null && names.every((name) => typeof Reflect.get(value, name) === 'string')
   )
+}
+
+/** One entry of SPILLWAY_SEAL_KEYS. */
+export function newSealKey(kid = 'seal-1'): string {
+  return `${kid}:${randomBytes(32).toString('base64')}`
+}
+
+const keyPairs = {
+  EdDSA: () => generateKeyPairSync('ed25519'),
+  ES256: () => generateKeyPairSync('ec', { namedCurve: 'P-256' }),
+  RS256: () => generateKeyPairSync('rsa', { modulusLength: 2_048 }),
+}
+
+/** One entry of SPILLWAY_JWT_KEYS. Every verifier with discovery takes P-256. */
+export function newSigningKey(kid = 'sign-1', alg: keyof typeof keyPairs = 'ES256'): string {
+  const { privateKey } = keyPairs[alg]()
+  return `${kid}:${privateKey.export({ format: 'der', type: 'pkcs8' }).toString('base64')}`
 }

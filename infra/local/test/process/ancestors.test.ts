@@ -13,7 +13,7 @@ import { scratchDir } from '../../src/rig/scratch-dir.ts'
 test('the death of the package manager that started it is noticed, that of a shell in between is not', async (t) => {
   const dir = await scratchDir(t)
   const command = join(dir, 'command.mts')
-  const module = pathToFileURL(join(repositoryDir, 'infra/local/src/processes/ancestors.ts')).href
+  const module = pathToFileURL(join(repositoryDir, 'infra/local/src/processes/command.ts')).href
   await writeFile(
     command,
     `import { onLauncherGone } from ${JSON.stringify(module)}

@@ -5,10 +5,10 @@ import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, test } from 'vitest'
 import { findProcess } from '../../src/processes/process-table.ts'
+import { onPath } from '../../src/processes/run.ts'
 import { until } from '../../src/processes/until.ts'
 import type { TestProcess } from '../../src/rig/process.ts'
 import { scratchDir } from '../../src/rig/scratch-dir.ts'
-import { onPath } from '../../src/services/on-path.ts'
 import { allEnded, curls, runStart, status, whenUp } from '../spillway.ts'
 
 const dir = await scratchDir({ onTestFinished: afterAll })

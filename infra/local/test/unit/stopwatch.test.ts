@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { test } from 'vitest'
-import { startStopwatch } from '../../src/rig/stopwatch.ts'
+import { startStopwatch } from '../../src/rig/clocks.ts'
 
 test('a stopwatch goes on while this process waits, and stands still while it gets no turn', async () => {
   const elapsedMs = startStopwatch()

@@ -1,5 +1,5 @@
 // Calibrates: proposes a policy for workers on machines like this one, and describes it in lines.
-import { UserError } from '@spillway/local/processes/user-error'
+import { UserError } from '@spillway/local/processes/command-line'
 import { PROGRAM_KIB } from '@spillway/worker/hashing/memory-limit'
 import type { Figures } from '../figures.ts'
 import { openHashMeter } from '../measure/hash.ts'

@@ -1,6 +1,5 @@
 // What `pnpm size --calibrate` is told.
-import { milliseconds } from '@spillway/local/processes/command-line'
-import { UserError } from '@spillway/local/processes/user-error'
+import { milliseconds, UserError } from '@spillway/local/processes/command-line'
 
 export const calibrationOptions = {
   target: { type: 'string', default: '50ms' },

@@ -4,7 +4,7 @@ import { findPids } from '@spillway/local/processes/process-table'
 import { openSpillway } from '@spillway/local/rig'
 import { createApiClient } from '@spillway/local/rig/api-client'
 import { startOwnServices } from '@spillway/local/rig/services'
-import { createAccounts } from '@spillway/local/services/accounts'
+import { createAccounts } from '@spillway/local/services/query'
 
 /** A login waits for the others of a spike. */
 const PATIENCE_MS = 60_000

@@ -1,7 +1,7 @@
 // The cost that is proposed: for machines of several speeds, which are reckoned.
 import assert from 'node:assert/strict'
 import type { HashPolicy } from '@spillway/client/protocol/policy'
-import { UserError } from '@spillway/local/processes/user-error'
+import { UserError } from '@spillway/local/processes/command-line'
 import { test } from 'vitest'
 import { calibrate } from '../../src/calibrate/calibrate.ts'
 import { proposeArgon2id, proposeBcrypt } from '../../src/calibrate/propose.ts'

@@ -1,7 +1,7 @@
 // Where the recipes are compared: an application with all that it needs on one core, the storm on another.
 import { join } from 'node:path'
 import type { Keeper } from '@spillway/local/processes/keeper'
-import { canPin, moveTo } from '@spillway/local/processes/pinning'
+import { canPin, moveTo } from '@spillway/local/processes/processor-time'
 import { newSealKey, startWorker } from '@spillway/local/rig'
 import { startRedis } from '@spillway/local/services/redis'
 
