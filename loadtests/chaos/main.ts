@@ -2,7 +2,7 @@
 import { runCommand, runWithKeeper } from '@spillway/local/processes/command'
 import { parseCommandLine, UserError, whole } from '@spillway/local/processes/command-line'
 import type { Keeper } from '@spillway/local/processes/keeper'
-import { pickNamed } from '../src/named.ts'
+import { pickNamed } from '../src/options.ts'
 import { keepFindings } from './record.ts'
 import { Findings, type Scenario } from './scenario.ts'
 import { soak } from './scenarios/soak.ts'

@@ -3,7 +3,7 @@ import type { Keeper } from '@spillway/local/processes/keeper'
 import { startProcess } from '@spillway/local/rig'
 import { ask, type Credentials } from '@spillway/local/rig/api-client'
 import { contenderCores } from '../measure/cores.ts'
-import { startProbe } from '../measure/probe.ts'
+import { startProbe } from '../measure/observe.ts'
 import type { Findings } from './scenario.ts'
 
 /** What to ask for, by its path; false is a failure. */

@@ -2,8 +2,7 @@
 // a core. Connections are kept, as an ingress keeps them.
 import { fileURLToPath } from 'node:url'
 import { pinned } from '@spillway/local/processes/processor-time'
-import { contenderCores } from '../measure/cores.ts'
-import { holdToShare } from '../measure/processor-share.ts'
+import { contenderCores, holdToShare } from '../measure/cores.ts'
 import { onOneGateway } from './one-gateway.ts'
 import type { Findings, Scenario } from './scenario.ts'
 import type { Stage } from './stage/stage.ts'

@@ -55,7 +55,7 @@ export const contenders: readonly Contender[] = [
     title: 'Piscina and cluster',
     origin: 'https://johnvesslyalti.xyz/blogs/scaling-nodejs-piscina (DevNest)',
     how: 'Copies of the pooled server, one for each processor and at least two, share a port through node:cluster.',
-    start: (options) => startRival('piscina-cluster', options),
+    start: (options) => startRival('piscina', options, { CLUSTER: 'true' }),
   },
   {
     name: 'http-workers',
@@ -78,7 +78,7 @@ async function startHttpWorkers(options: StartOptions): Promise<Running> {
   const { cores } = options
   const env = { SHARED_SECRET: randomBytes(32).toString('hex') }
   const count = Math.max(LEAST_WORKERS, coreCount(cores))
-  const start = () => startProgram('contenders/http-workers/worker', { cores, env })
+  const start = () => startProgram('contenders/rivals/http-workers', { cores, env })
   const workers = await allOrNone(Array.from({ length: count }, start))
   const closeWorkers = () => Promise.all(workers.map((worker) => worker.close()))
   const urls = workers.map(({ ready }) => String(ready.url)).join(',')

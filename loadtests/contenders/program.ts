@@ -48,14 +48,14 @@ function killGroup(leaderPid: number): void {
   }
 }
 
-/** Starts `contenders/<name>/server`, which serves the whole API and says which processes it consists of. */
+/** Starts `contenders/rivals/<name>`, which serves the whole API and says which processes it consists of. */
 export async function startRival(
   name: string,
   { cores, algorithm, services }: StartOptions,
   env: Record<string, string> = {},
 ): Promise<Running> {
   const settings = { DATABASE_URL: services.databaseUrl, ALGORITHM: algorithm, ...env }
-  const { pid, ready, readyMs, close } = await startProgram(`contenders/${name}/server`, { cores, env: settings })
+  const { pid, ready, readyMs, close } = await startProgram(`contenders/rivals/${name}`, { cores, env: settings })
   const others: Part[] = Array.isArray(ready.parts) ? ready.parts : []
   return {
     url: String(ready.url),

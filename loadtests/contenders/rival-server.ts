@@ -1,13 +1,14 @@
 // The server all rivals share: Spillway's API and tables, in the same Fastify. They differ in
 // where and how they hash.
+
+import { createHash, generateKeyPairSync, randomBytes, randomUUID } from 'node:crypto'
 import { stat } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import jwt from '@fastify/jwt'
-import { connectDatabase } from '@spillway/prisma'
+import { connectDatabase, type Database } from '@spillway/prisma'
 import Fastify from 'fastify'
 import type { Part } from './contender.ts'
 import { algorithms, type Hashing } from './hashing.ts'
-import { createAccounts, signingKeys } from './rival-accounts.ts'
 
 /** As Spillway's gateway: Node's own 511 lose connections when thousands of users come at once, wherever the hashing is. */
 const BACKLOG = 4_096
@@ -65,3 +66,49 @@ export function announce(url: string, parts: readonly Part[] = []): void {
 }
 
 const neighbour = fileURLToPath(import.meta.url)
+
+// Accounts and sessions of the rivals: the same rows as Spillway's gateway reads and writes for a login, by the same client.
+
+const REFRESH_TOKEN_TTL_MS = 30 * 24 * 3_600_000
+const ACCESS_TOKEN_TTL_S = 900
+
+/** An Ed25519 pair for this process alone, in PEM. */
+function signingKeys(): { private: string; public: string } {
+  const { privateKey, publicKey } = generateKeyPairSync('ed25519', {
+    privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+    publicKeyEncoding: { type: 'spki', format: 'pem' },
+  })
+  return { private: privateKey, public: publicKey }
+}
+
+function createAccounts(database: Database, sign: (userId: string) => string) {
+  return {
+    find: (email: string) => database.user.findUnique({ where: { email }, select: { id: true, passwordHash: true } }),
+
+    create: (email: string, passwordHash: string) =>
+      database.user.create({ data: { id: randomUUID(), email, passwordHash }, select: { id: true, email: true } }),
+
+    /** A session with its first refresh token, in one statement, and an access token. */
+    async openSession(userId: string) {
+      const refreshToken = randomBytes(32).toString('base64url')
+      const expiresAt = new Date(Date.now() + REFRESH_TOKEN_TTL_MS)
+      await database.$executeRaw`
+        WITH session AS (
+          INSERT INTO sessions (id, user_id, expires_at)
+          VALUES (${randomUUID()}::uuid, ${userId}::uuid, ${expiresAt}::timestamptz) RETURNING id
+        )
+        INSERT INTO refresh_tokens (token_hash, session_id, expires_at)
+        SELECT ${digest(refreshToken)}, id, ${expiresAt}::timestamptz FROM session`
+      return { accessToken: sign(userId), refreshToken, tokenType: 'Bearer', expiresIn: ACCESS_TOKEN_TTL_S }
+    },
+
+    async closeSession(refreshToken: string) {
+      const where = { tokens: { some: { tokenHash: digest(refreshToken) } }, revokedAt: null }
+      await database.session.updateMany({ where, data: { revokedAt: new Date() } })
+    },
+  }
+}
+
+function digest(token: string): Uint8Array<ArrayBuffer> {
+  return new Uint8Array(createHash('sha256').update(token).digest())
+}

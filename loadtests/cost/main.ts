@@ -1,13 +1,17 @@
 // `pnpm load cost`: the processor time of everything that is no hash, of each call and by part; in turn with another checkout.
+
+import { randomBytes } from 'node:crypto'
 import { runWithKeeper } from '@spillway/local/processes/command'
 import { parseCommandLine, positive, whole } from '@spillway/local/processes/command-line'
 import type { Keeper } from '@spillway/local/processes/keeper'
+import { startProcess } from '@spillway/local/rig'
+import { createApiClient } from '@spillway/local/rig/api-client'
 import { quantile } from '@spillway/local/rig/quantile'
 import { markdownTable } from 'markdown-table'
+import { compiled } from '../contenders/program.ts'
 import { processorTimeOf } from '../measure/observe.ts'
-import { pickNamed } from '../src/named.ts'
+import { pickNamed } from '../src/options.ts'
 import { type Costed, costed } from './calls.ts'
-import { openFloor } from './floor.ts'
 import { type CostSystem, openCostSystem } from './system.ts'
 
 const SECONDS = 4
@@ -150,4 +154,28 @@ function ratios(now: Cost, before: Cost): string[] {
     const ratio = now[name] / before[name]
     return Number.isFinite(ratio) ? ratio.toFixed(2) : ''
   })
+}
+
+// The floor: bare parts that do what a login cannot do without (measure/floor-program.ts), on the services of a system.
+
+/** It can log in and answer /healthz; the system's services stay the caller's. */
+async function openFloor(keeper: Keeper, beside: CostSystem): Promise<CostSystem> {
+  const { databaseUrl, redisUrl } = beside.services
+  const entry = compiled('measure/floor-program')
+  const prefix = `{floor-${randomBytes(6).toString('hex')}}`
+  const start = (role: string) => startProcess({ entry, keeper, args: [role, databaseUrl, redisUrl, prefix] })
+  const [gateway, worker] = [start('gateway'), start('worker')]
+  const close = async () => void (await Promise.all([gateway.close(), worker.close()]))
+  try {
+    const { msg: url = '' } = await gateway.waitForLog(({ msg = '' }) => msg.startsWith('http'))
+    await worker.waitForLog(({ msg }) => msg === 'ready')
+    const parts = [
+      { role: 'gateway', pid: gateway.pid },
+      { role: 'worker', pid: worker.pid },
+    ]
+    return { ...beside, api: createApiClient(url), parts, close }
+  } catch (error) {
+    await close()
+    throw error
+  }
 }

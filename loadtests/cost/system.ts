@@ -6,7 +6,7 @@ import { repositoryDir } from '@spillway/local/processes/repository'
 import { createApiClient } from '@spillway/local/rig/api-client'
 import type { Part } from '../contenders/contender.ts'
 import { TOKEN_HASH } from '../contenders/hashing.ts'
-import { serverProcesses } from '../measure/server-processes.ts'
+import { serverProcesses } from '../measure/cores.ts'
 
 /** Counted as in production, but never reached: all callers come from one address. */
 const UNREACHED = 1_000_000

@@ -1,6 +1,10 @@
 // The cores of each process. The generator gets the first for itself, so that it takes nothing from the processes it measures.
 import { availableParallelism } from 'node:os'
+import { findPids } from '@spillway/local/processes/process-table'
 import { canPin } from '@spillway/local/processes/processor-time'
+import { startProcess } from '@spillway/local/rig'
+import type { Part, Services } from '../contenders/contender.ts'
+import { compiled } from '../contenders/program.ts'
 
 /** Every core there is. Counted before anything is pinned: afterwards this process only sees those it may use. */
 export const allCores = Array.from({ length: availableParallelism() }, (_, n) => n)
@@ -16,3 +20,29 @@ export type Placement = 'apart' | 'worker-apart' | 'together'
 
 /** The contender's cores; undefined where nothing can be pinned or there is only one. */
 export const contenderCores = canPin && allCores.length > 1 ? allCores.slice(1) : undefined
+
+// The processes of PostgreSQL and Redis, where they run on this machine: their time belongs to what a login costs.
+
+/** Finds embedded servers by their ports; of PostgreSQL, the process that starts all others. */
+export function serverProcesses({ databaseUrl, redisUrl }: Services): Part[] {
+  const [postgres] = findPids('postgres', `-p ${new URL(databaseUrl).port}`)
+  const [redis] = findPids('-server', `:${new URL(redisUrl).port}`)
+  return [
+    ...(postgres === undefined ? [] : [{ role: 'postgres', pid: postgres, withChildren: true }]),
+    ...(redis === undefined ? [] : [{ role: 'redis', pid: redis }]),
+  ]
+}
+
+/** Begins at once, and ends with `close`. Linux alone. */
+export function holdToShare(pids: readonly number[], share: number): { close(): Promise<void> } {
+  const program = startProcess({
+    entry: compiled('measure/processor-share-program'),
+    args: [String(share), ...pids.map(String)],
+  })
+  return {
+    /** Asked to end, so that nobody stays stopped. */
+    async close() {
+      await program.stop()
+    },
+  }
+}

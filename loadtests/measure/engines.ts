@@ -1,13 +1,36 @@
 // The implementations that a worker may find: of the two hashes of logins, each at the cost used everywhere here, and of those that
 // accounts bring along.
+
+import { pbkdf2, randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto'
+import { promisify } from 'node:util'
+import { unpadded } from '@spillway/client/protocol/base64'
 import argon2 from 'argon2'
 import bcrypt from 'bcrypt'
 import { ARGON2_COST, BCRYPT_COST, type Hashing, hash, verify } from '../contenders/hashing.ts'
-import { derivedKeys } from './derived-keys.ts'
 
 export interface Implementation {
   hash(password: string): Promise<string>
   verify: Hashing['verify']
+}
+
+// The hashes of accounts that move in, by node:crypto and as PHC strings, each at a cost that is in use.
+
+/** ASP.NET Core Identity's; the default of crypto.scrypt. */
+const ITERATIONS = 100_000
+const LOG_COST = 14
+
+export const derivedKeyCosts = { pbkdf2: `SHA-256, ${ITERATIONS} iterations`, scrypt: `N=2^${LOG_COST}, r=8, p=1` }
+
+const pbkdf2Key = promisify(pbkdf2)
+const scryptKey = promisify<string, Buffer, number, ScryptOptions, Buffer>(scrypt)
+
+const derivedKeys = {
+  pbkdf2: implementation(`$pbkdf2-sha256$i=${ITERATIONS}`, (password, salt, bytes) =>
+    pbkdf2Key(password, salt, ITERATIONS, bytes, 'sha256'),
+  ),
+  scrypt: implementation(`$scrypt$ln=${LOG_COST},r=8,p=1`, (password, salt, bytes) =>
+    scryptKey(password, salt, bytes, { N: 2 ** LOG_COST, r: 8, p: 1 }),
+  ),
 }
 
 /** By the name of the package or of Node's function, the one in common use first. */
@@ -21,4 +44,20 @@ export const engines: Readonly<Record<string, Implementation>> = {
   '@node-rs/bcrypt': { hash: (password) => hash(password, 'bcrypt'), verify },
   'crypto.pbkdf2': derivedKeys.pbkdf2,
   'crypto.scrypt': derivedKeys.scrypt,
+}
+
+type Derive = (password: string, salt: Buffer, bytes: number) => Promise<Buffer>
+
+function implementation(setting: string, derive: Derive): Implementation {
+  return {
+    async hash(password) {
+      const salt = randomBytes(16)
+      return [setting, unpadded(salt), unpadded(await derive(password, salt, 32))].join('$')
+    },
+    async verify(password, storedHash) {
+      const [salt = '', key = ''] = storedHash.split('$').slice(-2)
+      const expected = Buffer.from(key, 'base64')
+      return timingSafeEqual(await derive(password, Buffer.from(salt, 'base64'), expected.length), expected)
+    },
+  }
 }

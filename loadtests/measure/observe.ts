@@ -2,8 +2,9 @@
 // have nothing to do with it.
 import { memoryOf, processorTime, processorTimeOfTree } from '@spillway/local/processes/processor-time'
 import { createApiClient } from '@spillway/local/rig/api-client'
+import { startLoop } from '@spillway/local/rig/open-loop'
 import type { Part, Running } from '../contenders/contender.ts'
-import { startProbe } from './probe.ts'
+import { Latency } from './tally.ts'
 
 /** Of each bystander, per second: enough for a p99 in ten seconds, little enough to cost a hundredth of a core. */
 const BYSTANDERS_PER_SECOND = 40
@@ -68,4 +69,27 @@ export type PartTime = Awaited<ReturnType<typeof processorTimeOf>>['parts'][numb
 /** The processor time of all processes in a role, in milliseconds. */
 export function timeOf(parts: readonly PartTime[], role?: string): number {
   return parts.reduce((sum, part) => (role === undefined || part.role === role ? sum + part.totalMs : sum), 0)
+}
+
+// A probe asks one thing over and over at a steady rate, for how long it takes while something else goes on.
+
+/** Starts at once. A request fails by rejecting or by answering false. */
+export function startProbe(perSecond: number, send: () => Promise<unknown>) {
+  const latency = new Latency()
+  let failed = 0
+  const loop = startLoop({
+    rateAt: () => perSecond,
+    async send(dueMs) {
+      const answer = await send().catch(() => false)
+      if (answer === false) failed++
+      latency.record(performance.now() - dueMs)
+    },
+  })
+  return {
+    /** Resolves when the last has been answered. */
+    async stop() {
+      await loop.stop()
+      return { latency, failed }
+    },
+  }
 }

@@ -1,6 +1,6 @@
 // Counts the outcomes of requests, second by second, and how long the callers waited.
 import type { Answer } from '@spillway/local/rig/api-client'
-import { Latency } from './latency.ts'
+import { build } from 'hdr-histogram-js'
 
 /**
  * The outcome of a request. `ok` is a verdict (a session, a registration, or a clear no); `ticket` an answer to be fetched
@@ -48,4 +48,37 @@ export class Tally {
 
 function noCounts(): Counts {
   return { ok: 0, ticket: 0, busy: 0, timeout: 0, error: 0 }
+}
+
+/** Stored in microseconds: three digits are kept from 1 µs to ten minutes. */
+const UNITS_PER_MS = 1_000
+const HIGHEST_MS = 600_000
+
+export class Latency {
+  readonly #histogram = build({
+    highestTrackableValue: HIGHEST_MS * UNITS_PER_MS,
+    numberOfSignificantValueDigits: 3,
+  })
+
+  record(ms: number): void {
+    this.#histogram.recordValue(Math.round(Math.min(Math.max(ms, 0), HIGHEST_MS) * UNITS_PER_MS))
+  }
+
+  atMs(percentile: number): number {
+    return this.#histogram.getValueAtPercentile(percentile) / UNITS_PER_MS
+  }
+
+  get meanMs(): number {
+    return this.#histogram.totalCount === 0 ? 0 : this.#histogram.mean / UNITS_PER_MS
+  }
+
+  get percentiles() {
+    return {
+      count: this.#histogram.totalCount,
+      p50Ms: this.atMs(50),
+      p95Ms: this.atMs(95),
+      p99Ms: this.atMs(99),
+      maxMs: this.#histogram.maxValue / UNITS_PER_MS,
+    }
+  }
 }

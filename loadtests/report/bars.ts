@@ -1,7 +1,7 @@
 // Two kinds of chart with a line for each contender: bars for what starts at zero, spans for latencies.
 import * as Plot from '@observablehq/plot'
 import type { Html } from '@spillway/storm/report/html'
-import { show } from '../src/figures.ts'
+import { show } from '../src/summary.ts'
 import { chart, type Key, powersOfTen } from './chart.ts'
 
 export interface Bar {

@@ -2,11 +2,10 @@
 import type { Html } from '@spillway/storm/report/html'
 import { contenders } from '../contenders/contenders.ts'
 import { scenarios } from '../scenarios/scenarios.ts'
-import { show } from '../src/figures.ts'
 import type { Row, Run, ScenarioResult } from '../src/results.ts'
-import type { Summary } from '../src/summary.ts'
+import { type Summary, show } from '../src/summary.ts'
 import type { Bar } from './bars.ts'
-import { contenderColor } from './colors.ts'
+import { contenderColor } from './chart.ts'
 
 export interface Section {
   name: string

@@ -1,9 +1,8 @@
 // The top of the report: the few figures that answer the question, and a table of all contenders.
 import { markdownTable } from 'markdown-table'
 import { contenders } from '../contenders/contenders.ts'
-import { show } from '../src/figures.ts'
 import type { Results } from '../src/results.ts'
-import { type Summary, summarize } from '../src/summary.ts'
+import { type Summary, show, summarize } from '../src/summary.ts'
 import { figure, titleOf } from './section.ts'
 
 type Find = (scenario: string, contender: string, variant?: string) => Summary | undefined

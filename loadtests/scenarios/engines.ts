@@ -6,8 +6,7 @@ import { ADDON_FILE } from '@spillway/worker/hashing/addon-file'
 import { NATIVE_NAME } from '@spillway/worker/hashing/native'
 import { costOf } from '../contenders/hashing.ts'
 import { bareHash, nativeHash, verified } from '../measure/bare-hash.ts'
-import { derivedKeyCosts } from '../measure/derived-keys.ts'
-import { engines as packages } from '../measure/engines.ts'
+import { derivedKeyCosts, engines as packages } from '../measure/engines.ts'
 import type { Measurement, Scenario, Setting } from './scenario.ts'
 
 export const engines: Scenario = {

@@ -1,7 +1,7 @@
 // The figures that several scenarios take from what they observed.
 import type { ClosedLoopResult } from '../load/closed.ts'
-import type { Latency } from '../measure/latency.ts'
 import { type observe, type PartTime, timeOf } from '../measure/observe.ts'
+import type { Latency } from '../measure/tally.ts'
 import type { Measured } from '../src/results.ts'
 
 /** The effects of a closed loop of requests on its callers, on the API process and on bystanders. */

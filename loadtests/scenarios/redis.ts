@@ -1,8 +1,13 @@
 // The work of one Redis server for a login, and so how many logins a second it could serve.
+
+import { randomBytes } from 'node:crypto'
+import { run } from '@spillway/local/processes/run'
+import { startProcess } from '@spillway/local/rig'
+import { deleteKeys } from '@spillway/local/rig/namespace'
 import { Redis } from 'ioredis'
+import { compiled } from '../contenders/program.ts'
 import type { SpillwayRunning } from '../contenders/spillway.ts'
 import { loginCaller, withCallers } from '../load/closed.ts'
-import { bareBullmq } from '../measure/bare-bullmq.ts'
 import { processorTimeOf, timeOf } from '../measure/observe.ts'
 import type { Measured } from '../src/results.ts'
 import { ofPipeline, PIPELINE_SLOTS } from './measurements.ts'
@@ -104,4 +109,26 @@ function between(before: readonly CommandTime[], after: readonly CommandTime[]):
   const inside = commands.filter(({ command }) => !OUTSIDE.includes(command))
   const lua = { command: 'Lua', calls: sum(scripts, 'calls'), us: sum(scripts, 'us') - sum(inside, 'us') }
   return [lua, ...commands].filter(({ calls }) => calls > 0).sort((a, b) => b.us - a.us)
+}
+
+/** Jobs that do nothing, by BullMQ with nothing around it: as many callers that wait for theirs, and slots, as the pipeline has. */
+interface BareBullmq {
+  redisUrl: string
+  callers: number
+  slots: number
+  forMs: number
+}
+
+/** Jobs a second, of one process that adds them and one that does them, on all cores. */
+async function bareBullmq({ redisUrl, callers, slots, forMs }: BareBullmq): Promise<number> {
+  const prefix = `{bare-${randomBytes(6).toString('hex')}}`
+  const program = compiled('measure/bare-bullmq-program')
+  const worker = startProcess({ entry: program, args: ['worker', redisUrl, prefix, String(slots)] })
+  try {
+    const args = [program, 'producer', redisUrl, prefix, String(callers), String(forMs)]
+    return Number(await run(process.execPath, args))
+  } finally {
+    await worker.close()
+    await deleteKeys(redisUrl, prefix)
+  }
 }

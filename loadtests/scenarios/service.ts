@@ -5,7 +5,7 @@ import { openSpillway } from '@spillway/local/rig'
 import { createApiClient } from '@spillway/local/rig/api-client'
 import { deleteKeys } from '@spillway/local/rig/namespace'
 import { TOKEN_HASH } from '../contenders/hashing.ts'
-import { Latency } from '../measure/latency.ts'
+import { Latency } from '../measure/tally.ts'
 import type { Measured } from '../src/results.ts'
 import type { Scenario, Setting } from './scenario.ts'
 

@@ -1,14 +1,14 @@
 // One, two and three Redis side by side, each slowed down to the same share of a core, so that a small machine can show how jobs a second grow
 // with their number: the processes around them have all the time they need.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createPasswordClient, parseKeyring } from '@spillway/client/queue-client'
+import { createPasswordClient, type PasswordClient, parseKeyring } from '@spillway/client/queue-client'
 import { processorTime } from '@spillway/local/processes/processor-time'
 import { openSpillway, until } from '@spillway/local/rig'
 import { startOwnRedis } from '@spillway/local/rig/own-redis'
 import { allOrNone } from '@spillway/local/services/services'
 import { createLogger } from '@spillway/worker/log'
-import { startJobs } from '../load/jobs.ts'
-import { holdToShare } from '../measure/processor-share.ts'
+import { TOKEN_HASH } from '../contenders/hashing.ts'
+import { holdToShare } from '../measure/cores.ts'
 import type { Measured } from '../src/results.ts'
 import type { Scenario, Setting } from './scenario.ts'
 
@@ -112,4 +112,33 @@ async function measure(client: Parameters<typeof startJobs>[0], { pids, duration
 /** Of the threads that run Redis's commands. */
 function threadMs(pids: readonly number[]): number {
   return pids.reduce((sum, pid) => sum + (processorTime(pid)?.eventLoopMs ?? Number.NaN), 0)
+}
+
+// Closed-loop load on the queue itself, by the client that gateways use: callers that have a verify done, which costs nothing, again and again.
+
+const REQUEST = { password: 'correct horse', storedHash: TOKEN_HASH }
+const ANSWER_WITHIN_MS = 10_000
+
+function startJobs(client: Pick<PasswordClient, 'submit'>, callers: number) {
+  const counts = { done: 0, failed: 0 }
+  let isStopped = false
+
+  async function verify(): Promise<boolean> {
+    const pending = await client.submit('verify', REQUEST)
+    return (await pending.answer({ waitMs: ANSWER_WITHIN_MS }))?.kind === 'match'
+  }
+
+  async function call(): Promise<void> {
+    while (!isStopped) counts[(await verify().catch(() => false)) ? 'done' : 'failed'] += 1
+  }
+
+  const ended = Promise.all(Array.from({ length: callers }, call))
+  return {
+    /** So far. */
+    counts: (): Readonly<typeof counts> => ({ ...counts }),
+    async stop(): Promise<void> {
+      isStopped = true
+      await ended
+    },
+  }
 }

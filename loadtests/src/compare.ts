@@ -1,8 +1,7 @@
 // The changes between two results, and whether each is more than the noise.
 import type { Middle } from '../measure/noise.ts'
-import { figureKind, show } from './figures.ts'
 import type { Results } from './results.ts'
-import { summarize } from './summary.ts'
+import { figureKind, show, summarize } from './summary.ts'
 
 /** A change smaller than this is not worth a line, in per cent. */
 const WORTH_PERCENT = 2

@@ -4,7 +4,6 @@ import { SEED_PASSWORD, SEED_USERS } from '@spillway/prisma/seed'
 import { contenders } from '../contenders/contenders.ts'
 import { scenarios } from '../scenarios/scenarios.ts'
 import { DURATION_MAX_S, RATE_MAX } from '../target/spike.ts'
-import { pickNamed } from './named.ts'
 
 /** As the spike of the load tests that start a system of their own. */
 const TARGET_DURATION_S = 10
@@ -118,4 +117,19 @@ function atMost(option: string, text: string, most: number): number {
   const value = positive(option, text)
   if (value <= most) return value
   throw new UserError(`${option} takes at most ${most} with a --target, not "${text}".`)
+}
+
+/**
+ * Picks by name, or by the beginning of a name; all without a name.
+ *
+ * @throws {@link UserError} for an unknown name
+ */
+export function pickNamed<T extends { name: string }>(kind: string, all: readonly T[], names: readonly string[]) {
+  if (names.length === 0) return all
+  return names.flatMap((name) => {
+    const exact = all.filter((one) => one.name === name)
+    const found = exact.length > 0 ? exact : all.filter((one) => one.name.startsWith(name))
+    if (name !== '' && found.length > 0) return found
+    throw new UserError(`There is no ${kind} "${name}": choose from ${all.map((one) => one.name).join(', ')}.`)
+  })
 }

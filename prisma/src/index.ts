@@ -1,8 +1,9 @@
 // The one constructor of the database client.
+
+import { createHash } from 'node:crypto'
 import { connectionTo, isPooled } from './connection.js'
 import { Driver, type PoolUse } from './driver.js'
 import { type Prisma, PrismaClient } from './generated/client.js'
-import { statementNames } from './statement-names.js'
 
 export type { PoolUse } from './driver.js'
 export { databaseProblem, isDatabaseUnavailable, isTaken } from './errors.js'
@@ -70,4 +71,24 @@ export async function rawQuery<Row extends Record<string, unknown>>(
 /** The current use of a client's connection pool. */
 export function poolUse(database: Database): PoolUse {
   return drivers.get(database)?.use() ?? { busy: 0, idle: 0, waiting: 0 }
+}
+
+// Names for prepared statements, so that PostgreSQL parses and plans each statement once for a connection. This saves 0.2 ms of its
+// processor time for a login.
+
+/** The limit of names: the server keeps each prepared statement, and generated SQL could have many variants. */
+const NAMED_MAX = 100
+
+/** Returns a name for each SQL text, the same for every connection; empty beyond the limit. */
+function statementNames(): (query: { sql: string }) => string {
+  const names = new Map<string, string>()
+  return ({ sql }) => {
+    const known = names.get(sql)
+    if (known !== undefined) return known
+    // To the driver an empty name is no name.
+    if (names.size >= NAMED_MAX) return ''
+    const name = createHash('sha256').update(sql).digest('base64url')
+    names.set(sql, name)
+    return name
+  }
 }

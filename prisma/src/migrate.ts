@@ -4,10 +4,10 @@ import { realpathSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
 import type { MigrationList } from '@prisma/schema-engine-wasm'
-import { isPooled } from './connection.js'
-import { connectOrCreate } from './create-database.js'
-import { lockByTransaction } from './migration-lock.js'
+import { connectForScripts, isPooled } from './connection.js'
+import { databaseProblem, driverCause, isDatabaseUnavailable } from './errors.js'
 import { startSchemaEngine } from './schema-engine.js'
 
 export interface MigrateResult {
@@ -77,4 +77,72 @@ if (process.argv[1] && realpathSync(process.argv[1]) === fileURLToPath(import.me
     console.error(error instanceof Error ? error.message : error)
     process.exitCode = 1
   }
+}
+
+// The migration lock behind a connection pooler: one migrator at a time.
+
+const LOCK_OF_SESSION = 'SELECT pg_advisory_lock(72707369)'
+const LOCK_OF_TRANSACTION = 'SELECT pg_advisory_xact_lock(72707369)'
+
+/**
+ * Replaces the schema engine's session lock by a transaction's lock. The engine never unlocks: behind a pooler the server session
+ * outlives the migrator, and the next one, in another session, would wait for it. Returns a function that releases the lock.
+ */
+async function lockByTransaction(connection: SqlDriverAdapter, url: string): Promise<() => Promise<void>> {
+  const holder = await connectForScripts(url)
+  const transaction = await holder.startTransaction().catch(async (error: unknown) => {
+    await holder.dispose()
+    throw error
+  })
+  const executeRaw = connection.executeRaw.bind(connection)
+  connection.executeRaw = (query) =>
+    query.sql === LOCK_OF_SESSION ? transaction.executeRaw({ ...query, sql: LOCK_OF_TRANSACTION }) : executeRaw(query)
+  return async () => {
+    // Closing the connection ends the transaction, even while it waits for the lock.
+    await transaction.rollback()
+    await holder.dispose()
+  }
+}
+
+/**
+ * The caller disposes of the connection.
+ *
+ * @throws one sentence, without the password, when the database can neither be used nor created
+ */
+export async function connectOrCreate(url: string): Promise<SqlDriverAdapter> {
+  try {
+    return await connectForScripts(url)
+  } catch (error) {
+    if (driverCause(error)?.kind !== 'DatabaseDoesNotExist') throw unusable(url, error)
+  }
+  try {
+    await createDatabase(url)
+    return await connectForScripts(url)
+  } catch (error) {
+    throw unusable(url, error)
+  }
+}
+
+async function createDatabase(url: string): Promise<void> {
+  const maintenance = new URL(url)
+  const name = decodeURIComponent(maintenance.pathname.slice(1))
+  maintenance.pathname = '/postgres'
+  const connection = await connectForScripts(maintenance.href)
+  try {
+    await connection.executeScript(`CREATE DATABASE "${name.replaceAll('"', '""')}"`)
+  } catch (error) {
+    // Another process created it: PostgreSQL reports that by the name, or as a conflict in its catalogue.
+    const kind = driverCause(error)?.kind
+    if (kind !== 'DatabaseAlreadyExists' && kind !== 'UniqueConstraintViolation') throw error
+  } finally {
+    await connection.dispose()
+  }
+}
+
+function unusable(url: string, error: unknown): unknown {
+  if (!isDatabaseUnavailable(error) && !driverCause(error)) return error
+  const { host, pathname } = new URL(url)
+  return new Error(`The database ${pathname.slice(1)} at ${host} cannot be used: ${databaseProblem(error)}.`, {
+    cause: error,
+  })
 }

@@ -3,12 +3,18 @@ import { randomUUID } from 'node:crypto'
 import { parseEmailAddress } from '@spillway/api/email-address'
 import { ASK_OLD_SYSTEM } from '@spillway/client/protocol/stored-hash'
 import type { Hasher } from '@spillway/worker/hashing/index'
-import { disabledBy } from './disabled.ts'
-import { dateOf, type Fields, textAt, truthOf } from './fields.ts'
-import { type ComposeHash, type SaltEncoding, saltBytes } from './hash-columns.ts'
+import { dateOf, type Fields, textAt, truthOf, valueAt } from './fields.ts'
 import type { HashSettings, Preset } from './presets.ts'
+import { isRecord } from './records.ts'
 import { examineHash } from './stored-hash.ts'
-import { type BareDigest, type WeakAccount, wrappingOfBare } from './weak.ts'
+import {
+  type BareDigest,
+  type ComposeHash,
+  type SaltEncoding,
+  saltBytes,
+  type WeakAccount,
+  wrappingOfBare,
+} from './weak.ts'
 
 export interface Account {
   id: string
@@ -120,4 +126,36 @@ function confirmationOf(text: string | undefined, createdAt: Date): Date | null 
 /** A day ahead at the most: clocks differ. */
 function past(date: Date | undefined): Date | undefined {
   return date !== undefined && date.getTime() >= EARLIEST && date.getTime() <= Date.now() + DAY_MS ? date : undefined
+}
+
+// Which rows stay out: accounts that could not log in at the old system, by the fields in which exports say so.
+
+/** Names without case, underscores and hyphens. */
+const OUT_IF_TRUE = [
+  ...['disabled', 'isdisabled', 'blocked', 'isblocked', 'banned', 'isbanned', 'locked', 'islocked', 'accountlocked'],
+  ...['suspended', 'issuspended', 'deleted', 'isdeleted', 'deactivated', 'isdeactivated', 'archived', 'isanonymous'],
+]
+const OUT_IF_FALSE = ['enabled', 'isenabled', 'active', 'isactive', 'accountenabled']
+/** With a date that is to come. */
+const OUT_UNTIL = ['banneduntil', 'lockeduntil', 'lockoutend', 'lockoutenddateutc', 'blockeduntil', 'banexpires']
+/** With any date. */
+const OUT_SINCE = ['deletedat', 'disabledat', 'blockedat', 'bannedat', 'suspendedat', 'deactivatedat', 'archivedat']
+
+/** The field that says that the account could not log in; undefined if it could. Reads the record, and its `fields`, where Django writes them. */
+function disabledBy(record: Record<string, unknown>, now = Date.now()): string | undefined {
+  const fields = valueAt(record, 'fields')
+  for (const [name, value] of Object.entries(isRecord(fields) ? { ...record, ...fields } : record)) {
+    const text = textAt({ value }, 'value')
+    if (text !== undefined && saysOut(name.toLowerCase().replace(/[_\- ]/g, ''), text, now)) return name
+  }
+  return undefined
+}
+
+function saysOut(name: string, text: string, now: number): boolean {
+  if (OUT_IF_TRUE.includes(name)) return truthOf(text) ?? false
+  if (OUT_IF_FALSE.includes(name)) return truthOf(text) === false
+  const date = OUT_UNTIL.includes(name) || OUT_SINCE.includes(name) ? dateOf(text) : null
+  if (date === null) return false
+  // What is no date is no reason to let anyone in.
+  return date === undefined || OUT_SINCE.includes(name) || date.getTime() > now
 }

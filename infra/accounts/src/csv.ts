@@ -3,8 +3,7 @@
 import { UserError } from '@spillway/local/processes/command-line'
 import { CsvError } from 'csv-parse'
 import { parse } from 'csv-parse/sync'
-import type { TextLine } from './lines.ts'
-import type { Line } from './records.ts'
+import type { Line, TextLine } from './records.ts'
 
 /** So many lines are parsed together. */
 const TOGETHER = 2_000

@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import type { Writable } from 'node:stream'
 import { type Database, Prisma } from '@spillway/prisma'
-import { pagesOfAccounts } from './pages.ts'
+import { pagesOfAccounts } from './all-accounts.ts'
 
 const BATCH = 5_000
 

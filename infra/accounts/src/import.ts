@@ -1,10 +1,10 @@
 // Imports a file: reads, checks, has weak digests wrapped, and writes in batches. Every line is created, left or rejected.
+
+import { hash } from 'node:crypto'
 import type { Passwords } from '@spillway/client'
 import { UserError } from '@spillway/local/processes/command-line'
-import type { Database } from '@spillway/prisma'
+import { type Database, Prisma, rawQuery } from '@spillway/prisma'
 import type { Account, Checked } from './account.ts'
-import { createAddresses } from './addresses.ts'
-import { insertAccounts } from './insert.ts'
 import type { Line } from './records.ts'
 import type { RejectedLines } from './rejected.ts'
 import { type WeakAccount, wrapped } from './weak.ts'
@@ -126,4 +126,98 @@ export async function importAccounts(options: ImportOptions): Promise<ImportRepo
   }
   await write(last)
   return report
+}
+
+/** What became of an account that was not created. */
+type Left = {
+  /** Its place in the batch. */
+  place: number
+  /** `existed`: an account of the address was there before, and stays as it is. `twice`: the batch has the address before. */
+  why: 'existed' | 'twice' | 'id-taken'
+  /** The id of the account of the address. */
+  id: string | null
+}
+
+/** Returns those that were not created. */
+async function insertAccounts(database: Database, batch: readonly Account[]): Promise<Left[]> {
+  const column = <T>(of: (account: Account) => T) => batch.map(of)
+  // The addresses that exist are read after the insert by the same snapshot, so without those that it creates.
+  const sql = Prisma.sql`
+    WITH given AS (
+      SELECT * FROM unnest(
+        ${column(({ id }) => id)}::uuid[],
+        ${column(({ email }) => email)}::text[],
+        ${column(({ passwordHash }) => passwordHash)}::text[],
+        ${column(({ createdAt }) => createdAt.toISOString())}::timestamptz[],
+        ${column(({ emailConfirmedAt }) => emailConfirmedAt?.toISOString() ?? null)}::timestamptz[]
+      ) WITH ORDINALITY AS account (id, email, password_hash, created_at, email_confirmed_at, place)
+    ), created AS (
+      INSERT INTO users (id, email, password_hash, created_at, email_confirmed_at, updated_at)
+      SELECT id, email, password_hash, created_at, email_confirmed_at, now() FROM given ORDER BY place
+      ON CONFLICT DO NOTHING
+      RETURNING id, email
+    )
+    SELECT given.place::int - 1 AS place, coalesce(users.id, created.id) AS id,
+      CASE WHEN users.id IS NOT NULL THEN 'existed' WHEN created.id IS NOT NULL THEN 'twice' ELSE 'id-taken' END AS why
+    FROM given LEFT JOIN users USING (email) LEFT JOIN created USING (email)
+    WHERE created.id IS NULL OR created.id <> given.id`
+  return await rawQuery<Left>(database, sql)
+}
+
+/** The addresses of a file so far, and the line of each, in little memory: a part of a digest and a number, in an open hash table. */
+interface Addresses {
+  /** The line that had the address before, if there was one; else the address is kept with its line. */
+  firstLineOf(email: string, line: number): number | undefined
+}
+
+const FIRST_CAPACITY = 2 ** 14
+/** A fuller table takes longer to search. */
+const FULL = 0.7
+/** 52 bits: a file of a million addresses has two with the same part once in ten thousand files, and then one row has a wrong reason. */
+const DIGITS = 13
+
+export function createAddresses(): Addresses {
+  let table = newTable(FIRST_CAPACITY)
+  let count = 0
+
+  function grow(): void {
+    const { keys, lines } = table
+    const larger = newTable(2 * keys.length)
+    for (const [at, key] of keys.entries()) {
+      if (key === 0) continue
+      const place = placeOf(larger, key)
+      larger.keys[place] = key
+      larger.lines[place] = lines[at] ?? 0
+    }
+    table = larger
+  }
+
+  return {
+    firstLineOf(email, line) {
+      // Zero is an empty place.
+      const key = Number.parseInt(hash('sha1', email).slice(0, DIGITS), 16) + 1
+      const place = placeOf(table, key)
+      if (table.keys[place] === key) return table.lines[place]
+      table.keys[place] = key
+      table.lines[place] = line
+      if (++count > FULL * table.keys.length) grow()
+      return undefined
+    },
+  }
+}
+
+interface Table {
+  keys: Float64Array
+  lines: Uint32Array
+}
+
+function newTable(capacity: number): Table {
+  return { keys: new Float64Array(capacity), lines: new Uint32Array(capacity) }
+}
+
+/** Where a key is, or the empty place where it belongs. */
+function placeOf({ keys }: Table, key: number): number {
+  let place = key % keys.length
+  while (keys[place] !== 0 && keys[place] !== key) place = (place + 1) % keys.length
+  return place
 }

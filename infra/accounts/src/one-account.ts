@@ -4,7 +4,7 @@ import { insertEvents } from '@spillway/api/audit/store'
 import { parseEmailAddress } from '@spillway/api/email-address'
 import { UserError } from '@spillway/local/processes/command-line'
 import { type Database, Prisma, rawQuery } from '@spillway/prisma'
-import { createKinds } from './hashes.ts'
+import { createKinds } from './all-accounts.ts'
 
 /** Disables an account, which ends its sessions, or enables it again. Returns whether that changed anything. Throws a UserError for no account. */
 export async function setDisabled(database: Database, address: string, isDisabled: boolean): Promise<boolean> {

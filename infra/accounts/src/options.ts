@@ -1,9 +1,8 @@
 // The command line of `pnpm accounts`.
 import { parseCommandLine, UserError, whole } from '@spillway/local/processes/command-line'
 import { mapped } from './fields.ts'
-import { composeHash, saltEncodings } from './hash-columns.ts'
 import { ownPreset, presets } from './presets.ts'
-import { bareDigest } from './weak.ts'
+import { bareDigest, composeHash, saltEncodings } from './weak.ts'
 
 export const help = `pnpm accounts import FILE [options]
 pnpm accounts export FILE

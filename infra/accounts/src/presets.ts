@@ -1,7 +1,9 @@
 // Exports of other systems, as they write them.
+
+import { unpadded } from '@spillway/client/protocol/base64'
 import { firebaseHash } from '@spillway/worker/hashing/formats/firebase'
-import { type Fields, own, textAt, valueAt } from './fields.ts'
-import { keycloakHash } from './keycloak.ts'
+import { type Fields, own, textAt, textOf, valueAt } from './fields.ts'
+import { isRecord } from './records.ts'
 
 type Row = Record<string, unknown>
 
@@ -100,4 +102,37 @@ export const presets: Record<string, Preset> = {
     },
     ids: 'new',
   },
+}
+
+/** Undefined without a password. A credential of an unknown algorithm is a text of no format. */
+function keycloakHash(credentials: unknown): string | undefined {
+  if (!Array.isArray(credentials)) return undefined
+  const password = credentials.filter(isRecord).find(({ type }) => type === 'password')
+  if (password === undefined) return undefined
+  const [secret, data] = [objectOf(password.secretData), objectOf(password.credentialData)]
+  const [value = '', saltText = ''] = [textAt(secret, 'value'), textAt(secret, 'salt')]
+  const [salt, key] = [Buffer.from(saltText, 'base64'), Buffer.from(value, 'base64')]
+  const algorithm = textAt(data, 'algorithm') ?? ''
+  const rounds = textAt(data, 'hashIterations') ?? ''
+  if (algorithm === 'argon2') {
+    // Parameters are lists of one text.
+    const of = (name: string) =>
+      textOf([data.additionalParameters].filter(isRecord).flatMap((all) => all[name])[0]) ?? ''
+    const version = of('version') === '1.0' ? 16 : 19
+    const cost = `m=${of('memory')},t=${rounds},p=${of('parallelism')}`
+    return `$argon2${of('type')}$v=${version}$${cost}$${unpadded(salt)}$${unpadded(key)}`
+  }
+  const digest = algorithm === 'pbkdf2' ? 'sha1' : algorithm.replace(/^pbkdf2-/, '')
+  return `$pbkdf2-${digest}$i=${rounds},l=${key.length}$${unpadded(salt)}$${unpadded(key)}`
+}
+
+/** Text that is JSON, or what it holds already. */
+function objectOf(value: unknown): Record<string, unknown> {
+  if (isRecord(value)) return value
+  try {
+    const parsed: unknown = typeof value === 'string' ? JSON.parse(value) : undefined
+    return isRecord(parsed) ? parsed : {}
+  } catch {
+    return {}
+  }
 }

@@ -1,9 +1,8 @@
 // Reads a file of accounts, one record at a time, so that a file of any size takes no more memory: NDJSON (a JSON object on each line), a
 // JSON document, or CSV, each of them compressed with gzip or not.
 import { UserError } from '@spillway/local/processes/command-line'
+import { JSONParser } from '@streamparser/json'
 import { readCsv } from './csv.ts'
-import { documentPath, readDocument } from './json-document.ts'
-import { linesOf, type TextLine } from './lines.ts'
 import { readText } from './text.ts'
 
 /** One record, or why a line holds no record. */
@@ -66,4 +65,74 @@ function objectIn(text: string): Omit<Line, 'number'> {
 
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** Lines of a text that comes in chunks, with their numbers. */
+export interface TextLine {
+  /** From 1. */
+  number: number
+  /** Without its end. */
+  text: string
+}
+
+/** By line feeds, as all exports have them; a carriage return before one belongs to the end of the line. */
+async function* linesOf(chunks: AsyncIterable<string>): AsyncGenerator<TextLine[]> {
+  let rest = ''
+  let number = 0
+  for await (const chunk of chunks) {
+    const texts = (rest + chunk).split('\n')
+    rest = texts.pop() ?? ''
+    yield texts.map((text) => ({ number: ++number, text: withoutReturn(text) }))
+  }
+  if (rest !== '') yield [{ number: number + 1, text: withoutReturn(rest) }]
+}
+
+function withoutReturn(text: string): string {
+  return text.endsWith('\r') ? text.slice(0, -1) : text
+}
+
+// Reads a JSON document of accounts a record at a time: an array of them, as Django's dumpdata writes it, or an object whose `users` is one,
+// as `firebase auth:export` and Keycloak's export of a realm do.
+
+/** The path of the records in a document that begins so; undefined for lines of objects. */
+function documentPath(beginning: string): string | undefined {
+  const text = beginning.trimStart()
+  if (text.startsWith('[')) return '$.*'
+  const [line = ''] = text.split('\n')
+  try {
+    const first: unknown = JSON.parse(line)
+    return isRecord(first) && Array.isArray(first.users) ? '$.users.*' : undefined
+  } catch {
+    // An object over several lines, or one line that goes on.
+    return /^\{\s*$|^\{.*"users"\s*:/s.test(text) ? '$.users.*' : undefined
+  }
+}
+
+/** The number of a line is the number of its record. What comes after a mistake cannot be read. */
+async function* readDocument(chunks: AsyncIterable<string>, path: string): AsyncGenerator<Line> {
+  const lines: Line[] = []
+  const parser = new JSONParser({ paths: [path], keepStack: false })
+  let number = 0
+  parser.onValue = ({ value }) => {
+    number++
+    lines.push(
+      isRecord(value) ? { number, record: value } : { number, record: undefined, problem: 'is no JSON object' },
+    )
+  }
+  const takes = (chunk: string): boolean => {
+    try {
+      parser.write(chunk)
+      return true
+    } catch {
+      return false
+    }
+  }
+  for await (const chunk of chunks) {
+    if (!takes(chunk)) break
+    yield* lines.splice(0)
+  }
+  yield* lines
+  // It ends by itself with the document.
+  if (!parser.isEnded)
+    yield { number: number + 1, record: undefined, problem: 'is no JSON, nor is what comes after it' }
 }

@@ -5,8 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { killBusyWorker, startActivity } from './activity.ts'
 import { rows } from './dashboard.ts'
 import { type Prometheus, type Sample, startPrometheus } from './prometheus.ts'
-import { runWithServices } from './run-with-services.ts'
-import { openScene } from './scene.ts'
+import { openScene, runWithServices } from './scene.ts'
 
 /** Enough for rates and histograms over {@link RATE_INTERVAL} to have seen everything. */
 const PATIENCE_MS = 120_000

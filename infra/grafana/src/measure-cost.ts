@@ -7,8 +7,7 @@ import { listening } from '@spillway/local/processes/port'
 import { processorMs } from '@spillway/local/processes/processor-time'
 import type { Member } from '@spillway/local/rig'
 import { quantile } from '@spillway/local/rig/quantile'
-import { runWithServices } from './run-with-services.ts'
-import { type GatewayHandle, OPERATOR, openScene, type Scene } from './scene.ts'
+import { type GatewayHandle, OPERATOR, openScene, runWithServices, type Scene } from './scene.ts'
 
 /** Code is compiled in the first rounds: until some thousand logins both sides take up to twice as long. */
 const WARM_UP_ROUNDS = 4

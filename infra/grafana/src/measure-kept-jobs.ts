@@ -1,8 +1,7 @@
 // The command `pnpm --filter @spillway/grafana kept-jobs`: the memory that finished jobs, which are kept for operators, take in Redis.
 import { newSealKey, until } from '@spillway/local/rig'
 import { Redis } from 'ioredis'
-import { runWithServices } from './run-with-services.ts'
-import { openClient, openScene, type Scene } from './scene.ts'
+import { openClient, openScene, runWithServices, type Scene } from './scene.ts'
 
 /** More than are kept of each kind. */
 const JOBS = 600

@@ -1,7 +1,12 @@
 // A Spillway on a database and Redis keys of its own, and a client of each gateway.
 import { createPasswordClient, type PasswordClient, parseKeyring } from '@spillway/client/queue-client'
+import { runWithKeeper } from '@spillway/local/processes/command'
+import type { Keeper } from '@spillway/local/processes/keeper'
 import { createNamespace, openSpillway, until } from '@spillway/local/rig'
 import { createApiClient } from '@spillway/local/rig/api-client'
+import { toVariables } from '@spillway/local/rig/namespace'
+import { startTestServices } from '@spillway/local/rig/services'
+import { readEnvironment } from '@spillway/local/start/environment'
 import { createLogger } from '@spillway/worker/log'
 
 export const OPERATOR = { user: 'operator', password: 'operators only' }
@@ -50,4 +55,20 @@ export async function openClient(
   const client = createPasswordClient({ redisUrl, prefix, keyring: parseKeyring(sealKeys), jobLifeMs, log })
   await until(() => client.isReady())
   return client
+}
+
+/** Runs a command of this package on a PostgreSQL and a Redis server of its own, built and migrated. */
+interface Run {
+  keeper: Keeper
+  /** A folder that is deleted afterwards. */
+  dir: string
+}
+
+/** An error of the command is reported and makes the exit code 1. */
+export async function runWithServices(command: (run: Run) => Promise<unknown>): Promise<void> {
+  await runWithKeeper(async (keeper) => {
+    const services = await startTestServices(keeper, readEnvironment(process.env))
+    Object.assign(process.env, toVariables(services))
+    await command({ keeper, dir: services.dir }).finally(() => services.close())
+  })
 }

@@ -2,19 +2,18 @@
 import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { buildImages } from '@spillway/docker/images'
-import { crdDirs } from '@spillway/helm/modules'
-import { buildPrograms } from '@spillway/helm/programs'
+import { buildPrograms, crdDirs } from '@spillway/helm/programs'
 import type { Keeper } from '@spillway/local/processes/keeper'
 import { defaultStateDir } from '@spillway/local/processes/repository'
 import { type Address, startProxy } from '@spillway/local/rig/tcp-proxy'
 import { startPostgres } from '@spillway/local/services/postgres'
+import { type RedisOptions, startRedis } from '@spillway/local/services/redis'
+import { Redis } from 'ioredis'
 import { programStarter, startControlPlane } from './control-plane.ts'
-import { createSecrets, installChart, KEDA_USER, NAMESPACE } from './installation.ts'
+import { createSecrets, installChart, KEDA_USER, kubectlFor, NAMESPACE } from './installation.ts'
 import { startKeda } from './keda-server.ts'
-import { kubectlFor } from './kubectl.ts'
 import { type Kubelet, startKubelet } from './kubelet/kubelet.ts'
-import { startRestartableRedis } from './restartable-redis.ts'
-import type { Steps } from './steps.ts'
+import type { Steps } from './scenario/run.ts'
 
 export type Environment = Awaited<ReturnType<typeof startEnvironment>>
 
@@ -108,5 +107,33 @@ function takeTurns(kubelet: Kubelet): () => Address | undefined {
     const ready = kubelet.pods('gateway').filter(({ state }) => state.ready)
     const pod = ready[turn++ % ready.length]
     return pod && { host: pod.state.podIp, port: GATEWAY_PORT }
+  }
+}
+
+/** The rights of KEDA's user, as in the chart's README: to count, and nothing else. */
+const KEDA_RIGHTS = '~{spillway}:passwords:* resetchannels -@all +hello +ping +select +eval +type +llen +zcard'
+
+/** Starts Redis with a user for KEDA, with the password of the default user. */
+async function startRestartableRedis(options: RedisOptions, kedaUser: string) {
+  const service = await startRedis(options)
+  const addUser = () =>
+    service.command('ACL', 'SETUSER', kedaUser, 'on', `>${options.password}`, ...KEDA_RIGHTS.split(' '))
+  await addUser()
+  const connection = new Redis(service.url, { enableOfflineQueue: false, retryStrategy: () => 100 })
+  connection.on('error', () => {})
+  return {
+    /** host:port */
+    address: new URL(service.url).host,
+    /** A connection that comes back with the server. */
+    connection,
+    stop: () => service.close(),
+    async startAgain() {
+      await service.start()
+      await addUser()
+    },
+    async close() {
+      connection.disconnect()
+      await service.close()
+    },
   }
 }

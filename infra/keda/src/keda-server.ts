@@ -1,13 +1,13 @@
 // The real KEDA as plain processes: its custom resources, the operator, and the metrics adapter behind the API server.
 import { copyFileSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { crdDirs } from '@spillway/helm/modules'
+import { crdDirs } from '@spillway/helm/programs'
 import { freePort } from '@spillway/local/processes/port'
 import { until } from '@spillway/local/processes/until'
 import { issue, LOOPBACK } from '@spillway/local/rig/certificates'
 import { conditionOf } from './api.ts'
 import type { ControlPlane, StartProgram } from './control-plane.ts'
-import type { Kubectl } from './kubectl.ts'
+import type { Kubectl } from './installation.ts'
 
 const NAMESPACE = 'keda'
 const METRICS_API = 'v1beta1.external.metrics.k8s.io'

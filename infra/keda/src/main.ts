@@ -5,9 +5,8 @@ import { fileURLToPath } from 'node:url'
 import { runWithKeeper } from '@spillway/local/processes/command'
 import { drawTimeline } from './draw-timeline.ts'
 import { outputDir, startEnvironment } from './environment.ts'
-import { runScenario } from './scenario/run.ts'
+import { createSteps, runScenario } from './scenario/run.ts'
 import { predictSpike } from './scenario/spike.ts'
-import { createSteps } from './steps.ts'
 
 const drawing = fileURLToPath(new URL('../timeline.svg', import.meta.url))
 const startedAt = performance.now()

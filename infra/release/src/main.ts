@@ -3,8 +3,8 @@ import { join, relative, resolve } from 'node:path'
 import { runWithKeeper } from '@spillway/local/processes/command'
 import { parseCommandLine, UserError } from '@spillway/local/processes/command-line'
 import { defaultStateDir } from '@spillway/local/processes/repository'
+import { readSource } from './part.ts'
 import { makeRelease, type PartName, parts } from './release.ts'
-import { readSource } from './source.ts'
 
 const names = Object.keys(parts).filter(isPart)
 

@@ -1,8 +1,7 @@
 // The command `pnpm size`: the size of an installation for a number of logins a second.
 import { runCommand } from '@spillway/local/processes/command'
 import { calibrate, describeCalibration } from './calibrate/calibrate.ts'
-import { describe } from './describe.ts'
-import { describePrice } from './describe-price.ts'
+import { describe, describePrice } from './describe.ts'
 import { readFigures } from './figures.ts'
 import { demandOf, parseOptions, usage } from './options.ts'
 import { measureHashes, priceOf } from './price.ts'

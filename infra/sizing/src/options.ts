@@ -1,6 +1,5 @@
 // The command line of `pnpm size`.
 import { milliseconds, parseCommandLine, positive, UserError, whole } from '@spillway/local/processes/command-line'
-import { calibrationOf, calibrationOptions } from './calibrate/options.ts'
 import type { Pricing } from './price.ts'
 import type { Demand } from './sizing.ts'
 
@@ -28,6 +27,13 @@ one, says what they cost, and sizes by them. It never goes below OWASP's minimum
 From the environment:
 
   HASH_ENGINE             of the workers: native or packages [native, if it has been built]`
+
+/** What `pnpm size --calibrate` is told. */
+const calibrationOptions = {
+  target: { type: 'string', default: '50ms' },
+  memory: { type: 'string', default: '256Mi' },
+  algorithm: { type: 'string', default: 'argon2id' },
+} as const
 
 const options = {
   'logins-per-second': { type: 'string' },
@@ -85,4 +91,32 @@ export function parseOptions(args: readonly string[]) {
 /** The demand, with the time of a hash that was told, else with this one. Undefined where there is a cost to propose alone. */
 export function demandOf({ demand, hashMs }: SizeOptions, otherwise: Pick<Demand, 'hashMs'>): Demand | undefined {
   return demand && { ...demand, hashMs: hashMs ?? otherwise.hashMs }
+}
+
+export interface CalibrationOptions {
+  targetMs: number
+  /** Of a worker. */
+  memoryMib: number
+  coresPerWorker: number
+  algorithm: 'argon2id' | 'bcrypt'
+}
+
+function calibrationOf(
+  { target, memory, algorithm }: Record<keyof typeof calibrationOptions, string>,
+  coresPerWorker: number,
+): CalibrationOptions {
+  if (algorithm !== 'argon2id' && algorithm !== 'bcrypt')
+    throw new UserError(`--algorithm takes argon2id or bcrypt, not "${algorithm}".`)
+  return {
+    targetMs: milliseconds('--target', target),
+    memoryMib: mebibytes('--memory', memory),
+    coresPerWorker,
+    algorithm,
+  }
+}
+
+function mebibytes(option: string, text: string): number {
+  const [, number = '', unit] = /^([1-9]\d{0,6})(Mi|Gi)$/.exec(text) ?? []
+  if (unit === undefined) throw new UserError(`${option} takes a size such as 512Mi or 1Gi, not "${text}".`)
+  return Number(number) * (unit === 'Gi' ? 1_024 : 1)
 }

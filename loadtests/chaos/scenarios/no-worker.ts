@@ -1,7 +1,7 @@
 // All workers are gone: gateways notice, every client is answered, and everything is done when workers are back.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ask, readMetric } from '@spillway/local/rig/api-client'
-import { startProbe } from '../../measure/probe.ts'
+import { startProbe } from '../../measure/observe.ts'
 import type { Findings, Scenario } from '../scenario.ts'
 import { drained } from '../stage/queue.ts'
 import type { Stage } from '../stage/stage.ts'

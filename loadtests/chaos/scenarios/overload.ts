@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ask, respondAsync } from '@spillway/local/rig/api-client'
 import { startTraffic, type Visit, type VisitorOptions } from '../../load/visit.ts'
-import { Latency } from '../../measure/latency.ts'
+import { Latency } from '../../measure/tally.ts'
 import { neighboursOf, watchNeighbours } from '../neighbours.ts'
 import { expectSteady, onOneGateway, type StepResult, slowestLogin } from '../one-gateway.ts'
 import { Findings, type Scenario } from '../scenario.ts'

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startProxy, type TcpProxy } from '@spillway/local/rig'
 import { query } from '@spillway/local/services/query'
-import { startProbe } from '../../measure/probe.ts'
+import { startProbe } from '../../measure/observe.ts'
 import type { Findings, Scenario } from '../scenario.ts'
 import type { Stage } from '../stage/stage.ts'
 import { onOwnRedis, type System, type SystemOptions } from '../stage/system.ts'

@@ -1,10 +1,9 @@
 // Stacked bars: what a login waits for, and what the processors do for it.
 import type { Html } from '@spillway/storm/report/html'
-import { show } from '../../src/figures.ts'
 import type { Row, ScenarioResult } from '../../src/results.ts'
-import { type Summary, summarize } from '../../src/summary.ts'
+import { type Summary, show, summarize } from '../../src/summary.ts'
 import { bars } from '../bars.ts'
-import { partColors } from '../colors.ts'
+import { partColors } from '../chart.ts'
 import { figure, number, quantity, type Section, section, typicalRows } from '../section.ts'
 
 const titles: Record<string, string> = { argon2id: 'argon2id', token: 'no hash' }

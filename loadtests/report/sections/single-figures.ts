@@ -1,10 +1,9 @@
 // The sections of scenarios whose charts have a bar for each thing that was measured.
 import { NATIVE_NAME } from '@spillway/worker/hashing/native'
-import { show } from '../../src/figures.ts'
 import type { Row, ScenarioResult } from '../../src/results.ts'
-import { type Summary, summarize } from '../../src/summary.ts'
+import { type Summary, show, summarize } from '../../src/summary.ts'
 import { bars } from '../bars.ts'
-import { contenderColor } from '../colors.ts'
+import { contenderColor } from '../chart.ts'
 import { barsOf, figure, figureOf, number, quantity, type Section, section, typicalRows } from '../section.ts'
 
 function of(summaries: readonly Summary[], contender: string, name: string, unit: string): string {

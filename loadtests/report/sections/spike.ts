@@ -4,8 +4,7 @@ import type { Html } from '@spillway/storm/report/html'
 import { outcomes } from '../../measure/tally.ts'
 import type { Run, ScenarioResult } from '../../src/results.ts'
 import { summarize } from '../../src/summary.ts'
-import { chart, powersOfTen } from '../chart.ts'
-import { contenderColor, outcomeColors } from '../colors.ts'
+import { chart, contenderColor, outcomeColors, powersOfTen } from '../chart.ts'
 import { figure, number, quantity, type Section, section, titleOf, typicalRun } from '../section.ts'
 
 export function spikeSection(result: ScenarioResult): Section {

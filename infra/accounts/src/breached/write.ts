@@ -1,9 +1,12 @@
 // Writes a list of passwords from their SHA-1, in ascending order. Memory does not grow with the list.
 import { createHash } from 'node:crypto'
 import { open, rename, rm } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
 import { BLOCK_BYTES, createBlockWriter } from '@spillway/api/breached/blocks'
 import { type Header, headerBlock, prefixOf, VALUE_BITS_MAX } from '@spillway/api/breached/format'
+import { fold } from '@spillway/api/credentials'
 import { UserError } from '@spillway/local/processes/command-line'
+import { dictionary } from '@zxcvbn-ts/language-common'
 
 /**
  * @param entries how many there are
@@ -43,4 +46,17 @@ export async function writeList(
     await rm(unfinished, { force: true })
     throw error
   }
+}
+
+// The list that ships: the 50,000 passwords that leaks hold most often, from the package @zxcvbn-ts/language-common (MIT).
+
+export const commonListFile = fileURLToPath(new URL('../../../../api/src/breached/common.list', import.meta.url))
+/** One in a million. */
+const RICE_BITS = 20
+
+export const commonPasswords: readonly string[] = dictionary['passwords-common'] ?? []
+
+export async function writeCommonList(out = commonListFile): Promise<void> {
+  const hashes = new Set(commonPasswords.map((password) => createHash('sha1').update(fold(password)).digest('hex')))
+  await writeList(out, [[...hashes].sort()], { entries: hashes.size, riceBits: RICE_BITS })
 }

@@ -1,7 +1,7 @@
 // Which line of a file had an address first, however many there are.
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
-import { createAddresses } from '../../src/addresses.ts'
+import { createAddresses } from '../../src/import.ts'
 
 test('every address is known by its first line, beyond what the table held at first', () => {
   const addresses = createAddresses()

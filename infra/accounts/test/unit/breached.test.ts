@@ -8,7 +8,7 @@ import { fold } from '@spillway/api/credentials'
 import { scratchDir } from '@spillway/local/rig'
 import { afterAll, test } from 'vitest'
 import { breached as run } from '../../src/breached/command.ts'
-import { commonListFile, commonPasswords, writeCommonList } from '../../src/breached/common.ts'
+import { commonListFile, commonPasswords, writeCommonList } from '../../src/breached/write.ts'
 
 const dir = await scratchDir({ onTestFinished: afterAll })
 

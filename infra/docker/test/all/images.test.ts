@@ -10,7 +10,7 @@ import { openKeeper, stopOrder } from '@spillway/local/processes/keeper'
 import { createNamespace, scratchDir, until } from '@spillway/local/rig'
 import { type TestContext, test } from 'vitest'
 import { parse } from 'yaml'
-import { canConfine, containerCommand } from '../../src/container.ts'
+import { canConfine, containerCommand } from '../../src/base.ts'
 import { findImages } from '../../src/images.ts'
 
 const compose = parse(readFileSync(new URL('../../compose.yaml', import.meta.url), 'utf8'), { merge: true })

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { programsDir } from '@spillway/local/processes/repository'
 import { makeOnce } from '@spillway/local/services/apt-packages'
 import { parseAllDocuments } from 'yaml'
-import { crdDirs, moduleDir, moduleVersion } from '../modules.ts'
+import { crdDirs, moduleDir, moduleVersion } from '../programs.ts'
 import { customResourceSchemas, kubernetesSchemas } from './kinds.ts'
 
 /** The folder of the schemas for these versions, whether it is there or not. */

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { until } from '@spillway/local/processes/until'
 import { installChart } from '../installation.ts'
-import type { Steps } from '../steps.ts'
 import { percentile99 } from '../timeline.ts'
+import type { Steps } from './run.ts'
 import { MAX_REPLICAS, noneFailed, type Stage } from './stage.ts'
 
 /** Three quarters of what eight workers take. */

@@ -4,7 +4,7 @@ import { until } from '@spillway/local/processes/until'
 import { type EtaErrors, etaErrors } from '@spillway/local/rig/quantile'
 import { readFigures } from '@spillway/sizing/figures'
 import { DEFAULT_LIMITS, type SpikeCost, spikeCost } from '@spillway/sizing/spike'
-import type { Steps } from '../steps.ts'
+import type { Steps } from './run.ts'
 import { HASH_MS, JOBS_PER_WORKER, MAX_REPLICAS, noneFailed, type Stage, SYNC_MS } from './stage.ts'
 
 const ORDINARY_PER_SECOND = 2

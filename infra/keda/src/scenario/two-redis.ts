@@ -1,7 +1,7 @@
 // Two independent Redis: workers are scaled by the jobs of both together, and by what is left when one of them is lost.
 import assert from 'node:assert/strict'
 import { installChart } from '../installation.ts'
-import type { Steps } from '../steps.ts'
+import type { Steps } from './run.ts'
 import { JOBS_PER_WORKER, noneFailed, queueAt, type Stage, SYNC_MS } from './stage.ts'
 
 const ORDINARY_PER_SECOND = 2

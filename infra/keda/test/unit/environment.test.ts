@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
 import type { KubernetesApi } from '../../src/api.ts'
-import { expand, resolveEnvironment } from '../../src/kubelet/environment.ts'
-import type { EnvVar, Pod } from '../../src/kubelet/pod.ts'
+import { type EnvVar, expand, type Pod, resolveEnvironment } from '../../src/kubelet/pod.ts'
 
 /** An API that has nothing. */
 const api: KubernetesApi = {

@@ -14,8 +14,8 @@ import { scratchDir } from '@spillway/local/rig'
 import { hasEngine } from '@spillway/local/start/engine'
 import { afterAll, test } from 'vitest'
 import { application, env, install, skip } from '../../../../worker/client/test/installed.ts'
+import { readSource } from '../../src/part.ts'
 import { makeRelease, type PartName } from '../../src/release.ts'
-import { readSource } from '../../src/source.ts'
 
 /** The images take minutes, and the first build of the engine one. */
 const parts: PartName[] = [

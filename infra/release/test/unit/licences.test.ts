@@ -1,10 +1,9 @@
 // Which licences may be in a release, and how bills of materials are made the same.
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
-import { describedVersions } from '../../src/changelog.ts'
 import { type Bom, type Component, reproducible, withComponents } from '../../src/cyclonedx.ts'
-import { licenceList } from '../../src/licences.ts'
-import { isAllowed } from '../../src/spdx.ts'
+import { isAllowed, licenceList } from '../../src/licences.ts'
+import { describedVersions } from '../../src/part.ts'
 
 const allowed = new Set(['MIT', 'ISC', 'Apache-2.0 WITH LLVM-exception'])
 const expressions: [string, boolean][] = [

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { repositoryDir } from '@spillway/local/processes/repository'
 import { test } from 'vitest'
 import { parse } from 'yaml'
-import { changelogFile, describedVersions } from '../../src/changelog.ts'
+import { changelogFile, describedVersions } from '../../src/part.ts'
 
 const read = (path: string) => readFile(join(repositoryDir, path), 'utf8')
 const {

@@ -3,7 +3,7 @@ import { UserError } from '@spillway/local/processes/command-line'
 import { PROGRAM_KIB } from '@spillway/worker/hashing/memory-limit'
 import type { Figures } from '../figures.ts'
 import { openHashMeter } from '../measure/hash.ts'
-import type { CalibrationOptions } from './options.ts'
+import type { CalibrationOptions } from '../options.ts'
 import { LEAST_MEMORY_KIB, type Proposal, proposeArgon2id, proposeBcrypt } from './propose.ts'
 
 export interface Calibration extends Proposal {

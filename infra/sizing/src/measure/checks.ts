@@ -1,8 +1,7 @@
 // Waits and a spike on the real gateway, queue and worker, which the guide compares with the model.
 import { quantile } from '@spillway/local/rig/quantile'
 import type { SpikeCheck, WaitCheck } from '../figures.ts'
-import { type JobTimes, logInAtRate } from './logins.ts'
-import type { MeasuredSystem } from './system.ts'
+import { type JobTimes, logInAtRate, type MeasuredSystem } from './logins.ts'
 
 /** Hashes that wait without using a processor, so that a machine with few of them can stand for many. */
 export const STAND_IN_MS = 50

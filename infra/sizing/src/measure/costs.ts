@@ -4,8 +4,7 @@ import { respondAsync } from '@spillway/local/rig/api-client'
 import { Redis } from 'ioredis'
 import type { Figures } from '../figures.ts'
 import { STAND_IN_MS } from './checks.ts'
-import { jobsSince, logInAtOnce, PASSWORD } from './logins.ts'
-import type { MeasuredSystem } from './system.ts'
+import { jobsSince, logInAtOnce, type MeasuredSystem, PASSWORD } from './logins.ts'
 
 const WARM_UP_S = 3
 const MEASURE_S = 10

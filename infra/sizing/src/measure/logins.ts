@@ -1,8 +1,11 @@
 // Logins at random moments (Poisson) or as many at a time, and the waits of their jobs as the worker's log has them.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type TestProcess, until } from '@spillway/local/rig'
-import type { ApiClient } from '@spillway/local/rig/api-client'
-import type { MeasuredSystem } from './system.ts'
+import type { Keeper } from '@spillway/local/processes/keeper'
+import { findPids } from '@spillway/local/processes/process-table'
+import { openSpillway, type TestProcess, until } from '@spillway/local/rig'
+import { type ApiClient, createApiClient } from '@spillway/local/rig/api-client'
+import { startOwnServices } from '@spillway/local/rig/services'
+import { createAccounts } from '@spillway/local/services/query'
 
 export const PASSWORD = 'whatever it is'
 
@@ -59,4 +62,37 @@ export async function logInAtOnce({ api }: MeasuredSystem, emails: string[], atO
   })
   await Promise.all(callers)
   return logins
+}
+
+/** A login waits for the others of a spike. */
+const PATIENCE_MS = 60_000
+
+export type MeasuredSystem = Awaited<ReturnType<typeof startSystem>>
+
+/** Starts everything; the worker has this number of slots. */
+export async function startSystem(keeper: Keeper, slots: number) {
+  const packages = ['@spillway/api', '@spillway/worker']
+  const services = await startOwnServices({ keeper, purpose: 'sizing', packages, durable: true })
+  const { databaseUrl, redisUrl } = services
+  const env = { SPILLWAY_TEST_HASHES: 'true', WORKER_CONCURRENCY: String(slots) }
+  const spillway = openSpillway({ databaseUrl, redisUrl, env })
+  const [gateway, worker] = await Promise.all([spillway.gateway(), spillway.worker()])
+  await spillway.knowsWorkers()
+  return {
+    redisUrl,
+    queuePrefix: spillway.queuePrefix,
+    gateway,
+    /** Of the gateway. */
+    api: createApiClient(gateway.url, { timeoutMs: PATIENCE_MS }),
+    worker,
+    redisPids: findPids(`:${new URL(redisUrl).port}`, '-server'),
+    postgresPids: findPids('postgres', '-p', new URL(databaseUrl).port),
+    /** Creates accounts with this stored hash, and returns their addresses. */
+    accounts: (name: string, count: number, passwordHash: string) =>
+      createAccounts(databaseUrl, name, count, passwordHash),
+    async close() {
+      await spillway.close()
+      await services.close()
+    },
+  }
 }

@@ -7,7 +7,7 @@ import { type Figures, figuresFile } from '../figures.ts'
 import { checkSpike, checkWaits, SLOTS, standIns } from './checks.ts'
 import { measureCost, measureJobBytes, measureMemory, measureTurnaround } from './costs.ts'
 import { DEFAULT_POLICY, openHashMeter } from './hash.ts'
-import { type MeasuredSystem, startSystem } from './system.ts'
+import { type MeasuredSystem, startSystem } from './logins.ts'
 
 await runWithKeeper(async (keeper) => {
   const system = await startSystem(keeper, SLOTS)

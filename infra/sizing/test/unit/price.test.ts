@@ -1,7 +1,7 @@
 // What an installation costs, reckoned from a price.
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
-import { describePrice } from '../../src/describe-price.ts'
+import { describePrice } from '../../src/describe.ts'
 import { parseOptions } from '../../src/options.ts'
 import { type MeasuredHash, priceOf, raised } from '../../src/price.ts'
 import { size } from '../../src/sizing.ts'

@@ -1,8 +1,7 @@
 // How many accounts have hashes of which format and cost.
 import { ASK_OLD_SYSTEM, parseStoredHash } from '@spillway/client/protocol/stored-hash'
-import { type Database, Prisma } from '@spillway/prisma'
+import { type Database, Prisma, rawQuery } from '@spillway/prisma'
 import { createReader } from '@spillway/worker/hashing/formats/list'
-import { pagesOfAccounts } from './pages.ts'
 
 const BATCH = 20_000
 
@@ -36,5 +35,21 @@ export function createKinds(): (hash: string) => string {
     if (hash.startsWith('$of$'))
       return `hash of what was made of the password: ${/^\$of\$([\w:,-]{1,128})\$/.exec(hash)?.[1] ?? ''}`
     return read(hash)?.format.name ?? 'no known format'
+  }
+}
+
+/** In the order of ids: accounts that are created meanwhile may be among them or not. `id` is the first column. */
+export async function* pagesOfAccounts<Row extends { id: string }>(
+  database: Database,
+  columns: Prisma.Sql,
+  size: number,
+): AsyncGenerator<Row[]> {
+  let after = '00000000-0000-0000-0000-000000000000'
+  for (;;) {
+    const sql = Prisma.sql`SELECT id, ${columns} FROM users WHERE id > ${after}::uuid ORDER BY id LIMIT ${size}`
+    const rows = await rawQuery<Row>(database, sql)
+    yield rows
+    if (rows.length < size) return
+    after = rows.at(-1)?.id ?? after
   }
 }

@@ -1,0 +1,33 @@
+// Hashing in a pool of worker threads, by Piscina's own defaults, but for the two threads that its users keep at least. A thread awaits
+// the hash, as in the origin: it hands it on to libuv's threads, which all threads of a process share. With CLUSTER, Node's cluster runs
+// as many copies of this server as there are processors, at least two, behind one port.
+import cluster from 'node:cluster'
+import { once } from 'node:events'
+import { availableParallelism } from 'node:os'
+import { fileURLToPath } from 'node:url'
+import { Piscina } from 'piscina'
+import { byTasks, type Hashing, type HashingTask, perform } from '../hashing.ts'
+import { announce, serve } from '../rival-server.ts'
+
+if (process.env.CLUSTER === undefined) announce(await serve(createPool(), process.env))
+else if (cluster.isWorker) await serve(createPool(), process.env)
+else {
+  const copies = Array.from({ length: Math.max(2, availableParallelism()) }, () => cluster.fork())
+  const addresses = await Promise.all(
+    copies.map(async (copy) => {
+      const [address] = await once(copy, 'listening')
+      return address
+    }),
+  )
+  const parts = copies.flatMap(({ process: { pid } }) => (pid === undefined ? [] : [{ role: 'api', pid }]))
+  announce(`http://127.0.0.1:${addresses[0].port}`, parts)
+}
+
+function createPool(): Hashing {
+  const pool = new Piscina<HashingTask, string | boolean>({
+    filename: fileURLToPath(new URL('../hashing.js', import.meta.url)),
+    name: perform.name,
+    minThreads: 2,
+  })
+  return byTasks((task) => pool.run(task))
+}

@@ -1,0 +1,20 @@
+// A process for each hash: this program again, with an argument. The password travels on standard input, since arguments are visible to
+// the whole machine. A script loads the hashes alone, since it pays for its start each time.
+import { spawn } from 'node:child_process'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
+import { byTasks, perform } from '../hashing.ts'
+
+const program = fileURLToPath(import.meta.url)
+
+if (process.argv[2] === 'compare')
+  process.stdout.write(JSON.stringify(await perform(JSON.parse(await text(process.stdin)))))
+else {
+  const { announce, serve } = await import('../rival-server.ts')
+  const hashing = byTasks(async (task) => {
+    const child = spawn(process.execPath, [program, 'compare'], { stdio: ['pipe', 'pipe', 'inherit'] })
+    child.stdin.end(JSON.stringify(task))
+    return JSON.parse(await text(child.stdout))
+  })
+  announce(await serve(hashing, process.env))
+}
