@@ -3,32 +3,31 @@
 //! Rows of a block are sixteen words next to each other. Columns are pairs of words, of which a vector has two or four: as many columns are
 //! permuted at a time, and nothing has to be moved before or after.
 
-/// GB of as many quadruples of words as a vector has words, by the operations of the module that uses it.
+/// GB of quadruples of vectors, step by step of all of them: each waits for its own last step, and the others fill the time. A processor finds
+/// only those that are near in the code.
 macro_rules! quarters {
-    ($a:ident $b:ident $c:ident $d:ident) => {
-        $a = sum($a, $b);
-        $d = turned_by_32(xor($d, $a));
-        $c = sum($c, $d);
-        $b = turned_by_24(xor($b, $c));
-        $a = sum($a, $b);
-        $d = turned_by_16(xor($d, $a));
-        $c = sum($c, $d);
-        $b = turned_by_63(xor($b, $c));
+    ($([$a:ident $b:ident $c:ident $d:ident])+) => {
+        $($a = sum($a, $b);)+
+        $($d = turned_by_32(xor($d, $a));)+
+        $($c = sum($c, $d);)+
+        $($b = turned_by_24(xor($b, $c));)+
+        $($a = sum($a, $b);)+
+        $($d = turned_by_16(xor($d, $a));)+
+        $($c = sum($c, $d);)+
+        $($b = turned_by_63(xor($b, $c));)+
     };
 }
 
 /// P of the columns whose pairs are in these vectors.
 macro_rules! columns {
-    ($a0:ident $a1:ident $b0:ident $b1:ident $c0:ident $c1:ident $d0:ident $d1:ident) => {
-        quarters!($a0 $b0 $c0 $d0);
-        quarters!($a1 $b1 $c1 $d1);
+    ($([$a0:ident $a1:ident $b0:ident $b1:ident $c0:ident $c1:ident $d0:ident $d1:ident])+) => {
+        quarters!($([$a0 $b0 $c0 $d0] [$a1 $b1 $c1 $d1])+);
         // The diagonals: words of the second row move by one, of the third by two, of the fourth by three.
-        ($b0, $b1) = (across($b1, $b0), across($b0, $b1));
-        ($d0, $d1) = (across($d0, $d1), across($d1, $d0));
-        quarters!($a0 $b0 $c1 $d0);
-        quarters!($a1 $b1 $c0 $d1);
-        ($b0, $b1) = (across($b0, $b1), across($b1, $b0));
-        ($d0, $d1) = (across($d1, $d0), across($d0, $d1));
+        $(($b0, $b1) = (across($b1, $b0), across($b0, $b1));)+
+        $(($d0, $d1) = (across($d0, $d1), across($d1, $d0));)+
+        quarters!($([$a0 $b0 $c1 $d0] [$a1 $b1 $c0 $d1])+);
+        $(($b0, $b1) = (across($b0, $b1), across($b1, $b0));)+
+        $(($d0, $d1) = (across($d1, $d0), across($d0, $d1));)+
     };
 }
 
@@ -140,25 +139,21 @@ pub mod avx512 {
         _mm512_ror_epi64::<63>(vector)
     }
 
-    /// P of two rows: the halves of each vector change places so that a vector has the same four words of both.
+    /// P of pairs of rows: the halves of each vector change places so that a vector has the same four words of both.
     macro_rules! rows {
-        ($ab0:ident $cd0:ident $ab1:ident $cd1:ident) => {
-            let mut a = _mm512_shuffle_i64x2::<0x44>($ab0, $ab1);
-            let mut b = _mm512_shuffle_i64x2::<0xee>($ab0, $ab1);
-            let mut c = _mm512_shuffle_i64x2::<0x44>($cd0, $cd1);
-            let mut d = _mm512_shuffle_i64x2::<0xee>($cd0, $cd1);
-            quarters!(a b c d);
-            b = _mm512_permutex_epi64::<0x39>(b);
-            c = _mm512_permutex_epi64::<0x4e>(c);
-            d = _mm512_permutex_epi64::<0x93>(d);
-            quarters!(a b c d);
-            b = _mm512_permutex_epi64::<0x93>(b);
-            c = _mm512_permutex_epi64::<0x4e>(c);
-            d = _mm512_permutex_epi64::<0x39>(d);
-            $ab0 = _mm512_shuffle_i64x2::<0x44>(a, b);
-            $ab1 = _mm512_shuffle_i64x2::<0xee>(a, b);
-            $cd0 = _mm512_shuffle_i64x2::<0x44>(c, d);
-            $cd1 = _mm512_shuffle_i64x2::<0xee>(c, d);
+        ($([$a:ident $c:ident $b:ident $d:ident])+) => {
+            $(($a, $b) = (_mm512_shuffle_i64x2::<0x44>($a, $b), _mm512_shuffle_i64x2::<0xee>($a, $b));)+
+            $(($c, $d) = (_mm512_shuffle_i64x2::<0x44>($c, $d), _mm512_shuffle_i64x2::<0xee>($c, $d));)+
+            quarters!($([$a $b $c $d])+);
+            $($b = _mm512_permutex_epi64::<0x39>($b);)+
+            $($c = _mm512_permutex_epi64::<0x4e>($c);)+
+            $($d = _mm512_permutex_epi64::<0x93>($d);)+
+            quarters!($([$a $b $c $d])+);
+            $($b = _mm512_permutex_epi64::<0x93>($b);)+
+            $($c = _mm512_permutex_epi64::<0x4e>($c);)+
+            $($d = _mm512_permutex_epi64::<0x39>($d);)+
+            $(($a, $b) = (_mm512_shuffle_i64x2::<0x44>($a, $b), _mm512_shuffle_i64x2::<0xee>($a, $b));)+
+            $(($c, $d) = (_mm512_shuffle_i64x2::<0x44>($c, $d), _mm512_shuffle_i64x2::<0xee>($c, $d));)+
         };
     }
 
@@ -172,12 +167,8 @@ pub mod avx512 {
         }
         each!(begin 0 v0, 1 v1, 2 v2, 3 v3, 4 v4, 5 v5, 6 v6, 7 v7);
         each!(begin 8 v8, 9 v9, 10 v10, 11 v11, 12 v12, 13 v13, 14 v14, 15 v15);
-        rows!(v0 v1 v2 v3);
-        rows!(v4 v5 v6 v7);
-        rows!(v8 v9 v10 v11);
-        rows!(v12 v13 v14 v15);
-        columns!(v0 v2 v4 v6 v8 v10 v12 v14);
-        columns!(v1 v3 v5 v7 v9 v11 v13 v15);
+        rows!([v0 v1 v2 v3] [v4 v5 v6 v7] [v8 v9 v10 v11] [v12 v13 v14 v15]);
+        columns!([v0 v2 v4 v6 v8 v10 v12 v14] [v1 v3 v5 v7 v9 v11 v13 v15]);
         each!(end 0 v0, 1 v1, 2 v2, 3 v3, 4 v4, 5 v5, 6 v6, 7 v7);
         each!(end 8 v8, 9 v9, 10 v10, 11 v11, 12 v12, 13 v13, 14 v14, 15 v15);
     }
@@ -232,33 +223,36 @@ pub mod avx2 {
     #[target_feature(enable = "avx2")]
     fn compress_into<const MIX: bool>(previous: &Block, reference: &Block, target: &mut Block) {
         let mut words = Block::ZERO;
-        /// P of a row, of which a vector has four words.
-        macro_rules! row {
-            ($($first:literal)+) => {$(
-                let mut a = input(previous, reference, $first);
-                let mut b = input(previous, reference, $first + 1);
-                let mut c = input(previous, reference, $first + 2);
-                let mut d = input(previous, reference, $first + 3);
-                quarters!(a b c d);
-                b = _mm256_permute4x64_epi64::<0x39>(b);
-                c = _mm256_permute4x64_epi64::<0x4e>(c);
-                d = _mm256_permute4x64_epi64::<0x93>(d);
-                quarters!(a b c d);
-                store(&mut words, $first, a);
-                store(&mut words, $first + 1, _mm256_permute4x64_epi64::<0x93>(b));
-                store(&mut words, $first + 2, _mm256_permute4x64_epi64::<0x4e>(c));
-                store(&mut words, $first + 3, _mm256_permute4x64_epi64::<0x39>(d));
-            )+};
+        /// P of rows, of which a vector has four words.
+        macro_rules! rows {
+            ($([$first:literal $a:ident $b:ident $c:ident $d:ident])+) => {
+                $(let mut $a = input(previous, reference, $first);)+
+                $(let mut $b = input(previous, reference, $first + 1);)+
+                $(let mut $c = input(previous, reference, $first + 2);)+
+                $(let mut $d = input(previous, reference, $first + 3);)+
+                quarters!($([$a $b $c $d])+);
+                $($b = _mm256_permute4x64_epi64::<0x39>($b);)+
+                $($c = _mm256_permute4x64_epi64::<0x4e>($c);)+
+                $($d = _mm256_permute4x64_epi64::<0x93>($d);)+
+                quarters!($([$a $b $c $d])+);
+                $(store(&mut words, $first, $a);)+
+                $(store(&mut words, $first + 1, _mm256_permute4x64_epi64::<0x93>($b));)+
+                $(store(&mut words, $first + 2, _mm256_permute4x64_epi64::<0x4e>($c));)+
+                $(store(&mut words, $first + 3, _mm256_permute4x64_epi64::<0x39>($d));)+
+            };
         }
         macro_rules! column {
             ($($first:literal)+) => {$(column!($first: 0 a0, 4 a1, 8 b0, 12 b1, 16 c0, 20 c1, 24 d0, 28 d1);)+};
             ($first:literal: $($further:literal $vector:ident),+) => {
                 $(let mut $vector = load(&words, $first + $further);)+
-                columns!($($vector)+);
+                columns!([$($vector)+]);
                 $(finish::<MIX>([previous, reference], target, $first + $further, $vector);)+
             };
         }
-        row!(0 4 8 12 16 20 24 28);
+        rows!([0 a0 b0 c0 d0] [4 a1 b1 c1 d1]);
+        rows!([8 a0 b0 c0 d0] [12 a1 b1 c1 d1]);
+        rows!([16 a0 b0 c0 d0] [20 a1 b1 c1 d1]);
+        rows!([24 a0 b0 c0 d0] [28 a1 b1 c1 d1]);
         column!(0 1 2 3);
     }
 }
