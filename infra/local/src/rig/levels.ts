@@ -7,14 +7,18 @@ import { BaseSequencer, type InlineConfig, type TestSpecification, type Vite } f
 /**
  * - `unit`: no server, no child process, simulated clocks; all in one process
  * - `service`: real PostgreSQL and Redis, one set for the run
- * - `process`: processes that are started, signalled, killed
- * - `all`: packages, other languages, releases, images, charts: by `pnpm test --all` alone, or by name
+ * - `process`: processes that are started, signalled, killed, for what README promises
+ * - `all`: other processes, packages, other languages, releases, images, charts: by `pnpm test --all` alone, or by name
  */
 const LEVELS = ['unit', 'service', 'process', 'all'] as const
 type Level = (typeof LEVELS)[number]
 
-/** Three for each processor, because tests wait more than they compute. */
+/** How many files run side by side. Tests wait more than they compute; those of `all` compute as well. */
 const PARALLEL = 3 * availableParallelism()
+const WORKERS = { unit: 1, service: PARALLEL, process: PARALLEL, all: availableParallelism() } satisfies Record<
+  Level,
+  number
+>
 /** Levels of one group run side by side. */
 const GROUPS = { unit: 0, process: 1, service: 1, all: 2 } satisfies Record<Level, number>
 /** Only a hang takes longer. */
@@ -30,9 +34,9 @@ function project(root: string, level: Level): TestProjectInlineConfiguration {
       exclude: ['**/node_modules/**', '**/dist/**', '**/target/**', '**/.*/**'],
       pool: 'forks',
       execArgv: ['--import', import.meta.resolve('./end-with-runner.js')],
-      // What takes long may need the whole machine, or a module to itself.
+      // What takes long may need a module to itself.
       isolate: level === 'all',
-      maxWorkers: level === 'unit' || level === 'all' ? 1 : PARALLEL,
+      maxWorkers: WORKERS[level],
       sequence: { groupOrder: GROUPS[level] },
       testTimeout: HANG_MS,
       hookTimeout: HANG_MS,

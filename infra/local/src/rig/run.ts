@@ -12,7 +12,7 @@ const help = `pnpm test [--all] [part of a path ...]
 
 Runs the tests of all packages, on a PostgreSQL and a Redis of their own; with parts of paths, the files whose path contains one of them.
 
-  --all   also what takes long: packages, other languages, releases, images, charts, load and chaos as tests
+  --all   also what takes long: more of processes, packages, other languages, releases, images, charts, load and chaos as tests
 `
 
 await runWithKeeper(async (keeper) => {
