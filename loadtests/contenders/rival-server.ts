@@ -1,10 +1,11 @@
 // The server all rivals share: Spillway's API and tables, in the same Fastify. They differ in
 // where and how they hash.
 
-import { createHash, generateKeyPairSync, randomBytes, randomUUID } from 'node:crypto'
+import { createHash, generateKeyPairSync, randomBytes } from 'node:crypto'
 import { stat } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import jwt from '@fastify/jwt'
+import { newId } from '@spillway/client/protocol/id'
 import { connectDatabase, type Database } from '@spillway/prisma'
 import Fastify from 'fastify'
 import type { Part } from './contender.ts'
@@ -86,24 +87,22 @@ function createAccounts(database: Database, sign: (userId: string) => string) {
     find: (email: string) => database.user.findUnique({ where: { email }, select: { id: true, passwordHash: true } }),
 
     create: (email: string, passwordHash: string) =>
-      database.user.create({ data: { id: randomUUID(), email, passwordHash }, select: { id: true, email: true } }),
+      database.user.create({ data: { id: newId(), email, passwordHash }, select: { id: true, email: true } }),
 
-    /** A session with its first refresh token, in one statement, and an access token. */
+    /** A session with its first refresh token, and an access token. */
     async openSession(userId: string) {
-      const refreshToken = randomBytes(32).toString('base64url')
+      const id = newId()
+      const refreshToken = `${id}.${randomBytes(32).toString('base64url')}`
       const expiresAt = new Date(Date.now() + REFRESH_TOKEN_TTL_MS)
       await database.$executeRaw`
-        WITH session AS (
-          INSERT INTO sessions (id, user_id, expires_at)
-          VALUES (${randomUUID()}::uuid, ${userId}::uuid, ${expiresAt}::timestamptz) RETURNING id
-        )
-        INSERT INTO refresh_tokens (token_hash, session_id, expires_at)
-        SELECT ${digest(refreshToken)}, id, ${expiresAt}::timestamptz FROM session`
+        INSERT INTO sessions (id, user_id, expires_at, idle_ends_at, family_hash, token_hash)
+        VALUES (${id}::uuid, ${userId}::uuid, ${expiresAt}::timestamptz, ${expiresAt}::timestamptz, '', ${digest(refreshToken)})`
       return { accessToken: sign(userId), refreshToken, tokenType: 'Bearer', expiresIn: ACCESS_TOKEN_TTL_S }
     },
 
     async closeSession(refreshToken: string) {
-      const where = { tokens: { some: { tokenHash: digest(refreshToken) } }, revokedAt: null }
+      const [id = ''] = refreshToken.split('.')
+      const where = { id, tokenHash: digest(refreshToken), revokedAt: null }
       await database.session.updateMany({ where, data: { revokedAt: new Date() } })
     },
   }

@@ -8,7 +8,7 @@ import { type Prisma, PrismaClient } from './generated/client.js'
 export type { PoolUse } from './driver.js'
 export { databaseProblem, isDatabaseUnavailable, isTaken } from './errors.js'
 export { type Gathered, gather } from './gather.js'
-export { Prisma, type RefreshToken, type Session, type User } from './generated/client.js'
+export { Prisma, type Session, type User } from './generated/client.js'
 
 /** The typed client. `$disconnect()` waits for running queries and closes all connections; a later query connects again. */
 export type Database = PrismaClient

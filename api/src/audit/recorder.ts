@@ -3,12 +3,12 @@
  * the database is unavailable, the buffer keeps the oldest events; later events are dropped, counted and logged. Beyond their budget,
  * refusals and events without an account are summed by event and outcome, without user and address: one row a minute for each sum.
  */
+import { newId } from '@spillway/client/protocol/id'
 import type { Database } from '@spillway/prisma'
 import type { Logger } from '@spillway/worker/log'
 import type { GatewayMetrics } from '../http/metrics.js'
 import { storedNetworkOf } from '../limits/client-network.js'
 import { startRounds } from '../rounds.js'
-import { eventIdAt } from './event-id.js'
 import type { Audit, AuditEvent } from './events.js'
 import { createRefusalBudget } from './refusal-budget.js'
 import { deleteOldEvents, insertEvents, type StoredEvent } from './store.js'
@@ -126,7 +126,7 @@ function stored(
 ): StoredEvent {
   const now = Date.now()
   return {
-    ...{ id: eventIdAt(now), at: new Date(now), event, outcome, count, userId },
+    ...{ id: newId(now), at: new Date(now), event, outcome, count, userId },
     sessionId: sessionId ?? null,
     address: address === undefined ? null : storedNetworkOf(address),
   }

@@ -1,6 +1,6 @@
 /** The table of audit events: batches in, pages out, and the end of the oldest. */
+import { firstIdAt } from '@spillway/client/protocol/id'
 import { type Database, Prisma, rawQuery } from '@spillway/prisma'
-import { firstEventIdAt } from './event-id.js'
 import type { AuditEventName, AuditOutcome } from './events.js'
 
 export type StoredEvent = {
@@ -20,14 +20,18 @@ export type StoredEvent = {
 const DELETED = 2_000
 const DAY_MS = 24 * 3_600_000
 
-/** Adds events, all or none. An event that is there already stays as it is: a batch whose answer was lost is written again. */
+/**
+ * Adds events, all or none. An event that is there already stays as it is: a batch whose answer was lost is written again. The commit waits
+ * for no disk and no standby: where PostgreSQL crashes, the last second of the audit is lost, as it is where a gateway is killed.
+ */
 export async function insertEvents(database: Database, events: readonly StoredEvent[]): Promise<void> {
   const sql = Prisma.sql`
+    WITH asynchronous AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
     INSERT INTO audit_events (id, at, event, outcome, count, user_id, session_id, address)
     SELECT id, at, event, outcome, count, "userId", "sessionId", address
     FROM json_to_recordset(${JSON.stringify(events)}::json) AS added (
       id uuid, at timestamptz, event text, outcome text, count int, "userId" uuid, "sessionId" uuid, address text
-    )
+    ), asynchronous
     ON CONFLICT (id) DO NOTHING`
   await rawQuery(database, sql)
 }
@@ -59,7 +63,7 @@ export async function readEvents(database: Database, options: PageOptions): Prom
 /** Deletes the oldest events beyond the retention, up to a number; returns how many there were. */
 export function deleteOldEvents(database: Database, retentionDays: number): Promise<number> {
   // By the id, which has an index, and by the time as the trigger sees it: the clocks of gateway and database may differ.
-  const oldest = firstEventIdAt(Date.now() - retentionDays * DAY_MS)
+  const oldest = firstIdAt(Date.now() - retentionDays * DAY_MS)
   return database.$executeRaw`
     DELETE FROM audit_events WHERE id IN (
       SELECT id FROM audit_events

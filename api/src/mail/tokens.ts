@@ -3,7 +3,8 @@
  * address to which it was sent, and, where it can take the account over, to the password of that time: a new password or another address
  * voids it.
  */
-import { createHash, randomBytes, randomUUID } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
+import { newId } from '@spillway/client/protocol/id'
 import { type Database, Prisma, rawQuery } from '@spillway/prisma'
 
 /** `confirm` an address, `change` to another one, `reset` the password. */
@@ -48,7 +49,7 @@ export async function issueToken(database: Database, options: IssueToken): Promi
     Prisma.sql`
       WITH owner AS (SELECT id, coalesce(${newEmail}::text, email) AS email, credential_version FROM users WHERE ${owner}), issued AS (
         INSERT INTO mail_tokens (id, token_hash, purpose, user_id, email, credential_version, expires_at)
-        SELECT ${randomUUID()}::uuid, ${digest}, ${purpose}, id, email, credential_version, ${expiryIn(lifeMs)} FROM owner
+        SELECT ${newId()}::uuid, ${digest}, ${purpose}, id, email, credential_version, ${expiryIn(lifeMs)} FROM owner
         ON CONFLICT DO NOTHING
       )
       SELECT email AS to FROM owner

@@ -1,5 +1,5 @@
 /** Accounts that the old system vouches for: made, or given the hash that they came without, at their first login. */
-import { randomUUID } from 'node:crypto'
+import { newId } from '@spillway/client/protocol/id'
 import { ASK_OLD_SYSTEM } from '@spillway/client/protocol/stored-hash'
 import { type Database, Prisma, rawQuery } from '@spillway/prisma'
 
@@ -20,7 +20,7 @@ export async function createVouchedFor(
   { email, passwordHash }: VouchedFor,
 ): Promise<CompletedAccount | undefined> {
   const sql = Prisma.sql`
-    INSERT INTO users (id, email, password_hash, updated_at) VALUES (${randomUUID()}::uuid, ${email}, ${passwordHash}, now())
+    INSERT INTO users (id, email, password_hash, updated_at) VALUES (${newId()}::uuid, ${email}, ${passwordHash}, now())
     ON CONFLICT DO NOTHING RETURNING id AS "userId", credential_version AS "credentialVersion"`
   const [created] = await rawQuery<CompletedAccount>(database, sql)
   return created

@@ -1,6 +1,9 @@
-/** Rotation of refresh tokens in the database: one statement each, safe for concurrent gateways, by PostgreSQL's clock. */
-import { type Database, Prisma, rawQuery } from '@spillway/prisma'
-import { digest, type Family, familyOf, newSalt, successorOf } from './refresh-tokens.js'
+/**
+ * Rotation of refresh tokens in the database: one statement, also for those that wait together, safe for concurrent gateways, by
+ * PostgreSQL's clock.
+ */
+import { type Database, gather, Prisma, rawQuery } from '@spillway/prisma'
+import { type Digest, digest, type Family, familyOf, newSalt, successorOf } from './refresh-tokens.js'
 
 /** A session and its user, as access tokens tell of them. */
 export type TokenSubject = {
@@ -31,8 +34,7 @@ export interface RotationOptions {
   sessionIdleS: number
 }
 
-/** By its absolute expiry; the expiry of its token is the end of its idle time. */
-export const isAlive = Prisma.sql`sessions.revoked_at IS NULL AND sessions.expires_at > now()`
+export const isAlive = Prisma.sql`sessions.revoked_at IS NULL AND sessions.expires_at > now() AND sessions.idle_ends_at > now()`
 
 /** The columns of {@link TokenSubject} beside the ids, from `sessions` and `users`. */
 export const subjectColumns = Prisma.sql`
@@ -41,65 +43,113 @@ export const subjectColumns = Prisma.sql`
 /** Ends a session. Its expiry too: that says when the row is deleted, and rows that stayed for a month would slow all queries of their user. */
 export const ended = Prisma.sql`revoked_at = now(), expires_at = now()`
 
-/** The expiry of a token that is made now. */
+/** The end of a session whose token is made now, unless it is refreshed. */
 export function idleEnd({ sessionIdleS }: RotationOptions): Prisma.Sql {
-  return Prisma.sql`least(sessions.expires_at, now() + make_interval(secs => ${sessionIdleS}::int))`
+  return Prisma.sql`now() + make_interval(secs => ${sessionIdleS}::int)`
 }
 
+/** A token that a client shows, and the network of the client. */
+export interface Shown {
+  token: string
+  network: string
+}
+
+interface Rotation extends Family {
+  shown: Digest
+  /** Of the successor, and the salt that it is derived by. */
+  next: Digest
+  salt: Digest
+  network: string
+}
+type RotatedRow = TokenSubject & Record<'salt', Uint8Array>
+
 /**
- * Replaces the current token of a session. The token that was replaced last returns the same successor again: within the grace period, and
- * after it while the successor was never used, to the network from which it was replaced, one replacement in {@link ASKED_AGAIN_EVERY_S}.
- * Undefined for any other token, and for sessions that have ended.
- *
- * @param network of the client that shows the token
+ * Returns a function that replaces the living token of a session. The token that was replaced last returns the same successor again: within the
+ * grace period, and after it while the successor was never used, to the network from which it was replaced, one replacement in
+ * {@link ASKED_AGAIN_EVERY_S}. Undefined for any other token, and for sessions that have ended.
  */
-export async function rotate(
+export function createRotate(
   database: Database,
-  { token, network }: { token: string; network: string },
   options: RotationOptions,
-): Promise<Rotated | undefined> {
+): (shown: Shown) => Promise<Rotated | undefined> {
+  const rotate = gather<Rotation, RotatedRow | undefined>({
+    one: async (rotation) => (await rotateAll(database, [rotation], options))[0],
+    async several(rotations) {
+      // Of two tokens of a session the second goes alone.
+      const first = [...new Map(rotations.toReversed().map((rotation) => [rotation.sessionId, rotation])).values()]
+      const rows = await rotateAll(database, first, options, notLocked(first))
+      const rotated = new Map(rows.map((row) => [row.sessionId, row]))
+      return rotations.map((rotation) => (first.includes(rotation) ? rotated.get(rotation.sessionId) : undefined))
+    },
+  })
+  return async ({ token, network }) => {
+    const family = familyOf(token)
+    if (family === undefined) return undefined
+    const salt = newSalt()
+    const shown = { shown: digest(token), next: digest(successorOf(token, salt)), salt, network }
+    const row = await rotate({ ...family, ...shown })
+    if (row === undefined) return undefined
+    const { salt: saltOfNext, ...subject } = row
+    return { ...subject, refreshToken: successorOf(token, saltOfNext) }
+  }
+}
+
+/** One statement. Of two for one session the second waits for the row lock and then sees the update of the first: both get the same successor. */
+function rotateAll(
+  database: Database,
+  rotations: readonly Rotation[],
+  options: RotationOptions,
+  condition = Prisma.empty,
+): Promise<RotatedRow[]> {
   const { refreshGraceS: graceS } = options
-  const family = familyOf(token)
-  if (family === undefined) return undefined
-  const [shown, salt] = [digest(token), newSalt()]
+  const isLiving = Prisma.sql`token_hash = shown`
   const isInGrace = Prisma.sql`replaced_at > now() - make_interval(secs => ${graceS}::int)`
   // Of the same replacement as often as its answer is lost.
-  const mayAskAgain = Prisma.sql`replaced_from = ${network} AND (asked_again_at IS NULL OR asked_again_at > replaced_at
+  const mayAskAgain = Prisma.sql`replaced_from = network AND (asked_again_at IS NULL OR asked_again_at > replaced_at
     OR asked_again_at < now() - make_interval(secs => ${ASKED_AGAIN_EVERY_S}::int))`
-  // Of two concurrent statements the second waits for the row lock and then sees the first one's update: both get the same successor.
   const sql = Prisma.sql`
-    UPDATE refresh_tokens SET
-      token_hash = CASE WHEN token_hash = ${shown} THEN ${digest(successorOf(token, salt))} ELSE token_hash END,
-      salt = CASE WHEN token_hash = ${shown} THEN ${salt} ELSE salt END,
-      replaced_at = CASE WHEN token_hash = ${shown} THEN now() ELSE replaced_at END,
-      replaced_from = CASE WHEN token_hash = ${shown} THEN ${network} ELSE replaced_from END,
-      asked_again_at = CASE WHEN token_hash = ${shown} OR ${isInGrace} THEN asked_again_at ELSE now() END,
-      expires_at = CASE WHEN token_hash = ${shown} THEN ${idleEnd(options)} ELSE refresh_tokens.expires_at END,
-      previous_hash = ${shown}
-    FROM sessions JOIN users ON users.id = user_id
-    WHERE ${isOfFamily(family)} AND used_at IS NULL AND sessions.id = session_id AND ${isAlive} AND refresh_tokens.expires_at > now()
-      AND (token_hash = ${shown}
-        OR previous_hash = ${shown} AND ${graceS}::int > 0 AND (${isInGrace} OR ${mayAskAgain}))
-    RETURNING session_id AS "sessionId", user_id AS "userId", ${subjectColumns}, salt`
-  const [row] = await rawQuery<TokenSubject & Record<'salt', Uint8Array>>(database, sql)
-  if (row === undefined) return undefined
-  const { salt: saltOfNext, ...subject } = row
-  return { ...subject, refreshToken: successorOf(token, saltOfNext) }
+    UPDATE sessions SET
+      token_hash = CASE WHEN ${isLiving} THEN next ELSE token_hash END,
+      salt = CASE WHEN ${isLiving} THEN next_salt ELSE salt END,
+      replaced_at = CASE WHEN ${isLiving} THEN now() ELSE replaced_at END,
+      replaced_from = CASE WHEN ${isLiving} THEN network ELSE replaced_from END,
+      asked_again_at = CASE WHEN ${isLiving} OR ${isInGrace} THEN asked_again_at ELSE now() END,
+      idle_ends_at = CASE WHEN ${isLiving} THEN ${idleEnd(options)} ELSE idle_ends_at END,
+      previous_hash = shown
+    FROM users, unnest(
+      ${rotations.map(({ sessionId }) => sessionId)}::uuid[], ${rotations.map(({ familyHash }) => familyHash)}::bytea[],
+      ${rotations.map(({ shown }) => shown)}::bytea[], ${rotations.map(({ next }) => next)}::bytea[],
+      ${rotations.map(({ salt }) => salt)}::bytea[], ${rotations.map(({ network }) => network)}::text[]
+    ) AS asked (session_id, family, shown, next, next_salt, network)
+    WHERE sessions.id = session_id AND family_hash = family AND users.id = user_id AND ${isAlive} ${condition}
+      AND (${isLiving} OR previous_hash = shown AND ${graceS}::int > 0 AND (${isInGrace} OR ${mayAskAgain}))
+    RETURNING sessions.id AS "sessionId", user_id AS "userId", ${subjectColumns}, salt`
+  return rawQuery<RotatedRow>(database, sql)
+}
+
+/** Passes over sessions that are locked: each of them would hold up all others. */
+function notLocked(rotations: readonly Rotation[]): Prisma.Sql {
+  return Prisma.sql`AND sessions.id = ANY (ARRAY(
+    SELECT id FROM sessions WHERE id = ANY (${rotations.map(({ sessionId }) => sessionId)}::uuid[]) FOR NO KEY UPDATE SKIP LOCKED))`
 }
 
 /** Ends the session of a token that was used before, and returns it; undefined if there is none. */
 export async function endByReuse(database: Database, token: string): Promise<Ended | undefined> {
-  const [shown, family] = [digest(token), familyOf(token)]
-  if (family === undefined) return undefined
-  const sql = Prisma.sql`
-    UPDATE sessions SET ${ended} FROM refresh_tokens
-    WHERE sessions.id = session_id AND ${isAlive} AND (token_hash <> ${shown} OR used_at IS NOT NULL)
-      AND ${isOfFamily(family)}
-    RETURNING sessions.id AS "sessionId", user_id AS "userId"`
-  const [session] = await rawQuery<Ended>(database, sql)
-  return session
+  return await endFamily(database, token, Prisma.sql`AND token_hash <> ${digest(token)}`)
 }
 
-export function isOfFamily({ sessionId, familyHash }: Family): Prisma.Sql {
-  return Prisma.sql`session_id = ${sessionId}::uuid AND family_hash = ${familyHash}`
+/** Ends the session of a token, living or dead, and returns it; undefined if there is none. */
+export async function endFamily(
+  database: Database,
+  token: string,
+  condition = Prisma.empty,
+): Promise<Ended | undefined> {
+  const family = familyOf(token)
+  if (family === undefined) return undefined
+  const sql = Prisma.sql`
+    UPDATE sessions SET ${ended}
+    WHERE id = ${family.sessionId}::uuid AND family_hash = ${family.familyHash} AND ${isAlive} ${condition}
+    RETURNING id AS "sessionId", user_id AS "userId"`
+  const [session] = await rawQuery<Ended>(database, sql)
+  return session
 }

@@ -2,6 +2,7 @@
 import { randomInt } from 'node:crypto'
 import { type Database, gather, Prisma, rawQuery } from '@spillway/prisma'
 import {
+  ended,
   idleEnd,
   isAlive,
   type Rotated,
@@ -68,20 +69,17 @@ async function openOne(
   options: OpeningOptions,
   beside = Prisma.empty,
 ): Promise<Opened | NotOpened> {
-  // One statement checks the credential and inserts the session with its first token, or does nothing. FOR SHARE waits for a
+  // One statement checks the credential and inserts the session, or does nothing. FOR SHARE waits for a
   // concurrent change of the password, which could not see this session to end it.
   const sql = Prisma.sql`
     WITH credential AS (
       SELECT id, email, email_confirmed_at FROM users WHERE id = ${userId}::uuid AND credential_version = ${credentialVersion}
         AND ${mayOpen(options)} FOR SHARE
     ), session AS (
-      INSERT INTO sessions (id, user_id, expires_at, device, address)
-      SELECT ${id}::uuid, credential.id, ${sessionEnd(options)}, ${device}::text, ${address}::text FROM credential
-      ON CONFLICT (id) DO NOTHING RETURNING id, created_at, expires_at
-    ), token AS (
-      INSERT INTO refresh_tokens (token_hash, family_hash, session_id, expires_at)
-      SELECT ${digest(refreshToken)}, ${familyOf(refreshToken)?.familyHash}, sessions.id, ${idleEnd(options)} FROM session AS sessions
-      RETURNING session_id
+      INSERT INTO sessions (id, user_id, expires_at, idle_ends_at, device, address, family_hash, token_hash)
+      SELECT ${id}::uuid, credential.id, ${sessionEnd(options)}, ${idleEnd(options)}, ${device}::text, ${address}::text,
+        ${familyOf(refreshToken)?.familyHash}, ${digest(refreshToken)} FROM credential
+      ON CONFLICT (id) DO NOTHING RETURNING id, created_at
     )${beside}
     SELECT sessions.id IS NOT NULL AS opened, ${subjectColumns} FROM credential LEFT JOIN session AS sessions ON true`
   const [row] = await rawQuery<Omit<Opened, 'sessionId'> & { opened: boolean }>(database, sql)
@@ -107,20 +105,17 @@ async function openSeveral(
         ${first.map(({ id }) => id)}::uuid[], ${first.map(({ userId }) => userId)}::uuid[],
         ${first.map(({ credentialVersion }) => credentialVersion)}::int[],
         ${first.map(({ device }) => device)}::text[], ${first.map(({ address }) => address)}::text[],
-        ${first.map(({ refreshToken }) => digest(refreshToken))}::bytea[],
-        ${first.map(({ refreshToken }) => familyOf(refreshToken)?.familyHash)}::bytea[]
-      ) AS asked (id, user_id, credential_version, device, address, token_hash, family_hash)
+        ${first.map(({ refreshToken }) => familyOf(refreshToken)?.familyHash)}::bytea[],
+        ${first.map(({ refreshToken }) => digest(refreshToken))}::bytea[]
+      ) AS asked (id, user_id, credential_version, device, address, family_hash, token_hash)
     ), credential AS (
       SELECT id, email, email_confirmed_at, credential_version FROM users
       WHERE id = ANY (${first.map(({ userId }) => userId)}::uuid[]) AND ${mayOpen(options)} FOR SHARE SKIP LOCKED
     ), session AS (
-      INSERT INTO sessions (id, user_id, expires_at, device, address)
-      SELECT asked.id, credential.id, ${sessionEnd(options)}, device, address
+      INSERT INTO sessions (id, user_id, expires_at, idle_ends_at, device, address, family_hash, token_hash)
+      SELECT asked.id, credential.id, ${sessionEnd(options)}, ${idleEnd(options)}, device, address, family_hash, token_hash
       FROM asked JOIN credential ON credential.id = user_id AND credential.credential_version = asked.credential_version
-      ON CONFLICT (id) DO NOTHING RETURNING id, user_id, created_at, expires_at
-    ), token AS (
-      INSERT INTO refresh_tokens (token_hash, family_hash, session_id, expires_at)
-      SELECT token_hash, family_hash, sessions.id, ${idleEnd(options)} FROM session AS sessions JOIN asked USING (id)
+      ON CONFLICT (id) DO NOTHING RETURNING id, user_id, created_at
     )
     SELECT sessions.id AS "sessionId", ${subjectColumns} FROM session AS sessions JOIN credential ON credential.id = user_id`
   const rows = await rawQuery<Opened>(database, sql)
@@ -148,6 +143,6 @@ function oldestEnd(userId: string): Prisma.Sql {
     ), locked AS (
       SELECT id FROM sessions WHERE id IN (SELECT id FROM excess) AND revoked_at IS NULL FOR NO KEY UPDATE SKIP LOCKED
     ), ended AS (
-      UPDATE sessions SET revoked_at = now(), expires_at = now() FROM locked WHERE sessions.id = locked.id
+      UPDATE sessions SET ${ended} FROM locked WHERE sessions.id = locked.id
     )`
 }

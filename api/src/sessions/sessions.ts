@@ -5,8 +5,17 @@
  */
 import { type Database, Prisma, rawQuery } from '@spillway/prisma'
 import { ApiError } from '../problems/errors.js'
-import { type Ended, endByReuse, ended, isAlive, isOfFamily, type Rotated, rotate } from './refresh-rotation.js'
-import { familyOf, type RefreshTokenTags } from './refresh-tokens.js'
+import {
+  createRotate,
+  type Ended,
+  endByReuse,
+  ended,
+  endFamily,
+  isAlive,
+  type Rotated,
+  type Shown,
+} from './refresh-rotation.js'
+import type { RefreshTokenTags } from './refresh-tokens.js'
 import { createOpenSession, type NewSession, type OpeningOptions } from './session-opening.js'
 
 export interface Sessions {
@@ -19,10 +28,10 @@ export interface Sessions {
    */
   open(session: NewSession): Promise<Rotated | 'stale' | 'exists'>
   /**
-   * Returns the successor of a refresh token; the token that was replaced last may return the same one again, see {@link rotate}.
+   * Returns the successor of a refresh token; the token that was replaced last may return the same one again, see {@link createRotate}.
    * When the token was used before, ends its session and returns that.
    */
-  refresh(shown: { token: string; network: string }): Promise<Rotated | Ended | 'invalid'>
+  refresh(shown: Shown): Promise<Rotated | Ended | 'invalid'>
   /** Ends the session of a refresh token, current or used, and returns it; does nothing for an unknown one. */
   end(refreshToken: string): Promise<Ended | undefined>
   /** The user of a session. Throws `invalid_token` once it has ended, so that a logout takes effect at once. */
@@ -71,6 +80,7 @@ type LiveSessionRow = Omit<LiveSession, Dates> & Record<Dates, string>
 
 export function createSessions(database: Database, tags: RefreshTokenTags, options: OpeningOptions): Sessions {
   const openSession = createOpenSession(database, options)
+  const rotate = createRotate(database, options)
   const tagged = (rotated: Rotated): Rotated => ({ ...rotated, refreshToken: tags.tag(rotated.refreshToken) })
 
   return {
@@ -84,19 +94,14 @@ export function createSessions(database: Database, tags: RefreshTokenTags, optio
     async refresh({ token: shown, network }) {
       const token = tags.untag(shown)
       if (token === undefined) return 'invalid'
-      const rotated = await rotate(database, { token, network }, options)
+      const rotated = await rotate({ token, network })
       if (rotated !== undefined) return tagged(rotated)
       return (await endByReuse(database, token)) ?? 'invalid'
     },
 
     async end(refreshToken) {
-      const family = familyOf(tags.untag(refreshToken) ?? '')
-      if (family === undefined) return undefined
-      const sql = Prisma.sql`
-        UPDATE sessions SET ${ended} FROM refresh_tokens WHERE session_id = sessions.id AND ${isOfFamily(family)} AND ${isAlive}
-        RETURNING sessions.id AS "sessionId", user_id AS "userId"`
-      const [session] = await rawQuery<Ended>(database, sql)
-      return session
+      const token = tags.untag(refreshToken)
+      return token === undefined ? undefined : await endFamily(database, token)
     },
 
     async userOf({ sessionId, userId }) {
@@ -118,11 +123,9 @@ export function createSessions(database: Database, tags: RefreshTokenTags, optio
 
     async list(userId) {
       const sql = Prisma.sql`
-        SELECT sessions.id, device, address, sessions.created_at AS "createdAt",
-          coalesce(replaced_at, sessions.created_at) AS "lastUsedAt", least(sessions.expires_at, tokens.expires_at) AS "expiresAt"
-        FROM sessions JOIN refresh_tokens AS tokens ON session_id = sessions.id AND used_at IS NULL
-        WHERE user_id = ${userId}::uuid AND ${isAlive} AND tokens.expires_at > now()
-        ORDER BY sessions.created_at DESC LIMIT ${LISTED_MAX}`
+        SELECT id, device, address, created_at AS "createdAt", coalesce(replaced_at, created_at) AS "lastUsedAt",
+          least(expires_at, idle_ends_at) AS "expiresAt"
+        FROM sessions WHERE user_id = ${userId}::uuid AND ${isAlive} ORDER BY created_at DESC LIMIT ${LISTED_MAX}`
       const rows = await rawQuery<LiveSessionRow>(database, sql)
       return rows.map(({ createdAt, lastUsedAt, expiresAt, ...session }) => ({
         ...session,

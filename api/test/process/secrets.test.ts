@@ -72,7 +72,7 @@ test('PostgreSQL holds no password, token or ticket', async () => {
     system.database.$queryRaw`SELECT * FROM users`,
     system.database.$queryRaw`SELECT * FROM sessions`,
     system.database.$queryRaw`
-      SELECT encode(hash, 'escape') AS stored FROM refresh_tokens, unnest(ARRAY[token_hash, family_hash, previous_hash, salt]) AS hash`,
+      SELECT encode(hash, 'escape') AS stored FROM sessions, unnest(ARRAY[token_hash, family_hash, previous_hash, salt]) AS hash`,
   ])
   const found = secrets.foundIn(JSON.stringify(tables))
   assert.deepEqual(

@@ -1,9 +1,9 @@
 // The audit: what is recorded, who reads it, that nobody changes it, and that no request waits for it.
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
+import { newId } from '@spillway/client/protocol/id'
 import { until } from '@spillway/local/rig'
 import { afterAll, test } from 'vitest'
-import { eventIdAt } from '../../src/audit/event-id.ts'
 import { startAudit } from '../../src/audit/recorder.ts'
 import { createGatewayMetrics } from '../../src/http/metrics.ts'
 import {
@@ -87,7 +87,7 @@ async function withoutTable(body: () => Promise<void>): Promise<void> {
 /** An event of a user that never was, so long ago. */
 async function oldEvent(userId: string, ageMs: number): Promise<void> {
   const at = new Date(Date.now() - ageMs)
-  const data = { id: eventIdAt(at.getTime()), at, event: 'login', outcome: 'ok', userId }
+  const data = { id: newId(at.getTime()), at, event: 'login', outcome: 'ok', userId }
   await database.auditEvent.create({ data })
 }
 
@@ -173,7 +173,7 @@ test('what a limit refuses is recorded', async () => {
 test('pages go from the latest to the earliest, by user and by event, each event once', async () => {
   const userId = randomUUID()
   for (const hours of [5, 4, 3, 2, 1]) await oldEvent(userId, hours * 3_600_000)
-  const other = { id: eventIdAt(Date.now()), at: new Date(), event: 'logout', outcome: 'ok', userId }
+  const other = { id: newId(Date.now()), at: new Date(), event: 'logout', outcome: 'ok', userId }
   await database.auditEvent.create({ data: other })
   const pages: Page[] = []
   let before = ''

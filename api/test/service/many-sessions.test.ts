@@ -72,6 +72,7 @@ test('a session that has ended is deleted a day later, not a month, however it e
 
 /** So many live sessions, a second apart, the last of them an hour old. */
 const addOlderSessions = (userId: string, count: number) => database.$executeRaw`
-  INSERT INTO sessions (id, user_id, created_at, expires_at)
-  SELECT gen_random_uuid(), ${userId}::uuid, now() - interval '1 hour' - n * interval '1 second', now() + interval '1 day'
+  INSERT INTO sessions (id, user_id, created_at, expires_at, idle_ends_at, family_hash, token_hash)
+  SELECT gen_random_uuid(), ${userId}::uuid, now() - interval '1 hour' - n * interval '1 second', now() + interval '1 day',
+    now() + interval '1 day', '', ''
   FROM generate_series(1, ${count}::int) AS n`

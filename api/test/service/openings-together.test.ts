@@ -1,11 +1,12 @@
-// Logins that end at the same moment: their lookups and their sessions go as one statement each, and every one gets its own outcome.
+// Logins and refreshes that end at the same moment: lookups, sessions and rotations go as one statement each, and every one gets its own
+// outcome.
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { parseKeyring } from '@spillway/client/queue-client'
 import { connectDatabase } from '@spillway/prisma'
 import { afterAll, test } from 'vitest'
 import { createFindCredential } from '../../src/operations/login-credential.ts'
-import { createRefreshTokenTags } from '../../src/sessions/refresh-tokens.ts'
+import { createRefreshTokenTags, newRefreshToken } from '../../src/sessions/refresh-tokens.ts'
 import { createSessions } from '../../src/sessions/sessions.ts'
 import { openSystem } from '../system.ts'
 
@@ -78,6 +79,42 @@ test('one that cannot be written fails, and no other', async () => {
     settled.map(({ status }) => status),
     ['fulfilled', 'rejected', 'fulfilled'],
   )
+})
+
+test('each of many refreshes has its own outcome: one that waits for a lock, and a dead token among them', async () => {
+  const [userId = ''] = await newUsers(1)
+  const open = async () => {
+    const opened = await sessions.open({ id: randomUUID(), userId, credentialVersion: 1, ...client })
+    assert.ok(typeof opened === 'object')
+    return opened
+  }
+  const [plain, other, dead, locked] = [await open(), await open(), await open(), await open()]
+  const refresh = async ({ refreshToken: token }: { refreshToken: string }) => {
+    const refreshed = await sessions.refresh({ token, network: '192.0.2.1' })
+    if (typeof refreshed === 'string') return refreshed
+    return 'refreshToken' in refreshed ? refreshed : ('ended' as const)
+  }
+  assert.equal(typeof (await refresh(dead)), 'object')
+  const unknown = { refreshToken: tags.tag(newRefreshToken(randomUUID())) }
+  let ofLocked: ReturnType<typeof refresh> | undefined
+  await database.$transaction(async (transaction) => {
+    await transaction.session.update({ where: { id: locked.sessionId }, data: { device: 'another' } })
+    ofLocked = refresh(locked)
+    const outcomes = await Promise.all([plain, other, dead, unknown].map(refresh))
+    const [first, second, ...refused] = outcomes
+    assert.deepEqual(refused, ['ended', 'invalid'])
+    for (const [n, outcome] of [first, second].entries()) {
+      assert.ok(typeof outcome === 'object' && outcome.sessionId === [plain, other][n]?.sessionId)
+      assert.equal(typeof (await refresh(outcome)), 'object')
+    }
+  })
+  assert.equal(typeof (await ofLocked), 'object')
+
+  const again = await open()
+  assert.deepEqual((await Promise.all([again, again].map(refresh))).map((outcome) => typeof outcome).toSorted(), [
+    'object',
+    'string',
+  ])
 })
 
 test('each of many lookups finds its own account, or none', async () => {

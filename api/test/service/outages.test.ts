@@ -143,7 +143,7 @@ test('a failure of our own is a 500 that says nothing about it', async (t) => {
   await broken.worker()
   const { url } = await broken.gateway()
   const { refreshToken } = expect(200, await login(url, await newAccount(url)))
-  await broken.database.$executeRaw`ALTER TABLE refresh_tokens RENAME COLUMN used_at TO mislaid`
+  await broken.database.$executeRaw`ALTER TABLE sessions RENAME COLUMN token_hash TO mislaid`
   const answer = await refresh(url, refreshToken)
   assertProblem(answer, 500, 'internal_error')
   assert.deepEqual(answer.body, {

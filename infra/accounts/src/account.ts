@@ -1,6 +1,6 @@
 // Checks a record, and makes an account of it.
-import { randomUUID } from 'node:crypto'
 import { parseEmailAddress } from '@spillway/api/email-address'
+import { newId } from '@spillway/client/protocol/id'
 import { ASK_OLD_SYSTEM } from '@spillway/client/protocol/stored-hash'
 import type { Hasher } from '@spillway/worker/hashing/index'
 import { dateOf, type Fields, textAt, truthOf, valueAt } from './fields.ts'
@@ -70,7 +70,7 @@ export function createCheck(options: CheckOptions): (record: Record<string, unkn
     const oldId = text('id')
     if (ids === 'keep' && oldId !== undefined && !UUID.test(oldId))
       return rejected('has an id that is no UUID: --id new gives it another')
-    const id = ids === 'keep' && oldId !== undefined ? oldId.toLowerCase() : randomUUID()
+    const id = ids === 'keep' && oldId !== undefined ? oldId.toLowerCase() : newId()
     const created = dateOf(text('createdAt'))
     const createdAt = created === null ? new Date() : past(created)
     if (createdAt === undefined) return rejected('has a date of creation that is none')

@@ -1,7 +1,7 @@
 // One account as an operator sees it, and whether anybody may log in to it.
-import { eventIdAt } from '@spillway/api/audit/event-id'
 import { insertEvents } from '@spillway/api/audit/store'
 import { parseEmailAddress } from '@spillway/api/email-address'
+import { newId } from '@spillway/client/protocol/id'
 import { UserError } from '@spillway/local/processes/command-line'
 import { type Database, Prisma, rawQuery } from '@spillway/prisma'
 import { createKinds } from './all-accounts.ts'
@@ -26,7 +26,7 @@ export async function setDisabled(database: Database, address: string, isDisable
   const nobody = { sessionId: null, address: null }
   if (changed)
     await insertEvents(database, [
-      { id: eventIdAt(now), at: new Date(now), event, outcome: 'ok', count: 1, userId: id, ...nobody },
+      { id: newId(now), at: new Date(now), event, outcome: 'ok', count: 1, userId: id, ...nobody },
     ])
   return changed
 }

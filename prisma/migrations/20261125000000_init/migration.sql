@@ -18,28 +18,19 @@ CREATE TABLE "sessions" (
     "user_id" UUID NOT NULL,
     "created_at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
     "expires_at" TIMESTAMPTZ(3) NOT NULL,
+    "idle_ends_at" TIMESTAMPTZ(3) NOT NULL,
     "revoked_at" TIMESTAMPTZ(3),
-    "address" TEXT,
     "device" TEXT,
-
-    CONSTRAINT "sessions_pkey" PRIMARY KEY ("id")
-);
-
--- CreateTable
-CREATE TABLE "refresh_tokens" (
+    "address" TEXT,
+    "family_hash" BYTEA NOT NULL,
     "token_hash" BYTEA NOT NULL,
-    "session_id" UUID NOT NULL,
-    "created_at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
-    "expires_at" TIMESTAMPTZ(3) NOT NULL,
-    "used_at" TIMESTAMPTZ(3),
-    "family_hash" BYTEA,
     "previous_hash" BYTEA,
     "replaced_at" TIMESTAMPTZ(3),
     "salt" BYTEA,
     "replaced_from" TEXT,
     "asked_again_at" TIMESTAMPTZ(3),
 
-    CONSTRAINT "refresh_tokens_pkey" PRIMARY KEY ("token_hash")
+    CONSTRAINT "sessions_pkey" PRIMARY KEY ("id")
 );
 
 -- CreateIndex
@@ -51,25 +42,15 @@ CREATE INDEX "sessions_user_id_idx" ON "sessions"("user_id");
 -- CreateIndex
 CREATE INDEX "sessions_expires_at_idx" ON "sessions"("expires_at");
 
--- CreateIndex
-CREATE INDEX "refresh_tokens_session_id_idx" ON "refresh_tokens"("session_id");
-
 -- AddForeignKey
 ALTER TABLE "sessions" ADD CONSTRAINT "sessions_user_id_fkey" FOREIGN KEY ("user_id") REFERENCES "users"("id") ON DELETE CASCADE ON UPDATE CASCADE;
-
--- AddForeignKey
-ALTER TABLE "refresh_tokens" ADD CONSTRAINT "refresh_tokens_session_id_fkey" FOREIGN KEY ("session_id") REFERENCES "sessions"("id") ON DELETE CASCADE ON UPDATE CASCADE;
 
 -- CreateTable
 CREATE TABLE "used_tickets" (
     "job_id" UUID NOT NULL,
-    "used_at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
 
     CONSTRAINT "used_tickets_pkey" PRIMARY KEY ("job_id")
 );
-
--- CreateIndex
-CREATE INDEX "used_tickets_used_at_idx" ON "used_tickets"("used_at");
 
 -- CreateTable
 CREATE TABLE "mail_tokens" (

@@ -14,7 +14,8 @@ test('mistakes of our own do not make the database unavailable', async (t) => {
   const mistakes = [
     failure(database.$queryRaw`SELECT nonsense`),
     failure(rawQuery(database, Prisma.sql`SELECT nonsense`)),
-    failure(database.$executeRaw`INSERT INTO sessions VALUES (gen_random_uuid(), gen_random_uuid(), now(), now())`),
+    failure(database.$executeRaw`
+      INSERT INTO sessions VALUES (gen_random_uuid(), gen_random_uuid(), now(), now(), now(), NULL, NULL, NULL, '', '')`),
     failure(database.user.update({ where: { id: randomUUID() }, data: { passwordHash: 'x' } })),
     failure(database.user.findUnique({ where: { id: 'no uuid' } })),
     failure(database.user.createMany({ data: [user, user] })),

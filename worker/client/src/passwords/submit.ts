@@ -1,6 +1,6 @@
 /** Submitting a job: seal the request, register the waiter, add the job. */
-import { randomUUID } from 'node:crypto'
 import { PasswordClientError } from '../errors.js'
+import { newId } from '../protocol/id.js'
 import { type JobData, type JobName, type Lane, padRequest, type Requests, SEALED_MAX_LENGTH } from '../protocol/job.js'
 import { type JobRef, requestSeal } from '../protocol/reply.js'
 import type { Keyring } from '../protocol/seal.js'
@@ -52,7 +52,7 @@ export function createSubmit(deps: {
     // active trace context lasts until the first await.
     if (redis.status !== 'ready') await producer.connected()
     const enqueuedAt = clock.now()
-    const job: JobRef = { id: randomUUID(), name, deadline: enqueuedAt + lifeMs }
+    const job: JobRef = { id: newId(), name, deadline: enqueuedAt + lifeMs }
     const sealed = keyring.seal(requestSeal(job), padRequest(request))
     if (sealed.length > SEALED_MAX_LENGTH)
       throw new PasswordClientError('request_too_long', 'the request is longer than workers accept')

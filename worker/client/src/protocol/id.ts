@@ -1,0 +1,24 @@
+/** Ids: UUIDs of version 7 (RFC 9562, 5.7). They sort by time, so that an index of them grows at one end, and serves pages and retention. */
+import { randomBytes } from './random.js'
+
+/** The hexadecimal digits of version and variant, in front of 12 and 62 random bits. */
+const VERSION = '7'
+const VARIANTS = '89ab'
+
+/** A new id, made at this time in milliseconds since 1970 [now]. */
+export function newId(atMs = Date.now()): string {
+  const random = randomBytes(10)
+  const hex = random.toString('hex')
+  const variant = VARIANTS.charAt((random[9] ?? 0) & 3)
+  return `${timeOf(atMs)}-${VERSION}${hex.slice(0, 3)}-${variant}${hex.slice(3, 6)}-${hex.slice(6, 18)}`
+}
+
+/** The smallest id of this time. */
+export function firstIdAt(ms: number): string {
+  return `${timeOf(ms)}-7000-8000-000000000000`
+}
+
+function timeOf(ms: number): string {
+  const hex = Math.floor(ms).toString(16).padStart(12, '0')
+  return `${hex.slice(0, 8)}-${hex.slice(8)}`
+}
