@@ -25,14 +25,14 @@ const common: BuildOptions = {
 /** Installed with the package: ioredis opens sockets, so that a fix of it must not wait for a version of ours. */
 const dependencies = ['ioredis']
 /** Applications that load a door for them have these. */
-export const peers = { '@nestjs/common': '^10 || ^11 || ^12' }
+export const peers = { '@nestjs/common': '^10 || ^11 || ^12', fastify: '^5' }
 /** What the hashing process needs of these is installed with the package; the rest it does without. */
 const hashing = ['@node-rs/argon2', '@node-rs/bcrypt', 'argon2', 'bcrypt']
 /** BullMQ does without these. */
 const optional = ['msgpackr-extract', 'pg', 'redis']
 
 /** What applications import: `@spillway/client` and `@spillway/client/<name>`. */
-export const doors = ['index', 'bcrypt', 'argon2', 'nestjs'] as const
+export const doors = ['index', 'bcrypt', 'argon2', 'nestjs', 'fastify'] as const
 /** What pages import: an ES module that needs no Node. */
 export const pageDoor = 'browser'
 /** The program of the command `spillway`. */

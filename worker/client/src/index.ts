@@ -7,6 +7,7 @@ import { openPasswords } from './open-passwords.js'
 
 export { PasswordsError, type PasswordsErrorCode } from './application/passwords-error.js'
 export type {
+  BeginOptions,
   CallOptions,
   Capacity,
   HashPolicy,
@@ -14,7 +15,10 @@ export type {
   ObservedCall,
   Passwords,
   PasswordsOptions,
+  Redeemed,
+  RedeemOptions,
   VerifyOptions,
+  WaitingAnswer,
 } from './application/types.js'
 
 /**

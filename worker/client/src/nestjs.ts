@@ -6,6 +6,8 @@ import { createPasswords, type Passwords as PasswordsOfClient, type PasswordsOpt
 export abstract class Passwords implements PasswordsOfClient {
   abstract readonly verify: PasswordsOfClient['verify']
   abstract readonly hash: PasswordsOfClient['hash']
+  abstract readonly begin: PasswordsOfClient['begin']
+  abstract readonly redeem: PasswordsOfClient['redeem']
   abstract readonly needsRehash: PasswordsOfClient['needsRehash']
   abstract readonly capacity: PasswordsOfClient['capacity']
   abstract readonly close: PasswordsOfClient['close']

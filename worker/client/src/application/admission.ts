@@ -3,6 +3,7 @@ import { createOutstandingLimit } from '../passwords/outstanding-limit.js'
 import { createRefusalPace, REFUSED_AT_ONCE_MS } from '../passwords/refusal-pace.js'
 import { createRetryAfter } from '../passwords/retry-after.js'
 import type { Load } from '../protocol/capacity.js'
+import { DEFERRED_SHARE } from '../queue/promote-oldest-deferred.js'
 import type { Backend } from './backend.js'
 import { PasswordsError } from './passwords-error.js'
 
@@ -11,11 +12,16 @@ const NO_WORKER_GRACE_MS = 2_000
 /** When to come back where nothing hashes: workers publish their capacity twice a second. */
 const NO_WORKER_RETRY_MS = 1_000
 
+/** As at gateways: what of the capacity within its life a line may fill. The rest is for calls that overtake, and a tenth to spare. */
+const TICKETED_SHARE = 0.9 * DEFERRED_SHARE
+
 export interface Admission {
   /** The error of a call that cannot be answered within its wait: `busy` or `no_worker`. Undefined lets it in. */
   refusalOf(waitMs: number): PasswordsError | undefined
   /** Holds a refusal until it is due: whoever calls again at once gains nothing. */
   paced(): Promise<void>
+  /** The same of a call with a ticket, which waits behind the others. */
+  ticketRefusalOf(lifeMs: number): PasswordsError | undefined
   /** The error of a call that was let in and not answered in time: `expired`, or `no_worker` where that is why. */
   late(): PasswordsError
 }
@@ -35,16 +41,19 @@ export function createAdmission(
     return new PasswordsError('no_worker', 'no worker is alive', { retryAfterMs: NO_WORKER_RETRY_MS })
   }
 
+  function refusalOf(before: (load: Load) => Load, waitMs: number): PasswordsError | undefined {
+    const load = backend.load()
+    const lacksWorkers = load.known && load.slots === 0
+    noWorkersSince = lacksWorkers ? (noWorkersSince ?? now()) : undefined
+    if (noWorkersSince !== undefined && now() - noWorkersSince > NO_WORKER_GRACE_MS) return noWorker()
+    const refused = limit(before(load), waitMs)
+    if (refused === undefined) return undefined
+    return new PasswordsError('busy', 'the answer would come too late', { retryAfterMs: refused.retryAfterS * 1_000 })
+  }
+
   return {
-    refusalOf(waitMs) {
-      const load = backend.load()
-      const lacksWorkers = load.known && load.slots === 0
-      noWorkersSince = lacksWorkers ? (noWorkersSince ?? now()) : undefined
-      if (noWorkersSince !== undefined && now() - noWorkersSince > NO_WORKER_GRACE_MS) return noWorker()
-      const refused = limit(beforeACall(load), waitMs)
-      if (refused === undefined) return undefined
-      return new PasswordsError('busy', 'the answer would come too late', { retryAfterMs: refused.retryAfterS * 1_000 })
-    },
+    refusalOf: (waitMs) => refusalOf(beforeACall, waitMs),
+    ticketRefusalOf: (lifeMs) => refusalOf((load) => load, lifeMs * TICKETED_SHARE),
     paced: () => new Promise(whenDue),
     late() {
       const { known, slots, jobsPerSecond, waiting, active } = backend.load()

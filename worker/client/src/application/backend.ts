@@ -1,10 +1,22 @@
 /** What hashes for an application: the workers of a queue, or a process beside it. */
 import type { Load } from '../protocol/capacity.js'
 import type { JobName, Requests, Verdict } from '../protocol/job.js'
+import type { JobRef } from '../protocol/reply.js'
 
 export interface PerformOptions {
   waitMs: number
   signal: AbortSignal | undefined
+}
+
+/** Work that has a ticket. */
+export interface Followed {
+  /** Undefined while there is no answer. */
+  verdict: Verdict | undefined
+  /** Neither the work nor its verdict is here: there will be no answer. */
+  isLost: boolean
+  /** What is ahead of it, if that is known, and how long it has to wait, in milliseconds. */
+  ahead: number | undefined
+  waitMs: number
 }
 
 export interface Backend {
@@ -19,5 +31,11 @@ export interface Backend {
     request: Requests[Name],
     options: PerformOptions,
   ): Promise<Verdict | undefined>
+  /** Begins work for a ticket, which lives for so long. */
+  begin(request: Requests['verify'], lifeMs: number): Promise<JobRef>
+  /** Waits for work that was begun, also elsewhere. The signal says that its client has left. */
+  follow(job: JobRef, options: PerformOptions): Promise<Followed>
+  /** Takes the answer of a ticket: true for one caller alone. */
+  take(job: JobRef): Promise<boolean>
   close(): Promise<void>
 }

@@ -1,6 +1,8 @@
 /** Passwords as an application calls them: deadlines, admission and policy, whatever hashes behind them. */
+import { randomBytes } from 'node:crypto'
 import type { JobName, Requests, Verdict } from '../protocol/job.js'
 import { bcryptReadsWhole } from '../protocol/policy.js'
+import { parseKeyring } from '../protocol/seal.js'
 import type { ExactHash } from '../protocol/setting.js'
 import { isBelow, isOf } from '../protocol/stored-hash.js'
 import { throttledWarning } from '../redis/throttled-warning.js'
@@ -13,11 +15,14 @@ import { ATTEMPT_MS, createPatience } from './patience.js'
 import { completePolicy } from './policy.js'
 import { refuseUnknown } from './refuse-unknown.js'
 import { createServing } from './serving.js'
+import { readTicket, sealTicket, waitingAnswer } from './tickets.js'
 import type { CallOptions, Passwords, PasswordsOptions } from './types.js'
 import { wholeNumber } from './whole-number.js'
 
 /** In a process that serves; in any other a call takes as long as it takes. */
 const WAIT_MS = 8_000
+/** As at gateways. */
+const TICKET_LIFE_MS = 300_000
 const MAX_OUTSTANDING = 10_000
 /** The longest delay of a timer. */
 const LONGEST_MS = 2 ** 31 - 1
@@ -44,6 +49,7 @@ export function createPasswordsWith(program: URL, options: PasswordsOptions): Ex
   wholeNumber('maxOutstanding', maxOutstanding, 1, Number.MAX_SAFE_INTEGER)
   const policy = completePolicy(options.policy)
   const backend = openBackend(program, { ...options, log }, { waitMs: Math.min(waitMs ?? WAIT_MS, ATTEMPT_MS), policy })
+  const keyring = parseKeyring(options.sealKeys || `own:${randomBytes(32).toString('base64')}`)
   const observed = observe({ onCall: options.onCall, by: () => backend.by, log })
   const admission = createAdmission(backend, maxOutstanding)
   const unsupported = throttledWarning(log, 'no password matches a stored hash')
@@ -66,22 +72,33 @@ export function createPasswordsWith(program: URL, options: PasswordsOptions): Ex
     request: Requests[Name],
     { signal, deadline }: CallOptions,
   ) {
-    if (isClosed) throw closed()
-    signal?.throwIfAborted()
+    return await untilClosed(signal, async (call) => {
+      const totalMs = remainingMs(deadline, waitMs ?? (serves() ? WAIT_MS : Number.POSITIVE_INFINITY))
+      const verdict = await runWithin(totalMs, name, request, call)
+      if (verdict !== undefined) return accepted(verdict)
+      throwIfOver(signal)
+      throw admission.late()
+    })
+  }
+
+  /** Gives a call a signal that fires with its own, and when all is closed. */
+  async function untilClosed<T>(signal: AbortSignal | undefined, run: (call: AbortSignal) => Promise<T>): Promise<T> {
+    throwIfOver(signal)
     const call = new AbortController()
     const abort = () => call.abort()
     inHand.add(call)
     signal?.addEventListener('abort', abort)
     try {
-      const totalMs = remainingMs(deadline, waitMs ?? (serves() ? WAIT_MS : Number.POSITIVE_INFINITY))
-      const verdict = await runWithin(totalMs, name, request, call.signal)
-      if (verdict !== undefined) return accepted(verdict)
-      signal?.throwIfAborted()
-      throw isClosed ? closed() : admission.late()
+      return await run(call.signal)
     } finally {
       inHand.delete(call)
       signal?.removeEventListener('abort', abort)
     }
+  }
+
+  function throwIfOver(signal: AbortSignal | undefined): void {
+    signal?.throwIfAborted()
+    if (isClosed) throw closed()
   }
 
   async function runWithin<Name extends JobName>(
@@ -97,11 +114,14 @@ export function createPasswordsWith(program: URL, options: PasswordsOptions): Ex
     if (!backend.load().known) await within(left(), backend.whenKnown(left()), signal)
     if (signal.aborted) return undefined
     const refused = admission.refusalOf(left())
-    if (refused !== undefined) {
-      await within(left(), admission.paced(), signal)
-      throw refused
-    }
+    if (refused !== undefined) throw await whenDue(refused, left(), signal)
+    // Nothing is awaited between: a call counts as soon as it is let in.
     return await backend.perform(name, request, { waitMs: left(), signal })
+  }
+
+  async function whenDue(refused: PasswordsError, leftMs: number, signal: AbortSignal): Promise<PasswordsError> {
+    await within(leftMs, admission.paced(), signal)
+    return refused
   }
 
   /** Throws other errors than of a stored hash that nothing verifies. */
@@ -125,6 +145,42 @@ export function createPasswordsWith(program: URL, options: PasswordsOptions): Ex
     async verifyExactly(password, storedHash) {
       const verdict = await run('verify', { password, storedHash, policy, rehash: false }, {})
       return verdict.kind === 'match'
+    },
+    async begin(password, storedHash, { subject, lifeMs = TICKET_LIFE_MS, rehash: wantsNew = false } = {}) {
+      assertText('the password', password)
+      if (storedHash !== null) assertText('the stored hash', storedHash)
+      if (subject !== undefined) assertText('the subject', subject)
+      wholeNumber('lifeMs', lifeMs, 1, LONGEST_MS)
+      return await untilClosed(undefined, async (call) => {
+        if (!backend.load().known) await within(WAIT_MS, backend.whenKnown(WAIT_MS), call)
+        throwIfOver(undefined)
+        const refused = admission.ticketRefusalOf(lifeMs)
+        if (refused !== undefined) throw await whenDue(refused, WAIT_MS, call)
+        const expiresAt = Date.now() + lifeMs
+        const job = await backend.begin({ password, storedHash, policy, rehash: wantsNew }, lifeMs)
+        return sealTicket(keyring, { job, subject, expiresAt })
+      })
+    },
+    async redeem(ticket, { holdMs = WAIT_MS, signal } = {}) {
+      assertText('the ticket', ticket)
+      wholeNumber('holdMs', holdMs, 0, LONGEST_MS)
+      const { job, subject, expiresAt } = readTicket(keyring, ticket)
+      return await untilClosed(signal, async (call) => {
+        if (!backend.load().known) await within(WAIT_MS, backend.whenKnown(WAIT_MS), call)
+        const leftMs = Math.min(holdMs, Math.max(0, expiresAt - Date.now()))
+        const { verdict, isLost, ahead, waitMs: etaMs } = await backend.follow(job, { waitMs: leftMs, signal: call })
+        throwIfOver(signal)
+        if (isLost) throw new PasswordsError('ticket_lost', 'the answer was lost; the first request may be sent again')
+        if (verdict === undefined) {
+          if (leftMs < holdMs) throw new PasswordsError('ticket_expired', 'the ticket has expired')
+          return { outcome: 'waiting', answer: waitingAnswer({ ticket, ahead, etaMs, holdMs }) }
+        }
+        if (!(await backend.take(job))) throw new PasswordsError('ticket_used', 'the ticket has been redeemed')
+        const answer = await answered(verdict).catch(orUnsupported)
+        if (answer?.kind !== 'match') return { outcome: 'mismatch', subject }
+        const newHash = answer.hash !== undefined && isOf(answer.hash, policy) ? answer.hash : undefined
+        return { outcome: 'match', subject, newHash }
+      })
     },
     async hash(password, by, call = {}) {
       assertText('the password', password)
@@ -172,6 +228,11 @@ function remainingMs(deadline: number | Date | undefined, waitMs: number): numbe
   if (Number.isNaN(leftMs)) throw new TypeError('a deadline is a Date or epoch milliseconds')
   if (leftMs <= 0) throw new PasswordsError('expired', 'the deadline has passed')
   return leftMs === Number.POSITIVE_INFINITY ? leftMs : Math.min(leftMs, LONGEST_MS)
+}
+
+/** The verdict; rejects where a worker refused. */
+async function answered(verdict: Verdict) {
+  return accepted(verdict)
 }
 
 /** The verdict unless a worker refused. */

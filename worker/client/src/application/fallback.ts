@@ -88,6 +88,13 @@ export function openFallback({ queue, openProcess, log }: FallbackOptions): Back
       if (!process().load().known) await process().whenKnown(left())
       return await process().perform(name, request, { waitMs: left(), signal })
     },
+    begin: (request, lifeMs) => active().begin(request, lifeMs),
+    // The process alone knows what it has begun; another one of this application cannot answer it.
+    follow: async (job, options) => {
+      const followed = await opened?.follow(job, options)
+      return followed === undefined || followed.isLost ? await queue.follow(job, options) : followed
+    },
+    take: async (job) => (await opened?.take(job)) || (await queue.take(job)),
     async close() {
       clearInterval(timer)
       await Promise.all([queue.close(), opened?.close()])

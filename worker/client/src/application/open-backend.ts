@@ -53,6 +53,9 @@ function openQueue(options: QueueOptions): Backend {
     predictedWaitMs: () => opened?.predictedWaitMs() ?? Number.POSITIVE_INFINITY,
     whenKnown: async (waitMs) => (await opening).whenKnown(waitMs),
     perform: async (name, request, perform) => (await opening).perform(name, request, perform),
+    begin: async (request, lifeMs) => (await opening).begin(request, lifeMs),
+    follow: async (job, options) => (await opening).follow(job, options),
+    take: async (job) => (await opening).take(job),
     close: async () => (await opening).close(),
   }
 }

@@ -11,6 +11,7 @@
  * - `unsupported_policy`: such a hash takes more memory than a slot has, or the worker that answered is too old to make it
  * - `hashing_failed`: the hash itself failed; the log of the worker says why
  * - `not_installed`: no implementation of the hashes loads here; the message says what to install
+ * - `invalid_ticket`, `ticket_expired`, `ticket_used`, `ticket_lost`: a ticket that will not be answered; the first request may be sent again
  * - `closed`: close() was called
  */
 export type PasswordsErrorCode =
@@ -24,20 +25,24 @@ export type PasswordsErrorCode =
   | 'unsupported_policy'
   | 'hashing_failed'
   | 'not_installed'
+  | 'invalid_ticket'
+  | 'ticket_expired'
+  | 'ticket_used'
+  | 'ticket_lost'
   | 'closed'
 
-/** Codes of calls that may succeed later. */
-const TEMPORARY: readonly PasswordsErrorCode[] = ['busy', 'expired', 'no_worker', 'queue_unavailable']
+/** 503 for what may succeed later, as a gateway answers; 500 for what is not here. */
+const STATUS: Partial<Record<PasswordsErrorCode, number>> = {
+  ...{ busy: 503, expired: 503, no_worker: 503, queue_unavailable: 503 },
+  ...{ invalid_ticket: 400, ticket_used: 409, ticket_expired: 410, ticket_lost: 410 },
+}
 
 export class PasswordsError extends Error {
   override readonly name = 'PasswordsError'
   readonly code: PasswordsErrorCode
   /** When to try again, in milliseconds from now. */
   readonly retryAfterMs: number | undefined
-  /**
-   * 503 for what may succeed later, else 500: Express, Fastify and NestJS answer with the status, and the first two with the headers, of an
-   * error that a route throws.
-   */
+  /** Express, Fastify, Koa and NestJS answer with the status, and the first three with the headers, of an error that a route throws. */
   readonly statusCode: number
   readonly headers: Readonly<Record<string, string>>
 
@@ -45,8 +50,14 @@ export class PasswordsError extends Error {
     super(message, options.cause === undefined ? {} : { cause: options.cause })
     this.code = code
     this.retryAfterMs = options.retryAfterMs
-    this.statusCode = TEMPORARY.includes(code) ? 503 : 500
+    this.statusCode = STATUS[code] ?? 500
     this.headers =
       options.retryAfterMs === undefined ? {} : { 'retry-after': String(Math.ceil(options.retryAfterMs / 1_000)) }
+  }
+
+  /** What Hono answers with to an error that a route throws. */
+  getResponse(): Response {
+    const { statusCode: status, headers, code, message } = this
+    return Response.json({ statusCode: status, code, message }, { status, headers })
   }
 }

@@ -31,14 +31,19 @@ export function openQueueBackend({
   const keyring = parseKeyring(sealKeys)
   const own = { jobLifeMs: waitMs, background: true, traceparent }
   const client = createPasswordClient({ redisUrl: redis, prefix, keyring, log, ...own })
+
+  function refuseOtherKeys(): void {
+    if (!client.hasOtherKeys()) return
+    throw new PasswordsError('wrong_keys', `the workers have another ${SEAL_KEYS} than this application`)
+  }
+
   return {
     by: 'workers',
     load: client.load,
     predictedWaitMs: () => client.predictedWaitMs('held'),
     whenKnown: (leftMs) => client.whenKnown(Math.min(leftMs, FIRST_READING_MS)),
     async perform(name, request, { waitMs: leftMs, signal }) {
-      if (client.hasOtherKeys())
-        throw new PasswordsError('wrong_keys', `the workers have another ${SEAL_KEYS} than this application`)
+      refuseOtherKeys()
       const deadline = performance.now() + leftMs
       try {
         const pending = await client.submit(name, request, 'held', Math.ceil(leftMs))
@@ -51,13 +56,45 @@ export function openQueueBackend({
           throw error
         }
       } catch (error) {
-        if (!(error instanceof PasswordClientError)) throw error
-        if (error.code === 'wait_aborted') return undefined
-        if (error.code === 'request_too_long')
-          throw new PasswordsError('unsupported_password', 'the password is longer than the queue takes')
-        throw new PasswordsError('queue_unavailable', error.message, { cause: error })
+        if (isAbort(error)) return undefined
+        throw asPasswordsError(error)
       }
     },
+    async begin(request, lifeMs) {
+      refuseOtherKeys()
+      const pending = await client.submit('verify', request, 'deferred', lifeMs, 0).catch(rethrown)
+      // From now on whoever has the ticket waits, here or elsewhere.
+      void pending.answer({ waitMs: 0 })
+      return pending.job
+    },
+    async follow(job, { waitMs: leftMs, signal }) {
+      const pending = await client.resume(job, leftMs).catch(rethrown)
+      const { isLost } = pending
+      try {
+        const verdict = await pending.answer({ waitMs: isLost ? 0 : leftMs, signal })
+        return { verdict, isLost: isLost && verdict === undefined, ...(await pending.expectation()) }
+      } catch (error) {
+        if (!isAbort(error)) throw asPasswordsError(error)
+        void client.left(job)
+        return { verdict: undefined, isLost: false, ahead: undefined, waitMs: 0 }
+      }
+    },
+    take: (job) => client.use(job).catch(rethrown),
     close: client.close,
   }
+}
+
+function isAbort(error: unknown): boolean {
+  return error instanceof PasswordClientError && error.code === 'wait_aborted'
+}
+
+function rethrown(error: unknown): never {
+  throw asPasswordsError(error)
+}
+
+function asPasswordsError(error: unknown): unknown {
+  if (!(error instanceof PasswordClientError)) return error
+  if (error.code === 'request_too_long')
+    return new PasswordsError('unsupported_password', 'the password is longer than the queue takes')
+  return new PasswordsError('queue_unavailable', error.message, { cause: error })
 }

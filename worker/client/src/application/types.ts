@@ -101,6 +101,36 @@ export interface VerifyOptions extends CallOptions {
   onUnsupported?: (() => void | Promise<void>) | undefined
 }
 
+export interface BeginOptions {
+  /** Who wants to log in, such as the id of a user: sealed into the ticket, and told by `redeem`. */
+  subject?: string | undefined
+  /** How long the ticket lives, in milliseconds [300000]. */
+  lifeMs?: number | undefined
+  /** Whether a match of a hash that is weaker than the policy is hashed anew, for `redeem` to tell [false]. */
+  rehash?: boolean | undefined
+}
+
+export interface RedeemOptions {
+  /** How long to wait for the answer, in milliseconds [8000]. */
+  holdMs?: number | undefined
+  /** Fires when the client has left: the call rejects with its reason, and the ticket stays good. */
+  signal?: AbortSignal | undefined
+}
+
+/** Once, `match` or `mismatch`; until then `waiting`, with what to answer with status 202. */
+export type Redeemed =
+  | { outcome: 'match'; subject: string | undefined; newHash: string | undefined }
+  | { outcome: 'mismatch'; subject: string | undefined }
+  | { outcome: 'waiting'; answer: WaitingAnswer }
+
+/** As a gateway says it, so that the client for pages follows it. Times are in seconds. */
+export interface WaitingAnswer {
+  ticket: string
+  retryAfter: number
+  position?: number
+  eta?: number
+}
+
 /** What hashes, and how busy it is. */
 export interface Capacity {
   /** Where passwords are hashed: by the workers of a queue, or by the process beside this one. */
@@ -128,6 +158,16 @@ export interface Passwords {
    * an unknown user give `null`: that takes as long as a hash of the policy, and is never true. Nor is any other text, such as an empty one.
    */
   verify(password: string, storedHash: string | null, options?: VerifyOptions): Promise<boolean>
+  /**
+   * Begins to verify as `verify` does, and resolves with a ticket at once: the answer may come later than a connection lives. A line is as
+   * long as what is hashed within the life of a ticket.
+   */
+  begin(password: string, storedHash: string | null, options?: BeginOptions): Promise<string>
+  /**
+   * Waits for the answer of a ticket, which is told once, to any process with the same seal keys; without a queue to the process that gave it.
+   * Rejects with `invalid_ticket`, `ticket_expired`, `ticket_used` or `ticket_lost`.
+   */
+  redeem(ticket: string, options?: RedeemOptions): Promise<Redeemed>
   /** A new hash to store, by this policy [the policy of the options]. */
   hash(password: string, policy?: HashPolicy, options?: CallOptions): Promise<string>
   /** Whether a stored hash is weaker than a policy [the policy of the options], or could not be verified. Hashes nothing. */

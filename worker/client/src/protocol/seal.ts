@@ -24,7 +24,7 @@ export class SealError extends Error {
 /** The bindings of a sealed value: it opens only for the same purpose, id and further values. */
 export interface SealContext {
   purpose:
-    | ('request' | 'verdict' | 'canary' | 'ticket' | 'mail')
+    | ('request' | 'verdict' | 'canary' | 'ticket' | 'application-ticket' | 'mail')
     | ('account' | 'device' | 'device-id' | 'challenge' | 'line' | 'refresh-token')
   /** The id of the job, the mail or whatever the purpose names, for which the key is derived. */
   id: string

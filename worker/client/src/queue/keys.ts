@@ -41,3 +41,8 @@ export function lastKnownKey(prefix: string): string {
 export function probeKey(prefix: string, clientId: string): string {
   return `${prefix}:probe:${clientId}`
 }
+
+/** The key that is there once the ticket of an application was redeemed. */
+export function usedKey(prefix: string, jobId: string): string {
+  return `${prefix}:used:${jobId}`
+}

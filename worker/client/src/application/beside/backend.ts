@@ -6,6 +6,7 @@ import { within } from '../../within.js'
 import type { Backend } from '../backend.js'
 import { PasswordsError } from '../passwords-error.js'
 import type { Logger } from '../types.js'
+import { createBegun } from './begun.js'
 import { createCalls } from './calls.js'
 import { costOf } from './cost.js'
 import { type HashingProcess, startHashingProcess } from './hashing-process.js'
@@ -37,6 +38,7 @@ export function openBesideBackend({ program, settings, inProcess = false, log }:
   /** Why the last process never got ready, until another is tried. */
   let unfit: { error: PasswordsError; at: number } | undefined
   let isClosed = false
+  const begun = createBegun()
 
   function start(): void {
     unfit = undefined
@@ -142,9 +144,28 @@ export function openBesideBackend({ program, settings, inProcess = false, log }:
         account()
       }
     },
+    async begin(request, lifeMs) {
+      ensureStarted()
+      const call = calls.add(request, costOf(request, settings.policy))
+      handOut()
+      return begun.add(call, lifeMs, () => {
+        if (calls.forget(call)) hashing?.send({ id: call.id, cancelled: true })
+        account()
+      })
+    },
+    async follow(job, { waitMs, signal }) {
+      const call = begun.get(job)
+      if (call === undefined) return { verdict: undefined, isLost: true, ahead: undefined, waitMs: 0 }
+      const verdict = await within(waitMs, call.answer, signal)
+      const ahead = calls.ahead(call)
+      const { jobsPerSecond } = state.current()
+      return { verdict, isLost: false, ahead, waitMs: ((ahead + 1) * 1_000) / jobsPerSecond }
+    },
+    take: async (job) => begun.take(job),
     async close() {
       if (isClosed) return
       isClosed = true
+      begun.close()
       await hashing?.close()
     },
   }

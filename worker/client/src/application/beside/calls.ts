@@ -25,6 +25,8 @@ export interface Calls {
   add(request: BesideRequest['request'], cost: number): Call
   /** Takes a call out of the waiting ones. One in hand stays until the process has answered; tells whether it is one. */
   forget(call: Call): boolean
+  /** How many calls are done before it, where none of them is taken back. */
+  ahead(call: Call): number
   /** The next call, which is in hand from now on. */
   next(): Call | undefined
   /** Returns its cost; undefined for a call that is not in hand. */
@@ -72,6 +74,10 @@ export function createCalls(): Calls {
       waitingCost -= waiting.get(id)?.cost ?? 0
       waiting.delete(id)
       return inHand.has(id)
+    },
+    ahead({ id }) {
+      const [first] = waiting.keys()
+      return waiting.has(id) && first !== undefined ? Math.min(id - first, waiting.size - 1) + inHand.size : 0
     },
     next() {
       const [entry] = waiting.values()

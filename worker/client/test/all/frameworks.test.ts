@@ -1,4 +1,4 @@
-// The NestJS module, in a real application of NestJS that is installed from the registry with the packed package.
+// The module of NestJS and the plugin of Fastify, and errors in Express and Hono: real applications, installed from the registry with the packed package.
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -9,7 +9,9 @@ const nest = ['common', 'core', 'platform-express'].map((name) => `@nestjs/${nam
 const strict = ['--module', 'nodenext', '--skipLibCheck', 'true']
 const decorators = ['--experimentalDecorators', '--emitDecoratorMetadata', '--useDefineForClassFields', 'false']
 
-if (skip === false) await install([...nest, 'reflect-metadata@0.2.2', 'rxjs@7.8.2'])
+const others = ['fastify@5.12.8', 'express@5.3.0', 'hono@4.13.19']
+
+if (skip === false) await install([...nest, ...others, 'reflect-metadata@0.2.2', 'rxjs@7.8.2'])
 
 test.skipIf(skip)(
   'passwords are injected by their type; requests in hand are answered before the application closes them',
@@ -37,3 +39,12 @@ test.skipIf(skip)('the snippet of the README boots with what it shows', async ()
   const folder = await compiled(['snippet.cts'], 5, [...strict, ...decorators], { 'snippet.cts': snippet + boot })
   assert.deepEqual(await answersOf(join(folder, 'snippet.cjs')), [true, false])
 })
+
+test.skipIf(skip)(
+  'what is busy is answered 503 with Retry-After by Fastify, Express and Hono; the plugin answers what is in hand before it closes',
+  async () => {
+    const folder = await compiled(['fastify.mts'], 5, strict)
+    const busy = ['200 false', '503 true']
+    assert.deepEqual(await answersOf(join(folder, 'fastify.mjs')), [busy, busy, busy, 200, 'closed', 'function'])
+  },
+)

@@ -1,0 +1,32 @@
+/** `@spillway/client/fastify`: a plugin with `app.passwords`, closed with the application. */
+import type { FastifyPluginCallback } from 'fastify'
+import { createPasswords, type Passwords, PasswordsError, type PasswordsOptions } from './index.js'
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    passwords: Passwords
+  }
+}
+
+/** With the options of `createPasswords`, all of which may be left out. What it logs goes to the log of the application. */
+const spillway: FastifyPluginCallback<PasswordsOptions> = (app, options, done) => {
+  const passwords = createPasswords({ log: app.log, ...options })
+  app.decorate('passwords', passwords)
+  // After the server: requests in hand are answered.
+  app.addHook('onClose', () => passwords.close())
+  // An error handler of the application's own need not know of Retry-After.
+  app.addHook('onError', async (_request, reply, error) => {
+    if (error instanceof PasswordsError) reply.headers(error.headers)
+  })
+  done()
+}
+
+/** What fastify-plugin does: the decorator is of the whole application. */
+const name = '@spillway/client'
+Object.assign(spillway, {
+  [Symbol.for('skip-override')]: true,
+  [Symbol.for('fastify.display-name')]: name,
+  [Symbol.for('plugin-meta')]: { name, fastify: '5.x' },
+})
+
+export default spillway
