@@ -49,18 +49,24 @@ export async function openSystem(): Promise<System> {
   return systemOn(base, base.close)
 }
 
-let shared: Promise<Base> | undefined
+export interface SharedSystem extends System {
+  /** Hashes for every file of this process; a test that freezes it lets it go on. */
+  warmWorker: Member
+}
+
+let shared: Promise<{ base: Base; warmWorker: Member }> | undefined
 
 /**
- * What the files of one process share: a namespace with a worker, warm. For tests that neither kill, freeze, fill nor configure it, and
+ * What the files of one process share: a namespace with a worker, warm. For tests that neither kill, fill nor configure it, and
  * that count nothing but what belongs to their own accounts. Closing ends the gateways of the caller alone.
  */
-export async function shareSystem(): Promise<System> {
+export async function shareSystem(): Promise<SharedSystem> {
   shared ??= openBase().then(async (base) => {
-    await base.spillway.worker({ env: { SPILLWAY_TEST_HASHES: 'true' } })
-    return base
+    const warmWorker = await base.spillway.worker({ env: { SPILLWAY_TEST_HASHES: 'true' } })
+    return { base, warmWorker }
   })
-  return systemOn(await shared, async () => [])
+  const { base, warmWorker } = await shared
+  return { ...systemOn(base, async () => []), warmWorker }
 }
 
 type Base = Awaited<ReturnType<typeof openBase>>

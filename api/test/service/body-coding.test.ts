@@ -7,12 +7,11 @@ import { text } from 'node:stream/consumers'
 import { gzipSync } from 'node:zlib'
 import { afterAll, test } from 'vitest'
 import { expect, login, newAccount, newCredentials } from '../client.ts'
-import { openSystem } from '../system.ts'
+import { shareSystem } from '../system.ts'
 
 const serviceKey = randomBytes(32).toString('base64url')
-const system = await openSystem()
+const system = await shareSystem()
 afterAll(() => system.close())
-await system.worker()
 const gateway = await system.gateway({
   SERVICE_KEYS: `shop:${serviceKey}`,
   SERVICE_PORT: '0',

@@ -13,15 +13,14 @@ import {
   respondAsync,
 } from '../client.ts'
 import { startMailServer } from '../mail-server.ts'
-import { openSystem } from '../system.ts'
+import { shareSystem } from '../system.ts'
 
-const system = await openSystem()
+const system = await shareSystem()
 const mails = await startMailServer()
 afterAll(async () => {
   await system.close()
   await mails.stop()
 })
-await system.worker()
 const { url } = await system.gateway(mails.env)
 const { url: there } = await system.gateway(mails.env)
 const NEXT = 'another pass phrase entirely'

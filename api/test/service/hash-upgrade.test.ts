@@ -4,11 +4,11 @@ import { until } from '@spillway/local/rig'
 import { afterAll, test } from 'vitest'
 import { accountWithHash } from '../account.ts'
 import { type Answer, assertProblem, changePassword, expect, login, me, redeem, respondAsync } from '../client.ts'
-import { openSystem } from '../system.ts'
+import { shareSystem } from '../system.ts'
 
-const system = await openSystem()
+const system = await shareSystem()
 afterAll(() => system.close())
-const worker = await system.worker()
+const { warmWorker: worker } = system
 const { url } = await system.gateway()
 
 const password = 'an older pass phrase'

@@ -7,7 +7,7 @@ import type { Gateway } from '../../src/gateway.ts'
 import { type Answer, assertProblem, call, expect, letIn, login, newAccount, redeem, respondAsync } from '../client.ts'
 import { watchQueue } from '../queue.ts'
 import { readKeyspace } from '../secret-search.ts'
-import { openSystem, type System, startQuietly, whileFrozen } from '../system.ts'
+import { type SharedSystem, shareSystem, startQuietly, whileFrozen } from '../system.ts'
 
 const newKey = () => randomBytes(32).toString('base64')
 const [shop, shopNext, crm] = [newKey(), newKey(), newKey()]
@@ -21,13 +21,13 @@ interface Verification {
   newHash?: string
 }
 
-let system: System
+let system: SharedSystem
 let worker: Member
 let gateway: Gateway
 let url: string
 beforeAll(async () => {
-  system = await openSystem()
-  worker = await system.worker()
+  system = await shareSystem()
+  worker = system.warmWorker
   gateway = await system.gateway(keys)
   url = gateway.serviceUrl ?? ''
 })

@@ -4,11 +4,10 @@ import { until } from '@spillway/local/rig'
 import { afterAll, test } from 'vitest'
 import { accountWithHash } from '../account.ts'
 import { assertProblem, changePassword, expect, login } from '../client.ts'
-import { openSystem } from '../system.ts'
+import { shareSystem } from '../system.ts'
 
-const system = await openSystem()
+const system = await shareSystem()
 afterAll(() => system.close())
-await system.worker()
 const { url } = await system.gateway()
 
 /** As Django hashes: the bytes as they were typed. */

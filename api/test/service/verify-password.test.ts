@@ -14,11 +14,11 @@ import {
   refresh,
   respondAsync,
 } from '../client.ts'
-import { openSystem, whileFrozen } from '../system.ts'
+import { shareSystem, whileFrozen } from '../system.ts'
 
-const system = await openSystem()
+const system = await shareSystem()
 afterAll(() => system.close())
-const worker = await system.worker()
+const { warmWorker: worker } = system
 const here = (await system.gateway()).url
 const there = (await system.gateway()).url
 

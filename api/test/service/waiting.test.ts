@@ -17,11 +17,11 @@ import {
 } from '../client.ts'
 import { locksAwaited } from '../locks.ts'
 import { watchQueue } from '../queue.ts'
-import { openSystem, whileFrozen } from '../system.ts'
+import { shareSystem, whileFrozen } from '../system.ts'
 
-const system = await openSystem()
+const system = await shareSystem()
 afterAll(() => system.close())
-const worker = await system.worker({ SPILLWAY_TEST_HASHES: 'true' })
+const { warmWorker: worker } = system
 const gateways = [await system.gateway({ LOGIN_WAIT_MS: '300' }), await system.gateway()] as const
 const [brief, patient] = [gateways[0].url, gateways[1].url]
 const queue = watchQueue(system)
