@@ -103,7 +103,7 @@ async function measure(
 async function costOf(system: CostSystem, call: Costed, seconds: number): Promise<Cost> {
   const calls = await Promise.all(Array.from({ length: call.callers }, () => call.open(system)))
   let done = 0
-  const running = { parts: call.isRefused ? system.fullParts : system.parts }
+  const running = { parts: call.isRefused ? (await system.full()).parts : system.parts }
   const { parts, seconds: took } = await processorTimeOf(running, system.servers, async () => {
     const endMs = performance.now() + seconds * 1_000
     const repeat = async (once: () => Promise<void>) => {

@@ -3,7 +3,8 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Keeper } from '@spillway/local/processes/keeper'
 import { repositoryDir } from '@spillway/local/processes/repository'
-import { createApiClient } from '@spillway/local/rig/api-client'
+import { type ApiClient, createApiClient } from '@spillway/local/rig/api-client'
+import { createAccounts } from '@spillway/local/services/query'
 import type { Part } from '../contenders/contender.ts'
 import { TOKEN_HASH } from '../contenders/hashing.ts'
 import { serverProcesses } from '../measure/cores.ts'
@@ -17,12 +18,11 @@ const PATIENCE_MS = 60_000
 
 type Rig = typeof import('@spillway/local/rig/spillway')
 type OwnServices = typeof import('@spillway/local/rig/services')
-type Inserting = typeof import('@spillway/local/services/query')
 
 export type CostSystem = Awaited<ReturnType<typeof openCostSystem>>
 
 /**
- * Starts a gateway and a worker, and a second gateway without a worker whose queue is full.
+ * Starts a gateway and a worker; and at its first use a second gateway, without a worker, whose queue is full.
  *
  * @param profilesDir where Node leaves the CPU profiles of gateway and worker
  */
@@ -30,7 +30,6 @@ export async function openCostSystem(keeper: Keeper, checkout = repositoryDir, p
   const ofCheckout = (path: string) => pathToFileURL(join(checkout, 'infra/local/src', `${path}.ts`)).href
   const { limitsOf, openSpillway }: Rig = await import(ofCheckout('rig/spillway'))
   const { startOwnServices }: OwnServices = await import(ofCheckout('rig/services'))
-  const { createAccounts }: Inserting = await import(ofCheckout('services/accounts'))
   const packages = ['@spillway/api', '@spillway/worker']
   // Durable, because a commit takes its time in production.
   const services = await startOwnServices({ keeper, purpose: 'load', packages, durable: true })
@@ -40,16 +39,16 @@ export async function openCostSystem(keeper: Keeper, checkout = repositoryDir, p
   const shared = { databaseUrl, redisUrl, keeper, keepOnly: 'nothing' } as const
   const spillway = openSpillway({ ...shared, gatewayEnv, workerEnv })
   const full = openSpillway({ ...shared, gatewayEnv: { ...gatewayEnv, MAX_OUTSTANDING: '1' } })
+  let opened: Promise<{ api: ApiClient; parts: Part[] }> | undefined
   const close = async () => {
     await Promise.all([spillway.close(), full.close()])
     await services.close()
   }
   try {
     const nodeArgs = profilesDir === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profilesDir}`]
-    const [gateway, worker, fullGateway, emails] = await Promise.all([
+    const [gateway, worker, emails] = await Promise.all([
       spillway.gateway({ nodeArgs }),
       spillway.worker({ nodeArgs }),
-      full.gateway(),
       createAccounts(databaseUrl, 'cost', ACCOUNTS, TOKEN_HASH),
     ])
     await spillway.knowsWorkers()
@@ -57,9 +56,15 @@ export async function openCostSystem(keeper: Keeper, checkout = repositoryDir, p
     let turn = 0
     return {
       api: createApiClient(gateway.url, { timeoutMs: PATIENCE_MS }),
-      fullApi: createApiClient(fullGateway.url, { timeoutMs: PATIENCE_MS }),
       parts: [part('gateway', gateway), part('worker', worker)],
-      fullParts: [part('gateway', fullGateway)],
+      full: () => {
+        const open = async () => {
+          const gateway = await full.gateway()
+          return { api: createApiClient(gateway.url, { timeoutMs: PATIENCE_MS }), parts: [part('gateway', gateway)] }
+        }
+        opened ??= open()
+        return opened
+      },
       services,
       servers: serverProcesses(services),
       /** The next account's; the verdict costs no hash. */

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { canaryOf } from '@spillway/client/protocol/canary'
 import { capacityKey, PUBLISH_INTERVAL_MS, type WorkerCapacity } from '@spillway/client/protocol/capacity'
 import type { Keyring } from '@spillway/client/protocol/seal'
-import { writeCapacity } from '@spillway/client/queue/capacity'
+import { type Publication, writeCapacity } from '@spillway/client/queue/capacity'
 import type { RedisClock } from '@spillway/client/redis/clock'
 import type { RedisConnection } from '@spillway/client/redis/connect'
 import { throttledWarning } from '@spillway/client/redis/throttled-warning'
@@ -36,8 +36,8 @@ export interface CapacityPublisherOptions {
   /** Whether this worker is the fallback of a gateway. */
   fallback: boolean
   estimate: Pick<CapacityEstimate, 'serviceMs' | 'lineMs' | 'latencyMs'>
-  /** Called each time that Redis answers: how many waiting jobs can be taken, and how many tickets were dropped as abandoned. */
-  published(waiting: number, abandoned: number): void
+  /** Called each time that Redis answers; an error is an answer without jobs. */
+  published(answer: Omit<Publication, 'at'>): void
 }
 
 /** Starts publishing, at once and then periodically. Failures are logged and do not stop it. */
@@ -78,7 +78,7 @@ export function publishCapacity(options: CapacityPublisherOptions): CapacityPubl
       ({ at }) => at,
     )
     publishFailed.recovered()
-    published(answer.waiting, answer.abandoned)
+    published(answer)
     first.resolve()
   }
 
@@ -88,7 +88,7 @@ export function publishCapacity(options: CapacityPublisherOptions): CapacityPubl
       .catch((error: unknown) => {
         publishFailed.warn(error)
         // An error reply is an answer: Redis is alive. While it refuses writes, no job can be taken.
-        if (error instanceof ReplyError) published(0, 0)
+        if (error instanceof ReplyError) published({ waiting: 0, abandoned: 0, active: 0 })
       })
       .finally(() => {
         publishing = undefined

@@ -25,6 +25,8 @@ import { KEEP_FINISHED } from './sweep.js'
  */
 const LOCK_MS = 2_350
 const STALLED_CHECK_MS = 200
+/** While no job is in hand anywhere. That one is, every worker knows within half a second: long before a lock expires. */
+const QUIET_STALLED_CHECK_MS = 1_000
 /** BullMQ renews a lock that is older than half of this, and looks as often. */
 const RENEWAL_MS = 300
 /** How long an idle worker's read blocks, in seconds: less than the socket timeout of its connection. */
@@ -59,6 +61,8 @@ export interface Consumer {
   /** Starts to take jobs. */
   run(): Promise<void>
   isRunning(): boolean
+  /** So many jobs of the queue are in hand, of all workers. */
+  queueRead(active: number): void
   /** Stops taking jobs, and resolves when those in hand are finished. */
   finish(): Promise<void>
   /** The jobs in hand. */
@@ -187,6 +191,9 @@ export function createConsumer(options: ConsumerOptions): Consumer {
       worker.run().catch((error: unknown) => log.error({ err: error }, 'consumer stopped reading the queue'))
     },
     isRunning: () => worker.isRunning(),
+    queueRead(active) {
+      worker.opts.stalledInterval = active + inHand.size > 0 ? STALLED_CHECK_MS : QUIET_STALLED_CHECK_MS
+    },
     finish: () => closeConsumer(worker, { redis, isIdle: inHand.size === 0 }),
     unfinished: () => [...inHand.values()].map(({ job }) => job),
     requeueOrphaned: orphaned.requeueAll,

@@ -67,7 +67,8 @@ export function openShard({ url, address }: Shard, share: SlotShare, options: Wo
   })
   const capacity = publishCapacity({
     ...{ ...options, redis, clock },
-    published(waiting, abandoned) {
+    published({ waiting, abandoned, active }) {
+      consumer.queueRead(active)
       liveness.redisAnswered(waiting)
       share.queueRead(waiting)
       if (abandoned === 0) return

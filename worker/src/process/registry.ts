@@ -3,9 +3,9 @@ import { collectDefaultMetrics, Registry } from 'prom-client'
 
 /**
  * How often Node samples the event loop's lag, in milliseconds; `nodejs_eventloop_lag_…` includes this interval. The default of 10
- * wakes an idle process a hundred times a second, a quarter of an idle worker's processor time.
+ * wakes an idle process a hundred times a second.
  */
-const LAG_SAMPLE_MS = 50
+const LAG_SAMPLE_MS = 200
 
 /** Creates a registry that includes Node's and the process's metrics. */
 export function createRegistry(): Registry {

@@ -138,8 +138,8 @@ test.concurrent('jobs that operators hold back are none that could be taken: by 
     busySlots: () => 0,
     fallback: false,
     estimate: { serviceMs: () => 1, lineMs: () => 1, latencyMs: () => 1 },
-    published(jobs) {
-      waiting = jobs
+    published(answer) {
+      waiting = answer.waiting
     },
   })
   space.closing(() => capacity.close())

@@ -100,8 +100,7 @@ export function startGatewayReports(options: GatewayReportsOptions): GatewayRepo
 
   async function publishTo(one: RedisConnection, entry: string): Promise<void> {
     try {
-      await one.hset(key, id, entry)
-      await one.expire(key, KEPT_S)
+      await Promise.all([one.hset(key, id, entry), one.expire(key, KEPT_S)])
       if (!swept.has(one)) await sweep(one)
       swept.add(one)
     } catch (error) {

@@ -1,4 +1,4 @@
-/** Reads the load of the queue, a few times a second. */
+/** Reads the load of the queue: a few times a second while jobs wait or requests come, else once a second. */
 
 import { ReplyError } from 'ioredis'
 import type { Logger } from '../logger.js'
@@ -13,7 +13,10 @@ import { withResolvers } from '../with-resolvers.js'
 import { within } from '../within.js'
 import { createLoadState, type LoadState } from './load-state.js'
 
+/** While jobs wait, and the greatest age of a reading that is used. */
 export const READ_INTERVAL_MS = 250
+/** While workers are alive and have nothing to do. */
+const QUIET_INTERVAL_MS = 1_000
 
 export interface LoadReader extends Omit<LoadState, 'reading'> {
   /** Resolves with the first reading, or after this time without one. */
@@ -44,12 +47,15 @@ export function readLoad(options: {
   const finished = countFinishedJobs()
   const { promise: known, resolve: isKnown } = withResolvers<void>()
   let isReading = false
+  let isQuiet = false
+  let readAt = Number.NEGATIVE_INFINITY
   let readings = 0
   let counted: ReadonlyMap<string, WorkerCapacity> = new Map()
 
   async function read(): Promise<void> {
     if (isReading) return
     isReading = true
+    readAt = performance.now()
     readings += 1
     const reading = beginReading()
     try {
@@ -64,31 +70,54 @@ export function readLoad(options: {
       reading.succeeded(depth, sumCapacity(workers), { first, last, finished: finished.count() })
       // After an outage those known before it count for a moment, as in the state.
       if (workers.size > 0 || state.current().slots === 0) counted = workers
+      const { waiting, deferred, active, absent } = depth
+      isQuiet = workers.size > 0 && waiting + deferred + active + absent === 0
       isKnown()
     } catch (error) {
+      isQuiet = false
       reading.failed()
       log.debug({ err: error }, 'queue load could not be read')
       // The reply of another command, or none in time: no reply on this connection can be told from another any more.
       if (!(error instanceof ReplyError) && redis.status === 'ready') redis.disconnect(true)
     } finally {
       isReading = false
+      readLater()
     }
   }
 
-  const timer = setInterval(read, READ_INTERVAL_MS)
-  timer.unref()
+  let timer: NodeJS.Timeout | undefined
+  let isClosed = false
+  function readLater(): void {
+    clearTimeout(timer)
+    if (!isClosed) timer = setTimeout(read, isQuiet ? QUIET_INTERVAL_MS : READ_INTERVAL_MS).unref()
+  }
+  /** The first request after a while has the last reading, which counts what is added here; those after it have another one. */
+  function readIfOld(): void {
+    if (performance.now() - readAt > READ_INTERVAL_MS && redis.status === 'ready') void read()
+  }
+
+  readLater()
   // Reads as soon as there is a connection, instead of at the next interval.
   redis.on('ready', read)
 
   return {
     ...state,
+    current() {
+      readIfOld()
+      return state.current()
+    },
+    predictedWaitMs(lane) {
+      readIfOld()
+      return state.predictedWaitMs(lane)
+    },
     whenKnown: (waitMs) => within(waitMs, known),
     finishedJobs: finished.count,
     workers: () => counted,
     hasOtherKeys: () => hasOtherKeys,
     reading: () => (isReading ? readings : undefined),
     close() {
-      clearInterval(timer)
+      isClosed = true
+      clearTimeout(timer)
       redis.off('ready', read)
     },
   }

@@ -16,7 +16,8 @@ const DROPPED_AT_ONCE = 1_000
  * deadline is over.
  * KEYS: capacity hash, waiting list, deferred set, active list, meta hash, canary, absent set, line. ARGV: worker id, the entry as JSON without
  * its time, TTL of both in seconds, the canary, prefix of job keys, how many to drop. Returns the time in epoch milliseconds, the number of
- * jobs that can be taken (0 while the queue is paused, limited in its rate, or at its limit of active jobs), and how many were dropped.
+ * jobs that can be taken (0 while the queue is paused, limited in its rate, or at its limit of active jobs), how many were dropped, and how
+ * many are in hand.
  */
 const PUBLISH_CAPACITY = `
 local time = redis.call('TIME')
@@ -36,7 +37,7 @@ if #abandoned > 0 then
 end
 local paused, rate, limit = unpack(redis.call('HMGET', KEYS[5], 'paused', 'max', 'concurrency'))
 local held = paused or rate or (limit and redis.call('LLEN', KEYS[4]) >= tonumber(limit))
-return {entry.at, held and 0 or redis.call('LLEN', KEYS[2]) + redis.call('ZCARD', KEYS[3]), #abandoned}`
+return {entry.at, held and 0 or redis.call('LLEN', KEYS[2]) + redis.call('ZCARD', KEYS[3]), #abandoned, redis.call('LLEN', KEYS[4])}`
 
 /**
  * Lua: reads the load, all that admission needs.
@@ -83,6 +84,8 @@ export interface Publication {
   waiting: number
   /** Tickets whose clients were absent from their turn until their deadline, and which were dropped now. */
   abandoned: number
+  /** Jobs in hand, of all workers. */
+  active: number
 }
 
 /** Writes the entry of a worker, with Redis's time, and beside it the canary of its keys. */
@@ -97,8 +100,8 @@ export async function writeCapacity(
   const keys = [capacityKey(prefix), ...parts.map((part) => queueKey(prefix, part)), ...own]
   const args = [workerId, JSON.stringify(entry), CAPACITY_KEY_TTL_S, canary, jobKey(prefix), DROPPED_AT_ONCE]
   const answer = await redis.eval(PUBLISH_CAPACITY, keys.length, ...keys, ...args)
-  const [at, waiting, abandoned] = toList(answer)
-  return { at: toCount(at), waiting: toCount(waiting), abandoned: toCount(abandoned) }
+  const [at, waiting, abandoned, active] = toList(answer)
+  return { at: toCount(at), waiting: toCount(waiting), abandoned: toCount(abandoned), active: toCount(active) }
 }
 
 /** The depth of the queue and the entries of workers, as they are in Redis. */
