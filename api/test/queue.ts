@@ -1,5 +1,4 @@
 // What Redis shows of the queue: its lists, and the stream of what happened to each job.
-
 import { until } from '@spillway/local/rig'
 import type { System } from './system.ts'
 

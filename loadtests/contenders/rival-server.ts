@@ -1,6 +1,5 @@
 // The server all rivals share: Spillway's API and tables, in the same Fastify. They differ in
 // where and how they hash.
-
 import { createHash, generateKeyPairSync, randomBytes } from 'node:crypto'
 import { stat } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'

@@ -1,5 +1,4 @@
 // Starts Spillway in the size and on the cores that a measurement wants.
-
 import { type Member, openSpillway } from '@spillway/local/rig'
 import { readMetric } from '@spillway/local/rig/api-client'
 import { deleteKeys } from '@spillway/local/rig/namespace'

@@ -1,5 +1,4 @@
 // `pnpm load cost`: the processor time of everything that is no hash, of each call and by part; in turn with another checkout.
-
 import { randomBytes } from 'node:crypto'
 import { runWithKeeper } from '@spillway/local/processes/command'
 import { parseCommandLine, positive, whole } from '@spillway/local/processes/command-line'

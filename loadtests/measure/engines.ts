@@ -1,9 +1,8 @@
 // The implementations that a worker may find: of the two hashes of logins, each at the cost used everywhere here, and of those that
 // accounts bring along.
-
 import { pbkdf2, randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
-import { unpadded } from '@spillway/client/protocol/base64'
+import { unpadded } from '@spillway/client/protocol/stored-hash'
 import argon2 from 'argon2'
 import bcrypt from 'bcrypt'
 import { ARGON2_COST, BCRYPT_COST, type Hashing, hash, verify } from '../contenders/hashing.ts'

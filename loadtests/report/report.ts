@@ -1,5 +1,4 @@
 // The report: a Markdown page for someone who has five minutes, and one page with its pictures.
-
 import { TIMEOUT_MS } from '@spillway/local/rig/api-client'
 import { Html, html } from '@spillway/storm/report/html'
 import { style } from '@spillway/storm/report/style'

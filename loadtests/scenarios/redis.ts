@@ -1,5 +1,4 @@
 // The work of one Redis server for a login, and so how many logins a second it could serve.
-
 import { randomBytes } from 'node:crypto'
 import { run } from '@spillway/local/processes/run'
 import { startProcess } from '@spillway/local/rig'

@@ -1,5 +1,4 @@
 // A spike: quiet, then ten times the machine's capacity, then quiet again.
-
 import { createApiClient, redeemUntilAnswered } from '@spillway/local/rig/api-client'
 import { openLoop } from '@spillway/local/rig/open-loop'
 import { coreCount, type Running } from '../contenders/contender.ts'

@@ -1,5 +1,4 @@
 // Five thousand users at once: how many still get an answer, and how many a second.
-
 import { setTimeout as sleep } from 'node:timers/promises'
 import {
   type Answer,

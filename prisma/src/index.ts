@@ -1,5 +1,4 @@
 // The one constructor of the database client.
-
 import { createHash } from 'node:crypto'
 import { connectionTo, isPooled } from './connection.js'
 import { Driver, type PoolUse } from './driver.js'

@@ -1,11 +1,9 @@
 /** A worker's configuration: every setting with its default, bounds and meaning. */
-
-import { refuseGuessableKeys } from '@spillway/client/protocol/key-list'
+import { refuseGuessableKeys } from '@spillway/client/protocol/seal'
 import { parseShards } from '@spillway/client/redis/shards'
 import { envSchema } from 'env-schema'
 import type { FromSchema } from 'json-schema-to-ts'
-import { firebaseSettings } from './hashing/formats/firebase-project.js'
-import { oldSystemSettings } from './hashing/formats/peppers.js'
+import { firebaseSettings, oldSystemSettings } from './hashing/formats/settings.js'
 import { policySettings } from './hashing/policy.js'
 import { boolean, choice, commonSettings, integer, optionalInteger, ports, text } from './process/settings.js'
 

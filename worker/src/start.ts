@@ -1,5 +1,4 @@
 /** Runs a worker as a process: reads the configuration, handles signals, exits with 1 and one sentence when it cannot start. */
-
 import { readWorkerConfig } from './config.js'
 import { type RunningWorker, startWorker } from './consumer/start.js'
 import { createLogger } from './process/log.js'

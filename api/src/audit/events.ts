@@ -1,4 +1,6 @@
 /** What is recorded: the names of events, and how they can end. */
+import type { FastifyInstance } from 'fastify'
+import fp from 'fastify-plugin'
 import type { RefusalReason } from '../problems/errors.js'
 import type { ErrorCode } from '../schemas/problem-codes.js'
 
@@ -42,3 +44,17 @@ export interface Audit {
   /** Returns at once and never throws: events are written asynchronously. */
   record(event: AuditEvent): void
 }
+
+/** Records requests that a limit refused, and those that were told to solve a challenge. */
+export const auditRateLimitsPlugin = fp(
+  async (app: FastifyInstance, { audit }: { audit: Audit }) => {
+    app.addHook('onResponse', ({ errorCode, refusedFor, user, ip }, _reply, next) => {
+      const isLimited = errorCode === 'too_many_requests' || errorCode === 'challenge_required'
+      // There is no user before the access token is verified.
+      if (isLimited && refusedFor !== undefined)
+        audit.record({ event: 'rate_limit', outcome: refusedFor, userId: user?.sub ?? null, address: ip })
+      next()
+    })
+  },
+  { name: 'audit-rate-limits' },
+)

@@ -5,13 +5,12 @@
 import { createBullBoard } from '@bull-board/api'
 import { BullMQAdapter } from '@bull-board/api/bullMQAdapter'
 import { FastifyAdapter } from '@bull-board/fastify'
-import { openQueue } from '@spillway/client/queue/open-queue'
-import { readJob } from '@spillway/client/queue/read-job'
+import { openQueue, readJob } from '@spillway/client/queue/open-queue'
 import type { RedisConnection } from '@spillway/client/redis/connect'
 import type { RedisWatch } from '@spillway/client/redis/watch'
 import type { Job, Queue } from 'bullmq'
 import type { FastifyPluginAsync } from 'fastify'
-import { MAIL_QUEUE } from '../mail/queue.js'
+import { MAIL_QUEUE } from '../mail/outbox.js'
 import { describeData, describeJob, describeMail, describeMailData } from './words.js'
 
 export interface BoardOptions {

@@ -1,6 +1,6 @@
 /** Texts of Bull Board for a job. All data comes from Redis, which is not trusted: nothing is shown unchecked. */
 import { isJobData, isJobResult, jobNames } from '@spillway/client/protocol/job'
-import { isMailData } from '../mail/queue.js'
+import { isMailData } from '../mail/outbox.js'
 
 /** Fields of a BullMQ job. Times are epoch milliseconds by the writer's clock. */
 export interface ShownJob {

@@ -1,6 +1,6 @@
 /** The Lua scripts that count attempts. Redis runs a script as a whole: concurrent attempts cannot pass a bound together. */
 import type { ClientContext, Result } from 'ioredis'
-import { LUA_COUNTS } from '../limits/lua-counts.js'
+import { LUA_COUNTS } from '../limits/request-counts.js'
 import type { CountingRedis } from '../limits/shared-counts.js'
 
 const WINDOW_MS = 60_000

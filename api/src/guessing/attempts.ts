@@ -3,7 +3,7 @@
  * lapses: of a hundred at once no more get in than of a hundred in turn. It lapses with the ticket that it may have been given, so that an
  * attempt which taught nobody anything counts for nothing, whatever became of its job, its client and its gateway.
  */
-import { randomBytes } from '@spillway/client/protocol/random'
+import { randomBytes } from '@spillway/client/protocol/seal'
 import { toCount, toList, UnexpectedReply } from '@spillway/client/redis/unexpected-reply'
 import { atHome, type CountingRedis } from '../limits/shared-counts.js'
 import { type AttemptOutcome, attemptOutcomes, defineAttemptScripts } from './attempt-scripts.js'

@@ -1,6 +1,6 @@
 /** The challenge in force: proof of work, or the challenge of another service, if one is configured. */
 import type { Keyring } from '@spillway/client/queue-client'
-import type { Challenge } from '../schemas/challenge.js'
+import type { Challenge } from '../schemas/responses.js'
 import { type Answerer, createOutsideChallenge } from './outside-challenge.js'
 import { createProofOfWork, type Solved } from './proof-of-work.js'
 

@@ -8,7 +8,8 @@
  * another account of the address, makes every device unknown, without a mark anywhere and without comparing two times.
  */
 import { hash, timingSafeEqual } from 'node:crypto'
-import { randomBytes } from '@spillway/client/protocol/random'
+import type { IncomingHttpHeaders } from 'node:http'
+import { randomBytes } from '@spillway/client/protocol/seal'
 import type { Keyring } from '@spillway/client/queue-client'
 
 const RANDOM_BYTES = 10
@@ -103,4 +104,15 @@ export function createDeviceTokens(
 export function isSigned(macs: readonly Buffer[], signature: string): boolean {
   const given = Buffer.from(signature, 'base64url')
   return macs.some((mac) => given.length === mac.length && timingSafeEqual(given, mac))
+}
+
+/** The prefix has browsers accept it over TLS alone, and from this host alone (RFC 6265bis, 4.1.3.2). */
+export const DEVICE_COOKIE = '__Host-spillway-device'
+const IN_COOKIES = new RegExp(`(?:^|; *)${DEVICE_COOKIE}=([\\w.-]+)`)
+
+/** The token of a request, from its header or else its cookie; empty without one. */
+export function deviceTokenOf(headers: IncomingHttpHeaders): string {
+  const sent = headers['spillway-device']
+  if (typeof sent === 'string') return sent
+  return IN_COOKIES.exec(headers.cookie ?? '')?.[1] ?? ''
 }

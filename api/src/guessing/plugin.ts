@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { accountOfEmail } from '../limits/account-name.js'
 import { sendLimitHeaders } from '../limits/limit.js'
-import { deviceTokenOf } from './device-header.js'
+import { deviceTokenOf } from './device-token.js'
 import type { Guessing, LetInAttempt } from './guessing.js'
 
 export const guessingPlugin = fp(

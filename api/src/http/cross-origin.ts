@@ -11,8 +11,8 @@ import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:
 import type { Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
-import { interceptRequests } from './intercept-requests.js'
 import type { GatewayMetrics } from './metrics.js'
+import { interceptRequests } from './server-options.js'
 
 /** What pages may send and read beyond the headers that every page may. */
 const METHODS = 'GET, HEAD, POST, PUT, DELETE'

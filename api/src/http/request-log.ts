@@ -1,6 +1,8 @@
 /** Logs one line for each request, without bodies, headers or addresses. The job id leads to the worker's line of the same login. */
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
+import type { ErrorCode } from '../schemas/problem-codes.js'
+import type { GatewayMetrics, TicketEvent } from './metrics.js'
 
 export const requestLogPlugin = fp(
   async (app: FastifyInstance) => {
@@ -41,4 +43,57 @@ declare module 'fastify' {
     /** The name of the service whose key the request has, on the service API. */
     service?: string
   }
+}
+
+// Counts requests by route and outcome, and the events of tickets. Requests whose client disconnected count too.
+
+/** The ticket event of each problem of a redemption. Any other answer below 500 to a ticket is a redemption. */
+const ticketProblems: Partial<Record<ErrorCode, TicketEvent>> = {
+  ticket_expired: 'expired',
+  ticket_lost: 'lost',
+  ticket_used: 'used',
+  invalid_ticket: 'invalid',
+}
+const REDEEM_ROUTE = '/v1/tickets/redeem'
+
+export const requestMetricsPlugin = fp(
+  async (app: FastifyInstance, { metrics }: { metrics: GatewayMetrics }) => {
+    app.onClientGone((request) => count(metrics, request, 'client_gone', 499))
+    app.addHook('onResponse', (request, reply, next) => {
+      const { method } = request
+      const route = routeOf(request)
+      count(metrics, request, outcomeOf(request, reply), reply.statusCode)
+      metrics.requestDuration.observe({ method, route }, reply.elapsedTime / 1_000)
+      if (request.refusedFor !== undefined) metrics.refused.inc({ reason: request.refusedFor })
+      const event = ticketEventOf(request, reply)
+      if (event !== undefined) metrics.tickets.inc({ event })
+      if (event === 'invalid') metrics.sealFailures.inc({ purpose: 'ticket' })
+      next()
+    })
+  },
+  { name: 'request-metrics' },
+)
+
+function count(metrics: GatewayMetrics, request: FastifyRequest, outcome: string, status: number): void {
+  metrics.requests.inc({ method: request.method, route: routeOf(request), status, outcome })
+}
+
+/** The route as registered. All unknown paths are one series, `none`. */
+function routeOf(request: FastifyRequest): string {
+  return request.routeOptions.url ?? 'none'
+}
+
+function outcomeOf(request: FastifyRequest, reply: FastifyReply): string {
+  if (request.errorCode !== undefined) return request.errorCode
+  if (reply.statusCode === 202) return 'ticket'
+  return reply.statusCode < 400 ? 'ok' : 'failing'
+}
+
+function ticketEventOf(request: FastifyRequest, { statusCode }: FastifyReply): TicketEvent | undefined {
+  if (routeOf(request) !== REDEEM_ROUTE) return statusCode === 202 ? 'issued' : undefined
+  if (statusCode === 202) return 'pending'
+  const problem = request.errorCode && ticketProblems[request.errorCode]
+  if (problem !== undefined) return problem
+  // Without a readable ticket there is no job.
+  return statusCode < 500 && request.jobId !== undefined ? 'redeemed' : undefined
 }

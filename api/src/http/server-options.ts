@@ -1,5 +1,12 @@
 /** Fastify options of all listeners: logging, request timeouts, and answers to bytes that are not a valid request. */
-import { type FastifyBaseLogger, type FastifyHttpOptions, LogController, type RawServerDefault } from 'fastify'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import {
+  type FastifyBaseLogger,
+  type FastifyHttpOptions,
+  type FastifyInstance,
+  LogController,
+  type RawServerDefault,
+} from 'fastify'
 import { toApiError } from '../problems/foreign-errors.js'
 import { sendConnectionProblem, sendProblem } from '../problems/plugin.js'
 
@@ -38,4 +45,20 @@ export function serverOptions({
       requireHostHeader: false,
     },
   }
+}
+
+// Looks at requests before Fastify does: for what must be cheap, and for what must be in every answer.
+
+/** Answers a request, or calls `next` to pass it on. */
+type Intercept = (request: IncomingMessage, response: ServerResponse, next: () => void) => void
+
+/** The last one that is added sees requests first. */
+export function interceptRequests(app: FastifyInstance, intercept: Intercept): void {
+  const handlers = app.server.listeners('request')
+  app.server.removeAllListeners('request')
+  app.server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+    intercept(request, response, () => {
+      for (const handle of handlers) handle.call(app.server, request, response)
+    })
+  })
 }

@@ -2,7 +2,43 @@
 import type { RedisConnection } from '@spillway/client/queue-client'
 import { toCount, toList } from '@spillway/client/redis/unexpected-reply'
 import type { ClientContext, Result } from 'ioredis'
-import { LUA_COUNTS } from './lua-counts.js'
+
+// Lua for scripts that count. Whoever writes to Redis can put anything in the place of a count. A script that met it
+// would fail each time, as long as the key is there, and a request that cannot be counted is let in. So whatever is no
+// count is deleted before use.
+
+/**
+ * Lua functions. `keep_only` deletes a key of another type. `to_count` returns 0 for a text that is no whole number
+ * above 0, or has more digits than Lua keeps. `count_at` reads a count, and deletes what is no count.
+ * `count_request` counts a request in a window, and returns the count and the milliseconds left: the window's
+ * length at most, whatever life somebody gave the key. A key that is not
+ * there is never deleted: a DEL would let the script write to a full Redis (REPLY in the client's protocol/reply.ts).
+ */
+export const LUA_COUNTS = `
+local function keep_only(kind, key)
+  local found = redis.call('TYPE', key).ok
+  if found ~= kind and found ~= 'none' then redis.call('DEL', key) end
+end
+local function to_count(text)
+  return text and #text <= 15 and string.find(text, '^[1-9]%d*$') and tonumber(text) or 0
+end
+local function count_at(key)
+  keep_only('string', key)
+  local text = redis.call('GET', key)
+  local count = to_count(text)
+  if text and count == 0 then redis.call('DEL', key) end
+  return count
+end
+local function count_request(key, window)
+  count_at(key)
+  local requests = redis.call('INCR', key)
+  local left = redis.call('PTTL', key)
+  if left < 0 or left > tonumber(window) then
+    left = tonumber(window)
+    redis.call('PEXPIRE', key, left)
+  end
+  return requests, left
+end`
 
 /**
  * Lua: counts a request.

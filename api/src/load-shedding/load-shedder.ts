@@ -9,11 +9,9 @@
  * requests ("Fail at Scale", ACM Queue 13/8). @fastify/under-pressure measures only the event loop's delay, once a second, then
  * refuses everything or nothing; and that delay stays short while requests wait for database connections.
  */
-import { type Clock, systemClock } from './clock.js'
-import { createOverload } from './overload.js'
-import { createPromisedShare } from './promised-share.js'
+import { type Clock, createOverload, systemClock } from './overload.js'
+import { createPromisedShare } from './preference.js'
 import { CHECK_MS, createRequestQueue, type QueuedPriority } from './request-queue.js'
-import { createThroughput } from './throughput.js'
 
 /**
  * The limit of requests in hand is the number answered in this time, in milliseconds. With a lower limit, fewer commands share a write
@@ -168,3 +166,41 @@ export function createLoadShedder(connections: number, clock: Clock = systemCloc
 
 const nothing = () => undefined
 const unlimited: Work = { pause: nothing, resume: nothing, end: nothing }
+
+/** The length of a measuring window, in milliseconds. */
+const WINDOW_MS = 100
+/** The weight of the last window in the moving average. */
+const SMOOTHING = 0.3
+
+interface Throughput {
+  begun(queuedMs: number): void
+  answered(): void
+  /** Ends the current window if it is long enough. */
+  update(nowMs: number): void
+  /** Requests answered in a millisecond. */
+  perMs(): number
+  /** The average time in the queue of requests of the last window that began any, in milliseconds. */
+  queuedMs(): number
+}
+
+function createThroughput(startMs: number): Throughput {
+  let window = { startMs, begun: 0, queuedMs: 0, answered: 0 }
+  let perMs = 0
+  let queuedMs = 0
+  return {
+    begun(ms) {
+      window.begun++
+      window.queuedMs += ms
+    },
+    answered: () => void window.answered++,
+    update(nowMs) {
+      const lengthMs = nowMs - window.startMs
+      if (lengthMs < WINDOW_MS) return
+      perMs += SMOOTHING * (window.answered / lengthMs - perMs)
+      if (window.begun > 0) queuedMs = window.queuedMs / window.begun
+      window = { startMs: nowMs, begun: 0, queuedMs: 0, answered: 0 }
+    },
+    perMs: () => perMs,
+    queuedMs: () => queuedMs,
+  }
+}

@@ -2,7 +2,6 @@
  * Detects overload: a standing queue, one that has not been empty for longer than a burst lasts (CoDel, RFC 8289). A queue that empties
  * now and then absorbs bursts; a standing queue only adds delay. A single pause of the process is no overload.
  */
-import type { Clock } from './clock.js'
 
 /** How long a queue must not have been empty, in milliseconds. */
 const INTERVAL_MS = 1_500
@@ -75,4 +74,19 @@ export function createOverload({ clock, hasQueue, turnEnded }: OverloadOptions):
     isRefusing: () => now() - refusedMs <= CALM_MS,
     isIdle: () => now() - turnEndMs > CALM_MS,
   }
+}
+
+/** The clock of load shedding, which tests replace. */
+export interface Clock {
+  /** Milliseconds, never backwards. */
+  now(): number
+  /** Calls back at the end of this turn of the event loop, after all pending reads. */
+  afterTurn(callback: () => void): void
+  after(ms: number, callback: () => void): void
+}
+
+export const systemClock: Clock = {
+  now: () => performance.now(),
+  afterTurn: (callback) => void setImmediate(callback),
+  after: (ms, callback) => void setTimeout(callback, ms),
 }

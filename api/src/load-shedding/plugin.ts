@@ -4,16 +4,16 @@
  * a retry. The log has the beginning and the end of a period of refusals, with their number, instead of a line for each.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { createRetryAfter } from '@spillway/client/passwords/outstanding-limit'
 import { createRefusalPace, REFUSED_AT_ONCE_MS } from '@spillway/client/passwords/refusal-pace'
-import { createRetryAfter } from '@spillway/client/passwords/retry-after'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import { interceptRequests } from '../http/intercept-requests.js'
 import type { GatewayMetrics } from '../http/metrics.js'
+import { interceptRequests } from '../http/server-options.js'
 import { ApiError } from '../problems/errors.js'
+import { answerHeaders, problemOf, problemType } from '../problems/plugin.js'
 import { createRouteTable } from '../route-table.js'
 import type { ErrorCode } from '../schemas/problem-codes.js'
-import { busy, createBusyAnswers } from './busy-answers.js'
 import type { LoadShedder, Priority, Work } from './load-shedder.js'
 import { createPreference, type DeviceOf } from './preference.js'
 
@@ -134,5 +134,40 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The gateway's own work on this request. */
     work?: Work | undefined
+  }
+}
+
+// Answers 503 to refused requests on Node's own response, before Fastify handles them: refusals must be cheap.
+
+/** What each refusal of an overloaded gateway waits, in milliseconds. */
+const LEAST_DELAY_MS = 500
+
+const busy = new ApiError('busy', { reason: 'gateway_overloaded' })
+const body = JSON.stringify(problemOf(busy))
+const headers = { ...answerHeaders, ...problemType, 'content-length': body.length }
+
+type AnswerBusy = (request: IncomingMessage, response: ServerResponse, retryAfterS: number) => void
+
+interface BusyAnswersOptions {
+  bodyLimitBytes: number
+  isClosing(): boolean
+  /** Recent throughput, in requests a second. */
+  perSecond(): number
+}
+
+/** The connection stays open for a retry, unless the gateway closes or the body is too large to be discarded. */
+function createBusyAnswers({ bodyLimitBytes, isClosing, perSecond }: BusyAnswersOptions): AnswerBusy {
+  const whenDue = createRefusalPace({ perSecond, leastDelayMs: LEAST_DELAY_MS, burstMs: 0 })
+
+  return ({ headers: sent }, response, retryAfterS) => {
+    const isTooLarge = sent['transfer-encoding'] !== undefined || Number(sent['content-length'] ?? 0) > bodyLimitBytes
+    whenDue(() => {
+      response.writeHead(busy.status, {
+        ...headers,
+        'retry-after': String(retryAfterS),
+        ...(isTooLarge || isClosing() ? { connection: 'close' } : {}),
+      })
+      response.end(body)
+    })
   }
 }

@@ -1,5 +1,5 @@
 /** The queue of requests that this gateway has read and not begun: FIFO by priority, with a limited wait. */
-import type { Clock } from './clock.js'
+import type { Clock } from './overload.js'
 
 /** How often overdue requests are removed, in milliseconds. */
 export const CHECK_MS = 50

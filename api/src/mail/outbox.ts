@@ -1,10 +1,11 @@
 /** Seals mails and adds them to the queue. */
 import { randomUUID } from 'node:crypto'
+import { checkFor } from '@spillway/client/protocol/schema'
 import type { Keyring } from '@spillway/client/protocol/seal'
 import { openQueue } from '@spillway/client/queue/open-queue'
 import type { RedisConnection } from '@spillway/client/redis/connect'
 import type { RedisWatch } from '@spillway/client/redis/watch'
-import { KEEP_FAILED, MAIL_ATTEMPTS, MAIL_JOB, MAIL_QUEUE, type MailData, mailSeal } from './queue.js'
+import type { FromSchema } from 'json-schema-to-ts'
 
 /** Requests are padded to a multiple of this many characters, so that the length reveals neither the kind of a mail nor its recipient. */
 const FILLED_LENGTH = 2_048
@@ -50,3 +51,67 @@ function filled(request: object): { request: object; fill: string } {
   const { length } = JSON.stringify(request)
   return { request, fill: ' '.repeat(Math.ceil(length / FILLED_LENGTH) * FILLED_LENGTH - length) }
 }
+
+/** The outbox of several Redis servers: a mail goes into the first that takes it. One that is tried again elsewhere may be sent twice, and none is lost. */
+interface OutboxOfRedis {
+  outbox: Outbox
+  isUsable(): boolean
+}
+
+/** Combines several outboxes; a single one is returned unchanged. */
+export function shareOutbox(all: readonly OutboxOfRedis[]): Outbox {
+  const [only] = all
+  if (only !== undefined && all.length === 1) return only.outbox
+  return {
+    async add(request, lifeMs) {
+      const usable = all.filter(({ isUsable }) => isUsable())
+      let failure: unknown = new Error('there is no Redis for the mail')
+      for (const { outbox } of usable.length > 0 ? usable : all) {
+        try {
+          return await outbox.add(request, lifeMs)
+        } catch (error) {
+          failure = error
+        }
+      }
+      throw failure
+    },
+    close: async () => void (await Promise.all(all.map(({ outbox }) => outbox.close()))),
+  }
+}
+
+// The queue of mails: its name, what is in a job, and how long a job is kept. Apart from passwords, so that no login waits for a mail.
+
+export const MAIL_QUEUE = 'mail'
+/** One name for all mails: the kind of a mail would tell a reader of Redis whether an address has an account. */
+const MAIL_JOB = 'mail'
+
+const MailData = {
+  type: 'object',
+  properties: {
+    sealed: { type: 'string', maxLength: 32_768 },
+    /** Epoch milliseconds by Redis's clock. Bound by the seal. */
+    deadline: { type: 'integer' },
+  },
+  required: ['sealed', 'deadline'],
+  additionalProperties: false,
+} as const
+type MailData = FromSchema<typeof MailData>
+export const isMailData: (value: unknown) => value is MailData = checkFor<MailData>(MailData)
+
+/** The seal of a mail. */
+export const mailSeal = (id: string, deadline: number) => ({ purpose: 'mail' as const, id, bind: [deadline] })
+
+/**
+ * A server may be away for an hour: attempts after 1, 2, 4 s and so on, then every five minutes. A mail that is past its deadline is
+ * dropped before.
+ */
+const MAIL_ATTEMPTS = 20
+const FIRST_RETRY_MS = 1_000
+const LONGEST_RETRY_MS = 300_000
+
+export function retryDelayMs(attemptsMade: number): number {
+  return Math.min(FIRST_RETRY_MS * 2 ** (attemptsMade - 1), LONGEST_RETRY_MS)
+}
+
+/** Failed mails that operators find on the board, for a week at the longest, in seconds. */
+const KEEP_FAILED = { count: 1_000, age: 7 * 24 * 3_600 }

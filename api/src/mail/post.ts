@@ -1,5 +1,4 @@
 /** How endpoints have mail sent: a request is counted for its reader, sealed, and put into the queue; gateways send from there. */
-
 import type { FastifyBaseLogger } from 'fastify'
 import type { GatewayMetrics } from '../http/metrics.js'
 import { accountOfEmail } from '../limits/account-name.js'

@@ -2,11 +2,11 @@
 import type { Keyring } from '@spillway/client/protocol/seal'
 import type { RedisConnection } from '@spillway/client/redis/connect'
 import type { RedisWatch } from '@spillway/client/redis/watch'
-import { closeConsumer } from '@spillway/worker/close-consumer'
 import type { Logger } from '@spillway/worker/log'
+import { closeConsumer } from '@spillway/worker/shutdown'
 import { type Job, UnrecoverableError, Worker } from 'bullmq'
 import type { MailOutcome } from '../http/metrics.js'
-import { isMailData, MAIL_QUEUE, mailSeal, retryDelayMs } from './queue.js'
+import { isMailData, MAIL_QUEUE, mailSeal, retryDelayMs } from './outbox.js'
 import { MailError, type Message, type SendMessage } from './smtp.js'
 
 /** A killed process's mails are sent elsewhere within LOCK + 2 × STALLED_CHECK. */

@@ -4,8 +4,7 @@ import { EmailField, normalizeEmail, PasswordField } from '../schemas/credential
 import { problemResponse, unauthorizedProblem } from '../schemas/responses.js'
 import { schemaOf } from '../schemas/schema.js'
 import { signedInProperties, signedInWithMail } from './access.js'
-import { requireOwnPassword, verifyOwnPassword } from './own-password.js'
-import { defineOperation } from './public-operation.js'
+import { defineOperation, requireOwnPassword, verifyOwnPassword } from './public-operation.js'
 
 export const changeEmail = defineOperation({
   kind: 'change_email',

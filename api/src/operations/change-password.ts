@@ -4,8 +4,7 @@ import { NewPasswordField, normalizePassword, PasswordField, passwordForms } fro
 import { unauthorizedProblem } from '../schemas/responses.js'
 import { schemaOf } from '../schemas/schema.js'
 import { SignedInContents, signedIn } from './access.js'
-import { requireOwnPassword } from './own-password.js'
-import { defineOperation } from './public-operation.js'
+import { defineOperation, requireOwnPassword } from './public-operation.js'
 
 export const changePassword = defineOperation({
   kind: 'change_password',

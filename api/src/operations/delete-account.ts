@@ -4,8 +4,7 @@ import { PasswordField } from '../schemas/credentials.js'
 import { unauthorizedProblem } from '../schemas/responses.js'
 import { schemaOf } from '../schemas/schema.js'
 import { SignedInContents, signedIn } from './access.js'
-import { requireOwnPassword, verifyOwnPassword } from './own-password.js'
-import { defineOperation } from './public-operation.js'
+import { defineOperation, requireOwnPassword, verifyOwnPassword } from './public-operation.js'
 
 // POST, because proxies and clients may drop the body of a DELETE (RFC 9110, 9.3.5).
 export const deleteAccount = defineOperation({

@@ -11,7 +11,7 @@ import type { Sessions } from '../sessions/sessions.js'
 import type { SigningKeys } from '../sessions/signing-keys.js'
 import type { TokenCarrier } from '../sessions/token-carrier.js'
 import type { HashUpgrades } from './hash-upgrades.js'
-import type { FindCredential } from './login-credential.js'
+import type { FindCredential } from './login.js'
 import type { CheckNewPassword } from './new-password.js'
 
 export interface Deps {

@@ -1,16 +1,15 @@
 /** POST /v1/login: loads the credential, verifies it (or a decoy), and opens a session. The hash is upgraded after the answer. */
+import { newId } from '@spillway/client/protocol/id'
 import { ASK_OLD_SYSTEM } from '@spillway/client/protocol/stored-hash'
+import { type Database, gather, Prisma, rawQuery, type User } from '@spillway/prisma'
 import { generationOf } from '../guessing/device-token.js'
 import { ApiError } from '../problems/errors.js'
 import { TokenBody } from '../schemas/bodies.js'
-import { guessingHeaders } from '../schemas/challenge.js'
 import { EmailField, normalizeEmail, PasswordField, passwordForms } from '../schemas/credentials.js'
-import { unauthorizedProblem } from '../schemas/responses.js'
+import { guessingHeaders, unauthorizedProblem } from '../schemas/responses.js'
 import { schemaOf } from '../schemas/schema.js'
 import { guesser } from './access.js'
 import { digestOf } from './hash-upgrades.js'
-import type { Credential } from './login-credential.js'
-import { completeAccount, createVouchedFor } from './old-system.js'
 import { defineOperation } from './public-operation.js'
 
 /** Whether an account came without a hash, and may log in. */
@@ -130,3 +129,69 @@ export const login = defineOperation({
   failed: ({ guessing }, { attempt }) => guessing.failed(attempt),
   unanswered: ({ guessing }, { attempt }) => guessing.unanswered(attempt),
 })
+
+// The credential of a login's address. Lookups that wait together go as one statement.
+
+type Credential = Pick<User, 'id' | 'passwordHash' | 'credentialVersion'> & {
+  /** Whether the address is confirmed, or need not be, and no operator disabled the account. */
+  mayLogIn: boolean
+}
+
+/** Resolves with the credential of an address in its one form, or null where it has no account. */
+export type FindCredential = (email: string) => Promise<Credential | null>
+
+/** @param needsConfirmedEmail whether only accounts whose address is confirmed log in */
+export function createFindCredential(database: Database, needsConfirmedEmail: boolean): FindCredential {
+  const columns = Prisma.sql`
+    id, password_hash AS "passwordHash", credential_version AS "credentialVersion",
+    disabled_at IS NULL AND (email_confirmed_at IS NOT NULL OR NOT ${needsConfirmedEmail}::boolean) AS "mayLogIn"`
+  return gather({
+    async one(email) {
+      const [user] = await rawQuery<Credential>(
+        database,
+        Prisma.sql`SELECT ${columns} FROM users WHERE email = ${email}`,
+      )
+      return user ?? null
+    },
+    async several(emails) {
+      const sql = Prisma.sql`SELECT email, ${columns} FROM users WHERE email = ANY (${emails}::text[])`
+      const rows = await rawQuery<Credential & Pick<User, 'email'>>(database, sql)
+      const found = new Map(rows.map(({ email, ...user }) => [email, user]))
+      return emails.map((email) => found.get(email) ?? null)
+    },
+  })
+}
+
+/** Accounts that the old system vouches for: made, or given the hash that they came without, at their first login. */
+interface VouchedFor {
+  email: string
+  /** Of the password that the old system verified. */
+  passwordHash: string
+}
+
+type CompletedAccount = { userId: string; credentialVersion: number }
+
+/**
+ * Makes the account of an address that was unknown when the password was verified. Undefined where one was made meanwhile: it may be
+ * anybody's.
+ */
+async function createVouchedFor(
+  database: Database,
+  { email, passwordHash }: VouchedFor,
+): Promise<CompletedAccount | undefined> {
+  const sql = Prisma.sql`
+    INSERT INTO users (id, email, password_hash, updated_at) VALUES (${newId()}::uuid, ${email}, ${passwordHash}, now())
+    ON CONFLICT DO NOTHING RETURNING id AS "userId", credential_version AS "credentialVersion"`
+  const [created] = await rawQuery<CompletedAccount>(database, sql)
+  return created
+}
+
+/** Gives an account the hash that it came without. One that has a hash by now keeps it. */
+async function completeAccount(database: Database, userId: string, passwordHash: string): Promise<void> {
+  await rawQuery(
+    database,
+    Prisma.sql`
+      UPDATE users SET password_hash = ${passwordHash}, updated_at = now()
+      WHERE id = ${userId}::uuid AND password_hash = ${ASK_OLD_SYSTEM}`,
+  )
+}

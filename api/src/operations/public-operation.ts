@@ -1,8 +1,18 @@
 /** Operations of the public API: those on accounts. */
+import type { Verdict } from '@spillway/client/queue-client'
 import type { AuditEvent, AuditEventName } from '../audit/events.js'
 import { ApiError } from '../problems/errors.js'
+import { passwordForms } from '../schemas/credentials.js'
+import type { Sessions, SessionUser } from '../sessions/sessions.js'
+import type { SignedIn } from './access.js'
 import type { Deps } from './deps.js'
-import { type AnsweredJob, buildOperation, type Operation, type OperationDefinition } from './operation.js'
+import {
+  type AnsweredJob,
+  buildOperation,
+  type Operation,
+  type OperationDefinition,
+  type Started,
+} from './operation.js'
 
 type Definition<Caller, Body, Contents extends object, Answer> = Omit<
   OperationDefinition<Deps, Caller, Body, Contents, Answer>,
@@ -33,4 +43,36 @@ export function defineOperation<Caller, Body, Contents extends object, Answer>(
       deps.audit.record({ event: definition.kind, outcome, address: job.client.address, ...whom })
     },
   })
+}
+
+/** The session, and the credential that is verified. */
+interface OwnCredential extends SignedIn {
+  credentialVersion: number
+}
+
+/** The job that verifies it. Throws `invalid_token` when the session has ended. */
+export async function verifyOwnPassword(
+  sessions: Sessions,
+  { caller, password }: { caller: SignedIn; password: string },
+): Promise<Started<OwnCredential>> {
+  const user = await sessions.userOf(caller)
+  const request = { ...passwordForms(password), storedHash: user.passwordHash, rehash: false }
+  const contents = { ...caller, credentialVersion: user.credentialVersion }
+  return { job: { name: 'verify', request }, contents }
+}
+
+/**
+ * The user. Throws `invalid_token` once the session has ended, whatever the verdict: a session that has ended learns nothing about the
+ * password. Throws `invalid_credentials` for a wrong password, and for one that was changed meanwhile.
+ */
+export async function requireOwnPassword(
+  sessions: Sessions,
+  { userId, sessionId, credentialVersion }: OwnCredential,
+  verdict: Pick<Verdict, 'kind'>,
+): Promise<SessionUser> {
+  const user = await sessions.userOf({ userId, sessionId })
+  if (verdict.kind !== 'match') throw new ApiError('invalid_credentials', { reason: 'wrong_password' })
+  if (user.credentialVersion !== credentialVersion)
+    throw new ApiError('invalid_credentials', { reason: 'password_changed' })
+  return user
 }

@@ -1,5 +1,4 @@
 /** POST /v1/password/reset: the token of a mail in place of the password; the new one is hashed as any other. */
-
 import { mailTokenDigest, resetPassword as reset, resettable } from '../mail/tokens.js'
 import { ApiError } from '../problems/errors.js'
 import { MailTokenField, NewPasswordField, normalizePassword } from '../schemas/credentials.js'

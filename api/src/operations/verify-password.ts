@@ -3,8 +3,7 @@ import { PasswordField } from '../schemas/credentials.js'
 import { unauthorizedProblem } from '../schemas/responses.js'
 import { schemaOf } from '../schemas/schema.js'
 import { SignedInContents, signedIn } from './access.js'
-import { requireOwnPassword, verifyOwnPassword } from './own-password.js'
-import { defineOperation } from './public-operation.js'
+import { defineOperation, requireOwnPassword, verifyOwnPassword } from './public-operation.js'
 
 export const verifyPassword = defineOperation({
   kind: 'verify_password',

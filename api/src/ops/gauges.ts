@@ -1,9 +1,8 @@
 /** Gauges of the queue, its workers and the gateway's own state, read at each scrape. */
-
 import type { QueueReporter } from '@spillway/client/queue/report'
 import type { PasswordClient } from '@spillway/client/queue-client'
 import type { PoolUse } from '@spillway/prisma'
-import { exposeEviction } from '@spillway/worker/eviction-gauge'
+import { exposeEviction } from '@spillway/worker/registry'
 import { Gauge, type Registry } from 'prom-client'
 import type { LoadShedder } from '../load-shedding/load-shedder.js'
 

@@ -1,22 +1,22 @@
 /** The ops listener of a gateway: metrics for Prometheus, the live page and Bull Board for operators. None of it is on the public port. */
 import helmet from '@fastify/helmet'
+import type { FastifyPluginAsyncJsonSchemaToTs } from '@fastify/type-provider-json-schema-to-ts'
 import type { QueueReporter } from '@spillway/client/queue/report'
 import type { PasswordClient, RedisConnection, RedisWatch } from '@spillway/client/queue-client'
 import type { Database } from '@spillway/prisma'
 import { limitPipelining } from '@spillway/worker/pipeline-limit'
 import { listOf } from '@spillway/worker/settings'
 import { type FastifyBaseLogger, type FastifyInstance, fastify } from 'fastify'
+import { auditEventNames } from '../audit/events.js'
+import { readEvents } from '../audit/store.js'
 import { boardPlugin } from '../board/plugin.js'
 import type { GatewayConfig } from '../config.js'
 import { clientGonePlugin } from '../http/client-gone.js'
-import { drainPlugin } from '../http/drain.js'
-import { jsonBodyPlugin } from '../http/json-body.js'
-import { messageRulesPlugin } from '../http/message-rules.js'
+import { drainPlugin, stalledConnectionsPlugin } from '../http/connections.js'
+import { jsonBodyPlugin, messageRulesPlugin } from '../http/message-rules.js'
 import type { GatewayMetrics } from '../http/metrics.js'
 import { serverOptions } from '../http/server-options.js'
-import { stalledConnectionsPlugin } from '../http/stalled-connections.js'
 import { problemPlugin } from '../problems/plugin.js'
-import { auditPlugin } from './audit.js'
 import { livePlugin } from './live/plugin.js'
 import { operatorsPlugin } from './operators.js'
 
@@ -114,4 +114,37 @@ function withoutBase(url: string, basePath: string): string {
   if (basePath === '' || !url.startsWith(basePath)) return url
   const rest = url.slice(basePath.length)
   return rest.startsWith('/') ? rest : /^(\?|$)/.test(rest) ? `/${rest}` : url
+}
+
+// GET /audit on the ops port: the audit events, from the latest to the earliest, in pages.
+
+const UUID = '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
+
+/** Query parameters are texts. */
+const Page = {
+  type: 'object',
+  properties: {
+    user: { type: 'string', pattern: UUID },
+    event: { type: 'string', enum: auditEventNames },
+    before: { type: 'string', pattern: UUID },
+    limit: { type: 'integer', minimum: 1, maximum: 500, default: 100 },
+  },
+  additionalProperties: false,
+} as const
+
+const auditPlugin: FastifyPluginAsyncJsonSchemaToTs<{ Options: { database: Database } }> = async (
+  app,
+  { database },
+) => {
+  app.get('/audit', { schema: { querystring: Page } }, async ({ query }, reply) => {
+    const { user: userId, event, before, limit } = query
+    const filter = {
+      ...(userId === undefined ? {} : { userId }),
+      ...(event === undefined ? {} : { event }),
+      ...(before === undefined ? {} : { before }),
+    }
+    const events = await readEvents(database, { ...filter, limit })
+    const next = events.length < limit ? null : (events.at(-1)?.id ?? null)
+    return reply.header('cache-control', 'no-store').send({ events, next })
+  })
 }

@@ -1,6 +1,6 @@
 /** Errors for clients: each has a code, which determines its status and its public sentence (RFC 9457). */
-import type { Challenge } from '../schemas/challenge.js'
 import { type ErrorCode, problems } from '../schemas/problem-codes.js'
+import type { Challenge } from '../schemas/responses.js'
 
 /**
  * Why a request was refused, where its code leaves that open. Only the metrics show it: a client must not learn, for instance,

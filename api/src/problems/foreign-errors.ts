@@ -2,7 +2,6 @@
  * Converts errors of Fastify and its plugins, of validation, and of PostgreSQL and Redis to coded errors. Errors that a client must not
  * see become `internal_error` or `unavailable`, with the original as the cause.
  */
-
 import { PasswordClientError } from '@spillway/client/queue-client'
 import { isDatabaseUnavailable } from '@spillway/prisma'
 import type { FastifyError } from 'fastify'

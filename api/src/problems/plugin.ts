@@ -7,7 +7,6 @@ import type { FromSchema } from 'json-schema-to-ts'
 import { createRouteTable } from '../route-table.js'
 import type { ErrorCode } from '../schemas/problem-codes.js'
 import type { ProblemBody } from '../schemas/responses.js'
-import { answerHeaders } from './answer-headers.js'
 import { ApiError, type RefusalReason } from './errors.js'
 import { toApiError } from './foreign-errors.js'
 
@@ -102,3 +101,18 @@ declare module 'fastify' {
     refusedFor?: RefusalReason | undefined
   }
 }
+
+// Headers of every public answer: no caching, which tokens and tickets require (RFC 6749, 5.1), and no MIME sniffing. Set at the start of
+// a request, so that cacheable routes can override them.
+
+export const answerHeaders = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' } as const
+
+export const answerHeadersPlugin = fp(
+  async (app: FastifyInstance) => {
+    app.addHook('onRequest', (_request, reply, next) => {
+      reply.headers(answerHeaders)
+      next()
+    })
+  },
+  { name: 'answer-headers' },
+)

@@ -2,7 +2,6 @@
 import { throttledWarning } from '@spillway/client/redis/throttled-warning'
 import { databaseProblem } from '@spillway/prisma'
 import type { RoutePlugin } from '../operations/deps.js'
-import { shareAnswer } from './shared-answer.js'
 
 /** For how long an answer of the database is taken for the next probes too, in milliseconds: probes are not limited. */
 const DATABASE_ANSWER_MS = 250
@@ -110,4 +109,22 @@ export const healthRoutes: RoutePlugin = async (app, { database, passwords, isDr
 
 function word(ok: boolean): 'ok' | 'failing' {
   return ok ? 'ok' : 'failing'
+}
+
+/** Returns a function that gives the answer in progress, or one that is younger than `forMs`, in milliseconds. `ask` never rejects. */
+export function shareAnswer<T>(
+  ask: () => Promise<T>,
+  forMs: number,
+  now: () => number = () => performance.now(),
+): () => Promise<T> {
+  let shared: { answer: Promise<T>; untilMs: number } | undefined
+  return () => {
+    if (shared !== undefined && now() < shared.untilMs) return shared.answer
+    const asking = { answer: ask(), untilMs: Number.POSITIVE_INFINITY }
+    shared = asking
+    void asking.answer.then(() => {
+      asking.untilMs = now() + forMs
+    })
+    return asking.answer
+  }
 }

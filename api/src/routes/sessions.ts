@@ -1,8 +1,7 @@
 /** The sessions of the signed-in user: GET /v1/me/sessions, DELETE /v1/me/sessions and DELETE /v1/me/sessions/{id}. */
-
 import type { RoutePlugin } from '../operations/deps.js'
 import { ApiError } from '../problems/errors.js'
-import { SessionsBody } from '../schemas/bodies.js'
+import { SessionsBody, UserBody } from '../schemas/bodies.js'
 import { anyProblem, bodyProblems, limitProblem, problemResponse, unauthorizedProblem } from '../schemas/responses.js'
 import { requireAccessToken, UUID } from '../sessions/access-token.js'
 import { LISTED_MAX } from '../sessions/sessions.js'
@@ -90,6 +89,30 @@ export const sessionRoutes: RoutePlugin = async (app, { sessions, audit }) => {
       if (!(await sessions.endOne(whom))) throw new ApiError('session_not_found')
       audit.record({ event: 'end_session', outcome: 'ok', ...whom, address: ip })
       return reply.code(204).send(null)
+    },
+  )
+}
+
+// GET /v1/me: the signed-in user.
+
+export const meRoutes: RoutePlugin = async (app, { sessions }) => {
+  app.addHook('onRequest', requireAccessToken)
+
+  app.get(
+    '/v1/me',
+    {
+      config: { priority: 'promised' },
+      schema: {
+        operationId: 'getMe',
+        tags: ['Accounts'],
+        summary: 'Who am I',
+        security: [{ accessToken: [] }],
+        response: { 200: UserBody, 401: unauthorizedProblem, ...anyProblem },
+      },
+    },
+    async ({ user: { sub, sid } }) => {
+      const user = await sessions.userOf({ sessionId: sid, userId: sub })
+      return { id: user.id, email: user.email, createdAt: user.createdAt.toISOString() }
     },
   )
 }

@@ -2,10 +2,33 @@
  * Responses that several routes share, for OpenAPI: tickets and problems. Their headers are documentation only: Fastify neither
  * checks nor adds them.
  */
-
+import type { FromSchema } from 'json-schema-to-ts'
 import { TicketBody } from './bodies.js'
-import { ChallengeBody } from './challenge.js'
 import { errorCodes } from './problem-codes.js'
+
+/** What a client may solve to log in without waiting, as a member of problems. */
+const ChallengeBody = {
+  title: 'Challenge',
+  description:
+    'Solve it, and send the answer with the same call in the header Spillway-Challenge. An answer is good once.',
+  type: 'object',
+  properties: {
+    kind: {
+      type: 'string',
+      enum: ['proof_of_work', 'outside'],
+      description:
+        'proof_of_work: the answer is `<token>.<text>`, with a text of up to 64 letters, digits, `-` and `_` that makes the SHA-256 of the ' +
+        'answer begin with so many zero bits. outside: the answer is the token of the service that has this site key.',
+    },
+    token: { type: 'string', description: 'Of proof_of_work; for this account alone' },
+    bits: { type: 'integer' },
+    expiresIn: { type: 'integer', description: 'Seconds until it must have been sent' },
+    siteKey: { type: 'string', description: 'Of outside' },
+  },
+  required: ['kind'],
+  additionalProperties: false,
+} as const
+export type Challenge = FromSchema<typeof ChallengeBody>
 
 export const ProblemBody = {
   title: 'Problem',
@@ -84,3 +107,13 @@ export const bodyProblems = {
   422: problemResponse,
   ...anyProblem,
 }
+
+/** The headers of a login, beside Prefer. Any text is valid: a text that proves nothing counts as no challenge. */
+export const guessingHeaders = {
+  'Spillway-Device': {
+    type: 'string',
+    description:
+      'The deviceToken of an earlier login to the account from this device: it is then counted by itself, and goes first',
+  },
+  'Spillway-Challenge': { type: 'string', description: 'The answer to the challenge of a problem' },
+} as const

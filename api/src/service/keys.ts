@@ -4,7 +4,7 @@
  * same name on the list, give it to the service, then drop the first.
  */
 import { timingSafeEqual } from 'node:crypto'
-import { parseKeyList } from '@spillway/client/protocol/key-list'
+import { parseKeyList } from '@spillway/client/protocol/seal'
 import type { FastifyInstance, onRequestAsyncHookHandler } from 'fastify'
 import fp from 'fastify-plugin'
 import { ApiError } from '../problems/errors.js'

@@ -1,5 +1,5 @@
 /** Operations of the service API: those on passwords and stored hashes of an application that keeps its own users. */
-import { completePolicy } from '@spillway/client/application/policy'
+import { completePolicy } from '@spillway/client/application/options'
 import { type HashPolicy, HashPolicySchema } from '@spillway/client/protocol/policy'
 import { isOf } from '@spillway/client/protocol/stored-hash'
 import type { Access } from '../operations/access.js'
@@ -8,7 +8,7 @@ import { ApiError } from '../problems/errors.js'
 import { problemResponse, unauthorizedProblem } from '../schemas/responses.js'
 import { type Schema, schemaOf } from '../schemas/schema.js'
 import type { JobRequest } from '../waiting/hold.js'
-import type { PolicyField } from './schemas.js'
+import type { PolicyField } from './passwords.js'
 
 export interface ServiceOperationDefinition<Body extends { policy?: PolicyField }, Answer> {
   /** The name of the operation in tickets and metrics. */
@@ -23,8 +23,7 @@ export interface ServiceOperationDefinition<Body extends { policy?: PolicyField 
   /** What a worker is asked. Throws an {@link ApiError} to refuse the request. */
   job(body: Body, policy: HashPolicy | undefined): JobRequest
   /**
-   * Returns the body of the answer; throws an {@link ApiError} otherwise. `isAsAsked` tells whether a new hash is of the policy: a worker
-   * of an older version knows only its own.
+   * Returns the body of the answer; throws an {@link ApiError} otherwise. `isAsAsked` tells whether a new hash is of the request's policy.
    */
   finish(verdict: Job['verdict'], isAsAsked: (hash: string) => boolean): Answer
 }

@@ -7,7 +7,7 @@
  * nothing: digests in the database are of the token without it, which two gateways with other keys know too.
  */
 import { createHmac, hash, timingSafeEqual } from 'node:crypto'
-import { randomBytes } from '@spillway/client/protocol/random'
+import { randomBytes } from '@spillway/client/protocol/seal'
 import type { Keyring } from '@spillway/client/queue-client'
 
 /** 128 bits for the family, as for a session id; 256 bits for the secret, which authenticates. */

@@ -1,6 +1,8 @@
 /** Opens sessions in the database, and ends the oldest ones of a user who has too many. */
 import { randomInt } from 'node:crypto'
 import { type Database, gather, Prisma, rawQuery } from '@spillway/prisma'
+import type { FastifyRequest } from 'fastify'
+import { withoutPort } from '../limits/client-network.js'
 import {
   ended,
   idleEnd,
@@ -11,7 +13,6 @@ import {
   type TokenSubject,
 } from './refresh-rotation.js'
 import { digest, familyOf, newRefreshToken } from './refresh-tokens.js'
-import type { SessionClient } from './session-client.js'
 
 /**
  * A user has about so many live sessions at most, so that a change of the password always has the time to end them, whatever somebody who
@@ -145,4 +146,23 @@ function oldestEnd(userId: string): Prisma.Sql {
     ), ended AS (
       UPDATE sessions SET ${ended} FROM locked WHERE sessions.id = locked.id
     )`
+}
+
+/** Longer ones are cut: the beginning tells devices apart. */
+const DEVICE_MAX_LENGTH = 256
+const ADDRESS_MAX_LENGTH = 64
+
+export interface SessionClient {
+  /** Its User-Agent, printable ASCII alone; null without one. */
+  device: string | null
+  /** As the connection or the proxy reports it. */
+  address: string
+}
+
+export function sessionClientOf({ headers, ip }: FastifyRequest): SessionClient {
+  const device = (headers['user-agent'] ?? '')
+    .replace(/[^ -~]/g, '')
+    .trim()
+    .slice(0, DEVICE_MAX_LENGTH)
+  return { device: device === '' ? null : device, address: withoutPort(ip).slice(0, ADDRESS_MAX_LENGTH) }
 }

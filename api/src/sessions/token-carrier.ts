@@ -1,7 +1,9 @@
 /** How refresh and device tokens go to a client and come back: in bodies and a header, or as cookies that scripts cannot read (SESSION_COOKIE). */
-import type { FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import fp from 'fastify-plugin'
 import type { FromSchema } from 'json-schema-to-ts'
-import { DEVICE_COOKIE } from '../guessing/device-header.js'
+import { DEVICE_COOKIE } from '../guessing/device-token.js'
+import { ApiError } from '../problems/errors.js'
 import type { TokenBody } from '../schemas/bodies.js'
 
 /** The prefix has browsers accept it over TLS alone, with no Domain, so that no other host sets or gets it (RFC 6265bis, 4.1.3.2). */
@@ -50,4 +52,39 @@ export function refreshTokenIn(cookies = ''): string {
 
 function cookie(name: string, value: string, maxAgeS: number): string {
   return `${name}=${value}; Max-Age=${maxAgeS}; Path=/; Secure; HttpOnly; SameSite=Strict`
+}
+
+// Where sessions are cookies, a request that changes anything must come from a page of this origin or of CORS_ORIGINS. SameSite=Strict keeps
+// other sites away and not other hosts of the same site, which may be anyone's; and no attribute keeps a page from logging somebody in as
+// somebody else.
+
+const SAFE_METHODS = ['GET', 'HEAD', 'OPTIONS']
+
+interface OwnPagesOptions {
+  /** CORS_ORIGINS. */
+  origins: readonly string[]
+  /** ISSUER, whose origin is ours behind a proxy that replaces Host. */
+  issuer: string
+}
+
+export const ownPagesPlugin = fp(
+  async (app: FastifyInstance, { origins, issuer }: OwnPagesOptions) => {
+    const allowed = new Set(URL.canParse(issuer) ? [...origins, new URL(issuer).origin] : origins)
+    app.addHook('onRequest', async (request) => {
+      if (!SAFE_METHODS.includes(request.method) && !isOfOwnPage(request, allowed)) throw new ApiError('other_site')
+    })
+  },
+  { name: 'own-pages' },
+)
+
+/**
+ * By Origin and Fetch Metadata, which no script can set. A request with neither is from no browser, unless it has the cookie: it is refused
+ * then, because a very old browser sends neither.
+ */
+function isOfOwnPage({ headers }: FastifyRequest, allowed: ReadonlySet<string>): boolean {
+  const { origin, host, 'sec-fetch-site': site } = headers
+  if (origin !== undefined && allowed.has(origin)) return true
+  if (site !== undefined) return site === 'same-origin'
+  if (origin !== undefined) return origin === `https://${host}` || origin === `http://${host}`
+  return refreshTokenIn(headers.cookie) === ''
 }

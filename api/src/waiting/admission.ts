@@ -3,15 +3,15 @@
  * life of a ticket gets a ticket at once; any other is refused before it costs anything.
  *
  * A few new requests may overtake deferred jobs, so that a login soon after a spike is as quick as before it. Deferred jobs age (see
- * the client's promote-oldest-deferred.ts), and are all answered before their tickets expire.
+ * the client's lanes.ts), and are all answered before their tickets expire.
  *
  * Logins of known devices have a lane of their own, so that no stranger can fill the queue before them. It takes as many as begin within
- * a second at half of the capacity (see the client's bring-forward.ts); what comes beyond that, however many tokens someone has
+ * a second at half of the capacity (see the client's lanes.ts); what comes beyond that, however many tokens someone has
  * collected, is admitted as any other request.
  */
 import { OVERTAKING_MS } from '@spillway/client/passwords/load-state'
 import { createOutstandingLimit } from '@spillway/client/passwords/outstanding-limit'
-import { DEFERRED_SHARE } from '@spillway/client/queue/promote-oldest-deferred'
+import { DEFERRED_SHARE } from '@spillway/client/queue/lanes'
 import type { Lane, PasswordClient } from '@spillway/client/queue-client'
 import { ApiError } from '../problems/errors.js'
 

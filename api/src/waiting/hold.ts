@@ -13,14 +13,13 @@ import {
 } from '@spillway/client/queue-client'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FromSchema } from 'json-schema-to-ts'
-import { deviceTokenOf } from '../guessing/device-header.js'
+import { deviceTokenOf } from '../guessing/device-token.js'
 import type { GatewayMetrics, WaitOutcome } from '../http/metrics.js'
 import { ApiError } from '../problems/errors.js'
 import type { TicketBody } from '../schemas/bodies.js'
 import type { Admission, Admitted } from './admission.js'
-import { parsePrefer } from './prefer.js'
 import type { TicketContents, Tickets } from './tickets.js'
-import { preferredWaitMs, remainingWaitMs, ticketRetryAfterS } from './wait-times.js'
+import { parsePrefer, preferredWaitMs, remainingWaitMs, ticketRetryAfterS } from './wait-times.js'
 
 /** What a worker is asked. */
 export interface JobRequest<Name extends JobName = JobName> {

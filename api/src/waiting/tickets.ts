@@ -2,10 +2,11 @@
  * Tickets: sealed promises to answer later. Every gateway can read them; nobody else can create or change one. A ticket is the job's id,
  * a dot, and the sealed contents.
  */
-
 import { jobNames } from '@spillway/client/protocol/job'
 import { checkFor } from '@spillway/client/protocol/schema'
 import { type JobRef, type Keyring, SealError } from '@spillway/client/queue-client'
+import { type Database, gather, Prisma, rawQuery } from '@spillway/prisma'
+import type { FastifyBaseLogger } from 'fastify'
 import type { FromSchema } from 'json-schema-to-ts'
 import { ApiError } from '../problems/errors.js'
 
@@ -69,6 +70,42 @@ export function createTickets(keyring: Keyring): Tickets {
       } catch (error) {
         if (error instanceof SealError) throw new ApiError('invalid_ticket', { cause: error })
         throw error
+      }
+    },
+  }
+}
+
+/**
+ * Used tickets. Of all redemptions of a ticket, at any gateways, one inserts its row, before the operation finishes. The row is in the
+ * database, because whoever writes to Redis can put an old verdict back. It stays for as long as any gateway may take the ticket.
+ */
+export interface UsedTickets {
+  /** Marks the ticket of a job as used. False when another redemption has done so. */
+  use(jobId: string): Promise<boolean>
+  /** Makes a ticket good again whose operation has failed by itself. Never rejects: after a second failure the ticket stays used. */
+  giveBack(jobId: string): Promise<void>
+}
+
+export function createUsedTickets(database: Database, log: FastifyBaseLogger): UsedTickets {
+  const useAll = async (jobIds: readonly string[]): Promise<Set<unknown>> => {
+    const sql = Prisma.sql`
+      INSERT INTO used_tickets (job_id) SELECT unnest(${jobIds}::uuid[]) ON CONFLICT DO NOTHING RETURNING job_id`
+    return new Set((await rawQuery(database, sql)).map((row) => row.job_id))
+  }
+  return {
+    use: gather({
+      one: async (jobId) => (await useAll([jobId])).has(jobId),
+      async several(jobIds) {
+        const used = await useAll(jobIds)
+        // Of two redemptions of a ticket the first has used it.
+        return jobIds.map((jobId) => used.delete(jobId))
+      },
+    }),
+    async giveBack(jobId) {
+      try {
+        await rawQuery(database, Prisma.sql`DELETE FROM used_tickets WHERE job_id = ${jobId}::uuid`)
+      } catch (error) {
+        log.warn({ err: error, jobId }, 'a ticket whose operation failed stays used')
       }
     },
   }

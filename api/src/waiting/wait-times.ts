@@ -41,3 +41,38 @@ export function ticketRetryAfterS({ predictedMs, holdMs, ticketLeftMs }: TicketT
   const lastS = Math.floor(ticketLeftMs / 1_000) - 1
   return Math.max(RETRY_AFTER_MIN_S, Math.min(expectedS, lastS))
 }
+
+/** The headers schema of a route. Any text is valid: unknown preferences are ignored. */
+export const PreferHeader = {
+  type: 'object',
+  properties: {
+    Prefer: {
+      type: 'string',
+      description: '`wait=<seconds>`: hold the request for so long; `respond-async`: give a ticket at once (RFC 7240)',
+    },
+  },
+} as const
+
+interface WaitPreference {
+  /** How long the client wants its request held, in milliseconds; undefined when it does not say. */
+  waitMs: number | undefined
+  /** The preferences that were applied, for Preference-Applied. */
+  applied: string | undefined
+}
+
+/**
+ * Parses `respond-async` and `wait=<seconds>`. Unknown and malformed preferences are ignored, as the RFC requires. Both together mean a
+ * ticket after that wait (RFC 7240, 4.3).
+ */
+export function parsePrefer(header: string | string[] | undefined): WaitPreference {
+  const preferences = [header ?? []].flat().join(',').toLowerCase().split(',')
+  const names = preferences.map((preference) => preference.split(';')[0]?.trim() ?? '')
+  const async = names.filter((name) => name === 'respond-async').slice(0, 1)
+  for (const name of names) {
+    const seconds = /^wait\s*=\s*"?(\d{1,6})"?$/.exec(name)?.[1]
+    if (seconds !== undefined) {
+      return { waitMs: Number(seconds) * 1_000, applied: [...async, `wait=${seconds}`].join(', ') }
+    }
+  }
+  return { waitMs: async.length > 0 ? 0 : undefined, applied: async[0] }
+}

@@ -13,7 +13,7 @@ import { type FastifyInstance, fastify } from 'fastify'
 import { type TestContext, test } from 'vitest'
 import { acceptorsPlugin } from '../../src/http/acceptors.ts'
 import { clientGonePlugin } from '../../src/http/client-gone.ts'
-import { drainPlugin } from '../../src/http/drain.ts'
+import { drainPlugin } from '../../src/http/connections.ts'
 import { openSystem } from '../system.ts'
 
 const CONNECTIONS = 300

@@ -1,9 +1,9 @@
 // The figures of the live page: what happened lately, percentiles, and the depth of the queue.
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
-import { noOutcomes } from '../../src/http/request-outcomes.ts'
+import { noOutcomes } from '../../src/http/metrics.ts'
+import { createLately } from '../../src/ops/live/gateways.ts'
 import { startLiveHistory } from '../../src/ops/live/history.ts'
-import { createLately } from '../../src/ops/live/lately.ts'
 import { percentiles } from '../../src/ops/live/state.ts'
 
 const answered = (count: number) => ({ ...noOutcomes, answered: count })

@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict'
 import { createRefusalTimes } from '@spillway/client/passwords/refusal-pace'
 import { test } from 'vitest'
-import { createPreference } from '../../src/load-shedding/preference.ts'
-import { createPromisedShare, type PromisedShare } from '../../src/load-shedding/promised-share.ts'
+import { createPreference, createPromisedShare, type PromisedShare } from '../../src/load-shedding/preference.ts'
 
 /** Takes all that is left. */
 function takeAll(share: PromisedShare): number {

@@ -1,7 +1,7 @@
 // A client's preferences, by RFC 7240.
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
-import { parsePrefer } from '../../src/waiting/prefer.ts'
+import { parsePrefer } from '../../src/waiting/wait-times.ts'
 
 const nothing = { waitMs: undefined, applied: undefined }
 const wait = (seconds: number) => ({ waitMs: seconds * 1_000, applied: `wait=${seconds}` })

@@ -1,8 +1,8 @@
 // Probes of one moment share an answer.
 import assert from 'node:assert/strict'
-import { withResolvers } from '@spillway/client/with-resolvers'
+import { withResolvers } from '@spillway/client/within'
 import { test } from 'vitest'
-import { shareAnswer } from '../../src/routes/shared-answer.ts'
+import { shareAnswer } from '../../src/routes/health.ts'
 
 test('whoever asks before an answer, or soon after it, gets that answer, and who asks later another', async () => {
   let nowMs = 0

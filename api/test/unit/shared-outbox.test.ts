@@ -1,7 +1,7 @@
 // One outbox of several Redis: where a mail goes while some of them are away.
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
-import { shareOutbox } from '../../src/mail/shared-outbox.ts'
+import { shareOutbox } from '../../src/mail/outbox.ts'
 
 type State = 'usable' | 'away' | 'back, and not known to be'
 

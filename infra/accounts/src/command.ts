@@ -7,10 +7,15 @@ import { UserError, whole } from '@spillway/local/processes/command-line'
 import { readEnvironment } from '@spillway/local/start/environment'
 import { findRunning } from '@spillway/local/start/places'
 import { connectDatabase, type Database } from '@spillway/prisma'
-import { firebaseProject, firebaseSettings } from '@spillway/worker/hashing/formats/firebase-project'
 import { formats } from '@spillway/worker/hashing/formats/list'
 import { stepsOf } from '@spillway/worker/hashing/formats/made-of'
-import { oldSystemSettings, type Pepper, peppersOf } from '@spillway/worker/hashing/formats/peppers'
+import {
+  firebaseProject,
+  firebaseSettings,
+  oldSystemSettings,
+  type Pepper,
+  peppersOf,
+} from '@spillway/worker/hashing/formats/settings'
 import { createHasher } from '@spillway/worker/hashing/index'
 import { argon2idPolicy } from '@spillway/worker/hashing/policy'
 import { createCheck } from './account.ts'

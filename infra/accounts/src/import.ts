@@ -1,5 +1,4 @@
 // Imports a file: reads, checks, has weak digests wrapped, and writes in batches. Every line is created, left or rejected.
-
 import { hash } from 'node:crypto'
 import type { Passwords } from '@spillway/client'
 import { UserError } from '@spillway/local/processes/command-line'

@@ -1,5 +1,4 @@
 // What the stored hash of a record is, or in one sentence why its owner could not log in with it.
-
 import { TIME_LIMIT_MS } from '@spillway/worker/hashing/bounds'
 import { isWeak } from '@spillway/worker/hashing/formats/format'
 import { type Wrapping, wrappingOf } from '@spillway/worker/hashing/formats/wrapped'

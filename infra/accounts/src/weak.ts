@@ -1,7 +1,7 @@
 // Plain digests, salted or not: too fast to rest in a table. Each is hashed with argon2id by the workers, and the account stored with that
 // (worker/src/hashing/formats/wrapped.ts).
 import type { Passwords } from '@spillway/client'
-import { unpadded } from '@spillway/client/protocol/base64'
+import { unpadded } from '@spillway/client/protocol/stored-hash'
 import { UserError } from '@spillway/local/processes/command-line'
 import { plainRecipe } from '@spillway/worker/hashing/formats/plain'
 import { symfonyHash } from '@spillway/worker/hashing/formats/symfony'

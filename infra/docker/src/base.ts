@@ -1,5 +1,4 @@
 // The image that ours stand on, fetched from its registry without a container engine, by crane. Needs Go, which builds crane.
-
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { buildPrograms } from '@spillway/helm/programs'

@@ -33,7 +33,7 @@ export function licenceList(components: readonly Component[]): string {
   const refused = [...byLicence].filter(([licence]) => !isAllowed(licence, allowed))
   if (refused.length > 0) {
     const found = refused.map(([licence, packages]) => `${[...packages].join(', ')} (${licence})`).join('; ')
-    throw new UserError(`Not allowed by infra/release/src/spdx.ts: ${found}.`)
+    throw new UserError(`Not allowed by infra/release/src/licences.ts: ${found}.`)
   }
   const sections = [...byLicence].toSorted(([a], [b]) => (a < b ? -1 : 1))
   const lines = sections.map(

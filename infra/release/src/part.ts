@@ -1,5 +1,4 @@
 // A part of a release: what makes it, and what comes out.
-
 import { copyFile, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { UserError } from '@spillway/local/processes/command-line'

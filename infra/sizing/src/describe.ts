@@ -1,5 +1,4 @@
 // Describes a size in lines, with the chart's values.
-
 import { policyInWords } from './calibrate/calibrate.ts'
 import type { Figures } from './figures.ts'
 import { type MeasuredHash, type Price, type Pricing, raised } from './price.ts'

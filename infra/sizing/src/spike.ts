@@ -4,7 +4,7 @@ import { type AdmissionLimits, type Admitted, createAdmission } from '@spillway/
 import { GatewayConfig } from '@spillway/api/config'
 import { type Capacity, createLoadState } from '@spillway/client/passwords/load-state'
 import { sumCapacity } from '@spillway/client/protocol/capacity'
-import { PROMOTED_BY_EACH } from '@spillway/client/queue/promote-oldest-deferred'
+import { PROMOTED_BY_EACH } from '@spillway/client/queue/lanes'
 import type { Station } from './queue-model.ts'
 
 /** The station is that before the spike. */

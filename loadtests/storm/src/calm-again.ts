@@ -1,5 +1,4 @@
 // The end of a storm: when the probes are as quick as they were before it.
-
 import { quantile } from '@spillway/local/rig/quantile'
 import { pause } from './pause.ts'
 import type { Asked, Probe } from './probes.ts'

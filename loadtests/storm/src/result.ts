@@ -1,5 +1,4 @@
 // What a storm measured, as it is written to JSON: figures and names, nothing of requests.
-
 import { quantile } from '@spillway/local/rig/quantile'
 import type { StormTimes } from './calm-again.ts'
 import type { Asked, Probe } from './probes.ts'

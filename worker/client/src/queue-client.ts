@@ -12,9 +12,8 @@ export type { ClientObserver, PasswordClient, RedisOfQueue } from './passwords/p
 export type { Load } from './protocol/capacity.js'
 export type { JobName, Lane, RefusalCode, Requests, Verdict } from './protocol/job.js'
 export { DEFAULT_QUEUE_PREFIX } from './protocol/job.js'
-export { refuseGuessableKeys } from './protocol/key-list.js'
 export type { JobRef } from './protocol/reply.js'
-export { type Keyring, parseKeyring, SealError } from './protocol/seal.js'
+export { type Keyring, parseKeyring, refuseGuessableKeys, SealError } from './protocol/seal.js'
 export { connectRedis, quitRedis, type RedisConnection } from './redis/connect.js'
 export { type RedisWatch, watchRedis } from './redis/watch.js'
 

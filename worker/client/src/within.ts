@@ -18,3 +18,12 @@ export function within<T>(timeMs: number, work: Promise<T>, signal?: AbortSignal
     work.finally(end).then(resolve, reject)
   })
 }
+
+/** `Promise.withResolvers`, which Node 20 lacks. */
+export function withResolvers<T>(): { promise: Promise<T>; resolve: (value: T) => void } {
+  let resolve: (value: T) => void = () => undefined
+  const promise = new Promise<T>((settle) => {
+    resolve = settle
+  })
+  return { promise, resolve }
+}

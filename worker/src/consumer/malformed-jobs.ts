@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { nextEntries, removeEntry } from '@spillway/client/queue/entries'
 import { jobKey } from '@spillway/client/queue/keys'
-import { readJob } from '@spillway/client/queue/read-job'
+import { readJob } from '@spillway/client/queue/open-queue'
 import type { RedisConnection } from '@spillway/client/redis/connect'
 import type { RedisWatch } from '@spillway/client/redis/watch'
 import type { Job, Queue } from 'bullmq'

@@ -2,8 +2,8 @@
  * Requeues orphaned jobs: Redis made them active for this worker, and the reply with them was lost with the connection, or came when the
  * worker took none any more. Nobody works on them, and stall recovery would take them up only when their locks have expired.
  */
-import { type LockedJob, lockedJobs } from '@spillway/client/queue/locked-jobs'
-import { readJob } from '@spillway/client/queue/read-job'
+import { type LockedJob, lockedJobs } from '@spillway/client/queue/jobs'
+import { readJob } from '@spillway/client/queue/open-queue'
 import type { RedisConnection } from '@spillway/client/redis/connect'
 import type { Queue } from 'bullmq'
 import type { WorkerMetrics } from '../ops/metrics.js'

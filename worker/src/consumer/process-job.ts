@@ -1,5 +1,4 @@
 /** Processes one job: checks its deadline, opens the request, hashes or verifies, seals the verdict and delivers it. */
-
 import {
   isHashRequest,
   isJobData,

@@ -3,16 +3,16 @@ import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { parseKeyring } from '@spillway/client/protocol/seal'
 import { parseShards } from '@spillway/client/redis/shards'
+import type { Job } from 'bullmq'
 import type { WorkerConfig } from '../config.js'
 import { measureCapacity } from '../hashing/capacity-estimate.js'
-import { firebaseProject } from '../hashing/formats/firebase-project.js'
-import { peppersOf } from '../hashing/formats/peppers.js'
+import { firebaseProject, peppersOf } from '../hashing/formats/settings.js'
 import { createHasher, type Hasher } from '../hashing/index.js'
 import { hashingMemory, policyKib } from '../hashing/memory-limit.js'
 import type { OldSystem } from '../hashing/perform.js'
 import { policyOf } from '../hashing/policy.js'
 import { exposeWorkerState } from '../ops/gauges.js'
-import { createWorkerMetrics } from '../ops/metrics.js'
+import { createWorkerMetrics, type WorkerMetrics } from '../ops/metrics.js'
 import { startOps } from '../ops/server.js'
 import type { Logger } from '../process/log.js'
 import { beginShutdown } from '../process/shutdown.js'
@@ -20,7 +20,6 @@ import { startTracing } from '../process/tracing.js'
 import { createJobsInHand } from './jobs-in-hand.js'
 import { createOldSystem, type OldSystemOptions } from './old-system.js'
 import { openShard, type WorkerShard } from './open-shard.js'
-import { requeueUnfinished } from './requeue.js'
 import { shareSlots } from './share-slots.js'
 
 /** The time limit of a shutdown step that needs Redis. */
@@ -154,4 +153,24 @@ function oldSystemOf(config: WorkerConfig, answered: NonNullable<OldSystemOption
     ...{ url, key: Buffer.from(LEGACY_VERIFY_KEY, 'base64'), answered },
     ...{ timeoutMs: LEGACY_VERIFY_TIMEOUT_MS, concurrency: LEGACY_VERIFY_CONCURRENCY },
   })
+}
+
+/**
+ * Moves jobs back to the front of the queue, in their order. A job that cannot be moved is left to stall recovery: another worker
+ * may have taken it already.
+ */
+async function requeueUnfinished(
+  jobs: Job[],
+  { log, metrics }: { log: Logger; metrics: WorkerMetrics },
+): Promise<void> {
+  const requeuing = jobs.toReversed().map(async (job) => {
+    try {
+      await job.moveToWait(job.token)
+      metrics.requeued.inc()
+      log.warn({ jobId: job.id }, 'job requeued unfinished')
+    } catch (error) {
+      log.warn({ jobId: job.id, err: error }, 'job could not be requeued')
+    }
+  })
+  await Promise.all(requeuing)
 }

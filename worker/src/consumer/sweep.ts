@@ -3,7 +3,6 @@
  * deletes old ones only when another job finishes, so in an idle queue they would stay. The capacity entry of a killed worker would
  * stay as long as other workers renew the hash.
  */
-
 import { sweepCapacity } from '@spillway/client/queue/capacity'
 import { openQueue } from '@spillway/client/queue/open-queue'
 import type { RedisConnection } from '@spillway/client/redis/connect'

@@ -13,3 +13,10 @@ export interface Algorithm<Cost, Setting extends Cost, R extends Recipe> extends
   /** A recipe with a random digest: verifying against it takes as long as any, and no password is known to match. */
   decoy(cost: Cost): R
 }
+
+/** The algorithms of stored hashes, as labels of metrics. */
+export const algorithmNames = [
+  ...(['argon2id', 'argon2i', 'argon2d', 'bcrypt'] as const),
+  ...(['pbkdf2', 'scrypt', 'digest', 'sha-crypt', 'yescrypt', 'phpass', 'wrapped', 'other'] as const),
+] as const
+export type AlgorithmName = (typeof algorithmNames)[number]

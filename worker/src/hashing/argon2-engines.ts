@@ -1,7 +1,6 @@
 /** The implementations of argon2: what each takes, and how it is called. */
-import { unpadded } from '@spillway/client/protocol/base64'
 import { type Argon2Setting, argon2Setting } from '@spillway/client/protocol/setting'
-import { parseArgon2 } from '@spillway/client/protocol/stored-hash'
+import { parseArgon2, unpadded } from '@spillway/client/protocol/stored-hash'
 import type { Engine } from './engine.js'
 import { NATIVE_NAME, type NativeEngine } from './native.js'
 import type { Threads } from './threads.js'

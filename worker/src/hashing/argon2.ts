@@ -1,9 +1,8 @@
 /** argon2id (RFC 9106), in the PHC string format. */
-
 import { randomBytes, timingSafeEqual } from 'node:crypto'
-import { unpadded } from '@spillway/client/protocol/base64'
 import type { Argon2Cost } from '@spillway/client/protocol/policy'
 import { type Argon2Setting, argon2Setting, type ExactHash, newArgon2Setting } from '@spillway/client/protocol/setting'
+import { unpadded } from '@spillway/client/protocol/stored-hash'
 import type { Algorithm } from './algorithm.js'
 import { DIGEST_BYTES, type Inputs, nativeEngine, nodeRsEngine, referenceEngine } from './argon2-engines.js'
 import { firstThat, type KnownAnswer, loadEngines, verifyByFirst } from './engine.js'

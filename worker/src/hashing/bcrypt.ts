@@ -1,5 +1,4 @@
 /** bcrypt, in the modular crypt format. New hashes are `2b`. */
-
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import {
   type BcryptSetting,

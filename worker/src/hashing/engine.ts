@@ -2,7 +2,6 @@
  * Engines: implementations of the same algorithm, the fastest first. An engine is used only if it loads and passes a known-answer
  * test on this machine, so a build that is wrong for this processor is skipped.
  */
-
 import type { Password } from './methods/recipe.js'
 
 /** A test vector: this password matches this stored hash. */

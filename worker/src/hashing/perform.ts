@@ -2,7 +2,7 @@
 import type { HashRequest, Verdict, VerifyRequest } from '@spillway/client/protocol/job'
 import { parseSetting } from '@spillway/client/protocol/setting'
 import { ASK_OLD_SYSTEM } from '@spillway/client/protocol/stored-hash'
-import type { AlgorithmName } from './algorithm-name.js'
+import type { AlgorithmName } from './algorithm.js'
 import { type Hasher, UnsupportedHashError, UnsupportedPasswordError } from './index.js'
 
 /** A verdict, and the algorithm whose service time it took: for a decoy the algorithm of new hashes. */

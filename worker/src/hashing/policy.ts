@@ -1,14 +1,13 @@
 /**
  * The policy of a worker: the algorithm and cost of new hashes for requests that bring no policy of their own, with its settings. Only
- * this file, index.ts, the algorithm's own file and algorithm-name.ts contain the name and costs of an algorithm.
+ * this file, index.ts, the algorithm's own file and algorithm.ts contain the name and costs of an algorithm.
  */
 import type { Argon2Cost, HashPolicy } from '@spillway/client/protocol/policy'
 import type { Argon2Setting, BcryptSetting } from '@spillway/client/protocol/setting'
 import { type RehashMode, rehashModes } from '@spillway/client/protocol/stored-hash'
 import type { FromSchema } from 'json-schema-to-ts'
 import { choice, integer } from '../process/settings.js'
-import type { Algorithm } from './algorithm.js'
-import type { AlgorithmName } from './algorithm-name.js'
+import type { Algorithm, AlgorithmName } from './algorithm.js'
 import type { Argon2Options } from './argon2.js'
 import type { BcryptCost, BcryptOptions } from './bcrypt.js'
 import type { Argon2Recipe, BcryptRecipe } from './methods/recipe.js'

@@ -2,7 +2,7 @@
 import type { Eviction } from '@spillway/client/redis/eviction'
 import { Gauge, type Registry } from 'prom-client'
 import type { Policy } from '../hashing/policy.js'
-import { exposeEviction } from './eviction-gauge.js'
+import { exposeEviction } from '../process/registry.js'
 
 export interface WorkerState {
   slots: number

@@ -1,8 +1,7 @@
 /** The metrics of a worker, with Prometheus's naming and units (seconds). No label's values grow with users. */
-
 import { jobNames } from '@spillway/client/protocol/job'
 import { Counter, Histogram, type Registry } from 'prom-client'
-import { algorithmNames } from '../hashing/algorithm-name.js'
+import { algorithmNames } from '../hashing/algorithm.js'
 import { createRegistry } from '../process/registry.js'
 
 /**

@@ -1,5 +1,6 @@
 /** The metrics registry of a process. Gateways import it too (`@spillway/worker/registry`). */
-import { collectDefaultMetrics, Registry } from 'prom-client'
+import type { Eviction } from '@spillway/client/redis/eviction'
+import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 
 /**
  * How often Node samples the event loop's lag, in milliseconds; `nodejs_eventloop_lag_…` includes this interval. The default of 10
@@ -12,4 +13,28 @@ export function createRegistry(): Registry {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: LAG_SAMPLE_MS })
   return registry
+}
+
+// The gauge of Redis servers that may evict keys, of gateways and workers.
+
+const values: Record<Eviction, number> = { none: 0, possible: 1, unknown: Number.NaN }
+
+/** @param servers read at each scrape; a server that was not asked yet has no value */
+export function exposeEviction(
+  registry: Registry,
+  servers: () => readonly { address: string; eviction(): Eviction | undefined }[],
+): void {
+  new Gauge({
+    name: 'spillway_redis_evicts',
+    help: 'Whether Redis may evict keys; NaN where it does not tell; with several, by address',
+    labelNames: ['redis'],
+    registers: [registry],
+    collect() {
+      const all = servers()
+      for (const { address, eviction } of all) {
+        const state = eviction()
+        if (state !== undefined) this.set(all.length === 1 ? {} : { redis: address }, values[state])
+      }
+    },
+  })
 }

@@ -2,7 +2,6 @@
  * Settings of a process as properties of the JSON Schema of its environment: default, bounds and meaning. The tables of settings in the
  * READMEs are made from them.
  */
-
 import { DEFAULT_QUEUE_PREFIX } from '@spillway/client/protocol/job'
 
 /** Both are included. */

@@ -1,6 +1,7 @@
 /** Graceful shutdown of a process: by a signal, and in steps of limited time. Gateways import it too (`@spillway/worker/shutdown`). */
-
+import type { RedisConnection } from '@spillway/client/redis/connect'
 import { within } from '@spillway/client/within'
+import type { Worker } from 'bullmq'
 import type { Logger } from './log.js'
 
 /** How long the last log lines are waited for: their reader may be gone. */
@@ -59,4 +60,15 @@ export function closeOnSignal(
     process.exit(code)
   }
   process.on('SIGTERM', stop).on('SIGINT', stop)
+}
+
+/**
+ * Takes no more jobs, and resolves when those in hand are finished. While Redis is away an idle consumer has nothing to wait for: BullMQ would
+ * wait for its read, which is answered when Redis is back.
+ */
+export async function closeConsumer(
+  worker: Pick<Worker, 'close'>,
+  { redis, isIdle }: { redis: Pick<RedisConnection, 'status'>; isIdle: boolean },
+): Promise<void> {
+  await worker.close(isIdle && redis.status !== 'ready')
 }

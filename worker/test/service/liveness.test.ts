@@ -1,8 +1,8 @@
 // How a worker's silence is looked into: once at a time, and not believed when it is over.
 import assert from 'node:assert/strict'
 import { capacityKey } from '@spillway/client/protocol/capacity'
-import { redisAnswersNewConnection } from '@spillway/client/redis/new-connection'
-import { withResolvers } from '@spillway/client/with-resolvers'
+import { redisAnswersNewConnection } from '@spillway/client/redis/connect'
+import { withResolvers } from '@spillway/client/within'
 import { until } from '@spillway/local/rig'
 import { test } from 'vitest'
 import { createLiveness } from '../../src/consumer/liveness.ts'

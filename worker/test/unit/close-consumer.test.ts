@@ -1,7 +1,7 @@
 // When a consumer that closes waits, for its jobs or for its read.
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
-import { closeConsumer } from '../../src/process/close-consumer.ts'
+import { closeConsumer } from '../../src/process/shutdown.ts'
 
 for (const { status, isIdle, isForced } of [
   { status: 'ready', isIdle: false, isForced: false },

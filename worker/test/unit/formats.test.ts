@@ -1,7 +1,7 @@
 // Stored hashes of other systems: verified, counted under their algorithm, and replaced at the next login.
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
-import { firebaseProject } from '../../src/hashing/formats/firebase-project.ts'
+import { firebaseProject } from '../../src/hashing/formats/settings.ts'
 import { createHasher, UnsupportedHashError } from '../../src/hashing/index.ts'
 import { argon2idPolicy } from '../../src/hashing/policy.ts'
 import { firebaseExample, vectorPassword, vectors } from '../format-vectors.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { unpadded } from '@spillway/client/protocol/base64'
 import { argon2Setting } from '@spillway/client/protocol/setting'
+import { unpadded } from '@spillway/client/protocol/stored-hash'
 import { test } from 'vitest'
 import { createHasher, type Hasher, UnsupportedHashError } from '../../src/hashing/index.ts'
 import { argon2idPolicy, loadAlgorithms } from '../../src/hashing/policy.ts'

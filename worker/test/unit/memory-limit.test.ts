@@ -1,7 +1,7 @@
 // What asks for more memory than a worker has: it is refused before it is begun, whoever asks.
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
-import { firebaseProject } from '../../src/hashing/formats/firebase-project.ts'
+import { firebaseProject } from '../../src/hashing/formats/settings.ts'
 import { createHasher, UnsupportedHashError } from '../../src/hashing/index.ts'
 import { hashingMemory, policyKib } from '../../src/hashing/memory-limit.ts'
 import { performVerify } from '../../src/hashing/perform.ts'

@@ -9,15 +9,14 @@ import type { PasswordClient, RedisConnection } from '@spillway/client/queue-cli
 import type { FastifyBaseLogger } from 'fastify'
 import { ReplyError } from 'ioredis'
 import type { FromSchema } from 'json-schema-to-ts'
-import type { GatewayMetrics } from '../../http/metrics.js'
 import {
   combineOutcomes,
   countOutcomes,
+  type GatewayMetrics,
   noOutcomes,
   type RequestOutcomes,
   requestOutcomes,
-} from '../../http/request-outcomes.js'
-import { createLately } from './lately.js'
+} from '../../http/metrics.js'
 
 const PUBLISH_MS = 1_000
 /** An older entry does not count. */
@@ -172,5 +171,32 @@ function parse(text: string): unknown {
     return JSON.parse(text)
   } catch {
     return undefined
+  }
+}
+
+/** The length of the recent period, in samples of a second. */
+const SAMPLES = 60
+
+interface Lately {
+  /** Takes the counts of now; to be called once a second. */
+  sample(total: RequestOutcomes): void
+  /** The requests since the oldest sample, given the counts of now, and its age in milliseconds, at least 1. */
+  since(total: RequestOutcomes): { lately: RequestOutcomes; latelyMs: number }
+}
+
+export function createLately(now: () => number = () => performance.now()): Lately {
+  const samples = [{ atMs: now(), total: noOutcomes }]
+  return {
+    sample(total) {
+      samples.push({ atMs: now(), total })
+      if (samples.length > SAMPLES) samples.shift()
+    },
+    since(total) {
+      const before = samples[0] ?? { atMs: 0, total: noOutcomes }
+      return {
+        lately: combineOutcomes(total, before.total, (count, then) => count - then),
+        latelyMs: Math.max(1, Math.round(now() - before.atMs)),
+      }
+    },
   }
 }

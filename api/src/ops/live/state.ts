@@ -1,8 +1,7 @@
 /** The data of the live page: the state of the queue and its workers, their recent history, and the requests of all gateways. */
-
 import type { QueueReport, QueueReporter } from '@spillway/client/queue/report'
 import type { PasswordClient } from '@spillway/client/queue-client'
-import type { RequestOutcomes } from '../../http/request-outcomes.js'
+import type { RequestOutcomes } from '../../http/metrics.js'
 import type { GatewayReports } from './gateways.js'
 import type { LiveHistory } from './history.js'
 

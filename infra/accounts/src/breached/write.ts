@@ -2,8 +2,14 @@
 import { createHash } from 'node:crypto'
 import { open, rename, rm } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
-import { BLOCK_BYTES, createBlockWriter } from '@spillway/api/breached/blocks'
-import { type Header, headerBlock, prefixOf, VALUE_BITS_MAX } from '@spillway/api/breached/format'
+import {
+  BLOCK_BYTES,
+  createBlockWriter,
+  type Header,
+  headerBlock,
+  prefixOf,
+  VALUE_BITS_MAX,
+} from '@spillway/api/breached/list'
 import { fold } from '@spillway/api/credentials'
 import { UserError } from '@spillway/local/processes/command-line'
 import { dictionary } from '@zxcvbn-ts/language-common'

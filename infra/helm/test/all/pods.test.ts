@@ -216,8 +216,7 @@ test.skipIf(skip)('every variable that a pod is given is one that somebody reads
     'config',
     'consumer/cpu-limit',
     'hashing/policy',
-    'hashing/formats/peppers',
-    'hashing/formats/firebase-project',
+    'hashing/formats/settings',
     'process/settings',
   ].map((name) => `worker/src/${name}.ts`)
   const sources = ['api/src/config.ts', ...workerSources]

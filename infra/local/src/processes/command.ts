@@ -1,5 +1,4 @@
 // The frame of a command: an error is reported and makes the exit code 1.
-
 import { basename } from 'node:path'
 import { report, UserError } from './command-line.ts'
 import { type Keeper, openKeeper } from './keeper.ts'

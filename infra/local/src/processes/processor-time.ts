@@ -1,6 +1,5 @@
 // Processor time of processes and of the whole machine, and the memory of a process, as the kernel counts them; and processes on
 // chosen processors.
-
 import { spawnSync } from 'node:child_process'
 import { platform } from 'node:process'
 import { setTimeout as sleep } from 'node:timers/promises'

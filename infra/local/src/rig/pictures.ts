@@ -69,15 +69,15 @@ function contentsOf(source: string): [name: string, content: string][] {
     return [[packageName, version ?? 'not locked']]
   }
   const path = join(repositoryDir, source)
-  if (!statSync(path).isDirectory()) return [[basename(source), withoutComments(readFileSync(path, 'utf8'))]]
+  if (!statSync(path).isDirectory()) return [[basename(source), drawing(readFileSync(path, 'utf8'))]]
   return readdirSync(path)
     .sort()
     .flatMap((name) => contentsOf(join(source, name)))
 }
 
-/** A comment shows on no picture. */
-function withoutComments(text: string): string {
-  return text.replaceAll(/^\s*(\/\/|\/\*\*|\*).*\n/gm, '')
+/** Comments, and where something is imported from, show on no picture. */
+function drawing(text: string): string {
+  return text.replaceAll(/^\s*(\/\/|\/\*\*|\*).*\n|^import (?:[^']*? from )?'.*\n/gm, '')
 }
 
 /** The Chromium that tests drive, if this machine has one. */

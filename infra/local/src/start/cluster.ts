@@ -1,5 +1,4 @@
 // Starts the gateways and workers of a local run, and waits until logins succeed.
-
 import { UserError } from '../processes/command-line.ts'
 import { until } from '../processes/until.ts'
 import type { LocalEnvironment } from './environment.ts'

@@ -1,5 +1,4 @@
 // The addresses on which the gateways and workers of a local run listen, and where a running one is.
-
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { UserError } from '../processes/command-line.ts'

@@ -1,8 +1,8 @@
 // What one hash takes of a core of this machine, by the engine that a worker here would use.
 import { availableParallelism } from 'node:os'
-import { unpadded } from '@spillway/client/protocol/base64'
 import type { HashPolicy } from '@spillway/client/protocol/policy'
 import { argon2Setting, newArgon2Setting } from '@spillway/client/protocol/setting'
+import { unpadded } from '@spillway/client/protocol/stored-hash'
 import { quantile } from '@spillway/local/rig/quantile'
 import { createHasher } from '@spillway/worker/hashing/index'
 import { asPolicy, policySettings } from '@spillway/worker/hashing/policy'

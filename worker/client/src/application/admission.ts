@@ -1,10 +1,9 @@
 /** Admission of an application's calls by the predicted wait: a call that cannot be answered in time is refused before it costs anything. */
-import { createOutstandingLimit } from '../passwords/outstanding-limit.js'
+import { createOutstandingLimit, createRetryAfter } from '../passwords/outstanding-limit.js'
 import { createRefusalPace, REFUSED_AT_ONCE_MS } from '../passwords/refusal-pace.js'
-import { createRetryAfter } from '../passwords/retry-after.js'
 import type { Load } from '../protocol/capacity.js'
-import { DEFERRED_SHARE } from '../queue/promote-oldest-deferred.js'
-import type { Backend } from './backend.js'
+import { DEFERRED_SHARE } from '../queue/lanes.js'
+import type { Backend } from './open-backend.js'
 import { PasswordsError } from './passwords-error.js'
 
 /** How long calls are let in without a worker: one that merely restarts should fail none of them. */

@@ -10,14 +10,12 @@ import { within } from '../within.js'
 import { createAdmission } from './admission.js'
 import { observe } from './observe.js'
 import { consoleLog, openBackend } from './open-backend.js'
+import { completePolicy, refuseUnknown, wholeNumber } from './options.js'
 import { PasswordsError } from './passwords-error.js'
 import { ATTEMPT_MS, createPatience } from './patience.js'
-import { completePolicy } from './policy.js'
-import { refuseUnknown } from './refuse-unknown.js'
 import { createServing } from './serving.js'
 import { readTicket, sealTicket, waitingAnswer } from './tickets.js'
 import type { CallOptions, Passwords, PasswordsOptions } from './types.js'
-import { wholeNumber } from './whole-number.js'
 
 /** In a process that serves; in any other a call takes as long as it takes. */
 const WAIT_MS = 8_000
@@ -189,12 +187,12 @@ export function createPasswordsWith(program: URL, options: PasswordsOptions): Ex
         throw new PasswordsError('unsupported_password', 'bcrypt reads 72 bytes, up to a NUL: this password is longer')
       const verdict = await run('hash', { password, policy: wanted }, call)
       if (verdict.kind === 'hashed' && isOf(verdict.hash, wanted)) return verdict.hash
-      throw tooOld()
+      throw wrongPolicy()
     },
     async hashExactly(exact) {
       const verdict = await run('hash', { password: '', exact }, {})
       if (verdict.kind === 'hashed' && verdict.hash.startsWith(exact.setting)) return verdict.hash
-      throw tooOld()
+      throw wrongPolicy()
     },
     needsRehash: (storedHash, by) => isBelow(storedHash, by === undefined ? policy : completePolicy(by)),
     capacity() {
@@ -246,8 +244,8 @@ function accepted(verdict: Verdict): Exclude<Verdict, { kind: 'refused' }> {
   throw new PasswordsError(verdict.code, message[verdict.code])
 }
 
-function tooOld(): PasswordsError {
-  return new PasswordsError('unsupported_policy', 'a worker made another kind of hash: it is of an older version')
+function wrongPolicy(): PasswordsError {
+  return new PasswordsError('unsupported_policy', 'a worker made another kind of hash than the policy asks for')
 }
 
 function closed(): PasswordsError {

@@ -2,8 +2,8 @@
  * The queue, with a process beside the application that takes over while the queue does not answer: no worker is alive, or Redis is away.
  * Calls that wait are moved to it; hashing one twice does no harm. It hashes few at a time, and admission refuses what it could not do.
  */
-import { withResolvers } from '../with-resolvers.js'
-import type { Backend } from './backend.js'
+import { withResolvers } from '../within.js'
+import type { Backend } from './open-backend.js'
 import { PasswordsError } from './passwords-error.js'
 import type { Logger } from './types.js'
 

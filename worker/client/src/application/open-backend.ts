@@ -1,15 +1,16 @@
 /** Chooses what hashes, by the options of an application. */
 import { createLoadState } from '../passwords/load-state.js'
-import { refuseGuessableKeys } from '../protocol/key-list.js'
+import type { Load } from '../protocol/capacity.js'
+import type { JobName, Requests, Verdict } from '../protocol/job.js'
 import type { HashPolicy } from '../protocol/policy.js'
-import { parseKeyring, SEAL_KEYS } from '../protocol/seal.js'
+import type { JobRef } from '../protocol/reply.js'
+import { parseKeyring, refuseGuessableKeys, SEAL_KEYS } from '../protocol/seal.js'
 import { parseShards } from '../redis/shards.js'
-import type { Backend } from './backend.js'
 import { openBesideBackend } from './beside/backend.js'
 import { openFallback } from './fallback.js'
+import { CONCURRENCY_MAX, wholeNumber } from './options.js'
 import type { QueueOptions } from './queue.js'
 import type { Logger, PasswordsOptions } from './types.js'
-import { CONCURRENCY_MAX, wholeNumber } from './whole-number.js'
 
 export const consoleLog: Logger = {
   error: (facts, message) => console.error(`spillway: ${message}`, facts),
@@ -58,4 +59,42 @@ function openQueue(options: QueueOptions): Backend {
     take: async (job) => (await opening).take(job),
     close: async () => (await opening).close(),
   }
+}
+
+/** What hashes for an application: the workers of a queue, or a process beside it. */
+interface PerformOptions {
+  waitMs: number
+  signal: AbortSignal | undefined
+}
+
+/** Work that has a ticket. */
+export interface Followed {
+  /** Undefined while there is no answer. */
+  verdict: Verdict | undefined
+  /** Neither the work nor its verdict is here: there will be no answer. */
+  isLost: boolean
+  /** What is ahead of it, if that is known, and how long it has to wait, in milliseconds. */
+  ahead: number | undefined
+  waitMs: number
+}
+
+export interface Backend {
+  readonly by: 'workers' | 'process'
+  load(): Load
+  predictedWaitMs(): number
+  /** Resolves once the load is known, or after this time. Rejects when nothing can hash here. */
+  whenKnown(waitMs: number): Promise<void>
+  /** Undefined when the time ran out or the signal fired first; the work is then cancelled if it has not begun. */
+  perform<Name extends JobName>(
+    name: Name,
+    request: Requests[Name],
+    options: PerformOptions,
+  ): Promise<Verdict | undefined>
+  /** Begins work for a ticket, which lives for so long. */
+  begin(request: Requests['verify'], lifeMs: number): Promise<JobRef>
+  /** Waits for work that was begun, also elsewhere. The signal says that its client has left. */
+  follow(job: JobRef, options: PerformOptions): Promise<Followed>
+  /** Takes the answer of a ticket: true for one caller alone. */
+  take(job: JobRef): Promise<boolean>
+  close(): Promise<void>
 }

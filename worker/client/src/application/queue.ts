@@ -3,7 +3,7 @@ import { PasswordClientError } from '../errors.js'
 import { DEFAULT_QUEUE_PREFIX } from '../protocol/job.js'
 import { parseKeyring, SEAL_KEYS } from '../protocol/seal.js'
 import { createPasswordClient } from '../queue-client.js'
-import type { Backend } from './backend.js'
+import type { Backend } from './open-backend.js'
 import { PasswordsError } from './passwords-error.js'
 import type { Logger } from './types.js'
 

@@ -1,6 +1,5 @@
 /** Calls that may be answered with a ticket: sent, and followed to their answer. */
-import { follow } from './follow.js'
-import { lifetime } from './lifetime.js'
+import { follow, lifetime } from './follow.js'
 import type { WaitOptions } from './options.js'
 import type { Sent } from './send.js'
 import { storedTicket } from './stored-ticket.js'

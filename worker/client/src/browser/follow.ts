@@ -1,9 +1,7 @@
 /** Follows a call to its answer: sends it, redeems its ticket, and comes back as the gateway asks. */
 import { solverOf } from './challenge.js'
-import type { Life } from './lifetime.js'
-import { distanceOf, NEAR_MS, pauseFar, REDEEM_EVERY_MS } from './line.js'
+import { distanceOf, LEAST_MS, NEAR_MS, pause, pauseAfter, pauseFar, pauseUntil, REDEEM_EVERY_MS } from './line.js'
 import type { Progress, WaitOptions } from './options.js'
-import { LEAST_MS, pause, pauseAfter, pauseUntil } from './pauses.js'
 import { type Answer, type Sent, send } from './send.js'
 import { codeOf, errorOf, SpillwayError } from './spillway-error.js'
 import { numberOf, type StoredTicket, type Ticket } from './stored-ticket.js'
@@ -127,5 +125,36 @@ function resultOf<T>(answer: Answer, needsPassword: boolean): T {
     return JSON.parse(answer.text || 'null')
   } catch {
     throw errorOf(answer)
+  }
+}
+
+// The time that a call may take.
+
+const GIVE_UP_AFTER_MS = 600_000
+/** The longest delay that setTimeout supports. */
+const TIMER_MOST_MS = 2 ** 31 - 1
+
+interface Life {
+  /** Fires with the caller's signal, or when it is time to give up. */
+  signal: AbortSignal
+  leftMs(): number
+}
+
+/** Runs a call, and lets go of the caller's signal when it has ended. */
+export async function lifetime<T>(
+  { signal, giveUpAfterMs = GIVE_UP_AFTER_MS }: WaitOptions,
+  call: (life: Life) => Promise<T>,
+): Promise<T> {
+  signal?.throwIfAborted()
+  const end = new AbortController()
+  const abort = () => end.abort(signal?.reason)
+  signal?.addEventListener('abort', abort)
+  const endMs = performance.now() + giveUpAfterMs
+  const timer = setTimeout(() => end.abort(new SpillwayError('gave_up')), Math.min(giveUpAfterMs, TIMER_MOST_MS))
+  try {
+    return await call({ signal: end.signal, leftMs: () => endMs - performance.now() })
+  } finally {
+    clearTimeout(timer)
+    signal?.removeEventListener('abort', abort)
   }
 }

@@ -1,7 +1,6 @@
 /** Sessions that the gateway keeps in a cookie (SESSION_COOKIE): no script can read it, and every tab has it. */
 import { ask } from './ask.js'
 import type { Tokens } from './login.js'
-import { oneTabAtATime } from './one-tab.js'
 import type { WaitOptions } from './options.js'
 import { SpillwayError } from './spillway-error.js'
 
@@ -39,4 +38,22 @@ export async function restore(options: WaitOptions = {}): Promise<Tokens | undef
 export async function logout({ refreshToken, ...options }: LogoutOptions = {}): Promise<void> {
   const how = refreshToken === undefined ? { sessionCookie: true } : { body: { refreshToken } }
   await ask({ ...options, ...how, path: '/v1/logout' })
+}
+
+/** What is used of the Web Locks API. */
+interface Locks {
+  request(name: string, whileHeld: () => Promise<void>): Promise<void>
+}
+
+/** Does it while no other tab does something of this name, which must also wait for a while after it. Without Web Locks it is done at once. */
+export async function oneTabAtATime<T>(name: string, work: () => Promise<T>, afterMs = 0): Promise<T> {
+  const locks: Locks | undefined = Reflect.get(globalThis, 'navigator')?.locks
+  if (locks === undefined) return work()
+  return new Promise((resolve, reject) => {
+    const whileHeld = async () => {
+      await work().then(resolve, reject)
+      await new Promise((later) => setTimeout(later, afterMs))
+    }
+    locks.request(name, whileHeld).catch(reject)
+  })
 }

@@ -1,9 +1,8 @@
 /** The tokens of a session in all tabs of an origin: one tab refreshes, and the others are given what it got. */
 import { ask } from './ask.js'
 import type { Tokens } from './login.js'
-import { oneTabAtATime } from './one-tab.js'
 import type { WaitOptions } from './options.js'
-import { cookieName } from './session-cookie.js'
+import { cookieName, oneTabAtATime } from './session-cookie.js'
 
 export interface ShareOptions extends WaitOptions {
   /** Is called with the new tokens in every tab, whichever of them refreshed. */

@@ -1,12 +1,11 @@
 /** The package `bcrypt`, version 6, with its hashes made elsewhere: its functions, arguments, outcomes and errors. */
 import { timingSafeEqual } from 'node:crypto'
+import { createRequire } from 'node:module'
 import type { ExactPasswords } from '../application/create-passwords.js'
 import { PasswordsError } from '../application/passwords-error.js'
-import { bcryptSetting, newBcryptSetting } from '../protocol/setting.js'
+import { type BcryptSetting, bcryptSetting, decodeBcrypt, newBcryptSetting } from '../protocol/setting.js'
 import { type BcryptSalt, costOf, hashText, readHash, readPassword, readRounds, readSalt } from './bcrypt-text.js'
 import type { Bcrypt, Minor } from './bcrypt-types.js'
-import { settle } from './callbacks.js'
-import { digestInPlace } from './in-place.js'
 import { asText } from './text.js'
 
 const INVALID_SALT = 'Invalid salt. Salt must be in the form of: $Vers$log2(NumRounds)$saltvalue'
@@ -144,4 +143,49 @@ function isNoCallback(callback: unknown): boolean {
 
 function refused(): Promise<never> {
   return Promise.reject(new Error('cb must be a function or null to return a Promise'))
+}
+
+/**
+ * Without a callback the promise itself. With one, it is called in a turn of its own, so that what it throws is not a rejection: with
+ * the error alone, or with undefined and the value.
+ */
+function settle<T>(work: Promise<T>, callback: unknown): Promise<T> | undefined {
+  if (typeof callback !== 'function') return work
+  work.then(
+    (value) => process.nextTick(() => Reflect.apply(callback, undefined, [undefined, value])),
+    (error: unknown) => process.nextTick(() => Reflect.apply(callback, undefined, [error])),
+  )
+  return undefined
+}
+
+// bcrypt in this process, for functions that return the hash: nothing else can keep their promise. Loads the code when it is used.
+
+/** Version 1 of @node-rs/bcrypt. */
+interface Implementation {
+  hashSync(password: Uint8Array, cost: number, salt: Uint8Array): string
+}
+
+let implementation: Implementation | undefined
+let hasWarned = false
+
+/** The digest of what is read of a password. Warns once. */
+function digestInPlace(password: Buffer, setting: BcryptSetting): string {
+  if (!hasWarned) {
+    hasWarned = true
+    const message = 'hashSync and compareSync hash on the event loop of this process: use hash and compare'
+    process.emitWarning(message, { type: 'SpillwayWarning', code: 'SPILLWAY_SYNC' })
+  }
+  implementation ??= load()
+  return implementation
+    .hashSync(password, setting.cost, decodeBcrypt(setting.salt))
+    .slice(bcryptSetting(setting).length)
+}
+
+function load(): Implementation {
+  try {
+    return createRequire(import.meta.url)('@node-rs/bcrypt')
+  } catch (cause) {
+    const message = 'install @node-rs/bcrypt, an optional dependency of @spillway/client, for hashSync and compareSync'
+    throw new PasswordsError('not_installed', message, { cause })
+  }
 }

@@ -2,9 +2,8 @@
  * Cancellation of jobs that no request waits for any more. While Redis does not answer, a cancellation is retried until the job's
  * deadline, so that time-outs leave no work behind.
  */
-
 import type { JobRef } from '../protocol/reply.js'
-import { removeWaitingJob } from '../queue/remove-waiting-job.js'
+import { removeWaitingJob } from '../queue/jobs.js'
 import type { RedisClock } from '../redis/clock.js'
 import type { RedisConnection } from '../redis/connect.js'
 

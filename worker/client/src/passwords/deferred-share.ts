@@ -2,8 +2,7 @@
  * The share of the capacity that deferred jobs get. As measured: held jobs overtake them, and workers do a little less than the rates that
  * they publish. As foreseen, where that is less: when workers join, new requests are held again, and overtake.
  */
-
-import { DEFERRED_SHARE } from '../queue/promote-oldest-deferred.js'
+import { DEFERRED_SHARE } from '../queue/lanes.js'
 
 /** How long a measurement counts, in milliseconds: its weight falls to a third. */
 const MEMORY_MS = 2_500

@@ -3,7 +3,6 @@ import type { Load } from '../protocol/capacity.js'
 import type { Lane } from '../protocol/job.js'
 import type { Place } from '../queue/ticket.js'
 import { createDeferredShare } from './deferred-share.js'
-import { createLineCapacity } from './line-capacity.js'
 import { createLineProgress, type Line, type LineReading } from './line-progress.js'
 
 /**
@@ -15,7 +14,7 @@ const OUTAGE_GRACE_MS = 1_500
 /** A request may overtake deferred jobs if its job would begin within this time, in milliseconds. */
 export const OVERTAKING_MS = 1_000
 
-/** Waiting jobs that each job of a known device adds to those ahead of the next one: itself, and one other (see bring-forward.ts). */
+/** Waiting jobs that each job of a known device adds to those ahead of the next one: itself, and one other (see lanes.ts). */
 const AHEAD_BY_EACH = 2
 
 export type Depth = Pick<Load, 'waiting' | 'deferred' | 'active' | 'absent' | 'aheadOfKnown'>
@@ -146,4 +145,37 @@ export function predictWaitMs(load: Load, lane: Lane): number {
   const { jobsPerSecond, latencyMs } = load
   if (jobsPerSecond === 0) return Number.POSITIVE_INFINITY
   return Math.max(latencyMs, ((jobsAhead(load, lane) + 1) * 1_000) / jobsPerSecond)
+}
+
+// The capacity that the line can count on while no worker is known: that of the last ones, less with each second. Workers that published
+// late are back in a moment, and those that an autoscaler starts are not there yet. Whoever counts on nothing refuses everybody, and
+// whoever counts on anything gives tickets that come to nothing.
+
+/** In milliseconds. */
+const HALF_LIFE_MS = 15_000
+/** What is counted on before any worker was known, and after all have long been gone, in jobs a second: about a core of argon2id. */
+const UNKNOWN_PER_SECOND = 20
+
+interface LineCapacity {
+  /** Takes a reading: what live workers can do together over the life of a ticket, in jobs a second; 0 without workers. */
+  observe(perSecond: number): void
+  /** Jobs a second; never 0. */
+  current(): number
+}
+
+export function createLineCapacity(now: () => number = () => performance.now()): LineCapacity {
+  let last: { perSecond: number; at: number } | undefined
+  let isKnown = false
+  return {
+    observe(perSecond) {
+      isKnown = perSecond > 0
+      if (isKnown) last = { perSecond, at: now() }
+    },
+    current() {
+      if (last === undefined) return UNKNOWN_PER_SECOND
+      const { perSecond, at } = last
+      if (isKnown) return perSecond
+      return Math.max(Math.min(perSecond, UNKNOWN_PER_SECOND), perSecond * 0.5 ** ((now() - at) / HALF_LIFE_MS))
+    },
+  }
 }

@@ -1,16 +1,20 @@
 /** Reads the load of the queue: a few times a second while jobs wait or requests come, else once a second. */
-
 import { ReplyError } from 'ioredis'
 import type { Logger } from '../logger.js'
-import { areForEachOther, canaryOf } from '../protocol/canary.js'
-import { finishedBy, liveWorkers, sumCapacity, type WorkerCapacity } from '../protocol/capacity.js'
+import {
+  areForEachOther,
+  canaryOf,
+  finishedBy,
+  liveWorkers,
+  sumCapacity,
+  type WorkerCapacity,
+} from '../protocol/capacity.js'
 import { type Keyring, SEAL_KEYS } from '../protocol/seal.js'
 import { readRawLoad } from '../queue/capacity.js'
 import type { RedisClock } from '../redis/clock.js'
 import type { RedisConnection } from '../redis/connect.js'
 import { throttledWarning } from '../redis/throttled-warning.js'
-import { withResolvers } from '../with-resolvers.js'
-import { within } from '../within.js'
+import { within, withResolvers } from '../within.js'
 import { createLoadState, type LoadState } from './load-state.js'
 
 /** While jobs wait, and the greatest age of a reading that is used. */

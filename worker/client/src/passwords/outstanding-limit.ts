@@ -3,7 +3,6 @@
  * them is answered in time, and when to come back if there are more.
  */
 import type { Load } from '../protocol/capacity.js'
-import { createRetryAfter } from './retry-after.js'
 
 /** The reason to refuse a job, and the seconds until a retry. */
 export interface Refused {
@@ -37,5 +36,36 @@ export function createOutstandingLimit(
       reason: isFull ? 'too_many_waiting' : 'predicted_wait',
       retryAfterS: retryAfterS(load.jobsPerSecond, Math.max(1, outstanding + 1 - limit)),
     }
+  }
+}
+
+/** Retry-After of refused requests: spreads the retries over the time in which the capacity for them becomes free. */
+const RETRY_AFTER_MAX_S = 60
+/** The measured rates exceed the real capacity slightly, because fetching and delivering a job takes time as well. */
+const CAPACITY_OVERHEAD = 1.2
+/** How long a spike is assumed to last from now, in seconds: until then, new clients take the capacity that becomes free. */
+const SPIKE_REMAINDER_S = 1
+
+/**
+ * Seconds until there is capacity for one more request, behind the requests that were refused before.
+ *
+ * @param perSecond requests that can be served in a second
+ * @param excess requests beyond the limit at the moment, this one included
+ */
+type RetryAfterS = (perSecond: number, excess?: number) => number
+
+export function createRetryAfter(now: () => number = () => performance.now()): RetryAfterS {
+  /** Retries that are still expected. */
+  let expected = 0
+  let countedAt = now()
+  return (perSecond, excess = 1) => {
+    if (perSecond === 0) return RETRY_AFTER_MAX_S
+    const elapsedS = (now() - countedAt) / 1_000
+    const remaining = Math.max(0, expected - elapsedS * perSecond)
+    // Nobody is told to wait for longer, so no more retries can be expected.
+    expected = Math.min(remaining, RETRY_AFTER_MAX_S * perSecond) + 1
+    countedAt = now()
+    const freeInS = ((excess + expected) / perSecond) * CAPACITY_OVERHEAD + SPIKE_REMAINDER_S
+    return Math.min(RETRY_AFTER_MAX_S, Math.ceil(freeInS))
   }
 }

@@ -2,10 +2,9 @@
  * Asks Redis about the jobs that requests wait for. A message is lost with its connection, and a job with a server that had not
  * persisted it; in a Cluster neither need break a connection of this process.
  */
-
 import type { Logger } from '../logger.js'
 import type { JobData } from '../protocol/job.js'
-import { findJobs } from '../queue/find-jobs.js'
+import { findJobs } from '../queue/jobs.js'
 import type { RedisClock } from '../redis/clock.js'
 import type { RedisConnection } from '../redis/connect.js'
 import { throttledWarning } from '../redis/throttled-warning.js'

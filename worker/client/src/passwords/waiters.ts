@@ -1,7 +1,7 @@
 /** The waiters of this process, by job. */
 import type { JobData, Verdict } from '../protocol/job.js'
 import type { JobRef } from '../protocol/reply.js'
-import { withResolvers } from '../with-resolvers.js'
+import { withResolvers } from '../within.js'
 
 /** A job that requests of this process wait for. */
 export interface Waiter {

@@ -4,6 +4,7 @@
  */
 import type { FromSchema } from 'json-schema-to-ts'
 import { checkFor } from './schema.js'
+import type { Keyring } from './seal.js'
 
 export const PUBLISH_INTERVAL_MS = 500
 /** An older entry does not count: gateways notice within two seconds that the last worker is gone. */
@@ -55,7 +56,7 @@ export interface Load {
   jobsPerSecond: number
   /**
    * The same over the life of a ticket, by which the line is admitted. Never 0: while no worker is known, what the last ones could do,
-   * less with each second (line-capacity.ts).
+   * less with each second (load-state.ts).
    */
   linePerSecond: number
   /** The mean times over all slots of a slot for each job, and from taking a job to its hash, in milliseconds; 0 without workers. */
@@ -133,4 +134,26 @@ function parseCapacity(entry: string): WorkerCapacity | undefined {
   } catch {
     return undefined
   }
+}
+
+// The canary: codes of the keys that workers have, in Redis beside their capacity. By them a client notices that its own keys are others, and
+// says so, instead of waiting for verdicts that no worker can make. Who reads a code learns nothing of its key.
+
+/** The start of each code: no two keys share it by accident. */
+const CODE_BYTES = 12
+
+export function canaryKey(prefix: string): string {
+  return `${prefix}:canary`
+}
+
+/** A code for each key, of the key that seals first. */
+export function canaryOf(keyring: Keyring, prefix: string): string {
+  const macs = keyring.macs({ purpose: 'canary', id: prefix })
+  return macs.map((mac) => mac.subarray(0, CODE_BYTES).toString('base64url')).join()
+}
+
+/** Whether each of two keyrings opens what the other seals: so it is all through a rotation. */
+export function areForEachOther(one: string, other: string): boolean {
+  const [ours, theirs] = [one.split(','), other.split(',')]
+  return ours.includes(theirs[0] ?? '') && theirs.includes(ours[0] ?? '')
 }

@@ -1,5 +1,5 @@
 /** Ids: UUIDs of version 7 (RFC 9562, 5.7). They sort by time, so that an index of them grows at one end, and serves pages and retention. */
-import { randomBytes } from './random.js'
+import { randomBytes } from './seal.js'
 
 /** The hexadecimal digits of version and variant, in front of 12 and 62 random bits. */
 const VERSION = '7'

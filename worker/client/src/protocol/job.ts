@@ -15,8 +15,8 @@ export const jobNames = ['hash', 'verify'] as const
 export type JobName = (typeof jobNames)[number]
 
 /**
- * The lanes: `held` jobs run before `deferred` ones, which age (see promote-oldest-deferred.ts), and `known` ones, from devices that have
- * logged in before, overtake held ones (see bring-forward.ts). In BullMQ's terms a deferred job has a priority, and jobs without one run
+ * The lanes: `held` jobs run before `deferred` ones, which age (see lanes.ts), and `known` ones, from devices that have
+ * logged in before, overtake held ones (see lanes.ts). In BullMQ's terms a deferred job has a priority, and jobs without one run
  * first: `known` and `held` jobs are in the same list, and differ by their place in it. The autoscaler counts all.
  */
 export const lanes = ['known', 'held', 'deferred'] as const
@@ -63,8 +63,7 @@ export const isJobResult = /* @__PURE__ */ checkFor<JobResult>(JobResult)
 
 /**
  * The sealed contents of a `hash` job. Without a `policy`, the hash is made by the worker's policy. With `exact` it is made of what
- * that holds alone. An older worker knows neither and uses its own policy, so the sender checks what comes back (isOf in
- * stored-hash.ts; the setting).
+ * that holds alone. The sender checks what comes back (isOf in stored-hash.ts; the setting).
  */
 const HashRequest = {
   type: 'object',

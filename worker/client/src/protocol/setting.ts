@@ -4,8 +4,8 @@
  */
 import { randomBytes } from 'node:crypto'
 import type { FromSchema } from 'json-schema-to-ts'
-import { unpadded } from './base64.js'
 import type { Argon2Cost } from './policy.js'
+import { unpadded } from './stored-hash.js'
 
 /** A part of the schema of a `hash` request. Bytes are base64. */
 export const ExactHashSchema = {

@@ -1,5 +1,4 @@
 /** Stored hashes as text: what algorithm and cost one was made with, and how that compares with a policy. Hashes nothing. */
-import { decodeBase64, decodeBase64Pair } from './base64.js'
 import type { Argon2Cost, HashPolicy } from './policy.js'
 import type { Argon2Setting } from './setting.js'
 
@@ -90,4 +89,22 @@ export function isOf(hash: string, policy: HashPolicy): boolean {
   if (made.algorithm === 'bcrypt' || made.associatedData !== undefined) return false
   const { memoryKib, time, parallelism } = policy
   return made.version === 19 && made.memoryKib === memoryKib && made.time === time && made.parallelism === parallelism
+}
+
+/** Base64 as PHC strings have it. */
+export function unpadded(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString('base64').replace(/=+$/, '')
+}
+
+/** The bytes of a text with its padding or without any; undefined for characters, lengths or spare bits that no encoder writes. */
+export function decodeBase64(text: string): Buffer | undefined {
+  const bytes = Buffer.from(text, 'base64')
+  return text === unpadded(bytes) || text === bytes.toString('base64') ? bytes : undefined
+}
+
+/** Two parts of one text: both are padded where padding is due, or neither is. */
+export function decodeBase64Pair(one: string, other: string): [Buffer, Buffer] | undefined {
+  const bytes: [Buffer, Buffer] = [Buffer.from(one, 'base64'), Buffer.from(other, 'base64')]
+  const isWritten = (encode: (bytes: Buffer) => string) => encode(bytes[0]) === one && encode(bytes[1]) === other
+  return isWritten(unpadded) || isWritten((part) => part.toString('base64')) ? bytes : undefined
 }

@@ -1,12 +1,10 @@
 /** The capacity hash beside BullMQ's keys: a worker publishes its entry, a gateway reads the load, sweeping deletes old entries. */
-import { canaryKey } from '../protocol/canary.js'
-import { CAPACITY_KEY_TTL_S, capacityKey, type WorkerCapacity } from '../protocol/capacity.js'
+import { CAPACITY_KEY_TTL_S, canaryKey, capacityKey, type WorkerCapacity } from '../protocol/capacity.js'
 import type { RedisConnection } from '../redis/connect.js'
 import { toCount, toList, UnexpectedReply } from '../redis/unexpected-reply.js'
-import { SEARCH_LENGTH } from './bring-forward.js'
-import { absentKey, jobKey, lastKnownKey, lineKey, queueKey } from './keys.js'
+import { absentKey, jobKey, lastKnownKey, lineKey, queueKey, toEntries } from './keys.js'
+import { SEARCH_LENGTH } from './lanes.js'
 import { FIRST_SCORE } from './ticket.js'
-import { toEntries } from './to-entries.js'
 
 /** Abandoned tickets that one publication drops. */
 const DROPPED_AT_ONCE = 1_000
@@ -43,7 +41,7 @@ return {entry.at, held and 0 or redis.call('LLEN', KEYS[2]) + redis.call('ZCARD'
  * Lua: reads the load, all that admission needs.
  * KEYS: capacity hash, waiting list, deferred set, active list, the key of the last job of a known device, canary, absent set, line. ARGV:
  * entries to search for that, the number of the reading, prefix of job keys, first score. Returns the number of the reading, the time in
- * epoch milliseconds, the four lengths, the hash's pairs, behind how many jobs bring-forward.ts would put the next one, the numbers of the
+ * epoch milliseconds, the four lengths, the hash's pairs, behind how many jobs lanes.ts would put the next one, the numbers of the
  * first deferred job and of the last one that was given out (0 without one), and the canary. A deferred job whose client came back is not
  * the first: its turn was before.
  */

@@ -1,5 +1,5 @@
 /** Opens a queue of BullMQ's on an existing connection. */
-import { Queue, type Telemetry } from 'bullmq'
+import { type Job, Queue, type Telemetry } from 'bullmq'
 import { QUEUE_NAME } from '../protocol/job.js'
 import type { RedisConnection } from '../redis/connect.js'
 import type { RedisWatch } from '../redis/watch.js'
@@ -24,4 +24,16 @@ export function openQueue(options: {
   })
   queue.on('error', (error) => watch.queueFailed(error))
   return queue
+}
+
+/** The job; undefined when there is none; `malformed` when BullMQ cannot parse it. Throws when Redis does not answer. */
+export async function readJob(queue: Queue, id: string): Promise<Job | 'malformed' | undefined> {
+  try {
+    return await queue.getJob(id)
+  } catch (error) {
+    // Invalid JSON, JSON of another type, or a key that is no hash. Other errors are not caused by the job.
+    const isOfContents = error instanceof SyntaxError || error instanceof TypeError
+    if (isOfContents || (error instanceof Error && error.message.startsWith('WRONGTYPE'))) return 'malformed'
+    throw error
+  }
 }

@@ -5,8 +5,7 @@
 import { capacityKey, liveWorkers, type WorkerCapacity } from '../protocol/capacity.js'
 import { isJobData, isJobResult, type JobResult } from '../protocol/job.js'
 import type { RedisConnection } from '../redis/connect.js'
-import { jobKey, queueKey } from './keys.js'
-import { toEntries } from './to-entries.js'
+import { jobKey, queueKey, toEntries } from './keys.js'
 
 /** The highest age of a report: many readers cost Redis no more than one. */
 const FRESH_FOR_MS = 500

@@ -1,7 +1,9 @@
 /** Connects to Redis as a single server, through Sentinel, or as a Cluster. */
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createSecureContext } from 'node:tls'
 import { Cluster, type ClusterOptions, Redis } from 'ioredis'
+import { within } from '../within.js'
 import { batchWrites } from './batch-writes.js'
 import { endConnectionsThatReconnect } from './end-while-reconnecting.js'
 import { endConnectionsByMalformedReplies } from './malformed-replies.js'
@@ -128,5 +130,33 @@ function reconnectOnReadOnly(): (error: Error) => boolean {
     if (!error.message.startsWith('READONLY') || now - reconnectedAt < READONLY_DEBOUNCE_MS) return false
     reconnectedAt = now
     return true
+  }
+}
+
+// Probes Redis on a new connection.
+
+const TIMEOUT_MS = 3_000
+
+/**
+ * Whether Redis answers on a new connection. Asks for a key of the queue: in a Cluster, a PING could be answered by another node than
+ * the queue's. Never rejects.
+ */
+export async function redisAnswersNewConnection({
+  redisUrl,
+  key,
+}: {
+  redisUrl: string
+  key: string
+}): Promise<boolean> {
+  const redis = connectRedis(redisUrl, 'producer')
+  try {
+    await once(redis, 'ready', { signal: AbortSignal.timeout(TIMEOUT_MS) })
+    return (await within(TIMEOUT_MS, redis.exists(key))) !== undefined
+  } catch {
+    return false
+  } finally {
+    // Without a listener, ioredis prints later errors.
+    redis.on('error', () => undefined)
+    redis.disconnect()
   }
 }

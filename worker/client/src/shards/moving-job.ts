@@ -7,7 +7,7 @@ import type { PendingJob } from '../passwords/answers.js'
 import type { Expectation } from '../passwords/expectation.js'
 import type { QueueClient } from '../passwords/one-queue.js'
 import type { Verdict } from '../protocol/job.js'
-import { withResolvers } from '../with-resolvers.js'
+import { withResolvers } from '../within.js'
 
 /** Where a job was added. */
 export interface Placement {

@@ -1,10 +1,12 @@
 /** Adds jobs to one Redis server of several: the best first, and another one when that does not take them. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { PasswordClientError } from '../errors.js'
+import { createQueueClient, type QueueClient } from '../passwords/one-queue.js'
+import type { QueueClientOptions } from '../passwords/password-client.js'
 import type { JobName, Lane, Requests } from '../protocol/job.js'
+import type { Shard } from '../redis/shards.js'
 import { orderOf } from './choose.js'
-import { TICK_MS } from './health.js'
-import type { OpenShard } from './open-shard.js'
+import { createHealth, type Health, TICK_MS } from './health.js'
 
 /** How long adding a job is retried while a Redis server is usable: several may fail in turn and recover a moment later. */
 const TRIED_FOR_MS = 2_000
@@ -125,4 +127,22 @@ function whenMet(isMet: () => boolean): { promise: Promise<undefined>; stop(): v
     timer = setInterval(() => isMet() && resolve(undefined), TICK_MS)
   })
   return { promise, stop: () => clearInterval(timer) }
+}
+
+/** One Redis server of several, with its client and its health. */
+export interface OpenShard extends Shard {
+  client: QueueClient
+  health: Health
+}
+
+export function openShard(shard: Shard, options: QueueClientOptions): OpenShard {
+  const client = createQueueClient(shard, options)
+  const health = createHealth({
+    isReady: client.isReady,
+    isKnown: () => client.load().known,
+    reading: client.reading,
+    hasWorkers: () => client.load().jobsPerSecond > 0,
+    probe: client.probe,
+  })
+  return { ...shard, client, health }
 }

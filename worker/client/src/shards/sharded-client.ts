@@ -4,16 +4,14 @@
  */
 import type { PendingJob, ResumedJob } from '../passwords/answers.js'
 import type { Expectation } from '../passwords/expectation.js'
-import { predictWaitMs } from '../passwords/load-state.js'
+import { createLineCapacity, predictWaitMs } from '../passwords/load-state.js'
 import type { PasswordClient, QueueClientOptions } from '../passwords/password-client.js'
-import type { Load } from '../protocol/capacity.js'
+import { type Load, sumCapacity, type WorkerCapacity } from '../protocol/capacity.js'
 import type { JobRef } from '../protocol/reply.js'
 import type { Shard } from '../redis/shards.js'
 import { TICK_MS } from './health.js'
 import { createMovingJob, discard, type MovingJob, type Placement } from './moving-job.js'
-import { type OpenShard, openShard } from './open-shard.js'
-import { createPlacing, isUnavailable, type Work } from './placing.js'
-import { createSharedLoad } from './shared-load.js'
+import { createPlacing, isUnavailable, type OpenShard, openShard, type Work } from './placing.js'
 
 /** After a Redis has been unusable for this long, the tickets of its jobs count as lost. */
 const LOST_AFTER_MS = 5_000
@@ -126,4 +124,36 @@ export function createShardedClient(list: readonly [Shard, ...Shard[]], options:
 /** At least one. */
 function outstanding({ waiting, deferred, active }: Load): number {
   return Math.max(1, waiting + deferred + active)
+}
+
+/** The load of several Redis servers together: jobs add up, and a worker that takes from several counts once. */
+interface ShardLoad {
+  load(): Load
+  /** A new map at each reading. */
+  workers(): ReadonlyMap<string, WorkerCapacity>
+}
+
+/** Returns how to add up the load of those that are known; the sum of capacities is kept until one of them is read anew. */
+function createSharedLoad(shards: readonly ShardLoad[]): () => Load {
+  const line = createLineCapacity()
+  let summed: { of: ReadonlyMap<string, WorkerCapacity>[]; capacity: ReturnType<typeof sumCapacity> } | undefined
+
+  return () => {
+    const known = shards
+      .map((shard) => ({ load: shard.load(), workers: shard.workers() }))
+      .filter(({ load }) => load.known)
+    const of = known.map(({ workers }) => workers)
+    const isSame = summed !== undefined && of.length === summed.of.length && of.every((map, n) => map === summed?.of[n])
+    if (!isSame || summed === undefined) summed = { of, capacity: sumCapacity(new Map(of.flatMap((map) => [...map]))) }
+    line.observe(summed.capacity.linePerSecond)
+    const sum = (part: 'waiting' | 'deferred' | 'active' | 'absent' | 'aheadOfKnown') =>
+      known.reduce((total, { load }) => total + load[part], 0)
+    return {
+      known: known.length > 0,
+      ...{ waiting: sum('waiting'), deferred: sum('deferred'), active: sum('active'), absent: sum('absent') },
+      aheadOfKnown: sum('aheadOfKnown'),
+      ...summed.capacity,
+      linePerSecond: line.current(),
+    }
+  }
 }

@@ -1,7 +1,7 @@
 // When the client for pages comes back: as asked, never in a busy loop, never all at the same time.
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
-import { pauseAfter, pauseUntil } from '../../src/browser/pauses.ts'
+import { pauseAfter, pauseUntil } from '../../src/browser/line.ts'
 
 const soonest = () => 0
 const latest = () => 1 - Number.EPSILON

@@ -1,8 +1,8 @@
 // What calls to the process beside cost in relation to each other, and the mean of those that are outstanding.
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
+import { costOf } from '../../src/application/beside/backend.ts'
 import { createCalls } from '../../src/application/beside/calls.ts'
-import { costOf } from '../../src/application/beside/cost.ts'
 
 const policy = { algorithm: 'argon2id', memoryKib: 19_456, time: 2, parallelism: 1 } as const
 const bcryptOf = (cost: number) => `$2b$${String(cost).padStart(2, '0')}$CCCCCCCCCCCCCCCCCCCCC.`

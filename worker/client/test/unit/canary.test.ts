@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'vitest'
-import { areForEachOther, canaryOf } from '../../src/protocol/canary.ts'
+import { areForEachOther, canaryOf } from '../../src/protocol/capacity.ts'
 import { parseKeyring } from '../../src/protocol/seal.ts'
 
 const [a, b] = ['a', 'b'].map((kid) => `${kid}:${randomBytes(32).toString('base64')}`)

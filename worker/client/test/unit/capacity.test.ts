@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'vitest'
 import { entry, now } from '../../../test/capacity-entry.ts'
 import { FRESH_FOR_MS, finishedBy, liveWorkers, sumCapacity } from '../../src/protocol/capacity.ts'
-import { toEntries } from '../../src/queue/to-entries.ts'
+import { toEntries } from '../../src/queue/keys.ts'
 
 test('slots and jobs per second are summed up over workers of different speed', () => {
   const entries = {

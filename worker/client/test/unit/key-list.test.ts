@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { test } from 'vitest'
-import { parseKeyList, refuseGuessableKeys } from '../../src/protocol/key-list.ts'
+import { parseKeyList, refuseGuessableKeys } from '../../src/protocol/seal.ts'
 
 /** As good as random, and the same in each run. */
 const random = createHash('sha256').update('a key').digest()

@@ -1,8 +1,7 @@
 // The capacity that the line counts on while no worker is known.
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
-import { createLineCapacity } from '../../src/passwords/line-capacity.ts'
-import { createLoadState } from '../../src/passwords/load-state.ts'
+import { createLineCapacity, createLoadState } from '../../src/passwords/load-state.ts'
 import { createOutstandingLimit } from '../../src/passwords/outstanding-limit.ts'
 import { depth, workers } from '../load-scene.ts'
 

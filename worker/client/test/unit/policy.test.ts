@@ -1,7 +1,7 @@
 // What a stored hash says of its making, how it compares with a policy, and how a policy travels.
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
-import { completePolicy } from '../../src/application/policy.ts'
+import { completePolicy } from '../../src/application/options.ts'
 import { isHashRequest, isVerifyRequest, padRequest } from '../../src/protocol/job.ts'
 import { bcryptReadsWhole, type HashPolicy } from '../../src/protocol/policy.ts'
 import { isBelow, isDue, isOf, parseArgon2, parseStoredHash, rehashModes } from '../../src/protocol/stored-hash.ts'

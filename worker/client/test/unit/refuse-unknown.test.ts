@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
 import { createPasswordsWith } from '../../src/application/create-passwords.ts'
-import { completePolicy } from '../../src/application/policy.ts'
+import { completePolicy } from '../../src/application/options.ts'
 
 const nowhere = new URL('file:///nowhere/beside.cjs')
 /** As programs without types give them. */

@@ -1,7 +1,7 @@
 // Retry-After of refused requests: what a flood leaves behind.
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
-import { createRetryAfter } from '../../src/passwords/retry-after.ts'
+import { createRetryAfter } from '../../src/passwords/outstanding-limit.ts'
 
 test('each refusal is told to come back after those before it, and nobody later than in a minute', () => {
   const retryAfterS = createRetryAfter(() => 0)

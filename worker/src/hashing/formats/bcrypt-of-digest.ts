@@ -2,7 +2,7 @@
 import { createHash, createHmac } from 'node:crypto'
 import { bcryptRecipe } from './bcrypt.js'
 import type { Format, Reading } from './format.js'
-import { slashed, trimmed } from './old-passwords.js'
+import { slashed, trimmed } from './made-of.js'
 
 function ofDigest(storedHash: string | undefined, textsOf: (password: string) => string[]): Reading | undefined {
   const recipe = storedHash === undefined ? undefined : bcryptRecipe(storedHash)

@@ -1,7 +1,6 @@
 /** A format of stored hashes: a row of the table in list.ts. */
 import type { Recipe } from '../methods/recipe.js'
-import type { FirebaseProject } from './firebase-project.js'
-import type { Pepper } from './peppers.js'
+import type { FirebaseProject, Pepper } from './settings.js'
 
 export interface Format {
   /** As operators read it. */

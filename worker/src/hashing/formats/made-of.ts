@@ -4,8 +4,7 @@
  */
 import { createHash, createHmac } from 'node:crypto'
 import { type Format, nested } from './format.js'
-import { escapedHtml, slashed, trimmed } from './old-passwords.js'
-import type { Pepper } from './peppers.js'
+import type { Pepper } from './settings.js'
 
 type Step = (password: string) => string
 
@@ -60,4 +59,21 @@ function stepOf(name: string, peppers: readonly Pepper[]): Step | undefined {
     createHmac(hmac, pepper)
       .update(password)
       .digest(hmacBase64 ? 'base64' : 'hex')
+}
+
+/** PHP's addslashes(), which WordPress applies to all that a form sends. */
+export function slashed(password: string): string {
+  return password.replace(/['"\\]/g, '\\$&').replaceAll('\0', '\\0')
+}
+
+/** PHP's trim(). */
+export function trimmed(password: string): string {
+  return password.replace(/^[ \t\n\r\0\v]+|[ \t\n\r\0\v]+$/g, '')
+}
+
+const ENTITIES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' }
+
+/** PHP's htmlspecialchars() as phpBB and MyBB call it: single quotes stay. */
+export function escapedHtml(password: string): string {
+  return password.replace(/[&<>"]/g, (character) => ENTITIES[character] ?? character)
 }

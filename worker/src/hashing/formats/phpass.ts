@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { crypt64Digit } from '../methods/crypt64.js'
 import type { Format, Reading } from './format.js'
-import { escapedHtml, slashed } from './old-passwords.js'
+import { escapedHtml, slashed } from './made-of.js'
 
 /** Drupal cuts the text off after 55 characters. */
 const PATTERN = /^\$([PHS])\$([./0-9A-Za-z])([^$\n]{8})([./0-9A-Za-z]{22}|[./0-9A-Za-z]{43})$/

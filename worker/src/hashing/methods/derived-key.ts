@@ -1,8 +1,9 @@
 /**
  * Methods that derive a key from password and salt: by the native engine where that knows the function, otherwise by node:crypto.
  */
-import { timingSafeEqual } from 'node:crypto'
-import { unpadded } from '@spillway/client/protocol/base64'
+import { pbkdf2 as derive, timingSafeEqual } from 'node:crypto'
+import { promisify } from 'node:util'
+import { unpadded } from '@spillway/client/protocol/stored-hash'
 import { type Engine, type KnownAnswer, loadEngines, verifyByFirst } from '../engine.js'
 import { NATIVE_NAME, type NativeEngine } from '../native.js'
 import type { Threads } from '../threads.js'
@@ -69,3 +70,32 @@ async function nodeEngine<R extends DerivedKey>(
       timingSafeEqual(await run(() => derive(password, recipe), memoryBytes(recipe) / 1_024), recipe.key),
   }
 }
+
+// PBKDF2 (RFC 8018, 5.2) with SHA-1, SHA-256 or SHA-512.
+
+const deriveKey = promisify(derive)
+
+export function pbkdf2(threads: Threads, native?: NativeEngine): Promise<Method<Pbkdf2Recipe>> {
+  return derivedKeyMethod<Pbkdf2Recipe>(threads, native, {
+    family: 'pbkdf2',
+    nativeSetting: ({ digest, iterations }) => (digest === 'sha256' ? `$pbkdf2-sha256$i=${iterations}` : undefined),
+    derive: (password, { salt, iterations, key, digest }) => deriveKey(password, salt, iterations, key.length, digest),
+    knownAnswers,
+  })
+}
+
+/** RFC 7914, 11, and by OpenSSL. */
+const knownAnswers = [
+  {
+    password: 'passwd',
+    iterations: 1,
+    key: 'VawEblbjCJ/sFpHCJUS2BflBhSFt3gRl5oudV8INrLxJypzM8Xm2RZkWZLOdd+8xfHG4RbHjC9UJESBB06GXgw',
+  },
+  { password: 'password', iterations: 20, key: 'g+sQC2o6l18P4//NwkGYUjIVTmhova8bJhzLGP7kyQg' },
+].map(({ password, iterations, key }) => ({
+  password,
+  stored: {
+    ...({ method: 'pbkdf2', digest: 'sha256' } as const),
+    ...{ iterations, salt: Buffer.from('salt'), key: Buffer.from(key, 'base64') },
+  },
+}))

@@ -1,4 +1,4 @@
-/** A thread that computes digests, one after the other (digest-threads.ts). */
+/** A thread that computes digests, one after the other (digests.ts). */
 import { parentPort } from 'node:worker_threads'
 import { computeDigest, type DigestRequest } from './digest-programs.js'
 

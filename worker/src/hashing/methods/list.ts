@@ -1,10 +1,10 @@
 /** The functions behind stored hashes, by name, and the implementations that compute them. */
-import type { AlgorithmName } from '../algorithm-name.js'
+import type { AlgorithmName } from '../algorithm.js'
 import type { NativeEngine } from '../native.js'
 import type { Algorithms } from '../policy.js'
 import type { Threads } from '../threads.js'
+import { pbkdf2 } from './derived-key.js'
 import { createCompute, digests, wrapped } from './digests.js'
-import { pbkdf2 } from './pbkdf2.js'
 import type { Method, Password, Recipe, RecipeOf } from './recipe.js'
 import { firebase, scrypt } from './scrypt.js'
 

@@ -1,14 +1,15 @@
 /** A process beside the application as what hashes for it: the order of calls, their retries, and the load that admission needs. */
 import { createLoadState } from '../../passwords/load-state.js'
-import type { BesideCapacity, BesideMessage, BesideSettings } from '../../protocol/beside.js'
-import { withResolvers } from '../../with-resolvers.js'
-import { within } from '../../within.js'
-import type { Backend } from '../backend.js'
+import type { BesideCapacity, BesideMessage, BesideRequest, BesideSettings } from '../../protocol/beside.js'
+import type { HashPolicy } from '../../protocol/policy.js'
+import { parseSetting, type Setting } from '../../protocol/setting.js'
+import { parseStoredHash, type StoredHash } from '../../protocol/stored-hash.js'
+import { within, withResolvers } from '../../within.js'
+import type { Backend } from '../open-backend.js'
 import { PasswordsError } from '../passwords-error.js'
 import type { Logger } from '../types.js'
 import { createBegun } from './begun.js'
 import { createCalls } from './calls.js'
-import { costOf } from './cost.js'
 import { type HashingProcess, startHashingProcess } from './hashing-process.js'
 import { startHashingInPlace } from './in-place.js'
 
@@ -181,4 +182,24 @@ const TO_INSTALL = 'install @node-rs/argon2 and @node-rs/bcrypt, the optional de
 
 function cannotHash({ code, reason }: Unfit): PasswordsError {
   return new PasswordsError(code, code === 'not_installed' ? `${reason}: ${TO_INSTALL}` : reason)
+}
+
+// What a call costs in relation to others, before it is hashed: admission must not take a bcrypt hash of cost 12 for the argon2id hash of the
+// policy, of which twenty are done in the same time.
+
+/** The processor time of a round of bcrypt, and of a KiB in a pass of argon2, in milliseconds on a processor of 2022. Their ratio matters. */
+const BCRYPT_ROUND_MS = 0.05
+const ARGON2_KIB_MS = 0.000_22
+
+/** In milliseconds of that processor; of formats whose cost is not known here, as of the policy. */
+export function costOf(request: BesideRequest['request'], policy: HashPolicy): number {
+  const wanted = 'exact' in request && request.exact !== undefined ? parseSetting(request.exact.setting) : undefined
+  const stored =
+    'storedHash' in request && request.storedHash !== null ? parseStoredHash(request.storedHash) : undefined
+  return timeOf(wanted ?? stored ?? request.policy ?? policy)
+}
+
+function timeOf(hash: HashPolicy | Setting | StoredHash): number {
+  if (hash.algorithm === 'bcrypt') return BCRYPT_ROUND_MS * 2 ** hash.cost
+  return ARGON2_KIB_MS * hash.memoryKib * hash.time
 }

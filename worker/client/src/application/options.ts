@@ -1,8 +1,6 @@
 /** The policy of an application, completed and checked. */
 import type { HashPolicy as CompletePolicy } from '../protocol/policy.js'
-import { refuseUnknown } from './refuse-unknown.js'
 import type { HashPolicy } from './types.js'
-import { wholeNumber } from './whole-number.js'
 
 /** OWASP's Password Storage Cheat Sheet: 19 MiB, 2 passes, 1 lane. */
 const ARGON2ID = { memoryKib: 19_456, time: 2, parallelism: 1 }
@@ -30,4 +28,20 @@ export function completePolicy(policy: HashPolicy = { algorithm: 'argon2id' }): 
 
 function within(name: string, value: number, min: number, max: number): number {
   return wholeNumber(`${name} of a policy`, value, min, max)
+}
+
+/** Names that options do not have: most are typing errors, and what they were to set would silently be as if it had not been given. */
+export function refuseUnknown(what: string, given: object, known: object): void {
+  const unknown = Object.keys(given).filter((name) => !Object.hasOwn(known, name))
+  if (unknown.length === 0) return
+  throw new TypeError(`${what} have no ${unknown.join(', ')}: they have ${Object.keys(known).join(', ')}`)
+}
+
+/** Hashes at a time. */
+export const CONCURRENCY_MAX = 1_024
+
+/** @throws RangeError for any other number than a whole one between these, inclusively */
+export function wholeNumber(name: string, value: number, min: number, max: number): number {
+  if (Number.isInteger(value) && value >= min && value <= max) return value
+  throw new RangeError(`${name} is a whole number from ${min} to ${max}`)
 }
