@@ -75,6 +75,27 @@ fn words(vector: __m128i) -> [u32; ROW_WORDS] {
     [low as u32, (low >> 32) as u32, high as u32, (high >> 32) as u32]
 }
 
+/// Lines of lanes in memory, row by row.
+macro_rules! lines_by_rows {
+    ($features:literal, $lanes:literal) => {
+        #[inline]
+        #[target_feature(enable = $features)]
+        fn load_line(memories: &[&mut [Block]; $lanes], chosen: [usize; $lanes], line: usize) -> [Vector; ROWS] {
+            std::array::from_fn(|row| join(std::array::from_fn(|lane| load(memories[lane], chosen[lane] + line, row))))
+        }
+
+        #[inline]
+        #[target_feature(enable = $features)]
+        fn store_line(memories: &mut [&mut [Block]; $lanes], line: usize, rows: [Vector; ROWS]) {
+            for (row, vector) in rows.into_iter().enumerate() {
+                for (memory, part) in memories.iter_mut().zip(split(vector)) {
+                    store(memory, line, row, part);
+                }
+            }
+        }
+    };
+}
+
 /// Defines `mix` in a module of its own, for vectors that are joined from rows, split, and worked on by what is named.
 macro_rules! vectors {
     (
@@ -83,13 +104,10 @@ macro_rules! vectors {
         $($conversion:item)+
     ) => {
         pub mod $name {
-            use std::arch::x86_64::*;
-
             use zeroize::Zeroizing;
 
             use super::super::{Lane, Params};
-            use super::{LINE_BYTES, ROWS, load, prefetch, read, store, words, write};
-            use crate::block::Block;
+            use super::*;
 
             type Vector = $vector;
 
@@ -132,17 +150,28 @@ macro_rules! vectors {
                 }
             }
 
-            /// scryptBlockMix (section 4): from one to the other.
             #[inline]
             #[target_feature(enable = $features)]
-            fn block_mix<const GROUPS: usize>(from: &[Lines<GROUPS>], to: &mut [Lines<GROUPS>]) {
-                let mut mixed = from[from.len() - 1];
+            fn xor<const GROUPS: usize>(mut lines: Lines<GROUPS>, others: &Lines<GROUPS>) -> Lines<GROUPS> {
+                for (row, other) in lines.as_flattened_mut().iter_mut().zip(others.as_flattened()) {
+                    *row = $xor(*row, *other);
+                }
+                lines
+            }
+
+            /// scryptBlockMix (section 4): from one to the other. What is done with memory is done line by line, in the time that Salsa20
+            /// waits for its own results.
+            #[inline]
+            #[target_feature(enable = $features)]
+            fn block_mix<const GROUPS: usize>(
+                from: &[Lines<GROUPS>],
+                to: &mut [Lines<GROUPS>],
+                last: Lines<GROUPS>,
+                mut taken: impl FnMut(usize, Lines<GROUPS>) -> Lines<GROUPS>,
+            ) {
+                let mut mixed = last;
                 for (i, lines) in from.iter().enumerate() {
-                    for (rows, other) in mixed.iter_mut().zip(lines) {
-                        for (row, other) in rows.iter_mut().zip(other) {
-                            *row = $xor(*row, *other);
-                        }
-                    }
+                    mixed = xor(mixed, &taken(i, *lines));
                     salsa(&mut mixed);
                     to[i / 2 + (i % 2) * (from.len() / 2)] = mixed;
                 }
@@ -167,39 +196,30 @@ macro_rules! vectors {
                 let mut from: Zeroizing<Vec<Lines<GROUPS>>> = Zeroizing::new((0..count).map(first).collect());
                 let mut to = from.clone();
                 for i in 0..n {
-                    for (line, lines) in from.iter().enumerate() {
+                    block_mix(&from, &mut to, from[count - 1], |line, lines| {
                         for (memories, rows) in memories.iter_mut().zip(lines) {
-                            for (row, vector) in rows.iter().enumerate() {
-                                for (memory, part) in memories.iter_mut().zip(split(*vector)) {
-                                    store(memory, i * count + line, row, part);
-                                }
-                            }
+                            store_line(memories, i * count + line, rows);
                         }
-                    }
-                    block_mix(&from, &mut to);
+                        lines
+                    });
                     std::mem::swap(&mut from, &mut to);
                 }
                 for _ in 0..n {
                     // Which of them is read, the first word of the last line says; N is a power of two of less than 32 bits.
                     let chosen: [[usize; $lanes]; GROUPS] =
                         from[count - 1].map(|rows| split(rows[0]).map(|row| (words(row)[0] as usize % n) * count));
-                    for line in 0..count {
+                    for line in std::iter::once(count - 1).chain(0..count - 1) {
                         for (memories, chosen) in memories.iter().zip(&chosen) {
                             for (memory, chosen) in memories.iter().zip(chosen) {
                                 prefetch(memory, chosen + line);
                             }
                         }
                     }
-                    for (line, lines) in from.iter_mut().enumerate() {
-                        for ((rows, memories), chosen) in lines.iter_mut().zip(&memories).zip(&chosen) {
-                            for (row, vector) in rows.iter_mut().enumerate() {
-                                let other =
-                                    join(std::array::from_fn(|part| load(memories[part], chosen[part] + line, row)));
-                                *vector = $xor(*vector, other);
-                            }
-                        }
-                    }
-                    block_mix(&from, &mut to);
+                    let taken = |line: usize, lines: Lines<GROUPS>| {
+                        let other = std::array::from_fn(|group| load_line(&memories[group], chosen[group], line));
+                        xor(lines, &other)
+                    };
+                    block_mix(&from, &mut to, taken(count - 1, from[count - 1]), taken);
                     std::mem::swap(&mut from, &mut to);
                 }
                 for (line, lines) in from.iter().enumerate() {
@@ -232,6 +252,7 @@ vectors! {
     fn rotate<const LEFT: i32, const RIGHT: i32>(words: Vector) -> Vector {
         _mm_or_si128(_mm_slli_epi32::<LEFT>(words), _mm_srli_epi32::<RIGHT>(words))
     }
+    lines_by_rows!("sse2", 1);
 }
 
 vectors! {
@@ -252,6 +273,7 @@ vectors! {
     fn rotate<const LEFT: i32, const RIGHT: i32>(words: Vector) -> Vector {
         _mm256_or_si256(_mm256_slli_epi32::<LEFT>(words), _mm256_srli_epi32::<RIGHT>(words))
     }
+    lines_by_rows!("avx2", 2);
 }
 
 vectors! {
@@ -270,6 +292,7 @@ vectors! {
     fn rotate<const LEFT: i32, const RIGHT: i32>(words: Vector) -> Vector {
         _mm_rol_epi32::<LEFT>(words)
     }
+    lines_by_rows!("avx512f,avx512vl", 1);
 }
 
 vectors! {
@@ -290,6 +313,7 @@ vectors! {
     fn rotate<const LEFT: i32, const RIGHT: i32>(words: Vector) -> Vector {
         _mm256_rol_epi32::<LEFT>(words)
     }
+    lines_by_rows!("avx512f,avx512vl", 2);
 }
 
 vectors! {
@@ -315,5 +339,37 @@ vectors! {
     #[target_feature(enable = "avx512f,avx512vl")]
     fn rotate<const LEFT: i32, const RIGHT: i32>(words: Vector) -> Vector {
         _mm512_rol_epi32::<LEFT>(words)
+    }
+    /// Of four lines the four rows, and of four rows the lines.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512vl")]
+    fn transposed([a, b, c, d]: [Vector; 4]) -> [Vector; 4] {
+        let [first, second] = [[a, b], [c, d]].map(|[a, b]| [_mm512_shuffle_i64x2::<0x88>(a, b), _mm512_shuffle_i64x2::<0xdd>(a, b)]);
+        [
+            _mm512_shuffle_i64x2::<0x88>(first[0], second[0]),
+            _mm512_shuffle_i64x2::<0x88>(first[1], second[1]),
+            _mm512_shuffle_i64x2::<0xdd>(first[0], second[0]),
+            _mm512_shuffle_i64x2::<0xdd>(first[1], second[1]),
+        ]
+    }
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512vl")]
+    fn load_line(memories: &[&mut [Block]; 4], chosen: [usize; 4], line: usize) -> [Vector; ROWS] {
+        transposed(std::array::from_fn(|lane| {
+            let (block, at) = row_at(chosen[lane] + line, 0);
+            let words: &[u64; 8] = memories[lane][block].0[at..][..8].try_into().expect("a whole line");
+            // SAFETY: the words are as many bytes as a vector, and aligned to it, as a block is aligned to 64 bytes.
+            unsafe { _mm512_load_si512(words.as_ptr().cast()) }
+        }))
+    }
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512vl")]
+    fn store_line(memories: &mut [&mut [Block]; 4], line: usize, rows: [Vector; ROWS]) {
+        let (block, at) = row_at(line, 0);
+        for (memory, vector) in memories.iter_mut().zip(transposed(rows)) {
+            let words: &mut [u64; 8] = (&mut memory[block].0[at..][..8]).try_into().expect("a whole line");
+            // SAFETY: as above, and they are borrowed for writing.
+            unsafe { _mm512_store_si512(words.as_mut_ptr().cast(), vector) };
+        }
     }
 }
