@@ -6,9 +6,9 @@
  * Register it last: the connections of these handles must end before anything else is closed.
  */
 import type { Server, Socket } from 'node:net'
+import { addHandles, closed } from '@spillway/client/inside/node'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
-import { addHandles, closed } from './listening-handles.js'
 
 /**
  * The accept backlog: connections that the system keeps until they are accepted, as far as net.core.somaxconn allows. Node's 511 are

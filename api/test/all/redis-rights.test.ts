@@ -1,6 +1,6 @@
 // A user of Redis with the rights of the documented rule does everything; one that lacks a right is told which, and the rule.
 import assert from 'node:assert/strict'
-import { ACL_RULE } from '@spillway/client/redis/missing-right'
+import { ACL_RULE } from '@spillway/client/inside/ioredis'
 import { startProcess, until } from '@spillway/local/rig'
 import { gatewayProgram } from '@spillway/local/start/member'
 import { afterAll, test } from 'vitest'

@@ -1,4 +1,5 @@
 /** BullMQ's consumer of the queue: its settings, and how it processes jobs. */
+import { takeMoreJobs } from '@spillway/client/inside/bullmq'
 import { DEFERRED_PRIORITY, type JobResult, QUEUE_NAME } from '@spillway/client/protocol/job'
 import { retakeLock } from '@spillway/client/queue/jobs'
 import { openQueue } from '@spillway/client/queue/open-queue'
@@ -154,7 +155,7 @@ export function createConsumer(options: ConsumerOptions): Consumer {
     const limit = share.limit()
     const isMore = limit > worker.concurrency
     worker.concurrency = limit
-    if (isMore) takeMore(worker)
+    if (isMore) takeMoreJobs(worker)
   })
   const queue = openQueue({ redis, prefix, watch })
   const malformed = watchForMalformedJobs({ redis, prefix, queue, log, watch, metrics })
@@ -208,13 +209,4 @@ export function createConsumer(options: ConsumerOptions): Consumer {
 /** Whether BullMQ's error says that a job has another lock or none, or has ended meanwhile: with each there was `lockRenewalFailed`. */
 function isOfLock(error: Error): boolean {
   return ('code' in error && LOCK_CODES.has(error.code)) || error.message.startsWith('could not renew lock')
-}
-
-/**
- * BullMQ looks at its concurrency again when a job of its own ends. Slots that another queue's jobs left would idle until then, so it is
- * woken as its own resume() does. Where it names that queue otherwise, they do idle.
- */
-function takeMore(worker: Worker): void {
-  const ended: unknown = Reflect.get(worker, 'mainLoopQueue')
-  if (ended instanceof Object && 'add' in ended && typeof ended.add === 'function') ended.add(Promise.resolve())
 }

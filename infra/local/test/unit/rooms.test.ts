@@ -18,7 +18,7 @@ const rooms: Record<string, string[]> = {
   ],
   'worker/client/src': [
     ...['nestjs', 'fastify', 'bcrypt', 'argon2', 'index', 'shared-passwords', 'drop-in', 'open-passwords'],
-    ...['application', 'queue-client', 'shards', 'passwords', 'queue', 'protocol', 'redis'],
+    ...['application', 'queue-client', 'shards', 'passwords', 'queue', 'protocol', 'redis', 'inside'],
     ...['child-environment', 'errors', 'logger', 'within', 'browser'],
   ],
   'infra/local/src': ['rig', 'start', 'services', 'processes'],

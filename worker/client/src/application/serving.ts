@@ -1,7 +1,7 @@
 /** Whether this process answers requests of others. In one that does not, such as a script that seeds a database, nobody gives up waiting. */
 import cluster from 'node:cluster'
-import { Server } from 'node:net'
 import { isMainThread } from 'node:worker_threads'
+import { hasServersAtPaths } from '../inside/node.js'
 
 /** Listing what keeps a process alive takes long where that is much. */
 const LOOK_AGAIN_MS = 100
@@ -13,13 +13,7 @@ export function createServing(): () => boolean {
     const now = performance.now()
     if (serves || now - lookedAt < LOOK_AGAIN_MS) return serves
     lookedAt = now
-    serves = process.getActiveResourcesInfo().includes('TCPServerWrap') || hasServers()
+    serves = process.getActiveResourcesInfo().includes('TCPServerWrap') || hasServersAtPaths()
     return serves
   }
-}
-
-/** Servers at a path of the file system, of which Node tells as of any other pipe. Undocumented: without it they are not seen. */
-function hasServers(): boolean {
-  const handles: unknown = Reflect.get(process, '_getActiveHandles')?.call(process)
-  return Array.isArray(handles) && handles.some((handle) => handle instanceof Server)
 }

@@ -3,11 +3,13 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createSecureContext } from 'node:tls'
 import { Cluster, type ClusterOptions, Redis } from 'ioredis'
+import {
+  batchWrites,
+  endConnectionsByMalformedReplies,
+  endConnectionsThatReconnect,
+  explainMissingRights,
+} from '../inside/ioredis.js'
 import { within } from '../within.js'
-import { batchWrites } from './batch-writes.js'
-import { endConnectionsThatReconnect } from './end-while-reconnecting.js'
-import { endConnectionsByMalformedReplies } from './malformed-replies.js'
-import { explainMissingRights } from './missing-right.js'
 import { parseRedisUrl, type RedisTarget, type TlsFiles } from './url.js'
 
 export type RedisConnection = Redis | Cluster

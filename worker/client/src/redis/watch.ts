@@ -3,8 +3,8 @@
  * when all are restored.
  */
 import { Redis } from 'ioredis'
+import { MISSING_RIGHT } from '../inside/ioredis.js'
 import type { RedisConnection } from './connect.js'
-import { MISSING_RIGHT } from './missing-right.js'
 import { throttledWarning, type Warnings } from './throttled-warning.js'
 
 /** Connections count as restored when they have been ready for this long: one may break again and again. */

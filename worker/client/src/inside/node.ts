@@ -1,12 +1,19 @@
-/**
- * Duplicates the handle of a listening socket, each with its own file descriptor. Node can do that only by sending the socket to
- * another process: a helper that sends it back as often as requested, and exits.
- */
+/** Hooks into private parts of Node 20 to 24, for gateways and applications. CONTRIBUTING lists each with its reason and its test. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { Server, type Socket } from 'node:net'
 
-/** The override of `listen` keeps the helper from accepting connections, which would be lost when it exits. */
+/** Whether there are servers at a path of the file system, of which Node tells as of any other pipe. Where Node lacks the list, there are not. */
+export function hasServersAtPaths(): boolean {
+  const handles: unknown = Reflect.get(process, '_getActiveHandles')?.call(process)
+  return Array.isArray(handles) && handles.some((handle) => handle instanceof Server)
+}
+
+/**
+ * Duplicates the handle of a listening socket, each with its own file descriptor. Node can do that only by sending the socket to another
+ * process: this helper sends it back as often as requested, and exits. The override of `listen` keeps the helper from accepting
+ * connections, which would be lost when it exits.
+ */
 const HELPER = `
 const { Server } = require('node:net')
 Server.prototype.listen = function (handle, isListening) { this._handle = handle; isListening() }
