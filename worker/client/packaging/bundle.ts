@@ -1,5 +1,5 @@
 // Bundles the programs of the package: what applications install has BullMQ inside, and none of their dependencies.
-import { writeFile } from 'node:fs/promises'
+import { readdir, writeFile } from 'node:fs/promises'
 import { basename, join, relative } from 'node:path'
 import { type BuildOptions, build, type Metafile, type OutputFile, type Plugin } from 'esbuild'
 import { validators } from './validators.ts'
@@ -17,7 +17,10 @@ const common: BuildOptions = {
   supported: { 'dynamic-import': false },
   // In CommonJS `import.meta` is empty, and modules find files beside their own by it.
   define: { 'import.meta.url': '__moduleUrl' },
-  banner: { js: "const __moduleUrl = require('node:url').pathToFileURL(__filename).href" },
+  // Nor is there a name of the file once a bundler has taken it into an ES module.
+  banner: {
+    js: "const __moduleUrl = require('node:url').pathToFileURL(typeof __filename === 'string' ? __filename : (process.argv[1] ?? 'any')).href",
+  },
   legalComments: 'none',
   logLevel: 'error',
 }
@@ -116,10 +119,23 @@ export async function bundle(outdir: string): Promise<Metafile[]> {
 
 /** A program that is loaded later is required when it is asked for, and not a moment after: see shared-passwords.ts. */
 function atOnce({ text }: OutputFile): string {
-  return text.replaceAll(
-    /Promise\.resolve\(\)\.then\(\(\) => (__toESM\(require\("[^"]+"\), 1\))\)/g,
-    '(async () => $1)()',
+  return (
+    text
+      .replaceAll(/Promise\.resolve\(\)\.then\(\(\) => (__toESM\(require\("[^"]+"\), 1\))\)/g, '(async () => $1)()')
+      // Never called: tracers of files follow it.
+      .replace(
+        /^function findProgram\(\)/m,
+        `const traced = () => require('node:fs').readFileSync(__dirname + '/${traced}')\n$&`,
+      )
   )
+}
+
+/** Leads tracers of files, such as Next.js's, to all that the process beside an application loads. It is never run. */
+export const traced = 'traced.mjs'
+export async function writeTraced(outdir: string): Promise<void> {
+  const files = (await readdir(outdir)).filter((file) => file.endsWith('.node'))
+  const urls = ['digest-program.js', ...files].map((file) => `new URL('./${file}', import.meta.url)`)
+  await writeFile(join(outdir, traced), `import './hashing-program.cjs'\nexport default [${urls.join(', ')}]\n`)
 }
 
 /** Writes the door for pages: one small file that a browser loads as it is. */

@@ -1,7 +1,7 @@
 // Makes the package in dist/package, before `pnpm pack` and `pnpm publish`. Expects worker and client to be built.
 import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { bundle, bundledPackages, doors, pageDoor, peers } from './bundle.ts'
+import { bundle, bundledPackages, doors, pageDoor, peers, writeTraced } from './bundle.ts'
 import { copyDeclarations } from './declarations.ts'
 import { copyEngine } from './engine.ts'
 import { bundledFile, licencesOf, packagesIn } from './licences.ts'
@@ -18,6 +18,7 @@ for (const door of [...doors, pageDoor]) {
   await copyDeclarations(join(clientDir, 'dist'), outdir, options)
 }
 const bundled = [...(await packagesIn(bundledPackages(metafiles))), ...(await copyEngine(outdir))]
+await writeTraced(outdir)
 await writeFile(join(outdir, 'THIRD-PARTY-LICENSES.txt'), await licencesOf(bundled))
 // For the SBOM of a release, beside the package.
 await writeFile(bundledFile, JSON.stringify(bundled.map(({ folder: _, ...described }) => described)))

@@ -47,6 +47,7 @@ export function packageManifest(): object {
     bin: { spillway: `./${command}.cjs` },
     files: [
       '*.js',
+      '*.mjs',
       '**/*.cjs',
       '**/*.d.ts',
       '**/*.d.cts',

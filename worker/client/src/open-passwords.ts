@@ -1,10 +1,32 @@
 /** Opens passwords with the hashing program of this package. The package ships this module as one file, which all entry points share. */
+import { existsSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { loadInPlace } from './application/beside/in-place.js'
 import { createPasswordsWith, type ExactPasswords } from './application/create-passwords.js'
 import type { PasswordsOptions } from './application/types.js'
 
-/** The program of the process beside an application. It stands beside this module in the package. */
-const HASHING_PROGRAM = new URL('./hashing-program.cjs', import.meta.url)
+const PROGRAM = './hashing-program.cjs'
+const HASHING_PROGRAM = findProgram()
+
+/**
+ * The program of the process beside an application stands beside this module in the package. Where a bundler took this module into another
+ * file, it is found in the package as it is installed; the first call tells where it is not.
+ */
+function findProgram(): URL {
+  const beside = new URL(PROGRAM, import.meta.url)
+  if (existsSync(beside)) return beside
+  for (const from of [import.meta.url, pathToFileURL(join(process.cwd(), 'any'))]) {
+    try {
+      const installed = createRequire(from).resolve('@spillway/client/package.json')
+      return new URL(PROGRAM, pathToFileURL(installed))
+    } catch {
+      // Not above this one.
+    }
+  }
+  return beside
+}
 
 // Jest loads nothing once a test has ended, and a test may have left a call without await.
 if (process.env.JEST_WORKER_ID) {

@@ -59,12 +59,14 @@ export async function answering(
       else void answer(message, { hasher, estimate, capacity, aborters, say })
     }
   } catch (error) {
-    const code = error instanceof UnaffordablePolicyError ? 'unsupported_policy' : 'not_installed'
     const reason = error instanceof Error ? error.message : String(error)
-    say({ kind: 'unfit', code, reason })
+    if (error instanceof UnaffordablePolicyError) say({ kind: 'unfit', code: 'unsupported_policy', reason })
+    else say({ kind: 'unfit', code: 'not_installed', reason: `${reason}: ${TO_INSTALL}` })
     return undefined
   }
 }
+
+const TO_INSTALL = 'install @node-rs/argon2 and @node-rs/bcrypt, the optional dependencies of @spillway/client'
 
 interface Serving {
   hasher: Hasher

@@ -248,9 +248,9 @@ test('a call whose process is killed twice is rejected, and the next one is answ
 
 test('a process that cannot be started is told by its code, at once the second time', async (t) => {
   const passwords = passwordsOf(t, {}, noProgram)
-  const error = await rejectsWith('no_worker', passwords.hash('x'))
-  assert.ok(Number(error.retryAfterMs) > 0)
-  await rejectsWith('no_worker', passwords.hash('x'))
+  const error = await rejectsWith('not_installed', passwords.hash('x'))
+  assert.match(error.message, /a bundler took .* serverExternalPackages/)
+  await rejectsWith('not_installed', passwords.hash('x'))
 })
 
 test('where no implementation of the hashes is installed, the error says what to install', async (t) => {

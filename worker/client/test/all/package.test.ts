@@ -46,7 +46,7 @@ test.skipIf(skip)('it holds programs, declarations, licences and a README, and n
   const files = await readdir(folder, { recursive: true })
   const kinds = files.filter((file) => file.includes('.')).map((file) => file.replace(/^.*?\./, '.'))
   const addon = existsSync(ADDON_FILE) ? [PACKED_ADDON.slice('spillway'.length)] : []
-  const expected = ['.cjs', '.d.cts', '.d.ts', '.js', '.json', '.md', '.txt', ...addon]
+  const expected = ['.cjs', '.d.cts', '.d.ts', '.js', '.json', '.md', '.mjs', '.txt', ...addon]
   assert.deepEqual([...new Set(kinds)].sort(), expected.sort())
   const licences = await readFile(join(folder, 'THIRD-PARTY-LICENSES.txt'), 'utf8')
   for (const name of ['bullmq', 'ajv', 'msgpackr', 'luxon']) assert.match(licences, new RegExp(`^${name} \\d`, 'm'))

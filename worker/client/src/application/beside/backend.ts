@@ -78,7 +78,8 @@ export function openBesideBackend({ program, settings, inProcess = false, log }:
       // One that ends again and again is started for calls alone.
       if (calls.waiting > 0 || performance.now() - readySince > RESTART_AFTER_MS) start()
     } else {
-      const error = unfitMessage === undefined ? notStarted(reason) : cannotHash(unfitMessage)
+      const error =
+        unfitMessage === undefined ? notStarted(reason) : new PasswordsError(unfitMessage.code, unfitMessage.reason)
       unfit = { error, at: performance.now() }
       log.error({ reason: error.message }, 'the hashing process cannot be started')
       calls.rejectAll(error)
@@ -176,12 +177,6 @@ function notStarted(reason: string): PasswordsError {
   return new PasswordsError('no_worker', `the hashing process did not start: ${reason}`, {
     retryAfterMs: RESTART_AFTER_MS,
   })
-}
-
-const TO_INSTALL = 'install @node-rs/argon2 and @node-rs/bcrypt, the optional dependencies of this package'
-
-function cannotHash({ code, reason }: Unfit): PasswordsError {
-  return new PasswordsError(code, code === 'not_installed' ? `${reason}: ${TO_INSTALL}` : reason)
 }
 
 // What a call costs in relation to others, before it is hashed: admission must not take a bcrypt hash of cost 12 for the argon2id hash of the

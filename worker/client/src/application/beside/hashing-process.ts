@@ -1,6 +1,7 @@
 /** Starts the hashing process beside an application, which shares neither its event loop nor its thread pool. backend.ts restarts it. */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
+import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { childVariables } from '../../child-environment.js'
@@ -22,6 +23,9 @@ const PING_MS = 1_000
  * get none for seconds. Times, not time: an application that was busy itself finds the answers when it goes on.
  */
 const UNANSWERED = { ready: 15, starting: 60 }
+
+const BUNDLED =
+  'a bundler took @spillway/client in, without the program that hashes: have it leave the package out (external, or serverExternalPackages in Next.js), and install that where the bundle runs'
 
 export interface HashingProcess {
   send(message: BesideRequest | BesideCancellation): void
@@ -56,6 +60,13 @@ export function startHashingProcess({
   }
   const { NODE_OPTIONS: _, ...withoutNodeOptions } = process.env
   let child: ChildProcess
+  if (!existsSync(program)) {
+    queueMicrotask(() => {
+      told({ kind: 'unfit', code: 'not_installed', reason: BUNDLED })
+      end(BUNDLED)
+    })
+    return { send: () => undefined, close: async () => undefined }
+  }
   try {
     child = fork(fileURLToPath(program), [JSON.stringify(settings)], {
       env: childVariables(withoutNodeOptions),
