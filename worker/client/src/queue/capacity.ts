@@ -1,6 +1,7 @@
 /** The capacity hash beside BullMQ's keys: a worker publishes its entry, a gateway reads the load, sweeping deletes old entries. */
 import { CAPACITY_KEY_TTL_S, canaryKey, capacityKey, type WorkerCapacity } from '../protocol/capacity.js'
 import type { RedisConnection } from '../redis/connect.js'
+import { defineScript } from '../redis/script.js'
 import { toCount, toList, UnexpectedReply } from '../redis/unexpected-reply.js'
 import { absentKey, jobKey, lastKnownKey, lineKey, queueKey, toEntries } from './keys.js'
 import { SEARCH_LENGTH } from './lanes.js'
@@ -17,7 +18,7 @@ const DROPPED_AT_ONCE = 1_000
  * jobs that can be taken (0 while the queue is paused, limited in its rate, or at its limit of active jobs), how many were dropped, and how
  * many are in hand.
  */
-const PUBLISH_CAPACITY = `
+const publishCapacity = defineScript(`
 local time = redis.call('TIME')
 local entry = cjson.decode(ARGV[2])
 -- A key of another type is nobody's, and would stop every publication and reading.
@@ -35,7 +36,7 @@ if #abandoned > 0 then
 end
 local paused, rate, limit = unpack(redis.call('HMGET', KEYS[5], 'paused', 'max', 'concurrency'))
 local held = paused or rate or (limit and redis.call('LLEN', KEYS[4]) >= tonumber(limit))
-return {entry.at, held and 0 or redis.call('LLEN', KEYS[2]) + redis.call('ZCARD', KEYS[3]), #abandoned, redis.call('LLEN', KEYS[4])}`
+return {entry.at, held and 0 or redis.call('LLEN', KEYS[2]) + redis.call('ZCARD', KEYS[3]), #abandoned, redis.call('LLEN', KEYS[4])}`)
 
 /**
  * Lua: reads the load, all that admission needs.
@@ -45,7 +46,7 @@ return {entry.at, held and 0 or redis.call('LLEN', KEYS[2]) + redis.call('ZCARD'
  * first deferred job and of the last one that was given out (0 without one), and the canary. A deferred job whose client came back is not
  * the first: its turn was before.
  */
-const READ_LOAD = `
+const askLoad = defineScript(`
 local time = redis.call('TIME')
 local waiting = redis.call('LLEN', KEYS[2])
 local last = redis.pcall('GET', KEYS[5])
@@ -56,7 +57,7 @@ local first = redis.call('ZRANGEBYSCORE', KEYS[3], ARGV[4], '+inf', 'LIMIT', 0, 
 return {tonumber(ARGV[2]), time[1] * 1000 + math.floor(time[2] / 1000), waiting, redis.call('ZCARD', KEYS[3]),
   redis.call('LLEN', KEYS[4]), redis.call('ZCARD', KEYS[7]), redis.call('HGETALL', KEYS[1]),
   index and waiting - index + 1 or 1, toNumber(first and redis.pcall('HGET', ARGV[3] .. first, 'number')),
-  toNumber(redis.pcall('HGET', KEYS[8], 'number')), type(canary) == 'string' and canary or ''}`
+  toNumber(redis.pcall('HGET', KEYS[8], 'number')), type(canary) == 'string' and canary or ''}`)
 
 /**
  * Lua: deletes the entries of workers that ended without deleting theirs, and entries without a time. Other fields are not checked:
@@ -97,7 +98,7 @@ export async function writeCapacity(
   const own = [canaryKey(prefix), absentKey(prefix), lineKey(prefix)]
   const keys = [capacityKey(prefix), ...parts.map((part) => queueKey(prefix, part)), ...own]
   const args = [workerId, JSON.stringify(entry), CAPACITY_KEY_TTL_S, canary, jobKey(prefix), DROPPED_AT_ONCE]
-  const answer = await redis.eval(PUBLISH_CAPACITY, keys.length, ...keys, ...args)
+  const answer = await publishCapacity(redis, keys, ...args)
   const [at, waiting, abandoned, active] = toList(answer)
   return { at: toCount(at), waiting: toCount(waiting), abandoned: toCount(abandoned), active: toCount(active) }
 }
@@ -133,7 +134,7 @@ export async function readRawLoad(redis: RedisConnection, prefix: string, readin
   const own = [lastKnownKey(prefix), canaryKey(prefix), absentKey(prefix), lineKey(prefix)]
   const keys = [capacityKey(prefix), ...parts.map((part) => queueKey(prefix, part)), ...own]
   const args = [SEARCH_LENGTH, reading, jobKey(prefix), FIRST_SCORE]
-  const answer = toList(await redis.eval(READ_LOAD, keys.length, ...keys, ...args))
+  const answer = toList(await askLoad(redis, keys, ...args))
   const [of, at, waiting, deferred, active, absent, pairs, aheadOfKnown, first, last, canary] = answer
   if (of !== reading) throw new UnexpectedReply('Redis gave another reading of the load')
   return {

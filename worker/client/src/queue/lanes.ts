@@ -3,6 +3,7 @@
  * other job keeps its place, so that they get at most half of the workers' capacity while others wait, however many there are.
  */
 import type { RedisConnection } from '../redis/connect.js'
+import { defineScript } from '../redis/script.js'
 import { jobKey, lastKnownKey, queueKey } from './keys.js'
 
 /** Entries of the waiting list that are searched for the last one, from the next one to be taken: a thousand take some 20 µs of Redis. */
@@ -17,7 +18,7 @@ const REMEMBERED_MS = 60_000
  * waited, else 0. LREM comes first because of a full Redis: as in REPLY (protocol/reply.ts), what follows a write is not refused, or the
  * job would be lost.
  */
-const BRING_FORWARD = `
+const moveForward = defineScript(`
 if redis.call('LREM', KEYS[1], 1, ARGV[1]) == 0 then return 0 end
 local last = redis.pcall('GET', KEYS[2])
 local index = type(last) == 'string' and redis.call('LPOS', KEYS[1], last, 'RANK', -1, 'MAXLEN', ARGV[2])
@@ -25,12 +26,12 @@ local ahead = index and redis.call('LLEN', KEYS[1]) - index + 1 or 1
 local follows = redis.call('LINDEX', KEYS[1], -ahead)
 if follows then redis.call('LINSERT', KEYS[1], 'BEFORE', follows, ARGV[1]) else redis.call('LPUSH', KEYS[1], ARGV[1]) end
 redis.call('SET', KEYS[2], ARGV[1], 'PX', ARGV[3])
-return 1`
+return 1`)
 
 /** Gives a waiting job of the held lane its place in the lane of known devices; does nothing when it does not wait any more. */
 export async function bringForward(redis: RedisConnection, prefix: string, jobId: string): Promise<void> {
   const keys = [queueKey(prefix, 'wait'), lastKnownKey(prefix)]
-  await redis.eval(BRING_FORWARD, keys.length, ...keys, jobId, SEARCH_LENGTH, REMEMBERED_MS)
+  await moveForward(redis, keys, jobId, SEARCH_LENGTH, REMEMBERED_MS)
 }
 
 // Ageing, as in schedulers: held jobs run before deferred ones, and each added one, of a known device or not, promotes the two deferred
@@ -47,17 +48,17 @@ export const DEFERRED_SHARE = PROMOTED_BY_EACH / (PROMOTED_BY_EACH + 1)
  * gateways may do it at once.
  * KEYS: deferred set, waiting list. ARGV: prefix of job keys, how many. Ids of jobs that do not exist are removed, and count.
  */
-const PROMOTE_OLDEST_DEFERRED = `
+const promoteOldest = defineScript(`
 for _, id in ipairs(redis.call('ZRANGE', KEYS[1], 0, ARGV[2] - 1)) do
   redis.call('ZREM', KEYS[1], id)
   if redis.call('EXISTS', ARGV[1] .. id) == 1 then
     redis.call('HSET', ARGV[1] .. id, 'priority', 0)
     redis.call('LPUSH', KEYS[2], id)
   end
-end`
+end`)
 
 /** Promotes the oldest deferred jobs to the held lane, as many as one held job does; fewer when there are fewer. */
 export async function promoteOldestDeferred(redis: RedisConnection, prefix: string): Promise<void> {
   const keys = [queueKey(prefix, 'prioritized'), queueKey(prefix, 'wait')]
-  await redis.eval(PROMOTE_OLDEST_DEFERRED, keys.length, ...keys, jobKey(prefix), PROMOTED_BY_EACH)
+  await promoteOldest(redis, keys, jobKey(prefix), PROMOTED_BY_EACH)
 }

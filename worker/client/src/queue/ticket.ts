@@ -5,6 +5,7 @@
  */
 import { type JobRef, presentKey, verdictKey } from '../protocol/reply.js'
 import type { RedisConnection } from '../redis/connect.js'
+import { defineScript } from '../redis/script.js'
 import { toCount, toList } from '../redis/unexpected-reply.js'
 import { absentKey, jobKey, lineKey, lockKey, queueKey } from './keys.js'
 
@@ -26,12 +27,12 @@ export const FIRST_SCORE = 2 ** 32
  * KEYS: job, line, present. ARGV: reply address, milliseconds, the last number that the gateway knows of. Returns the number.
  * A Redis server that lost its data would count from 1 again: what the gateway knows is where it goes on.
  */
-const ENTER_LINE = `
+const giveNumber = defineScript(`
 redis.call('SET', KEYS[3], ARGV[1], 'PX', ARGV[2])
 local number = math.max(redis.call('HINCRBY', KEYS[2], 'number', 1), tonumber(ARGV[3]) + 1)
 redis.call('HSET', KEYS[2], 'number', number)
 if redis.call('EXISTS', KEYS[1]) == 1 then redis.call('HSET', KEYS[1], 'number', number) end
-return number`
+return number`)
 
 /**
  * Lua: reads what is known of a ticket, and with a reply address marks its client as present: an absent one is then the next to be taken.
@@ -42,7 +43,7 @@ return number`
  *
  * DEL comes first because of a full Redis: as in REPLY (protocol/reply.ts), what follows a write is not refused.
  */
-const READ_TICKET = `
+const askOfTicket = defineScript(`
 local id = ARGV[1]
 if ARGV[4] ~= '' then
   redis.call('DEL', KEYS[2])
@@ -64,12 +65,12 @@ local rank = redis.call('ZRANK', KEYS[4], id)
 if rank then return {state, exists, number, rank, waiting + active} end
 local index = redis.call('LPOS', KEYS[5], id, 'RANK', -1, 'MAXLEN', ARGV[2])
 if index then return {state, exists, number, 0, waiting - 1 - index + active} end
-return {state, exists, number, 0, waiting > tonumber(ARGV[2]) and waiting + active or 0}`
+return {state, exists, number, 0, waiting > tonumber(ARGV[2]) and waiting + active or 0}`)
 
 /** Lua: a client went away. KEYS: present. ARGV: reply address of its gateway, milliseconds. What another gateway has marked stays. */
-const LEAVE = `
+const leavePlace = defineScript(`
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
-return redis.call('PEXPIRE', KEYS[1], ARGV[2], 'LT')`
+return redis.call('PEXPIRE', KEYS[1], ARGV[2], 'LT')`)
 
 /**
  * Lua: takes an active job from the worker that has just taken it, unless its client is present. A job without a number is still being added
@@ -77,14 +78,14 @@ return redis.call('PEXPIRE', KEYS[1], ARGV[2], 'LT')`
  * KEYS: present, lock, active list, the set of jobs that seem to be stalled, absent set, job. ARGV: job id, token of the lock, deadline. Returns
  * 1 where the job was passed over; 0 where it is to be done, as is one that another worker has by now.
  */
-const PASS_OVER = `
+const passOverJob = defineScript(`
 if redis.call('EXISTS', KEYS[1]) == 1 or redis.call('HEXISTS', KEYS[6], 'number') == 0 then return 0 end
 if redis.call('GET', KEYS[2]) ~= ARGV[2] then return 0 end
 redis.call('DEL', KEYS[2])
 redis.call('SREM', KEYS[4], ARGV[1])
 redis.call('LREM', KEYS[3], -1, ARGV[1])
 redis.call('ZADD', KEYS[5], ARGV[3], ARGV[1])
-return 1`
+return 1`)
 
 /** Entries of the waiting list that are searched, from the next one to be taken: a thousand take some 20 µs of Redis. */
 const SEARCH_LENGTH = 1_000
@@ -121,7 +122,7 @@ export async function enterLine(
   lastKnown: number,
 ): Promise<number> {
   const keys = [jobKey(prefix, id), lineKey(prefix), presentKey(prefix, id)]
-  return toCount(await redis.eval(ENTER_LINE, keys.length, ...keys, replyTo, forMs, lastKnown))
+  return toCount(await giveNumber(redis, keys, replyTo, forMs, lastKnown))
 }
 
 /** Reads a ticket; with a presence its client is there from now on. */
@@ -138,7 +139,7 @@ export async function readTicket(
     ...[absentKey(prefix), queueKey(prefix, 'marker'), queueKey(prefix, 'meta')],
   ]
   const args = [id, SEARCH_LENGTH, FIRST_SCORE, presence?.replyTo ?? '', presence?.forMs ?? 0]
-  const [verdict, exists, number, deferred, held] = toList(await redis.eval(READ_TICKET, keys.length, ...keys, ...args))
+  const [verdict, exists, number, deferred, held] = toList(await askOfTicket(redis, keys, ...args))
   return {
     verdict: typeof verdict === 'string' ? verdict : toCount(verdict) === 1 ? 'malformed' : undefined,
     exists: exists === 1,
@@ -149,7 +150,7 @@ export async function readTicket(
 
 /** Gives the place up after the grace, unless its client comes again. */
 export async function leave(redis: RedisConnection, prefix: string, jobId: string, replyTo: string): Promise<void> {
-  await redis.eval(LEAVE, 1, presentKey(prefix, jobId), replyTo, GRACE_MS)
+  await leavePlace(redis, [presentKey(prefix, jobId)], replyTo, GRACE_MS)
 }
 
 /** Passes over an active job whose client is absent. False where the job is to be done. */
@@ -161,5 +162,5 @@ export async function passOver(
 ): Promise<boolean> {
   const queued = [queueKey(prefix, 'active'), queueKey(prefix, 'stalled')]
   const keys = [presentKey(prefix, id), lockKey(prefix, id), ...queued, absentKey(prefix), jobKey(prefix, id)]
-  return (await redis.eval(PASS_OVER, keys.length, ...keys, id, token, deadline)) === 1
+  return (await passOverJob(redis, keys, id, token, deadline)) === 1
 }
