@@ -49,7 +49,8 @@ export async function openSystem(): Promise<System> {
   return systemOn(base, base.close)
 }
 
-export interface SharedSystem extends System {
+/** Without further workers, which would outlive the file. */
+export interface SharedSystem extends Omit<System, 'worker'> {
   /** Hashes for every file of this process; a test that freezes it lets it go on. */
   warmWorker: Member
 }
@@ -113,6 +114,10 @@ function systemOn({ namespace, database, redis, spillway }: Base, closeBase: () 
     },
     async gatewayProcess(env = {}, program = {}) {
       const gateway = await spillway.gateway({ env, ...program })
+      closers.push(async () => {
+        gateway.signal('SIGCONT')
+        await gateway.stop()
+      })
       await knowsWorkers(gateway)
       return gateway
     },

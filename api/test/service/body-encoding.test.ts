@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { afterAll, beforeAll, test } from 'vitest'
 import { type Answer, assertProblem, call, expect, login, newAccount, newCredentials, register } from '../client.ts'
-import { type System, shareSystem } from '../system.ts'
+import { type SharedSystem, shareSystem } from '../system.ts'
 
 const OPERATOR = { OPS_USER: 'operator', OPS_PASSWORD: 'a password for operators', OPS_ALLOW_WRITES: 'true' }
 
@@ -28,7 +28,7 @@ const notUtf8 = {
   'a sequence that is cut short': [...Buffer.from('pass phrase'), 0xf0, 0x9f, 0x94],
 }
 
-let system: System
+let system: SharedSystem
 let url: string
 let opsUrl: string
 /** All that take a body, with one that is good but for what a test does to it. */

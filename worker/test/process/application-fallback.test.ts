@@ -94,7 +94,7 @@ test.concurrent('the process is as bounded as any: what it cannot do in time is 
 
 test.concurrent('a signal ends a call that was moved, and closing ends all and the process', async (t) => {
   const space = spaceFor(t)
-  const passwords = withFallback(space)
+  const passwords = withFallback(space, { waitMs: Number.POSITIVE_INFINITY })
   await passwords.hash('x')
   const abort = new AbortController()
   const slow = { ...argon2id, memoryKib: 65_536, time: 12 }
