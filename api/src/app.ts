@@ -1,4 +1,5 @@
 /** The public API of a gateway: accounts and sessions. */
+import { presentMs } from '@spillway/client/queue/ticket'
 import type { Keyring } from '@spillway/client/queue-client'
 import { listOf } from '@spillway/worker/settings'
 import type { FastifyInstance } from 'fastify'
@@ -102,6 +103,8 @@ export async function buildApp(config: GatewayConfig, deps: AppDeps): Promise<Fa
     refreshPerAddress: config.LIMIT_REFRESH_PER_ADDRESS,
     refreshPerSession: config.LIMIT_REFRESH_PER_SESSION,
     redeemPerAddress: config.LIMIT_REDEEM_PER_ADDRESS,
+    presentMs: presentMs(config.LOGIN_WAIT_MS, config.TICKET_TTL_MS),
+    ticketTtlMs: config.TICKET_TTL_MS,
     mailPerNetwork: config.LIMIT_MAIL_PER_NETWORK,
     sessionNameOf: (request) => sessionNameOf(tokenCarrier.shownBy(request)),
     accountNameOf,

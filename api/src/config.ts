@@ -83,7 +83,11 @@ export const GatewayConfig = {
       [1],
       'Jobs waiting or active beyond which new ones are refused, whatever the workers could do: 2 kB of Redis each, 4.6 with the longest passwords',
     ),
-    LIMIT_PER_ADDRESS: integer(300, [0], 'Credential requests a minute from one address; 0 for no limit'),
+    LIMIT_PER_ADDRESS: integer(
+      300,
+      [0],
+      'Failed logins and other requests with credentials a minute from one address; 0 for no limit',
+    ),
     LIMIT_PER_ACCOUNT: integer(20, [0], 'Credential requests a minute on one account; 0 for no limit'),
     GUESSES_PER_ACCOUNT: integer(
       100,

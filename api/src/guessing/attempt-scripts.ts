@@ -1,6 +1,6 @@
 /** The Lua scripts that count attempts. Redis runs a script as a whole: concurrent attempts cannot pass a bound together. */
 import type { ClientContext, Result } from 'ioredis'
-import { LUA_COUNTS } from '../limits/request-counts.js'
+import { LUA_LAPSING } from '../limits/request-counts.js'
 import type { CountingRedis } from '../limits/shared-counts.js'
 
 const WINDOW_MS = 60_000
@@ -8,23 +8,12 @@ const DELAY_MAX_MS = 3_600_000
 /** Devices of an account that are counted each by itself at a time; others count as unknown. Each is from a login with the right password. */
 const FAILED_DEVICES_MAX = 100
 
-/**
- * Lua: the time, and pending attempts: the members of a sorted set, each with the time at which it lapses. `pending_at` returns how many
- * there are and when the last of them began. It deletes nothing: see count_at.
- */
-const LUA_PENDING = `${LUA_COUNTS}
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local function text(number) return string.format('%.0f', number) end
+/** Lua: how many attempts are pending, and when the last of them began. Each lapses at a time of its own. */
+const LUA_PENDING = `${LUA_LAPSING}
 local function pending_at(key, life)
-  keep_only('zset', key)
+  local pending = counted(key, life)
   local last = redis.call('ZRANGE', key, -1, -1, 'WITHSCORES')[2]
-  return redis.call('ZCOUNT', key, text(now), '+inf'), last and math.min(now, tonumber(last) - life) or 0
-end
-local function begin(key, attempt, life)
-  redis.call('ZADD', key, text(now + life), attempt)
-  redis.call('ZREMRANGEBYSCORE', key, '-inf', '(' .. text(now))
-  redis.call('PEXPIRE', key, life)
+  return pending, last and math.min(now, tonumber(last) - life) or 0
 end`
 
 /**

@@ -70,9 +70,14 @@ export function createAttempts(redis: readonly CountingRedis[], queuePrefix: str
      *
      * @param answer the challenge that it solved; or `unchecked` where the answer is yet to be checked: then an attempt that needs it has
      * this outcome, and is not counted
+     * @param id of an attempt that is counted elsewhere as well [a new one]
      */
-    async letIn(account: string, device: string | null, answer?: Solved | 'unchecked'): Promise<LetIn> {
-      const id = randomBytes(ID_BYTES).toString('base64url')
+    async letIn(
+      account: string,
+      device: string | null,
+      answer?: Solved | 'unchecked',
+      id = randomBytes(ID_BYTES).toString('base64url'),
+    ): Promise<LetIn> {
       const solved = answer === 'unchecked' ? undefined : answer
       const lifeMs = solved === undefined ? 0 : Math.ceil(solved.leftMs) + CLOCK_TOLERANCE_MS
       const keys = [

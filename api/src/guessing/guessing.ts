@@ -5,6 +5,7 @@
  */
 import type { FastifyBaseLogger } from 'fastify'
 import type { GatewayMetrics } from '../http/metrics.js'
+import type { AddressAttempt, AddressAttempts } from '../limits/address-attempts.js'
 import { storedNetworkOf } from '../limits/client-network.js'
 import type { Count } from '../limits/request-counts.js'
 import { ApiError } from '../problems/errors.js'
@@ -18,7 +19,7 @@ import type { SprayedPasswords } from './sprayed-passwords.js'
 
 /** An attempt that was let in, as tickets carry it. */
 export interface Attempt {
-  /** Empty where nothing is counted. */
+  /** Also of what is counted for its network. */
   id: string
   /** The digest of the address. */
   account: string
@@ -33,10 +34,14 @@ export interface Login {
   deviceToken: string
   challengeAnswer: string
   client: Answerer
+  /** Counts an attempt of no known device for the address that it comes from, once. Throws `too_many_requests`. */
+  countForAddress(): Promise<AddressAttempt & { isBehind: boolean }>
 }
 
 export interface LetInAttempt {
   readonly attempt: Attempt
+  /** Whether it waits until others of its address are known to be no guesses. */
+  readonly isBehind: boolean
   /**
    * Compares the generation of a known device with the account's, undefined where there is no account. A device of another generation is
    * unknown: it is counted as such, and refused as such.
@@ -63,6 +68,8 @@ export interface Guessing {
   succeeded(attempt: Attempt): void
   /** After a wrong password, or one for no account. */
   failed(attempt: Attempt): void
+  /** Whether the job of a ticket may be hashed by now. */
+  mayBeHashed(attempt: Attempt): Promise<boolean>
   /** When the ticket of an attempt has ended without an answer. */
   unanswered(attempt: Attempt): void
   /** The password of a failure that was answered while its request was held. */
@@ -71,6 +78,7 @@ export interface Guessing {
 
 export interface GuessingDeps {
   attempts: ReturnType<typeof createAttempts>
+  addresses: AddressAttempts
   challenges: Challenges
   devices: DeviceTokens
   networks: ProbedNetworks
@@ -85,14 +93,15 @@ export interface GuessingDeps {
 }
 
 export function createGuessing(deps: GuessingDeps): Guessing {
-  const { attempts, challenges, devices, perMinute, perAccount, metrics, log } = deps
+  const { attempts, addresses, challenges, devices, perMinute, perAccount, metrics, log } = deps
   const isOff = perMinute === 0 && perAccount === 0
   /** Logs the failure of a Redis command that no answer awaits. A lost command leaves a count too high. */
   function inBackground(work: Promise<unknown>): void {
     work.catch((error: unknown) => log.debug({ err: error }, 'an attempt could not be counted'))
   }
 
-  function settle({ id, account, device }: Attempt, settled: Settled, challengeId?: string): void {
+  function settle({ id, account, device, network }: Attempt, settled: Settled, challengeId?: string): void {
+    if (device === null) addresses.end({ id, network }, settled === 'failed')
     if (perAccount > 0)
       inBackground(attempts.settle({ id, account: deps.nameOf(account), device }, settled, challengeId))
   }
@@ -107,18 +116,21 @@ export function createGuessing(deps: GuessingDeps): Guessing {
   }
 
   return {
-    async letIn({ account, deviceToken, challengeAnswer, client }, tellLimit) {
-      const known = perAccount === 0 ? null : devices.read(account, deviceToken)
+    async letIn({ account, deviceToken, challengeAnswer, client, countForAddress }, tellLimit) {
       const network = storedNetworkOf(client.address)
+      const known = perAccount === 0 ? null : devices.read(account, deviceToken)
       const isAnswered = challengeAnswer !== '' && perAccount > 0
+      let ofAddress: Awaited<ReturnType<Login['countForAddress']>> | undefined
       const count = (device: string | null, answer?: Solved | 'unchecked') =>
-        attempts.letIn(deps.nameOf(account), device, answer).catch((error: unknown) => {
+        attempts.letIn(deps.nameOf(account), device, answer, ofAddress?.id).catch((error: unknown) => {
           throw new ApiError('unavailable', { cause: error, retryAfterS: 1 })
         })
 
       /** Counts an attempt of a device, or of an unknown one. Throws its refusal. */
       async function attemptOf(device: string | null): Promise<{ attempt: Attempt; challengeId?: string | undefined }> {
-        if (isOff) return { attempt: { id: '', account, device, network } }
+        // A request that the limit of its address refuses does not count for its account.
+        if (device === null) ofAddress = await countForAddress()
+        if (isOff) return { attempt: { id: ofAddress?.id ?? '', account, device, network } }
         let counted = await count(device, isAnswered ? 'unchecked' : undefined)
         let solved: Solved | undefined
         if (counted.outcome === 'unchecked') {
@@ -130,7 +142,7 @@ export function createGuessing(deps: GuessingDeps): Guessing {
           tellLimit(perMinute, { count: requests, resetS: secondsOf(waitMs) })
         if (outcome !== 'known' && outcome !== 'unknown' && outcome !== 'solved') throw refusal(account, counted)
         metrics.loginAttempts.inc({ device: outcome })
-        // A device that failed too often is as good as unknown. A challenge that let nobody in was used before, and must stay used.
+        // A device that failed too often is as good as unknown, and only its failures count for its address. A challenge that let nobody in was used before, and must stay used.
         const attempt = { id, account, device: outcome === 'known' ? device : null, network }
         return { attempt, challengeId: outcome === 'solved' ? solved?.id : undefined }
       }
@@ -145,6 +157,9 @@ export function createGuessing(deps: GuessingDeps): Guessing {
         get attempt() {
           return letIn.attempt
         },
+        get isBehind() {
+          return ofAddress?.isBehind === true
+        },
         async confirm(generation) {
           if (letIn.attempt.device === null || known?.generation === generation) return
           takeBack()
@@ -156,6 +171,8 @@ export function createGuessing(deps: GuessingDeps): Guessing {
     },
 
     issueDeviceToken: ({ account }, generation) => devices.issue(account, generation),
+
+    mayBeHashed: async ({ id, network, device }) => device !== null || (await addresses.letIn({ id, network })),
 
     succeeded: (attempt) => settle(attempt, 'succeeded'),
 

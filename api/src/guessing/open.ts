@@ -43,6 +43,7 @@ export async function openGuessing(
       secret: config.CHALLENGE_SECRET,
       siteKey: config.CHALLENGE_SITE_KEY,
     }),
+    addresses: app.addressAttempts,
     devices,
     networks: createProbedNetworks(redis, config.QUEUE_PREFIX),
     sprayed: createSprayedPasswords(),
@@ -51,6 +52,6 @@ export async function openGuessing(
     metrics,
     log,
   })
-  await app.register(guessingPlugin, { guessing })
+  await app.register(guessingPlugin, { guessing, devices })
   return guessing
 }

@@ -1,14 +1,27 @@
 /** The hooks of a login: counted before anything is done for it, and settled when it is answered. */
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { accountOfEmail } from '../limits/account-name.js'
+import type { AddressAttempt } from '../limits/address-attempts.js'
 import { sendLimitHeaders } from '../limits/limit.js'
-import { deviceTokenOf } from './device-token.js'
+import { type DeviceTokens, deviceTokenOf } from './device-token.js'
 import type { Guessing, LetInAttempt } from './guessing.js'
 
 export const guessingPlugin = fp(
-  async (app: FastifyInstance, { guessing }: { guessing: Guessing }) => {
+  async (app: FastifyInstance, { guessing, devices }: { guessing: Guessing; devices: DeviceTokens }) => {
     app.decorateRequest('login')
+    app.decorateRequest('ofAddress')
+
+    async function countForAddress(request: FastifyRequest, reply: FastifyReply) {
+      request.ofAddress ??= await app.addressAttempts.begin(request.ip, reply)
+      return request.ofAddress
+    }
+
+    app.decorate('countLogin', async (request, reply) => {
+      // Whether it is known to this account shows in the body.
+      const isOfDevice = devices.recognize(deviceTokenOf(request.headers)) !== undefined
+      if (!isOfDevice) await countForAddress(request, reply)
+    })
 
     app.decorate('letLoginIn', async (request, reply) => {
       const { headers, ip, clientGone } = request
@@ -18,6 +31,7 @@ export const guessingPlugin = fp(
           account: accountOfEmail(fieldOf(request, 'email')),
           deviceToken: deviceTokenOf(headers),
           challengeAnswer: typeof answer === 'string' ? answer : '',
+          countForAddress: () => countForAddress(request, reply),
           client: { address: ip, gone: clientGone, whilePaused: (wait) => whilePaused(request, wait) },
         },
         (max, count) => sendLimitHeaders(reply, max, count),
@@ -25,8 +39,11 @@ export const guessingPlugin = fp(
     })
 
     app.decorate('settleLogin', async (request, reply) => {
-      const { login, jobId, clientGone } = request
-      if (login === undefined) return
+      const { login, ofAddress, jobId, clientGone } = request
+      if (login === undefined) {
+        if (ofAddress !== undefined) app.addressAttempts.end(ofAddress, reply.statusCode < 500)
+        return
+      }
       const hasFailed = reply.statusCode >= 500 && !clientGone.aborted
       if (jobId === undefined || hasFailed) login.takeBack()
       else if (reply.statusCode === 401) guessing.failedBy(fieldOf(request, 'password'), login.attempt)
@@ -53,6 +70,8 @@ function fieldOf({ body }: FastifyRequest, name: string): string {
 
 declare module 'fastify' {
   interface FastifyInstance {
+    /** `onRequest` hook that counts a login for its address, unless a known device makes it. */
+    countLogin(request: FastifyRequest, reply: FastifyReply): Promise<void>
     /** `preHandler` hook that counts a login, after validation, and refuses it. */
     letLoginIn(request: FastifyRequest, reply: FastifyReply): Promise<void>
     /**
@@ -64,5 +83,7 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** A login that was let in. */
     login?: LetInAttempt
+    /** A login that counts for its address. */
+    ofAddress?: AddressAttempt & { isBehind: boolean }
   }
 }

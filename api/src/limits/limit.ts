@@ -24,6 +24,28 @@ export type LimitRequest = (request: FastifyRequest, reply: FastifyReply) => Pro
 /** Names over their limit that are remembered. Beyond it all are forgotten, and counted in Redis again. */
 const MOST_REMEMBERED = 10_000
 
+/** Names that are refused from memory until their limit lets them in again. */
+export function createRefusals() {
+  /** In milliseconds of the monotonic clock. */
+  const refusedUntil = new Map<string, number>()
+  return {
+    remember(name: string, resetS: number): void {
+      if (refusedUntil.size >= MOST_REMEMBERED) refusedUntil.clear()
+      // The rest of a window is rounded up to a second: the memory must not refuse beyond it.
+      refusedUntil.set(name, performance.now() + (resetS - 1) * 1_000)
+    },
+    /** The seconds that are left; undefined for a name that is not refused. */
+    remembered(name: string): number | undefined {
+      const until = refusedUntil.get(name)
+      if (until === undefined) return undefined
+      const leftMs = until - performance.now()
+      if (leftMs > 0) return Math.ceil(leftMs / 1_000)
+      refusedUntil.delete(name)
+      return undefined
+    },
+  }
+}
+
 /**
  * Returns how to make a limit. A name over its limit is refused from memory until its window ends. While Redis is unreachable limits allow everything: the queue is unreachable too, so
  * nothing is hashed. A count that fails for another reason allows its request as well, and is logged (toCountingRedis).
@@ -31,33 +53,21 @@ const MOST_REMEMBERED = 10_000
 export function createLimits(redis: readonly CountingRedis[], queuePrefix: string): (limit: Limit) => LimitRequest {
   return ({ max, windowMs = WINDOW_MS, reason, nameOf, headers }) => {
     const countRequest = createSharedCounts(redis, { windowMs })
-    /** The end of the window of each name over its limit, in milliseconds of the monotonic clock. */
-    const refusedUntil = new Map<string, number>()
-
-    function remember(name: string, { resetS }: Count): void {
-      if (refusedUntil.size >= MOST_REMEMBERED) refusedUntil.clear()
-      // The rest of a window is rounded up to a second: the memory must not refuse beyond it.
-      refusedUntil.set(name, performance.now() + (resetS - 1) * 1_000)
-    }
-
-    function remembered(name: string): Count | undefined {
-      const until = refusedUntil.get(name)
-      if (until === undefined) return undefined
-      const leftMs = until - performance.now()
-      if (leftMs > 0) return { count: max + 1, resetS: Math.ceil(leftMs / 1_000) }
-      refusedUntil.delete(name)
-      return undefined
-    }
+    const refusals = createRefusals()
 
     return async function limitRequest(request, reply) {
       if (max === 0) return
       const name = nameOf(request)
-      const counted = remembered(name) ?? (await countRequest(`${queuePrefix}:limit:${name}`).catch(() => undefined))
+      const resetS = refusals.remembered(name)
+      const counted =
+        resetS === undefined
+          ? await countRequest(`${queuePrefix}:limit:${name}`).catch(() => undefined)
+          : { count: max + 1, resetS }
       if (counted === undefined) return
       const refused = counted.count > max
       if (refused || headers === 'always') sendLimitHeaders(reply, max, counted)
       if (!refused) return
-      if (!refusedUntil.has(name)) remember(name, counted)
+      if (resetS === undefined) refusals.remember(name, counted.resetS)
       throw new ApiError('too_many_requests', { reason, retryAfterS: Math.max(1, counted.resetS) })
     }
   }

@@ -1,6 +1,7 @@
 /**
  * Rate limits of the public API: requests with credentials per address and per account, refreshes per address and per session,
  * redemptions per address. The limit of the address is checked before the body is read: refusals stay cheap, and invalid requests count.
+ * Logins count for their address only where they fail (address-attempts.ts).
  * The other limit needs a valid body.
  *
  * A request that the limit of the address refuses does not count for its account or session: otherwise one client could lock out any
@@ -10,6 +11,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { accountOfEmail, digestOf } from './account-name.js'
+import { type AddressAttempts, createAddressAttempts } from './address-attempts.js'
 import { networkOf } from './client-network.js'
 import { createLimits, type LimitRequest } from './limit.js'
 import type { CountingRedis } from './shared-counts.js'
@@ -25,6 +27,9 @@ export interface LimitsOptions {
   refreshPerAddress: number
   refreshPerSession: number
   redeemPerAddress: number
+  /** The longest time that a client counts as present after it asked, and the life of a ticket, in milliseconds. */
+  presentMs: number
+  ticketTtlMs: number
   /** Requests an hour that send mail. */
   mailPerNetwork: number
   /** A name for the session of the refresh token of a request that reveals nothing to a reader of Redis. */
@@ -39,7 +44,9 @@ export const limitsPlugin = fp(
     const limitAddress = (kind: string, max: number) =>
       limit({ max, reason: 'address_limit', nameOf: ({ ip }) => `${kind}:${networkOf(ip)}`, headers: 'always' })
 
-    app.decorate('limitAddress', limitAddress('address', options.perAddress))
+    const addressAttempts = createAddressAttempts({ ...options, max: options.perAddress })
+    app.decorate('addressAttempts', addressAttempts)
+    app.decorate('limitAddress', (request, reply) => addressAttempts.count(request.ip, reply))
     app.decorate(
       'limitAccount',
       limit({
@@ -82,7 +89,9 @@ function accountOf({ body, user }: FastifyRequest): string {
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** `onRequest` hook that counts a request against the limit of its address. */
+    /** Counts logins against the limit of their address. */
+    addressAttempts: AddressAttempts
+    /** `onRequest` hook that counts another request against it. */
     limitAddress: LimitRequest
     /** `preHandler` hook that counts a request against the limit of its account, after validation and authentication. */
     limitAccount: LimitRequest

@@ -41,6 +41,24 @@ local function count_request(key, window)
 end`
 
 /**
+ * Lua: the time, and sorted sets of what counts for a while: each member with the time at which it lapses. `counted` is how many count;
+ * a member that somebody gave a longer life does not. `begin` adds one, or gives it its life again. Neither deletes before it writes.
+ */
+export const LUA_LAPSING = `${LUA_COUNTS}
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local function text(number) return string.format('%.0f', number) end
+local function counted(key, life)
+  keep_only('zset', key)
+  return redis.call('ZCOUNT', key, text(now), text(now + life))
+end
+local function begin(key, member, life)
+  redis.call('ZADD', key, text(now + life), member)
+  redis.call('ZREMRANGEBYSCORE', key, '-inf', '(' .. text(now))
+  redis.call('PEXPIRE', key, life)
+end`
+
+/**
  * Lua: counts a request.
  * KEYS: the counter. ARGV: the window, in milliseconds. Returns the count and the milliseconds left.
  */

@@ -57,8 +57,8 @@ export const mailed: Access<undefined> = {
 
 /** Anyone who may try a password: guessing is held back. */
 export const guesser: Access<LetInAttempt | undefined> = {
-  hooks: ({ limitAddress, letLoginIn, settleLogin }) => ({
-    onRequest: [limitAddress],
+  hooks: ({ countLogin, letLoginIn, settleLogin }) => ({
+    onRequest: [countLogin],
     preHandler: [letLoginIn],
     onSend: [settleLogin],
   }),

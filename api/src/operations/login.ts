@@ -127,6 +127,7 @@ export const login = defineOperation({
   },
 
   failed: ({ guessing }, { attempt }) => guessing.failed(attempt),
+  mayBeHashed: ({ guessing }, { attempt }) => guessing.mayBeHashed(attempt),
   unanswered: ({ guessing }, { attempt }) => guessing.unanswered(attempt),
 })
 

@@ -65,7 +65,9 @@ export interface OperationDefinition<Deps, Caller, Body, Contents extends object
   finish(deps: Deps, contents: Contents, job: Job): Promise<Answer>
   /** Called when the operation has succeeded, or with the error that refuses it. */
   ended?(deps: Deps, contents: Contents, job: AnsweredJob, refused?: ApiError): void
-  /** Called when a ticket has ended without an answer. */
+  /** Whether the job of a ticket may be hashed by now [it may]: until then its client waits outside. */
+  mayBeHashed?(deps: Deps, contents: Contents): Promise<boolean>
+  /** Called when a ticket has ended without an answer, or was used before. */
   unanswered?(deps: Deps, contents: Contents): void
 }
 
@@ -79,6 +81,7 @@ interface Finished {
 /** How the operation of a ticket ends: with the verdict, or without one, because its time is over or its job is lost. */
 export interface Resumed {
   finish(job: AnsweredJob): Promise<Finished>
+  mayBeHashed(): Promise<boolean>
   unanswered(): void
 }
 
@@ -164,6 +167,7 @@ export function buildOperation<Deps, Caller, Body, Contents extends object, Answ
       if (!definition.contents.is(contents)) return undefined
       return {
         finish: (job) => finish(deps, contents, job),
+        mayBeHashed: async () => (await definition.mayBeHashed?.(deps, contents)) ?? true,
         unanswered: () => definition.unanswered?.(deps, contents),
       }
     },
@@ -206,7 +210,7 @@ export async function redeem(
   const { job, operation } = ticket
   const resumed = resume(operation, request)
   try {
-    const held = await hold.resume(ticket, request, reply)
+    const held = await hold.resume(ticket, request, reply, await resumed.mayBeHashed())
     const verdict = await hold.verdictOf(operation.kind, held, request, reply)
     if (verdict === undefined) return await hold.ticketFor(operation, held, reply)
     if (!(await usedTickets.use(job.id))) throw new ApiError('ticket_used')
@@ -216,7 +220,9 @@ export async function redeem(
       throw error
     })
   } catch (error) {
-    if (error instanceof ApiError && ['ticket_expired', 'ticket_lost'].includes(error.code)) resumed.unanswered()
+    // A ticket that was used has ended before: it must not count again.
+    if (error instanceof ApiError && ['ticket_expired', 'ticket_lost', 'ticket_used'].includes(error.code))
+      resumed.unanswered()
     throw error
   }
 }

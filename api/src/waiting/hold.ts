@@ -43,6 +43,8 @@ export interface Held {
   expiresAt: number
   /** Whether the job was added by this request; otherwise by the request that got the ticket. */
   isFirst: boolean
+  /** Whether the wait ends with the job. */
+  isLast: boolean
 }
 
 /** The answer that gives a ticket. */
@@ -99,28 +101,40 @@ export function createHold(deps: {
       request: FastifyRequest,
       reply: FastifyReply,
     ): Promise<Held> {
+      const isBehind = request.login?.isBehind === true
       // A device may have turned out to be unknown meanwhile.
-      const added = lane === 'known' && !isOfKnownDevice(request) ? 'held' : lane
+      const own = lane === 'known' && !isOfKnownDevice(request) ? 'held' : lane
+      const [added, heldMs] = isBehind ? (['behind', 0] as const) : ([own, waitMs] as const)
       metrics.jobsAdded.inc({ lane: added })
-      const submit = () => passwords.submit(name, contents, added, ticketTtlMs, waitMs)
+      const submit = () => passwords.submit(name, contents, added, ticketTtlMs, heldMs)
       const pending = await (request.inTrace?.(submit) ?? submit())
       request.jobId = pending.job.id
       const expiresAt = Date.now() + ticketTtlMs
-      return { pending, waitMs: remainingWaitMs(waitMs, reply.elapsedTime), preferredMs, expiresAt, isFirst: true }
+      const leftMs = remainingWaitMs(heldMs, reply.elapsedTime)
+      return { pending, waitMs: leftMs, preferredMs, expiresAt, isFirst: true, isLast: false }
     },
 
-    /** Waits for the job of a ticket. Throws `ticket_expired` after its deadline, and `ticket_lost` where its Redis server is gone. */
-    async resume({ job, expiresAt }: TicketContents, request: FastifyRequest, reply: FastifyReply): Promise<Held> {
+    /**
+     * Waits for the job of a ticket; where it may not be hashed yet, only for what is known of it. Throws `ticket_expired` after its
+     * deadline, and `ticket_lost` where its Redis server is gone.
+     */
+    async resume(
+      { job, expiresAt }: TicketContents,
+      request: FastifyRequest,
+      reply: FastifyReply,
+      mayBeHashed: boolean,
+    ): Promise<Held> {
       if (passwords.now(job) >= job.deadline) throw new ApiError('ticket_expired')
       request.jobId = job.id
       const preferredMs = negotiateWaitMs(request, reply)
-      const waitMs = Math.min(preferredMs, job.deadline - passwords.now(job))
-      const pending = await passwords.resume(job, waitMs)
+      const leftMs = job.deadline - passwords.now(job)
+      const waitMs = mayBeHashed ? Math.min(preferredMs, leftMs) : 0
+      const pending = await passwords.resume(job, waitMs, mayBeHashed)
       if (pending.isLost) {
         await pending.answer({ waitMs: 0 })
         throw new ApiError('ticket_lost')
       }
-      return { pending, waitMs, preferredMs, expiresAt, isFirst: false }
+      return { pending, waitMs, preferredMs, expiresAt, isFirst: false, isLast: leftMs < preferredMs }
     },
 
     /**
@@ -160,11 +174,10 @@ export function createHold(deps: {
 
     /** The ticket of a request whose wait ran out. Throws `ticket_expired` where the time of the job did, too. */
     async ticketFor(operation: TicketContents['operation'], held: Held, reply: FastifyReply): Promise<Ticketed> {
-      const { pending, waitMs, preferredMs, expiresAt, isFirst } = held
+      const { pending, preferredMs, expiresAt, isLast } = held
       const { job } = pending
       // The clock is an estimate: after a wait until the deadline it may be some milliseconds before it.
-      const isOver = (!isFirst && waitMs < preferredMs) || passwords.now(job) >= job.deadline
-      if (isOver) throw new ApiError('ticket_expired')
+      if (isLast || passwords.now(job) >= job.deadline) throw new ApiError('ticket_expired')
       const { ahead: position, waitMs: predictedMs, number } = await pending.expectation()
       const ticketLeftMs = job.deadline - passwords.now(job)
       const retryAfter = ticketRetryAfterS({ predictedMs, holdMs: preferredMs, ticketLeftMs })

@@ -137,9 +137,12 @@ async function entriesOf(key: string): Promise<number> {
   return Object.hasOwn(count, type) ? Number(await Reflect.get(count, type).call(redis, key)) : 1
 }
 
-/** What nothing here brings about: a worker or mail server that fails, several Redis servers, an attack, a line before known devices, tickets of applications. */
+/**
+ * What nothing here brings about: a worker or mail server that fails, several Redis servers, an attack, a crowd, a line before known devices,
+ * tickets of applications.
+ */
 const RARE =
-  /^last-known$|^absent$|^line$|^passwords:(failed|stalled|delayed)$|^mail:(failed|delayed|stalled|pc|prioritized)$|^probe:|^used:|:noticed$|\.upgrade$/
+  /^last-known$|^absent$|^line$|^passwords:(failed|stalled|delayed)$|^mail:(failed|delayed|stalled|pc|prioritized)$|^probe:|^used:|:noticed$|:behind$|\.upgrade$/
 
 /** An empty collection of any size takes less, in bytes. */
 const COLLECTION_BYTES = 500

@@ -35,7 +35,7 @@ function scene({
 } = {}) {
   let nowMs = 1_000_000
   let load = WORKERS
-  const predictedMs = { known: 300, held: 300, deferred: 300, ...predicted }
+  const predictedMs = { known: 300, held: 300, deferred: 300, behind: 300, ...predicted }
   const admission = createAdmission(
     { load: () => load, predictedWaitMs: (lane) => predictedMs[lane] },
     { ticketTtlMs: 60_000, maxOutstanding },

@@ -1,6 +1,6 @@
 /** BullMQ's consumer of the queue: its settings, and how it processes jobs. */
 import { takeMoreJobs } from '@spillway/client/inside/bullmq'
-import { DEFERRED_PRIORITY, type JobResult, QUEUE_NAME } from '@spillway/client/protocol/job'
+import { BEHIND_PRIORITY, DEFERRED_PRIORITY, type JobResult, QUEUE_NAME } from '@spillway/client/protocol/job'
 import { retakeLock } from '@spillway/client/queue/jobs'
 import { openQueue } from '@spillway/client/queue/open-queue'
 import { passOver } from '@spillway/client/queue/ticket'
@@ -123,14 +123,15 @@ export function createConsumer(options: ConsumerOptions): Consumer {
   /** Nothing is hashed for a client that is not there: of deferred jobs alone that is known. */
   async function isPassedOver({ id, token, opts, data }: Job): Promise<boolean> {
     const deadline: unknown = Object(data).deadline
+    const isBehind = opts.priority === BEHIND_PRIORITY
     if (
-      opts.priority !== DEFERRED_PRIORITY ||
+      !(isBehind || opts.priority === DEFERRED_PRIORITY) ||
       id === undefined ||
       token === undefined ||
       !Number.isSafeInteger(deadline)
     )
       return false
-    const passed = await passOver(redis, prefix, { id, deadline: Number(deadline) }, token).catch(() => false)
+    const passed = await passOver(redis, prefix, { id, deadline: Number(deadline) }, token, isBehind).catch(() => false)
     if (passed) metrics.tickets.inc({ event: 'passed_over' })
     return passed
   }

@@ -131,3 +131,26 @@ test.concurrent('numbers go on where Redis has lost its data, and no number is g
   assert.equal(await numberOf(), 5)
   await until(() => client.line({ id: '', name: 'verify', deadline: 0 }).serving === 5)
 })
+
+test.concurrent('a job that is behind follows all deferred ones, and is hashed only once its client may come', async (t) => {
+  const space = spaceFor(t)
+  const { redis, prefix } = space
+  const client = await readyClient(space)
+  const behind = await client.submit('verify', request, 'behind', undefined, 0)
+  const others = [
+    await client.submit('verify', request, 'deferred'),
+    await client.submit('verify', request, 'deferred'),
+  ]
+  const inOrder = [...others, behind].map(({ job }) => job.id)
+  assert.deepEqual(await deferred(space), inOrder)
+  assert.equal((await (await client.resume(behind.job, 0, false)).expectation()).ahead, 2)
+  // A worker may take it before it has its number.
+  await redis.hdel(jobKey(space, behind.job.id), 'number')
+  await startedWorker(space)
+  for (const pending of others) assert.deepEqual(await answerOf(pending), match)
+  await until(async () => (await absent(space)).includes(behind.job.id))
+  await answerOf(await client.resume(behind.job, 0, false), 0)
+  assert.deepEqual(await absent(space), [behind.job.id])
+  assert.equal(await redis.exists(presentKey(prefix, behind.job.id)), 0)
+  assert.deepEqual(await answerOf(await client.resume(behind.job)), match)
+})

@@ -14,7 +14,7 @@ async function scene(t: TestContext) {
   const space = spaceFor(t)
   const client = await readyClient(space)
   const names = new Map<string, string>()
-  const count = { known: 0, held: 0, deferred: 0 }
+  const count = { known: 0, held: 0, deferred: 0, behind: 0 }
 
   /** Resolves when the job is in its place. */
   async function add(lane: Lane) {

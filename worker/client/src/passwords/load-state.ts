@@ -41,6 +41,8 @@ export interface LoadState {
 
 /** How far the queue has come. */
 export interface Progress extends Pick<LineReading, 'first' | 'last'> {
+  /** Whether the first is behind [false]: numbers go back to it from those that overtook it. */
+  isBehind?: boolean
   /** Jobs that were finished since some time in the past. */
   finished: number
 }
@@ -89,7 +91,8 @@ export function createLoadState(now: () => number = () => performance.now()): Lo
   return {
     current,
     added(lane) {
-      addedSince = { ...addedSince, [lane]: addedSince[lane] + 1 }
+      const counted = lane === 'behind' ? 'deferred' : lane
+      addedSince = { ...addedSince, [counted]: addedSince[counted] + 1 }
     },
     predictedWaitMs: (lane) => predictWaitMs(current(), lane),
     expectedWaitMs({ held, deferred }) {
@@ -111,11 +114,12 @@ export function createLoadState(now: () => number = () => performance.now()): Lo
           load = { known: true, ...depth, ...lastCapacity }
           lineCapacity.observe(lastCapacity.linePerSecond)
           if (progress !== undefined) {
-            const { first, last, finished } = progress
+            const { first, isBehind, last, finished } = progress
             progressOfLine.observe({ first, last, deferred: depth.deferred })
             const { waiting, deferred, active, absent } = depth
             const outstanding = waiting + deferred + active + absent
-            deferredShare.observe({ first, jobsPerSecond: load.jobsPerSecond, outstanding, finished })
+            const measured = isBehind ? undefined : first
+            deferredShare.observe({ first: measured, jobsPerSecond: load.jobsPerSecond, outstanding, finished })
           }
           addedSince = {
             known: addedSince.known - addedBefore.known,
@@ -137,7 +141,7 @@ export function createLoadState(now: () => number = () => performance.now()): Lo
 /** Jobs that are done before one that is added to this lane. */
 export function jobsAhead({ waiting, deferred, active, aheadOfKnown }: Load, lane: Lane): number {
   if (lane === 'known') return active + Math.min(waiting, aheadOfKnown)
-  return active + waiting + (lane === 'deferred' ? deferred : 0)
+  return active + waiting + (lane === 'held' ? 0 : deferred)
 }
 
 /** Milliseconds until a job added to this lane would be answered; Infinity when no worker is alive. */

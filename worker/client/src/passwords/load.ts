@@ -63,7 +63,7 @@ export function readLoad(options: {
     readings += 1
     const reading = beginReading()
     try {
-      const { at, capacity, canary, first, last, ...depth } = await clock.synchronize(
+      const { at, capacity, canary, first, isBehind, last, ...depth } = await clock.synchronize(
         () => readRawLoad(redis, prefix, readings),
         (answer) => answer.at,
       )
@@ -71,7 +71,7 @@ export function readLoad(options: {
       hasOtherKeys = workers.size > 0 && canary !== undefined && !areForEachOther(ownCanary, canary)
       if (hasOtherKeys) otherKeys.warn(new Error(`the workers have another ${SEAL_KEYS}`))
       finished.update(workers)
-      reading.succeeded(depth, sumCapacity(workers), { first, last, finished: finished.count() })
+      reading.succeeded(depth, sumCapacity(workers), { first, isBehind, last, finished: finished.count() })
       // After an outage those known before it count for a moment, as in the state.
       if (workers.size > 0 || state.current().slots === 0) counted = workers
       const { waiting, deferred, active, absent } = depth

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Telemetry } from 'bullmq'
 import { orQueueUnavailable, PasswordClientError } from '../errors.js'
 import type { Logger } from '../logger.js'
-import { DEFERRED_PRIORITY, type JobData, type Lane } from '../protocol/job.js'
+import { BEHIND_PRIORITY, DEFERRED_PRIORITY, type JobData, type Lane } from '../protocol/job.js'
 import type { JobRef } from '../protocol/reply.js'
 import { bringForward, promoteOldestDeferred } from '../queue/lanes.js'
 import { openQueue } from '../queue/open-queue.js'
@@ -28,6 +28,9 @@ export interface Producer {
   close(): Promise<void>
 }
 
+/** BullMQ's: the least goes first, after the jobs without one. */
+const priorities: Partial<Record<Lane, number>> = { deferred: DEFERRED_PRIORITY, behind: BEHIND_PRIORITY }
+
 export function createProducer(options: {
   redis: RedisConnection
   prefix: string
@@ -41,8 +44,12 @@ export function createProducer(options: {
   const queue = openQueue(options)
 
   async function add(job: JobRef, data: JobData, lane: Lane): Promise<void> {
-    const priority = lane === 'deferred' ? { priority: DEFERRED_PRIORITY } : {}
-    const jobOptions = { jobId: job.id, ...priority, ...traceOptions(traceparent()) }
+    const priority = priorities[lane]
+    const jobOptions = {
+      jobId: job.id,
+      ...(priority === undefined ? {} : { priority }),
+      ...traceOptions(traceparent()),
+    }
     await orQueueUnavailable(queue.add(job.name, data, jobOptions), 'the job could not be added')
   }
 

@@ -11,8 +11,8 @@ import type { Expectations } from './expectation.js'
 const REDEEMERS_MAX = 8
 
 export interface Resuming {
-  /** Waits for a job that is held for so long, in milliseconds. */
-  resume(job: JobRef, holdMs?: number): Promise<ResumedJob>
+  /** Waits for a job that is held for so long, in milliseconds; its client is present meanwhile [true]. */
+  resume(job: JobRef, holdMs?: number, isPresent?: boolean): Promise<ResumedJob>
   /** The client of a ticket disconnected. Never rejects. */
   left(job: JobRef): Promise<void>
 }
@@ -31,13 +31,13 @@ export function createResume(deps: {
   const { redeeming } = answers
 
   return {
-    async resume(job, holdMs = job.deadline - clock.now()) {
+    async resume(job, holdMs = job.deadline - clock.now(), isPresent = true) {
       if (redeeming.holders(job.id) >= REDEEMERS_MAX)
         throw new PasswordClientError('held_too_often', 'enough connections wait for this job already')
       const waiter = redeeming.hold(job)
       try {
         const forMs = presentMs(holdMs, job.deadline - clock.now())
-        const reading = readTicket(redis, prefix, job, { replyTo, forMs })
+        const reading = readTicket(redis, prefix, job, isPresent ? { replyTo, forMs } : undefined)
         const state = await orQueueUnavailable(reading, 'the verdict could not be asked for')
         const asked = expectations.of(job, state)
         if (asked.sealed !== undefined) answers.stored({ jobId: job.id, sealed: asked.sealed })

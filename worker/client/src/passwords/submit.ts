@@ -40,8 +40,8 @@ export function createSubmit(deps: {
   const { submitted } = answers
 
   /** Where Redis does not say, the job has no number, and is never passed over. */
-  async function numberOf(job: JobRef, lifeMs: number, holdMs: number): Promise<number | undefined> {
-    const presence = { replyTo, forMs: presentMs(holdMs, lifeMs) }
+  async function numberOf(job: JobRef, lane: Lane, lifeMs: number, holdMs: number): Promise<number | undefined> {
+    const presence = lane === 'behind' ? undefined : { replyTo, forMs: presentMs(holdMs, lifeMs) }
     const number = await enterLine(redis, prefix, job, presence, load.line().last).catch(() => undefined)
     if (number !== undefined) load.numbered(number)
     return number
@@ -68,9 +68,10 @@ export function createSubmit(deps: {
       void cancellation.cancel(job)
       throw error
     }
-    const number = lane === 'deferred' ? await numberOf(job, lifeMs, holdMs) : undefined
+    const isInLine = lane === 'deferred' || lane === 'behind'
+    const number = isInLine ? await numberOf(job, lane, lifeMs, holdMs) : undefined
     const { waiting, deferred } = load.current()
-    if (lane !== 'deferred' && deferred > 0) producer.promoteOldestDeferred()
+    if (!isInLine && deferred > 0) producer.promoteOldestDeferred()
     if (lane === 'known' && waiting > 0) producer.bringForward(job.id)
     load.added(lane)
     const addedAt = performance.now()

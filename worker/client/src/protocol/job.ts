@@ -17,11 +17,13 @@ export type JobName = (typeof jobNames)[number]
 /**
  * The lanes: `held` jobs run before `deferred` ones, which age (see lanes.ts), and `known` ones, from devices that have
  * logged in before, overtake held ones (see lanes.ts). In BullMQ's terms a deferred job has a priority, and jobs without one run
- * first: `known` and `held` jobs are in the same list, and differ by their place in it. The autoscaler counts all.
+ * first: `known` and `held` jobs are in the same list, and differ by their place in it. A job that is `behind` follows all deferred ones, and
+ * is hashed only while its client is there. The autoscaler counts all.
  */
-export const lanes = ['known', 'held', 'deferred'] as const
+export const lanes = ['known', 'held', 'deferred', 'behind'] as const
 export type Lane = (typeof lanes)[number]
 export const DEFERRED_PRIORITY = 1
+export const BEHIND_PRIORITY = 2
 
 /** The maximum length of a sealed request, in characters: workers refuse longer ones. */
 export const SEALED_MAX_LENGTH = 32_768

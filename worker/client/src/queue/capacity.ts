@@ -5,7 +5,7 @@ import { defineScript } from '../redis/script.js'
 import { toCount, toList, UnexpectedReply } from '../redis/unexpected-reply.js'
 import { absentKey, jobKey, lastKnownKey, lineKey, queueKey, toEntries } from './keys.js'
 import { SEARCH_LENGTH } from './lanes.js'
-import { FIRST_SCORE } from './ticket.js'
+import { FIRST_SCORE, FIRST_SCORE_BEHIND } from './ticket.js'
 
 /** Abandoned tickets that one publication drops. */
 const DROPPED_AT_ONCE = 1_000
@@ -41,9 +41,10 @@ return {entry.at, held and 0 or redis.call('LLEN', KEYS[2]) + redis.call('ZCARD'
 /**
  * Lua: reads the load, all that admission needs.
  * KEYS: capacity hash, waiting list, deferred set, active list, the key of the last job of a known device, canary, absent set, line. ARGV:
- * entries to search for that, the number of the reading, prefix of job keys, first score. Returns the number of the reading, the time in
- * epoch milliseconds, the four lengths, the hash's pairs, behind how many jobs lanes.ts would put the next one, the numbers of the
- * first deferred job and of the last one that was given out (0 without one), and the canary. A deferred job whose client came back is not
+ * entries to search for that, the number of the reading, prefix of job keys, first score, first score of jobs that are behind. Returns the
+ * number of the reading, the time in epoch milliseconds, the four lengths, the hash's pairs, behind how many jobs lanes.ts would put the next
+ * one, the numbers of the first deferred job and of the last one that was given out (0 without one), the canary, and whether the first
+ * deferred job is behind. A deferred job whose client came back is not
  * the first: its turn was before.
  */
 const askLoad = defineScript(`
@@ -53,11 +54,12 @@ local last = redis.pcall('GET', KEYS[5])
 local canary = redis.pcall('GET', KEYS[6])
 local index = type(last) == 'string' and redis.call('LPOS', KEYS[2], last, 'RANK', -1, 'MAXLEN', ARGV[1])
 local function toNumber(text) return type(text) == 'string' and tonumber(text) or 0 end
-local first = redis.call('ZRANGEBYSCORE', KEYS[3], ARGV[4], '+inf', 'LIMIT', 0, 1)[1]
+local first, score = unpack(redis.call('ZRANGEBYSCORE', KEYS[3], ARGV[4], '+inf', 'WITHSCORES', 'LIMIT', 0, 1))
 return {tonumber(ARGV[2]), time[1] * 1000 + math.floor(time[2] / 1000), waiting, redis.call('ZCARD', KEYS[3]),
   redis.call('LLEN', KEYS[4]), redis.call('ZCARD', KEYS[7]), redis.call('HGETALL', KEYS[1]),
   index and waiting - index + 1 or 1, toNumber(first and redis.pcall('HGET', ARGV[3] .. first, 'number')),
-  toNumber(redis.pcall('HGET', KEYS[8], 'number')), type(canary) == 'string' and canary or ''}`)
+  toNumber(redis.pcall('HGET', KEYS[8], 'number')), type(canary) == 'string' and canary or '',
+  score and tonumber(score) >= tonumber(ARGV[5]) and 1 or 0}`)
 
 /**
  * Lua: deletes the entries of workers that ended without deleting theirs, and entries without a time. Other fields are not checked:
@@ -114,6 +116,8 @@ export interface RawLoad {
   absent: number
   /** The number of the first deferred job; undefined without one, and until it has one. */
   first: number | undefined
+  /** Whether that is behind: the line is done but for those. */
+  isBehind: boolean
   /** The last number that was given out. */
   last: number
   /** Waiting jobs that the next one of a known device is put behind, if there are as many. */
@@ -133,9 +137,9 @@ export async function readRawLoad(redis: RedisConnection, prefix: string, readin
   const parts = ['wait', 'prioritized', 'active'] as const
   const own = [lastKnownKey(prefix), canaryKey(prefix), absentKey(prefix), lineKey(prefix)]
   const keys = [capacityKey(prefix), ...parts.map((part) => queueKey(prefix, part)), ...own]
-  const args = [SEARCH_LENGTH, reading, jobKey(prefix), FIRST_SCORE]
+  const args = [SEARCH_LENGTH, reading, jobKey(prefix), FIRST_SCORE, FIRST_SCORE_BEHIND]
   const answer = toList(await askLoad(redis, keys, ...args))
-  const [of, at, waiting, deferred, active, absent, pairs, aheadOfKnown, first, last, canary] = answer
+  const [of, at, waiting, deferred, active, absent, pairs, aheadOfKnown, first, last, canary, isBehind] = answer
   if (of !== reading) throw new UnexpectedReply('Redis gave another reading of the load')
   return {
     at: toCount(at),
@@ -144,6 +148,7 @@ export async function readRawLoad(redis: RedisConnection, prefix: string, readin
     active: toCount(active),
     absent: toCount(absent),
     first: toCount(first) || undefined,
+    isBehind: isBehind === 1,
     last: toCount(last),
     aheadOfKnown: toCount(aheadOfKnown),
     capacity: toEntries(pairs),

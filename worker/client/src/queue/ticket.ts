@@ -3,6 +3,7 @@
  * client is held, and for as long as its client was told to stay away, with a grace. At its turn an absent one is passed over, unhashed, and
  * kept apart; when its client comes it is next; at its deadline it is dropped.
  */
+import { BEHIND_PRIORITY, DEFERRED_PRIORITY } from '../protocol/job.js'
 import { type JobRef, presentKey, verdictKey } from '../protocol/reply.js'
 import type { RedisConnection } from '../redis/connect.js'
 import { defineScript } from '../redis/script.js'
@@ -20,15 +21,17 @@ export function presentMs(holdMs: number, lifeMs: number): number {
 }
 
 /** BullMQ's scores of deferred jobs begin here. One whose client came back has its number as its score, and so is next. */
-export const FIRST_SCORE = 2 ** 32
+export const FIRST_SCORE = DEFERRED_PRIORITY * 2 ** 32
+/** Where those of jobs that are behind begin. */
+export const FIRST_SCORE_BEHIND = BEHIND_PRIORITY * 2 ** 32
 
 /**
- * Lua: gives a deferred job that was just added its number, and marks its client as present.
- * KEYS: job, line, present. ARGV: reply address, milliseconds, the last number that the gateway knows of. Returns the number.
+ * Lua: gives a deferred job that was just added its number, and with a reply address marks its client as present.
+ * KEYS: job, line, present. ARGV: reply address or nothing, milliseconds, the last number that the gateway knows of. Returns the number.
  * A Redis server that lost its data would count from 1 again: what the gateway knows is where it goes on.
  */
 const giveNumber = defineScript(`
-redis.call('SET', KEYS[3], ARGV[1], 'PX', ARGV[2])
+if ARGV[1] ~= '' then redis.call('SET', KEYS[3], ARGV[1], 'PX', ARGV[2]) end
 local number = math.max(redis.call('HINCRBY', KEYS[2], 'number', 1), tonumber(ARGV[3]) + 1)
 redis.call('HSET', KEYS[2], 'number', number)
 if redis.call('EXISTS', KEYS[1]) == 1 then redis.call('HSET', KEYS[1], 'number', number) end
@@ -74,12 +77,13 @@ return redis.call('PEXPIRE', KEYS[1], ARGV[2], 'LT')`)
 
 /**
  * Lua: takes an active job from the worker that has just taken it, unless its client is present. A job without a number is still being added
- * by its client: workers may take it sooner.
- * KEYS: present, lock, active list, the set of jobs that seem to be stalled, absent set, job. ARGV: job id, token of the lock, deadline. Returns
+ * by its client: workers may take it sooner, unless it is behind.
+ * KEYS: present, lock, active list, the set of jobs that seem to be stalled, absent set, job. ARGV: job id, token of the lock, deadline, whether it is behind (1 or 0). Returns
  * 1 where the job was passed over; 0 where it is to be done, as is one that another worker has by now.
  */
 const passOverJob = defineScript(`
-if redis.call('EXISTS', KEYS[1]) == 1 or redis.call('HEXISTS', KEYS[6], 'number') == 0 then return 0 end
+if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
+if ARGV[4] == '0' and redis.call('HEXISTS', KEYS[6], 'number') == 0 then return 0 end
 if redis.call('GET', KEYS[2]) ~= ARGV[2] then return 0 end
 redis.call('DEL', KEYS[2])
 redis.call('SREM', KEYS[4], ARGV[1])
@@ -118,11 +122,11 @@ export async function enterLine(
   redis: RedisConnection,
   prefix: string,
   { id }: { id: string },
-  { replyTo, forMs }: Presence,
+  presence: Presence | undefined,
   lastKnown: number,
 ): Promise<number> {
   const keys = [jobKey(prefix, id), lineKey(prefix), presentKey(prefix, id)]
-  return toCount(await giveNumber(redis, keys, replyTo, forMs, lastKnown))
+  return toCount(await giveNumber(redis, keys, presence?.replyTo ?? '', presence?.forMs ?? 0, lastKnown))
 }
 
 /** Reads a ticket; with a presence its client is there from now on. */
@@ -153,14 +157,15 @@ export async function leave(redis: RedisConnection, prefix: string, jobId: strin
   await leavePlace(redis, [presentKey(prefix, jobId)], replyTo, GRACE_MS)
 }
 
-/** Passes over an active job whose client is absent. False where the job is to be done. */
+/** Passes over an active job whose client is absent, behind or not [false]. False where the job is to be done. */
 export async function passOver(
   redis: RedisConnection,
   prefix: string,
   { id, deadline }: Pick<JobRef, 'id' | 'deadline'>,
   token: string,
+  isBehind = false,
 ): Promise<boolean> {
   const queued = [queueKey(prefix, 'active'), queueKey(prefix, 'stalled')]
   const keys = [presentKey(prefix, id), lockKey(prefix, id), ...queued, absentKey(prefix), jobKey(prefix, id)]
-  return (await passOverJob(redis, keys, id, token, deadline)) === 1
+  return (await passOverJob(redis, keys, id, token, deadline, isBehind ? 1 : 0)) === 1
 }

@@ -85,14 +85,14 @@ export function createShardedClient(list: readonly [Shard, ...Shard[]], options:
         released: (job) => held.delete(job),
       })
     },
-    async resume(job, holdMs) {
+    async resume(job, holdMs, isPresent) {
       const shard = shardOf(job)
       // Another gateway may know it, and a Redis server may be back in a moment: until its deadline the answer may still come.
       if (shard === undefined) return unanswered(job, false)
       if (!shard.health.isUsable())
         return unanswered(job, placing.hasBetter(shard) && shard.health.unusableMs() > LOST_AFTER_MS)
       try {
-        const pending = await shard.client.resume(job, holdMs)
+        const pending = await shard.client.resume(job, holdMs, isPresent)
         return { ...pending, job, expectation: () => expectationOf({ shard, pending }) }
       } catch (error) {
         if (!isUnavailable(error)) throw error

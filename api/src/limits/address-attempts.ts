@@ -1,0 +1,188 @@
+/**
+ * Attempts at passwords, counted for the address that they come from, so that it may hold any number of people: an attempt counts when it
+ * is made, and is given back when it succeeds or taught nobody anything. Only failures use the limit up, each for a minute.
+ *
+ * Until it is known, an attempt counts as a failure: of a thousand wrong ones at once no more are hashed than of a thousand in turn. What comes
+ * meanwhile goes behind: it has a ticket, whose job is hashed only once a redemption finds room for it (letIn), and while its client is
+ * there. So everything that may be hashed within the minute is counted.
+ */
+import { randomBytes } from '@spillway/client/protocol/random'
+import { toCount, toList } from '@spillway/client/redis/unexpected-reply'
+import type { FastifyReply } from 'fastify'
+import type { ClientContext, Result } from 'ioredis'
+import { ApiError } from '../problems/errors.js'
+import { storedNetworkOf } from './client-network.js'
+import { createRefusals, sendLimitHeaders } from './limit.js'
+import { LUA_LAPSING } from './request-counts.js'
+import { atHome, type CountingRedis } from './shared-counts.js'
+
+/** How long a failure counts. */
+const WINDOW_MS = 60_000
+/** Attempts that may wait behind, for each that the limit allows: with those that count, what the limit allows in a ticket's life. */
+const BEHIND_FOR_EACH = 4
+/** The Retry-After where all these wait. */
+const BEHIND_RETRY_AFTER_S = 5
+const ID_BYTES = 9
+
+/**
+ * Lua: counts an attempt, a redemption of one, or a request that is none.
+ * KEYS: failures, pending attempts, those behind. ARGV: the attempt, or another id; `attempt`, `redemption` or `request`; the limit, the
+ * window, the life of a pending attempt, the life and the number of those behind. Returns what becomes of it, how many count, and the
+ * milliseconds until the failures are fewer than the limit, or for a request that is let in, until the first of them lapses.
+ */
+const COUNT_ATTEMPT = `${LUA_LAPSING}
+local failed, pending, behind = unpack(KEYS)
+local id, kind, most, window, life = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+local failures = counted(failed, window)
+local function left(index)
+  local score = redis.call('ZRANGEBYSCORE', failed, text(now), text(now + window), 'WITHSCORES', 'LIMIT', index, 1)[2]
+  return score and math.max(1, tonumber(score) - now) or window
+end
+local attempts = counted(pending, life)
+local all = failures + attempts
+local lapses = tonumber(redis.call('ZSCORE', pending, id) or 0)
+local is_pending = lapses >= now and lapses <= now + life
+-- It is answered: its ticket is used.
+if kind == 'redemption' and redis.call('ZSCORE', failed, id) then return {'counted', all, left(0)} end
+if not is_pending and failures >= most then return {'refused', failures, left(failures - most)} end
+if kind == 'request' then
+  begin(failed, id, window)
+  return {'counted', all + 1, left(0)}
+end
+if is_pending or all < most then
+  begin(pending, id, life)
+  redis.call('ZREM', behind, id)
+  return {'counted', is_pending and all or all + 1, left(0)}
+end
+if kind == 'redemption' then return {'behind', all, left(0)} end
+if counted(behind, tonumber(ARGV[6])) >= tonumber(ARGV[7]) then return {'crowded', all, left(0)} end
+begin(behind, id, tonumber(ARGV[6]))
+return {'behind', all, left(0)}`
+
+/**
+ * Lua: ends an attempt. KEYS: as above. ARGV: the attempt, whether it failed (1 or 0), the window.
+ * ZREM comes first because of a full Redis: what follows a write is not refused.
+ */
+const END_ATTEMPT = `${LUA_LAPSING}
+keep_only('zset', KEYS[2])
+keep_only('zset', KEYS[3])
+redis.call('ZREM', KEYS[2], ARGV[1])
+redis.call('ZREM', KEYS[3], ARGV[1])
+if ARGV[2] == '0' then return 0 end
+keep_only('zset', KEYS[1])
+begin(KEYS[1], ARGV[1], tonumber(ARGV[3]))
+return 1`
+
+/** An attempt as it is counted for its address. */
+export interface AddressAttempt {
+  id: string
+  /** Where it came from: its ticket may be redeemed elsewhere. */
+  network: string
+}
+
+export interface AddressAttempts {
+  /**
+   * Counts an attempt. Throws `too_many_requests`.
+   *
+   * @returns with whether it goes behind: a ticket at once, and no hash until {@link letIn}
+   */
+  begin(address: string, reply: FastifyReply): Promise<AddressAttempt & { isBehind: boolean }>
+  /** Counts a request that is no attempt: for a minute, whatever becomes of it. Throws `too_many_requests`. */
+  count(address: string, reply: FastifyReply): Promise<void>
+  /** Whether the job of a ticket may be hashed while its client is there. */
+  letIn(attempt: AddressAttempt): Promise<boolean>
+  /** Ends an attempt: only a failure goes on to count. Not awaited: a command that is lost leaves it to lapse. */
+  end(attempt: AddressAttempt, hasFailed: boolean): void
+}
+
+export interface AddressAttemptsOptions {
+  redis: readonly CountingRedis[]
+  queuePrefix: string
+  /** Failures a minute; 0 is no limit. */
+  max: number
+  /** The longest time that a client counts as present after it asked, in milliseconds. */
+  presentMs: number
+  ticketTtlMs: number
+}
+
+export function createAddressAttempts(options: AddressAttemptsOptions): AddressAttempts {
+  const { redis, queuePrefix, max, ticketTtlMs } = options
+  /** An attempt counts for a minute from its hash, which comes while its client is present. */
+  const pendingMs = WINDOW_MS + options.presentMs
+  const refusals = createRefusals()
+  for (const { connection } of redis) {
+    connection.defineCommand('countAddressAttempt', { numberOfKeys: 3, lua: COUNT_ATTEMPT })
+    connection.defineCommand('endAddressAttempt', { numberOfKeys: 3, lua: END_ATTEMPT })
+  }
+  const keysOf = (network: string): [string, string, string] => {
+    const key = `${queuePrefix}:limit:address:${network}`
+    return [key, `${key}:pending`, `${key}:behind`]
+  }
+  const newId = () => randomBytes(ID_BYTES).toString('base64url')
+
+  /** Undefined while Redis does not count: then nothing is hashed anyway. */
+  async function ask({ id, network }: AddressAttempt, kind: 'attempt' | 'redemption' | 'request') {
+    const keys = keysOf(network)
+    const bounds = [max, WINDOW_MS, pendingMs, ticketTtlMs, max * BEHIND_FOR_EACH] as const
+    try {
+      const reply = await atHome(keys[0], redis, ({ connection }) =>
+        connection.countAddressAttempt(...keys, id, kind, ...bounds),
+      )
+      const [outcome, count, leftMs] = toList(reply)
+      return { outcome: String(outcome), count: toCount(count), resetS: Math.ceil(toCount(leftMs) / 1_000) }
+    } catch {
+      return undefined
+    }
+  }
+
+  async function countOf(address: string, reply: FastifyReply, kind: 'attempt' | 'request') {
+    const attempt = { id: newId(), network: storedNetworkOf(address) }
+    if (max === 0) return { ...attempt, isBehind: false }
+    const remembered = refusals.remembered(attempt.network)
+    const counted = remembered ? { outcome: 'refused', count: max, resetS: remembered } : await ask(attempt, kind)
+    if (counted === undefined) return { ...attempt, isBehind: false }
+    const { outcome, resetS } = counted
+    sendLimitHeaders(reply, max, counted)
+    if (outcome === 'refused' && remembered === undefined) refusals.remember(attempt.network, resetS)
+    if (outcome === 'refused' || outcome === 'crowded') {
+      const retryAfterS = outcome === 'refused' ? resetS : BEHIND_RETRY_AFTER_S
+      throw new ApiError('too_many_requests', { reason: 'address_limit', retryAfterS: Math.max(1, retryAfterS) })
+    }
+    return { ...attempt, isBehind: outcome === 'behind' }
+  }
+
+  return {
+    begin: (address, reply) => countOf(address, reply, 'attempt'),
+    async count(address, reply) {
+      await countOf(address, reply, 'request')
+    },
+    async letIn(attempt) {
+      if (max === 0) return true
+      const counted = await ask(attempt, 'redemption')
+      return counted === undefined || counted.outcome === 'counted'
+    },
+    end({ id, network }, hasFailed) {
+      if (max === 0) return
+      const keys = keysOf(network)
+      atHome(keys[0], redis, ({ connection }) =>
+        connection.endAddressAttempt(...keys, id, hasFailed ? 1 : 0, WINDOW_MS),
+      ).catch(() => undefined)
+    },
+  }
+}
+
+declare module 'ioredis' {
+  interface RedisCommander<Context extends ClientContext> {
+    countAddressAttempt(
+      ...keysAndBounds: [
+        ...keys: [string, string, string],
+        id: string,
+        kind: string,
+        ...bounds: readonly [number, number, number, number, number],
+      ]
+    ): Result<unknown, Context>
+    endAddressAttempt(
+      ...keysAndCase: [...keys: [string, string, string], id: string, hasFailed: number, windowMs: number]
+    ): Result<unknown, Context>
+  }
+}

@@ -1,0 +1,196 @@
+// Many people behind one address: all of them get in, while the guesses that are made there stay within the limit.
+import assert from 'node:assert/strict'
+import { until } from '@spillway/local/rig'
+import { afterAll, test } from 'vitest'
+import { slowAccount } from '../account.ts'
+import {
+  type Answer,
+  assertProblem,
+  type Call,
+  type Credentials,
+  expect,
+  login,
+  newCredentials,
+  redeem,
+} from '../client.ts'
+import { watchQueue } from '../queue.ts'
+import { openSystem, whileFrozen } from '../system.ts'
+
+const system = await openSystem()
+afterAll(() => system.close())
+const worker = await system.worker({ SPILLWAY_TEST_HASHES: 'true' })
+const MAX = 3
+const BEHIND = 4 * MAX
+const limits = {
+  LIMIT_PER_ADDRESS: String(MAX),
+  LIMIT_PER_ACCOUNT: '0',
+  GUESSES_PER_ACCOUNT: '100',
+  TRUST_PROXY: '127.0.0.1',
+}
+const { url } = await system.gateway(limits)
+const { redis, namespace, database } = system
+
+const from = (address: string, headers: Record<string, string> = {}): Call => ({
+  headers: { 'x-forwarded-for': address, prefer: 'respond-async', ...headers },
+})
+const keyOf = (address: string, part = '') => `${namespace.queuePrefix}:limit:address:${address}${part}`
+const countsOf = (address: string) =>
+  Promise.all(['', ':pending', ':behind'].map((part) => redis.zcard(keyOf(address, part))))
+const untilCounted = (address: string, counts: number[]) =>
+  until(async () => assert.deepEqual(await countsOf(address), counts) ?? true)
+const times = <T>(count: number, each: (n: number) => Promise<T>) =>
+  Promise.all(Array.from({ length: count }, (_, n) => each(n)))
+const statusesOf = (answers: readonly Answer[]) => answers.map(({ status }) => status).toSorted()
+const repeated = (status: number, count: number) => Array.from({ length: count }, () => status)
+let addresses = 0
+/** Gateways remember whom they refused. */
+const newAddress = () => `203.0.113.${++addresses}`
+/** Whose password is verified in no time. */
+const newUser = () => slowAccount(database, 1)
+/** An address of which nobody is known. */
+const guess = (address: string) => login(url, newCredentials(), from(address))
+
+/** Redeems until there is an answer. */
+async function answerTo(given: Answer, options: Call = {}): Promise<Answer> {
+  const { ticket } = expect(202, given)
+  return await until(async () => {
+    const answer = await redeem(url, ticket, options)
+    return answer.status === 202 ? undefined : answer
+  })
+}
+
+/** Logins that come while no worker takes a job, as a crowd does that comes faster than hashes are made. */
+const atOnce = (users: readonly Credentials[], address: string) =>
+  whileFrozen(worker, () => Promise.all(users.map((user) => login(url, user, from(address)))))
+
+test('five times as many people as may fail get in at once from one address, and nothing counts afterwards', async () => {
+  const address = newAddress()
+  const tickets = await atOnce(await times(MAX + BEHIND, newUser), address)
+  assert.deepEqual(statusesOf(tickets), repeated(202, MAX + BEHIND))
+  assert.deepEqual(statusesOf(await Promise.all(tickets.map((each) => answerTo(each)))), repeated(200, MAX + BEHIND))
+  await untilCounted(address, [0, 0, 0])
+})
+
+test('whoever comes beyond that is told to come again in a moment, and is not kept out', async () => {
+  const address = newAddress()
+  const users = await times(MAX + BEHIND + 1, newUser)
+  const answers = await atOnce(users, address)
+  assert.deepEqual(statusesOf(answers), [...repeated(202, MAX + BEHIND), 429])
+  const refused = answers.find(({ status }) => status === 429)
+  assert.equal(refused?.headers.get('retry-after'), '5')
+  for (const each of answers) if (each.status === 202) expect(200, await answerTo(each))
+  await untilCounted(address, [0, 0, 0])
+  expect(202, await login(url, users.at(-1) ?? newCredentials(), from(address)))
+})
+
+test('of any number of guesses at once as many are hashed as may fail, wherever and however often their tickets are redeemed', async () => {
+  const address = newAddress()
+  const tickets = await atOnce(await times(MAX + BEHIND, async () => newCredentials()), address)
+  /** Redeems each of them several times at once, and each time from another address. */
+  async function hashedOf(waiting: readonly Answer[]): Promise<Answer[]> {
+    const hashed = new Set<Answer>()
+    for (let n = 0; n < 3 * waiting.length; n += waiting.length) {
+      const redeemed = waiting
+        .flatMap((given) => [given, given])
+        .map(async (given, each) => {
+          const headers = { 'x-forwarded-for': `192.0.2.${n + each}`, prefer: 'wait=1' }
+          const { status } = await redeem(url, String(given.body.ticket), { headers })
+          if (status !== 202) hashed.add(given)
+          return status
+        })
+      const statuses = await Promise.all(redeemed)
+      assert.ok(statuses.every((status) => [202, 401, 409].includes(status)))
+    }
+    return [...hashed]
+  }
+  const hashed = await hashedOf(tickets)
+  assert.equal(hashed.length, MAX)
+  await untilCounted(address, [MAX, 0, BEHIND])
+  assertProblem(await guess(address), 429, 'too_many_requests')
+  assert.equal(await redis.zcard(`${namespace.queuePrefix}:absent`), BEHIND)
+
+  // As it is a minute later.
+  await redis.del(keyOf(address))
+  assert.equal((await hashedOf(tickets.filter((given) => !hashed.includes(given)))).length, MAX)
+})
+
+test('right passwords buy no guesses', async () => {
+  const address = newAddress()
+  const user = await newUser()
+  for (let n = 0; n < MAX; n += 1) {
+    for (let right = 0; right < 2; right += 1) expect(200, await answerTo(await login(url, user, from(address))))
+    expect(401, await answerTo(await guess(address)))
+  }
+  assertProblem(await guess(address), 429, 'too_many_requests')
+  assert.deepEqual(await countsOf(address), [MAX, 0, 0])
+})
+
+test('an attempt is given back to the address that made it, wherever its ticket is redeemed', async () => {
+  const [address, elsewhere] = [newAddress(), newAddress()]
+  const ticket = await login(url, await newUser(), from(address))
+  expect(401, await answerTo(await guess(elsewhere), from(elsewhere)))
+  assert.deepEqual(await countsOf(address), [0, 1, 0])
+  expect(200, await answerTo(ticket, from(elsewhere)))
+  await untilCounted(address, [0, 0, 0])
+  assert.deepEqual(await countsOf(elsewhere), [1, 0, 0])
+})
+
+test('known devices do not count, and get in from an address that is refused; a token of another account does not help', async () => {
+  const address = newAddress()
+  const [owner, other] = [await newUser(), await newUser()]
+  const { deviceToken } = expect(200, await answerTo(await login(url, owner, from(newAddress()))))
+  const known = from(address, { 'spillway-device': deviceToken })
+  for (let n = 0; n < 2 * MAX; n += 1) expect(200, await answerTo(await login(url, owner, known)))
+  assert.deepEqual(await countsOf(address), [0, 0, 0])
+  for (let n = 0; n < MAX; n += 1) expect(401, await answerTo(await login(url, newCredentials(), known)))
+  assertProblem(await login(url, other, known), 429, 'too_many_requests')
+  assertProblem(await login(url, owner, from(address)), 429, 'too_many_requests')
+  expect(200, await answerTo(await login(url, owner, known)))
+})
+
+test('clients that hang up in time leave nothing behind, and requests that are not valid count', async () => {
+  const address = newAddress()
+  const patient = await system.gateway({ ...limits, LOGIN_WAIT_MS: '50000' })
+  const queue = watchQueue(system)
+  await queue.settled(0, 0)
+  const ahead = login(patient.url, await slowAccount(database, 4_000), { headers: { 'x-forwarded-for': newAddress() } })
+  await queue.settled(0, 1)
+  const leaving = new AbortController()
+  const held = { headers: { 'x-forwarded-for': address }, signal: leaving.signal }
+  const gone = times(MAX, () => login(patient.url, newCredentials(), held).catch(() => undefined))
+  await queue.settled(MAX, 1)
+  assert.deepEqual(await countsOf(address), [0, MAX, 0])
+  leaving.abort()
+  await gone
+  await untilCounted(address, [0, 0, 0])
+  await ahead
+  assertProblem(await login(url, { ...newCredentials(), password: '' }, from(address)), 422, 'invalid_request')
+  await untilCounted(address, [1, 0, 0])
+})
+
+test('a ticket whose attempt has lapsed is hashed only where its address has room again', async () => {
+  const address = newAddress()
+  const user = await newUser()
+  const ticket = await whileFrozen(worker, async () => {
+    const given = await login(url, user, from(address))
+    await redis.del(
+      keyOf(address, ':pending'),
+      `${namespace.queuePrefix}:present:${String(given.body.ticket).slice(0, 36)}`,
+    )
+    return given
+  })
+  for (let n = 0; n < MAX; n += 1) expect(401, await answerTo(await guess(address)))
+  for (let n = 0; n < 3; n += 1) expect(202, await redeem(url, ticket.body.ticket, from(address)))
+  await redis.del(keyOf(address))
+  expect(200, await answerTo(ticket))
+})
+
+test('what somebody else writes in the place of a count neither keeps an address out nor lets it pass', async () => {
+  const address = newAddress()
+  const inAYear = Date.now() + 365 * 86_400_000
+  await redis.zadd(keyOf(address), ...Array.from({ length: MAX }, (_, n) => [inAYear, `forged ${n}`] as const).flat())
+  await redis.set(keyOf(address, ':pending'), 'a text')
+  await redis.hset(keyOf(address, ':behind'), 'a', 'hash')
+  for (let n = 0; n < MAX; n += 1) expect(401, await answerTo(await guess(address)))
+  assertProblem(await guess(address), 429, 'too_many_requests')
+})
