@@ -23,6 +23,11 @@ export const ADDON_FILES = [...installed(), beside(PACKED_ADDON), built].filter(
 /** The one that is tried first, or where it would be built. */
 export const ADDON_FILE = ADDON_FILES[0] ?? built
 
+/** How to have one: it is built only where its sources are. */
+export const HOW_TO_HAVE = existsSync(beside('../../engine/Cargo.toml'))
+  ? 'with cargo, pnpm start builds worker/engine'
+  : `${ENGINE_PACKAGES.join(' or ')} of the same release has worker/engine`
+
 function installed(): string[] {
   const { resolve } = createRequire(import.meta.url)
   return ENGINE_PACKAGES.flatMap((name) => {

@@ -3,6 +3,7 @@ import type { RefusalCode } from '@spillway/client/protocol/job'
 import { bcryptReadsWhole, type HashPolicy } from '@spillway/client/protocol/policy'
 import { type ExactHash, parseSetting } from '@spillway/client/protocol/setting'
 import { isDue, type RehashMode } from '@spillway/client/protocol/stored-hash'
+import { HOW_TO_HAVE } from './addon-file.js'
 import type { AlgorithmName } from './algorithm.js'
 import type { LongPasswords } from './bcrypt.js'
 import { type Excess, measureBounds } from './bounds.js'
@@ -239,5 +240,5 @@ function describe(native: NativeEngine | undefined, known: readonly Method<never
   }
   const packages = `hashing with ${known.map(({ engine }) => engine).join(' and ')}, one at a time`
   if (whyNot !== undefined) return `${packages}, because ${NATIVE_NAME} cannot be used: ${whyNot}`
-  return `${packages}; with cargo, pnpm start builds ${NATIVE_NAME}, which HASH_ENGINE=native uses`
+  return `${packages}; ${HOW_TO_HAVE}, which HASH_ENGINE=native uses`
 }

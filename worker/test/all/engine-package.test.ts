@@ -11,8 +11,12 @@ import { ENGINE_PACKAGES, PACKED_ADDON } from '../../src/hashing/addon-file.ts'
 
 const compiled = fileURLToPath(new URL('../../dist/hashing/addon-file.js', import.meta.url))
 
-/** Where a program finds the engine, that was installed with these files beside it. */
-async function foundWith(t: TestContext, files: string[]): Promise<string> {
+/** Where a program finds the engine that was installed with these files beside it, or how it can have one. */
+async function foundWith(
+  t: TestContext,
+  files: string[],
+  what: 'ADDON_FILE' | 'HOW_TO_HAVE' = 'ADDON_FILE',
+): Promise<string> {
   const dir = await realpath(await mkdtemp(join(tmpdir(), 'spillway-engine-')))
   t.onTestFinished(() => rm(dir, { recursive: true }))
   await writeFile(join(dir, 'package.json'), '{ "type": "module" }')
@@ -22,7 +26,7 @@ async function foundWith(t: TestContext, files: string[]): Promise<string> {
     const manifest = JSON.stringify({ name: 'engine', version: '1.0.0', main: 'spillway.node' })
     await writeFile(join(dir, file), file.endsWith('package.json') ? manifest : '')
   }
-  const script = "import { ADDON_FILE } from './addon-file.js'; console.log(ADDON_FILE)"
+  const script = `import { ${what} } from './addon-file.js'; console.log(${what})`
   const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], { cwd: dir })
   return stdout.trim().replace(`${dir}/`, '')
 }
@@ -44,6 +48,12 @@ for (const name of ENGINE_PACKAGES) {
 test('without one the packed engine is used, and without that the one that is built beside', async (t) => {
   assert.equal(await foundWith(t, [PACKED_ADDON]), PACKED_ADDON)
   assert.match(await foundWith(t, []), /engine\/spillway\.node$/)
+})
+
+test('what is installed without an engine names the package that has it, and not a build of sources that are not there', async (t) => {
+  const said = await foundWith(t, [], 'HOW_TO_HAVE')
+  assert.ok(said.startsWith(ENGINE_PACKAGES[0] ?? ''), said)
+  assert.doesNotMatch(said, /cargo/)
 })
 
 test('the package of another platform is not used', async (t) => {

@@ -67,6 +67,8 @@ impl<const WIDTH: usize> Ciphers<WIDTH> {
             encrypt_apart(ciphers, &mut halves);
             halves
         });
+        // A copy of which no other function has a reference, or each half would also be kept in memory.
+        let mut halves = halves;
         let ciphers = self.array_mut();
         for b in 0..4 {
             for i in (0..256).step_by(2) {
