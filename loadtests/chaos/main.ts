@@ -3,12 +3,11 @@ import { runCommand, runWithKeeper } from '@spillway/local/processes/command'
 import { parseCommandLine, UserError, whole } from '@spillway/local/processes/command-line'
 import type { Keeper } from '@spillway/local/processes/keeper'
 import { pickNamed } from '../src/options.ts'
-import { keepFindings } from './record.ts'
+import { keepFindings, type Row, table } from './record.ts'
 import { Findings, type Scenario } from './scenario.ts'
 import { soak } from './scenarios/soak.ts'
 import { scenarios as all } from './scenarios.ts'
 import { openStage, type Stage } from './stage/stage.ts'
-import { type Row, table } from './table.ts'
 
 const help = `pnpm chaos [name ...] [--list] [--record] [--soak [--minutes N]]
 

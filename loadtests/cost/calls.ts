@@ -1,6 +1,6 @@
 // The calls whose cost is measured: what each of many callers does over and over.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Answer, respondAsync } from '@spillway/local/rig/api-client'
+import { type ApiAnswer, respondAsync } from '@spillway/local/rig/api-client'
 import type { CostSystem } from './system.ts'
 
 /** One call to the end; resolves when it was answered as it should be. */
@@ -91,7 +91,7 @@ export const costed: readonly Costed[] = [
   },
 ]
 
-function expect(status: number, answer: Answer): Answer {
+function expect(status: number, answer: ApiAnswer): ApiAnswer {
   if (answer.status === status) return answer
   throw new Error(`A call was answered with ${answer.status} instead of ${status}: ${answer.failure ?? answer.text}`)
 }

@@ -2,7 +2,7 @@
 // nothing about its cost.
 import { randomUUID } from 'node:crypto'
 import { until } from '@spillway/local/processes/until'
-import { type Answer, type ApiClient, type Credentials, createApiClient } from '@spillway/local/rig/api-client'
+import { type ApiAnswer, type ApiClient, type Credentials, createApiClient } from '@spillway/local/rig/api-client'
 import { createAccounts as insertAccounts } from '@spillway/local/services/query'
 import type { Running } from '../contenders/contender.ts'
 import { type Algorithm, hash, TOKEN_HASH } from '../contenders/hashing.ts'
@@ -82,7 +82,7 @@ export function createAccounts(databaseUrl: string, count = ACCOUNTS) {
 }
 
 /** On a machine that is busy elsewhere a server may need several tries to reach its database. */
-async function untilOk(request: () => Promise<Answer>): Promise<void> {
+async function untilOk(request: () => Promise<ApiAnswer>): Promise<void> {
   let last = ''
   const isOk = async () => {
     const answer = await request()

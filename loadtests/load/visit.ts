@@ -1,7 +1,7 @@
 // A visit: a person logs in, from the first request to the verdict.
 import { setTimeout as sleep } from 'node:timers/promises'
 import {
-  type Answer,
+  type ApiAnswer,
   type ApiClient,
   type Credentials,
   createApiClient,
@@ -75,13 +75,13 @@ export function createVisitor(options: VisitorOptions) {
       const credentials = { ...login(number), ...(wrong && { password: WRONG_PASSWORD }) }
       let turn = number
 
-      async function atNextIfBroken(request: (client: ApiClient) => Promise<Answer>): Promise<Answer> {
+      async function atNextIfBroken(request: (client: ApiClient) => Promise<ApiAnswer>): Promise<ApiAnswer> {
         const answer = await request(client(turn))
         if (answer.status === 0) turn++
         return answer
       }
 
-      async function begin(): Promise<Answer> {
+      async function begin(): Promise<ApiAnswer> {
         for (let nth = 1; ; nth++) {
           const answer = await atNextIfBroken((at) => at.login(credentials, { headers }))
           if (nth === tries || (outcomeOf(answer) !== 'busy' && answer.status !== 0)) return answer
@@ -110,7 +110,7 @@ export function createVisitor(options: VisitorOptions) {
   }
 }
 
-function endOf({ status, text }: Answer, code: string | undefined, wrong: boolean, ticketed: boolean): End {
+function endOf({ status, text }: ApiAnswer, code: string | undefined, wrong: boolean, ticketed: boolean): End {
   if (status === 200 && text.includes('accessToken')) return wrong ? 'wrong' : 'verdict'
   if (status === 401) return wrong ? 'verdict' : 'wrong'
   if (ticketed && (status === 202 || status === 410 || status === 409)) return 'lost'

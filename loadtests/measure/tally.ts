@@ -1,5 +1,5 @@
 // Counts the outcomes of requests, second by second, and how long the callers waited.
-import type { Answer } from '@spillway/local/rig/api-client'
+import type { ApiAnswer } from '@spillway/local/rig/api-client'
 import { build } from 'hdr-histogram-js'
 
 /**
@@ -11,7 +11,7 @@ export type Outcome = (typeof outcomes)[number]
 export type Counts = Record<Outcome, number>
 
 /** The outcome an HTTP status stands for, or the lack of one. */
-export function outcomeOf({ status, failure }: Pick<Answer, 'status'> & Partial<Answer>): Outcome {
+export function outcomeOf({ status, failure }: Pick<ApiAnswer, 'status'> & Partial<ApiAnswer>): Outcome {
   if (failure !== undefined) return failure
   if (status === 202) return 'ticket'
   if (status === 429 || status === 503) return 'busy'

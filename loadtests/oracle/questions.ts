@@ -1,5 +1,5 @@
 // What a stranger asks a gateway about addresses. All answers to one question are the same but for what their time may tell.
-import { type Answer, type ApiClient, createApiClient } from '@spillway/local/rig/api-client'
+import { type ApiAnswer, type ApiClient, createApiClient } from '@spillway/local/rig/api-client'
 import { createAccounts, query } from '@spillway/local/services/query'
 import { hash } from '../contenders/hashing.ts'
 
@@ -7,7 +7,7 @@ import { hash } from '../contenders/hashing.ts'
 export interface Kind {
   name: string
   /** Asks about the n-th of them. The time of the answer is what is compared. */
-  ask(n: number): Promise<Answer>
+  ask(n: number): Promise<ApiAnswer>
   /** Whether SECURITY says that they take as long as the others. */
   isPromised: boolean
 }

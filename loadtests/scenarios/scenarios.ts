@@ -1,8 +1,7 @@
 // Everything that can be measured, in the order of the report.
+import { engines, idle } from './bare-hash.ts'
 import { login100, mixed100 } from './crowds.ts'
 import { efficiency } from './efficiency.ts'
-import { engines } from './engines.ts'
-import { idle } from './idle.ts'
 import { profile } from './profile.ts'
 import { ramp } from './ramp.ts'
 import { redis } from './redis.ts'

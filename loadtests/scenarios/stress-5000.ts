@@ -1,7 +1,7 @@
 // Five thousand users at once: how many still get an answer, and how many a second.
 import { setTimeout as sleep } from 'node:timers/promises'
 import {
-  type Answer,
+  type ApiAnswer,
   type Credentials,
   createApiClient,
   redeemUntilAnswered,
@@ -84,7 +84,7 @@ async function patientLoad(load: PatientLoad): Promise<ClosedLoopResult> {
   const startMs = performance.now()
   const elapsedMs = () => performance.now() - startMs
 
-  async function counted(request: Promise<Answer>, sinceMs: number): Promise<Answer> {
+  async function counted(request: Promise<ApiAnswer>, sinceMs: number): Promise<ApiAnswer> {
     const answer = await request
     tally.record(outcomeOf(answer), elapsedMs() - sinceMs, Math.floor(elapsedMs() / 1_000))
     return answer

@@ -13,12 +13,11 @@ import { bareHash } from '../measure/bare-hash.ts'
 import { contenderCores, generatorCores, serverProcesses } from '../measure/cores.ts'
 import { ended, spikeTarget } from '../target/spike.ts'
 import { inWords, resolveTarget } from '../target/target.ts'
-import { compare } from './compare.ts'
 import { help, type LoadOptions, parseOptions } from './options.ts'
 import { describeCommit, describeMachine, type Results } from './results.ts'
 import { defaultResultsFile, readResults, writeReport, writeResults } from './results-file.ts'
 import { goOnWith, runScenarios } from './run.ts'
-import { shares } from './summary.ts'
+import { compare, shares } from './summary.ts'
 
 const BARE_MS = 1_000
 /** After so many logins a gateway's processor time for each falls no more: its first ones cost it five times as much. */

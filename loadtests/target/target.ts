@@ -1,5 +1,5 @@
 // The targets of a spike: this machine, unless another one was allowed.
-import { judgeHost } from '@spillway/storm/hosts'
+import { judgeHost } from '@spillway/storm/target'
 import { UserError } from '@spillway/local/processes/command-line'
 import { type End, ended, type SpikeResult } from './spike.ts'
 

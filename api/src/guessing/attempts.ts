@@ -18,7 +18,7 @@ const UNDELAYED_SHARE = 0.1
 const HOUR_MS = 3_600_000
 const MEMORY_MS = [6 * HOUR_MS, 24 * HOUR_MS, 96 * HOUR_MS, 720 * HOUR_MS]
 /** A used challenge is remembered for so long after its expiry, in milliseconds: with several Redis servers their clocks differ. */
-const CLOCK_TOLERANCE_MS = 180_000
+const CHALLENGE_TOLERANCE_MS = 180_000
 /** From an attempt that is let in until its job is added, in milliseconds, at the most. */
 const UNTIL_ADDED_MS = 10_000
 const ID_BYTES = 9
@@ -79,7 +79,7 @@ export function createAttempts(redis: readonly CountingRedis[], queuePrefix: str
       id = randomBytes(ID_BYTES).toString('base64url'),
     ): Promise<LetIn> {
       const solved = answer === 'unchecked' ? undefined : answer
-      const lifeMs = solved === undefined ? 0 : Math.ceil(solved.leftMs) + CLOCK_TOLERANCE_MS
+      const lifeMs = solved === undefined ? 0 : Math.ceil(solved.leftMs) + CHALLENGE_TOLERANCE_MS
       const keys = [
         key('limit:account', account),
         ...ofAccount(account),

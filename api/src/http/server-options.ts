@@ -13,7 +13,7 @@ import { sendConnectionProblem, sendProblem } from '../problems/plugin.js'
 /** How often Node looks for overdue requests. Node's own 30 s would double the time limit; few connections have to be looked at. */
 export const TIMEOUT_CHECK_MS = 1_000
 
-export interface ServerOptions {
+export interface ListenerOptions {
   log: FastifyBaseLogger
   /**
    * From the first byte of a request, or the opening of a new connection, to the last byte of the body, in milliseconds. An overdue
@@ -28,7 +28,7 @@ export function serverOptions({
   log,
   requestTimeoutMs,
   trustedProxies,
-}: ServerOptions): FastifyHttpOptions<RawServerDefault> {
+}: ListenerOptions): FastifyHttpOptions<RawServerDefault> {
   return {
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true }),

@@ -7,11 +7,11 @@ const NAME_BYTES = 16
 
 /** The digest of an address as addresses are compared: 22 characters. Not secret from someone who guesses addresses. */
 export function accountOfEmail(email: string): string {
-  return digestOf(normalizeEmail(email))
+  return accountDigest(normalizeEmail(email))
 }
 
 /** The name of something that has no address, such as a user's id. */
-export function digestOf(text: string): string {
+export function accountDigest(text: string): string {
   return hash('sha256', text, 'buffer').subarray(0, NAME_BYTES).toString('base64url')
 }
 

@@ -10,7 +10,7 @@
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import { accountOfEmail, digestOf } from './account-name.js'
+import { accountDigest, accountOfEmail } from './account-name.js'
 import { type AddressAttempts, createAddressAttempts } from './address-attempts.js'
 import { networkOf } from './client-network.js'
 import { createLimits, type LimitRequest } from './limit.js'
@@ -84,7 +84,7 @@ export const limitsPlugin = fp(
 /** Of the access token, if the route takes one: an address in its body would be anyone's. Else of the valid body. */
 function accountOf({ body, user }: FastifyRequest): string {
   const email = typeof body === 'object' && body !== null && 'email' in body ? body.email : undefined
-  return typeof email === 'string' && !user ? accountOfEmail(email) : digestOf(user.sub)
+  return typeof email === 'string' && !user ? accountOfEmail(email) : accountDigest(user.sub)
 }
 
 declare module 'fastify' {

@@ -16,7 +16,7 @@ const FOLLOWED_MAX = 1_000
 export interface HashUpgrades {
   /** What the verify request of a login asks for. */
   request: Pick<Requests['verify'], 'rehash' | 'upgrade'>
-  /** Stores the new hash of a job over the verified one, whose {@link digestOf} is given. Not awaited by the login; never throws. */
+  /** Stores the new hash of a job over the verified one, whose {@link storedHashDigest} is given. Not awaited by the login; never throws. */
   follow(job: JobRef, over: { userId: string; verified: string }): void
   /** Stops waiting, and resolves when nothing is being stored any more. */
   close(): Promise<void>
@@ -65,6 +65,6 @@ export function createHashUpgrades(deps: {
 }
 
 /** The digest by which a stored hash is told from any other, as PostgreSQL computes it. */
-export function digestOf(storedHash: string): string {
+export function storedHashDigest(storedHash: string): string {
   return hash('sha256', storedHash, 'base64')
 }

@@ -9,7 +9,7 @@ import { EmailField, normalizeEmail, PasswordField, passwordForms } from '../sch
 import { guessingHeaders, unauthorizedProblem } from '../schemas/responses.js'
 import { schemaOf } from '../schemas/schema.js'
 import { guesser } from './access.js'
-import { digestOf } from './hash-upgrades.js'
+import { storedHashDigest } from './hash-upgrades.js'
 import { defineOperation } from './public-operation.js'
 
 /** Whether an account came without a hash, and may log in. */
@@ -97,7 +97,7 @@ export const login = defineOperation({
       credentialVersion,
       passwordHash,
     } = user ?? { id: NOBODY, credentialVersion: 0, passwordHash: '' }
-    const verified = digestOf(passwordHash)
+    const verified = storedHashDigest(passwordHash)
     const address = asksOldSystem ? { email } : {}
     const contents = { userId, credentialVersion, verified, attempt: login.attempt, ...address }
     return { job: { name: 'verify', request }, contents }

@@ -1,7 +1,6 @@
 /** POST /v1/users: refuses a taken address early, hashes the password, then creates the account with the job's id. */
-import { Prisma, rawQuery } from '@spillway/prisma'
-import { createOrKeep } from '../mail/new-account.js'
-import { newMailToken } from '../mail/tokens.js'
+import { type Database, Prisma, rawQuery } from '@spillway/prisma'
+import { expiryIn, mailTokenDigest, newMailToken } from '../mail/tokens.js'
 import { ApiError } from '../problems/errors.js'
 import { UserBody } from '../schemas/bodies.js'
 import { EmailField, NewPasswordField, normalizeEmail, normalizePassword } from '../schemas/credentials.js'
@@ -76,3 +75,43 @@ export const register = defineOperation({
     throw new ApiError(mine === null ? 'email_taken' : 'ticket_used')
   },
 })
+
+/** Creates accounts without revealing whether an address already has one. */
+interface NewAccount {
+  /** Of the job that hashed the password. */
+  id: string
+  email: string
+  passwordHash: string
+  createdAt: Date
+  /** Confirms the address. */
+  token: string
+  /** How long the token is good, in milliseconds. */
+  tokenLifeMs: number
+}
+
+/**
+ * Creates an account, unless its address is taken. The token is stored in either case, under the id of the job: so a job counts once in
+ * either case, `used` from then on, and the database does the same work.
+ */
+async function createOrKeep(database: Database, account: NewAccount): Promise<'created' | 'taken' | 'used'> {
+  const { id, email, passwordHash, createdAt, token, tokenLifeMs } = account
+  // ON CONFLICT, because PostgreSQL logs a violated constraint together with the address.
+  const [outcome] = await rawQuery<{ isFirst: boolean; isNew: boolean }>(
+    database,
+    Prisma.sql`
+      WITH created AS (
+        INSERT INTO users (id, email, password_hash, created_at, updated_at)
+        VALUES (${id}::uuid, ${email}, ${passwordHash}, ${createdAt}::timestamptz, ${createdAt}::timestamptz)
+        ON CONFLICT DO NOTHING RETURNING id, email
+      ), token AS (
+        INSERT INTO mail_tokens (id, token_hash, purpose, user_id, email, credential_version, expires_at)
+        SELECT ${id}::uuid, ${mailTokenDigest(token)}::bytea, 'confirm', created.id, coalesce(created.email, ''), 1,
+          ${expiryIn(tokenLifeMs)}
+        FROM (SELECT) AS one LEFT JOIN created ON true
+        ON CONFLICT DO NOTHING RETURNING id
+      )
+      SELECT EXISTS (SELECT FROM token) AS "isFirst", EXISTS (SELECT FROM created) AS "isNew"`,
+  )
+  if (!outcome?.isFirst) return 'used'
+  return outcome.isNew ? 'created' : 'taken'
+}

@@ -34,7 +34,7 @@ const isContents = checkFor<FromSchema<typeof Contents>>(Contents)
  * data, so a ticket is also invalid this long after its expiry by the gateway's own clock. The tolerance allows clocks of gateways to be
  * a minute apart.
  */
-const CLOCK_TOLERANCE_MS = 90_000
+const TICKET_TOLERANCE_MS = 90_000
 
 export interface TicketContents {
   operation: { kind: string; [name: string]: unknown }
@@ -65,7 +65,7 @@ export function createTickets(keyring: Keyring): Tickets {
         const contents = keyring.open({ purpose: 'ticket', id }, ticket.slice(dot + 1))
         if (!isContents(contents)) throw new ApiError('invalid_ticket')
         const { operation, jobName, deadline, expiresAt, shard } = contents
-        if (Date.now() > expiresAt + CLOCK_TOLERANCE_MS) throw new ApiError('ticket_expired')
+        if (Date.now() > expiresAt + TICKET_TOLERANCE_MS) throw new ApiError('ticket_expired')
         return { operation, job: { id, name: jobName, deadline, ...(shard === undefined ? {} : { shard }) }, expiresAt }
       } catch (error) {
         if (error instanceof SealError) throw new ApiError('invalid_ticket', { cause: error })

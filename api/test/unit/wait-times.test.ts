@@ -1,7 +1,7 @@
 // How long a request is held at most, and when the holder of a ticket is told to come back.
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
-import { preferredWaitMs, remainingWaitMs, ticketRetryAfterS } from '../../src/waiting/wait-times.ts'
+import { parsePrefer, preferredWaitMs, remainingWaitMs, ticketRetryAfterS } from '../../src/waiting/wait-times.ts'
 
 test('a request is held as long as its client prefers, and never longer than the limit', () => {
   assert.equal(preferredWaitMs(undefined, 8_000), 8_000)
@@ -38,3 +38,43 @@ test('the ticket is valid for another second after its Retry-After', () => {
   assert.equal(before(3_000), 2)
   assert.equal(before(1_500), 1)
 })
+
+// A client's preferences, by RFC 7240.
+
+const nothing = { waitMs: undefined, applied: undefined }
+const wait = (seconds: number) => ({ waitMs: seconds * 1_000, applied: `wait=${seconds}` })
+const async = { waitMs: 0, applied: 'respond-async' }
+
+const preferences: [header: string | string[] | undefined, preference: ReturnType<typeof parsePrefer>][] = [
+  [undefined, nothing],
+  ['', nothing],
+  ['wait=5', wait(5)],
+  ['WAIT = 5', wait(5)],
+  ['wait="5"', wait(5)],
+  ['wait=0', wait(0)],
+  ['wait=999999', wait(999_999)],
+  ['wait=5; x=y', wait(5)],
+  ['handling=strict,wait=5', wait(5)],
+  ['wait=5, wait=9', wait(5)],
+  ['wait=x, wait=9', wait(9)],
+  ['respond-async', async],
+  ['Respond-Async; x', async],
+  ['respond-async, respond-async', async],
+  ['respond-async, wait=5', { waitMs: 5_000, applied: 'respond-async, wait=5' }],
+  ['respond-async, respond-async, wait=5', { waitMs: 5_000, applied: 'respond-async, wait=5' }],
+  ['wait=5, respond-async', { waitMs: 5_000, applied: 'respond-async, wait=5' }],
+  [['respond-async', 'wait=5'], { waitMs: 5_000, applied: 'respond-async, wait=5' }],
+  ['wait', nothing],
+  ['wait=', nothing],
+  ['wait=-1', nothing],
+  ['wait=1.5', nothing],
+  ['wait=1000000', nothing],
+  ['wait=5x', nothing],
+  ['await=5', nothing],
+  ['respond-asynchronously', nothing],
+  ['return=minimal', nothing],
+]
+
+for (const [header, preference] of preferences) {
+  test(`${JSON.stringify(header)} is understood`, () => assert.deepEqual(parsePrefer(header), preference))
+}

@@ -99,10 +99,10 @@ function asOci({ digest, size }: Descriptor): Descriptor {
 async function addLayer(layout: string, image: Image, epoch: number) {
   const tar = join(layout, 'layer.tar')
   await writeArchive({ file: tar, dir: image.root, epoch })
-  const diffId = await digestOf(tar)
+  const diffId = await fileDigest(tar)
   await run('gzip', ['-9', '--no-name', tar])
   const compressed = `${tar}.gz`
-  const [digest, { size }] = await Promise.all([digestOf(compressed), stat(compressed)])
+  const [digest, { size }] = await Promise.all([fileDigest(compressed), stat(compressed)])
   await rename(compressed, blob(layout, digest))
   return { diffId, descriptor: { mediaType: LAYER, digest, size } }
 }
@@ -144,7 +144,7 @@ function blob(layout: string, digest: string): string {
   return join(layout, 'blobs', digest.replace(':', '/'))
 }
 
-async function digestOf(file: string): Promise<string> {
+async function fileDigest(file: string): Promise<string> {
   const hash = createHash('sha256')
   await pipeline(createReadStream(file), hash)
   return `sha256:${hash.digest('hex')}`

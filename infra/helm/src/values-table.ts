@@ -1,7 +1,7 @@
 // The table of values in the chart's README: each parameter, its default from values.yaml, its meaning from the schema.
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { withParts } from '@spillway/local/processes/marked-parts'
+import { withParts } from '@spillway/local/rig/settings-table'
 import { parse } from 'yaml'
 import { chartDir } from './chart.ts'
 import { isNode, type SchemaNode } from './schemas/kinds.ts'

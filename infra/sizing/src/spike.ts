@@ -2,7 +2,8 @@
 // refused. Arrivals and service are even, which is accurate enough because a spike far exceeds the capacity of the slots.
 import { type AdmissionLimits, type Admitted, createAdmission } from '@spillway/api/admission'
 import { GatewayConfig } from '@spillway/api/config'
-import { type Capacity, createLoadState } from '@spillway/client/passwords/load-state'
+import { createLoadState } from '@spillway/client/passwords/load-state'
+import type { TotalCapacity } from '@spillway/client/protocol/capacity'
 import { sumCapacity } from '@spillway/client/protocol/capacity'
 import { PROMOTED_BY_EACH } from '@spillway/client/queue/lanes'
 import type { Station } from './queue-model.ts'
@@ -127,7 +128,7 @@ export function spikeCost(demand: SpikeDemand): SpikeCost {
 }
 
 /** As a gateway adds it up of what workers publish: here one with all the slots. */
-function capacityOf(slots: number, slotMs: number): Capacity {
+function capacityOf(slots: number, slotMs: number): TotalCapacity {
   const finished = { answered: 0, expired: 0, failed: 0 }
   const times = { serviceMs: slotMs, lineMs: slotMs, latencyMs: slotMs, at: 0 }
   return sumCapacity(new Map([['all', { slots, ...times, name: 'all', fallback: false, busy: 0, finished }]]))

@@ -1,12 +1,11 @@
 // Floods: of registrations, from one address, on one account. Others get their share, and what is over a limit costs no hash.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { until } from '@spillway/local/processes/until'
-import { type Answer, ask, readMetric } from '@spillway/local/rig/api-client'
+import { type ApiAnswer, ask, readMetric } from '@spillway/local/rig/api-client'
 import { startLoop } from '@spillway/local/rig/open-loop'
 import { startTraffic } from '../../load/visit.ts'
 import { Findings, type Scenario } from '../scenario.ts'
-import { drained } from '../stage/queue.ts'
-import { onOwnRedis } from '../stage/system.ts'
+import { drained, onOwnRedis } from '../stage/system.ts'
 
 const FLOOD_PER_SECOND = 300
 const LOGINS_PER_SECOND = 20
@@ -98,10 +97,10 @@ const limits: Scenario = {
     async function flood(
       what: string,
       { limit, status: expected }: { limit: number; status: number },
-      send: (n: number) => Promise<Answer>,
+      send: (n: number) => Promise<ApiAnswer>,
     ): Promise<void> {
       const [hashedBefore, takenOverBefore] = [await hashed(), await takenOver()]
-      const replies: Answer[] = []
+      const replies: ApiAnswer[] = []
       // In waves: a hundred at a time is flood enough.
       for (let sent = 0; sent < FLOOD; sent += 100) {
         replies.push(...(await Promise.all(Array.from({ length: 100 }, (_, n) => send(sent + n)))))

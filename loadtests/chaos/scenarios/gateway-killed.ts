@@ -2,8 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ask, readMetric, respondAsync } from '@spillway/local/rig/api-client'
 import type { Scenario } from '../scenario.ts'
-import { drained, expectNoLeftovers } from '../stage/queue.ts'
-import { onOwnRedis } from '../stage/system.ts'
+import { drained, expectNoLeftovers, onOwnRedis } from '../stage/system.ts'
 import { underFault } from '../under-fault.ts'
 
 const TICKET_TTL_MS = 5_000

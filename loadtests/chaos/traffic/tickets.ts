@@ -1,7 +1,7 @@
 // Tickets of logins, redeemed whatever becomes of the Redis that has their jobs.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { until } from '@spillway/local/processes/until'
-import { type Answer, ask, redeemUntilAnswered, respondAsync } from '@spillway/local/rig/api-client'
+import { type ApiAnswer, ask, redeemUntilAnswered, respondAsync } from '@spillway/local/rig/api-client'
 import type { Findings } from '../scenario.ts'
 import type { RedisServer } from '../stage/stage.ts'
 import type { System } from '../stage/system.ts'
@@ -18,13 +18,13 @@ const FIRST_ACCOUNT = 4_000
 export type Report = (findings: Findings) => void
 
 /** So many logins at once, each answered with a ticket. */
-export async function takeTickets(system: System, count: number): Promise<Answer[]> {
+export async function takeTickets(system: System, count: number): Promise<ApiAnswer[]> {
   const login = (n: number) => askAt(system, n, '/v1/login', { ...loginOf(system, n), ...respondAsync })
   return await Promise.all(Array.from({ length: count }, (_, n) => login(n)))
 }
 
 /** Redeems all of them as clients do: after `ticket_lost` the first request is sent again. Each must end with a session. */
-export async function redeemAll(system: System, given: readonly Answer[]): Promise<Report> {
+export async function redeemAll(system: System, given: readonly ApiAnswer[]): Promise<Report> {
   const startMs = performance.now()
   let sentAgain = 0
   const redeeming = (n: number) => ({
@@ -76,6 +76,11 @@ function loginOf(system: System, n: number) {
 }
 
 /** Requests take turns at the gateways. */
-function askAt({ gateways }: System, turn: number, path: string, options: Parameters<typeof ask>[2]): Promise<Answer> {
+function askAt(
+  { gateways }: System,
+  turn: number,
+  path: string,
+  options: Parameters<typeof ask>[2],
+): Promise<ApiAnswer> {
   return ask(gateways[turn % gateways.length]?.url ?? '', path, options)
 }

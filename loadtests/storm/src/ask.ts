@@ -1,10 +1,11 @@
 // One request and its answer, over Node's own HTTP.
 import http from 'node:http'
 import https from 'node:https'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { HttpRequest } from './request.ts'
 import type { Target } from './target.ts'
 
-export interface Answer {
+export interface StormAnswer {
   /** Undefined without an answer, or with one that broke off. */
   status: number | undefined
   /** Why there is no status: `timeout`, or the code of an error such as `ECONNRESET`. */
@@ -28,7 +29,7 @@ export interface AskOptions {
 /** Asks on connections that are kept; redirects are answers. */
 export interface Connections {
   /** Never rejects. */
-  ask(request: HttpRequest): Promise<Answer>
+  ask(request: HttpRequest): Promise<StormAnswer>
   close(): void
 }
 
@@ -49,7 +50,7 @@ export function openConnections(target: Target, options: AskOptions): Connection
 }
 
 interface Attempt {
-  answer: Answer
+  answer: StormAnswer
   /** Whether a kept connection was reset before anything was answered. */
   isStale: boolean
 }
@@ -112,4 +113,9 @@ function toMs(retryAfter: string | undefined): number | undefined {
   if (retryAfter === undefined) return undefined
   const ms = /^\d+$/.test(retryAfter) ? Number(retryAfter) * 1_000 : Date.parse(retryAfter) - Date.now()
   return Number.isNaN(ms) ? undefined : Math.max(ms, 0)
+}
+
+/** Resolves after so long, or when the signal fires; true if it was the time. */
+export function pause(ms: number, signal: AbortSignal): Promise<boolean> {
+  return sleep(ms, true, { signal }).catch(() => false)
 }

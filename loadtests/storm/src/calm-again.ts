@@ -1,6 +1,6 @@
 // The end of a storm: when the probes are as quick as they were before it.
 import { quantile } from '@spillway/local/rig/quantile'
-import { pause } from './pause.ts'
+import { pause } from './ask.ts'
 import type { Asked, Probe } from './probes.ts'
 
 /** A probe is calm after a second in which no answer was slower than twice its p99 before the storm, or than so much: less is noise. */

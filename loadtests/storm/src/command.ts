@@ -2,12 +2,11 @@
 import { constants } from 'node:fs'
 import { access, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { help } from './help.ts'
-import { asksForHelp, parseOptions } from './options.ts'
+import { UsageError } from './numbers.ts'
+import { asksForHelp, help, parseOptions } from './options.ts'
 import { renderReport } from './report/report.ts'
 import { storm } from './storm.ts'
-import { UsageError } from './usage-error.ts'
-import { missed } from './verdict.ts'
+import { missed } from './words/advice.ts'
 import { inWords } from './words/in-words.ts'
 
 const HELD = 0

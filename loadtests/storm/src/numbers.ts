@@ -1,5 +1,4 @@
 // The numbers of a storm's command line, with their defaults and bounds, for help and for reading them.
-import { UsageError } from './usage-error.ts'
 
 interface NumberOption {
   initial: number
@@ -44,4 +43,12 @@ export function countOf(
   const value = Number(text)
   if (/^\d{1,9}$/.test(text) && value >= least && value <= most) return value
   throw new UsageError(`${option} takes a whole number from ${least} to ${most}.`)
+}
+
+/**
+ * Printed as one sentence, without a stack. It may quote names of options, methods and paths, never a body, a header or what stands
+ * alone on the command line: those may hold a password.
+ */
+export class UsageError extends Error {
+  override readonly name = 'UsageError'
 }

@@ -1,15 +1,14 @@
 // A storm: probes while it is calm, while users log in, and until it is calm again.
 import { setMaxListeners } from 'node:events'
-import { type Connections, openConnections } from './ask.ts'
-import { untilCalmAgain } from './calm-again.ts'
-import { letUsersLogIn } from './logins.ts'
-import { pause } from './pause.ts'
-import { tryLogins, tryProbes } from './preparation.ts'
-import { startProbe } from './probes.ts'
-import { type HttpRequest, nameOf } from './request.ts'
+import { type Connections, openConnections, pause, type StormAnswer } from './ask.ts'
+import { type StormTimes, untilCalmAgain } from './calm-again.ts'
+import { UsageError } from './numbers.ts'
+import { isWorking, startProbe } from './probes.ts'
+import { beginningOf } from './redact.ts'
+import { forUser, type HttpRequest, nameOf } from './request.ts'
 import { generatorOf, loginFigures, probeResult, type StormResult } from './result.ts'
 import { openTarget } from './target.ts'
-import { isLoggedIn } from './users.ts'
+import { isLoggedIn, type Login, logInRepeatedly, type Users } from './users.ts'
 
 export interface StormOptions {
   /** Such as `http://127.0.0.1:3000`. */
@@ -85,4 +84,70 @@ export async function storm(options: StormOptions, { signal, progress }: StormWa
   } finally {
     for (const connections of opened) connections.close()
   }
+}
+
+// The time in which users log in, and what this program itself used in it.
+
+const PROGRESS_MS = 500
+
+interface LoginsOfStorm {
+  logins: Login[]
+  times: StormTimes
+  /** How long logins began. */
+  stormS: number
+  used: NodeJS.CpuUsage
+}
+
+/** Resolves when the last login has ended, some time after `durationMs` or an interruption. */
+async function letUsersLogIn(
+  users: Omit<Users, 'over' | 'onLogin'>,
+  durationMs: number,
+  progress: (line: string) => void,
+): Promise<LoginsOfStorm> {
+  const logins: Login[] = []
+  const over = new AbortController()
+  // One listener for each user that waits.
+  setMaxListeners(0, over.signal)
+  const processorTime = process.cpuUsage()
+  const startMs = performance.now()
+  const overMs = pause(durationMs, users.interrupted).then(() => {
+    over.abort()
+    return performance.now()
+  })
+  const reporting = setInterval(() => progress(`storm: ${logins.length} logins have ended`), PROGRESS_MS)
+  await logInRepeatedly({ ...users, over: over.signal, onLogin: (login) => logins.push(login) })
+  clearInterval(reporting)
+  const stormS = ((await overMs) - startMs) / 1_000
+  return { logins, times: { startMs, endMs: performance.now() }, stormS, used: process.cpuUsage(processorTime) }
+}
+
+/** Before a storm: a login that works and probes that work, so that a mistake is told in a sentence instead of thousands of errors. */
+interface LoginTrial {
+  users: number
+  isExpected(status: number): boolean
+}
+
+/** Logs in the first user and the last, who is missing where there are fewer accounts than users. Throws a UsageError. */
+async function tryLogins(connections: Connections, login: HttpRequest, { users, isExpected }: LoginTrial) {
+  for (const user of new Set([1, users])) {
+    const request = forUser(login, user)
+    const answer = await connections.ask(request)
+    if (answer.status !== undefined && isExpected(answer.status)) continue
+    throw new UsageError(`Nothing was stormed: user ${user} cannot log in. ${said(request, answer)}`)
+  }
+}
+
+/** Asks each once. Throws a UsageError. */
+async function tryProbes(connections: Connections, probes: readonly HttpRequest[]): Promise<void> {
+  for (const probe of probes) {
+    const answer = await connections.ask(probe)
+    if (!isWorking(answer.status))
+      throw new UsageError(`Nothing was stormed: a probe does not work. ${said(probe, answer)}`)
+  }
+}
+
+function said(request: HttpRequest, { status, failure, text }: StormAnswer): string {
+  if (status === undefined) return `${nameOf(request)} was not answered (${failure}).`
+  const beginning = beginningOf(text, request)
+  return `${nameOf(request)} was answered with ${status}${beginning === '' ? '.' : `: ${beginning}`}`
 }

@@ -1,9 +1,9 @@
 // The application that is stormed: one address, found and judged before anything is sent.
 import type { LookupAddress } from 'node:dns'
+import { lookup } from 'node:dns/promises'
 import type { RequestOptions } from 'node:https'
-import { connect } from 'node:net'
-import { judgeHost } from './hosts.ts'
-import { UsageError } from './usage-error.ts'
+import { BlockList, connect, isIP } from 'node:net'
+import { UsageError } from './numbers.ts'
 
 export interface Target {
   /** As it was given: `http://localhost:3000`. */
@@ -71,4 +71,27 @@ function listens(host: string, port: number): Promise<boolean> {
     socket.on('error', () => end(false))
     socket.on('timeout', () => end(false))
   })
+}
+
+// Hosts that load is sent to: this machine, unless another one was allowed.
+
+const loopback = new BlockList()
+loopback.addSubnet('127.0.0.0', 8, 'ipv4')
+loopback.addAddress('::1', 'ipv6')
+
+interface JudgedHost {
+  /** All of them, so that what is dialled later is what was judged; empty where there is no such host. */
+  addresses: LookupAddress[]
+  /** The first of them that is not this machine. */
+  elsewhere: string | undefined
+}
+
+/** @param hostname as in a URL: IPv6 in brackets */
+export async function judgeHost(hostname: string): Promise<JudgedHost> {
+  const addresses = await lookup(hostname.replace(/^\[|\]$/g, ''), { all: true }).catch(() => [])
+  return { addresses, elsewhere: addresses.find(({ address }) => !isLoopback(address))?.address }
+}
+
+function isLoopback(address: string): boolean {
+  return loopback.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4')
 }

@@ -1,7 +1,6 @@
 // The users of a storm: each logs in again as soon as the last login was answered, on a connection of its own (a closed loop). A refused
 // user comes back when told, which autocannon's connections cannot do.
-import type { Answer, Connections } from './ask.ts'
-import { pause } from './pause.ts'
+import { type Connections, pause, type StormAnswer } from './ask.ts'
 import { isWorking } from './probes.ts'
 import { forUser, type HttpRequest } from './request.ts'
 
@@ -66,12 +65,12 @@ async function logInAs(user: number, { login, isExpected, connect, over, interru
   connection.close()
 }
 
-export function outcomeOf({ status, retryAfterMs }: Answer, isExpected: (status: number) => boolean): Outcome {
+export function outcomeOf({ status, retryAfterMs }: StormAnswer, isExpected: (status: number) => boolean): Outcome {
   if (status === undefined) return 'lost'
   if (isExpected(status)) return 'success'
   return COME_BACK.includes(status) && retryAfterMs !== undefined ? 'refused' : 'other'
 }
 
-function toldMs({ retryAfterMs = 0 }: Answer): number {
+function toldMs({ retryAfterMs = 0 }: StormAnswer): number {
   return Math.min(Math.max(retryAfterMs, TOLD_MIN_MS), TOLD_MAX_MS)
 }

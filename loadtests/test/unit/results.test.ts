@@ -5,11 +5,10 @@ import { middle } from '../../measure/noise.ts'
 import { Tally } from '../../measure/tally.ts'
 import { renderMarkdown } from '../../report/report.ts'
 import type { Scenario, Setting } from '../../scenarios/scenario.ts'
-import { compare } from '../../src/compare.ts'
 import { parseOptions } from '../../src/options.ts'
 import type { Results, Run, ScenarioResult } from '../../src/results.ts'
 import { goOnWith, runScenarios } from '../../src/run.ts'
-import { shares } from '../../src/summary.ts'
+import { compare, shares } from '../../src/summary.ts'
 import { resultsOf } from '../results-of.ts'
 
 describe('figures', () => {

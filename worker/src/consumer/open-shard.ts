@@ -50,7 +50,7 @@ export interface WorkerShardOptions {
 }
 
 /** Connects, and publishes the capacity at once. Takes no job before its consumer runs. */
-export function openShard({ url, address }: Shard, share: SlotShare, options: WorkerShardOptions): WorkerShard {
+export function openWorkerShard({ url, address }: Shard, share: SlotShare, options: WorkerShardOptions): WorkerShard {
   const { prefix, log, stuckAfterMs } = options
   const redis = connectRedis(url, 'consumer')
   const watch = watchRedis(log)

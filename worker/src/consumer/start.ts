@@ -19,7 +19,7 @@ import { beginShutdown } from '../process/shutdown.js'
 import { startTracing } from '../process/tracing.js'
 import { createJobsInHand } from './jobs-in-hand.js'
 import { createOldSystem, type OldSystemOptions } from './old-system.js'
-import { openShard, type WorkerShard } from './open-shard.js'
+import { openWorkerShard, type WorkerShard } from './open-shard.js'
 import { shareSlots } from './share-slots.js'
 
 /** The time limit of a shutdown step that needs Redis. */
@@ -88,7 +88,7 @@ export async function startWorker(config: WorkerConfig, processors: number, log:
     const shard = urls[n]
     if (shard === undefined) continue
     const ownLog = urls.length === 1 ? log : log.child({ redis: shard.address })
-    shards.push(openShard(shard, share, { ...shared, log: ownLog }))
+    shards.push(openWorkerShard(shard, share, { ...shared, log: ownLog }))
   }
   const ops = await startOps({
     host: config.OPS_HOST,

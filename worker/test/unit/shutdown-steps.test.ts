@@ -1,7 +1,7 @@
 // The steps of a shutdown, which go on after failures.
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
-import { beginShutdown } from '../../src/process/shutdown.ts'
+import { beginShutdown, closeConsumer } from '../../src/process/shutdown.ts'
 
 test('a step that rejects, throws or never ends is logged, and all the others run', async () => {
   const told: unknown[] = []
@@ -29,3 +29,20 @@ test('steps that all go well leave no failure', async () => {
   await closing.step('give nothing back', 60_000, () => undefined)
   assert.equal(closing.failure(), undefined)
 })
+
+// When a consumer that closes waits, for its jobs or for its read.
+
+for (const { status, isIdle, isForced } of [
+  { status: 'ready', isIdle: false, isForced: false },
+  // Its read may bring a job at this moment.
+  { status: 'ready', isIdle: true, isForced: false },
+  { status: 'reconnecting', isIdle: false, isForced: false },
+  { status: 'reconnecting', isIdle: true, isForced: true },
+] as const) {
+  const name = `${isIdle ? 'idle' : 'with a job in hand'}, its connection ${status}`
+  test(`a consumer that is ${name}, ${isForced ? 'waits for nothing' : 'waits'}`, async () => {
+    const closed: (boolean | undefined)[] = []
+    await closeConsumer({ close: async (force) => void closed.push(force) }, { redis: { status }, isIdle })
+    assert.deepEqual(closed, [isForced])
+  })
+}

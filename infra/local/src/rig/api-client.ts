@@ -70,11 +70,11 @@ export function ask(url: string, path: string, { body, ...given }: RequestOption
 
 export interface Redeeming {
   /** Redeems a ticket once. */
-  redeem(ticket: string): Promise<Answer>
+  redeem(ticket: string): Promise<ApiAnswer>
   /** Statuses after which the ticket is still good and is redeemed again [202]; 0 is no answer. */
   goesOnAfter?: readonly number[]
   /** How long to wait before the next time [what Retry-After asks for]. */
-  pauseMs?(answer: Answer): number
+  pauseMs?(answer: ApiAnswer): number
   /** Nothing is redeemed after this, by `performance.now()`. */
   endMs?: number
   /** Nothing is redeemed after this either, and no time is waited for. */
@@ -82,7 +82,7 @@ export interface Redeeming {
 }
 
 /** Redeems the ticket of an answer for as long as the answer is "still pending", and gives the last answer. */
-export async function redeemUntilAnswered(first: Answer, options: Redeeming): Promise<Answer> {
+export async function redeemUntilAnswered(first: ApiAnswer, options: Redeeming): Promise<ApiAnswer> {
   const { redeem, goesOnAfter = [202], pauseMs = ({ retryAfterMs }) => retryAfterMs, signal } = options
   const { endMs = Number.POSITIVE_INFINITY } = options
   let answer = first
@@ -96,7 +96,7 @@ export async function redeemUntilAnswered(first: Answer, options: Redeeming): Pr
   return answer
 }
 
-export type Answer = ReturnType<typeof answerOf>
+export type ApiAnswer = ReturnType<typeof answerOf>
 
 /** @param status 0 when there was none, for the reason that is the failure */
 function answerOf(status: number, isLate: boolean, headers: IncomingHttpHeaders, text: string, tookMs: number) {
@@ -129,7 +129,7 @@ function send(agent: Agent, method: string, url: string, body: string | undefine
       ? { ...options.headers }
       : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body), ...options.headers }
   const sentMs = performance.now()
-  return new Promise<Answer>((resolve) => {
+  return new Promise<ApiAnswer>((resolve) => {
     let late = false
     const settle = (status: number, text: string, headers: IncomingHttpHeaders) => {
       clearTimeout(timer)

@@ -1,7 +1,6 @@
 // The tables of settings in the READMEs, made from the schemas of the configuration.
 import assert from 'node:assert/strict'
 import { readFile, writeFile } from 'node:fs/promises'
-import { withParts } from '../processes/marked-parts.ts'
 
 interface Setting {
   readonly type: string
@@ -44,4 +43,14 @@ function boundsOf({ type, minimum, maximum, enum: words }: Setting): string {
   if (type === 'boolean') return '`true`, `false`'
   if (minimum === undefined || maximum === undefined) return ''
   return maximum === Number.MAX_SAFE_INTEGER ? `${minimum} or more` : `${minimum} to ${maximum}`
+}
+
+/** The page with these parts in place of the present ones. Throws where the page has no place for one. */
+export function withParts(page: string, parts: Record<string, string>): string {
+  return Object.entries(parts).reduce((text, [name, part]) => {
+    const [start, end] = [`<!-- ${name} -->`, `<!-- /${name} -->`]
+    const [before, after] = [text.indexOf(start), text.indexOf(end)]
+    if (before < 0 || after < before) throw new Error(`the page has no place for ${start} ... ${end}`)
+    return `${text.slice(0, before + start.length)}\n${part}\n${text.slice(after)}`
+  }, page)
 }

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { test } from 'vitest'
 import { freePort, onFreePort } from '../../src/processes/port.ts'
+import { startStopwatch } from '../../src/rig/clocks.ts'
+import { placeIn } from '../../src/start/places.ts'
 
 test('a service whose port was taken meanwhile starts on another one', async (t) => {
   const preferred = await freePort()
@@ -27,4 +30,21 @@ test('a service that fails for another reason is not started again', async () =>
   }
   await assert.rejects(onFreePort(0, start), /^Error: no$/)
   assert.equal(starts, 1)
+})
+
+test('a stopwatch goes on while this process waits, and stands still while it gets no turn', async () => {
+  const elapsedMs = startStopwatch()
+  while (elapsedMs() < 200) await sleep(10)
+  const before = elapsedMs()
+  for (const end = performance.now() + 500; performance.now() < end; );
+  await sleep(10)
+  assert.ok(elapsedMs() - before < 200, `${elapsedMs() - before} ms`)
+})
+
+test("a member's address is read from its ready line, port 80 and IPv6 included", () => {
+  const gateway = placeIn({ url: 'http://127.0.0.1:80', opsUrl: 'http://[::1]:9464' }, 'gateway 1')
+  assert.deepEqual(gateway, { name: 'gateway 1', port: 80, opsPort: 9464 })
+  const service = { url: 'http://127.0.0.1:3000', opsUrl: 'http://127.0.0.1:1', serviceUrl: 'http://127.0.0.1:3100' }
+  assert.equal(placeIn(service, 'gateway 1').servicePort, 3100)
+  assert.deepEqual(placeIn({ opsUrl: 'http://127.0.0.1:9465' }, 'worker 1'), { name: 'worker 1', opsPort: 9465 })
 })

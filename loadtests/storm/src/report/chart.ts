@@ -1,7 +1,6 @@
 // The slowest answers of probes over time, drawn into an SVG that needs no script.
 import type { ProbeResult, StormResult } from '../result.ts'
-import { milliseconds, seconds } from '../words/figures.ts'
-import { type Html, html } from './html.ts'
+import { milliseconds, seconds } from '../words/sentences.ts'
 
 const WIDTH = 840
 const HEIGHT = 300
@@ -61,4 +60,26 @@ function scalesOf(probes: readonly ProbeResult[], { loginsS, settings: { p99Ms }
 
 function steps(from: number, to: number): number[] {
   return Array.from({ length: Math.max(to - from + 1, 0) }, (_, index) => from + index)
+}
+
+/** HTML in template literals: what is put in is escaped, unless it is HTML itself. */
+export class Html {
+  readonly text: string
+  constructor(text: string) {
+    this.text = text
+  }
+}
+
+type Content = Html | string | number | undefined | readonly Content[]
+
+/** `undefined` becomes nothing, a list its parts one after the other. */
+export function html(strings: TemplateStringsArray, ...contents: Content[]): Html {
+  return new Html(strings.map((text, index) => text + render(contents[index])).join(''))
+}
+
+function render(content: Content): string {
+  if (content === undefined) return ''
+  if (content instanceof Html) return content.text
+  if (typeof content === 'object') return content.map(render).join('')
+  return String(content).replace(/[&<>"']/g, (character) => `&#${character.codePointAt(0)};`)
 }

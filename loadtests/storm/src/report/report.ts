@@ -2,11 +2,9 @@
 import { NOISE_MS } from '../calm-again.ts'
 import type { StormResult } from '../result.ts'
 import { type Advice, advice } from '../words/advice.ts'
-import { count, milliseconds, seconds } from '../words/figures.ts'
-import { sentences } from '../words/sentences.ts'
-import { phases, table } from '../words/table.ts'
-import { chart } from './chart.ts'
-import { Html, html } from './html.ts'
+import { phases, table } from '../words/in-words.ts'
+import { count, milliseconds, seconds, sentences } from '../words/sentences.ts'
+import { chart, Html, html } from './chart.ts'
 import { style } from './style.ts'
 
 /** @returns a whole HTML document that needs nothing else, not even a network */

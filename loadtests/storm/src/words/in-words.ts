@@ -1,8 +1,7 @@
 // A storm for the terminal: sentences, a table, and what to do.
 import type { StormResult } from '../result.ts'
 import { advice } from './advice.ts'
-import { sentences } from './sentences.ts'
-import { phases, table } from './table.ts'
+import { milliseconds, sentences } from './sentences.ts'
 
 const WIDTH = 100
 const COLUMN = 13
@@ -37,4 +36,26 @@ function wrapped(text: string): string[] {
     else lines.push(word)
   }
   return lines
+}
+
+// The table of a storm: what each probe took before it, in it and after it.
+
+export const phases = ['calm', 'storm', 'after'] as const
+
+interface Table {
+  /** Those of each phase, in the order of the phases. */
+  columns: string[]
+  rows: { name: string; cells: string[] }[]
+}
+
+export function table({ probes, settings: { timeoutS } }: StormResult): Table {
+  return {
+    columns: phases.flatMap(() => ['p50', 'p99']),
+    rows: probes.map((probe) => ({
+      name: probe.name,
+      cells: phases.flatMap((phase) =>
+        [probe[phase].p50Ms, probe[phase].p99Ms].map((ms) => milliseconds(ms, timeoutS)),
+      ),
+    })),
+  }
 }

@@ -4,10 +4,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, test } from 'vitest'
-import { help } from '../../src/help.ts'
-import { parseOptions } from '../../src/options.ts'
+import { UsageError } from '../../src/numbers.ts'
+import { help, parseOptions } from '../../src/options.ts'
 import { beginningOf } from '../../src/redact.ts'
-import { UsageError } from '../../src/usage-error.ts'
 
 const dir = await mkdtemp(join(tmpdir(), 'spillway-storm-'))
 afterAll(() => rm(dir, { recursive: true, force: true }))

@@ -25,7 +25,7 @@ export interface Admission {
   late(): PasswordsError
 }
 
-export function createAdmission(
+export function createCallAdmission(
   backend: Pick<Backend, 'load'>,
   maxOutstanding: number,
   now: () => number = () => performance.now(),

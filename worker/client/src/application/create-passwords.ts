@@ -7,7 +7,7 @@ import type { ExactHash } from '../protocol/setting.js'
 import { isBelow, isOf } from '../protocol/stored-hash.js'
 import { throttledWarning } from '../redis/throttled-warning.js'
 import { within } from '../within.js'
-import { createAdmission } from './admission.js'
+import { createCallAdmission } from './admission.js'
 import { observe } from './observe.js'
 import { consoleLog, openBackend } from './open-backend.js'
 import { completePolicy, refuseUnknown, wholeNumber } from './options.js'
@@ -49,7 +49,7 @@ export function createPasswordsWith(program: URL, options: PasswordsOptions): Ex
   const backend = openBackend(program, { ...options, log }, { waitMs: Math.min(waitMs ?? WAIT_MS, ATTEMPT_MS), policy })
   const keyring = parseKeyring(options.sealKeys || `own:${randomBytes(32).toString('base64')}`)
   const observed = observe({ onCall: options.onCall, by: () => backend.by, log })
-  const admission = createAdmission(backend, maxOutstanding)
+  const admission = createCallAdmission(backend, maxOutstanding)
   const unsupported = throttledWarning(log, 'no password matches a stored hash')
   const serves = createServing()
   const patience = createPatience(async (leftMs) => {

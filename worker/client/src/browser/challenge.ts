@@ -1,5 +1,5 @@
 /** The challenge of a gateway that holds guessing back: solved here where it is proof of work (Hashcash), else by the page. */
-import type { Answer } from './send.js'
+import type { HttpAnswer } from './send.js'
 
 /** As in the gateway's problem. */
 export interface Challenge {
@@ -19,7 +19,7 @@ const BATCH = 512
 
 /** How to solve the challenge of an answer; undefined without one, and for one that only the page can solve if it does not. */
 export function solverOf(
-  { body }: Answer,
+  { body }: HttpAnswer,
   given?: SolveChallenge,
 ): ((signal: AbortSignal) => Promise<string>) | undefined {
   const challenge = body.challenge

@@ -1,9 +1,8 @@
 /** Follows a call to its answer: sends it, redeems its ticket, and comes back as the gateway asks. */
 import { solverOf } from './challenge.js'
 import { distanceOf, LEAST_MS, NEAR_MS, pause, pauseAfter, pauseFar, pauseUntil, REDEEM_EVERY_MS } from './line.js'
-import type { Progress, WaitOptions } from './options.js'
-import { type Answer, type Sent, send } from './send.js'
-import { codeOf, errorOf, SpillwayError } from './spillway-error.js'
+import { codeOf, errorOf, type Progress, SpillwayError, type WaitOptions } from './options.js'
+import { type HttpAnswer, type Sent, send } from './send.js'
 import { numberOf, type StoredTicket, type Ticket } from './stored-ticket.js'
 
 /** After these the same request may succeed: refusals for the moment, failures of the gateway or of a balancer in front of it. */
@@ -33,14 +32,14 @@ export async function follow<T>(options: Followed): Promise<T> {
     onProgress?.({ state, attempt, position, etaS, ...more })
   }
 
-  async function wait(nextMs: number, state: Progress['state'], answer?: Answer): Promise<void> {
+  async function wait(nextMs: number, state: Progress['state'], answer?: HttpAnswer): Promise<void> {
     if (nextMs > life.leftMs()) throw new SpillwayError('gave_up', answer)
     tell(state, { nextMs, code: answer && codeOf(answer) })
     await pause(nextMs, life.signal)
   }
 
   /** Waits as the gateway asks, and then watches the line until the turn of the ticket is near. */
-  async function approach(far: Ticket, nextMs: number, answer: Answer): Promise<void> {
+  async function approach(far: Ticket, nextMs: number, answer: HttpAnswer): Promise<void> {
     const redeemBy = performance.now() + REDEEM_EVERY_MS
     const isFar = far.number !== undefined && (far.etaAt ?? Number.POSITIVE_INFINITY) - Date.now() > NEAR_MS + nextMs
     await wait(nextMs, 'queued', answer)
@@ -58,7 +57,7 @@ export async function follow<T>(options: Followed): Promise<T> {
     }
   }
 
-  function sendNext(): Promise<Answer> {
+  function sendNext(): Promise<HttpAnswer> {
     const next = ticket ? { ...redemption, body: JSON.stringify({ ticket: ticket.ticket }) } : request
     if (next === undefined) throw new Error('there is neither a ticket nor a request')
     attempt++
@@ -104,7 +103,7 @@ function withSolution(request: Sent, solution: string): Sent {
   return { ...request, headers: { ...request.headers, 'spillway-challenge': solution } }
 }
 
-function ticketOf(answer: Answer, nextMs: number): Ticket {
+function ticketOf(answer: HttpAnswer, nextMs: number): Ticket {
   const { ticket, position, eta, number, line } = answer.body
   if (typeof ticket !== 'string') throw errorOf(answer)
   const etaS = numberOf(eta)
@@ -119,7 +118,7 @@ function ticketOf(answer: Answer, nextMs: number): Ticket {
   }
 }
 
-function resultOf<T>(answer: Answer, needsPassword: boolean): T {
+function resultOf<T>(answer: HttpAnswer, needsPassword: boolean): T {
   if (answer.status < 200 || answer.status > 299) throw errorOf(answer, needsPassword)
   try {
     return JSON.parse(answer.text || 'null')

@@ -1,5 +1,5 @@
 /** The line, read while a ticket is far from its turn: one answer for everybody, which costs the gateway next to nothing. */
-import { type Answer, answerWithin } from './send.js'
+import { answerWithin, type HttpAnswer } from './send.js'
 import type { Ticket } from './stored-ticket.js'
 
 /** A turn that comes within this time is near: the ticket is redeemed, and held. In milliseconds, as all times here. */
@@ -50,7 +50,7 @@ const TICKET_MOST_MS = 30_000
 const BACKOFF_MOST_MS = 10_000
 
 /** @param failures requests in a row that got no ticket and no Retry-After */
-export function pauseAfter({ status, retryAfterMs }: Answer, failures: number, random = Math.random): number {
+export function pauseAfter({ status, retryAfterMs }: HttpAnswer, failures: number, random = Math.random): number {
   if (retryAfterMs === undefined) {
     return LEAST_MS + random() * Math.min(LEAST_MS * 2 ** failures, BACKOFF_MOST_MS)
   }

@@ -13,7 +13,7 @@ export interface Sent {
   holdS: number
 }
 
-export interface Answer {
+export interface HttpAnswer {
   /** 0: none came. */
   status: number
   text: string
@@ -26,7 +26,7 @@ export interface Answer {
 export async function send(
   { url, method, body, headers, holdS, credentials }: Sent,
   life: AbortSignal,
-): Promise<Answer> {
+): Promise<HttpAnswer> {
   const answer = await answerWithin(holdS * 1_000 + SLACK_MS, life, async (signal) => {
     const response = await fetch(url, {
       method,
@@ -68,7 +68,7 @@ export async function answerWithin<T>(
   }
 }
 
-function objectOf(text: string): Answer['body'] {
+function objectOf(text: string): HttpAnswer['body'] {
   try {
     return Object(JSON.parse(text))
   } catch {
@@ -77,7 +77,7 @@ function objectOf(text: string): Answer['body'] {
 }
 
 /** Retry-After, seconds or a date (RFC 9110, 10.2.3). A page of another origin may not see the header: tickets say it in their body. */
-function retryAfterMs(headers: Headers, { retryAfter }: Answer['body']): number | undefined {
+function retryAfterMs(headers: Headers, { retryAfter }: HttpAnswer['body']): number | undefined {
   const text = headers.get('retry-after') ?? String(retryAfter)
   const ms = /^\d+$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - Date.now()
   return Number.isNaN(ms) ? undefined : ms

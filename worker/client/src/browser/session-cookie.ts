@@ -1,8 +1,7 @@
 /** Sessions that the gateway keeps in a cookie (SESSION_COOKIE): no script can read it, and every tab has it. */
 import { ask } from './ask.js'
 import type { Tokens } from './login.js'
-import type { WaitOptions } from './options.js'
-import { SpillwayError } from './spillway-error.js'
+import { SpillwayError, type WaitOptions } from './options.js'
 
 export interface LogoutOptions extends WaitOptions {
   /** Where it is no cookie. */

@@ -51,7 +51,7 @@ export function readInput(given: GivenInput): Argon2Input {
 }
 
 /** Rejects as {@link ExactPasswords.hashExactly} does. */
-export async function digestOf(
+export async function rawDigest(
   passwords: () => ExactPasswords | Promise<ExactPasswords>,
   input: Argon2Input,
 ): Promise<Buffer> {

@@ -6,7 +6,7 @@ import type { ExactPasswords } from '../application/create-passwords.js'
 import { PasswordsError } from '../application/passwords-error.js'
 import { argon2Setting } from '../protocol/setting.js'
 import { parseArgon2, unpadded } from '../protocol/stored-hash.js'
-import { type Argon2Input, digestOf, readInput } from './argon2-digest.js'
+import { type Argon2Input, rawDigest, readInput } from './argon2-digest.js'
 import type { Argon2, HashOptions } from './argon2-types.js'
 import { asText } from './text.js'
 
@@ -36,10 +36,10 @@ export function createArgon2(passwords: () => ExactPasswords | Promise<ExactPass
     const { memoryCost: m, timeCost: t, parallelism: p } = costs
     const inputs = { salt, secret, data, hashLength, m, t, p, version, type }
     const input = readInput({ password: Buffer.from(password), ...inputs })
-    if (raw) return await digestOf(passwords, input)
+    if (raw) return await rawDigest(passwords, input)
     // It refuses more than hashing does, after a hash was made in vain.
     serialize({ id: idOf(type), version, params: { m, p, t }, salt, hash: NOTHING })
-    return encoded(input, await digestOf(passwords, input))
+    return encoded(input, await rawDigest(passwords, input))
   }
 
   return {
@@ -71,7 +71,7 @@ export function createArgon2(passwords: () => ExactPasswords | Promise<ExactPass
       if (text !== undefined && isPlain(input)) {
         return await (await passwords()).verifyExactly(text, `${argon2Setting(input.setting)}$${unpadded(hash)}`)
       }
-      return timingSafeEqual(await digestOf(passwords, input), hash)
+      return timingSafeEqual(await rawDigest(passwords, input), hash)
     },
   }
 }

@@ -1,9 +1,8 @@
 /** The load as a gateway knows it: the last reading of the queue plus the jobs added here since, and the wait predicted from both. */
-import type { Load } from '../protocol/capacity.js'
+import type { Load, TotalCapacity } from '../protocol/capacity.js'
 import type { Lane } from '../protocol/job.js'
 import type { Place } from '../queue/ticket.js'
 import { createDeferredShare } from './deferred-share.js'
-import { createLineProgress, type Line, type LineReading } from './line-progress.js'
 
 /**
  * How long after an outage of Redis the workers known before count as alive: they publish their capacity again only a moment later,
@@ -19,9 +18,14 @@ const AHEAD_BY_EACH = 2
 
 export type Depth = Pick<Load, 'waiting' | 'deferred' | 'active' | 'absent' | 'aheadOfKnown'>
 /** As workers tell it: `linePerSecond` is 0 without workers, as the others are. */
-export type Capacity = Omit<Load, 'known' | keyof Depth>
-
-const NO_CAPACITY: Capacity = { workers: 0, slots: 0, jobsPerSecond: 0, linePerSecond: 0, serviceMs: 0, latencyMs: 0 }
+const NO_CAPACITY: TotalCapacity = {
+  workers: 0,
+  slots: 0,
+  jobsPerSecond: 0,
+  linePerSecond: 0,
+  serviceMs: 0,
+  latencyMs: 0,
+}
 
 export interface LoadState {
   current(): Load
@@ -49,7 +53,7 @@ export interface Progress extends Pick<LineReading, 'first' | 'last'> {
 
 /** Ends a reading: one of the two is called, once. */
 export interface Reading {
-  succeeded(depth: Depth, live: Capacity, progress?: Progress): void
+  succeeded(depth: Depth, live: TotalCapacity, progress?: Progress): void
   failed(): void
 }
 
@@ -181,5 +185,48 @@ export function createLineCapacity(now: () => number = () => performance.now()):
       if (isKnown) return perSecond
       return Math.max(Math.min(perSecond, UNKNOWN_PER_SECOND), perSecond * 0.5 ** ((now() - at) / HALF_LIFE_MS))
     },
+  }
+}
+
+// How far a line has come: the number of its first job. It never runs backwards, not even when Redis lost its data: numbers that are given
+// out then go on from the last one that this process knows of.
+
+/** What everyone in line may know. */
+export interface Line {
+  /** The number whose turn it is: 0 before the first. */
+  serving: number
+  /** The last number that was given out, as far as is known here. */
+  last: number
+  /** Numbers a second, those included that are passed over; 0 without workers. */
+  perSecond: number
+}
+
+interface LineReading {
+  /** The last number that was given out. */
+  last: number
+  /** The number of the first deferred job; undefined without one, and for a moment after it was added. */
+  first: number | undefined
+  deferred: number
+}
+
+interface LineProgress {
+  observe(reading: LineReading): void
+  /** This process gave out a number. */
+  numbered(number: number): void
+  current(): Omit<Line, 'perSecond'>
+}
+
+function createLineProgress(): LineProgress {
+  let [serving, last] = [0, 0]
+  return {
+    observe(reading) {
+      last = Math.max(last, reading.last)
+      // With nobody in line it is everybody's turn.
+      serving = Math.max(serving, reading.deferred === 0 ? reading.last : (reading.first ?? 0))
+    },
+    numbered(number) {
+      last = Math.max(last, number)
+    },
+    current: () => ({ serving, last }),
   }
 }

@@ -9,7 +9,7 @@ import type { RedisConnection } from '../redis/connect.js'
 import type { Eviction } from '../redis/eviction.js'
 import type { RedisWatch } from '../redis/watch.js'
 import type { ResumedJob, VerdictSource } from './answers.js'
-import type { Line } from './line-progress.js'
+import type { Line } from './load-state.js'
 import type { Submit } from './submit.js'
 
 /** Callbacks for metrics. */

@@ -87,13 +87,17 @@ export function liveWorkers(entries: Record<string, string>, now: number): Map<s
   return live
 }
 
-type Capacity = Pick<Load, 'workers' | 'slots' | 'jobsPerSecond' | 'linePerSecond' | 'serviceMs' | 'latencyMs'>
+/** The capacity of all live workers together. */
+export type TotalCapacity = Pick<
+  Load,
+  'workers' | 'slots' | 'jobsPerSecond' | 'linePerSecond' | 'serviceMs' | 'latencyMs'
+>
 
 /**
  * The capacity of all live workers together. One that has answered no job yet knows how long a hash of the policy takes, but the accounts
  * may have others: it counts as the mean of those that have, where there are any.
  */
-export function sumCapacity(workers: ReadonlyMap<string, WorkerCapacity>): Capacity {
+export function sumCapacity(workers: ReadonlyMap<string, WorkerCapacity>): TotalCapacity {
   const live = [...workers.values()]
   const measured = live.filter(({ finished }) => finished.answered > 0)
   const sum = sumAsTold(live)
@@ -108,7 +112,7 @@ export function sumCapacity(workers: ReadonlyMap<string, WorkerCapacity>): Capac
   }
 }
 
-function sumAsTold(live: readonly WorkerCapacity[]): Capacity {
+function sumAsTold(live: readonly WorkerCapacity[]): TotalCapacity {
   const slots = live.reduce((sum, worker) => sum + worker.slots, 0)
   const jobsPerSecond = live.reduce((sum, worker) => sum + (worker.slots * 1_000) / worker.serviceMs, 0)
   return {

@@ -1,7 +1,7 @@
 // Which calls of an application are refused, when they are told, and when they may come back.
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
-import { createAdmission } from '../../src/application/admission.ts'
+import { createCallAdmission } from '../../src/application/admission.ts'
 import type { Load } from '../../src/protocol/capacity.ts'
 
 const quick: Load = {
@@ -9,7 +9,7 @@ const quick: Load = {
   ...{ waiting: 3, deferred: 0, active: 2, absent: 0, aheadOfKnown: 1 },
 }
 const admissionAt = (load: Load, maxOutstanding = 10_000) =>
-  createAdmission({ load: () => load }, maxOutstanding, () => 0)
+  createCallAdmission({ load: () => load }, maxOutstanding, () => 0)
 
 test('a call overtakes the tickets of a gateway, so that these make no call busy', () => {
   assert.equal(admissionAt({ ...quick, deferred: 40_000 }).refusalOf(8_000), undefined)

@@ -1,8 +1,17 @@
 // The sum of workers' entries, and invalid entries.
 import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
 import { test } from 'vitest'
 import { entry, now } from '../../../test/capacity-entry.ts'
-import { FRESH_FOR_MS, finishedBy, liveWorkers, sumCapacity } from '../../src/protocol/capacity.ts'
+import {
+  areForEachOther,
+  canaryOf,
+  FRESH_FOR_MS,
+  finishedBy,
+  liveWorkers,
+  sumCapacity,
+} from '../../src/protocol/capacity.ts'
+import { parseKeyring } from '../../src/protocol/seal.ts'
 import { toEntries } from '../../src/queue/keys.ts'
 
 test('slots and jobs per second are summed up over workers of different speed', () => {
@@ -100,4 +109,41 @@ test('names and values that come by turns are put together, and half a pair is l
 
 test('jobs that ended are counted whatever became of them', () => {
   assert.equal(finishedBy({ ...entry, finished: { answered: 4, expired: 2, failed: 1 } }), 7)
+})
+
+// The canary of workers' keys, by which a client notices that it has others.
+
+const [a, b] = ['a', 'b'].map((kid) => `${kid}:${randomBytes(32).toString('base64')}`)
+const canary = (keys: string, prefix = '{spillway}') => canaryOf(parseKeyring(keys), prefix)
+const fit = (one: string, other: string) => areForEachOther(canary(one), canary(other))
+
+test('keys fit through all steps of a rotation', () => {
+  for (const [one, other] of [
+    [`${a}`, `${a}`],
+    [`${a},${b}`, `${a}`],
+    [`${b},${a}`, `${a},${b}`],
+    [`${b}`, `${b},${a}`],
+  ] as const) {
+    assert.equal(fit(one, other), true, 'one and other')
+    assert.equal(fit(other, one), true, 'other and one')
+  }
+})
+
+test('keys do not fit where either side seals by a key that the other lacks', () => {
+  for (const [one, other] of [
+    [`${a}`, `${b}`],
+    [`${b},${a}`, `${a}`],
+    [`${a}`, `${b},${a}`],
+  ] as const)
+    assert.equal(fit(one, other), false)
+  assert.equal(areForEachOther(canary(`${a}`), ''), false)
+  assert.equal(areForEachOther(canary(`${a}`), 'garbage,,'), false)
+})
+
+test('a canary holds no key, and is another one for each queue', () => {
+  const text = canary(`${a}`)
+  assert.match(text, /^[\w-]{16}$/)
+  assert.notEqual(text, canary(`${a}`, '{other}'))
+  const key = Buffer.from(String(a).slice(2), 'base64')
+  for (const part of [key.toString('base64url'), key.toString('hex')]) assert.ok(!part.includes(text))
 })

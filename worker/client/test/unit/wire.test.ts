@@ -2,6 +2,7 @@
 // and tickets outlive both: whatever makes one of these tests fail makes them misunderstand each other.
 import assert from 'node:assert/strict'
 import { createCipheriv, createDecipheriv } from 'node:crypto'
+import { QueueKeys } from 'bullmq'
 import { test } from 'vitest'
 import { capacityKey } from '../../src/protocol/capacity.ts'
 import { DEFAULT_QUEUE_PREFIX, DEFERRED_PRIORITY, padRequest, QUEUE_NAME } from '../../src/protocol/job.ts'
@@ -141,4 +142,19 @@ test('a reply is the id of a job, a blank, and what is sealed, and anything else
   assert.deepEqual(decodeReply('a k1 x'), { jobId: 'a', sealed: 'k1 x' })
   for (const none of ['', 'a-job', ' k1.xyz']) assert.equal(decodeReply(none), undefined)
   assert.deepEqual(upgradeOf(job), { ...job, id: `${job.id}.upgrade` })
+})
+
+// Names of BullMQ's keys: we read and write some of them beside it, so they must be the ones that it uses.
+
+const bullmq = new QueueKeys(DEFAULT_QUEUE_PREFIX)
+
+test('lists, sets and settings of the queue have the names that BullMQ gives them', () => {
+  for (const part of ['wait', 'prioritized', 'delayed', 'active', 'completed', 'failed', 'meta'] as const)
+    assert.equal(queueKey(DEFAULT_QUEUE_PREFIX, part), bullmq.getKeys(QUEUE_NAME)[part])
+})
+
+test('a job has the name that BullMQ gives it, and its lock is called after it', () => {
+  const job = bullmq.toKey(QUEUE_NAME, 'a-job')
+  assert.equal(jobKey(DEFAULT_QUEUE_PREFIX, 'a-job'), job)
+  assert.equal(lockKey(DEFAULT_QUEUE_PREFIX, 'a-job'), `${job}:lock`)
 })

@@ -87,15 +87,15 @@ function phpass({ digest, rounds, salt }: Of<'phpass'>, password: Buffer): Buffe
 /** The names of the steps are those of the specification. */
 function shaCrypt({ digest, rounds, salt }: Of<'sha-crypt'>, key: Buffer): Buffer {
   const saltBytes = Buffer.from(salt)
-  const digestOf = (...parts: Buffer[]): Buffer => hash(digest, Buffer.concat(parts), 'buffer')
+  const sumOf = (...parts: Buffer[]): Buffer => hash(digest, Buffer.concat(parts), 'buffer')
   const repeated = (block: Buffer, length: number): Buffer => Buffer.alloc(length, block)
 
-  const b = digestOf(key, saltBytes, key)
+  const b = sumOf(key, saltBytes, key)
   const choices: Buffer[] = []
   for (let left = key.length; left > 0; left >>= 1) choices.push(left & 1 ? b : key)
-  const a = digestOf(key, saltBytes, repeated(b, key.length), ...choices)
-  const p = repeated(digestOf(...Array<Buffer>(key.length).fill(key)), key.length)
-  const s = repeated(digestOf(...Array<Buffer>(16 + (a[0] ?? 0)).fill(saltBytes)), saltBytes.length)
+  const a = sumOf(key, saltBytes, repeated(b, key.length), ...choices)
+  const p = repeated(sumOf(...Array<Buffer>(key.length).fill(key)), key.length)
+  const s = repeated(sumOf(...Array<Buffer>(16 + (a[0] ?? 0)).fill(saltBytes)), saltBytes.length)
   return inOrder(alternate(digest, rounds, a, p, s), orders[digest])
 }
 

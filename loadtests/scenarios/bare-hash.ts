@@ -1,0 +1,88 @@
+// One user on a quiet machine: what a login takes over the bare hash, each measured in turn with the other.
+import { existsSync } from 'node:fs'
+import { cpus } from 'node:os'
+import { createApiClient } from '@spillway/local/rig/api-client'
+import { ADDON_FILE } from '@spillway/worker/hashing/addon-file'
+import { NATIVE_NAME } from '@spillway/worker/hashing/native'
+import type { Running } from '../contenders/contender.ts'
+import { costOf } from '../contenders/hashing.ts'
+import { bareHash, nativeHash, verified } from '../measure/bare-hash.ts'
+import { derivedKeyCosts, engines as packages } from '../measure/engines.ts'
+import { Latency, outcomeOf } from '../measure/tally.ts'
+import { latencyFigures } from './figures.ts'
+import { ofContenders } from './measurements.ts'
+import { type Measurement, picked, type Scenario, type Setting } from './scenario.ts'
+
+const BARE_MS = 400
+
+export const idle: Scenario = {
+  name: 'idle',
+  title: 'One user, nobody else',
+  question: 'What does one login take over the bare hash when nothing else happens?',
+  durationS: 2,
+  settings: () => ({}),
+  plan: (setting) =>
+    ofContenders(setting, { contenders: picked(setting) }, async (running) => {
+      const bare = () => bareHash('@node-rs/argon2', BARE_MS, setting.cores)
+      const before = await bare()
+      const latency = await loginsInTurn(running, setting)
+      const after = await bare()
+      const bareHashMs = (before.medianMs + after.medianMs) / 2
+      return {
+        figures: { ...latencyFigures(latency), bareHashMs, overheadMs: latency.percentiles.p50Ms - bareHashMs },
+      }
+    }),
+}
+
+async function loginsInTurn({ url }: Running, { accounts, durationS }: Setting): Promise<Latency> {
+  const client = createApiClient(url)
+  const latency = new Latency()
+  const endMs = performance.now() + durationS * 1_000
+  for (let n = 0; performance.now() < endMs; n++) {
+    const answer = await client.login(accounts.login('argon2id', n))
+    const outcome = outcomeOf(answer)
+    if (outcome !== 'ok') throw new Error(`a login on an idle server ended as ${outcome}, status ${answer.status}`)
+    latency.record(answer.tookMs)
+  }
+  client.close()
+  return latency
+}
+
+// The hash itself: the same algorithm and cost from different packages, on one core, with nothing around it; and the native
+// engine of the worker, where it has been built, in turn with the fastest of them. PBKDF2 and scrypt are in Node itself.
+
+export const engines: Scenario = {
+  name: 'engines',
+  title: 'The hash itself',
+  question: 'What does one verify take in each implementation, with nothing around it?',
+  durationS: 2,
+  settings: () => ({ ...costOf, ...derivedKeyCosts, processor: cpus()[0]?.model ?? 'unknown' }),
+  plan: (setting) => [...planPackages(setting), ...(existsSync(ADDON_FILE) ? planNative(setting) : [])],
+}
+
+function planPackages({ durationS, cores }: Setting): Measurement[] {
+  return Object.keys(packages).map((name) => ({
+    contender: name,
+    variant: verified.find((algorithm) => name.endsWith(algorithm)) ?? 'argon2id',
+    placement: 'apart',
+    measure: async () => {
+      const { medianMs, processorMs } = await bareHash(name, durationS * 1_000, cores)
+      return { figures: { p50Ms: medianMs, hashProcessorMs: processorMs } }
+    },
+  }))
+}
+
+function planNative({ durationS, cores }: Setting): Measurement[] {
+  return verified.flatMap((algorithm) =>
+    (['alone', 'batches'] as const).map((load) => ({
+      contender: NATIVE_NAME,
+      variant: load === 'alone' ? `${algorithm}, alone` : `${algorithm}, full batches`,
+      placement: 'apart' as const,
+      measure: async () => {
+        const { medianMs, processorMs, ofPackage } = await nativeHash(algorithm, load, durationS * 1_000, cores)
+        const alone = load === 'alone' && { p50Ms: medianMs }
+        return { figures: { hashProcessorMs: processorMs, ...alone, ofPackagePercent: ofPackage * 100 } }
+      },
+    })),
+  )
+}
