@@ -35,7 +35,8 @@ const hashing = ['@node-rs/argon2', '@node-rs/bcrypt', 'argon2', 'bcrypt']
 const optional = ['msgpackr-extract', 'pg', 'redis']
 
 /** What applications import: `@spillway/client` and `@spillway/client/<name>`. */
-export const doors = ['index', 'bcrypt', 'argon2', 'nestjs', 'fastify'] as const
+const dropIns = ['bcrypt', 'argon2', 'bcryptjs', 'node-rs-bcrypt', 'node-rs-argon2'] as const
+export const doors = ['index', ...dropIns, 'nestjs', 'fastify'] as const
 /** What pages import: an ES module that needs no Node. */
 export const pageDoor = 'browser'
 /** The program of the command `spillway`. */

@@ -19,14 +19,18 @@ import { asPolicy } from '../hashing/policy.js'
 export async function serve(policy: HashPolicy, processors: number): Promise<void> {
   process.once('disconnect', () => process.exit(0))
   const take = await answering({ policy, processors, native: true }, (message) => {
-    // The application may be gone.
-    process.send?.(message, undefined, undefined, () => message.kind === 'unfit' && process.exit(1))
+    tell(message, () => message.kind === 'unfit' && process.exit(1))
   })
   if (take === undefined) return
   process.on('message', (message: BesideRequest | BesideCancellation | BesidePing) => {
-    if ('ping' in message) process.send?.({ kind: 'alive' } satisfies BesideMessage)
+    if ('ping' in message) tell({ kind: 'alive' })
     else take(message)
   })
+}
+
+/** The application may be gone: without a callback that would be an error of this process. */
+function tell(message: BesideMessage, told: () => void = () => undefined): void {
+  process.send?.(message, undefined, undefined, told)
 }
 
 export interface AnsweringOptions {

@@ -147,12 +147,12 @@ function refused(): Promise<never> {
 
 /**
  * Without a callback the promise itself. With one, it is called in a turn of its own, so that what it throws is not a rejection: with
- * the error alone, or with undefined and the value.
+ * the error alone, or with `none` and the value.
  */
-function settle<T>(work: Promise<T>, callback: unknown): Promise<T> | undefined {
+export function settle<T>(work: Promise<T>, callback: unknown, none?: null): Promise<T> | undefined {
   if (typeof callback !== 'function') return work
   work.then(
-    (value) => process.nextTick(() => Reflect.apply(callback, undefined, [undefined, value])),
+    (value) => process.nextTick(() => Reflect.apply(callback, undefined, [none, value])),
     (error: unknown) => process.nextTick(() => Reflect.apply(callback, undefined, [error])),
   )
   return undefined
@@ -165,27 +165,26 @@ interface Implementation {
   hashSync(password: Uint8Array, cost: number, salt: Uint8Array): string
 }
 
-let implementation: Implementation | undefined
 let hasWarned = false
 
-/** The digest of what is read of a password. Warns once. */
-function digestInPlace(password: Buffer, setting: BcryptSetting): string {
+/** The digest of what is read of a password. */
+export function digestInPlace(password: Buffer, setting: BcryptSetting): string {
+  return hashingHere<Implementation>('@node-rs/bcrypt')
+    .hashSync(password, setting.cost, decodeBcrypt(setting.salt))
+    .slice(bcryptSetting(setting).length)
+}
+
+/** A package that hashes on the event loop of this process. Warns once. */
+export function hashingHere<Package>(name: '@node-rs/bcrypt' | '@node-rs/argon2'): Package {
   if (!hasWarned) {
     hasWarned = true
     const message = 'hashSync and compareSync hash on the event loop of this process: use hash and compare'
     process.emitWarning(message, { type: 'SpillwayWarning', code: 'SPILLWAY_SYNC' })
   }
-  implementation ??= load()
-  return implementation
-    .hashSync(password, setting.cost, decodeBcrypt(setting.salt))
-    .slice(bcryptSetting(setting).length)
-}
-
-function load(): Implementation {
   try {
-    return createRequire(import.meta.url)('@node-rs/bcrypt')
+    return createRequire(import.meta.url)(name)
   } catch (cause) {
-    const message = 'install @node-rs/bcrypt, an optional dependency of @spillway/client, for hashSync and compareSync'
+    const message = `install ${name}, an optional dependency of @spillway/client, for hashSync and compareSync`
     throw new PasswordsError('not_installed', message, { cause })
   }
 }

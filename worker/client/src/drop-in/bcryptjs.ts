@@ -1,0 +1,132 @@
+/** The package `bcryptjs`, version 3, with its hashes made elsewhere: its functions, outcomes and errors. */
+import type { ExactPasswords } from '../application/create-passwords.js'
+import { bcryptSetting, decodeBcrypt, encodeBcrypt, newBcryptSetting } from '../protocol/setting.js'
+import { digestInPlace, settle } from './bcrypt.js'
+import type { Bcryptjs } from './bcryptjs-types.js'
+
+const READ_BYTES = 72
+const SALT_BYTES = 16
+const DIGEST_CHARACTERS = 31
+const HASH_CHARACTERS = 60
+
+/** @param passwords gives what hashes, when the first call needs it; a call rejects with what this throws */
+export function createBcryptjs(passwords: () => ExactPasswords | Promise<ExactPasswords>): Bcryptjs {
+  async function hashed(password: unknown, given: unknown): Promise<string> {
+    const { setting, prefix, key } = readHashing(password, given)
+    const made = await (await passwords()).hashExactly({ setting, password: key.toString('base64') })
+    return prefix + made.slice(-DIGEST_CHARACTERS)
+  }
+
+  async function matches(password: unknown, hash: unknown): Promise<boolean> {
+    if (typeof password !== 'string' || typeof hash !== 'string') throw illegal(password, hash)
+    return hash.length === HASH_CHARACTERS && (await hashed(password, hash.slice(0, -DIGEST_CHARACTERS))) === hash
+  }
+
+  function hashSync(password: unknown, given: unknown = 10): string {
+    const { cost, salt, prefix, key } = readHashing(password, given)
+    return prefix + digestInPlace(key, { algorithm: 'bcrypt', cost, salt })
+  }
+
+  function genSalt(rounds?: unknown): Promise<string>
+  function genSalt(...given: unknown[]): void
+  function genSalt(...given: unknown[]): Promise<string> | undefined {
+    const at = given.slice(0, 2).findIndex((value) => typeof value === 'function')
+    const [rounds] = at === 0 ? [] : given
+    if (rounds !== undefined && typeof rounds !== 'number') throw new Error(`illegal arguments: ${typeof rounds}`)
+    return settled(async () => newSalt(rounds), at < 0 ? given[2] : given[at])
+  }
+
+  function hash(password: unknown, salt: unknown): Promise<string>
+  function hash(...given: unknown[]): void
+  function hash(...[password, salt, callback, progress]: unknown[]): Promise<string> | undefined {
+    return settled(() => hashed(password, salt), callback, progress)
+  }
+
+  function compare(password: unknown, stored: unknown): Promise<boolean>
+  function compare(...given: unknown[]): void
+  function compare(...[password, stored, callback, progress]: unknown[]): Promise<boolean> | undefined {
+    return settled(() => matches(password, stored), callback, progress)
+  }
+
+  return {
+    setRandomFallback: () => undefined,
+    genSaltSync: (rounds) => newSalt(rounds),
+    genSalt,
+    hashSync,
+    hash,
+    compareSync(password, hash) {
+      if (typeof password !== 'string' || typeof hash !== 'string') throw illegal(password, hash)
+      return hash.length === HASH_CHARACTERS && hashSync(password, hash.slice(0, -DIGEST_CHARACTERS)) === hash
+    },
+    compare,
+    getRounds(hash) {
+      if (typeof hash !== 'string') throw new Error(`Illegal arguments: ${typeof hash}`)
+      return Number.parseInt(hash.split('$')[2] ?? '', 10)
+    },
+    getSalt(hash) {
+      if (typeof hash !== 'string') throw new Error(`Illegal arguments: ${typeof hash}`)
+      if (hash.length !== HASH_CHARACTERS) throw new Error(`Illegal hash length: ${hash.length} != 60`)
+      return hash.slice(0, -DIGEST_CHARACTERS)
+    },
+    truncates(password) {
+      if (typeof password !== 'string') throw new Error(`Illegal arguments: ${typeof password}`)
+      return Buffer.byteLength(password) > READ_BYTES
+    },
+    encodeBase64(bytes, length) {
+      if (length <= 0 || length > bytes.length) throw new Error(`Illegal len: ${length}`)
+      return encodeBcrypt(Uint8Array.from(bytes).subarray(0, length))
+    },
+    decodeBase64(text, length) {
+      if (length <= 0) throw new Error(`Illegal len: ${length}`)
+      return [...decodeBcrypt(text).subarray(0, length)]
+    },
+  }
+}
+
+function newSalt(rounds: unknown): string {
+  const wanted = rounds || 10
+  if (typeof wanted !== 'number') throw new Error(`Illegal arguments: ${typeof wanted}, undefined`)
+  return bcryptSetting(newBcryptSetting(Math.min(Math.max(wanted, 4), 31)))
+}
+
+/** What is hashed, the setting in the form that every implementation reads, and the prefix as the package writes it. */
+function readHashing(password: unknown, given: unknown) {
+  const text = typeof given === 'number' ? newSalt(given) : given
+  if (typeof password !== 'string' || typeof text !== 'string') throw illegal(password, given)
+  return readSalt(password, text)
+}
+
+function readSalt(password: string, given: string) {
+  if (!given.startsWith('$2')) throw new Error(`Invalid salt version: ${given.slice(0, 2)}`)
+  const [, minor] = /^\$2([aby]?)\$/.exec(given) ?? []
+  if (minor === undefined) throw new Error(`Invalid salt revision: ${given.slice(2, 4)}`)
+  const rest = given.slice(3 + minor.length)
+  if (rest.charAt(2) > '$') throw new Error('Missing salt rounds')
+  const cost = Number.parseInt(rest.slice(0, 1), 10) * 10 + Number.parseInt(rest.slice(1, 2), 10)
+  const bytes = decodeBcrypt(rest.slice(3, 25)).subarray(0, SALT_BYTES)
+  if (!(cost >= 4 && cost <= 31)) throw new Error(`Illegal number of rounds (4-31): ${cost}`)
+  if (bytes.length !== SALT_BYTES) throw new Error(`Illegal salt length: ${bytes.length} != 16`)
+  const salt = encodeBcrypt(bytes)
+  const setting = bcryptSetting({ algorithm: 'bcrypt', cost, salt })
+  return { cost, salt, setting, prefix: setting.replace('$2b', `$2${minor}`), key: keyOf(password, minor) }
+}
+
+/** Without a letter a password has no NUL behind it, and is read over and over. */
+function keyOf(password: string, minor: string): Buffer {
+  const bytes = Buffer.from(password)
+  return minor === '' ? Buffer.alloc(READ_BYTES, bytes) : bytes.subarray(0, READ_BYTES)
+}
+
+/** Without a callback the promise itself; a callback is called in a turn of its own. */
+function settled<T>(work: () => Promise<T>, callback: unknown, progress?: unknown): Promise<T> | undefined {
+  if (callback && typeof callback !== 'function') throw new Error(`Illegal callback: ${typeof callback}`)
+  const done = work().then((value) => {
+    if (typeof progress === 'function') progress(1)
+    return value
+  })
+  return settle(done, callback || undefined, null)
+}
+
+function illegal(one: unknown, other: unknown): Error {
+  return new Error(`Illegal arguments: ${typeof one}, ${typeof other}`)
+}
