@@ -6,7 +6,7 @@
  * meanwhile goes behind: it has a ticket, whose job is hashed only once a redemption finds room for it (letIn), and while its client is
  * there. So everything that may be hashed within the minute is counted.
  */
-import { randomBytes } from '@spillway/client/protocol/random'
+import { randomBytes } from '@spillway/client/protocol/seal'
 import { toCount, toList } from '@spillway/client/redis/unexpected-reply'
 import type { FastifyReply } from 'fastify'
 import type { ClientContext, Result } from 'ioredis'
