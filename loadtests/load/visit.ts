@@ -9,6 +9,7 @@ import {
 } from '@spillway/local/rig/api-client'
 import { startLoop } from '@spillway/local/rig/open-loop'
 import { outcomeOf } from '../measure/tally.ts'
+import { comeBack } from './come-back.ts'
 
 /**
  * How a visit ended. `verdict` is the right one: tokens for a right password, 401 for a wrong one. `wrong` is the other way
@@ -24,6 +25,8 @@ export interface Visit {
   end: End
   /** Whether a ticket was given on the way. */
   ticketed: boolean
+  /** The statuses with which it was sent away before that, and came back. */
+  sentAway: readonly number[]
   /** Of the last answer; 0 without one. */
   status: number
   /** Status and code of the last answer. */
@@ -41,24 +44,23 @@ export interface VisitorOptions {
   tries?: number
   /** Whether Retry-After is heeded between them [true]. */
   polite?: boolean
-  /** The least time between two attempts to redeem, whatever Retry-After says [0]. */
-  pauseMinMs?: number
+  /** How long a person tries, and follows a ticket, in milliseconds [90,000]. */
+  patienceMs?: number
   /** How long an answer may take, in milliseconds [10,000]. */
   timeoutMs?: number
-  /** Ends the redeeming. */
+  /** Ends the patience of all. */
   signal?: AbortSignal
 }
 
 /** The one password that the doubles of hashes refuse. */
 const WRONG_PASSWORD = 'wrong'
 const RUDE_PAUSE_MS = 20
-/** How long a ticket is redeemed. */
 const PATIENCE_MS = 90_000
 
 export type Visitor = ReturnType<typeof createVisitor>
 
 export function createVisitor(options: VisitorOptions) {
-  const { urls, login, everyNthWrong = 10, tries = 1, polite = true, pauseMinMs = 0 } = options
+  const { urls, login, everyNthWrong = 10, tries = 1, polite = true, patienceMs = PATIENCE_MS } = options
   const clients = urls.map((url) => createApiClient(url, options))
 
   function client(turn: number): ApiClient {
@@ -73,7 +75,10 @@ export function createVisitor(options: VisitorOptions) {
       const headers = options.headers?.(number) ?? {}
       const wrong = everyNthWrong > 0 && number % everyNthWrong === everyNthWrong - 1
       const credentials = { ...login(number), ...(wrong && { password: WRONG_PASSWORD }) }
+      const patience = AbortSignal.timeout(patienceMs)
+      const signal = options.signal ? AbortSignal.any([options.signal, patience]) : patience
       let turn = number
+      const sentAway: number[] = []
 
       async function atNextIfBroken(request: (client: ApiClient) => Promise<ApiAnswer>): Promise<ApiAnswer> {
         const answer = await request(client(turn))
@@ -81,11 +86,19 @@ export function createVisitor(options: VisitorOptions) {
         return answer
       }
 
+      const back = async (answer: ApiAnswer, failures?: number) =>
+        await comeBack(answer, { url: urls[turn % urls.length] ?? '', headers, signal }, failures)
+
       async function begin(): Promise<ApiAnswer> {
         for (let nth = 1; ; nth++) {
           const answer = await atNextIfBroken((at) => at.login(credentials, { headers }))
-          if (nth === tries || (outcomeOf(answer) !== 'busy' && answer.status !== 0)) return answer
-          await sleep(polite && answer.status !== 0 ? answer.retryAfterMs : RUDE_PAUSE_MS)
+          const isBusy = outcomeOf(answer) === 'busy'
+          if (nth === tries || (!isBusy && answer.status !== 0)) return answer
+          if (isBusy) sentAway.push(answer.status)
+          const isAnother = answer.status === 0 && nth <= urls.length
+          const pause = polite && !isAnother ? back(answer, nth - 1) : sleep(RUDE_PAUSE_MS)
+          await pause.catch(() => undefined)
+          if (signal.aborted) return answer
         }
       }
 
@@ -95,14 +108,21 @@ export function createVisitor(options: VisitorOptions) {
       const answer = await redeemUntilAnswered(first, {
         redeem: (ticket) => atNextIfBroken((at) => at.redeem(ticket, { headers })),
         goesOnAfter: [202, 429, 503, 0],
-        pauseMs: ({ status, retryAfterMs }) => Math.max(status === 0 ? RUDE_PAUSE_MS : retryAfterMs, pauseMinMs),
-        endMs: performance.now() + PATIENCE_MS,
-        ...(options.signal && { signal: options.signal }),
+        comeBack: (answer) => (answer.status === 0 ? sleep(RUDE_PAUSE_MS) : back(answer)),
+        signal,
       })
       const tookMs = performance.now() - dueMs
       const { code } = answer.body
       const detail = answer.failure ?? `${answer.status}${code === undefined ? '' : ` ${code}`}`
-      return { dueMs, tookMs, end: endOf(answer, code, wrong, ticketed), ticketed, status: answer.status, detail }
+      return {
+        dueMs,
+        tookMs,
+        end: endOf(answer, code, wrong, ticketed),
+        ticketed,
+        sentAway,
+        status: answer.status,
+        detail,
+      }
     },
     close(): void {
       for (const one of clients) one.close()

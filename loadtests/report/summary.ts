@@ -23,6 +23,7 @@ export function headlines(results: Results): string[] {
   const best = Math.max(...contenders.flatMap(({ name }) => figure(find('login-100', name), 'perSecond') ?? []))
   const knee = figure(find('ramp', 'spillway', 'token'), 'kneePerSecond')
   return [
+    ...spikeHeadline(find),
     ...both(
       'login-100',
       'neighbourP99Ms',
@@ -47,6 +48,22 @@ export function headlines(results: Results): string[] {
       : [
           `**${show(knee)} /s** logins through the pipeline when the hash costs nothing, load generator and database included`,
         ]),
+  ]
+}
+
+/** The share of the spike that got in, beside the share at each rival. */
+function spikeHeadline(find: Find): string[] {
+  const shareOf = (contender: string) => figure(find('spike', contender), 'inPercent')
+  const lastInMs = figure(find('spike', 'spillway'), 'lastInMs')
+  const ours = shareOf('spillway')
+  if (ours === undefined || lastInMs === undefined) return []
+  const rivals = contenders.flatMap(({ name }) => {
+    const share = name === 'spillway' ? undefined : shareOf(name)
+    return share === undefined ? [] : [`${titleOf(name)} ${show(share)} %`]
+  })
+  const against = rivals.length === 0 ? '' : `; ${rivals.join(', ')}`
+  return [
+    `**${show(ours)} %** of ten seconds at ten times capacity got in, the last one after ${show(lastInMs / 1_000)} s${against}`,
   ]
 }
 

@@ -1,8 +1,10 @@
 // A spike: quiet, then ten times the machine's capacity, then quiet again.
+import { setMaxListeners } from 'node:events'
 import { createApiClient, redeemUntilAnswered } from '@spillway/local/rig/api-client'
 import { openLoop } from '@spillway/local/rig/open-loop'
 import { coreCount, type Running } from '../contenders/contender.ts'
 import { costOf } from '../contenders/hashing.ts'
+import { comeBack } from '../load/come-back.ts'
 import { type Outcome, outcomeOf, Tally } from '../measure/tally.ts'
 import type { Measured, Row } from '../src/results.ts'
 import { latencyFigures } from './figures.ts'
@@ -14,6 +16,8 @@ const QUIET_BEFORE_S = 2
 const TIMES_CAPACITY = 10
 /** Between spikes a trickle goes on, as a share of capacity: it shows when things are back to normal. */
 const TRICKLE = 0.2
+/** A line that ten times capacity made is empty after ten times the spike: so many times it is waited for. */
+const LINE_TIMES = 1.5 * TIMES_CAPACITY
 const SAMPLE_MS = 500
 const MOST_DOTS = 120
 
@@ -21,7 +25,7 @@ export const spike: Scenario = {
   name: 'spike',
   title: 'Ten seconds at ten times capacity',
   question: 'What happens during ten seconds at ten times capacity, and how long until things are normal again?',
-  // It is watched for as long again afterwards.
+  // It is watched for as long again afterwards, and until the line is empty.
   durationS: 10,
   settings: (setting) => ({ quietS: QUIET_BEFORE_S, perSecond: spikeRate(setting), argon2id: costOf.argon2id }),
   plan: (setting) => ofContenders(setting, { contenders: picked(setting) }, (running) => overrun(running, setting)),
@@ -42,7 +46,9 @@ async function overrun(running: Running, setting: Setting): Promise<Measured> {
   const waits: { dueS: number; waitedMs: number; outcome: Outcome }[] = []
   const depth: Row[] = []
   const startMs = performance.now()
-  const endMs = startMs + durationMs
+  const over = AbortSignal.timeout(durationMs + LINE_TIMES * spikeMs)
+  setMaxListeners(0, over)
+  let lastInMs = 0
   let open = 0
   let caller = 0
 
@@ -56,14 +62,15 @@ async function overrun(running: Running, setting: Setting): Promise<Measured> {
     durationMs,
     send: async (dueMs) => {
       open++
-      // A ticket is redeemed until there is a verdict or the run is over.
+      // A person with a ticket follows it as a page does, until there is a verdict or the run is over.
       const answer = await redeemUntilAnswered(await client.login(setting.accounts.login('argon2id', caller++)), {
         redeem: client.redeem,
-        pauseMs: ({ retryAfterMs }) => Math.min(retryAfterMs, Math.max(endMs - performance.now(), 0)),
-        endMs,
+        comeBack: (answer) => comeBack(answer, { url: running.url, signal: over }),
+        signal: over,
       })
       const outcome = outcomeOf(answer)
       open--
+      if (outcome === 'ok') lastInMs = Math.max(lastInMs, performance.now() - startMs - beforeMs)
       const wait = { dueS: (dueMs - startMs) / 1_000, waitedMs: performance.now() - dueMs, outcome }
       waits.push(wait)
       // Counted in the second in which the user arrived, whenever the answer came.
@@ -78,7 +85,9 @@ async function overrun(running: Running, setting: Setting): Promise<Measured> {
       answeredPercent: tally.share('ok', 'ticket', 'busy'),
       failedPercent: tally.share('timeout', 'error'),
       deferredPercent: tally.share('ticket', 'busy'),
-      perSecond: tally.counts.ok / (durationMs / 1_000),
+      inPercent: tally.share('ok'),
+      lastInMs,
+      perSecond: (tally.counts.ok * 1_000) / (performance.now() - startMs),
       ...latencyFigures(tally.latency),
     },
     series: {

@@ -44,7 +44,7 @@ export function shares(results: Results): string[] {
 
 const kinds: readonly { ends: RegExp; unit: string; better: 'higher' | 'lower' }[] = [
   { ends: /persecond$/i, unit: '/s', better: 'higher' },
-  { ends: /^(answered|efficiency|ideal|ofBullmq)Percent$/, unit: '%', better: 'higher' },
+  { ends: /^(in|answered|efficiency|ideal|ofBullmq)Percent$/, unit: '%', better: 'higher' },
   { ends: /Percent$/, unit: '%', better: 'lower' },
   { ends: /Ms(Per[A-Z][a-z]+)?$/, unit: 'ms', better: 'lower' },
   { ends: /Mb$/, unit: 'MB', better: 'lower' },

@@ -4,7 +4,7 @@ import { UserError } from '@spillway/local/processes/command-line'
 import { ask } from '@spillway/local/rig/api-client'
 import { seedEmail } from '@spillway/prisma/seed'
 import { openLoop } from '@spillway/local/rig/open-loop'
-import { createVisitor, type Visit, type Visitor } from '../load/visit.ts'
+import { createVisitor, type Visit, type Visitor, type VisitorOptions } from '../load/visit.ts'
 
 export interface TargetSpike {
   url: string
@@ -21,18 +21,21 @@ export interface TargetSpike {
 }
 
 /**
- * How a visit ends for a person: let in by the first answer or with a ticket, told to come back later (503), stopped by a limit (429), not
- * known (401), left with a ticket that can no longer be redeemed (410, or the end of the test), or anything else.
+ * How a visit ends for a person: let in by the first answer, with a ticket, or after having been sent away; given up, sent away (503) or with
+ * a ticket until then; stopped by a limit until then (429); not known (401); left with a ticket that can no longer be redeemed (410); or
+ * anything else.
  */
-export type End = 'atOnce' | 'byTicket' | 'busy' | 'limited' | 'unknown' | 'expired' | 'error'
+export type End = 'atOnce' | 'byTicket' | 'afterRefusal' | 'gaveUp' | 'limited' | 'unknown' | 'expired' | 'error'
 
 export interface SpikeResult {
   rate: number
   seconds: number
   people: number
-  /** How it ended for each person, and how long they waited, in milliseconds from when they were due. */
-  visits: { end: End; tookMs: number }[]
+  /** How it ended for each person, how long they waited, and when it ended: in milliseconds from when they, or the first one, were due. */
+  visits: { end: End; tookMs: number; endedMs: number; wasSentAway: boolean }[]
 }
+
+export const letInEnds = ['atOnce', 'byTicket', 'afterRefusal'] as const satisfies End[]
 
 /** Above what the workers do, and yet all can be answered while their tickets live (300 s). */
 const TIMES_CAPACITY = 5
@@ -48,9 +51,7 @@ const MEASURE_CALLERS = 20
 /** A held login is answered after LOGIN_WAIT_MS [8 s] at the latest. */
 const ANSWER_MS = 30_000
 /** Tickets live for five minutes, unless TICKET_TTL_MS says otherwise. */
-const TICKETS_END_MS = 330_000
-/** Redeeming is never more frequent, whatever Retry-After says. */
-const PAUSE_MIN_MS = 200
+const PATIENCE_MS = 330_000
 const REPORT_MS = 500
 
 /** Rejects with a UserError before the spike, when no gateway answers there or the accounts are not those of `pnpm seed`. */
@@ -60,22 +61,26 @@ export async function spikeTarget(options: TargetSpike): Promise<SpikeResult> {
   // One for each person with a ticket.
   setMaxListeners(0, over.signal)
   signal.addEventListener('abort', () => over.abort(), { once: true })
-  const people = createVisitor({
+  const people = {
     urls: [url],
     login: (person) => ({ email: seedEmail((person % users) + 1), password }),
     headers: (person) => ({ 'x-forwarded-for': addressOf(person) }),
     everyNthWrong: 0,
-    pauseMinMs: PAUSE_MIN_MS,
     timeoutMs: ANSWER_MS,
     signal: over.signal,
-  })
+  } satisfies VisitorOptions
+  const [once, patient] = [
+    createVisitor(people),
+    createVisitor({ ...people, tries: Number.POSITIVE_INFINITY, patienceMs: PATIENCE_MS }),
+  ]
   try {
-    await tryAccounts(people, options)
-    const rate = options.rate ?? (await findRate(people, options))
+    await tryAccounts(once, options)
+    const rate = options.rate ?? (await findRate(once, options))
     refuseCrowded(rate * durationS, users)
-    return await run(people, rate, options, over)
+    return await run(patient, rate, options)
   } finally {
-    people.close()
+    over.abort()
+    for (const visitor of [once, patient]) visitor.close()
   }
 }
 
@@ -83,13 +88,11 @@ async function run(
   people: Visitor,
   rate: number,
   { durationS, signal, report }: TargetSpike,
-  over: AbortController,
 ): Promise<SpikeResult> {
   const durationMs = durationS * 1_000
   const result: SpikeResult = { rate, seconds: durationS, people: 0, visits: [] }
   const startMs = performance.now()
   const reporting = setInterval(() => report(standing(result, performance.now() - startMs)), REPORT_MS)
-  const patience = setTimeout(() => over.abort(), durationMs + TICKETS_END_MS)
   try {
     await openLoop({
       rateAt: () => rate,
@@ -97,20 +100,24 @@ async function run(
       signal,
       send: async (dueMs) => {
         const visit = await people.visit(result.people++, dueMs)
-        result.visits.push({ end: endOf(visit), tookMs: visit.tookMs })
+        const { tookMs, sentAway } = visit
+        result.visits.push({
+          ...{ end: endOf(visit), tookMs, endedMs: dueMs + tookMs - startMs },
+          wasSentAway: sentAway.length > 0,
+        })
       },
     })
   } finally {
     clearInterval(reporting)
-    clearTimeout(patience)
   }
   return { ...result, seconds: Math.min(durationS, (performance.now() - startMs) / 1_000) }
 }
 
-function endOf({ end, ticketed, status }: Visit): End {
+function endOf({ end, ticketed, sentAway, status }: Visit): End {
+  if (end === 'verdict' && sentAway.length > 0) return 'afterRefusal'
   if (end === 'verdict') return ticketed ? 'byTicket' : 'atOnce'
+  if (status === 202 || status === 503) return 'gaveUp'
   if (end === 'lost') return 'expired'
-  if (status === 503) return 'busy'
   if (status === 429) return 'limited'
   return status === 401 ? 'unknown' : 'error'
 }
@@ -122,7 +129,7 @@ export function ended({ visits }: SpikeResult, ...some: readonly End[]) {
 
 function standing(result: SpikeResult, elapsedMs: number): string {
   const waiting = result.people - result.visits.length
-  const letIn = ended(result, 'atOnce', 'byTicket').length
+  const letIn = ended(result, ...letInEnds).length
   return `${Math.round(elapsedMs / 1_000)} s: ${result.people} people came, ${letIn} are in, ${waiting} wait`
 }
 

@@ -1,7 +1,8 @@
 // The targets of a spike: this machine, unless another one was allowed.
 import { judgeHost } from '@spillway/storm/target'
 import { UserError } from '@spillway/local/processes/command-line'
-import { type End, ended, type SpikeResult } from './spike.ts'
+import { quantile } from '@spillway/local/rig/quantile'
+import { type End, ended, letInEnds, type SpikeResult } from './spike.ts'
 
 /**
  * The URL to dial for a target. A name on this machine is replaced by the address that it was judged by, so that it cannot become
@@ -33,26 +34,55 @@ export async function resolveTarget(target: string, beyondLoopback: boolean): Pr
 
 const count = (value: number): string => Math.round(value).toLocaleString('en')
 
-const lines: [words: string, ends: End[]][] = [
-  ['logged in at once', ['atOnce']],
-  ['logged in with a ticket', ['byTicket']],
-  ['told to come back later (503)', ['busy']],
-  ['stopped by a limit (429)', ['limited']],
-  ['left with a ticket (expired)', ['expired']],
-  ['errors', ['error', 'unknown']],
+const seconds = (ms: number): string => (ms / 1_000).toFixed(1)
+
+const lines: [words: string, ...ends: End[]][] = [
+  ['logged in at once', 'atOnce'],
+  ['logged in with a ticket', 'byTicket'],
+  ['logged in after a refusal', 'afterRefusal'],
+  ['gave up', 'gaveUp'],
+  ['stopped by a limit (429)', 'limited'],
+  ['left with a ticket (expired)', 'expired'],
+  ['errors', 'error', 'unknown'],
 ]
 
 /** A few lines for the terminal. */
 export function inWords(result: SpikeResult): string {
-  const rows = lines.map(([words, ends]) => {
-    const isIn = ends.includes('atOnce') || ends.includes('byTicket')
-    const visits = ended(result, ...ends)
-    const slowestMs = visits.reduce((most, { tookMs }) => Math.max(most, tookMs), 0)
-    const slowest = isIn && slowestMs > 0 ? `   the slowest after ${(slowestMs / 1_000).toFixed(1)} s` : ''
-    return `  ${words.padEnd(30)}${count(visits.length).padStart(8)}${slowest}`
+  const { people, visits } = result
+  const letIn = ended(result, ...letInEnds)
+  const lastMs = letIn.reduce((most, { endedMs }) => Math.max(most, endedMs), 0)
+  const sentAway = visits.filter(({ wasSentAway }) => wasSentAway).length
+  const rows = lines.map(([words, ...ends]) => {
+    const tookMs = ended(result, ...ends).map(({ tookMs }) => tookMs)
+    const quartiles = [0.25, 0.5, 0.75, 1].map((part) => seconds(quantile(tookMs, part) ?? 0)).join(' · ')
+    const after = letInEnds.some((end) => ends.includes(end)) && tookMs.length > 0 ? `   after ${quartiles} s` : ''
+    return `  ${words.padEnd(30)}${count(tookMs.length).padStart(8)}${after}`
   })
-  const head = `${count(result.people)} people came in ${result.seconds.toFixed(0)} s, ${count(result.rate)} a second:`
-  return [head, '', ...rows, ...(ended(result, 'limited').length > 0 ? ['', LIMITED] : [])].join('\n')
+  return [
+    `${count(people)} people came in ${result.seconds.toFixed(0)} s, ${count(result.rate)} a second:`,
+    `${((100 * letIn.length) / Math.max(people, 1)).toFixed(1)} % got in, the last one ${seconds(lastMs)} s after the first came; ` +
+      `${count(sentAway)} were sent away on the way.`,
+    '',
+    ...rows,
+    '',
+    `  got in, by time ${lineOf(letIn.map(({ endedMs }) => endedMs / Math.max(lastMs, 1)))} ${seconds(lastMs)} s`,
+    '  Times are quartiles and the slowest, from when each person came.',
+    ...(ended(result, 'limited').length > 0 ? ['', LIMITED] : []),
+  ].join('\n')
+}
+
+const BARS = ' ▁▂▃▄▅▆▇█'
+const COLUMNS = 48
+
+/** A line of bars: how many of these shares of the time fall into each part of it. */
+function lineOf(shares: readonly number[]): string {
+  const columns = Array.from({ length: COLUMNS }, () => 0)
+  for (const share of shares) {
+    const column = Math.min(Math.floor(share * COLUMNS), COLUMNS - 1)
+    columns[column] = (columns[column] ?? 0) + 1
+  }
+  const most = Math.max(...columns, 1)
+  return columns.map((count) => BARS[Math.ceil((count / most) * (BARS.length - 1))]).join('')
 }
 
 const LIMITED =

@@ -49,6 +49,7 @@ test('a spike logs in the accounts of the seed, each from an address of its own,
   const numbers = [...said.matchAll(/^ {2}(\S.*?) {2,}([\d,]+)/gm)].map(([, words, number]) => [words, Number(number)])
   const { 'logged in at once': atOnce, 'logged in with a ticket': byTicket, ...others } = Object.fromEntries(numbers)
   assert.equal(atOnce + byTicket, people, said)
+  assert.match(said, /^100\.0 % got in, the last one [\d.]+ s after the first came; 0 were sent away/m)
   assert.deepEqual([...new Set(Object.values(others))], [0], said)
 
   // One address, one login each on many accounts: what the limit is for.

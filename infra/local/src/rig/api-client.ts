@@ -13,6 +13,8 @@ export interface AnswerBody {
   refreshToken?: string
   deviceToken?: string
   ticket?: string
+  number?: number
+  line?: string
   eta?: number
   code?: string
 }
@@ -75,6 +77,8 @@ export interface Redeeming {
   goesOnAfter?: readonly number[]
   /** How long to wait before the next time [what Retry-After asks for]. */
   pauseMs?(answer: ApiAnswer): number
+  /** Waits until then, in place of the pause; a rejection ends the waiting. */
+  comeBack?(answer: ApiAnswer): Promise<void>
   /** Nothing is redeemed after this, by `performance.now()`. */
   endMs?: number
   /** Nothing is redeemed after this either, and no time is waited for. */
@@ -85,10 +89,12 @@ export interface Redeeming {
 export async function redeemUntilAnswered(first: ApiAnswer, options: Redeeming): Promise<ApiAnswer> {
   const { redeem, goesOnAfter = [202], pauseMs = ({ retryAfterMs }) => retryAfterMs, signal } = options
   const { endMs = Number.POSITIVE_INFINITY } = options
+  const pause = (answer: ApiAnswer) => sleep(pauseMs(answer), undefined, signal === undefined ? {} : { signal })
+  const { comeBack = pause } = options
   let answer = first
   let { ticket } = first.body
   while (ticket !== undefined && goesOnAfter.includes(answer.status) && performance.now() < endMs) {
-    await sleep(pauseMs(answer), undefined, signal === undefined ? {} : { signal }).catch(() => undefined)
+    await comeBack(answer).catch(() => undefined)
     if (signal?.aborted) break
     answer = await redeem(ticket)
     ticket = answer.body.ticket ?? ticket

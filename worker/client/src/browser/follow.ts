@@ -1,6 +1,6 @@
 /** Follows a call to its answer: sends it, redeems its ticket, and comes back as the gateway asks. */
 import { solverOf } from './challenge.js'
-import { distanceOf, LEAST_MS, NEAR_MS, pause, pauseAfter, pauseFar, pauseUntil, REDEEM_EVERY_MS } from './line.js'
+import { isFar, LEAST_MS, pause, pauseAfter, pauseUntil, untilNear } from './line.js'
 import { codeOf, errorOf, type Progress, SpillwayError, type WaitOptions } from './options.js'
 import { type HttpAnswer, type Sent, send } from './send.js'
 import { numberOf, type StoredTicket, type Ticket } from './stored-ticket.js'
@@ -40,21 +40,16 @@ export async function follow<T>(options: Followed): Promise<T> {
 
   /** Waits as the gateway asks, and then watches the line until the turn of the ticket is near. */
   async function approach(far: Ticket, nextMs: number, answer: HttpAnswer): Promise<void> {
-    const redeemBy = performance.now() + REDEEM_EVERY_MS
-    const isFar = far.number !== undefined && (far.etaAt ?? Number.POSITIVE_INFINITY) - Date.now() > NEAR_MS + nextMs
+    const watches = isFar(far, nextMs)
     await wait(nextMs, 'queued', answer)
-    if (!isFar) return
-    for (;;) {
-      const distance = await distanceOf(far, { url: lineUrl, headers: redemption.headers }, life.signal)
-      if (distance === undefined || distance.leftMs <= NEAR_MS || performance.now() > redeemBy) return
-      const { ahead, leftMs } = distance
-      const pauseMs = pauseFar(leftMs)
+    if (!watches) return
+    await untilNear(far, { url: lineUrl, headers: redemption.headers }, life.signal, async (pauseMs, distance) => {
       const now = Date.now()
-      const etaAt = Number.isFinite(leftMs) ? now + leftMs : undefined
-      ticket = { ...far, position: ahead, etaAt, redeemAt: now + pauseMs }
+      const etaAt = Number.isFinite(distance.leftMs) ? now + distance.leftMs : undefined
+      ticket = { ...far, position: distance.ahead, etaAt, redeemAt: now + pauseMs }
       stored.keep(ticket)
       await wait(pauseMs, 'queued', answer)
-    }
+    })
   }
 
   function sendNext(): Promise<HttpAnswer> {

@@ -3,13 +3,42 @@ import { answerWithin, type HttpAnswer } from './send.js'
 import type { Ticket } from './stored-ticket.js'
 
 /** A turn that comes within this time is near: the ticket is redeemed, and held. In milliseconds, as all times here. */
-export const NEAR_MS = 10_000
+const NEAR_MS = 10_000
 /** Half of the time that is left, within these bounds: workers may join, and others may leave. */
 const READ_LEAST_MS = 2_000
 const READ_MOST_MS = 10_000
 /** A ticket is redeemed so often at least, to find out whether it is lost. */
-export const REDEEM_EVERY_MS = 60_000
+const REDEEM_EVERY_MS = 60_000
 const ANSWER_MS = 10_000
+
+/** Whether its turn is still far when so many milliseconds have passed: until it is near, the line is watched. */
+export function isFar(
+  { number, etaAt = Number.POSITIVE_INFINITY }: Pick<Ticket, 'number' | 'etaAt'>,
+  afterMs: number,
+): boolean {
+  return number !== undefined && etaAt - Date.now() > NEAR_MS + afterMs
+}
+
+/** Where the line is read, as a GET. */
+interface LineRequest {
+  url: string
+  headers: Readonly<Record<string, string>>
+}
+
+/** Watches the line until the ticket is to be redeemed: its turn is near, the line does not say, or it was not redeemed for long. */
+export async function untilNear(
+  ticket: Pick<Ticket, 'number' | 'line'>,
+  request: LineRequest,
+  signal: AbortSignal,
+  wait: (pauseMs: number, distance: Distance) => Promise<void>,
+): Promise<void> {
+  const redeemBy = performance.now() + REDEEM_EVERY_MS
+  for (;;) {
+    const distance = await distanceOf(ticket, request, signal)
+    if (distance === undefined || distance.leftMs <= NEAR_MS || performance.now() > redeemBy) return
+    await wait(pauseFar(distance.leftMs), distance)
+  }
+}
 
 /** How far a ticket is from its turn. */
 export interface Distance {
@@ -19,9 +48,9 @@ export interface Distance {
 }
 
 /** Reads how far it is. Undefined where the line does not say, and where its turn has come. Rejects with the reason of the signal. */
-export async function distanceOf(
-  { number, line = '' }: Ticket,
-  { url, headers }: { url: string; headers: Readonly<Record<string, string>> },
+async function distanceOf(
+  { number, line = '' }: Pick<Ticket, 'number' | 'line'>,
+  { url, headers }: LineRequest,
   signal: AbortSignal,
 ): Promise<Distance | undefined> {
   const body = await answerWithin(ANSWER_MS, signal, async (signal) => {
@@ -50,7 +79,11 @@ const TICKET_MOST_MS = 30_000
 const BACKOFF_MOST_MS = 10_000
 
 /** @param failures requests in a row that got no ticket and no Retry-After */
-export function pauseAfter({ status, retryAfterMs }: HttpAnswer, failures: number, random = Math.random): number {
+export function pauseAfter(
+  { status, retryAfterMs }: Pick<HttpAnswer, 'status' | 'retryAfterMs'>,
+  failures: number,
+  random = Math.random,
+): number {
   if (retryAfterMs === undefined) {
     return LEAST_MS + random() * Math.min(LEAST_MS * 2 ** failures, BACKOFF_MOST_MS)
   }
