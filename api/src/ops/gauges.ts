@@ -70,6 +70,21 @@ export function exposeGatewayState(registry: Registry, state: GatewayState): voi
       else for (const { address, isUsable } of redis) this.set({ redis: address }, Number(isUsable()))
     },
   })
+  const lineGauges = [
+    ['spillway_line_serving', 'The number whose turn it is, by the address of its Redis server', 'serving'],
+    ['spillway_line_last', 'The last number that was given out, by the address of its Redis server', 'last'],
+  ] as const
+  for (const [name, help, which] of lineGauges) {
+    new Gauge({
+      name,
+      help,
+      labelNames: ['redis'],
+      registers,
+      collect() {
+        for (const { address, line } of passwords.redis) this.set({ redis: address }, line()[which])
+      },
+    })
+  }
   exposeEviction(registry, () => passwords.redis)
   new Gauge({
     name: 'spillway_database_connections',

@@ -197,6 +197,7 @@ test('the live page is told of the queue, its workers and what became of request
     return state.queue?.oldestMs.deferred > 0 ? state : undefined
   })
   assert.equal(waiting.queue.deferred, 1)
+  assert.deepEqual([waiting.queue.absent, waiting.queue.abandoned, waiting.lines.at(0).last], [0, 0, 1])
   assert.equal(waiting.predictedWaitMs, null)
   assert.deepEqual(waiting.workers, [])
   assert.equal(waiting.requests.ticket, 1)

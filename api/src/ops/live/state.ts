@@ -14,7 +14,9 @@ export interface LiveState {
   /** Epoch milliseconds. */
   at: number
   /** Null while Redis does not answer. */
-  queue: (QueueReport['jobs'] & Pick<QueueReport, 'paused' | 'oldestMs'>) | null
+  queue: (QueueReport['jobs'] & Pick<QueueReport, 'paused' | 'oldestMs' | 'abandoned'>) | null
+  /** How far the line of each Redis server has come. */
+  lines: { serving: number; last: number }[]
   workers: QueueReport['workers']
   /** Percentiles of the jobs that finished last; null when none is kept. */
   times: { jobs: number; queueWaitMs: Percentiles; serviceMs: Percentiles } | null
@@ -41,7 +43,8 @@ export async function liveState(sources: {
   const predictedMs = passwords.predictedWaitMs('deferred')
   return {
     at: Date.now(),
-    queue: report ? { ...report.jobs, paused: report.paused, oldestMs: report.oldestMs } : null,
+    queue: report ? queueOf(report) : null,
+    lines: passwords.redis.map(({ line }) => line()).map(({ serving, last }) => ({ serving, last })),
     workers: report?.workers.sort((a, b) => a.name.localeCompare(b.name)) ?? [],
     times: report ? timesOf(report) : null,
     predictedWaitMs: Number.isFinite(predictedMs) ? predictedMs : null,
@@ -52,6 +55,10 @@ export async function liveState(sources: {
     requestsPerSecond: gateways.perSecond,
     history: history.read(),
   }
+}
+
+function queueOf({ jobs, paused, oldestMs, abandoned }: QueueReport): LiveState['queue'] {
+  return { ...jobs, paused, oldestMs, abandoned }
 }
 
 function timesOf({ recent }: QueueReport): LiveState['times'] {

@@ -5,7 +5,7 @@
 import { capacityKey, liveWorkers, type WorkerCapacity } from '../protocol/capacity.js'
 import { isJobData, isJobResult, type JobResult } from '../protocol/job.js'
 import type { RedisConnection } from '../redis/connect.js'
-import { jobKey, queueKey, toEntries } from './keys.js'
+import { absentKey, jobKey, lineKey, queueKey, toEntries } from './keys.js'
 
 /** The highest age of a report: many readers cost Redis no more than one. */
 const FRESH_FOR_MS = 500
@@ -13,8 +13,10 @@ const FRESH_FOR_MS = 500
 const RECENT_JOBS = 100
 
 export interface QueueReport {
-  /** Jobs by state; finished jobs only while they are kept. */
-  jobs: { waiting: number; deferred: number; active: number; completed: number; failed: number }
+  /** Jobs by state; absent are tickets that were passed over. Finished jobs only while they are kept. */
+  jobs: { waiting: number; deferred: number; active: number; absent: number; completed: number; failed: number }
+  /** Tickets that were absent until the end of their life, since Redis has had its data. */
+  abandoned: number
   /** Whether operators have paused the queue: workers then take no jobs. */
   paused: boolean
   /** How long the next job of each lane has waited; 0 for none. */
@@ -31,9 +33,10 @@ export interface QueueReporter {
 
 /**
  * Lua: reads the report.
- * KEYS: capacity hash, waiting list, deferred set, active list, completed set, failed set, meta hash. ARGV: prefix of job keys, number
- * of completed jobs to read. Returns the time in epoch milliseconds, five lengths, whether the queue is paused, the data of the next
- * job of each lane, the results of the last completed jobs, the pairs of the capacity hash.
+ * KEYS: capacity hash, waiting list, deferred set, active list, completed set, failed set, meta hash, absent set, line. ARGV: prefix of
+ * job keys, number of completed jobs to read. Returns the time in epoch milliseconds, five lengths, whether the queue is paused, the data
+ * of the next job of each lane, the results of the last completed jobs, the pairs of the capacity hash, the number of absent jobs and that
+ * of abandoned ones.
  */
 const READ_QUEUE = `
 local time = redis.call('TIME')
@@ -46,11 +49,12 @@ return {time[1] * 1000 + math.floor(time[2] / 1000),
   redis.call('LLEN', KEYS[2]), redis.call('ZCARD', KEYS[3]), redis.call('LLEN', KEYS[4]),
   redis.call('ZCARD', KEYS[5]), redis.call('ZCARD', KEYS[6]), redis.call('HEXISTS', KEYS[7], 'paused'),
   dataOf(redis.call('LINDEX', KEYS[2], -1)), dataOf(redis.call('ZRANGE', KEYS[3], 0, 0)[1]),
-  results, redis.call('HGETALL', KEYS[1])}`
+  results, redis.call('HGETALL', KEYS[1]), redis.call('ZCARD', KEYS[8]), redis.call('HGET', KEYS[9], 'abandoned')}`
 
 export function createQueueReporter({ redis, prefix }: { redis: RedisConnection; prefix: string }): QueueReporter {
   const states = ['wait', 'prioritized', 'active', 'completed', 'failed', 'meta'] as const
-  const keys = [capacityKey(prefix), ...states.map((state) => queueKey(prefix, state))]
+  const ofQueue = states.map((state) => queueKey(prefix, state))
+  const keys = [capacityKey(prefix), ...ofQueue, absentKey(prefix), lineKey(prefix)]
   let answer: Promise<QueueReport> | undefined
   let askedAt = Number.NEGATIVE_INFINITY
 
@@ -71,8 +75,9 @@ export function createQueueReporter({ redis, prefix }: { redis: RedisConnection;
 
 function parseReport(reply: unknown): QueueReport {
   if (!Array.isArray(reply)) throw new Error('Redis gave no report')
-  const [at, waiting, deferred, active, completed, failed, paused, nextHeld, nextDeferred, results, pairs]: unknown[] =
-    reply
+  const [at, ...rest]: unknown[] = reply
+  const [waiting, deferred, active, completed, failed, paused, nextHeld, nextDeferred, results, pairs, ...line] = rest
+  const [absent, abandoned] = line
   const ageMs = (json: unknown) => {
     const data = parse(json)
     return isJobData(data) ? Math.max(0, Number(at) - data.enqueuedAt) : 0
@@ -82,9 +87,11 @@ function parseReport(reply: unknown): QueueReport {
       waiting: Number(waiting),
       deferred: Number(deferred),
       active: Number(active),
+      absent: Number(absent),
       completed: Number(completed),
       failed: Number(failed),
     },
+    abandoned: Number(abandoned),
     paused: paused === 1,
     oldestMs: { waiting: ageMs(nextHeld), deferred: ageMs(nextDeferred) },
     workers: [...liveWorkers(toEntries(pairs), Number(at))].map(([id, capacity]) => ({ id, ...capacity })),

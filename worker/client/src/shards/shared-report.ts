@@ -25,9 +25,11 @@ function combine(a: QueueReport, b: QueueReport): QueueReport {
       waiting: a.jobs.waiting + b.jobs.waiting,
       deferred: a.jobs.deferred + b.jobs.deferred,
       active: a.jobs.active + b.jobs.active,
+      absent: a.jobs.absent + b.jobs.absent,
       completed: a.jobs.completed + b.jobs.completed,
       failed: a.jobs.failed + b.jobs.failed,
     },
+    abandoned: a.abandoned + b.abandoned,
     paused: a.paused || b.paused,
     oldestMs: {
       waiting: Math.max(a.oldestMs.waiting, b.oldestMs.waiting),

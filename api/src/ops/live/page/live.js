@@ -82,10 +82,21 @@ function rateOf(id) {
 /** @param {NonNullable<LiveState['queue']>} queue */
 function describeWaiting({ waiting, deferred, oldestMs }) {
   const oldest = Math.max(oldestMs.waiting, oldestMs.deferred)
-  const parts = []
-  if (waiting + deferred > 0) parts.push(`next: ${duration(oldest).join(' ')}`)
-  if (deferred > 0) parts.push(`${deferred.toLocaleString('en')} deferred`)
-  return parts.join(', ')
+  return waiting + deferred > 0 ? `next: ${duration(oldest).join(' ')}` : ''
+}
+
+/**
+ * All who hold a ticket, and how far their line has come.
+ * @param {LiveState} state
+ */
+function showLine({ queue, lines }) {
+  const people = queue === null ? undefined : queue.deferred + queue.absent
+  show('line', people === undefined ? '–' : people.toLocaleString('en'), 'people')
+  const served = lines.map(({ serving, last }) => `${serving.toLocaleString('en')} of ${last.toLocaleString('en')}`)
+  element('serving').textContent = `serving ${served.join(', ')}`
+  const away =
+    queue === null ? [] : [queue.absent && `${queue.absent} absent`, queue.abandoned && `${queue.abandoned} abandoned`]
+  element('abandoned').textContent = ['predicted', ...away.filter(Boolean)].join(', ')
 }
 
 /** @param {LiveState} state */
@@ -222,6 +233,7 @@ async function poll() {
     if (answers.length > RATE_SAMPLES + 1) answers.shift()
     judge(state)
     showNow(state)
+    showLine(state)
     showCharts(state.history)
     showWorkers(state.workers)
     showRequests(state)
