@@ -9,6 +9,11 @@ const EVERY_MS = 1
 const RUN_MS = 2
 /** What a process may save while it idles: more would make it fast afterwards. */
 const SAVED_MS = 4
+/**
+ * What it may owe: a control group stops nobody for longer than its period, 100 ms. Without a bound, 3 s in which this program got no core
+ * stopped a process for 3.0 s, which is what its clients then waited for.
+ */
+const OWED_MS = 50
 const NS_PER_MS = 1e6
 
 const [, , share = '', ...pids] = process.argv
@@ -25,8 +30,8 @@ setInterval(() => {
   askedAtMs = nowMs
   for (const one of processes) {
     const used = usedMs(one.pid)
-    // Below zero after a run that was noticed late: it is made up for.
-    one.leftMs = Math.min(SAVED_MS, one.leftMs + shareMs - (used - one.usedMs))
+    // Below zero after a run that was noticed late: it is made up for, within bounds.
+    one.leftMs = Math.max(-OWED_MS, Math.min(SAVED_MS, one.leftMs + shareMs - (used - one.usedMs)))
     one.usedMs = used
     const isStopped = one.isStopped ? one.leftMs < RUN_MS : one.leftMs < 0
     if (isStopped !== one.isStopped) process.kill(one.pid, isStopped ? 'SIGSTOP' : 'SIGCONT')
