@@ -13,7 +13,7 @@ import { comeBack } from './come-back.ts'
 
 /**
  * How a visit ended. `verdict` is the right one: tokens for a right password, 401 for a wrong one. `wrong` is the other way
- * round. `refused` is a 503 or 429 with the code it must have; `lost` a ticket that came to nothing; `failed` all the rest:
+ * round. `refused` is a 503 or 429 with the code it must have; `lost` a ticket that came to nothing, or a visit that was left; `failed` all the rest:
  * a broken connection, a time-out, any other status.
  */
 export type End = 'verdict' | 'wrong' | 'refused' | 'lost' | 'failed'
@@ -48,7 +48,7 @@ export interface VisitorOptions {
   patienceMs?: number
   /** How long an answer may take, in milliseconds [10,000]. */
   timeoutMs?: number
-  /** Ends the patience of all. */
+  /** All leave: their connections, too. */
   signal?: AbortSignal
 }
 
@@ -73,10 +73,12 @@ export function createVisitor(options: VisitorOptions) {
     /** Never rejects. Each number is an account. */
     async visit(number: number, dueMs = performance.now()): Promise<Visit> {
       const headers = options.headers?.(number) ?? {}
+      const { signal: leaving } = options
+      const sent = { headers, ...(leaving && { signal: leaving }) }
       const wrong = everyNthWrong > 0 && number % everyNthWrong === everyNthWrong - 1
       const credentials = { ...login(number), ...(wrong && { password: WRONG_PASSWORD }) }
       const patience = AbortSignal.timeout(patienceMs)
-      const signal = options.signal ? AbortSignal.any([options.signal, patience]) : patience
+      const signal = leaving ? AbortSignal.any([leaving, patience]) : patience
       let turn = number
       const sentAway: number[] = []
 
@@ -91,7 +93,7 @@ export function createVisitor(options: VisitorOptions) {
 
       async function begin(): Promise<ApiAnswer> {
         for (let nth = 1; ; nth++) {
-          const answer = await atNextIfBroken((at) => at.login(credentials, { headers }))
+          const answer = await atNextIfBroken((at) => at.login(credentials, sent))
           const isBusy = outcomeOf(answer) === 'busy'
           if (nth === tries || (!isBusy && answer.status !== 0)) return answer
           if (isBusy) sentAway.push(answer.status)
@@ -106,7 +108,7 @@ export function createVisitor(options: VisitorOptions) {
       const ticketed = first.status === 202
       // Refusals and broken connections cost a ticket nothing.
       const answer = await redeemUntilAnswered(first, {
-        redeem: (ticket) => atNextIfBroken((at) => at.redeem(ticket, { headers })),
+        redeem: (ticket) => atNextIfBroken((at) => at.redeem(ticket, sent)),
         goesOnAfter: [202, 429, 503, 0],
         comeBack: (answer) => (answer.status === 0 ? sleep(RUDE_PAUSE_MS) : back(answer)),
         signal,
@@ -117,7 +119,7 @@ export function createVisitor(options: VisitorOptions) {
       return {
         dueMs,
         tookMs,
-        end: endOf(answer, code, wrong, ticketed),
+        end: answer.status === 0 && leaving?.aborted ? 'lost' : endOf(answer, code, wrong, ticketed),
         ticketed,
         sentAway,
         status: answer.status,

@@ -116,8 +116,8 @@ async function run(
 function endOf({ end, ticketed, sentAway, status }: Visit): End {
   if (end === 'verdict' && sentAway.length > 0) return 'afterRefusal'
   if (end === 'verdict') return ticketed ? 'byTicket' : 'atOnce'
-  if (status === 202 || status === 503) return 'gaveUp'
-  if (end === 'lost') return 'expired'
+  if (end === 'lost') return status === 410 || status === 409 ? 'expired' : 'gaveUp'
+  if (status === 503) return 'gaveUp'
   if (status === 429) return 'limited'
   return status === 401 ? 'unknown' : 'error'
 }
