@@ -51,7 +51,7 @@ export async function watchNeighbours(keeper: Keeper, requests: Requests) {
     return {
       /** The p99 of the server that does nothing. */
       machineMs,
-      /** None may fail; how long they took is noted beside it. */
+      /** No request may fail; how long they took is noted beside it. */
       report(findings: Findings) {
         findings.notes.push(`a bare server p99 ${machineMs.toFixed(1)} ms`)
         for (const { path, latency, failed } of watched) {

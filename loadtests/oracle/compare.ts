@@ -102,7 +102,7 @@ export function kolmogorovSmirnov(one: readonly number[], other: readonly number
   return { distance, p: kolmogorovTail(distance * scale) }
 }
 
-/** Below this the tail is 1 but for 10^-5, and its series converges slowly. */
+/** Below this the tail is 1 except for 10^-5, and its series converges slowly. */
 const LEAST = 0.3
 const TERMS = 20
 

@@ -1,4 +1,4 @@
-// What a stranger asks a gateway about addresses. All answers to one question are the same but for what their time may tell.
+// What a stranger asks a gateway about addresses. All answers to one question are the same except for what their time may tell.
 import { type ApiAnswer, type ApiClient, createApiClient } from '@spillway/local/rig/api-client'
 import { createAccounts, query } from '@spillway/local/services/query'
 import { hash } from '../contenders/hashing.ts'
@@ -40,7 +40,7 @@ export interface Asked {
   databaseUrl: string
   url: string
   challengingUrl: string
-  /** So many of each kind. With as many as samples, strangers fail on none of them often enough to be delayed. */
+  /** So many of each kind. With as many as samples, strangers fail on no account often enough to be delayed. */
   accounts: number
 }
 

@@ -45,7 +45,7 @@ function bystanderFigures(name: 'neighbour' | 'healthz', { percentiles }: Latenc
   return { [`${name}P50Ms`]: p50Ms, [`${name}P95Ms`]: p95Ms, [`${name}P99Ms`]: p99Ms }
 }
 
-/** The percentiles people ask for; none when nothing was answered, since 0 ms would be praise. */
+/** The percentiles people ask for; empty when nothing was answered, since 0 ms would be praise. */
 export function latencyFigures(latency: Latency): Record<string, number> {
   const { count, p50Ms, p95Ms, p99Ms } = latency.percentiles
   return count === 0 ? {} : { p50Ms, p95Ms, p99Ms }

@@ -46,7 +46,7 @@ export interface OfSpillway extends Pick<Measurement, 'placement' | 'variant'> {
   systems?: number
 }
 
-/** A measurement of Spillway in another size or place than the contender; none where Spillway does not take part. */
+/** A measurement of Spillway in another size or place than the contender; empty where Spillway does not take part. */
 export function ofSpillway(
   setting: Setting,
   { size, credential, systems = 1, placement, variant }: OfSpillway,

@@ -15,7 +15,7 @@ import type { Scenario, Setting } from './scenario.ts'
 const NUMBERS = [1, 2, 3]
 /** Of a core, for each Redis server. With twice as much, a job costs Redis a fifth more when three of them share two cores with worker and client. */
 const SHARE = 0.03
-/** Enough that none waits for work. */
+/** Enough that no caller waits for work. */
 const CALLERS_A_REDIS = 24
 /** More than callers: a job keeps its slot while its Redis is stopped. */
 const SLOTS_A_REDIS = 48
@@ -47,7 +47,7 @@ export const severalRedis: Scenario = {
       : [],
 }
 
-/** One worker and one client, as a gateway has it, on so many Redis servers. */
+/** One worker and one client, as in a gateway, on so many Redis servers. */
 async function withRedis(count: number, { services, durationS }: Setting): Promise<Measured> {
   const servers = await allOrNone(Array.from({ length: count }, startOwnRedis))
   const redisUrl = servers.map(({ url }) => url).join(' ')

@@ -26,7 +26,7 @@ export const auditEventNames = [
 ] as const
 export type AuditEventName = (typeof auditEventNames)[number]
 
-/** `ok`, or why it was refused: the reason that metrics have too, or the code of the problem where there is none. */
+/** `ok`, or why it was refused: the reason that metrics have too, or else the code of the problem. */
 export type AuditOutcome = 'ok' | RefusalReason | ErrorCode
 
 export interface AuditEvent {

@@ -21,7 +21,7 @@ const DELETED = 2_000
 const DAY_MS = 24 * 3_600_000
 
 /**
- * Adds events, all or none. An event that is there already stays as it is: a batch whose answer was lost is written again. The commit waits
+ * Adds all events, or no event. An event that is there already stays as it is: a batch whose answer was lost is written again. The commit waits
  * for no disk and no standby: where PostgreSQL crashes, the last second of the audit is lost, as it is where a gateway is killed.
  */
 export async function insertEvents(database: Database, events: readonly StoredEvent[]): Promise<void> {

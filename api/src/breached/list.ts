@@ -18,7 +18,7 @@ export function readPasswordList(file: string | URL): PasswordList {
   const { valueBits, riceBits, sha256 } = header
   const blocks = content.subarray(BLOCK_BYTES)
   if (createHash('sha256').update(blocks).digest('hex') !== sha256)
-    throw new Error(`${file} is damaged: its checksum is not that of its content`)
+    throw new Error(`${file} is damaged: its checksum does not fit its content`)
   return {
     // SHA-1, because it is what the public lists consist of: nothing rests on it.
     has: (password) =>

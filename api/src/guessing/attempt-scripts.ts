@@ -21,7 +21,7 @@ end`
  * KEYS: the requests of the account this minute, its failures, its pending attempts; the requests of the device this minute, the failures of
  * the account's devices, the pending attempts of the device; the challenge.
  * ARGV: the device, empty for an unknown one; the life of a solved challenge in milliseconds, 0 without one, -1 for an answer that is not
- * checked yet; the bounds of requests a minute, of failures of unknown devices together, of failures of one device, 0 for none; undelayed
+ * checked yet; the bounds of requests a minute, of failures of unknown devices together, of failures of one device, 0 for no bound; undelayed
  * failures; the attempt, and its life in milliseconds.
  * Returns what becomes of it, the failures before it, a time in milliseconds, and the requests this minute. An answer that is not checked yet
  * is `unchecked` where the attempt needs it: then nothing was counted.

@@ -30,7 +30,7 @@ export const drainPlugin = fp(
 
     let overdue: NodeJS.Timeout | undefined
     const isClosing = () => overdue !== undefined
-    // Node ends the connection behind an answer that says so: further requests that were pipelined would get none.
+    // Node ends the connection behind an answer that says so: further pipelined requests would get no answer.
     app.addHook('onSend', (request, reply, _payload, next) => {
       if ((isDraining() || isClosing()) && app.isOnlyRequest(request)) reply.header('connection', 'close')
       next()

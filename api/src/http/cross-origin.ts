@@ -29,7 +29,7 @@ const sendable = {
 }
 
 export interface CrossOriginOptions {
-  /** Exact origins; the API is closed to pages of other origins if there are none. */
+  /** Exact origins; without any, the API is closed to pages of other origins. */
   origins: readonly string[]
   /** Whether their pages may send and get cookies. */
   credentials: boolean
@@ -87,7 +87,7 @@ function answerPreflight(response: ServerResponse, options: { isAllowed: boolean
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Headers for the answer to a problem of a connection; none unless the API is open to other origins. */
+    /** Headers for the answer to a problem of a connection; empty unless the API is open to other origins. */
     connectionProblemHeaders?(socket: Socket): OutgoingHttpHeaders
   }
 }

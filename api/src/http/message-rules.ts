@@ -39,7 +39,7 @@ function isChunkedAtMost({ headers: { 'transfer-encoding': coding = 'chunked' } 
   return /^\s*chunked\s*$/i.test(coding)
 }
 
-/** RFC 9112, 3.2: exactly one Host line; HTTP/1.0 needs none. */
+/** RFC 9112, 3.2: exactly one Host line; HTTP/1.0 needs no such line. */
 function namesOneHost({ rawHeaders, httpVersion }: IncomingMessage): boolean {
   // Names and values alternate. `headersDistinct` would make an object of all headers for every request.
   let hosts = 0
@@ -61,7 +61,7 @@ function isFramedTwice({ headers, httpVersion }: IncomingMessage): boolean {
 }
 
 // Accepts bodies of JSON in UTF-8 alone (RFC 8259, 8.1), without a content coding. Fastify's own parser replaces invalid bytes by U+FFFD and
-// ignores the charset: different passwords in another encoding would become the same password. An empty body is none for a call that needs none,
+// ignores the charset: different passwords in another encoding would become the same password. An empty body counts as no body for a call that needs no body,
 // whatever its media type: browsers and HTTP clients send one on their own.
 
 // The JSON parser skips one byte order mark; a second one is invalid JSON.

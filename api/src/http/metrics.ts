@@ -37,7 +37,7 @@ export type WaitOutcome = (typeof waitOutcomes)[number]
 const ticketEvents = ['issued', 'redeemed', 'pending', 'expired', 'lost', 'used', 'invalid'] as const
 export type TicketEvent = (typeof ticketEvents)[number]
 
-/** What became of audit events: a row each, one of many in a row, or lost for want of room or of a database. */
+/** What became of audit events: a row each, one of many in a row, or lost without room or a database. */
 const auditResults = ['written', 'added_up', 'dropped'] as const
 
 /** How a verdict arrived: announced, or found by asking Redis because no announcement came. */

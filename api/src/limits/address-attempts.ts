@@ -25,7 +25,7 @@ const BEHIND_RETRY_AFTER_S = 5
 const ID_BYTES = 9
 
 /**
- * Lua: counts an attempt, a redemption of one, or a request that is none.
+ * Lua: counts an attempt, its redemption, or a request without an attempt.
  * KEYS: failures, pending attempts, those behind. ARGV: the attempt, or another id; `attempt`, `redemption` or `request`; the limit, the
  * window, the life of a pending attempt, the life and the number of those behind. Returns what becomes of it, how many count, and the
  * milliseconds until the failures are fewer than the limit, or for a request that is let in, until the first of them lapses.

@@ -1,6 +1,6 @@
 /**
  * Counters in several Redis servers. Rendezvous hashing (Thaler and Ravishankar 1998) assigns each counter to one Redis server, so that all gateways
- * agree without asking each other. While that Redis does not answer, the next one counts, from 0: with n Redis, up to n times the limit
+ * agree without asking each other. While that server does not answer, the next one counts, from 0: with n servers, up to n times the limit
  * is let through in a window, and once more for each Redis server that comes back without its data.
  */
 import { createHash } from 'node:crypto'
@@ -36,7 +36,7 @@ export function createSharedCounts(redis: readonly CountingRedis[], options: { w
   return (key) => atHome(key, counters, ({ count }) => count(key))
 }
 
-/** Asks the one Redis server by itself; of several, the first usable one in the order of the key. Rejects when none of them answers. */
+/** Asks the one Redis server by itself; of several, the first usable one in the order of the key. Rejects when no server answers. */
 export async function atHome<One extends CountingRedis, Answer>(
   key: string,
   redis: readonly One[],

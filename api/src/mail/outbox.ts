@@ -52,7 +52,7 @@ function filled(request: object): { request: object; fill: string } {
   return { request, fill: ' '.repeat(Math.ceil(length / FILLED_LENGTH) * FILLED_LENGTH - length) }
 }
 
-/** The outbox of several Redis servers: a mail goes into the first that takes it. One that is tried again elsewhere may be sent twice, and none is lost. */
+/** The outbox of several Redis servers: a mail goes into the first that takes it. A mail that is tried again elsewhere may be sent twice; no mail is lost. */
 interface OutboxOfRedis {
   outbox: Outbox
   isUsable(): boolean

@@ -83,7 +83,7 @@ export function createSmtp({ url, from }: SmtpOptions): { send: SendMessage; clo
 }
 
 /**
- * Final is what depends on the mail: its address is none for SMTP (`API`), or the server refuses it or its text for good (RFC 5321, 4.2.1).
+ * Final is what depends on the mail: its address is invalid in SMTP (`API`), or the server refuses it or its text for good (RFC 5321, 4.2.1).
  * All else, a refused login or sender included, is the server's or its operator's, and tried again.
  */
 function mailError(error: unknown): MailError {

@@ -35,7 +35,7 @@ export function exposeGatewayState(registry: Registry, state: GatewayState): voi
     ],
     [
       'spillway_fallback_active',
-      'Whether this gateway hashes itself, for want of workers',
+      'Whether this gateway hashes itself, for lack of workers',
       () => Number(isFallingBack()),
     ],
     [

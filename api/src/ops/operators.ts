@@ -15,7 +15,7 @@ const LOOPBACK_HOST = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$/
 
 export interface OperatorsOptions {
   user: string
-  /** Empty for none. */
+  /** Empty: no operator. */
   password: string
   /** Called for each wrong user name or password. */
   onFailure(): void

@@ -1,4 +1,4 @@
-/** The ops listener of a gateway: metrics for Prometheus, the live page and Bull Board for operators. None of it is on the public port. */
+/** The ops listener of a gateway: metrics for Prometheus, the live page and Bull Board for operators. The public port serves nothing of it. */
 import helmet from '@fastify/helmet'
 import type { FastifyPluginAsyncJsonSchemaToTs } from '@fastify/type-provider-json-schema-to-ts'
 import type { QueueReporter } from '@spillway/client/queue/report'

@@ -93,7 +93,7 @@ export const TicketBody = {
     eta: {
       type: 'number',
       minimum: 0,
-      description: 'Seconds until the answer is expected, by the workers of the moment; absent while there are none',
+      description: 'Seconds until the answer is expected, by the workers of the moment; absent without workers',
     },
   },
   required: ['ticket', 'retryAfter', 'number', 'line'],

@@ -56,7 +56,7 @@ export interface CheckOptions {
   madeOf: string | undefined
 }
 
-/** Returns the check. No reason holds a part of the record, but for names of fields and of formats. */
+/** Returns the check. No reason holds a part of the record, except for names of fields and of formats. */
 export function createCheck(options: CheckOptions): (record: Record<string, unknown>) => Checked {
   const { preset, fields, ids } = options
   return (record) => {

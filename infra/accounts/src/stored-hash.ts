@@ -9,7 +9,7 @@ export type ExaminedHash =
   | { kind: 'weak'; wrapping: Wrapping; format: string }
   | { kind: 'rejected'; reason: string }
 
-/** No reason holds a part of the hash, but for a prefix that names its format. */
+/** No reason holds a part of the hash, except for a prefix that names its format. */
 export function examineHash(text: string, hasher: Pick<Hasher, 'examine'>): ExaminedHash {
   // Columns of fixed width pad with blanks.
   const storedHash = text.trim()

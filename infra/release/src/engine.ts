@@ -14,7 +14,7 @@ import type { Part, Release } from './part.ts'
 const ADDON = 'spillway.node'
 const crate = join(repositoryDir, 'worker', 'engine')
 
-/** What is built for other platforms than this one, by cargo-zigbuild, which brings their C libraries. The oldest glibc is that of Debian 10. */
+/** What is built for other platforms than this one, by cargo-zigbuild, which brings their C libraries. The oldest glibc is Debian 10's. */
 const CROSS = [
   { target: 'x86_64-unknown-linux-gnu', glibc: '.2.28', arch: 'x64', library: 'gnu' },
   { target: 'x86_64-unknown-linux-musl', glibc: '', arch: 'x64', library: 'musl' },

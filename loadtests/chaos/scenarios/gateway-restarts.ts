@@ -23,7 +23,7 @@ const size = { credential: 'token', gateways: 2, workers: 1, gatewayEnv: { DRAIN
 export const gatewayRestarts: Scenario = {
   name: 'gateway-restarts',
   promise:
-    'Ten gateways are replaced by SIGTERM under 200 requests a second, on kept and on new connections, behind a proxy that follows readiness: none fails.',
+    'Ten gateways are replaced by SIGTERM under 200 requests a second, on kept and on new connections, behind a proxy that follows readiness: no request fails.',
   run: onOwnRedis(size, restart),
 }
 

@@ -48,7 +48,7 @@ const slow = underPostgresFault('slow', 'answers 0.6 s later for 5 s', 10, async
 
 const notHeld: Scenario = {
   name: 'postgres-not-held',
-  promise: 'With one connection to PostgreSQL forty logins wait for their jobs at a time: none of them holds it.',
+  promise: 'With one connection to PostgreSQL forty logins wait for their jobs at a time: no login holds it.',
   run: throughProxy(1, { credential: 'wait-1000' }, async (system, { postgres }) => {
     const samples: number[] = []
     const sampling = startProbe(20, async () => {

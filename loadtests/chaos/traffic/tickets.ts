@@ -45,7 +45,7 @@ export async function redeemAll(system: System, given: readonly ApiAnswer[]): Pr
     findings.notes.push(`${given.length} tickets answered within ${tookS} s, ${sentAgain} after 410 ticket_lost`)
     findings.expect(
       given.every(({ status }) => status === 202),
-      'a login that asked for a ticket got none',
+      'a login that asked for a ticket got no ticket',
     )
     findings.expect(bad.length === 0, `${bad.length} tickets came to nothing: ${bad.slice(0, 3).join(', ')}`)
   }

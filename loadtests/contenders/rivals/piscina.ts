@@ -1,4 +1,4 @@
-// Hashing in a pool of worker threads, by Piscina's own defaults, but for the two threads that its users keep at least. A thread awaits
+// Hashing in a pool of worker threads, by Piscina's own defaults, except for the two threads that its users keep at least. A thread awaits
 // the hash, as in the origin: it hands it on to libuv's threads, which all threads of a process share. With CLUSTER, Node's cluster runs
 // as many copies of this server as there are processors, at least two, behind one port.
 import cluster from 'node:cluster'

@@ -1,4 +1,4 @@
-// Bundles the programs of the package: what applications install has BullMQ inside, and none of their dependencies.
+// Bundles the programs of the package: what applications install has BullMQ inside, and no dependencies.
 import { readdir, writeFile } from 'node:fs/promises'
 import { basename, join, relative } from 'node:path'
 import { type BuildOptions, build, type Metafile, type OutputFile, type Plugin } from 'esbuild'

@@ -1,4 +1,4 @@
-/** The environment of a child process that hashes: none of its parent's secrets. */
+/** The environment of a child process that hashes: without its parent's secrets. */
 
 /** Variables that Node, OpenSSL and the C library read. */
 const RUNTIME_VARIABLE = /^(PATH|HOME|TZ|LANG|TMPDIR|GLIBC_TUNABLES|(NODE|SSL|LC|LD|MALLOC)_\w+)$/

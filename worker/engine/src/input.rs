@@ -1,6 +1,6 @@
 //! The input of one hash.
 
-/// What a digest is made from, but for the cost, which calls that are hashed together share.
+/// What a digest is made from, except for the cost, which calls that are hashed together share.
 #[derive(Clone, Copy)]
 pub struct Input<'a> {
     /// Any bytes.

@@ -53,7 +53,7 @@ pub struct Stored {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unsupported;
 
-/// A new digest is that long, but for bcrypt.
+/// A new digest is that long, except for bcrypt.
 const NEW_DIGEST_BYTES: usize = 32;
 /// The length of bcrypt's salt as text.
 const BCRYPT_SALT_CHARS: usize = 22;

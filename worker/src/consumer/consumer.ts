@@ -207,7 +207,7 @@ export function createConsumer(options: ConsumerOptions): Consumer {
   }
 }
 
-/** Whether BullMQ's error says that a job has another lock or none, or has ended meanwhile: with each there was `lockRenewalFailed`. */
+/** Whether BullMQ's error says that a job has another lock or no lock, or has ended meanwhile: with each there was `lockRenewalFailed`. */
 function isOfLock(error: Error): boolean {
   return ('code' in error && LOCK_CODES.has(error.code)) || error.message.startsWith('could not renew lock')
 }

@@ -36,7 +36,7 @@ function positiveInteger(text: string | undefined): number | undefined {
   return text !== undefined && /^[1-9]\d{0,6}$/.test(text) ? Number(text) : undefined
 }
 
-/** The tightest limit from this process's control group up to the root, in cores; Infinity where there is none. */
+/** The tightest limit from this process's control group up to the root, in cores; Infinity without a limit. */
 function cgroupCores({ read }: CpuLimitSources): number {
   const attempt = (path: string) => {
     try {

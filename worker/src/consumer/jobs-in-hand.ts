@@ -1,6 +1,6 @@
 /**
  * How many jobs a worker has in hand. While jobs wait in the queue, a slot that becomes free must find a full batch at once, not after
- * a round trip to Redis. While none do, another worker may have a free slot, where a job begins sooner than behind one in hand here.
+ * a round trip to Redis. While no job waits, another worker may have a free slot, where a job begins sooner than behind one in hand here.
  */
 
 /** A job that waited for less, in milliseconds, was taken as soon as it came. On a busy machine it may wait longer in an empty queue. */

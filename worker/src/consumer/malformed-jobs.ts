@@ -26,7 +26,7 @@ const COUNT = /^\d{1,9}$/
 const OPTIONS = new Set(['attempts', 'backoff', 'delay', 'jobId', 'priority', 'telemetry', 'timestamp'])
 
 export interface MalformedJobs {
-  /** Takes an error of BullMQ. Looks for malformed jobs where one may be the cause, and logs the error when there are none. */
+  /** Takes an error of BullMQ. Looks for malformed jobs where one may be the cause, and logs the error when it finds no such job. */
   suspect(error: Error): void
   close(): void
 }

@@ -38,7 +38,7 @@ export function watchForOrphanedJobs(options: OrphanedJobsOptions): OrphanedJobs
   let timer: NodeJS.Timeout | undefined
   let isClosed = false
 
-  /** BullMQ refuses to move a job whose lock has another token, or none: one that was finished or taken over meanwhile stays. */
+  /** BullMQ refuses to move a job whose lock has another token, or no token: a job that was finished or taken over meanwhile stays. */
   async function requeue(id: string, token: string): Promise<void> {
     const job = await readJob(queue, id)
     if (job === undefined || job === 'malformed') return

@@ -50,7 +50,7 @@ export interface ProcessOptions {
   hashed?(serviceMs: number): void
 }
 
-/** The fields of a BullMQ job that are used here. None of them can be trusted. */
+/** The fields of a BullMQ job that are used here. No field can be trusted. */
 export interface IncomingJob {
   id?: string
   name: string

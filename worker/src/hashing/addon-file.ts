@@ -20,7 +20,7 @@ const built = beside('../../engine/spillway.node')
 /** All that are there, the one to try first at the beginning: who installed a package wants that one, and then comes what was packed. */
 export const ADDON_FILES = [...installed(), beside(PACKED_ADDON), built].filter(existsSync)
 
-/** The one that is tried first, or where it would be built. */
+/** The file that is tried first, or where it would be built. */
 export const ADDON_FILE = ADDON_FILES[0] ?? built
 
 /** How to have one: it is built only where its sources are. */

@@ -30,7 +30,7 @@ const MEASURED_FOR_MS = 150
 export interface CapacityEstimate {
   /** Counts a job; `latencyMs` is its time from taken to hashed. */
   finished(latencyMs: number): void
-  /** The time of a slot for each job in the next seconds, in milliseconds: as under load, also when there is none. */
+  /** The time of a slot for each job in the next seconds, in milliseconds: as under load, also without load. */
   serviceMs(): number
   /** The same over the life of a ticket. Never less than on free cores. */
   lineMs(): number

@@ -97,7 +97,7 @@ export interface HasherOptions {
 
 /**
  * Loads and tests the implementations.
- * @throws UnaffordablePolicyError, and an Error where an algorithm has none that works here
+ * @throws UnaffordablePolicyError, and an Error where no implementation of an algorithm works here
  */
 export async function createHasher(policy: Policy, options: HasherOptions): Promise<Hasher> {
   const { slots = 1, slotKib: memoryLimitKib = MEMORY_LIMIT_KIB, firebase, peppers = [], longPasswords } = options

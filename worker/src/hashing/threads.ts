@@ -24,7 +24,7 @@ export function createThreads(count: number, memoryKib = Number.POSITIVE_INFINIT
   let running = 0
   let readAtMs = 0
 
-  /** Node tells no processor time of libuv's threads: while calls run, that of the process counts, which hardly does anything else. */
+  /** Node tells no processor time of libuv's threads: while calls run, the process's own time counts, which hardly does anything else. */
   function change(by: 1 | -1): void {
     const nowMs = processorMs()
     if (running > 0) cpuMs += nowMs - readAtMs

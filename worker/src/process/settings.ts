@@ -70,7 +70,7 @@ export const commonSettings = {
   ),
 } as const
 
-/** The entries of a comma-separated list; none for an empty one. */
+/** The entries of a comma-separated list; an empty text has no entry. */
 export function listOf(text: string): string[] {
   return text
     .split(',')

@@ -18,7 +18,7 @@ export interface LiveState {
   /** How far the line of each Redis server has come. */
   lines: { serving: number; last: number }[]
   workers: QueueReport['workers']
-  /** Percentiles of the jobs that finished last; null when none is kept. */
+  /** Percentiles of the jobs that finished last; null when no job is kept. */
   times: { jobs: number; queueWaitMs: Percentiles; serviceMs: Percentiles } | null
   /** The predicted wait of a deferred job added now; null when no worker is alive. */
   predictedWaitMs: number | null

@@ -82,7 +82,7 @@ export async function spikeSteps(stage: Stage, { step }: Steps): Promise<Measure
     const beforeClose = traffic.results.length
     await stage.trafficEnds()
     noneFailed(traffic.results)
-    return `${beforeClose} logins by now, none failed`
+    return `${beforeClose} logins by now, no failure`
   })
   // The picture shows the last worker's end as well.
   spike.endS = timeline.now() + 3

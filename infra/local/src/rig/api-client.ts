@@ -104,7 +104,7 @@ export async function redeemUntilAnswered(first: ApiAnswer, options: Redeeming):
 
 export type ApiAnswer = ReturnType<typeof answerOf>
 
-/** @param status 0 when there was none, for the reason that is the failure */
+/** @param status 0 without an answer, for the reason that is the failure */
 function answerOf(status: number, isLate: boolean, headers: IncomingHttpHeaders, text: string, tookMs: number) {
   const failure: 'timeout' | 'error' | undefined = status > 0 ? undefined : isLate ? 'timeout' : 'error'
   return {

@@ -23,7 +23,7 @@ export interface ProcessToTest {
   args?: string[]
   /** Options for Node itself. */
   nodeArgs?: readonly string[] | undefined
-  /** Its whole environment, but for PATH and HOME. */
+  /** Its whole environment, except for PATH and HOME. */
   env?: NodeJS.ProcessEnv
   /** Its working directory [the root of the checkout]. */
   cwd?: string

@@ -26,7 +26,7 @@ export interface ServiceProcess {
   keeper: Keeper
   /** The name for messages, such as PostgreSQL. */
   name: string
-  /** With its stopOrder [that of services]. */
+  /** With its stopOrder [as of services]. */
   process: Tool & { stopOrder?: number }
   /** Written to its standard input. */
   input?: string

@@ -67,7 +67,7 @@ async function given(url: string): Promise<Service> {
   return { url, exited: new Promise(() => {}), ...own }
 }
 
-/** Starts several resources at once, all or none. */
+/** Starts several resources at once: all, or nothing. */
 interface Closable {
   close(): Promise<void>
 }

@@ -46,7 +46,7 @@ export async function evictionNotice(opsUrl: string): Promise<string> {
       const server = address === undefined ? 'The Redis server' : `The Redis server ${address}`
       return value === '1'
         ? `${server} may evict keys: counters of guesses, marks of used tickets and jobs. Set its maxmemory-policy to noeviction.`
-        : `${server} does not tell whether it evicts keys: see to it that its maxmemory-policy is noeviction.`
+        : `${server} does not tell whether it evicts keys: its maxmemory-policy must be noeviction.`
     })
     .join('\n')
 }

@@ -79,7 +79,7 @@ function argon2id(memoryKib: number, time: number): Argon2Policy {
   return { algorithm: 'argon2id', memoryKib, time, parallelism: 1 }
 }
 
-/** OWASP's minimum with the most memory that there is room for, but for the first: two passes are what it names first. */
+/** OWASP's minimum with the most memory that there is room for, except for the first: two passes are what it names first. */
 function floorWithin(mostKib: number): Argon2Policy {
   const time = OWASP_ARGON2_KIB.findIndex((kib, n) => n > 0 && kib <= mostKib)
   return argon2id(OWASP_ARGON2_KIB[time] ?? LEAST_MEMORY_KIB, time + 1)

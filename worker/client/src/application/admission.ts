@@ -6,7 +6,7 @@ import { DEFERRED_SHARE } from '../queue/lanes.js'
 import type { Backend } from './open-backend.js'
 import { PasswordsError } from './passwords-error.js'
 
-/** How long calls are let in without a worker: one that merely restarts should fail none of them. */
+/** How long calls are let in without a worker: a restart of a worker should fail no call. */
 const NO_WORKER_GRACE_MS = 2_000
 /** When to come back where nothing hashes: workers publish their capacity twice a second. */
 const NO_WORKER_RETRY_MS = 1_000

@@ -15,12 +15,12 @@ export interface AskOptions extends WaitOptions {
   path: string
   /** The HTTP method [POST]. */
   method?: string | undefined
-  /** Of the request [none]. */
+  /** Of the request [no headers]. */
   body?: unknown
 }
 
 /**
- * Makes a call and resolves with the body of its answer; null where that has none. The body is sent again only while there is no ticket, or
+ * Makes a call and resolves with the body of its answer; null for an answer without a body. The body is sent again only while there is no ticket, or
  * when the ticket was lost: the gateway may have done what it says then.
  *
  * @throws {@link SpillwayError}, or the reason of the signal
@@ -33,7 +33,7 @@ export async function ask<T>({ method = 'POST', body, ...options }: AskOptions):
 }
 
 /**
- * Goes on after a reload with the ticket that was kept; resolves as the call would have, and with undefined at once where there is none.
+ * Goes on after a reload with the ticket that was kept; resolves as the call would have, and with undefined at once without a ticket.
  *
  * @throws {@link SpillwayError}, with `needsPassword` when the ticket is lost; or the reason of the signal
  */

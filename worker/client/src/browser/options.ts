@@ -48,9 +48,9 @@ export interface WaitOptions {
 /** The error of waiting calls. */
 export class SpillwayError extends Error {
   override readonly name = 'SpillwayError'
-  /** That of the problem (RFC 9457) which the gateway answered with; `gave_up`; `unexpected_answer` for what no gateway answers. */
+  /** The code of the gateway's problem (RFC 9457); `gave_up`; `unexpected_answer` for what no gateway answers. */
   readonly code: string
-  /** Of the last answer; 0 when there was none. */
+  /** Of the last answer; 0 without an answer. */
   readonly status: number
   /** The body of that answer, if it is JSON: `errors` of `invalid_request`, for instance. */
   readonly problem: unknown

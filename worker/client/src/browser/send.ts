@@ -6,7 +6,7 @@ const SLACK_MS = 15_000
 export interface Sent {
   url: string
   method: string
-  /** JSON; undefined for none. */
+  /** JSON; undefined: no body. */
   body: string | undefined
   credentials: 'include' | 'same-origin'
   headers: Readonly<Record<string, string>>
@@ -14,7 +14,7 @@ export interface Sent {
 }
 
 export interface HttpAnswer {
-  /** 0: none came. */
+  /** 0: no answer came. */
   status: number
   text: string
   /** Empty unless the text is a JSON object. */

@@ -4,7 +4,7 @@ import handler from 'ioredis/built/DataHandler.js'
 
 interface Connection {
   status: string
-  /** The commands in flight when the connection broke, which are to be sent again. A Cluster has none. */
+  /** The commands in flight when the connection broke, which are to be sent again; absent in a Cluster. */
   prevCommandQueue?: { shift(): { command: { reject(error: Error): void } } | undefined } | null
 }
 
@@ -26,7 +26,7 @@ function endingWhileReconnecting(disconnect: Disconnect): Disconnect {
 }
 
 /**
- * Makes disconnect() end a connection that waits to reconnect. ioredis only closes its socket, and while it waits there is none: the
+ * Makes disconnect() end a connection that waits to reconnect. ioredis only closes its socket, and while it waits there is no socket: the
  * connection never emits `end`, and its commands stay unanswered, so that a consumer of BullMQ's cannot be closed. Remove it once ioredis
  * is fixed (redis/ioredis#2169). Once for the process: BullMQ opens further connections of the same class.
  */
@@ -70,7 +70,7 @@ const OPTIONAL = ['config']
 export const MISSING_RIGHT = 'missing right'
 
 /**
- * Has every error that Redis answers for want of a right say so in one sentence, with the command and {@link ACL_RULE}. Redis's own message
+ * Every error that Redis answers without a right says so in one sentence, with the command and {@link ACL_RULE}. Redis's own message
  * names the command in some versions alone, and makes ioredis print a link to its wiki and go on. Once for the process.
  */
 export function explainMissingRights(): void {

@@ -155,7 +155,7 @@ export function predictWaitMs(load: Load, lane: Lane): number {
   return Math.max(latencyMs, ((jobsAhead(load, lane) + 1) * 1_000) / jobsPerSecond)
 }
 
-// The capacity that the line can count on while no worker is known: that of the last ones, less with each second. Workers that published
+// The capacity that the line can count on while no worker is known: the capacity of the last ones, less with each second. Workers that published
 // late are back in a moment, and those that an autoscaler starts are not there yet. Whoever counts on nothing refuses everybody, and
 // whoever counts on anything gives tickets that come to nothing.
 

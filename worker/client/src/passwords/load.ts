@@ -81,7 +81,7 @@ export function readLoad(options: {
       isQuiet = false
       reading.failed()
       log.debug({ err: error }, 'queue load could not be read')
-      // The reply of another command, or none in time: no reply on this connection can be told from another any more.
+      // The reply of another command, or no reply in time: no reply on this connection can be told from another any more.
       if (!(error instanceof ReplyError) && redis.status === 'ready') redis.disconnect(true)
     } finally {
       isReading = false

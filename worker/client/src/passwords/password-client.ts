@@ -87,7 +87,7 @@ export interface PasswordClient {
   hasOtherKeys(): boolean
   /** Milliseconds until a job added to this lane now would be answered; Infinity when no worker is alive. */
   predictedWaitMs(lane: Lane): number
-  /** Epoch milliseconds by the clock of deadlines: that of the Redis which has this job [the first]. */
+  /** Epoch milliseconds by the clock of the Redis server which has this job [the first]; deadlines use it. */
   now(job?: JobRef): number
   /** Whether there is a Redis server that can be reached. */
   isReady(): boolean

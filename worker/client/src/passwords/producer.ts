@@ -37,7 +37,7 @@ export function createProducer(options: {
   log: Logger
   watch: RedisWatch
   telemetry?: Telemetry | undefined
-  /** The W3C trace context of the moment, if `telemetry` adds none. */
+  /** The W3C trace context of the moment, if `telemetry` adds no context. */
   traceparent?: (() => string | undefined) | undefined
 }): Producer {
   const { redis, prefix, log, traceparent = () => undefined } = options

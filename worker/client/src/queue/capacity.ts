@@ -116,7 +116,7 @@ export interface RawLoad {
   absent: number
   /** The number of the first deferred job; undefined without one, and until it has one. */
   first: number | undefined
-  /** Whether that is behind: the line is done but for those. */
+  /** Whether that is behind: the line is done except for those. */
   isBehind: boolean
   /** The last number that was given out. */
   last: number

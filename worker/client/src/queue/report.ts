@@ -19,7 +19,7 @@ export interface QueueReport {
   abandoned: number
   /** Whether operators have paused the queue: workers then take no jobs. */
   paused: boolean
-  /** How long the next job of each lane has waited; 0 for none. */
+  /** How long the next job of each lane has waited; 0 for an empty lane. */
   oldestMs: { waiting: number; deferred: number }
   workers: ({ id: string } & WorkerCapacity)[]
   /** The last completed jobs, newest first. */

@@ -106,7 +106,7 @@ export interface TicketState {
   verdict: string | 'malformed' | undefined
   /** Whether the job is still there. */
   exists: boolean
-  /** Undefined for a job that has none: one that was never deferred. */
+  /** Undefined for a job that was never deferred. */
   number: number | undefined
   place: Place
 }

@@ -15,7 +15,7 @@ import { parseRedisUrl, type RedisTarget, type TlsFiles } from './url.js'
 export type RedisConnection = Redis | Cluster
 
 /**
- * `producer` fails fast, because a request waits: no commands are queued while Redis is unreachable, and none outlives
+ * `producer` fails fast, because a request waits: no commands are queued while Redis is unreachable, and no command outlives
  * {@link PRODUCER_COMMAND_TIMEOUT_MS}. `consumer` queues commands and retries for ever, because a worker can only wait.
  */
 export type ConnectionRole = 'producer' | 'consumer'

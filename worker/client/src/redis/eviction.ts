@@ -45,7 +45,7 @@ export function watchEviction(options: { redis: RedisConnection; address: string
     else if (state === 'unknown')
       log.warn(
         { redis: address },
-        'redis does not tell whether it evicts keys: see to it that its maxmemory-policy is noeviction',
+        'redis does not tell whether it evicts keys: its maxmemory-policy must be noeviction',
       )
     else if (before !== undefined) log.info({ redis: address }, 'redis evicts no keys any more')
   }

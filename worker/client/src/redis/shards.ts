@@ -1,5 +1,5 @@
 /**
- * Several independent Redis side by side, in one setting: URLs separated by white space, each with its queue whole. `drain:` before one
+ * Several independent Redis servers side by side, in one setting: URLs separated by white space, each server with a complete queue. `drain:` before one
  * says that it gets no new jobs; its jobs are done and its tickets redeemed. One URL is a list of one.
  */
 import { createHash } from 'node:crypto'
@@ -7,7 +7,7 @@ import { parseRedisUrl } from './url.js'
 
 /** One Redis server with its queue. */
 export interface Shard {
-  /** Identifies the Redis in tickets: a digest of its address, independent of passwords, other entries and the order of the list. */
+  /** Identifies the Redis server in tickets: a digest of its address, independent of passwords, other entries and the order of the list. */
   id: string
   /** Hosts, and what is chosen there, for operators: no user and no password. */
   address: string
@@ -23,8 +23,9 @@ const DRAIN = 'drain:'
 export function parseShards(urls: string): [Shard, ...Shard[]] {
   const [first = '', ...others] = urls.split(BETWEEN)
   const shards: [Shard, ...Shard[]] = [shardOf(first), ...others.map(shardOf)]
-  if (new Set(shards.map(({ id }) => id)).size < shards.length) throw new Error('REDIS_URL names a Redis twice')
-  if (shards.every(({ draining }) => draining)) throw new Error('REDIS_URL must leave a Redis that is not drained')
+  if (new Set(shards.map(({ id }) => id)).size < shards.length) throw new Error('REDIS_URL names a Redis server twice')
+  if (shards.every(({ draining }) => draining))
+    throw new Error('REDIS_URL must leave a Redis server that is not drained')
   return shards
 }
 

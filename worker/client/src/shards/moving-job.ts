@@ -24,7 +24,7 @@ export interface MovingJob extends PendingJob {
 
 export interface MovingJobOptions {
   placed: Placement
-  /** Adds the job to another Redis server than this, for so many milliseconds. Undefined when there is none. Never rejects. */
+  /** Adds the job to another Redis server than this, for so many milliseconds. Undefined without another server. Never rejects. */
   placeElsewhere(than: Placement['shard'], lifeMs: number): Promise<Placement | undefined>
   /** What is to be expected of a job there. */
   expectationOf(placement: Placement): Promise<Expectation>

@@ -24,9 +24,9 @@ export interface Placed {
 }
 
 export interface Placing {
-  /** Adds a new job. Throws `queue_unavailable` when none takes it: after one try of each where none could be used, else after some seconds. */
+  /** Adds a new job. Throws `queue_unavailable` when no server takes it: after one try of each where no server was usable, else after some seconds. */
   place(work: Work, lifeMs: number): Promise<Placed>
-  /** Adds a job to one that is better for it than this one; undefined when there is none. Throws as `place` does. */
+  /** Adds a job to a better server than this one; undefined when there is no better server. Throws as `place` does. */
   placeElsewhere(work: Work, than: OpenShard | undefined, lifeMs: number): Promise<Placed | undefined>
   /** Whether there is one that is better for jobs than this one. */
   hasBetter(than: OpenShard): boolean

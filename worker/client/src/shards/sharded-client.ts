@@ -13,7 +13,7 @@ import { TICK_MS } from './health.js'
 import { createMovingJob, discard, type MovingJob, type Placement } from './moving-job.js'
 import { createPlacing, isUnavailable, type OpenShard, openShard, type Work } from './placing.js'
 
-/** After a Redis has been unusable for this long, the tickets of its jobs count as lost. */
+/** After a Redis server has been unusable for this long, the tickets of its jobs count as lost. */
 const LOST_AFTER_MS = 5_000
 
 interface Expecting {

@@ -5,7 +5,7 @@ import { within } from '../within.js'
 /** How long one Redis server is waited for, in milliseconds: what operators see does not wait for one that is silent. */
 const ANSWER_MS = 1_000
 
-/** Combines the reports of the queues that answer. Rejects when none answers. A single reporter is returned unchanged. */
+/** Combines the reports of the queues that answer. Rejects when no queue answers. A single reporter is returned unchanged. */
 export function shareReport(reporters: readonly QueueReporter[]): QueueReporter {
   const [only] = reporters
   if (only !== undefined && reporters.length === 1) return only

@@ -52,7 +52,7 @@ mod unix {
         }
 
         /// Before the memory is touched: huge pages are only given out for memory that asks for them, and on its first use. The end that
-        /// fills none has small pages, so that no more memory is taken than was asked for.
+        /// fills no huge page has small pages, so that no more memory is taken than was asked for.
         #[cfg(target_os = "linux")]
         fn ask_for_huge_pages(&self) {
             let bytes = self.len * size_of::<Block>() / HUGE_PAGE_BYTES * HUGE_PAGE_BYTES;

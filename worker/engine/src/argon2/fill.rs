@@ -133,7 +133,7 @@ impl Segment {
             (random >> 32) as usize % params.cost.lanes as usize
         };
         let finished = if self.pass == 0 { self.slice * segment } else { blocks - segment };
-        // Of the own lane also what this segment has made, but for the previous block, which is used anyway. Of other
+        // Of the own lane also what this segment has made, except for the previous block, which is used anyway. Of other
         // lanes not the last block, in the first step of a segment.
         let candidates = if lane == self.lane { finished + i - 1 } else { finished - usize::from(i == 0) };
         let skewed = (random & 0xffff_ffff).pow(2) >> 32;

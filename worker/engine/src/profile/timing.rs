@@ -62,7 +62,7 @@ mod tests {
     #[test]
     fn the_fastest_widths_are_timed_more_often() {
         let mut times = [0; 4];
-        // The second one alone takes none.
+        // The second one alone takes no time.
         let least = least_of_widths(4, |width, _| {
             times[width - 1] += 1;
             let start = processor_time();

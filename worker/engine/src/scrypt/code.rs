@@ -24,7 +24,7 @@ enum Kind {
 enum Kind {}
 
 impl Code {
-    /// All that this processor can run and that has been measured to pay; none elsewhere than on x86-64.
+    /// All that this processor can run and that has been measured to pay; nothing elsewhere than on x86-64.
     #[cfg(target_arch = "x86_64")]
     pub fn available() -> Vec<Self> {
         let mut available = vec![Kind::Sse2];

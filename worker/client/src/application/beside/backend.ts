@@ -15,7 +15,7 @@ import { startHashingInPlace } from './in-place.js'
 
 /** After a process that never got ready: what kept it is likely to keep the next one. */
 const RESTART_AFTER_MS = 1_000
-/** The weight of a call in the mean cost of the last ones: as that of the process in its times. */
+/** The weight of a call in the mean cost of the last ones: the same as the process uses for its times. */
 const CALL_WEIGHT = 0.2
 
 type Unfit = Extract<BesideMessage, { kind: 'unfit' }>

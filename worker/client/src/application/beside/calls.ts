@@ -25,7 +25,7 @@ export interface Calls {
   add(request: BesideRequest['request'], cost: number): Call
   /** Takes a call out of the waiting ones. One in hand stays until the process has answered; tells whether it is one. */
   forget(call: Call): boolean
-  /** How many calls are done before it, where none of them is taken back. */
+  /** How many calls are done before it, where no call is taken back. */
   ahead(call: Call): number
   /** The next call, which is in hand from now on. */
   next(): Call | undefined

@@ -125,7 +125,7 @@ export function startHashingProcess({
 }
 
 /**
- * Options of Node for the process. It takes none of the application's: its --eval or --import would run the application there. Under Yarn's
+ * Options of Node for the process. It takes no option of the application: its --eval or --import would run the application there. Under Yarn's
  * Plug'n'Play packages are found by a program that Node loads first.
  */
 function packageMap(): string[] {
