@@ -1,6 +1,7 @@
 // All scenarios, in the order in which they run.
 import type { Scenario } from './scenario.ts'
 import { clock } from './scenarios/clock.ts'
+import { crowdScenario } from './scenarios/crowd.ts'
 import { fairnessScenarios } from './scenarios/fairness.ts'
 import { gatewayFlood } from './scenarios/gateway-flood.ts'
 import { gatewayKilled } from './scenarios/gateway-killed.ts'
@@ -24,6 +25,7 @@ export const scenarios: readonly Scenario[] = [
   gatewayFlood,
   ...fairnessScenarios,
   stuffing,
+  crowdScenario,
   ...workerScenarios,
   workersJoining,
   ...noWorkerScenarios,

@@ -1,0 +1,147 @@
+// A crowd behind one address, as a school at nine: all of its people get in. Then passwords are guessed from there, as many at once as in the
+// crowd, by clients that come again at once: as many are hashed within a minute as may fail, and known devices behind the address get in.
+import { setTimeout as sleep } from 'node:timers/promises'
+import { ask, readMetric } from '@spillway/local/rig/api-client'
+import { quantile } from '@spillway/local/rig/quantile'
+import { createVisitor, startTraffic, type Visit } from '../../load/visit.ts'
+import { Findings, type Scenario } from '../scenario.ts'
+import { onOwnRedis, type System } from '../stage/system.ts'
+
+/** Each hash waits so long in one of so many slots, and needs no processor time: sixty a second. */
+const SERVICE_MS = 200
+const SLOTS = 12
+const CAPACITY = (SLOTS * 1_000) / SERVICE_MS
+
+const PEOPLE = 1_500
+const ARRIVE_WITHIN_MS = 1_000
+/** Of those who come with them and mistype: a person in sixteen. */
+const MISTYPED = 100
+const MAY_FAIL = 300
+/** Of the work, divided by the capacity. */
+const LAST_SHARE = 1.25
+
+const GUESSES = 1_500
+const WINDOW_MS = 60_000
+/** Until those who mistyped no longer count. */
+const FORGOTTEN_MS = 62_000
+const OWNERS = 20
+const OWNERS_PER_SECOND = 5
+const SUCCEEDED_SHARE = 0.99
+
+const SCHOOL = { 'x-forwarded-for': '203.0.113.9' }
+
+/** With the limits as they are by default. */
+const size = {
+  credential: `wait-${SERVICE_MS}`,
+  workers: 1,
+  gatewayEnv: {
+    TRUST_PROXY: '127.0.0.1',
+    LIMIT_PER_ADDRESS: String(MAY_FAIL),
+    LIMIT_PER_ACCOUNT: '20',
+    LIMIT_REDEEM_PER_ADDRESS: '6000',
+    GUESSES_PER_ACCOUNT: '100',
+  },
+  workerEnv: { WORKER_CONCURRENCY: String(SLOTS) },
+} as const
+
+/** Everyone at once, each patient. The first of them mistype. */
+async function crowd(system: System): Promise<Visit[]> {
+  const [right, wrong] = [0, 1].map((everyNthWrong) =>
+    createVisitor({ ...system.visitor(), headers: () => SCHOOL, everyNthWrong, tries: 20, timeoutMs: 30_000 }),
+  )
+  const visits = Array.from({ length: PEOPLE + MISTYPED }, async (_, n) => {
+    await sleep((n / (PEOPLE + MISTYPED)) * ARRIVE_WITHIN_MS)
+    const visitor = n % (PEOPLE / MISTYPED + 1) === 0 ? wrong : right
+    if (visitor === undefined) throw new Error('there are two visitors')
+    return await visitor.visit(n)
+  })
+  const done = await Promise.all(visits)
+  for (const visitor of [right, wrong]) visitor?.close()
+  return done
+}
+
+/** Guesses that come again at once, for as long as a failure counts. Gives how many were answered so. */
+async function guess({ gateways, login }: System, untilMs: number): Promise<Map<number, number>> {
+  const statuses = new Map<number, number>()
+  async function tryOne(n: number): Promise<void> {
+    let ticket: string | undefined
+    while (performance.now() < untilMs) {
+      const url = gateways[n % gateways.length]?.url ?? ''
+      const { status, body } = await (ticket === undefined
+        ? ask(url, '/v1/login', { body: { ...login(n), password: 'wrong' }, headers: SCHOOL })
+        : ask(url, '/v1/tickets/redeem', { body: { ticket }, headers: { 'x-forwarded-for': `198.51.100.${n % 250}` } }))
+      statuses.set(status, (statuses.get(status) ?? 0) + 1)
+      ticket = status === 202 ? (body.ticket ?? ticket) : status === 401 ? undefined : ticket
+      // A processor is shared with what is tried: a hundredth of what they could ask is more than enough.
+      await sleep(1_000)
+    }
+  }
+  await Promise.all(Array.from({ length: GUESSES }, (_, n) => tryOne(n)))
+  return statuses
+}
+
+/** The device tokens of some people there, who logged in from home before. */
+async function tokensOf(system: System): Promise<string[]> {
+  const tokens: string[] = []
+  for (let owner = 0; owner < OWNERS; owner++) {
+    const headers = { 'x-forwarded-for': `192.0.2.${owner + 1}` }
+    const body = system.login(4_000 + owner)
+    const answer = await ask(system.gateways[owner % 2]?.url ?? '', '/v1/login', { body, headers })
+    if (answer.body.deviceToken === undefined) throw new Error(`a first login was answered ${answer.status}`)
+    tokens.push(answer.body.deviceToken)
+  }
+  return tokens
+}
+
+export const crowdScenario: Scenario = {
+  name: 'crowd',
+  promise: `${PEOPLE} people behind one address get in within ${LAST_SHARE} of the time of their work; of guesses from there ${MAY_FAIL} a minute are hashed.`,
+  alone: true,
+  run: onOwnRedis(size, async (system) => {
+    const tokens = await tokensOf(system)
+    const { opsUrl = '' } = system.workers[0] ?? {}
+    const hashed = () => readMetric(opsUrl, 'spillway_jobs_total', 'outcome="hashed"')
+
+    const beganMs = performance.now()
+    const visits = await crowd(system)
+    const tookS = (performance.now() - beganMs) / 1_000
+    const workS = (PEOPLE + MISTYPED) / CAPACITY
+    const findings = new Findings().count(visits)
+    const tookMs = visits.map((visit) => visit.tookMs)
+    const quartiles = [0.25, 0.5, 0.75, 1].map((share) => ((quantile(tookMs, share) ?? 0) / 1_000).toFixed(1))
+    const times = `${(tookS / workS).toFixed(2)} of the time of its work`
+    findings.notes.push(
+      `the crowd: the last in after ${tookS.toFixed(1)} s, ${times}; quartiles ${quartiles.join(', ')} s`,
+    )
+    findings.expectAllSucceeded()
+    findings.expect(tookS <= workS * LAST_SHARE, `the last of the crowd was in after ${times}`)
+
+    await sleep(FORGOTTEN_MS)
+    const hashedBefore = await hashed()
+    const owners = startTraffic(
+      {
+        ...system.visitor(),
+        login: (number) => system.login(4_000 + (number % OWNERS)),
+        headers: (number) => ({ 'spillway-device': tokens[number % OWNERS] ?? '', ...SCHOOL }),
+        everyNthWrong: 0,
+      },
+      OWNERS_PER_SECOND,
+    )
+    const statuses = await guess(system, performance.now() + WINDOW_MS)
+    const known = await owners.stop()
+    const hashes = (await hashed()) - hashedBefore - known.length
+    const of = (status: number) => statuses.get(status) ?? 0
+    findings.notes.push(`guesses in a minute: ${hashes} hashed, ${of(202)} × 202, ${of(401)} × 401, ${of(429)} × 429`)
+    findings.count(known)
+    const through = known.filter(({ end }) => end === 'verdict').length
+    findings.notes.push(`known devices behind the address: ${through} of ${known.length} got in`)
+    findings.expect(hashes <= MAY_FAIL, `${hashes} guesses were hashed in a minute`)
+    findings.expect(of(401) <= MAY_FAIL, `${of(401)} guesses were answered in a minute`)
+    findings.expect(of(401) >= MAY_FAIL * 0.9, `only ${of(401)} guesses were answered, so nothing was tried`)
+    findings.expect(
+      through >= known.length * SUCCEEDED_SHARE,
+      `of ${known.length} logins of known devices ${through} got in`,
+    )
+    return findings
+  }),
+}
