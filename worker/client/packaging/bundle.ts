@@ -63,6 +63,18 @@ const apart: Plugin = {
   },
 }
 
+/** Names stay, for stacks. */
+const smaller = { minifyWhitespace: true, minifySyntax: true }
+
+/** BullMQ is one program, which the queue's and the worker's share, with what they import of it. */
+const fromBullmq = ['DelayedError', 'ErrorCode', 'Queue', 'UnrecoverableError', 'Worker']
+const bullmq: Plugin = {
+  name: 'bullmq',
+  setup({ onResolve }) {
+    onResolve({ filter: /^bullmq$/ }, () => ({ path: './bullmq.cjs', external: true }))
+  },
+}
+
 /**
  * Writes the programs and returns what went into them. Doors are CommonJS, and ES modules that name their exports: whichever way one is
  * loaded, there is one of it.
@@ -74,7 +86,7 @@ export async function bundle(outdir: string): Promise<Metafile[]> {
       ...common,
       entryPoints: [...doors, ...shared].map((name) => join(clientDist, `${name}.js`)),
       external: [...dependencies, ...optional, ...Object.keys(peers)],
-      plugins: [apart, validators],
+      plugins: [apart, bullmq, validators],
       footer: { js: plainExports },
       outdir,
       entryNames: '[name]',
@@ -98,10 +110,17 @@ export async function bundle(outdir: string): Promise<Metafile[]> {
       ...common,
       entryPoints: [join(workerDist, 'command.cjs')],
       external: [...dependencies, ...optional, ...hashing],
-      plugins: [validators],
-      // Names stay, for stacks.
-      ...{ minifyWhitespace: true, minifySyntax: true },
+      plugins: [bullmq, validators],
+      ...smaller,
       outfile: join(outdir, `${command}.cjs`),
+      metafile: true,
+    }),
+    build({
+      ...common,
+      stdin: { contents: `export { ${fromBullmq.join(', ')} } from 'bullmq'`, resolveDir: join(clientDist, '..') },
+      external: [...dependencies, ...optional],
+      ...smaller,
+      outfile: join(outdir, 'bullmq.cjs'),
       metafile: true,
     }),
     // A thread of that process, which looks for it beside itself.

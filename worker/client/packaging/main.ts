@@ -17,7 +17,13 @@ for (const door of [...doors, pageDoor]) {
   const options = { entry: `${door}.d.ts`, peers: Object.keys(peers), forCommonJs: door !== pageDoor }
   await copyDeclarations(join(clientDir, 'dist'), outdir, options)
 }
-const bundled = [...(await packagesIn(bundledPackages(metafiles))), ...(await copyEngine(outdir))]
+const crates = await copyEngine(outdir)
+console.log(
+  crates.length > 0
+    ? `The native engine for ${process.platform}-${process.arch} is in the package.`
+    : 'The native engine is not in the package: with cargo, pnpm start builds it.',
+)
+const bundled = [...(await packagesIn(bundledPackages(metafiles))), ...crates]
 await writeTraced(outdir)
 await writeFile(join(outdir, 'THIRD-PARTY-LICENSES.txt'), await licencesOf(bundled))
 // For the SBOM of a release, beside the package.

@@ -57,7 +57,7 @@ export async function answering(
       latencyMs: estimate.latencyMs(),
     })
     const aborters = new Map<number, AbortController>()
-    say({ kind: 'ready', capacity: capacity() })
+    say({ kind: 'ready', capacity: capacity(), engine: hasher.description })
     return (message) => {
       if ('cancelled' in message) aborters.get(message.id)?.abort()
       else void answer(message, { hasher, estimate, capacity, aborters, say })

@@ -49,9 +49,10 @@ export async function startWorker(config: WorkerConfig, processors: number, log:
   })
   if (slots < processors)
     log.warn({ slots, processors }, 'there is memory for fewer hashing threads than there are processors')
+  const native = config.HASH_ENGINE === 'native'
   const hasher = await createHasher(policy, {
     testHashes: config.SPILLWAY_TEST_HASHES,
-    native: config.HASH_ENGINE === 'native',
+    native,
     firebase: firebaseProject(config),
     peppers: peppersOf(config.PASSWORD_PEPPERS),
     longPasswords: config.BCRYPT_LONG_PASSWORDS,
@@ -124,7 +125,8 @@ export async function startWorker(config: WorkerConfig, processors: number, log:
     await step('flush traces', FLUSH_TRACES_TIMEOUT_MS, () => tracing?.close())
   }
 
-  return { opsUrl: ops.url, engines: hasher.engines, hashing: hasher.description, close }
+  const hashing = `${hasher.description}; HASH_ENGINE=${native ? 'packages turns worker/engine off' : 'native turns worker/engine on'}`
+  return { opsUrl: ops.url, engines: hasher.engines, hashing, close }
 }
 
 /**

@@ -22,7 +22,7 @@ export interface Hasher {
   readonly algorithm: AlgorithmName
   /** The implementation in use for each family of algorithms. */
   readonly engines: Readonly<Record<string, string>>
-  /** One sentence for operators: the engine in use, and how to select the other. */
+  /** One sentence for operators: the engine in use, and why not the native one. */
   readonly description: string
   /** The native engine, which hashes several passwords at a time; undefined when it is not built or turned off. */
   readonly native: NativeEngine | undefined
@@ -236,9 +236,9 @@ function describe(native: NativeEngine | undefined, known: readonly Method<never
     const wrong =
       native.wrong.length > 0 ? `; not used because of wrong answers on this processor: ${native.wrong.join(', ')}` : ''
     const pages = native.hugePages === false ? HUGE_PAGES_MISSING : ''
-    return `hashing with ${NATIVE_NAME}, ${native.description}; HASH_ENGINE=packages turns it off${pages}${wrong}`
+    return `hashing with ${NATIVE_NAME}, ${native.description}${pages}${wrong}`
   }
   const packages = `hashing with ${known.map(({ engine }) => engine).join(' and ')}, one at a time`
   if (whyNot !== undefined) return `${packages}, because ${NATIVE_NAME} cannot be used: ${whyNot}`
-  return `${packages}; ${HOW_TO_HAVE}, which HASH_ENGINE=native uses`
+  return `${packages}; ${HOW_TO_HAVE}`
 }

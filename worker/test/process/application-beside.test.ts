@@ -54,6 +54,17 @@ test('argon2id and bcrypt are hashed and verified; a wrong password and an unkno
   assert.equal(await passwords.verify('correct horse', null), false)
 })
 
+test('which engine hashes is logged once, also when another process goes on', async (t) => {
+  const said: string[] = []
+  const log = { ...silent, info: (_: object, message: string) => void said.push(message) }
+  const passwords = passwordsOf(t, { log })
+  await passwords.hash('x')
+  for (const pid of await besides()) process.kill(pid, 'SIGKILL')
+  await until(() => passwords.hash('x').then(Boolean, () => false), { what: 'another process' })
+  assert.equal(said.length, 1)
+  assert.match(said[0] ?? '', /^hashing with (worker\/engine|@node-rs\/argon2 and @node-rs\/bcrypt, one at a time[;,])/)
+})
+
 test('text that is no hash matches nothing: callers and the log are told why, without the text', async (t) => {
   const logged: object[] = []
   const log = { ...silent, warn: (facts: object, message: string) => void logged.push({ ...facts, message }) }

@@ -44,10 +44,7 @@ test.skipIf(skip)('an engine that is built is the first of a hasher, and named i
   const hasher = await createHasher(argon2idPolicy(policy), { testHashes: false, native: true, slots: 2 })
   const { argon2, bcrypt, digest } = hasher.engines
   assert.deepEqual([argon2, bcrypt, digest], [NATIVE_NAME, NATIVE_NAME, 'node:crypto'])
-  assert.match(
-    hasher.description,
-    /worker\/engine, bcrypt [1-8] at a time, argon2 [1-4] at a time \(\w+\)(, .+)?; HASH_ENGINE=packages/,
-  )
+  assert.match(hasher.description, /worker\/engine, bcrypt [1-8] at a time, argon2 [1-4] at a time \(\w+\)/)
   if (process.arch === 'x64') {
     assert.deepEqual([hasher.engines.pbkdf2, hasher.engines.scrypt], [NATIVE_NAME, NATIVE_NAME])
     assert.match(hasher.description, /pbkdf2 \d+ at a time \(.+\), scrypt [1-4] at a time \(.+\); HASH_ENGINE/)

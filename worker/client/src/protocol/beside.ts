@@ -39,8 +39,8 @@ export interface BesideCapacity {
 }
 
 export type BesideMessage =
-  /** Once, when requests can be taken. */
-  | { kind: 'ready'; capacity: BesideCapacity }
+  /** Once, when requests can be taken; the engine is a sentence. */
+  | { kind: 'ready'; capacity: BesideCapacity; engine: string }
   /** The process cannot hash, and ends. */
   | { kind: 'unfit'; code: 'not_installed' | 'unsupported_policy'; reason: string }
   | { kind: 'alive' }

@@ -13,7 +13,7 @@ import { answersOf, application, type Compiler, compiled, env, install, run, ski
 /** Of the declarations of Node, which TypeScript needs and the package does not. */
 const declarationsOfNode = ['@types/node', 'undici-types']
 const PACKAGES_MAX = 13
-const BYTES_MAX = 8_500_000
+const BYTES_MAX = 7_000_000
 /** Of the door for pages, compressed. */
 const PAGE_BYTES_MAX = 3_840
 

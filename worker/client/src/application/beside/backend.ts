@@ -39,6 +39,8 @@ export function openBesideBackend({ program, settings, inProcess = false, log }:
   /** Why the last process never got ready, until another is tried. */
   let unfit: { error: PasswordsError; at: number } | undefined
   let isClosed = false
+  /** What hashes, which is logged once. */
+  let engine: string | undefined
   const begun = createBegun()
 
   function start(): void {
@@ -58,8 +60,11 @@ export function openBesideBackend({ program, settings, inProcess = false, log }:
 
   function told(message: Exclude<BesideMessage, Unfit | { kind: 'alive' }>): void {
     capacity = { ...message.capacity, since: capacity?.since ?? performance.now() }
-    if (message.kind === 'ready') started.resolve()
-    else {
+    if (message.kind === 'ready') {
+      if (engine === undefined) log.info({}, message.engine)
+      engine = message.engine
+      started.resolve()
+    } else {
       const cost = calls.answered(message.id, message.verdict) ?? measuredCost
       measuredCost += (cost - measuredCost) * CALL_WEIGHT
     }
