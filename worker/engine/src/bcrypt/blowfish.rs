@@ -231,7 +231,9 @@ mod tests {
     fn both_ways_give_the_same<const WIDTH: usize>() {
         let mut ciphers = [Ciphers::<WIDTH>::new(), Ciphers::new()];
         for time in 0..3 {
-            let keys = std::array::from_fn(|n| std::array::from_fn(|i| (18 * n + i + time) as u32 * 0x9e37_79b9));
+            let keys = std::array::from_fn(|n| {
+                std::array::from_fn(|i| ((18 * n + i + time) as u32).wrapping_mul(0x9e37_79b9))
+            });
             ciphers[0].expand(&keys);
             ciphers[1].expand_portably(&keys);
         }
