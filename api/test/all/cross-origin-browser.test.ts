@@ -41,14 +41,16 @@ test.skipIf(skip)('in a real browser, a page of a named origin uses the API, and
     headers: { 'content-type': 'application/json', prefer: 'wait=5', 'spillway-device': 'none' },
     body: JSON.stringify(account),
   }
+  const guess = { ...credentials, body: JSON.stringify({ ...account, password: 'another pass phrase' }) }
   const bearer = { headers: { authorization: 'Bearer none' } }
   assert.match(String(await ask(other, '/v1/login', credentials)), /Failed to fetch/)
   assert.match(String(await ask(other, '/healthz', {})), /Failed to fetch/)
   assert.deepEqual(await ask(named, '/v1/login', credentials), { status: 200, waits: false })
   assert.deepEqual(await ask(named, '/v1/me', bearer), { status: 401, waits: false })
   assert.deepEqual(await ask(named, '/v1/me/sessions', { ...bearer, method: 'DELETE' }), { status: 401, waits: false })
-  assert.deepEqual(await ask(named, '/v1/login', credentials), { status: 200, waits: false })
-  assert.deepEqual(await ask(named, '/v1/login', credentials), { status: 429, waits: true })
+  // The registration has counted as well.
+  for (let n = 0; n < 2; n += 1) assert.deepEqual(await ask(named, '/v1/login', guess), { status: 401, waits: false })
+  assert.deepEqual(await ask(named, '/v1/login', guess), { status: 429, waits: true })
 })
 
 /** An origin with an empty page. */
