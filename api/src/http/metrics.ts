@@ -99,7 +99,7 @@ export function createGatewayMetrics(operations: readonly string[]): GatewayMetr
     }),
     jobsAdded: new Counter({
       name: 'spillway_jobs_added_total',
-      help: 'Jobs for which requests were admitted, by lane: known devices, held, or deferred with a ticket',
+      help: 'Jobs for which requests were admitted, by lane: known devices, held, deferred with a ticket, or behind',
       labelNames: ['lane'],
       registers,
     }),
