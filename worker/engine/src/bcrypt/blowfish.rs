@@ -68,14 +68,14 @@ impl<const WIDTH: usize> Ciphers<WIDTH> {
             halves
         });
         // A copy of which no other function has a reference, or each half would also be kept in memory.
-        let mut halves = halves;
+        let mut own = halves;
         let ciphers = self.array_mut();
         for b in 0..4 {
             for i in (0..256).step_by(2) {
-                encrypt(ciphers, &mut halves);
+                encrypt(ciphers, &mut own);
                 for n in 0..WIDTH {
-                    ciphers[n].boxes[b][i] = halves[0][n];
-                    ciphers[n].boxes[b][i + 1] = halves[1][n];
+                    ciphers[n].boxes[b][i] = own[0][n];
+                    ciphers[n].boxes[b][i + 1] = own[1][n];
                 }
             }
         }
