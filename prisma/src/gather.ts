@@ -9,6 +9,8 @@ const PATIENCE_MS = 25
 /** A statement for one row, and the same for several. */
 export interface Gathered<Row, Outcome> {
   one(row: Row): Promise<Outcome>
+  /** What tells rows apart [all are apart]. Of rows with one key the first goes with the others, and each later one alone, after it. */
+  keyOf?(row: Row): string
   /**
    * Resolves with an outcome for each row, in order; undefined for a row that `one` is to be asked for. It changes all or nothing, and
    * waits for no lock.
@@ -27,7 +29,7 @@ interface Waiting<Row, Outcome> {
  * statement before was on its way. A row never waits for company: alone, it goes at the end of the turn. Where the statement for several
  * fails, each row runs alone, so that a failure is only its row's; while the database is away, all fail.
  */
-export function gather<Row, Outcome>({ one, several }: Gathered<Row, Outcome>): (row: Row) => Promise<Outcome> {
+export function gather<Row, Outcome>({ one, keyOf, several }: Gathered<Row, Outcome>): (row: Row) => Promise<Outcome> {
   let waiting: Waiting<Row, Outcome>[] = []
   /** The statement that the waiting rows wait for: the end of the turn, or the one on its way. */
   let awaited: object | undefined
@@ -55,10 +57,12 @@ export function gather<Row, Outcome>({ one, several }: Gathered<Row, Outcome>): 
       await one(first.row).then(first.resolve, first.reject)
       return
     }
+    const together = keyOf === undefined ? batch : firstOfEach(batch, ({ row }) => keyOf(row))
     try {
-      const outcomes = await several(batch.map(({ row }) => row))
-      for (const [index, each] of batch.entries()) {
-        const outcome = outcomes[index]
+      const inOrder = await several(together.map(({ row }) => row))
+      const outcomes = new Map(together.map((each, index) => [each, inOrder[index]]))
+      for (const each of batch) {
+        const outcome = outcomes.get(each)
         if (outcome === undefined) alone(each)
         else each.resolve(outcome)
       }
@@ -75,4 +79,13 @@ export function gather<Row, Outcome>({ one, several }: Gathered<Row, Outcome>): 
       awaited = {}
       setImmediate(begin)
     })
+}
+
+/** The first of each key, in order. */
+function firstOfEach<Each>(all: readonly Each[], keyOf: (each: Each) => string): Each[] {
+  const seen = new Set<string>()
+  return all.filter((each) => {
+    const key = keyOf(each)
+    return !seen.has(key) && seen.add(key)
+  })
 }

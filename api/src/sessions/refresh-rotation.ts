@@ -74,12 +74,11 @@ export function createRotate(
 ): (shown: Shown) => Promise<Rotated | undefined> {
   const rotate = gather<Rotation, RotatedRow | undefined>({
     one: async (rotation) => (await rotateAll(database, [rotation], options))[0],
+    keyOf: ({ sessionId }) => sessionId,
     async several(rotations) {
-      // Of two tokens of a session the second goes alone.
-      const first = [...new Map(rotations.toReversed().map((rotation) => [rotation.sessionId, rotation])).values()]
-      const rows = await rotateAll(database, first, options, notLocked(first))
+      const rows = await rotateAll(database, rotations, options, notLocked(rotations))
       const rotated = new Map(rows.map((row) => [row.sessionId, row]))
-      return rotations.map((rotation) => (first.includes(rotation) ? rotated.get(rotation.sessionId) : undefined))
+      return rotations.map(({ sessionId }) => rotated.get(sessionId))
     },
   })
   return async ({ token, network }) => {

@@ -52,6 +52,8 @@ export function createOpenSession(
 ): (session: NewSession) => Promise<Rotated | NotOpened> {
   const open = gather<Opening, Opened | NotOpened>({
     one: (opening) => openOne(database, opening, options),
+    // A second opening of one session goes alone, and finds that the session exists.
+    keyOf: ({ id }) => id,
     several: (openings) => openSeveral(database, openings, options),
   })
   return async (session) => {
@@ -98,20 +100,18 @@ async function openSeveral(
   openings: readonly Opening[],
   options: OpeningOptions,
 ): Promise<(Opened | undefined)[]> {
-  // Of two openings of one session the second is opened alone, and finds that it exists.
-  const first = [...new Map(openings.toReversed().map((opening) => [opening.id, opening])).values()]
   const sql = Prisma.sql`
     WITH asked AS (
       SELECT * FROM unnest(
-        ${first.map(({ id }) => id)}::uuid[], ${first.map(({ userId }) => userId)}::uuid[],
-        ${first.map(({ credentialVersion }) => credentialVersion)}::int[],
-        ${first.map(({ device }) => device)}::text[], ${first.map(({ address }) => address)}::text[],
-        ${first.map(({ refreshToken }) => familyOf(refreshToken)?.familyHash)}::bytea[],
-        ${first.map(({ refreshToken }) => digest(refreshToken))}::bytea[]
+        ${openings.map(({ id }) => id)}::uuid[], ${openings.map(({ userId }) => userId)}::uuid[],
+        ${openings.map(({ credentialVersion }) => credentialVersion)}::int[],
+        ${openings.map(({ device }) => device)}::text[], ${openings.map(({ address }) => address)}::text[],
+        ${openings.map(({ refreshToken }) => familyOf(refreshToken)?.familyHash)}::bytea[],
+        ${openings.map(({ refreshToken }) => digest(refreshToken))}::bytea[]
       ) AS asked (id, user_id, credential_version, device, address, family_hash, token_hash)
     ), credential AS (
       SELECT id, email, email_confirmed_at, credential_version FROM users
-      WHERE id = ANY (${first.map(({ userId }) => userId)}::uuid[]) AND ${mayOpen(options)} FOR SHARE SKIP LOCKED
+      WHERE id = ANY (${openings.map(({ userId }) => userId)}::uuid[]) AND ${mayOpen(options)} FOR SHARE SKIP LOCKED
     ), session AS (
       INSERT INTO sessions (id, user_id, expires_at, idle_ends_at, device, address, family_hash, token_hash)
       SELECT asked.id, credential.id, ${sessionEnd(options)}, ${idleEnd(options)}, device, address, family_hash, token_hash
@@ -121,7 +121,7 @@ async function openSeveral(
     SELECT sessions.id AS "sessionId", ${subjectColumns} FROM session AS sessions JOIN credential ON credential.id = user_id`
   const rows = await rawQuery<Opened>(database, sql)
   const opened = new Map(rows.map((row) => [row.sessionId, row]))
-  return openings.map((opening) => (first.includes(opening) ? opened.get(opening.id) : undefined))
+  return openings.map(({ id }) => opened.get(id))
 }
 
 /** Whether the user of a row may open sessions. */

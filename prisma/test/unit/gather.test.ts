@@ -78,6 +78,24 @@ test('a failure is only its row’s, and a row without an outcome is asked for a
   assert.deepEqual(await Promise.all([run('a'), run('locked')]), ['a together', 'locked alone'])
 })
 
+test('of rows with one key the first goes with the others, and each later one alone after it', async () => {
+  const asked: (readonly string[])[] = []
+  const run = gather<string, string>({
+    keyOf: (row) => row.slice(0, 1),
+    one: async (row) => {
+      asked.push([row])
+      return `${row} alone`
+    },
+    several: async (rows) => {
+      asked.push(rows)
+      return rows.map((row) => `${row} together`)
+    },
+  })
+  const outcomes = await Promise.all([run('a1'), run('b1'), run('a2'), run('a3')])
+  assert.deepEqual(outcomes, ['a1 together', 'b1 together', 'a2 alone', 'a3 alone'])
+  assert.deepEqual(asked, [['a1', 'b1'], ['a2'], ['a3']])
+})
+
 test('while the database is away all fail, and nothing is asked twice', async () => {
   const away = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })
   const run = gather<string, string>({
