@@ -1,5 +1,6 @@
 // Which kinds of addresses can be told apart: every two of a question are compared, and the table of that.
 import { markdownTable } from 'markdown-table'
+import { middle } from '../measure/noise.ts'
 import type { Sample } from './ask.ts'
 
 /** How likely it is that a run tells any two apart that are the same. */
@@ -69,9 +70,7 @@ export function table(pairs: readonly Pair[]): string {
 }
 
 function median(values: readonly number[]): number {
-  const sorted = values.toSorted((a, b) => a - b)
-  const middle = sorted.length / 2
-  return ((sorted[Math.ceil(middle) - 1] ?? 0) + (sorted[Math.floor(middle)] ?? 0)) / 2
+  return middle(values)?.median ?? 0
 }
 
 /**

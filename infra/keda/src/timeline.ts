@@ -1,4 +1,5 @@
 // The state of a run, sampled a few times a second: jobs, workers, and how long logins take.
+import { quantile } from '@spillway/local/rig/quantile'
 import type { Redis } from 'ioredis'
 import type { KubernetesApi } from './api.ts'
 import type { LoginResult } from './logins.ts'
@@ -94,6 +95,8 @@ function p99Lately(results: LoginResult[]): number | undefined {
 
 /** The 99th percentile of the time that logins took, in milliseconds; undefined without any. */
 export function percentile99(results: LoginResult[]): number | undefined {
-  const times = results.map(({ startedAt, endedAt }) => endedAt - startedAt).sort((a, b) => a - b)
-  return times[Math.ceil(times.length * 0.99) - 1]
+  return quantile(
+    results.map(({ startedAt, endedAt }) => endedAt - startedAt),
+    0.99,
+  )
 }

@@ -41,6 +41,5 @@ function errorsOf(told: readonly ToldEta[]): EtaErrors {
     .map(({ atMs, etaMs, answeredAtMs }) => ({ etaMs, tookMs: answeredAtMs - atMs }))
     .filter(({ tookMs }) => tookMs >= LEAST_MS)
     .map(({ etaMs, tookMs }) => Math.abs(etaMs - tookMs) / tookMs)
-    .sort((a, b) => a - b)
-  return { count: errors.length, p90: errors[Math.ceil(errors.length * 0.9) - 1] ?? Number.POSITIVE_INFINITY }
+  return { count: errors.length, p90: quantile(errors, 0.9) ?? Number.POSITIVE_INFINITY }
 }
