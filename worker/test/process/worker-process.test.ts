@@ -100,6 +100,9 @@ test.skipIf(withoutProc())(
       space.closing(() => worker.close())
       const ready = await worker.waitForLog(({ msg }) => msg === 'worker ready', 30_000)
       assert.equal(ready.concurrency, slots)
+      const other =
+        env.HASH_ENGINE === 'packages' ? 'native turns worker/engine on' : 'packages turns worker/engine off'
+      await worker.waitForLog(({ msg }) => String(msg).endsWith(`; HASH_ENGINE=${other}`))
       const own = JSON.stringify(ready.engines).includes(NATIVE_NAME) ? slots : 0
       if (env.HASH_ENGINE === 'packages') assert.equal(own, 0)
       assert.equal(threads(worker) - threads(idle), slots + 2 + own)
