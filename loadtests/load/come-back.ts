@@ -1,4 +1,4 @@
-// The way back of a person who was given a ticket, or sent away: that of pages, by the code of `@spillway/client/browser`.
+// How a person of a load test comes back, with a ticket or after a refusal. The code of `@spillway/client/browser` decides, as in pages.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isFar, pauseAfter, untilNear } from '@spillway/client/browser/line'
 import type { ApiAnswer } from '@spillway/local/rig/api-client'

@@ -57,7 +57,7 @@ export async function openClient(
   return client
 }
 
-/** Runs a command of this package on a PostgreSQL and a Redis server of its own, built and migrated. */
+/** Builds the packages, starts PostgreSQL and Redis, migrates, and runs a command of this package on them. */
 interface Run {
   keeper: Keeper
   /** A folder that is deleted afterwards. */

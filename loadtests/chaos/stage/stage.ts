@@ -16,7 +16,7 @@ export type RedisServer = Awaited<ReturnType<Stage['redis']>>
 export async function openStage(keeper: Keeper, say: (sentence: string) => void) {
   const services = await startOwnServices({ keeper, purpose: 'chaos', packages: ['@spillway/loadtests'], say })
   const { databaseUrl: url } = services
-  /** What every search for a Redis server takes, except for the folder of its data. */
+  /** Options of every search for a Redis server, without its data folder. */
   const search = { keeper, durable: true, say }
   const newDir = (purpose: string) => mkdtempSync(join(services.dir, `${purpose}-`))
   return {

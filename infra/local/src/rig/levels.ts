@@ -13,7 +13,7 @@ import { BaseSequencer, type InlineConfig, type TestSpecification, type Vite } f
 const LEVELS = ['unit', 'service', 'process', 'all'] as const
 type Level = (typeof LEVELS)[number]
 
-/** How many files run side by side. Tests wait more than they compute; those of `all` pack into one folder. */
+/** The number of files that run side by side. Tests wait more than they compute. Files of `all` run alone, because several pack into one folder. */
 const PARALLEL = 3 * availableParallelism()
 const WORKERS = { unit: 1, service: PARALLEL, process: PARALLEL, all: 1 } satisfies Record<Level, number>
 /** Levels of one group run side by side. */

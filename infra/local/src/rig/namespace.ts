@@ -1,4 +1,4 @@
-// The environment of a test run, and in it a database and a Redis key prefix of its own for each test file.
+// The environment of a test run. Each test file gets its own database and Redis key prefix in it.
 import { randomBytes } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { UserError } from '../processes/command-line.ts'

@@ -147,12 +147,12 @@ function refused(): Promise<never> {
 
 /**
  * Without a callback the promise itself. With one, it is called in a turn of its own, so that what it throws is not a rejection: with
- * the error alone, or with `none` and the value.
+ * the error alone, or with `noError` and the value.
  */
-export function settle<T>(work: Promise<T>, callback: unknown, none?: null): Promise<T> | undefined {
+export function settle<T>(work: Promise<T>, callback: unknown, noError?: null): Promise<T> | undefined {
   if (typeof callback !== 'function') return work
   work.then(
-    (value) => process.nextTick(() => Reflect.apply(callback, undefined, [none, value])),
+    (value) => process.nextTick(() => Reflect.apply(callback, undefined, [noError, value])),
     (error: unknown) => process.nextTick(() => Reflect.apply(callback, undefined, [error])),
   )
   return undefined
