@@ -1,6 +1,6 @@
 // Two kinds of chart with a line for each contender: bars for what starts at zero, spans for latencies.
 import * as Plot from '@observablehq/plot'
-import type { Html } from '@spillway/storm/report/chart'
+import type { Html } from '@spillway/storm/report/report'
 import { show } from '../src/summary.ts'
 import { chart, type Key, powersOfTen } from './chart.ts'
 

@@ -2,7 +2,7 @@
 // take their colours from the page's style, so that light and dark are one drawing. Plot needs a document to draw into;
 // linkedom is one without a browser.
 import * as Plot from '@observablehq/plot'
-import { Html, html } from '@spillway/storm/report/chart'
+import { Html, html } from '@spillway/storm/report/report'
 import { parseHTML } from 'linkedom'
 import type { Outcome } from '../measure/tally.ts'
 

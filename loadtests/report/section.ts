@@ -1,5 +1,5 @@
 // A section of the report: its question, a sentence on the figures, its charts, and the failures.
-import type { Html } from '@spillway/storm/report/chart'
+import type { Html } from '@spillway/storm/report/report'
 import { contenders } from '../contenders/contenders.ts'
 import { scenarios } from '../scenarios/scenarios.ts'
 import type { Row, Run, ScenarioResult } from '../src/results.ts'

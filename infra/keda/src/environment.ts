@@ -12,7 +12,7 @@ import { Redis } from 'ioredis'
 import { programStarter, startControlPlane } from './control-plane.ts'
 import { createSecrets, installChart, KEDA_USER, kubectlFor, NAMESPACE } from './installation.ts'
 import { startKeda } from './keda-server.ts'
-import { type Kubelet, startKubelet } from './kubelet/kubelet.ts'
+import { type Kubelet, startKubelet } from './kubelet/run-pod.ts'
 import type { Steps } from './scenario/run.ts'
 
 export type Environment = Awaited<ReturnType<typeof startEnvironment>>

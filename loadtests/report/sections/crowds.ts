@@ -1,5 +1,5 @@
 // A hundred users: their waits, the waits of everyone else meanwhile, and how much gets through.
-import { type Html, html } from '@spillway/storm/report/chart'
+import { type Html, html } from '@spillway/storm/report/report'
 import { algorithms } from '../../contenders/hashing.ts'
 import { outcomes } from '../../measure/tally.ts'
 import type { ScenarioResult } from '../../src/results.ts'

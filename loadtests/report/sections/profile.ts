@@ -1,5 +1,5 @@
 // Stacked bars: what a login waits for, and what the processors do for it.
-import type { Html } from '@spillway/storm/report/chart'
+import type { Html } from '@spillway/storm/report/report'
 import type { Row, ScenarioResult } from '../../src/results.ts'
 import { type Summary, show, summarize } from '../../src/summary.ts'
 import { bars } from '../bars.ts'

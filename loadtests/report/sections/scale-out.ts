@@ -1,6 +1,6 @@
 // Throughput against the ideal line as workers are added, and what a login costs a gateway as gateways are.
 import * as Plot from '@observablehq/plot'
-import type { Html } from '@spillway/storm/report/chart'
+import type { Html } from '@spillway/storm/report/report'
 import type { Row, ScenarioResult } from '../../src/results.ts'
 import { type Summary, show, summarize } from '../../src/summary.ts'
 import { bars } from '../bars.ts'

@@ -1,6 +1,6 @@
 // A spike over time: how many arrived when and how it ended for them, and how many were waiting.
 import * as Plot from '@observablehq/plot'
-import type { Html } from '@spillway/storm/report/chart'
+import type { Html } from '@spillway/storm/report/report'
 import { outcomes } from '../../measure/tally.ts'
 import type { Run, ScenarioResult } from '../../src/results.ts'
 import { summarize } from '../../src/summary.ts'

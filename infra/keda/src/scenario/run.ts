@@ -1,15 +1,15 @@
 // The scenario: each step is a promise of the chart's README, and fails when it is not kept.
+import assert from 'node:assert/strict'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { renderChart, valueSetsDir } from '@spillway/helm/chart'
+import { until } from '@spillway/local/processes/until'
 import type { Environment } from '../environment.ts'
-import { NAMESPACE, RELEASE } from '../installation.ts'
-import type { Timeline } from '../timeline.ts'
-import { scheduleSteps } from './schedule.ts'
+import { installChart, NAMESPACE, RELEASE } from '../installation.ts'
+import { percentile99, type Timeline } from '../timeline.ts'
 import { type MeasuredSpike, spikeSteps } from './spike.ts'
-import { openStage } from './stage.ts'
+import { JOBS_PER_WORKER, MAX_REPLICAS, noneFailed, openStage, queueAt, type Stage, SYNC_MS } from './stage.ts'
 import { endingSteps, troubleSteps } from './trouble.ts'
-import { twoRedisSteps } from './two-redis.ts'
 
 /** How much of the time before the spike the timeline shows, in seconds. */
 const BEFORE_S = 3
@@ -89,4 +89,118 @@ export function createSteps(say: (line: string) => void) {
       }
     },
   }
+}
+
+// Two independent Redis: workers are scaled by the jobs of both together, and by what is left when one of them is lost.
+
+const ORDINARY_PER_SECOND = 2
+const WORKERS = 4
+
+async function twoRedisSteps(stage: Stage, { step }: Steps): Promise<void> {
+  const { accounts, traffic, queue, settled, stays, loginsSucceed, workers, environment } = stage
+  const { kubectl, backends, redis, secondRedis, gatewayUrl } = environment
+  const secondQueue = queueAt(secondRedis.address, backends.redisPassword)
+  const queues = [queue, secondQueue]
+
+  await step('from one Redis to two under traffic, no login fails', async () => {
+    await installChart(kubectl, backends, gatewayUrl)
+    await settled(1)
+    const before = traffic.results.length
+    traffic.setRate(ORDINARY_PER_SECOND)
+    const addresses = [redis.address, secondRedis.address].join(',')
+    await installChart(kubectl, backends, gatewayUrl, ['redis.mode=several', `redis.addresses={${addresses}}`])
+    await stage.autoscalerSees()
+    const results = traffic.results.slice(before)
+    assert.ok(results.length > 0)
+    noneFailed(results)
+    await stage.trafficEnds()
+    await settled(1)
+    return `${results.length} logins`
+  })
+
+  await step('the jobs of both queues together scale out, exactly', async () => {
+    await Promise.all(queues.map((one) => one.pause()))
+    const logins = loginsSucceed(accounts.slice(0, WORKERS * JOBS_PER_WORKER), 'respond-async')
+    logins.catch(() => undefined)
+    await settled(WORKERS)
+    await stays(WORKERS, 1.5 * SYNC_MS)
+    const counts = await Promise.all(queues.map((one) => one.getJobCountByTypes('wait', 'prioritized')))
+    assert.equal(
+      counts.reduce((sum, count) => sum + count, 0),
+      WORKERS * JOBS_PER_WORKER,
+    )
+    // Neither queue alone would have asked for as many.
+    assert.ok(
+      counts.every((count) => count > 0 && Math.ceil(count / JOBS_PER_WORKER) < WORKERS),
+      `${counts} jobs`,
+    )
+    await Promise.all(queues.map((one) => one.resume()))
+    await logins
+    return `${counts.join(' + ')} jobs, ${WORKERS} workers`
+  })
+
+  await step('one of the two away: workers stay, and logins go on through the other', async () => {
+    await settled(1, 180_000)
+    const before = workers()
+    const results = traffic.results.length
+    traffic.setRate(ORDINARY_PER_SECOND)
+    await secondRedis.stop()
+    await stays(before.length, 3 * SYNC_MS)
+    assert.deepEqual(workers(), before)
+    await secondRedis.startAgain()
+    await stage.autoscalerSees()
+    await stage.trafficEnds()
+    noneFailed(traffic.results.slice(results))
+    return `${traffic.results.length - results} logins, the same processes, for ${(3 * SYNC_MS) / 1_000} s`
+  })
+  await secondQueue.close()
+}
+
+// A known peak: the schedule's workers are there before the spike, so that no login gets a ticket, and go when it ends.
+
+/** Three quarters of what eight workers take. */
+const SPIKE_PER_SECOND = 24
+const SPIKE_S = 20
+const LONGEST_P99_MS = 1_000
+const SCHEDULE_MINUTES = 4
+const MINUTE_MS = 60_000
+
+async function scheduleSteps(stage: Stage, { step }: Steps): Promise<void> {
+  const { traffic, timeline, settled, environment } = stage
+  const { kubectl, backends, gatewayUrl } = environment
+  const schedule = scheduleFrom(new Date())
+
+  await step('a schedule brings its workers ahead of the spike, from zero', async () => {
+    const values = { ...schedule, timezone: 'Etc/UTC', replicas: MAX_REPLICAS }
+    const set = Object.entries(values).map(([name, value]) => `autoscaling.schedules[0].${name}=${value}`)
+    const startedAt = timeline.now()
+    await installChart(kubectl, backends, gatewayUrl, ['autoscaling.minReplicas=0', ...set])
+    await settled(MAX_REPLICAS)
+    return `${MAX_REPLICAS} workers ${(timeline.now() - startedAt).toFixed(1)} s after the upgrade`
+  })
+
+  await step('a spike inside the schedule gives no ticket', async () => {
+    const before = traffic.results.length
+    const startedAt = timeline.now()
+    traffic.setRate(SPIKE_PER_SECOND)
+    await until(() => timeline.now() > startedAt + SPIKE_S, { timeoutMs: 2 * SPIKE_S * 1_000 })
+    await stage.trafficEnds()
+    const results = traffic.results.slice(before)
+    noneFailed(results)
+    assert.equal(results.filter(({ hadTicket }) => hadTicket).length, 0)
+    const p99Ms = percentile99(results) ?? Number.POSITIVE_INFINITY
+    assert.ok(p99Ms < LONGEST_P99_MS, `the 99th percentile of a login is ${Math.round(p99Ms)} ms`)
+    return `${results.length} logins at ${SPIKE_PER_SECOND} a second without a ticket, 99th percentile ${Math.round(p99Ms)} ms`
+  })
+
+  await step('the schedule over, its workers go, down to zero', async () => {
+    await settled(0, (SCHEDULE_MINUTES + 3) * MINUTE_MS)
+    return '0 workers'
+  })
+}
+
+/** A schedule by the hour, in UTC, that has begun and ends in some minutes. */
+function scheduleFrom(now: Date): { start: string; end: string } {
+  const hourlyAt = (minute: number): string => `${minute % 60} * * * *`
+  return { start: hourlyAt(now.getUTCMinutes()), end: hourlyAt(now.getUTCMinutes() + SCHEDULE_MINUTES) }
 }
