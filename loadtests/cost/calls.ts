@@ -23,8 +23,8 @@ export interface Costed {
 
 /** In flight: enough that what goes together does. */
 const CALLERS = 32
-/** A refusal is held for half a second and longer. */
-const REFUSED_CALLERS = 256
+/** A gateway that does nothing else holds a refusal for three seconds, beyond a hundred a second. */
+const REFUSED_CALLERS = 2_400
 
 export const costed: readonly Costed[] = [
   // The first, before a second gateway is there.

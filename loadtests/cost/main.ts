@@ -1,8 +1,11 @@
 // `pnpm load cost`: the processor time of everything that is no hash, of each call and by part; in turn with another checkout.
 import { randomBytes } from 'node:crypto'
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { runWithKeeper } from '@spillway/local/processes/command'
-import { parseCommandLine, positive, whole } from '@spillway/local/processes/command-line'
+import { parseCommandLine, positive, UserError, whole } from '@spillway/local/processes/command-line'
 import type { Keeper } from '@spillway/local/processes/keeper'
+import { repositoryDir } from '@spillway/local/processes/repository'
 import { startProcess } from '@spillway/local/rig'
 import { createApiClient } from '@spillway/local/rig/api-client'
 import { quantile } from '@spillway/local/rig/quantile'
@@ -18,7 +21,21 @@ const ROUNDS = 3
 const WARM_UP_S = 3
 const PARTS = ['gateway', 'worker', 'postgres', 'redis'] as const
 
-const help = `pnpm load cost [call ...] [--before path] [--rounds n] [--seconds s] [--profile dir]
+/** What can be left out by a setting, and the settings. */
+const promises: Record<string, NodeJS.ProcessEnv> = {
+  limits: {
+    LIMIT_PER_ADDRESS: '0',
+    LIMIT_PER_ACCOUNT: '0',
+    LIMIT_REDEEM_PER_ADDRESS: '0',
+    LIMIT_REFRESH_PER_ADDRESS: '0',
+    LIMIT_REFRESH_PER_SESSION: '0',
+  },
+  guesses: { GUESSES_PER_ACCOUNT: '0' },
+  audit: { AUDIT_RETENTION_DAYS: '0' },
+  log: { LOG_LEVEL: 'silent' },
+}
+
+const help = `pnpm load cost [call ...] [--before path] [--rounds n] [--seconds s] [--profile dir] [--without] [--size]
 pnpm load floor [...]
 
 Measures the processor time of gateway, worker, PostgreSQL and Redis for one call, with hashes that cost nothing, and prints medians in
@@ -29,6 +46,8 @@ without: Fastify with a validated body, two statements by pg, a job of BullMQ's 
   --rounds n      how often each call is measured [${ROUNDS}]
   --seconds s     for how long each time [${SECONDS}]
   --profile dir   where Node leaves the CPU profiles of this checkout's gateway and worker; they are slower with it
+  --without       also measures this checkout without each of: ${Object.keys(promises).join(', ')}; what is more with it is its cost
+  --size          writes what a held login takes to infra/sizing/figures.json, which \`pnpm size\` reckons with
   --help          prints this
 
 Calls
@@ -40,6 +59,8 @@ const options = {
   rounds: { type: 'string' },
   seconds: { type: 'string' },
   profile: { type: 'string' },
+  without: { type: 'boolean' },
+  size: { type: 'boolean' },
 } as const
 
 type Cost = Record<(typeof PARTS)[number] | 'all' | 'perSecond', number>
@@ -61,11 +82,14 @@ export async function costCommand([name, ...args]: readonly string[]): Promise<v
       names.push(name)
     }
     try {
-      const own = await openCostSystem(keeper, undefined, values.profile)
+      const own = await openCostSystem(keeper, { profilesDir: values.profile })
       systems.push(own)
-      if (values.before !== undefined) add('before', await openCostSystem(keeper, values.before))
+      if (values.before !== undefined) add('before', await openCostSystem(keeper, { checkout: values.before }))
+      if (values.without)
+        for (const [name, env] of Object.entries(promises)) add(`no ${name}`, await openCostSystem(keeper, { env }))
       if (isFloor) add('floor', await openFloor(keeper, own))
-      await measure(keeper, systems, names, chosen, { rounds, seconds })
+      const costs = await measure(keeper, systems, names, chosen, { rounds, seconds })
+      if (values.size) await keepForSizing(costs)
     } finally {
       for (const system of systems.reverse()) await system.close()
     }
@@ -78,7 +102,8 @@ async function measure(
   names: readonly string[],
   chosen: readonly Costed[],
   { rounds, seconds }: { rounds: number; seconds: number },
-): Promise<void> {
+): Promise<Map<Costed, Cost>> {
+  const measured = new Map<Costed, Cost>()
   const head = ['call', 'of', ...PARTS, 'all', 'calls/s']
   const rows: string[][] = []
   for (const call of chosen) {
@@ -89,6 +114,7 @@ async function measure(
     }
     const [own, ...others] = samples.map((costs) => medianOf(costs))
     if (own === undefined) continue
+    measured.set(call, own)
     rows.push([call.title, 'this', ...cells(own)])
     for (const [index, other] of others.entries()) {
       const name = names[index + 1] ?? ''
@@ -96,6 +122,17 @@ async function measure(
     }
   }
   console.log(markdownTable([head, ...rows], { align: ['l', 'l', 'r', 'r', 'r', 'r', 'r', 'r'] }))
+  return measured
+}
+
+/** The processor time of a held login, without its hash. */
+async function keepForSizing(measured: ReadonlyMap<Costed, Cost>): Promise<void> {
+  const [, cost] = [...measured].find(([{ name }]) => name === 'login') ?? []
+  if (cost === undefined) throw new UserError('--size needs the call "login".')
+  const file = join(repositoryDir, 'infra/sizing/figures.json')
+  const costMs = Object.fromEntries(PARTS.map((part) => [part, Number(cost[part].toFixed(3))]))
+  const figures: object = JSON.parse(await readFile(file, 'utf8'))
+  await writeFile(file, `${JSON.stringify({ ...figures, costMs }, undefined, 2)}\n`)
 }
 
 /** What a call costs each part, in milliseconds, while as many as its callers are in flight. */

@@ -19,14 +19,24 @@ const PATIENCE_MS = 60_000
 type Rig = typeof import('@spillway/local/rig/spillway')
 type OwnServices = typeof import('@spillway/local/rig/services')
 
+export interface CostSystemOptions {
+  /** [this one] */
+  checkout?: string
+  profilesDir?: string | undefined
+  env?: NodeJS.ProcessEnv
+}
+
 export type CostSystem = Awaited<ReturnType<typeof openCostSystem>>
 
 /**
  * Starts a gateway and a worker; and at its first use a second gateway, without a worker, whose queue is full.
  *
- * @param profilesDir where Node leaves the CPU profiles of gateway and worker
+ * @param options `profilesDir`: where Node leaves the CPU profiles of gateway and worker; `env`: settings of both
  */
-export async function openCostSystem(keeper: Keeper, checkout = repositoryDir, profilesDir?: string) {
+export async function openCostSystem(
+  keeper: Keeper,
+  { checkout = repositoryDir, profilesDir, env = {} }: CostSystemOptions = {},
+) {
   const ofCheckout = (path: string) => pathToFileURL(join(checkout, 'infra/local/src', `${path}.ts`)).href
   const { limitsOf, openSpillway }: Rig = await import(ofCheckout('rig/spillway'))
   const { startOwnServices }: OwnServices = await import(ofCheckout('rig/services'))
@@ -34,18 +44,18 @@ export async function openCostSystem(keeper: Keeper, checkout = repositoryDir, p
   // Durable, because a commit takes its time in production.
   const services = await startOwnServices({ keeper, purpose: 'load', packages, durable: true })
   const { databaseUrl, redisUrl } = services
-  const gatewayEnv = limitsOf(UNREACHED)
-  const workerEnv = { SPILLWAY_TEST_HASHES: 'true', WORKER_CONCURRENCY: '2' }
+  const gatewayEnv = { ...limitsOf(UNREACHED), ...env }
+  const workerEnv = { SPILLWAY_TEST_HASHES: 'true', WORKER_CONCURRENCY: '2', ...env }
   const shared = { databaseUrl, redisUrl, keeper, keepOnly: 'nothing' } as const
   const spillway = openSpillway({ ...shared, gatewayEnv, workerEnv })
   const full = openSpillway({ ...shared, gatewayEnv: { ...gatewayEnv, MAX_OUTSTANDING: '1' } })
+  const nodeArgs = profilesDir === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profilesDir}`]
   let opened: Promise<{ api: ApiClient; parts: Part[] }> | undefined
   const close = async () => {
     await Promise.all([spillway.close(), full.close()])
     await services.close()
   }
   try {
-    const nodeArgs = profilesDir === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profilesDir}`]
     const [gateway, worker, emails] = await Promise.all([
       spillway.gateway({ nodeArgs }),
       spillway.worker({ nodeArgs }),
@@ -59,7 +69,7 @@ export async function openCostSystem(keeper: Keeper, checkout = repositoryDir, p
       parts: [part('gateway', gateway), part('worker', worker)],
       full: () => {
         const open = async () => {
-          const gateway = await full.gateway()
+          const gateway = await full.gateway({ nodeArgs })
           return { api: createApiClient(gateway.url, { timeoutMs: PATIENCE_MS }), parts: [part('gateway', gateway)] }
         }
         opened ??= open()

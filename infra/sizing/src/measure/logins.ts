@@ -1,7 +1,6 @@
 // Logins at random moments (Poisson) or as many at a time, and the waits of their jobs as the worker's log has them.
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Keeper } from '@spillway/local/processes/keeper'
-import { findPids } from '@spillway/local/processes/process-table'
 import { openSpillway, type TestProcess, until } from '@spillway/local/rig'
 import { type ApiClient, createApiClient } from '@spillway/local/rig/api-client'
 import { startOwnServices } from '@spillway/local/rig/services'
@@ -85,8 +84,6 @@ export async function startSystem(keeper: Keeper, slots: number) {
     /** Of the gateway. */
     api: createApiClient(gateway.url, { timeoutMs: PATIENCE_MS }),
     worker,
-    redisPids: findPids(`:${new URL(redisUrl).port}`, '-server'),
-    postgresPids: findPids('postgres', '-p', new URL(databaseUrl).port),
     /** Creates accounts with this stored hash, and returns their addresses. */
     accounts: (name: string, count: number, passwordHash: string) =>
       createAccounts(databaseUrl, name, count, passwordHash),

@@ -1,12 +1,12 @@
 // The command `pnpm --filter @spillway/sizing run measure`: measures what `pnpm size` reckons with, and checks its model.
-// Takes five minutes. Rates and waits need a machine with nothing else to do; processor time is not disturbed as easily.
+// Processor time is left to `pnpm load cost login --size`, which the command runs afterwards. Takes six minutes. Rates and waits need a machine with nothing else to do.
 import { writeFile } from 'node:fs/promises'
 import { cpus, release } from 'node:os'
 import { runWithKeeper } from '@spillway/local/processes/command'
-import { memoryOf, processorMs } from '@spillway/local/processes/processor-time'
+import { memoryOf } from '@spillway/local/processes/processor-time'
 import { respondAsync } from '@spillway/local/rig/api-client'
 import { Redis } from 'ioredis'
-import { type Figures, figuresFile } from '../figures.ts'
+import { type Figures, figuresFile, readFigures } from '../figures.ts'
 import { checkSpike, checkWaits, SLOTS, STAND_IN_MS, standIns } from './checks.ts'
 import { DEFAULT_POLICY, openHashMeter } from './hash.ts'
 import { jobsSince, logInAtOnce, type MeasuredSystem, PASSWORD, startSystem } from './logins.ts'
@@ -30,14 +30,13 @@ async function measure(system: MeasuredSystem): Promise<Figures> {
   const turnaroundMs = await measureTurnaround(system, SLOTS, emails)
   const checks = await checkWaits(system, emails, turnaroundMs, console.log)
   const spike = await checkSpike(system, emails, turnaroundMs)
-  const costMs = await measureCost(system)
   const hashMs = await measureHash()
   const jobBytes = await measureJobBytes(system)
   const [cpu] = cpus()
   return {
     machine: `${cpus().length} × ${cpu?.model.trim()}, Linux ${release()}, Node ${process.version}`,
     measuredAt: new Date().toISOString().slice(0, 10),
-    costMs,
+    costMs: readFigures().costMs,
     hashMs,
     turnaroundMs,
     jobBytes,
@@ -57,35 +56,10 @@ async function measureHash(): Promise<number> {
   }
 }
 
-// The cost of one login: processor time by process, time in a slot, memory.
+// What a login takes beside processor time, which `pnpm load cost login --size` measures: time in a slot, memory.
 
-const WARM_UP_S = 3
 const MEASURE_S = 10
-const AT_ONCE = 32
 const WAITING_JOBS = 1_000
-
-type Cost = Figures['costMs']
-
-/** Processor time of one login without its hash: a worker takes no time for these. */
-async function measureCost(system: MeasuredSystem): Promise<Cost> {
-  return await costOf(system, await system.accounts('token', 500, '$spillway-token$'), AT_ONCE)
-}
-
-async function costOf(system: MeasuredSystem, emails: string[], atOnce: number): Promise<Cost> {
-  const { gateway, worker, redisPids, postgresPids } = system
-  const spent = (): Cost => ({
-    gateway: processorMs([gateway.pid]),
-    worker: processorMs([worker.pid]),
-    redis: processorMs(redisPids),
-    postgres: processorMs(postgresPids),
-  })
-  await logInAtOnce(system, emails, atOnce, WARM_UP_S)
-  const before = spent()
-  const logins = await logInAtOnce(system, emails, atOnce, MEASURE_S)
-  const after = spent()
-  const each = (name: keyof Cost): number => (after[name] - before[name]) / logins
-  return { gateway: each('gateway'), worker: each('worker'), redis: each('redis'), postgres: each('postgres') }
-}
 
 /** Resident memory at rest. */
 function measureMemory({ gateway, worker }: MeasuredSystem): Figures['memoryMib'] {
