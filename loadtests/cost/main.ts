@@ -32,7 +32,6 @@ const promises: Record<string, NodeJS.ProcessEnv> = {
   },
   guesses: { GUESSES_PER_ACCOUNT: '0' },
   audit: { AUDIT_RETENTION_DAYS: '0' },
-  log: { LOG_LEVEL: 'silent' },
 }
 
 const help = `pnpm load cost [call ...] [--before path] [--rounds n] [--seconds s] [--profile dir] [--without] [--size]
