@@ -4,7 +4,8 @@ import { createPasswordsWith } from '@spillway/client/application/create-passwor
 import type { Passwords, PasswordsOptions, Redeemed } from '@spillway/client/application/types'
 import { ask } from '@spillway/client/browser'
 import spillway from '@spillway/client/fastify'
-import { until } from '@spillway/local/rig'
+import { createNamespace, until } from '@spillway/local/rig'
+import { query } from '@spillway/local/services/query'
 import { type FastifyReply, fastify } from 'fastify'
 import { type TestContext, test } from 'vitest'
 import { argon2id, besideProgram, passwordsOf, rejectsWith } from '../application.ts'
@@ -16,12 +17,25 @@ const SLOW = '$spillway-wait$2000$'
 const stored = '$2a$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW'
 const right = 'U*U'
 
-async function queued(t: TestContext): Promise<{ space: Space; passwords: Passwords }> {
+/** The mark of the page, in a database of its own. */
+async function marking(t: TestContext): Promise<NonNullable<PasswordsOptions['markUsed']>> {
+  const { databaseUrl, close } = await createNamespace()
+  t.onTestFinished(close)
+  await query(databaseUrl, 'create table redeemed_tickets (id text primary key, until timestamptz not null)')
+  const mark = 'insert into redeemed_tickets values ($1, $2) on conflict do nothing returning id'
+  return async (id, until) => (await query(databaseUrl, mark, [id, until])).length === 1
+}
+
+async function queued(
+  t: TestContext,
+  options: PasswordsOptions = {},
+): Promise<{ space: Space; passwords: Passwords; other: Passwords }> {
   const space = spaceFor(t)
   await startedWorker(space, { slots: 1, env: { SHUTDOWN_GRACE_MS: '0', HASH_ENGINE: 'packages' } })
-  const passwords = passwordsOf(space)
+  const marked = { markUsed: await marking(t), ...options }
+  const [passwords, other] = [passwordsOf(space, marked), passwordsOf(space, marked)]
   await until(() => passwords.capacity().slots > 0, { what: 'a worker that the application knows of' })
-  return { space, passwords }
+  return { space, passwords, other }
 }
 
 function inPlace(t: TestContext, options: PasswordsOptions = {}): Passwords {
@@ -74,18 +88,54 @@ async function isNoTicket(passwords: Passwords): Promise<void> {
 }
 
 test('by a queue a ticket is answered once, at any process with the keys, and nobody else can make one', async (t) => {
-  const { space, passwords } = await queued(t)
-  const other = passwordsOf(space)
+  const { passwords, other } = await queued(t)
   await isAnsweredOnce(passwords, other)
   await isNoTicket(passwords)
 })
 
 test('of many redemptions at once one is answered', async (t) => {
-  const { passwords } = await queued(t)
+  const { passwords, other } = await queued(t)
   const ticket = await passwords.begin(right, stored)
-  const outcomes = await Promise.allSettled([1, 2, 3, 4].map(() => passwords.redeem(ticket, { holdMs: 60_000 })))
+  const redeeming = [passwords, other, passwords, other].map(({ redeem }) => redeem(ticket, { holdMs: 60_000 }))
+  const outcomes = await Promise.allSettled(redeeming)
   const codes = outcomes.map((outcome) => (outcome.status === 'rejected' ? outcome.reason.code : outcome.value.outcome))
   assert.deepEqual(codes.sort(), ['match', 'ticket_used', 'ticket_used', 'ticket_used'])
+})
+
+test('whoever writes to Redis makes no used ticket good again', async (t) => {
+  const { space, passwords, other } = await queued(t)
+  const { redis, prefix } = space
+  const ticket = await passwords.begin(right, stored)
+  const keys = () => redis.keys(`${prefix}*`)
+  const [id] = ticket.split('.')
+  await until(async () => (await redis.exists(`${prefix}:verdict:${id}`)) === 1, { what: 'a verdict' })
+  const recorded = await Promise.all((await keys()).map(async (key) => ({ key, value: await redis.dumpBuffer(key) })))
+  assert.equal((await passwords.redeem(ticket)).outcome, 'match')
+  await redis.del(await keys())
+  for (const { key, value } of recorded) if (value !== null) await redis.restore(key, 0, value, 'REPLACE')
+  await rejectsWith('ticket_used', passwords.redeem(ticket))
+  await rejectsWith('ticket_used', other.redeem(ticket))
+})
+
+test('a mark that fails leaves the ticket good, and without one there are no tickets of a queue', async (t) => {
+  let isDown = true
+  const used = new Map<string, Date>()
+  const markUsed = (id: string, until: Date) => {
+    if (isDown) throw new Error('the database is away')
+    return !used.has(id) && used.set(id, until) !== undefined
+  }
+  const { space, passwords } = await queued(t, { markUsed })
+  const ticket = await passwords.begin(right, stored, { lifeMs: 60_000 })
+  await assert.rejects(passwords.redeem(ticket, { holdMs: 60_000 }), /the database is away/)
+  isDown = false
+  assert.equal((await passwords.redeem(ticket)).outcome, 'match')
+  await rejectsWith('ticket_used', passwords.redeem(ticket))
+  const [[id, kept] = assert.fail('no mark')] = used
+  assert.equal(id, ticket.split('.')[0])
+  assert.ok(kept.getTime() > Date.now() + 60_000, kept.toISOString())
+  const without = passwordsOf(space)
+  await assert.rejects(without.begin(right, stored), /need the option markUsed/)
+  await assert.rejects(without.redeem(ticket), /need the option markUsed/)
 })
 
 test('without a queue this process answers its own tickets, once', async (t) => {
@@ -127,7 +177,7 @@ test('a page waits in the line of an application of Fastify, whose plugin is clo
   const app = fastify()
   t.onTestFinished(() => app.close())
   const { redisUrl: redis, prefix: queuePrefix } = space
-  await app.register(spillway, { redis, queuePrefix, sealKeys, policy: argon2id })
+  await app.register(spillway, { redis, queuePrefix, sealKeys, policy: argon2id, markUsed: await marking(t) })
   const { passwords } = app
   const answer = async (reply: FastifyReply, ticket: string) => {
     const redeemed = await passwords.redeem(ticket, { holdMs: 100 })

@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import type { JobName, Requests, Verdict } from '../protocol/job.js'
 import { bcryptReadsWhole } from '../protocol/policy.js'
+import type { JobRef } from '../protocol/reply.js'
 import { parseKeyring } from '../protocol/seal.js'
 import type { ExactHash } from '../protocol/setting.js'
 import { isBelow, isOf } from '../protocol/stored-hash.js'
@@ -22,13 +23,15 @@ const WAIT_MS = 8_000
 /** As at gateways. */
 const TICKET_LIFE_MS = 300_000
 const MAX_OUTSTANDING = 10_000
+/** How far the clocks of an application's processes and its database may be apart. */
+const CLOCKS_APART_MS = 300_000
 /** The longest delay of a timer. */
 const LONGEST_MS = 2 ** 31 - 1
 
 const OPTIONS: Record<keyof PasswordsOptions, true> = {
   ...{ redis: true, sealKeys: true, queuePrefix: true, fallbackConcurrency: true, traceparent: true },
   ...{ policy: true, rehash: true, waitMs: true, maxOutstanding: true, concurrency: true, inProcess: true },
-  ...{ onCall: true, log: true },
+  ...{ markUsed: true, onCall: true, log: true },
 }
 
 /** What the drop-in replacements of other packages need in addition. */
@@ -122,6 +125,18 @@ export function createPasswordsWith(program: URL, options: PasswordsOptions): Ex
     return refused
   }
 
+  /** With a queue any process answers a ticket, and whoever writes to Redis may restore what was there: only the database knows. */
+  function assertMarks(): void {
+    if (options.redis && options.markUsed === undefined)
+      throw new TypeError('tickets of a queue need the option markUsed, which marks them as used in your database')
+  }
+
+  /** True for one redemption of a ticket alone. */
+  async function takes(job: JobRef, expiresAt: number): Promise<boolean> {
+    const isMarked = options.markUsed?.(job.id, new Date(expiresAt + CLOCKS_APART_MS)) ?? true
+    return (await isMarked) && backend.take(job)
+  }
+
   /** Throws other errors than of a stored hash that nothing verifies. */
   function orUnsupported(error: unknown): undefined {
     if (!(error instanceof PasswordsError) || error.code !== 'unsupported_hash') throw error
@@ -145,6 +160,7 @@ export function createPasswordsWith(program: URL, options: PasswordsOptions): Ex
       return verdict.kind === 'match'
     },
     async begin(password, storedHash, { subject, lifeMs = TICKET_LIFE_MS, rehash: wantsNew = false } = {}) {
+      assertMarks()
       assertText('the password', password)
       if (storedHash !== null) assertText('the stored hash', storedHash)
       if (subject !== undefined) assertText('the subject', subject)
@@ -160,6 +176,7 @@ export function createPasswordsWith(program: URL, options: PasswordsOptions): Ex
       })
     },
     async redeem(ticket, { holdMs = WAIT_MS, signal } = {}) {
+      assertMarks()
       assertText('the ticket', ticket)
       wholeNumber('holdMs', holdMs, 0, LONGEST_MS)
       const { job, subject, expiresAt } = readTicket(keyring, ticket)
@@ -173,7 +190,7 @@ export function createPasswordsWith(program: URL, options: PasswordsOptions): Ex
           if (leftMs < holdMs) throw new PasswordsError('ticket_expired', 'the ticket has expired')
           return { outcome: 'waiting', answer: waitingAnswer({ ticket, ahead, etaMs, holdMs }) }
         }
-        if (!(await backend.take(job))) throw new PasswordsError('ticket_used', 'the ticket has been redeemed')
+        if (!(await takes(job, expiresAt))) throw new PasswordsError('ticket_used', 'the ticket has been redeemed')
         const answer = await answered(verdict).catch(orUnsupported)
         if (answer?.kind !== 'match') return { outcome: 'mismatch', subject }
         const newHash = answer.hash !== undefined && isOf(answer.hash, policy) ? answer.hash : undefined

@@ -94,7 +94,10 @@ export function openFallback({ queue, openProcess, log }: FallbackOptions): Back
       const followed = await opened?.follow(job, options)
       return followed === undefined || followed.isLost ? await queue.follow(job, options) : followed
     },
-    take: async (job) => (await opened?.take(job)) || (await queue.take(job)),
+    take(job) {
+      opened?.take(job)
+      return queue.take(job)
+    },
     async close() {
       clearInterval(timer)
       await Promise.all([queue.close(), opened?.close()])

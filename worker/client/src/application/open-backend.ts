@@ -56,7 +56,7 @@ function openQueue(options: QueueOptions): Backend {
     perform: async (name, request, perform) => (await opening).perform(name, request, perform),
     begin: async (request, lifeMs) => (await opening).begin(request, lifeMs),
     follow: async (job, options) => (await opening).follow(job, options),
-    take: async (job) => (await opening).take(job),
+    take: () => true,
     close: async () => (await opening).close(),
   }
 }
@@ -94,7 +94,7 @@ export interface Backend {
   begin(request: Requests['verify'], lifeMs: number): Promise<JobRef>
   /** Waits for work that was begun, also elsewhere. The signal says that its client has left. */
   follow(job: JobRef, options: PerformOptions): Promise<Followed>
-  /** Takes the answer of a ticket: true for one caller alone. */
-  take(job: JobRef): Promise<boolean>
+  /** Forgets the answer of a ticket. Where this process had it, true for one caller alone; what a queue has, the application marks. */
+  take(job: JobRef): boolean
   close(): Promise<void>
 }

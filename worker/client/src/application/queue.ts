@@ -79,7 +79,7 @@ export function openQueueBackend({
         return { verdict: undefined, isLost: false, ahead: undefined, waitMs: 0 }
       }
     },
-    take: (job) => client.use(job).catch(rethrown),
+    take: () => true,
     close: client.close,
   }
 }

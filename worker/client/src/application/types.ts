@@ -59,6 +59,11 @@ export interface PasswordsOptions {
    * Vitest, else false].
    */
   inProcess?: boolean | undefined
+  /**
+   * With `redis`, for tickets: marks a ticket as used in the application's database, where it is kept until then. Resolves with true unless it
+   * was marked before. What it throws, `redeem` rejects with, and the ticket may be redeemed again.
+   */
+  markUsed?: ((ticketId: string, until: Date) => boolean | Promise<boolean>) | undefined
   /** Called at the end of each call, for metrics. What it throws is logged. */
   onCall?: ((call: ObservedCall) => void) | undefined
   /**

@@ -5,11 +5,10 @@
  * server: Redis itself is asked when a connection is restored, every second, and at the end of a wait.
  */
 import { randomUUID } from 'node:crypto'
-import { orQueueUnavailable } from '../errors.js'
 import { unrefRedis } from '../inside/ioredis.js'
 import type { WorkerCapacity } from '../protocol/capacity.js'
 import { DEFAULT_QUEUE_PREFIX } from '../protocol/job.js'
-import { probeKey, usedKey } from '../queue/keys.js'
+import { probeKey } from '../queue/keys.js'
 import { createRedisClock } from '../redis/clock.js'
 import { connectRedis, quitRedis } from '../redis/connect.js'
 import { watchEviction } from '../redis/eviction.js'
@@ -90,11 +89,6 @@ export function createQueueClient({ id, url, address }: Shard, options: QueueCli
     cancel(job) {
       answers.submitted.withdraw(job.id)
       return cancellation.cancel(job)
-    },
-    async use({ id: jobId, deadline }) {
-      const forMs = Math.max(1, deadline - clock.now())
-      const marking = redis.set(usedKey(prefix, jobId), '', 'PX', forMs, 'NX')
-      return (await orQueueUnavailable(marking, 'the ticket could not be marked as used')) === 'OK'
     },
     whenKnown: load.whenKnown,
     load: load.current,

@@ -72,11 +72,6 @@ export interface PasswordClient {
   left(job: JobRef): Promise<void>
   /** Removes a job from the queue, now or once Redis answers again. True when it was removed before a worker took it. */
   cancel(job: JobRef): Promise<boolean>
-  /**
-   * Marks the ticket of a job as used, until its deadline, in Redis alone: gateways have theirs in the database. False when another
-   * redemption has done so. Throws `queue_unavailable`.
-   */
-  use(job: JobRef): Promise<boolean>
   /** Resolves once the queue has been read, or after this time without success. */
   whenKnown(waitMs: number): Promise<void>
   /** The state of the queue, at most a quarter of a second old. */

@@ -42,11 +42,6 @@ export function probeKey(prefix: string, clientId: string): string {
   return `${prefix}:probe:${clientId}`
 }
 
-/** The key that is there once the ticket of an application was redeemed. */
-export function usedKey(prefix: string, jobId: string): string {
-  return `${prefix}:used:${jobId}`
-}
-
 /** Converts the result of HGETALL in a script, which alternates names and values. */
 export function toEntries(pairs: unknown): Record<string, string> {
   const entries: Record<string, string> = {}

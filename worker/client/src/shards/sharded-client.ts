@@ -102,7 +102,6 @@ export function createShardedClient(list: readonly [Shard, ...Shard[]], options:
     },
     cancel: async (job) => (await shardOf(job)?.client.cancel(job)) ?? false,
     left: async (job) => await shardOf(job)?.client.left(job),
-    use: async (job) => (await shardOf(job)?.client.use(job)) ?? false,
     line: (job) => (shardOf(job) ?? firstShard).client.line(job),
     whenKnown: (waitMs) => Promise.race(shards.map(({ client }) => client.whenKnown(waitMs))),
     load,

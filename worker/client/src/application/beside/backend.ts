@@ -168,7 +168,7 @@ export function openBesideBackend({ program, settings, inProcess = false, log }:
       const { jobsPerSecond } = state.current()
       return { verdict, isLost: false, ahead, waitMs: ((ahead + 1) * 1_000) / jobsPerSecond }
     },
-    take: async (job) => begun.take(job),
+    take: begun.take,
     async close() {
       if (isClosed) return
       isClosed = true
