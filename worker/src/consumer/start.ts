@@ -9,6 +9,7 @@ import { measureCapacity } from '../hashing/capacity-estimate.js'
 import { firebaseProject, peppersOf } from '../hashing/formats/settings.js'
 import { createHasher, type Hasher } from '../hashing/index.js'
 import { hashingMemory, policyKib } from '../hashing/memory-limit.js'
+import { NATIVE_NAME } from '../hashing/native.js'
 import type { OldSystem } from '../hashing/perform.js'
 import { policyOf } from '../hashing/policy.js'
 import { exposeWorkerState } from '../ops/gauges.js'
@@ -31,7 +32,7 @@ export interface RunningWorker {
   opsUrl: string
   /** The implementation in use for each algorithm. */
   engines: Hasher['engines']
-  /** One sentence for operators: the engine in use, and how to select the other. */
+  /** One sentence for operators: the engine in use, why not the native one, and how to select the other. */
   hashing: string
   /** Stops taking jobs, finishes those in hand, and requeues those that are unfinished after the grace period. Never rejects. */
   close(): Promise<void>
@@ -125,8 +126,13 @@ export async function startWorker(config: WorkerConfig, processors: number, log:
     await step('flush traces', FLUSH_TRACES_TIMEOUT_MS, () => tracing?.close())
   }
 
-  const hashing = `${hasher.description}; HASH_ENGINE=${native ? 'packages turns worker/engine off' : 'native turns worker/engine on'}`
-  return { opsUrl: ops.url, engines: hasher.engines, hashing, close }
+  return { opsUrl: ops.url, engines: hasher.engines, hashing: hasher.description + otherEngine(native, hasher), close }
+}
+
+/** How to select the other engine, where there is another. */
+function otherEngine(wanted: boolean, { native }: Hasher): string {
+  if (!wanted) return `; HASH_ENGINE=native turns ${NATIVE_NAME} on`
+  return native === undefined ? '' : `; HASH_ENGINE=packages turns ${NATIVE_NAME} off`
 }
 
 /**

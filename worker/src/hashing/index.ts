@@ -214,7 +214,7 @@ function readsWhole(password: string, policy: HashPolicy): boolean {
 
 interface TriedNative {
   native?: NativeEngine
-  /** Why an engine that is there is not used. */
+  /** What is said after the names of the packages that hash in its place. */
   whyNot?: string
 }
 
@@ -222,8 +222,9 @@ async function tryNative(slots: number, { hashes }: Policy, threadKib: number): 
   try {
     return { native: await startNativeEngine(slots, { threadKib, policyKib: policyKib(hashes) || undefined }) }
   } catch (error) {
-    if (error instanceof NoEngineError) return {}
-    return { whyNot: error instanceof Error ? error.message : String(error) }
+    if (error instanceof NoEngineError) return { whyNot: `; ${HOW_TO_HAVE}` }
+    const reason = error instanceof Error ? error.message : String(error)
+    return { whyNot: `, because ${NATIVE_NAME} cannot be used: ${reason}` }
   }
 }
 
@@ -231,14 +232,12 @@ async function tryNative(slots: number, { hashes }: Policy, threadKib: number): 
 const HUGE_PAGES_MISSING =
   '; Linux gave argon2 no huge pages, which save a tenth of its time: /sys/kernel/mm/transparent_hugepage/enabled of the node must be madvise or always'
 
-function describe(native: NativeEngine | undefined, known: readonly Method<never>[], whyNot?: string): string {
+function describe(native: NativeEngine | undefined, known: readonly Method<never>[], whyNot = ''): string {
   if (native !== undefined) {
     const wrong =
       native.wrong.length > 0 ? `; not used because of wrong answers on this processor: ${native.wrong.join(', ')}` : ''
     const pages = native.hugePages === false ? HUGE_PAGES_MISSING : ''
     return `hashing with ${NATIVE_NAME}, ${native.description}${pages}${wrong}`
   }
-  const packages = `hashing with ${known.map(({ engine }) => engine).join(' and ')}, one at a time`
-  if (whyNot !== undefined) return `${packages}, because ${NATIVE_NAME} cannot be used: ${whyNot}`
-  return `${packages}; ${HOW_TO_HAVE}`
+  return `hashing with ${known.map(({ engine }) => engine).join(' and ')}, one at a time${whyNot}`
 }

@@ -82,11 +82,18 @@ test.skipIf(skip || (process.arch === 'x64' ? false : 'there is code for x86-64 
   },
 )
 
-test('without threads for it the packages hash, and what a worker says tells how to have it', async () => {
-  const hasher = await createHasher(argon2idPolicy(policy), { testHashes: false })
-  assert.equal(hasher.native, undefined)
-  assert.ok(!Object.values(hasher.engines).includes(NATIVE_NAME))
-  assert.match(hasher.description, /one at a time; with cargo, pnpm start builds worker\/engine/)
+test('where it is turned off the packages hash, and where there is no engine, what a worker says tells how to have it', async (t) => {
+  for (const native of [false, true]) {
+    const hasher = await createHasher(argon2idPolicy(policy), { testHashes: false, native })
+    t.onTestFinished(() => hasher.native?.close())
+    if (native && skip === false) continue
+    assert.equal(hasher.native, undefined)
+    assert.ok(!Object.values(hasher.engines).includes(NATIVE_NAME))
+    assert.match(
+      hasher.description,
+      native ? /one at a time; with cargo, pnpm start builds worker\/engine$/ : /one at a time$/,
+    )
+  }
 })
 
 test.skipIf(skip)('a hash of a form that only the packages know is verified by them', async () => {

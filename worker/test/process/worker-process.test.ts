@@ -100,10 +100,12 @@ test.skipIf(withoutProc())(
       space.closing(() => worker.close())
       const ready = await worker.waitForLog(({ msg }) => msg === 'worker ready', 30_000)
       assert.equal(ready.concurrency, slots)
-      const other =
-        env.HASH_ENGINE === 'packages' ? 'native turns worker/engine on' : 'packages turns worker/engine off'
-      await worker.waitForLog(({ msg }) => String(msg).endsWith(`; HASH_ENGINE=${other}`))
       const own = JSON.stringify(ready.engines).includes(NATIVE_NAME) ? slots : 0
+      const { msg: hashing } = await worker.waitForLog(({ msg }) => String(msg).startsWith('hashing with '))
+      if (env.HASH_ENGINE === 'packages')
+        assert.match(String(hashing), /time; HASH_ENGINE=native turns worker\/engine on$/)
+      else if (own > 0) assert.match(String(hashing), /; HASH_ENGINE=packages turns worker\/engine off$/)
+      else assert.doesNotMatch(String(hashing), /HASH_ENGINE/)
       if (env.HASH_ENGINE === 'packages') assert.equal(own, 0)
       assert.equal(threads(worker) - threads(idle), slots + 2 + own)
       assert.equal(threadsStandingBack(worker), 0)
