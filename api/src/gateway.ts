@@ -3,8 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { createQueueReporter } from '@spillway/client/queue/report'
 import { createPasswordClient, parseKeyring, quitRedis, watchRedis } from '@spillway/client/queue-client'
 import { type ConnectionRole, connectRedis } from '@spillway/client/redis/connect'
-import { parseShards } from '@spillway/client/redis/shards'
-import { shareReport } from '@spillway/client/shards/shared-report'
+import { parseRedisServers } from '@spillway/client/redis/servers'
+import { shareReport } from '@spillway/client/servers/shared-report'
 import { connectDatabase, poolUse } from '@spillway/prisma'
 import { startFallback } from '@spillway/worker/fallback'
 import type { Logger } from '@spillway/worker/log'
@@ -72,7 +72,7 @@ export async function startGateway(
   const watch = watchRedis(log)
   // Connections in addition to the client's two (commands, replies). .github/CONTRIBUTING.md says why they are separate.
   const connect = (role: ConnectionRole, purpose: string) =>
-    parseShards(config.REDIS_URL).map(({ url, address }) => {
+    parseRedisServers(config.REDIS_URL).map(({ url, address }) => {
       const connection = connectRedis(url, role)
       watch.watch(connection, purpose)
       return { address, connection }

@@ -18,8 +18,8 @@ const modules = {
   'worker/client/src/passwords': ['deferred-share', 'load-state', 'outstanding-limit', 'waiters'],
   'worker/client/src/protocol': ['capacity', 'job', 'policy', 'reply', 'seal', 'setting', 'stored-hash'],
   'worker/client/src/queue': ['keys'],
-  'worker/client/src/redis': ['clock', 'shards', 'url'],
-  'worker/client/src/shards': ['choose', 'health'],
+  'worker/client/src/redis': ['clock', 'servers', 'url'],
+  'worker/client/src/servers': ['choose', 'health'],
 }
 
 /** @type {import('@stryker-mutator/api/core').PartialStrykerOptions} */

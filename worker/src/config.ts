@@ -1,6 +1,6 @@
 /** A worker's configuration: every setting with its default, bounds and meaning. */
 import { refuseGuessableKeys } from '@spillway/client/protocol/seal'
-import { parseShards } from '@spillway/client/redis/shards'
+import { parseRedisServers } from '@spillway/client/redis/servers'
 import { envSchema } from 'env-schema'
 import type { FromSchema } from 'json-schema-to-ts'
 import { firebaseSettings, oldSystemSettings } from './hashing/formats/settings.js'
@@ -72,7 +72,7 @@ export function readWorkerConfig(env: NodeJS.ProcessEnv): WorkerConfig {
   attempt(
     () => env.SPILLWAY_SEAL_KEYS !== undefined && refuseGuessableKeys('SPILLWAY_SEAL_KEYS', env.SPILLWAY_SEAL_KEYS),
   )
-  attempt(() => env.REDIS_URL !== undefined && parseShards(env.REDIS_URL))
+  attempt(() => env.REDIS_URL !== undefined && parseRedisServers(env.REDIS_URL))
   if (env.SPILLWAY_TEST_HASHES === 'true' && env.NODE_ENV === 'production')
     problems.push('SPILLWAY_TEST_HASHES is for load tests and must not be set with NODE_ENV=production')
   if (config !== undefined && config.LEGACY_VERIFY_URL !== '' && config.LEGACY_VERIFY_KEY === '')

@@ -187,7 +187,7 @@ export function createHold(deps: {
         retryAfter,
         // A job that was never deferred is among the next.
         number: number ?? passwords.line(job).serving,
-        line: lineNameOf(job.shard ?? passwords.redis[0]?.id ?? ''),
+        line: lineNameOf(job.server ?? passwords.redis[0]?.id ?? ''),
       }
       if (position !== undefined) body.position = position
       if (Number.isFinite(predictedMs)) body.eta = Math.round(predictedMs / 100) / 10

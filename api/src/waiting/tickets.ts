@@ -22,7 +22,7 @@ const Contents = {
     deadline: { type: 'integer' },
     expiresAt: { type: 'integer' },
     /** The id of the Redis server that has the job, where there are several. Gateways of one Redis server seal no id. */
-    shard: { type: 'string', maxLength: 64 },
+    server: { type: 'string', maxLength: 64 },
   },
   required: ['operation', 'jobName', 'deadline', 'expiresAt'],
   additionalProperties: false,
@@ -54,8 +54,8 @@ export interface Tickets {
 
 export function createTickets(keyring: Keyring): Tickets {
   return {
-    issue({ operation, job: { id, name, deadline, shard }, expiresAt }) {
-      return `${id}.${keyring.seal({ purpose: 'ticket', id }, { operation, jobName: name, deadline, expiresAt, shard })}`
+    issue({ operation, job: { id, name, deadline, server }, expiresAt }) {
+      return `${id}.${keyring.seal({ purpose: 'ticket', id }, { operation, jobName: name, deadline, expiresAt, server })}`
     },
 
     read(ticket) {
@@ -64,9 +64,13 @@ export function createTickets(keyring: Keyring): Tickets {
       try {
         const contents = keyring.open({ purpose: 'ticket', id }, ticket.slice(dot + 1))
         if (!isContents(contents)) throw new ApiError('invalid_ticket')
-        const { operation, jobName, deadline, expiresAt, shard } = contents
+        const { operation, jobName, deadline, expiresAt, server } = contents
         if (Date.now() > expiresAt + TICKET_TOLERANCE_MS) throw new ApiError('ticket_expired')
-        return { operation, job: { id, name: jobName, deadline, ...(shard === undefined ? {} : { shard }) }, expiresAt }
+        return {
+          operation,
+          job: { id, name: jobName, deadline, ...(server === undefined ? {} : { server }) },
+          expiresAt,
+        }
       } catch (error) {
         if (error instanceof SealError) throw new ApiError('invalid_ticket', { cause: error })
         throw error

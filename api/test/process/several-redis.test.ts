@@ -1,7 +1,7 @@
 // Gateways on two Redis: tickets that know where their job is, limits, what operators see, and lists that change.
 import assert from 'node:assert/strict'
 import { parseKeyring } from '@spillway/client/queue-client'
-import { parseShards } from '@spillway/client/redis/shards'
+import { parseRedisServers } from '@spillway/client/redis/servers'
 import { until } from '@spillway/local/rig'
 import { startOwnRedis } from '@spillway/local/rig/own-redis'
 import { redisCommand } from '@spillway/local/services/redis'
@@ -82,7 +82,7 @@ test('readiness says how many can be used, metrics which, and neither with a pas
   const { url, opsUrl } = await gatewayOfBoth()
   assert.deepEqual((await readiness(url)).redis, { usable: 2, of: 2 })
   const metrics = await (await fetch(`${opsUrl}/metrics`)).text()
-  for (const { address } of parseShards(both))
+  for (const { address } of parseRedisServers(both))
     assert.ok(metrics.includes(`spillway_redis_connected{redis="${address}"} 1`))
   assert.doesNotMatch(metrics, /secret/)
 })
@@ -169,8 +169,8 @@ test('a limit outlives the loss of the Redis that counts it, at most once more f
   const nameOf = createAccountNames(parseKeyring(system.environment.SPILLWAY_SEAL_KEYS ?? ''))
   const account = nameOf(accountOfEmail(guess.email))
   const key = `${system.namespace.queuePrefix}:limit:account:${account}`
-  const [home] = inOrderOf(key, parseShards(both))
-  const server = servers[parseShards(both).findIndex(({ id }) => id === home?.id)] ?? assert.fail()
+  const [home] = inOrderOf(key, parseRedisServers(both))
+  const server = servers[parseRedisServers(both).findIndex(({ id }) => id === home?.id)] ?? assert.fail()
   const back = await whileLost(t, 'SIGKILL', server)
   await until(async () => (await readiness(url)).redis?.usable === 1)
   assert.equal(await countOf(), max, 'the other counts from the beginning')
@@ -184,7 +184,7 @@ test('the board has a queue for each, and the live page and the metrics add them
   const { url, opsUrl } = await gatewayOfBoth()
   const read = async (path: string) => JSON.parse(await (await fetch(opsUrl + path)).text())
   await ticketsInEach(url, 5_000)
-  const names = parseShards(both).map(({ address }) => `${address} passwords`)
+  const names = parseRedisServers(both).map(({ address }) => `${address} passwords`)
   await until(async () => {
     const [live, ...boards] = await Promise.all([
       read('/live.json'),

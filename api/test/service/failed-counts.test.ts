@@ -1,6 +1,6 @@
 // A count that fails although Redis answers: its request is let in, and the log says so.
 import assert from 'node:assert/strict'
-import { parseShards } from '@spillway/client/redis/shards'
+import { parseRedisServers } from '@spillway/client/redis/servers'
 import { until } from '@spillway/local/rig'
 import { startOwnRedis } from '@spillway/local/rig/own-redis'
 import { afterAll, test } from 'vitest'
@@ -22,7 +22,10 @@ test('requests that Redis refuses to count are let in and logged, and counted wh
   await server.command('ACL', 'SETUSER', 'default', '-incr')
   assertProblem(await ask(), 401, 'invalid_refresh_token')
   const { level, redis, times } = await waitForLog(({ msg }) => msg === 'requests could not be counted')
-  assert.deepEqual({ level, redis, times }, { level: 'warn', redis: parseShards(server.url)[0].address, times: 1 })
+  assert.deepEqual(
+    { level, redis, times },
+    { level: 'warn', redis: parseRedisServers(server.url)[0].address, times: 1 },
+  )
   await server.command('ACL', 'SETUSER', 'default', '+incr')
   assertProblem(await ask(), 429, 'too_many_requests')
 })

@@ -1,9 +1,9 @@
 /** The client of the password queue, in one Redis server or in several. Loads no hashing code. */
 import { createQueueClient } from './passwords/one-queue.js'
 import type { PasswordClient, QueueClientOptions } from './passwords/password-client.js'
-import { parseShards } from './redis/shards.js'
+import { parseRedisServers } from './redis/servers.js'
 import { watchRedis } from './redis/watch.js'
-import { createShardedClient } from './shards/sharded-client.js'
+import { createSeveralServersClient } from './servers/several-servers.js'
 
 export { type ClientErrorCode, PasswordClientError } from './errors.js'
 export type { PendingJob, VerdictSource } from './passwords/answers.js'
@@ -18,12 +18,12 @@ export { connectRedis, quitRedis, type RedisConnection } from './redis/connect.j
 export { type RedisWatch, watchRedis } from './redis/watch.js'
 
 export interface PasswordClientOptions extends QueueClientOptions {
-  /** One URL, or several separated by white space (see redis/shards.ts). */
+  /** One URL, or several separated by white space (see redis/servers.ts). */
   redisUrl: string
 }
 
 export function createPasswordClient({ redisUrl, ...options }: PasswordClientOptions): PasswordClient {
-  const [first, ...others] = parseShards(redisUrl)
+  const [first, ...others] = parseRedisServers(redisUrl)
   if (others.length === 0) return createQueueClient(first, options)
-  return createShardedClient([first, ...others], { watch: watchRedis(options.log), ...options })
+  return createSeveralServersClient([first, ...others], { watch: watchRedis(options.log), ...options })
 }

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { parseKeyring } from '@spillway/client/protocol/seal'
-import { parseShards } from '@spillway/client/redis/shards'
+import { parseRedisServers } from '@spillway/client/redis/servers'
 import type { Job } from 'bullmq'
 import type { WorkerConfig } from '../config.js'
 import { measureCapacity } from '../hashing/capacity-estimate.js'
@@ -20,8 +20,8 @@ import { beginShutdown } from '../process/shutdown.js'
 import { startTracing } from '../process/tracing.js'
 import { createJobsInHand } from './jobs-in-hand.js'
 import { createOldSystem, type OldSystemOptions } from './old-system.js'
-import { openWorkerShard, type WorkerShard } from './open-shard.js'
 import { shareSlots } from './share-slots.js'
+import { openWorkerQueue, type WorkerQueue } from './worker-queue.js'
 
 /** The time limit of a shutdown step that needs Redis. */
 const STEP_TIMEOUT_MS = 1_000
@@ -67,16 +67,16 @@ export async function startWorker(config: WorkerConfig, processors: number, log:
   const estimate = await measureCapacity(hasher, slots)
   const batchMs = () => estimate.lastServiceMs() * hasher.batchWidth()
   const jobsInHand = createJobsInHand({ slots, batchWidth: hasher.batchWidth, batchMs })
-  const urls = parseShards(config.REDIS_URL)
-  const shards: WorkerShard[] = []
+  const urls = parseRedisServers(config.REDIS_URL)
+  const queues: WorkerQueue[] = []
   // Jobs are spread over the slots before two share one.
   const busySlots = () =>
     Math.min(
       slots,
-      shards.reduce((sum, { liveness }) => sum + liveness.active(), 0),
+      queues.reduce((sum, { liveness }) => sum + liveness.active(), 0),
     )
-  const stuckMs = () => Math.max(0, ...shards.map(({ liveness }) => liveness.stuckMs()))
-  exposeWorkerState(metrics.registry, { slots, policy, engines: hasher.engines, busySlots, stuckMs, shards })
+  const stuckMs = () => Math.max(0, ...queues.map(({ liveness }) => liveness.stuckMs()))
+  exposeWorkerState(metrics.registry, { slots, policy, engines: hasher.engines, busySlots, stuckMs, queues })
   const shared = {
     oldSystem: oldSystemOf(config, (answer) => metrics.oldSystem.inc({ answer })),
     ...{ prefix, keyring, hasher, metrics, tracing, name, slots, busySlots },
@@ -87,24 +87,24 @@ export async function startWorker(config: WorkerConfig, processors: number, log:
   }
   const shares = shareSlots(jobsInHand, urls.length)
   for (const [n, share] of shares.entries()) {
-    const shard = urls[n]
-    if (shard === undefined) continue
-    const ownLog = urls.length === 1 ? log : log.child({ redis: shard.address })
-    shards.push(openWorkerShard(shard, share, { ...shared, log: ownLog }))
+    const server = urls[n]
+    if (server === undefined) continue
+    const ownLog = urls.length === 1 ? log : log.child({ redis: server.address })
+    queues.push(openWorkerQueue(server, share, { ...shared, log: ownLog }))
   }
   const ops = await startOps({
     host: config.OPS_HOST,
     port: config.OPS_PORT,
     registry: metrics.registry,
-    isAlive: () => shards.every(({ liveness }) => liveness.isAlive()),
-    isReady: () => shards.some(({ consumer, isConnected }) => consumer.isRunning() && isConnected()),
+    isAlive: () => queues.every(({ liveness }) => liveness.isAlive()),
+    isReady: () => queues.some(({ consumer, isConnected }) => consumer.isRunning() && isConnected()),
   })
-  await startTaking(shards, log)
+  await startTaking(queues, log)
 
   async function close(): Promise<void> {
     const { step } = beginShutdown('worker', log)
-    const ofAll = (closeOne: (shard: WorkerShard) => Promise<unknown>) => Promise.all(shards.map(closeOne))
-    for (const { liveness } of shards) liveness.close()
+    const ofAll = (closeOne: (queue: WorkerQueue) => Promise<unknown>) => Promise.all(queues.map(closeOne))
+    for (const { liveness } of queues) liveness.close()
     await Promise.all([
       step('withdraw capacity', STEP_TIMEOUT_MS, () => ofAll(({ capacity }) => capacity.close())),
       step('stop the sweep', STEP_TIMEOUT_MS, () => ofAll(({ sweep }) => sweep.close())),
@@ -121,7 +121,7 @@ export async function startWorker(config: WorkerConfig, processors: number, log:
     await step('close the consumer', STEP_TIMEOUT_MS, () => ofAll(({ consumer }) => consumer.close()))
     await step('close the ops port', STEP_TIMEOUT_MS, ops.close)
     await step('disconnect from Redis', STEP_TIMEOUT_MS, () => {
-      for (const { redis } of shards) redis.disconnect()
+      for (const { redis } of queues) redis.disconnect()
     })
     await step('flush traces', FLUSH_TRACES_TIMEOUT_MS, () => tracing?.close())
   }
@@ -140,9 +140,9 @@ function otherEngine(wanted: boolean, { native }: Hasher): string {
  * unreachable or refuses writes, the worker waits for it: alive, and not ready if it is the only one. It must not take jobs earlier,
  * because the first publication synchronizes the clock by which jobs expire.
  */
-async function startTaking(shards: readonly WorkerShard[], log: Logger): Promise<void> {
+async function startTaking(queues: readonly WorkerQueue[], log: Logger): Promise<void> {
   let hasBegun = false
-  const taking = shards.map(async ({ address, capacity, consumer }) => {
+  const taking = queues.map(async ({ address, capacity, consumer }) => {
     await capacity.firstPublished
     await consumer.run().catch((error: unknown) => {
       if (!hasBegun) throw error

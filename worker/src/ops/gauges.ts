@@ -12,7 +12,7 @@ export interface WorkerState {
   busySlots(): number
   /** How long this worker has made no progress although it could have, in milliseconds. */
   stuckMs(): number
-  shards: readonly { address: string; isConnected(): boolean; eviction(): Eviction | undefined }[]
+  queues: readonly { address: string; isConnected(): boolean; eviction(): Eviction | undefined }[]
 }
 
 /** Adds the gauges to a registry. */
@@ -43,12 +43,12 @@ export function exposeWorkerState(registry: Registry, state: WorkerState): void 
     labelNames: ['redis'],
     registers: [registry],
     collect() {
-      const several = state.shards.length > 1
-      for (const { address, isConnected } of state.shards)
+      const several = state.queues.length > 1
+      for (const { address, isConnected } of state.queues)
         this.set(several ? { redis: address } : {}, Number(isConnected()))
     },
   })
-  exposeEviction(registry, () => state.shards)
+  exposeEviction(registry, () => state.queues)
   new Gauge({
     name: 'spillway_password_policy_info',
     help: 'Always 1; its labels are the algorithm and cost of new hashes',

@@ -1,7 +1,7 @@
 // A client of two Redis: where its jobs go, and what becomes of them when one fails in any way.
 import assert from 'node:assert/strict'
 import { type PasswordClient, PasswordClientError, type PendingJob } from '@spillway/client/queue-client'
-import { parseShards } from '@spillway/client/redis/shards'
+import { parseRedisServers } from '@spillway/client/redis/servers'
 import { until } from '@spillway/local/rig'
 import { redisCommand } from '@spillway/local/services/redis'
 import { test } from 'vitest'
@@ -10,7 +10,7 @@ import { type Space, waitingJobs } from '../space.ts'
 import { startTwoRedis, waitFor } from '../two-redis.ts'
 
 const { servers, both, spaces } = await startTwoRedis()
-const shards = parseShards(both).map(({ id }) => id)
+const ids = parseRedisServers(both).map(({ id }) => id)
 
 /** A client that can reach both. */
 async function clientOfBoth(space: Space, options: Parameters<typeof readyClient>[1] = {}): Promise<PasswordClient> {
@@ -30,7 +30,7 @@ async function untilSecondIsUsed(client: PasswordClient): Promise<number> {
     const [one] = await submit(client, 1, 1)
     assert.ok(one)
     assert.deepEqual(await answerOf(one), { kind: 'match' })
-    return one.job.shard === shards[1]
+    return one.job.server === ids[1]
   })
   return jobs
 }
@@ -62,7 +62,7 @@ test('jobs go to both and come back from both, and a worker of both counts once'
   const pending: PendingJob[] = []
   await until(async () => {
     pending.push(...(await submit(client, 10, 50)))
-    return new Set(pending.map(({ job }) => job.shard)).size === 2
+    return new Set(pending.map(({ job }) => job.server)).size === 2
   })
   for (const each of pending) assert.deepEqual(await answerOf(each), { kind: 'match' })
   await until(() => client.finishedJobs() === before + pending.length, { what: `all counted once` })
@@ -151,7 +151,7 @@ test('a drained Redis gets no jobs; those that it has are done, and found by the
   const draining = await clientOfBoth(first, { redisUrl: `${servers[0].url} drain:${servers[1].url}` })
   for (const each of await submit(draining, 10, 1)) {
     assert.deepEqual(await answerOf(each), { kind: 'match' })
-    assert.equal(each.job.shard, shards[0])
+    assert.equal(each.job.server, ids[0])
   }
-  assert.deepEqual(await answerOf(await draining.resume({ ...old.job, shard: shards[1] })), { kind: 'match' })
+  assert.deepEqual(await answerOf(await draining.resume({ ...old.job, server: ids[1] })), { kind: 'match' })
 })

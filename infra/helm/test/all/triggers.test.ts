@@ -1,7 +1,7 @@
 // What KEDA is told, against what it understands.
 import assert from 'node:assert/strict'
 import { runInNewContext } from 'node:vm'
-import { parseShards } from '@spillway/client/redis/shards'
+import { parseRedisServers } from '@spillway/client/redis/servers'
 import { test } from 'vitest'
 import { manifests } from '../../src/chart.ts'
 import { render, rendered, renderSet, schemasDir, skip, specOf, valueSets } from '../programs.ts'
@@ -116,9 +116,9 @@ test.skipIf(skip)('of several Redis each has its triggers, and the formula adds 
 test.skipIf(skip)('of several Redis pods are given a list that they understand, with what drains', async () => {
   const rendered = await renderSet('several.yaml')
   const [, urls = ''] = /name: REDIS_URL\n\s+value: "(.*)"/.exec(rendered) ?? []
-  const shards = parseShards(urls.replaceAll('$(REDIS_PASSWORD)', 'secret'))
+  const servers = parseRedisServers(urls.replaceAll('$(REDIS_PASSWORD)', 'secret'))
   assert.deepEqual(
-    shards.map(({ url, draining }) => `${draining} ${url}`),
+    servers.map(({ url, draining }) => `${draining} ${url}`),
     [
       'false redis://:secret@redis-a/2',
       'false redis://:secret@redis-b.data.svc:6380/2',

@@ -30,7 +30,7 @@ const rooms: Record<string, string[]> = {
       'drop-in',
       'open-passwords',
     ],
-    ...['application', 'queue-client', 'shards', 'passwords', 'queue', 'protocol', 'redis', 'inside'],
+    ...['application', 'queue-client', 'servers', 'passwords', 'queue', 'protocol', 'redis', 'inside'],
     ...['child-environment', 'errors', 'logger', 'within', 'browser'],
   ],
   'infra/local/src': ['rig', 'start', 'services', 'processes'],

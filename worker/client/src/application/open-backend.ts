@@ -5,7 +5,7 @@ import type { JobName, Requests, Verdict } from '../protocol/job.js'
 import type { HashPolicy } from '../protocol/policy.js'
 import type { JobRef } from '../protocol/reply.js'
 import { parseKeyring, refuseGuessableKeys, SEAL_KEYS } from '../protocol/seal.js'
-import { parseShards } from '../redis/shards.js'
+import { parseRedisServers } from '../redis/servers.js'
 import { openBesideBackend } from './beside/backend.js'
 import { openFallback } from './fallback.js'
 import { CONCURRENCY_MAX, wholeNumber } from './options.js'
@@ -42,7 +42,7 @@ export function openBackend(
 function openQueue(options: QueueOptions): Backend {
   refuseGuessableKeys(SEAL_KEYS, options.sealKeys)
   parseKeyring(options.sealKeys)
-  parseShards(options.redis)
+  parseRedisServers(options.redis)
   let opened: Backend | undefined
   const opening = import('./queue.js').then(({ openQueueBackend }) => (opened = openQueueBackend(options)))
   // The calls tell.

@@ -13,7 +13,7 @@ const Contents = {
     deadline: { type: 'integer' },
     /** By the wall clock of the process that gave it, in epoch milliseconds. */
     expiresAt: { type: 'integer' },
-    shard: { type: 'string' },
+    server: { type: 'string' },
     subject: { type: 'string' },
   },
   required: ['deadline', 'expiresAt'],
@@ -27,17 +27,20 @@ export interface ReadTicket {
   expiresAt: number
 }
 
-export function sealTicket(keyring: Keyring, { job: { id, deadline, shard }, subject, expiresAt }: ReadTicket): string {
-  return `${id}.${keyring.seal({ purpose: 'application-ticket', id }, { deadline, expiresAt, shard, subject })}`
+export function sealTicket(
+  keyring: Keyring,
+  { job: { id, deadline, server }, subject, expiresAt }: ReadTicket,
+): string {
+  return `${id}.${keyring.seal({ purpose: 'application-ticket', id }, { deadline, expiresAt, server, subject })}`
 }
 
 /** Throws `invalid_ticket` for what no such process has given, and `ticket_expired`. */
 export function readTicket(keyring: Keyring, ticket: string): ReadTicket {
   const [id = '', sealed = ''] = ticket.split(/\.(.*)/s)
-  const { expiresAt, deadline, shard, subject } = opened(keyring, id, sealed)
+  const { expiresAt, deadline, server, subject } = opened(keyring, id, sealed)
   // The clock of Redis, which ends the job, may be turned back by whoever writes to it.
   if (Date.now() >= expiresAt) throw new PasswordsError('ticket_expired', 'the ticket has expired')
-  return { job: { id, name: 'verify', deadline, shard }, subject, expiresAt }
+  return { job: { id, name: 'verify', deadline, server }, subject, expiresAt }
 }
 
 function opened(keyring: Keyring, id: string, sealed: string): FromSchema<typeof Contents> {

@@ -12,7 +12,7 @@ import { probeKey } from '../queue/keys.js'
 import { createRedisClock } from '../redis/clock.js'
 import { connectRedis, quitRedis } from '../redis/connect.js'
 import { watchEviction } from '../redis/eviction.js'
-import type { Shard } from '../redis/shards.js'
+import type { RedisServer } from '../redis/servers.js'
 import { watchRedis } from '../redis/watch.js'
 import { createAnswers } from './answers.js'
 import { createCancellation } from './cancellation.js'
@@ -41,7 +41,7 @@ export interface QueueClient extends PasswordClient {
   probe(): Promise<void>
 }
 
-export function createQueueClient({ id, url, address }: Shard, options: QueueClientOptions): QueueClient {
+export function createQueueClient({ id, url, address }: RedisServer, options: QueueClientOptions): QueueClient {
   const { keyring, jobLifeMs, log, observer, prefix = DEFAULT_QUEUE_PREFIX, watch = watchRedis(log) } = options
   const replyTo = randomUUID()
   const clock = createRedisClock()

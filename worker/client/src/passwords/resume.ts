@@ -44,7 +44,7 @@ export function createResume(deps: {
         return {
           ...answers.pendingRedeemed(waiter, { asked, ask: () => expectations.ask(job) }),
           // Where this is the only server that is known here, the job may be on another.
-          isLost: !state.exists && state.verdict === undefined && (job.shard ?? id) === id,
+          isLost: !state.exists && state.verdict === undefined && (job.server ?? id) === id,
         }
       } catch (error) {
         redeeming.release(job.id)

@@ -6,14 +6,14 @@ import type { JobName } from './job.js'
 import type { SealContext } from './seal.js'
 
 /**
- * Identifies a job at both ends; its seals are bound to its id, name and deadline, in epoch milliseconds by Redis's clock. `shard` is the
+ * Identifies a job at both ends; its seals are bound to its id, name and deadline, in epoch milliseconds by Redis's clock. `server` is the
  * id of the Redis that has it, where there are several; undefined for the first.
  */
 export interface JobRef {
   id: string
   name: JobName
   deadline: number
-  shard?: string | undefined
+  server?: string | undefined
 }
 
 /** The reply that follows the verdict of a match whose new hash follows: a `hashed` verdict, bound to the job and unlike its own. */

@@ -1,12 +1,12 @@
 // A job shows in the queue: while logins are asked for, what the scaler counts grows.
 import { randomUUID } from 'node:crypto'
 import { connectRedis } from '@spillway/client/queue-client'
-import { parseShards } from '@spillway/client/redis/shards'
+import { parseRedisServers } from '@spillway/client/redis/servers'
 
 const { GATEWAY_URL, REDIS_URL = '', QUEUE_KEYS = '' } = process.env
 const LOGINS = 50
 
-const servers = parseShards(REDIS_URL).map(({ url }) => connectRedis(url, 'consumer'))
+const servers = parseRedisServers(REDIS_URL).map(({ url }) => connectRedis(url, 'consumer'))
 
 /** Lua: the jobs in all keys, of either type. In one go, because a key comes into being with its first job. */
 const COUNT = `

@@ -1,9 +1,9 @@
 // The scaler watches keys of a queue that is there: a key that never existed reads as empty for ever, and nothing scales.
 import { connectRedis } from '@spillway/client/queue-client'
-import { parseShards } from '@spillway/client/redis/shards'
+import { parseRedisServers } from '@spillway/client/redis/servers'
 
 const { REDIS_URL = '', QUEUE_PREFIX, QUEUE_KEYS = '' } = process.env
-for (const { url } of parseShards(REDIS_URL)) await check(connectRedis(url, 'consumer'))
+for (const { url } of parseRedisServers(REDIS_URL)) await check(connectRedis(url, 'consumer'))
 
 async function check(redis) {
   try {

@@ -4,7 +4,7 @@ import type { Keyring } from '@spillway/client/protocol/seal'
 import { createRedisClock } from '@spillway/client/redis/clock'
 import { connectRedis, type RedisConnection, redisAnswersNewConnection } from '@spillway/client/redis/connect'
 import { type Eviction, watchEviction } from '@spillway/client/redis/eviction'
-import type { Shard } from '@spillway/client/redis/shards'
+import type { RedisServer } from '@spillway/client/redis/servers'
 import { watchRedis } from '@spillway/client/redis/watch'
 import type { CapacityEstimate } from '../hashing/capacity-estimate.js'
 import type { Hasher } from '../hashing/index.js'
@@ -19,7 +19,7 @@ import { createLiveness, type Liveness } from './liveness.js'
 import type { SlotShare } from './share-slots.js'
 import { startSweep } from './sweep.js'
 
-export interface WorkerShard {
+export interface WorkerQueue {
   address: string
   redis: RedisConnection
   isConnected(): boolean
@@ -31,7 +31,7 @@ export interface WorkerShard {
   consumer: Consumer
 }
 
-export interface WorkerShardOptions {
+export interface WorkerQueueOptions {
   prefix: string
   keyring: Keyring
   hasher: Hasher
@@ -45,12 +45,16 @@ export interface WorkerShardOptions {
   fallback: boolean
   stuckAfterMs: number
   estimate: CapacityEstimate
-  /** Of all shards together. */
+  /** Of all queues together. */
   busySlots(): number
 }
 
 /** Connects, and publishes the capacity at once. Takes no job before its consumer runs. */
-export function openWorkerShard({ url, address }: Shard, share: SlotShare, options: WorkerShardOptions): WorkerShard {
+export function openWorkerQueue(
+  { url, address }: RedisServer,
+  share: SlotShare,
+  options: WorkerQueueOptions,
+): WorkerQueue {
   const { prefix, log, stuckAfterMs } = options
   const redis = connectRedis(url, 'consumer')
   const watch = watchRedis(log)

@@ -8,39 +8,41 @@ import { createLineCapacity, predictWaitMs } from '../passwords/load-state.js'
 import type { PasswordClient, QueueClientOptions } from '../passwords/password-client.js'
 import { type Load, sumCapacity, type WorkerCapacity } from '../protocol/capacity.js'
 import type { JobRef } from '../protocol/reply.js'
-import type { Shard } from '../redis/shards.js'
+import type { RedisServers } from '../redis/servers.js'
 import { TICK_MS } from './health.js'
 import { createMovingJob, discard, type MovingJob, type Placement } from './moving-job.js'
-import { createPlacing, isUnavailable, type OpenShard, openShard, type Work } from './placing.js'
+import { createPlacing, isUnavailable, type OpenServer, openServer, type Work } from './placing.js'
 
 /** After a Redis server has been unusable for this long, the tickets of its jobs count as lost. */
 const LOST_AFTER_MS = 5_000
 
 interface Expecting {
-  shard: Placement['shard']
+  server: Placement['server']
   pending: Pick<PendingJob, 'expectation'>
 }
 
-export function createShardedClient(list: readonly [Shard, ...Shard[]], options: QueueClientOptions): PasswordClient {
+export function createSeveralServersClient(list: RedisServers, options: QueueClientOptions): PasswordClient {
   const { jobLifeMs, log, observer } = options
   const [first, ...others] = list
-  const firstShard = openShard(first, options)
-  const shards = [firstShard, ...others.map((shard) => openShard(shard, options))]
-  const load = createSharedLoad(shards.map(({ client }) => client))
-  const placing = createPlacing(shards, discard)
+  const firstServer = openServer(first, options)
+  const servers = [firstServer, ...others.map((server) => openServer(server, options))]
+  const load = createSharedLoad(servers.map(({ client }) => client))
+  const placing = createPlacing(servers, discard)
   const held = new Set<MovingJob>()
 
-  const byId = (id: string): OpenShard | undefined => shards.find((shard) => shard.id === id)
-  const shardOf = ({ shard }: JobRef): OpenShard | undefined => (shard === undefined ? firstShard : byId(shard))
+  const byId = (id: string): OpenServer | undefined => servers.find((server) => server.id === id)
+  const serverOf = ({ server }: JobRef): OpenServer | undefined => (server === undefined ? firstServer : byId(server))
 
   const timer = setInterval(() => {
-    for (const { health } of shards) health.tick()
-    const left = new Set(shards.filter((shard) => shard.health.isOut() && placing.hasBetter(shard)).map(({ id }) => id))
-    if (left.size > 0) for (const job of held) if (left.has(job.shard.id)) void job.move()
+    for (const { health } of servers) health.tick()
+    const left = new Set(
+      servers.filter((server) => server.health.isOut() && placing.hasBetter(server)).map(({ id }) => id),
+    )
+    if (left.size > 0) for (const job of held) if (left.has(job.server.id)) void job.move()
   }, TICK_MS)
   timer.unref()
 
-  async function placeElsewhere(work: Work, than: Placement['shard'], lifeMs: number): Promise<Placement | undefined> {
+  async function placeElsewhere(work: Work, than: Placement['server'], lifeMs: number): Promise<Placement | undefined> {
     if (lifeMs <= 0) return undefined
     try {
       const placement = await placing.placeElsewhere(work, byId(than.id), Math.ceil(lifeMs))
@@ -53,9 +55,9 @@ export function createShardedClient(list: readonly [Shard, ...Shard[]], options:
   }
 
   /** Workers divide their slots among the queues, so the expectation of one queue is scaled to all of them. */
-  async function expectationOf({ shard, pending }: Expecting): Promise<Expectation> {
+  async function expectationOf({ server, pending }: Expecting): Promise<Expectation> {
     const { ahead, waitMs, number } = await pending.expectation()
-    const [all, own] = [load(), shard.client.load()]
+    const [all, own] = [load(), server.client.load()]
     const jobs = Math.max(1, outstanding(all) / outstanding(own))
     const slower = jobs * (own.jobsPerSecond / (all.jobsPerSecond || own.jobsPerSecond || 1))
     return {
@@ -86,36 +88,36 @@ export function createShardedClient(list: readonly [Shard, ...Shard[]], options:
       })
     },
     async resume(job, holdMs, isPresent) {
-      const shard = shardOf(job)
+      const server = serverOf(job)
       // Another gateway may know it, and a Redis server may be back in a moment: until its deadline the answer may still come.
-      if (shard === undefined) return unanswered(job, false)
-      if (!shard.health.isUsable())
-        return unanswered(job, placing.hasBetter(shard) && shard.health.unusableMs() > LOST_AFTER_MS)
+      if (server === undefined) return unanswered(job, false)
+      if (!server.health.isUsable())
+        return unanswered(job, placing.hasBetter(server) && server.health.unusableMs() > LOST_AFTER_MS)
       try {
-        const pending = await shard.client.resume(job, holdMs, isPresent)
-        return { ...pending, job, expectation: () => expectationOf({ shard, pending }) }
+        const pending = await server.client.resume(job, holdMs, isPresent)
+        return { ...pending, job, expectation: () => expectationOf({ server, pending }) }
       } catch (error) {
         if (!isUnavailable(error)) throw error
-        shard.health.refused()
+        server.health.refused()
         return unanswered(job, false)
       }
     },
-    cancel: async (job) => (await shardOf(job)?.client.cancel(job)) ?? false,
-    left: async (job) => await shardOf(job)?.client.left(job),
-    line: (job) => (shardOf(job) ?? firstShard).client.line(job),
-    whenKnown: (waitMs) => Promise.race(shards.map(({ client }) => client.whenKnown(waitMs))),
+    cancel: async (job) => (await serverOf(job)?.client.cancel(job)) ?? false,
+    left: async (job) => await serverOf(job)?.client.left(job),
+    line: (job) => (serverOf(job) ?? firstServer).client.line(job),
+    whenKnown: (waitMs) => Promise.race(servers.map(({ client }) => client.whenKnown(waitMs))),
     load,
-    finishedJobs: () => shards.reduce((sum, { client }) => sum + client.finishedJobs(), 0),
-    hasOtherKeys: () => shards.some(({ client }) => client.hasOtherKeys()),
+    finishedJobs: () => servers.reduce((sum, { client }) => sum + client.finishedJobs(), 0),
+    hasOtherKeys: () => servers.some(({ client }) => client.hasOtherKeys()),
     predictedWaitMs: (lane) => predictWaitMs(load(), lane),
-    now: (job) => ((job && shardOf(job)) ?? firstShard).client.now(),
-    isReady: () => shards.some(({ client }) => client.isReady()),
-    redis: shards.flatMap(({ client, health }) =>
+    now: (job) => ((job && serverOf(job)) ?? firstServer).client.now(),
+    isReady: () => servers.some(({ client }) => client.isReady()),
+    redis: servers.flatMap(({ client, health }) =>
       client.redis.map((redis) => ({ ...redis, isUsable: health.isUsable })),
     ),
     async close() {
       clearInterval(timer)
-      await Promise.all(shards.map(({ client }) => client.close()))
+      await Promise.all(servers.map(({ client }) => client.close()))
     },
   }
 }
@@ -126,20 +128,20 @@ function outstanding({ waiting, deferred, active }: Load): number {
 }
 
 /** The load of several Redis servers together: jobs add up, and a worker that takes from several counts once. */
-interface ShardLoad {
+interface ServerLoad {
   load(): Load
   /** A new map at each reading. */
   workers(): ReadonlyMap<string, WorkerCapacity>
 }
 
 /** Returns how to add up the load of those that are known; the sum of capacities is kept until one of them is read anew. */
-function createSharedLoad(shards: readonly ShardLoad[]): () => Load {
+function createSharedLoad(servers: readonly ServerLoad[]): () => Load {
   const line = createLineCapacity()
   let summed: { of: ReadonlyMap<string, WorkerCapacity>[]; capacity: ReturnType<typeof sumCapacity> } | undefined
 
   return () => {
-    const known = shards
-      .map((shard) => ({ load: shard.load(), workers: shard.workers() }))
+    const known = servers
+      .map((server) => ({ load: server.load(), workers: server.workers() }))
       .filter(({ load }) => load.known)
     const of = known.map(({ workers }) => workers)
     const isSame = summed !== undefined && of.length === summed.of.length && of.every((map, n) => map === summed?.of[n])

@@ -4,7 +4,7 @@ import { PasswordClientError } from '../errors.js'
 import { createQueueClient, type QueueClient } from '../passwords/one-queue.js'
 import type { QueueClientOptions } from '../passwords/password-client.js'
 import type { JobName, Lane, Requests } from '../protocol/job.js'
-import type { Shard } from '../redis/shards.js'
+import type { RedisServer } from '../redis/servers.js'
 import { orderOf } from './choose.js'
 import { createHealth, type Health, TICK_MS } from './health.js'
 
@@ -19,70 +19,70 @@ export interface Work<Name extends JobName = JobName> {
 }
 
 export interface Placed {
-  shard: OpenShard
-  pending: Awaited<ReturnType<OpenShard['client']['submit']>>
+  server: OpenServer
+  pending: Awaited<ReturnType<OpenServer['client']['submit']>>
 }
 
 export interface Placing {
   /** Adds a new job. Throws `queue_unavailable` when no server takes it: after one try of each where no server was usable, else after some seconds. */
   place(work: Work, lifeMs: number): Promise<Placed>
   /** Adds a job to a better server than this one; undefined when there is no better server. Throws as `place` does. */
-  placeElsewhere(work: Work, than: OpenShard | undefined, lifeMs: number): Promise<Placed | undefined>
+  placeElsewhere(work: Work, than: OpenServer | undefined, lifeMs: number): Promise<Placed | undefined>
   /** Whether there is one that is better for jobs than this one. */
-  hasBetter(than: OpenShard): boolean
+  hasBetter(than: OpenServer): boolean
 }
 
 export function createPlacing(
-  shards: readonly OpenShard[],
+  servers: readonly OpenServer[],
   /** Ends a copy that was added after all. */
   discard: (late: Placed) => void,
 ): Placing {
   /** While its own Redis answers, a job is moved only to where workers take it. */
-  const isBetter = (than: OpenShard | undefined) => (other: OpenShard) =>
+  const isBetter = (than: OpenServer | undefined) => (other: OpenServer) =>
     other !== than && !other.draining && (than?.health.isUsable() ? other.health.isServed() : other.health.isUsable())
-  const isAnyUsable = (): boolean => shards.some(({ draining, health }) => !draining && health.isUsable())
+  const isAnyUsable = (): boolean => servers.some(({ draining, health }) => !draining && health.isUsable())
 
-  const adding = new Map<OpenShard, number>()
-  const countAdding = (shard: OpenShard, change: 1 | -1) => adding.set(shard, (adding.get(shard) ?? 0) + change)
+  const adding = new Map<OpenServer, number>()
+  const countAdding = (server: OpenServer, change: 1 | -1) => adding.set(server, (adding.get(server) ?? 0) + change)
 
-  function inOrder(lane: Lane): OpenShard[] {
-    const candidates = shards
+  function inOrder(lane: Lane): OpenServer[] {
+    const candidates = servers
       .filter(({ draining }) => !draining)
-      .map((shard) => ({
-        shard,
-        isUsable: shard.health.isUsable(),
-        waitMs: shard.client.predictedWaitMs(lane),
-        adding: adding.get(shard) ?? 0,
+      .map((server) => ({
+        server,
+        isUsable: server.health.isUsable(),
+        waitMs: server.client.predictedWaitMs(lane),
+        adding: adding.get(server) ?? 0,
       }))
-    return orderOf(candidates).map(({ shard }) => shard)
+    return orderOf(candidates).map(({ server }) => server)
   }
 
   /** Throws `queue_unavailable` when this one refuses, or is given up because another one answers. */
-  async function addTo(shard: OpenShard, { name, request, lane, holdMs }: Work, lifeMs: number): Promise<Placed> {
-    countAdding(shard, 1)
-    const added = shard.client
+  async function addTo(server: OpenServer, { name, request, lane, holdMs }: Work, lifeMs: number): Promise<Placed> {
+    countAdding(server, 1)
+    const added = server.client
       .submit(name, request, lane, lifeMs, holdMs)
       .catch((error: unknown) => {
-        if (isUnavailable(error)) shard.health.refused()
+        if (isUnavailable(error)) server.health.refused()
         throw error
       })
-      .finally(() => countAdding(shard, -1))
-    const givingUp = whenMet(() => shard.health.isOut() && shards.some(isBetter(shard)))
+      .finally(() => countAdding(server, -1))
+    const givingUp = whenMet(() => server.health.isOut() && servers.some(isBetter(server)))
     try {
       const pending = await Promise.race([added, givingUp.promise])
-      if (pending !== undefined) return { shard, pending }
+      if (pending !== undefined) return { server, pending }
     } finally {
       givingUp.stop()
     }
     added.then(
-      (late) => discard({ shard, pending: late }),
+      (late) => discard({ server, pending: late }),
       () => undefined,
     )
     throw new PasswordClientError('queue_unavailable', 'Redis does not answer')
   }
 
   /** Adds a job to the first of these that takes it. */
-  async function addToFirst(candidates: readonly OpenShard[], work: Work, lifeMs: number): Promise<Placed> {
+  async function addToFirst(candidates: readonly OpenServer[], work: Work, lifeMs: number): Promise<Placed> {
     const [next, ...others] = candidates
     if (next === undefined) throw new PasswordClientError('queue_unavailable', 'there is no Redis to add the job to')
     try {
@@ -112,7 +112,7 @@ export function createPlacing(
       const candidates = inOrder(work.lane).filter(isBetter(than))
       return candidates.length === 0 ? undefined : await addToFirst(candidates, work, lifeMs)
     },
-    hasBetter: (than) => shards.some(isBetter(than)),
+    hasBetter: (than) => servers.some(isBetter(than)),
   }
 }
 
@@ -130,13 +130,13 @@ function whenMet(isMet: () => boolean): { promise: Promise<undefined>; stop(): v
 }
 
 /** One Redis server of several, with its client and its health. */
-export interface OpenShard extends Shard {
+export interface OpenServer extends RedisServer {
   client: QueueClient
   health: Health
 }
 
-export function openShard(shard: Shard, options: QueueClientOptions): OpenShard {
-  const client = createQueueClient(shard, options)
+export function openServer(server: RedisServer, options: QueueClientOptions): OpenServer {
+  const client = createQueueClient(server, options)
   const health = createHealth({
     isReady: client.isReady,
     isKnown: () => client.load().known,
@@ -144,5 +144,5 @@ export function openShard(shard: Shard, options: QueueClientOptions): OpenShard 
     hasWorkers: () => client.load().jobsPerSecond > 0,
     probe: client.probe,
   })
-  return { ...shard, client, health }
+  return { ...server, client, health }
 }

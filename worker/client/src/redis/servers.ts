@@ -1,12 +1,12 @@
 /**
  * Several independent Redis servers side by side, in one setting: URLs separated by white space, each server with a complete queue. `drain:` before one
- * says that it gets no new jobs; its jobs are done and its tickets redeemed. One URL is a list of one.
+ * says that it gets no new jobs; its jobs are done and its tickets redeemed.
  */
 import { createHash } from 'node:crypto'
 import { parseRedisUrl } from './url.js'
 
 /** One Redis server with its queue. */
-export interface Shard {
+export interface RedisServer {
   /** Identifies the Redis server in tickets: a digest of its address, independent of passwords, other entries and the order of the list. */
   id: string
   /** Hosts, and what is chosen there, for operators: no user and no password. */
@@ -15,21 +15,25 @@ export interface Shard {
   draining: boolean
 }
 
+/** At least one: a single server is a list of one. */
+export type RedisServers = readonly [RedisServer, ...RedisServer[]]
+
 /** White space alone does not separate: a list of hosts may have it after its commas. */
 const BETWEEN = /\s+(?=(?:drain:)?rediss?(?:\+\w+)?:\/\/)/
 const DRAIN = 'drain:'
 
 /** Parses REDIS_URL. Errors never quote it. */
-export function parseShards(urls: string): [Shard, ...Shard[]] {
+export function parseRedisServers(urls: string): RedisServers {
   const [first = '', ...others] = urls.split(BETWEEN)
-  const shards: [Shard, ...Shard[]] = [shardOf(first), ...others.map(shardOf)]
-  if (new Set(shards.map(({ id }) => id)).size < shards.length) throw new Error('REDIS_URL names a Redis server twice')
-  if (shards.every(({ draining }) => draining))
+  const servers: RedisServers = [serverOf(first), ...others.map(serverOf)]
+  if (new Set(servers.map(({ id }) => id)).size < servers.length)
+    throw new Error('REDIS_URL names a Redis server twice')
+  if (servers.every(({ draining }) => draining))
     throw new Error('REDIS_URL must leave a Redis server that is not drained')
-  return shards
+  return servers
 }
 
-function shardOf(entry: string): Shard {
+function serverOf(entry: string): RedisServer {
   const draining = entry.startsWith(DRAIN)
   const url = draining ? entry.slice(DRAIN.length) : entry
   const address = addressOf(url)

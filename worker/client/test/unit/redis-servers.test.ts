@@ -1,27 +1,27 @@
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
-import { parseShards } from '../../src/redis/shards.ts'
+import { parseRedisServers } from '../../src/redis/servers.ts'
 
-const idsOf = (urls: string) => parseShards(urls).map(({ id }) => id)
+const idsOf = (urls: string) => parseRedisServers(urls).map(({ id }) => id)
 
 test('one Redis is a list of one, with its URL as it is', () => {
   for (const url of ['redis://cache', 'redis+sentinel://one, two:26380/main', 'rediss+cluster://:a=b@one,two']) {
-    const shards = parseShards(url)
-    assert.equal(shards.length, 1)
-    assert.equal(shards[0].url, url)
-    assert.equal(shards[0].draining, false)
+    const servers = parseRedisServers(url)
+    assert.equal(servers.length, 1)
+    assert.equal(servers[0].url, url)
+    assert.equal(servers[0].draining, false)
   }
 })
 
 test('several are separated by any white space, each in a form of its own', () => {
   const urls = ['redis://:a@one', 'redis+sentinel://b1, b2/main/3', 'rediss+cluster://c1,c2:7000', 'redis://[::1]:1/2']
   assert.deepEqual(
-    parseShards(urls.join(' \n\t')).map(({ url }) => url),
+    parseRedisServers(urls.join(' \n\t')).map(({ url }) => url),
     urls,
   )
 })
 
-test('a shard is named by its hosts: not by its place, user, password, or the order of its nodes', () => {
+test('a Redis server is named by its hosts: not by its place, user, password, or the order of its nodes', () => {
   const [one, two] = idsOf('redis://one redis+sentinel://s1,s2/main')
   assert.notEqual(one, two)
   // Tickets have it, and outlive the version that made them: the beginning of the SHA-256 of `one:6379`.
@@ -34,7 +34,7 @@ test('a shard is named by its hosts: not by its place, user, password, or the or
 })
 
 test('its address says where it is, and holds no user and no password', () => {
-  const addresses = parseShards(
+  const addresses = parseRedisServers(
     'redis://ann:hush@one/4 redis+sentinel://ann:hush@s1/main?sentinelPassword=hush redis://[::1]:1/2 redis+cluster://c2:7000,c1',
   )
   assert.deepEqual(
@@ -44,7 +44,7 @@ test('its address says where it is, and holds no user and no password', () => {
 })
 
 test('a drained one keeps its name', () => {
-  const [, two] = parseShards('redis://one drain:redis://two')
+  const [, two] = parseRedisServers('redis://one drain:redis://two')
   assert.equal(two?.draining, true)
   assert.equal(two?.url, 'redis://two')
   assert.deepEqual(idsOf('redis://one drain:redis://two'), idsOf('redis://one redis://two'))
@@ -65,7 +65,7 @@ test('what cannot be meant is refused in one sentence that repeats nothing of it
   ]
   for (const urls of wrong) {
     assert.throws(
-      () => parseShards(urls),
+      () => parseRedisServers(urls),
       ({ message }: Error) => {
         assert.match(message, /^REDIS_URL [^\n]+$/, urls)
         assert.doesNotMatch(message, /ann|cache|hush/, urls)

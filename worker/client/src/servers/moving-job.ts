@@ -11,13 +11,13 @@ import { withResolvers } from '../within.js'
 
 /** Where a job was added. */
 export interface Placement {
-  shard: { id: string; client: QueueClient }
+  server: { id: string; client: QueueClient }
   pending: PendingJob
 }
 
 export interface MovingJob extends PendingJob {
   /** The Redis that has the job. */
-  readonly shard: Placement['shard']
+  readonly server: Placement['server']
   /** Adds it elsewhere, unless that is under way. */
   move(): Promise<void>
 }
@@ -25,7 +25,7 @@ export interface MovingJob extends PendingJob {
 export interface MovingJobOptions {
   placed: Placement
   /** Adds the job to another Redis server than this, for so many milliseconds. Undefined without another server. Never rejects. */
-  placeElsewhere(than: Placement['shard'], lifeMs: number): Promise<Placement | undefined>
+  placeElsewhere(than: Placement['server'], lifeMs: number): Promise<Placement | undefined>
   /** What is to be expected of a job there. */
   expectationOf(placement: Placement): Promise<Expectation>
   /** Called when a request begins to wait for the job, and when it ends. */
@@ -48,12 +48,12 @@ export function createMovingJob({
   async function move(): Promise<void> {
     if (isMoving || follow === undefined) return
     isMoving = true
-    const { shard, pending } = current
-    const next = await placeElsewhere(shard, pending.job.deadline - shard.client.now())
+    const { server, pending } = current
+    const next = await placeElsewhere(server, pending.job.deadline - server.client.now())
     isMoving = false
     if (next === undefined) return
     if (follow === undefined) return discard(next)
-    void shard.client.cancel(pending.job)
+    void server.client.cancel(pending.job)
     current = next
     placements.push(next)
     follow(next)
@@ -83,17 +83,17 @@ export function createMovingJob({
     follow = undefined
     signal?.removeEventListener('abort', abort)
     stop.abort()
-    for (const { shard, pending } of placements) if (shard !== current.shard) void shard.client.cancel(pending.job)
+    for (const { server, pending } of placements) if (server !== current.server) void server.client.cancel(pending.job)
     if (signal?.aborted && answer === undefined) throw new PasswordClientError('wait_aborted', 'the caller went away')
     return answer
   }
 
   const job: MovingJob = {
     get job() {
-      return { ...current.pending.job, shard: current.shard.id }
+      return { ...current.pending.job, server: current.server.id }
     },
-    get shard() {
-      return current.shard
+    get server() {
+      return current.server
     },
     move,
     expectation: () => expectationOf(current),
@@ -111,7 +111,7 @@ export function createMovingJob({
 }
 
 /** Ends a copy that nobody waits for. */
-export function discard({ shard, pending }: Placement): void {
+export function discard({ server, pending }: Placement): void {
   void pending.answer({ waitMs: 0 }).catch(() => undefined)
-  void shard.client.cancel(pending.job)
+  void server.client.cancel(pending.job)
 }
