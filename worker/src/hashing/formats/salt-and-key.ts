@@ -35,7 +35,8 @@ export const saltAndKey: Format = {
   },
 }
 
-const LUCIA = /^(s2:)?([0-9A-Za-z]{16}):([0-9a-f]{128})$/
+/** Lucia 1 and 2 made salts of 16 characters, its 3 of 32. */
+const LUCIA = /^(s2:)?([0-9A-Za-z]{16}|[0-9a-f]{32}):([0-9a-f]{128})$/
 
 export const lucia: Format = {
   name: 'Lucia scrypt',
@@ -44,7 +45,7 @@ export const lucia: Format = {
     const [, version, salt = '', key = ''] = LUCIA.exec(text) ?? []
     const cost = version === undefined ? NODE : LARGER
     const recipe = scryptRecipe({ ...cost, salt: utf8Bytes(salt), key: hexBytes(key), keyBytes: 64 })
-    // A salt of 16 characters that are digits of hexadecimal is one of node:crypto, too.
+    // A salt whose characters are digits of hexadecimal is one of node:crypto, too.
     if (version === undefined && saltAndKey.read(text, NO_CONTEXT) !== undefined) return undefined
     return readingOf([recipe], (password) => unique([password.normalize('NFKC'), password]))
   },
