@@ -95,8 +95,11 @@ test('fifty tokens are checked at a time, without a place in hand; the next logi
   const owner = await guessed()
   const waiting = Array.from({ length: 50 }, (_, n) => login(gateway.url, owner, answering(`held ${n}`)))
   await until(() => held.length === waiting.length, { what: 'all of them asked' })
-  assert.equal(await readMetric(gateway.opsUrl, 'spillway_requests_in_hand'), 0)
-  const refused = await login(gateway.url, owner, answering('good token 4'))
+  const [refused, inHand] = await Promise.all([
+    login(gateway.url, owner, answering('good token 4')),
+    readMetric(gateway.opsUrl, 'spillway_requests_in_hand'),
+  ])
+  assert.equal(inHand, 0)
   assertProblem(refused, 503, 'busy')
   assert.equal(refused.headers.get('retry-after'), '1')
   for (const release of held.splice(0)) release()

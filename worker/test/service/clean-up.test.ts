@@ -135,7 +135,7 @@ test.concurrent('jobs that failed, expired or were refused are no longer in the 
 
 test.concurrent('of jobs that were redeemed, forged, refused or cancelled no key stays beyond their deadline', async (t) => {
   const space = spaceFor(t)
-  const [client, elsewhere] = [await readyClient(space, { jobLifeMs: 5_000 }), await readyClient(space)]
+  const [client, elsewhere] = [await readyClient(space, { jobLifeMs: 15_000 }), await readyClient(space)]
   const [redeemed, forged, refused, left] = [
     await client.submit('verify', request),
     await client.submit('verify', request),

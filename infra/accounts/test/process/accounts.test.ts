@@ -38,16 +38,16 @@ test('an import that is stopped says where to go on', async () => {
   assert.equal((await database.user.count()) - before, 30_000)
 })
 
-test('weak digests are hashed before they are stored, and their passwords log in', async () => {
-  const hasher = await createHasher(argon2idPolicy({ memoryKib: 64, time: 1, parallelism: 1 }), {})
-  const password = 'correct horse'
-  // By md5sum, sha1sum and sha256sum.
-  const digests = [
-    ['md5', [], '', '3cb4e732631f47e6eb961f34554b7cde'],
-    ['sha1', [], 'salt~', 'aae4362fbd463e7db4ab21b73a0ca6d3c472e1ac'],
-    ['sha256', ['--salt', 'after'], 'salt~', 'd3b5c7db30196d4bed377bb2618d147446c41488b5b0bb0d640ccd17aa101dbe'],
-  ] as const
-  for (const [name, args, salt, digest] of digests) {
+// By md5sum, sha1sum and sha256sum.
+test.each([
+  ['md5', [], '', '3cb4e732631f47e6eb961f34554b7cde'],
+  ['sha1', [], 'salt~', 'aae4362fbd463e7db4ab21b73a0ca6d3c472e1ac'],
+  ['sha256', ['--salt', 'after'], 'salt~', 'd3b5c7db30196d4bed377bb2618d147446c41488b5b0bb0d640ccd17aa101dbe'],
+] as const)(
+  'digests of %s are hashed before they are stored, and their passwords log in',
+  async (name, args, salt, digest) => {
+    const hasher = await createHasher(argon2idPolicy({ memoryKib: 64, time: 1, parallelism: 1 }), {})
+    const password = 'correct horse'
     const email = newEmail()
     const file = await fileOf(`${name}.ndjson`, ndjson([{ email, passwordHash: digest, salt }]))
     const { stdout, stderr } = await accounts(['import', '--weak', name, ...args, file])
@@ -57,8 +57,8 @@ test('weak digests are hashed before they are stored, and their passwords log in
     assert.equal(await hasher.verify(password, passwordHash), true, name)
     assert.equal(await hasher.verify('wrong', passwordHash), false, name)
     assert.equal(hasher.isDue(passwordHash), true)
-  }
-})
+  },
+)
 
 test('a salt is kept up to its longest, and a longer one rejected: no account is stored that could not log in', async () => {
   const hasher = await createHasher(argon2idPolicy({ memoryKib: 64, time: 1, parallelism: 1 }), {})
