@@ -8,6 +8,7 @@ import { gatewayKilled } from './scenarios/gateway-killed.ts'
 import { gatewayOverload } from './scenarios/gateway-overload.ts'
 import { gatewayRestarts } from './scenarios/gateway-restarts.ts'
 import { keyRotation } from './scenarios/key-rotation.ts'
+import { lineScenarios } from './scenarios/line.ts'
 import { noWorkerScenarios } from './scenarios/no-worker.ts'
 import { oldSystem } from './scenarios/old-system.ts'
 import { overloadScenarios } from './scenarios/overload.ts'
@@ -26,6 +27,7 @@ export const scenarios: readonly Scenario[] = [
   ...fairnessScenarios,
   stuffing,
   crowdScenario,
+  ...lineScenarios,
   ...workerScenarios,
   workersJoining,
   ...noWorkerScenarios,

@@ -8,8 +8,8 @@ import type { Running } from '../contenders/contender.ts'
 import { type Algorithm, hash, TOKEN_HASH } from '../contenders/hashing.ts'
 import { outcomeOf } from '../measure/tally.ts'
 
-/** A hash to log in against: a real one, or a double that a worker accepts when told to (`wait-25` waits 25 ms). */
-export type Credential = Algorithm | 'token' | `wait-${number}`
+/** A hash to log in against: a real one (argon2id of a dear policy), or a double that a worker accepts when told to (`wait-25` waits 25 ms). */
+export type Credential = Algorithm | 'dear' | 'token' | `wait-${number}`
 
 /** As many as the most users of any scenario. */
 const ACCOUNTS = 5_000
@@ -100,6 +100,6 @@ function email(credential: Credential, n: number): string {
 
 async function storedHash(credential: Credential): Promise<string> {
   if (credential === 'token') return TOKEN_HASH
-  if (credential === 'bcrypt' || credential === 'argon2id') return hash(PASSWORD, credential)
+  if (credential === 'bcrypt' || credential === 'argon2id' || credential === 'dear') return hash(PASSWORD, credential)
   return `$spillway-wait$${credential.slice('wait-'.length)}$`
 }
