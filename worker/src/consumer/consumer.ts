@@ -120,7 +120,10 @@ export function createConsumer(options: ConsumerOptions): Consumer {
     }
   }
 
-  /** Nothing is hashed for a client that is not there: of deferred jobs alone that is known. */
+  /**
+   * Nothing is hashed for a client that is not there: of deferred jobs alone that is known. Where Redis does not say, a deferred job is hashed.
+   * One that is behind is left alone, until its lock has expired and it is taken again: whoever guesses must not be hashed unseen.
+   */
   async function isPassedOver({ id, token, opts, data }: Job): Promise<boolean> {
     const deadline: unknown = Object(data).deadline
     const isBehind = opts.priority === BEHIND_PRIORITY
@@ -131,9 +134,13 @@ export function createConsumer(options: ConsumerOptions): Consumer {
       !Number.isSafeInteger(deadline)
     )
       return false
-    const passed = await passOver(redis, prefix, { id, deadline: Number(deadline) }, token, isBehind).catch(() => false)
-    if (passed) metrics.tickets.inc({ event: 'passed_over' })
-    return passed
+    try {
+      const passed = await passOver(redis, prefix, { id, deadline: Number(deadline) }, token, isBehind)
+      if (passed) metrics.tickets.inc({ event: 'passed_over' })
+      return passed
+    } catch {
+      return isBehind
+    }
   }
 
   const worker = new Worker(QUEUE_NAME, handle, {

@@ -6,7 +6,7 @@ import { passOver } from '@spillway/client/queue/ticket'
 import type { PasswordClient } from '@spillway/client/queue-client'
 import { until } from '@spillway/local/rig'
 import { test } from 'vitest'
-import { answerOf, readyClient, startedWorker } from '../parts.ts'
+import { answerOf, jobsCounted, readyClient, startedWorker } from '../parts.ts'
 import { jobKey, type Space, spaceFor } from '../space.ts'
 
 const request = { password: 'right', storedHash: '$spillway-token$' }
@@ -96,6 +96,24 @@ test.concurrent('only the worker that has a job passes it over, and only while i
   assert.deepEqual(await absent(space), [job.id])
   assert.equal(await client.cancel(job), true)
   assert.deepEqual(await absent(space), [])
+})
+
+test.concurrent('a job that is behind is not hashed unseen where Redis does not say whether its client is there', async (t) => {
+  const space = spaceFor(t)
+  const { redis, prefix } = space
+  const client = await readyClient(space)
+  const worker = await startedWorker(space)
+  // The script that passes over fails.
+  await redis.set(absentKey(prefix), 'of another type')
+  const behind = await client.submit('verify', request, 'behind', undefined, 0)
+  const { id } = behind.job
+  const attempts = async () => Number(await redis.hget(jobKey(space, id), 'ats'))
+  await until(async () => (await attempts()) >= 1 && (await redis.exists(lockKey(prefix, id))) === 0)
+  await redis.del(absentKey(prefix))
+  // It is taken again as the job of a dead worker.
+  await until(async () => (await absent(space)).includes(id))
+  assert.deepEqual(await jobsCounted(worker), [])
+  assert.deepEqual(await answerOf(await client.resume(behind.job)), match)
 })
 
 test.concurrent('a client that leaves gives its place up after a grace, unless it is held elsewhere', async (t) => {

@@ -77,7 +77,8 @@ return redis.call('PEXPIRE', KEYS[1], ARGV[2], 'LT')`)
 
 /**
  * Lua: takes an active job from the worker that has just taken it, unless its client is present. A job without a number is still being added
- * by its client: workers may take it sooner, unless it is behind.
+ * by its client: workers may take it sooner, unless it is behind. The job leaves the active list last: where the script fails on its way, it is
+ * taken over as that of a dead worker.
  * KEYS: present, lock, active list, the set of jobs that seem to be stalled, absent set, job. ARGV: job id, token of the lock, deadline, whether it is behind (1 or 0). Returns
  * 1 where the job was passed over; 0 where it is to be done, as is one that another worker has by now.
  */
@@ -86,9 +87,9 @@ if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
 if ARGV[4] == '0' and redis.call('HEXISTS', KEYS[6], 'number') == 0 then return 0 end
 if redis.call('GET', KEYS[2]) ~= ARGV[2] then return 0 end
 redis.call('DEL', KEYS[2])
+redis.call('ZADD', KEYS[5], ARGV[3], ARGV[1])
 redis.call('SREM', KEYS[4], ARGV[1])
 redis.call('LREM', KEYS[3], -1, ARGV[1])
-redis.call('ZADD', KEYS[5], ARGV[3], ARGV[1])
 return 1`)
 
 /** Entries of the waiting list that are searched, from the next one to be taken: a thousand take some 20 µs of Redis. */
