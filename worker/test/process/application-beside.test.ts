@@ -189,6 +189,16 @@ test('what cannot be answered in time is refused, and what waits can be cancelle
   assert.equal(await passwords.verify('x', stored), true)
 })
 
+test('a hash whose cost was never measured makes no other call busy', async (t) => {
+  const passwords = passwordsOf(t)
+  await ready(passwords)
+  const { jobsPerSecond } = passwords.capacity()
+  const dear = rejectsWith('expired', passwords.verify('x', SECONDS, { deadline: Date.now() + 1_000 }))
+  await until(() => passwords.capacity().active === 1)
+  assert.equal(passwords.capacity().jobsPerSecond, jobsPerSecond)
+  await dear
+})
+
 test('a call that takes longer than its deadline expires', async (t) => {
   const passwords = passwordsOf(t)
   await ready(passwords)

@@ -33,8 +33,10 @@ export function openBesideBackend({ program, settings, inProcess = false, log }:
   const state = createLoadState()
   let hashing: HashingProcess | undefined
   let capacity: (BesideCapacity & { since: number }) | undefined
-  /** The mean cost of the calls whose times the capacity tells. */
-  let measuredCost = costOf({ password: '' }, settings.policy)
+  const policyCost = costOf({ password: '' }, settings.policy)
+  /** The mean cost of the calls whose times the capacity tells, and the most that one of all those cost. */
+  let measuredCost = policyCost
+  let dearestCost = policyCost
   let started = withResolvers<void>()
   /** Why the last process never got ready, until another is tried. */
   let unfit: { error: PasswordsError; at: number } | undefined
@@ -66,6 +68,7 @@ export function openBesideBackend({ program, settings, inProcess = false, log }:
       started.resolve()
     } else {
       const cost = calls.answered(message.id, message.verdict) ?? measuredCost
+      dearestCost = Math.max(dearestCost, cost)
       measuredCost += (cost - measuredCost) * CALL_WEIGHT
     }
     handOut()
@@ -75,7 +78,7 @@ export function openBesideBackend({ program, settings, inProcess = false, log }:
     const readySince = capacity?.since
     hashing = undefined
     capacity = undefined
-    measuredCost = costOf({ password: '' }, settings.policy)
+    measuredCost = dearestCost = policyCost
     calls.returned(new PasswordsError('no_worker', `the hashing process ended twice during this call: ${reason}`))
     if (readySince !== undefined) {
       started = withResolvers()
@@ -110,8 +113,9 @@ export function openBesideBackend({ program, settings, inProcess = false, log }:
       return
     }
     const { slots, latencyMs } = capacity
-    // Calls that wait may cost more than those that were done.
-    const dearer = (calls.meanCost() ?? measuredCost) / measuredCost
+    // Calls that wait may cost more than those that were done. What was never measured makes no call busy: until one as dear was done, they
+    // count as the dearest that was.
+    const dearer = Math.min(calls.meanCost() ?? measuredCost, dearestCost) / measuredCost
     const serviceMs = capacity.serviceMs * dearer
     state.reading().succeeded(
       { waiting: calls.waiting, deferred: 0, active: calls.inHand, absent: 0, aheadOfKnown: calls.waiting },
