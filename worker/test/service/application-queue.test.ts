@@ -123,7 +123,7 @@ test.concurrent('a match is hashed anew for calls that take the new hash, by the
   assert.match(metrics, /^spillway_rehashes_total\{from="bcrypt"\} 2$/m)
 })
 
-test.concurrent('a worker that knows no policy makes no hash that an application would store', async (t) => {
+test.concurrent('a hash of another kind than was asked for is not one that an application would store', async (t) => {
   const space = spaceFor(t)
   const passwords = passwordsOf(space, { policy: bcrypt })
   await workerWithoutPolicies(space)

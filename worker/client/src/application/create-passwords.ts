@@ -262,7 +262,7 @@ function accepted(verdict: Verdict): Exclude<Verdict, { kind: 'refused' }> {
 }
 
 function wrongPolicy(): PasswordsError {
-  return new PasswordsError('unsupported_policy', 'a worker made another kind of hash than the policy asks for')
+  return new PasswordsError('unsupported_policy', 'a worker made another kind of hash than it was asked for')
 }
 
 function closed(): PasswordsError {
