@@ -14,6 +14,7 @@ const bundlers = [
     '@vercel/nft@1.11.5',
     'vite@8.3.8',
   ],
+  ...['rolldown@1.3.2', '@rspack/core@2.3.3', '@rspack/cli@2.2.8'],
   ...[
     'rollup@4.68.8',
     '@rollup/plugin-node-resolve@16.0.3',
@@ -41,6 +42,9 @@ import commonjs from '@rollup/plugin-commonjs'
 import json from '@rollup/plugin-json'
 const plugins = [resolve({ exportConditions: ['node'] }), commonjs({ ignoreDynamicRequires: true }), json()]
 export default { input: 'main.mjs', plugins, output: { file: 'rollup/main.mjs', inlineDynamicImports: true } }`,
+  'rspack.config.mjs': `
+const output = { path: import.meta.dirname + '/rspack', filename: 'main.cjs' }
+export default { mode: 'none', target: 'node', entry: './main.mjs', output }`,
   'vite.config.mjs': `export default { build: { ssr: 'main.mjs', outDir: 'vite' }, ssr: { noExternal: true } }`,
   'trace.mjs': `
 import { nodeFileTrace } from '@vercel/nft'
@@ -77,6 +81,8 @@ test.skipIf(skip).for([
       'main.cjs',
     ],
   ],
+  ['rspack', 'rspack/main.cjs', ['rspack', 'build']],
+  ['rolldown', 'rolldown/main.mjs', ['rolldown', 'main.mjs', '--platform', 'node', '--file', 'rolldown/main.mjs']],
   ['rollup', 'rollup/main.mjs', ['rollup', '-c', '--silent']],
   ['vite', 'vite/main.js', ['vite', 'build']],
   ['ncc', 'ncc/index.mjs', ['ncc', 'build', 'main.mjs', '-o', 'ncc']],

@@ -1,11 +1,14 @@
-// The package where it does not run in plain Node: in bun and Deno, under Yarn's Plug'n'Play, and under Node's permission model.
+// The package where it does not run in the Node of all other tests: in newer ones, in bun, Deno and tsx, as pnpm installs it, under Yarn's
+// Plug'n'Play, and under Node's permission model.
 import assert from 'node:assert/strict'
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { test } from 'vitest'
 import { application, env, install, run, skip } from '../installed.ts'
 
-if (skip === false) await install(['bun@1.4.5', 'deno@2.9.6', '@yarnpkg/cli-dist@4.18.1'])
+const nodes = ['node22@npm:node@22.23.3', 'node24@npm:node@24.17.0', 'node26@npm:node@26.10.0']
+const managers = ['@yarnpkg/cli-dist@4.18.1', 'pnpm@12.21.0']
+if (skip === false) await install([...nodes, ...managers, 'bun@1.4.5', 'deno@2.9.6', 'tsx@4.23.15'])
 
 const program = `
 import bcrypt from '@spillway/client/bcrypt'
@@ -19,24 +22,42 @@ const answers = ['$2b$05$', true, false, 'process']
 const file = join(application, 'program.mjs')
 if (skip === false) await writeFile(file, program)
 const bin = (name: string) => join(application, 'node_modules/.bin', name)
+const own = (version: number) => join(application, `node_modules/node${version}/bin/node`)
 
 test.skipIf(skip).for([
-  ['bun', []],
-  ['deno', ['run', '-A']],
-] as const)('%s: a process beside the application hashes, and both end', async ([name, args]) => {
-  const { stdout } = await run(bin(name), [...args, file], { cwd: application, env, timeout: 120_000 })
+  ['Node 22', own(22), []],
+  ['Node 24', own(24), []],
+  ['Node 26', own(26), []],
+  ['tsx', bin('tsx'), []],
+  ['bun', bin('bun'), []],
+  ['deno', bin('deno'), ['run', '-A']],
+] as const)('%s: a process beside the application hashes, and both end', async ([, program, args]) => {
+  const { stdout } = await run(program, [...args, file], { cwd: application, env, timeout: 120_000 })
   assert.deepEqual(JSON.parse(stdout), answers)
 })
 
-test.skipIf(skip)("Yarn's Plug'n'Play: the process beside finds its packages", async () => {
-  // Not in the other application, whose node_modules would be found.
-  const folder = join(dirname(application), 'pnp')
+/** Not in the other application, whose node_modules would be found. */
+async function installedBy(manager: string): Promise<string> {
+  const folder = join(dirname(application), manager)
   await mkdir(folder)
   const tarball = (await readdir(dirname(application))).find((name) => name.endsWith('.tgz'))
   const dependencies = { '@spillway/client': `file:../${tarball}` }
   await writeFile(join(folder, 'package.json'), JSON.stringify({ private: true, type: 'module', dependencies }))
-  await writeFile(join(folder, 'yarn.lock'), '')
   await writeFile(join(folder, 'program.mjs'), program)
+  return folder
+}
+
+test.skipIf(skip)('pnpm: the process beside finds its packages, which no folder of the application has', async () => {
+  const folder = await installedBy('pnpm')
+  await run(bin('pnpm'), ['install'], { cwd: folder, env, timeout: 240_000 })
+  assert.deepEqual(await readdir(join(folder, 'node_modules/@node-rs')).catch(() => []), [])
+  const { stdout } = await run(process.execPath, ['program.mjs'], { cwd: folder, env })
+  assert.deepEqual(JSON.parse(stdout), answers)
+})
+
+test.skipIf(skip)("Yarn's Plug'n'Play: the process beside finds its packages", async () => {
+  const folder = await installedBy('yarn')
+  await writeFile(join(folder, 'yarn.lock'), '')
   const registry = (await run('npm', ['config', 'get', 'registry'], { cwd: application, env })).stdout.trim()
   const yarnEnv = {
     ...env,
