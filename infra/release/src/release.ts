@@ -1,19 +1,16 @@
 // A release: its parts in a folder, what could not be made here, and the checksums of all files.
-import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
-import { promisify } from 'node:util'
 import { baseName, fetchBase } from '@spillway/docker/base'
 import { buildImages } from '@spillway/docker/images'
 import { writeOciArchive } from '@spillway/docker/oci'
 import { chartDir } from '@spillway/helm/chart'
 import { writeArchive } from '@spillway/local/processes/archive'
 import { UserError } from '@spillway/local/processes/command-line'
-import { repositoryDir } from '@spillway/local/processes/repository'
-import { pack } from '../../../worker/client/packaging/pack.ts'
+import { pack } from '@spillway/local/start/pack'
 import { engine } from './engine.ts'
 import { licences } from './licences.ts'
 import { changelog, type Made, type Part, type Release } from './part.ts'
@@ -21,13 +18,9 @@ import { sboms } from './sboms.ts'
 
 // The packages that `pnpm pack` makes: the client, with the engine for this platform where it has been built, and the storm.
 
-const client: Part = async ({ outdir }) => ({ files: [basename(await pack(outdir))] })
+const client: Part = async ({ outdir }) => ({ files: [basename(await pack('worker/client', outdir))] })
 
-const storm: Part = async ({ outdir }) => {
-  const args = ['--yes', 'pnpm', 'pack', '--pack-destination', outdir]
-  await promisify(execFile)('npx', args, { cwd: join(repositoryDir, 'loadtests/storm') })
-  return { files: (await readdir(outdir)).filter((file) => file.startsWith('spillway-storm-')) }
-}
+const storm: Part = async ({ outdir }) => ({ files: [basename(await pack('loadtests/storm', outdir))] })
 
 // The chart as a package. What `helm package` makes has the time at which it was made in it; the format is no more than a .tgz.
 

@@ -22,10 +22,11 @@ const fileOf = (subject: string): string => `${subject}.cdx.json`
 export const sbomFiles = subjects.map(({ name }) => fileOf(name))
 
 /** The client must have been packed. */
-export const sboms: Part = async ({ outdir, epoch }) => {
+export const sboms: Part = async ({ outdir, version, epoch }) => {
   const compiled: Compiled[] = JSON.parse(await readFile(bundledFile, 'utf8'))
+  const client = join(outdir, `spillway-client-${version}.tgz`)
   for (const { name, list, holds } of subjects) {
-    const bom = withComponents(await list(), compiled.filter(holds).map(asComponent))
+    const bom = withComponents(await list(client), compiled.filter(holds).map(asComponent))
     await writeFile(join(outdir, fileOf(name)), `${JSON.stringify(reproducible(bom, epoch), undefined, 2)}\n`)
   }
   return { files: sbomFiles }
@@ -36,9 +37,9 @@ function installedWith(name: string): Promise<Bom> {
 }
 
 /** What the packed client is installed with is less than what it is bundled from, and more: the packages that hash. */
-async function installedWithClient(): Promise<Bom> {
-  const packed = join(repositoryDir, 'worker/client/dist/package/package.json')
-  const manifest: Record<'dependencies' | 'optionalDependencies', object> = JSON.parse(await readFile(packed, 'utf8'))
+async function installedWithClient(tarball: string): Promise<Bom> {
+  const packed = await run('tar', ['--extract', '--to-stdout', '--file', tarball, 'package/package.json'])
+  const manifest: Record<'dependencies' | 'optionalDependencies', object> = JSON.parse(packed)
   const wanted = Object.entries({ ...manifest.dependencies, ...manifest.optionalDependencies })
   const packages = wanted.map(([name, version]) => `pkg:npm/${name.replace('@', '%40')}@${version}`)
   return billOf(await installedWith('@spillway/client'), await listed([]), packages)

@@ -1,5 +1,5 @@
 // Makes the package in dist/package, before `pnpm pack` and `pnpm publish`. Expects worker and client to be built.
-import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { copyFile, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { bundle, bundledPackages, doors, pageDoor, peers, writeTraced } from './bundle.ts'
 import { copyDeclarations } from './declarations.ts'
@@ -26,8 +26,9 @@ console.log(
 const bundled = [...(await packagesIn(bundledPackages(metafiles))), ...crates]
 await writeTraced(outdir)
 await writeFile(join(outdir, 'THIRD-PARTY-LICENSES.txt'), await licencesOf(bundled))
-// For the SBOM of a release, beside the package.
-await writeFile(bundledFile, JSON.stringify(bundled.map(({ folder: _, ...described }) => described)))
+// For the SBOM of a release, beside the package. Renamed into place, because it may be read meanwhile.
+await writeFile(`${bundledFile}.new`, JSON.stringify(bundled.map(({ folder: _, ...described }) => described)))
+await rename(`${bundledFile}.new`, bundledFile)
 await writeFile(join(outdir, 'package.json'), `${JSON.stringify(packageManifest(), undefined, 2)}\n`)
 await copyFile(join(clientDir, '../../LICENSE'), join(outdir, 'LICENSE'))
 // Links into the repository would lead nowhere from an installed package: their texts stay.

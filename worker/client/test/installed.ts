@@ -7,8 +7,8 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { pack } from '@spillway/local/start/pack'
 import { afterAll } from 'vitest'
-import { pack } from '../packaging/pack.ts'
 
 export const run = promisify(execFile)
 const clientDir = fileURLToPath(new URL('..', import.meta.url))
@@ -41,7 +41,7 @@ export const skip = await run('npm', ['ping'], { cwd: dir, timeout: PING_TIMEOUT
 
 /** Packs the package and installs it with others. */
 export async function install(others: readonly string[] = []): Promise<void> {
-  const tarball = await pack(dir)
+  const tarball = await pack('worker/client', dir)
   await mkdir(application)
   await writeFile(join(application, 'package.json'), '{ "private": true, "type": "module" }')
   const wanted = [tarball, '@types/node@20.19.43', ...others]

@@ -13,9 +13,12 @@ import { BaseSequencer, type InlineConfig, type TestSpecification, type Vite } f
 const LEVELS = ['unit', 'service', 'process', 'all'] as const
 type Level = (typeof LEVELS)[number]
 
-/** The number of files that run side by side. Tests wait more than they compute. Files of `all` run alone, because several pack into one folder. */
+/** The number of files that run side by side. Tests wait more than they compute; those of `all` compute as well. */
 const PARALLEL = 3 * availableParallelism()
-const WORKERS = { unit: 1, service: PARALLEL, process: PARALLEL, all: 1 } satisfies Record<Level, number>
+const WORKERS = { unit: 1, service: PARALLEL, process: PARALLEL, all: availableParallelism() } satisfies Record<
+  Level,
+  number
+>
 /** Levels of one group run side by side. */
 const GROUPS = { unit: 0, process: 1, service: 1, all: 2 } satisfies Record<Level, number>
 /** Only a hang takes longer. */

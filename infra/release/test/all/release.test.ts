@@ -1,4 +1,4 @@
-// A release made twice, and used as its readers use it. Alone, because packing the client writes into its folder.
+// A release made twice, and used as its readers use it.
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'

@@ -1,12 +1,13 @@
 // The package as `pnpm pack` makes it, run by npx in an empty folder.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { listening } from '@spillway/local/rig'
+import { pack } from '@spillway/local/start/pack'
 import { test } from 'vitest'
 
 const run = promisify(execFile)
@@ -16,10 +17,8 @@ const env = { PATH, HOME, NODE_EXTRA_CA_CERTS, NODE_ENV: 'production' }
 test('npx runs the storm from an empty folder, and installs nothing else', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'spillway-storm-'))
   t.onTestFinished(() => rm(folder, { recursive: true, force: true }))
-  const storm = join(import.meta.dirname, '../..')
-  await run('npx', ['--yes', 'pnpm', 'pack', '--pack-destination', folder], { cwd: storm })
-  const [tarball = ''] = await readdir(folder)
-  const { stdout: packed } = await run('tar', ['--list', '--file', join(folder, tarball)])
+  const tarball = await pack('loadtests/storm', folder)
+  const { stdout: packed } = await run('tar', ['--list', '--file', tarball])
   assert.deepEqual(packed.trim().split('\n').sort(), [
     'package/LICENSE',
     'package/README.md',
@@ -30,7 +29,7 @@ test('npx runs the storm from an empty folder, and installs nothing else', async
   t.onTestFinished(() => void server.close())
   const target = ['--target', `http://127.0.0.1:${await listening(server)}`, '--login', '/login', '--probe', '/probe']
   const short = ['--users', '2', '--calm', '1', '--duration', '1', '--p99', '5000', '--report', 'storm.html']
-  const npx = ['--yes', '--offline', '--package', join(folder, tarball), 'spillway-storm']
+  const npx = ['--yes', '--offline', '--package', tarball, 'spillway-storm']
   const { stdout } = await run('npx', [...npx, ...target, ...short], { cwd: folder, env })
   assert.match(
     stdout,

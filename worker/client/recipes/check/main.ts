@@ -1,6 +1,6 @@
 // The second half of `pnpm --filter @spillway/client recipes`: a hundred users log in to each recipe at once, before the change and after it in both modes. With
 // names of recipes, only to those. Ends with 1 when a goal is missed.
-import { copyFile, mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { copyFile, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { runWithKeeper } from '@spillway/local/processes/command'
@@ -8,7 +8,7 @@ import { UserError } from '@spillway/local/processes/command-line'
 import type { Keeper } from '@spillway/local/processes/keeper'
 import { backgroundLoad } from '@spillway/local/processes/processor-time'
 import { buildEngine, hasEngine } from '@spillway/local/start/engine'
-import { pack } from '../../packaging/pack.ts'
+import { pack } from '@spillway/local/start/pack'
 import { goalsMissed, type Mode, type Row, toTable, wasBusy } from './goals.ts'
 import { type Installed, installRecipe } from './install.ts'
 import { type Recipe, recipes, USERS_FILE } from './recipes.ts'
@@ -62,9 +62,7 @@ await runWithKeeper(async (keeper) => {
   await buildEngine(keeper, console.log)
   const dir = await mkdtemp(join(tmpdir(), 'spillway-recipes-'))
   try {
-    const packed = join(dir, 'packed')
-    await mkdir(packed)
-    const tarball = await pack(packed)
+    const tarball = await pack('worker/client', dir)
     const installed = new Map<Recipe, Installed>()
     for (const recipe of chosen) {
       console.log(`${recipe.name}: installing`)

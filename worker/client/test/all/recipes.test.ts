@@ -1,14 +1,14 @@
 // The recipes, installed from the registry with the packed package: their users register and log in before the change, after it in both
 // modes, and before it once more. Those that are large to install are left to `pnpm --filter @spillway/client recipes`.
 import assert from 'node:assert/strict'
-import { copyFile, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises'
+import { copyFile, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { findProcess } from '@spillway/local/processes/process-table'
 import { childrenOf } from '@spillway/local/processes/processor-time'
 import { createNamespace, type Member, newSealKey, startWorker } from '@spillway/local/rig'
+import { pack } from '@spillway/local/start/pack'
 import { afterAll, type TestContext, test } from 'vitest'
-import { pack } from '../../packaging/pack.ts'
 import { type Installed, installRecipe } from '../../recipes/check/install.ts'
 import { neighbourPath, neighbours, recipes, USERS_FILE } from '../../recipes/check/recipes.ts'
 import { type StartedRecipe, startRecipe, type User } from '../../recipes/check/start.ts'
@@ -20,9 +20,7 @@ const timeout = 400_000
 
 const dir = await mkdtemp(join(tmpdir(), 'spillway-test-'))
 afterAll(() => rm(dir, { recursive: true, force: true }))
-const packed = join(dir, 'packed')
-await mkdir(packed)
-const tarball = skip === false ? await pack(packed) : ''
+const tarball = skip === false ? await pack('worker/client', dir) : ''
 
 /** What a recipe is started with to use the queue of a worker, which hashes one password at a time. */
 async function startedQueue(t: TestContext): Promise<{ env: NodeJS.ProcessEnv; worker: Member }> {
