@@ -1,5 +1,5 @@
 // The levels of tests, told by the folder of a file, and how Vitest runs each.
-import { existsSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import type { TestProjectInlineConfiguration } from 'vitest/config'
 import { BaseSequencer, type InlineConfig, type TestSpecification, type Vite } from 'vitest/node'
@@ -10,34 +10,38 @@ import { BaseSequencer, type InlineConfig, type TestSpecification, type Vite } f
  * - `process`: processes that are started, signalled, killed, for what README promises
  * - `all`: other processes, packages, other languages, releases, images, charts: by `pnpm test --all` alone, or by name
  */
-const LEVELS = ['unit', 'service', 'process', 'all'] as const
-type Level = (typeof LEVELS)[number]
+type Level = 'unit' | 'service' | 'process' | 'all'
 
-/** The number of files that run side by side. Tests wait more than they compute; those of `all` compute as well. */
-const PARALLEL = 3 * availableParallelism()
-const WORKERS = { unit: 1, service: PARALLEL, process: PARALLEL, all: availableParallelism() } satisfies Record<
-  Level,
-  number
->
-/** Levels of one group run side by side. */
-const GROUPS = { unit: 0, process: 1, service: 1, all: 2 } satisfies Record<Level, number>
+/** What Vitest calls a project: files that may share processes, each of which has loaded most modules for one file after the other. */
+interface Group {
+  levels: readonly [Level, ...Level[]]
+  /** The number of files that run side by side. */
+  workers: number
+}
+
+/** Groups run one after the other. Tests wait more than they compute; those of `all` compute as well. */
+const groups: readonly Group[] = [
+  { levels: ['unit'], workers: 1 },
+  { levels: ['service', 'process'], workers: 3 * availableParallelism() },
+  { levels: ['all'], workers: availableParallelism() + 1 },
+]
 /** Only a hang takes longer. */
 const HANG_MS = 120_000
 
-function project(root: string, level: Level): TestProjectInlineConfiguration {
+function project(root: string, { levels, workers }: Group, groupOrder: number): TestProjectInlineConfiguration {
   return {
     plugins: [compiledSources],
     test: {
-      name: level,
+      name: levels[0],
       root,
-      include: [`**/test/${level}/**/*.test.ts`],
+      include: levels.map((level) => `**/test/${level}/**/*.test.ts`),
       exclude: ['**/node_modules/**', '**/dist/**', '**/target/**', '**/.*/**'],
       pool: 'forks',
       execArgv: ['--import', import.meta.resolve('./end-with-runner.js')],
       // What takes long may need a module to itself.
-      isolate: level === 'all',
-      maxWorkers: WORKERS[level],
-      sequence: { groupOrder: GROUPS[level] },
+      isolate: levels.includes('all'),
+      maxWorkers: workers,
+      sequence: { groupOrder },
       testTimeout: HANG_MS,
       hookTimeout: HANG_MS,
       restoreMocks: true,
@@ -58,11 +62,13 @@ const compiledSources: Vite.Plugin = {
   },
 }
 
-/** Begins with processes, which take longest, so that nothing long is left for the end of a run. */
+/** Begins with processes, which take longest, and then with long files, so that nothing long is left for the end of a run. */
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const sorted = await super.sort(files)
-    const isFirst = ({ project }: TestSpecification): boolean => project.name === 'process'
+    const bytes = new Map(files.map((file) => [file, statSync(file.moduleId).size]))
+    const sizeOf = (file: TestSpecification): number => bytes.get(file) ?? 0
+    const sorted = (await super.sort(files)).toSorted((one, other) => sizeOf(other) - sizeOf(one))
+    const isFirst = ({ moduleId }: TestSpecification): boolean => moduleId.includes('/test/process/')
     return [...sorted.filter(isFirst), ...sorted.filter((file) => !isFirst(file))]
   }
 }
@@ -74,6 +80,6 @@ export function optionsFor(root: string): InlineConfig {
     watch: false,
     reporters: ['default'],
     teardownTimeout: HANG_MS,
-    projects: LEVELS.map((level) => project(root, level)),
+    projects: groups.map((group, order) => project(root, group, order)),
   }
 }
