@@ -9,8 +9,6 @@ import { openSystem } from '../system.ts'
 
 const system = await openSystem()
 afterAll(() => system.close())
-/** Other tests may keep every processor busy. */
-const patience = { timeoutMs: 40_000 }
 const key = `${system.namespace.queuePrefix}:gateways`
 
 async function liveOf({ opsUrl }: { opsUrl: string }): Promise<LiveState> {
@@ -31,12 +29,12 @@ test('a page that is opened in the middle of a spike is told how it came, and wh
   const gateway = await system.gateway()
   t.onTestFinished(() => gateway.close())
   // The queue is not read before Redis has been found.
-  await until(async () => (await liveOf(gateway)).history.waiting.at(-1) === 0, patience)
+  await until(async () => (await liveOf(gateway)).history.waiting.at(-1) === 0)
   await comeAndGo(gateway, 5)
   const { history } = await until(async () => {
     const state = await liveOf(gateway)
     return state.history.waiting.at(-1) === 5 ? state : undefined
-  }, patience)
+  })
   assert.equal(
     history.waiting.find((count) => count !== null),
     0,
@@ -47,7 +45,7 @@ test('a page that is opened in the middle of a spike is told how it came, and wh
   const done = await until(async () => {
     const state = await liveOf(gateway)
     return state.history.finishedPerSecond.some((rate) => rate !== null && rate > 0) ? state : undefined
-  }, patience)
+  })
   assert.ok(done.history.waiting.includes(5), 'what was before is still there')
   assert.ok(done.history.capacityPerSecond.some((capacity) => capacity !== null && capacity > 0))
   assert.equal(done.history.waiting.length, done.history.finishedPerSecond.length)
@@ -111,7 +109,7 @@ describe('what others write there', () => {
     await until(async () => {
       const left = await system.redis.hkeys(key)
       return ![...Object.keys(old), 'text'].some((id) => left.includes(id))
-    }, patience)
+    })
     await Promise.all([gateway.close(), next.close()])
     await system.redis.del(key)
   })

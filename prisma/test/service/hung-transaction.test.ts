@@ -28,7 +28,7 @@ test('queries after a transaction that hung and could not be ended are not writt
     await Promise.all([assert.rejects(hung), until(async () => (await rows(migratedUrl, lockAwaited)).length > 0)])
     await until(() => poolUse(database).busy === 0)
   }
-  await aside.$transaction(hold, { timeout: 20_000 })
+  await aside.$transaction(hold, { timeout: 60_000 })
 
   const id = '00000000-0000-4000-8000-000000000000'
   await database.user.create({ data: { id, email: 'a@example.test', passwordHash: 'x' } })

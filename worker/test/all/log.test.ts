@@ -38,8 +38,6 @@ test('a line that comes while earlier ones are still being written is written af
   `
   const child = spawn(process.execPath, ['--input-type=module', '--eval', program], {
     stdio: ['ignore', 'pipe', 'inherit'],
-    timeout: 30_000,
-    killSignal: 'SIGKILL',
   })
   try {
     // Nobody reads, so that the first write cannot end before the last line's was due.

@@ -62,7 +62,7 @@ describe.skipIf(skip())('over TLS', () => {
       'cluster-preferred-endpoint-type hostname',
     ])
     await answers(`rediss://:hush@localhost:${node}`, 'CLUSTER', 'ADDSLOTSRANGE', '0', '16383')
-    await until(() => answers(`rediss+cluster://:hush@localhost:${node}`).then(() => true), { timeoutMs: 20_000 })
+    await until(() => answers(`rediss+cluster://:hush@localhost:${node}`).then(() => true))
   })
 
   test('the authority, and the certificate of the client where the server asks for one, are files that the URL names', async () => {
@@ -116,9 +116,7 @@ async function startTls(role: 'master' | 'strict' | 'sentinel' | 'node', setting
   const password = role === 'sentinel' ? 'guard' : 'hush'
   const host = role === 'node' ? 'localhost' : '127.0.0.1'
   const parameters = role === 'strict' ? `?${clientFiles}` : ''
-  await until(() => answers(`rediss://:${password}@${host}:${port}${parameters}`).then(() => true), {
-    timeoutMs: 20_000,
-  })
+  await until(() => answers(`rediss://:${password}@${host}:${port}${parameters}`).then(() => true))
   return port
 }
 
@@ -135,6 +133,6 @@ async function ask(url: string, env: NodeJS.ProcessEnv, ...command: string[]): P
     redis.once('error', (error) => { console.error(error.message); process.exit(1) })
     console.log(await redis.call(...(process.argv.length > 1 ? process.argv.slice(1) : ['PING'])))
     process.exit(0)`
-  const options = { env: { ...process.env, ...env, REDIS_URL: url }, timeout: 10_000 }
+  const options = { env: { ...process.env, ...env, REDIS_URL: url }, timeout: 60_000 }
   return (await run(process.execPath, ['--input-type=module', '--eval', program, ...command], options)).stdout.trim()
 }

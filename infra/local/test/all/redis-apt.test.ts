@@ -10,7 +10,7 @@ import { aptRedis, serverNames } from '../../src/services/find-redis.ts'
 
 const noApt = onPath(serverNames) ? 'there is a Redis on the PATH' : onPath(['apt-get']) ? false : 'there is no apt'
 
-test.skipIf(noApt)('two runs that fetch Redis at once both get one that works', { timeout: 60_000 }, async (t) => {
+test.skipIf(noApt)('two runs that fetch Redis at once both get one that works', async (t) => {
   const dir = await scratchDir(t)
   const keeper = openKeeper()
   t.onTestFinished(() => keeper.close())

@@ -29,7 +29,7 @@ async function behindProxy(t: TestContext) {
 }
 
 for (const kind of ['redis', 'redis+cluster']) {
-  test(`${kind}: it ends, and so do the commands that wait for it`, { timeout: 30_000 }, async (t) => {
+  test(`${kind}: it ends, and so do the commands that wait for it`, async (t) => {
     const redis = connected(t, `${kind}://${NOWHERE}`)
     const waiting = assert.rejects(redis.get('a'))
     await until(() => redis.status === 'reconnecting')
@@ -39,7 +39,7 @@ for (const kind of ['redis', 'redis+cluster']) {
   })
 }
 
-test('commands that were in flight when the connection broke end too', { timeout: 30_000 }, async (t) => {
+test('commands that were in flight when the connection broke end too', async (t) => {
   const { proxy, key } = await behindProxy(t)
   const redis = connected(t, proxy.url)
   const inFlight = assert.rejects(redis.blpop(key, 0), /Connection is closed/)
@@ -53,7 +53,7 @@ test('commands that were in flight when the connection broke end too', { timeout
   await Promise.all([ended, inFlight])
 })
 
-test('it connects again when it is told to', { timeout: 30_000 }, async (t) => {
+test('it connects again when it is told to', async (t) => {
   const { proxy, key } = await behindProxy(t)
   proxy.refuse()
   const redis = connected(t, proxy.url)
