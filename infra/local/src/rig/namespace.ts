@@ -6,12 +6,12 @@ import { until } from '../processes/until.ts'
 import { databaseOf, query, withDatabase } from '../services/query.ts'
 
 /** How long PostgreSQL may list a closed connection. */
-const disconnectMs = 20_000
+const DISCONNECT_MS = 20_000
 
 export type Namespace = Awaited<ReturnType<typeof createNamespace>>
 
-/** Creates a namespace in the services of this test run. */
-export async function createNamespace() {
+/** Creates a namespace in the services of this test run. Its end waits so long for connections to its database to be closed [20 s]. */
+export async function createNamespace({ disconnectMs = DISCONNECT_MS } = {}) {
   const { templateUrl, redisUrl } = testEnvironment()
   const name = `test_${randomBytes(6).toString('hex')}`
   const queuePrefix = `{${name.replace('_', '-')}}`

@@ -6,7 +6,7 @@ import { createNamespace } from '../../src/rig/namespace.ts'
 import { databaseOf, query } from '../../src/services/query.ts'
 
 test('namespaces made at once are migrated, and see nothing of each other', async () => {
-  const namespaces = await Promise.all(Array.from({ length: 4 }, createNamespace))
+  const namespaces = await Promise.all(Array.from({ length: 4 }, () => createNamespace()))
   assert.equal(new Set(namespaces.map(({ queuePrefix }) => queuePrefix)).size, 4)
   const insert =
     "INSERT INTO users (id, email, password_hash, updated_at) VALUES (gen_random_uuid(), 'a@b.test', 'x', now())"
@@ -29,7 +29,7 @@ test('closing deletes the database and the keys, and only those', async (t) => {
 })
 
 test('a connection that was left open is named', async () => {
-  const namespace = await createNamespace()
+  const namespace = await createNamespace({ disconnectMs: 100 })
   const leaked = new pg.Client({ connectionString: namespace.databaseUrl, application_name: 'forgetful' })
   leaked.on('error', () => {})
   await leaked.connect()
