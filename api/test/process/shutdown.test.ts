@@ -16,13 +16,15 @@ await system.worker({ SPILLWAY_TEST_HASHES: 'true', WORKER_CONCURRENCY: '4' })
 const queue = watchQueue(system)
 const stopped = { code: 0, signal: null }
 
-test('requests that are held at a SIGTERM are answered, new connections are refused, and the exit code is 0', async (t) => {
+test('requests that are held at a SIGTERM are answered, whatever signals follow, new connections are refused, and the exit code is 0', async (t) => {
   const [gateway, other] = await Promise.all([system.gatewayProcess(), system.gateway()])
   const { url } = gateway
   const accounts = await Promise.all([1, 2, 3, 4].map(() => slowAccount(system.database, 1_200)))
   const held = accounts.map((account) => login(url, account, keepTicket))
   await queue.settled(0, 4)
   const exit = gateway.stop()
+  await gateway.waitForLog(({ msg }) => msg === 'gateway stopping')
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) gateway.signal(signal)
   await until(() =>
     opened(t, url).then(
       () => false,
@@ -35,6 +37,7 @@ test('requests that are held at a SIGTERM are answered, new connections are refu
     expect(200, answer.status === 202 ? await redeem(other.url, answer.body.ticket) : answer)
   }
   assert.deepEqual(await exit, stopped)
+  assert.equal(gateway.logs.filter(({ msg }) => msg === 'gateway stopping').length, 1)
 })
 
 test('while a stopping gateway drains it fails its readiness, and answers everything else', async () => {
@@ -43,27 +46,6 @@ test('while a stopping gateway drains it fails its readiness, and answers everyt
   await until(async () => (await fetch(`${gateway.url}/readyz`)).status === 503)
   expect(201, await register(gateway.url, newCredentials()))
   await gateway.close()
-})
-
-test('a gateway that is told again to stop, by any signal, stops as it would have', async () => {
-  const gateway = await system.gatewayProcess()
-  const { url } = gateway
-  const held = login(url, await slowAccount(system.database, 1_200))
-  await queue.settled(0, 1)
-  const exit = gateway.stop()
-  await gateway.waitForLog(({ msg }) => msg === 'gateway stopping')
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) gateway.signal(signal)
-  expect(200, await held)
-  assert.deepEqual(await exit, stopped)
-  assert.equal(gateway.logs.filter(({ msg }) => msg === 'gateway stopping').length, 1)
-})
-
-test('a gateway whose log nobody reads any more goes on, and ends at a SIGTERM with exit code 0', async () => {
-  const gateway = await system.gatewayProcess()
-  const { url } = gateway
-  gateway.closeStdout()
-  expect(201, await register(url, newCredentials()))
-  assert.deepEqual(await gateway.stop(), stopped)
 })
 
 test('a gateway that fails to close one thing closes the others, says so in its log, and with exit code 1', async (t) => {
@@ -102,7 +84,7 @@ test('a request whose wait runs out while the gateway stops gets its ticket', as
   expect(200, await redeem(other.url, ticket))
 })
 
-test('connections without a request, idle or never used, do not keep a gateway', async (t) => {
+test('neither connections without a request, idle or never used, nor a log that nobody reads keep a gateway', async (t) => {
   // They would for longer than stop() waits.
   const gateway = await system.gatewayProcess({ REQUEST_TIMEOUT_MS: '300000' })
   const { url } = gateway
@@ -110,6 +92,8 @@ test('connections without a request, idle or never used, do not keep a gateway',
   const idle = await opened(t, url)
   await send(idle, 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n')
   await once(idle, 'data')
+  gateway.closeStdout()
+  expect(201, await register(url, newCredentials()))
   assert.deepEqual(await gateway.stop('SIGINT'), stopped)
   await until(() => unused.destroyed && idle.destroyed)
 })

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { until } from '@spillway/local/rig'
 import { readMetric } from '@spillway/local/rig/api-client'
-import { afterAll, test } from 'vitest'
+import { afterAll, beforeAll, describe, test } from 'vitest'
 import { slowAccount } from '../account.ts'
 import {
   type Answer,
@@ -69,7 +69,7 @@ test('when the last worker is killed, requests get their ticket at once within m
     const gateway = await lonely.gateway(patient)
     expect(201, await register(gateway.url, newCredentials()))
     await process.close()
-    await until(async () => (await readiness(gateway.url)).workers === 0, { timeoutMs: 20_000 })
+    await until(async () => (await readiness(gateway.url)).workers === 0)
     expect(202, await register(gateway.url, newCredentials(), keepTicket))
   } finally {
     await lonely.close().catch(ofKilledWorker)
@@ -112,26 +112,42 @@ test('as many get a ticket as can be answered within its life, also where nobody
   }
 })
 
-test('a login while many wait with a ticket is answered before them, and they are answered as well', () =>
-  whileManyWait(async ({ url }, ticketed, spike) => {
-    assertProblem(await login(url, newCredentials()), 401, 'invalid_credentials')
+describe('while eight logins wait for one worker, with tickets', () => {
+  let spike: System
+  let gateway: Listening
+  beforeAll(async () => {
+    spike = await openSystem()
+    await spike.worker({ SPILLWAY_TEST_HASHES: 'true', SHUTDOWN_GRACE_MS: '0' })
+    gateway = await spike.gateway()
+  })
+  afterAll(() => spike?.close())
+
+  async function eightTickets(hashMs: number): Promise<Answer[]> {
+    const slow = await slowAccount(spike.database, hashMs)
+    return await Promise.all(Array.from({ length: 8 }, () => login(gateway.url, slow, respondAsync)))
+  }
+
+  test('a login is answered before them, and they are answered as well', async () => {
+    const ticketed = await eightTickets(300)
+    assertProblem(await login(gateway.url, newCredentials()), 401, 'invalid_credentials')
     // The jobs in hand, and the one that has waited longest.
     const before = await deferredBeforeHeld(spike)
     assert.ok(before <= 2, `${before} of those with tickets came first`)
-    for (const answer of ticketed) expect(200, await redeem(url, expect(202, answer).ticket))
-  }))
+    for (const answer of ticketed) expect(200, await redeem(gateway.url, expect(202, answer).ticket))
+  })
 
-test('the predicted wait that operators see counts those who wait with a ticket', () =>
-  whileManyWait(async ({ opsUrl }) => {
+  test('the predicted wait that operators see counts them', async () => {
+    await eightTickets(3_000)
     await until(async () => {
       const [predictedS, perSecond] = await Promise.all([
-        readMetric(opsUrl, 'spillway_predicted_wait_seconds'),
-        readMetric(opsUrl, 'spillway_capacity_jobs_per_second'),
+        readMetric(gateway.opsUrl, 'spillway_predicted_wait_seconds'),
+        readMetric(gateway.opsUrl, 'spillway_capacity_jobs_per_second'),
       ])
       // One job or two are in hand or answered by now.
       return predictedS * perSecond > 6
     })
-  }, 3_000))
+  })
+})
 
 /** How many deferred jobs were done between the adding of the held one and its end. */
 async function deferredBeforeHeld({ redis, namespace }: System): Promise<number> {
@@ -148,23 +164,6 @@ async function deferredBeforeHeld({ redis, namespace }: System): Promise<number>
   })
   const held = jobs.find((job) => job.held)
   return jobs.filter((job) => held && !job.held && job.endedAt > held.addedAt && job.endedAt < held.endedAt).length
-}
-
-/** Looks at a gateway while eight logins wait for one worker, with tickets. */
-async function whileManyWait(
-  look: (gateway: Listening, ticketed: Answer[], spike: System) => Promise<void>,
-  hashMs = 300,
-): Promise<void> {
-  const spike = await openSystem()
-  try {
-    await spike.worker({ SPILLWAY_TEST_HASHES: 'true' })
-    const gateway = await spike.gateway()
-    const slow = await slowAccount(spike.database, hashMs)
-    const ticketed = Array.from({ length: 8 }, () => login(gateway.url, slow, respondAsync))
-    await look(gateway, await Promise.all(ticketed), spike)
-  } finally {
-    await spike.close()
-  }
 }
 
 /** The killed worker did not end well, and should not have. */

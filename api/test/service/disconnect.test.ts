@@ -7,11 +7,11 @@ import { slowAccount } from '../account.ts'
 import { expect, login, redeem, respondAsync } from '../client.ts'
 import { locksAwaited } from '../locks.ts'
 import { watchQueue } from '../queue.ts'
-import { openSystem } from '../system.ts'
+import { shareSystem } from '../system.ts'
 
-const system = await openSystem()
+const system = await shareSystem()
 afterAll(() => system.close())
-const worker = await system.worker({ SPILLWAY_TEST_HASHES: 'true' })
+const { warmWorker: worker } = system
 const gateway = await system.gatewayProcess()
 const { url } = gateway
 const queue = watchQueue(system)

@@ -7,15 +7,14 @@ import { nameInRedis, slowAccount } from '../account.ts'
 import { assertProblem, type Credentials, login, newCredentials } from '../client.ts'
 import { locksAwaited } from '../locks.ts'
 import { watchQueue } from '../queue.ts'
-import { openSystem } from '../system.ts'
+import { shareSystem } from '../system.ts'
 
-const system = await openSystem()
+const system = await shareSystem()
 const proxy = await startProxy(system.namespace.databaseUrl)
 afterAll(async () => {
   await system.close()
   await proxy.close()
 })
-await system.worker({ SPILLWAY_TEST_HASHES: 'true' })
 /** Logins are held for longer than the slow ones of these tests let a gateway predict. */
 const patient = { GUESSES_PER_ACCOUNT: '1', DATABASE_URL: proxy.url, LOGIN_WAIT_MS: '50000' }
 const { url, opsUrl } = await system.gateway(patient)

@@ -16,15 +16,15 @@ import {
   respondAsync,
 } from '../client.ts'
 import { watchQueue } from '../queue.ts'
-import { openSystem, whileFrozen } from '../system.ts'
+import { shareSystem, whileFrozen } from '../system.ts'
 
-const system = await openSystem()
+const system = await shareSystem()
 const proxy = await startProxy(system.namespace.databaseUrl)
 afterAll(async () => {
   await system.close()
   await proxy.close()
 })
-const worker = await system.worker({ SPILLWAY_TEST_HASHES: 'true' })
+const { warmWorker: worker } = system
 /** After one failure anyone is asked for a challenge, and a known device is unknown. */
 const strict = { GUESSES_PER_ACCOUNT: '1', GUESSES_PER_DEVICE: '1' }
 const { url } = await system.gateway(strict)

@@ -5,16 +5,15 @@ import { afterAll, test } from 'vitest'
 import { slowAccount } from '../account.ts'
 import { call, login, newCredentials, redeem, respondAsync } from '../client.ts'
 import { startHostileRedis, type Tamper } from '../hostile-redis.ts'
-import { openSystem } from '../system.ts'
+import { shareSystem } from '../system.ts'
 
-const system = await openSystem()
+const system = await shareSystem()
 const hostile = await startHostileRedis(system.namespace.redisUrl)
 afterAll(async () => {
   hostile.tamper(undefined)
   await system.close()
   hostile.close()
 })
-await system.worker({ SPILLWAY_TEST_HASHES: 'true' })
 const limits = { LIMIT_PER_ADDRESS: '100000', LIMIT_PER_ACCOUNT: '100000', LIMIT_REDEEM_PER_ADDRESS: '100000' }
 const env = { ...limits, GUESSES_PER_ACCOUNT: '100000', REDIS_URL: hostile.url, LOGIN_WAIT_MS: '1000' }
 const { url } = await system.gateway(env)

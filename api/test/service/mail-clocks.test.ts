@@ -4,15 +4,14 @@ import { clockOff } from '@spillway/local/rig'
 import { afterAll, test } from 'vitest'
 import { call, expect, newAccount } from '../client.ts'
 import { startMailServer } from '../mail-server.ts'
-import { openSystem } from '../system.ts'
+import { shareSystem } from '../system.ts'
 
-const system = await openSystem()
+const system = await shareSystem()
 const mails = await startMailServer()
 afterAll(async () => {
   await system.close()
   await mails.stop()
 })
-await system.worker({ SPILLWAY_TEST_HASHES: 'true' })
 const HOUR_S = 3_600
 const lives = { MAIL_CONFIRM_TTL_S: String(2 * HOUR_S), MAIL_RESET_TTL_S: String(HOUR_S) }
 

@@ -209,9 +209,8 @@ test('the address changes by the link to the new one and the password; the old o
   expect(204, await changeEmail(here, accessToken, to.toUpperCase(), account.password))
   const { token } = await mails.next(to, CHANGE)
   assert.equal((await me(here, accessToken)).body.email, account.email)
-  assertOneWon(
-    await Promise.all(Array.from({ length: 100 }, (_, n) => patiently(() => confirm(n % 2 ? here : there, token)))),
-  )
+  expect(204, await confirm(there, token))
+  assertProblem(await confirm(here, token), 400, 'invalid_mail_token')
   assert.equal((await me(there, accessToken)).body.email, to)
   await mails.next(account.email, /address was changed/)
   expect(200, await login(here, { email: to, password: account.password }))
@@ -281,7 +280,7 @@ test('whether an address has an account is not even looked up before the answer 
       await locked.$executeRaw`LOCK TABLE users, mail_tokens IN ACCESS EXCLUSIVE MODE`
       return [await forgotten(here, account.email), await forgotten(here, newCredentials().email)]
     },
-    { timeout: 30_000 },
+    { timeout: 60_000 },
   )
   const shapes = answers.map(({ status, headers, body }) => ({ status, names: [...headers.keys()], body }))
   assert.equal(shapes[0]?.status, 204)
@@ -313,7 +312,7 @@ test('where confirmation is needed, a right password does not log in before it, 
       await locked.$executeRaw`LOCK TABLE sessions IN ACCESS EXCLUSIVE MODE`
       return [await login(url, account), await login(url, { ...account, password: 'a guess at it' })]
     },
-    { timeout: 30_000 },
+    { timeout: 60_000 },
   )
   for (const answer of answers) assertProblem(answer, 401, 'invalid_credentials')
   expect(204, await confirm(url, (await mails.next(account.email, CONFIRM)).token))

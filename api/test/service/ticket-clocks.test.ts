@@ -6,11 +6,11 @@ import { clockOff, until } from '@spillway/local/rig'
 import { afterAll, test } from 'vitest'
 import { slowAccount } from '../account.ts'
 import { assertProblem, expect, login, newCredentials, redeem, register, respondAsync } from '../client.ts'
-import { openSystem, whileFrozen } from '../system.ts'
+import { shareSystem, whileFrozen } from '../system.ts'
 
-const system = await openSystem()
+const system = await shareSystem()
 afterAll(() => system.close())
-const worker = await system.worker({ SPILLWAY_TEST_HASHES: 'true' })
+const { warmWorker: worker } = system
 const aMinute = { TICKET_TTL_MS: '60000' }
 const { url } = await system.gateway(aMinute)
 const ahead = (seconds: number) => system.gatewayProcess({ ...clockOff(seconds * 1_000), ...aMinute })
