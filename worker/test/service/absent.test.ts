@@ -2,11 +2,12 @@
 import assert from 'node:assert/strict'
 import { presentKey } from '@spillway/client/protocol/reply'
 import { absentKey, lineKey, lockKey, queueKey } from '@spillway/client/queue/keys'
+import { promoteOldestDeferred } from '@spillway/client/queue/lanes'
 import { passOver } from '@spillway/client/queue/ticket'
-import type { PasswordClient } from '@spillway/client/queue-client'
+import type { PasswordClient, PendingJob } from '@spillway/client/queue-client'
 import { until } from '@spillway/local/rig'
 import { test } from 'vitest'
-import { answerOf, jobsCounted, readyClient, startedWorker } from '../parts.ts'
+import { answerOf, jobsAreCounted, jobsCounted, readyClient, startedWorker } from '../parts.ts'
 import { jobKey, type Space, spaceFor } from '../space.ts'
 
 const request = { password: 'right', storedHash: '$spillway-token$' }
@@ -114,6 +115,32 @@ test.concurrent('a job that is behind is not hashed unseen where Redis does not 
   await until(async () => (await absent(space)).includes(id))
   assert.deepEqual(await jobsCounted(worker), [])
   assert.deepEqual(await answerOf(await client.resume(behind.job)), match)
+})
+
+test.concurrent('a ticket whose client is away lets held ones go before, and is next when its client comes; alone it is hashed', async (t) => {
+  const space = spaceFor(t)
+  const { redis, prefix } = space
+  const client = await readyClient(space)
+  const away = await client.submit('verify', request, 'deferred', undefined, 0)
+  const there = await client.submit('verify', request, 'deferred', undefined, 8_000)
+  await promoteOldestDeferred(redis, prefix)
+  // More than a worker has in hand.
+  const held: PendingJob[] = []
+  while (held.length < 8) held.push(await client.submit('verify', request, 'held'))
+  const worker = await startedWorker(space, { slots: 1 })
+  for (const pending of [there, ...held]) assert.deepEqual(await answerOf(pending), match)
+  assert.deepEqual(await absent(space), [away.job.id])
+  await jobsAreCounted(worker, 'verify hashed 9')
+  // A client that only asks, and is never held, lets others go before it once.
+  const more: PendingJob[] = []
+  while (more.length < 8) more.push(await client.submit('verify', request, 'held'))
+  await client.resume(away.job, 0)
+  await promoteOldestDeferred(redis, prefix)
+  for (const pending of more) assert.deepEqual(await answerOf(pending), match)
+  assert.deepEqual(await answerOf(await client.resume(away.job)), match)
+  await jobsAreCounted(worker, 'verify hashed 18')
+  const alone = await client.submit('verify', request, 'deferred', undefined, 0)
+  assert.deepEqual(await answerOf(alone), match)
 })
 
 test.concurrent('a client that leaves gives its place up after a grace, unless it is held elsewhere', async (t) => {

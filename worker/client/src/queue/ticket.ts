@@ -76,17 +76,26 @@ if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 return redis.call('PEXPIRE', KEYS[1], ARGV[2], 'LT')`)
 
 /**
- * Lua: takes an active job from the worker that has just taken it, unless its client is present. A job without a number is still being added
+ * Lua: takes an active job from the worker that has just taken it, unless its client is present. One that is away, where it was told to be, lets
+ * those go before whose clients are held, once: whoever drops its tickets and asks again would have them hashed in the grace of each. A job without a number is still being added
  * by its client: workers may take it sooner, unless it is behind. The job leaves the active list last: where the script fails on its way, it is
  * taken over as that of a dead worker.
- * KEYS: present, lock, active list, the set of jobs that seem to be stalled, absent set, job. ARGV: job id, token of the lock, deadline, whether it is behind (1 or 0). Returns
+ * KEYS: present, lock, active list, the set of jobs that seem to be stalled, absent set, job, waiting list. ARGV: job id, token of the lock, deadline, whether it is behind (1 or 0), the longest time away with the grace. Returns
  * 1 where the job was passed over; 0 where it is to be done, as is one that another worker has by now.
  */
 const passOverJob = defineScript(`
-if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
+local leftMs = redis.call('PTTL', KEYS[1])
+if leftMs ~= -2 then
+  local now = redis.call('TIME')
+  local lifeMs = ARGV[3] - now[1] * 1000 - now[2] / 1000
+  local isAway = leftMs >= 0 and leftMs <= tonumber(ARGV[5]) and leftMs < lifeMs - 1000
+  local mayYield = isAway and redis.call('HEXISTS', KEYS[6], 'yielded') == 0
+  if not mayYield or redis.call('LLEN', KEYS[7]) == 0 then return 0 end
+end
 if ARGV[4] == '0' and redis.call('HEXISTS', KEYS[6], 'number') == 0 then return 0 end
 if redis.call('GET', KEYS[2]) ~= ARGV[2] then return 0 end
 redis.call('DEL', KEYS[2])
+if leftMs ~= -2 and redis.call('EXISTS', KEYS[6]) == 1 then redis.call('HSET', KEYS[6], 'yielded', 1) end
 redis.call('ZADD', KEYS[5], ARGV[3], ARGV[1])
 redis.call('SREM', KEYS[4], ARGV[1])
 redis.call('LREM', KEYS[3], -1, ARGV[1])
@@ -168,5 +177,6 @@ export async function passOver(
 ): Promise<boolean> {
   const queued = [queueKey(prefix, 'active'), queueKey(prefix, 'stalled')]
   const keys = [presentKey(prefix, id), lockKey(prefix, id), ...queued, absentKey(prefix), jobKey(prefix, id)]
-  return (await passOverJob(redis, keys, id, token, deadline, isBehind ? 1 : 0)) === 1
+  keys.push(queueKey(prefix, 'wait'))
+  return (await passOverJob(redis, keys, id, token, deadline, isBehind ? 1 : 0, AWAY_MS + GRACE_MS)) === 1
 }
