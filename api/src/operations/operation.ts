@@ -102,10 +102,14 @@ export function buildOperation<Deps, Caller, Body, Contents extends object, Answ
   const answer = { status: definition.answer.status, body: definition.answer.body.json }
 
   async function run(deps: Deps, hold: Hold, request: FastifyRequest, reply: FastifyReply) {
-    if (!definition.body.is(request.body)) throw new ApiError('invalid_request')
+    const { body } = request
+    if (!definition.body.is(body)) throw new ApiError('invalid_request')
     const place = hold.admit(request, reply)
-    const { job, contents } = await definition.start(deps, { body: request.body, caller: access.callerOf(request) })
-    const held = await hold.submit(place, job, request, reply)
+    const submitted = async () => {
+      const { job, contents } = await definition.start(deps, { body, caller: access.callerOf(request) })
+      return { contents, held: await hold.submit(place, job, request, reply) }
+    }
+    const { contents, held } = await submitted().finally(place.settle)
     const verdict = await hold.verdictOf(kind, held, request, reply)
     if (verdict === undefined) return await hold.ticketFor({ ...contents, kind }, held, reply)
     return await finish(deps, contents, { ...held.pending.job, verdict, client: sessionClientOf(request) })

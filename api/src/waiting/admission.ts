@@ -2,7 +2,8 @@
  * Admission control by the predicted wait. A request that can be answered within its wait is held; one that can be answered within the
  * life of a ticket gets a ticket at once; any other is refused before it costs anything.
  *
- * A few new requests may overtake deferred jobs, so that a login soon after a spike is as quick as before it. Deferred jobs age (see
+ * A few new requests may overtake deferred jobs, so that a login soon after a spike is as quick as before it, and so that a line that is full of
+ * tickets whose clients are gone keeps nobody out. Deferred jobs age (see
  * the client's lanes.ts), and are all answered before their tickets expire.
  *
  * Logins of known devices have a lane of their own, so that no stranger can fill the queue before them. It takes as many as begin within
@@ -12,7 +13,7 @@
 import { OVERTAKING_MS } from '@spillway/client/passwords/load-state'
 import { createOutstandingLimit } from '@spillway/client/passwords/outstanding-limit'
 import { DEFERRED_SHARE } from '@spillway/client/queue/lanes'
-import type { Lane, PasswordClient } from '@spillway/client/queue-client'
+import type { Lane, Load, PasswordClient } from '@spillway/client/queue-client'
 import { ApiError } from '../problems/errors.js'
 
 /** The share of the capacity within a ticket's life that jobs may fill: the rest is left to overtaking jobs, and a tenth of this spare. */
@@ -30,6 +31,8 @@ export interface Admission {
   refuseWhenFull(): void
   /** Admits a request, of a known device or not, that would be held for up to `waitMs`. Throws `busy` with Retry-After. */
   admit(waitMs: number, isKnown: boolean): Admitted
+  /** A job of an admitted request counts from now on, until the returned function says that it is in the queue or will not be. */
+  underway(lane: Lane): () => void
 }
 
 export interface AdmissionLimits {
@@ -43,6 +46,19 @@ export function createAdmission(
   now: () => number = () => performance.now(),
 ): Admission {
   const refusalOf = createOutstandingLimit(maxOutstanding, now)
+  /** Jobs that are not in the queue yet. Without them, hundreds that come in one moment would all find it empty, and be held for nothing. */
+  const coming = { waiting: 0, deferred: 0 }
+
+  function load(): Load {
+    const queue = passwords.load()
+    return { ...queue, waiting: queue.waiting + coming.waiting, deferred: queue.deferred + coming.deferred }
+  }
+
+  function predictedWaitMs(lane: Lane): number {
+    const ahead = lane === 'known' ? 0 : coming.waiting + (lane === 'held' ? 0 : coming.deferred)
+    const { jobsPerSecond } = passwords.load()
+    return passwords.predictedWaitMs(lane) + (ahead === 0 ? 0 : (ahead * 1_000) / jobsPerSecond)
+  }
 
   /**
    * Whether a known device that comes now would wait for no more than a second of others in its lane. What is in hand and the one other job
@@ -55,29 +71,39 @@ export function createAdmission(
 
   /** Whether a job that is added to the held lane now would begin soon. */
   function beginsSoon(): boolean {
-    return passwords.predictedWaitMs('held') <= passwords.load().latencyMs + OVERTAKING_MS
+    return predictedWaitMs('held') <= passwords.load().latencyMs + OVERTAKING_MS
   }
 
   /** A job that cannot be answered within its wait is deferred: overtaking would not help it. */
   function laneFor(waitMs: number): Lane {
-    return beginsSoon() && passwords.predictedWaitMs('held') <= waitMs ? 'held' : 'deferred'
+    return beginsSoon() && predictedWaitMs('held') <= waitMs ? 'held' : 'deferred'
   }
 
   function admitTo(lane: Lane, waitMs: number): Admitted {
-    return { lane, waitMs: passwords.predictedWaitMs(lane) <= waitMs ? waitMs : 0 }
+    return { lane, waitMs: predictedWaitMs(lane) <= waitMs ? waitMs : 0 }
   }
 
-  function refuseWhenFull(): void {
-    const refused = refusalOf(passwords.load(), ticketTtlMs * TICKETED_SHARE)
+  /** Throws `busy` where there is no room. A request that overtakes takes nothing of what the line may fill, but a place in Redis. */
+  function refuseWithoutRoom(isOvertaking: boolean): void {
+    const budgetMs = isOvertaking ? Number.MAX_VALUE : ticketTtlMs * TICKETED_SHARE
+    const refused = refusalOf(load(), budgetMs)
     if (refused !== undefined) throw new ApiError('busy', refused)
   }
 
   return {
-    refuseWhenFull,
+    refuseWhenFull: () => refuseWithoutRoom(beginsSoon()),
     admit(waitMs, isKnown) {
       if (isKnown && hasRoomForKnown()) return admitTo('known', waitMs)
-      refuseWhenFull()
-      return admitTo(laneFor(waitMs), waitMs)
+      const lane = laneFor(waitMs)
+      refuseWithoutRoom(lane === 'held')
+      return admitTo(lane, waitMs)
+    },
+    underway(lane) {
+      const counted = lane === 'known' || lane === 'held' ? 'waiting' : 'deferred'
+      coming[counted] += 1
+      return () => {
+        coming[counted] -= 1
+      }
     },
   }
 }

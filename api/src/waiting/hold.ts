@@ -31,6 +31,8 @@ export interface JobRequest<Name extends JobName = JobName> {
 export interface Place extends Admitted {
   /** How long its client wants to be held, in milliseconds, up to the limit. */
   preferredMs: number
+  /** Its job is in the queue, or will not be. Called once. */
+  settle(): void
 }
 
 /** A request that waits for a job. */
@@ -88,10 +90,11 @@ export function createHold(deps: {
       if (deviceTokenOf(request.headers) === '') admission.refuseWhenFull()
     },
 
-    /** Lets a request in by the predicted wait. Throws `busy` before anything was done for it. */
+    /** Lets a request in by the predicted wait; its place is to be settled. Throws `busy` before anything was done for it. */
     admit(request: FastifyRequest, reply: FastifyReply): Place {
       const preferredMs = negotiateWaitMs(request, reply)
-      return { ...admission.admit(preferredMs, isOfKnownDevice(request)), preferredMs }
+      const admitted = admission.admit(preferredMs, isOfKnownDevice(request))
+      return { ...admitted, preferredMs, settle: admission.underway(admitted.lane) }
     },
 
     /** Adds the job of a request that was let in. Throws `queue_unavailable`. */

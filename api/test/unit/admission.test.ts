@@ -25,6 +25,9 @@ const NO_WORKERS = { workers: 0, slots: 0, jobsPerSecond: 0, linePerSecond: 5, s
 const ROOM = 360
 const CAP = 10_000
 
+/** Nobody overtakes. */
+const LONG = { predicted: { held: 5_000, deferred: 5_000 } }
+
 /** Admission before a queue like this, where a job of each lane would be answered after so many milliseconds. */
 function scene({
   predicted = {},
@@ -57,6 +60,7 @@ function scene({
       }
       return assert.fail('was let in')
     },
+    underway: admission.underway,
     pass(ms: number) {
       nowMs += ms
     },
@@ -65,18 +69,18 @@ function scene({
 
 test("newcomers are let in up to the share of what is done within a ticket's life, wherever jobs wait", () => {
   for (const part of ['waiting', 'deferred', 'active'] as const) {
-    const { admit, refused } = scene()
+    const { admit, refused } = scene(LONG)
     assert.ok(admit(8_000, { [part]: ROOM - 1 }))
     assert.equal(refused({ [part]: ROOM })[0], 'predicted_wait')
   }
-  const { admit, refused } = scene()
+  const { admit, refused } = scene(LONG)
   assert.ok(admit(8_000, { waiting: 120, deferred: 120, active: 119 }))
   assert.equal(refused({ waiting: 120, deferred: 120, active: 120 })[0], 'predicted_wait')
 })
 
 test('slow workers are given as many jobs as they have slots all the same', () => {
   const slow = { slots: 4, jobsPerSecond: 0.01, linePerSecond: 0.01, serviceMs: 400_000, latencyMs: 400_000 }
-  const { admit, refused } = scene()
+  const { admit, refused } = scene({ predicted: { held: 400_000, deferred: 400_000 } })
   assert.ok(admit(8_000, { ...slow, active: 3 }))
   assert.equal(refused({ ...slow, active: 4 })[0], 'predicted_wait')
 })
@@ -104,6 +108,30 @@ test('a newcomer overtakes those who wait while it would begin within a second, 
   assert.equal(overtakes(1_200), 'held')
   assert.equal(overtakes(1_201), 'deferred')
   assert.equal(overtakes(7_000), 'deferred')
+})
+
+test('a full line keeps nobody out who overtakes it, and the cap does', () => {
+  const full = { deferred: ROOM }
+  const overtaking = scene({ predicted: { held: 1_200, deferred: 36_000 } })
+  assert.deepEqual(overtaking.admit(8_000, full), { lane: 'held', waitMs: 8_000 })
+  // It would not be held.
+  assert.throws(() => overtaking.admit(1_000, full), { code: 'busy' })
+  assert.equal(overtaking.refused({ deferred: CAP })[0], 'too_many_waiting')
+  assert.equal(scene({ predicted: { held: 1_201 } }).refused(full)[0], 'predicted_wait')
+})
+
+test('those that come in one moment are counted before their jobs are in the queue', () => {
+  const { admit, underway } = scene({ predicted: { held: 200, deferred: 200 } })
+  const settle = Array.from({ length: 10 }, () => {
+    assert.equal(admit(8_000).lane, 'held')
+    return underway('held')
+  })
+  // Ten jobs are a second of work.
+  const eleventh = underway('held')
+  assert.deepEqual(admit(8_000), { lane: 'deferred', waitMs: 8_000 })
+  assert.deepEqual(admit(1_000), { lane: 'deferred', waitMs: 0 })
+  for (const settled of [eleventh, ...settle]) settled()
+  assert.equal(admit(8_000).lane, 'held')
 })
 
 test('a request is held when it can be answered within its wait, and gets its ticket at once when not', () => {
@@ -151,19 +179,19 @@ test('with one slot and slow hashes a known device keeps its lane, whatever is i
 })
 
 test('a refused client retries when there is capacity, after those that were refused before, and a second after the spike', () => {
-  const { refused } = scene()
+  const { refused } = scene(LONG)
   // One too many, and one to come: 2 of 10 a second, at a little less than full speed, and a second.
   assert.equal(refused({ waiting: ROOM })[1], 2)
   // Fifty too many, and two to come: 6.24 s, and a second.
   assert.equal(refused({ waiting: ROOM + 49 })[1], 8)
   // Each one that was sent away stands before the next: with the hundredth, 101 of 10 a second.
-  const later = scene()
+  const later = scene(LONG)
   for (let n = 1; n < 100; n += 1) later.refused({ waiting: ROOM })
   assert.equal(later.refused({ waiting: ROOM })[1], 14)
 })
 
 test('those who were told to come back are expected no more once what they waited for has been done', () => {
-  const { refused, pass } = scene()
+  const { refused, pass } = scene(LONG)
   for (let n = 0; n < 100; n += 1) refused({ waiting: ROOM })
   // Five seconds, fifty jobs: fifty are still to come, and one too many is here.
   pass(5_000)
