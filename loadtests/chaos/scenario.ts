@@ -36,7 +36,9 @@ export class Findings {
   /** Counts visits, and notes how the failed ones ended. */
   count(visits: readonly Visit[]): this {
     const kinds = new Map<string, number>()
-    for (const { end, ticketed, detail } of visits) {
+    let lost = 0
+    for (const { end, ticketed, ticketsLost, detail } of visits) {
+      lost += ticketsLost
       const kind = `${end}: ${detail}`
       this.requests++
       if (ticketed) this.ticketed++
@@ -45,6 +47,7 @@ export class Findings {
       else kinds.set(kind, (kinds.get(kind) ?? 0) + 1)
     }
     this.failed = this.requests - this.succeeded - this.refused
+    if (lost > 0) this.notes.push(`${lost} tickets came to nothing before a login anew`)
     this.notes.push(...[...kinds].map(([kind, times]) => `${times} × ${kind}`))
     return this
   }

@@ -1,5 +1,6 @@
 // A visit: a person logs in, from the first request to the verdict.
 import { setTimeout as sleep } from 'node:timers/promises'
+import { isLost } from '@spillway/client/browser/line'
 import {
   type ApiAnswer,
   type ApiClient,
@@ -27,6 +28,8 @@ export interface Visit {
   ticketed: boolean
   /** The statuses with which it was sent away before that, and came back. */
   sentAway: readonly number[]
+  /** Tickets that came to nothing, and after which it logged in anew. */
+  ticketsLost: number
   /** Of the last answer; 0 without one. */
   status: number
   /** Status and code of the last answer. */
@@ -40,7 +43,7 @@ export interface VisitorOptions {
   headers?(number: number): Record<string, string>
   /** One of so many visitors mistypes the password [10]; 0 for no visitor. */
   everyNthWrong?: number
-  /** Attempts to log in before a refusal or a broken connection is final [1]. */
+  /** Attempts to log in before a refusal, a broken connection or a lost ticket is final [1]. */
   tries?: number
   /** Whether Retry-After is heeded between them [true]. */
   polite?: boolean
@@ -104,15 +107,28 @@ export function createVisitor(options: VisitorOptions) {
         }
       }
 
-      const first = await begin()
-      const ticketed = first.status === 202
-      // Refusals and broken connections cost a ticket nothing.
-      const answer = await redeemUntilAnswered(first, {
-        redeem: (ticket) => atNextIfBroken((at) => at.redeem(ticket, sent)),
-        goesOnAfter: [202, 429, 503, 0],
-        comeBack: (answer) => (answer.status === 0 ? sleep(RUDE_PAUSE_MS) : back(answer)),
-        signal,
-      })
+      let ticketed = false
+      let ticketsLost = 0
+
+      async function toTheEnd(): Promise<ApiAnswer> {
+        const first = await begin()
+        ticketed ||= first.status === 202
+        // Refusals and broken connections cost a ticket nothing.
+        return await redeemUntilAnswered(first, {
+          redeem: (ticket) => atNextIfBroken((at) => at.redeem(ticket, sent)),
+          goesOnAfter: [202, 429, 503, 0],
+          comeBack: (answer) => (answer.status === 0 ? sleep(RUDE_PAUSE_MS) : back(answer)),
+          signal,
+        })
+      }
+
+      let answer = await toTheEnd()
+      // A page has the password still, and logs in anew.
+      while (ticketsLost < tries - 1 && isLost(answer.body.code) && !signal.aborted) {
+        ticketsLost++
+        await back(answer, 0).catch(() => undefined)
+        answer = await toTheEnd()
+      }
       const tookMs = performance.now() - dueMs
       const { code } = answer.body
       const detail = answer.failure ?? `${answer.status}${code === undefined ? '' : ` ${code}`}`
@@ -122,6 +138,7 @@ export function createVisitor(options: VisitorOptions) {
         end: answer.status === 0 && leaving?.aborted ? 'lost' : endOf(answer, code, wrong, ticketed),
         ticketed,
         sentAway,
+        ticketsLost,
         status: answer.status,
         detail,
       }

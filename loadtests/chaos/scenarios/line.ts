@@ -64,7 +64,9 @@ async function spike(line: DearLine, findings: Findings, before: number, { times
     `${name}: ${visits.length} people at ${capacity.toFixed(1)} logins/s, ${sentAway} sent away, ${last}; quartiles ` +
       `${quartiles.join(', ')} s; the generator took ${(generator * 100).toFixed(0)} % of a core`,
   )
+  const lost = visits.reduce((sum, visit) => sum + visit.ticketsLost, 0)
   findings.expect(sentAway === 0, `${name}: ${sentAway} people were sent away`)
+  findings.expect(lost === 0, `${name}: ${lost} tickets came to nothing`)
   findings.expect(share <= LAST_SHARE, `${name}: ${last}`)
   return after
 }

@@ -1,14 +1,12 @@
 /** Follows a call to its answer: sends it, redeems its ticket, and comes back as the gateway asks. */
 import { solverOf } from './challenge.js'
-import { isFar, LEAST_MS, pause, pauseAfter, pauseUntil, untilNear } from './line.js'
+import { isFar, isLost, LEAST_MS, pause, pauseAfter, pauseUntil, untilNear } from './line.js'
 import { codeOf, errorOf, type Progress, SpillwayError, type WaitOptions } from './options.js'
 import { type HttpAnswer, type Sent, send } from './send.js'
 import { numberOf, type StoredTicket, type Ticket } from './stored-ticket.js'
 
 /** After these the same request may succeed: refusals for the moment, failures of the gateway or of a balancer in front of it. */
 const PASSING = [408, 425, 429, 500, 502, 503, 504]
-/** Codes of tickets that can no longer be redeemed. `ticket_used` may also follow an answer that was lost. */
-const LOST_TICKET = ['ticket_expired', 'ticket_used', 'ticket_lost', 'invalid_ticket']
 
 export interface Followed extends Pick<WaitOptions, 'onProgress' | 'solveChallenge'> {
   /** What to send where there is no ticket; undefined after a reload, when the password is gone. */
@@ -64,7 +62,7 @@ export async function follow<T>(options: Followed): Promise<T> {
     if (ticket) await wait(pauseUntil(ticket.redeemAt), 'queued')
     for (;;) {
       const answer = await sendNext()
-      const isTicketLost = ticket !== undefined && LOST_TICKET.includes(codeOf(answer) ?? '')
+      const isTicketLost = ticket !== undefined && isLost(codeOf(answer))
       const nextMs = pauseAfter(answer, failures)
       failures = answer.retryAfterMs === undefined ? failures + 1 : 0
       const state: Progress['state'] = answer.status === 0 ? 'offline' : 'busy'

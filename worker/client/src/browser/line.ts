@@ -19,6 +19,14 @@ export function isFar(
   return number !== undefined && etaAt - Date.now() > NEAR_MS + afterMs
 }
 
+/** Codes of tickets that can no longer be redeemed. `ticket_used` may also follow an answer that was lost. */
+const LOST_TICKET = ['ticket_expired', 'ticket_used', 'ticket_lost', 'invalid_ticket']
+
+/** Whether the first request is to be sent again, where there still is one. */
+export function isLost(code: string | undefined): boolean {
+  return code !== undefined && LOST_TICKET.includes(code)
+}
+
 /** Where the line is read, as a GET. */
 interface LineRequest {
   url: string
