@@ -1,6 +1,7 @@
 // The calls whose cost is measured: what each of many callers does over and over.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type ApiAnswer, respondAsync } from '@spillway/local/rig/api-client'
+import { comeBack } from '../load/come-back.ts'
 import type { CostSystem } from './system.ts'
 
 /** One call to the end; resolves when it was answered as it should be. */
@@ -11,8 +12,10 @@ export interface Costed {
   title: string
   /** In flight at a time. */
   callers: number
-  /** Which gateway it goes to: one with a worker, or one whose queue is full [a worker]. */
-  isRefused?: boolean
+  /** Which gateway it goes to: one whose queue is full, or one with a slow worker, before which people wait [one with a worker]. */
+  at?: 'full' | 'slow'
+  /** How long a measurement lasts, in seconds [as asked]. Such a call is measured where it is named. */
+  seconds?: number
   /** Nothing is called: the time of the first threads counts. */
   isAtRest?: boolean
   /** Whether the floor has it. */
@@ -23,6 +26,9 @@ export interface Costed {
 
 /** In flight: enough that what goes together does. */
 const CALLERS = 32
+/** People who wait together. */
+const PEOPLE = 1_000
+const MINUTE_S = 60
 /** A gateway that does nothing else holds a refusal for three seconds, beyond a hundred a second. */
 const REFUSED_CALLERS = 2_400
 
@@ -68,13 +74,35 @@ export const costed: readonly Costed[] = [
     name: 'refusal',
     title: 'refusal before the line',
     callers: REFUSED_CALLERS,
-    isRefused: true,
+    at: 'full',
     async open({ full, credentials }) {
       const { api } = await full()
       // The first one fills the queue, which the gateway reads some times a second.
       while ((await api.login(credentials(), respondAsync)).status === 202);
       return async () => {
         expect(503, await api.login(credentials()))
+      }
+    },
+  },
+  {
+    name: 'minute',
+    title: "a person's minute in line",
+    callers: PEOPLE,
+    at: 'slow',
+    seconds: MINUTE_S,
+    async open({ slow }) {
+      const { api, url, credentials } = await slow()
+      let answer = expect(202, await api.login(credentials(), respondAsync))
+      const { ticket } = answer.body
+      return async () => {
+        const untilMs = performance.now() + MINUTE_S * 1_000
+        const signal = AbortSignal.timeout(MINUTE_S * 1_000)
+        while (answer.status === 202 && !signal.aborted) {
+          await comeBack(answer, { url, signal }).catch(() => undefined)
+          if (!signal.aborted) answer = await api.redeem(ticket, { signal })
+        }
+        // A few are in before the minute is over, and nobody takes their places.
+        await sleep(untilMs - performance.now())
       }
     },
   },

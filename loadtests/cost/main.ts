@@ -50,7 +50,7 @@ without: Fastify with a validated body, two statements by pg, a job of BullMQ's 
   --help          prints this
 
 Calls
-${costed.map(({ name, title }) => `  ${name.padEnd(16)}${title}`).join('\n')}
+${costed.map(({ name, title, seconds }) => `  ${name.padEnd(16)}${title}${seconds === undefined ? '' : ', where it is named'}`).join('\n')}
 `
 
 const options = {
@@ -70,7 +70,8 @@ export async function costCommand([name, ...args]: readonly string[]): Promise<v
   if (values.help) return console.log(help)
   const isFloor = name === 'floor'
   const all = isFloor ? costed.filter(({ hasFloor }) => hasFloor) : costed
-  const chosen = pickNamed('call', all, positionals)
+  const usual = all.filter(({ seconds }) => seconds === undefined)
+  const chosen = positionals.length > 0 ? pickNamed('call', all, positionals) : usual
   const rounds = whole('--rounds', values.rounds ?? String(ROUNDS))
   const seconds = positive('--seconds', values.seconds ?? String(SECONDS))
   await runWithKeeper(async (keeper) => {
@@ -107,9 +108,11 @@ async function measure(
   const rows: string[][] = []
   for (const call of chosen) {
     const samples = systems.map((): Cost[] => [])
-    for (const system of systems) await costOf(system, call, call.isAtRest ? 0 : WARM_UP_S)
+    const needsWarmUp = !call.isAtRest && call.seconds === undefined
+    if (needsWarmUp) for (const system of systems) await costOf(system, call, WARM_UP_S)
     for (let round = 0; round < rounds && !keeper.closing; round++) {
-      for (const [index, system] of systems.entries()) samples[index]?.push(await costOf(system, call, seconds))
+      for (const [index, system] of systems.entries())
+        samples[index]?.push(await costOf(system, call, call.seconds ?? seconds))
     }
     const [own, ...others] = samples.map((costs) => medianOf(costs))
     if (own === undefined) continue
@@ -138,7 +141,7 @@ async function keepForSizing(measured: ReadonlyMap<Costed, Cost>): Promise<void>
 async function costOf(system: CostSystem, call: Costed, seconds: number): Promise<Cost> {
   const calls = await Promise.all(Array.from({ length: call.callers }, () => call.open(system)))
   let done = 0
-  const running = { parts: call.isRefused ? (await system.full()).parts : system.parts }
+  const running = call.at === undefined ? system : await system[call.at]()
   const { parts, seconds: took } = await processorTimeOf(running, system.servers, async () => {
     const endMs = performance.now() + seconds * 1_000
     const repeat = async (once: () => Promise<void>) => {

@@ -14,6 +14,11 @@ const UNREACHED = 1_000_000
 /** Accounts of which each has few sessions. */
 const ACCOUNTS = 2_000
 const PASSWORD = 'whatever it is'
+/** Two logins a second: their own cost is next to nothing beside what waits. */
+const SLOW_HASH = '$spillway-wait$500$'
+const SLOW_LIFE_MS = 3_600_000
+/** A worker estimates by its first hash; it has to see what these take. */
+const SLOW_LOGINS = 8
 const PATIENCE_MS = 60_000
 
 type Rig = typeof import('@spillway/local/rig/spillway')
@@ -29,7 +34,8 @@ export interface CostSystemOptions {
 export type CostSystem = Awaited<ReturnType<typeof openCostSystem>>
 
 /**
- * Starts a gateway and a worker; and at its first use a second gateway, without a worker, whose queue is full.
+ * Starts a gateway and a worker; and at their first use a second gateway, without a worker, whose queue is full, and a third one with a slow
+ * worker, before which a thousand people wait for minutes.
  *
  * @param options `profilesDir`: where Node leaves the CPU profiles of gateway and worker; `env`: settings of both
  */
@@ -50,9 +56,27 @@ export async function openCostSystem(
   const spillway = openSpillway({ ...shared, gatewayEnv, workerEnv })
   const full = openSpillway({ ...shared, gatewayEnv: { ...gatewayEnv, MAX_OUTSTANDING: '1' } })
   const nodeArgs = profilesDir === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profilesDir}`]
+  const slow = openSpillway({
+    ...shared,
+    gatewayEnv: { ...gatewayEnv, TICKET_TTL_MS: String(SLOW_LIFE_MS) },
+    workerEnv: { ...workerEnv, WORKER_CONCURRENCY: '1' },
+  })
   let opened: Promise<{ api: ApiClient; parts: Part[] }> | undefined
+  let openedSlow: ReturnType<typeof openSlow> | undefined
+
+  async function openSlow() {
+    const emails = await createAccounts(databaseUrl, 'slow', ACCOUNTS, SLOW_HASH)
+    const [gateway, worker] = await Promise.all([slow.gateway(), slow.worker()])
+    await slow.knowsWorkers()
+    const api = createApiClient(gateway.url, { timeoutMs: PATIENCE_MS })
+    let turn = 0
+    const credentials = () => ({ email: emails[turn++ % emails.length] ?? '', password: PASSWORD })
+    for (let n = 0; n < SLOW_LOGINS; n++) await api.login(credentials())
+    return { api, url: gateway.url, credentials, parts: [part('gateway', gateway), part('worker', worker)] }
+  }
+
   const close = async () => {
-    await Promise.all([spillway.close(), full.close()])
+    await Promise.all([spillway.close(), full.close(), slow.close()])
     await services.close()
   }
   try {
@@ -62,7 +86,6 @@ export async function openCostSystem(
       createAccounts(databaseUrl, 'cost', ACCOUNTS, TOKEN_HASH),
     ])
     await spillway.knowsWorkers()
-    const part = (role: string, { pid }: { pid: number }): Part => ({ role, pid })
     let turn = 0
     return {
       api: createApiClient(gateway.url, { timeoutMs: PATIENCE_MS }),
@@ -75,6 +98,10 @@ export async function openCostSystem(
         opened ??= open()
         return opened
       },
+      slow: () => {
+        openedSlow ??= openSlow()
+        return openedSlow
+      },
       services,
       servers: serverProcesses(services),
       /** The next account's; the verdict costs no hash. */
@@ -85,4 +112,8 @@ export async function openCostSystem(
     await close()
     throw error
   }
+}
+
+function part(role: string, { pid }: { pid: number }): Part {
+  return { role, pid }
 }
