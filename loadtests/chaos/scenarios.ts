@@ -9,6 +9,7 @@ import { gatewayOverload } from './scenarios/gateway-overload.ts'
 import { gatewayRestarts } from './scenarios/gateway-restarts.ts'
 import { keyRotation } from './scenarios/key-rotation.ts'
 import { lineScenarios } from './scenarios/line.ts'
+import { lineLoopsScenarios } from './scenarios/line-loops.ts'
 import { noWorkerScenarios } from './scenarios/no-worker.ts'
 import { oldSystem } from './scenarios/old-system.ts'
 import { overloadScenarios } from './scenarios/overload.ts'
@@ -28,6 +29,7 @@ export const scenarios: readonly Scenario[] = [
   stuffing,
   crowdScenario,
   ...lineScenarios,
+  ...lineLoopsScenarios,
   ...workerScenarios,
   workersJoining,
   ...noWorkerScenarios,

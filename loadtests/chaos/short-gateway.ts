@@ -36,11 +36,8 @@ export function onShortGateway(run: (system: System, url: string, stage: Stage) 
 }
 
 /** Sends requests from a process of its own: this one is busy with the logs of the others. */
-export async function rush({ keeper }: Stage, options: RushOptions): Promise<RushResult> {
-  const [command = '', ...args] = pinned(
-    [process.execPath, '--import', 'tsx', program, JSON.stringify(options)],
-    contenderCores,
-  )
+export async function rush({ keeper }: Stage, options: RushOptions, cores = contenderCores): Promise<RushResult> {
+  const [command = '', ...args] = pinned([process.execPath, '--import', 'tsx', program, JSON.stringify(options)], cores)
   return JSON.parse(await keeper.run({ command, args }))
 }
 

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { ask, readMetric } from '@spillway/local/rig/api-client'
 import { quantile } from '@spillway/local/rig/quantile'
 import { createVisitor, startTraffic, type Visit } from '../../load/visit.ts'
+import { isOk, watchNeighbours } from '../neighbours.ts'
 import { Findings, type Scenario } from '../scenario.ts'
 import { onOwnRedis, type System } from '../stage/system.ts'
 
@@ -97,7 +98,9 @@ export const crowdScenario: Scenario = {
   name: 'crowd',
   promise: `${PEOPLE} people behind one address get in within ${LAST_SHARE} of the time of their work; of guesses from there ${MAY_FAIL} a minute are hashed.`,
   alone: true,
-  run: onOwnRedis(size, async (system) => {
+  run: onOwnRedis(size, async (system, stage) => {
+    const { url = '' } = system.gateways[0] ?? {}
+    const watched = await watchNeighbours(stage.keeper, { '/healthz': () => isOk(url, '/healthz') })
     const tokens = await tokensOf(system)
     const { opsUrl = '' } = system.workers[0] ?? {}
     const hashed = () => readMetric(opsUrl, 'spillway_jobs_total', 'outcome="hashed"')
@@ -135,6 +138,8 @@ export const crowdScenario: Scenario = {
     findings.count(known)
     const through = known.filter(({ end }) => end === 'verdict').length
     findings.notes.push(`known devices behind the address: ${through} of ${known.length} got in`)
+    const neighbours = await watched()
+    neighbours.report(findings)
     findings.expect(hashes <= MAY_FAIL, `${hashes} guesses were hashed in a minute`)
     findings.expect(of(401) <= MAY_FAIL, `${of(401)} guesses were answered in a minute`)
     findings.expect(of(401) >= MAY_FAIL * 0.9, `only ${of(401)} guesses were answered, so nothing was tried`)

@@ -13,6 +13,8 @@ export interface RushOptions {
   durationS: number
   /** The beginning of it that is not counted, in seconds. */
   settlingS: number
+  /** How long an answer may take, in seconds [10]. */
+  timeoutS?: number
 }
 
 const TIMEOUT_S = 10
@@ -20,7 +22,7 @@ const TIMEOUT_S = 10
 export type RushResult = Awaited<ReturnType<typeof rush>>
 
 async function rush(options: RushOptions) {
-  const { url, sends, perSecond, connections, durationS, settlingS } = options
+  const { url, sends, perSecond, connections, durationS, settlingS, timeoutS = TIMEOUT_S } = options
   const accounts = createAccounts('')
   let caller = 0
   const nextBody = () => ('path' in sends ? sends.body : accounts.login(sends.credential, caller++))
@@ -35,7 +37,7 @@ async function rush(options: RushOptions) {
         connections,
         ...(perSecond !== undefined && { overallRate: perSecond }),
         duration: durationS,
-        timeout: TIMEOUT_S,
+        timeout: timeoutS,
         setupClient: (client) => client.setBody(JSON.stringify(nextBody())),
       },
       (error: unknown, result: autocannon.Result) => (error ? reject(error) : resolve(result)),

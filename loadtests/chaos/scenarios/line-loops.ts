@@ -1,0 +1,136 @@
+// Closed loops that retry at once, as the tools that everybody takes: a thousand of them are no more than a hundred to the line, through a
+// gateway and beside an application. Their clients follow no ticket and heed no Retry-After.
+import { startRival } from '../../contenders/program.ts'
+import { allCores, contenderCores, generatorCores } from '../../measure/cores.ts'
+import { credential, loginsOf, onDearLine } from '../dear-line.ts'
+import { isOk, watchNeighbours } from '../neighbours.ts'
+import { Findings, type Scenario } from '../scenario.ts'
+import { answersOf, rush } from '../short-gateway.ts'
+import type { Stage } from '../stage/stage.ts'
+import type { RushOptions } from '../traffic/rush.ts'
+
+const LOOPS = [100, 400, 1_000]
+const POLITE_SHARE = 0.9
+const HANDLER_SHARE = 1
+
+/** The first of a loop's are held for LOGIN_WAIT_MS, 8 s. */
+const LOOP = { durationS: 22, settlingS: 10 }
+const POLITE = { callers: 50, settlingMs: 5_000, countedMs: 8_000 }
+
+const BESIDE_LOOP = { durationS: 13, settlingS: 5 }
+/** Few enough that nobody is refused. */
+const BESIDE_POLITE = { connections: 8, durationS: 8, settlingS: 2 }
+/** In the handler a hundred wait for some ten seconds: none may be given up, whose hash would be for nobody. */
+const HANDLER = { connections: 100, durationS: 14, settlingS: 4 }
+const PATIENT_S = 60
+
+/** Verdicts a second of a loop; what is no verdict, ticket or refusal has failed. */
+async function loop(stage: Stage, options: RushOptions, findings: Findings, cores = contenderCores) {
+  const { statuses, timeouts, errors } = await rush(stage, options, cores)
+  const { 200: ok = 0, 401: no = 0, 202: tickets = 0, 429: limited = 0, 503: busy = 0 } = statuses
+  findings.requests += answersOf(statuses) + timeouts + errors
+  findings.succeeded += ok + no
+  findings.ticketed += tickets
+  findings.refused += busy + limited
+  findings.failed += answersOf(statuses) - ok - no - tickets - busy - limited + timeouts + errors
+  const perSecond = (ok + no) / (options.durationS - options.settlingS)
+  return { perSecond, told: `${perSecond.toFixed(1)} logins/s (${tickets} tickets, ${busy + limited} refused)` }
+}
+
+interface Rate {
+  loops: number
+  perSecond: number
+  told: string
+}
+
+/** Each loop is compared with what was measured before and after all of them. */
+function compare(findings: Findings, rates: readonly Rate[], what: string, others: readonly number[], share: number) {
+  const other = others.reduce((sum, each) => sum + each, 0) / others.length
+  findings.notes.push(`${what} ${others.map((each) => each.toFixed(1)).join(' and ')} logins/s`)
+  for (const { loops, perSecond } of rates) {
+    const ratio = `${(perSecond / other).toFixed(2)} of ${what}`
+    findings.notes.push(`${loops} loops: ${ratio}`)
+    findings.expect(perSecond >= share * other, `${loops} loops that retry at once: ${ratio}`)
+  }
+}
+
+const lineLoops: Scenario = {
+  name: 'line-loops',
+  promise: `Of ${LOOPS.join(', ')} clients that retry at once a gateway lets in ${POLITE_SHARE} as many as of polite ones.`,
+  alone: true,
+  run: onDearLine(async (line) => {
+    const findings = new Findings()
+    const { callers, ...span } = POLITE
+    const polite = () => loginsOf(line.people(), callers, span)
+    const watched = await watchNeighbours(line.stage.keeper, { '/healthz': () => isOk(line.url, '/healthz') })
+    const before = await polite()
+    const rates: Rate[] = []
+    for (const loops of LOOPS) {
+      const sends = { credential } as const
+      const rate = await loop(line.stage, { url: line.url, sends, connections: loops, ...LOOP }, findings)
+      rates.push({ loops, ...rate })
+      findings.notes.push(`${loops} loops: ${rate.told}`)
+    }
+    await line.expectCalm(findings, `${LOOPS.at(-1)} loops`)
+    compare(findings, rates, 'polite clients', [before, await polite()], POLITE_SHARE)
+    const neighbours = await watched()
+    neighbours.report(findings)
+    findings.expect(findings.refused > 0, 'nothing was refused, so nothing was tried')
+    findings.expect(findings.failed === 0, `${findings.failed} requests got no verdict, ticket or refusal`)
+    return findings
+  }),
+}
+
+const lineLoopsBeside: Scenario = {
+  name: 'line-loops-beside',
+  promise: `An application on one core that hashes beside itself lets in as many of ${LOOPS.join(', ')} clients that retry at once as with bcrypt in its handler, and ${POLITE_SHARE} as many as of polite ones.`,
+  alone: true,
+  async run(stage) {
+    const findings = new Findings()
+    await stage.accounts.seed('bcrypt')
+    const cores = allCores.slice(-1)
+    const services = { databaseUrl: stage.postgres.url, redisUrl: '' }
+    const sends = { credential: 'bcrypt' } as const
+
+    /** Runs an application of its own, which hashes as the rival of this name does. */
+    async function withApplication<T>(
+      name: string,
+      run: (rate: (load: Load) => ReturnType<typeof loop>) => Promise<T>,
+    ) {
+      const running = await startRival(name, { cores, algorithm: 'bcrypt', services })
+      const watched = await watchNeighbours(stage.keeper, { '/healthz': () => isOk(running.url, '/healthz') })
+      try {
+        return await run((load) => loop(stage, { url: running.url, sends, ...load }, findings, generatorCores))
+      } finally {
+        const neighbours = await watched()
+        findings.notes.push(`${name}:`)
+        neighbours.report(findings)
+        await running.close()
+      }
+    }
+
+    const handler = () =>
+      withApplication('in-process', async (rate) => (await rate({ ...HANDLER, timeoutS: PATIENT_S })).perSecond)
+    const first = await handler()
+    const rates: Rate[] = []
+    const polite = await withApplication('beside', async (rate) => {
+      await rate(BESIDE_POLITE)
+      const before = (await rate(BESIDE_POLITE)).perSecond
+      for (const loops of LOOPS) {
+        const measured = await rate({ ...BESIDE_LOOP, connections: loops })
+        rates.push({ loops, ...measured })
+        findings.notes.push(`${loops} loops: ${measured.told}`)
+      }
+      return [before, (await rate(BESIDE_POLITE)).perSecond]
+    })
+    compare(findings, rates, 'polite clients', polite, POLITE_SHARE)
+    compare(findings, rates, 'bcrypt in the handler', [first, await handler()], HANDLER_SHARE)
+    findings.expect(findings.refused > 0, 'nothing was refused, so nothing was tried')
+    findings.expect(findings.failed === 0, `${findings.failed} requests got no verdict or refusal`)
+    return findings
+  },
+}
+
+type Load = Omit<RushOptions, 'url' | 'sends'>
+
+export const lineLoopsScenarios: readonly Scenario[] = [lineLoops, lineLoopsBeside]
