@@ -1,4 +1,5 @@
 /** Hashes for the application that started this process, as a worker does for a queue: the same engines, policy and verdicts. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import type {
   BesideCancellation,
   BesideCapacity,
@@ -9,7 +10,7 @@ import type {
 import type { Verdict } from '@spillway/client/protocol/job'
 import type { HashPolicy } from '@spillway/client/protocol/policy'
 import { jobsUnderLoad } from '../consumer/jobs-in-hand.js'
-import { type CapacityEstimate, measureCapacity } from '../hashing/capacity-estimate.js'
+import { type CapacityEstimate, createCapacityEstimate, measureCapacity } from '../hashing/capacity-estimate.js'
 import { createHasher, type Hasher, UnaffordablePolicyError, UnsupportedHashError } from '../hashing/index.js'
 import { hashingMemory, policyKib } from '../hashing/memory-limit.js'
 import { performHash, performVerify } from '../hashing/perform.js'
@@ -40,6 +41,12 @@ export interface AnsweringOptions {
   native: boolean
 }
 
+/**
+ * The native engine measures itself before it hashes, for longer than many a script runs. Until then packages hash: a script that makes one
+ * hash has ended before this, in milliseconds.
+ */
+const ENGINE_AFTER_MS = 300
+
 /** Says `ready`, and returns what takes requests; or says `unfit` with the reason. */
 export async function answering(
   { policy, processors, native }: AnsweringOptions,
@@ -47,20 +54,31 @@ export async function answering(
 ): Promise<((message: BesideRequest | BesideCancellation) => void) | undefined> {
   try {
     const memory = hashingMemory({ slots: processors, policyKib: policyKib(policy), isShared: true })
-    const hasher = await createHasher(asPolicy(policy), { ...memory, native })
-    const estimate = await measureCapacity(hasher, memory.slots)
-    const capacity = () => ({
-      slots: memory.slots,
-      inHand: jobsUnderLoad(memory.slots, hasher.batchWidth()),
-      serviceMs: estimate.serviceMs(),
-      lineMs: estimate.lineMs(),
-      latencyMs: estimate.latencyMs(),
-    })
+    const { slots } = memory
+    const hasher = await createHasher(asPolicy(policy), memory)
+    const first = { costMs: hasher.policyMs, latencyMs: hasher.policyMs }
+    const estimate = createCapacityEstimate({ slots, first, times: hasher.times })
+    let using: Using = { hasher, estimate }
     const aborters = new Map<number, AbortController>()
-    say({ kind: 'ready', capacity: capacity(), engine: hasher.description })
+    const ready = (engine?: string) => say({ kind: 'ready', capacity: capacityOf(using, slots), engine })
+
+    /** What packages have begun they finish. */
+    async function useEngine(): Promise<void> {
+      await sleep(ENGINE_AFTER_MS)
+      const hasher = await createHasher(asPolicy(policy), { ...memory, native })
+      if (hasher.native !== undefined) using = { hasher, estimate: await measureCapacity(hasher, slots) }
+      ready(hasher.description)
+    }
+
+    ready(native ? undefined : hasher.description)
+    if (native)
+      useEngine().catch((error: unknown) => {
+        ready(hasher.description)
+        console.error('spillway: the native engine is not used:', error)
+      })
     return (message) => {
       if ('cancelled' in message) aborters.get(message.id)?.abort()
-      else void answer(message, { hasher, estimate, capacity, aborters, say })
+      else void answer(message, { using, slots, aborters, say })
     }
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
@@ -72,17 +90,33 @@ export async function answering(
 
 const TO_INSTALL = 'install @node-rs/argon2 and @node-rs/bcrypt, the optional dependencies of @spillway/client'
 
-interface Serving {
+/** What hashes, and how long that takes. */
+interface Using {
   hasher: Hasher
   estimate: CapacityEstimate
-  capacity(): BesideCapacity
+}
+
+function capacityOf({ hasher, estimate }: Using, slots: number): BesideCapacity {
+  return {
+    slots,
+    inHand: jobsUnderLoad(slots, hasher.batchWidth()),
+    serviceMs: estimate.serviceMs(),
+    lineMs: estimate.lineMs(),
+    latencyMs: estimate.latencyMs(),
+  }
+}
+
+interface Serving {
+  using: Using
+  slots: number
   /** Of the requests in hand. */
   aborters: Map<number, AbortController>
   say(message: BesideMessage): void
 }
 
 async function answer({ id, request }: BesideRequest, serving: Serving): Promise<void> {
-  const { hasher, estimate, capacity, aborters, say } = serving
+  const { using, slots, aborters, say } = serving
+  const { hasher, estimate } = using
   const startedAt = performance.now()
   const aborter = new AbortController()
   aborters.set(id, aborter)
@@ -96,7 +130,7 @@ async function answer({ id, request }: BesideRequest, serving: Serving): Promise
     (): Verdict => ({ kind: 'refused', code: 'hashing_failed' }),
   )
   aborters.delete(id)
-  say({ kind: 'performed', id, verdict, capacity: capacity() })
+  say({ kind: 'performed', id, verdict, capacity: capacityOf(using, slots) })
 }
 
 function refused(error: unknown): void {

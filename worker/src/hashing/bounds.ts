@@ -58,6 +58,8 @@ export interface Bounds {
   excessOf(recipe: Recipe): Excess | undefined
   /** Whether argon2 or bcrypt of this cost is accepted. */
   accepts(cost: HashPolicy | Setting): boolean
+  /** What argon2 or bcrypt of this cost would take here, in milliseconds: by small ones, which were measured. */
+  millisecondsOf(cost: HashPolicy): number
 }
 
 export interface Excess {
@@ -78,7 +80,7 @@ export async function measureBounds(
   { argon2, bcrypt }: Algorithms,
   { policy, memoryLimitKib, width }: BoundsOptions,
 ): Promise<Bounds> {
-  const own = policy.algorithm === 'bcrypt' ? bcryptWork(policy) : argon2Work(policy)
+  const own = workOfCost(policy)
   const measured = new Map<Kind, number>()
   const cheap = { memoryKib: 2_048, time: 1, parallelism: 1 }
   measured.set('argon2', (await msOf(width('argon2'), () => argon2.verify('', argon2.decoy(cheap)))) / cheap.memoryKib)
@@ -99,12 +101,18 @@ export async function measureBounds(
 
   return {
     excessOf: (recipe) => excessOfWork(workOf(recipe)),
-    accepts: (of) => excessOfWork(of.algorithm === 'bcrypt' ? bcryptWork(of) : argon2Work(of)) === undefined,
+    accepts: (of) => excessOfWork(workOfCost(of)) === undefined,
+    millisecondsOf(of) {
+      const { kind, units } = workOfCost(of)
+      return units * msOfUnit(kind)
+    },
   }
 }
 
 const argon2Work = ({ memoryKib, time }: Argon2Cost): Work => ({ kind: 'argon2', units: memoryKib * time, memoryKib })
 const bcryptWork = ({ cost }: { cost: number }): Work => ({ kind: 'bcrypt', units: 2 ** cost, memoryKib: 4 })
+
+const workOfCost = (of: HashPolicy | Setting): Work => (of.algorithm === 'bcrypt' ? bcryptWork(of) : argon2Work(of))
 
 function workOf(recipe: Recipe): Work {
   switch (recipe.method) {

@@ -26,6 +26,8 @@ export interface Hasher {
   readonly description: string
   /** The native engine, which hashes several passwords at a time; undefined when it is not built or turned off. */
   readonly native: NativeEngine | undefined
+  /** What a hash of the policy takes, in milliseconds: by small ones, which were measured. */
+  readonly policyMs: number
   /** A new hash by a policy [the worker's]. Throws {@link UnsupportedPasswordError}. */
   hash(password: string, policy?: HashPolicy, signal?: AbortSignal): Promise<string>
   /** A hash of which all is given. Throws {@link UnsupportedHashError} for a setting that costs too much or that nothing here takes. */
@@ -141,6 +143,7 @@ export async function createHasher(policy: Policy, options: HasherOptions): Prom
     engines: Object.fromEntries(Object.values(methods).map(({ family, engine }) => [family, engine])),
     description: describe(native, [argon2, bcrypt], whyNot),
     native,
+    policyMs: bounds.millisecondsOf(policy.hashes),
     async hash(password, by = policy.hashes, signal) {
       if (!readsWhole(password, by)) throw new UnsupportedPasswordError('bcrypt does not read this password whole')
       if (!isAffordable(by)) throw new UnsupportedHashError('a hash of this policy takes more than a worker has')

@@ -59,6 +59,7 @@ test('which engine hashes is logged once, also when another process goes on', as
   const log = { ...silent, info: (_: object, message: string) => void said.push(message) }
   const passwords = passwordsOf(t, { log })
   await passwords.hash('x')
+  await until(() => said.length > 0, { what: 'the engine, which is used a moment later' })
   for (const pid of await besides()) process.kill(pid, 'SIGKILL')
   await until(() => passwords.hash('x').then(Boolean, () => false), { what: 'another process' })
   assert.equal(said.length, 1)

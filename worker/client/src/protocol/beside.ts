@@ -39,8 +39,8 @@ export interface BesideCapacity {
 }
 
 export type BesideMessage =
-  /** Once, when requests can be taken; the engine is a sentence. */
-  | { kind: 'ready'; capacity: BesideCapacity; engine: string }
+  /** When requests can be taken. Without an engine, which is a sentence, that is looked for yet, and it is said once more. */
+  | { kind: 'ready'; capacity: BesideCapacity; engine: string | undefined }
   /** The process cannot hash, and ends. */
   | { kind: 'unfit'; code: 'not_installed' | 'unsupported_policy'; reason: string }
   | { kind: 'alive' }

@@ -178,7 +178,10 @@ test.skipIf(skip || (process.platform === 'linux' && existsSync(ADDON_FILE) ? fa
     const passwords = require('@spillway/client').createPasswords({ policy: { algorithm: 'bcrypt', cost: 4 }, waitMs: 60_000 })
     passwords.hash('x').then(async () => {
       const pid = readFileSync('/proc/self/task/' + process.pid + '/children', 'utf8').trim()
-      console.log(JSON.stringify(readFileSync('/proc/' + pid + '/maps', 'utf8').includes('/${PACKED_ADDON}')))
+      const isLoaded = () => readFileSync('/proc/' + pid + '/maps', 'utf8').includes('/${PACKED_ADDON}')
+      // It is used a moment later.
+      while (!isLoaded()) await new Promise((resolve) => setTimeout(resolve, 50))
+      console.log(JSON.stringify(isLoaded()))
       await passwords.close()
     })`
     const { stdout } = await run(process.execPath, ['--input-type=commonjs', '-e', script], { cwd: application, env })

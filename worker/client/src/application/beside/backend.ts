@@ -63,8 +63,8 @@ export function openBesideBackend({ program, settings, inProcess = false, log }:
   function told(message: Exclude<BesideMessage, Unfit | { kind: 'alive' }>): void {
     capacity = { ...message.capacity, since: capacity?.since ?? performance.now() }
     if (message.kind === 'ready') {
-      if (engine === undefined) log.info({}, message.engine)
-      engine = message.engine
+      if (engine === undefined && message.engine !== undefined) log.info({}, message.engine)
+      engine ??= message.engine
       started.resolve()
     } else {
       const cost = calls.answered(message.id, message.verdict) ?? measuredCost
