@@ -17,6 +17,11 @@ impl Widths {
         Self { each: (1..).zip(took).map(|(width, took)| *took / width).collect() }
     }
 
+    /// The time of one in a batch of each width, from 1 on.
+    pub fn each(&self) -> &[Duration] {
+        &self.each
+    }
+
     /// How many are fastest together; 0 where not even one was right.
     pub fn best(&self) -> usize {
         self.best_of(self.each.len())

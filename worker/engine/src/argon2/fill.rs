@@ -50,8 +50,8 @@ fn fill_dependent<const WIDTH: usize>(
             let chosen_by = make_block(params, compressor, segment, i, memory, *reference);
             if i + 1 < params.segment_blocks() {
                 *reference = segment.reference(params, i + 1, chosen_by);
-                prefetch(&memory[*reference]);
-                prefetch(&memory[segment.target(params, i + 1)]);
+                prefetch::<WIDTH>(&memory[*reference]);
+                prefetch::<WIDTH>(&memory[segment.target(params, i + 1)]);
             }
         }
     }
@@ -72,8 +72,8 @@ fn fill_independent<const WIDTH: usize>(
             .then(|| segment.reference(params, i + 1, addresses.at(compressor, i + 1)));
         for memory in memories.iter_mut() {
             if let Some(next) = next {
-                prefetch(&memory[next]);
-                prefetch(&memory[segment.target(params, i + 1)]);
+                prefetch::<WIDTH>(&memory[next]);
+                prefetch::<WIDTH>(&memory[segment.target(params, i + 1)]);
             }
             make_block(params, compressor, segment, i, memory, reference);
         }
@@ -172,14 +172,16 @@ impl Addresses {
     }
 }
 
-/// Has the block brought to the first-level cache while something else is done.
+/// Has the block brought near while something else is done: to the first-level cache, or for more than two hashes to the second. The first
+/// waits for few lines at a time, then also for those that are needed now: three hashes took a fifth longer.
 #[inline(always)]
-fn prefetch(block: &Block) {
+fn prefetch<const WIDTH: usize>(block: &Block) {
     #[cfg(target_arch = "x86_64")]
     for line in block.0.chunks_exact(8) {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        use std::arch::x86_64::{_MM_HINT_T0, _MM_HINT_T1, _mm_prefetch};
+        let line = line.as_ptr().cast();
         // SAFETY: every x86-64 processor has this instruction, and the line is borrowed.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) };
+        unsafe { if WIDTH > 2 { _mm_prefetch::<_MM_HINT_T1>(line) } else { _mm_prefetch::<_MM_HINT_T0>(line) } };
     }
     // Not under Miri, which knows no assembler.
     #[cfg(all(target_arch = "aarch64", not(miri)))]
