@@ -15,7 +15,7 @@ export async function start(env: NodeJS.ProcessEnv, concurrency: number): Promis
     closeOnSignal('worker', log, async () => worker?.close())
     worker = await startWorker(config, concurrency, log)
     log.info({ engines: worker.engines }, worker.hashing)
-    log.info({ opsUrl: worker.opsUrl, concurrency, engines: worker.engines }, 'worker ready')
+    log.info({ opsUrl: worker.opsUrl, concurrency: worker.slots, engines: worker.engines }, 'worker ready')
     log.flush()
   } catch (error) {
     process.stderr.write(`The worker cannot start: ${error instanceof Error ? error.message : String(error)}\n`)

@@ -6,6 +6,7 @@ use std::env::{args, current_exe};
 use std::io::Result;
 use std::process::{Command, Stdio};
 
+use spillway_engine::arena::KEPT_BLOCKS;
 use spillway_engine::profile::Profile;
 use spillway_engine::widths::Widths;
 
@@ -19,7 +20,7 @@ fn main() -> Result<()> {
             std::hint::spin_loop();
         },
         Some("start") => {
-            let Profile { bcrypt, argon2, .. } = Profile::measure(MEMORY_KIB);
+            let Profile { bcrypt, argon2, .. } = Profile::measure(MEMORY_KIB, KEPT_BLOCKS);
             println!("{}\n{}", line(&bcrypt), line(&argon2));
             Ok(())
         }

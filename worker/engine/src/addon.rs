@@ -8,6 +8,8 @@ use napi::{Env, Error, Result, Status, Task};
 use napi_derive::napi;
 use zeroize::Zeroizing;
 
+use crate::allocator::keep_no_large_memory;
+use crate::arena::KEPT_BLOCKS;
 use crate::calls::{Call, Outcome};
 use crate::profile::Profile;
 use crate::stored::Stored;
@@ -20,7 +22,7 @@ static PROFILE: OnceLock<Profile> = OnceLock::new();
 const USUAL_KIB: u32 = 19_456;
 
 fn profile() -> &'static Profile {
-    PROFILE.get_or_init(|| Profile::measure(USUAL_KIB))
+    PROFILE.get_or_init(|| Profile::measure(USUAL_KIB, KEPT_BLOCKS))
 }
 
 /// The best widths and code on this processor.
@@ -49,6 +51,7 @@ pub struct FoundProfile {
 /// Off the event loop, because it takes some tenths of a second.
 pub struct Measure {
     memory_kib: u32,
+    room_kib: u32,
 }
 
 impl Task for Measure {
@@ -56,7 +59,7 @@ impl Task for Measure {
     type JsValue = FoundProfile;
 
     fn compute(&mut self) -> Result<Self::Output> {
-        Ok(PROFILE.get_or_init(|| Profile::measure(self.memory_kib)))
+        Ok(PROFILE.get_or_init(|| Profile::measure(self.memory_kib, self.room_kib as usize)))
     }
 
     fn resolve(&mut self, _: Env, profile: Self::Output) -> Result<Self::JsValue> {
@@ -74,10 +77,10 @@ impl Task for Measure {
     }
 }
 
-/// Tries all widths and kinds of code with known answers, and finds the fastest: argon2's with so much memory. Once for the process.
+/// Tries all widths and kinds of code with known answers, and finds the fastest: argon2's with so much memory, as many as fit into the room. Once for the process.
 #[napi]
-pub fn measure(memory_kib: u32) -> AsyncTask<Measure> {
-    AsyncTask::new(Measure { memory_kib })
+pub fn measure(memory_kib: u32, room_kib: u32) -> AsyncTask<Measure> {
+    AsyncTask::new(Measure { memory_kib, room_kib })
 }
 
 /// The version of the package, which the worker compares with its own.
@@ -125,6 +128,7 @@ impl Engine {
     /// loop alive.
     #[napi(constructor)]
     pub fn new(threads: u32, memory_kib: u32, settle: Function<Vec<Settled>, ()>) -> Result<Self> {
+        keep_no_large_memory();
         let settle = settle.build_threadsafe_function::<Vec<Settled>>().weak::<true>().build()?;
         let settle = move |outcomes: Vec<(u32, Outcome)>, took: Took| {
             let settled = outcomes.into_iter().map(|(id, outcome)| Settled::new(id, outcome, took)).collect();

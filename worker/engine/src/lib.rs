@@ -11,6 +11,8 @@ pub mod stored;
 pub mod threads;
 pub mod widths;
 
+#[cfg(feature = "addon")]
+mod allocator;
 pub mod arena;
 mod block;
 pub mod input;

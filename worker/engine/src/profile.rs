@@ -33,11 +33,11 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// Tries everything, argon2 with so much memory. Takes some tenths of a second of processor time.
-    pub fn measure(memory_kib: u32) -> Self {
+    /// Tries everything, argon2 with so much memory and in room for so many blocks. Takes some tenths of a second of processor time.
+    pub fn measure(memory_kib: u32, room: usize) -> Self {
         let mut wrong = Vec::new();
         let bcrypt = bcrypt::widths(&mut wrong);
-        let argon2::Measured { compressor, widths: argon2, huge_pages } = argon2::measure(memory_kib, &mut wrong);
+        let argon2::Measured { compressor, widths: argon2, huge_pages } = argon2::measure(memory_kib, room, &mut wrong);
         let pbkdf2 = lanes::pbkdf2_plan(&mut wrong);
         let scrypt = lanes::scrypt_plan(&mut wrong);
         Self { bcrypt, compressor, argon2, pbkdf2, scrypt, wrong, huge_pages }

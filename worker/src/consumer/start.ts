@@ -30,6 +30,8 @@ const FLUSH_TRACES_TIMEOUT_MS = 2_500
 
 export interface RunningWorker {
   opsUrl: string
+  /** Hashing threads: as many as there are processors, or as there is memory for. */
+  slots: number
   /** The implementation in use for each algorithm. */
   engines: Hasher['engines']
   /** One sentence for operators: the engine in use, why not the native one, and how to select the other. */
@@ -126,7 +128,8 @@ export async function startWorker(config: WorkerConfig, processors: number, log:
     await step('flush traces', FLUSH_TRACES_TIMEOUT_MS, () => tracing?.close())
   }
 
-  return { opsUrl: ops.url, engines: hasher.engines, hashing: hasher.description + otherEngine(native, hasher), close }
+  const hashing = hasher.description + otherEngine(native, hasher)
+  return { opsUrl: ops.url, slots, engines: hasher.engines, hashing, close }
 }
 
 /** How to select the other engine, where there is another. */

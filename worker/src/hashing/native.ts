@@ -43,7 +43,7 @@ export interface NativeEngine {
 /** The exports of the addon (worker/engine/src/addon.rs). */
 interface Addon {
   VERSION?: string
-  measure(memoryKib: number): Promise<Profile>
+  measure(memoryKib: number, roomKib: number): Promise<Profile>
   Engine: new (threads: number, memoryKib: number, settle: (batch: readonly Settled[]) => void) => AddonEngine
 }
 
@@ -111,7 +111,7 @@ const DEFAULTS = { threadKib: 65_536, policyKib: 19_456 }
 export async function startNativeEngine(threads: number, options: NativeOptions = {}): Promise<NativeEngine> {
   const { threadKib = DEFAULTS.threadKib, policyKib = DEFAULTS.policyKib } = options
   const addon = loadAddon(ADDON_FILES)
-  const profile = await addon.measure(policyKib)
+  const profile = await addon.measure(policyKib, threadKib)
   const pending = new Map<number, Pending>()
   const alive = setInterval(() => {}, NEVER_MS)
   alive.unref()

@@ -1,9 +1,10 @@
 // What asks for more memory than a worker has: it is refused before it is begun, whoever asks.
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { test } from 'vitest'
 import { firebaseProject } from '../../src/hashing/formats/settings.ts'
 import { createHasher, UnsupportedHashError } from '../../src/hashing/index.ts'
-import { hashingMemory, policyKib } from '../../src/hashing/memory-limit.ts'
+import { hashingMemory, PROGRAM_KIB, policyKib } from '../../src/hashing/memory-limit.ts'
 import { performVerify } from '../../src/hashing/perform.ts'
 import { argon2idPolicy } from '../../src/hashing/policy.ts'
 import { createThreads } from '../../src/hashing/threads.ts'
@@ -32,6 +33,17 @@ test('each thread has its share of what the limit leaves beside the program, and
   assert.deepEqual(shared(128, 4), [1, 19])
   assert.ok(hashingMemory({ slots: 1, policyKib: 0, isShared: false }).slotKib >= 19_456)
   assert.deepEqual([policyKib(tooMuch), policyKib({ algorithm: 'bcrypt' })], [2_049, 0])
+})
+
+test('the chart, the sizing guide and the page of the package say what the program takes', () => {
+  const mib = PROGRAM_KIB / 1_024
+  const pages = [
+    ['infra/helm/spillway/README.md', `${mib}Mi, and config.argon2.memoryKib for every slot and once more`],
+    ['infra/sizing/README.md', `the worker's memory, less ${mib} MiB, in a share\nfor each slot and one more`],
+    ['worker/client/README.md', `after ${2 * mib} MiB (at workers ${mib})`],
+  ] as const
+  for (const [page, rule] of pages)
+    assert.ok(readFileSync(new URL(`../../../${page}`, import.meta.url), 'utf8').includes(rule), page)
 })
 
 test('packages hash no more at a time than there is memory for, in the order of their calls, and what takes none does not wait', async () => {

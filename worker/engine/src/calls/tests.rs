@@ -5,10 +5,11 @@ use std::os::unix::fs::FileExt;
 use std::sync::LazyLock;
 
 use super::*;
+use crate::arena::KEPT_BLOCKS;
 use crate::profile::Profile;
 use crate::sha256::Key;
 
-static PROFILE: LazyLock<Profile> = LazyLock::new(|| Profile::measure(4_096));
+static PROFILE: LazyLock<Profile> = LazyLock::new(|| Profile::measure(4_096, KEPT_BLOCKS));
 const PASSWORD: &[u8] = b"correct horse battery staple";
 const SALT: &[u8] = b"somesaltsomesalt";
 

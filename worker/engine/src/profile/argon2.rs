@@ -1,7 +1,7 @@
 //! argon2: known answers by all code at every width, the fastest code, and its widths.
 
 use super::timing::{least_of_each, least_of_widths};
-use crate::arena::{Arena, KEPT_BLOCKS};
+use crate::arena::Arena;
 use crate::argon2::{Compressor, Cost, Params, Variant, Version, WIDEST, digests};
 use crate::input::Input;
 use crate::stored::{Method, Stored};
@@ -23,9 +23,9 @@ pub struct Measured {
     pub huge_pages: Option<bool>,
 }
 
-/// Times the widths with so much memory, as far as it is kept.
-pub fn measure(memory_kib: u32, wrong: &mut Vec<String>) -> Measured {
-    let mut arena = Arena::default();
+/// Times the widths with so much memory, as far as there is room.
+pub fn measure(memory_kib: u32, room: usize, wrong: &mut Vec<String>) -> Measured {
+    let mut arena = Arena::new(room);
     let right: Vec<_> = Compressor::available()
         .into_iter()
         .filter(|&compressor| {
@@ -66,13 +66,14 @@ fn is_right(compressor: Compressor, width: usize, arena: &mut Arena) -> bool {
 
 /// Two passes of argon2id, as in a login. The first pass only writes memory; what is hashed together saves time in those that also read it.
 fn timed_widths(compressor: Compressor, memory_kib: u32, arena: &mut Arena) -> Widths {
-    let memory_kib = memory_kib.clamp(LEAST_TIMED_KIB, KEPT_BLOCKS as u32);
+    let room = arena.room();
+    let memory_kib = memory_kib.min(room as u32).max(LEAST_TIMED_KIB);
     let cost = Cost { memory_kib, passes: 2, lanes: 1 };
     let params = Params { variant: Variant::Id, version: Version::V19, cost };
     let input = Input { password: b"timed", salt: b"timedtimed", digest_bytes: 32 };
     // The first call maps the memory, for the widest.
     let mut run = |width: usize| digests(&params, compressor, arena, &vec![input; width]).is_ok();
-    let most = (KEPT_BLOCKS / params.blocks()).clamp(1, WIDEST);
+    let most = (room / params.blocks()).clamp(1, WIDEST);
     let widest = if run(most) { most } else { 1 };
     Widths::from_batches(&least_of_widths(widest, |width, _| run(width)))
 }

@@ -34,7 +34,7 @@ fn profile(bcrypt: Widths, argon2: Widths) -> Profile {
 
 #[test]
 fn all_known_answers_are_right_here_at_every_width() {
-    let profile = Profile::measure(19_456);
+    let profile = Profile::measure(19_456, ROOM);
     assert_eq!(profile.wrong, Vec::<String>::new());
     assert!((1..=crate::bcrypt::WIDEST).contains(&profile.bcrypt.best()));
     assert!((1..=3).contains(&profile.argon2.best()));
