@@ -14,14 +14,15 @@ import { endingSteps, troubleSteps } from './trouble.ts'
 /** How much of the time before the spike the timeline shows, in seconds. */
 const BEFORE_S = 3
 
-/** Runs all steps. The timeline that it returns begins at the spike, and ends when the workers are few again. */
+/** Runs all steps, with a spike of so many times what one worker does. The timeline that it returns begins at the spike, and ends when the workers are few again. */
 export async function runScenario(
   environment: Environment,
   steps: Steps,
+  times: number,
 ): Promise<{ timeline: Timeline; spike: MeasuredSpike }> {
   await chartSteps(environment, steps)
   const stage = await openStage(environment)
-  const spike = await spikeSteps(stage, steps)
+  const spike = await spikeSteps(stage, steps, times)
   await troubleSteps(stage, steps)
   await scheduleSteps(stage, steps)
   await twoRedisSteps(stage, steps)

@@ -8,8 +8,11 @@ import type { Steps } from './run.ts'
 import { HASH_MS, JOBS_PER_WORKER, MAX_REPLICAS, noneFailed, type Stage, SYNC_MS } from './stage.ts'
 
 const ORDINARY_PER_SECOND = 2
-const SPIKE_PER_SECOND = 24
+/** Of what one worker does: it is the spike of the timeline and of the README. */
+export const USUAL_TIMES = 6
+const WORKER_PER_SECOND = 1_000 / HASH_MS
 const SPIKE_S = 45
+const EMPTY_WITHIN_MS = 120_000
 /** At p90, of those that were told after all workers had joined. */
 const ETA_ERROR_LIMIT = 0.25
 const ETAS_LEAST = 50
@@ -19,6 +22,8 @@ export interface MeasuredSpike {
   /** When it began, and when the workers were few again, from the start of the timeline. */
   atS: number
   endS: number
+  /** Logins a second in it. */
+  perSecond: number
   lengthS: number
   /** Until the first added worker was ready. */
   scaleS: number
@@ -28,10 +33,12 @@ export interface MeasuredSpike {
   overAfterS: number
 }
 
-export async function spikeSteps(stage: Stage, { step }: Steps): Promise<MeasuredSpike> {
+/** @param times what one worker does */
+export async function spikeSteps(stage: Stage, { step }: Steps, times: number): Promise<MeasuredSpike> {
   const { traffic, timeline, settled, stays, environment } = stage
   const { kubelet } = environment
-  const spike: MeasuredSpike = { atS: 0, endS: 0, lengthS: 0, scaleS: 0, deepest: 0, overAfterS: 0 }
+  const perSecond = times * WORKER_PER_SECOND
+  const spike: MeasuredSpike = { atS: 0, endS: 0, perSecond, lengthS: 0, scaleS: 0, deepest: 0, overAfterS: 0 }
 
   await step('idle stays at the minimum', async () => {
     await settled(1)
@@ -45,7 +52,7 @@ export async function spikeSteps(stage: Stage, { step }: Steps): Promise<Measure
     spike.atS = timeline.now()
     timeline.mark('spike')
     const since = (): string => `${(timeline.now() - spike.atS).toFixed(1)} s`
-    traffic.setRate(SPIKE_PER_SECOND)
+    traffic.setRate(perSecond)
     await until(() => (timeline.latest()?.replicas ?? 0) > 1, {
       timeoutMs: 3 * SYNC_MS,
       what: 'a larger number of workers',
@@ -65,7 +72,7 @@ export async function spikeSteps(stage: Stage, { step }: Steps): Promise<Measure
     traffic.setRate(ORDINARY_PER_SECOND)
     timeline.mark('spike over')
     spike.lengthS = timeline.now() - spike.atS
-    await until(() => (timeline.latest()?.depth ?? 1) < 2, { timeoutMs: 60_000, what: 'an empty queue' })
+    await until(() => (timeline.latest()?.depth ?? 1) < 2, { timeoutMs: EMPTY_WITHIN_MS, what: 'an empty queue' })
     spike.overAfterS = timeline.now() - spike.atS
     noneFailed(traffic.results)
     spike.deepest = Math.max(...timeline.samples.map(({ depth }) => depth))
@@ -91,10 +98,10 @@ export async function spikeSteps(stage: Stage, { step }: Steps): Promise<Measure
 }
 
 /** The sizing guide's prediction, from the rates, the hash, and when the added workers were ready, and nothing else that was measured. */
-export function predictSpike({ lengthS, scaleS }: MeasuredSpike): SpikeCost {
+export function predictSpike({ perSecond, lengthS, scaleS }: MeasuredSpike): SpikeCost {
   return spikeCost({
     perSecond: ORDINARY_PER_SECOND,
-    spikePerSecond: SPIKE_PER_SECOND,
+    spikePerSecond: perSecond,
     spikeS: lengthS,
     slotMs: HASH_MS + readFigures().turnaroundMs,
     slots: 1,
