@@ -84,7 +84,11 @@ for (const [name, { inject, mend }] of Object.entries(faults)) {
     const client = await clientOfBoth(first, { observer })
     await untilSecondIsUsed(client)
     // Enough that some are in hand and some wait in either of them, for two and a half seconds in eight slots.
-    const held = await submit(client, 40, 500)
+    const held: PendingJob[] = []
+    await until(async () => {
+      held.push(...(await submit(client, 40, 500)))
+      return held.some(({ job }) => job.server === ids[1])
+    })
     const answers = Promise.all(held.map((pending) => answerOf(pending)))
     let isMended = false
     // Before anything is closed: what is left in both is deleted then.
