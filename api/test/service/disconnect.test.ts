@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { type LogLine, until } from '@spillway/local/rig'
+import { readMetric } from '@spillway/local/rig/api-client'
 import { afterAll, test } from 'vitest'
 import { slowAccount } from '../account.ts'
 import { expect, login, redeem, respondAsync } from '../client.ts'
@@ -29,6 +30,7 @@ test('the job of a client that goes away while it waits is cancelled', async () 
   await assert.rejects(left, { name: 'AbortError' })
   await queue.settled(0, 1)
   assert.equal(await queue.holds(jobId), false)
+  await until(async () => (await readMetric(gateway.opsUrl, 'spillway_jobs_cancelled_total')) === 1)
   await gateway.waitForLog((line) => line.msg === 'client gone' && line.jobId === jobId)
   takenBack.push(jobId)
 })
