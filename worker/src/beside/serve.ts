@@ -1,5 +1,4 @@
 /** Hashes for the application that started this process, as a worker does for a queue: the same engines, policy and verdicts. */
-import { setTimeout as sleep } from 'node:timers/promises'
 import type {
   BesideCancellation,
   BesideCapacity,
@@ -62,23 +61,25 @@ export async function answering(
     const aborters = new Map<number, AbortController>()
     const ready = (engine?: string) => say({ kind: 'ready', capacity: capacityOf(using, slots), engine })
 
-    /** What packages have begun they finish. */
+    /** What packages have begun they finish; what comes while the engine measures itself waits for it, and does not disturb it. */
     async function useEngine(): Promise<void> {
-      await sleep(ENGINE_AFTER_MS)
       const hasher = await createHasher(asPolicy(policy), { ...memory, native })
       if (hasher.native !== undefined) using = { hasher, estimate: await measureCapacity(hasher, slots) }
       ready(hasher.description)
     }
 
     ready(native ? undefined : hasher.description)
-    if (native)
-      useEngine().catch((error: unknown) => {
+    let measuring = Promise.resolve()
+    const later = () => {
+      measuring = useEngine().catch((error: unknown) => {
         ready(hasher.description)
         console.error('spillway: the native engine is not used:', error)
       })
+    }
+    if (native) setTimeout(later, ENGINE_AFTER_MS)
     return (message) => {
       if ('cancelled' in message) aborters.get(message.id)?.abort()
-      else void answer(message, { using, slots, aborters, say })
+      else void measuring.then(() => answer(message, { using, slots, aborters, say }))
     }
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)

@@ -1,5 +1,5 @@
 // The second half of `pnpm --filter @spillway/client recipes`: a hundred users log in to each recipe at once, before the change and after it in both modes. With
-// names of recipes, only to those. Ends with 1 when a goal is missed.
+// names of recipes, only to those; `scripts` measures scripts. Ends with 1 when a goal is missed.
 import { copyFile, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -11,7 +11,8 @@ import { buildEngine, hasEngine } from '@spillway/local/start/engine'
 import { pack } from '@spillway/local/start/pack'
 import { goalsMissed, type Mode, type Row, toTable, wasBusy } from './goals.ts'
 import { type Installed, installRecipe } from './install.ts'
-import { type Recipe, recipes, USERS_FILE } from './recipes.ts'
+import { express, type Recipe, recipes, USERS_FILE } from './recipes.ts'
+import { measureScripts } from './scripts.ts'
 import { cores, moveAside, startQueue } from './stage.ts'
 import { startRecipe } from './start.ts'
 import { measureStorms, users } from './storm.ts'
@@ -19,6 +20,8 @@ import { measureStorms, users } from './storm.ts'
 const withoutHashing = join(import.meta.dirname, 'without-hashing.cjs')
 const OUTPUT_TOLD = 2_000
 const LOOK_FOR_MS = 1_000
+/** Named as a recipe is. */
+const SCRIPTS = 'scripts'
 
 async function measured(recipe: Recipe, { before, after }: Installed, keeper: Keeper, dir: string): Promise<Row[]> {
   const rows: Row[] = []
@@ -57,8 +60,10 @@ async function measured(recipe: Recipe, { before, after }: Installed, keeper: Ke
 
 await runWithKeeper(async (keeper) => {
   const names = process.argv.slice(2)
-  const chosen = recipes.filter(({ name }) => names.length === 0 || names.includes(name))
-  if (chosen.length === 0) throw new UserError(`The recipes are ${recipes.map(({ name }) => name).join(', ')}.`)
+  const isChosen = (name: string) => names.length === 0 || names.includes(name)
+  const chosen = recipes.filter(({ name }) => isChosen(name))
+  if (chosen.length === 0 && !isChosen(SCRIPTS))
+    throw new UserError(`The recipes are ${recipes.map(({ name }) => name).join(', ')} and ${SCRIPTS}.`)
   await buildEngine(keeper, console.log)
   const dir = await mkdtemp(join(tmpdir(), 'spillway-recipes-'))
   try {
@@ -68,6 +73,11 @@ await runWithKeeper(async (keeper) => {
       console.log(`${recipe.name}: installing`)
       installed.set(recipe, await installRecipe(recipe, tarball, join(dir, recipe.name)))
     }
+    if (isChosen(SCRIPTS)) {
+      console.log(`${SCRIPTS}: installing`)
+      await measureScripts((await installRecipe(express, tarball, join(dir, SCRIPTS))).before, hasEngine())
+    }
+    if (chosen.length === 0) return
     moveAside()
     const rows: Row[] = []
     for (const [recipe, folders] of installed) rows.push(...(await measured(recipe, folders, keeper, dir)))

@@ -24,8 +24,9 @@ export const neighbourPath = (name: Neighbour): string => `/${name}`
 
 const own = { register: '/users', login: '/login' }
 
+export const express: Recipe = { name: 'express', start: ['app.js'], isBuilt: false, isLight: true, paths: own }
 export const recipes: readonly Recipe[] = [
-  { name: 'express', start: ['app.js'], isBuilt: false, isLight: true, paths: own },
+  express,
   { name: 'fastify', start: ['app.js'], isBuilt: false, isLight: true, paths: own },
   { name: 'nestjs', start: ['dist/main.js'], isBuilt: true, isLight: true, paths: own },
   {

@@ -20,9 +20,10 @@ export interface MethodOptions {
 export async function createMethods({ threads, native, algorithms }: MethodOptions): Promise<Methods> {
   const { argon2, bcrypt } = algorithms
   const compute = createCompute(threads)
+  const [ofPbkdf2, ofScrypt] = await Promise.all([pbkdf2(threads, native), scrypt(threads, native)])
   return {
     ...{ argon2, bcrypt },
-    ...{ pbkdf2: await pbkdf2(threads, native), scrypt: await scrypt(threads, native), firebase: firebase(threads) },
+    ...{ pbkdf2: ofPbkdf2, scrypt: ofScrypt, firebase: firebase(threads) },
     ...{ digest: digests(compute), wrapped: wrapped(compute, argon2) },
   }
 }
