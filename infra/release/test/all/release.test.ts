@@ -139,7 +139,10 @@ test.skipIf(skip || (process.platform === 'linux' && hasEngine() ? false : 'no e
     const passwords = require('@spillway/client').createPasswords({ policy: { algorithm: 'bcrypt', cost: 4 }, waitMs: 60_000 })
     passwords.hash('x').then(async () => {
       const pid = readFileSync('/proc/self/task/' + process.pid + '/children', 'utf8').trim()
-      console.log(readFileSync('/proc/' + pid + '/maps', 'utf8').match(/[^ ]*\\.node$/gm).join())
+      const addons = () => readFileSync('/proc/' + pid + '/maps', 'utf8').match(/[^ ]*\\.node$/gm)?.join() ?? ''
+      // The engine is used a moment later.
+      while (!addons().includes('/spillway.node')) await new Promise((resolve) => setTimeout(resolve, 50))
+      console.log(addons())
       await passwords.close()
     })`
     const loaded = await run(process.execPath, ['--input-type=commonjs', '-e', script], { cwd: application, env })
