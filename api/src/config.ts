@@ -119,9 +119,9 @@ export const GatewayConfig = {
       'Refreshes a minute of one session: enough for many tabs; 0 for no limit',
     ),
     LIMIT_REDEEM_PER_ADDRESS: integer(
-      6_000,
+      30_000,
       [0],
-      'Redemptions a minute from one address: enough for a hundred tickets that are redeemed every second; 0 for no limit',
+      'Redemptions a minute from one address: enough for 2,500 people behind it who redeem every 5 s; 0 for no limit',
     ),
     SERVICE_KEYS: text(
       '',
