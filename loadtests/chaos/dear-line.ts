@@ -22,7 +22,7 @@ const SETTLING_MS = 2_000
 const COUNTED_MS = 6_000
 const LOGINS = 7
 /** What a login takes after it is over, of what it took before, within this bound. */
-const AS_QUICK = 1.5
+const AS_QUICK = 2
 const OVER_AFTER_MS = 2_000
 /** A held request is answered after LOGIN_WAIT_MS, 8 s, and a refusal is paced for some seconds. */
 const ANSWER_MS = 30_000

@@ -15,7 +15,7 @@ const FLOODS = [
 ]
 const FLOOD = { connections: 500, durationS: LOGINS.durationS + 1, settlingS: 0 }
 /** Of the logins without a flood. */
-const LOGINS_SHARE = 0.8
+const LOGINS_SHARE = 0.7
 
 /** Few enough for a gateway with a part of a core, and enough that what it does at rest counts little. */
 const STEADY = { perSecond: 500, connections: 50, durationS: 5, settlingS: 0 }
