@@ -59,6 +59,7 @@ export function argon2Cases(original: Untyped, stored: string): Cases {
     ['a digest of 500 bytes', { hashLength: 500 }],
     ['a salt of 8 bytes', { salt: Buffer.alloc(8, 1) }],
     ['a salt of 64 bytes', { salt: Buffer.alloc(64, 1) }],
+    ['a salt of 600 bytes', { salt: Buffer.alloc(600, 1) }],
     ['an empty secret', { secret: Buffer.alloc(0) }],
     ['associated data', { associatedData: Buffer.from('user 7') }],
     ['associated data and a secret', { associatedData: Buffer.from('user 7'), secret: pepper }],
