@@ -24,7 +24,7 @@ const LAST_SHARE = 1.25
 
 const LEFT = { times: 20, seconds: 10 }
 const LEAVE_AFTER_S = 20
-const GOODPUT_SHARE = 0.9
+const GOODPUT_SHARE = 0.8
 const FOR_NOBODY_SHARE = 0.05
 
 /** People come; resolves when the last of them is in or gone. The generator's own processor time tells whether it measured itself. */
