@@ -1,5 +1,6 @@
-// A Spillway whose hashes are real and dear: one slot does a dozen a second, so that twenty times as many are few people, and what gateway,
-// database and generator cost counts little beside the hashes. All share the machine's cores.
+// A Spillway whose hashes are real and dear: one slot does some thirty a second. Twenty times as many are few people, and gateway, database and
+// load generator cost little beside the hashes. All share the machine's cores.
+import { setTimeout as sleep } from 'node:timers/promises'
 import { ask } from '@spillway/local/rig/api-client'
 import { DEAR_PASSES } from '../contenders/hashing.ts'
 import { createVisitor, type Visitor, type VisitorOptions } from '../load/visit.ts'
@@ -21,7 +22,7 @@ const CALLERS = 12
 const SETTLING_MS = 2_000
 const COUNTED_MS = 6_000
 const LOGINS = 7
-/** What a login takes after it is over, of what it took before, within this bound. */
+/** A login afterwards takes at most so many times what it took before. */
 const AS_QUICK = 2
 const OVER_AFTER_MS = 2_000
 /** A held request is answered after LOGIN_WAIT_MS, 8 s, and a refusal is paced for some seconds. */
@@ -59,7 +60,7 @@ export function onDearLine(run: (line: DearLine) => Promise<Findings>): Scenario
     return await run({
       ...{ system, stage, url, capacity, people },
       async expectCalm(findings, after) {
-        await new Promise((resolve) => setTimeout(resolve, OVER_AFTER_MS))
+        await sleep(OVER_AFTER_MS)
         const calmMs = await usualMs()
         findings.notes.push(`a login after ${after} ${calmMs.toFixed(0)} ms, before all ${idleMs.toFixed(0)}`)
         findings.expect(

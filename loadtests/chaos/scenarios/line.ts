@@ -89,7 +89,7 @@ const lineSpike: Scenario = {
 
 const lineLeft: Scenario = {
   name: 'line-left',
-  promise: `When half of those of ${LEFT.times} times capacity go away, those who stay get ${GOODPUT_SHARE} of it, and next to nothing is hashed for nobody.`,
+  promise: `When half of a spike of ${LEFT.times} times capacity leaves, the others get ${GOODPUT_SHARE} of the capacity; at most ${FOR_NOBODY_SHARE * 100} % of the hashes are for clients who left.`,
   alone: true,
   run: onDearLine(async (line) => {
     const { opsUrl = '' } = line.system.workers[0] ?? {}

@@ -19,7 +19,7 @@ interface Group {
   workers: number
 }
 
-/** Groups run one after the other. Tests wait more than they compute; those of `all` compute as well. */
+/** Groups run one after the other. Service and process tests wait more than they compute; `all` tests also compute. */
 const groups: readonly Group[] = [
   { levels: ['unit'], workers: 1 },
   { levels: ['service', 'process'], workers: 3 * availableParallelism() },

@@ -16,7 +16,7 @@ const seed = `
 const bcrypt = require('@spillway/client/bcrypt')
 const hashes = Array.from({ length: ${SEEDED} }, (_, n) => bcrypt.hash('password ' + n, ${COST}))
 Promise.all(hashes).then((made) => { if (new Set(made).size !== ${SEEDED}) throw new Error('a hash is missing') })`
-/** Its threads are those of a process beside an application; it has measured itself before. */
+/** It has as many threads as a process beside an application, and has measured itself before. */
 const engineAlone = `
 const { startNativeEngine } = await import('${ENGINE}')
 const engine = await startNativeEngine((await import('node:os')).availableParallelism())

@@ -76,12 +76,13 @@ if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 return redis.call('PEXPIRE', KEYS[1], ARGV[2], 'LT')`)
 
 /**
- * Lua: takes an active job from the worker that has just taken it, unless its client is present. One that is away, where it was told to be, lets
- * those go before whose clients are held, once: whoever drops its tickets and asks again would have them hashed in the grace of each. A job without a number is still being added
- * by its client: workers may take it sooner, unless it is behind. The job leaves the active list last: where the script fails on its way, it is
- * taken over as that of a dead worker.
- * KEYS: present, lock, active list, the set of jobs that seem to be stalled, absent set, job, waiting list. ARGV: job id, token of the lock, deadline, whether it is behind (1 or 0), the longest time away with the grace. Returns
- * 1 where the job was passed over; 0 where it is to be done, as is one that another worker has by now.
+ * Lua: takes an active job from the worker that has just taken it, unless its client is present. A client that is away, as it was told to be,
+ * lets held clients go first, once. Otherwise the tickets that a client drops would be hashed in the grace of each. A job without a number
+ * is still being added by its client: workers may take it sooner, unless it is behind. The job leaves the active list last. Where the script
+ * fails before that, another worker takes the job over, as if this one had died.
+ * KEYS: present, lock, active list, the set of jobs that seem to be stalled, absent set, job, waiting list. ARGV: job id, token of the lock,
+ * deadline, whether it is behind (1 or 0), the longest time away with the grace, in milliseconds. Returns 1 where the job was passed over;
+ * 0 where it is to be done, or another worker has it by now.
  */
 const passOverJob = defineScript(`
 local leftMs = redis.call('PTTL', KEYS[1])
@@ -175,8 +176,9 @@ export async function passOver(
   token: string,
   isBehind = false,
 ): Promise<boolean> {
-  const queued = [queueKey(prefix, 'active'), queueKey(prefix, 'stalled')]
-  const keys = [presentKey(prefix, id), lockKey(prefix, id), ...queued, absentKey(prefix), jobKey(prefix, id)]
-  keys.push(queueKey(prefix, 'wait'))
+  const keys = [
+    ...[presentKey(prefix, id), lockKey(prefix, id), queueKey(prefix, 'active'), queueKey(prefix, 'stalled')],
+    ...[absentKey(prefix), jobKey(prefix, id), queueKey(prefix, 'wait')],
+  ]
   return (await passOverJob(redis, keys, id, token, deadline, isBehind ? 1 : 0, AWAY_MS + GRACE_MS)) === 1
 }
