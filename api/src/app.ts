@@ -159,7 +159,7 @@ export async function buildApp(config: GatewayConfig, deps: AppDeps): Promise<Fa
     usedTickets: createUsedTickets(database, log),
     resume: (operation) => resumeOperation(operations, all, operation),
     operations,
-    onRequest: [app.limitRedeemAddress],
+    limit: app.limitRedeemAddress,
   })
   await app.register(tokenRoutes, all)
   await app.register(meRoutes, all)

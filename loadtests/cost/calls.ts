@@ -85,6 +85,16 @@ export const costed: readonly Costed[] = [
     },
   },
   {
+    name: 'made-up',
+    title: 'made-up ticket',
+    callers: REFUSED_CALLERS,
+    open:
+      ({ api }) =>
+      async () => {
+        expect(400, await api.redeem('made up'))
+      },
+  },
+  {
     name: 'minute',
     title: "a person's minute in line",
     callers: PEOPLE,

@@ -1,6 +1,7 @@
 /**
  * Rate limits of the public API: requests with credentials per address and per account, refreshes per address and per session,
  * redemptions per address. The limit of the address is checked before the body is read: refusals stay cheap, and invalid requests count.
+ * Made-up tickets and refresh tokens do not: they are refused from memory, and paced.
  * Logins count for their address only where they fail (address-attempts.ts).
  * The other limit needs a valid body.
  *
@@ -95,10 +96,10 @@ declare module 'fastify' {
     limitAddress: LimitRequest
     /** `preHandler` hook that counts a request against the limit of its account, after validation and authentication. */
     limitAccount: LimitRequest
-    /** The same two hooks for requests that refresh or end a session. */
+    /** `preHandler` hooks for requests that show a refresh token of ours. */
     limitRefreshAddress: LimitRequest
     limitSession: LimitRequest
-    /** `onRequest` hook for redemptions of tickets. */
+    /** Counts redemptions of tickets. */
     limitRedeemAddress: LimitRequest
     /** `onRequest` hook for requests that send mail. */
     limitMailNetwork: LimitRequest

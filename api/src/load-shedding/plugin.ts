@@ -17,8 +17,8 @@ import type { ErrorCode } from '../schemas/problem-codes.js'
 import type { LoadShedder, Priority, Work } from './load-shedder.js'
 import { createPreference, type DeviceOf } from './preference.js'
 
-/** Refusals that come back at once where they are answered at once. A challenge may be solved at once. */
-const PACED: ReadonlySet<string | undefined> = new Set<ErrorCode>(['busy', 'too_many_requests'])
+/** Refusals of this gateway, which come back at once where they are answered at once. */
+const REFUSALS: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['busy', 'too_many_requests'])
 /** How often the end of a period of refusals is checked for, in milliseconds. */
 const CHECK_MS = 1_000
 
@@ -71,7 +71,20 @@ export const loadSheddingPlugin = fp(
     const { perSecond } = shedder
     const isClosing = () => isDraining() || !app.server.listening
     const answerBusy = createBusyAnswers({ bodyLimitBytes, isClosing, perSecond })
-    const whenDue = createRefusalPace({ perSecond, leastDelayMs: 0, burstMs: REFUSED_AT_ONCE_MS })
+    const pace = { perSecond, leastDelayMs: 0, burstMs: REFUSED_AT_ONCE_MS }
+    const refusalIsDue = createRefusalPace(pace)
+    // By itself: a client whose token has just expired need not wait for those that are refused in a spike.
+    const rejectionIsDue = createRefusalPace(pace)
+
+    /** How an answer is held that comes back at once where it is answered at once; undefined for any other. A challenge may be solved at once. */
+    function paceOf({ errorCode, jobId, isInVain }: FastifyRequest, status: number) {
+      if (isInVain) return rejectionIsDue
+      if (errorCode === undefined || errorCode === 'challenge_required') return undefined
+      if (REFUSALS.has(errorCode)) return refusalIsDue
+      // What was made up, malformed or expired: anybody can send it on and on, and nothing is hashed for it.
+      return status < 500 && jobId === undefined ? rejectionIsDue : undefined
+    }
+
     function refuse(request: IncomingMessage, response: ServerResponse, route = 'none'): void {
       note()
       metrics.refused.inc({ reason: 'gateway_overloaded' })
@@ -115,10 +128,11 @@ export const loadSheddingPlugin = fp(
     })
     // Every request that begins is answered, even after its client disconnected. One that was refused without a job is no throughput: it
     // costs little, and a flood of such would raise the limit of requests in hand.
-    app.addHook('onSend', ({ work, jobId, errorCode }, { statusCode }, _payload, next) => {
-      work?.end(statusCode < 400 || (statusCode < 500 && jobId !== undefined))
-      if (PACED.has(errorCode) && !isClosing()) whenDue(() => next())
-      else next()
+    app.addHook('onSend', (request, { statusCode }, _payload, next) => {
+      request.work?.end(statusCode < 400 || (statusCode < 500 && request.jobId !== undefined))
+      const whenDue = isClosing() ? undefined : paceOf(request, statusCode)
+      if (whenDue === undefined) next()
+      else whenDue(() => next())
     })
   },
   { name: 'load-shedding' },
@@ -134,6 +148,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The gateway's own work on this request. */
     work?: Work | undefined
+    /** It is answered as others are, and nothing was done for it: its answer is paced. */
+    isInVain?: boolean
   }
 }
 

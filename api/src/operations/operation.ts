@@ -6,6 +6,7 @@
  */
 import type { JobRef, Verdict } from '@spillway/client/queue-client'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { LimitRequest } from '../limits/limit.js'
 import { ApiError } from '../problems/errors.js'
 import { bodyProblems, limitProblem, ticketResponse } from '../schemas/responses.js'
 import type { JsonObject, Schema } from '../schemas/schema.js'
@@ -196,6 +197,8 @@ export interface Redemption {
   hold: Hold
   tickets: Tickets
   usedTickets: UsedTickets
+  /** Counts the redemption of a ticket that is ours: one that was made up is refused from memory. */
+  limit: LimitRequest
   /** Returns how to end the operation of a ticket. Throws `invalid_ticket` for an operation that this API or its caller lacks. */
   resume(operation: TicketContents['operation'], request: FastifyRequest): Resumed
 }
@@ -205,12 +208,13 @@ export interface Redemption {
  * `ticket_expired` after the deadline of its job.
  */
 export async function redeem(
-  { hold, tickets, usedTickets, resume }: Redemption,
+  { hold, tickets, usedTickets, limit, resume }: Redemption,
   text: string,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<Finished | Ticketed> {
   const ticket = tickets.read(text)
+  await limit(request, reply)
   const { job, operation } = ticket
   const resumed = resume(operation, request)
   try {

@@ -1,4 +1,5 @@
 /** Errors for clients: each has a code, which determines its status and its public sentence (RFC 9457). */
+import { StacklessError } from '@spillway/client/errors'
 import { type ErrorCode, problems } from '../schemas/problem-codes.js'
 import type { Challenge } from '../schemas/responses.js'
 
@@ -44,7 +45,7 @@ export interface ApiErrorOptions extends ErrorOptions {
 }
 
 /** An error that is sent to the client. Its `cause` is only logged. */
-export class ApiError extends Error {
+export class ApiError extends StacklessError {
   override readonly name = 'ApiError'
   readonly code: ErrorCode
   readonly status: number

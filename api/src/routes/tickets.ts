@@ -15,8 +15,8 @@ type Responses = Pick<Operation<never>, 'answer' | 'problems'>
 export interface TicketRoutesOptions extends Redemption, Pick<Access<unknown>, 'security'> {
   /** Those of the API: a ticket answers as one of them. */
   operations: readonly Responses[]
-  /** Authenticate and limit redemptions. */
-  onRequest: onRequestAsyncHookHandler[]
+  /** Authenticates redemptions [everybody may redeem]. */
+  onRequest?: onRequestAsyncHookHandler
 }
 
 export const ticketRoutes: FastifyPluginAsyncJsonSchemaToTs<{ Options: TicketRoutesOptions }> = async (
@@ -53,7 +53,7 @@ export const ticketRoutes: FastifyPluginAsyncJsonSchemaToTs<{ Options: TicketRou
         response,
         ...(security === undefined ? {} : { security }),
       },
-      onRequest,
+      ...(onRequest === undefined ? {} : { onRequest }),
     },
     async (request, reply) => {
       const { status, headers, body } = await redeem(redemption, request.body.ticket, request, reply)

@@ -17,7 +17,7 @@ const RefreshTokenBody = {
 export const tokenRoutes: RoutePlugin = async (app, { sessions, issueTokens, tokenCarrier, audit }) => {
   const { isCookie, shownBy } = tokenCarrier
   const body = isCookie ? {} : { body: RefreshTokenBody }
-  /** Before the request is counted for its session: made-up tokens have no session, and cost neither its count nor a query. */
+  /** Before anything is counted: a made-up token costs neither a count nor a query. */
   const requireRefreshToken = async (request: FastifyRequest) => {
     if (!sessions.isOurs(shownBy(request))) throw new ApiError('invalid_refresh_token')
   }
@@ -36,8 +36,7 @@ export const tokenRoutes: RoutePlugin = async (app, { sessions, issueTokens, tok
         ...body,
         response: { 200: TokenBody, 401: unauthorizedProblem, 429: limitProblem, ...bodyProblems },
       },
-      onRequest: app.limitRefreshAddress,
-      preHandler: [requireRefreshToken, app.limitSession],
+      preHandler: [requireRefreshToken, app.limitRefreshAddress, app.limitSession],
     },
     async (request, reply) => {
       const { ip } = request
@@ -64,7 +63,11 @@ export const tokenRoutes: RoutePlugin = async (app, { sessions, issueTokens, tok
         ...body,
         response: { 204: { type: 'null' }, 429: limitProblem, ...bodyProblems },
       },
-      onRequest: app.limitRefreshAddress,
+      preHandler: async (request, reply) => {
+        if (sessions.isOurs(shownBy(request))) return await app.limitRefreshAddress(request, reply)
+        request.isInVain = true
+        return reply.code(204).headers(tokenCarrier.ended).send(null)
+      },
     },
     async (request, reply) => {
       const { ip } = request

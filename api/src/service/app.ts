@@ -95,7 +95,8 @@ export async function buildServiceApp(config: GatewayConfig, deps: ServiceAppDep
     },
     operations: serviceOperations,
     // Counted by themselves: new requests must not use up what their answers are fetched with.
-    onRequest: [app.requireServiceKey, limitOf('service-redeem')],
+    limit: limitOf('service-redeem'),
+    onRequest: app.requireServiceKey,
     security: [{ serviceKey: [] }],
   })
   return app

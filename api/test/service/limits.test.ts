@@ -114,24 +114,30 @@ test('a session is refreshed so often a minute and no more, at whichever gateway
   expect(200, await refresh(url, refreshToken))
 })
 
-test('one address refreshes and ends sessions so often a minute and no more, whatever it shows', async () => {
+test('one address refreshes and ends sessions so often a minute and no more, and made-up tokens do not count', async () => {
   const { url } = await system.gateway({ LIMIT_REFRESH_PER_ADDRESS: '3', TRUST_PROXY: '127.0.0.1' })
   const post = (path: string, refreshToken: string, address: string) =>
     call(url, 'POST', path, { body: { refreshToken }, ...from(address) })
+  const { refreshToken } = expect(200, await login(url, await newAccount(url)))
   for (let n = 0; n < 3; n += 1) {
-    const answer = await post(n === 1 ? '/v1/logout' : '/v1/token/refresh', `a token ${n}`, '198.51.100.20')
-    assert.equal(answer.status, n === 1 ? 204 : 401)
+    expect(401, await post('/v1/token/refresh', 'made up', '198.51.100.20'))
+    expect(204, await post('/v1/logout', 'made up', '198.51.100.20'))
+    const answer = await post(n === 1 ? '/v1/logout' : '/v1/token/refresh', refreshToken, '198.51.100.20')
+    assert.equal(answer.status, [200, 204, 401][n])
     assertLimits(answer, 3, 2 - n)
   }
   for (const path of ['/v1/token/refresh', '/v1/logout'])
-    assertProblem(await post(path, 'a token', '198.51.100.20'), 429, 'too_many_requests')
-  expect(401, await post('/v1/token/refresh', 'a token', '198.51.100.21'))
+    assertProblem(await post(path, refreshToken, '198.51.100.20'), 429, 'too_many_requests')
+  expect(401, await post('/v1/token/refresh', refreshToken, '198.51.100.21'))
 })
 
-test('one address redeems so often a minute and no more, and its ticket stays good', async () => {
+test('one address redeems so often a minute and no more, its ticket stays good, and made-up ones do not count', async () => {
   const { url } = await system.gateway({ LIMIT_REDEEM_PER_ADDRESS: '2', TRUST_PROXY: '127.0.0.1' })
+  const { ticket: other } = expect(202, await register(url, newCredentials(), respondAsync))
   const { ticket } = expect(202, await register(url, newCredentials(), respondAsync))
-  for (let n = 0; n < 2; n += 1) expect(400, await redeem(url, 'no ticket', from('198.51.100.22')))
+  for (let n = 0; n < 3; n += 1) expect(400, await redeem(url, 'no ticket', from('198.51.100.22')))
+  expect(201, await redeem(url, other, from('198.51.100.22')))
+  expect(409, await redeem(url, other, from('198.51.100.22')))
   const refused = await redeem(url, ticket, from('198.51.100.22'))
   assertProblem(refused, 429, 'too_many_requests')
   assertLimits(refused, 2, 0)

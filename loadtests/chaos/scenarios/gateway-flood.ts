@@ -1,5 +1,6 @@
 // A flood of requests that claim to continue something, with made-up tickets and refresh tokens, at a gateway that has as many logins as it
 // can process. No limit of addresses or sessions is in force: it comes from everywhere.
+import { setTimeout as sleep } from 'node:timers/promises'
 import { startProgram } from '../../contenders/program.ts'
 import { contenderCores } from '../../measure/cores.ts'
 import { processorTimeOf } from '../../measure/observe.ts'
@@ -17,19 +18,23 @@ const FLOOD = { connections: 500, durationS: LOGINS.durationS + 1, settlingS: 0 
 /** Of the logins without a flood. */
 const LOGINS_SHARE = 0.7
 
-/** Few enough for a gateway with a part of a core, and enough that what it does at rest counts little. */
-const STEADY = { perSecond: 500, connections: 50, durationS: 5, settlingS: 0 }
+/** Few enough for a gateway with a part of a core. Each is held for up to three seconds. */
+const STEADY = { perSecond: 400, connections: 1_500, durationS: 8, settlingS: 0 }
+
+const REST_MS = 2_000
 
 interface Target {
   url: string
   pid: number
 }
 
-/** The processor time of an answer, in milliseconds. */
+/** The processor time of an answer beyond what the server does at rest, in milliseconds. */
 async function costOf(stage: Stage, { url, pid }: Target, sends: { path: string; body: object }): Promise<number> {
-  const parts = [{ role: 'server', pid }]
-  const { result, parts: times } = await processorTimeOf({ parts }, [], () => rush(stage, { url, sends, ...STEADY }))
-  return (times[0]?.totalMs ?? Number.NaN) / answersOf(result.statuses)
+  const running = { parts: [{ role: 'server', pid }] }
+  const asleep = await processorTimeOf(running, [], () => sleep(REST_MS))
+  const flooded = await processorTimeOf(running, [], () => rush(stage, { url, sends, ...STEADY }))
+  const restPerS = (asleep.parts[0]?.totalMs ?? 0) / asleep.seconds
+  return ((flooded.parts[0]?.totalMs ?? Number.NaN) - restPerS * flooded.seconds) / answersOf(flooded.result.statuses)
 }
 
 /** Notes what each of the floods costs beside a bare POST. */

@@ -1,5 +1,15 @@
 /** Errors of the client, each with a stable code. */
 
+/** An error that its code tells. Its stack would take longer than all else that a refusal costs. */
+export class StacklessError extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    const { stackTraceLimit } = Error
+    Error.stackTraceLimit = 0
+    super(message, options)
+    Error.stackTraceLimit = stackTraceLimit
+  }
+}
+
 export type ClientErrorCode = 'queue_unavailable' | 'wait_aborted' | 'held_too_often' | 'request_too_long'
 
 export class PasswordClientError extends Error {

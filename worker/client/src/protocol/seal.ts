@@ -10,6 +10,7 @@ import {
   type KeyObject,
   randomFillSync,
 } from 'node:crypto'
+import { StacklessError } from '../errors.js'
 
 /** The variable that holds a keyring, for error messages. */
 export const SEAL_KEYS = 'SPILLWAY_SEAL_KEYS'
@@ -21,7 +22,7 @@ const TAG_BYTES = 16
 const PADDED_BYTES = 256
 
 /** A value does not open: it was forged, swapped, replayed or damaged, or its key is not in the keyring. */
-export class SealError extends Error {
+export class SealError extends StacklessError {
   override readonly name = 'SealError'
   readonly code = 'seal_broken'
 }
