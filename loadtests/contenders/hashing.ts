@@ -1,7 +1,9 @@
 // The two hashes of the rivals, with the costs of Spillway's worker and the fastest packages, which it uses itself without its native
 // engine. Both run on libuv's threads, as those of the packages `argon2` and `bcrypt` do.
+
 import { hash as argon2Hash, verify as argon2Verify } from '@node-rs/argon2'
 import { hash as bcryptHash, verify as bcryptVerify } from '@node-rs/bcrypt'
+import type { CallOptions, ClientResponse } from '@spillway/client/application/types'
 
 export const algorithms = ['bcrypt', 'argon2id'] as const
 export type Algorithm = (typeof algorithms)[number]
@@ -37,7 +39,9 @@ export async function verify(password: string, storedHash: string): Promise<bool
 /** The place where a contender hashes. */
 export interface Hashing {
   hash(password: string, algorithm: Algorithm): Promise<string>
-  verify(password: string, storedHash: string): Promise<boolean>
+  verify(password: string, storedHash: string, call?: CallOptions): Promise<boolean>
+  /** Asked before anything is done for a login, where there is something to ask. */
+  admit?(response: ClientResponse): Promise<CallOptions>
 }
 
 /** One piece of hashing as it travels to another thread, process or machine. */

@@ -44,8 +44,9 @@ export async function serve(hashing: Hashing, env: NodeJS.ProcessEnv): Promise<s
     return reply.code(201).send(await accounts.create(body.email, passwordHash))
   })
   app.post<Credentials>('/v1/login', { schema: { body: credentials } }, async ({ body }, reply) => {
+    const call = await hashing.admit?.(reply.raw)
     const user = await accounts.find(body.email)
-    if (user === null || !(await hashing.verify(body.password, user.passwordHash))) {
+    if (user === null || !(await hashing.verify(body.password, user.passwordHash, call))) {
       return reply.code(401).send({ status: 401, code: 'invalid_credentials' })
     }
     return accounts.openSession(user.id)

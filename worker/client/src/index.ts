@@ -10,6 +10,7 @@ export type {
   BeginOptions,
   CallOptions,
   Capacity,
+  ClientResponse,
   HashPolicy,
   Logger,
   ObservedCall,

@@ -4,6 +4,7 @@ import { createPasswords, type Passwords as PasswordsOfClient, type PasswordsOpt
 
 /** What is injected: hashes and verifies, as `createPasswords` describes. */
 export abstract class Passwords implements PasswordsOfClient {
+  abstract readonly admit: PasswordsOfClient['admit']
   abstract readonly verify: PasswordsOfClient['verify']
   abstract readonly hash: PasswordsOfClient['hash']
   abstract readonly begin: PasswordsOfClient['begin']

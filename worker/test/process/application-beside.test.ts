@@ -1,12 +1,16 @@
 // An application's passwords without Redis: hashed in one process beside it, which may be killed at any time.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
+import { once } from 'node:events'
 import { stat } from 'node:fs'
 import { readFile } from 'node:fs/promises'
+import { createServer, get } from 'node:http'
 import { getPriority } from 'node:os'
 import { promisify } from 'node:util'
 import { createPasswordsWith } from '@spillway/client/application/create-passwords'
-import type { Passwords, PasswordsOptions } from '@spillway/client/application/types'
+import { PasswordsError } from '@spillway/client/application/passwords-error'
+import type { ObservedCall, Passwords, PasswordsOptions } from '@spillway/client/application/types'
+import { withResolvers } from '@spillway/client/within'
 import { until } from '@spillway/local/rig'
 import { type TestContext, test } from 'vitest'
 import { besideProgram, noProgram, rejectsWith } from '../application.ts'
@@ -188,6 +192,43 @@ test('what cannot be answered in time is refused, and what waits can be cancelle
   assert.ok(ends.filter(({ status }) => status === 'rejected').length > 20)
   await until(() => passwords.capacity().active + passwords.capacity().waiting === 0)
   assert.equal(await passwords.verify('x', stored), true)
+})
+
+test('a login is refused before its user is looked up, and taken back when its client leaves', async (t) => {
+  const calls: string[] = []
+  const onCall = ({ call, outcome }: ObservedCall) => void calls.push(`${call} ${outcome}`)
+  const passwords = passwordsOf(t, { concurrency: 1, maxOutstanding: 3, onCall })
+  await ready(passwords)
+  let lookedUp = 0
+  const server = createServer(async (_, response) => {
+    try {
+      const call = await passwords.admit(response)
+      lookedUp += 1
+      await passwords.verify('x', SECONDS, call)
+      response.end()
+    } catch (error) {
+      response.statusCode = error instanceof PasswordsError ? error.statusCode : 500
+      response.end()
+    }
+  })
+  t.onTestFinished(() => void server.close())
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const address = server.address()
+  const port = typeof address === 'object' ? address?.port : undefined
+  const clients = [1, 2, 3].map(() => {
+    const client = get({ port, agent: false })
+    client.on('error', () => undefined)
+    return client
+  })
+  await until(() => lookedUp === 3, { what: 'three logins' })
+  const { promise, resolve } = withResolvers<number>()
+  get({ port, agent: false }, (response) => resolve(response.resume().statusCode ?? 0))
+  assert.equal(await promise, 503)
+  assert.equal(lookedUp, 3)
+  for (const client of clients) client.destroy()
+  await until(() => passwords.capacity().waiting === 0, { what: 'a line without those who left' })
+  await until(() => calls.length === 4, { what: 'the ends of all calls' })
+  assert.deepEqual(calls, ['verify busy', 'verify aborted', 'verify aborted', 'verify aborted'])
 })
 
 test('a hash whose cost was never measured makes no other call busy', async (t) => {

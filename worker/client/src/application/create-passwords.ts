@@ -74,7 +74,7 @@ export function createPasswordsWith(program: URL, options: PasswordsOptions): Ex
     { signal, deadline }: CallOptions,
   ) {
     return await untilClosed(signal, async (call) => {
-      const totalMs = remainingMs(deadline, waitMs ?? (serves() ? WAIT_MS : Number.POSITIVE_INFINITY))
+      const totalMs = remainingMs(deadline, usualMs())
       const verdict = await runWithin(totalMs, name, request, call)
       if (verdict !== undefined) return accepted(verdict)
       throwIfOver(signal)
@@ -125,6 +125,9 @@ export function createPasswordsWith(program: URL, options: PasswordsOptions): Ex
     return refused
   }
 
+  /** How long a call without a deadline may take. */
+  const usualMs = () => waitMs ?? (serves() ? WAIT_MS : Number.POSITIVE_INFINITY)
+
   /** With a queue any process answers a ticket, and whoever writes to Redis may restore what was there: only the database knows. */
   function assertMarks(): void {
     if (options.redis && options.markUsed === undefined)
@@ -144,6 +147,21 @@ export function createPasswordsWith(program: URL, options: PasswordsOptions): Ex
   }
 
   return {
+    async admit(response) {
+      const left = new AbortController()
+      if (response?.destroyed) left.abort()
+      response?.once('close', () => response.writableEnded || left.abort())
+      const admitted = async (call: AbortSignal) => {
+        const totalMs = Math.min(usualMs(), LONGEST_MS)
+        if (!backend.load().known) await within(totalMs, backend.whenKnown(totalMs), call)
+        throwIfOver(left.signal)
+        const refused = admission.refusalOf(totalMs)
+        if (refused !== undefined) throw await whenDue(refused, totalMs, call)
+        return undefined
+      }
+      await observed('verify', left.signal, () => untilClosed(left.signal, admitted))
+      return { signal: left.signal }
+    },
     async verify(password, storedHash, { onRehash, onUnsupported, ...call } = {}) {
       assertText('the password', password)
       if (storedHash !== null) assertText('the stored hash', storedHash)

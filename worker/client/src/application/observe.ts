@@ -5,12 +5,12 @@ import type { Logger, ObservedCall } from './types.js'
 
 type Answered = Exclude<Verdict, { kind: 'refused' }>
 
-/** Runs a call, and passes on how it ended. An error in the arguments is no call. */
-export type Observe = (
+/** Runs a call, and passes on how it ended. An error in the arguments is no call, nor is what resolves without a verdict. */
+export type Observe = <T extends Answered | undefined>(
   call: ObservedCall['call'],
   signal: AbortSignal | undefined,
-  run: () => Promise<Answered>,
-) => Promise<Answered>
+  run: () => Promise<T>,
+) => Promise<T>
 
 export function observe(options: {
   onCall: ((call: ObservedCall) => void) | undefined
@@ -31,7 +31,7 @@ export function observe(options: {
     }
     try {
       const verdict = await run()
-      ended(verdict.kind)
+      if (verdict !== undefined) ended(verdict.kind)
       return verdict
     } catch (error) {
       if (error instanceof PasswordsError) ended(error.code)

@@ -75,7 +75,7 @@ export interface PasswordsOptions {
   log?: Logger | undefined
 }
 
-/** A call that ended. */
+/** A call that ended. A login that `admit` refuses is a `verify` that was refused. */
 export interface ObservedCall {
   call: 'verify' | 'hash'
   /** What hashed, or would have: the workers of a queue or the process beside this one. */
@@ -91,6 +91,13 @@ export interface CallOptions {
   signal?: AbortSignal | undefined
   /** When the answer is of no use any more, in epoch milliseconds or as a Date; Infinity for never [waitMs from now]. */
   deadline?: number | Date | undefined
+}
+
+/** The response of Node's HTTP server: Express has it as `response`, Fastify as `reply.raw`, Koa as `ctx.res`. */
+export interface ClientResponse {
+  readonly destroyed: boolean
+  readonly writableEnded: boolean
+  once(event: 'close', listener: () => void): unknown
 }
 
 export interface VerifyOptions extends CallOptions {
@@ -158,6 +165,11 @@ export interface Capacity {
 
 /** Every call rejects with a `PasswordsError`, unless its own signal fires. */
 export interface Passwords {
+  /**
+   * Asks before anything else is done for a login, such as looking a user up: rejects where `verify` would be refused as `busy` or `no_worker`.
+   * Resolves with options for the calls of this request: they are taken back when its client leaves before it is answered.
+   */
+  admit(response?: ClientResponse): Promise<CallOptions>
   /**
    * Whether a password matches a stored hash: argon2id, argon2i, argon2d, bcrypt, and the formats of other systems that workers know. For
    * an unknown user give `null`: that takes as long as a hash of the policy, and is never true. Nor is any other text, such as an empty one.
