@@ -19,7 +19,7 @@ export interface Measured {
 }
 
 /** By the name of the scenario. */
-export type MeasuredScenarios = Readonly<Record<string, Measured>>
+type MeasuredScenarios = Readonly<Record<string, Measured>>
 
 export const pageFile = new URL('README.md', import.meta.url)
 const recordFile = new URL('measured.json', import.meta.url)

@@ -1,6 +1,8 @@
-// A scenario is one promise, and a run against real processes that keeps or breaks it.
-import type { Visit } from '../load/visit.ts'
-import type { Stage } from './stage/stage.ts'
+// A scenario is one promise, and a run against real processes that keeps or breaks it. Most break something under steady visits.
+import { setTimeout as sleep } from 'node:timers/promises'
+import { startTraffic, type Visit, type VisitorOptions } from '../load/visit.ts'
+import { middle } from '../measure/noise.ts'
+import type { Stage, System } from './stage/stage.ts'
 
 export interface Scenario {
   name: string
@@ -60,4 +62,65 @@ export class Findings {
   expectAllSucceeded(): void {
     this.expect(this.succeeded === this.requests, 'a login was refused or failed')
   }
+}
+
+// The frame of the scenarios in which something breaks: steady visits before, during and after it, and what they noticed.
+
+interface UnderFault {
+  perSecond: number
+  /**
+   * Breaks something and mends it again [nothing]; resolves when it is mended, or when it broke if nothing can be mended.
+   * What it finds meanwhile goes with the rest.
+   */
+  fault?(findings: Findings): Promise<unknown>
+  /** Changes to the visitor of all gateways. */
+  visitor?: Partial<VisitorOptions>
+  /** How long the calm before lasts, and how long visits go on after the fault, in milliseconds [2,000, 7,000]. */
+  calmMs?: number
+  afterMs?: number
+}
+
+/** The last of the time after a fault, in which all must go well again. */
+const RECOVERED_MS = 1_500
+/** A visit that takes longer than the calm's median by this is not back to normal. */
+const NORMAL_EXTRA_MS = 1_000
+/** How many of those that broke a promise are described. */
+const EXAMPLES = 8
+
+/** Checks what holds for every fault: each visit has a defined answer, and everything recovers. */
+export async function underFault(system: System, options: UnderFault): Promise<Findings> {
+  const { perSecond, calmMs = 2_000, afterMs = 7_000 } = options
+  const findings = new Findings()
+  const traffic = startTraffic({ ...system.visitor(), ...options.visitor }, perSecond)
+  await sleep(calmMs)
+  const brokenAtMs = performance.now()
+  await options.fault?.(findings)
+  const mendedAtMs = performance.now()
+  await sleep(afterMs)
+  const visits = await traffic.stop()
+
+  const calm = visits.filter(({ dueMs, tookMs }) => dueMs + tookMs < brokenAtMs)
+  const usualMs = middle(calm.map(({ tookMs }) => tookMs))?.median ?? 0
+  const after = visits.filter(({ dueMs }) => dueMs >= mendedAtMs)
+  const wentBadly = after.filter(({ end, tookMs }) => end !== 'verdict' || tookMs > usualMs + NORMAL_EXTRA_MS)
+  const affected = visits.filter(({ end, dueMs, tookMs }) => end === 'verdict' && dueMs + tookMs >= brokenAtMs)
+  const isRecovered = after.every(({ end, dueMs }) => end === 'verdict' || dueMs < mendedAtMs + afterMs - RECOVERED_MS)
+  const slowestMs = Math.max(...visits.map(({ ticketed, tookMs }) => (ticketed ? 0 : tookMs)))
+  findings.count(visits)
+  findings.worstExtraMs = Math.max(0, ...affected.map(({ tookMs }) => tookMs - usualMs))
+  findings.recoveryMs = Math.max(0, ...wentBadly.map(({ dueMs }) => dueMs - mendedAtMs))
+  const wasCalm = calm.length > 0 && calm.every(({ end }) => end === 'verdict')
+  findings.expect(wasCalm, 'not all went well before the fault')
+  findings.expect(findings.failed === 0, `${findings.failed} visits had no defined answer`)
+  findings.notes.push(`an answer without a ticket took ${(slowestMs / 1_000).toFixed(2)} s at most`)
+  findings.expect(after.length > 0 && isRecovered, `not all was well again ${afterMs / 1_000} s after the fault`)
+  if (findings.broken.length > 0) {
+    findings.notes.push(...wentBadly.slice(0, EXAMPLES).map((visit) => describe(visit, mendedAtMs)))
+  }
+  return findings
+}
+
+function describe({ dueMs, tookMs, ticketed, detail }: Visit, mendedAtMs: number): string {
+  const began = `${((dueMs - mendedAtMs) / 1_000).toFixed(2)} s after the end of the fault`
+  return `a visit that began ${began} took ${(tookMs / 1_000).toFixed(2)} s to ${detail}${ticketed ? ' by ticket' : ''}`
 }

@@ -1,7 +1,7 @@
 // The calls whose cost is measured: what each of many callers does over and over.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type ApiAnswer, respondAsync } from '@spillway/local/rig/api-client'
-import { comeBack } from '../load/come-back.ts'
+import { comeBack } from '../load/visit.ts'
 import type { CostSystem } from './system.ts'
 
 /** One call to the end; resolves when it was answered as it should be. */

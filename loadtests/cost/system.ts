@@ -24,7 +24,7 @@ const PATIENCE_MS = 60_000
 type Rig = typeof import('@spillway/local/rig/spillway')
 type OwnServices = typeof import('@spillway/local/rig/services')
 
-export interface CostSystemOptions {
+interface CostSystemOptions {
   /** [this one] */
   checkout?: string
   profilesDir?: string | undefined

@@ -53,7 +53,7 @@ function post(path: string, body: unknown): autocannon.Request {
   return { method: 'POST', path, body: JSON.stringify(body) }
 }
 
-export interface ClosedLoop {
+interface ClosedLoop {
   /** The callers are spread over them. */
   urls: readonly string[]
   callers: number

@@ -1,6 +1,6 @@
 // A visit: a person logs in, from the first request to the verdict.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { isLost } from '@spillway/client/browser/line'
+import { isFar, isLost, pauseAfter, untilNear } from '@spillway/client/browser/line'
 import {
   type ApiAnswer,
   type ApiClient,
@@ -10,7 +10,6 @@ import {
 } from '@spillway/local/rig/api-client'
 import { startLoop } from '@spillway/local/rig/open-loop'
 import { outcomeOf } from '../measure/tally.ts'
-import { comeBack } from './come-back.ts'
 
 /**
  * How a visit ended. `verdict` is the right one: tokens for a right password, 401 for a wrong one. `wrong` is the other way
@@ -177,4 +176,27 @@ export function startTraffic(options: VisitorOptions, perSecond: number) {
       return visits
     },
   }
+}
+
+// How a person of a load test comes back, with a ticket or after a refusal. The code of `@spillway/client/browser` decides, as in pages.
+
+interface WayBack {
+  /** Of the gateway. */
+  url: string
+  headers?: Record<string, string>
+  /** Rejects with its reason. */
+  signal: AbortSignal
+}
+
+/** Waits as long as the answer asks, and with a ticket whose turn is far until the line has come near. */
+export async function comeBack(answer: ApiAnswer, { url, headers = {}, signal }: WayBack, failures = 0): Promise<void> {
+  const { status, body } = answer
+  const retryAfterMs = 'retry-after' in answer.headers ? answer.retryAfterMs : undefined
+  const pause = (ms: number) => sleep(ms, undefined, { signal })
+  const { number, line, eta } = body
+  const pauseMs = pauseAfter({ status, retryAfterMs }, failures)
+  const etaAt = eta === undefined ? undefined : Date.now() + eta * 1_000
+  const watches = status === 202 && isFar({ number, etaAt }, pauseMs)
+  await pause(pauseMs)
+  if (watches) await untilNear({ number, line }, { url: `${url}/v1/line`, headers }, signal, pause)
 }

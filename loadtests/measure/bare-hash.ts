@@ -14,7 +14,7 @@ export const fastestPackage: Record<Verified, string> = {
 }
 
 /** The time of one verify, measured one after the other. */
-export interface BareHash {
+interface BareHash {
   medianMs: number
   meanMs: number
   /** The median processor time, in all threads. */

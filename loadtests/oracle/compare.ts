@@ -1,12 +1,14 @@
 // Which kinds of addresses can be told apart: every two of a question are compared, and the table of that.
+import { randomInt } from 'node:crypto'
+import { UserError } from '@spillway/local/processes/command-line'
 import { markdownTable } from 'markdown-table'
 import { middle } from '../measure/noise.ts'
-import type { Sample } from './ask.ts'
+import type { Kind, Question } from './questions.ts'
 
 /** How likely it is that a run tells any two apart that are the same. */
 export const LEVEL = 0.01
 
-export interface Pair {
+interface Pair {
   question: string
   kinds: [string, string]
   /** How many answers were compared. */
@@ -111,4 +113,64 @@ export function kolmogorovTail(x: number): number {
   let sum = 0
   for (let k = 1; k <= TERMS; k++) sum += (k % 2 === 1 ? 2 : -2) * Math.exp(-2 * (k * x) ** 2)
   return sum
+}
+
+// Asks in random turn, one question at a time, as a stranger on a quiet network would, and keeps the times of the answers.
+
+/** The answers to a question about addresses of one kind. */
+export interface Sample {
+  question: Question
+  kind: Kind
+  /** Milliseconds of each answer. */
+  timesMs: number[]
+}
+
+/** Of all answers, those whose time is not kept: connections are opened and code is compiled. */
+const WARM_UP = 0.05
+/** A machine that is busy elsewhere may answer some with a ticket, or not at all; the share of those that is borne. */
+const ODD = 0.02
+
+/**
+ * Each time any of all kinds by chance, and not each in its turn: an answer may take longer for what the one before it left behind, so
+ * each kind has to come after each other one, and after itself, as often as the others do.
+ *
+ * @param samples of each kind, about
+ * @throws a UserError when answers have another status than their question's
+ */
+export async function askInTurn(
+  questions: readonly Question[],
+  { samples, stop }: { samples: number; stop(): boolean },
+): Promise<Sample[]> {
+  const all = questions.flatMap((question) => question.kinds.map((kind) => new Answers(question, kind)))
+  const [total, warmUp] = [all.length * samples, Math.ceil(all.length * samples * WARM_UP)]
+  for (let asked = 0; asked < total + warmUp && !stop(); asked++) await all[randomInt(all.length)]?.add(asked >= warmUp)
+  for (const answers of all) answers.check()
+  return all
+}
+
+class Answers implements Sample {
+  readonly question: Question
+  readonly kind: Kind
+  readonly timesMs: number[] = []
+  private asked = 0
+  private odd: number[] = []
+
+  constructor(question: Question, kind: Kind) {
+    this.question = question
+    this.kind = kind
+  }
+
+  async add(isKept: boolean): Promise<void> {
+    const { status, tookMs } = await this.kind.ask(this.asked++)
+    if (status !== this.question.status) this.odd.push(status)
+    else if (isKept) this.timesMs.push(tookMs)
+  }
+
+  check(): void {
+    if (this.odd.length <= this.asked * ODD) return
+    const [statuses, { name, status }] = [[...new Set(this.odd)].join(', '), this.question]
+    throw new UserError(
+      `${name} (${this.kind.name}) was answered ${statuses} and not ${status}, ${this.odd.length} of ${this.asked} times.`,
+    )
+  }
 }

@@ -5,10 +5,8 @@ import type { Keeper } from '@spillway/local/processes/keeper'
 import { openSpillway } from '@spillway/local/rig'
 import { startOwnServices } from '@spillway/local/rig/services'
 import { buildEngine } from '@spillway/local/start/engine'
-import { askInTurn } from './ask.ts'
-import { broken, compareAll, isBlind, LEVEL, table } from './compare.ts'
-import { startMailSink } from './mail-sink.ts'
-import { challengingSettings, openQuestions, settings } from './questions.ts'
+import { askInTurn, broken, compareAll, isBlind, LEVEL, table } from './compare.ts'
+import { challengingSettings, openQuestions, settings, startMailSink } from './questions.ts'
 
 const SAMPLES = 1_000
 

@@ -1,6 +1,8 @@
 // What a stranger asks a gateway about addresses. All answers to one question are the same except for what their time may tell.
+import { once } from 'node:events'
 import { type ApiAnswer, type ApiClient, createApiClient } from '@spillway/local/rig/api-client'
 import { createAccounts, query } from '@spillway/local/services/query'
+import { SMTPServer } from 'smtp-server'
 import { hash } from '../contenders/hashing.ts'
 
 /** The addresses of one kind. */
@@ -150,4 +152,35 @@ async function accessToken(databaseUrl: string, client: ApiClient, storedHash: s
   const answer = await client.login({ email, password: PASSWORD })
   if (answer.body.accessToken === undefined) throw new Error(`the owner's login was answered ${answer.status}`)
   return answer.body.accessToken
+}
+
+// A mail server that takes every mail and keeps nothing.
+
+export async function startMailSink() {
+  const server = new SMTPServer({
+    authOptional: true,
+    disabledCommands: ['STARTTLS', 'AUTH'],
+    disableReverseLookup: true,
+    logger: false,
+    onData(stream, _session, done) {
+      stream.resume().on('end', () => done())
+    },
+  }).on('error', () => undefined)
+  server.listen(0, '127.0.0.1')
+  await once(server.server, 'listening')
+  const address = server.server.address()
+  if (typeof address !== 'object' || address === null) throw new Error('the mail server does not listen')
+  return {
+    /** Settings of a gateway that sends here. */
+    env: {
+      SMTP_URL: `smtp://127.0.0.1:${address.port}`,
+      MAIL_FROM: 'no-reply@example.com',
+      MAIL_CONFIRM_URL: 'https://app.example.com/confirm#{token}',
+      MAIL_RESET_URL: 'https://app.example.com/reset#{token}',
+    },
+    async close(): Promise<void> {
+      for (const connection of server.connections) connection.close()
+      await new Promise<void>((resolve) => void server.close(() => resolve()))
+    },
+  }
 }

@@ -4,8 +4,7 @@ import { contenders } from '../contenders/contenders.ts'
 import { scenarios } from '../scenarios/scenarios.ts'
 import type { Row, Run, ScenarioResult } from '../src/results.ts'
 import { type Summary, show } from '../src/summary.ts'
-import type { Bar } from './bars.ts'
-import { contenderColor } from './chart.ts'
+import { type Bar, contenderColor } from './chart.ts'
 
 export interface Section {
   name: string

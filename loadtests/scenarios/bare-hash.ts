@@ -1,16 +1,17 @@
-// One user on a quiet machine: what a login takes over the bare hash, each measured in turn with the other.
+// The bare hash: what a login takes over it on a quiet machine, what it takes by itself, and how much of a core is left to it.
 import { existsSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { createApiClient } from '@spillway/local/rig/api-client'
 import { ADDON_FILE } from '@spillway/worker/hashing/addon-file'
 import { NATIVE_NAME } from '@spillway/worker/hashing/native'
 import type { Running } from '../contenders/contender.ts'
-import { costOf } from '../contenders/hashing.ts'
-import { bareHash, nativeHash, verified } from '../measure/bare-hash.ts'
+import { type Algorithm, algorithms, costOf } from '../contenders/hashing.ts'
+import { loginCaller, withCallers } from '../load/closed.ts'
+import { bareHash, fastestPackage, nativeHash, verified } from '../measure/bare-hash.ts'
+import { generatorCores } from '../measure/cores.ts'
 import { derivedKeyCosts, engines as packages } from '../measure/engines.ts'
 import { Latency, outcomeOf } from '../measure/tally.ts'
-import { latencyFigures } from './figures.ts'
-import { ofContenders } from './measurements.ts'
+import { latencyFigures, ofContenders, ofSpillway } from './measurements.ts'
 import { type Measurement, picked, type Scenario, type Setting } from './scenario.ts'
 
 const BARE_MS = 400
@@ -85,4 +86,38 @@ function planNative({ durationS, cores }: Setting): Measurement[] {
       },
     })),
   )
+}
+
+// How much of a core's hashing is left when it is done for others: a worker's core against the same hash in a bare loop there.
+
+const LOOP_MS = 1_500
+/** Callers for the one slot: enough for full batches, and that it never waits for one. */
+const CALLERS = 32
+
+export const efficiency: Scenario = {
+  name: 'efficiency',
+  title: 'One core that does nothing but hash',
+  question:
+    'How many logins a second does a worker get from its core, of those that a bare loop of the hash does there?',
+  durationS: 5,
+  settings: () => ({ callers: CALLERS }),
+  plan: (setting) => algorithms.flatMap((algorithm) => planOf(setting, algorithm)),
+}
+
+function planOf(setting: Setting, algorithm: Algorithm): Measurement[] {
+  const workerCores = setting.cores?.slice(0, 1)
+  const size = { cores: setting.cores && generatorCores, workerCores, gateways: 1, workers: 1, concurrency: 1 }
+  const bare = () => bareHash(fastestPackage[algorithm], LOOP_MS, workerCores)
+  const options = { size, credential: algorithm, variant: algorithm, placement: 'worker-apart' } as const
+  return ofSpillway(setting, options, async ({ urls }) => {
+    const before = await bare()
+    const loop = { urls, callers: CALLERS, caller: loginCaller(setting.accounts, algorithm) }
+    const { tally, seconds } = await withCallers(loop, (countFor) => countFor(setting.durationS))
+    const after = await bare()
+    const perSecond = tally.counts.ok / seconds
+    const barePerSecond = 2_000 / (before.meanMs + after.meanMs)
+    return {
+      figures: { perSecond, barePerSecond, efficiencyPercent: (100 * perSecond) / barePerSecond },
+    }
+  })
 }

@@ -3,6 +3,9 @@ import type { Contender, Running } from '../contenders/contender.ts'
 import type { Algorithm } from '../contenders/hashing.ts'
 import { type SpillwayOptions, type SpillwayRunning, startSystems } from '../contenders/spillway.ts'
 import type { Credential, WarmUp } from '../load/accounts.ts'
+import type { ClosedLoopResult } from '../load/closed.ts'
+import { type observe, type PartTime, timeOf } from '../measure/observe.ts'
+import type { Latency } from '../measure/tally.ts'
 import type { Measured } from '../src/results.ts'
 import type { Measurement, Setting } from './scenario.ts'
 
@@ -13,7 +16,7 @@ export const PIPELINE_SLOTS = 16
 
 type Measure<R extends Running> = (running: R) => Promise<Partial<Measured>>
 
-export interface OfContenders {
+interface OfContenders {
   contenders: readonly Contender[]
   /** Of the hash that logins are verified with [argon2id]. */
   algorithm?: Algorithm
@@ -39,7 +42,7 @@ export function ofContenders(setting: Setting, options: OfContenders, measure: M
   }))
 }
 
-export interface OfSpillway extends Pick<Measurement, 'placement' | 'variant'> {
+interface OfSpillway extends Pick<Measurement, 'placement' | 'variant'> {
   size: Omit<SpillwayOptions, 'services' | 'testHashes'>
   credential: Credential
   /** How many of this size, each with a queue, gateways and workers of its own [1]. */
@@ -79,4 +82,53 @@ async function whileWarm<R extends Running, T>(
   } finally {
     await running.close()
   }
+}
+
+// The figures that several scenarios take from what they observed.
+
+/** The effects of a closed loop of requests on its callers, on the API process and on bystanders. */
+export function loginFigures(observed: Awaited<ReturnType<typeof observe<ClosedLoopResult>>>): Measured {
+  const { result, seconds, parts, generatorPercent, bystanders } = observed
+  const { tally } = result
+  return {
+    figures: {
+      perSecond: tally.counts.ok / result.seconds,
+      ...latencyFigures(tally.latency),
+      failedPercent: tally.share('timeout', 'error'),
+      ...bystanderFigures('neighbour', bystanders.neighbour),
+      ...bystanderFigures('healthz', bystanders.healthz),
+      generatorPercent,
+      ...(tally.counts.ticket + tally.counts.busy > 0 && { deferredPercent: tally.share('ticket', 'busy') }),
+      ...(parts.length > 0 && { apiPercent: timeOf(parts, 'api') / seconds / 10 }),
+      ...footprint(parts),
+      ...(parts.length > 0 && tally.counts.ok > 0 && { processorMsPerAnswer: timeOf(parts) / tally.counts.ok }),
+    },
+    series: {},
+  }
+}
+
+/** The memory of the largest process of each role, and the start of the slowest. */
+function footprint(parts: readonly PartTime[]): Record<string, number> {
+  return Object.fromEntries(
+    (['api', 'worker'] as const).flatMap((role) => {
+      const ofRole = parts.filter((part) => part.role === role)
+      const memory = ofRole.flatMap(({ peakMb = [] }) => peakMb)
+      const ready = ofRole.flatMap(({ readyMs = [] }) => readyMs)
+      return [
+        ...(memory.length > 0 ? [[`${role}Mb`, Math.max(...memory)] as const] : []),
+        ...(ready.length > 0 ? [[`${role}ReadyMs`, Math.max(...ready)] as const] : []),
+      ]
+    }),
+  )
+}
+
+function bystanderFigures(name: 'neighbour' | 'healthz', { percentiles }: Latency): Record<string, number> {
+  const { p50Ms, p95Ms, p99Ms } = percentiles
+  return { [`${name}P50Ms`]: p50Ms, [`${name}P95Ms`]: p95Ms, [`${name}P99Ms`]: p99Ms }
+}
+
+/** The percentiles people ask for; empty when nothing was answered, since 0 ms would be praise. */
+export function latencyFigures(latency: Latency): Record<string, number> {
+  const { count, p50Ms, p95Ms, p99Ms } = latency.percentiles
+  return count === 0 ? {} : { p50Ms, p95Ms, p99Ms }
 }

@@ -7,8 +7,7 @@ import type { Credential } from '../load/accounts.ts'
 import { processorTimeOf, timeOf } from '../measure/observe.ts'
 import { outcomeOf, Tally } from '../measure/tally.ts'
 import type { Measured, Row } from '../src/results.ts'
-import { latencyFigures } from './figures.ts'
-import { ofSpillway } from './measurements.ts'
+import { latencyFigures, ofSpillway } from './measurements.ts'
 import type { Measurement, Scenario, Setting } from './scenario.ts'
 
 /** Of the hashes that the cores could compute: busy, but waits are short. */

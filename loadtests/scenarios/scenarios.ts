@@ -1,7 +1,6 @@
 // Everything that can be measured, in the order of the report.
-import { engines, idle } from './bare-hash.ts'
-import { login100, mixed100 } from './crowds.ts'
-import { efficiency } from './efficiency.ts'
+import { efficiency, engines, idle } from './bare-hash.ts'
+import { login100, mixed100, stress5000 } from './crowds.ts'
 import { profile } from './profile.ts'
 import { ramp } from './ramp.ts'
 import { redis } from './redis.ts'
@@ -10,7 +9,6 @@ import type { Scenario } from './scenario.ts'
 import { service } from './service.ts'
 import { severalRedis } from './several-redis.ts'
 import { spike } from './spike.ts'
-import { stress5000 } from './stress-5000.ts'
 
 export const scenarios: readonly Scenario[] = [
   login100,

@@ -4,11 +4,10 @@ import { createApiClient, redeemUntilAnswered } from '@spillway/local/rig/api-cl
 import { openLoop } from '@spillway/local/rig/open-loop'
 import { coreCount, type Running } from '../contenders/contender.ts'
 import { costOf } from '../contenders/hashing.ts'
-import { comeBack } from '../load/come-back.ts'
+import { comeBack } from '../load/visit.ts'
 import { type Outcome, outcomeOf, Tally } from '../measure/tally.ts'
 import type { Measured, Row } from '../src/results.ts'
-import { latencyFigures } from './figures.ts'
-import { ofContenders } from './measurements.ts'
+import { latencyFigures, ofContenders } from './measurements.ts'
 import { picked, type Scenario, type Setting } from './scenario.ts'
 
 const QUIET_BEFORE_S = 2

@@ -8,7 +8,7 @@ export type Row = Record<string, number | string>
 
 /** The results of one measurement. */
 export interface Measured {
-  /** By the names in figures.ts. */
+  /** The end of a name tells the unit: summary.ts. */
   figures: Record<string, number>
   /** Rows for the scenario's plots. */
   series: Record<string, Row[]>

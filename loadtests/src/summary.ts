@@ -51,7 +51,7 @@ const kinds: readonly { ends: RegExp; unit: string; better: 'higher' | 'lower' }
 ]
 
 /** The kind of a figure by the name in a JSON file; undefined for one this version does not know. */
-export function figureKind(name: string) {
+function figureKind(name: string) {
   return kinds.find(({ ends }) => ends.test(name))
 }
 

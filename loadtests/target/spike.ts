@@ -4,9 +4,9 @@ import { UserError } from '@spillway/local/processes/command-line'
 import { ask } from '@spillway/local/rig/api-client'
 import { seedEmail } from '@spillway/prisma/seed'
 import { openLoop } from '@spillway/local/rig/open-loop'
-import { createVisitor, type Visit, type Visitor, type VisitorOptions } from '../load/visit.ts'
+import { type Visit, type Visitor, type VisitorOptions, createVisitor } from '../load/visit.ts'
 
-export interface TargetSpike {
+interface TargetSpike {
   url: string
   /** How many accounts `pnpm seed` made; people beyond that share them. */
   users: number

@@ -19,15 +19,13 @@ import {
 import { createHasher } from '@spillway/worker/hashing/index'
 import { argon2idPolicy } from '@spillway/worker/hashing/policy'
 import { createCheck } from './account.ts'
-import { countHashes } from './all-accounts.ts'
 import { breached } from './breached/command.ts'
-import { exportAccounts } from './export.ts'
 import { type ImportReport, importAccounts } from './import.ts'
-import { describeAccount, setDisabled } from './one-account.ts'
 import { type Command, help, parseOptions } from './options.ts'
 import { presets } from './presets.ts'
 import { readRecords } from './records.ts'
 import { linesFile, rejectedLines } from './rejected.ts'
+import { countHashes, describeAccount, exportAccounts, setDisabled } from './stored-accounts.ts'
 
 /** A batch is one statement. */
 const STATEMENT_TIMEOUT_MS = 60_000

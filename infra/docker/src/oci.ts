@@ -6,9 +6,8 @@ import { copyFile, mkdir, mkdtemp, readFile, rename, rm, stat, writeFile } from 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
-import { writeArchive } from '@spillway/local/processes/archive'
 import { UserError } from '@spillway/local/processes/command-line'
-import { run } from '@spillway/local/processes/run'
+import { run, writeArchive } from '@spillway/local/processes/run'
 import type { Image } from './follow.ts'
 
 interface Descriptor {

@@ -1,7 +1,7 @@
 // The first half of `pnpm --filter @spillway/helm check`: builds what the tests of the chart need, unless it is there.
 import { runCommand } from '@spillway/local/processes/command'
 import { buildPrograms } from './programs.ts'
-import { writeSchemas } from './schemas/write.ts'
+import { writeSchemas } from './schemas.ts'
 
 await runCommand(async () => {
   await buildPrograms('checks', console.log)

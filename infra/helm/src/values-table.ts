@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { withParts } from '@spillway/local/rig/settings-table'
 import { parse } from 'yaml'
 import { chartDir } from './chart.ts'
-import { isNode, type SchemaNode } from './schemas/kinds.ts'
+import { isNode, type SchemaNode } from './schemas.ts'
 
 export const readmeFile = join(chartDir, 'README.md')
 

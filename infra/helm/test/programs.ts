@@ -5,7 +5,7 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Manifest, manifests, renderChart, valueSetsDir } from '../src/chart.ts'
 import { isBuilt, programSetDir } from '../src/programs.ts'
-import { schemasDir as findSchemas } from '../src/schemas/write.ts'
+import { schemasDir as findSchemas } from '../src/schemas.ts'
 
 export const schemasDir = await findSchemas()
 const programs = await programSetDir('checks')

@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { runWithKeeper } from '@spillway/local/processes/command'
 import { parseCommandLine, positive } from '@spillway/local/processes/command-line'
-import { drawTimeline } from './draw-timeline.ts'
 import { outputDir, startEnvironment } from './environment.ts'
 import { createSteps, runScenario } from './scenario/run.ts'
 import { predictSpike, USUAL_TIMES } from './scenario/spike.ts'
+import { drawTimeline } from './timeline.ts'
 
 const drawing = fileURLToPath(new URL('../timeline.svg', import.meta.url))
 const startedAt = performance.now()

@@ -1,8 +1,8 @@
 // `pnpm start` under test, on free ports.
 import { findProcess, isRunning, listProcesses } from '../src/processes/process-table.ts'
 import { until } from '../src/processes/until.ts'
+import type { Ending } from '../src/rig/namespace.ts'
 import { startProcess, type TestProcess } from '../src/rig/process.ts'
-import type { Ending } from '../src/rig/scratch-dir.ts'
 
 /** Only a hang takes longer. */
 const upMs = 180_000

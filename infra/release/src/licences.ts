@@ -2,9 +2,8 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { UserError } from '@spillway/local/processes/command-line'
-import { type Bom, type Component, licenceOf, nameOf } from './cyclonedx.ts'
 import type { Part } from './part.ts'
-import { sbomFiles } from './sboms.ts'
+import { type Bom, type Component, licenceOf, nameOf, sbomFiles } from './sboms.ts'
 
 const OWN_SCOPE = '@spillway/'
 const UNKNOWN = 'no licence'

@@ -1,5 +1,5 @@
 // Describes a size in lines, with the chart's values.
-import { policyInWords } from './calibrate/calibrate.ts'
+import { policyInWords } from './calibrate.ts'
 import type { Figures } from './figures.ts'
 import { type MeasuredHash, type Price, type Pricing, raised } from './price.ts'
 import type { Demand, Size } from './sizing.ts'

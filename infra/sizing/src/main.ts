@@ -1,6 +1,6 @@
 // The command `pnpm size`: the size of an installation for a number of logins a second.
 import { runCommand } from '@spillway/local/processes/command'
-import { calibrate, describeCalibration } from './calibrate/calibrate.ts'
+import { calibrate, describeCalibration } from './calibrate.ts'
 import { describe, describePrice } from './describe.ts'
 import { readFigures } from './figures.ts'
 import { demandOf, parseOptions, usage } from './options.ts'

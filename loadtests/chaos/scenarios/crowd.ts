@@ -6,7 +6,7 @@ import { quantile } from '@spillway/local/rig/quantile'
 import { createVisitor, startTraffic, type Visit } from '../../load/visit.ts'
 import { isOk, watchNeighbours } from '../neighbours.ts'
 import { Findings, type Scenario } from '../scenario.ts'
-import { onOwnRedis, type System } from '../stage/system.ts'
+import { onOwnRedis, type System } from '../stage/stage.ts'
 
 /** Each hash waits so long in one of so many slots, and needs no processor time: sixty a second. */
 const SERVICE_MS = 200

@@ -5,7 +5,7 @@ import { type ApiAnswer, ask, readMetric } from '@spillway/local/rig/api-client'
 import { startLoop } from '@spillway/local/rig/open-loop'
 import { startTraffic } from '../../load/visit.ts'
 import { Findings, type Scenario } from '../scenario.ts'
-import { drained, onOwnRedis } from '../stage/system.ts'
+import { drained, onOwnRedis } from '../stage/stage.ts'
 
 const FLOOD_PER_SECOND = 300
 const LOGINS_PER_SECOND = 20

@@ -1,13 +1,14 @@
-// More logins than the gateway itself can process.
+// More requests than the gateway itself can process: logins, and made-up tickets and refresh tokens beside them.
 import { setTimeout as sleep } from 'node:timers/promises'
+import { startProgram } from '../../contenders/program.ts'
+import { contenderCores } from '../../measure/cores.ts'
 import { middle } from '../../measure/noise.ts'
+import { processorTimeOf } from '../../measure/observe.ts'
 import { isOk, watchNeighbours } from '../neighbours.ts'
-import { slowestLogin } from '../one-gateway.ts'
+import { answersOf, onShortGateway, rush, rushLogins, slowestLogin } from '../one-gateway.ts'
+import type { RushOptions } from '../rush.ts'
 import { Findings, type Scenario } from '../scenario.ts'
-import { onShortGateway, rushLogins } from '../short-gateway.ts'
-import type { Stage } from '../stage/stage.ts'
-import type { System } from '../stage/system.ts'
-import type { RushOptions } from '../traffic/rush.ts'
+import type { Stage, System } from '../stage/stage.ts'
 
 /** Offered in every round: logins a second, and the connections that offer them. A refusal is answered after half a second to three. */
 const OFFERED = [
@@ -91,4 +92,94 @@ async function overload(system: System, url: string, stage: Stage): Promise<Find
   neighbours.report(findings)
   findings.expect(findings.failed === 0, `${findings.failed} requests got no verdict, ticket or refusal`)
   return findings
+}
+
+// A flood of requests that claim to continue something, with made-up tickets and refresh tokens, at a gateway that has as many logins as it
+// can process. No limit of addresses or sessions is in force: it comes from everywhere.
+
+const LOGINS = { perSecond: 1_600, connections: 1_600, durationS: 12, settlingS: 3 }
+const FLOODS = [
+  { name: 'a made-up ticket', path: '/v1/tickets/redeem', body: { ticket: 'made up' } },
+  { name: 'a made-up refresh token', path: '/v1/token/refresh', body: { refreshToken: 'made up' } },
+]
+const FLOOD = { connections: 500, durationS: LOGINS.durationS + 1, settlingS: 0 }
+/** Of the logins without a flood. */
+const LOGINS_SHARE = 0.7
+
+/** Few enough for a gateway with a part of a core. Each is held for up to three seconds. */
+const STEADY = { perSecond: 400, connections: 1_500, durationS: 8, settlingS: 0 }
+
+const REST_MS = 2_000
+
+interface Target {
+  url: string
+  pid: number
+}
+
+/** The processor time of an answer beyond what the server does at rest, in milliseconds. */
+async function costOf(stage: Stage, { url, pid }: Target, sends: { path: string; body: object }): Promise<number> {
+  const running = { parts: [{ role: 'server', pid }] }
+  const asleep = await processorTimeOf(running, [], () => sleep(REST_MS))
+  const flooded = await processorTimeOf(running, [], () => rush(stage, { url, sends, ...STEADY }))
+  const restPerS = (asleep.parts[0]?.totalMs ?? 0) / asleep.seconds
+  return ((flooded.parts[0]?.totalMs ?? Number.NaN) - restPerS * flooded.seconds) / answersOf(flooded.result.statuses)
+}
+
+/** Notes what each of the floods costs beside a bare POST. */
+async function noteCosts(findings: Findings, stage: Stage, gateway: Target): Promise<void> {
+  const bare = await startProgram('measure/bare-post-program', contenderCores ? { cores: [0] } : {})
+  try {
+    const target = { url: String(bare.ready.url), pid: bare.pid }
+    const post = { path: '/', body: { ticket: 'made up' } }
+    // Compiles the code of each.
+    for (const sends of FLOODS) await costOf(stage, gateway, sends)
+    await costOf(stage, target, post)
+    const postMs = await costOf(stage, target, post)
+    for (const { name, ...sends } of FLOODS) {
+      const ms = await costOf(stage, gateway, sends)
+      const cost = `${name} ${(ms / postMs).toFixed(2)} of a bare POST's processor time (${ms.toFixed(3)} of ${postMs.toFixed(3)} ms)`
+      findings.notes.push(cost)
+    }
+  } finally {
+    await bare.close()
+  }
+}
+
+export const gatewayFlood: Scenario = {
+  name: 'gateway-flood',
+  promise: `Whoever floods a gateway with made-up tickets or tokens leaves logins ${LOGINS_SHARE} of their throughput.`,
+  alone: true,
+  run: onShortGateway(async ({ gateways }, url, stage) => {
+    const findings = new Findings()
+    await noteCosts(findings, stage, { url, pid: gateways[0]?.pid ?? 0 })
+    const watched = await watchNeighbours(stage.keeper, { '/healthz': () => isOk(url, '/healthz') })
+
+    /** Verdicts a second. */
+    async function login(): Promise<number> {
+      const { ok } = await rushLogins(stage, { url, ...LOGINS }, findings)
+      return Math.min(LOGINS.perSecond, ok / (LOGINS.durationS - LOGINS.settlingS))
+    }
+
+    const before = await login()
+    const rates: { name: string; beside: number; flood: number }[] = []
+    for (const { name, ...sends } of FLOODS) {
+      const [flood, beside] = await Promise.all([rush(stage, { url, sends, ...FLOOD }), login()])
+      const answers = answersOf(flood.statuses)
+      rates.push({ name, beside, flood: answers / FLOOD.durationS })
+      findings.expect(answers >= FLOOD.connections, `${sends.path} was asked ${answers} times: that is no flood`)
+    }
+    const after = await login()
+    const alone = (before + after) / 2
+    for (const { name, beside, flood } of rates) {
+      const share = `${(beside / alone).toFixed(2)} of the logins beside ${flood.toFixed(0)} times ${name} a second`
+      findings.notes.push(`${share} (${beside.toFixed(0)}/s of ${before.toFixed(0)} and ${after.toFixed(0)})`)
+      findings.expect(beside >= LOGINS_SHARE * alone, share)
+    }
+    const neighbours = await watched()
+    neighbours.report(findings)
+    findings.expect(alone > 0, 'without a flood nobody logged in')
+    findings.expect(findings.refused > 0, 'nothing was refused, so nothing was tried')
+    findings.expect(findings.failed === 0, `${findings.failed} logins got no verdict, ticket or refusal`)
+    return findings
+  }),
 }

@@ -6,7 +6,7 @@ import { ask } from '@spillway/local/rig/api-client'
 import { startLoop } from '@spillway/local/rig/open-loop'
 import { Findings, type Scenario } from '../scenario.ts'
 import { startBalancer } from '../stage/balancer.ts'
-import { onOwnRedis, type System } from '../stage/system.ts'
+import { onOwnRedis, type System } from '../stage/stage.ts'
 
 const PER_SECOND = 100
 /** One of so many is a login, the others use a token that is good. */

@@ -2,12 +2,12 @@
 // gateway and beside an application. Their clients follow no ticket and heed no Retry-After.
 import { startRival } from '../../contenders/program.ts'
 import { allCores, contenderCores, generatorCores } from '../../measure/cores.ts'
-import { credential, loginsOf, onDearLine } from '../dear-line.ts'
 import { isOk, watchNeighbours } from '../neighbours.ts'
+import { answersOf, rush } from '../one-gateway.ts'
+import type { RushOptions } from '../rush.ts'
 import { Findings, type Scenario } from '../scenario.ts'
-import { answersOf, rush } from '../short-gateway.ts'
 import type { Stage } from '../stage/stage.ts'
-import type { RushOptions } from '../traffic/rush.ts'
+import { credential, loginsOf, onDearLine } from './line.ts'
 
 const LOOPS = [100, 400, 1_000]
 const POLITE_SHARE = 0.9

@@ -4,9 +4,8 @@ import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ask } from '@spillway/local/rig/api-client'
-import type { Findings, Scenario } from '../scenario.ts'
-import { onOwnRedis, type System } from '../stage/system.ts'
-import { underFault } from '../under-fault.ts'
+import { type Findings, type Scenario, underFault } from '../scenario.ts'
+import { onOwnRedis, type System } from '../stage/stage.ts'
 
 const PER_SECOND = 20
 const MOVING_PER_SECOND = 10

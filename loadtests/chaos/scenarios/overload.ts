@@ -7,7 +7,7 @@ import { Latency } from '../../measure/tally.ts'
 import { neighboursOf, watchNeighbours } from '../neighbours.ts'
 import { expectSteady, onOneGateway, type StepResult, slowestLogin } from '../one-gateway.ts'
 import { Findings, type Scenario } from '../scenario.ts'
-import { drained, type OwnSystem } from '../stage/system.ts'
+import { drained, type OwnSystem } from '../stage/stage.ts'
 
 /** Each hash waits so long in one of so many slots, and needs no processor time. */
 const SERVICE_MS = 200

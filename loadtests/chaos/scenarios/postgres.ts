@@ -3,10 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { startProxy, type TcpProxy } from '@spillway/local/rig'
 import { query } from '@spillway/local/services/query'
 import { startProbe } from '../../measure/observe.ts'
-import type { Findings, Scenario } from '../scenario.ts'
-import type { Stage } from '../stage/stage.ts'
-import { onOwnRedis, type System, type SystemOptions } from '../stage/system.ts'
-import { underFault } from '../under-fault.ts'
+import { type Findings, type Scenario, underFault } from '../scenario.ts'
+import { onOwnRedis, type Stage, type System, type SystemOptions } from '../stage/stage.ts'
 
 const AWAY_MS = 3_000
 /** In each direction; a login takes three round trips and more then, and there are not connections enough for that. */

@@ -4,7 +4,7 @@ import { readMetric } from '@spillway/local/rig/api-client'
 import { quantile } from '@spillway/local/rig/quantile'
 import { startTraffic } from '../../load/visit.ts'
 import { Findings, type Scenario } from '../scenario.ts'
-import { drained, expectNoLeftovers, type OwnSystem, onOwnRedis } from '../stage/system.ts'
+import { drained, expectNoLeftovers, type OwnSystem, onOwnRedis } from '../stage/stage.ts'
 
 const SERVICE_MS = 200
 const SLOTS = 10

@@ -6,7 +6,7 @@ import { startLoop } from '@spillway/local/rig/open-loop'
 import { quantile } from '@spillway/local/rig/quantile'
 import { startTraffic } from '../../load/visit.ts'
 import { Findings, type Scenario } from '../scenario.ts'
-import { onOwnRedis, type System } from '../stage/system.ts'
+import { onOwnRedis, type System } from '../stage/stage.ts'
 
 /** Each hash waits so long in one of so many slots, and needs no processor time. */
 const SERVICE_MS = 200

@@ -5,7 +5,7 @@ import { startLoop } from '@spillway/local/rig/open-loop'
 import { etaErrors, quantile, type ToldEta } from '@spillway/local/rig/quantile'
 import { startTraffic } from '../../load/visit.ts'
 import { Findings, type Scenario } from '../scenario.ts'
-import { onOwnRedis, type System } from '../stage/system.ts'
+import { onOwnRedis, type System } from '../stage/stage.ts'
 
 /** Two slots of 200 ms do ten logins a second; the worker that joins does seventy. */
 const size = {

@@ -1,11 +1,12 @@
-// Workers die, freeze and starve in the middle of a storm: no login fails, and the jobs that they held are answered soon after.
+// Workers die, freeze, starve, and are gone altogether: no login fails, and the jobs that they held are answered soon after.
 import { constants, setPriority } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { moveTo } from '@spillway/local/processes/processor-time'
 import { type Member, startProcess } from '@spillway/local/rig'
-import type { Scenario } from '../scenario.ts'
-import { type OwnSystem, onOwnRedis, type System } from '../stage/system.ts'
-import { underFault } from '../under-fault.ts'
+import { ask, readMetric } from '@spillway/local/rig/api-client'
+import { startProbe } from '../../measure/observe.ts'
+import { type Findings, type Scenario, underFault } from '../scenario.ts'
+import { drained, type OwnSystem, onOwnRedis, type Stage, type System } from '../stage/stage.ts'
 
 /** Hashes slow enough that a worker always holds some jobs, and so few that one worker can do them all. */
 const size = { credential: 'wait-300', gateways: 1, workerEnv: { WORKER_CONCURRENCY: '16' } } as const
@@ -67,3 +68,120 @@ async function takenOver({ redis, queuePrefix }: OwnSystem): Promise<number> {
   const events = await redis.command('XRANGE', `${queuePrefix}:passwords:events`, '-', '+')
   return Array.isArray(events) ? events.filter((event) => String(event).includes('event,stalled')).length : 0
 }
+
+// All workers are gone: gateways notice, every client is answered, and everything is done when workers are back.
+
+const CREDENTIAL = 'wait-100'
+const PER_SECOND = 30
+const AWAY_MS = 3_000
+
+/** Kills every worker, and waits until the last gateway knows. */
+async function killWorkers(system: System, findings: Findings): Promise<void> {
+  const killedAtMs = performance.now()
+  for (const worker of system.workers) worker.signal('SIGKILL')
+  await system.knowsWorkers(0)
+  const noticedMs = Math.round(performance.now() - killedAtMs)
+  findings.notes.push(`noticed after ${noticedMs} ms`)
+}
+
+/** Logs in without any worker, and gives the tickets. */
+async function ticketsAlone({ login }: System, urls: readonly string[], findings: Findings) {
+  const logins = Array.from({ length: 20 }, (_, n) => ask(urls[n % urls.length] ?? '', '/v1/login', { body: login(n) }))
+  const answers = await Promise.all(logins)
+  const slowestMs = Math.round(Math.max(...answers.map(({ tookMs }) => tookMs)))
+  findings.notes.push(`answered in ${slowestMs} ms without workers`)
+  const honest = answers.every(({ status, body }) => status === 202 || (status === 503 && body.code === 'busy'))
+  findings.expect(honest, `answers without workers were ${answers.map(({ status }) => status).join(', ')}`)
+  const told = answers.every(({ headers }) => 'retry-after' in headers)
+  findings.expect(told, 'an answer without workers has no Retry-After')
+  return answers.filter(({ status }) => status === 202).map(({ body }) => body.ticket)
+}
+
+const withoutFallback: Scenario = {
+  name: 'no-worker',
+  promise: 'All workers are killed: noticed, then a ticket or 503; everything is done when they are back.',
+  run: onOwnRedis({ credential: CREDENTIAL }, async (system) => {
+    const { urls } = system.visitor()
+    let tickets: unknown[] = []
+    const findings = await underFault(system, {
+      perSecond: PER_SECOND,
+      async fault(findings) {
+        await killWorkers(system, findings)
+        tickets = await ticketsAlone(system, urls, findings)
+        await sleep(AWAY_MS)
+        await Promise.all([system.worker(), system.worker()])
+      },
+    })
+    await drained(system)
+    const redeem = (ticket: unknown) => ask(urls[0] ?? '', '/v1/tickets/redeem', { body: { ticket } })
+    const redeemed = await Promise.all(tickets.map(redeem))
+    const allRedeemed = redeemed.every(({ status }) => status === 200)
+    findings.expect(allRedeemed, 'a ticket came to nothing')
+    return findings
+  }),
+}
+
+const FALLBACK_SLOTS = 2
+/** Real hashes beside the doubles, each of some tenths of a second of processor time. */
+const COSTLY = { ARGON2_TIME: '12' }
+
+const sizeWithFallback = {
+  credential: CREDENTIAL,
+  gateways: 1,
+  workers: 1,
+  gatewayEnv: { ...COSTLY, LOCAL_FALLBACK_CONCURRENCY: String(FALLBACK_SLOTS), MAX_OUTSTANDING: '40' },
+  workerEnv: { ...COSTLY, WORKER_CONCURRENCY: '8' },
+} as const
+
+/** Looks for a while at what a gateway does while it hashes itself and more comes than it can do. */
+async function watchFallback(system: OwnSystem, { accounts }: Stage, findings: Findings): Promise<void> {
+  const { url = '', opsUrl = '' } = system.gateways[0] ?? {}
+  const read = async () => ({
+    answered: await readMetric(opsUrl, 'spillway_wait_seconds_count', 'outcome="answered"'),
+    refused: await readMetric(opsUrl, 'spillway_refused_total', 'reason="too_many_waiting"'),
+  })
+  let [mostActive, mostSlots] = [0, 0]
+  const before = await read()
+  const registrations = startProbe(5, () => ask(url, '/v1/users', { body: accounts.registration() }))
+  const healthz = startProbe(50, async () => (await ask(url, '/healthz')).status === 200)
+  const activeJobs = startProbe(20, async () => {
+    const active = await system.redis.command('LLEN', `${system.queuePrefix}:passwords:active`)
+    mostActive = Math.max(mostActive, Number(active))
+    mostSlots = Math.max(mostSlots, await readMetric(opsUrl, 'spillway_slots'))
+  })
+  await sleep(AWAY_MS)
+  void registrations.stop()
+  const [{ latency, failed }] = await Promise.all([healthz.stop(), activeJobs.stop()])
+  const after = await read()
+  const [answered, refused] = [after.answered - before.answered, after.refused - before.refused]
+  const health = `${latency.atMs(99).toFixed(1)} ms at p99`
+  findings.notes.push(
+    `meanwhile ${answered} answered, ${refused} refused, at most ${mostActive} in hand, /healthz ${health}`,
+  )
+  findings.expect(answered > 0, 'nothing was hashed here meanwhile')
+  findings.expect(refused > 0, 'nothing was refused meanwhile, though more came than could be done')
+  // A slot may have a batch in hand, and another that waits for it.
+  findings.expect(mostSlots === FALLBACK_SLOTS, `${mostSlots} slots hashed at a time`)
+  findings.expect(failed === 0, `/healthz failed ${failed} times`)
+}
+
+const withFallback: Scenario = {
+  name: 'no-worker-fallback',
+  promise: 'With LOCAL_FALLBACK_CONCURRENCY=2 the gateway hashes in two threads meanwhile, and /healthz is answered.',
+  run: onOwnRedis(sizeWithFallback, async (system, stage) => {
+    const findings = await underFault(system, {
+      perSecond: PER_SECOND,
+      async fault(findings) {
+        await killWorkers(system, findings)
+        // Jobs of the dead workers are released by the first check of the gateway's own worker.
+        await sleep(AWAY_MS)
+        await watchFallback(system, stage, findings)
+        await system.worker()
+      },
+    })
+    await drained(system)
+    return findings
+  }),
+}
+
+export const noWorkerScenarios: readonly Scenario[] = [withoutFallback, withFallback]

@@ -1,7 +1,7 @@
 // A load balancer before the gateways of a scenario.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { readinessOf, startProxy, until } from '@spillway/local/rig'
-import type { System } from './system.ts'
+import type { System } from './stage.ts'
 
 const PROBE_EVERY_MS = 200
 

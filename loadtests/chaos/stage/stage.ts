@@ -1,11 +1,16 @@
 // The stage of all scenarios of a run: the packages built, a PostgreSQL with accounts in it, and a Redis program. Every scenario starts
-// its own Redis, gateways and workers on it, and they end with it.
+// its own Redis servers, gateways and workers on it, and they end with it.
 import { mkdtempSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Keeper } from '@spillway/local/processes/keeper'
+import { until } from '@spillway/local/processes/until'
+import { type LogLine, openSpillway, type Spillway, type SpillwayOptions } from '@spillway/local/rig'
+import type { Credentials } from '@spillway/local/rig/api-client'
 import { startOwnServices } from '@spillway/local/rig/services'
 import { startRedis } from '@spillway/local/services/redis'
-import { createAccounts } from '../../load/accounts.ts'
+import { type Credential, createAccounts } from '../../load/accounts.ts'
+import type { VisitorOptions } from '../../load/visit.ts'
+import type { Findings, Scenario } from '../scenario.ts'
 
 export type Stage = Awaited<ReturnType<typeof openStage>>
 
@@ -36,4 +41,146 @@ export async function openStage(keeper: Keeper, say: (sentence: string) => void)
     },
     close: () => services.close(),
   }
+}
+
+// The gateways and workers of one scenario, and what went wrong with them, so that no scenario can overlook a crash.
+
+export interface System extends Spillway {
+  /** Credentials of the accounts that were made for it. */
+  login(number: number): Credentials
+  /** A visitor of all gateways that were started so far. */
+  visitor(): VisitorOptions
+}
+
+/** A system with a Redis server of its own. */
+export interface OwnSystem extends System {
+  redis: RedisServer
+}
+
+export interface SystemOptions extends Pick<SpillwayOptions, 'gatewayEnv' | 'workerEnv'> {
+  /** The hash of the accounts [wait-20]. */
+  credential?: Credential
+  /** How many are started [2]. */
+  gateways?: number
+  workers?: number
+  /** [the stage's] */
+  databaseUrl?: string
+}
+
+/**
+ * Runs a scenario on a Spillway of its own, and ends it whatever happens. Hashes by doubles are accepted, so that load need not cost
+ * processor time. A process that crashed, or printed what is no log line, is a broken promise.
+ */
+async function withSystem(
+  { keeper, postgres, accounts }: Stage,
+  redisUrl: string,
+  { credential = 'wait-20', gateways = 2, workers = 2, ...options }: SystemOptions,
+  run: (system: System) => Promise<Findings>,
+): Promise<Findings> {
+  const spillway = openSpillway({
+    databaseUrl: postgres.url,
+    redisUrl,
+    keeper,
+    keepOnly: 'warnings',
+    ...options,
+    env: { SPILLWAY_TEST_HASHES: 'true' },
+    workerEnv: { WORKER_CONCURRENCY: '4', ...options.workerEnv },
+  })
+  const login = (number: number) => accounts.login(credential, number)
+  try {
+    await Promise.all([
+      ...Array.from({ length: workers }, () => spillway.worker()),
+      ...Array.from({ length: gateways }, () => spillway.gateway()),
+    ])
+    await spillway.knowsWorkers(workers)
+    await accounts.seed(credential)
+    const visitor = () => ({ urls: spillway.gateways.map(({ url }) => url), login })
+    const findings = await run({ ...spillway, login, visitor })
+    findings.broken.push(...complaints(spillway))
+    if (findings.broken.length > 0) findings.notes.push(...warnings(spillway))
+    return findings
+  } finally {
+    await spillway.close()
+  }
+}
+
+/** The run of a scenario whose system is on the Redis that `start` starts. */
+export function onRedis<T extends { url: string; close(): Promise<void> }>(
+  start: (stage: Stage) => Promise<T>,
+  options: SystemOptions,
+  run: (system: System, redis: T, stage: Stage) => Promise<Findings>,
+): Scenario['run'] {
+  return async (stage) => {
+    const redis = await start(stage)
+    try {
+      return await withSystem(stage, redis.url, options, (system) => run(system, redis, stage))
+    } finally {
+      await redis.close()
+    }
+  }
+}
+
+/** The same on one of its own. */
+export function onOwnRedis(
+  options: SystemOptions,
+  run: (system: OwnSystem, stage: Stage) => Promise<Findings>,
+): Scenario['run'] {
+  return onRedis(
+    (stage) => stage.redis(),
+    options,
+    (system, redis, stage) => run({ ...system, redis }, stage),
+  )
+}
+
+/** One sentence for each process that ended by itself, or printed what is no log line: a stack, a warning of Node's. */
+function complaints({ gateways, workers }: Spillway): string[] {
+  return [...gateways, ...workers].flatMap(({ name, exit, wasEnded, logs }) => {
+    const strays = logs.filter(({ level }) => level === undefined).map(({ msg }) => msg)
+    const crash = exit && !wasEnded && `${name} crashed (${exit.signal ?? exit.code}): ${strays.slice(-5).join(' / ')}`
+    const print = strays.length > 0 && `${name} printed: ${strays.slice(0, 5).join(' / ')}`
+    return [crash, print].filter((sentence) => typeof sentence === 'string')
+  })
+}
+
+/** The commonest warnings of all processes, each with how often it came. */
+function warnings({ gateways, workers }: Spillway): string[] {
+  const times = new Map<string, number>()
+  for (const { name, logs } of [...gateways, ...workers]) {
+    for (const { msg, err } of logs.filter(isWarning)) {
+      const text = `${name}: ${msg} (${JSON.stringify(err)?.slice(0, 200)})`
+      times.set(text, (times.get(text) ?? 0) + 1)
+    }
+  }
+  const commonest = [...times].toSorted(([, a], [, b]) => b - a).slice(0, 8)
+  return commonest.map(([text, count]) => `${count} × ${text}`)
+}
+
+function isWarning({ level }: LogLine): boolean {
+  return level !== undefined && level !== 'info'
+}
+
+/** Resolves when no job is left: waiting, held, deferred or in hand. */
+export async function drained({ redis, queuePrefix }: OwnSystem, timeoutMs = 10_000): Promise<void> {
+  const keys = ['wait', 'prioritized', 'active'].map((part) => `${queuePrefix}:passwords:${part}`)
+  const count = `return redis.call('LLEN', KEYS[1]) + redis.call('ZCARD', KEYS[2]) + redis.call('LLEN', KEYS[3])`
+  const isEmpty = async () => Number(await redis.command('EVAL', count, keys.length, ...keys)) === 0
+  await until(isEmpty, { timeoutMs, what: 'an empty queue' })
+}
+
+/** BullMQ's own, the jobs it keeps for operators (ten minutes, 500 of a kind), and what workers and gateways publish (a minute). */
+const STAYING =
+  /^:(passwords:(events|id|meta|marker|stalled-check|stalled|completed|failed|pc|[0-9a-f-]{36})|capacity|gateways)$/
+
+/** Once every ticket has expired, within timeoutMs, no key may be left but those that stay. */
+export async function expectNoLeftovers(findings: Findings, system: OwnSystem, timeoutMs: number): Promise<void> {
+  const { redis, queuePrefix } = system
+  let left: string[] = []
+  const areGone = async () => {
+    const keys = await redis.command('KEYS', `${queuePrefix}*`)
+    const names = Array.isArray(keys) ? keys.map((key) => String(key).slice(queuePrefix.length)) : []
+    left = names.filter((name) => !STAYING.test(name))
+    return left.length === 0
+  }
+  const gone = await until(areGone, { timeoutMs }).catch(() => false)
+  findings.expect(gone, `keys stay in Redis: ${left.slice(0, 5).join(', ')}`)
 }

@@ -4,8 +4,7 @@ import { algorithms } from '../../contenders/hashing.ts'
 import { outcomes } from '../../measure/tally.ts'
 import type { ScenarioResult } from '../../src/results.ts'
 import { type Summary, summarize } from '../../src/summary.ts'
-import { bars, domainOf, type Span, spans } from '../bars.ts'
-import { contenderColor, outcomeColors } from '../chart.ts'
+import { bars, contenderColor, domainOf, outcomeColors, type Span, spans } from '../chart.ts'
 import { barsOf, figure, figureOf, number, quantity, type Section, section, titleOf, typicalRows } from '../section.ts'
 
 export function loginSection(result: ScenarioResult): Section {

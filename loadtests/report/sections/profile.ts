@@ -2,8 +2,7 @@
 import type { Html } from '@spillway/storm/report/report'
 import type { Row, ScenarioResult } from '../../src/results.ts'
 import { type Summary, show, summarize } from '../../src/summary.ts'
-import { bars } from '../bars.ts'
-import { partColors } from '../chart.ts'
+import { bars, partColors } from '../chart.ts'
 import { figure, number, quantity, type Section, section, typicalRows } from '../section.ts'
 
 const titles: Record<string, string> = { argon2id: 'argon2id', token: 'no hash' }

@@ -2,8 +2,7 @@
 import { NATIVE_NAME } from '@spillway/worker/hashing/native'
 import type { Row, ScenarioResult } from '../../src/results.ts'
 import { type Summary, show, summarize } from '../../src/summary.ts'
-import { bars } from '../bars.ts'
-import { contenderColor } from '../chart.ts'
+import { bars, contenderColor } from '../chart.ts'
 import { barsOf, figure, figureOf, number, quantity, type Section, section, typicalRows } from '../section.ts'
 
 function of(summaries: readonly Summary[], contender: string, name: string, unit: string): string {

@@ -1,7 +1,7 @@
 // The requests of a storm, as flags or a file describe them.
 import { readFile } from 'node:fs/promises'
 import { validateHeaderName, validateHeaderValue } from 'node:http'
-import { UsageError } from './numbers.ts'
+import { UsageError } from './options.ts'
 
 export interface HttpRequest {
   method: string

@@ -1,7 +1,6 @@
 // What a storm measured, as it is written to JSON: figures and names, nothing of requests.
 import { quantile } from '@spillway/local/rig/quantile'
-import type { StormTimes } from './calm-again.ts'
-import type { Asked, Probe } from './probes.ts'
+import type { Asked, Probe, StormTimes } from './probes.ts'
 import type { Login, Outcome } from './users.ts'
 
 export interface StormResult {
@@ -22,7 +21,7 @@ export interface StormResult {
   generator: GeneratorFigures
 }
 
-export interface LoginFigures extends Record<Outcome, number> {
+interface LoginFigures extends Record<Outcome, number> {
   /** Successes by the end of the time in which logins began. */
   perSecond: number
   /** From beginning to end, of those that succeeded, and of lost ones with the whole time limit. */
@@ -53,7 +52,7 @@ export interface ProbeResult {
 }
 
 /** The load of this program: if it is busy or late itself, the other figures include its own delay. */
-export interface GeneratorFigures {
+interface GeneratorFigures {
   /** Per cent of a core that it used during the storm. */
   corePercent: number
   /** How late probes left during the storm. */

@@ -1,10 +1,8 @@
 // A storm: probes while it is calm, while users log in, and until it is calm again.
 import { setMaxListeners } from 'node:events'
-import { type Connections, openConnections, pause, type StormAnswer } from './ask.ts'
-import { type StormTimes, untilCalmAgain } from './calm-again.ts'
-import { UsageError } from './numbers.ts'
-import { isWorking, startProbe } from './probes.ts'
-import { beginningOf } from './redact.ts'
+import { beginningOf, type Connections, openConnections, pause, type StormAnswer } from './ask.ts'
+import { UsageError } from './options.ts'
+import { isWorking, type StormTimes, startProbe, untilCalmAgain } from './probes.ts'
 import { forUser, type HttpRequest, nameOf } from './request.ts'
 import { generatorOf, loginFigures, probeResult, type StormResult } from './result.ts'
 import { openTarget } from './target.ts'
@@ -30,7 +28,7 @@ export interface StormOptions {
   afterS: number
 }
 
-export interface StormWatch {
+interface StormWatch {
   /** Ends the storm early; the result holds what was measured until then. */
   signal: AbortSignal
   /** Shows the progress on a terminal. */

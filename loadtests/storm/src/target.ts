@@ -3,7 +3,7 @@ import type { LookupAddress } from 'node:dns'
 import { lookup } from 'node:dns/promises'
 import type { RequestOptions } from 'node:https'
 import { BlockList, connect, isIP } from 'node:net'
-import { UsageError } from './numbers.ts'
+import { UsageError } from './options.ts'
 
 export interface Target {
   /** As it was given: `http://localhost:3000`. */

@@ -40,7 +40,7 @@ const COME_BACK = [ACCEPTED, 429, 503]
 export const isLoggedIn = (status: number): boolean => isWorking(status) && status !== ACCEPTED
 
 /** A refused user comes back when told, but within these bounds. */
-export const TOLD_MIN_MS = 100
+const TOLD_MIN_MS = 100
 export const TOLD_MAX_MS = 10_000
 /** A user whose login failed or was lost tries again after this. */
 export const RETRY_MS = 1_000

@@ -3,10 +3,24 @@ import assert from 'node:assert/strict'
 import { createNamespace, openSpillway, until } from '@spillway/local/rig'
 import { createApiClient, readMetric } from '@spillway/local/rig/api-client'
 import { afterAll, describe, test } from 'vitest'
-import { askInTurn, type Sample } from '../../oracle/ask.ts'
-import { broken, compareAll, isBlind, kolmogorovSmirnov, kolmogorovTail, table } from '../../oracle/compare.ts'
-import { startMailSink } from '../../oracle/mail-sink.ts'
-import { challengingSettings, type Kind, openQuestions, type Question, settings } from '../../oracle/questions.ts'
+import {
+  askInTurn,
+  broken,
+  compareAll,
+  isBlind,
+  kolmogorovSmirnov,
+  kolmogorovTail,
+  type Sample,
+  table,
+} from '../../oracle/compare.ts'
+import {
+  challengingSettings,
+  type Kind,
+  openQuestions,
+  type Question,
+  settings,
+  startMailSink,
+} from '../../oracle/questions.ts'
 
 /** Numbers from 0 to 1, the same each time (mulberry32). */
 function numbers(seed: number): () => number {

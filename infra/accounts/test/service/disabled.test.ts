@@ -4,7 +4,7 @@ import { createNamespace, openSpillway } from '@spillway/local/rig'
 import { createApiClient } from '@spillway/local/rig/api-client'
 import { connectDatabase } from '@spillway/prisma'
 import { test } from 'vitest'
-import { describeAccount, setDisabled } from '../../src/one-account.ts'
+import { describeAccount, setDisabled } from '../../src/stored-accounts.ts'
 
 test('a disabled account is let in nowhere, as if the password were wrong, until it is enabled', async (t) => {
   const namespace = await createNamespace()

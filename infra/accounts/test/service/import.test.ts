@@ -10,11 +10,11 @@ import { createHasher } from '@spillway/worker/hashing/index'
 import { argon2idPolicy } from '@spillway/worker/hashing/policy'
 import { afterAll, test } from 'vitest'
 import { createCheck } from '../../src/account.ts'
-import { createKinds } from '../../src/all-accounts.ts'
 import { importAccounts } from '../../src/import.ts'
 import { parseOptions } from '../../src/options.ts'
 import { readRecords } from '../../src/records.ts'
 import { rejectedLines } from '../../src/rejected.ts'
+import { createKinds } from '../../src/stored-accounts.ts'
 
 const namespace = await createNamespace()
 const database = connectDatabase({ url: namespace.databaseUrl, poolSize: 1 })

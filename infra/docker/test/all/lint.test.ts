@@ -8,7 +8,7 @@ import { scratchDir } from '@spillway/local/rig'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { test } from 'vitest'
 import { parse } from 'yaml'
-import { composeSchema, hadolint } from '../../src/linters.ts'
+import { composeSchema, hadolint } from '../../src/check.ts'
 import { dockerfile } from '../../src/recipe.ts'
 
 const fetched = (path: string): string | false =>

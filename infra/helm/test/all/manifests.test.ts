@@ -5,7 +5,7 @@ import { run } from '@spillway/local/processes/run'
 import { test } from 'vitest'
 import { parse, stringify } from 'yaml'
 import { chartDir, manifests } from '../../src/chart.ts'
-import { schemaLocation } from '../../src/schemas/kinds.ts'
+import { schemaLocation } from '../../src/schemas.ts'
 import { helm, kubeconform, render, renderSet, schemasDir, skip, valueSets } from '../programs.ts'
 
 /**

@@ -8,7 +8,7 @@ import { type Keeper, stopOrder } from '@spillway/local/processes/keeper'
 import type { KubernetesApi, WatchEvent } from '../api.ts'
 import { type Container, expand, type Pod, type PodState, type Probe, resolveEnvironment, statusOf } from './pod.ts'
 
-export interface PodRun {
+interface PodRun {
   pod: Pod
   state: PodState
   /** The current process. */
@@ -17,7 +17,7 @@ export interface PodRun {
   end(graceSeconds: number): Promise<void>
 }
 
-export interface PodRunOptions {
+interface PodRunOptions {
   api: KubernetesApi
   keeper: Keeper
   pod: Pod
@@ -29,7 +29,7 @@ export interface PodRunOptions {
 const RESTART_MS = 1_000
 
 /** Starts a pod and reports its state to the API server. Its process ends with this one at the latest. */
-export async function runPod({ api, keeper, pod, image, podIp, logFile }: PodRunOptions): Promise<PodRun> {
+async function runPod({ api, keeper, pod, image, podIp, logFile }: PodRunOptions): Promise<PodRun> {
   const { metadata, spec } = pod
   const [container] = spec.containers
   const env = await resolveEnvironment(api, pod, podIp)

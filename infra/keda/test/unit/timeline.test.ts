@@ -1,8 +1,7 @@
 // A timeline as a drawing.
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
-import { drawTimeline } from '../../src/draw-timeline.ts'
-import type { Timeline } from '../../src/timeline.ts'
+import { drawTimeline, type Timeline } from '../../src/timeline.ts'
 
 const timeline: Timeline = {
   samples: [

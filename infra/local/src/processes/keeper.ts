@@ -11,7 +11,7 @@ import { UserError } from './command-line.ts'
 /** The order in which processes are stopped: lowest first, each group after the previous one has ended. */
 export const stopOrder = { tool: 0, gateway: 1, worker: 2, service: 3 } as const
 
-export interface KeptProcess {
+interface KeptProcess {
   command: string
   args: string[]
   stopOrder: number

@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 
-export interface ProcessFacts {
+interface ProcessFacts {
   parentPid: number
   /** The command line, arguments separated by spaces. */
   command: string

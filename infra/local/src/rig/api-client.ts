@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 export const TIMEOUT_MS = 10_000
 
 /** The fields of answers' bodies; each body has some of them. */
-export interface AnswerBody {
+interface AnswerBody {
   accessToken?: string
   refreshToken?: string
   deviceToken?: string
@@ -70,7 +70,7 @@ export function ask(url: string, path: string, { body, ...given }: RequestOption
     : send(sharedAgent, 'POST', url + path, JSON.stringify(body), options)
 }
 
-export interface Redeeming {
+interface Redeeming {
   /** Redeems a ticket once. */
   redeem(ticket: string): Promise<ApiAnswer>
   /** Statuses after which the ticket is still good and is redeemed again [202]; 0 is no answer. */

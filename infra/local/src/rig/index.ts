@@ -4,12 +4,19 @@ export { freePort, listening } from '../processes/port.ts'
 export { until } from '../processes/until.ts'
 export { readinessOf } from '../start/member.ts'
 export { newSealKey, newSigningKey } from '../start/secrets.ts'
-export { clockOff, redisTime, startStopwatch } from './clocks.ts'
-export { createNamespace, type Namespace } from './namespace.ts'
+export { createNamespace, type Namespace, scratchDir } from './namespace.ts'
 export { type OlderVersion, unpackOlderVersion } from './older-version.ts'
-export { type Exit, type LogLine, type ProcessToTest, startProcess, type TestProcess } from './process.ts'
+export {
+  clockOff,
+  type Exit,
+  type LogLine,
+  type ProcessToTest,
+  redisTime,
+  startProcess,
+  startStopwatch,
+  type TestProcess,
+} from './process.ts'
 export { monitorRedis } from './redis-monitor.ts'
-export { scratchDir } from './scratch-dir.ts'
 export {
   type GatewayProcess,
   type Member,

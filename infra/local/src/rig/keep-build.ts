@@ -3,8 +3,8 @@
 import { cp, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { writeArchive } from '../processes/archive.ts'
 import { repositoryDir } from '../processes/repository.ts'
+import { writeArchive } from '../processes/run.ts'
 import { olderVersionArchive, packageFolders } from './older-version.ts'
 
 /** Programs alone: no declarations, source maps or packed packages. */

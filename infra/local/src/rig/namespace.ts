@@ -1,8 +1,12 @@
 // The environment of a test run. Each test file gets its own database and Redis key prefix in it.
 import { randomBytes } from 'node:crypto'
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { UserError } from '../processes/command-line.ts'
 import { until } from '../processes/until.ts'
+import { removeHome } from '../services/postgres-user.ts'
 import { databaseOf, query, withDatabase } from '../services/query.ts'
 
 /** How long PostgreSQL may list a closed connection. */
@@ -80,4 +84,22 @@ export function testEnvironment(): TestEnvironment {
   throw new UserError(
     'This test needs PostgreSQL and Redis: run it by "pnpm test", with a part of its file name after it.',
   )
+}
+
+// Folders that tests put things in.
+
+/** A test, or a file of tests: `{ onTestFinished: afterAll }`. */
+export interface Ending {
+  onTestFinished(close: () => Promise<void>): void
+}
+
+/** A new folder that anyone may enter. It is gone after the test, with what PostgreSQL had to put elsewhere for it. */
+export async function scratchDir(t: Ending): Promise<string> {
+  const dir = await mkdtemp(join(tmpdir(), 'spillway-test-'))
+  await chmod(dir, 0o711)
+  t.onTestFinished(async () => {
+    await removeHome(join(dir, 'postgres'))
+    await rm(dir, { recursive: true, force: true })
+  })
+  return dir
 }

@@ -1,7 +1,7 @@
 // Open-loop load: requests leave when they are due, however slow the answers are. (A closed loop sends no more than it has callers
 // free, and so slows down together with the server.)
 
-export interface OpenLoop {
+interface OpenLoop {
   /** Requests per second at a moment of the run. */
   rateAt(elapsedMs: number): number
   /** [until it is stopped] */

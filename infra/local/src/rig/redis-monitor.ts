@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { createInterface } from 'node:readline'
 
-export interface MonitoredCommand {
+interface MonitoredCommand {
   /** The name in lower case, then the arguments. */
   command: string[]
   /** Whether a script gave it. */

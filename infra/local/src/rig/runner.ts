@@ -2,13 +2,13 @@
 import { createVitest, type TestModule, type TestSuite } from 'vitest/node'
 import { LongestFirst, optionsFor } from './levels.ts'
 
-export interface TestResults {
+interface TestResults {
   passed: number
   failed: number
   skipped: number
 }
 
-export interface TestRun {
+interface TestRun {
   /** The folder whose test files are run. */
   root: string
   /** Parts of paths: files whose path contains one of them [every file that belongs to the run]. */

@@ -14,7 +14,7 @@ export interface AptProgram {
   env: NodeJS.ProcessEnv
 }
 
-export interface AptRequest {
+interface AptRequest {
   keeper: Keeper
   /** The folder of all fetched programs, kept between runs [the ignored one]. */
   programsDir?: string | undefined

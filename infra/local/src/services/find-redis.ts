@@ -12,7 +12,7 @@ import type { ServiceOptions } from './service.ts'
 const image = 'redis:8-alpine'
 
 /** How to run a Redis server that was found, so that it answers on this port of the loopback interface. */
-export type RedisProgram = (port: number) => {
+type RedisProgram = (port: number) => {
   process: Tool
   /** The part of its configuration that depends on where it runs. */
   settings: Record<string, string>

@@ -22,7 +22,7 @@ export interface ServiceOptions {
   say: (sentence: string) => void
 }
 
-export interface ServiceProcess {
+interface ServiceProcess {
   keeper: Keeper
   /** The name for messages, such as PostgreSQL. */
   name: string

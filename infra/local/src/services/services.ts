@@ -7,7 +7,7 @@ import { pingRedis, startRedis } from './redis.ts'
 import type { Service, ServiceOptions } from './service.ts'
 
 /** The folder holds the data and the logs of all. */
-export interface ServicesOptions extends Pick<ServiceOptions, 'keeper' | 'dir' | 'password' | 'durable' | 'say'> {
+interface ServicesOptions extends Pick<ServiceOptions, 'keeper' | 'dir' | 'password' | 'durable' | 'say'> {
   /** Services to use instead of embedded ones. */
   databaseUrl: string | undefined
   redisUrl: string | undefined

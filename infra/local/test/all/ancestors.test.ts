@@ -7,8 +7,8 @@ import { test } from 'vitest'
 import { isRunning } from '../../src/processes/process-table.ts'
 import { repositoryDir } from '../../src/processes/repository.ts'
 import { until } from '../../src/processes/until.ts'
+import { scratchDir } from '../../src/rig/namespace.ts'
 import { startProcess } from '../../src/rig/process.ts'
-import { scratchDir } from '../../src/rig/scratch-dir.ts'
 
 test('the death of the package manager that started it is noticed, that of a shell in between is not', async (t) => {
   const dir = await scratchDir(t)

@@ -7,9 +7,8 @@ import { openKeeper, stopOrder, ToolFailure } from '../../src/processes/keeper.t
 import { isRunning } from '../../src/processes/process-table.ts'
 import { repositoryDir } from '../../src/processes/repository.ts'
 import { until } from '../../src/processes/until.ts'
-
+import { scratchDir } from '../../src/rig/namespace.ts'
 import { startProcess } from '../../src/rig/process.ts'
-import { scratchDir } from '../../src/rig/scratch-dir.ts'
 
 /** A shell that notes its name when asked to end, and its id when it can be asked. */
 const noting = (name: string, file: string) => ({

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'vitest'
 import { openKeeper } from '../../src/processes/keeper.ts'
-import { scratchDir } from '../../src/rig/scratch-dir.ts'
+import { scratchDir } from '../../src/rig/namespace.ts'
 import { isHeld, takeLock } from '../../src/start/lock.ts'
 
 test('a lock has one holder at a time, also in a folder that does not exist yet', async (t) => {

@@ -10,7 +10,7 @@ import { type TestContext, test } from 'vitest'
 import { listening } from '../../src/processes/port.ts'
 import { repositoryDir } from '../../src/processes/repository.ts'
 
-import { scratchDir } from '../../src/rig/scratch-dir.ts'
+import { scratchDir } from '../../src/rig/namespace.ts'
 
 /** A registry of one package, a pnpm that prints its arguments, and the environment in which npm knows no other. */
 async function bareMachine(t: TestContext): Promise<NodeJS.ProcessEnv> {

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { test } from 'vitest'
 import { openKeeper } from '../../src/processes/keeper.ts'
 import { onPath } from '../../src/processes/run.ts'
-import { scratchDir } from '../../src/rig/scratch-dir.ts'
+import { scratchDir } from '../../src/rig/namespace.ts'
 import { aptRedis, serverNames } from '../../src/services/find-redis.ts'
 
 const noApt = onPath(serverNames) ? 'there is a Redis on the PATH' : onPath(['apt-get']) ? false : 'there is no apt'

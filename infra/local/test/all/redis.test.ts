@@ -7,8 +7,8 @@ import { Redis } from 'ioredis'
 import { test } from 'vitest'
 import { openKeeper } from '../../src/processes/keeper.ts'
 import { programsDir, repositoryDir } from '../../src/processes/repository.ts'
+import { scratchDir } from '../../src/rig/namespace.ts'
 import { startProcess } from '../../src/rig/process.ts'
-import { scratchDir } from '../../src/rig/scratch-dir.ts'
 import { startRedis } from '../../src/services/redis.ts'
 
 test('it keeps jobs over a restart, evicts nothing, and asks for the password', async (t) => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
 import { findProcess } from '../../src/processes/process-table.ts'
-import { scratchDir } from '../../src/rig/scratch-dir.ts'
+import { scratchDir } from '../../src/rig/namespace.ts'
 import { allEnded, runStart, whenUp } from '../spillway.ts'
 
 test('when the keeper is killed with the launcher, the next start ends what they left', async (t) => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createServer } from 'node:net'
 import { test } from 'vitest'
 import { listening } from '../../src/processes/port.ts'
-import { scratchDir } from '../../src/rig/scratch-dir.ts'
+import { scratchDir } from '../../src/rig/namespace.ts'
 import { runStart } from '../spillway.ts'
 
 test('a port that is taken is named, with the way out', async (t) => {

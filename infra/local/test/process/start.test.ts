@@ -7,8 +7,8 @@ import { afterAll, test } from 'vitest'
 import { findProcess } from '../../src/processes/process-table.ts'
 import { onPath } from '../../src/processes/run.ts'
 import { until } from '../../src/processes/until.ts'
+import { scratchDir } from '../../src/rig/namespace.ts'
 import type { TestProcess } from '../../src/rig/process.ts'
-import { scratchDir } from '../../src/rig/scratch-dir.ts'
 import { allEnded, curls, runStart, status, whenUp } from '../spillway.ts'
 
 const dir = await scratchDir({ onTestFinished: afterAll })

@@ -4,7 +4,7 @@ import { X509Certificate } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { test } from 'vitest'
 import { type Certificate, canIssue, createAuthority, issue, LOOPBACK } from '../../src/rig/certificates.ts'
-import { scratchDir } from '../../src/rig/scratch-dir.ts'
+import { scratchDir } from '../../src/rig/namespace.ts'
 
 const read = async ({ certFile }: Certificate) => new X509Certificate(await readFile(certFile))
 

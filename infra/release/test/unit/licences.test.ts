@@ -1,9 +1,9 @@
 // Which licences may be in a release, and how bills of materials are made the same.
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
-import { type Bom, type Component, reproducible, withComponents } from '../../src/cyclonedx.ts'
 import { isAllowed, licenceList } from '../../src/licences.ts'
 import { describedVersions } from '../../src/part.ts'
+import { type Bom, type Component, reproducible, withComponents } from '../../src/sboms.ts'
 
 const allowed = new Set(['MIT', 'ISC', 'Apache-2.0 WITH LLVM-exception'])
 const expressions: [string, boolean][] = [

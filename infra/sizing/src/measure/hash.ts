@@ -31,7 +31,7 @@ export interface HashCost {
 
 export type MeasureHash = (policy: HashPolicy) => Promise<HashCost>
 
-export interface HashMeter {
+interface HashMeter {
   measure: MeasureHash
   /** By its package. */
   engine(algorithm: HashPolicy['algorithm']): string

@@ -7,9 +7,19 @@ import { memoryOf } from '@spillway/local/processes/processor-time'
 import { respondAsync } from '@spillway/local/rig/api-client'
 import { Redis } from 'ioredis'
 import { type Figures, figuresFile, readFigures } from '../figures.ts'
-import { checkSpike, checkWaits, SLOTS, STAND_IN_MS, standIns } from './checks.ts'
+import {
+  checkSpike,
+  checkWaits,
+  jobsSince,
+  logInAtOnce,
+  type MeasuredSystem,
+  PASSWORD,
+  SLOTS,
+  STAND_IN_MS,
+  standIns,
+  startSystem,
+} from './checks.ts'
 import { DEFAULT_POLICY, openHashMeter } from './hash.ts'
-import { jobsSince, logInAtOnce, type MeasuredSystem, PASSWORD, startSystem } from './logins.ts'
 
 await runWithKeeper(async (keeper) => {
   const system = await startSystem(keeper, SLOTS)

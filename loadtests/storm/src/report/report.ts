@@ -1,9 +1,8 @@
 // The report of a storm: one HTML file with everything in it.
-import { NOISE_MS } from '../calm-again.ts'
+import { NOISE_MS } from '../probes.ts'
 import type { ProbeResult, StormResult } from '../result.ts'
 import { type Advice, advice } from '../words/advice.ts'
-import { phases, table } from '../words/in-words.ts'
-import { count, milliseconds, seconds, sentences } from '../words/sentences.ts'
+import { count, milliseconds, phases, seconds, sentences, table } from '../words/in-words.ts'
 import { style } from './style.ts'
 
 /** @returns a whole HTML document that needs nothing else, not even a network */

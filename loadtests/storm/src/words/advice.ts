@@ -1,6 +1,6 @@
 // What to do, chosen by what was measured.
 import type { ProbeResult, StormResult } from '../result.ts'
-import { count, list, milliseconds } from './sentences.ts'
+import { count, list, milliseconds } from './in-words.ts'
 
 export interface Advice {
   text: string

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { listening } from '@spillway/local/rig'
-import { pack } from '@spillway/local/start/pack'
+import { pack } from '@spillway/local/start/build'
 import { test } from 'vitest'
 
 const run = promisify(execFile)

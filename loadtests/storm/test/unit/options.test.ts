@@ -4,9 +4,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, test } from 'vitest'
-import { UsageError } from '../../src/numbers.ts'
-import { help, parseOptions } from '../../src/options.ts'
-import { beginningOf } from '../../src/redact.ts'
+import { beginningOf } from '../../src/ask.ts'
+import { help, parseOptions, UsageError } from '../../src/options.ts'
 
 const dir = await mkdtemp(join(tmpdir(), 'spillway-storm-'))
 afterAll(() => rm(dir, { recursive: true, force: true }))

@@ -5,8 +5,7 @@ import { test } from 'vitest'
 import { renderReport } from '../../src/report/report.ts'
 import type { PhaseFigures, ProbeResult, StormResult } from '../../src/result.ts'
 import { advice } from '../../src/words/advice.ts'
-import { inWords } from '../../src/words/in-words.ts'
-import { sentences } from '../../src/words/sentences.ts'
+import { inWords, sentences } from '../../src/words/in-words.ts'
 
 const phase = (p99Ms: number | undefined, lost = 0): PhaseFigures => {
   return { asked: p99Ms === undefined ? 0 : 400, lost, p50Ms: p99Ms, p99Ms, maxMs: p99Ms }

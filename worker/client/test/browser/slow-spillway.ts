@@ -1,7 +1,7 @@
 // A gateway and a worker whose hashes take as long as a test says, and no processor time.
 import { randomUUID } from 'node:crypto'
 import { createNamespace, openSpillway } from '@spillway/local/rig'
-import type { Ending } from '@spillway/local/rig/scratch-dir'
+import type { Ending } from '@spillway/local/rig/namespace'
 import { query } from '@spillway/local/services/query'
 
 /** One worker of one slot. Any password but "wrong" is right. */

@@ -1,7 +1,7 @@
 // A process of its own that sends requests on connections that are kept, and does nothing else: `node rush.ts <json>`. Prints its
 // result as a line of JSON. autocannon because it costs a fifth of the processor time of Node's own client.
 import autocannon from 'autocannon'
-import { type Credential, createAccounts } from '../../load/accounts.ts'
+import { type Credential, createAccounts } from '../load/accounts.ts'
 
 export interface RushOptions {
   url: string

@@ -1,0 +1,185 @@
+// Gateways are replaced and killed, beneath clients that keep their connections and clients that open one for each request. Their clocks
+// disagree.
+import { Agent, type RequestOptions, request } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { clockOff } from '@spillway/local/rig'
+import { ask, readMetric, respondAsync } from '@spillway/local/rig/api-client'
+import { startLoop } from '@spillway/local/rig/open-loop'
+import { Findings, type Scenario, underFault } from '../scenario.ts'
+import { startBalancer } from '../stage/balancer.ts'
+import { drained, expectNoLeftovers, onOwnRedis, type System } from '../stage/stage.ts'
+
+const RESTARTS = 10
+const PER_SECOND = 200
+/** One of so many is a login, the others ask for the public keys: on a small machine 200 logins a second would be an overload. */
+const EVERY_NTH_LOGIN = 8
+/**
+ * Kept connections, used in turn: each has a request many times within DRAIN_MS. One that has none in that time is ended at its end, when
+ * its client may just be sending.
+ */
+const KEPT = 10
+/** Longer than the balancer takes to hear that a gateway is no longer ready. */
+const DRAIN_MS = '1500'
+/** A machine that is busy otherwise may refuse some: that is an answer. */
+const BUSY = 'status 503'
+const size = { credential: 'token', gateways: 2, workers: 1, gatewayEnv: { DRAIN_MS } } as const
+
+export const gatewayRestarts: Scenario = {
+  name: 'gateway-restarts',
+  promise:
+    'Ten gateways are replaced by SIGTERM under 200 requests a second, on kept and on new connections, behind a proxy that follows readiness: no request fails.',
+  run: onOwnRedis(size, restart),
+}
+
+async function restart(system: System): Promise<Findings> {
+  const findings = new Findings()
+  const balancer = await startBalancer(system)
+  const agents = {
+    kept: new Agent({ keepAlive: true, maxSockets: KEPT, scheduling: 'fifo' }),
+    new: new Agent({ keepAlive: false }),
+  }
+  const failures = new Map<string, number>()
+  let number = 0
+  const loop = startLoop({
+    rateAt: () => PER_SECOND,
+    async send() {
+      const nth = number++
+      const connection = nth % 2 === 0 ? 'kept' : 'new'
+      // The pairs of kept and new connections take turns with logins.
+      const isLogin = Math.floor(nth / 2) % EVERY_NTH_LOGIN === 0
+      const login = isLogin ? JSON.stringify(system.login(nth)) : undefined
+      const failure = await failureOf(balancer.url, { agent: agents[connection] }, login)
+      findings.requests++
+      if (failure === undefined) findings.succeeded++
+      else if (failure === BUSY) findings.refused++
+      else failures.set(`${connection}: ${failure}`, (failures.get(`${connection}: ${failure}`) ?? 0) + 1)
+    },
+  })
+  try {
+    await balancer.knows(...system.gateways)
+    for (let n = 0; n < RESTARTS; n++) {
+      const oldest = system.gateways.find(({ exit }) => exit === undefined)
+      await balancer.knows(await system.gateway())
+      const exit = await oldest?.stop()
+      findings.expect(exit?.code === 0, `a gateway ended with ${exit?.code}`)
+    }
+  } finally {
+    await loop.stop()
+    for (const agent of Object.values(agents)) agent.destroy()
+    await balancer.close()
+  }
+  findings.failed = findings.requests - findings.succeeded - findings.refused
+  findings.notes.push(...[...failures].map(([failure, times]) => `${times} × ${failure}`))
+  findings.expect(findings.failed === 0, `${findings.failed} requests had no answer`)
+  return findings
+}
+
+/** What went wrong with one request; undefined where it was answered, a login with a ticket too. Nothing is tried twice. */
+function failureOf(url: string, options: RequestOptions, login: string | undefined): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const path = login === undefined ? '/.well-known/jwks.json' : '/v1/login'
+    const method = login === undefined ? 'GET' : 'POST'
+    const headers = login === undefined ? {} : { 'content-type': 'application/json' }
+    const sent = request(url + path, { ...options, method, headers }, (answer) => {
+      answer.resume().on('error', (error) => resolve(error.message))
+      answer.on('end', () =>
+        resolve(answer.statusCode === 200 || answer.statusCode === 202 ? undefined : `status ${answer.statusCode}`),
+      )
+    })
+    sent.on('error', (error) => resolve(error.message))
+    sent.end(login)
+  })
+}
+
+// A gateway is killed: its clients go to the next one, and the state that it leaves behind expires.
+
+const KILLED_TTL_MS = 5_000
+const ORPHANS = 20
+
+const killedSize = {
+  credential: 'wait-100',
+  gatewayEnv: { TICKET_TTL_MS: String(KILLED_TTL_MS), LOGIN_WAIT_MS: '2000' },
+} as const
+
+export const gatewayKilled: Scenario = {
+  name: 'gateway-killed',
+  promise:
+    'A gateway is killed (SIGKILL): retries at another one succeed, its jobs expire unhashed, its state goes away.',
+  run: onOwnRedis(killedSize, async (system) => {
+    const findings = await underFault(system, {
+      visitor: { tries: 3 },
+      perSecond: 40,
+      fault: async () => system.gateways[1]?.signal('SIGKILL'),
+      afterMs: 4_000,
+    })
+    findings.expectAllSucceeded()
+
+    // Without workers the jobs of another gateway stay where they are; then it dies, and no client asks for them.
+    for (const worker of system.workers) await worker.stop()
+    const doomed = await system.gateway()
+    const logins = Array.from({ length: ORPHANS }, (_, n) =>
+      ask(doomed.url, '/v1/login', { body: system.login(n), ...respondAsync }),
+    )
+    const ticketed = (await Promise.all(logins)).filter(({ status }) => status === 202)
+    findings.expect(ticketed.length === ORPHANS, 'not every orphan had a ticket')
+    doomed.signal('SIGKILL')
+    await sleep(KILLED_TTL_MS)
+    const worker = await system.worker()
+    await drained(system)
+    const jobs = (outcome: string) => readMetric(worker.opsUrl, 'spillway_jobs_total', `outcome="${outcome}"`)
+    const [expired, hashed] = [await jobs('expired'), await jobs('hashed')]
+    findings.notes.push(`${expired} of ${ORPHANS} orphaned jobs dropped, ${hashed} hashed`)
+    findings.expect(expired === ORPHANS && hashed === 0, 'jobs of the dead gateway did not expire')
+
+    await expectNoLeftovers(findings, system, KILLED_TTL_MS)
+    const channels = await system.redis.command('PUBSUB', 'CHANNELS', `${system.queuePrefix}:replies:*`)
+    const open = Array.isArray(channels) ? channels.length : 0
+    findings.expect(open === 1, `${open} gateways listen for replies, where one is left`)
+    return findings
+  }),
+}
+
+// Clocks that disagree: deadlines, tickets and tokens of one machine are good at all others.
+
+const SHIFT_MS = 30_000
+/** Shorter than the clocks are apart, so that a deadline by the wrong clock is over at once or never. */
+const CLOCK_TTL_MS = '11000'
+
+export const clock: Scenario = {
+  name: 'clock',
+  promise: "The clocks of gateways are 30 s ahead and 30 s behind the workers': no login is refused for it.",
+  run: onOwnRedis({ gateways: 0, workers: 1, gatewayEnv: { TICKET_TTL_MS: CLOCK_TTL_MS } }, async (system) => {
+    await Promise.all([SHIFT_MS, -SHIFT_MS].map((shiftMs) => system.gateway({ env: clockOff(shiftMs) })))
+    await system.knowsWorkers(1)
+    // The clocks are off from the beginning: there is no other fault.
+    const findings = await underFault(system, { perSecond: 40, afterMs: 3_000 })
+    findings.expectAllSucceeded()
+    findings.expect(findings.ticketed === 0, `${findings.ticketed} logins got a ticket instead`)
+
+    const { urls } = system.visitor()
+    const issuedAtS: number[] = []
+    for (const [here = '', there = ''] of [urls, urls.toReversed()]) {
+      const { body, status } = await ask(here, '/v1/login', { body: system.login(0), ...respondAsync })
+      findings.expect(status === 202, `a ticket was answered ${status}`)
+      const redeemed = await ask(there, '/v1/tickets/redeem', { body: { ticket: body.ticket } })
+      findings.expect(redeemed.status === 200, `a ticket of the other gateway was answered ${redeemed.status}`)
+      const { accessToken, refreshToken } = redeemed.body
+      issuedAtS.push(issuedAt(accessToken))
+      const me = await ask(here, '/v1/me', { headers: { authorization: `Bearer ${accessToken}` } })
+      findings.expect(me.status === 200, `a token of the other gateway was answered ${me.status}`)
+      const refreshed = await ask(here, '/v1/token/refresh', { body: { refreshToken } })
+      findings.expect(refreshed.status === 200, `a refresh at the other gateway was answered ${refreshed.status}`)
+    }
+    const [one = 0, other = 0] = issuedAtS
+    const apartS = Math.abs(one - other)
+    findings.notes.push(`by a preload that shifts Date; the gateways' tokens are ${apartS} s apart`)
+    findings.expect(Math.abs(apartS - (2 * SHIFT_MS) / 1_000) <= 5, 'the clocks are not off, so nothing was tried')
+    return findings
+  }),
+}
+
+/** The time in a token, in epoch seconds by the clock of the gateway that signed it. */
+function issuedAt(accessToken: unknown): number {
+  const [, claims = ''] = String(accessToken).split('.')
+  return JSON.parse(Buffer.from(claims, 'base64url').toString() || '{}').iat
+}
