@@ -55,7 +55,8 @@ export async function answering(
     const memory = hashingMemory({ slots: processors, policyKib: policyKib(policy), isShared: true })
     const { slots } = memory
     const hasher = await createHasher(asPolicy(policy), memory)
-    const first = { costMs: hasher.policyMs, latencyMs: hasher.policyMs }
+    const foretoldMs = hasher.foretell({ password: '' }) ?? 0
+    const first = { costMs: foretoldMs, latencyMs: foretoldMs, foretoldMs }
     const estimate = createCapacityEstimate({ slots, first, times: hasher.times })
     let using: Using = { hasher, estimate }
     const aborters = new Map<number, AbortController>()
@@ -104,6 +105,7 @@ function capacityOf({ hasher, estimate }: Using, slots: number): BesideCapacity 
     serviceMs: estimate.serviceMs(),
     lineMs: estimate.lineMs(),
     latencyMs: estimate.latencyMs(),
+    unitCosts: { ...hasher.unitCosts, foretoldMs: estimate.foretoldMs() },
   }
 }
 
@@ -125,7 +127,7 @@ async function answer({ id, request }: BesideRequest, serving: Serving): Promise
   const performed = 'storedHash' in request ? performVerify(request, options) : performHash(request, options)
   const verdict = await performed.then(
     (done) => {
-      estimate.finished(performance.now() - startedAt)
+      estimate.finished(performance.now() - startedAt, done.foretoldMs)
       return done.verdict
     },
     (): Verdict => ({ kind: 'refused', code: 'hashing_failed' }),

@@ -9,6 +9,7 @@ import { throttledWarning } from '@spillway/client/redis/throttled-warning'
 import { withResolvers } from '@spillway/client/within'
 import { ReplyError } from 'ioredis'
 import type { CapacityEstimate } from '../hashing/capacity-estimate.js'
+import type { Hasher } from '../hashing/index.js'
 import type { Logger } from '../process/log.js'
 
 export interface CapacityPublisher {
@@ -34,7 +35,8 @@ export interface CapacityPublisherOptions {
   busySlots(): number
   /** Whether this worker is the fallback of a gateway. */
   fallback: boolean
-  estimate: Pick<CapacityEstimate, 'serviceMs' | 'lineMs' | 'latencyMs'>
+  hasher: Pick<Hasher, 'unitCosts'>
+  estimate: Pick<CapacityEstimate, 'serviceMs' | 'lineMs' | 'latencyMs' | 'foretoldMs'>
   /** Called each time that Redis answers; an error is an answer without jobs. */
   published(answer: Omit<Publication, 'at'>): void
 }
@@ -51,6 +53,7 @@ export function publishCapacity(options: CapacityPublisherOptions): CapacityPubl
     fallback,
     slots,
     busySlots,
+    hasher: { unitCosts },
     estimate,
     published,
   } = options
@@ -69,6 +72,7 @@ export function publishCapacity(options: CapacityPublisherOptions): CapacityPubl
       serviceMs: toMicroseconds(estimate.serviceMs()),
       lineMs: toMicroseconds(estimate.lineMs()),
       latencyMs: toMicroseconds(estimate.latencyMs()),
+      unitCosts: { ...unitCosts, foretoldMs: toMicroseconds(estimate.foretoldMs()) },
       busy: busySlots(),
       finished,
     }

@@ -46,8 +46,8 @@ export interface ProcessOptions {
   oldSystem?: OldSystem | undefined
   /** Called with the time that the job has waited, in milliseconds. */
   taken?(queueWaitMs: number): void
-  /** Called with the time from there to its hash, in milliseconds. Not for a job without a hash. */
-  hashed?(serviceMs: number): void
+  /** Called with the time from there to its hash, in milliseconds, and what its work was foretold to take. Not for a job without a hash. */
+  hashed?(serviceMs: number, foretoldMs: number | undefined): void
 }
 
 /** The fields of a BullMQ job that are used here. No field can be trusted. */
@@ -81,9 +81,9 @@ export async function processJob(incoming: IncomingJob, options: ProcessOptions)
   const work = () => untilDeadline(job.deadline - startedAt, (signal) => answer(job, data, signal, options))
   const performed = await (options.tracing?.inSpan(job.name, {}, work) ?? work())
   if (performed === undefined) return expired()
-  const { verdict, algorithm, upgrade } = performed
+  const { verdict, algorithm, foretoldMs, upgrade } = performed
   const serviceMs = performance.now() - hashing
-  options.hashed?.(serviceMs)
+  options.hashed?.(serviceMs, foretoldMs)
   metrics.service.observe({ job: job.name, algorithm }, serviceMs / 1_000)
 
   // Not awaited: BullMQ's completion follows on the same connection, so Redis runs it after this, and the slot gets its next job one

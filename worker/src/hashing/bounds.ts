@@ -3,8 +3,10 @@
  * method when a cost above the usual is met for the first time, and memory; not a number of rounds.
  */
 import { pbkdf2Sync, scryptSync } from 'node:crypto'
-import type { Argon2Cost, HashPolicy } from '@spillway/client/protocol/policy'
+import type { HashPolicy } from '@spillway/client/protocol/policy'
 import type { Setting } from '@spillway/client/protocol/setting'
+import type { StoredHash } from '@spillway/client/protocol/stored-hash'
+import { type UnitCosts, workOf as unitsOf } from '@spillway/client/protocol/work'
 import { computeDigest, type DigestProgram, memoryKibOf, roundsOf } from './methods/digest-programs.js'
 import { pbkdf2Digests, type Recipe } from './methods/recipe.js'
 import { memoryBytes } from './methods/scrypt.js'
@@ -58,8 +60,8 @@ export interface Bounds {
   excessOf(recipe: Recipe): Excess | undefined
   /** Whether argon2 or bcrypt of this cost is accepted. */
   accepts(cost: HashPolicy | Setting): boolean
-  /** What argon2 or bcrypt of this cost would take here, in milliseconds: by small ones, which were measured. */
-  millisecondsOf(cost: HashPolicy): number
+  /** What a unit of argon2 or bcrypt takes here, in milliseconds: by small hashes, which were measured. */
+  readonly unitCosts: Omit<UnitCosts, 'foretoldMs'>
 }
 
 export interface Excess {
@@ -81,10 +83,16 @@ export async function measureBounds(
   { policy, memoryLimitKib, width }: BoundsOptions,
 ): Promise<Bounds> {
   const own = workOfCost(policy)
-  const measured = new Map<Kind, number>()
   const cheap = { memoryKib: 2_048, time: 1, parallelism: 1 }
-  measured.set('argon2', (await msOf(width('argon2'), () => argon2.verify('', argon2.decoy(cheap)))) / cheap.memoryKib)
-  measured.set('bcrypt', (await msOf(width('bcrypt'), () => bcrypt.verify('', bcrypt.decoy({ cost: 5 })))) / 2 ** 5)
+  const unitCosts = {
+    argon2Ms: (await msOf(width('argon2'), () => argon2.verify('', argon2.decoy(cheap)))) / cheap.memoryKib,
+    bcryptMs: (await msOf(width('bcrypt'), () => bcrypt.verify('', bcrypt.decoy({ cost: 5 })))) / 2 ** 5,
+  }
+
+  const measured = new Map<Kind, number>([
+    ['argon2', unitCosts.argon2Ms],
+    ['bcrypt', unitCosts.bcryptMs],
+  ])
 
   function msOfUnit(kind: Kind): number {
     const known = measured.get(kind) ?? measure(kind)
@@ -102,24 +110,23 @@ export async function measureBounds(
   return {
     excessOf: (recipe) => excessOfWork(workOf(recipe)),
     accepts: (of) => excessOfWork(workOfCost(of)) === undefined,
-    millisecondsOf(of) {
-      const { kind, units } = workOfCost(of)
-      return units * msOfUnit(kind)
-    },
+    unitCosts,
   }
 }
 
-const argon2Work = ({ memoryKib, time }: Argon2Cost): Work => ({ kind: 'argon2', units: memoryKib * time, memoryKib })
-const bcryptWork = ({ cost }: { cost: number }): Work => ({ kind: 'bcrypt', units: 2 ** cost, memoryKib: 4 })
+/** What bcrypt has in memory. */
+const BCRYPT_KIB = 4
 
-const workOfCost = (of: HashPolicy | Setting): Work => (of.algorithm === 'bcrypt' ? bcryptWork(of) : argon2Work(of))
+function workOfCost(of: HashPolicy | Setting | StoredHash): Work {
+  return { ...unitsOf(of), memoryKib: of.algorithm === 'bcrypt' ? BCRYPT_KIB : of.memoryKib }
+}
 
 function workOf(recipe: Recipe): Work {
   switch (recipe.method) {
     case 'argon2':
-      return argon2Work(recipe.stored)
+      return workOfCost(recipe.stored)
     case 'bcrypt':
-      return bcryptWork(recipe)
+      return workOfCost({ algorithm: 'bcrypt', cost: recipe.cost })
     case 'pbkdf2': {
       const blocks = Math.ceil(recipe.key.length / pbkdf2Digests[recipe.digest])
       return { kind: `pbkdf2-${recipe.digest}`, units: recipe.iterations * blocks, memoryKib: 0 }
@@ -132,7 +139,7 @@ function workOf(recipe: Recipe): Work {
     case 'digest':
       return digestWork(recipe.program)
     case 'wrapped':
-      return argon2Work(recipe.outer.stored)
+      return workOfCost(recipe.outer.stored)
   }
 }
 
@@ -200,7 +207,7 @@ async function msOf(width: number, call: () => Promise<unknown>): Promise<number
     const before = process.cpuUsage()
     await Promise.all(Array.from({ length: width }, call))
     const { user, system } = process.cpuUsage(before)
-    least = Math.min(least, (user + system) / 1_000 / width)
+    least = Math.min(least, Math.max(1, user + system) / 1_000 / width)
   }
   return least
 }

@@ -28,8 +28,8 @@ const MEASURED = 4
 const MEASURED_FOR_MS = 150
 
 export interface CapacityEstimate {
-  /** Counts a job; `latencyMs` is its time from taken to hashed. */
-  finished(latencyMs: number): void
+  /** Counts a job; `latencyMs` is its time from taken to hashed. One whose time was not foretold counts as if it had been, rightly. */
+  finished(latencyMs: number, foretoldMs: number | undefined): void
   /** The time of a slot for each job in the next seconds, in milliseconds: as under load, also without load. */
   serviceMs(): number
   /** The same over the life of a ticket. Never less than on free cores. */
@@ -38,12 +38,14 @@ export interface CapacityEstimate {
   lastServiceMs(): number
   /** The time from taking a job to its hash, in milliseconds. */
   latencyMs(): number
+  /** The mean of what was foretold for the jobs whose times are estimated here, in milliseconds of a processor. */
+  foretoldMs(): number
 }
 
 export interface CapacityEstimateOptions {
   slots: number
-  /** Until a job has been done: the processor time of a hash, and the time until it is made. */
-  first: { costMs: number; latencyMs: number }
+  /** Until a job has been done: the processor time of a hash, what was foretold, and the time until it is made. */
+  first: { costMs: number; latencyMs: number; foretoldMs: number }
   /** The time of the hashing threads so far, counted as in full batches. */
   times(): ThreadTimes
   now?(): number
@@ -51,10 +53,12 @@ export interface CapacityEstimateOptions {
 
 export function createCapacityEstimate(options: CapacityEstimateOptions): CapacityEstimate {
   const { slots, first, times, now = () => performance.now() } = options
-  let { costMs, latencyMs } = first
+  let { costMs, latencyMs, foretoldMs } = first
   let jobs = 0
   /** Of them, those that the estimates do not include yet. */
   let added = 0
+  /** Of these again, those that were foretold, and their times together. */
+  let foretold = { jobs: 0, ms: 0 }
   let before = times()
   let busyAtMs = now()
   const soon = createShare(SOON_MS * slots, 0)
@@ -67,7 +71,11 @@ export function createCapacityEstimate(options: CapacityEstimateOptions): Capaci
     const wallMs = total.wallMs - before.wallMs
     // The process's own work counts with packages: together the threads cannot have had more than they were there.
     const cpuMs = Math.min(wallMs, total.cpuMs - before.cpuMs)
-    costMs += (cpuMs / added - costMs) * Math.max(1 - (1 - JOB_WEIGHT) ** added, added / jobs)
+    const weight = Math.max(1 - (1 - JOB_WEIGHT) ** added, added / jobs)
+    const perJobMs = Math.max(LEAST_MS, cpuMs / added)
+    costMs += (perJobMs - costMs) * weight
+    foretoldMs += ((foretold.ms + (added - foretold.jobs) * perJobMs) / added - foretoldMs) * weight
+    foretold = { jobs: 0, ms: 0 }
     soon.add(wallMs, cpuMs)
     line.add(wallMs, cpuMs)
     before = total
@@ -82,8 +90,9 @@ export function createCapacityEstimate(options: CapacityEstimateOptions): Capaci
   }
 
   return {
-    finished(jobLatencyMs) {
+    finished(jobLatencyMs, jobForetoldMs) {
       jobs += 1
+      if (jobForetoldMs !== undefined) foretold = { jobs: foretold.jobs + 1, ms: foretold.ms + jobForetoldMs }
       added += 1
       latencyMs += (jobLatencyMs - latencyMs) * Math.max(JOB_WEIGHT, 1 / jobs)
     },
@@ -98,6 +107,7 @@ export function createCapacityEstimate(options: CapacityEstimateOptions): Capaci
     },
     lastServiceMs: () => lastServiceMs,
     latencyMs: () => latencyMs,
+    foretoldMs: () => foretoldMs,
   }
 }
 
@@ -115,14 +125,16 @@ function createShare(memoryMs: number, priorMs: number) {
   }
 }
 
-type MeasuredHasher = Pick<Hasher, 'decoy' | 'times'> & { native: Pick<NativeEngine, 'forgetCalls'> | undefined }
+type MeasuredHasher = Pick<Hasher, 'decoy' | 'times' | 'foretell'> & {
+  native: Pick<NativeEngine, 'forgetCalls'> | undefined
+}
 
 /**
  * Begins with the times of verifies on this machine: the least of a few, because a process that starts does other things too. The first
  * one is not counted, because it includes loading. How many of them would be hashed together says nothing of the jobs to come.
  */
 export async function measureCapacity(
-  { decoy, times, native }: MeasuredHasher,
+  { decoy, times, foretell, native }: MeasuredHasher,
   slots: number,
 ): Promise<CapacityEstimate> {
   await decoy('warm-up')
@@ -135,5 +147,6 @@ export async function measureCapacity(
     first.costMs = Math.min(first.costMs, times().cpuMs - cpuMs, times().wallMs - wallMs)
   }
   native?.forgetCalls()
-  return createCapacityEstimate({ slots, first, times })
+  const foretoldMs = foretell({ password: '' }) ?? first.costMs
+  return createCapacityEstimate({ slots, first: { ...first, foretoldMs }, times })
 }

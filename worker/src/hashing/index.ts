@@ -1,12 +1,13 @@
 /** Hashing by policy: verifies stored hashes of every format, tells whether one is below the policy, and provides the decoy. */
-import type { RefusalCode } from '@spillway/client/protocol/job'
+import type { HashRequest, RefusalCode, VerifyRequest } from '@spillway/client/protocol/job'
 import { bcryptReadsWhole, type HashPolicy } from '@spillway/client/protocol/policy'
 import { type ExactHash, parseSetting } from '@spillway/client/protocol/setting'
 import { isDue, type RehashMode } from '@spillway/client/protocol/stored-hash'
+import { foretell, workOfRequest } from '@spillway/client/protocol/work'
 import { HOW_TO_HAVE } from './addon-file.js'
 import type { AlgorithmName } from './algorithm.js'
 import type { LongPasswords } from './bcrypt.js'
-import { type Excess, measureBounds } from './bounds.js'
+import { type Bounds, type Excess, measureBounds } from './bounds.js'
 import { createReader, type StoredReading } from './formats/list.js'
 import type { FirebaseProject, Pepper } from './formats/settings.js'
 import { MEMORY_LIMIT_KIB, policyKib } from './memory-limit.js'
@@ -26,8 +27,10 @@ export interface Hasher {
   readonly description: string
   /** The native engine, which hashes several passwords at a time; undefined when it is not built or turned off. */
   readonly native: NativeEngine | undefined
-  /** What a hash of the policy takes, in milliseconds: by small ones, which were measured. */
-  readonly policyMs: number
+  /** What small hashes took: by them costs that were not met yet are foretold. */
+  readonly unitCosts: Bounds['unitCosts']
+  /** What a request takes, in milliseconds: by its units; undefined for a stored hash whose units were not measured. */
+  foretell(request: HashRequest | VerifyRequest): number | undefined
   /** A new hash by a policy [the worker's]. Throws {@link UnsupportedPasswordError}. */
   hash(password: string, policy?: HashPolicy, signal?: AbortSignal): Promise<string>
   /** A hash of which all is given. Throws {@link UnsupportedHashError} for a setting that costs too much or that nothing here takes. */
@@ -143,7 +146,11 @@ export async function createHasher(policy: Policy, options: HasherOptions): Prom
     engines: Object.fromEntries(Object.values(methods).map(({ family, engine }) => [family, engine])),
     description: describe(native, [argon2, bcrypt], whyNot),
     native,
-    policyMs: bounds.millisecondsOf(policy.hashes),
+    unitCosts: bounds.unitCosts,
+    foretell(request) {
+      const work = workOfRequest(request, policy.hashes)
+      return work && foretell(work, bounds.unitCosts)
+    },
     async hash(password, by = policy.hashes, signal) {
       if (!readsWhole(password, by)) throw new UnsupportedPasswordError('bcrypt does not read this password whole')
       if (!isAffordable(by)) throw new UnsupportedHashError('a hash of this policy takes more than a worker has')

@@ -9,6 +9,8 @@ import { type Hasher, UnsupportedHashError, UnsupportedPasswordError } from './i
 export interface Performed {
   verdict: Verdict
   algorithm: AlgorithmName
+  /** {@link Hasher.foretell} */
+  foretoldMs: number | undefined
   /** Makes the new hash that the verdict says will follow. */
   upgrade?: () => Promise<Verdict>
 }
@@ -38,7 +40,8 @@ export async function performHash(request: HashRequest, options: PerformOptions)
     hash: await (exact === undefined ? hasher.hash(password, policy, signal) : hasher.hashExactly(exact, signal)),
   })
   const wanted = exact === undefined ? policy : parseSetting(exact.setting)
-  return { verdict: await orRefusal(hash, options), algorithm: wanted?.algorithm ?? hasher.algorithm }
+  const foretoldMs = hasher.foretell(request)
+  return { verdict: await orRefusal(hash, options), algorithm: wanted?.algorithm ?? hasher.algorithm, foretoldMs }
 }
 
 export async function performVerify(request: VerifyRequest, options: PerformOptions): Promise<Performed> {
@@ -47,7 +50,8 @@ export async function performVerify(request: VerifyRequest, options: PerformOpti
   const algorithm = storedHash === null ? newHashes : options.hasher.algorithmOf(storedHash)
   const verdict = await orRefusal(() => verifyOrDecoy(request, algorithm, options), options)
   const isDecoy = verdict.kind === 'refused' && verdict.code === 'unsupported_hash'
-  const performed = { verdict, algorithm: isDecoy ? newHashes : algorithm }
+  const foretoldMs = options.hasher.foretell(isDecoy ? { ...request, storedHash: null } : request)
+  const performed = { verdict, algorithm: isDecoy ? newHashes : algorithm, foretoldMs }
   if (verdict.kind !== 'match' || !verdict.hashFollows) return performed
   return { ...performed, upgrade: () => orRefusal(() => newHashOf(request, algorithm, options), options) }
 }

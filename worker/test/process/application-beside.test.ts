@@ -13,7 +13,7 @@ import type { ObservedCall, Passwords, PasswordsOptions } from '@spillway/client
 import { withResolvers } from '@spillway/client/within'
 import { until } from '@spillway/local/rig'
 import { type TestContext, test } from 'vitest'
-import { besideProgram, noProgram, rejectsWith } from '../application.ts'
+import { besideProgram, dearHashesAreRefused, noProgram, rejectsWith } from '../application.ts'
 
 const run = promisify(execFile)
 
@@ -231,13 +231,18 @@ test('a login is refused before its user is looked up, and taken back when its c
   assert.deepEqual(calls, ['verify busy', 'verify aborted', 'verify aborted', 'verify aborted'])
 })
 
-test('a hash whose cost was never measured makes no other call busy', async (t) => {
+test('of dear hashes that come at once, before one was measured, those that would take too long are busy', async (t) => {
+  const passwords = passwordsOf(t, { concurrency: 1, waitMs: 4_000 })
+  await ready(passwords)
+  await dearHashesAreRefused(passwords)
+})
+
+test('a dear hash that was never measured makes no call busy that is answered in time', async (t) => {
   const passwords = passwordsOf(t)
   await ready(passwords)
-  const { jobsPerSecond } = passwords.capacity()
   const dear = rejectsWith('expired', passwords.verify('x', SECONDS, { deadline: Date.now() + 1_000 }))
   await until(() => passwords.capacity().active === 1)
-  assert.equal(passwords.capacity().jobsPerSecond, jobsPerSecond)
+  assert.equal(await passwords.verify('U*U', bcryptHash), true)
   await dear
 })
 

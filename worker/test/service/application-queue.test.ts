@@ -14,7 +14,7 @@ import { createDelivery } from '../../src/consumer/deliver.ts'
 import { createHasher } from '../../src/hashing/index.ts'
 import { argon2idPolicy } from '../../src/hashing/policy.ts'
 import { createLogger } from '../../src/process/log.ts'
-import { argon2id, noProgram, passwordsOf, rejectsWith } from '../application.ts'
+import { argon2id, dearHashesAreRefused, noProgram, passwordsOf, rejectsWith } from '../application.ts'
 import { jobsAreCounted, keepingLog, keyring, policy, readyClient, sealKeys, startedWorker } from '../parts.ts'
 import { redisProxy, type Space, spaceFor, waitingJobs } from '../space.ts'
 
@@ -282,4 +282,12 @@ test.concurrent('jobs of an application are counted by the worker as any are', a
   const passwords = passwordsOf(space, { policy: bcrypt })
   await passwords.verify('x', await passwords.hash('x'))
   await jobsAreCounted(worker, 'hash hashed 1', 'verify hashed 1')
+})
+
+test('of dear hashes that come at once, before one was measured, those that would take too long are busy', async (t) => {
+  const space = spaceFor(t)
+  await startedWorker(space, { slots: 1 })
+  const passwords = passwordsOf(space, { waitMs: 4_000 })
+  await knowsWorkers(passwords)
+  await dearHashesAreRefused(passwords)
 })

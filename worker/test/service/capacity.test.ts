@@ -137,7 +137,8 @@ test.concurrent('jobs that operators hold back are none that could be taken: by 
     slots: 1,
     busySlots: () => 0,
     fallback: false,
-    estimate: { serviceMs: () => 1, lineMs: () => 1, latencyMs: () => 1 },
+    estimate: { serviceMs: () => 1, lineMs: () => 1, latencyMs: () => 1, foretoldMs: () => 1 },
+    hasher: { unitCosts: { argon2Ms: 0.001, bcryptMs: 0.05 } },
     published(answer) {
       waiting = answer.waiting
     },
@@ -167,7 +168,8 @@ test.concurrent('a worker that measures no time at all for a job publishes one t
     slots: 1,
     busySlots: () => 0,
     fallback: false,
-    estimate: { serviceMs: () => 0, lineMs: () => 0, latencyMs: () => 0 },
+    estimate: { serviceMs: () => 0, lineMs: () => 0, latencyMs: () => 0, foretoldMs: () => 0 },
+    hasher: { unitCosts: { argon2Ms: 0.001, bcryptMs: 0.05 } },
     published: () => undefined,
   })
   space.closing(() => capacity.close())

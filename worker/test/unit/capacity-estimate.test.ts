@@ -12,19 +12,23 @@ function scene({ slots = 1, costMs = 20 } = {}) {
   let nowMs = 0
   const estimate = createCapacityEstimate({
     slots,
-    first: { costMs, latencyMs: 60 },
+    first: { costMs, latencyMs: 60, foretoldMs: costMs },
     times: () => ({ ...spent }),
     now: () => nowMs,
   })
   return {
     estimate,
     /** Jobs of this processor time, on threads that get this share of a core, read twice a second. */
-    jobs(count: number, costMs: number, { share = 1, latencyMs = 60 } = {}): void {
+    jobs(
+      count: number,
+      costMs: number,
+      { share = 1, latencyMs = 60, foretoldMs }: { share?: number; latencyMs?: number; foretoldMs?: number } = {},
+    ): void {
       for (let n = 0; n < count; n += 1) {
         spent.cpuMs += costMs
         spent.wallMs += costMs / share
         nowMs += costMs / share / slots
-        estimate.finished(latencyMs)
+        estimate.finished(latencyMs, foretoldMs)
         if (Math.floor(nowMs / 500) > Math.floor((nowMs - costMs / share / slots) / 500)) estimate.serviceMs()
       }
     },
@@ -75,15 +79,29 @@ test('a change of hashes is followed within about ten jobs, for the next seconds
 test('what was told last may be asked for between the jobs of a batch, whose time is counted at once', () => {
   let spentMs = 0
   const times = () => ({ wallMs: spentMs, cpuMs: spentMs })
-  const estimate = createCapacityEstimate({ slots: 1, first: { costMs: 20, latencyMs: 60 }, times })
+  const estimate = createCapacityEstimate({ slots: 1, first: { costMs: 20, latencyMs: 60, foretoldMs: 20 }, times })
   for (let batch = 0; batch < 20; batch += 1) {
     spentMs += 80
     for (let n = 0; n < 5; n += 1) {
-      estimate.finished(80)
+      estimate.finished(80, undefined)
       assert.equal(estimate.lastServiceMs(), batch === 0 ? 20 : 16)
     }
     assert.equal(estimate.serviceMs(), 16)
   }
+})
+
+test('what was foretold is remembered as long as what it took, and a job that was not foretold counts as what it took', () => {
+  const { estimate, jobs } = scene()
+  for (const [costMs, foretoldMs] of [
+    [250, 200],
+    [20, 30],
+  ] as const) {
+    jobs(40, costMs, { foretoldMs })
+    const ratio = estimate.serviceMs() / estimate.foretoldMs()
+    near(ratio, costMs / foretoldMs, 0.05)
+  }
+  jobs(40, 90)
+  near(estimate.foretoldMs(), estimate.serviceMs(), 0.05)
 })
 
 test('a burst in which everything else runs first changes the next seconds, and hardly the line', () => {
@@ -150,6 +168,7 @@ test('a worker begins with the least processor time of a few verifies, without l
         spentMs += calls === 1 ? 800 : calls === 2 ? 40 : 20
       },
       times,
+      foretell: () => undefined,
       native: {
         forgetCalls() {
           calls = 0
@@ -162,7 +181,7 @@ test('a worker begins with the least processor time of a few verifies, without l
   assert.equal(calls, 0)
   spentMs += 50
   nowMs += 50
-  estimate.finished(60)
+  estimate.finished(60, undefined)
   near(estimate.serviceMs(), 50)
   assert.equal(estimate.latencyMs(), 60)
 })
@@ -178,6 +197,7 @@ test('a slow hash is measured once, so that a worker starts soon', async () => {
         if (calls > 1) while (performance.now() - startedAt < 200);
       },
       times: () => ({ wallMs: spentMs, cpuMs: spentMs }),
+      foretell: () => undefined,
       native: undefined,
     },
     1,

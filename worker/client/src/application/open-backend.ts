@@ -33,7 +33,7 @@ export function openBackend(
   if (!redis || !sealKeys)
     throw new TypeError('redis and sealKeys belong together: give both, or neither to hash beside')
   wholeNumber('fallbackConcurrency', fallbackConcurrency, 0, CONCURRENCY_MAX)
-  const queue = openQueue({ redis, sealKeys, prefix, waitMs, traceparent, log })
+  const queue = openQueue({ redis, sealKeys, prefix, waitMs, policy, traceparent, log })
   if (fallbackConcurrency === 0) return queue
   return openFallback({ queue, openProcess: () => openProcess(fallbackConcurrency), log })
 }
@@ -53,7 +53,8 @@ function openQueue(options: QueueOptions): Backend {
     load: () => opened?.load() ?? unknown,
     predictedWaitMs: () => opened?.predictedWaitMs() ?? Number.POSITIVE_INFINITY,
     whenKnown: async (waitMs) => (await opening).whenKnown(waitMs),
-    perform: async (name, request, perform) => (await opening).perform(name, request, perform),
+    // Not awaited once it is open: a call counts as soon as it is let in.
+    perform: async (name, request, perform) => (opened ?? (await opening)).perform(name, request, perform),
     begin: async (request, lifeMs) => (await opening).begin(request, lifeMs),
     follow: async (job, options) => (await opening).follow(job, options),
     take: () => true,

@@ -1,9 +1,13 @@
 /** Workers of a queue as what hashes for an application. */
 import { PasswordClientError } from '../errors.js'
-import { DEFAULT_QUEUE_PREFIX } from '../protocol/job.js'
+import type { Load } from '../protocol/capacity.js'
+import { DEFAULT_QUEUE_PREFIX, type JobName, type Requests } from '../protocol/job.js'
+import type { HashPolicy } from '../protocol/policy.js'
 import { parseKeyring, SEAL_KEYS } from '../protocol/seal.js'
+import { createTally, workOfRequest } from '../protocol/work.js'
 import { createPasswordClient } from '../queue-client.js'
 import type { Backend } from './open-backend.js'
+import { withOwnWork } from './own-work.js'
 import { PasswordsError } from './passwords-error.js'
 import type { Logger } from './types.js'
 
@@ -15,6 +19,7 @@ export interface QueueOptions {
   sealKeys: string
   prefix: string | undefined
   waitMs: number
+  policy: HashPolicy
   traceparent: (() => string | undefined) | undefined
   log: Logger
 }
@@ -25,12 +30,31 @@ export function openQueueBackend({
   sealKeys,
   prefix = DEFAULT_QUEUE_PREFIX,
   waitMs,
+  policy,
   traceparent,
   log,
 }: QueueOptions): Backend {
   const keyring = parseKeyring(sealKeys)
   const own = { jobLifeMs: waitMs, background: true, traceparent }
   const client = createPasswordClient({ redisUrl: redis, prefix, keyring, log, ...own })
+  /** The work of calls that wait here, and how many of these are on their way to the queue. */
+  const work = createTally()
+  let underway = 0
+
+  /** Calls of one moment must not all see the queue before them. */
+  function load(): Load {
+    const read = client.load()
+    return withOwnWork({ ...read, waiting: read.waiting + underway }, work)
+  }
+
+  async function submit<Name extends JobName>(name: Name, request: Requests[Name], lifeMs: number) {
+    underway += 1
+    try {
+      return await client.submit(name, request, 'held', lifeMs)
+    } finally {
+      underway -= 1
+    }
+  }
 
   function refuseOtherKeys(): void {
     if (!client.hasOtherKeys()) return
@@ -39,14 +63,16 @@ export function openQueueBackend({
 
   return {
     by: 'workers',
-    load: client.load,
+    load,
     predictedWaitMs: () => client.predictedWaitMs('held'),
     whenKnown: (leftMs) => client.whenKnown(Math.min(leftMs, FIRST_READING_MS)),
     async perform(name, request, { waitMs: leftMs, signal }) {
       refuseOtherKeys()
       const deadline = performance.now() + leftMs
+      const ofCall = workOfRequest(request, policy)
+      work.add(ofCall)
       try {
-        const pending = await client.submit(name, request, 'held', Math.ceil(leftMs))
+        const pending = await submit(name, request, Math.ceil(leftMs))
         try {
           const answer = await pending.answer({ waitMs: Math.max(0, deadline - performance.now()), signal })
           if (answer === undefined) void client.cancel(pending.job)
@@ -58,6 +84,8 @@ export function openQueueBackend({
       } catch (error) {
         if (isAbort(error)) return undefined
         throw asPasswordsError(error)
+      } finally {
+        work.remove(ofCall)
       }
     },
     async begin(request, lifeMs) {

@@ -1,6 +1,7 @@
 /** Messages between an application and the hashing process beside it, over the IPC channel of fork(). Both are of the same version. */
 import type { JobName, Requests, Verdict } from './job.js'
 import type { HashPolicy } from './policy.js'
+import type { UnitCosts } from './work.js'
 
 /** The only argument of the process, as JSON. */
 export interface BesideSettings {
@@ -36,6 +37,7 @@ export interface BesideCapacity {
   lineMs: number
   /** The time from taking a request to its verdict, in milliseconds. */
   latencyMs: number
+  unitCosts: UnitCosts
 }
 
 export type BesideMessage =

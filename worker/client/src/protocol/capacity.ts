@@ -5,6 +5,7 @@
 import type { FromSchema } from 'json-schema-to-ts'
 import { checkFor } from './schema.js'
 import type { Keyring } from './seal.js'
+import type { UnitCosts } from './work.js'
 
 export const PUBLISH_INTERVAL_MS = 500
 /** An older entry does not count: gateways notice within two seconds that the last worker is gone. */
@@ -15,6 +16,8 @@ export const CAPACITY_KEY_TTL_S = 60
 const Count = { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER } as const
 /** Workers publish whole microseconds, one at least. With less there is almost no bound to a capacity. */
 const Time = { type: 'number', minimum: 0.001, maximum: 600_000 } as const
+/** Of a KiB and pass of argon2, or of a round of bcrypt. */
+const UnitTime = { type: 'number', minimum: 1e-9, maximum: 1_000 } as const
 const WorkerCapacity = {
   type: 'object',
   properties: {
@@ -25,6 +28,13 @@ const WorkerCapacity = {
     lineMs: Time,
     /** The moving average of the time from taking a job to its hash, in milliseconds: longer where several are hashed together. */
     latencyMs: Time,
+    /** {@link UnitCosts} */
+    unitCosts: {
+      type: 'object',
+      properties: { argon2Ms: UnitTime, bcryptMs: UnitTime, foretoldMs: Time },
+      required: ['argon2Ms', 'bcryptMs', 'foretoldMs'],
+      additionalProperties: false,
+    },
     /** Whether it is the fallback of a gateway. */
     fallback: { type: 'boolean' },
     /** The time of writing: epoch milliseconds by Redis's clock. */
@@ -62,6 +72,8 @@ export interface Load {
   /** The mean times over all slots of a slot for each job, and from taking a job to its hash, in milliseconds; 0 without workers. */
   serviceMs: number
   latencyMs: number
+  /** The mean over all slots of what work takes there; undefined where no worker told it. */
+  unitCosts?: UnitCosts | undefined
   /** Waiting jobs of the held lane with those of known devices, and of the deferred lane. */
   waiting: number
   deferred: number
@@ -90,7 +102,7 @@ export function liveWorkers(entries: Record<string, string>, now: number): Map<s
 /** The capacity of all live workers together. */
 export type TotalCapacity = Pick<
   Load,
-  'workers' | 'slots' | 'jobsPerSecond' | 'linePerSecond' | 'serviceMs' | 'latencyMs'
+  'workers' | 'slots' | 'jobsPerSecond' | 'linePerSecond' | 'serviceMs' | 'latencyMs' | 'unitCosts'
 >
 
 /**
@@ -102,11 +114,11 @@ export function sumCapacity(workers: ReadonlyMap<string, WorkerCapacity>): Total
   const measured = live.filter(({ finished }) => finished.answered > 0)
   const sum = sumAsTold(live)
   if (measured.length === 0 || measured.length === live.length) return sum
-  const { slots, jobsPerSecond, linePerSecond, serviceMs, latencyMs } = sumAsTold(measured)
+  const { slots, jobsPerSecond, linePerSecond, serviceMs, latencyMs, unitCosts } = sumAsTold(measured)
   const more = sum.slots / slots
   return {
     ...sum,
-    ...{ serviceMs, latencyMs },
+    ...{ serviceMs, latencyMs, unitCosts },
     jobsPerSecond: jobsPerSecond * more,
     linePerSecond: linePerSecond * more,
   }
@@ -123,7 +135,17 @@ function sumAsTold(live: readonly WorkerCapacity[]): TotalCapacity {
     serviceMs: slots === 0 ? 0 : (slots * 1_000) / jobsPerSecond,
     latencyMs:
       live.reduce((sum, { slots: own, serviceMs, latencyMs = serviceMs }) => sum + latencyMs * own, 0) / (slots || 1),
+    unitCosts: meanUnitCosts(live),
   }
+}
+
+function meanUnitCosts(live: readonly WorkerCapacity[]): UnitCosts | undefined {
+  const told = live.flatMap(({ slots, unitCosts }) => (unitCosts === undefined ? [] : [{ slots, unitCosts }]))
+  const slots = told.reduce((sum, worker) => sum + worker.slots, 0)
+  if (slots === 0) return undefined
+  const mean = (of: keyof UnitCosts) =>
+    told.reduce((sum, { slots: own, unitCosts }) => sum + unitCosts[of] * own, 0) / slots
+  return { argon2Ms: mean('argon2Ms'), bcryptMs: mean('bcryptMs'), foretoldMs: mean('foretoldMs') }
 }
 
 /** The jobs that a worker has finished since it started, with any outcome. */

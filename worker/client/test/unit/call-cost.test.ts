@@ -1,37 +1,75 @@
-// What calls to the process beside cost in relation to each other, and the mean of those that are outstanding.
+// What calls will take, by units of work that whatever hashes has measured: before one as dear was ever hashed.
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
-import { costOf } from '../../src/application/beside/backend.ts'
 import { createCalls } from '../../src/application/beside/calls.ts'
+import { withOwnWork } from '../../src/application/own-work.ts'
+import { createTally, foretell, workOfRequest } from '../../src/protocol/work.ts'
+import { depth, workers } from '../load-scene.ts'
 
 const policy = { algorithm: 'argon2id', memoryKib: 19_456, time: 2, parallelism: 1 } as const
 const bcryptOf = (cost: number) => `$2b$${String(cost).padStart(2, '0')}$CCCCCCCCCCCCCCCCCCCCC.`
+const storedBcrypt = `${bcryptOf(12)}${'.'.repeat(31)}`
+const argon2Work = { kind: 'argon2', units: 2 * 19_456 }
+const bcryptWork = { kind: 'bcrypt', units: 4_096 }
 
-test('a hash costs what its setting, its stored hash or its policy says, else as the policy', () => {
-  const argon2id = costOf({ password: 'x', policy }, policy)
-  const twelve = costOf({ password: '', exact: { setting: bcryptOf(12), password: '' } }, policy)
-  assert.equal(costOf({ password: 'x', storedHash: null, policy }, policy), argon2id)
-  assert.equal(costOf({ password: 'x', storedHash: 'of another system' }, policy), argon2id)
-  assert.equal(costOf({ password: 'x', policy: { algorithm: 'bcrypt', cost: 12 } }, policy), twelve)
-  assert.equal(costOf({ password: 'x', storedHash: `${bcryptOf(12)}${'.'.repeat(31)}` }, policy), twelve)
-  assert.equal(costOf({ password: '', exact: { setting: bcryptOf(11), password: '' } }, policy), twelve / 2)
-  assert.equal(costOf({ password: 'x', policy: { ...policy, time: 4 } }, policy), 2 * argon2id)
-  assert.ok(twelve / argon2id > 10 && twelve / argon2id < 50, `${twelve / argon2id}`)
+test('work is what the setting, the stored hash or the policy of a request says; of another format it is not known', () => {
+  assert.deepEqual(workOfRequest({ password: 'x', policy }, policy), argon2Work)
+  assert.deepEqual(workOfRequest({ password: 'x' }, policy), argon2Work)
+  assert.deepEqual(workOfRequest({ password: 'x', storedHash: null }, policy), argon2Work)
+  assert.deepEqual(workOfRequest({ password: '', exact: { setting: bcryptOf(12), password: '' } }, policy), bcryptWork)
+  assert.deepEqual(workOfRequest({ password: 'x', policy: { algorithm: 'bcrypt', cost: 12 } }, policy), bcryptWork)
+  assert.deepEqual(workOfRequest({ password: 'x', storedHash: storedBcrypt }, policy), bcryptWork)
+  assert.equal(workOfRequest({ password: 'x', storedHash: 'of another system' }, policy), undefined)
 })
 
-test('the mean is of calls that wait or are in hand', () => {
+/** Hashes of the policy took half as much again as was foretold for them, of which a millisecond does not count. */
+const unitCosts = { argon2Ms: 0.0002, bcryptMs: 0.01, foretoldMs: 8 }
+const RATIO = 13 / 9
+const nothing = { ...depth, waiting: 0, deferred: 0, active: 0 }
+const times = { serviceMs: 12, jobsPerSecond: 166, linePerSecond: 150 }
+const told = { ...workers, ...nothing, ...times, known: true, unitCosts }
+
+test('a first burst of dear hashes counts as what it will take, by the ratio that others had', () => {
+  const own = createTally()
+  assert.deepEqual(withOwnWork(told, own), told)
+  for (let n = 0; n < 3; n += 1) own.add({ kind: 'bcrypt', units: 4_096 })
+  const { serviceMs, jobsPerSecond } = withOwnWork({ ...told, waiting: 2, active: 1 }, own)
+  const foretoldMs = foretell({ kind: 'bcrypt', units: 4_096 }, unitCosts)
+  assert.ok(Math.abs(serviceMs - RATIO * foretoldMs) < 1e-6)
+  assert.ok(Math.abs(jobsPerSecond * serviceMs - told.jobsPerSecond * told.serviceMs) < 1e-6)
+})
+
+test('jobs of others count as what was hashed of late, and so do other formats', () => {
+  const own = createTally()
+  own.add({ kind: 'bcrypt', units: 4_096 })
+  const { serviceMs } = withOwnWork({ ...told, waiting: 8, active: 2 }, own)
+  const foretoldMs = foretell({ kind: 'bcrypt', units: 4_096 }, unitCosts)
+  assert.ok(Math.abs(serviceMs - (9 * 12 + RATIO * foretoldMs) / 10) < 1e-6)
+  const other = createTally()
+  other.add(undefined)
+  assert.ok(Math.abs(withOwnWork(told, other).serviceMs - RATIO * 8) < 1e-6)
+})
+
+test('the tally is of calls that wait or are in hand', () => {
   const calls = createCalls()
-  assert.equal(calls.meanCost(), undefined)
-  const [cheap, dear] = [calls.add({ password: 'x' }, 1), calls.add({ password: 'x' }, 9)]
-  assert.equal(calls.meanCost(), 5)
+  const cheap = calls.add({ password: 'x' }, { kind: 'argon2', units: 10_000 })
+  const dear = calls.add({ password: 'x' }, { kind: 'argon2', units: 90_000 })
+  const meanMs = () => Math.round(calls.work.meanMs(unitCosts))
+  assert.deepEqual([calls.work.count, meanMs()], [2, 10])
   assert.equal(calls.next(), cheap)
-  assert.equal(calls.meanCost(), 5)
-  assert.equal(calls.answered(cheap.id, { kind: 'mismatch' }), 1)
-  assert.equal(calls.answered(cheap.id, { kind: 'mismatch' }), undefined)
-  assert.equal(calls.meanCost(), 9)
+  assert.deepEqual([calls.work.count, meanMs()], [2, 10])
+  for (let n = 0; n < 2; n += 1) calls.answered(cheap.id, { kind: 'mismatch' })
+  assert.deepEqual([calls.work.count, meanMs()], [1, 18])
   calls.next()
   calls.returned(new Error('ended'))
-  assert.equal(calls.meanCost(), 9)
+  assert.deepEqual([calls.work.count, meanMs()], [1, 18])
   calls.forget(dear)
-  assert.equal(calls.meanCost(), undefined)
+  assert.equal(calls.work.count, 0)
+  const last = calls.add({ password: 'x' }, undefined)
+  calls.next()
+  calls.forget(last)
+  assert.equal(calls.work.count, 1, 'what is in hand takes its time')
+  calls.returned(new Error('ended'))
+  calls.rejectAll(new Error('over'))
+  assert.equal(calls.work.count, 0)
 })

@@ -34,8 +34,8 @@ test('a worker that has answered no job yet counts like those that have, if ther
   const added = { ...entry, slots: 3, serviceMs: 10, lineMs: 10, latencyMs: 10, ...answered(0) }
   const sumOf = (...all: (typeof entry)[]) =>
     sumCapacity(liveWorkers(Object.fromEntries(all.map((each, n) => [`worker-${n}`, JSON.stringify(each)])), now))
-  const expected = { workers: 2, slots: 4, jobsPerSecond: 16, linePerSecond: 20, serviceMs: 250, latencyMs: 260 }
-  assert.deepEqual(sumOf(one, added), expected)
+  const times = { jobsPerSecond: 16, linePerSecond: 20, serviceMs: 250, latencyMs: 260 }
+  assert.deepEqual(sumOf(one, added), { workers: 2, slots: 4, ...times, unitCosts: undefined })
   assert.equal(sumOf(one, { ...added, ...answered(1) }).jobsPerSecond, 304)
   assert.equal(sumOf(added, added).jobsPerSecond, 600)
 })
@@ -48,7 +48,19 @@ test('without workers there is no capacity', () => {
     linePerSecond: 0,
     serviceMs: 0,
     latencyMs: 0,
+    unitCosts: undefined,
   })
+})
+
+test('what work takes is the mean over the slots of workers that told it', () => {
+  const told = (slots: number, ms: number) =>
+    JSON.stringify({ ...entry, slots, unitCosts: { argon2Ms: ms, bcryptMs: 10 * ms, foretoldMs: 100 * ms } })
+  const entries = { one: told(1, 0.1), two: told(3, 0.3), three: JSON.stringify(entry) }
+  const { argon2Ms = 0, bcryptMs = 0, foretoldMs = 0 } = sumCapacity(liveWorkers(entries, now)).unitCosts ?? {}
+  assert.deepEqual(
+    [argon2Ms, bcryptMs, foretoldMs].map((ms) => Math.round(ms * 1_000)),
+    [250, 2_500, 25_000],
+  )
 })
 
 test('an entry counts until it is stale, and not when it comes from the future', () => {

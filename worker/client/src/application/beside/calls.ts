@@ -1,6 +1,7 @@
 /** Calls to the hashing process: those that wait, and those in its hands. */
 import type { BesideRequest } from '../../protocol/beside.js'
 import type { Verdict } from '../../protocol/job.js'
+import { createTally, type Tally, type Work } from '../../protocol/work.js'
 
 /** A call in the hands of a process that ended is tried once more: it may be what ended it. */
 const ATTEMPTS = 2
@@ -10,7 +11,7 @@ export interface Call extends BesideRequest {
 }
 
 interface Entry extends Call {
-  cost: number
+  work: Work | undefined
   attempts: number
   resolve(verdict: Verdict): void
   reject(error: Error): void
@@ -19,18 +20,16 @@ interface Entry extends Call {
 export interface Calls {
   readonly waiting: number
   readonly inHand: number
-  /** The mean cost of those that wait and those in hand; undefined without any. */
-  meanCost(): number | undefined
-  /** The cost is in relation to others. */
-  add(request: BesideRequest['request'], cost: number): Call
+  /** The work of those that wait and those in hand. */
+  readonly work: Tally
+  add(request: BesideRequest['request'], work: Work | undefined): Call
   /** Takes a call out of the waiting ones. One in hand stays until the process has answered; tells whether it is one. */
   forget(call: Call): boolean
   /** How many calls are done before it, where no call is taken back. */
   ahead(call: Call): number
   /** The next call, which is in hand from now on. */
   next(): Call | undefined
-  /** Returns its cost; undefined for a call that is not in hand. */
-  answered(id: number, verdict: Verdict): number | undefined
+  answered(id: number, verdict: Verdict): void
   /** The process ended: calls in hand wait again, ahead of the others; those that had two attempts are rejected. */
   returned(error: Error): void
   /** Rejects all that wait. */
@@ -41,8 +40,7 @@ export function createCalls(): Calls {
   /** In the order of their arrival. */
   let waiting = new Map<number, Entry>()
   const inHand = new Map<number, Entry>()
-  let waitingCost = 0
-  let inHandCost = 0
+  const work = createTally()
   let lastId = 0
 
   return {
@@ -52,11 +50,8 @@ export function createCalls(): Calls {
     get inHand() {
       return inHand.size
     },
-    meanCost() {
-      const count = waiting.size + inHand.size
-      return count === 0 ? undefined : (waitingCost + inHandCost) / count
-    },
-    add(request, cost) {
+    work,
+    add(request, ofCall) {
       lastId += 1
       let resolve: Entry['resolve'] = () => undefined
       let reject: Entry['reject'] = () => undefined
@@ -65,14 +60,14 @@ export function createCalls(): Calls {
       })
       // The caller may have left: a rejection that nobody waits for is no error of the process.
       answer.catch(() => undefined)
-      const entry = { id: lastId, request, answer, cost, attempts: 0, resolve, reject }
+      const entry = { id: lastId, request, answer, work: ofCall, attempts: 0, resolve, reject }
       waiting.set(entry.id, entry)
-      waitingCost += cost
+      work.add(ofCall)
       return entry
     },
     forget({ id }) {
-      waitingCost -= waiting.get(id)?.cost ?? 0
-      waiting.delete(id)
+      const entry = waiting.get(id)
+      if (waiting.delete(id)) work.remove(entry?.work)
       return inHand.has(id)
     },
     ahead({ id }) {
@@ -85,30 +80,31 @@ export function createCalls(): Calls {
       waiting.delete(entry.id)
       entry.attempts += 1
       inHand.set(entry.id, entry)
-      waitingCost -= entry.cost
-      inHandCost += entry.cost
       return entry
     },
     answered(id, verdict) {
       const entry = inHand.get(id)
-      if (entry === undefined) return undefined
+      if (entry === undefined) return
       inHand.delete(id)
-      inHandCost -= entry.cost
+      work.remove(entry.work)
       entry.resolve(verdict)
-      return entry.cost
     },
     returned(error) {
       const again = [...inHand].filter(([, { attempts }]) => attempts < ATTEMPTS)
-      for (const { attempts, reject } of inHand.values()) if (attempts >= ATTEMPTS) reject(error)
+      for (const entry of inHand.values()) {
+        if (entry.attempts < ATTEMPTS) continue
+        work.remove(entry.work)
+        entry.reject(error)
+      }
       inHand.clear()
-      inHandCost = 0
       waiting = new Map([...again, ...waiting])
-      waitingCost = [...waiting.values()].reduce((sum, { cost }) => sum + cost, 0)
     },
     rejectAll(error) {
-      for (const { reject } of waiting.values()) reject(error)
+      for (const entry of waiting.values()) {
+        work.remove(entry.work)
+        entry.reject(error)
+      }
       waiting.clear()
-      waitingCost = 0
     },
   }
 }

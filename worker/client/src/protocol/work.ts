@@ -1,0 +1,79 @@
+/**
+ * What a request will take before it is hashed: units of work, of which each takes the same time on one machine. Workers and the process
+ * beside an application measure their units and tell them with their capacity.
+ */
+import type { Requests } from './job.js'
+import type { HashPolicy } from './policy.js'
+import { parseSetting, type Setting } from './setting.js'
+import { parseStoredHash, type StoredHash } from './stored-hash.js'
+
+/** KiB times passes of argon2, or rounds of bcrypt. */
+export interface Work {
+  kind: 'argon2' | 'bcrypt'
+  units: number
+}
+
+/** Times in milliseconds of a processor. */
+export interface UnitCosts {
+  argon2Ms: number
+  bcryptMs: number
+  /** The mean of what these units foretold for the jobs whose times are told beside them: the ratio of both holds for all others. */
+  foretoldMs: number
+}
+
+/** What a request takes of a processor beside its units, in milliseconds. */
+const REQUEST_MS = 0.1
+
+export function workOf(cost: HashPolicy | Setting | StoredHash): Work {
+  if (cost.algorithm === 'bcrypt') return { kind: 'bcrypt', units: 2 ** cost.cost }
+  return { kind: 'argon2', units: cost.memoryKib * cost.time }
+}
+
+/** Undefined for a stored hash of another format. */
+export function workOfRequest(request: Requests['hash'] | Requests['verify'], policy: HashPolicy): Work | undefined {
+  const { policy: wanted = policy } = request
+  if ('storedHash' in request && request.storedHash !== null) {
+    const stored = parseStoredHash(request.storedHash)
+    return stored && workOf(stored)
+  }
+  const setting = 'exact' in request && request.exact !== undefined ? parseSetting(request.exact.setting) : undefined
+  return workOf(setting ?? wanted)
+}
+
+export function foretell({ kind, units }: Work, { argon2Ms, bcryptMs }: Omit<UnitCosts, 'foretoldMs'>): number {
+  return REQUEST_MS + units * (kind === 'argon2' ? argon2Ms : bcryptMs)
+}
+
+/** The work of several requests together. */
+export interface Tally {
+  readonly count: number
+  add(work: Work | undefined): void
+  remove(work: Work | undefined): void
+  /** The mean of their times in milliseconds; of other formats as of what was hashed. */
+  meanMs(costs: UnitCosts): number
+}
+
+export function createTally(): Tally {
+  let count = 0
+  let others = 0
+  const units = { argon2: 0, bcrypt: 0 }
+
+  function change(work: Work | undefined, by: 1 | -1): void {
+    count += by
+    if (work === undefined) others += by
+    else units[work.kind] += by * work.units
+  }
+
+  return {
+    get count() {
+      return count
+    },
+    add: (work) => change(work, 1),
+    remove: (work) => change(work, -1),
+    meanMs(costs) {
+      if (count === 0) return costs.foretoldMs
+      const known = units.argon2 * costs.argon2Ms + units.bcrypt * costs.bcryptMs + (count - others) * REQUEST_MS
+      return (known + others * costs.foretoldMs) / count
+    },
+  }
+}
