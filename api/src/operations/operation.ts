@@ -12,7 +12,7 @@ import { bodyProblems, limitProblem, ticketResponse } from '../schemas/responses
 import type { JsonObject, Schema } from '../schemas/schema.js'
 import { type SessionClient, sessionClientOf } from '../sessions/session-opening.js'
 import type { Headers } from '../sessions/token-carrier.js'
-import type { Hold, JobRequest, Ticketed } from '../waiting/hold.js'
+import type { Held, Hold, JobRequest, Ticketed } from '../waiting/hold.js'
 import type { TicketContents, Tickets, UsedTickets } from '../waiting/tickets.js'
 import { PreferHeader } from '../waiting/wait-times.js'
 import type { Access } from './access.js'
@@ -106,11 +106,15 @@ export function buildOperation<Deps, Caller, Body, Contents extends object, Answ
     const { body } = request
     if (!definition.body.is(body)) throw new ApiError('invalid_request')
     const place = hold.admit(request, reply)
-    const submitted = async () => {
-      const { job, contents } = await definition.start(deps, { body, caller: access.callerOf(request) })
-      return { contents, held: await hold.submit(place, job, request, reply) }
+    let contents: Contents
+    let held: Held
+    try {
+      const started = await definition.start(deps, { body, caller: access.callerOf(request) })
+      contents = started.contents
+      held = await hold.submit(place, started.job, request, reply)
+    } finally {
+      place.settle()
     }
-    const { contents, held } = await submitted().finally(place.settle)
     const verdict = await hold.verdictOf(kind, held, request, reply)
     if (verdict === undefined) return await hold.ticketFor({ ...contents, kind }, held, reply)
     return await finish(deps, contents, { ...held.pending.job, verdict, client: sessionClientOf(request) })
