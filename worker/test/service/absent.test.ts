@@ -33,9 +33,10 @@ test.concurrent('an absent ticket is passed over unhashed and waits for no worke
   assert.deepEqual(await answerOf(there), match)
   await until(async () => (await absent(space)).includes(gone.id))
   assert.equal(await space.redis.exists(lockKey(space.prefix, gone.id)), 0)
-  await until(() => client.load().absent === 1)
-  const { waiting, deferred: inLine, active } = client.load()
-  assert.deepEqual([waiting, inLine, active], [0, 0, 0])
+  await until(() => {
+    const { waiting, deferred, active, absent } = client.load()
+    return absent === 1 && waiting + deferred + active === 0
+  })
   assert.equal(client.line(gone).serving, 2)
 
   await worker.close()
@@ -141,6 +142,28 @@ test.concurrent('a ticket whose client is away lets held ones go before, and is 
   await jobsAreCounted(worker, 'verify hashed 18')
   const alone = await client.submit('verify', request, 'deferred', undefined, 0)
   assert.deepEqual(await answerOf(alone), match)
+})
+
+test.concurrent('a held job whose hold ran out is passed over where nobody comes for its ticket; who comes is next', async (t) => {
+  const space = spaceFor(t)
+  const { redis, prefix } = space
+  const client = await readyClient(space)
+  const [gone, late] = [await client.submit('verify', request, 'held'), await client.submit('verify', request, 'held')]
+  for (const pending of [gone, late]) {
+    assert.equal(await answerOf(pending, 1), undefined)
+    assert.equal((await pending.expectation()).number, undefined)
+    assert.ok((await redis.pttl(presentKey(prefix, pending.job.id))) <= 10_000)
+    await redis.del(presentKey(prefix, pending.job.id))
+  }
+  const there = await client.submit('verify', request, 'held')
+  const worker = await startedWorker(space)
+  assert.deepEqual(await answerOf(there), match)
+  await until(async () => (await absent(space)).length === 2)
+  await jobsAreCounted(worker, 'verify hashed 1')
+  const back = await client.resume(late.job)
+  assert.deepEqual(await answerOf(back), match)
+  await until(async () => (await absent(space)).join() === gone.job.id)
+  await jobsAreCounted(worker, 'verify hashed 2')
 })
 
 test.concurrent('a client that leaves gives its place up after a grace, unless it is held elsewhere', async (t) => {

@@ -1,7 +1,7 @@
 /** What a waiting job has to expect: its place in the queue, and when its answer should come by the capacity of the moment. */
 import type { Lane } from '../protocol/job.js'
 import type { JobRef } from '../protocol/reply.js'
-import { readTicket, type TicketState } from '../queue/ticket.js'
+import { type Presence, readTicket, type TicketState } from '../queue/ticket.js'
 import type { RedisConnection } from '../redis/connect.js'
 import { within } from '../within.js'
 import type { LoadReader } from './load.js'
@@ -35,8 +35,8 @@ export interface Expectations {
   ofNew(lane: Lane, number: number | undefined): Expectation
   /** By what Redis has of it. */
   of(job: JobRef, state: TicketState): Asked
-  /** Asks Redis. Never rejects. */
-  ask(job: JobRef): Promise<Asked>
+  /** Asks Redis; with a presence the client of its ticket is there from now on. Never rejects. */
+  ask(job: JobRef, presence?: Presence): Promise<Asked>
 }
 
 export function createExpectations(deps: {
@@ -58,8 +58,8 @@ export function createExpectations(deps: {
       return { ahead, waitMs: load.predictedWaitMs(lane), number }
     },
     of,
-    async ask(job) {
-      const state = await within(ANSWER_WITHIN_MS, readTicket(redis, prefix, job)).catch(() => undefined)
+    async ask(job, presence) {
+      const state = await within(ANSWER_WITHIN_MS, readTicket(redis, prefix, job, presence)).catch(() => undefined)
       if (state !== undefined) return of(job, state)
       const waitMs = load.predictedWaitMs('deferred')
       return { sealed: undefined, expectation: { ahead: undefined, waitMs, number: undefined } }

@@ -75,8 +75,10 @@ export function createSubmit(deps: {
     if (lane === 'known' && waiting > 0) producer.bringForward(job.id)
     load.added(lane)
     const addedAt = performance.now()
+    // Its client has a ticket from then on, which nobody may come for.
+    const presence = () => ({ replyTo, forMs: presentMs(0, job.deadline - clock.now()) })
     return answers.pendingSubmitted(waiter, {
-      ask: () => expectations.ask(job),
+      ask: () => expectations.ask(job, isInLine ? undefined : presence()),
       known: () => (performance.now() - addedAt < READ_INTERVAL_MS ? expectations.ofNew(lane, number) : undefined),
     })
   }

@@ -38,9 +38,11 @@ if redis.call('EXISTS', KEYS[1]) == 1 then redis.call('HSET', KEYS[1], 'number',
 return number`)
 
 /**
- * Lua: reads what is known of a ticket, and with a reply address marks its client as present: an absent one is then the next to be taken.
+ * Lua: reads what is known of a ticket, and with a reply address marks its client as present: an absent one is then the next to be taken. A
+ * job that was held until now, or has no number, is from now on passed over as deferred ones are: it has their priority, which workers
+ * read, and keeps its place.
  * KEYS: verdict, present, job, deferred set, waiting list, active list, absent set, marker, meta. ARGV: job id, entries of the waiting
- * list to search, first score, reply address or nothing, milliseconds. Returns the verdict or 0 (1: a key of another type), whether the job
+ * list to search, first score, reply address or nothing, milliseconds, the priority of deferred jobs. Returns the verdict or 0 (1: a key of another type), whether the job
  * exists, its number or 0, and the jobs ahead: the deferred ones, and the others. A job that is in neither lane has nothing ahead, nor has
  * one that is done.
  *
@@ -58,6 +60,13 @@ local state = verdict and 1 or 0
 local number = redis.pcall('HGET', KEYS[3], 'number')
 number = type(number) == 'string' and tonumber(number) or 0
 local exists = redis.call('EXISTS', KEYS[3])
+if ARGV[4] ~= '' and exists == 1 and redis.call('HSETNX', KEYS[3], 'number', 0) == 1 then
+  local read, opts = pcall(cjson.decode, redis.call('HGET', KEYS[3], 'opts'))
+  if read and type(opts) == 'table' and not opts.priority then
+    opts.priority = tonumber(ARGV[6])
+    redis.call('HSET', KEYS[3], 'opts', cjson.encode(opts))
+  end
+end
 if ARGV[4] ~= '' and redis.call('ZREM', KEYS[7], id) == 1 then
   redis.call('ZADD', KEYS[4], math.min(number, ARGV[3] - 1), id)
   if redis.call('HEXISTS', KEYS[9], 'paused') == 0 then redis.call('ZADD', KEYS[8], 0, '0') end
@@ -153,7 +162,7 @@ export async function readTicket(
     ...parts.map((part) => queueKey(prefix, part)),
     ...[absentKey(prefix), queueKey(prefix, 'marker'), queueKey(prefix, 'meta')],
   ]
-  const args = [id, SEARCH_LENGTH, FIRST_SCORE, presence?.replyTo ?? '', presence?.forMs ?? 0]
+  const args = [id, SEARCH_LENGTH, FIRST_SCORE, presence?.replyTo ?? '', presence?.forMs ?? 0, DEFERRED_PRIORITY]
   const [verdict, exists, number, deferred, held] = toList(await askOfTicket(redis, keys, ...args))
   return {
     verdict: typeof verdict === 'string' ? verdict : toCount(verdict) === 1 ? 'malformed' : undefined,
