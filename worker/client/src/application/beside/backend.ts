@@ -91,7 +91,7 @@ export function openBesideBackend({ program, settings, inProcess = false, log }:
   /** Gives the process as many calls as it takes at a time. */
   function handOut(): void {
     while (hashing !== undefined && capacity !== undefined && calls.inHand < capacity.inHand) {
-      const call = calls.next()
+      const call = calls.next(performance.now() + capacity.latencyMs)
       if (call === undefined) break
       hashing.send({ id: call.id, request: call.request })
     }
@@ -133,7 +133,7 @@ export function openBesideBackend({ program, settings, inProcess = false, log }:
     },
     async perform(_name, request, { waitMs, signal }) {
       ensureStarted()
-      const call = calls.add(request, workOfRequest(request, settings.policy))
+      const call = calls.add(request, workOfRequest(request, settings.policy), performance.now() + waitMs)
       handOut()
       try {
         return await within(waitMs, call.answer, signal)
@@ -144,7 +144,7 @@ export function openBesideBackend({ program, settings, inProcess = false, log }:
     },
     async begin(request, lifeMs) {
       ensureStarted()
-      const call = calls.add(request, workOfRequest(request, settings.policy))
+      const call = calls.add(request, workOfRequest(request, settings.policy), performance.now() + lifeMs)
       handOut()
       return begun.add(call, lifeMs, () => {
         if (calls.forget(call)) hashing?.send({ id: call.id, cancelled: true })

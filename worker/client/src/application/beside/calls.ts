@@ -11,6 +11,7 @@ export interface Call extends BesideRequest {
 }
 
 interface Entry extends Call {
+  endsAt: number
   work: Work | undefined
   attempts: number
   resolve(verdict: Verdict): void
@@ -22,13 +23,17 @@ export interface Calls {
   readonly inHand: number
   /** The work of those that wait and those in hand. */
   readonly work: Tally
-  add(request: BesideRequest['request'], work: Work | undefined): Call
+  /** @param endsAt when its answer is of no use any more, by the monotonic clock */
+  add(request: BesideRequest['request'], work: Work | undefined, endsAt: number): Call
   /** Takes a call out of the waiting ones. One in hand stays until the process has answered; tells whether it is one. */
   forget(call: Call): boolean
   /** How many calls are done before it, where no call is taken back. */
   ahead(call: Call): number
-  /** The next call, which is in hand from now on. */
-  next(): Call | undefined
+  /**
+   * The next call that can be answered by then, which is in hand from now on. Where nothing is in hand, the next one: what is foretold may be
+   * wrong. In a line as long as calls may wait, each would otherwise be begun just in time to be answered too late.
+   */
+  next(answeredAt: number): Call | undefined
   answered(id: number, verdict: Verdict): void
   /** The process ended: calls in hand wait again, ahead of the others; those that had two attempts are rejected. */
   returned(error: Error): void
@@ -51,7 +56,7 @@ export function createCalls(): Calls {
       return inHand.size
     },
     work,
-    add(request, ofCall) {
+    add(request, ofCall, endsAt) {
       lastId += 1
       let resolve: Entry['resolve'] = () => undefined
       let reject: Entry['reject'] = () => undefined
@@ -60,7 +65,7 @@ export function createCalls(): Calls {
       })
       // The caller may have left: a rejection that nobody waits for is no error of the process.
       answer.catch(() => undefined)
-      const entry = { id: lastId, request, answer, work: ofCall, attempts: 0, resolve, reject }
+      const entry = { id: lastId, request, answer, work: ofCall, endsAt, attempts: 0, resolve, reject }
       waiting.set(entry.id, entry)
       work.add(ofCall)
       return entry
@@ -74,8 +79,8 @@ export function createCalls(): Calls {
       const [first] = waiting.keys()
       return waiting.has(id) && first !== undefined ? Math.min(id - first, waiting.size - 1) + inHand.size : 0
     },
-    next() {
-      const [entry] = waiting.values()
+    next(answeredAt) {
+      const entry = inHand.size === 0 ? firstOf(waiting) : firstOf(waiting, answeredAt)
       if (entry === undefined) return undefined
       waiting.delete(entry.id)
       entry.attempts += 1
@@ -107,4 +112,10 @@ export function createCalls(): Calls {
       waiting.clear()
     },
   }
+}
+
+/** The first whose time is not over by then [by any time]. */
+function firstOf(waiting: ReadonlyMap<number, Entry>, answeredAt = 0): Entry | undefined {
+  for (const entry of waiting.values()) if (entry.endsAt > answeredAt) return entry
+  return undefined
 }
