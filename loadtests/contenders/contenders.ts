@@ -94,3 +94,8 @@ async function startHttpWorkers(options: StartOptions): Promise<Running> {
     throw error
   }
 }
+
+/** A contender's title; other names as they are. */
+export function titleOf(name: string): string {
+  return contenders.find((contender) => contender.name === name)?.title ?? name
+}

@@ -1,7 +1,6 @@
 // A program of its own: verifies one password over and over with nothing around it, by each of some implementations in turn, and prints
 // what a verify took in each.
 import { engines } from './engines.ts'
-import { middle } from './noise.ts'
 
 const [, , forMs = '', ...names] = process.argv
 if (!(Number(forMs) > 0) || names.length === 0) throw new Error('say for how many ms, and by which implementations')
@@ -46,15 +45,17 @@ async function measure({ count, work }: Implementation) {
   return { processorMs: (user + system) / 1_000 / count, latencyMs }
 }
 
+const median = (values: number[]) => values.sort((a, b) => a - b)[Math.floor(values.length / 2)]
+
 const measured: { implementation: Implementation; rounds: Awaited<ReturnType<typeof measure>>[] }[] = []
 for (const name of names) measured.push({ implementation: await implementation(name), rounds: [] })
 for (const endMs = performance.now() + Number(forMs); performance.now() < endMs; ) {
   for (const { implementation, rounds } of measured) rounds.push(await measure(implementation))
 }
 const took = measured.map(({ rounds }) => ({
-  medianMs: middle(rounds.map(({ latencyMs }) => latencyMs))?.median,
+  medianMs: median(rounds.map(({ latencyMs }) => latencyMs)),
   meanMs: rounds.reduce((sum, { latencyMs }) => sum + latencyMs, 0) / rounds.length,
-  processorMs: middle(rounds.map(({ processorMs }) => processorMs))?.median,
+  processorMs: median(rounds.map(({ processorMs }) => processorMs)),
 }))
 console.log(JSON.stringify(took))
 // Threads of the native engine would keep the process.

@@ -1,8 +1,8 @@
 // Which kinds of addresses can be told apart: every two of a question are compared, and the table of that.
 import { randomInt } from 'node:crypto'
 import { UserError } from '@spillway/local/processes/command-line'
+import { quantile } from '@spillway/local/rig/quantile'
 import { markdownTable } from 'markdown-table'
-import { middle } from '../measure/noise.ts'
 import type { Kind, Question } from './questions.ts'
 
 /** How likely it is that a run tells any two apart that are the same. */
@@ -72,7 +72,7 @@ export function table(pairs: readonly Pair[]): string {
 }
 
 function median(values: readonly number[]): number {
-  return middle(values)?.median ?? 0
+  return quantile(values, 0.5) ?? 0
 }
 
 /**

@@ -4,8 +4,9 @@
 import * as Plot from '@observablehq/plot'
 import { Html, html } from '@spillway/storm/report/report'
 import { parseHTML } from 'linkedom'
+import { titleOf } from '../contenders/contenders.ts'
 import type { Outcome } from '../measure/tally.ts'
-import { show } from '../src/summary.ts'
+import { figure, type Summary, show } from '../src/summary.ts'
 
 const { document } = parseHTML('<!doctype html><html><body></body></html>')
 
@@ -145,4 +146,35 @@ function frame(labels: readonly string[]): Plot.PlotOptions {
     marginRight: 50,
     y: { domain: labels, axis: null },
   }
+}
+
+/** A bar for each of these figures of each measurement; the figures' own titles where there are several. */
+export function figureBars(
+  title: string,
+  unit: string,
+  all: readonly Summary[],
+  figures: Record<string, string>,
+): Html {
+  const rows = all.flatMap((summary) =>
+    Object.entries(figures).flatMap(([name, what], nth) => {
+      const value = figure(summary, name)
+      const label = what === '' ? labelOf(summary, all) : `${labelOf(summary, all)}: ${what}`
+      const color = nth === 0 ? contenderColor(summary.contender) : 'var(--others)'
+      return value === undefined ? [] : [{ label, value: Math.max(value, 0), color }]
+    }),
+  )
+  return bars(title, unit, rows)
+}
+
+/** By its contender; where the contender has several measurements, by what tells them apart too. */
+export function labelOf({ contender, variant }: Summary, all: readonly Summary[]): string {
+  const hash = hashOf({ variant })
+  const variants = new Set(all.map((summary) => summary.variant))
+  const isOne = new Set(all.map((summary) => summary.contender)).size === 1
+  if (variants.size === 1) return titleOf(contender)
+  return isOne ? hash : `${titleOf(contender)}, ${hash}`
+}
+
+export function hashOf({ variant }: Pick<Summary, 'variant'>): string {
+  return variant === 'token' ? 'no hash' : variant
 }

@@ -6,37 +6,8 @@ import { contenders } from '../contenders/contenders.ts'
 import { costOf } from '../contenders/hashing.ts'
 import type { Results } from '../src/results.ts'
 import { show } from '../src/summary.ts'
-import type { Section } from './section.ts'
-import { loginSection, stressSection } from './sections/crowds.ts'
-import { profileSection } from './sections/profile.ts'
-import { rampSection, scaleOutSection } from './sections/scale-out.ts'
-import {
-  efficiencySection,
-  enginesSection,
-  idleSection,
-  mixedSection,
-  redisSection,
-  serviceSection,
-  severalRedisSection,
-} from './sections/single-figures.ts'
-import { spikeSection } from './sections/spike.ts'
+import { sectionsOf } from './sections.ts'
 import { contenderTable, headlines } from './summary.ts'
-
-const sections = {
-  'login-100': loginSection,
-  'mixed-100': mixedSection,
-  'stress-5000': stressSection,
-  ramp: rampSection,
-  spike: spikeSection,
-  'scale-out': scaleOutSection,
-  redis: redisSection,
-  'several-redis': severalRedisSection,
-  idle: idleSection,
-  service: serviceSection,
-  efficiency: efficiencySection,
-  profile: profileSection,
-  engines: enginesSection,
-}
 
 /** @param pictures where {@link renderPictures} is written, beside the page */
 export function renderMarkdown(results: Results, pictures: string): string {
@@ -48,11 +19,11 @@ export function renderMarkdown(results: Results, pictures: string): string {
     ...warnings(results).map((warning) => `> **Note:** ${warning}`),
     list(headlines(results)),
     contenderTable(results),
-    ...sectionsOf(results).map(({ title, question, says, failures, name, settings }) =>
+    ...sectionsOf(results).map(({ title, question, table, failures, name, settings }) =>
       [
         `## ${title}`,
         `*${question}*`,
-        says,
+        ...(table === '' ? [] : [table]),
         ...(failures.length > 0 ? ['Without figures:', list(failures)] : []),
         `${name}: ${settings}`,
       ].join('\n\n'),
@@ -86,13 +57,6 @@ export function renderPictures(results: Results): string {
 </body>
 </html>
 `.text
-}
-
-function sectionsOf({ scenarios }: Results): Section[] {
-  return Object.entries(sections).flatMap(([name, draw]) => {
-    const result = scenarios.find((scenario) => scenario.name === name)
-    return result === undefined || result.runs.length === 0 ? [] : [draw(result)]
-  })
 }
 
 function about({ startedAt, commit, machine }: Results): string {

@@ -1,9 +1,8 @@
 // The top of the report: the few figures that answer the question, and a table of all contenders.
 import { markdownTable } from 'markdown-table'
-import { contenders } from '../contenders/contenders.ts'
+import { contenders, titleOf } from '../contenders/contenders.ts'
 import type { Results } from '../src/results.ts'
-import { type Summary, show, summarize } from '../src/summary.ts'
-import { figure, titleOf } from './section.ts'
+import { figure, type Summary, show, summarize } from '../src/summary.ts'
 
 type Find = (scenario: string, contender: string, variant?: string) => Summary | undefined
 

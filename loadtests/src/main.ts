@@ -16,7 +16,7 @@ import { inWords, resolveTarget } from '../target/target.ts'
 import { help, type LoadOptions, parseOptions } from './options.ts'
 import { describeCommit, describeMachine, type Results } from './results.ts'
 import { defaultResultsFile, readResults, writeReport, writeResults } from './results-file.ts'
-import { goOnWith, runScenarios } from './run.ts'
+import { runScenarios } from './run.ts'
 import { compare, shares } from './summary.ts'
 
 const BARE_MS = 1_000
@@ -30,7 +30,7 @@ function interruption(): AbortSignal {
   return interrupted.signal
 }
 
-async function load(options: LoadOptions, file: string, begun: Results | undefined): Promise<Results> {
+async function load(options: LoadOptions, file: string): Promise<Results> {
   const signal = interruption()
   const cores = contenderCores
   // Before anything is started, so that all processes inherit it.
@@ -61,7 +61,7 @@ async function load(options: LoadOptions, file: string, begun: Results | undefin
         argon2id: (await bareHash('@node-rs/argon2', BARE_MS, cores)).medianMs,
       },
     }
-    const begins: Results = {
+    const results: Results = {
       format: 2,
       startedAt: new Date().toISOString(),
       interrupted: true,
@@ -80,10 +80,8 @@ async function load(options: LoadOptions, file: string, begun: Results | undefin
       },
       scenarios: [],
     }
-    const results = begun === undefined ? begins : goOnWith(begun, begins)
     await runScenarios({
       ...options,
-      ...(begun && { begun: begun.scenarios }),
       setting,
       say: console.log,
       signal,
@@ -121,10 +119,9 @@ await runCommand(async () => {
   if (options.target) return await spike(options.target)
   // Read first: a wrong name is told before minutes of work, not after.
   const old = options.compare === undefined ? undefined : readResults(options.compare)
-  const begun = options.continueFrom === undefined ? undefined : readResults(options.continueFrom)
   const file = resolve(options.from ?? options.json ?? defaultResultsFile())
   mkdirSync(dirname(file), { recursive: true })
-  const results = options.from === undefined ? await load(options, file, begun) : readResults(options.from)
+  const results = options.from === undefined ? await load(options, file) : readResults(options.from)
   console.log(`${options.from === undefined ? `Results  ${file}\n` : ''}Report   ${writeReport(file, results)}`)
   for (const share of shares(results)) console.log(share)
   if (old !== undefined) console.log(compare(old, results))

@@ -9,7 +9,7 @@ import { DURATION_MAX_S, RATE_MAX } from '../target/spike.ts'
 const TARGET_DURATION_S = 10
 
 export const help = `pnpm load [scenario ...] [--contender name[,name]] [--duration s] [--users n] [--rate n]
-          [--repeat n] [--json file] [--compare old.json] [--from file] [--continue file]
+          [--repeat n] [--json file] [--compare old.json] [--from file]
 pnpm load spike --target url [--rate n] [--duration s] [--users n] [--password p] [--beyond-loopback]
 pnpm load storm --target url ...
 pnpm load cost|floor ...
@@ -27,7 +27,6 @@ the measuring of what calls cost without their hashes.
   --repeat n        measures everything n times, in turn; the report shows medians and how far apart they are [1]
   --json file       where results go; the report goes beside it as .md and .html [.spillway/load/<time>.json]
   --compare file    prints what changed since the results in this file
-  --continue file   goes on with the interrupted run whose results these are; the other options as then
   --from file       runs nothing; reads these results, writes their report, and compares them if asked to
   --help            prints this
 
@@ -57,7 +56,6 @@ const options = {
   json: { type: 'string' },
   compare: { type: 'string' },
   from: { type: 'string' },
-  continue: { type: 'string' },
   target: { type: 'string' },
   password: { type: 'string' },
   'beyond-loopback': { type: 'boolean' },
@@ -79,7 +77,6 @@ export function parseOptions(args: string[]) {
     json: values.json,
     compare: values.compare,
     from: values.from,
-    continueFrom: values.continue,
     target: targetOf(values, positionals),
     help: values.help === true,
   }
@@ -92,12 +89,12 @@ function parse(args: string[]) {
 /** Throws a UserError for options that do not go with a target, or need one. */
 function targetOf(values: ReturnType<typeof parse>['values'], positionals: readonly string[]) {
   const { target: url, password, 'beyond-loopback': beyondLoopback } = values
-  const { contender, repeat, json, compare, from, continue: continueFrom } = values
+  const { contender, repeat, json, compare, from } = values
   if (url === undefined) {
     if (password === undefined && beyondLoopback === undefined) return undefined
     throw new UserError('--password and --beyond-loopback need a --target: see "pnpm load --help".')
   }
-  const others = [contender, repeat, json, compare, from, continueFrom].some((value) => value !== undefined)
+  const others = [contender, repeat, json, compare, from].some((value) => value !== undefined)
   if (others || positionals.length !== 1 || positionals[0] !== 'spike') {
     throw new UserError(
       '--target is for "pnpm load spike" alone, without contenders and results: see "pnpm load --help".',

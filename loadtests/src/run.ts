@@ -1,11 +1,9 @@
 // Goes through the plans of the scenarios, one measurement at a time, and hands on every result as soon as it is there.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { isDeepStrictEqual } from 'node:util'
-import { UserError } from '@spillway/local/processes/command-line'
 import { backgroundLoad, moveTo } from '@spillway/local/processes/processor-time'
 import { allCores, generatorCores } from '../measure/cores.ts'
 import type { Measurement, Scenario, Setting } from '../scenarios/scenario.ts'
-import type { Results, Run, ScenarioResult } from './results.ts'
+import type { Run, ScenarioResult } from './results.ts'
 
 const PAUSE_MS = 200
 const LOOK_FOR_MS = 300
@@ -15,8 +13,6 @@ export interface RunOptions {
   /** Without a duration, each scenario has its own. */
   setting: Omit<Setting, 'durationS'> & { durationS: number | undefined }
   repeat: number
-  /** The results of an interrupted run to go on with [none]. */
-  begun?: readonly ScenarioResult[]
   /** Prints what is measured now, and failures. */
   say(line: string): void
   signal: AbortSignal
@@ -29,7 +25,7 @@ export interface RunOptions {
  * run until this process ends. A failure is a result as well.
  */
 export async function runScenarios(options: RunOptions): Promise<void> {
-  const { scenarios, repeat, begun: before = [], say, signal, keep } = options
+  const { scenarios, repeat, say, signal, keep } = options
   const results: ScenarioResult[] = []
   const plans = scenarios.map((scenario) => {
     const setting = { ...options.setting, durationS: options.setting.durationS ?? scenario.durationS }
@@ -42,17 +38,11 @@ export async function runScenarios(options: RunOptions): Promise<void> {
   for (const { name, settings, plan } of plans) {
     const result: ScenarioResult = { name, settings, runs: [] }
     results.push(result)
-    const knownOf = measuredBefore(before, result)
     // All once, then all again: a drift of the machine affects all alike.
     for (let time = 1; time <= repeat; time++) {
       for (const measurement of plan) {
         if (signal.aborted) return
-        const known = knownOf({ ...measurement, repeat: time })
         begun++
-        if (known !== undefined) {
-          result.runs.push(known)
-          continue
-        }
         say(`${begun} of ${count}  ${name}: ${measurement.contender}, ${measurement.variant}`)
         const run = await Promise.race([measureOnce(measurement, time, options), interrupted])
         // A measurement that an interruption broke off is no result.
@@ -88,37 +78,4 @@ function place({ placement }: Measurement, { setting }: RunOptions): void {
   for (const { role, pid } of setting.servers) {
     moveTo(pid, together ? allCores : role === 'redis' && placement === 'apart' ? setting.cores : generatorCores)
   }
-}
-
-/** Settings that are measured anew at each start. */
-const MEASURED = ['bcryptBareMs', 'argon2idBareMs']
-
-/**
- * The results of this run, begun where the earlier one was.
- *
- * @throws {@link UserError} when machine or settings differ, so that its figures cannot be compared with those to come
- */
-export function goOnWith(earlier: Results, now: Results): Results {
-  for (const [what, before, after] of [
-    ['machine', earlier.machine, now.machine],
-    ['settings', comparable(earlier), comparable(now)],
-  ] as const) {
-    if (!isDeepStrictEqual(before, after))
-      throw new UserError(
-        `A run goes on with the same ${what}: ${JSON.stringify(before)}, not ${JSON.stringify(after)}.`,
-      )
-  }
-  const commits = [...new Set([...earlier.commit.split(', '), now.commit])].join(', ')
-  return { ...now, startedAt: earlier.startedAt, commit: commits }
-}
-
-/** What was measured of a scenario; failures are measured again. */
-function measuredBefore(begun: readonly ScenarioResult[], { name }: ScenarioResult) {
-  const runs = begun.find((scenario) => scenario.name === name)?.runs.filter(({ failure }) => failure === undefined)
-  return ({ contender, variant, repeat }: Pick<Run, 'contender' | 'variant' | 'repeat'>): Run | undefined =>
-    runs?.find((run) => run.contender === contender && run.variant === variant && run.repeat === repeat)
-}
-
-function comparable({ settings }: Results) {
-  return Object.fromEntries(Object.entries(settings).filter(([name]) => !MEASURED.includes(name)))
 }

@@ -1,6 +1,23 @@
 // The repeats of a measurement, drawn together.
-import { type Middle, middle } from '../measure/noise.ts'
-import type { Results, Run, ScenarioResult } from './results.ts'
+import type { Results, Row, Run, ScenarioResult } from './results.ts'
+
+type Middle = NonNullable<ReturnType<typeof middle>>
+
+/** @returns undefined when there is no value */
+export function middle(values: readonly number[]) {
+  const sorted = values.toSorted((a, b) => a - b)
+  const low = sorted[Math.floor((sorted.length - 1) / 2)]
+  const high = sorted[Math.ceil((sorted.length - 1) / 2)]
+  const least = sorted[0]
+  const greatest = sorted.at(-1)
+  if (low === undefined || high === undefined || least === undefined || greatest === undefined) return undefined
+  return {
+    median: (low + high) / 2,
+    /** Half the distance between the least and the greatest; undefined when there was only one. */
+    plusMinus: sorted.length > 1 ? (greatest - least) / 2 : undefined,
+    runs: sorted.length,
+  }
+}
 
 export type Summary = ReturnType<typeof summarize>[number]
 
@@ -51,7 +68,7 @@ const kinds: readonly { ends: RegExp; unit: string; better: 'higher' | 'lower' }
 ]
 
 /** The kind of a figure by the name in a JSON file; undefined for one this version does not know. */
-function figureKind(name: string) {
+export function figureKind(name: string) {
   return kinds.find(({ ends }) => ends.test(name))
 }
 
@@ -62,6 +79,34 @@ export function show(value: number): string {
   if (value !== 0 && Math.abs(value) < 0.1) return value.toLocaleString('en', { maximumSignificantDigits: 1 })
   const digits = Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : 2
   return value.toLocaleString('en', { minimumFractionDigits: 0, maximumFractionDigits: digits })
+}
+
+/** The median of a figure; undefined without one. */
+export function figure(summary: Summary | undefined, name: string): number | undefined {
+  return summary?.figures[name]?.median
+}
+
+/** The rows of a plot, from the repeat whose figure lies in the middle. */
+export function typicalRows(summary: Summary | undefined, name: string, series: string): Row[] {
+  return typicalRun(summary, name)?.series[series] ?? []
+}
+
+/** Among repeats, the one whose figure lies in the middle: its curve is the one to draw. */
+export function typicalRun(summary: Summary | undefined, name: string): Run | undefined {
+  const runs = summary?.runs.filter((run) => run.failure === undefined) ?? []
+  const middle = figure(summary, name) ?? 0
+  const distance = (run: Run) => Math.abs((run.figures[name] ?? 0) - middle)
+  return runs.toSorted((a, b) => distance(a) - distance(b))[0]
+}
+
+/** `12.3 ms`, or a dash for what was not measured. */
+export function quantity(value: number | undefined, unit: string): string {
+  return value === undefined ? '–' : `${show(value)} ${unit}`
+}
+
+/** A number from a row, which may hold text as well. */
+export function number(value: number | string | undefined): number {
+  return typeof value === 'number' ? value : 0
 }
 
 /** A change smaller than this is not worth a line, in per cent. */

@@ -1,8 +1,8 @@
 // More requests than the gateway itself can process: logins, and made-up tickets and refresh tokens beside them.
 import { setTimeout as sleep } from 'node:timers/promises'
+import { quantile } from '@spillway/local/rig/quantile'
 import { startProgram } from '../../contenders/program.ts'
 import { contenderCores } from '../../measure/cores.ts'
-import { middle } from '../../measure/noise.ts'
 import { processorTimeOf } from '../../measure/observe.ts'
 import { isOk, watchNeighbours } from '../neighbours.ts'
 import { answersOf, onShortGateway, rush, rushLogins, slowestLogin } from '../one-gateway.ts'
@@ -80,7 +80,7 @@ async function overload(system: System, url: string, stage: Stage): Promise<Find
   }
 
   function expectMedian(name: string, of: readonly number[], least: number): void {
-    const { median = 0 } = middle(of) ?? {}
+    const median = quantile(of, 0.5) ?? 0
     const share = `${median.toFixed(2)} of the peak beside it (${of.map((each) => each.toFixed(2)).join(', ')})`
     findings.notes.push(`${name}: ${share}`)
     findings.expect(median >= least, `${name}: ${share}`)

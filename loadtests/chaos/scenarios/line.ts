@@ -7,7 +7,6 @@ import { openLoop } from '@spillway/local/rig/open-loop'
 import { quantile } from '@spillway/local/rig/quantile'
 import { DEAR_PASSES } from '../../contenders/hashing.ts'
 import { createVisitor, type Visit, type Visitor, type VisitorOptions } from '../../load/visit.ts'
-import { middle } from '../../measure/noise.ts'
 import { isOk, watchNeighbours } from '../neighbours.ts'
 import { Findings, type Scenario } from '../scenario.ts'
 import { type OwnSystem, onOwnRedis, type Stage } from '../stage/stage.ts'
@@ -107,7 +106,7 @@ async function usualLogin({ login }: OwnSystem, url: string): Promise<number> {
     const { status, tookMs: ms } = await ask(url, '/v1/login', { body: login(4_000 + n) })
     tookMs.push(status === 200 ? ms : Number.POSITIVE_INFINITY)
   }
-  return tookMs.includes(Number.POSITIVE_INFINITY) ? Number.POSITIVE_INFINITY : (middle(tookMs)?.median ?? 0)
+  return tookMs.includes(Number.POSITIVE_INFINITY) ? Number.POSITIVE_INFINITY : (quantile(tookMs, 0.5) ?? 0)
 }
 
 interface Spike {

@@ -5,10 +5,9 @@ import { fileURLToPath } from 'node:url'
 import { parseOptions as parseStart } from '@spillway/local/start/options'
 import { describe, test } from 'vitest'
 import { renderMarkdown, renderPictures } from '../../report/report.ts'
-import { figure } from '../../report/section.ts'
 import { parseOptions } from '../../src/options.ts'
 import { readResults } from '../../src/results-file.ts'
-import { summarize } from '../../src/summary.ts'
+import { figure, summarize } from '../../src/summary.ts'
 
 const repository = new URL('../../../', import.meta.url)
 const page = (path: string) => readFileSync(new URL(path, repository), 'utf8')

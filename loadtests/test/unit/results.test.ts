@@ -1,14 +1,13 @@
 import assert from 'node:assert/strict'
 import { UserError } from '@spillway/local/processes/command-line'
 import { describe, test } from 'vitest'
-import { middle } from '../../measure/noise.ts'
 import { Tally } from '../../measure/tally.ts'
 import { renderMarkdown } from '../../report/report.ts'
 import type { Scenario, Setting } from '../../scenarios/scenario.ts'
 import { parseOptions } from '../../src/options.ts'
 import type { Results, Run, ScenarioResult } from '../../src/results.ts'
-import { goOnWith, runScenarios } from '../../src/run.ts'
-import { compare, shares } from '../../src/summary.ts'
+import { runScenarios } from '../../src/run.ts'
+import { compare, middle, shares } from '../../src/summary.ts'
 import { resultsOf } from '../results-of.ts'
 
 describe('figures', () => {
@@ -64,31 +63,6 @@ describe('a run', () => {
       kept[0]?.runs.map(({ contender }) => contender),
       ['first'],
     )
-  })
-
-  test('goes on with an interrupted one: what was measured is kept, what failed and what is left is measured', async () => {
-    const [first] = await keptOf([working])
-    const failed = { ...run({}), contender: 'second', failure: 'ended' }
-    const begun = [{ name: 'mixed-100', settings: {}, runs: [...(first?.runs ?? []), failed] }]
-    const again = (contender: string) => measurement(contender, async () => ({ figures: { perSecond: 3 } }))
-    const kept = await keptOf([again('first'), again('second'), again('third')], undefined, begun)
-    assert.deepEqual(
-      kept[0]?.runs.map(({ contender, figures }) => [contender, figures.perSecond]),
-      [
-        ['first', 2],
-        ['second', 3],
-        ['third', 3],
-      ],
-    )
-  })
-
-  test('goes on with the machine and the settings of the earlier one alone, and names the commits of both', () => {
-    const earlier = results([])
-    const now = { ...earlier, commit: 'def5678', startedAt: '2000-01-02T00:00:00.000Z' }
-    assert.deepEqual(goOnWith(earlier, now), { ...now, startedAt: earlier.startedAt, commit: 'abc1234, def5678' })
-    assert.throws(() => goOnWith(earlier, { ...now, machine: { ...now.machine, engine: 'native' } }), UserError)
-    assert.throws(() => goOnWith(earlier, { ...now, settings: { repeat: 2 } }), /the same settings/)
-    assert.doesNotThrow(() => goOnWith(earlier, { ...now, settings: { ...now.settings, bcryptBareMs: 1 } }))
   })
 })
 
@@ -147,11 +121,7 @@ function measurement(contender: string, measure: () => Promise<{ figures: Record
 
 type Plan = ReturnType<Scenario['plan']>
 
-async function keptOf(
-  plan: Plan,
-  signal = new AbortController().signal,
-  begun: ScenarioResult[] = [],
-): Promise<ScenarioResult[]> {
+async function keptOf(plan: Plan, signal = new AbortController().signal): Promise<ScenarioResult[]> {
   let kept: ScenarioResult[] = []
   const setting: Setting = {
     services: { databaseUrl: '', redisUrl: '' },
@@ -170,7 +140,6 @@ async function keptOf(
     scenarios: [{ name: 'mixed-100', title: '', question: '', durationS: 1, settings: () => ({}), plan: () => plan }],
     setting,
     repeat: 1,
-    begun,
     say: () => {},
     signal,
     keep: (now) => {
