@@ -94,8 +94,8 @@ async function commandTimes(redis: Redis): Promise<CommandTime[]> {
 }
 
 /**
- * The commands between two readings, the longest first, with the time of the scripts themselves as that of `Lua`: theirs without
- * that of the commands in them.
+ * The commands between two readings, the longest first, with the scripts' own time as `Lua`: without the commands in
+ * them.
  */
 function between(before: readonly CommandTime[], after: readonly CommandTime[]): CommandTime[] {
   const times = after.map(({ command, calls, us }) => {

@@ -1,4 +1,5 @@
-/** The hooks of a login: counted before anything is done for it, and settled when it is answered. */
+/** The hooks of a login: counted before any work on it, and settled with its answer. */
+
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { accountOfEmail } from '../limits/account-name.js'

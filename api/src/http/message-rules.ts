@@ -2,6 +2,7 @@
  * Rules of HTTP/1.1 messages that Node's parser leaves to the server. Node itself would answer a request without Host, or with an unknown
  * expectation, past Fastify: without a problem, headers, log line or metric.
  */
+
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
@@ -32,7 +33,7 @@ function problemOf(request: IncomingMessage): ErrorCode | undefined {
 }
 
 /**
- * RFC 9112, 6.1 and 7: Node undoes the chunks alone, and reads what is compressed beside as it is. The status is that of a content coding; 501,
+ * RFC 9112, 6.1 and 7: Node undoes the chunks alone, and reads what is compressed beside as it is. The status is the one for a content coding; 501,
  * which the RFC prefers, would count as a failure of the gateway wherever 5xx are counted, and any client can cause it.
  */
 function isChunkedAtMost({ headers: { 'transfer-encoding': coding = 'chunked' } }: IncomingMessage): boolean {

@@ -3,6 +3,7 @@
  * because refusals must be cheap; when it has been queued for too long; and when a slow body has arrived. The connection stays open for
  * a retry. The log has the beginning and the end of a period of refusals, with their number, instead of a line for each.
  */
+
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createRetryAfter } from '@spillway/client/passwords/outstanding-limit'
 import { createRefusalPace, REFUSED_AT_ONCE_MS } from '@spillway/client/passwords/refusal-pace'
@@ -81,7 +82,7 @@ export const loadSheddingPlugin = fp(
       if (isInVain) return rejectionIsDue
       if (errorCode === undefined || errorCode === 'challenge_required') return undefined
       if (REFUSALS.has(errorCode)) return refusalIsDue
-      // What was made up, malformed or expired: anybody can send it on and on, and nothing is hashed for it.
+      // What was made up, malformed or expired: anybody can send it on and on, and it costs no hash.
       return status < 500 && jobId === undefined ? rejectionIsDue : undefined
     }
 
@@ -148,7 +149,7 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The gateway's own work on this request. */
     work?: Work | undefined
-    /** It is answered as others are, and nothing was done for it: its answer is paced. */
+    /** It is answered as others are, and no work was done: its answer is paced. */
     isInVain?: boolean
   }
 }

@@ -132,12 +132,12 @@ function notLocked(rotations: readonly Rotation[]): Prisma.Sql {
     SELECT id FROM sessions WHERE id = ANY (${rotations.map(({ sessionId }) => sessionId)}::uuid[]) FOR NO KEY UPDATE SKIP LOCKED))`
 }
 
-/** Ends the session of a token that was used before, and returns it; undefined if there is none. */
+/** Ends the session of a token that was used before, and returns it; undefined without a session. */
 export async function endByReuse(database: Database, token: string): Promise<Ended | undefined> {
   return await endFamily(database, token, Prisma.sql`AND token_hash <> ${digest(token)}`)
 }
 
-/** Ends the session of a token, living or dead, and returns it; undefined if there is none. */
+/** Ends the session of a token, living or dead, and returns it; undefined without a session. */
 export async function endFamily(
   database: Database,
   token: string,

@@ -90,7 +90,7 @@ export function createHold(deps: {
       if (deviceTokenOf(request.headers) === '') admission.refuseWhenFull()
     },
 
-    /** Lets a request in by the predicted wait; its place is to be settled. Throws `busy` before anything was done for it. */
+    /** Lets a request in by the predicted wait; its place is to be settled. Throws `busy` before any work is done. */
     admit(request: FastifyRequest, reply: FastifyReply): Place {
       const preferredMs = negotiateWaitMs(request, reply)
       const admitted = admission.admit(preferredMs, isOfKnownDevice(request))

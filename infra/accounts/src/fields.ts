@@ -18,7 +18,7 @@ export const own: Fields = {
   salt: 'salt',
 }
 
-/** Fields changed by `email=mail,passwordHash=pw`. Throws a UserError for a name that is none. */
+/** Fields changed by `email=mail,passwordHash=pw`. Throws a UserError for an unknown name. */
 export function mapped(base: Fields, map: string | undefined): Fields {
   const fields = { ...base }
   for (const pair of (map ?? '').split(',').filter(Boolean)) {

@@ -10,7 +10,7 @@ import { crdDirs, moduleDir, moduleVersion } from './programs.ts'
 /** A node of a JSON Schema, or of the OpenAPI schemas that Kubernetes publishes. */
 export type SchemaNode = { [keyword: string]: unknown }
 
-/** A schema for each kind, by the path at which kubeconform looks for it. */
+/** A schema for each kind, by the path at which kubeconform looks. */
 type KindSchemas = Map<string, SchemaNode>
 
 const QUANTITY = 'io.k8s.apimachinery.pkg.api.resource.Quantity'

@@ -24,7 +24,7 @@ const ROUNDS = 2
  */
 const PEAK = { connections: 200, durationS: 5, settlingS: 1 }
 /**
- * Of the peak beside it, or of what is offered where that is less: the median of all steps, and that of the steps of one rate. On two machines
+ * Of the peak beside it, or of what is offered where that is less: the median of all steps, and of the steps of one rate. On two machines
  * the median was 1.0; single steps gave 0.74 to 1.19.
  */
 const GOODPUT_SHARE = 0.9

@@ -14,7 +14,7 @@ const PER_SECOND = 200
 /** One of so many is a login, the others ask for the public keys: on a small machine 200 logins a second would be an overload. */
 const EVERY_NTH_LOGIN = 8
 /**
- * Kept connections, used in turn: each has a request many times within DRAIN_MS. One that has none in that time is ended at its end, when
+ * Kept connections, used in turn: each has a request many times within DRAIN_MS. A connection without a request in that time is ended at its end, when
  * its client may just be sending.
  */
 const KEPT = 10

@@ -21,7 +21,7 @@ const POLITE = { callers: 50, settlingMs: 5_000, countedMs: 8_000 }
 const BESIDE_LOOP = { durationS: 13, settlingS: 5 }
 /** Few enough that nobody is refused. */
 const BESIDE_POLITE = { connections: 8, durationS: 8, settlingS: 2 }
-/** In the handler a hundred wait for some ten seconds: none may be given up, whose hash would be for nobody. */
+/** In the handler a hundred wait for some ten seconds: no login may be given up, whose hash would be for nobody. */
 const HANDLER = { connections: 100, durationS: 14, settlingS: 4 }
 const PATIENT_S = 60
 

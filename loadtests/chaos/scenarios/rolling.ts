@@ -11,7 +11,7 @@ import { onOwnRedis, type System } from '../stage/stage.ts'
 const PAUSE_MS = 500
 const PER_SECOND = 20
 const REPLACED_OF_EACH = 2
-/** One of so many wants a ticket at once, which another gateway than the one that gave it redeems. */
+/** One of so many wants a ticket at once, which another gateway redeems. */
 const EVERY_NTH_ASYNC = 3
 /** The drain is longer than a balancer takes to hear that a gateway is no longer ready. */
 export const rollingSize = {

@@ -8,7 +8,7 @@ import { type Recipe, recipesDir } from './recipes.ts'
 /** What running a recipe in its own folder leaves there. */
 const LEFT = ['node_modules', 'dist', '.next', 'package-lock.json', 'users.json']
 const { PATH, HOME, NODE_EXTRA_CA_CERTS } = process.env
-/** Without that of this repository. */
+/** Without this repository's variables. */
 const env = { PATH, HOME, NODE_EXTRA_CA_CERTS, NEXT_TELEMETRY_DISABLED: '1' }
 
 export interface Installed {

@@ -10,7 +10,7 @@ import type { User } from './start.ts'
 const PROGRAM = fileURLToPath(new URL('../../../../loadtests/storm/src/main.ts', import.meta.url))
 const USERS = 100
 const PASSWORD = 'correct horse battery staple'
-/** Several, because a storm's p99 is mostly that of its first moment, when all log in at once: one of three is twice another. */
+/** Several, because a storm's p99 mostly tells its first moment, when all log in at once: one of three is twice another. */
 const STORMS = 3
 const DURATION_S = 6
 /** A storm before, in which code is compiled: a burst of a hundred logins keeps Next.js three times as long before the first thousand. */
