@@ -1,5 +1,5 @@
 /** BullMQ's consumer of the queue: its settings, and how it processes jobs. */
-import { takeMoreJobs } from '@spillway/client/inside/bullmq'
+import { renewLocksOfJobsAlone, takeMoreJobs } from '@spillway/client/inside/bullmq'
 import { BEHIND_PRIORITY, DEFERRED_PRIORITY, type JobResult, QUEUE_NAME } from '@spillway/client/protocol/job'
 import { retakeLock } from '@spillway/client/queue/jobs'
 import { openQueue } from '@spillway/client/queue/open-queue'
@@ -31,7 +31,7 @@ const QUIET_STALLED_CHECK_MS = 1_000
 /** BullMQ renews a lock that is older than half of this, and looks as often. */
 const RENEWAL_MS = 300
 /** How long an idle worker's read blocks, in seconds: less than the socket timeout of its connection. */
-const IDLE_READ_S = 1
+const IDLE_READ_S = 2
 /** How long after a broken connection the queue is read again. */
 const READ_RETRY_MS = 250
 /** BullMQ's codes of a job that another worker has, or has ended. */
@@ -159,6 +159,7 @@ export function createConsumer(options: ConsumerOptions): Consumer {
     removeOnFail: KEEP_FINISHED,
     ...(tracing ? { telemetry: tracing.telemetry } : {}),
   })
+  renewLocksOfJobsAlone(worker)
   share.onChange(() => {
     const limit = share.limit()
     const isMore = limit > worker.concurrency

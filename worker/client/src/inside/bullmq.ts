@@ -1,4 +1,4 @@
-/** A hook into a private part of BullMQ 6, for workers. CONTRIBUTING lists it with its reason and its test; keys and scripts are in queue/. */
+/** Hooks into private parts of BullMQ 6, for workers. CONTRIBUTING lists each with its reason and its test; keys and scripts are in queue/. */
 import type { Worker } from 'bullmq'
 
 /**
@@ -8,4 +8,37 @@ import type { Worker } from 'bullmq'
 export function takeMoreJobs(worker: Worker): void {
   const ended: unknown = Reflect.get(worker, 'mainLoopQueue')
   if (ended instanceof Object && 'add' in ended && typeof ended.add === 'function') ended.add(Promise.resolve())
+}
+
+interface LockManager {
+  trackedJobs: { size: number }
+  trackJob(...job: unknown[]): unknown
+  startLockExtenderTimer(): void
+}
+
+function isLockManager(value: unknown): value is LockManager {
+  return (
+    value instanceof Object &&
+    ['trackJob', 'startLockExtenderTimer'].every((name) => typeof Reflect.get(value, name) === 'function') &&
+    Reflect.get(value, 'trackedJobs') instanceof Map
+  )
+}
+
+/**
+ * BullMQ looks for locks to renew several times a second, which is a quarter of what an idle worker does: without a job in hand it looks no
+ * more, and from the first one on again. Where a version names these parts otherwise, it always looks. Before the worker runs.
+ */
+export function renewLocksOfJobsAlone(worker: Worker): void {
+  const locks: unknown = Reflect.get(worker, 'lockManager')
+  if (!isLockManager(locks)) return
+  const { trackJob, startLockExtenderTimer } = locks
+  locks.startLockExtenderTimer = () => {
+    if (locks.trackedJobs.size > 0) startLockExtenderTimer.call(locks)
+  }
+  locks.trackJob = (...job) => {
+    const isFirst = locks.trackedJobs.size === 0
+    const tracked = trackJob.apply(locks, job)
+    if (isFirst) locks.startLockExtenderTimer()
+    return tracked
+  }
 }
