@@ -1,5 +1,6 @@
 /** The Lua scripts that count attempts. Redis runs a script as a whole: concurrent attempts cannot pass a bound together. */
 import type { ClientContext, Result } from 'ioredis'
+import { LUA_COUNT_FOR_ADDRESS, LUA_END_FOR_ADDRESS } from '../limits/address-attempts.js'
 import { LUA_LAPSING } from '../limits/request-counts.js'
 import type { CountingRedis } from '../limits/shared-counts.js'
 
@@ -17,7 +18,7 @@ local function pending_at(key, life)
 end`
 
 /**
- * Lua: lets an attempt in, or not. One that is let in is pending: until it is settled, or lapses, it counts as a failure.
+ * Lua: lets an attempt in, or not, as a function. One that is let in is pending: until it is settled, or lapses, it counts as a failure.
  * KEYS: the requests of the account this minute, its failures, its pending attempts; the requests of the device this minute, the failures of
  * the account's devices, the pending attempts of the device; the challenge.
  * ARGV: the device, empty for an unknown one; the life of a solved challenge in milliseconds, 0 without one, -1 for an answer that is not
@@ -26,7 +27,8 @@ end`
  * Returns what becomes of it, the failures before it, a time in milliseconds, and the requests this minute. An answer that is not checked yet
  * is `unchecked` where the attempt needs it: then nothing was counted.
  */
-const LET_IN = `${LUA_PENDING}
+const LUA_LET_IN = `${LUA_PENDING}
+local function let_in(KEYS, ARGV)
 local device, challenge, per_minute = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local most, most_of_device, undelayed = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 local attempt, life = ARGV[7], tonumber(ARGV[8])
@@ -65,17 +67,30 @@ if not solved then
   if per_minute > 0 and requests > per_minute then return {'too_many', failures, left, requests} end
 end
 if most > 0 then begin(KEYS[3], attempt, life) end
-return {solved and 'solved' or 'unknown', failures, 0, requests}`
+return {solved and 'solved' or 'unknown', failures, 0, requests}
+end`
+const LET_IN = `${LUA_LET_IN}
+return let_in(KEYS, ARGV)`
 
 /**
- * Lua: settles an attempt. A failure counts although its attempt has lapsed; what taught nobody anything never happened, and its challenge
+ * Lua: the same, of an attempt that counts for its address first: one that is refused there does not count for its account. KEYS and ARGV: those
+ * of count_for_address, then those of let_in. Returns what both return.
+ */
+const COUNT_AND_LET_IN = `${LUA_LET_IN}${LUA_COUNT_FOR_ADDRESS}
+local of_address = count_for_address({unpack(KEYS, 1, 3)}, {unpack(ARGV, 1, 7)})
+if of_address[1] == 'refused' or of_address[1] == 'crowded' then return {of_address} end
+return {of_address, let_in({unpack(KEYS, 4)}, {unpack(ARGV, 8)})}`
+
+/**
+ * Lua: settles an attempt, as a function. A failure counts although its attempt has lapsed; what taught nobody anything never happened, and its challenge
  * may be solved again.
  * KEYS: the failures of the account, its pending attempts; the failures of its devices, the pending attempts of the device; the challenge,
  * of one that it was let in by.
  * ARGV: the attempt; `failed`, `succeeded` or `nothing`; the device, empty for an unknown one; the memory of a device's failures; the memory
  * of an account's, by their number.
  */
-const SETTLE = `${LUA_PENDING}
+const LUA_SETTLE = `${LUA_PENDING}
+local function settle(KEYS, ARGV)
 local attempt, outcome, device = ARGV[1], ARGV[2], ARGV[3]
 local failures, pending = KEYS[1], KEYS[2]
 if device ~= '' then failures, pending = KEYS[3], KEYS[4] end
@@ -94,7 +109,15 @@ else
   redis.call('HSET', failures, device, to_count(redis.call('HGET', failures, device)) + 1)
   redis.call('PEXPIRE', failures, ARGV[4])
 end
-return 1`
+return 1
+end`
+const SETTLE = `${LUA_SETTLE}
+return settle(KEYS, ARGV)`
+
+/** Lua: the same, and ends it for its address. KEYS and ARGV: those of end_for_address, then those of settle. */
+const END_AND_SETTLE = `${LUA_SETTLE}${LUA_END_FOR_ADDRESS}
+end_for_address({unpack(KEYS, 1, 3)}, {unpack(ARGV, 1, 3)})
+return settle({unpack(KEYS, 4)}, {unpack(ARGV, 4)})`
 
 export const attemptOutcomes = [
   ...(['known', 'unknown', 'solved', 'unchecked'] as const),
@@ -105,27 +128,18 @@ export type AttemptOutcome = (typeof attemptOutcomes)[number]
 export function defineAttemptScripts(connection: CountingRedis['connection']): void {
   connection.defineCommand('letAttemptIn', { numberOfKeys: 7, lua: LET_IN })
   connection.defineCommand('settleAttempt', { numberOfKeys: 5, lua: SETTLE })
+  connection.defineCommand('countAndLetIn', { numberOfKeys: 10, lua: COUNT_AND_LET_IN })
+  connection.defineCommand('endAndSettle', { numberOfKeys: 8, lua: END_AND_SETTLE })
 }
+
+/** The keys, then the arguments. */
+type ScriptInput = readonly (string | number)[]
 
 declare module 'ioredis' {
   interface RedisCommander<Context extends ClientContext> {
-    letAttemptIn(
-      ...keysAndBounds: [
-        ...keys: [string, string, string, string, string, string, string],
-        device: string,
-        ...bounds: [number, number, number, number, number],
-        attempt: string,
-        lifeMs: number,
-      ]
-    ): Result<unknown, Context>
-    settleAttempt(
-      ...keysAndCase: [
-        ...keys: [string, string, string, string, string],
-        attempt: string,
-        outcome: string,
-        device: string,
-        ...memoryMs: number[],
-      ]
-    ): Result<unknown, Context>
+    letAttemptIn(...input: ScriptInput): Result<unknown, Context>
+    settleAttempt(...input: ScriptInput): Result<unknown, Context>
+    countAndLetIn(...input: ScriptInput): Result<unknown, Context>
+    endAndSettle(...input: ScriptInput): Result<unknown, Context>
   }
 }

@@ -4,7 +4,9 @@
  * attempt which taught nobody anything counts for nothing, whatever became of its job, its client and its gateway.
  */
 import { randomBytes } from '@spillway/client/protocol/seal'
+import type { RedisConnection } from '@spillway/client/queue-client'
 import { toCount, toList, UnexpectedReply } from '@spillway/client/redis/unexpected-reply'
+import type { ScriptInput } from '../limits/address-attempts.js'
 import { atHome, type CountingRedis } from '../limits/shared-counts.js'
 import { type AttemptOutcome, attemptOutcomes, defineAttemptScripts } from './attempt-scripts.js'
 import type { Solved } from './proof-of-work.js'
@@ -58,7 +60,7 @@ export function createAttempts(redis: readonly CountingRedis[], queuePrefix: str
   for (const { connection } of redis) defineAttemptScripts(connection)
   const key = (kind: string, name: string | null) => `${queuePrefix}:${kind}:${name ?? '-'}`
   /** Where an account is counted: together with the requests that the limit of its account counts. */
-  const atHomeOf = <Answer>(account: string, ask: (connection: CountingRedis['connection']) => Promise<Answer>) =>
+  const atHomeOf = <Answer>(account: string, ask: (connection: RedisConnection) => Promise<Answer>) =>
     atHome(key('limit:account', account), redis, ({ connection }) => ask(connection))
   const ofAccount = (account: string) => [key('guesses', account), key('guesses:pending', account)] as const
   const ofDevice = (account: string, device: string | null) =>
@@ -71,12 +73,14 @@ export function createAttempts(redis: readonly CountingRedis[], queuePrefix: str
      * @param answer the challenge that it solved; or `unchecked` where the answer is yet to be checked: then an attempt that needs it has
      * this outcome, and is not counted
      * @param id of an attempt that is counted elsewhere as well [a new one]
+     * @param together counts it for its address by the same command, and throws the refusal
      */
     async letIn(
       account: string,
       device: string | null,
       answer?: Solved | 'unchecked',
       id = randomBytes(ID_BYTES).toString('base64url'),
+      together?: ScriptInput & { counted(answer: unknown): void },
     ): Promise<LetIn> {
       const solved = answer === 'unchecked' ? undefined : answer
       const lifeMs = solved === undefined ? 0 : Math.ceil(solved.leftMs) + CHALLENGE_TOLERANCE_MS
@@ -87,33 +91,47 @@ export function createAttempts(redis: readonly CountingRedis[], queuePrefix: str
         ...ofDevice(account, device),
         key('challenge', solved?.id ?? null),
       ] as const
-      const counted = await atHomeOf(account, async (connection) =>
-        parseLetIn(
-          await connection.letAttemptIn(
-            ...keys,
-            device ?? '',
-            answer === 'unchecked' ? -1 : lifeMs,
-            bounds.perMinute,
-            bounds.perAccount,
-            bounds.perDevice,
-            Math.ceil(bounds.perAccount * UNDELAYED_SHARE),
-            id,
-            bounds.ticketTtlMs + UNTIL_ADDED_MS,
-          ),
+      const args = [
+        device ?? '',
+        answer === 'unchecked' ? -1 : lifeMs,
+        bounds.perMinute,
+        bounds.perAccount,
+        bounds.perDevice,
+        Math.ceil(bounds.perAccount * UNDELAYED_SHARE),
+        id,
+        bounds.ticketTtlMs + UNTIL_ADDED_MS,
+      ]
+      if (together === undefined) {
+        const alone = (connection: RedisConnection) => connection.letAttemptIn(...keys, ...args)
+        return { id, ...parseLetIn(await atHomeOf(account, alone)) }
+      }
+      const [ofAddress, counted] = toList(
+        await atHomeOf(account, (connection) =>
+          connection.countAndLetIn(...together.keys, ...keys, ...together.args, ...args),
         ),
       )
-      return { id, ...counted }
+      together.counted(ofAddress)
+      return { id, ...parseLetIn(counted) }
     },
 
     /**
      * Settles an attempt. A right password ends what failed before (NIST SP 800-63B-4, 3.2.2).
      *
      * @param challengeId the challenge by which it was let in
+     * @param together ends it for its address by the same command
      */
-    async settle({ id, account, device }: Attempter, settled: Settled, challengeId?: string): Promise<void> {
+    async settle(
+      { id, account, device }: Attempter,
+      settled: Settled,
+      challengeId?: string,
+      together?: ScriptInput,
+    ): Promise<void> {
       const keys = [...ofAccount(account), ...ofDevice(account, device), key('challenge', challengeId ?? null)] as const
+      const args = [id, settled, device ?? '', bounds.deviceTtlS * 1_000, ...MEMORY_MS]
       await atHomeOf(account, (connection) =>
-        connection.settleAttempt(...keys, id, settled, device ?? '', bounds.deviceTtlS * 1_000, ...MEMORY_MS),
+        together === undefined
+          ? connection.settleAttempt(...keys, ...args)
+          : connection.endAndSettle(...together.keys, ...keys, ...together.args, ...args),
       )
     },
   }

@@ -5,7 +5,7 @@
  */
 import type { FastifyBaseLogger } from 'fastify'
 import type { GatewayMetrics } from '../http/metrics.js'
-import type { AddressAttempt, AddressAttempts } from '../limits/address-attempts.js'
+import type { AddressAttempts, CountedAttempt, CountedTogether } from '../limits/address-attempts.js'
 import { storedNetworkOf } from '../limits/client-network.js'
 import type { Count } from '../limits/request-counts.js'
 import { ApiError } from '../problems/errors.js'
@@ -35,7 +35,9 @@ export interface Login {
   challengeAnswer: string
   client: Answerer
   /** Counts an attempt of no known device for the address that it comes from, once. Throws `too_many_requests`. */
-  countForAddress(): Promise<AddressAttempt & { isBehind: boolean }>
+  countForAddress(): Promise<CountedAttempt>
+  /** The same, counted by the command that counts it for its account; undefined where it has been counted, or one command cannot. */
+  countTogether(): CountedTogether | undefined
 }
 
 export interface LetInAttempt {
@@ -52,6 +54,8 @@ export interface LetInAttempt {
 }
 
 export interface Guessing {
+  /** Whether one command counts a login for its address and for its account. */
+  isTogether: boolean
   /**
    * Counts a login before anything is done for it. Throws `too_many_requests` or `challenge_required`, with a challenge; `tellLimit` is
    * called when the limit of a minute refuses. An answer to a challenge is checked only where the login needs it. Throws `unavailable` for
@@ -95,15 +99,21 @@ export interface GuessingDeps {
 export function createGuessing(deps: GuessingDeps): Guessing {
   const { attempts, addresses, challenges, devices, perMinute, perAccount, metrics, log } = deps
   const isOff = perMinute === 0 && perAccount === 0
+  const isTogether = addresses.isTogether && !isOff
   /** Logs the failure of a Redis command that no answer awaits. A lost command leaves a count too high. */
   function inBackground(work: Promise<unknown>): void {
     work.catch((error: unknown) => log.debug({ err: error }, 'an attempt could not be counted'))
   }
 
   function settle({ id, account, device, network }: Attempt, settled: Settled, challengeId?: string): void {
-    if (device === null) addresses.end({ id, network }, settled === 'failed')
-    if (perAccount > 0)
-      inBackground(attempts.settle({ id, account: deps.nameOf(account), device }, settled, challengeId))
+    const ofAddress = { id, network }
+    const hasFailed = settled === 'failed'
+    const together = device === null && addresses.isTogether && perAccount > 0
+    if (device === null && !together) addresses.end(ofAddress, hasFailed)
+    if (perAccount === 0) return
+    const attempter = { id, account: deps.nameOf(account), device }
+    const end = together ? addresses.endTogether(ofAddress, hasFailed) : undefined
+    inBackground(attempts.settle(attempter, settled, challengeId, end))
   }
 
   function refusal(account: string, { outcome, failures, waitMs }: LetIn): ApiError {
@@ -116,22 +126,33 @@ export function createGuessing(deps: GuessingDeps): Guessing {
   }
 
   return {
-    async letIn({ account, deviceToken, challengeAnswer, client, countForAddress }, tellLimit) {
+    isTogether,
+
+    async letIn({ account, deviceToken, challengeAnswer, client, countForAddress, countTogether }, tellLimit) {
       const network = storedNetworkOf(client.address)
       const known = perAccount === 0 ? null : devices.read(account, deviceToken)
       const isAnswered = challengeAnswer !== '' && perAccount > 0
-      let ofAddress: Awaited<ReturnType<Login['countForAddress']>> | undefined
-      const count = (device: string | null, answer?: Solved | 'unchecked') =>
-        attempts.letIn(deps.nameOf(account), device, answer, ofAddress?.id).catch((error: unknown) => {
+      let ofAddress: CountedAttempt | undefined
+      async function count(device: string | null, answer?: Solved | 'unchecked', together?: CountedTogether) {
+        try {
+          const counted = (text: unknown) => {
+            ofAddress = together?.counted(text)
+          }
+          const ofBoth = together && { ...together, counted }
+          return await attempts.letIn(deps.nameOf(account), device, answer, together?.id ?? ofAddress?.id, ofBoth)
+        } catch (error) {
+          if (error instanceof ApiError) throw error
           throw new ApiError('unavailable', { cause: error, retryAfterS: 1 })
-        })
+        }
+      }
 
       /** Counts an attempt of a device, or of an unknown one. Throws its refusal. */
       async function attemptOf(device: string | null): Promise<{ attempt: Attempt; challengeId?: string | undefined }> {
         // A request that the limit of its address refuses does not count for its account.
-        if (device === null) ofAddress = await countForAddress()
+        const together = device === null && isTogether ? countTogether() : undefined
+        if (device === null && together === undefined) ofAddress = await countForAddress()
         if (isOff) return { attempt: { id: ofAddress?.id ?? '', account, device, network } }
-        let counted = await count(device, isAnswered ? 'unchecked' : undefined)
+        let counted = await count(device, isAnswered ? 'unchecked' : undefined, together)
         let solved: Solved | undefined
         if (counted.outcome === 'unchecked') {
           solved = await challenges.check(account, challengeAnswer, client)

@@ -3,7 +3,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { accountOfEmail } from '../limits/account-name.js'
-import type { AddressAttempt } from '../limits/address-attempts.js'
+import type { CountedAttempt, CountedTogether } from '../limits/address-attempts.js'
 import { sendLimitHeaders } from '../limits/limit.js'
 import { type DeviceTokens, deviceTokenOf } from './device-token.js'
 import type { Guessing, LetInAttempt } from './guessing.js'
@@ -12,20 +12,46 @@ export const guessingPlugin = fp(
   async (app: FastifyInstance, { guessing, devices }: { guessing: Guessing; devices: DeviceTokens }) => {
     app.decorateRequest('login')
     app.decorateRequest('ofAddress')
+    app.decorateRequest('isUncounted')
 
     async function countForAddress(request: FastifyRequest, reply: FastifyReply) {
       request.ofAddress ??= await app.addressAttempts.begin(request.ip, reply)
       return request.ofAddress
     }
 
+    function countTogether(request: FastifyRequest, reply: FastifyReply): CountedTogether | undefined {
+      if (request.ofAddress !== undefined) return undefined
+      request.isUncounted = false
+      const together = app.addressAttempts.beginTogether(request.ip, reply)
+      const counted = (answer: unknown) => {
+        request.ofAddress = together.counted(answer)
+        return request.ofAddress
+      }
+      return { ...together, counted }
+    }
+
+    /** Counts a request that is no login, because of its body. Throws `too_many_requests`. */
+    async function countInvalid(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+      if (request.isUncounted !== true) return
+      request.isUncounted = false
+      await app.addressAttempts.count(request.ip, reply)
+    }
+
     app.decorate('countLogin', async (request, reply) => {
       // Whether it is known to this account shows in the body.
       const isOfDevice = devices.recognize(deviceTokenOf(request.headers)) !== undefined
-      if (!isOfDevice) await countForAddress(request, reply)
+      if (isOfDevice) return
+      if (!guessing.isTogether) return void (await countForAddress(request, reply))
+      app.addressAttempts.refuseRemembered(request.ip, reply)
+      request.isUncounted = true
     })
 
     app.decorate('letLoginIn', async (request, reply) => {
       const { headers, ip, clientGone } = request
+      if (request.validationError !== undefined) {
+        await countInvalid(request, reply)
+        throw request.validationError
+      }
       const answer = headers['spillway-challenge']
       request.login = await guessing.letIn(
         {
@@ -33,6 +59,7 @@ export const guessingPlugin = fp(
           deviceToken: deviceTokenOf(headers),
           challengeAnswer: typeof answer === 'string' ? answer : '',
           countForAddress: () => countForAddress(request, reply),
+          countTogether: () => countTogether(request, reply),
           client: { address: ip, gone: clientGone, whilePaused: (wait) => whilePaused(request, wait) },
         },
         (max, count) => sendLimitHeaders(reply, max, count),
@@ -42,6 +69,8 @@ export const guessingPlugin = fp(
     app.decorate('settleLogin', async (request, reply) => {
       const { login, ofAddress, jobId, clientGone } = request
       if (login === undefined) {
+        // What it says is sent with the next request.
+        if (reply.statusCode < 500) await countInvalid(request, reply).catch(() => undefined)
         if (ofAddress !== undefined) app.addressAttempts.end(ofAddress, reply.statusCode < 500)
         return
       }
@@ -71,9 +100,12 @@ function fieldOf({ body }: FastifyRequest, name: string): string {
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** `onRequest` hook that counts a login for its address, unless a known device makes it. */
+    /**
+     * `onRequest` hook that counts a login for its address, unless a known device makes it; or refuses it from memory, where it is counted
+     * with its account.
+     */
     countLogin(request: FastifyRequest, reply: FastifyReply): Promise<void>
-    /** `preHandler` hook that counts a login, after validation, and refuses it. */
+    /** `preHandler` hook that counts a login, and refuses it. Needs `attachValidation`: an invalid one counts for its address. */
     letLoginIn(request: FastifyRequest, reply: FastifyReply): Promise<void>
     /**
      * `onSend` hook of the same: unlike `onResponse`, it is also called for clients that are gone. An attempt whose job was cancelled in
@@ -85,6 +117,8 @@ declare module 'fastify' {
     /** A login that was let in. */
     login?: LetInAttempt
     /** A login that counts for its address. */
-    ofAddress?: AddressAttempt & { isBehind: boolean }
+    ofAddress?: CountedAttempt
+    /** A login that is yet to be counted for its address: its body is not known to be valid. */
+    isUncounted?: boolean
   }
 }

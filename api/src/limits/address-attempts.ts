@@ -13,7 +13,7 @@ import type { ClientContext, Result } from 'ioredis'
 import { ApiError } from '../problems/errors.js'
 import { storedNetworkOf } from './client-network.js'
 import { createRefusals, sendLimitHeaders } from './limit.js'
-import { LUA_LAPSING } from './request-counts.js'
+import { type Count, LUA_LAPSING } from './request-counts.js'
 import { atHome, type CountingRedis } from './shared-counts.js'
 
 /** How long a failure counts. */
@@ -25,12 +25,13 @@ const BEHIND_RETRY_AFTER_S = 5
 const ID_BYTES = 9
 
 /**
- * Lua: counts an attempt, its redemption, or a request without an attempt.
+ * Lua: counts an attempt, its redemption, or a request without an attempt. A function, for scripts that count elsewhere as well; after LUA_LAPSING.
  * KEYS: failures, pending attempts, those behind. ARGV: the attempt, or another id; `attempt`, `redemption` or `request`; the limit, the
  * window, the life of a pending attempt, the life and the number of those behind. Returns what becomes of it, how many count, and the
  * milliseconds until the failures are fewer than the limit, or for a request that is let in, until the first of them lapses.
  */
-const COUNT_ATTEMPT = `${LUA_LAPSING}
+export const LUA_COUNT_FOR_ADDRESS = `
+local function count_for_address(KEYS, ARGV)
 local failed, pending, behind = unpack(KEYS)
 local id, kind, most, window, life = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local failures = counted(failed, window)
@@ -57,13 +58,17 @@ end
 if kind == 'redemption' then return {'behind', all, left(0)} end
 if counted(behind, tonumber(ARGV[6])) >= tonumber(ARGV[7]) then return {'crowded', all, left(0)} end
 begin(behind, id, tonumber(ARGV[6]))
-return {'behind', all, left(0)}`
+return {'behind', all, left(0)}
+end`
+const COUNT_ATTEMPT = `${LUA_LAPSING}${LUA_COUNT_FOR_ADDRESS}
+return count_for_address(KEYS, ARGV)`
 
 /**
- * Lua: ends an attempt. KEYS: as above. ARGV: the attempt, whether it failed (1 or 0), the window.
+ * Lua: ends an attempt, as a function. KEYS: as above. ARGV: the attempt, whether it failed (1 or 0), the window.
  * ZREM comes first because of a full Redis: what follows a write is not refused.
  */
-const END_ATTEMPT = `${LUA_LAPSING}
+export const LUA_END_FOR_ADDRESS = `
+local function end_for_address(KEYS, ARGV)
 keep_only('zset', KEYS[2])
 keep_only('zset', KEYS[3])
 redis.call('ZREM', KEYS[2], ARGV[1])
@@ -71,7 +76,10 @@ redis.call('ZREM', KEYS[3], ARGV[1])
 if ARGV[2] == '0' then return 0 end
 keep_only('zset', KEYS[1])
 begin(KEYS[1], ARGV[1], tonumber(ARGV[3]))
-return 1`
+return 1
+end`
+const END_ATTEMPT = `${LUA_LAPSING}${LUA_END_FOR_ADDRESS}
+return end_for_address(KEYS, ARGV)`
 
 /** An attempt as it is counted for its address. */
 export interface AddressAttempt {
@@ -80,13 +88,35 @@ export interface AddressAttempt {
   network: string
 }
 
+export interface CountedAttempt extends AddressAttempt {
+  /** Whether it goes behind: a ticket at once, and no hash until {@link AddressAttempts.letIn}. */
+  isBehind: boolean
+}
+
+/** What a script works on. */
+export interface ScriptInput {
+  keys: [string, string, string]
+  args: (string | number)[]
+}
+
+/** An attempt that is counted by a script which counts it elsewhere as well. */
+export interface CountedTogether extends ScriptInput {
+  id: string
+  /** Takes the answer of count_for_address. Throws `too_many_requests`. */
+  counted(answer: unknown): CountedAttempt
+}
+
 export interface AddressAttempts {
-  /**
-   * Counts an attempt. Throws `too_many_requests`.
-   *
-   * @returns with whether it goes behind: a ticket at once, and no hash until {@link letIn}
-   */
-  begin(address: string, reply: FastifyReply): Promise<AddressAttempt & { isBehind: boolean }>
+  /** Whether one script can count an attempt here and elsewhere: where there is a limit, and one Redis server. */
+  isTogether: boolean
+  /** Refuses an address from memory while it is known to be over its limit. Throws `too_many_requests`. */
+  refuseRemembered(address: string, reply: FastifyReply): void
+  /** An attempt for LUA_COUNT_FOR_ADDRESS. */
+  beginTogether(address: string, reply: FastifyReply): CountedTogether
+  /** The end of an attempt for LUA_END_FOR_ADDRESS. */
+  endTogether(attempt: AddressAttempt, hasFailed: boolean): ScriptInput
+  /** Counts an attempt. Throws `too_many_requests`. */
+  begin(address: string, reply: FastifyReply): Promise<CountedAttempt>
   /** Counts a request that is no attempt: for a minute, whatever becomes of it. Throws `too_many_requests`. */
   count(address: string, reply: FastifyReply): Promise<void>
   /** Whether the job of a ticket may be hashed while its client is there. */
@@ -120,38 +150,54 @@ export function createAddressAttempts(options: AddressAttemptsOptions): AddressA
   }
   const newId = () => randomBytes(ID_BYTES).toString('base64url')
 
+  const bounds = [max, WINDOW_MS, pendingMs, ticketTtlMs, max * BEHIND_FOR_EACH] as const
+
   /** Undefined while Redis does not count: then nothing is hashed anyway. */
   async function ask({ id, network }: AddressAttempt, kind: 'attempt' | 'redemption' | 'request') {
     const keys = keysOf(network)
-    const bounds = [max, WINDOW_MS, pendingMs, ticketTtlMs, max * BEHIND_FOR_EACH] as const
     try {
-      const reply = await atHome(keys[0], redis, ({ connection }) =>
-        connection.countAddressAttempt(...keys, id, kind, ...bounds),
-      )
-      const [outcome, count, leftMs] = toList(reply)
-      return { outcome: String(outcome), count: toCount(count), resetS: Math.ceil(toCount(leftMs) / 1_000) }
+      const ask = ({ connection }: CountingRedis) => connection.countAddressAttempt(...keys, id, kind, ...bounds)
+      return parse(await atHome(keys[0], redis, ask))
     } catch {
       return undefined
     }
   }
 
-  async function countOf(address: string, reply: FastifyReply, kind: 'attempt' | 'request') {
-    const attempt = { id: newId(), network: storedNetworkOf(address) }
-    if (max === 0) return { ...attempt, isBehind: false }
-    const remembered = refusals.remembered(attempt.network)
-    const counted = remembered ? { outcome: 'refused', count: max, resetS: remembered } : await ask(attempt, kind)
-    if (counted === undefined) return { ...attempt, isBehind: false }
+  /** Throws `too_many_requests` where that is what it says. */
+  function judge(attempt: AddressAttempt, counted: CountOfAddress, reply: FastifyReply): CountedAttempt {
     const { outcome, resetS } = counted
     sendLimitHeaders(reply, max, counted)
-    if (outcome === 'refused' && remembered === undefined) refusals.remember(attempt.network, resetS)
-    if (outcome === 'refused' || outcome === 'crowded') {
-      const retryAfterS = outcome === 'refused' ? resetS : BEHIND_RETRY_AFTER_S
-      throw new ApiError('too_many_requests', { reason: 'address_limit', retryAfterS: Math.max(1, retryAfterS) })
-    }
+    if (outcome === 'refused') refusals.remember(attempt.network, resetS)
+    if (outcome === 'refused' || outcome === 'crowded')
+      throw refusal(outcome === 'refused' ? resetS : BEHIND_RETRY_AFTER_S)
     return { ...attempt, isBehind: outcome === 'behind' }
   }
 
+  /** Throws where the address is refused from memory. */
+  function attemptOf(address: string, reply: FastifyReply): AddressAttempt {
+    const attempt = { id: newId(), network: storedNetworkOf(address) }
+    const resetS = max === 0 ? undefined : refusals.remembered(attempt.network)
+    if (resetS === undefined) return attempt
+    sendLimitHeaders(reply, max, { count: max, resetS })
+    throw refusal(resetS)
+  }
+
+  async function countOf(address: string, reply: FastifyReply, kind: 'attempt' | 'request') {
+    const attempt = attemptOf(address, reply)
+    const counted = max === 0 ? undefined : await ask(attempt, kind)
+    return counted === undefined ? { ...attempt, isBehind: false } : judge(attempt, counted, reply)
+  }
+
   return {
+    isTogether: max > 0 && redis.length === 1,
+    refuseRemembered: (address, reply) => void attemptOf(address, reply),
+    beginTogether(address, reply) {
+      const attempt = attemptOf(address, reply)
+      const { id, network } = attempt
+      const args = [id, 'attempt', ...bounds]
+      return { id, keys: keysOf(network), args, counted: (answer) => judge(attempt, parse(answer), reply) }
+    },
+    endTogether: ({ id, network }, hasFailed) => ({ keys: keysOf(network), args: [id, hasFailed ? 1 : 0, WINDOW_MS] }),
     begin: (address, reply) => countOf(address, reply, 'attempt'),
     async count(address, reply) {
       await countOf(address, reply, 'request')
@@ -169,6 +215,20 @@ export function createAddressAttempts(options: AddressAttemptsOptions): AddressA
       ).catch(() => undefined)
     },
   }
+}
+
+interface CountOfAddress extends Count {
+  outcome: string
+}
+
+/** Reads the answer of count_for_address. Throws where it is another. */
+function parse(answer: unknown): CountOfAddress {
+  const [outcome, count, leftMs] = toList(answer)
+  return { outcome: String(outcome), count: toCount(count), resetS: Math.ceil(toCount(leftMs) / 1_000) }
+}
+
+function refusal(retryAfterS: number): ApiError {
+  return new ApiError('too_many_requests', { reason: 'address_limit', retryAfterS: Math.max(1, retryAfterS) })
 }
 
 declare module 'ioredis' {

@@ -17,6 +17,8 @@ export interface Access<Caller> {
     onRequest: onRequestAsyncHookHandler[]
     preHandler: preHandlerAsyncHookHandler[]
     onSend?: onSendAsyncHookHandler[]
+    /** Whether `preHandler` hooks are given requests that are not valid, and refuse them [false]. */
+    attachValidation?: boolean
   }
   /** The security requirement in OpenAPI. */
   security?: readonly { readonly [scheme: string]: readonly string[] }[]
@@ -61,6 +63,7 @@ export const guesser: Access<LetInAttempt | undefined> = {
     onRequest: [countLogin],
     preHandler: [letLoginIn],
     onSend: [settleLogin],
+    attachValidation: true,
   }),
   callerOf: ({ login }) => login,
 }
