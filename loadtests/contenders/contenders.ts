@@ -1,8 +1,7 @@
 // The contenders, in the order of the report. The first is what the others are compared with.
 import { randomBytes } from 'node:crypto'
 import { allOrNone } from '@spillway/local/services/services'
-import { type Contender, coreCount, type Running, type StartOptions } from './contender.ts'
-import { startProgram, startRival } from './program.ts'
+import { type Contender, coreCount, type Running, type StartOptions, startProgram, startRival } from './contender.ts'
 import { startSpillway } from './spillway.ts'
 
 /** Each waiting caller is a Node process of about 45 MB. */

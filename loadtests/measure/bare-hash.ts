@@ -1,7 +1,7 @@
 // The bare hash, of a package or of the native engine, where a contender would run: in a process of its own, on the contender's cores.
 import { pinned } from '@spillway/local/processes/processor-time'
 import { run } from '@spillway/local/processes/run'
-import { compiled } from '../contenders/program.ts'
+import { compiled } from '../contenders/contender.ts'
 
 type Cores = readonly number[] | undefined
 

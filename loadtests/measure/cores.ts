@@ -3,8 +3,7 @@ import { availableParallelism } from 'node:os'
 import { findPids } from '@spillway/local/processes/process-table'
 import { canPin } from '@spillway/local/processes/processor-time'
 import { startProcess } from '@spillway/local/rig'
-import type { Part, Services } from '../contenders/contender.ts'
-import { compiled } from '../contenders/program.ts'
+import { compiled, type Part, type Services } from '../contenders/contender.ts'
 
 /** Every core there is. Counted before anything is pinned: afterwards this process only sees those it may use. */
 export const allCores = Array.from({ length: availableParallelism() }, (_, n) => n)

@@ -4,7 +4,7 @@ import { parseCommandLine, whole } from '@spillway/local/processes/command-line'
 import type { Keeper } from '@spillway/local/processes/keeper'
 import { openSpillway } from '@spillway/local/rig'
 import { startOwnServices } from '@spillway/local/rig/services'
-import { buildEngine } from '@spillway/local/start/engine'
+import { buildEngine } from '@spillway/local/start/build'
 import { askInTurn, broken, compareAll, isBlind, LEVEL, table } from './compare.ts'
 import { challengingSettings, openQuestions, settings, startMailSink } from './questions.ts'
 

@@ -3,8 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import { runCommand } from '@spillway/local/processes/command'
 import { parseCommandLine, UserError, whole } from '@spillway/local/processes/command-line'
-import { readEnvironment } from '@spillway/local/start/environment'
-import { findRunning } from '@spillway/local/start/places'
+import { findRunning, readEnvironment } from '@spillway/local/start/places'
 import { connectDatabase, type Database } from '@spillway/prisma'
 import { SEED_PASSWORD, SEED_USERS, seedEmail, seedUsers } from '@spillway/prisma/seed'
 

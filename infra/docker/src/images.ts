@@ -6,8 +6,7 @@ import { join, relative } from 'node:path'
 import { UserError } from '@spillway/local/processes/command-line'
 import { defaultStateDir, repositoryDir } from '@spillway/local/processes/repository'
 import { onPath } from '@spillway/local/processes/run'
-import { type Context, followStage, type Image } from './follow.ts'
-import { dockerfile, readRecipe, type Stage } from './recipe.ts'
+import { type Context, dockerfile, followStage, type Image, readRecipe, type Stage } from './follow.ts'
 
 /** A stage that is shipped. */
 export type Target = 'gateway' | 'worker'

@@ -6,7 +6,7 @@ import { createNamespace, openSpillway, until } from '@spillway/local/rig'
 import { createApiClient } from '@spillway/local/rig/api-client'
 import { toVariables } from '@spillway/local/rig/namespace'
 import { startTestServices } from '@spillway/local/rig/services'
-import { readEnvironment } from '@spillway/local/start/environment'
+import { readEnvironment } from '@spillway/local/start/places'
 import { createLogger } from '@spillway/worker/log'
 
 export const OPERATOR = { user: 'operator', password: 'operators only' }

@@ -1,5 +1,5 @@
 // `pnpm --filter @spillway/helm readme`: updates the table of values in the chart's README.
 import { writeFile } from 'node:fs/promises'
-import { readmeFile, readmeWithTable } from './values-table.ts'
+import { readmeFile, readmeWithTable } from './chart.ts'
 
 await writeFile(readmeFile, await readmeWithTable())

@@ -1,7 +1,7 @@
 // The cost of one login, measured by `pnpm --filter @spillway/sizing run measure` on the machine that the file names.
 import { existsSync, readFileSync } from 'node:fs'
 import { UserError } from '@spillway/local/processes/command-line'
-import type { Station } from './queue-model.ts'
+import type { Station } from './sizing.ts'
 import type { SpikeCost } from './spike.ts'
 
 export interface Figures {

@@ -4,8 +4,7 @@ import { withParts } from '@spillway/local/rig/settings-table'
 import { describe } from './describe.ts'
 import type { Figures } from './figures.ts'
 import { demandOf, parseOptions } from './options.ts'
-import { waitQuantileMs } from './queue-model.ts'
-import { size } from './sizing.ts'
+import { size, waitQuantileMs } from './sizing.ts'
 import { DEFAULT_LIMITS, spikeCost } from './spike.ts'
 
 export const guideFile = new URL('../README.md', import.meta.url)

@@ -3,10 +3,9 @@
 import { type AdmissionLimits, type Admitted, createAdmission } from '@spillway/api/admission'
 import { GatewayConfig } from '@spillway/api/config'
 import { createLoadState } from '@spillway/client/passwords/load-state'
-import type { TotalCapacity } from '@spillway/client/protocol/capacity'
-import { sumCapacity } from '@spillway/client/protocol/capacity'
+import { sumCapacity, type TotalCapacity } from '@spillway/client/protocol/capacity'
 import { PROMOTED_BY_EACH } from '@spillway/client/queue/lanes'
-import type { Station } from './queue-model.ts'
+import type { Station } from './sizing.ts'
 
 /** The station is that before the spike. */
 export interface SpikeDemand extends Station {

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { ask, readMetric } from '@spillway/local/rig/api-client'
 import { quantile } from '@spillway/local/rig/quantile'
 import { createVisitor, startTraffic, type Visit } from '../../load/visit.ts'
-import { isOk, watchNeighbours } from '../neighbours.ts'
+import { isOk, watchNeighbours } from '../one-gateway.ts'
 import { Findings, type Scenario } from '../scenario.ts'
 import { onOwnRedis, type System } from '../stage/stage.ts'
 

@@ -1,11 +1,10 @@
 // More requests than the gateway itself can process: logins, and made-up tickets and refresh tokens beside them.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { quantile } from '@spillway/local/rig/quantile'
-import { startProgram } from '../../contenders/program.ts'
+import { startProgram } from '../../contenders/contender.ts'
 import { contenderCores } from '../../measure/cores.ts'
 import { processorTimeOf } from '../../measure/observe.ts'
-import { isOk, watchNeighbours } from '../neighbours.ts'
-import { answersOf, onShortGateway, rush, rushLogins, slowestLogin } from '../one-gateway.ts'
+import { answersOf, isOk, onShortGateway, rush, rushLogins, slowestLogin, watchNeighbours } from '../one-gateway.ts'
 import type { RushOptions } from '../rush.ts'
 import { Findings, type Scenario } from '../scenario.ts'
 import type { Stage, System } from '../stage/stage.ts'

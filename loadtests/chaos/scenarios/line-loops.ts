@@ -1,9 +1,8 @@
 // Closed loops that retry at once, as the tools that everybody takes: a thousand of them are no more than a hundred to the line, through a
 // gateway and beside an application. Their clients follow no ticket and heed no Retry-After.
-import { startRival } from '../../contenders/program.ts'
+import { startRival } from '../../contenders/contender.ts'
 import { allCores, contenderCores, generatorCores } from '../../measure/cores.ts'
-import { isOk, watchNeighbours } from '../neighbours.ts'
-import { answersOf, rush } from '../one-gateway.ts'
+import { answersOf, isOk, rush, watchNeighbours } from '../one-gateway.ts'
 import type { RushOptions } from '../rush.ts'
 import { Findings, type Scenario } from '../scenario.ts'
 import type { Stage } from '../stage/stage.ts'

@@ -7,7 +7,7 @@ import { openLoop } from '@spillway/local/rig/open-loop'
 import { quantile } from '@spillway/local/rig/quantile'
 import { DEAR_PASSES } from '../../contenders/hashing.ts'
 import { createVisitor, type Visit, type Visitor, type VisitorOptions } from '../../load/visit.ts'
-import { isOk, watchNeighbours } from '../neighbours.ts'
+import { isOk, watchNeighbours } from '../one-gateway.ts'
 import { Findings, type Scenario } from '../scenario.ts'
 import { type OwnSystem, onOwnRedis, type Stage } from '../stage/stage.ts'
 

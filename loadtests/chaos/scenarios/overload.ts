@@ -4,8 +4,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { ask, respondAsync } from '@spillway/local/rig/api-client'
 import { startTraffic, type Visit, type VisitorOptions } from '../../load/visit.ts'
 import { Latency } from '../../measure/tally.ts'
-import { neighboursOf, watchNeighbours } from '../neighbours.ts'
-import { expectSteady, onOneGateway, type StepResult, slowestLogin } from '../one-gateway.ts'
+import {
+  expectSteady,
+  neighboursOf,
+  onOneGateway,
+  type StepResult,
+  slowestLogin,
+  watchNeighbours,
+} from '../one-gateway.ts'
 import { Findings, type Scenario } from '../scenario.ts'
 import { drained, type OwnSystem } from '../stage/stage.ts'
 

@@ -10,8 +10,8 @@ import { openKeeper, stopOrder } from '@spillway/local/processes/keeper'
 import { createNamespace, scratchDir, until } from '@spillway/local/rig'
 import { type TestContext, test } from 'vitest'
 import { parse } from 'yaml'
-import { canConfine, containerCommand } from '../../src/base.ts'
 import { findImages } from '../../src/images.ts'
+import { canConfine, containerCommand } from '../../src/oci.ts'
 
 const compose = parse(readFileSync(new URL('../../compose.yaml', import.meta.url), 'utf8'), { merge: true })
 const images = await findImages()

@@ -9,7 +9,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import { test } from 'vitest'
 import { parse } from 'yaml'
 import { composeSchema, hadolint } from '../../src/check.ts'
-import { dockerfile } from '../../src/recipe.ts'
+import { dockerfile } from '../../src/follow.ts'
 
 const fetched = (path: string): string | false =>
   existsSync(path) ? false : 'not fetched yet: run pnpm --filter @spillway/docker check'

@@ -10,9 +10,8 @@ import { openKeeper, stopOrder } from '@spillway/local/processes/keeper'
 import { run } from '@spillway/local/processes/run'
 import { freePort, scratchDir, until } from '@spillway/local/rig'
 import { test } from 'vitest'
-import { architecture, pullImage } from '../../src/base.ts'
 import type { Image } from '../../src/follow.ts'
-import { writeOciArchive } from '../../src/oci.ts'
+import { architecture, pullImage, writeOciArchive } from '../../src/oci.ts'
 
 const DOCKER_LAYER = 'application/vnd.docker.image.rootfs.diff.tar.gzip'
 const sha256 = (data: string | Buffer) => `sha256:${createHash('sha256').update(data).digest('hex')}`

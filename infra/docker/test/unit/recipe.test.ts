@@ -1,8 +1,8 @@
 // The builder of plain folders follows the Dockerfile itself, and refuses an instruction that it cannot follow.
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
+import { readRecipe } from '../../src/follow.ts'
 import { isInContext } from '../../src/images.ts'
-import { readRecipe } from '../../src/recipe.ts'
 
 test('every step of the Dockerfile is one that the builder follows', () => {
   const stages = readRecipe()

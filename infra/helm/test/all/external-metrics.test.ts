@@ -6,7 +6,7 @@ import { scratchDir } from '@spillway/local/rig'
 import { test } from 'vitest'
 import { parse } from 'yaml'
 import { promtool, skipWithoutPrometheus } from '../../../grafana/src/prometheus.ts'
-import { readmeFile } from '../../src/values-table.ts'
+import { readmeFile } from '../../src/chart.ts'
 import { render, rendered, skip, specOf } from '../programs.ts'
 
 const mode = 'autoscaling.mode=externalMetrics'

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { test } from 'vitest'
-import { readmeFile, readmeWithTable } from '../../src/values-table.ts'
+import { readmeFile, readmeWithTable } from '../../src/chart.ts'
 import { render, skip } from '../programs.ts'
 
 test('the table of values in the README is current', async () => {

@@ -9,9 +9,8 @@ import { removeHome } from '../services/postgres-user.ts'
 import { databaseOf, query, withDatabase } from '../services/query.ts'
 import type { ServiceOptions } from '../services/service.ts'
 import { allOrNone, startServices } from '../services/services.ts'
-import { build, migrate } from '../start/build.ts'
-import { buildEngine, hasEngine } from '../start/engine.ts'
-import type { LocalEnvironment } from '../start/environment.ts'
+import { build, buildEngine, hasEngine, migrate } from '../start/build.ts'
+import type { LocalEnvironment } from '../start/places.ts'
 
 const nothingToClose = async () => ({ close: async () => {} })
 

@@ -1,13 +1,16 @@
-// What a start needs first: the platform, the packages compiled by turbo (which caches unchanged ones), and the migrated database.
+// What a start needs first: the platform, the packages compiled by turbo (which caches unchanged ones), the native hashing engine, and the
+// migrated database.
+import { copyFileSync, existsSync, renameSync, rmSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { UserError } from '../processes/command-line.ts'
 import { type Keeper, logTail, openKeeper, ToolFailure } from '../processes/keeper.ts'
 import { defaultStateDir, repositoryDir } from '../processes/repository.ts'
+import { onPath } from '../processes/run.ts'
 import { takeLock } from './lock.ts'
 
-/** How long to wait for another build of this checkout. */
-const waitMs = 300_000
+/** How long to wait for another build, or for others that pack, in this checkout. */
+const WAIT_MS = 300_000
 
 const turbo = join(repositoryDir, 'node_modules', '.bin', 'turbo')
 
@@ -17,7 +20,7 @@ const turboEnv = { TURBO_TELEMETRY_DISABLED: '1', TURBO_NO_UPDATE_NOTIFIER: '1' 
 /** Builds these packages and their dependencies; all packages if no package is named. Silent unless it fails. */
 export async function build(keeper: Keeper, packages: string[] = []): Promise<void> {
   // One build at a time, because builds write the same files.
-  const lock = await takeLock(join(defaultStateDir, 'build.lock'), keeper, waitMs)
+  const lock = await takeLock(join(defaultStateDir, 'build.lock'), keeper, WAIT_MS)
   if (!lock) throw new UserError('Another build of this checkout does not end: stop it and try again.')
   const filters = packages.map((name) => `--filter=${name}...`)
   try {
@@ -63,9 +66,6 @@ export function checkPlatform(): void {
 
 // A package as it is published, for releases and tests.
 
-/** How long to wait for others that pack in this checkout. */
-const WAIT_MS = 300_000
-
 /** Packs the package in this folder of the checkout, and gives the path of the tarball in `outdir`. Expects all packages to be built. */
 export async function pack(folder: string, outdir: string): Promise<string> {
   const cwd = join(repositoryDir, folder)
@@ -86,4 +86,60 @@ export async function pack(folder: string, outdir: string): Promise<string> {
     await keeper.close()
   }
   return join(outdir, `${name.replace('@', '').replace('/', '-')}-${version}.tgz`)
+}
+
+// Builds the native hashing engine if cargo is installed. It is optional: without it, npm packages hash.
+
+const crate = join(repositoryDir, 'worker', 'engine')
+/** The path from which workers load it (worker/src/hashing/native.ts). */
+const addon = join(crate, 'spillway.node')
+const library = `libspillway_engine.${process.platform === 'darwin' ? 'dylib' : 'so'}`
+
+const TOLD_AFTER_MS = 3_000
+/** How long to wait for another build of it. */
+const ENGINE_WAIT_MS = 900_000
+
+/** Whether it has been built here before. */
+export function hasEngine(): boolean {
+  return existsSync(addon)
+}
+
+/** Builds the engine if its source has changed. A failed build prints one line and does not reject. */
+export async function buildEngine(
+  keeper: Keeper,
+  say: (sentence: string) => void,
+  { inBackground = false } = {},
+): Promise<void> {
+  if (onPath(['cargo']) === undefined) return
+  const lock = await takeLock(join(defaultStateDir, 'engine.lock'), keeper, ENGINE_WAIT_MS)
+  if (!lock) return
+  try {
+    // Without messages in the background, and at the lowest priority.
+    await runCargo(keeper, inBackground ? undefined : say)
+    const built = join(crate, 'target', 'release', library)
+    // Renamed into place: a worker that has loaded the old file keeps it.
+    copyFileSync(built, `${addon}.new`)
+    renameSync(`${addon}.new`, addon)
+    if (inBackground) say('The native hashing engine is built: the next start uses it.')
+  } catch (error) {
+    // A build of an older source must not be used.
+    rmSync(addon, { force: true })
+    const reason = error instanceof Error ? error.message : String(error)
+    if (!keeper.closing)
+      say(`The native hashing engine cannot be built here, the packages hash in its place: ${reason}`)
+  } finally {
+    lock.close()
+  }
+}
+
+/** Told after a few seconds: a build without a change is quicker. */
+async function runCargo(keeper: Keeper, say: ((sentence: string) => void) | undefined): Promise<void> {
+  const once = hasEngine() ? 'because it changed' : 'once'
+  const tell = () => say?.(`Building the native hashing engine with cargo, ${once}: about a minute of two cores.`)
+  const timer = setTimeout(tell, TOLD_AFTER_MS)
+  const cargo = ['cargo', 'build', '--release', '--locked', '--features', 'addon']
+  const [command = '', ...args] = say === undefined ? ['nice', '-n', '19', ...cargo] : cargo
+  // Fails soon without a network.
+  const env = { ...process.env, CARGO_NET_RETRY: '1', CARGO_HTTP_TIMEOUT: '10', CARGO_TERM_COLOR: 'never' }
+  await keeper.run({ command, args, cwd: crate, env }).finally(() => clearTimeout(timer))
 }

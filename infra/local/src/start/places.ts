@@ -1,9 +1,9 @@
-// The addresses on which the gateways and workers of a local run listen, and where a running one is.
+// The environment of the local commands, the addresses on which gateways and workers of a local run listen, and where a running one is.
 import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { UserError } from '../processes/command-line.ts'
 import { whyNotListen } from '../processes/port.ts'
-import type { LocalEnvironment } from './environment.ts'
+import { defaultStateDir, repositoryDir } from '../processes/repository.ts'
 import { isHeld } from './lock.ts'
 
 /** The ports of a gateway or worker. 0 is any free port, chosen when it listens. A worker has only an ops port. */
@@ -97,4 +97,33 @@ export function findRunning(stateDir: string, otherwise: string): RunningUrls {
   } catch (cause) {
     throw new UserError('"pnpm start" is not ready yet: wait until it has printed where things listen.', { cause })
   }
+}
+
+// The environment of the local commands, read once.
+
+export type LocalEnvironment = ReturnType<typeof readEnvironment>
+
+/** Throws a UserError that names an invalid variable. An empty variable counts as unset. */
+export function readEnvironment(env: NodeJS.ProcessEnv) {
+  return {
+    /** The first gateway's ports; 0 for any free ones. */
+    port: port(env, 'PORT', 3000),
+    opsPort: port(env, 'OPS_PORT', 9464),
+    /** Undefined unless the service API is on. */
+    servicePort: env.SERVICE_KEYS ? port(env, 'SERVICE_PORT', 3100) : undefined,
+    /** The interface on which gateways listen. */
+    host: env.HOST || '127.0.0.1',
+    databaseUrl: env.DATABASE_URL || undefined,
+    redisUrl: env.REDIS_URL || undefined,
+    stateDir: env.SPILLWAY_DIR ? resolve(repositoryDir, env.SPILLWAY_DIR) : defaultStateDir,
+    /** The whole environment, for the gateways and workers. */
+    inherited: env,
+  }
+}
+
+function port(env: NodeJS.ProcessEnv, name: string, byDefault: number): number {
+  const text = env[name]
+  if (!text) return byDefault
+  if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text)
+  throw new UserError(`${name} must be a port from 0 to 65535, not "${text}".`)
 }

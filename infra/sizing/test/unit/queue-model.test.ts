@@ -1,7 +1,7 @@
 // The queueing model against what is known of it, and against a simulation of the same queue.
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
-import { chanceOfWaiting, slotsFor, utilization, waitQuantileMs } from '../../src/queue-model.ts'
+import { chanceOfWaiting, slotsFor, utilization, waitQuantileMs } from '../../src/sizing.ts'
 
 test('the chance of waiting is that of the tables of Erlang C', () => {
   // One slot waits as often as it is busy; 8 Erlang on 10 slots wait in 40.9 % of the cases.
