@@ -2,6 +2,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { UserError } from '@spillway/local/processes/command-line'
+import parse, { type Info } from 'spdx-expression-parse'
 import type { Part } from './part.ts'
 import { type Bom, type Component, licenceOf, nameOf, sbomFiles } from './sboms.ts'
 
@@ -50,41 +51,19 @@ export function licenceList(components: readonly Component[]): string {
  * exception is allowed by both: `Apache-2.0 WITH LLVM-exception`. Crates of old write a slash for OR.
  */
 export function isAllowed(expression: string, allowed: ReadonlySet<string>): boolean {
-  const words = expression.replaceAll('/', ' OR ').match(/[()]|[^\s()]+/g) ?? []
-  let at = 0
-
-  function either(): boolean {
-    let met = both()
-    while (words[at] === 'OR') {
-      at++
-      // Read in any case, so that the whole expression is.
-      met = both() || met
+  const isMet = (asked: Info): boolean => {
+    if ('conjunction' in asked) {
+      const sides = [asked.left, asked.right]
+      return asked.conjunction === 'and' ? sides.every(isMet) : sides.some(isMet)
     }
-    return met
+    return allowed.has(asked.exception === undefined ? asked.license : `${asked.license} WITH ${asked.exception}`)
   }
-
-  function both(): boolean {
-    let met = one()
-    while (words[at] === 'AND') {
-      at++
-      met = one() && met
-    }
-    return met
+  try {
+    return isMet(parse(expression.replaceAll('/', ' OR ')))
+  } catch {
+    // No expression of SPDX.
+    return false
   }
-
-  function one(): boolean {
-    const word = words[at++]
-    if (word === '(') {
-      const met = either()
-      return words[at++] === ')' && met
-    }
-    if (words[at] !== 'WITH') return word !== undefined && allowed.has(word)
-    at += 2
-    return allowed.has(`${word} WITH ${words[at - 1]}`)
-  }
-
-  const met = either()
-  return met && at === words.length
 }
 
 // What may be in a release: MIT-licensed programs, passed on by anyone, also inside programs whose source is closed.
