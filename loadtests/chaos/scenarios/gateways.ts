@@ -1,9 +1,8 @@
 // Gateways are replaced and killed, beneath clients that keep their connections and clients that open one for each request. Their clocks
 // disagree.
-import { Agent, type RequestOptions, request } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { clockOff } from '@spillway/local/rig'
-import { ask, readMetric, respondAsync } from '@spillway/local/rig/api-client'
+import { ask, createApiClient, readMetric, respondAsync } from '@spillway/local/rig/api-client'
 import { startLoop } from '@spillway/local/rig/open-loop'
 import { Findings, type Scenario, underFault } from '../scenario.ts'
 import { startBalancer } from '../stage/balancer.ts'
@@ -20,8 +19,6 @@ const EVERY_NTH_LOGIN = 8
 const KEPT = 10
 /** Longer than the balancer takes to hear that a gateway is no longer ready. */
 const DRAIN_MS = '1500'
-/** A machine that is busy otherwise may refuse some: that is an answer. */
-const BUSY = 'status 503'
 const size = { credential: 'token', gateways: 2, workers: 1, gatewayEnv: { DRAIN_MS } } as const
 
 export const gatewayRestarts: Scenario = {
@@ -34,9 +31,9 @@ export const gatewayRestarts: Scenario = {
 async function restart(system: System): Promise<Findings> {
   const findings = new Findings()
   const balancer = await startBalancer(system)
-  const agents = {
-    kept: new Agent({ keepAlive: true, maxSockets: KEPT, scheduling: 'fifo' }),
-    new: new Agent({ keepAlive: false }),
+  const clients = {
+    kept: createApiClient(balancer.url, { connections: { keepAlive: true, maxSockets: KEPT, scheduling: 'fifo' } }),
+    new: createApiClient(balancer.url, { connections: { keepAlive: false } }),
   }
   const failures = new Map<string, number>()
   let number = 0
@@ -47,12 +44,14 @@ async function restart(system: System): Promise<Findings> {
       const connection = nth % 2 === 0 ? 'kept' : 'new'
       // The pairs of kept and new connections take turns with logins.
       const isLogin = Math.floor(nth / 2) % EVERY_NTH_LOGIN === 0
-      const login = isLogin ? JSON.stringify(system.login(nth)) : undefined
-      const failure = await failureOf(balancer.url, { agent: agents[connection] }, login)
+      const client = clients[connection]
+      const answer = await (isLogin ? client.login(system.login(nth)) : client.get('/.well-known/jwks.json'))
+      const what = `${connection}: ${answer.failure ?? `status ${answer.status}`}`
       findings.requests++
-      if (failure === undefined) findings.succeeded++
-      else if (failure === BUSY) findings.refused++
-      else failures.set(`${connection}: ${failure}`, (failures.get(`${connection}: ${failure}`) ?? 0) + 1)
+      // A login may be answered with a ticket. A machine that is busy otherwise may refuse some: that is an answer.
+      if (answer.status === 200 || answer.status === 202) findings.succeeded++
+      else if (answer.status === 503) findings.refused++
+      else failures.set(what, (failures.get(what) ?? 0) + 1)
     },
   })
   try {
@@ -65,30 +64,13 @@ async function restart(system: System): Promise<Findings> {
     }
   } finally {
     await loop.stop()
-    for (const agent of Object.values(agents)) agent.destroy()
+    for (const client of Object.values(clients)) client.close()
     await balancer.close()
   }
   findings.failed = findings.requests - findings.succeeded - findings.refused
   findings.notes.push(...[...failures].map(([failure, times]) => `${times} × ${failure}`))
   findings.expect(findings.failed === 0, `${findings.failed} requests had no answer`)
   return findings
-}
-
-/** What went wrong with one request; undefined where it was answered, a login with a ticket too. Nothing is tried twice. */
-function failureOf(url: string, options: RequestOptions, login: string | undefined): Promise<string | undefined> {
-  return new Promise((resolve) => {
-    const path = login === undefined ? '/.well-known/jwks.json' : '/v1/login'
-    const method = login === undefined ? 'GET' : 'POST'
-    const headers = login === undefined ? {} : { 'content-type': 'application/json' }
-    const sent = request(url + path, { ...options, method, headers }, (answer) => {
-      answer.resume().on('error', (error) => resolve(error.message))
-      answer.on('end', () =>
-        resolve(answer.statusCode === 200 || answer.statusCode === 202 ? undefined : `status ${answer.statusCode}`),
-      )
-    })
-    sent.on('error', (error) => resolve(error.message))
-    sent.end(login)
-  })
 }
 
 // A gateway is killed: its clients go to the next one, and the state that it leaves behind expires.

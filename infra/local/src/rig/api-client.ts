@@ -1,6 +1,6 @@
 // The client of the public API for programs: tests, load, chaos and sizing. Keeps connections, opens as many as are needed, and
 // gives up on an answer after some time. It never rejects: what goes wrong is an answer without a status.
-import { Agent, type IncomingHttpHeaders, request } from 'node:http'
+import { Agent, type AgentOptions, type IncomingHttpHeaders, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 
@@ -37,8 +37,14 @@ export type ApiClient = ReturnType<typeof createApiClient>
 export const respondAsync = { headers: { prefer: 'respond-async' } }
 
 /** A client of one gateway, on connections of its own. The timeout holds for each request that names no other. */
-export function createApiClient(url: string, { timeoutMs = TIMEOUT_MS }: { timeoutMs?: number } = {}) {
-  const agent = new Agent({ keepAlive: true })
+export function createApiClient(
+  url: string,
+  {
+    timeoutMs = TIMEOUT_MS,
+    connections = { keepAlive: true },
+  }: { timeoutMs?: number; connections?: AgentOptions } = {},
+) {
+  const agent = new Agent(connections)
   const get = (path: string, options?: RequestOptions) =>
     send(agent, 'GET', url + path, undefined, { timeoutMs, ...options })
   const withBody = (method: string) => (path: string, body: unknown, options?: RequestOptions) =>
