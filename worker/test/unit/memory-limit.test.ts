@@ -35,11 +35,13 @@ test('each thread has its share of what the limit leaves beside the program, and
   assert.deepEqual([policyKib(tooMuch), policyKib({ algorithm: 'bcrypt' })], [2_049, 0])
 })
 
-test('the chart, the sizing guide and the page of the package say what the program takes', () => {
+test('the chart, the sizing guide, the dashboard, the alerts and the page of the package say what the program takes', () => {
   const mib = PROGRAM_KIB / 1_024
   const pages = [
     ['infra/helm/spillway/README.md', `${mib}Mi, and config.argon2.memoryKib for every slot and once more`],
     ['infra/sizing/README.md', `the worker's memory, less ${mib} MiB, in a share\nfor each slot and one more`],
+    ['infra/grafana/dashboard.yaml', `${mib} MiB, and its policy's memory for every slot and once more`],
+    ['infra/alerts/README.md', `${mib} MiB, and the policy's memory for every slot and once more`],
     ['worker/client/README.md', `after ${2 * mib} MiB (at workers ${mib})`],
   ] as const
   for (const [page, rule] of pages)
