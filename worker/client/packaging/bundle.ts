@@ -44,10 +44,15 @@ export const command = 'command'
 /** What doors share, so that there is one of it. */
 const shared = ['open-passwords', 'shared-passwords', 'application/passwords-error', 'application/queue']
 
-/** Objects to stub: what is required has plain properties, and the default export of a module is what is required of it. */
+/**
+ * Objects to stub: what is required has plain properties, and the default export of a module is what is required of it. Functions have their
+ * names, which a bundle changes where two of a file are the same.
+ */
 const plainExports = `
 { const { default: all, ...named } = module.exports
   module.exports = all ?? named
+  for (const [name, value] of Object.entries(module.exports))
+    if (typeof value === 'function') Object.defineProperty(value, 'name', { value: name, configurable: true })
   for (const [name, value] of Object.entries({ __esModule: true, ...(all && { default: all }) }))
     Object.defineProperty(module.exports, name, { value, writable: true, configurable: true }) }`
 
@@ -102,6 +107,7 @@ export async function bundle(outdir: string): Promise<Metafile[]> {
       ],
       external: hashing,
       plugins: [validators],
+      ...smaller,
       outdir,
       outExtension: { '.js': '.cjs' },
       metafile: true,

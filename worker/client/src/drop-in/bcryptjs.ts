@@ -22,14 +22,15 @@ export function createBcryptjs(passwords: () => ExactPasswords | Promise<ExactPa
     return hash.length === HASH_CHARACTERS && (await hashed(password, hash.slice(0, -DIGEST_CHARACTERS))) === hash
   }
 
-  function hashSync(password: unknown, given: unknown = 10): string {
-    const { cost, salt, prefix, key } = readHashing(password, given)
+  function hashSync(password: unknown, given: unknown): string {
+    const { cost, salt, prefix, key } = readHashing(password, given === undefined ? 10 : given)
     return prefix + digestInPlace(key, { algorithm: 'bcrypt', cost, salt })
   }
 
   function genSalt(rounds?: unknown): Promise<string>
   function genSalt(...given: unknown[]): void
-  function genSalt(...given: unknown[]): Promise<string> | undefined {
+  function genSalt(first?: unknown, second?: unknown, third?: unknown): Promise<string> | undefined {
+    const given = [first, second, third]
     const at = given.slice(0, 2).findIndex((value) => typeof value === 'function')
     const [rounds] = at === 0 ? [] : given
     if (rounds !== undefined && typeof rounds !== 'number') throw new Error(`illegal arguments: ${typeof rounds}`)
@@ -37,20 +38,25 @@ export function createBcryptjs(passwords: () => ExactPasswords | Promise<ExactPa
   }
 
   function hash(password: unknown, salt: unknown): Promise<string>
-  function hash(...given: unknown[]): void
-  function hash(...[password, salt, callback, progress]: unknown[]): Promise<string> | undefined {
+  function hash(password: unknown, salt: unknown, ...given: unknown[]): void
+  function hash(password: unknown, salt: unknown, callback?: unknown, progress?: unknown): Promise<string> | undefined {
     return settled(() => hashed(password, salt), callback, progress)
   }
 
   function compare(password: unknown, stored: unknown): Promise<boolean>
-  function compare(...given: unknown[]): void
-  function compare(...[password, stored, callback, progress]: unknown[]): Promise<boolean> | undefined {
+  function compare(password: unknown, stored: unknown, ...given: unknown[]): void
+  function compare(
+    password: unknown,
+    stored: unknown,
+    callback?: unknown,
+    progress?: unknown,
+  ): Promise<boolean> | undefined {
     return settled(() => matches(password, stored), callback, progress)
   }
 
   return {
-    setRandomFallback: () => undefined,
-    genSaltSync: (rounds) => newSalt(rounds),
+    setRandomFallback: (_random) => undefined,
+    genSaltSync: (rounds?: number, _seedLength?: number) => newSalt(rounds),
     genSalt,
     hashSync,
     hash,

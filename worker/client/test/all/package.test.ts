@@ -152,6 +152,7 @@ test.skipIf(skip)(
   async () => {
     const script = `
     const required = [require('@spillway/client/bcrypt'), require('@spillway/client/argon2')]
+    const named = (door) => Object.entries(door).every(([name, value]) => typeof value !== 'function' || value.name === name)
     Promise.all([import('@spillway/client/bcrypt'), import('@spillway/client/argon2')]).then(async (imported) => {
       const [bcrypt, argon2] = imported
       process.env.SPILLWAY_WAIT_MS = '60000'
@@ -160,13 +161,13 @@ test.skipIf(skip)(
       await argon2.close()
       console.log(JSON.stringify([
         required.map((door) => Object.keys(door).sort()), imported.map((door) => Object.keys(door).sort()), pids.length,
-        required.every((door, n) => door.hash === imported[n].hash && door.default === imported[n].default)]))
+        required.every((door, n) => door.hash === imported[n].hash && door.default === imported[n].default), required.every(named)]))
     })`
     const { stdout } = await run(process.execPath, ['--input-type=commonjs', '-e', script], { cwd: application, env })
     const bcrypt = ['close', 'compare', 'compareSync', 'genSalt', 'genSaltSync', 'getRounds', 'hash', 'hashSync']
     const argon2 = ['argon2d', 'argon2i', 'argon2id', 'close', 'hash', 'needsRehash', 'verify']
     const imported = [bcrypt, argon2].map((names) => [...names, 'default'].sort())
-    assert.deepEqual(JSON.parse(stdout), [[bcrypt, argon2], imported, 1, true])
+    assert.deepEqual(JSON.parse(stdout), [[bcrypt, argon2], imported, 1, true, true])
   },
 )
 
