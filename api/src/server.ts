@@ -14,7 +14,7 @@ import { type DocsOptions, docsPlugin } from './http/docs.js'
 import { jsonBodyPlugin, messageRulesPlugin } from './http/message-rules.js'
 import type { GatewayMetrics } from './http/metrics.js'
 import { requestLogPlugin, requestMetricsPlugin } from './http/request-log.js'
-import { serverOptions } from './http/server-options.js'
+import { ownSchemas, serverOptions } from './http/server-options.js'
 import type { LoadShedder } from './load-shedding/load-shedder.js'
 import { loadSheddingPlugin } from './load-shedding/plugin.js'
 import type { DeviceOf } from './load-shedding/preference.js'
@@ -68,7 +68,14 @@ export async function buildServer(
         ? socket.destroy()
         : sendConnectionProblem(error, socket, app.connectionProblemHeaders?.(socket)),
     ajv: {
-      customOptions: { allErrors: true, coerceTypes: false, removeAdditional: false, discriminator: true, formats },
+      customOptions: {
+        ...ownSchemas,
+        allErrors: true,
+        coerceTypes: false,
+        removeAdditional: false,
+        discriminator: true,
+        formats,
+      },
     },
   })
 

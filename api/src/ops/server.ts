@@ -15,7 +15,7 @@ import { clientGonePlugin } from '../http/client-gone.js'
 import { drainPlugin, stalledConnectionsPlugin } from '../http/connections.js'
 import { jsonBodyPlugin, messageRulesPlugin } from '../http/message-rules.js'
 import type { GatewayMetrics } from '../http/metrics.js'
-import { serverOptions } from '../http/server-options.js'
+import { ownSchemas, serverOptions } from '../http/server-options.js'
 import { problemPlugin } from '../problems/plugin.js'
 import { livePlugin } from './live/plugin.js'
 import { operatorsPlugin } from './operators.js'
@@ -50,7 +50,7 @@ export async function buildOps(config: GatewayConfig, deps: OpsDeps): Promise<Fa
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     // A mistyped parameter would show more than was asked for.
-    ajv: { customOptions: { removeAdditional: false } },
+    ajv: { customOptions: { ...ownSchemas, removeAdditional: false } },
   })
   app.addHook('onReady', async () => limitPipelining(app.server))
   await app.register(clientGonePlugin)

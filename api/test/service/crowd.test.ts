@@ -186,6 +186,28 @@ test('a ticket whose attempt has lapsed is hashed only where its address has roo
   expect(200, await answerTo(ticket))
 })
 
+test('what was let in counts once, and is hashed whatever its address does afterwards', async () => {
+  const address = newAddress()
+  const users = await times(MAX + 1, newUser)
+  const presentKey = ({ body }: Answer) => `${namespace.queuePrefix}:present:${body.ticket.slice(0, 36)}`
+  const tickets = await whileFrozen(worker, async () => {
+    const given: Answer[] = []
+    for (const user of users) given.push(await login(url, user, from(address)))
+    await untilCounted(address, [0, MAX, 1])
+    // As if these attempts had lapsed.
+    await redis.del(keyOf(address, ':pending'))
+    for (const each of given.slice(1)) expect(202, await redeem(url, each.body.ticket, from(address)))
+    assert.deepEqual(await countsOf(address), [0, MAX, 0])
+    for (let n = 0; n < MAX; n += 1) expect(422, await login(url, { ...newCredentials(), password: '' }, from(address)))
+    for (const each of given) await redis.del(presentKey(each))
+    return given
+  })
+  assert.deepEqual(await countsOf(address), [MAX, MAX, 0])
+  const held = from(address, { prefer: 'wait=60' })
+  for (const { body } of tickets.slice(1)) expect(200, await redeem(url, body.ticket, held))
+  await untilCounted(address, [MAX, 0, 0])
+})
+
 test('what somebody else writes in the place of a count neither keeps an address out nor lets it pass', async () => {
   const address = newAddress()
   const inAYear = Date.now() + 365 * 86_400_000

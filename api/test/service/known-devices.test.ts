@@ -13,11 +13,20 @@ const MAX_OUTSTANDING = 3
 const full = { MAX_OUTSTANDING: String(MAX_OUTSTANDING), GUESSES_PER_ACCOUNT: '100', LOGIN_WAIT_MS: '30000' }
 const { url, opsUrl } = await system.gateway(full)
 
-/** Long enough for all that is tried before the first of them is done. */
-const STRANGERS_MS = 4_000
 const known = (token: string) => ({ ...keepTicket, headers: { 'spillway-device': token } })
 const jobsOf = (lane: string) => readMetric(opsUrl, 'spillway_jobs_added_total', `lane="${lane}"`)
 
+test('a device that became unknown since its last login has the place of a stranger', async () => {
+  const owner = await slowAccount(system.database, 1)
+  const { deviceToken } = expect(200, await login(url, owner))
+  await system.database.user.update({ where: { email: owner.email }, data: { credentialVersion: { increment: 1 } } })
+  const before = { known: await jobsOf('known'), held: await jobsOf('held') }
+  expect(200, await login(url, owner, known(deviceToken)))
+  assert.deepEqual({ known: await jobsOf('known'), held: await jobsOf('held') }, { ...before, held: before.held + 1 })
+})
+
+/** Long enough for all that is tried before the first of them is done. */
+const STRANGERS_MS = 4_000
 test('a known device is let in and answered before those who wait, where a stranger is refused', async () => {
   const [owner, other, stranger] = await Promise.all([
     slowAccount(system.database, 300),

@@ -49,6 +49,7 @@ test.concurrent('an absent ticket is passed over unhashed and waits for no worke
     await deferred(space),
     [gone, ...others.map(({ job }) => job)].map(({ id }) => id),
   )
+  assert.equal(await space.redis.zscore(queueKey(space.prefix, 'prioritized'), gone.id), '1', 'its number')
   assert.deepEqual(await absent(space), [])
   assert.deepEqual(await back.expectation().then(({ ahead, number }) => ({ ahead, number })), { ahead: 0, number: 1 })
   await until(() => client.load().deferred === 3)
@@ -179,9 +180,14 @@ test.concurrent('a client that leaves gives its place up after a grace, unless i
   await client.left(job)
   assert.ok((await redis.pttl(key)) > 60_000)
   await answerOf(again, 0)
-  await other.resume(job, 60_000)
+  const elsewhere = await other.resume(job, 60_000)
   await client.left(job)
   assert.ok((await redis.pttl(key)) > 60_000)
+  // Its time is nearly over: leaving gives it no more.
+  await answerOf(elsewhere, 0)
+  await redis.pexpire(key, 1_000)
+  await other.left(job)
+  assert.ok((await redis.pttl(key)) <= 1_000)
 })
 
 test.concurrent('numbers go on where Redis has lost its data, and no number is given twice by one gateway', async (t) => {

@@ -1,5 +1,6 @@
 // Jobs that Redis gave to a worker in a reply that was lost with its connection.
 import assert from 'node:assert/strict'
+import { retakeLock } from '@spillway/client/queue/jobs'
 import { lockKey, queueKey } from '@spillway/client/queue/keys'
 import { openQueue } from '@spillway/client/queue/open-queue'
 import { watchRedis } from '@spillway/client/redis/watch'
@@ -10,12 +11,13 @@ import { watchForOrphanedJobs } from '../../src/consumer/orphaned-jobs.ts'
 import { createWorkerMetrics } from '../../src/ops/metrics.ts'
 import { createLogger } from '../../src/process/log.ts'
 import { answerOf, jobsAreCounted, readyClient, startedWorker } from '../parts.ts'
-import { activeJobs, redisProxy, spaceFor, waitingJobs } from '../space.ts'
+import { activeJobs, jobKey, redisProxy, spaceFor, waitingJobs } from '../space.ts'
 
 const lasting = (ms: number) => ({ password: 'right', storedHash: `$spillway-wait$${ms}$` })
 
 const log = createLogger({ service: 'test', level: 'silent' })
 const requeued = ({ opsUrl }: { opsUrl: string }) => readMetric(opsUrl, 'spillway_jobs_requeued_total')
+const slotsBusy = ({ opsUrl }: { opsUrl: string }) => readMetric(opsUrl, 'spillway_worker_slots_busy')
 const stalled = ({ opsUrl }: { opsUrl: string }) => readMetric(opsUrl, 'spillway_jobs_stalled_total')
 
 test('a job whose reply was lost with the connection is requeued before its lock has expired', async (t) => {
@@ -42,8 +44,9 @@ test('jobs in hand stay when connections break, those of other workers as well, 
   const through = { ...space, redisUrl: proxy.url }
   const workers = [await startedWorker(through, { slots: 1 }), await startedWorker(through, { slots: 1 })]
   const client = await readyClient(space)
-  const pending = await Promise.all(['a', 'b'].map(() => client.submit('verify', lasting(1_000))))
-  await until(async () => (await activeJobs(space)).length === 2)
+  const pending = await Promise.all(['a', 'b'].map(() => client.submit('verify', lasting(3_000))))
+  // Redis has them given out before its replies are read.
+  for (const worker of workers) await until(async () => (await slotsBusy(worker)) === 1)
   proxy.cut()
 
   for (const job of pending) assert.deepEqual(await answerOf(job), { kind: 'match' })
@@ -52,6 +55,41 @@ test('jobs in hand stay when connections break, those of other workers as well, 
     await jobsAreCounted(worker, 'verify hashed 1')
   }
   assert.deepEqual(await waitingJobs(space), [])
+})
+
+test('a job in hand that Redis gives out a second time is hashed once', async (t) => {
+  const space = spaceFor(t)
+  const { redis, prefix } = space
+  const worker = await startedWorker(space, { slots: 2 })
+  const client = await readyClient(space)
+  const pending = await client.submit('verify', lasting(3_000))
+  const { id } = pending.job
+  await until(async () => (await activeJobs(space)).includes(id))
+  // As where its lock expired, and nobody else takes it.
+  await redis.del(lockKey(prefix, id))
+  await redis.lmove(queueKey(prefix, 'active'), queueKey(prefix, 'wait'), 'LEFT', 'RIGHT')
+  await redis.zadd(queueKey(prefix, 'marker'), 0, '0')
+  await until(async () => (await redis.hget(jobKey(space, id), 'ats')) === '2', { what: 'the job taken again' })
+  assert.deepEqual(await answerOf(pending), { kind: 'match' })
+  await until(async () => (await activeJobs(space)).length === 0)
+  await jobsAreCounted(worker, 'verify hashed 1')
+})
+
+test('a lock that was lost is taken again only while nobody else has the job, and it is still in hand', async (t) => {
+  const { redis, prefix } = spaceFor(t)
+  const lock = lockKey(prefix, 'job')
+  const retake = () => retakeLock(redis, prefix, { id: 'job', token: 'mine' }, 60_000)
+  await retake()
+  assert.equal(await redis.get(lock), null)
+  await redis.lpush(queueKey(prefix, 'active'), 'job')
+  await redis.set(lock, 'of another worker')
+  await retake()
+  assert.equal(await redis.get(lock), 'of another worker')
+  await redis.del(lock)
+  await redis.sadd(queueKey(prefix, 'stalled'), 'job')
+  await retake()
+  assert.equal(await redis.get(lock), 'mine')
+  assert.equal(await redis.exists(queueKey(prefix, 'stalled')), 0)
 })
 
 test('a job whose reply is still on its way when the connection is ready again is not requeued', async (t) => {
