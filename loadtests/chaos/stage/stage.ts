@@ -167,9 +167,9 @@ export async function drained({ redis, queuePrefix }: OwnSystem, timeoutMs = 10_
   await until(isEmpty, { timeoutMs, what: 'an empty queue' })
 }
 
-/** BullMQ's own, the jobs it keeps for operators (ten minutes, 500 of a kind), and what workers and gateways publish (a minute). */
+/** BullMQ's own, the jobs it keeps for operators (ten minutes, 500 of a kind), what workers and gateways publish (a minute), and the line's numbers. */
 const STAYING =
-  /^:(passwords:(events|id|meta|marker|stalled-check|stalled|completed|failed|pc|[0-9a-f-]{36})|capacity|gateways)$/
+  /^:(passwords:(events|id|meta|marker|stalled-check|stalled|completed|failed|pc|[0-9a-f-]{36})|capacity|canary|gateways|line)$/
 
 /** Once every ticket has expired, within timeoutMs, no key may be left but those that stay. */
 export async function expectNoLeftovers(findings: Findings, system: OwnSystem, timeoutMs: number): Promise<void> {
