@@ -51,6 +51,7 @@ if kind == 'request' then
   return {'counted', all + 1, left(0)}
 end
 if is_pending or all < most then
+  keep_only('zset', behind)
   begin(pending, id, life)
   redis.call('ZREM', behind, id)
   return {'counted', is_pending and all or all + 1, left(0)}
