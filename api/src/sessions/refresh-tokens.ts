@@ -38,7 +38,8 @@ export function createRefreshTokenTags(keyring: Keyring): RefreshTokenTags {
   return {
     tag: (token) => `${token}.${tagsOf(token)[0].toString('base64url')}`,
     untag(shown) {
-      const [, token = '', tag = ''] = TAGGED.exec(shown) ?? []
+      const [, token, tag] = TAGGED.exec(shown) ?? []
+      if (token === undefined || tag === undefined) return undefined
       const given = Buffer.from(tag, 'base64url')
       const isOurs = tagsOf(token).some((each) => given.length === each.length && timingSafeEqual(given, each))
       return isOurs ? token : undefined

@@ -105,8 +105,10 @@ const FLOOD = { connections: 500, durationS: LOGINS.durationS + 1, settlingS: 0 
 /** Of the logins without a flood. */
 const LOGINS_SHARE = 0.7
 
-/** Few enough for a gateway with a part of a core. Each is held for up to three seconds. */
-const STEADY = { perSecond: 400, connections: 1_500, durationS: 8, settlingS: 0 }
+/** Few enough for a gateway with a part of a core. */
+const STEADY = { perSecond: 300, connections: 900, durationS: 12, settlingS: 0 }
+/** Of a flood, at the end: each answer is held for three seconds. */
+const HELD = STEADY.connections
 
 const REST_MS = 2_000
 
@@ -115,13 +117,16 @@ interface Target {
   pid: number
 }
 
-/** The processor time of an answer beyond what the server does at rest, in milliseconds. */
-async function costOf(stage: Stage, { url, pid }: Target, sends: { path: string; body: object }): Promise<number> {
+type Sends = Pick<(typeof FLOODS)[number], 'path' | 'body'>
+
+/** The processor time of a request beyond what the server does at rest, in milliseconds. */
+async function costOf(stage: Stage, { url, pid }: Target, sends: Sends, held = 0): Promise<number> {
   const running = { parts: [{ role: 'server', pid }] }
   const asleep = await processorTimeOf(running, [], () => sleep(REST_MS))
   const flooded = await processorTimeOf(running, [], () => rush(stage, { url, sends, ...STEADY }))
   const restPerS = (asleep.parts[0]?.totalMs ?? 0) / asleep.seconds
-  return ((flooded.parts[0]?.totalMs ?? Number.NaN) - restPerS * flooded.seconds) / answersOf(flooded.result.statuses)
+  const requests = answersOf(flooded.result.statuses) + held
+  return ((flooded.parts[0]?.totalMs ?? Number.NaN) - restPerS * flooded.seconds) / requests
 }
 
 /** Notes what each of the floods costs beside a bare POST. */
@@ -135,7 +140,7 @@ async function noteCosts(findings: Findings, stage: Stage, gateway: Target): Pro
     await costOf(stage, target, post)
     const postMs = await costOf(stage, target, post)
     for (const { name, ...sends } of FLOODS) {
-      const ms = await costOf(stage, gateway, sends)
+      const ms = await costOf(stage, gateway, sends, HELD)
       const cost = `${name} ${(ms / postMs).toFixed(2)} of a bare POST's processor time (${ms.toFixed(3)} of ${postMs.toFixed(3)} ms)`
       findings.notes.push(cost)
     }
@@ -151,31 +156,32 @@ export const gatewayFlood: Scenario = {
   run: onShortGateway(async ({ gateways }, url, stage) => {
     const findings = new Findings()
     await noteCosts(findings, stage, { url, pid: gateways[0]?.pid ?? 0 })
-    const watched = await watchNeighbours(stage.keeper, { '/healthz': () => isOk(url, '/healthz') })
 
-    /** Verdicts a second. */
-    async function login(): Promise<number> {
+    /** Verdicts a second; what probes wait meanwhile is noted. */
+    async function login(when: string): Promise<number> {
+      const watched = await watchNeighbours(stage.keeper, { '/healthz': () => isOk(url, '/healthz') })
       const { ok } = await rushLogins(stage, { url, ...LOGINS }, findings)
+      const neighbours = await watched()
+      findings.notes.push(`${when}:`)
+      neighbours.report(findings)
       return Math.min(LOGINS.perSecond, ok / (LOGINS.durationS - LOGINS.settlingS))
     }
 
-    const before = await login()
+    const before = await login('without a flood')
     const rates: { name: string; beside: number; flood: number }[] = []
     for (const { name, ...sends } of FLOODS) {
-      const [flood, beside] = await Promise.all([rush(stage, { url, sends, ...FLOOD }), login()])
+      const [flood, beside] = await Promise.all([rush(stage, { url, sends, ...FLOOD }), login(`beside ${name}`)])
       const answers = answersOf(flood.statuses)
       rates.push({ name, beside, flood: answers / FLOOD.durationS })
       findings.expect(answers >= FLOOD.connections, `${sends.path} was asked ${answers} times: that is no flood`)
     }
-    const after = await login()
+    const after = await login('afterwards')
     const alone = (before + after) / 2
     for (const { name, beside, flood } of rates) {
       const share = `${(beside / alone).toFixed(2)} of the logins beside ${flood.toFixed(0)} times ${name} a second`
       findings.notes.push(`${share} (${beside.toFixed(0)}/s of ${before.toFixed(0)} and ${after.toFixed(0)})`)
       findings.expect(beside >= LOGINS_SHARE * alone, share)
     }
-    const neighbours = await watched()
-    neighbours.report(findings)
     findings.expect(alone > 0, 'without a flood nobody logged in')
     findings.expect(findings.refused > 0, 'nothing was refused, so nothing was tried')
     findings.expect(findings.failed === 0, `${findings.failed} logins got no verdict, ticket or refusal`)
