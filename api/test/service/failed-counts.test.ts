@@ -1,9 +1,12 @@
 // A count that fails although Redis answers: its request is let in, and the log says so.
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { parseKeyring } from '@spillway/client/queue-client'
 import { parseRedisServers } from '@spillway/client/redis/servers'
 import { until } from '@spillway/local/rig'
 import { startOwnRedis } from '@spillway/local/rig/own-redis'
 import { afterAll, test } from 'vitest'
+import { createRefreshTokenTags, newRefreshToken } from '../../src/sessions/refresh-tokens.ts'
 import { assertProblem, refresh } from '../client.ts'
 import { openSystem, readiness } from '../system.ts'
 
@@ -17,7 +20,10 @@ afterAll(async () => {
 test('requests that Redis refuses to count are let in and logged, and counted when it does again', async () => {
   const { url, waitForLog } = await system.gatewayProcess({ REDIS_URL: server.url, LIMIT_REFRESH_PER_ADDRESS: '1' })
   await until(async () => (await readiness(url)).checks.queue === 'ok')
-  const ask = () => refresh(url, 'a token')
+  // Of no session, and tagged as ours: others are not counted.
+  const tags = createRefreshTokenTags(parseKeyring(system.environment.SPILLWAY_SEAL_KEYS ?? ''))
+  const token = tags.tag(newRefreshToken(randomUUID()))
+  const ask = () => refresh(url, token)
   assertProblem(await ask(), 401, 'invalid_refresh_token')
   await server.command('ACL', 'SETUSER', 'default', '-incr')
   assertProblem(await ask(), 401, 'invalid_refresh_token')
