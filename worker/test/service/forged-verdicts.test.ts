@@ -71,7 +71,8 @@ for (const [what, forge] of forgeries) {
     const observer = { ...unobserved, verdictBroken: () => (broken += 1) }
     const elsewhere = await readyClient(space, { observer })
     assert.equal(await answerOf(await elsewhere.resume(job), 0), undefined)
-    assert.equal(broken, 1)
+    // What is stored is read again while somebody waits.
+    assert.ok(broken >= 1)
     assert.equal(settled, false)
 
     await startedWorker(space)
