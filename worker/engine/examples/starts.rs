@@ -1,5 +1,6 @@
 //! Starts the measurement again and again, each time in a new process and beside a computing program, and says how often it chose a width within
-//! 3 % of the best: the best by the medians of all starts. `cargo run --release --example starts -- 20`
+//! 3 % of the best: the best by the medians of all starts. `cargo run --release --example starts -- 20`. With
+//! `start` in place of a count it measures once, and prints what each width and each code takes.
 
 use std::collections::BTreeMap;
 use std::env::{args, current_exe};
@@ -20,8 +21,8 @@ fn main() -> Result<()> {
             std::hint::spin_loop();
         },
         Some("start") => {
-            let Profile { bcrypt, argon2, .. } = Profile::measure(MEMORY_KIB, KEPT_BLOCKS);
-            println!("{}\n{}", line(&bcrypt), line(&argon2));
+            let Profile { bcrypt, argon2, pbkdf2, scrypt, .. } = Profile::measure(MEMORY_KIB, KEPT_BLOCKS);
+            println!("{}\n{}\n{pbkdf2:?}\n{scrypt:?}", line(&bcrypt), line(&argon2));
             Ok(())
         }
         count => starts(count.and_then(|count| count.parse().ok()).unwrap_or(20)),

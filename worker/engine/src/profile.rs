@@ -77,9 +77,6 @@ impl Profile {
 
 /// The shortest of so many times counts: what disturbs makes them longer.
 const TIMES: usize = 4;
-/// The fastest widths so far are timed so many times more, because who else uses the core makes wide batches slower by half, and one alone not.
-const MORE_TIMES: usize = 8;
-const FASTEST: usize = 3;
 
 /// Of some passwords with their salts, all at a time; `None` where they cannot be done.
 type Digests = Option<Vec<Vec<u8>>>;

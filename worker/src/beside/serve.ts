@@ -8,6 +8,7 @@ import type {
 } from '@spillway/client/protocol/beside'
 import type { Verdict } from '@spillway/client/protocol/job'
 import type { HashPolicy } from '@spillway/client/protocol/policy'
+import { within } from '@spillway/client/within'
 import { jobsUnderLoad } from '../consumer/jobs-in-hand.js'
 import { type CapacityEstimate, createCapacityEstimate, measureCapacity } from '../hashing/capacity-estimate.js'
 import { createHasher, type Hasher, UnaffordablePolicyError, UnsupportedHashError } from '../hashing/index.js'
@@ -45,6 +46,8 @@ export interface AnsweringOptions {
  * hash has ended before this, in milliseconds.
  */
 const ENGINE_AFTER_MS = 300
+/** How long calls wait for that. Where the process gets little of a core, packages go on. */
+const MEASURING_MS = 2_000
 
 /** Says `ready`, and returns what takes requests; or says `unfit` with the reason. */
 export async function answering(
@@ -62,7 +65,7 @@ export async function answering(
     const aborters = new Map<number, AbortController>()
     const ready = (engine?: string) => say({ kind: 'ready', capacity: capacityOf(using, slots), engine })
 
-    /** What packages have begun they finish; what comes while the engine measures itself waits for it, and does not disturb it. */
+    /** What packages have begun they finish; what comes while the engine measures itself waits a moment, and does not disturb it. */
     async function useEngine(): Promise<void> {
       const hasher = await createHasher(asPolicy(policy), { ...memory, native })
       if (hasher.native !== undefined) using = { hasher, estimate: await measureCapacity(hasher, slots) }
@@ -70,12 +73,13 @@ export async function answering(
     }
 
     ready(native ? undefined : hasher.description)
-    let measuring = Promise.resolve()
+    let measuring: Promise<unknown> = Promise.resolve()
     const later = () => {
-      measuring = useEngine().catch((error: unknown) => {
+      const engine = useEngine().catch((error: unknown) => {
         ready(hasher.description)
         console.error('spillway: the native engine is not used:', error)
       })
+      measuring = within(MEASURING_MS, engine)
     }
     if (native) setTimeout(later, ENGINE_AFTER_MS)
     return (message) => {

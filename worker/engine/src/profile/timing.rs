@@ -2,14 +2,22 @@
 
 use std::time::Duration;
 
-use super::{FASTEST, MORE_TIMES, TIMES};
+use super::TIMES;
 use crate::widths::Widths;
 
+/// Which widths are timed more often than all are: who else uses the core makes wide batches slower by half, and one alone not.
+#[derive(Clone, Copy)]
+pub struct Again {
+    /// The fastest so far.
+    pub fastest: usize,
+    pub times: usize,
+}
+
 /// The shortest processor time of a batch of each width up to `widest`, or to the first one that was not right.
-pub fn least_of_widths(widest: usize, mut work: impl FnMut(usize, usize) -> bool) -> Vec<Duration> {
+pub fn least_of_widths(widest: usize, again: Again, mut work: impl FnMut(usize, usize) -> bool) -> Vec<Duration> {
     let mut least = least_of_each(widest, &mut work);
-    for time in TIMES..TIMES + MORE_TIMES {
-        for width in Widths::from_batches(&least).fastest(FASTEST) {
+    for time in TIMES..TIMES + again.times {
+        for width in Widths::from_batches(&least).fastest(again.fastest) {
             time_again(&mut least, width, || work(width, time));
         }
     }
@@ -63,7 +71,7 @@ mod tests {
     fn the_fastest_widths_are_timed_more_often() {
         let mut times = [0; 4];
         // The second one alone takes no time.
-        let least = least_of_widths(4, |width, _| {
+        let least = least_of_widths(4, Again { fastest: 3, times: 8 }, |width, _| {
             times[width - 1] += 1;
             let start = processor_time();
             while width != 2 && processor_time() - start < Duration::from_micros(100 * (width * width) as u64) {}
@@ -75,7 +83,7 @@ mod tests {
 
     #[test]
     fn a_width_that_is_wrong_at_last_ends_the_list() {
-        let least = least_of_widths(4, |width, time| {
+        let least = least_of_widths(4, Again { fastest: 3, times: 8 }, |width, time| {
             let start = processor_time();
             while width != 3 && processor_time() - start < Duration::from_micros(100) {}
             width != 3 || time < TIMES
