@@ -40,7 +40,7 @@ export function exposeGatewayState(registry: Registry, state: GatewayState): voi
     ],
     [
       'spillway_requests_in_hand',
-      'Requests that this gateway works on itself, without those that it holds for a worker',
+      'Requests that this gateway works on itself; requests held for a worker do not count',
       () => shedder.inHand(),
     ],
     [
@@ -98,7 +98,7 @@ export function exposeGatewayState(registry: Registry, state: GatewayState): voi
   const report = () => reporter.read().catch(() => undefined)
   new Gauge({
     name: 'spillway_queue_jobs',
-    help: 'Jobs in the queue, by state; of finished ones those that are still kept',
+    help: 'Jobs in the queue, by state; finished jobs while they are kept',
     labelNames: ['state'],
     registers,
     async collect() {

@@ -14,15 +14,20 @@ const full = { MAX_OUTSTANDING: String(MAX_OUTSTANDING), GUESSES_PER_ACCOUNT: '1
 const { url, opsUrl } = await system.gateway(full)
 
 const known = (token: string) => ({ ...keepTicket, headers: { 'spillway-device': token } })
-const jobsOf = (lane: string) => readMetric(opsUrl, 'spillway_jobs_added_total', `lane="${lane}"`)
+const jobsOf = (lane: string, ops = opsUrl) => readMetric(ops, 'spillway_jobs_added_total', `lane="${lane}"`)
 
 test('a device that became unknown since its last login has the place of a stranger', async () => {
+  // Its own gateway: quick logins count as outstanding until the queue is read again, and fill the other one.
+  const { url, opsUrl: ops } = await system.gateway()
   const owner = await slowAccount(system.database, 1)
   const { deviceToken } = expect(200, await login(url, owner))
   await system.database.user.update({ where: { email: owner.email }, data: { credentialVersion: { increment: 1 } } })
-  const before = { known: await jobsOf('known'), held: await jobsOf('held') }
+  const before = { known: await jobsOf('known', ops), held: await jobsOf('held', ops) }
   expect(200, await login(url, owner, known(deviceToken)))
-  assert.deepEqual({ known: await jobsOf('known'), held: await jobsOf('held') }, { ...before, held: before.held + 1 })
+  assert.deepEqual(
+    { known: await jobsOf('known', ops), held: await jobsOf('held', ops) },
+    { ...before, held: before.held + 1 },
+  )
 })
 
 /** Long enough for all that is tried before the first of them is done. */

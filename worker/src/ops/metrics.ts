@@ -69,7 +69,7 @@ export function createWorkerMetrics(): WorkerMetrics {
     }),
     oldSystem: new Counter({
       name: 'spillway_old_system_answers_total',
-      help: 'Questions to the old system of LEGACY_VERIFY_URL, by its answer; unavailable where it gave none in time',
+      help: 'Questions to the old system of LEGACY_VERIFY_URL, by its answer; unavailable where it gave no verdict in time',
       labelNames: ['answer'],
       registers,
     }),
