@@ -103,7 +103,7 @@ const FLOODS = [
 ]
 const FLOOD = { connections: 500, durationS: LOGINS.durationS + 1, settlingS: 0 }
 /** Of the logins without a flood. */
-const LOGINS_SHARE = 0.7
+const LOGINS_SHARE = 0.8
 
 /** Few enough for a gateway with a part of a core. */
 const STEADY = { perSecond: 300, connections: 900, durationS: 12, settlingS: 0 }

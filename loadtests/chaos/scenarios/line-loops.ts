@@ -10,8 +10,8 @@ import { credential, loginsOf, onDearLine } from './line.ts'
 
 const LOOPS = [100, 400, 1_000]
 const POLITE_SHARE = 0.9
-const BESIDE_SHARE = 0.8
-const HANDLER_SHARE = 0.5
+const BESIDE_SHARE = 0.9
+const HANDLER_SHARE = 0.8
 
 /** The first of a loop's are held for LOGIN_WAIT_MS, 8 s. */
 const LOOP = { durationS: 22, settlingS: 10 }
