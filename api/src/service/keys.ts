@@ -1,0 +1,53 @@
+/**
+ * Authentication of services: each has keys of its own, which it sends as a bearer token (RFC 6750), or with its name as HTTP Basic, as
+ * clients of OAuth do (RFC 6749, 2.3.1). To rotate, put a second key of the
+ * same name on the list, give it to the service, then drop the first.
+ */
+import { timingSafeEqual } from 'node:crypto'
+import { parseKeyList } from '@spillway/client/protocol/seal'
+import type { FastifyInstance, onRequestAsyncHookHandler } from 'fastify'
+import fp from 'fastify-plugin'
+import { ApiError } from '../problems/errors.js'
+
+/** The variable that holds the list, for error messages. */
+export const SERVICE_KEYS = 'SERVICE_KEYS'
+
+/** Returns the name of the service that a text is a key of. Compares with every key, each in constant time. */
+export function createKeyCheck(list: string): (text: string) => string | undefined {
+  const keys = parseKeyList(SERVICE_KEYS, list)
+  return (text) => {
+    const given = Buffer.from(text, 'base64')
+    return keys.filter(({ key }) => given.length === key.length && timingSafeEqual(given, key))[0]?.name
+  }
+}
+
+function credentialsOf(authorization: string): { name?: string; key: string } {
+  const [, bearer] = /^Bearer +([A-Za-z0-9+/_-]+=*)$/i.exec(authorization) ?? []
+  if (bearer !== undefined) return { key: bearer }
+  const [, basic = ''] = /^Basic +([A-Za-z0-9+/]+=*)$/i.exec(authorization) ?? []
+  // Some clients encode both parts, as the RFC says, and some do not: no part holds a percent sign.
+  const [, name = '', key = ''] =
+    /^([\w-]+):([A-Za-z0-9+/_=%-]+)$/.exec(Buffer.from(basic, 'base64').toString('latin1')) ?? []
+  return { name, key: key.replace(/%2b/gi, '+').replace(/%2f/gi, '/').replace(/%3d/gi, '=') }
+}
+
+export const serviceKeysPlugin = fp(
+  async (app: FastifyInstance, { keys }: { keys: string }) => {
+    const nameOf = createKeyCheck(keys)
+    app.decorateRequest('service')
+    app.decorate('requireServiceKey', async (request) => {
+      const { name, key } = credentialsOf(request.headers.authorization ?? '')
+      const service = nameOf(key)
+      if (service === undefined || (name !== undefined && name !== service)) throw new ApiError('invalid_service_key')
+      request.service = service
+    })
+  },
+  { name: 'service-keys' },
+)
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** `onRequest` hook that refuses requests without a key of a service. */
+    requireServiceKey: onRequestAsyncHookHandler
+  }
+}
