@@ -111,7 +111,7 @@ export const GatewayConfig = {
     LIMIT_REFRESH_PER_ADDRESS: integer(
       3_000,
       [0],
-      'Refreshes and logouts a minute from one address, but those of made-up tokens: enough for a company of 40,000; 0 for no limit',
+      'Refreshes and logouts a minute from one address; made-up tokens do not count: enough for a company of 40,000; 0 for no limit',
     ),
     LIMIT_REFRESH_PER_SESSION: integer(
       60,
@@ -121,7 +121,7 @@ export const GatewayConfig = {
     LIMIT_REDEEM_PER_ADDRESS: integer(
       30_000,
       [0],
-      'Redemptions a minute from one address, but those of made-up tickets: enough for 2,500 people behind it who redeem every 5 s; 0 for no limit',
+      'Redemptions a minute from one address; made-up tickets do not count: enough for 2,500 people behind it who redeem every 5 s; 0 for no limit',
     ),
     SERVICE_KEYS: text(
       '',

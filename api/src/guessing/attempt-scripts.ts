@@ -74,7 +74,7 @@ return let_in(KEYS, ARGV)`
 
 /**
  * Lua: the same, of an attempt that counts for its address first: one that is refused there does not count for its account. KEYS and ARGV: those
- * of count_for_address, then those of let_in. Returns what both return.
+ * of count_for_address, then those of let_in. Returns both answers, or the first alone where it refuses.
  */
 const COUNT_AND_LET_IN = `${LUA_LET_IN}${LUA_COUNT_FOR_ADDRESS}
 local of_address = count_for_address({unpack(KEYS, 1, 3)}, {unpack(ARGV, 1, 7)})
@@ -114,7 +114,7 @@ end`
 const SETTLE = `${LUA_SETTLE}
 return settle(KEYS, ARGV)`
 
-/** Lua: the same, and ends it for its address. KEYS and ARGV: those of end_for_address, then those of settle. */
+/** Lua: ends an attempt for its address, and settles it. KEYS and ARGV: first for end_for_address, then for settle. */
 const END_AND_SETTLE = `${LUA_SETTLE}${LUA_END_FOR_ADDRESS}
 end_for_address({unpack(KEYS, 1, 3)}, {unpack(ARGV, 1, 3)})
 return settle({unpack(KEYS, 4)}, {unpack(ARGV, 4)})`
@@ -133,13 +133,13 @@ export function defineAttemptScripts(connection: CountingRedis['connection']): v
 }
 
 /** The keys, then the arguments. */
-type ScriptInput = readonly (string | number)[]
+type KeysAndArgs = readonly (string | number)[]
 
 declare module 'ioredis' {
   interface RedisCommander<Context extends ClientContext> {
-    letAttemptIn(...input: ScriptInput): Result<unknown, Context>
-    settleAttempt(...input: ScriptInput): Result<unknown, Context>
-    countAndLetIn(...input: ScriptInput): Result<unknown, Context>
-    endAndSettle(...input: ScriptInput): Result<unknown, Context>
+    letAttemptIn(...input: KeysAndArgs): Result<unknown, Context>
+    settleAttempt(...input: KeysAndArgs): Result<unknown, Context>
+    countAndLetIn(...input: KeysAndArgs): Result<unknown, Context>
+    endAndSettle(...input: KeysAndArgs): Result<unknown, Context>
   }
 }

@@ -1,5 +1,4 @@
 /** The hooks of a login: counted before any work on it, and settled with its answer. */
-
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { accountOfEmail } from '../limits/account-name.js'

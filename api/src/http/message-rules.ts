@@ -2,7 +2,6 @@
  * Rules of HTTP/1.1 messages that Node's parser leaves to the server. Node itself would answer a request without Host, or with an unknown
  * expectation, past Fastify: without a problem, headers, log line or metric.
  */
-
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'

@@ -53,7 +53,6 @@ end
 if is_pending or all < most then
   keep_only('zset', behind)
   begin(pending, id, life)
-  keep_only('zset', behind)
   redis.call('ZREM', behind, id)
   return {'counted', is_pending and all or all + 1, left(0)}
 end

@@ -3,7 +3,6 @@
  * because refusals must be cheap; when it has been queued for too long; and when a slow body has arrived. The connection stays open for
  * a retry. The log has the beginning and the end of a period of refusals, with their number, instead of a line for each.
  */
-
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createRetryAfter } from '@spillway/client/passwords/outstanding-limit'
 import { createRefusalPace, REFUSED_AT_ONCE_MS } from '@spillway/client/passwords/refusal-pace'

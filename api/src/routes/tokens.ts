@@ -64,9 +64,8 @@ export const tokenRoutes: RoutePlugin = async (app, { sessions, issueTokens, tok
         response: { 204: { type: 'null' }, 429: limitProblem, ...bodyProblems },
       },
       preHandler: async (request, reply) => {
-        if (sessions.isOurs(shownBy(request))) return await app.limitRefreshAddress(request, reply)
-        request.isInVain = true
-        return reply.code(204).headers(tokenCarrier.ended).send(null)
+        if (sessions.isOurs(shownBy(request))) await app.limitRefreshAddress(request, reply)
+        else request.isInVain = true
       },
     },
     async (request, reply) => {

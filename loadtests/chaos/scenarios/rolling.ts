@@ -22,10 +22,10 @@ export const rollingSize = {
 } as const
 
 export type Kind = 'gateway' | 'worker'
-/** How the members of each kind are started [as those of today]. */
+/** How the members of each kind start [from the build of this checkout]. */
 export type Version = Partial<Record<Kind, MemberOptions>>
 
-/** All members of a kind become those of a version. */
+/** Replaces all members of a kind by members of one version. */
 export interface Step {
   kind: Kind
   to: Version

@@ -9,7 +9,7 @@ import type { RedisConnection } from '@spillway/client/redis/connect'
 import type { RedisWatch } from '@spillway/client/redis/watch'
 import type { Logger } from '../process/log.js'
 
-/** At most 500 completed and 500 failed jobs, for ten minutes: 2.0 MiB together. */
+/** At most 500 completed and 500 failed jobs, for ten minutes. */
 export const KEEP_FINISHED = { age: 600, count: 500 }
 
 const SWEEP_INTERVAL_MS = 60_000
