@@ -84,6 +84,7 @@ test('of several servers each is told of by its address, and one without evictio
   for (const member of [gateway, worker]) {
     await until(async () => (await seriesOf(member.opsUrl)).length === 2)
     assert.deepEqual(await seriesOf(member.opsUrl), expected)
+    await until(() => warned(member, 'allkeys-lfu').length > 0)
     assert.deepEqual(
       warned(member, 'allkeys-lfu').map(({ redis }) => redis),
       [second],
