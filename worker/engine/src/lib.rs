@@ -17,6 +17,7 @@ pub mod arena;
 mod block;
 pub mod input;
 mod sha256;
+mod slice;
 
 #[cfg(feature = "addon")]
 mod addon;

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use crate::arena::{Arena, WIPED_AFTER};
 use crate::calls::{Call, Outcome, perform};
 use crate::profile::{Profile, processor_time};
+use crate::slice::take_long_slices;
 use crate::stored::Method;
 use crate::widths::Learned;
 
@@ -128,6 +129,7 @@ impl Shared {
     }
 
     fn work(&self) {
+        take_long_slices();
         let mut arena = Arena::new(self.room);
         while let Some(calls) = self.next_batch(&mut arena) {
             let (start, started) = (Instant::now(), processor_time());
