@@ -52,7 +52,7 @@ describe('the tables of results', () => {
     ['p99 of the endpoint on the thread pool meanwhile', ['stress-5000', 'argon2id', 'neighbourP99Ms']],
     ['p99 of the endpoint that needs no thread meanwhile', ['stress-5000', 'argon2id', 'healthzP99Ms']],
     ['lost in ten seconds at ten times capacity, argon2id', ['spike', 'argon2id', 'failedPercent']],
-    ['what a login takes over the bare hash, nobody else there', ['idle', 'argon2id', 'overheadMs']],
+    ['time of a login beyond its hash, without other load', ['idle', 'argon2id', 'overheadMs']],
   ])
 
   for (const [path, count] of [
