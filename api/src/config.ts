@@ -32,7 +32,7 @@ export const GatewayConfig = {
     DATABASE_POOL_SIZE: integer(
       10,
       [1, 1_000],
-      'Connections; a login uses one for two short queries and holds no connection while it waits',
+      'Connections to PostgreSQL; a login uses one for two short queries, and holds no connection while it waits',
     ),
     ...commonSettings,
     SPILLWAY_JWT_KEYS: required(
@@ -50,7 +50,7 @@ export const GatewayConfig = {
     ),
     TOKEN_CLAIMS: text(
       '',
-      'Claims that access tokens have in addition, of `email` and `email_verified`, comma-separated',
+      'Additional claims of access tokens: `email`, `email_verified`, comma-separated',
     ),
     ACCESS_TOKEN_TTL_S: integer(900, [1, 86_400], 'Life of an access token'),
     SESSION_TTL_S: integer(30 * 24 * 3_600, [1, 365 * 24 * 3_600], 'How long refreshing keeps a session alive'),
@@ -66,7 +66,7 @@ export const GatewayConfig = {
     ),
     SESSION_COOKIE: boolean(
       false,
-      'Whether refresh and device tokens are cookies, which no script reads, and not in bodies: for pages of this origin, or of `CORS_ORIGINS` on the same site',
+      'Whether refresh and device tokens are cookies, which no script reads, instead of fields: for pages of this origin, or of `CORS_ORIGINS` on the same site',
     ),
     LOGIN_WAIT_MS: integer(
       8_000,
@@ -81,7 +81,7 @@ export const GatewayConfig = {
     MAX_OUTSTANDING: integer(
       50_000,
       [1],
-      'Jobs waiting or active beyond which new ones are refused, whatever the workers could do: 2 kB of Redis each, 4.6 with the longest passwords',
+      'Jobs waiting or active beyond which new ones are refused, however fast the workers are: 2 kB of Redis each, 4.6 with the longest passwords',
     ),
     LIMIT_PER_ADDRESS: integer(
       300,
@@ -92,14 +92,14 @@ export const GatewayConfig = {
     GUESSES_PER_ACCOUNT: integer(
       100,
       [0, 1_000_000],
-      'Consecutive failures on one account, of all devices that never logged in to it, before each login takes a challenge; logins are delayed from a tenth of them on; NIST SP 800-63B-4, 3.2.2, allows 100; 0 holds nothing back',
+      'Consecutive failures on one account, by all unknown devices, before each login needs a challenge; logins are delayed from a tenth of them on; NIST SP 800-63B-4, 3.2.2, allows 100; 0 for no limit',
     ),
     GUESSES_PER_DEVICE: integer(10, [1, 100], 'Consecutive failures of a known device before it counts as unknown'),
     DEVICE_TTL_S: integer(90 * 24 * 3_600, [60, 400 * 24 * 3_600], 'How long a device is known after its last login'),
     CHALLENGE_BITS: integer(
       18,
       [1, 24],
-      'Zero bits of the proof of work: 18 take some 260,000 digests, each further bit twice as many',
+      'Zero bits of the proof of work: 18 take some 260,000 digests, each further bit doubles them',
     ),
     CHALLENGE_VERIFY_URL: text(
       '',
@@ -111,7 +111,7 @@ export const GatewayConfig = {
     LIMIT_REFRESH_PER_ADDRESS: integer(
       3_000,
       [0],
-      'Refreshes and logouts a minute from one address; made-up tokens do not count: enough for a company of 40,000; 0 for no limit',
+      'Refreshes and logouts a minute from one address: enough for a company of 40,000; made-up tokens do not count; 0 for no limit',
     ),
     LIMIT_REFRESH_PER_SESSION: integer(
       60,
@@ -121,23 +121,23 @@ export const GatewayConfig = {
     LIMIT_REDEEM_PER_ADDRESS: integer(
       30_000,
       [0],
-      'Redemptions a minute from one address; made-up tickets do not count: enough for 2,500 people behind it who redeem every 5 s; 0 for no limit',
+      'Redemptions a minute from one address: enough for 2,500 people who redeem every 5 s; made-up tickets do not count; 0 for no limit',
     ),
     SERVICE_KEYS: text(
       '',
-      'Keys of the service API, which is on if there are any: `name:base64` of 32 bytes for each application, comma-separated; a name may have several, for rotation',
+      'Keys of the service API, which is off without keys: `name:base64` of 32 bytes for each application, comma-separated; a name may have several, for rotation',
     ),
     SERVICE_HOST: text('127.0.0.1', 'Interface of the service API'),
     SERVICE_PORT: integer(3100, ports, 'Port of the service API'),
     LIMIT_PER_SERVICE: integer(
       0,
       [0],
-      'Requests a minute from one application, and as many redemptions of tickets beside them; 0 for no limit',
+      'Requests a minute from one application, and separately redemptions of its tickets; 0 for no limit',
     ),
     REQUEST_TIMEOUT_MS: integer(
       30_000,
       [1_000, 300_000],
-      'How long a request may take to arrive, body included, and how long a client may take nothing of its answer',
+      'How long a request may take to arrive, body included, and how long a client may read nothing of its answer',
     ),
     TRUST_PROXY: text('', 'Proxies whose `X-Forwarded-For` is believed: addresses or CIDR ranges, comma-separated'),
     CORS_ORIGINS: text(
@@ -147,26 +147,26 @@ export const GatewayConfig = {
     REGISTRATION: choice('open', ['open', 'closed'], 'Whether anyone may register'),
     SMTP_URL: text(
       '',
-      'Mail server, with user and password if it wants them: `smtps://` or `smtp://`, which beyond the loopback needs STARTTLS or `?starttls=optional`; empty for no mail',
+      'Mail server, with user and password if required: `smtps://`, or `smtp://`, which beyond the loopback needs STARTTLS or `?starttls=optional`; empty for no mail',
     ),
     MAIL_FROM: text('', 'Sender of mails: `Shop <no-reply@example.com>`'),
     MAIL_CONFIRM_URL: text(
       '',
-      'Page of the application that confirms an address; `{token}` is replaced; after a `#` it reaches no server, log or Referer',
+      'Page of the application that confirms an address; `{token}` is replaced; after a `#` the token reaches no server, log or Referer',
     ),
     MAIL_RESET_URL: text('', 'Page of the application that sets a new password; `{token}` is replaced'),
     MAIL_TEXTS: text('', 'Folder of texts that replace the built-in ones'),
     MAIL_CONFIRM_TTL_S: integer(
       24 * 3_600,
       [60, 7 * 24 * 3_600],
-      'How long a link that confirms an address is good for',
+      'How long a link that confirms an address works',
     ),
-    MAIL_RESET_TTL_S: integer(1_800, [60, 24 * 3_600], 'How long a link that sets a new password is good for'),
-    LIMIT_MAIL_PER_RECIPIENT: integer(5, [0], 'Mails an hour to one address, whoever asks for them; 0 for no limit'),
+    MAIL_RESET_TTL_S: integer(1_800, [60, 24 * 3_600], 'How long a link that sets a new password works'),
+    LIMIT_MAIL_PER_RECIPIENT: integer(5, [0], 'Mails an hour to one address, from all askers together; 0 for no limit'),
     LIMIT_MAIL_PER_NETWORK: integer(100, [0], 'Requests for mail an hour from one network; 0 for no limit'),
     LEGACY_VERIFY: boolean(
       false,
-      'Whether workers may ask the old system of their `LEGACY_VERIFY_URL` at the first login of an account that is not here yet or came without a hash',
+      'Whether workers may ask the old system (their `LEGACY_VERIFY_URL`) at the first login of an account that is not here yet or was imported without a hash',
     ),
     LOGIN_NEEDS_CONFIRMATION: boolean(false, 'Whether an account logs in only once its address is confirmed'),
     PASSWORD_MIN_LENGTH: integer(
@@ -176,12 +176,12 @@ export const GatewayConfig = {
     ),
     BREACHED_PASSWORDS_FILE: text(
       '',
-      'List of breached passwords that are refused as new ones, made by `pnpm accounts breached build`; empty for the common ones alone',
+      'List of breached passwords that are refused as new ones, made by `pnpm accounts breached build`; without it only common ones are refused',
     ),
     REHASH: choice(
       'weaker',
       rehashModes,
-      "Which stored hashes a login replaces, after its answer: `weaker` those below the workers' policy, `always` those of any other algorithm or cost",
+      "Which stored hashes a login replaces, after its answer: `weaker` hashes below the workers' policy, `always` any other algorithm or cost, `never` no hash",
     ),
     AUDIT_RETENTION_DAYS: integer(90, [0, 3_650], 'How long audit events are kept; 0 records nothing'),
     OPS_USER: text('operator', 'User of the ops port', notEmpty),
@@ -192,7 +192,7 @@ export const GatewayConfig = {
     OPS_ALLOW_WRITES: boolean(false, 'Whether operators may retry and remove jobs and pause the queue'),
     OPS_BASE_PATH: text(
       '',
-      'Path of the ops pages at a proxy before them: `/ops`; the proxy may pass it on or strip it',
+      'Path of the ops pages at a reverse proxy, such as `/ops`; the proxy may pass it on or strip it',
       {
         pattern: '^(/(?!\\.)[\\w.~-]+)*$',
       },
@@ -203,12 +203,12 @@ export const GatewayConfig = {
     LOCAL_FALLBACK_CONCURRENCY: integer(
       0,
       [0, 1_024],
-      'Jobs at a time of the fallback worker, which this gateway starts while no worker is alive; 0 for no such worker',
+      'Jobs at a time of the fallback worker, which this gateway starts while no worker is alive; 0 for no fallback',
     ),
     DRAIN_MS: integer(
       0,
       [0, 300_000],
-      'How long a gateway goes on answering after SIGTERM, each time for the last time on a connection, while `/readyz` fails and load balancers notice; SIGINT ends it',
+      'How long a gateway still answers after SIGTERM, closing each connection with its answer, while `/readyz` fails and load balancers notice; SIGINT ends it',
     ),
   },
   required: ['DATABASE_URL', 'SPILLWAY_SEAL_KEYS', 'SPILLWAY_JWT_KEYS'],

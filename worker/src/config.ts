@@ -16,10 +16,10 @@ export const WorkerConfig = {
     ...oldSystemSettings,
     LEGACY_VERIFY_URL: text(
       '',
-      'Where the old system is asked about accounts that are not here yet or came without a hash; `https://`, or `http://` on the loopback interface; gateways need `LEGACY_VERIFY=true`',
+      'Where the old system is asked about accounts that are not here yet or were imported without a hash; `https://`, or `http://` on the loopback interface; gateways need `LEGACY_VERIFY=true`',
       { pattern: '^(https://.+|http://(localhost|127\\.0\\.0\\.1|\\[::1\\])[:/].*)?$' },
     ),
-    LEGACY_VERIFY_KEY: text('', 'The key of the signature of these questions, at least 32 bytes in base64, a secret', {
+    LEGACY_VERIFY_KEY: text('', 'The secret key that signs these questions, at least 32 bytes in base64', {
       pattern: '^([A-Za-z0-9+/]{43,}={0,2})?$',
     }),
     LEGACY_VERIFY_TIMEOUT_MS: integer(3_000, [100, 30_000], 'How long the old system may take to answer'),
@@ -27,7 +27,7 @@ export const WorkerConfig = {
     HASH_ENGINE: choice(
       'native',
       ['native', 'packages'],
-      'The hashing engine: `native` if it has been built, else npm packages; `packages` always npm packages',
+      'The hashing engine: `native` for the native engine if it is built, else npm packages; `packages` always for npm packages',
     ),
     OPS_HOST: text('127.0.0.1', 'Interface of the ops port'),
     OPS_PORT: integer(9465, ports, 'Port of `/metrics`, `/healthz` and `/readyz`'),
@@ -35,16 +35,16 @@ export const WorkerConfig = {
     STUCK_AFTER_MS: integer(
       15_000,
       [1_000],
-      'After how long without progress, though progress is possible, `/healthz` fails',
+      'How long without progress, while progress is possible, until `/healthz` fails',
     ),
     WORKER_CONCURRENCY: optionalInteger(
       [1, 1_024],
       "Hashing threads; by default the pod's CPU limit, else the control group's, else all processors",
     ),
-    CPU_LIMIT_MILLICORES: optionalInteger([1], 'The CPU limit of the pod, which the chart hands down'),
+    CPU_LIMIT_MILLICORES: optionalInteger([1], 'The CPU limit of the pod, which the chart passes on'),
     SPILLWAY_TEST_HASHES: boolean(
       false,
-      'Accepts test doubles of hashes, for load tests; refused with `NODE_ENV=production`',
+      'Whether test doubles of hashes are accepted, for load tests; refused with `NODE_ENV=production`',
     ),
     SPILLWAY_FALLBACK: boolean(false, 'Set by a gateway for its fallback worker (`LOCAL_FALLBACK_CONCURRENCY`)'),
     NODE_ENV: text('development', '`production` refuses test doubles'),

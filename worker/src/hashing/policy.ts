@@ -31,7 +31,7 @@ export const policySettings = {
   REHASH: choice(
     'weaker',
     rehashModes,
-    'Which matches are hashed anew for requests that neither say so nor bring a policy: `weaker` those below the policy, `always` those of any other algorithm or cost; gateways say it for their logins, by a setting of the same name',
+    'Which matching hashes are replaced, for requests that name neither `rehash` nor a policy: `weaker` hashes below the policy, `always` any other algorithm or cost, `never` no hash; gateways have a setting of the same name for logins',
   ),
 } as const
 type PolicySettings = FromSchema<{ type: 'object'; properties: typeof policySettings; additionalProperties: false }>

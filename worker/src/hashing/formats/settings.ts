@@ -1,4 +1,4 @@
-/** Secrets that old systems hashed together with passwords, as a setting. Loads no hashing code. */
+/** Settings for stored hashes of other systems: peppers, long bcrypt passwords, Firebase's project. Loads no hashing code. */
 import { choice, text } from '../../process/settings.js'
 
 export interface Pepper {
@@ -8,17 +8,17 @@ export interface Pepper {
 
 const ENTRY = '[\\w-]{1,32}:[A-Za-z0-9+/]+={0,2}'
 
-/** The settings of what accounts of other systems need, as a part of the configuration's JSON Schema. */
+/** Peppers and bcrypt's long passwords, as a part of the configuration's JSON Schema. */
 export const oldSystemSettings = {
   PASSWORD_PEPPERS: text(
     '',
-    'Secrets that old systems hashed with passwords, `name:base64`, comma-separated: those that imports with `--made-of` name',
+    'Secrets that old systems hashed with passwords: `name:base64`, comma-separated; imports name them with `--made-of`',
     { pattern: `^(${ENTRY}(,${ENTRY})*)?$` },
   ),
   BCRYPT_LONG_PASSWORDS: choice(
     'cut',
     ['cut', 'refuse'],
-    'How stored bcrypt hashes are verified for passwords beyond 72 bytes: `cut` as nearly all makers do, `refuse` as those that refused them',
+    'How stored bcrypt hashes are verified for passwords beyond 72 bytes: `cut` like nearly all makers, `refuse` like makers that refused them',
   ),
 } as const
 
