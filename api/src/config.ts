@@ -48,10 +48,7 @@ export const GatewayConfig = {
       'Audience of access tokens; services that accept them must require the same',
       notEmpty,
     ),
-    TOKEN_CLAIMS: text(
-      '',
-      'Additional claims of access tokens: `email`, `email_verified`, comma-separated',
-    ),
+    TOKEN_CLAIMS: text('', 'Additional claims of access tokens: `email`, `email_verified`, comma-separated'),
     ACCESS_TOKEN_TTL_S: integer(900, [1, 86_400], 'Life of an access token'),
     SESSION_TTL_S: integer(30 * 24 * 3_600, [1, 365 * 24 * 3_600], 'How long refreshing keeps a session alive'),
     SESSION_IDLE_S: integer(
@@ -156,11 +153,7 @@ export const GatewayConfig = {
     ),
     MAIL_RESET_URL: text('', 'Page of the application that sets a new password; `{token}` is replaced'),
     MAIL_TEXTS: text('', 'Folder of texts that replace the built-in ones'),
-    MAIL_CONFIRM_TTL_S: integer(
-      24 * 3_600,
-      [60, 7 * 24 * 3_600],
-      'How long a link that confirms an address works',
-    ),
+    MAIL_CONFIRM_TTL_S: integer(24 * 3_600, [60, 7 * 24 * 3_600], 'How long a link that confirms an address works'),
     MAIL_RESET_TTL_S: integer(1_800, [60, 24 * 3_600], 'How long a link that sets a new password works'),
     LIMIT_MAIL_PER_RECIPIENT: integer(5, [0], 'Mails an hour to one address, from all askers together; 0 for no limit'),
     LIMIT_MAIL_PER_NETWORK: integer(100, [0], 'Requests for mail an hour from one network; 0 for no limit'),
