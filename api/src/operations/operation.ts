@@ -136,6 +136,7 @@ export function buildOperation<Deps, Caller, Body, Contents extends object, Answ
   function accepted(verdict: Verdict): Job['verdict'] {
     if (verdict.kind !== 'refused') return verdict
     if (verdict.code === 'unsupported_hash') throw definition.unsupportedHash()
+    if (verdict.code === 'expired') throw new ApiError('ticket_expired')
     if (verdict.code === 'unsupported_password') throw tooLongForBcrypt(definition.newPasswordField ?? 'password')
     throw new ApiError('internal_error', { cause: new Error(`worker: ${verdict.code}`) })
   }

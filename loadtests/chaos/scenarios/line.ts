@@ -42,6 +42,8 @@ interface DearLine {
   capacity(): Promise<number>
   /** People who come back as pages do, until they are in. */
   people(changes?: Partial<VisitorOptions>): Visitor
+  /** The hashes that the worker has made. */
+  hashed(): Promise<number>
   /** Notes what the next login takes, two seconds later. Returns how many times that is what it took at the beginning. */
   noteCalm(findings: Findings, after: string): Promise<number>
   /** The same, and expects that it is as quick. */
@@ -64,14 +66,20 @@ export function onDearLine(run: (line: DearLine) => Promise<Findings>): Scenario
     // Compiles what is on the way, and lets the worker see what its hashes cost.
     await capacity()
     const idleMs = await usualMs()
+    const hashed = () => readMetric(system.workers[0]?.opsUrl ?? '', 'spillway_jobs_total', 'outcome="hashed"')
     const noteCalm: DearLine['noteCalm'] = async (findings, after) => {
+      const hashedBefore = await hashed()
       await sleep(OVER_AFTER_MS)
+      const forNobody = (await hashed()) - hashedBefore
       const calmMs = await usualMs()
-      findings.notes.push(`a login after ${after} ${calmMs.toFixed(0)} ms, before all ${idleMs.toFixed(0)}`)
+      findings.notes.push(
+        `a login after ${after} ${calmMs.toFixed(0)} ms, before all ${idleMs.toFixed(0)}; ${forNobody} hashes in the ` +
+          `${OVER_AFTER_MS / 1_000} s before it`,
+      )
       return calmMs / idleMs
     }
     return await run({
-      ...{ system, stage, url, capacity, people, noteCalm },
+      ...{ system, stage, url, capacity, people, hashed, noteCalm },
       async expectCalm(findings, after) {
         const times = await noteCalm(findings, after)
         findings.expect(times <= AS_QUICK, `a login after ${after} took ${times.toFixed(2)} of before`)
@@ -195,11 +203,9 @@ const lineLeft: Scenario = {
   promise: `When half of a spike of ${LEFT.times} times capacity leaves, the others get ${GOODPUT_SHARE} of the capacity; at most ${FOR_NOBODY_SHARE * 100} % of the hashes are for clients who left.`,
   alone: true,
   run: onDearLine(async (line) => {
-    const { opsUrl = '' } = line.system.workers[0] ?? {}
-    const hashed = () => readMetric(opsUrl, 'spillway_jobs_total', 'outcome="hashed"')
     const watched = await watchNeighbours(line.stage.keeper, { '/healthz': () => isOk(line.url, '/healthz') })
     const before = await line.capacity()
-    const hashedBefore = await hashed()
+    const hashedBefore = await line.hashed()
     const leave = new AbortController()
     // One for each of them.
     setMaxListeners(0, leave.signal)
@@ -214,7 +220,7 @@ const lineLeft: Scenario = {
     })
     clearTimeout(timer)
     for (const people of [staying, leaving]) people.close()
-    const hashes = (await hashed()) - hashedBefore
+    const hashes = (await line.hashed()) - hashedBefore
     const findings = new Findings().count(stayed)
     await line.expectCalm(findings, 'it')
     const capacity = (before + (await line.capacity())) / 2

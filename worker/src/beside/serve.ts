@@ -125,13 +125,14 @@ async function answer({ id, request }: BesideRequest, serving: Serving): Promise
   const { using, slots, aborters, say } = serving
   const { hasher, estimate } = using
   const startedAt = performance.now()
+  const foretoldMs = hasher.foretell(request)
   const aborter = new AbortController()
   aborters.set(id, aborter)
   const options = { hasher, refused, signal: aborter.signal }
   const performed = 'storedHash' in request ? performVerify(request, options) : performHash(request, options)
   const verdict = await performed.then(
     (done) => {
-      estimate.finished(performance.now() - startedAt, done.foretoldMs)
+      estimate.finished(performance.now() - startedAt, foretoldMs)
       return done.verdict
     },
     (): Verdict => ({ kind: 'refused', code: 'hashing_failed' }),

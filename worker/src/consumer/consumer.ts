@@ -45,7 +45,7 @@ const KEPT_A_SECOND = 50
 /** Practically unlimited: jobs are pure functions, and their deadlines end endless retries. */
 const STALLS_ALLOWED = 1_000
 
-export interface ConsumerOptions extends Omit<ProcessOptions, 'taken' | 'hashed'> {
+export interface ConsumerOptions extends Omit<ProcessOptions, 'taken' | 'isTooLate' | 'hashed'> {
   redis: RedisConnection
   prefix: string
   watch: RedisWatch
@@ -54,7 +54,9 @@ export interface ConsumerOptions extends Omit<ProcessOptions, 'taken' | 'hashed'
   share: SlotShare
   liveness: Pick<Liveness, 'started' | 'finished'>
   capacity: Pick<CapacityPublisher, 'finished'>
-  estimate: Pick<CapacityEstimate, 'finished'>
+  estimate: Pick<CapacityEstimate, 'finished' | 'answerMs'>
+  /** Jobs in hand, of all queues. */
+  inHand(): number
   tracing: Tracing | undefined
 }
 
@@ -107,7 +109,7 @@ export function createConsumer(options: ConsumerOptions): Consumer {
       if (await isPassedOver(job)) throw new DelayedError()
       const begin = () => {
         const jobLog = tracing ? log.child({ traceId: tracing.traceId() }) : log
-        return processJob(job, { ...options, log: jobLog, taken: share.taken, hashed: estimate.finished })
+        return processJob(job, { ...options, log: jobLog, taken: share.taken, isTooLate, hashed: estimate.finished })
       }
       const result = await (traces?.with(trace, begin) ?? begin())
       capacity.finished(result.outcome)
@@ -118,6 +120,12 @@ export function createConsumer(options: ConsumerOptions): Consumer {
       liveness.finished()
       share.finished()
     }
+  }
+
+  /** A job that is alone in hand is begun: what is foretold may be wrong, and would otherwise stay so. */
+  function isTooLate(leftMs: number, foretoldMs: number | undefined): boolean {
+    const others = options.inHand() - 1
+    return others > 0 && estimate.answerMs(others, foretoldMs) > leftMs
   }
 
   /**

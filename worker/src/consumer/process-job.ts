@@ -1,5 +1,6 @@
-/** Processes one job: checks its deadline, opens the request, hashes or verifies, seals the verdict and delivers it. */
+/** Processes one job: opens the request, checks whether it can be answered in time, hashes or verifies, seals the verdict and delivers it. */
 import {
+  type HashRequest,
   isHashRequest,
   isJobData,
   isVerifyRequest,
@@ -8,6 +9,7 @@ import {
   type JobResult,
   jobNames,
   type Verdict,
+  type VerifyRequest,
 } from '@spillway/client/protocol/job'
 import { type JobRef, requestSeal, upgradeOf, verdictSeal } from '@spillway/client/protocol/reply'
 import { type Keyring, SealError } from '@spillway/client/protocol/seal'
@@ -46,6 +48,11 @@ export interface ProcessOptions {
   oldSystem?: OldSystem | undefined
   /** Called with the time that the job has waited, in milliseconds. */
   taken?(queueWaitMs: number): void
+  /**
+   * Whether a job whose hash was foretold to take so long would be answered too late, with so much time left, in milliseconds [never]: it is
+   * dropped before it costs anything, and its client is told.
+   */
+  isTooLate?(leftMs: number, foretoldMs: number | undefined): boolean
   /** Called with the time from there to its hash, in milliseconds, and what its work was foretold to take. Not for a job without a hash. */
   hashed?(serviceMs: number, foretoldMs: number | undefined): void
 }
@@ -77,11 +84,20 @@ export async function processJob(incoming: IncomingJob, options: ProcessOptions)
   if (incoming.attemptsStarted !== 1 && (await hasVerdict(job, options)))
     return { outcome: 'answered', queueWaitMs, serviceMs: 0 }
 
+  const request = requestOf(job, data, options)
+  const leftMs = job.deadline - startedAt
+  const foretoldMs = options.hasher.foretell(request)
+  if (options.isTooLate?.(leftMs, foretoldMs)) {
+    // Where it is lost, the client waits until the deadline.
+    deliver({ kind: 'refused', code: 'expired' }, job, data, options).catch(() => undefined)
+    return expired()
+  }
+
   const hashing = performance.now()
-  const work = () => untilDeadline(job.deadline - startedAt, (signal) => answer(job, data, signal, options))
+  const work = () => untilDeadline(leftMs, (signal) => answer(job, request, signal, options))
   const performed = await (options.tracing?.inSpan(job.name, {}, work) ?? work())
   if (performed === undefined) return expired()
-  const { verdict, algorithm, foretoldMs, upgrade } = performed
+  const { verdict, algorithm, upgrade } = performed
   const serviceMs = performance.now() - hashing
   options.hashed?.(serviceMs, foretoldMs)
   metrics.service.observe({ job: job.name, algorithm }, serviceMs / 1_000)
@@ -158,9 +174,13 @@ async function untilDeadline<T>(leftMs: number, work: (signal: AbortSignal) => P
   }
 }
 
-async function answer(job: JobRef, data: JobData, signal: AbortSignal, options: ProcessOptions): Promise<Performed> {
+async function answer(
+  job: JobRef,
+  request: HashRequest | VerifyRequest,
+  signal: AbortSignal,
+  options: ProcessOptions,
+): Promise<Performed> {
   const { hasher, log, metrics } = options
-  const request = openRequest(job, data, options)
   const performing: PerformOptions = {
     hasher,
     oldSystem: options.oldSystem,
@@ -169,19 +189,25 @@ async function answer(job: JobRef, data: JobData, signal: AbortSignal, options: 
     rehashed: (from) => metrics.rehashes.inc({ from }),
     signal,
   }
-  if (job.name === 'hash' && isHashRequest(request)) return await performHash(request, performing)
-  if (job.name === 'verify' && isVerifyRequest(request)) return await performVerify(request, performing)
-  throw forged('the sealed request is malformed', job.name, metrics)
+  return await ('storedHash' in request ? performVerify(request, performing) : performHash(request, performing))
 }
 
-function openRequest(job: JobRef, data: JobData, { keyring, metrics }: ProcessOptions): unknown {
+function requestOf(
+  job: JobRef,
+  { sealed }: JobData,
+  { keyring, metrics }: ProcessOptions,
+): HashRequest | VerifyRequest {
+  let request: unknown
   try {
-    return keyring.open(requestSeal(job), data.sealed)
+    request = keyring.open(requestSeal(job), sealed)
   } catch (error) {
     if (!(error instanceof SealError)) throw error
     metrics.sealFailures.inc({ purpose: 'request' })
     throw forged('the sealed request does not open', job.name, metrics)
   }
+  if (job.name === 'hash' && isHashRequest(request)) return request
+  if (job.name === 'verify' && isVerifyRequest(request)) return request
+  throw forged('the sealed request is malformed', job.name, metrics)
 }
 
 /** Counts and creates the error. `job` is never the received name: forged jobs could create any number of metric series. */

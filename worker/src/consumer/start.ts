@@ -71,17 +71,14 @@ export async function startWorker(config: WorkerConfig, processors: number, log:
   const jobsInHand = createJobsInHand({ slots, batchWidth: hasher.batchWidth, batchMs })
   const urls = parseRedisServers(config.REDIS_URL)
   const queues: WorkerQueue[] = []
+  const inHand = () => queues.reduce((sum, { liveness }) => sum + liveness.active(), 0)
   // Jobs are spread over the slots before two share one.
-  const busySlots = () =>
-    Math.min(
-      slots,
-      queues.reduce((sum, { liveness }) => sum + liveness.active(), 0),
-    )
+  const busySlots = () => Math.min(slots, inHand())
   const stuckMs = () => Math.max(0, ...queues.map(({ liveness }) => liveness.stuckMs()))
   exposeWorkerState(metrics.registry, { slots, policy, engines: hasher.engines, busySlots, stuckMs, queues })
   const shared = {
     oldSystem: oldSystemOf(config, (answer) => metrics.oldSystem.inc({ answer })),
-    ...{ prefix, keyring, hasher, metrics, tracing, name, slots, busySlots },
+    ...{ prefix, keyring, hasher, metrics, tracing, name, slots, inHand, busySlots },
     workerId: randomUUID(),
     fallback: config.SPILLWAY_FALLBACK,
     stuckAfterMs: config.STUCK_AFTER_MS,

@@ -46,6 +46,7 @@ export interface WorkerQueueOptions {
   stuckAfterMs: number
   estimate: CapacityEstimate
   /** Of all queues together. */
+  inHand(): number
   busySlots(): number
 }
 

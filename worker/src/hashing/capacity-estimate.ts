@@ -38,6 +38,11 @@ export interface CapacityEstimate {
   lastServiceMs(): number
   /** The time from taking a job to its hash, in milliseconds. */
   latencyMs(): number
+  /**
+   * How long a job takes from now until its hash is made, with so many others in hand, in milliseconds. Admission predicts waits by the same
+   * rule, from the queue.
+   */
+  answerMs(others: number, foretoldMs: number | undefined): number
   /** The mean of what was foretold for the jobs whose times are estimated here, in milliseconds of a processor. */
   foretoldMs(): number
 }
@@ -107,6 +112,7 @@ export function createCapacityEstimate(options: CapacityEstimateOptions): Capaci
     },
     lastServiceMs: () => lastServiceMs,
     latencyMs: () => latencyMs,
+    answerMs: (others, ofJob = foretoldMs) => lastServiceMs * (others / slots + ofJob / foretoldMs),
     foretoldMs: () => foretoldMs,
   }
 }

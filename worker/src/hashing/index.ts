@@ -3,7 +3,7 @@ import type { HashRequest, RefusalCode, VerifyRequest } from '@spillway/client/p
 import { bcryptReadsWhole, type HashPolicy } from '@spillway/client/protocol/policy'
 import { type ExactHash, parseSetting } from '@spillway/client/protocol/setting'
 import { isDue, type RehashMode } from '@spillway/client/protocol/stored-hash'
-import { foretell, workOfRequest } from '@spillway/client/protocol/work'
+import { foretell, type Work, workOf, workOfRequest } from '@spillway/client/protocol/work'
 import { HOW_TO_HAVE } from './addon-file.js'
 import type { AlgorithmName } from './algorithm.js'
 import type { LongPasswords } from './bcrypt.js'
@@ -29,7 +29,10 @@ export interface Hasher {
   readonly native: NativeEngine | undefined
   /** What small hashes took: by them costs that were not met yet are foretold. */
   readonly unitCosts: Bounds['unitCosts']
-  /** What a request takes, in milliseconds: by its units; undefined for a stored hash whose units were not measured. */
+  /**
+   * What a request takes, in milliseconds: by its units; undefined for a stored hash whose units were not measured. One that cannot be
+   * verified takes a decoy.
+   */
   foretell(request: HashRequest | VerifyRequest): number | undefined
   /** A new hash by a policy [the worker's]. Throws {@link UnsupportedPasswordError}. */
   hash(password: string, policy?: HashPolicy, signal?: AbortSignal): Promise<string>
@@ -134,6 +137,17 @@ export async function createHasher(policy: Policy, options: HasherOptions): Prom
     throw new UnsupportedHashError('the stored hash is of no supported format or cost')
   }
 
+  function workOfJob(request: HashRequest | VerifyRequest): Work | undefined {
+    if (!('storedHash' in request) || request.storedHash === null) return workOfRequest(request, policy.hashes)
+    if (doubleOf(request.storedHash) !== undefined) return undefined
+    const examined = examine(request.storedHash)
+    if (examined.kind !== 'supported') return workOfRequest({ ...request, storedHash: null }, policy.hashes)
+    const [recipe] = examined.reading.recipes
+    if (recipe.method === 'bcrypt') return workOf({ algorithm: 'bcrypt', cost: recipe.cost })
+    if (recipe.method === 'wrapped') return workOf(recipe.outer.stored)
+    return recipe.method === 'argon2' ? workOf(recipe.stored) : undefined
+  }
+
   const isAffordable = (by: HashPolicy): boolean =>
     (by.algorithm === 'bcrypt' ? bcrypt.isAffordable(by) : argon2.isAffordable(by)) && bounds.accepts(by)
   if (policy.hashes.algorithm === 'argon2id' && !argon2.isAffordable(policy.hashes))
@@ -148,7 +162,7 @@ export async function createHasher(policy: Policy, options: HasherOptions): Prom
     native,
     unitCosts: bounds.unitCosts,
     foretell(request) {
-      const work = workOfRequest(request, policy.hashes)
+      const work = workOfJob(request)
       return work && foretell(work, bounds.unitCosts)
     },
     async hash(password, by = policy.hashes, signal) {

@@ -9,8 +9,6 @@ import { type Hasher, UnsupportedHashError, UnsupportedPasswordError } from './i
 export interface Performed {
   verdict: Verdict
   algorithm: AlgorithmName
-  /** {@link Hasher.foretell} */
-  foretoldMs: number | undefined
   /** Makes the new hash that the verdict says will follow. */
   upgrade?: () => Promise<Verdict>
 }
@@ -40,8 +38,7 @@ export async function performHash(request: HashRequest, options: PerformOptions)
     hash: await (exact === undefined ? hasher.hash(password, policy, signal) : hasher.hashExactly(exact, signal)),
   })
   const wanted = exact === undefined ? policy : parseSetting(exact.setting)
-  const foretoldMs = hasher.foretell(request)
-  return { verdict: await orRefusal(hash, options), algorithm: wanted?.algorithm ?? hasher.algorithm, foretoldMs }
+  return { verdict: await orRefusal(hash, options), algorithm: wanted?.algorithm ?? hasher.algorithm }
 }
 
 export async function performVerify(request: VerifyRequest, options: PerformOptions): Promise<Performed> {
@@ -50,8 +47,7 @@ export async function performVerify(request: VerifyRequest, options: PerformOpti
   const algorithm = storedHash === null ? newHashes : options.hasher.algorithmOf(storedHash)
   const verdict = await orRefusal(() => verifyOrDecoy(request, algorithm, options), options)
   const isDecoy = verdict.kind === 'refused' && verdict.code === 'unsupported_hash'
-  const foretoldMs = options.hasher.foretell(isDecoy ? { ...request, storedHash: null } : request)
-  const performed = { verdict, algorithm: isDecoy ? newHashes : algorithm, foretoldMs }
+  const performed = { verdict, algorithm: isDecoy ? newHashes : algorithm }
   if (verdict.kind !== 'match' || !verdict.hashFollows) return performed
   return { ...performed, upgrade: () => orRefusal(() => newHashOf(request, algorithm, options), options) }
 }

@@ -176,6 +176,20 @@ test.concurrent('what is not answered by its deadline expires, and leaves the qu
   await assert.rejects(passwords.verify('x', null, { deadline: new Date('never') }), TypeError)
 })
 
+// Not beside the others here: their hashes would occupy the threads of this process.
+test('what can only be answered too late is not begun by a worker that has other work, and expires', async (t) => {
+  const space = spaceFor(t)
+  const worker = await startedWorker(space, { slots: 2, env: { ...slowWorker, ARGON2_MEMORY_KIB: '8192' } })
+  const client = await readyClient(space)
+  await client.submit('verify', { password: 'x', storedHash: SLOW })
+  const passwords = passwordsOf(space)
+  await until(() => passwords.capacity().active === 1)
+  // Takes a core more than a second.
+  const dear = '$2b$15$CCCCCCCCCCCCCCCCCCCCC.jJXUjSlXZ2p6nRm3NJIupp3r/yrrjVy'
+  await rejectsWith('expired', passwords.verify('U*U', dear, { deadline: Date.now() + 600 }))
+  await jobsAreCounted(worker, 'verify expired 1')
+})
+
 test.concurrent('a signal ends a call with its reason, and takes the job out of the queue', async (t) => {
   const space = spaceFor(t)
   const jobs = await occupied(space)

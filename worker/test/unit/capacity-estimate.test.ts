@@ -104,6 +104,15 @@ test('what was foretold is remembered as long as what it took, and a job that wa
   near(estimate.foretoldMs(), estimate.serviceMs(), 0.05)
 })
 
+test('a job is answered after those in hand, and after its own time by what was foretold', () => {
+  const { estimate, jobs } = scene({ slots: 2 })
+  jobs(200, 50, { foretoldMs: 40 })
+  const serviceMs = estimate.serviceMs()
+  near(estimate.answerMs(0, 80), serviceMs * 2)
+  near(estimate.answerMs(6, 80), serviceMs * 5)
+  near(estimate.answerMs(6, undefined), serviceMs * 4)
+})
+
 test('a burst in which everything else runs first changes the next seconds, and hardly the line', () => {
   const { estimate, jobs, idle } = scene({ slots: 2 })
   jobs(2_000, 40)

@@ -1,7 +1,7 @@
-// A job whose deadline passes while it waits for a hashing thread.
+// Jobs that are dropped: their deadline passes while they wait for a hashing thread, or they can only be answered after it.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { requestSeal } from '@spillway/client/protocol/reply'
+import { type JobRef, requestSeal, verdictSeal } from '@spillway/client/protocol/reply'
 import { parseKeyring } from '@spillway/client/protocol/seal'
 import { createRedisClock } from '@spillway/client/redis/clock'
 import { test } from 'vitest'
@@ -11,12 +11,22 @@ import { argon2idPolicy } from '../../src/hashing/policy.ts'
 import { createWorkerMetrics } from '../../src/ops/metrics.ts'
 import { createLogger } from '../../src/process/log.ts'
 
-test('a job in hand that no thread has begun with at its deadline is dropped, and not answered', async () => {
-  const keyring = parseKeyring(`test:${randomBytes(32).toString('base64')}`)
-  const hasher = await createHasher(argon2idPolicy({ memoryKib: 64, time: 1, parallelism: 1 }), {})
+const keyring = parseKeyring(`test:${randomBytes(32).toString('base64')}`)
+const hasher = await createHasher(argon2idPolicy({ memoryKib: 64, time: 1, parallelism: 1 }), {})
+const parts = {
+  ...{ keyring, metrics: createWorkerMetrics(), clock: createRedisClock() },
+  log: createLogger({ service: 'test', level: 'silent' }),
+}
+
+/** A verify that is to be answered within so many milliseconds. */
+async function incoming(lifeMs: number) {
   const enqueuedAt = Date.now()
-  const job = { id: 'job', name: 'verify', deadline: enqueuedAt + 300 } as const
+  const job: JobRef = { id: 'job', name: 'verify', deadline: enqueuedAt + lifeMs }
   const sealed = keyring.seal(requestSeal(job), { password: 'wrong', storedHash: await hasher.hash('right') })
+  return { ...job, data: { deadline: job.deadline, enqueuedAt, replyTo: 'reply', sealed }, attemptsStarted: 1 }
+}
+
+test('a job in hand that no thread has begun with at its deadline is dropped, and not answered', async () => {
   let wasTakenBack = false
   const busy = {
     ...hasher,
@@ -30,14 +40,25 @@ test('a job in hand that no thread has begun with at its deadline is dropped, an
         })
       }),
   }
-  const result = await processJob(
-    { ...job, data: { deadline: job.deadline, enqueuedAt, replyTo: 'reply', sealed }, attemptsStarted: 1 },
-    {
-      ...{ keyring, hasher: busy, metrics: createWorkerMetrics(), clock: createRedisClock() },
-      log: createLogger({ service: 'test', level: 'silent' }),
-      delivery: { deliver: () => Promise.reject(new Error('it was answered')), stored: async () => undefined },
-    },
-  )
+  const result = await processJob(await incoming(300), {
+    ...{ ...parts, hasher: busy },
+    delivery: { deliver: () => Promise.reject(new Error('it was answered')), stored: async () => undefined },
+  })
   assert.equal(result.outcome, 'expired')
   assert.equal(wasTakenBack, true)
+})
+
+test('a job that can only be answered too late is not hashed, and its client is told', async () => {
+  const job = await incoming(60_000)
+  const foretold: (number | undefined)[] = []
+  const delivered: string[] = []
+  const result = await processJob(job, {
+    ...{ ...parts, hasher: { ...hasher, verify: () => assert.fail('it was hashed') } },
+    isTooLate: (leftMs, foretoldMs) => foretold.push(foretoldMs) === 1 && leftMs <= 60_000,
+    delivery: { deliver: async (_, sealed) => void delivered.push(sealed), stored: async () => undefined },
+  })
+  assert.equal(result.outcome, 'expired')
+  assert.deepEqual(foretold, [hasher.foretell({ password: '' })])
+  const verdicts = delivered.map((sealed) => keyring.open(verdictSeal(job), sealed))
+  assert.deepEqual(verdicts, [{ kind: 'refused', code: 'expired' }])
 })

@@ -271,6 +271,8 @@ async function answered(verdict: Verdict) {
 /** The verdict unless a worker refused. */
 function accepted(verdict: Verdict): Exclude<Verdict, { kind: 'refused' }> {
   if (verdict.kind !== 'refused') return verdict
+  // Of a ticket: other calls count as not answered in time.
+  if (verdict.code === 'expired') throw new PasswordsError('ticket_expired', 'the ticket has expired')
   const message = {
     unsupported_hash: 'nothing here makes or verifies such a hash',
     unsupported_password: 'the hash would not be of the whole password',

@@ -2,7 +2,7 @@
 
 /**
  * - `busy`: the answer would come too late; try again after `retryAfterMs`
- * - `expired`: the deadline passed before there was an answer
+ * - `expired`: the deadline passed before there was an answer, or workers dropped a call that could only be answered after it
  * - `no_worker`: nothing hashes at the moment; `retryAfterMs` says when to try again
  * - `queue_unavailable`: Redis did not take the job
  * - `wrong_keys`: the workers of the queue have other seal keys than this application

@@ -181,7 +181,7 @@ const Verdict = {
       type: 'object',
       properties: {
         kind: { const: 'refused' },
-        code: { enum: ['unsupported_hash', 'unsupported_password', 'hashing_failed'] },
+        code: { enum: ['unsupported_hash', 'unsupported_password', 'hashing_failed', 'expired'] },
       },
       required: ['kind', 'code'],
       additionalProperties: false,
@@ -193,6 +193,6 @@ export const isVerdict = /* @__PURE__ */ checkFor<Verdict>(Verdict)
 
 /**
  * Why a worker refused a job: `unsupported_hash` is a stored hash of no supported algorithm or cost, `unsupported_password` a new
- * password that the algorithm of the policy would not read whole.
+ * password that the algorithm of the policy would not read whole, `expired` a job that would have been answered after its deadline.
  */
 export type RefusalCode = Extract<Verdict, { kind: 'refused' }>['code']
