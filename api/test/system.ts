@@ -19,6 +19,9 @@ import { type Gateway, startGateway } from '../src/gateway.ts'
 /** Low enough that a hash takes a millisecond. */
 export const CHEAP_ARGON2 = { ARGON2_MEMORY_KIB: '1024', ARGON2_TIME: '1', ARGON2_PARALLELISM: '1' }
 
+/** Without the engine, which measures the processor for half a second at each start: what it hashes is tried in worker/test, and by the warm worker. */
+const ONE_THREAD = { WORKER_CONCURRENCY: '1', HASH_ENGINE: 'packages' }
+
 export interface Listening {
   /** Of the public port. */
   url: string
@@ -63,7 +66,7 @@ let shared: Promise<{ base: Base; warmWorker: Member }> | undefined
  */
 export async function shareSystem(): Promise<SharedSystem> {
   shared ??= openBase().then(async (base) => {
-    const warmWorker = await base.spillway.worker({ env: { SPILLWAY_TEST_HASHES: 'true' } })
+    const warmWorker = await base.spillway.worker({ env: { SPILLWAY_TEST_HASHES: 'true', HASH_ENGINE: 'native' } })
     return { base, warmWorker }
   })
   const { base, warmWorker } = await shared
@@ -76,7 +79,7 @@ async function openBase() {
   const namespace = await createNamespace()
   const database = connectDatabase({ url: namespace.databaseUrl, poolSize: 2 })
   const redis = connectRedis(namespace.redisUrl, 'consumer')
-  const spillway = openSpillway({ ...namespace, env: CHEAP_ARGON2, workerEnv: { WORKER_CONCURRENCY: '1' } })
+  const spillway = openSpillway({ ...namespace, env: CHEAP_ARGON2, workerEnv: ONE_THREAD })
   /** Ends what runs. Resolves with one sentence for each process that ended badly. */
   async function close(): Promise<string[]> {
     const badEnds = await spillway.close()

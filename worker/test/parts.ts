@@ -91,6 +91,14 @@ export async function readyClient(space: Space, options: Partial<PasswordClientO
   return client
 }
 
+/**
+ * A verify of a test hash that Redis has taken. On a busy machine a command may take longer than a client waits: the client then cancels
+ * that job, and another one is submitted.
+ */
+export async function submitted(client: PasswordClient, storedHash = '$spillway-token$'): Promise<PendingJob> {
+  return await until(() => client.submit('verify', { password: 'right', storedHash }), { what: 'a job in the queue' })
+}
+
 /** The answer to a job, within a minute unless told otherwise. */
 export function answerOf(pending: PendingJob, waitMs = 60_000): Promise<Verdict | undefined> {
   return pending.answer({ waitMs, signal: new AbortController().signal })

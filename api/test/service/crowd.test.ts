@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { until } from '@spillway/local/rig'
 import { afterAll, test } from 'vitest'
+import { createAddressAttempts } from '../../src/limits/address-attempts.ts'
 import { slowAccount } from '../account.ts'
 import {
   type Answer,
@@ -221,4 +222,20 @@ test('what somebody else writes in the place of a count neither keeps an address
   await redis.hset(keyOf(address, ':behind'), 'a', 'hash')
   for (let n = 0; n < MAX; n += 1) expect(401, await answerTo(await guess(address)))
   assertProblem(await guess(address), 429, 'too_many_requests')
+})
+
+test('a failure whose ticket is redeemed again may be answered again, and counts once', async () => {
+  const { letIn, end } = createAddressAttempts({
+    redis: [{ address: 'redis', connection: redis, isUsable: () => true, now: Date.now, countFailed: assert.ifError }],
+    queuePrefix: namespace.queuePrefix,
+    max: MAX,
+    presentMs: 60_000,
+    ticketTtlMs: 60_000,
+  })
+  const attempt = { id: 'an-attempt', network: newAddress() }
+  assert.equal(await letIn(attempt), true)
+  end(attempt, true)
+  await untilCounted(attempt.network, [1, 0, 0])
+  assert.equal(await letIn(attempt), true)
+  assert.deepEqual(await countsOf(attempt.network), [1, 0, 0])
 })

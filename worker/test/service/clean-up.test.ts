@@ -7,7 +7,7 @@ import { test } from 'vitest'
 import { createDelivery } from '../../src/consumer/deliver.ts'
 import { createLogger } from '../../src/process/log.ts'
 import { forgotten } from '../garbage.ts'
-import { answerOf, keepingLog, readyClient, startedWorker } from '../parts.ts'
+import { answerOf, keepingLog, readyClient, startedWorker, submitted } from '../parts.ts'
 import { failureOf, jobKey, redisProxy, resultOf, type Space, spaceFor } from '../space.ts'
 
 const request = { password: 'right', storedHash: '$spillway-token$' }
@@ -18,7 +18,7 @@ const ends: [how: string, end: (space: Space, client: PasswordClient) => Promise
     'is answered',
     async (space, client) => {
       await startedWorker(space)
-      const pending = await client.submit('verify', request)
+      const pending = await submitted(client)
       await answerOf(pending)
       return pending.job
     },
@@ -26,7 +26,7 @@ const ends: [how: string, end: (space: Space, client: PasswordClient) => Promise
   [
     'outlasts its wait',
     async (_space, client) => {
-      const pending = await client.submit('verify', request)
+      const pending = await submitted(client)
       assert.equal(await answerOf(pending, 20), undefined)
       return pending.job
     },
@@ -42,7 +42,7 @@ const ends: [how: string, end: (space: Space, client: PasswordClient) => Promise
   [
     'is cancelled',
     async (_space, client) => {
-      const pending = await client.submit('verify', request)
+      const pending = await submitted(client)
       await assert.rejects(pending.answer({ waitMs: 60_000, signal: AbortSignal.timeout(20) }))
       assert.equal(await client.cancel(pending.job), true)
       return pending.job
@@ -160,7 +160,7 @@ test.concurrent('of jobs that were redeemed, forged, refused or cancelled no key
 
 /** A job that another client added, as its ticket tells of it. */
 async function jobOfAnother(space: Space): Promise<JobRef> {
-  const { job } = await (await readyClient(space)).submit('verify', request)
+  const { job } = await submitted(await readyClient(space))
   return { ...job }
 }
 

@@ -10,7 +10,7 @@ import type { ClientObserver, JobRef, PasswordClient } from '@spillway/client/qu
 import { freePort, monitorRedis, type TcpProxy, until } from '@spillway/local/rig'
 import { test, vi } from 'vitest'
 import { forgotten } from '../garbage.ts'
-import { answerOf, jobsAreCounted, jobsCounted, readyClient, startedWorker } from '../parts.ts'
+import { answerOf, jobsAreCounted, jobsCounted, readyClient, startedWorker, submitted } from '../parts.ts'
 import { activeJobs, jobKey, redisProxy, resultOf, type Space, spaceFor, waitingJobs } from '../space.ts'
 
 const request = { password: 'right', storedHash: '$spillway-token$' }
@@ -53,7 +53,7 @@ test.concurrent('without Redis a client is not ready, and what it could not canc
   const space = spaceFor(t)
   const proxy = await redisProxy(space)
   const client = await readyClient(space, { redisUrl: proxy.url })
-  const pending = await client.submit('verify', request)
+  const pending = await submitted(client)
   proxy.refuse()
   await until(() => !client.isReady())
   assert.equal(await answerOf(pending, 50), undefined)
@@ -94,7 +94,7 @@ test.concurrent('a job that cannot be cancelled is forgotten after its deadline,
 test.concurrent('a cancellation that fails while the connection stands is tried until it succeeds', async (t) => {
   const space = spaceFor(t)
   const client = await readyClient(space)
-  const pending = await client.submit('verify', request)
+  const pending = await submitted(client)
   assert.equal(await answerOf(pending, 0), undefined)
   const { job } = pending
   const wait = queueKey(space.prefix, 'wait')
@@ -113,7 +113,8 @@ test.concurrent('a job that was never sent is not cancelled', async (t) => {
   const space = spaceFor(t)
   const proxy = await redisProxy(space)
   const client = await readyClient(space, { redisUrl: proxy.url })
-  const { job } = await client.submit('verify', request)
+  const { job } = await submitted(client)
+  await until(async () => (await waitingJobs(space)).join() === job.id)
   proxy.refuse()
   await until(() => !client.isReady())
   await assert.rejects(client.submit('verify', request), isUnavailable)
@@ -138,9 +139,9 @@ test.concurrent('jobs that Redis lost are added again by the client that waits f
   const proxy = await redisProxy(space)
   const client = await readyClient(space, { redisUrl: proxy.url })
   const [waited, left, resumed] = [
-    await client.submit('verify', request),
-    await client.submit('verify', request),
-    await (await readyClient(space)).submit('verify', request),
+    await submitted(client),
+    await submitted(client),
+    await submitted(await readyClient(space)),
   ]
   const answers = [answerOf(waited), answerOf(await client.resume(resumed.job), 2_000)]
   for (const given of [left, resumed]) await answerOf(given, 0)
@@ -160,7 +161,7 @@ for (const kind of ['commands', 'replies'] as const) {
     const space = spaceFor(t)
     const proxy = await redisProxy(space)
     const client = await readyClient(space, { redisUrl: proxy.url })
-    const pending = await client.submit('verify', request)
+    const pending = await submitted(client)
     const answer = answerOf(pending)
     const address = (await connectionsBy(space, proxy))[kind]
     const { prefix, redis } = space
@@ -179,7 +180,7 @@ test.concurrent('a job that Redis lost is added again although no connection bro
   const space = spaceFor(t)
   const { observer, counted } = countingObserver()
   const client = await readyClient(space, { observer })
-  const answer = answerOf(await client.submit('verify', request))
+  const answer = answerOf(await submitted(client))
   await loseEverything(space)
   await startedWorker(space)
   assert.deepEqual(await answer, match)
@@ -194,11 +195,7 @@ test.concurrent('after a reconnect nothing is added again but what was lost', as
   await startedWorker(space, { slots: 1 })
   const inHand = await client.submit('verify', { ...request, storedHash: '$spillway-wait$2500$' })
   await until(async () => (await activeJobs(space)).length === 1)
-  const [lost, ...kept] = [
-    await client.submit('verify', request),
-    await client.submit('verify', request),
-    await client.submit('verify', request),
-  ]
+  const [lost, ...kept] = [await submitted(client), await submitted(client), await submitted(client)]
   const answers = [lost, inHand, ...kept].map((pending) => answerOf(pending))
   proxy.refuse()
   await until(() => !client.isReady())
@@ -289,7 +286,7 @@ test.concurrent('a job that is lost after its deadline is not added again', asyn
   const space = spaceFor(t)
   const { observer, counted } = countingObserver()
   const client = await readyClient(space, { observer, jobLifeMs: 200 })
-  const { job, answer } = await client.submit('verify', request)
+  const { job, answer } = await submitted(client)
   await until(() => client.now() > job.deadline)
   await loseEverything(space)
   // Two looks at what has become of it come by meanwhile.
@@ -301,7 +298,7 @@ test.concurrent('a job that is cancelled while a request waits for it is not add
   const space = spaceFor(t)
   const { observer, counted } = countingObserver()
   const client = await readyClient(space, { observer })
-  const [cancelled, lost] = [await client.submit('verify', request), await client.submit('verify', request)]
+  const [cancelled, lost] = [await submitted(client), await submitted(client)]
   const waiting = new AbortController()
   const unanswered = assert.rejects(cancelled.answer({ waitMs: 60_000, signal: waiting.signal }))
   const answer = answerOf(lost)
@@ -320,7 +317,7 @@ test.concurrent('a lost job whose wait ends while it is added again stays, for i
   const { observer, counted } = countingObserver()
   const proxy = await redisProxy(space)
   const client = await readyClient(space, { observer, redisUrl: proxy.url })
-  const { job, answer } = await client.submit('verify', request)
+  const { job, answer } = await submitted(client)
   const waiting = new AbortController()
   const unanswered = assert.rejects(answer({ waitMs: 60_000, signal: waiting.signal }))
   // The wait ends before the client hears that the job was added.
@@ -341,7 +338,7 @@ test.concurrent('a verdict that came while the client was away is found when it 
   const space = spaceFor(t)
   const proxy = await redisProxy(space)
   const client = await readyClient(space, { redisUrl: proxy.url })
-  const pending = await client.submit('verify', request)
+  const pending = await submitted(client)
   // At the end of its wait it would be found in any case.
   const answer = answerOf(pending, 600_000)
   proxy.refuse()
@@ -357,14 +354,14 @@ test.concurrent('a worker that lost Redis in the middle of a job answers it when
   const proxy = await redisProxy(space)
   const client = await readyClient(space)
   await startedWorker(space, { slots: 1, env: { REDIS_URL: proxy.url } })
-  const pending = await client.submit('verify', { ...request, storedHash: '$spillway-wait$300$' })
+  const pending = await submitted(client, '$spillway-wait$300$')
   const answer = answerOf(pending)
   await until(() => client.load().workers === 1 && client.load().active === 1)
   proxy.refuse()
   await until(() => client.load().workers === 0, { what: 'a queue without workers' })
   proxy.restore()
   assert.deepEqual(await answer, match)
-  assert.deepEqual(await answerOf(await client.submit('verify', request)), match)
+  assert.deepEqual(await answerOf(await submitted(client)), match)
 })
 
 test.concurrent('a client made while Redis is away is of use as soon as Redis is there', async (t) => {
@@ -374,7 +371,7 @@ test.concurrent('a client made while Redis is away is of use as soon as Redis is
   proxy.refuse()
   const ready = readyClient(space, { redisUrl: proxy.url })
   proxy.restore()
-  assert.deepEqual(await answerOf(await (await ready).submit('verify', request)), match)
+  assert.deepEqual(await answerOf(await submitted(await ready)), match)
 })
 
 test.concurrent('a worker that is started while Redis is away is alive, and takes jobs when Redis is there', async (t) => {
@@ -382,7 +379,7 @@ test.concurrent('a worker that is started while Redis is away is alive, and take
   const proxy = await redisProxy(space)
   proxy.refuse()
   const client = await readyClient(space)
-  const pending = await client.submit('verify', request)
+  const pending = await submitted(client)
   const port = await freePort()
   const started = startedWorker(space, { env: { REDIS_URL: proxy.url, OPS_PORT: String(port) } })
   const probe = async (path: string) => (await fetch(`http://127.0.0.1:${port}${path}`)).status
@@ -399,7 +396,7 @@ test.concurrent('a verdict that Redis does not take is offered again until it do
   const client = await readyClient(space)
   const user = await userWithoutVerdicts(space)
   const worker = await startedWorker(space, { slots: 1, env: { REDIS_URL: user.redisUrl } })
-  const pending = await client.submit('verify', request)
+  const pending = await submitted(client)
   await until(async () => JSON.stringify(await redis.call('ACL', 'LOG')).includes(user.name))
   assert.equal(await answerOf(await client.resume(pending.job), 0), undefined)
   assert.deepEqual(await jobsCounted(worker), [])
@@ -420,7 +417,7 @@ test.concurrent('a worker that stops goes on offering a verdict that Redis does 
     const entries = Array.isArray(log) ? log.map(toEntries) : []
     return entries.reduce((sum, { username, count }) => sum + (username === user.name ? Number(count) : 0), 0)
   }
-  const pending = await client.submit('verify', request)
+  const pending = await submitted(client)
   await until(() => resultOf(space, pending.job.id))
   const closed = worker.close()
   await until(async () => (await redis.hlen(capacityKey(prefix))) === 0)
@@ -436,7 +433,7 @@ test.concurrent('a verdict that Redis never takes is counted as lost at its dead
   const client = await readyClient(space, { jobLifeMs: 1_000 })
   const user = await userWithoutVerdicts(space)
   const worker = await startedWorker(space, { slots: 1, env: { REDIS_URL: user.redisUrl } })
-  const { job } = await client.submit('verify', request)
+  const { job } = await submitted(client)
   await until(() => resultOf(space, job.id))
   assert.deepEqual(await jobsCounted(worker), [])
   await jobsAreCounted(worker, 'verify undelivered 1')

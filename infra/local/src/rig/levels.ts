@@ -62,14 +62,15 @@ const compiledSources: Vite.Plugin = {
   },
 }
 
-/** Begins with processes, which take longest, and then with long files, so that nothing long is left for the end of a run. */
+/** Begins with processes, which take longest, then long files, and ends with units: nothing long is left for the end of a run. */
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const bytes = new Map(files.map((file) => [file, statSync(file.moduleId).size]))
     const sizeOf = (file: TestSpecification): number => bytes.get(file) ?? 0
     const sorted = (await super.sort(files)).toSorted((one, other) => sizeOf(other) - sizeOf(one))
-    const isFirst = ({ moduleId }: TestSpecification): boolean => moduleId.includes('/test/process/')
-    return [...sorted.filter(isFirst), ...sorted.filter((file) => !isFirst(file))]
+    const turn = ({ moduleId }: TestSpecification): number =>
+      moduleId.includes('/test/process/') ? 0 : moduleId.includes('/test/unit/') ? 2 : 1
+    return sorted.toSorted((one, other) => turn(one) - turn(other))
   }
 }
 

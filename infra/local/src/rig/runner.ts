@@ -1,5 +1,5 @@
 // Runs test files in Vitest, and counts how they ended.
-import { createVitest, type TestModule, type TestSuite } from 'vitest/node'
+import { createVitest, type TestModule, type TestSpecification, type TestSuite } from 'vitest/node'
 import { LongestFirst, optionsFor } from './levels.ts'
 
 interface TestResults {
@@ -39,7 +39,7 @@ export async function runTests({ root, filters, all, prepare, signal }: TestRun)
     const services = await prepare(new Set(chosen.map(({ project }) => project.name)))
     try {
       const stopped = new Promise<undefined>((resolve) => signal.addEventListener('abort', () => resolve(undefined)))
-      const run = await Promise.race([vitest.runTestSpecifications(chosen, true), stopped])
+      const run = await Promise.race([vitest.runTestSpecifications(fillingPauses(chosen), true), stopped])
       // Closing ends the processes of the files that run.
       return run ? count(run.testModules, run.unhandledErrors.length) : { ...nothing, failed: 1 }
     } finally {
@@ -48,6 +48,13 @@ export async function runTests({ root, filters, all, prepare, signal }: TestRun)
   } finally {
     await vitest.close()
   }
+}
+
+/** Units run among service tests, if there are any: they compute while those wait. One process for units alone would leave cores idle. */
+function fillingPauses(files: TestSpecification[]): TestSpecification[] {
+  const service = files.find(({ project }) => project.name === 'service')?.project
+  if (service === undefined) return files
+  return files.map((file) => (file.project.name === 'unit' ? service.createSpecification(file.moduleId) : file))
 }
 
 /** Counts each error outside of a test as a test that failed: a file that cannot be loaded, a hook, a rejection that nobody handles. */

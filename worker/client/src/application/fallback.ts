@@ -2,6 +2,7 @@
  * The queue, with a process beside the application that takes over while the queue does not answer: no worker is alive, or Redis is away.
  * Calls that wait are moved to it; hashing one twice does no harm. It hashes few at a time, and admission refuses what it could not do.
  */
+import { setMaxListeners } from 'node:events'
 import { withResolvers } from '../within.js'
 import type { Backend } from './open-backend.js'
 import { PasswordsError } from './passwords-error.js'
@@ -22,7 +23,7 @@ export function openFallback({ queue, openProcess, log }: FallbackOptions): Back
   let opened: Backend | undefined
   let lackingSince: number | undefined
   /** Aborted while the process has taken over. */
-  let takeover = new AbortController()
+  let takeover = heardByMany()
 
   const process = (): Backend => (opened ??= openProcess())
   const active = (): Backend => (takeover.signal.aborted ? process() : queue)
@@ -32,7 +33,7 @@ export function openFallback({ queue, openProcess, log }: FallbackOptions): Back
     if (known && slots > 0) {
       lackingSince = undefined
       if (!takeover.signal.aborted) return
-      takeover = new AbortController()
+      takeover = heardByMany()
       log.info({}, 'workers hash again')
       return
     }
@@ -103,4 +104,11 @@ export function openFallback({ queue, openProcess, log }: FallbackOptions): Back
       await Promise.all([queue.close(), opened?.close()])
     },
   }
+}
+
+/** Each call in hand listens. Node 20 and 22 would warn of a leak from the eleventh on. */
+function heardByMany(): AbortController {
+  const controller = new AbortController()
+  setMaxListeners(0, controller.signal)
+  return controller
 }

@@ -41,10 +41,15 @@ interface Handler {
   returnFatalError(error: unknown): void
 }
 
+/** Of connections that end: what else came with the bytes that ended them is not read. */
+const ending = new WeakSet<Handler>()
+
 function dispatch(this: Handler, take: () => void): void {
+  if (ending.has(this)) return
   try {
     take()
   } catch (error) {
+    ending.add(this)
     this.returnFatalError(error)
   }
 }

@@ -1,4 +1,5 @@
 // A Redis, or something in its place, that sends what nobody asked for.
+import assert from 'node:assert/strict'
 import { createServer, type Socket } from 'node:net'
 import { listening, until } from '@spillway/local/rig'
 import { test } from 'vitest'
@@ -53,3 +54,17 @@ for (const bytes of [
     await until(async () => redis.status === 'ready' && (await redis.set('a', 'b').catch(() => undefined)) === 'OK')
   })
 }
+
+test('of many that come together the first ends the connection, and the others are not read', async (t) => {
+  const server = await startServer('>1\r\n$9\r\nsubscribe\r\n'.repeat(20))
+  const errors: Error[] = []
+  const redis = connectRedis(server.url, 'producer').on('error', (error) => errors.push(error))
+  t.onTestFinished(() => {
+    redis.disconnect()
+    server.close()
+  })
+  await until(() => redis.status === 'ready')
+  server.send()
+  await until(() => server.connections() === 2 && redis.status === 'ready')
+  assert.equal(errors.length, 1)
+})
