@@ -59,11 +59,15 @@ export async function buildServer(
     // While it closes, a gateway still answers requests on open connections, and closes each connection with its answer.
     return503OnClosing: false,
     forceCloseConnections: 'idle',
-    // The client would take this answer for the answer of an earlier request.
-    clientErrorHandler: (error, socket) =>
-      app.owesAnswer(socket)
-        ? socket.destroy()
-        : sendConnectionProblem(error, socket, app.connectionProblemHeaders?.(socket)),
+    clientErrorHandler(error, socket) {
+      // The client would take this answer for the answer of an earlier request.
+      if (app.owesAnswer(socket) || !socket.writable) return void socket.destroy()
+      // What follows on the connection would be an error again.
+      socket.pause()
+      const answer = () => sendConnectionProblem(error, socket, app.connectionProblemHeaders?.(socket))
+      if (app.whenRejectionIsDue === undefined) answer()
+      else app.whenRejectionIsDue(answer)
+    },
     ajv: {
       customOptions: {
         ...ownSchemas,

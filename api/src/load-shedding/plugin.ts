@@ -75,6 +75,7 @@ export const loadSheddingPlugin = fp(
     const refusalIsDue = createRefusalPace(pace)
     // By itself: a client whose token has just expired need not wait for those that are refused in a spike.
     const rejectionIsDue = createRefusalPace(pace)
+    app.decorate('whenRejectionIsDue', (answer) => (isClosing() ? answer() : rejectionIsDue(answer)))
 
     /** How an answer is held that comes back at once where it is answered at once; undefined for any other. A challenge may be solved at once. */
     function paceOf({ errorCode, jobId, isInVain }: FastifyRequest, status: number) {
@@ -139,6 +140,10 @@ export const loadSheddingPlugin = fp(
 )
 
 declare module 'fastify' {
+  interface FastifyInstance {
+    /** Holds what no hook sees, as other answers to what is malformed are held [never]. */
+    whenRejectionIsDue?(answer: () => void): void
+  }
   interface FastifyContextConfig {
     /** The priority of the route's requests in the request queue [new]. */
     priority?: Priority

@@ -1,0 +1,55 @@
+// Floods of what is no request, or a malformed one, on raw connections: after a hundred of them each is answered in its time.
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { until } from '@spillway/local/rig'
+import { afterAll, test } from 'vitest'
+import { call, expect } from '../client.ts'
+import { shareSystem } from '../system.ts'
+
+const system = await shareSystem()
+const sockets: Socket[] = []
+afterAll(async () => {
+  for (const socket of sockets) socket.destroy()
+  await system.close()
+})
+const { url } = await system.gateway({ LIMIT_PER_ADDRESS: '0' })
+
+const head = (line: string, ...headers: string[]) => `${[`${line} HTTP/1.1`, ...headers].join('\r\n')}\r\n\r\n`
+const post = (body: string, length = body.length) =>
+  head('POST /v1/tickets/redeem', 'Host: x', 'Content-Type: application/json', `Content-Length: ${length}`) + body
+const kinds: Record<string, string> = {
+  'no path': head('GET /nowhere', 'Host: x'),
+  'a path that cannot be decoded': head('GET /v1/%zz', 'Host: x'),
+  'another method': head('GET /v1/tickets/redeem', 'Host: x'),
+  'bytes that are not HTTP': 'made up\r\n\r\n',
+  'headers without an end': head('GET /healthz', 'Host: x', `X: ${'x'.repeat(20_000)}`),
+  'no Host': head('GET /healthz'),
+  'no JSON': post('{made up'),
+  'a body that is too long': post('', 1_000_000),
+  'a field that is missing': post('{}'),
+  'another media type': `${head('POST /v1/tickets/redeem', 'Host: x', 'Content-Type: text/plain', 'Content-Length: 1')}x`,
+  'a made-up ticket': post('{"ticket":"made up"}'),
+}
+/** Enough that the next one is answered three seconds later. */
+const FLOOD = 500
+
+test('whatever is malformed is held once many have come, and other requests go before it', async () => {
+  const answered: string[] = []
+  async function send(kind: string, bytes: string): Promise<void> {
+    const socket = connect(Number(new URL(url).port), '127.0.0.1')
+    sockets.push(socket)
+    socket.on('error', () => undefined)
+    socket.once('data', (answer) => {
+      assert.match(String(answer), /^HTTP\/1\.1 4\d\d /)
+      answered.push(kind)
+    })
+    await once(socket, 'connect')
+    socket.write(bytes)
+  }
+  for (let n = 0; n < FLOOD; n += 1) call(url, 'GET', '/nowhere').catch(() => undefined)
+  await Promise.all(Object.entries(kinds).map(([kind, bytes]) => send(kind, bytes)))
+  for (let n = 0; n < 20; n += 1) expect(200, await call(url, 'GET', '/healthz'))
+  assert.deepEqual(answered, [])
+  await until(() => answered.length === Object.keys(kinds).length)
+})
