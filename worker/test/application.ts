@@ -14,11 +14,14 @@ export const noProgram = new URL('file:///nowhere/beside.cjs')
 /** A policy that takes next to no time. */
 export const argon2id = { algorithm: 'argon2id', ...policy } as const
 
+/** A log of applications that drops its lines. */
+export const silent = { error() {}, warn() {}, info() {}, debug() {} }
+
 /** Passwords on the queue of a space, closed with it. */
 export function passwordsOf(space: Space, options: PasswordsOptions = {}, program = noProgram): ExactPasswords {
   const { redisUrl: redis, prefix: queuePrefix } = space
   const passwords = createPasswordsWith(program, {
-    ...{ redis, queuePrefix, sealKeys, policy: argon2id, waitMs: 60_000 },
+    ...{ redis, queuePrefix, sealKeys, policy: argon2id, waitMs: 60_000, log: silent },
     ...options,
   })
   space.closing(() => passwords.close())

@@ -70,10 +70,11 @@ test('a gateway that does not find Redis says so once in ten seconds for all of 
   const gateway = startProcess({ entry: 'api/dist/main.js', env })
   t.onTestFinished(() => gateway.close())
   await gateway.waitForLog(({ msg }) => msg === 'gateway listening')
+  await gateway.waitForLog(({ msg }) => msg === 'redis connection failed')
   const listeningAt = performance.now()
   await until(() => performance.now() - listeningAt > 1_000)
   const lines = gateway.logs.filter(({ level }) => level === 'warn')
-  assert.ok(lines.length > 0 && lines.length <= 1 + Math.floor(process.uptime() / 10), gateway.output())
+  assert.ok(lines.length <= 1 + Math.floor(process.uptime() / 10), gateway.output())
   assert.deepEqual(
     lines.filter(({ msg, err }) => msg !== 'redis connection failed' || err !== undefined),
     [],

@@ -1,6 +1,6 @@
 // Discovery, as verifiers that know the issuer alone ask for it.
 import assert from 'node:assert/strict'
-import { newSigningKey } from '@spillway/local/rig'
+import { type LogLine, newSigningKey } from '@spillway/local/rig'
 import { decodeJwt } from 'jose'
 import { afterAll, test } from 'vitest'
 import { assertProblem, call, expect, login, newAccount } from '../client.ts'
@@ -60,7 +60,9 @@ test('a name is no issuer that could be discovered: there is no document, and th
   for (const name of ['openid-configuration', 'oauth-authorization-server'])
     assertProblem(await call(gateway.url, 'GET', `/.well-known/${name}`), 404, 'not_found')
   assert.equal((await fetch(`${gateway.url}/.well-known/jwks.json`)).status, 200)
-  const said = gateway.logs.filter(({ msg }) => String(msg).includes('ISSUER'))
+  const speaksOfIt = ({ msg }: LogLine) => String(msg).includes('ISSUER')
+  await gateway.waitForLog(speaksOfIt)
+  const said = gateway.logs.filter(speaksOfIt)
   assert.deepEqual(
     said.map(({ msg }) => msg),
     ['there is no discovery of shop: ISSUER is no URL'],

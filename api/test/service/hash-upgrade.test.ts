@@ -115,7 +115,7 @@ test('gateway and worker count it, and the log of the worker leads from the job 
   const { url, opsUrl } = await system.gateway()
   const credentials = await accountWithHash(system.database, 'scrypt:16384:8:1', password)
   expect(401, await login(url, credentials))
-  assert.match(await metricsOf(opsUrl), /^spillway_refused_total{reason="unsupported_hash"} 1$/m)
+  await until(async () => /^spillway_refused_total{reason="unsupported_hash"} 1$/m.test(await metricsOf(opsUrl)))
   assert.match(await metricsOf(opsUrl), /^spillway_refused_total{reason="wrong_password"} 0$/m)
   await until(async () =>
     /^spillway_jobs_total{job="verify",outcome="unsupported_hash"} [1-9]/m.test(await metricsOf(worker.opsUrl)),

@@ -1,7 +1,7 @@
 // An application's passwords without Redis: hashed in one process beside it, which may be killed at any time.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { once } from 'node:events'
+import { once, setMaxListeners } from 'node:events'
 import { stat } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { createServer, get } from 'node:http'
@@ -13,7 +13,7 @@ import type { ObservedCall, Passwords, PasswordsOptions } from '@spillway/client
 import { withResolvers } from '@spillway/client/within'
 import { until } from '@spillway/local/rig'
 import { type TestContext, test } from 'vitest'
-import { besideProgram, dearHashesAreRefused, noProgram, rejectsWith } from '../application.ts'
+import { besideProgram, dearHashesAreRefused, noProgram, rejectsWith, silent } from '../application.ts'
 
 const run = promisify(execFile)
 
@@ -24,8 +24,6 @@ const bcryptHash = '$2a$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW
 const SECONDS = bcryptHash.replace('$05$', '$15$')
 /** A process may take long to start on a busy machine. */
 const WAIT_MS = 100_000
-
-const silent = { error() {}, warn() {}, info() {}, debug() {} }
 
 function passwordsOf(t: TestContext, options: PasswordsOptions = {}, program = besideProgram): Passwords {
   const passwords = createPasswordsWith(program, { policy: cheap, waitMs: WAIT_MS, log: silent, ...options })
@@ -177,6 +175,7 @@ test('what cannot be answered in time is refused, and what waits can be cancelle
   // What calls of this cost take is measured by then.
   for (let n = 0; n < 10; n += 1) await passwords.verify('x', stored)
   const caller = new AbortController()
+  setMaxListeners(0, caller.signal)
   const patient = { deadline: Date.now() + 100_000, signal: caller.signal }
   const held = Array.from({ length: 40 }, () => passwords.verify('x', stored, patient))
   const { slots, waiting, active } = passwords.capacity()

@@ -8,10 +8,8 @@ import { startedWorker } from '../parts.ts'
 import { redisProxy, type Space, spaceFor, waitingJobs } from '../space.ts'
 import { startedWorkerProcess } from '../worker-process.ts'
 
-const silent = { error() {}, warn() {}, info() {}, debug() {} }
-
 const withFallback = (space: Space, options: PasswordsOptions = {}) =>
-  passwordsOf(space, { fallbackConcurrency: 1, log: silent, ...options }, besideProgram)
+  passwordsOf(space, { fallbackConcurrency: 1, ...options }, besideProgram)
 
 test.concurrent('without a worker the process beside answers, those that waited as well, until a worker comes', async (t) => {
   const space = spaceFor(t)
@@ -36,6 +34,11 @@ test.concurrent('the only worker is killed in the middle of its calls: all are a
   await until(() => passwords.capacity().slots > 0, { what: 'the worker' })
   const stored = await passwords.hash('right')
   worker.signal('SIGSTOP')
+  // Node warns of a leak where more than ten listen to one signal of ours.
+  const warnings: Error[] = []
+  const warned = (warning: Error) => void warnings.push(warning)
+  process.on('warning', warned)
+  t.onTestFinished(() => void process.off('warning', warned))
   const calls = Array.from({ length: 30 }, (_, n) => passwords.verify(n % 2 === 0 ? 'right' : 'wrong', stored))
   await until(async () => (await waitingJobs(space)).length >= 20)
   worker.signal('SIGKILL')
@@ -44,6 +47,7 @@ test.concurrent('the only worker is killed in the middle of its calls: all are a
     Array.from(calls, (_, n) => n % 2 === 0),
   )
   assert.equal(passwords.capacity().by, 'process')
+  assert.ok(!warnings.some(({ name }) => name === 'MaxListenersExceededWarning'))
 })
 
 test.concurrent('Redis goes away and comes back: no call fails', async (t) => {

@@ -6,11 +6,9 @@ import { createBcrypt } from '@spillway/client/drop-in/bcrypt'
 import { readEnvironment } from '@spillway/client/drop-in/environment'
 import original from 'bcrypt'
 import { type TestContext, test } from 'vitest'
-import { besideProgram, noProgram, rejectsWith } from '../application.ts'
+import { besideProgram, noProgram, rejectsWith, silent } from '../application.ts'
 
 const cheap = { algorithm: 'argon2id', memoryKib: 64, time: 1 } as const
-const silent = { error() {}, warn() {}, info() {}, debug() {} }
-
 function inPlace(t: TestContext, options = {}, program = besideProgram) {
   const own = { inProcess: true, policy: cheap, waitMs: 60_000, log: silent }
   const passwords = createPasswordsWith(program, { ...own, ...options })

@@ -8,7 +8,7 @@ import { createNamespace, until } from '@spillway/local/rig'
 import { query } from '@spillway/local/services/query'
 import { type FastifyReply, fastify } from 'fastify'
 import { type TestContext, test } from 'vitest'
-import { argon2id, besideProgram, passwordsOf, rejectsWith } from '../application.ts'
+import { argon2id, besideProgram, passwordsOf, rejectsWith, silent } from '../application.ts'
 import { sealKeys, startedWorker } from '../parts.ts'
 import { type Space, spaceFor } from '../space.ts'
 
@@ -39,7 +39,6 @@ async function queued(
 }
 
 function inPlace(t: TestContext, options: PasswordsOptions = {}): Passwords {
-  const silent = { error() {}, warn() {}, info() {}, debug() {} }
   const own = { inProcess: true, policy: argon2id, log: silent, concurrency: 1 }
   const passwords = createPasswordsWith(besideProgram, { ...own, ...options })
   t.onTestFinished(() => passwords.close())

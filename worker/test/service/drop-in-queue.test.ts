@@ -9,7 +9,7 @@ import { readEnvironment } from '@spillway/client/drop-in/environment'
 import argon2 from 'argon2'
 import bcrypt from 'bcrypt'
 import { test } from 'vitest'
-import { noProgram, rejectsWith } from '../application.ts'
+import { noProgram, rejectsWith, silent } from '../application.ts'
 import { jobsAreCounted, sealKeys, startedWorker } from '../parts.ts'
 import { type Space, spaceFor } from '../space.ts'
 
@@ -23,7 +23,7 @@ function environment({ redisUrl, prefix }: Space): Record<string, string> {
 }
 
 function passwordsOf(space: Space): ExactPasswords {
-  const passwords = createPasswordsWith(noProgram, readEnvironment(environment(space)))
+  const passwords = createPasswordsWith(noProgram, { ...readEnvironment(environment(space)), log: silent })
   space.closing(() => passwords.close())
   return passwords
 }

@@ -5,7 +5,7 @@ import type { TestProjectInlineConfiguration } from 'vitest/config'
 import { BaseSequencer, type InlineConfig, type TestSpecification, type Vite } from 'vitest/node'
 
 /**
- * - `unit`: no server, no child process, simulated clocks; all in one process
+ * - `unit`: no server, no child process, simulated clocks; in one process, or among service tests
  * - `service`: real PostgreSQL and Redis, one set for the run
  * - `process`: processes that are started, signalled, killed, for what README promises
  * - `all`: other processes, packages, other languages, releases, images, charts: by `pnpm test --all` alone, or by name
