@@ -108,7 +108,11 @@ export interface CountedTogether extends ScriptInput {
 }
 
 export interface AddressAttempts {
-  /** Whether one script can count an attempt here and elsewhere: where there is a limit, and one Redis server. */
+  /**
+   * Whether one script can count an attempt here and for its account: where there is a limit, and one Redis server. With several, address and
+   * account have their counts on servers of their own, as each of both comes with many of the other. Two commands everywhere would be
+   * one way instead of two, and a command more for each login and each end of one.
+   */
   isTogether: boolean
   /** Refuses an address from memory while it is known to be over its limit. Throws `too_many_requests`. */
   refuseRemembered(address: string, reply: FastifyReply): void
