@@ -49,7 +49,7 @@ export interface Gateway {
   serviceUrl: string | undefined
   /**
    * Drains for DRAIN_MS, or until interrupted: answers everything, and says with each answer that the connection ends. Then stops
-   * listening, answers the requests in hand, and disconnects from Redis and PostgreSQL.
+   * listening, answers the running requests, and disconnects from Redis and PostgreSQL.
    */
   close(interrupted?: AbortSignal): Promise<void>
 }

@@ -5,8 +5,8 @@
 require('./process/no-inspector.js')
 
 /*
- * New objects have the megabyte that V8 begins with: 48 would be kept for good, a fifth of the memory of a process that makes little. The size
- * itself is a flag of the command line alone, which every way to start a worker would have to repeat.
+ * New objects keep V8's initial megabyte: 48 would be kept for ever, a fifth of the memory of a process that allocates little. The size
+ * itself is only a flag of the command line, which every way to start a worker would have to repeat.
  */
 require('node:v8').setFlagsFromString('--semi-space-growth-factor=1')
 

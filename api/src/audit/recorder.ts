@@ -131,7 +131,8 @@ function stored(
   }
 }
 
-// How many refusals, and events of no account, a gateway records one by one: anyone can cause them, and a flood must not fill the disk.
+// How many refusals, and events without an account, a gateway records one by one. Anyone can cause them, and a flood must not fill the
+// disk.
 
 /** Refusals at once, and refusals a second of a flood that lasts: 864,000 rows a day, some 220 MB. */
 const BURST = 1_000

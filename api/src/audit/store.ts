@@ -21,8 +21,8 @@ const DELETED = 2_000
 const DAY_MS = 24 * 3_600_000
 
 /**
- * Adds all events, or no event. An event that is there already stays as it is: a batch whose answer was lost is written again. The commit waits
- * for no disk and no standby: where PostgreSQL crashes, the last second of the audit is lost, as it is where a gateway is killed.
+ * Adds all events, or no event. An event that is there already stays as it is: a batch whose answer was lost is written again. The commit
+ * waits for neither disk nor standby. When PostgreSQL crashes, the last second of the audit is lost, as when a gateway is killed.
  */
 export async function insertEvents(database: Database, events: readonly StoredEvent[]): Promise<void> {
   const sql = Prisma.sql`

@@ -61,7 +61,7 @@ export function headerBlock(header: Header): Buffer {
   return Buffer.from(`${JSON.stringify(header).padEnd(BLOCK_BYTES - 1)}\n`)
 }
 
-/** Undefined for what is no header. */
+/** Undefined for anything else. */
 function readHeader(block: Buffer): Header | undefined {
   try {
     const header: unknown = JSON.parse(block.toString('utf8'))

@@ -73,8 +73,8 @@ const LET_IN = `${LUA_LET_IN}
 return let_in(KEYS, ARGV)`
 
 /**
- * Lua: the same, of an attempt that counts for its address first: one that is refused there does not count for its account. KEYS and ARGV: those
- * of count_for_address, then those of let_in. Returns both answers, or the first alone where it refuses.
+ * Lua: the same, of an attempt that counts for its address first: one that is refused there does not count for its account. KEYS and ARGV:
+ * of count_for_address, then of let_in. Returns both answers, or the first alone where it refuses.
  */
 const COUNT_AND_LET_IN = `${LUA_LET_IN}${LUA_COUNT_FOR_ADDRESS}
 local of_address = count_for_address({unpack(KEYS, 1, 3)}, {unpack(ARGV, 1, 7)})

@@ -1,7 +1,7 @@
 /**
- * Counts of attempts in Redis, shared by all gateways. An attempt counts as failed from the moment that it is let in, until it is settled or
- * lapses: of a hundred at once no more get in than of a hundred in turn. It lapses with the ticket that it may have been given, so that an
- * attempt which taught nobody anything counts for nothing, whatever became of its job, its client and its gateway.
+ * Counts of attempts in Redis, shared by all gateways. An attempt counts as failed from its admission until it is settled or lapses: no
+ * more of a hundred at once get in than of a hundred in turn. It lapses with its ticket. So an attempt that revealed nothing does not
+ * count, whatever happened to its job, its client and its gateway.
  */
 import { randomBytes } from '@spillway/client/protocol/seal'
 import type { RedisConnection } from '@spillway/client/queue-client'

@@ -1,11 +1,11 @@
 /**
- * Device tokens (OWASP, "Slow Down Online Guessing Attacks with Device Cookies"): a client that has logged in to an account shows its
- * token at the next login, and is counted by itself. A token is bound to its account, grants nothing, and is not stored:
+ * Device tokens (OWASP, "Slow Down Online Guessing Attacks with Device Cookies"): a client that has logged in to an account shows its token
+ * at the next login, and is counted separately. A token is bound to its account, grants nothing, and is not stored:
  * `device.milliseconds.generation.signature`, signed with the seal keys, so that every gateway reads it and rotation replaces it. The id of
- * a device ends with a short signature of its own: an overloaded gateway knows a device by it before it has read for which account.
+ * a device ends with a short signature of its own. An overloaded gateway recognizes a device by it before it has read the account.
  *
- * The generation says of which user and which password the token is. It is compared with the account's, in the database: a new password, or
- * another account of the address, makes every device unknown, without a mark anywhere and without comparing two times.
+ * The generation says of which user and which password the token is. It is compared with the account's, in the database. A new password, or
+ * another account of the address, makes every device unknown, without a stored mark and without comparing two times.
  */
 import { hash, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'

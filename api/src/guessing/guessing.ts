@@ -1,7 +1,7 @@
 /**
  * Holds guessing back and locks nobody out. A device that has logged in to an account is counted by itself. Unknown devices share a number
- * of consecutive failures for each account (NIST SP 800-63B-4, 3.2.2), with growing delays; then each attempt takes a challenge, which
- * also spares the wait before that. Nothing here asks whether an account exists.
+ * of consecutive failures for each account (NIST SP 800-63B-4, 3.2.2), with growing delays. Then each attempt needs a challenge. A solved
+ * challenge also replaces a delay. Nothing here asks whether an account exists.
  */
 import type { FastifyBaseLogger } from 'fastify'
 import type { GatewayMetrics } from '../http/metrics.js'
@@ -25,7 +25,7 @@ export interface Attempt {
   account: string
   /** The device whose count it is; null for the count of unknown devices. */
   device: string | null
-  /** Where the login came from: whoever redeems its ticket may come from elsewhere. */
+  /** Where the login came from: its ticket may be redeemed from elsewhere. */
   network: string
 }
 
@@ -57,9 +57,9 @@ export interface Guessing {
   /** Whether one command counts a login for its address and for its account. */
   isTogether: boolean
   /**
-   * Counts a login before anything is done for it. Throws `too_many_requests` or `challenge_required`, with a challenge; `tellLimit` is
-   * called when the limit of a minute refuses. An answer to a challenge is checked only where the login needs it. Throws `unavailable` for
-   * an attempt that cannot be counted: while Redis is away nothing is hashed anyway.
+   * Counts a login before any other work. Throws `too_many_requests` or `challenge_required`, with a challenge; `tellLimit` is called when
+   * the limit of a minute refuses. An answer to a challenge is checked only where the login needs it. Throws `unavailable` for an attempt
+   * that cannot be counted: while Redis is away nothing is hashed anyway.
    */
   letIn(login: Login, tellLimit: (max: number, count: Count) => void): Promise<LetInAttempt>
   /**

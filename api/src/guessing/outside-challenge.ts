@@ -1,7 +1,6 @@
 /**
- * The challenge of another service, such as Turnstile, hCaptcha or reCAPTCHA: the client sends the token that it got there, and the
- * service is asked whether it is good. What they call "siteverify": a form with `secret`, `response` and `remoteip`, answered by JSON with
- * `success`.
+ * The challenge of another service, such as Turnstile, hCaptcha or reCAPTCHA: the client sends a token of that service, and the service is
+ * asked whether it is valid. What they call "siteverify": a form with `secret`, `response` and `remoteip`, answered by JSON with `success`.
  */
 import { createHash } from 'node:crypto'
 import { ApiError } from '../problems/errors.js'
@@ -22,7 +21,7 @@ export interface Answerer {
   address: string
   /** Aborts when the client disconnects. */
   gone: AbortSignal
-  /** Awaits what another service does: meanwhile the request takes no place among those in hand. */
+  /** Awaits another service: meanwhile the request does not count as one that the gateway works on. */
   whilePaused<T>(wait: () => Promise<T>): Promise<T>
 }
 

@@ -29,7 +29,7 @@ export const guessingPlugin = fp(
       return { ...together, counted }
     }
 
-    /** Counts a request that is no login, because of its body. Throws `too_many_requests`. */
+    /** Counts a request that its body makes invalid as a login. Throws `too_many_requests`. */
     async function countInvalid(request: FastifyRequest, reply: FastifyReply): Promise<void> {
       if (request.isUncounted !== true) return
       request.isUncounted = false
@@ -100,8 +100,8 @@ function fieldOf({ body }: FastifyRequest, name: string): string {
 declare module 'fastify' {
   interface FastifyInstance {
     /**
-     * `onRequest` hook that counts a login for its address, unless a known device makes it; or refuses it from memory, where it is counted
-     * with its account.
+     * `onRequest` hook that counts a login for its address, unless a known device makes it. Where a login is counted with its account, the
+     * hook only refuses from memory.
      */
     countLogin(request: FastifyRequest, reply: FastifyReply): Promise<void>
     /** `preHandler` hook that counts a login, and refuses it. Needs `attachValidation`: an invalid one counts for its address. */

@@ -1,6 +1,6 @@
 /**
- * Notices networks from which many accounts are tried in vain: single IPv4 addresses and the /64 of IPv6 ones, and the networks around
- * them. Redis counts distinct accounts (HyperLogLog), for all gateways together, and forgets them after ten minutes.
+ * Notices networks that fail on many accounts: single IPv4 addresses, the /64 of IPv6 addresses, and the networks around them. Redis counts
+ * distinct accounts (HyperLogLog), for all gateways together, and forgets them after ten minutes.
  */
 import type { ClientContext, Result } from 'ioredis'
 import { wideNetworkOf } from '../limits/client-network.js'

@@ -17,7 +17,7 @@ const GROWTH_FAILURES = 100
 const ID_BYTES = 16
 const ANSWER = /^(([\w-]{22})\.(\d{10})\.(\d{1,2})\.([\w-]{43}))\.[\w-]{1,64}$/
 
-/** A challenge that was solved. It must be marked as used before anything is allowed for it. */
+/** A challenge that was solved. It must be marked as used before it allows anything. */
 export interface Solved {
   id: string
   /** Until it expires, in milliseconds. */

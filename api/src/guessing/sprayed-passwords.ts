@@ -1,11 +1,11 @@
 /**
- * Notices one password that fails on many accounts. Counted in this process alone, in buckets of a digest whose key is made anew for each
- * window and never leaves the process: neither Redis nor a log holds anything that was made from a password.
+ * Notices one password that fails on many accounts. Counted in this process alone, in buckets of a digest. Its key is new for each window
+ * and never leaves the process: neither Redis nor a log holds anything derived from a password.
  */
 import { createHmac, randomBytes } from 'node:crypto'
 
 const WINDOW_MS = 600_000
-/** So many accounts that fail by one password within a window are no coincidence. */
+/** So many accounts that fail by one password within a window are not a coincidence. */
 const ACCOUNTS = 50
 const BUCKETS = 2 ** 24
 /** Of one window, in all buckets; more are not looked at, so that an attack takes no memory. */

@@ -1,15 +1,15 @@
 /**
- * Draining: a gateway that was told to stop answers all requests and ends each connection with its answer; once it closes, it answers
- * the requests in hand and ends all other connections at once. Without this, two kinds of connection would delay it by a minute: those
- * without a first request, as browsers and proxies open in advance, because Node counts them as busy; and those whose request began
- * before closing, because its answer lacks `Connection: close`.
+ * Draining: after the signal to stop, a gateway answers all requests and ends each connection with its answer. Once it closes, it answers
+ * the running requests and ends all other connections at once. Without this, two kinds of connection would delay it by a minute. Browsers
+ * and proxies open connections in advance, without a first request, and Node counts them as busy. Where a request began before closing, its
+ * answer lacks `Connection: close`.
  */
 import type { Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 
 export interface DrainOptions {
-  /** The time limit of requests in hand, in milliseconds; those whose bodies have not arrived included. */
+  /** The time limit of running requests, in milliseconds, including requests whose bodies have not arrived. */
   graceMs: number
   /** Whether the gateway was told to stop. */
   isDraining(): boolean

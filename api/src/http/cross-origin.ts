@@ -1,8 +1,8 @@
 /**
- * Lets pages of other origins use the API (CORS, Fetch Standard 3.2): those of CORS_ORIGINS, and no other. Headers are set on Node's own
- * response, before load shedding and Fastify: a hook, which is how @fastify/cors sets them, is not reached by requests that are refused
- * before, and a page could not read that it is refused, or for how long. Preflights are answered there too: they need neither a limit nor
- * a place in the queue.
+ * Lets pages of other origins use the API (CORS, Fetch Standard 3.2): only the origins of CORS_ORIGINS. Headers are set on Node's own
+ * response, before load shedding and Fastify. @fastify/cors sets them in a hook, which requests that are refused earlier do not reach: a
+ * page could not read the refusal or its Retry-After. Preflights are answered there too: they need neither a limit nor a place in the
+ * queue.
  *
  * Credentials are allowed where sessions are cookies alone (SESSION_COOKIE): elsewhere tokens are sent in bodies and headers, and a page that
  * sends no cookies cannot be made to send someone else's.
@@ -68,7 +68,7 @@ function readableBy(origin: string, credentials: boolean): Record<string, string
   }
 }
 
-/** A preflight has no body; one that has is no preflight, and Fastify answers it as any other request. */
+/** A preflight has no body. With a body it is not a preflight, and Fastify answers it as any other request. */
 function isPreflight({ method, headers }: IncomingMessage): boolean {
   return (
     method === 'OPTIONS' &&

@@ -32,8 +32,8 @@ function problemOf(request: IncomingMessage): ErrorCode | undefined {
 }
 
 /**
- * RFC 9112, 6.1 and 7: Node undoes the chunks alone, and reads what is compressed beside as it is. The status is the one for a content coding; 501,
- * which the RFC prefers, would count as a failure of the gateway wherever 5xx are counted, and any client can cause it.
+ * RFC 9112, 6.1 and 7: Node undoes the chunks alone, and reads what is compressed beside as it is. The status is the same as for a content
+ * coding. 501, which the RFC prefers, would count as a failure of the gateway wherever 5xx are counted, and any client can cause it.
  */
 function isChunkedAtMost({ headers: { 'transfer-encoding': coding = 'chunked' } }: IncomingMessage): boolean {
   return /^\s*chunked\s*$/i.test(coding)

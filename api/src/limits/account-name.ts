@@ -16,7 +16,7 @@ export function accountDigest(text: string): string {
 }
 
 /**
- * The name of an account in Redis: keyed, so that a reader cannot try addresses. It changes with the first seal key: counts begin anew
+ * The name of an account in Redis: keyed, so that a reader cannot try addresses. It changes with the first seal key: counts begin at 0
  * after a rotation.
  */
 export function createAccountNames(keyring: Keyring): (account: string) => string {

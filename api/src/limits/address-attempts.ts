@@ -1,10 +1,10 @@
 /**
- * Attempts at passwords, counted for the address that they come from, so that it may hold any number of people: an attempt counts when it
- * is made, and is given back when it succeeds or taught nobody anything. Only failures use the limit up, each for a minute.
+ * Attempts at passwords, counted for their address, which any number of people may share. An attempt counts when it is made, and no longer
+ * once it succeeded or revealed nothing. Only failures use the limit up, each for a minute.
  *
- * Until it is known, an attempt counts as a failure: of a thousand wrong ones at once no more are hashed than of a thousand in turn. What comes
- * meanwhile goes behind: it has a ticket, whose job is hashed only once a redemption finds room for it (letIn), and while its client is
- * there. So everything that may be hashed within the minute is counted.
+ * Until its result is known, an attempt counts as a failure: no more of a thousand wrong ones at once are hashed than of a thousand in
+ * turn. Attempts beyond that go behind: each gets a ticket, whose job is hashed only once a redemption finds room (letIn), and while its
+ * client is there. So everything that may be hashed within the minute is counted.
  */
 import { randomBytes } from '@spillway/client/protocol/seal'
 import { toCount, toList } from '@spillway/client/redis/unexpected-reply'
@@ -25,10 +25,10 @@ const BEHIND_RETRY_AFTER_S = 5
 const ID_BYTES = 9
 
 /**
- * Lua: counts an attempt, its redemption, or a request without an attempt. A function, for scripts that count elsewhere as well; after LUA_LAPSING.
- * KEYS: failures, pending attempts, those behind. ARGV: the attempt, or another id; `attempt`, `redemption` or `request`; the limit, the
- * window, the life of a pending attempt, the life and the number of those behind. Returns what becomes of it, how many count, and the
- * milliseconds until the failures are fewer than the limit, or for a request that is let in, until the first of them lapses.
+ * Lua: counts an attempt, its redemption, or a request without an attempt. A function, for scripts that count elsewhere as well; after
+ * LUA_LAPSING. KEYS: failures, pending attempts, those behind. ARGV: the attempt, or another id; `attempt`, `redemption` or `request`; the
+ * limit, the window, the life of a pending attempt, the life and the number of those behind. Returns its outcome, how many count, and
+ * milliseconds: until the failures are fewer than the limit, or for an admitted request until the first of them lapses.
  */
 export const LUA_COUNT_FOR_ADDRESS = `
 local function count_for_address(KEYS, ARGV)
@@ -122,11 +122,11 @@ export interface AddressAttempts {
   endTogether(attempt: AddressAttempt, hasFailed: boolean): ScriptInput
   /** Counts an attempt. Throws `too_many_requests`. */
   begin(address: string, reply: FastifyReply): Promise<CountedAttempt>
-  /** Counts a request that is no attempt: for a minute, whatever becomes of it. Throws `too_many_requests`. */
+  /** Counts a request that is not an attempt: for a minute, whatever its outcome. Throws `too_many_requests`. */
   count(address: string, reply: FastifyReply): Promise<void>
   /** Whether the job of a ticket may be hashed while its client is there. */
   letIn(attempt: AddressAttempt): Promise<boolean>
-  /** Ends an attempt: only a failure goes on to count. Not awaited: a command that is lost leaves it to lapse. */
+  /** Ends an attempt: only a failure still counts. Not awaited: a command that is lost leaves it to lapse. */
   end(attempt: AddressAttempt, hasFailed: boolean): void
 }
 

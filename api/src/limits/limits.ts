@@ -1,10 +1,9 @@
 /**
- * Rate limits of the public API: requests with credentials per address and per account, refreshes per address and per session,
- * redemptions per address. The limit of the address is checked before the body is read: refusals stay cheap, and invalid requests count.
- * Made-up tickets and refresh tokens do not: they are refused from memory, and paced.
- * Logins count for their address only where they fail (address-attempts.ts). With one Redis server they are counted when their body is valid,
- * together with their account; an address that is known to be over its limit is refused from memory before.
- * The other limit needs a valid body.
+ * Rate limits of the public API: requests with credentials per address and per account, refreshes per address and per session, redemptions
+ * per address. The limit of the address is checked before the body is read: refusals stay cheap, and invalid requests count. Made-up
+ * tickets and refresh tokens do not: they are refused from memory, and paced. Logins count for their address only where they fail
+ * (address-attempts.ts). With one Redis server they are counted when their body is valid, together with their account. An address known to
+ * be over its limit is refused from memory before that. The other limit needs a valid body.
  *
  * A request that the limit of the address refuses does not count for its account or session: otherwise one client could lock out any
  * number of accounts at no cost. The count of an account is sent only when the account's limit refuses: otherwise it would reveal

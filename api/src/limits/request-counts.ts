@@ -3,16 +3,14 @@ import type { RedisConnection } from '@spillway/client/queue-client'
 import { toCount, toList } from '@spillway/client/redis/unexpected-reply'
 import type { ClientContext, Result } from 'ioredis'
 
-// Lua for scripts that count. Whoever writes to Redis can put anything in the place of a count. A script that met it
-// would fail each time, as long as the key is there, and a request that cannot be counted is let in. So whatever is no
-// count is deleted before use.
+// Lua for scripts that count. A writer to Redis can put anything in place of a count. A script would then fail as long as the key exists,
+// and a request that cannot be counted is admitted. So any other value is deleted before use.
 
 /**
- * Lua functions. `keep_only` deletes a key of another type. `to_count` returns 0 for a text that is no whole number
- * above 0, or has more digits than Lua keeps. `count_at` reads a count, and deletes what is no count.
- * `count_request` counts a request in a window, and returns the count and the milliseconds left: the window's
- * length at most, whatever life somebody gave the key. A key that is not
- * there is never deleted: a DEL would let the script write to a full Redis (REPLY in the client's protocol/reply.ts).
+ * Lua functions. `keep_only` deletes a key of another type. `to_count` returns 0 for a text that is not a whole number above 0, or has more
+ * digits than Lua keeps. `count_at` reads a count, and deletes any other value. `count_request` counts a request in a window, and returns
+ * the count and the milliseconds left: the window's length at most, whatever life somebody gave the key. A key that is not there is never
+ * deleted: a DEL would let the script write to a full Redis (REPLY in the client's protocol/reply.ts).
  */
 export const LUA_COUNTS = `
 local function keep_only(kind, key)

@@ -1,7 +1,7 @@
 /**
- * Counters in several Redis servers. Rendezvous hashing (Thaler and Ravishankar 1998) assigns each counter to one Redis server, so that all gateways
- * agree without asking each other. While that server does not answer, the next one counts, from 0: with n servers, up to n times the limit
- * is let through in a window, and once more for each Redis server that comes back without its data.
+ * Counters in several Redis servers. Rendezvous hashing (Thaler and Ravishankar 1998) assigns each counter to one Redis server, so that all
+ * gateways agree without asking each other. While that server does not answer, the next one counts, from 0. With n servers, a window lets
+ * through up to n times the limit, and the limit once more for each server that comes back without its data.
  */
 import { createHash } from 'node:crypto'
 import type { RedisOfQueue } from '@spillway/client/queue-client'
@@ -18,8 +18,8 @@ export interface CountingRedis extends Pick<RedisOfQueue, 'address' | 'connectio
 }
 
 /**
- * The Redis of the queue, as counters need them. A count that fails lets its request in, so the log says so, unless the
- * connection is lost: then the lines of the connection say it (redis/watch.ts of the client).
+ * The Redis of the queue, as counters need them. A count that fails admits its request, and the log says so. When the connection is lost,
+ * its own log lines are enough (redis/watch.ts of the client).
  */
 export function toCountingRedis(redis: readonly RedisOfQueue[], log: Warnings): CountingRedis[] {
   const failed = throttledWarning(log, 'requests could not be counted')

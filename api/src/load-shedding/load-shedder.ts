@@ -14,8 +14,8 @@ import { createPromisedShare } from './preference.js'
 import { CHECK_MS, createRequestQueue, type QueuedPriority } from './request-queue.js'
 
 /**
- * The limit of requests in hand is the number answered in this time, in milliseconds. With a lower limit, fewer commands share a write
- * to PostgreSQL and Redis, and each costs more; with a higher one, requests wait too long for a connection to PostgreSQL.
+ * The limit of requests in hand is the number answered in this time, in milliseconds. With a lower limit, fewer commands share a write to
+ * PostgreSQL and Redis, and each costs more. With a higher limit, requests wait too long for a connection to PostgreSQL.
  */
 const IN_HAND_MS = 1_000
 /** The lowest limit without an overload, because the throughput is unknown when a burst begins. */
@@ -33,7 +33,7 @@ const BURST_QUEUE = 500
 const OVERLOAD_WAIT_MS = 100
 const OVERLOAD_QUEUE = 16
 
-/** How often the share of promised requests is looked at while some wait for it, in milliseconds. */
+/** How often the share of promised requests is checked while some wait for their turn, in milliseconds. */
 const REFILL_MS = 5
 
 /** `always` is for probes: they cost next to nothing, and orchestrators judge the gateway by them. */

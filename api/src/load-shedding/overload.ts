@@ -1,11 +1,11 @@
 /**
- * Detects overload: a standing queue, one that has not been empty for longer than a burst lasts (CoDel, RFC 8289). A queue that empties
- * now and then absorbs bursts; a standing queue only adds delay. A single pause of the process is no overload.
+ * Detects overload: a standing queue, one that has not been empty for longer than a burst lasts (CoDel, RFC 8289). A queue that empties now
+ * and then absorbs bursts; a standing queue only adds delay. A single pause of the process is not overload.
  */
 
 /** How long a queue must not have been empty, in milliseconds. */
 const INTERVAL_MS = 1_500
-/** After this long without a request, or with the process stopped, the interval begins anew, in milliseconds. */
+/** After this long without a request, or with the process stopped, the interval begins again, in milliseconds. */
 const IDLE_MS = 500
 /** A turn of the event loop that reads requests for longer than this counts as a queue, in milliseconds. */
 const TURN_MS = 100

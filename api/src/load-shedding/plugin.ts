@@ -1,6 +1,6 @@
 /**
- * Refuses requests while the gateway is overloaded. A request can be refused when its head has been read, before Fastify handles it,
- * because refusals must be cheap; when it has been queued for too long; and when a slow body has arrived. The connection stays open for
+ * Refuses requests while the gateway is overloaded. A request can be refused at three moments: when its head has been read, before Fastify
+ * handles it, because refusals must be cheap; when it was queued for too long; when a slow body has arrived. The connection stays open for
  * a retry. The log has the beginning and the end of a period of refusals, with their number, instead of a line for each.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
@@ -127,8 +127,8 @@ export const loadSheddingPlugin = fp(
       if (request.work !== undefined) next()
       else begin(request).then(() => next(), next)
     })
-    // Every request that begins is answered, even after its client disconnected. One that was refused without a job is no throughput: it
-    // costs little, and a flood of such would raise the limit of requests in hand.
+    // Every request that begins is answered, even after its client disconnected. A request that was refused without a job does not count as
+    // throughput: it costs little, and a flood of them would raise the limit of requests in hand.
     app.addHook('onSend', (request, { statusCode }, _payload, next) => {
       request.work?.end(statusCode < 400 || (statusCode < 500 && request.jobId !== undefined))
       const whenDue = isClosing() ? undefined : paceOf(request, statusCode)

@@ -64,8 +64,8 @@ export function createPreference({
 }
 
 // How many promised requests begin in an overload: anybody can claim to continue something. Without a limit, a flood of cheap ones makes
-// turns of the event loop long; then each answer of PostgreSQL comes late, and its connections are in use for longer: with 2,300 redemptions
-// of made-up tickets a second, 26 logins of 690 were left.
+// turns of the event loop long. Each answer of PostgreSQL then comes late, and its connections are in use for longer: with 2,300
+// redemptions of made-up tickets a second, 26 logins of 690 were left.
 
 /** Begin in a millisecond, beside as many as the gateway answers. */
 const MORE_PER_MS = 0.2

@@ -5,8 +5,8 @@ import type { Clock } from './overload.js'
 export const CHECK_MS = 50
 
 /**
- * `promised` continues earlier work: a ticket, a session. It is served before `new`, and refused after it, as is `known`: new requests
- * of devices that have logged in before. Anybody can claim to continue something, so others get a share beside it.
+ * `promised` continues earlier work: a ticket, a session. It is served before `new`, and refused after it, as is `known`: new requests of
+ * devices that have logged in before. Anybody can claim to continue something, so other requests keep a share.
  */
 export const queuedPriorities = ['promised', 'known', 'new'] as const
 export type QueuedPriority = (typeof queuedPriorities)[number]

@@ -16,7 +16,7 @@ import { readTexts } from './texts.js'
 
 export interface OpenMail {
   post: Post
-  /** Takes no more mails, and ends once those in hand are sent. */
+  /** Takes no more mails, and ends once the running ones are sent. */
   close(): Promise<void>
 }
 

@@ -65,7 +65,7 @@ export function shareOutbox(all: readonly OutboxOfRedis[]): Outbox {
   return {
     async add(request, lifeMs) {
       const usable = all.filter(({ isUsable }) => isUsable())
-      let failure: unknown = new Error('there is no Redis for the mail')
+      let failure: unknown = new Error('no Redis server can take the mail')
       for (const { outbox } of usable.length > 0 ? usable : all) {
         try {
           return await outbox.add(request, lifeMs)

@@ -10,8 +10,8 @@ const HOUR_MS = 3_600_000
 /** How long a mail without a link may be on its way, in milliseconds. */
 const NOTICE_LIFE_MS = 24 * HOUR_MS
 /**
- * Notices an hour to an address that was confirmed. Nobody does so much to an account, and whoever causes so many has its password: their
- * reader was then told thirty times.
+ * Notices an hour to an address that was confirmed. No owner changes an account so often. An attacker who causes so many has its password,
+ * and the reader was then told thirty times.
  */
 export const NOTICES_PER_READER = 30
 

@@ -1,6 +1,6 @@
 /**
- * What is sealed into the job of a mail, and the message that is made of it when it is sent. Accounts are looked up then, and not while
- * the request is answered: so its time tells nobody whether there is one, nor does it tell a reader of Redis.
+ * What is sealed into the job of a mail, and the message that is made of it when it is sent. Accounts are looked up then, and not while the
+ * request is answered. So neither its time nor Redis reveals whether an account exists.
  */
 import { checkFor } from '@spillway/client/protocol/schema'
 import type { Database } from '@spillway/prisma'
@@ -11,7 +11,7 @@ import { issueToken } from './tokens.js'
 
 const text = { type: 'string' } as const
 const notices = ['changed', 'was-reset', 'password-changed', 'deleted'] as const
-/** What an owner is told that was done to the account. */
+/** A change of an account that its owner is told of. */
 export type Notice = (typeof notices)[number]
 const MailRequest = {
   type: 'object',
@@ -89,7 +89,7 @@ export function createMessages(deps: { database: Database; write: WriteText; lin
         const { newEmail } = request
         const account = { id: request.userId }
         const owner = await database.user.findUnique({ where: { email: newEmail }, select: { id: true } })
-        // The answer has not told whether the address is free; only its owner is told.
+        // The answer does not say whether the address is free; only its owner learns it.
         if (owner !== null && owner.id !== request.userId) return message(newEmail, 'taken')
         const to = await issueToken(database, { token, purpose: 'change', account, newEmail, lifeMs })
         return message(to, 'change', confirmLink)

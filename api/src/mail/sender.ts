@@ -34,7 +34,7 @@ export interface MailSenderOptions {
 }
 
 export interface MailSender {
-  /** Takes no more mails, and resolves when those in hand are sent or put back. */
+  /** Takes no more mails, and resolves when the running ones are sent or put back. */
   close(): Promise<void>
 }
 
@@ -82,7 +82,7 @@ export function startMailSender(options: MailSenderOptions): MailSender {
     const leftMs = mail.deadline - options.now()
     if (leftMs < 0) return onOutcome('expired')
     const message = await options.messageFor(mail.request, { id: mail.id, leftMs }).catch((error: unknown) => {
-      // Not passed on: BullMQ keeps errors in Redis, and those of a database may quote its rows.
+      // Not passed on: BullMQ keeps errors in Redis, and a database's errors may quote its rows.
       log.warn({ err: error, mailId: mail.id }, 'a mail could not be written')
       throw new MailError('not written', { isFinal: false })
     })

@@ -83,8 +83,8 @@ export function createSmtp({ url, from }: SmtpOptions): { send: SendMessage; clo
 }
 
 /**
- * Final is what depends on the mail: its address is invalid in SMTP (`API`), or the server refuses it or its text for good (RFC 5321, 4.2.1).
- * All else, a refused login or sender included, is the server's or its operator's, and tried again.
+ * A failure is final when it depends on the mail: its address is invalid in SMTP (`API`), or the server refuses it or its text permanently
+ * (RFC 5321, 4.2.1). All else, a refused login or sender included, is the server's or its operator's, and tried again.
  */
 function mailError(error: unknown): MailError {
   const { code = 'unknown', command = '', responseCode = 500 } = answerOf(error)

@@ -1,7 +1,7 @@
 /**
- * Tokens in mails: 256 random bits, stored as SHA-256, good for one use until they expire. A token is bound to the account and the
- * address to which it was sent, and, where it can take the account over, to the password of that time: a new password or another address
- * voids it.
+ * Tokens in mails: 256 random bits, stored as SHA-256, good for one use until they expire. A token is bound to the account and the address
+ * to which it was sent. Where it can take the account over, it is also bound to the password of that time. A new password or another
+ * address voids it.
  */
 import { createHash, randomBytes } from 'node:crypto'
 import { newId } from '@spillway/client/protocol/id'

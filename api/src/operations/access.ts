@@ -51,7 +51,7 @@ export function requireMail({ sendsMail }: FastifyInstance): onRequestAsyncHookH
   }
 }
 
-/** Whoever has the token of a mail. */
+/** Anyone with the token of a mail. */
 export const mailed: Access<undefined> = {
   hooks: (app) => ({ onRequest: [requireMail(app), app.limitAddress], preHandler: [] }),
   callerOf: () => undefined,

@@ -36,7 +36,7 @@ export function createPasswordCheck(options: {
       isBreached(password) ||
       isNamed(password, [service, email, email.slice(0, email.lastIndexOf('@'))])
     )
-      refuse('password_too_common', 'must be none of the passwords that are guessed first')
+      refuse('password_too_common', 'must not be a password that is guessed first')
   }
 }
 

@@ -54,7 +54,7 @@ export interface OperationDefinition<Deps, Caller, Body, Contents extends object
   answer: { status: number; body: Schema<Answer>; headers?: Record<string, object> }
   /** The successful response, where a part of the answer is sent in headers. */
   sent?(deps: Deps, answer: Answer): { headers: Headers; body: Answer }
-  /** Responses in addition to those of every operation: 202, 400, 413, 415, 422, 429, 500 and 503. */
+  /** Responses in addition to the common ones of all operations: 202, 400, 413, 415, 422, 429, 500 and 503. */
   problems: Record<number, object>
   /** The field with the password to hash, for errors [password]. */
   newPasswordField?: string

@@ -41,7 +41,7 @@ export const register = defineOperation({
   async start({ database, checkPassword, post }, { body }) {
     const email = normalizeEmail(body.email)
     checkPassword({ field: 'password', password: body.password, email })
-    // Where mail is on, the owner of a taken address is told by mail, and nobody else is.
+    // Where mail is on, only the owner of a taken address is told, by mail.
     if (post === undefined && (await database.user.findUnique({ where: { email }, select: { id: true } })) !== null) {
       throw new ApiError('email_taken')
     }
@@ -56,7 +56,7 @@ export const register = defineOperation({
       const account = { id, email, passwordHash: verdict.hash, createdAt, token, tokenLifeMs: post.lifeMsOf('welcome') }
       const outcome = await createOrKeep(database, account)
       if (outcome === 'used') throw new ApiError('ticket_used')
-      // Beside the `ok` that every answer gets: only the audit may tell that there is no account of this id.
+      // In addition to the `ok` of every answer: only the audit may say that no account has this id.
       if (outcome === 'taken') audit.record({ event: 'register', outcome: 'email_taken', address: client.address })
       await post.send({ kind: 'welcome', email, token, isNew: outcome === 'created' }, email)
       return { id, email, createdAt: createdAt.toISOString() }
@@ -90,8 +90,8 @@ interface NewAccount {
 }
 
 /**
- * Creates an account, unless its address is taken. The token is stored in either case, under the id of the job: so a job counts once in
- * either case, `used` from then on, and the database does the same work.
+ * Creates an account, unless its address is taken. The token is stored in either case, under the id of the job. So a job counts once in
+ * either case, and is `used` from then on. The database does the same work.
  */
 async function createOrKeep(database: Database, account: NewAccount): Promise<'created' | 'taken' | 'used'> {
   const { id, email, passwordHash, createdAt, token, tokenLifeMs } = account

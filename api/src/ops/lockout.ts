@@ -1,7 +1,7 @@
 /**
- * Lock-out against password guessing on the ops port. An address is locked out after a few failures within a minute. After many
- * failures from all addresses together, every address that has not logged in before is locked out, because all share one password;
- * known addresses stay allowed, so that guessing does not lock out operators. A header is believed about the address only when a proxy of TRUST_PROXY sent it.
+ * Lock-out against password guessing on the ops port. An address is locked out after a few failures within a minute. After many failures
+ * from all addresses together, every address that has not logged in before is locked out, because all share one password. Known addresses
+ * stay allowed: guessing does not lock out operators. A header is believed about the address only when a proxy of TRUST_PROXY sent it.
  */
 
 const WINDOW_MS = 60_000

@@ -1,7 +1,7 @@
 /**
- * Authentication of operators on the ops port: Basic authentication (RFC 7617) with one user name and password, compared in constant
- * time, with lock-out and protection from cross-site requests, to which browsers add the credentials. Without a password the port is
- * on the loopback interface alone, and the Host header must be a loopback name, against DNS rebinding.
+ * Authentication of operators on the ops port: Basic authentication (RFC 7617) with one user name and password, compared in constant time.
+ * It locks addresses out, and refuses cross-site requests, to which browsers add the credentials. Without a password the port is on the
+ * loopback interface alone, and the Host header must be a loopback name, against DNS rebinding.
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import basicAuth from '@fastify/basic-auth'

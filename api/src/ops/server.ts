@@ -21,7 +21,7 @@ import { livePlugin } from './live/plugin.js'
 import { operatorsPlugin } from './operators.js'
 
 const BOARD_PATH = '/queues'
-/** How long answers in hand may take when the port closes, in milliseconds. */
+/** How long running answers may take when the port closes, in milliseconds. */
 const CLOSE_MS = 1_000
 
 export interface OpsDeps {

@@ -1,6 +1,6 @@
 /**
- * How services verify access tokens: the public keys (RFC 7517), and the discovery documents that lead there (RFC 8414, OpenID Connect
- * Discovery 1.0), where ISSUER is a URL.
+ * How services verify access tokens: the public keys (RFC 7517) and, where ISSUER is a URL, the discovery documents that lead there (RFC
+ * 8414, OpenID Connect Discovery 1.0).
  */
 import { createHash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
@@ -9,7 +9,7 @@ import { claimsOf } from '../sessions/access-token.js'
 import { algorithms } from '../sessions/signing-keys.js'
 
 /**
- * How long a cache may keep the keys, in seconds: a key that is published for longer is known to every service when it signs.
+ * How long a cache may keep the keys, in seconds. A key that was published for longer is known to every service when it first signs.
  * api/README.md says so to operators.
  */
 const MAX_AGE_S = 300

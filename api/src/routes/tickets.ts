@@ -13,7 +13,7 @@ import { PreferHeader } from '../waiting/wait-times.js'
 type Responses = Pick<Operation<never>, 'answer' | 'problems'>
 
 export interface TicketRoutesOptions extends Redemption, Pick<Access<unknown>, 'security'> {
-  /** Those of the API: a ticket answers as one of them. */
+  /** The operations of the API: a ticket answers as one of them. */
   operations: readonly Responses[]
   /** Authenticates redemptions [everybody may redeem]. */
   onRequest?: onRequestAsyncHookHandler

@@ -31,8 +31,8 @@ export const TokenBody = {
     deviceToken: {
       type: 'string',
       description:
-        'Of a login: keep it on the device in the place of the one before, and send it with the next login to this account in the ' +
-        'header Spillway-Device. What others fail then does not count. It opens nothing by itself.',
+        'Of a login: it replaces the earlier one on the device. Send it with the next login to this account in the header ' +
+        'Spillway-Device; failures of others then do not count. It opens nothing by itself.',
     },
   },
   required: ['accessToken', 'tokenType', 'expiresIn'],
@@ -50,11 +50,11 @@ export const TokenBody = {
 
 export const SessionBody = {
   title: 'Session',
-  description: 'A session that goes on',
+  description: 'A live session',
   type: 'object',
   properties: {
     id: { type: 'string', format: 'uuid' },
-    current: { type: 'boolean', description: 'Whether it is the one that asks' },
+    current: { type: 'boolean', description: 'Whether it is the session of this request' },
     device: { type: ['string', 'null'], description: 'The User-Agent of its login' },
     address: { type: ['string', 'null'], description: 'The address of its login' },
     createdAt: { type: 'string', format: 'date-time' },

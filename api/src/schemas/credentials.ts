@@ -28,15 +28,15 @@ export function passwordForms(password: string): { password: string; typed?: str
   return normalized === password ? { password } : { password: normalized, typed: password }
 }
 
-/** A password as lists of common ones have it: whoever guesses it tries upper and lower case. */
+/** A password in the form of lists of common ones: guessers try upper and lower case. */
 export function fold(password: string): string {
   return normalizePassword(password).toLowerCase()
 }
 
 /**
- * JSON Schema formats. Sizes in bytes are those of the normalized text; a password of another application is not normalized, because its
- * stored hashes are of the text as it was given. The names must not be those of standard formats, such as
- * `password`: a standard format, which checks nothing, would replace ours.
+ * JSON Schema formats. Sizes in bytes are of the normalized text. A password of another application is not normalized, because its stored
+ * hashes are of the text as given. The names must differ from standard formats, such as `password`: a standard format, which checks
+ * nothing, would replace ours.
  */
 export const formats = {
   address: (value: string) => parseEmailAddress(value) !== undefined,
@@ -83,7 +83,7 @@ export const PasswordField = {
 export const NewPasswordField = {
   ...password,
   format: 'new-password',
-  description: `${formatMessages['new-password']}; none that is guessed first, no name of the account or the service`,
+  description: `${formatMessages['new-password']}; not a password that is guessed first, nor a name of the account or the service`,
 } as const
 export const MailTokenField = {
   type: 'string',

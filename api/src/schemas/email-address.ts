@@ -31,16 +31,16 @@ export function parseSender(text: string): { name: string; address: string } | u
 }
 
 /**
- * Characters that a dot-atom has beside dots (RFC 5322, 3.2.3; RFC 6531, 3.3). Of those beyond ASCII it has none that cannot be seen, that
- * turn the direction, or that no version of Unicode describes: different addresses would look alike. U+2800 is an invisible symbol.
+ * Characters that a dot-atom has beside dots (RFC 5322, 3.2.3; RFC 6531, 3.3). Beyond ASCII it has no characters that are invisible, change
+ * the direction, or are unassigned in Unicode: different addresses would look alike. U+2800 is an invisible symbol.
  */
 const atom =
   /^(?!\p{M})(?:[a-z0-9!#$%&'*+/=?^_`{|}~-]|(?![\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\p{Bidi_Control}\u2800])[^\0-\x7f])+$/u
 
 /**
- * Lower case by Unicode's rules (no locale's), NFC. A letter that Unicode calls compatible with others, such as a full-width one, is refused:
- * some mail servers take it for them. Quotes are for dots where a dot-atom has none (`"a..b"`); RFC 5321, 4.1.2, allows specials there too,
- * but mail software does not agree on what a quoted `@` or blank means (CVE-2025-13033).
+ * Lower case by Unicode's rules (no locale's), NFC. A letter that Unicode calls compatible with others, such as a full-width one, is
+ * refused: some mail servers take it for them. Quotes allow dots where a dot-atom does not (`"a..b"`). RFC 5321, 4.1.2, allows specials
+ * there too, but mail software disagrees on a quoted `@` or blank (CVE-2025-13033).
  */
 function localPartOf(text: string): string | undefined {
   const lower = text.toLowerCase().normalize('NFC')

@@ -72,7 +72,7 @@ const retryAfter = {
 const rateLimit = {
   'RateLimit-Limit': {
     type: 'integer',
-    description: 'Requests a minute that the limit allows: the one of the address, or the one that refused',
+    description: 'Requests a minute that the limit allows: the limit of the address, or the limit that refused',
   },
   'RateLimit-Remaining': { type: 'integer', description: 'How many of them are left' },
   'RateLimit-Reset': { type: 'integer', description: 'Seconds until all of them are left again' },

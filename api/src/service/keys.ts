@@ -1,7 +1,7 @@
 /**
- * Authentication of services: each has keys of its own, which it sends as a bearer token (RFC 6750), or with its name as HTTP Basic, as
- * clients of OAuth do (RFC 6749, 2.3.1). To rotate, put a second key of the
- * same name on the list, give it to the service, then drop the first.
+ * Authentication of services. Each has keys of its own, and sends one as a bearer token (RFC 6750), or with its name as HTTP Basic, like
+ * clients of OAuth (RFC 6749, 2.3.1). To rotate, put a second key of the same name on the list, give it to the service, then drop the
+ * first.
  */
 import { timingSafeEqual } from 'node:crypto'
 import { parseKeyList } from '@spillway/client/protocol/seal'

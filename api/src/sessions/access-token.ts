@@ -37,7 +37,7 @@ export interface AccessClaims {
   [claim: string]: unknown
 }
 
-/** Returns the claims of a token; undefined if it is not valid. Whether its session goes on is not asked. */
+/** Returns the claims of a token; undefined if it is not valid. Does not check whether its session is alive. */
 export type VerifyAccessToken = (token: string) => AccessClaims | undefined
 
 /** Returns the body that answers a login or a refresh: a signed access token beside the refresh token. */
@@ -58,7 +58,7 @@ export function claimsOf(more: readonly OptionalClaim[]): string[] {
 
 export function createTokenIssuer({ keys, issuer, audience, ttlS, claims }: IssuedTokenOptions): IssueTokens {
   const { signing } = keys
-  // Type JWT: many decoders refuse at+jwt (RFC 9068) unless they are told of it.
+  // Type JWT: many decoders refuse at+jwt (RFC 9068) by default.
   const header = encode({ alg: signing.alg, typ: 'JWT', kid: signing.kid })
 
   return async ({ refreshToken, ...session }) => {
@@ -108,7 +108,7 @@ export const accessTokenPlugin = fp(
   { name: 'access-token' },
 )
 
-/** Throws for a header that is no JSON. */
+/** Throws for a header that is not JSON. */
 function kidOf(token: string): string {
   const [header = ''] = token.split('.', 1)
   const { kid }: { kid?: unknown } = JSON.parse(Buffer.from(header, 'base64url').toString())

@@ -34,7 +34,7 @@ export function startDeletingExpiredSessions(deps: {
 
 /**
  * Deletes the sessions that expired first, without those that another gateway is deleting, and returns their number. Only a day after their
- * expiry: as long as a session exists, its id refuses a replay of its ticket, which lives for an hour at most; and clocks differ.
+ * expiry. While a session exists, its id refuses a replay of its ticket, which lives for an hour at most; and clocks differ.
  */
 function deleteSessions(database: Database): Promise<number> {
   return database.$executeRaw`

@@ -64,8 +64,8 @@ interface Rotation extends Family {
 type RotatedRow = TokenSubject & Record<'salt', Uint8Array>
 
 /**
- * Returns a function that replaces the living token of a session. The token that was replaced last returns the same successor again: within the
- * grace period, and after it while the successor was never used, to the network from which it was replaced, one replacement in
+ * Returns a function that replaces the living token of a session. The token that was replaced last returns the same successor again within
+ * the grace period. After it, only an unused successor is returned, to the network from which the token was replaced, one replacement in
  * {@link ASKED_AGAIN_EVERY_S}. Undefined for any other token, and for sessions that have ended.
  */
 export function createRotate(

@@ -15,13 +15,12 @@ import {
 import { digest, familyOf, newRefreshToken } from './refresh-tokens.js'
 
 /**
- * A user has about so many live sessions at most, so that a change of the password always has the time to end them, whatever somebody who
- * knew it has opened.
+ * A user has at most about so many live sessions, so a change of the password always has time to end them, however many an attacker opened.
  */
 export const LIVE_MAX = 1_000
 /**
  * One opening of so many, by chance, looks for sessions beyond the maximum: 500 in a row do not with a probability of 10^-9. A look reads
- * all rows of the user, also those of sessions that ended within the last day: five logins a second leave 430,000 of them.
+ * all rows of the user, also of sessions that ended within the last day: five logins a second leave 430,000 of them.
  */
 const OPENINGS_PER_LOOK = 25
 /** What one look ends at most, far within the statement timeout of 5 s. */

@@ -1,7 +1,8 @@
 /**
- * Sessions: families of opaque refresh tokens, stored as SHA-256, each valid for one refresh. The reuse of a token means that two
- * parties hold the family, and ends the session for both (RFC 9700, 4.14.2), except where two tabs refresh at once or an answer was lost:
- * within a short grace period, and after it for the network that was given an answer which nobody used. All times are PostgreSQL's, where they are compared.
+ * Sessions: families of opaque refresh tokens, stored as SHA-256, each valid for one refresh. The reuse of a token means that two parties
+ * hold the family, and ends the session for both (RFC 9700, 4.14.2). There are two exceptions, for tabs that refresh at once and for lost
+ * answers: a short grace period, and after it the network that got an answer which nobody used. All times are PostgreSQL's, where they are
+ * compared.
  */
 import { type Database, Prisma, rawQuery } from '@spillway/prisma'
 import { ApiError } from '../problems/errors.js'
@@ -22,9 +23,9 @@ export interface Sessions {
   /** Whether a gateway with our keys made this refresh token, from memory. Its session may have ended. */
   isOurs(refreshToken: string): boolean
   /**
-   * Opens a session with the id of the job that verified the password. Returns it with its first refresh token; or `stale` when the password was
-   * changed since the job was added, or the address is not confirmed and has to be, or `exists` when this job has opened its session before.
-   * Of a user who has too many sessions, the oldest end.
+   * Opens a session with the id of the job that verified the password. Returns it with its first refresh token. Returns `stale` when the
+   * password was changed since the job was added, or the address lacks a required confirmation; `exists` when this job has opened its
+   * session before. Of a user who has too many sessions, the oldest end.
    */
   open(session: NewSession): Promise<Rotated | 'stale' | 'exists'>
   /**
@@ -36,15 +37,15 @@ export interface Sessions {
   end(refreshToken: string): Promise<Ended | undefined>
   /** The user of a session. Throws `invalid_token` once it has ended, so that a logout takes effect at once. */
   userOf(session: { sessionId: string; userId: string }): Promise<SessionUser>
-  /** Whether a session of a user goes on. */
+  /** Whether a session of a user is alive. */
   goesOn(session: { sessionId: string; userId: string }): Promise<boolean>
-  /** The sessions of a user that go on, the newest first: at most {@link LISTED_MAX}. */
+  /** The live sessions of a user, the newest first: at most {@link LISTED_MAX}. */
   list(userId: string): Promise<LiveSession[]>
-  /** Ends a session of a user. Returns whether there was one that went on. */
+  /** Ends a session of a user. Returns whether it was alive. */
   endOne(session: { sessionId: string; userId: string }): Promise<boolean>
   /** Ends all sessions of a user, as part of a transaction. */
   endAll(userId: string, transaction: Prisma.TransactionClient): Promise<void>
-  /** Ends all sessions of a user but one, as part of a transaction if there is one. Returns how many went on. */
+  /** Ends all sessions of a user but one, as part of a transaction if there is one. Returns how many were alive. */
   endOthers(
     sessions: { userId: string; keptSessionId: string },
     transaction?: Prisma.TransactionClient,

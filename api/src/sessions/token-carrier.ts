@@ -54,9 +54,9 @@ function cookie(name: string, value: string, maxAgeS: number): string {
   return `${name}=${value}; Max-Age=${maxAgeS}; Path=/; Secure; HttpOnly; SameSite=Strict`
 }
 
-// Where sessions are cookies, a request that changes anything must come from a page of this origin or of CORS_ORIGINS. SameSite=Strict keeps
-// other sites away and not other hosts of the same site, which may be anyone's; and no attribute keeps a page from logging somebody in as
-// somebody else.
+// Where sessions are cookies, a request that changes anything must come from a page of this origin or of CORS_ORIGINS. SameSite=Strict
+// keeps other sites away, but not other hosts of the same site, which may be anyone's. No attribute keeps a page from logging somebody in
+// as somebody else.
 
 const SAFE_METHODS = ['GET', 'HEAD', 'OPTIONS']
 

@@ -1,14 +1,13 @@
 /**
- * Admission control by the predicted wait. A request that can be answered within its wait is held; one that can be answered within the
- * life of a ticket gets a ticket at once; any other is refused before it costs anything.
+ * Admission control by the predicted wait. A request that can be answered within its wait is held. A request that can be answered within
+ * the life of a ticket gets a ticket at once. Any other is refused before it costs anything.
  *
- * A few new requests may overtake deferred jobs, so that a login soon after a spike is as quick as before it, and so that a line that is full of
- * tickets whose clients are gone keeps nobody out. Deferred jobs age (see
- * the client's lanes.ts), and are all answered before their tickets expire.
+ * A few new requests may overtake deferred jobs. So a login soon after a spike is as quick as before it, and a line full of absent clients'
+ * tickets keeps nobody out. Deferred jobs age (see the client's lanes.ts), and are all answered before their tickets expire.
  *
- * Logins of known devices have a lane of their own, so that no stranger can fill the queue before them. It takes as many as begin within
- * a second at half of the capacity (see the client's lanes.ts); what comes beyond that, however many tokens someone has
- * collected, is admitted as any other request.
+ * Logins of known devices have a lane of their own, so that no stranger can fill the queue before them. It takes as many as begin within a
+ * second at half of the capacity (see the client's lanes.ts). Further ones are admitted as any other request, however many tokens someone
+ * has collected.
  */
 import { OVERTAKING_MS } from '@spillway/client/passwords/load-state'
 import { createOutstandingLimit } from '@spillway/client/passwords/outstanding-limit'
@@ -61,7 +60,7 @@ export function createAdmission(
   }
 
   /**
-   * Whether a known device that comes now would wait for no more than a second of others in its lane. What is in hand and the one other job
+   * Whether a known device that comes now would wait for no more than a second of others in its lane. Running jobs and the one other job
    * before it do not count: with one slot and slow hashes they alone take longer.
    */
   function hasRoomForKnown(): boolean {

@@ -85,8 +85,8 @@ export function createHold(deps: {
 
   return {
     /**
-     * `onRequest` hook that refuses before anything is counted, read or asked, where the line is full. A request with a device token goes on,
-     * because a known device has room of its own.
+     * `onRequest` hook that refuses before anything is counted, read or asked, where the line is full. A request with a device token
+     * continues, because a known device has room of its own.
      */
     async refuseWhenFull(request: FastifyRequest): Promise<void> {
       if (deviceTokenOf(request.headers) === '') admission.refuseWhenFull()

@@ -81,7 +81,7 @@ export function createTickets(keyring: Keyring): Tickets {
 
 /**
  * Used tickets. Of all redemptions of a ticket, at any gateways, one inserts its row, before the operation finishes. The row is in the
- * database, because whoever writes to Redis can put an old verdict back. It stays for as long as any gateway may take the ticket.
+ * database, because a writer to Redis can put an old verdict back. It stays for as long as any gateway may take the ticket.
  */
 export interface UsedTickets {
   /** Marks the ticket of a job as used. False when another redemption has done so. */

@@ -2,8 +2,8 @@
 import { AWAY_MS } from '@spillway/client/queue/ticket'
 
 /**
- * Bounds of the predicted Retry-After: clients must neither poll in a busy loop nor be away for long, because workers may join and
- * answer them earlier than predicted, and because whoever does not come again has given the place up.
+ * Bounds of the predicted Retry-After. Clients must neither poll in a busy loop nor be away for long: workers may join and answer them
+ * earlier than predicted, and a client that stays away gives its place up.
  */
 const RETRY_AFTER_MIN_S = 1
 const RETRY_AFTER_MAX_S = AWAY_MS / 1_000

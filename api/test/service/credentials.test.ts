@@ -97,7 +97,7 @@ test('a new password is none that is guessed first, nor a name of the account or
       [changed, 'newPassword'],
     ] as const) {
       assertProblem(answer, 422, 'invalid_request')
-      const message = 'must be none of the passwords that are guessed first'
+      const message = 'must not be a password that is guessed first'
       assert.deepEqual(answer.body.errors, [{ field, message, code: 'password_too_common' }], guessed)
     }
   }

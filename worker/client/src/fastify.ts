@@ -12,7 +12,7 @@ declare module 'fastify' {
 const spillway: FastifyPluginCallback<PasswordsOptions> = (app, options, done) => {
   const passwords = createPasswords({ log: app.log, ...options })
   app.decorate('passwords', passwords)
-  // After the server: requests in hand are answered.
+  // After the server: running requests are still answered.
   app.addHook('onClose', () => passwords.close())
   // An error handler of the application's own need not know of Retry-After.
   app.addHook('onError', async (_request, reply, error) => {

@@ -36,7 +36,7 @@ export class SpillwayModule extends ConfigurableModuleClass implements OnApplica
     return super.forRoot(options)
   }
 
-  /** Not in onModuleDestroy, which comes before the server is closed: requests in hand are still to be answered. */
+  /** Not in onModuleDestroy, which comes before the server is closed: running requests must still be answered. */
   onApplicationShutdown(): Promise<void> {
     return this.#passwords.close()
   }

@@ -11,8 +11,8 @@ const PROGRAM = './hashing-program.cjs'
 const HASHING_PROGRAM = findProgram()
 
 /**
- * The program of the process beside an application stands beside this module in the package. Where a bundler took this module into another
- * file, it is found in the package as it is installed; the first call tells where it is not.
+ * The program of the process beside an application stands beside this module in the package. Where a bundler included this module in
+ * another file, it is found in the installed package. Otherwise the first call rejects with `not_installed`.
  */
 function findProgram(): URL {
   const beside = new URL(PROGRAM, import.meta.url)

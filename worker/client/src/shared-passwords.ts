@@ -24,7 +24,7 @@ async function open(): Promise<ExactPasswords> {
   }
 }
 
-/** Rejects what waits with `closed`, and ends the process beside or disconnects. A later call opens it anew. */
+/** Rejects what waits with `closed`, and ends the process beside or disconnects. A later call opens it again. */
 export async function close(): Promise<void> {
   const closing = await opening
   opening = undefined

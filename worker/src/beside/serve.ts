@@ -46,7 +46,7 @@ export interface AnsweringOptions {
  * hash has ended before this, in milliseconds.
  */
 const ENGINE_AFTER_MS = 300
-/** How long calls wait for that. Where the process gets little of a core, packages go on. */
+/** How long calls wait for that. Where the process gets little of a core, packages continue. */
 const MEASURING_MS = 2_000
 
 /** Says `ready`, and returns what takes requests; or says `unfit` with the reason. */

@@ -20,9 +20,9 @@ import type { SlotShare } from './share-slots.js'
 import { KEEP_FINISHED } from './sweep.js'
 
 /**
- * A killed worker's jobs run elsewhere within LOCK + 3 × STALLED_CHECK, which is less than three seconds: the lock must expire, two
- * checks must pass, and the first check is late when it was the dead worker's turn. A worker that got no core for LOCK − RENEWAL keeps
- * its jobs: of those three seconds the lock has as much as it can.
+ * A killed worker's jobs run elsewhere within LOCK + 3 × STALLED_CHECK, less than three seconds. The lock must expire, two checks must
+ * pass, and the first check is late when it was the dead worker's turn. A worker that got no core for LOCK − RENEWAL keeps its jobs: of
+ * those three seconds the lock has as much as it can.
  */
 const LOCK_MS = 2_350
 const STALLED_CHECK_MS = 200
@@ -122,15 +122,15 @@ export function createConsumer(options: ConsumerOptions): Consumer {
     }
   }
 
-  /** A job that is alone in hand is begun: what is foretold may be wrong, and would otherwise stay so. */
+  /** A job that is alone in hand is begun: the prediction may be wrong, and would otherwise stay so. */
   function isTooLate(leftMs: number, foretoldMs: number | undefined): boolean {
     const others = options.inHand() - 1
     return others > 0 && estimate.answerMs(others, foretoldMs) > leftMs
   }
 
   /**
-   * Nothing is hashed for a client that is not there: of deferred jobs alone that is known. Where Redis does not say, a deferred job is hashed.
-   * One that is behind is left alone, until its lock has expired and it is taken again: whoever guesses must not be hashed unseen.
+   * Nothing is hashed for a client that is not there: of deferred jobs alone that is known. Where Redis does not say, a deferred job is
+   * hashed. A job that is behind is left alone, until its lock has expired and it is taken again: guesses must not be hashed unseen.
    */
   async function isPassedOver({ id, token, opts, data }: Job): Promise<boolean> {
     const deadline: unknown = Object(data).deadline

@@ -1,7 +1,7 @@
 /**
- * The processors that this process may use, which is the number of hashes to run at a time. Node and libuv report those of the
- * machine, not the container's limit (libuv #4740), so this reads the control group. It runs before the size of libuv's thread pool
- * is set, so it is synchronous and imports nothing that uses the pool.
+ * The processors that this process may use, which is the number of hashes to run at a time. Node and libuv report the machine's processors,
+ * not the container's limit (libuv #4740), so this reads the control group. It runs before the size of libuv's thread pool is set, so it is
+ * synchronous and imports nothing that uses the pool.
  */
 import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
@@ -21,8 +21,8 @@ const system: CpuLimitSources = {
 }
 
 /**
- * The slots of a worker, in this order: `WORKER_CONCURRENCY`; `CPU_LIMIT_MILLICORES`, handed down by the pod spec; the
- * control group's limit, the minimum up the tree; the processors available. Whole, and at least 1.
+ * The slots of a worker, in this order: `WORKER_CONCURRENCY`; `CPU_LIMIT_MILLICORES` from the pod spec; the control group's limit, the
+ * minimum up the tree; the processors available. Whole, and at least 1.
  */
 export function workerConcurrency(sources: CpuLimitSources = system): number {
   const asked = positiveInteger(sources.env.WORKER_CONCURRENCY)

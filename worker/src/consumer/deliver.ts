@@ -1,4 +1,4 @@
-/** Delivers verdicts: stores each until its job's deadline and announces it to the gateways that wait for it. */
+/** Delivers verdicts: stores each until its job's deadline and announces it to the waiting gateways. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type JobRef, presentKey, REPLY, replyChannel, verdictKey } from '@spillway/client/protocol/reply'
 import type { RedisClock } from '@spillway/client/redis/clock'
@@ -17,8 +17,8 @@ declare module 'ioredis' {
 
 export interface Delivery {
   /**
-   * Resolves when Redis has stored the verdict. While Redis refuses it (full, read-only), it is sent again, and this rejects at the
-   * job's deadline; while Redis is unreachable, the connection queues the command.
+   * Resolves when Redis has stored the verdict. While Redis refuses it (full, read-only), it is sent again, and this rejects at the job's
+   * deadline. While Redis is unreachable, the connection queues the command.
    */
   deliver(job: JobRef & { replyTo: string }, sealed: string): Promise<void>
   /** The stored verdict of a job, sealed; undefined where there is no verdict, or Redis does not say. Any client can have stored it. */

@@ -7,10 +7,7 @@
 const BACKLOG_MS = 100
 /** Batches for each slot: one that is hashed, and one that waits. */
 const BATCHES = 2
-/**
- * Above this batch time (ms), prefetch nothing: a round trip is little of that time, and a new login would wait for both,
- * however soon it is taken from the queue.
- */
+/** Above this batch time (ms), prefetch nothing: a round trip is little of that time, and a prefetched login waits for a whole batch. */
 const LONG_BATCH_MS = 150
 
 /** The jobs that hashing threads can be given at a time without one of them ever waiting for the next. */

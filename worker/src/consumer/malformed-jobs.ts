@@ -13,7 +13,7 @@ import { ReplyError } from 'ioredis'
 import type { WorkerMetrics } from '../ops/metrics.js'
 import type { Logger } from '../process/log.js'
 
-/** The pause between scans, in milliseconds: hashing goes on, however many jobs are forged. */
+/** The pause between scans, in milliseconds: hashing continues, however many jobs are forged. */
 const SCAN_PAUSE_MS = 500
 /** The longest pause. Each scan that finds nothing doubles the pause, because a scan reads thousands of jobs. */
 const LONGEST_PAUSE_MS = 8_000

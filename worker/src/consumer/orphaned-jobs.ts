@@ -1,6 +1,6 @@
 /**
- * Requeues orphaned jobs: Redis made them active for this worker, and the reply with them was lost with the connection, or came when the
- * worker took none any more. Nobody works on them, and stall recovery would take them up only when their locks have expired.
+ * Requeues orphaned jobs. Redis made them active for this worker, but the reply was lost with the connection, or came when the worker had
+ * stopped taking jobs. Nobody works on them, and stall recovery would take them up only when their locks have expired.
  */
 import { type LockedJob, lockedJobs } from '@spillway/client/queue/jobs'
 import { readJob } from '@spillway/client/queue/open-queue'

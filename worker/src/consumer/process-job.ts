@@ -49,7 +49,7 @@ export interface ProcessOptions {
   /** Called with the time that the job has waited, in milliseconds. */
   taken?(queueWaitMs: number): void
   /**
-   * Whether a job whose hash was foretold to take so long would be answered too late, with so much time left, in milliseconds [never]: it is
+   * Whether a job with this predicted hash time would be answered too late, with this time left, in milliseconds [never]. It is then
    * dropped before it costs anything, and its client is told.
    */
   isTooLate?(leftMs: number, foretoldMs: number | undefined): boolean

@@ -1,7 +1,7 @@
 /**
- * One set of slots for several queues. Each queue may have in hand what the others leave free, and its share of the whole by where the
- * jobs wait, even while others have taken more: no slot idles while any queue has work, and no queue starves behind another. One queue
- * has all of it.
+ * One set of slots for several queues. Each queue may have in hand what the others leave free, and at least its share by where the jobs
+ * wait, even while others have taken more. No slot idles while any queue has work, and no queue starves behind another. One queue has all
+ * of it.
  */
 import type { JobsInHand } from './jobs-in-hand.js'
 

@@ -36,7 +36,7 @@ export interface RunningWorker {
   engines: Hasher['engines']
   /** One sentence for operators: the engine in use, why not the native one, and how to select the other. */
   hashing: string
-  /** Stops taking jobs, finishes those in hand, and requeues those that are unfinished after the grace period. Never rejects. */
+  /** Stops taking jobs, finishes the jobs in hand, and requeues jobs that are unfinished after the grace period. Never rejects. */
   close(): Promise<void>
 }
 
@@ -136,9 +136,9 @@ function otherEngine(wanted: boolean, { native }: Hasher): string {
 }
 
 /**
- * Takes jobs from each Redis server from its first publication on, and resolves when that has begun with one of them. While a Redis server is
- * unreachable or refuses writes, the worker waits for it: alive, and not ready if it is the only one. It must not take jobs earlier,
- * because the first publication synchronizes the clock by which jobs expire.
+ * Takes jobs from each Redis server from its first publication on, and resolves when that has begun with one of them. While a Redis server
+ * is unreachable or refuses writes, the worker waits: alive, but not ready if it is the only server. It must not take jobs earlier, because
+ * the first publication synchronizes the clock by which jobs expire.
  */
 async function startTaking(queues: readonly WorkerQueue[], log: Logger): Promise<void> {
   let hasBegun = false
@@ -146,7 +146,7 @@ async function startTaking(queues: readonly WorkerQueue[], log: Logger): Promise
     await capacity.firstPublished
     await consumer.run().catch((error: unknown) => {
       if (!hasBegun) throw error
-      log.error({ err: error, redis: address }, 'no jobs are taken from one Redis')
+      log.error({ err: error, redis: address }, 'no jobs are taken from one Redis server')
     })
   })
   await Promise.race(taking)

@@ -1,7 +1,7 @@
 /**
- * Periodic deletion of old data that nothing else deletes. Finished jobs are kept for operators, a few and for minutes; BullMQ
- * deletes old ones only when another job finishes, so in an idle queue they would stay. The capacity entry of a killed worker would
- * stay as long as other workers renew the hash.
+ * Periodic deletion of old data that nothing else deletes. A few finished jobs are kept for operators, for minutes. BullMQ deletes old ones
+ * only when another job finishes, so in an idle queue they would stay. The capacity entry of a killed worker would stay as long as other
+ * workers renew the hash.
  */
 import { sweepCapacity } from '@spillway/client/queue/capacity'
 import { openQueue } from '@spillway/client/queue/open-queue'

@@ -1,6 +1,6 @@
 /**
- * What a stored hash may cost: one bad row must not exhaust a worker. Its bounds are processor time on this worker, measured once for each
- * method when a cost above the usual is met for the first time, and memory; not a number of rounds.
+ * What a stored hash may cost: one bad row must not exhaust a worker. Its bounds are memory, and processor time on this worker, not a
+ * number of rounds. The time is measured once for each method, at the first cost above the usual.
  */
 import { pbkdf2Sync, scryptSync } from 'node:crypto'
 import type { HashPolicy } from '@spillway/client/protocol/policy'

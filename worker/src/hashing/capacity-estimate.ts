@@ -1,8 +1,8 @@
 /**
  * Estimates what a job takes of a slot, from the jobs that this process has done. Its cost is the processor time of its thread, which
- * neighbours on the same cores do not change. How much of a core the threads get is estimated apart: over the last seconds for what the
- * next seconds will do, and over half the life of a ticket for what a ticket's life will do. In a burst everything else runs before it is
- * over: a capacity measured then says nothing about the time after it.
+ * neighbours on the same cores do not change. How much of a core the threads get has two estimates: over the last seconds for the next
+ * seconds, and over half the life of a ticket for a ticket's life. In a burst everything else runs before it is over: a capacity measured
+ * then says nothing about the time after it.
  *
  * The time until a verdict is another one: five jobs that are hashed together in 80 ms take 16 ms of the slot each.
  */

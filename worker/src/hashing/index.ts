@@ -27,7 +27,7 @@ export interface Hasher {
   readonly description: string
   /** The native engine, which hashes several passwords at a time; undefined when it is not built or turned off. */
   readonly native: NativeEngine | undefined
-  /** What small hashes took: by them costs that were not met yet are foretold. */
+  /** The times of small hashes: they predict costs that were not met yet. */
   readonly unitCosts: Bounds['unitCosts']
   /**
    * What a request takes, in milliseconds: by its units; undefined for a stored hash whose units were not measured. One that cannot be

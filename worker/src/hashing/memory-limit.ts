@@ -1,6 +1,6 @@
 /**
- * The memory of hashing. The kernel kills a process that takes more than its limit, and after it every worker that takes the job: threads and
- * hashes are as many as fit, and a stored hash or a policy that asks for more than a thread has is refused before it is begun.
+ * The memory of hashing. The kernel kills a process that takes more than its limit, and after it every worker that takes the job. So
+ * threads and hashes are as many as fit, and a stored hash or policy that needs more than a thread has is refused before it begins.
  */
 import { totalmem } from 'node:os'
 

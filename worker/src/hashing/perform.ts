@@ -24,7 +24,7 @@ export interface PerformOptions {
   refused(error: unknown): void
   /** Asked about accounts that are not here yet, or came without a hash [nobody is asked]. */
   oldSystem?: OldSystem | undefined
-  /** Called when a match was hashed anew, with the algorithm of the stored hash. */
+  /** Called when a matching hash was replaced, with the algorithm of the stored hash. */
   rehashed?(from: AlgorithmName): void
   /** Takes back what has not begun: the request then rejects with its reason. */
   signal?: AbortSignal | undefined

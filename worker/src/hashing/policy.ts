@@ -39,7 +39,7 @@ type PolicySettings = FromSchema<{ type: 'object'; properties: typeof policySett
 export interface Policy {
   /** As requests bring it. */
   hashes: HashPolicy
-  /** Which matches are hashed anew. */
+  /** Which matching hashes are replaced. */
   rehash: RehashMode
   /** The algorithm of new hashes. */
   algorithm: AlgorithmName

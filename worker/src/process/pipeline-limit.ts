@@ -1,6 +1,6 @@
 /**
- * Limits HTTP pipelining. Node's server begins every request that it has read of a connection, however many are unanswered, and it reads 64 KB
- * at a time: fifty connections with 20,000 requests each kept all other clients waiting for more than ten seconds, and took a gigabyte.
+ * Limits HTTP pipelining. Node's server begins every request that it has read of a connection, however many are unanswered, and it reads 64
+ * KB at a time. Fifty connections with 20,000 requests each kept all other clients waiting for more than ten seconds, and took a gigabyte.
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
@@ -11,8 +11,8 @@ const UNANSWERED_MAX = 16
 const PART_BYTES = 512
 
 /**
- * Destroys connections with more unanswered requests, before the rest of what was read is parsed. No answer says so: it would have to wait for
- * those of the earlier requests. To be called before the server listens, and after all other listeners of `request` are added.
+ * Destroys connections with more unanswered requests, before the rest of what was read is parsed. No answer says so: it would have to wait
+ * for the earlier requests' answers. To be called before the server listens, and after all other listeners of `request` are added.
  */
 export function limitPipelining(server: Server): void {
   const unanswered = new WeakMap<Socket, number>()

@@ -34,8 +34,8 @@ export function beginShutdown(process: 'gateway' | 'worker', log: Pick<Logger, '
 }
 
 /**
- * Closes at the first SIGTERM or SIGINT and ends the process: with 0, or with 1 when closing failed. Further signals begin nothing anew:
- * a terminal and a process manager may both send one. `interrupted` is aborted by SIGINT: somebody waits at a terminal.
+ * Closes at the first SIGTERM or SIGINT and ends the process: with 0, or with 1 when closing failed. Further signals have no effect: a
+ * terminal and a process manager may both send one. `interrupted` is aborted by SIGINT: somebody waits at a terminal.
  */
 export function closeOnSignal(
   name: 'gateway' | 'worker',
@@ -63,8 +63,8 @@ export function closeOnSignal(
 }
 
 /**
- * Takes no more jobs, and resolves when those in hand are finished. While Redis is away an idle consumer has nothing to wait for: BullMQ would
- * wait for its read, which is answered when Redis is back.
+ * Takes no more jobs, and resolves when the jobs in hand are finished. While Redis is away an idle consumer has nothing to wait for: BullMQ
+ * would wait for its read, which is answered when Redis is back.
  */
 export async function closeConsumer(
   worker: Pick<Worker, 'close'>,

@@ -1,8 +1,8 @@
 /**
  * Buffered standard output: writing each log line by itself costs a worker a quarter of its event loop. Lines that cannot be written
- * (closed pipe, full disk) are dropped, so that nothing waits for them, least of all the exit. Lines beyond the buffer of a reader
- * that stopped reading are dropped and counted in one line. SonicBoom, pino's default, is no alternative: at the exit it repeats
- * failed writes for ever, and it throws the error of a full disk.
+ * (closed pipe, full disk) are dropped, so that nothing waits for them, least of all the exit. Lines beyond the buffer of a reader that
+ * stopped reading are dropped and counted in one line. SonicBoom, pino's default, is not an alternative: at the exit it repeats failed
+ * writes for ever, and it throws the error of a full disk.
  */
 import { write, writeSync } from 'node:fs'
 

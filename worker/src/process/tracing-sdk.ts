@@ -111,7 +111,7 @@ export function startSdk({ service, endpoint }: { service: string; endpoint: str
         }
       }),
     traceId: () => trace.getActiveSpan()?.spanContext().traceId,
-    // Rejects when the last spans could not be exported. Losing them is no failure of the process.
+    // Rejects when the last spans could not be exported. Losing them is not a failure of the process.
     close: () => within(SHUTDOWN_TIMEOUT_MS, provider.shutdown()).catch(() => undefined),
   }
 }

@@ -52,7 +52,7 @@ const isEntry = checkFor<Entry>(Entry)
 export interface Gateways {
   /** The names of the gateways, this one's first. */
   names: string[]
-  /** Requests since each gateway started, those of about the last minute, and the latter per second. */
+  /** Requests since each gateway started, in about the last minute, and the latter per second. */
   total: RequestOutcomes
   lately: RequestOutcomes
   perSecond: RequestOutcomes

@@ -17,7 +17,7 @@ const TICKETED_SHARE = 0.9 * DEFERRED_SHARE
 export interface Admission {
   /** The error of a call that cannot be answered within its wait: `busy` or `no_worker`. Undefined lets it in. */
   refusalOf(waitMs: number): PasswordsError | undefined
-  /** Holds a refusal until it is due: whoever calls again at once gains nothing. */
+  /** Holds a refusal until it is due: a client that calls again at once gains nothing. */
   paced(): Promise<void>
   /** The same of a call with a ticket, which waits behind the others. */
   ticketRefusalOf(lifeMs: number): PasswordsError | undefined

@@ -128,7 +128,7 @@ export function createPasswordsWith(program: URL, options: PasswordsOptions): Ex
   /** How long a call without a deadline may take. */
   const usualMs = () => waitMs ?? (serves() ? WAIT_MS : Number.POSITIVE_INFINITY)
 
-  /** With a queue any process answers a ticket, and whoever writes to Redis may restore what was there: only the database knows. */
+  /** With a queue any process answers a ticket, and a writer to Redis may restore old data: only the database knows. */
   function assertMarks(): void {
     if (options.redis && options.markUsed === undefined)
       throw new TypeError('tickets of a queue need the option markUsed, which marks them as used in your database')

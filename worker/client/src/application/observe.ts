@@ -5,7 +5,7 @@ import type { Logger, ObservedCall } from './types.js'
 
 type Answered = Exclude<Verdict, { kind: 'refused' }>
 
-/** Runs a call, and passes on how it ended. An error in the arguments is no call, nor is what resolves without a verdict. */
+/** Runs a call, and passes on how it ended. An error in the arguments is not a call, nor is a result without a verdict. */
 export type Observe = <T extends Answered | undefined>(
   call: ObservedCall['call'],
   signal: AbortSignal | undefined,

@@ -30,7 +30,7 @@ function within(name: string, value: number, min: number, max: number): number {
   return wholeNumber(`${name} of a policy`, value, min, max)
 }
 
-/** Names that options do not have: most are typing errors, and what they were to set would silently be as if it had not been given. */
+/** Names that options do not have: most are typing errors, and their values would be ignored silently. */
 export function refuseUnknown(what: string, given: object, known: object): void {
   const unknown = Object.keys(given).filter((name) => !Object.hasOwn(known, name))
   if (unknown.length === 0) return

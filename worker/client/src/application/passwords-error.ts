@@ -7,7 +7,7 @@
  * - `queue_unavailable`: Redis did not take the job
  * - `wrong_keys`: the workers of the queue have other seal keys than this application
  * - `unsupported_hash`: the hash is of no supported algorithm or cost
- * - `unsupported_password`: bcrypt would not read the whole of it (over 72 bytes, or with a NUL), or the queue takes none that long
+ * - `unsupported_password`: bcrypt would truncate the password (over 72 bytes, or with a NUL), or it is too long for the queue
  * - `unsupported_policy`: such a hash takes more memory than a slot has, or a worker made another kind of hash than it was asked for
  * - `hashing_failed`: the hash itself failed; the log of the worker says why
  * - `not_installed`: no implementation of the hashes loads here; the message says what to install

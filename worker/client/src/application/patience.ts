@@ -1,6 +1,6 @@
 /**
- * Calls without a deadline: they wait here, in their order, until there is room for them, so that neither the queue nor the process beside
- * holds more than it does in a minute. They are refused as any other call is where nothing hashes.
+ * Calls without a deadline wait here, in their order, until there is room. So neither the queue nor the process beside holds more than a
+ * minute's work. They are refused as any other call is where nothing hashes.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { PasswordsError } from './passwords-error.js'

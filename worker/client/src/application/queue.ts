@@ -91,7 +91,7 @@ export function openQueueBackend({
     async begin(request, lifeMs) {
       refuseOtherKeys()
       const pending = await client.submit('verify', request, 'deferred', lifeMs, { holdMs: 0 }).catch(rethrown)
-      // From now on whoever has the ticket waits, here or elsewhere.
+      // From now on the holder of the ticket waits, here or elsewhere.
       void pending.answer({ waitMs: 0 })
       return pending.job
     },

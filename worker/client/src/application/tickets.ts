@@ -38,7 +38,7 @@ export function sealTicket(
 export function readTicket(keyring: Keyring, ticket: string): ReadTicket {
   const [id = '', sealed = ''] = ticket.split(/\.(.*)/s)
   const { expiresAt, deadline, server, subject } = opened(keyring, id, sealed)
-  // The clock of Redis, which ends the job, may be turned back by whoever writes to it.
+  // A writer to Redis may turn back its clock, which ends the job.
   if (Date.now() >= expiresAt) throw new PasswordsError('ticket_expired', 'the ticket has expired')
   return { job: { id, name: 'verify', deadline, server }, subject, expiresAt }
 }

@@ -38,7 +38,7 @@ export interface PasswordsOptions {
   queuePrefix?: string | undefined
   /** Algorithm and cost of new hashes [argon2id]. */
   policy?: HashPolicy | undefined
-  /** Whether a match of a hash that is weaker than the policy is hashed anew, for calls that take the new hash [when-weaker]. */
+  /** Whether a matching hash that is weaker than the policy is replaced, for calls that take the new hash [when-weaker]. */
   rehash?: 'never' | 'when-weaker' | undefined
   /**
    * How long a call without a deadline may take, in milliseconds [8000 in a process that listens as a server; else Infinity: as long as it
@@ -50,8 +50,8 @@ export interface PasswordsOptions {
   /** Without `redis`: hashes at a time [the processors that this process may use]. */
   concurrency?: number | undefined
   /**
-   * With `redis`: hashes at a time of a process beside this one, which takes over while no worker is alive or Redis is away; 0 for
-   * none [0].
+   * With `redis`: hashes at a time of a process beside this one, which takes over while no worker is alive or Redis is down; 0 for no such
+   * process [0].
    */
   fallbackConcurrency?: number | undefined
   /**
@@ -68,7 +68,7 @@ export interface PasswordsOptions {
   onCall?: ((call: ObservedCall) => void) | undefined
   /**
    * With `redis`: the W3C trace context of the moment, by which spans of workers belong to the trace of the caller; undefined for no trace.
-   * A call asks for it before it returns.
+   * Called before a call returns.
    */
   traceparent?: (() => string | undefined) | undefined
   /** Where failures of connections and processes are logged [the console, warnings and errors]. */
@@ -103,7 +103,7 @@ export interface ClientResponse {
 export interface VerifyOptions extends CallOptions {
   /**
    * Stores a new hash of the same password, when the stored one matched and was weaker than the policy. It is awaited before the call
-   * resolves, and the call rejects as it does. Without it nothing is hashed anew.
+   * resolves, and the call rejects as it does. Without it no hash is replaced.
    */
   onRehash?: ((newHash: string) => void | Promise<void>) | undefined
   /**
@@ -118,7 +118,7 @@ export interface BeginOptions {
   subject?: string | undefined
   /** How long the ticket lives, in milliseconds [300000]. */
   lifeMs?: number | undefined
-  /** Whether a match of a hash that is weaker than the policy is hashed anew, for `redeem` to tell [false]. */
+  /** Whether a matching hash that is weaker than the policy is replaced, for `redeem` to return [false]. */
   rehash?: boolean | undefined
 }
 
@@ -181,8 +181,8 @@ export interface Passwords {
    */
   begin(password: string, storedHash: string | null, options?: BeginOptions): Promise<string>
   /**
-   * Waits for the answer of a ticket, which is told once, to any process with the same seal keys; without a queue to the process that gave it.
-   * Rejects with `invalid_ticket`, `ticket_expired`, `ticket_used` or `ticket_lost`.
+   * Waits for the answer of a ticket. It is given once, to any process with the same seal keys; without a queue only to the process that
+   * gave the ticket. Rejects with `invalid_ticket`, `ticket_expired`, `ticket_used` or `ticket_lost`.
    */
   redeem(ticket: string, options?: RedeemOptions): Promise<Redeemed>
   /** A new hash to store, by this policy [the policy of the options]. */

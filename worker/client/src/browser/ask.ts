@@ -20,8 +20,8 @@ export interface AskOptions extends WaitOptions {
 }
 
 /**
- * Makes a call and resolves with the body of its answer; null for an answer without a body. The body is sent again only while there is no ticket, or
- * when the ticket was lost: the gateway may have done what it says then.
+ * Makes a call and resolves with the body of its answer; null for an answer without a body. The body is sent again only while there is no
+ * ticket, or when the ticket was lost: the gateway may have acted on it by then.
  *
  * @throws {@link SpillwayError}, or the reason of the signal
  */
@@ -33,7 +33,8 @@ export async function ask<T>({ method = 'POST', body, ...options }: AskOptions):
 }
 
 /**
- * Goes on after a reload with the ticket that was kept; resolves as the call would have, and with undefined at once without a ticket.
+ * Continues after a reload with the stored ticket, and resolves as the call would have. Without a ticket it resolves with undefined at
+ * once.
  *
  * @throws {@link SpillwayError}, with `needsPassword` when the ticket is lost; or the reason of the signal
  */

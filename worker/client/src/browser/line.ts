@@ -33,7 +33,7 @@ interface LineRequest {
   headers: Readonly<Record<string, string>>
 }
 
-/** Watches the line until the ticket is to be redeemed: its turn is near, the line does not say, or it was not redeemed for long. */
+/** Watches the line until the ticket should be redeemed: its turn is near, the line is unknown, or the last redemption was long ago. */
 export async function untilNear(
   ticket: Pick<Ticket, 'number' | 'line'>,
   request: LineRequest,

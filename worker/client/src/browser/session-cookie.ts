@@ -14,8 +14,8 @@ export function cookieName({ baseUrl = '' }: Pick<WaitOptions, 'baseUrl'>): stri
 }
 
 /**
- * Resolves with new tokens of the session that the browser has a cookie of, after a reload and in a new tab; with undefined where it has
- * none, or where the session has ended. Tabs that are opened at once ask one after the other.
+ * Resolves with new tokens of the session in the browser's cookie, after a reload and in a new tab. Resolves with undefined without a
+ * cookie, or where the session has ended. Tabs that are opened at once ask one after the other.
  *
  * @throws {@link SpillwayError}, or the reason of the signal
  */

@@ -1,4 +1,4 @@
-/** The types of `@spillway/client/argon2`: those of the package `argon2`. They import nothing. */
+/** The types of `@spillway/client/argon2`, as in the package `argon2`. They import nothing. */
 
 /** `Options` until 0.44. */
 export interface HashOptions {

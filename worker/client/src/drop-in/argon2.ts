@@ -37,7 +37,7 @@ export function createArgon2(passwords: () => ExactPasswords | Promise<ExactPass
     const inputs = { salt, secret, data, hashLength, m, t, p, version, type }
     const input = readInput({ password: Buffer.from(password), ...inputs })
     if (raw) return await rawDigest(passwords, input)
-    // It refuses more than hashing does, after a hash was made in vain.
+    // It refuses more than hashing does, after a needless hash.
     serialize({ id: idOf(type), version, params: { m, p, t }, salt, hash: NOTHING })
     return encoded(input, await rawDigest(passwords, input))
   }
@@ -84,7 +84,7 @@ function refuseTooLarge(costs: Omit<HashOptions, 'salt'>): void {
   if (parallelism > 2 ** 24 - 1) throw new RangeError('Parallelism is too large')
 }
 
-/** Undefined for what is no type. */
+/** Undefined for any other value. */
 function idOf(type: unknown): string | undefined {
   return NAMES.find((_, number) => number === type)
 }

@@ -15,7 +15,7 @@ const READ_BYTES = 72
 const SALT = /^\$[ -2](?:\$|([ab]).)(.{2})\$([./A-Za-z0-9]{22})/s
 const HASH = /^\$2([ab]?)\$(\d\d)\$([./A-Za-z0-9]{22})([./A-Za-z0-9]{31})$/
 
-/** Reads what is given as a salt; undefined for what is no salt. */
+/** Reads a salt; undefined for any other value. */
 export function readSalt(text: string): BcryptSalt | undefined {
   const [, minor, digits = '', salt = ''] = SALT.exec(asC(text)) ?? []
   const cost = atoi(digits)
@@ -47,7 +47,7 @@ export function readPassword(password: Buffer, minor: Minor): Buffer {
   return Buffer.alloc(READ_BYTES, read)
 }
 
-/** Rounds as the package reads them out of a hash; 0 for what is no hash. */
+/** Rounds as the package reads them out of a hash; 0 for any other text. */
 export function readRounds(text: string): number {
   const [, rest = ''] = /^\$[^\0][^$\0]?\$(.*)$/s.exec(asC(text)) ?? []
   return atoi(rest) >>> 0

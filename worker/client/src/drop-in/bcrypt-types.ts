@@ -1,4 +1,4 @@
-/** The types of `@spillway/client/bcrypt`: those of the package `bcrypt`. They import nothing. */
+/** The types of `@spillway/client/bcrypt`, as in the package `bcrypt`. They import nothing. */
 
 export type Minor = 'a' | 'b'
 

@@ -146,8 +146,8 @@ function refused(): Promise<never> {
 }
 
 /**
- * Without a callback the promise itself. With one, it is called in a turn of its own, so that what it throws is not a rejection: with
- * the error alone, or with `noError` and the value.
+ * Without a callback the promise itself. A callback runs in a turn of its own, so that its exceptions are not rejections. It gets the error
+ * alone, or `noError` and the value.
  */
 export function settle<T>(work: Promise<T>, callback: unknown, noError?: null): Promise<T> | undefined {
   if (typeof callback !== 'function') return work

@@ -1,4 +1,4 @@
-/** The types of `@spillway/client/bcryptjs`: those of the package `bcryptjs`. They import nothing. */
+/** The types of `@spillway/client/bcryptjs`, as in the package `bcryptjs`. They import nothing. */
 
 export type Callback<T> = (err: Error | null, result?: T) => void
 /** Of the package, as it hashes: here called once, at the end. */

@@ -112,7 +112,7 @@ function failure(code: 'GenericFailure' | 'InvalidArg', message: string): Error 
   return Object.assign(new Error(message), { code })
 }
 
-/** A signal that has fired ends a call that has not been answered; the hash is made in vain. */
+/** A signal that has fired ends a call that was not answered; its hash is still made. */
 async function unless<T>(signal: AbortSignal | null | undefined, work: Promise<T>): Promise<T> {
   if (!signal) return await work
   return await new Promise((resolve, reject) => {

@@ -25,8 +25,8 @@ function isLockManager(value: unknown): value is LockManager {
 }
 
 /**
- * BullMQ looks for locks to renew several times a second, which is a quarter of what an idle worker does: without a job in hand it looks no
- * more, and from the first one on again. Where a version names these parts otherwise, it always looks. Before the worker runs.
+ * BullMQ looks for locks to renew several times a second, a quarter of an idle worker's work. Without a job in hand it stops looking, until
+ * the next job. Where a version names these parts otherwise, it always looks. Before the worker runs.
  */
 export function renewLocksOfJobsAlone(worker: Worker): void {
   const locks: unknown = Reflect.get(worker, 'lockManager')

@@ -26,9 +26,9 @@ function endingWhileReconnecting(disconnect: Disconnect): Disconnect {
 }
 
 /**
- * Makes disconnect() end a connection that waits to reconnect. ioredis only closes its socket, and while it waits there is no socket: the
- * connection never emits `end`, and its commands stay unanswered, so that a consumer of BullMQ's cannot be closed. Remove it once ioredis
- * is fixed (redis/ioredis#2169). Once for the process: BullMQ opens further connections of the same class.
+ * Makes disconnect() end a connection that waits to reconnect. ioredis only closes its socket, and a waiting connection has no socket. It
+ * never emits `end`, and its commands stay unanswered, so a consumer of BullMQ cannot be closed. Remove it once ioredis is fixed
+ * (redis/ioredis#2169). Once for the process: BullMQ opens further connections of the same class.
  */
 export function endConnectionsThatReconnect(): void {
   for (const { prototype } of [Redis, Cluster]) {
@@ -55,8 +55,8 @@ function dispatch(this: Handler, take: () => void): void {
 }
 
 /**
- * Makes unrequested bytes from Redis end the connection instead of the process: ioredis throws for some of them in a tick of its own,
- * where the error cannot be caught. Remove it once ioredis is fixed. Once for the process.
+ * Makes unrequested bytes from Redis end the connection instead of the process. ioredis throws for some of them in a tick of its own, where
+ * the error cannot be caught. Remove it once ioredis is fixed. Once for the process.
  */
 export function endConnectionsByMalformedReplies(): void {
   Object.defineProperty(handler.default.prototype, 'dispatch', { value: dispatch })
@@ -75,8 +75,8 @@ const OPTIONAL = ['config']
 export const MISSING_RIGHT = 'missing right'
 
 /**
- * Every error that Redis answers without a right says so in one sentence, with the command and {@link ACL_RULE}. Redis's own message
- * names the command in some versions alone, and makes ioredis print a link to its wiki and go on. Once for the process.
+ * Every error that Redis answers without a right says so in one sentence, with the command and {@link ACL_RULE}. Redis's own message names
+ * the command only in some versions, and makes ioredis print a link to its wiki and continue. Once for the process.
  */
 export function explainMissingRights(): void {
   const { handleReconnection } = Redis.prototype

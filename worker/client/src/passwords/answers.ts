@@ -17,8 +17,8 @@ export type VerdictSource = 'message' | 'asked'
 export interface PendingJob {
   readonly job: JobRef
   /**
-   * The answer, or undefined when `waitMs` ran out first; the job goes on either way. Call it once for each PendingJob.
-   * Throws `wait_aborted` when the signal fires.
+   * The answer, or undefined when `waitMs` ran out first; the job continues either way. Call it once for each PendingJob. Throws
+   * `wait_aborted` when the signal fires.
    */
   answer(options: { waitMs: number; signal?: AbortSignal | undefined }): Promise<Verdict | undefined>
   /** What the job has to expect while there is no answer. Never rejects. */

@@ -58,7 +58,7 @@ export function createDeferredShare(now: () => number = () => performance.now())
         came = came * weight + (reading.outstanding - before.outstanding) + (reading.finished - before.finished)
         seconds = seconds * weight + elapsedS
         const passed = (reading.first ?? 0) - (before.first ?? 0)
-        // Without a deferred job at either end, the time between is not all theirs. Numbers begin anew with an empty Redis.
+        // Without a deferred job at either end, the time between is not all theirs. Numbers begin again with an empty Redis server.
         if (reading.first !== undefined && before.first !== undefined && passed >= 0) {
           gone = gone * weight + passed
           possible = possible * weight + before.jobsPerSecond * elapsedS

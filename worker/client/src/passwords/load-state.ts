@@ -155,9 +155,9 @@ export function predictWaitMs(load: Load, lane: Lane): number {
   return Math.max(latencyMs, ((jobsAhead(load, lane) + 1) * 1_000) / jobsPerSecond)
 }
 
-// The capacity that the line can count on while no worker is known: the capacity of the last ones, less with each second. Workers that published
-// late are back in a moment, and those that an autoscaler starts are not there yet. Whoever counts on nothing refuses everybody, and
-// whoever counts on anything gives tickets that come to nothing.
+// The capacity that the line can count on while no worker is known: the capacity of the last ones, less with each second. Workers that
+// published late are back in a moment, and those that an autoscaler starts are not there yet. A gateway that assumed no capacity would
+// refuse everybody. A gateway that assumed any capacity would give tickets that expire.
 
 /** In milliseconds. */
 const HALF_LIFE_MS = 15_000
@@ -188,8 +188,8 @@ export function createLineCapacity(now: () => number = () => performance.now()):
   }
 }
 
-// How far a line has come: the number of its first job. It never runs backwards, not even when Redis lost its data: numbers that are given
-// out then go on from the last one that this process knows of.
+// How far a line has come: the number of its first job. It never runs backwards, not even when Redis lost its data: new numbers then
+// continue from the last one that this process knows.
 
 /** What everyone in line may know. */
 export interface Line {

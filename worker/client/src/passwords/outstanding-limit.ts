@@ -1,6 +1,6 @@
 /**
- * Admission by the predicted wait, the part that gateways and applications share: how many jobs may be outstanding so that the last of
- * them is answered in time, and when to come back if there are more.
+ * Admission by the predicted wait, as shared by gateways and applications. It computes how many jobs may be outstanding so that the last is
+ * answered in time, and when to come back if there are more.
  */
 import type { Load } from '../protocol/capacity.js'
 
@@ -62,7 +62,7 @@ export function createRetryAfter(now: () => number = () => performance.now()): R
     if (perSecond === 0) return RETRY_AFTER_MAX_S
     const elapsedS = (now() - countedAt) / 1_000
     const remaining = Math.max(0, expected - elapsedS * perSecond)
-    // Nobody is told to wait for longer, so no more retries can be expected.
+    // No client is told to wait longer, so no further retries can be expected.
     expected = Math.min(remaining, RETRY_AFTER_MAX_S * perSecond) + 1
     countedAt = now()
     const freeInS = ((excess + expected) / perSecond) * CAPACITY_OVERHEAD + SPIKE_REMAINDER_S

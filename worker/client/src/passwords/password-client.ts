@@ -64,8 +64,8 @@ export interface PasswordClient {
   submit: Submit
   /**
    * Waits for a job that this or another gateway added, for so many milliseconds [until its deadline]; its client is present meanwhile,
-   * unless it is not to be [true]. Throws `held_too_often`
-   * when eight requests wait for it here already, and `queue_unavailable` when Redis does not answer.
+   * unless it is not to be [true]. Throws `held_too_often` when eight requests already wait for the job here, and `queue_unavailable` when
+   * Redis does not answer.
    */
   resume(job: JobRef, holdMs?: number, isPresent?: boolean): Promise<ResumedJob>
   /** The client that waited for a job by its ticket disconnected: it gives up its place after a grace. Never rejects. */

@@ -7,7 +7,7 @@ import { type Keyring, SealError } from '../protocol/seal.js'
 export interface Verdicts {
   /** Opens a verdict that was announced or stored. */
   open(job: JobRef, sealed: string): Verdict | undefined
-  /** What is stored is no verdict of a worker: counts and logs it. */
+  /** The stored value is not a worker's verdict: counts and logs it. */
   broken(job: JobRef): undefined
 }
 

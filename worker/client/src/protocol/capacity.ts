@@ -74,7 +74,7 @@ export interface Load {
   latencyMs: number
   /** The mean over all slots of what work takes there; undefined where no worker told it. */
   unitCosts?: UnitCosts | undefined
-  /** Waiting jobs of the held lane with those of known devices, and of the deferred lane. */
+  /** Waiting jobs of the held lane, known devices included, and of the deferred lane. */
   waiting: number
   deferred: number
   active: number
@@ -106,8 +106,8 @@ export type TotalCapacity = Pick<
 >
 
 /**
- * The capacity of all live workers together. One that has answered no job yet knows how long a hash of the policy takes, but the accounts
- * may have others: it counts as the mean of those that have, where there are any.
+ * The capacity of all live workers together. A new worker knows how long a hash of the policy takes, but the accounts may have other
+ * hashes. Until it has answered a job, it counts as the mean of workers that have, if there are any.
  */
 export function sumCapacity(workers: ReadonlyMap<string, WorkerCapacity>): TotalCapacity {
   const live = [...workers.values()]

@@ -11,12 +11,11 @@ import { FIRST_SCORE, FIRST_SCORE_BEHIND } from './ticket.js'
 const DROPPED_AT_ONCE = 1_000
 
 /**
- * Lua: writes one worker's entry with Redis's time and its canary, renews the hash, and drops the jobs that were passed over and whose
- * deadline is over.
- * KEYS: capacity hash, waiting list, deferred set, active list, meta hash, canary, absent set, line. ARGV: worker id, the entry as JSON without
- * its time, TTL of both in seconds, the canary, prefix of job keys, how many to drop. Returns the time in epoch milliseconds, the number of
- * jobs that can be taken (0 while the queue is paused, limited in its rate, or at its limit of active jobs), how many were dropped, and how
- * many are in hand.
+ * Lua: writes one worker's entry with Redis's time and its canary, renews the hash, and drops passed-over jobs whose deadline is over.
+ * KEYS: capacity hash, waiting list, deferred set, active list, meta hash, canary, absent set, line. ARGV: worker id, the entry as JSON
+ * without its time, TTL of both in seconds, the canary, prefix of job keys, how many to drop. Returns the time in epoch milliseconds, the
+ * number of jobs that can be taken (0 while the queue is paused, limited in its rate, or at its limit of active jobs), how many were
+ * dropped, and how many are in hand.
  */
 const publishCapacity = defineScript(`
 local time = redis.call('TIME')

@@ -1,9 +1,9 @@
-/** Redis keys of the queue: BullMQ's own, which any BullMQ version may change, and those of this client. */
+/** Redis keys of the queue: BullMQ's own, which any BullMQ version may change, and this client's. */
 import { QUEUE_NAME } from '../protocol/job.js'
 
 /**
- * One of BullMQ's own keys: the lists of held (`wait`) and active jobs, the sorted sets of deferred (`prioritized`) and finished jobs,
- * those of them whose locks are looked at next (`stalled`), the settings (`meta`), what wakes idle workers (`marker`).
+ * One of BullMQ's own keys: the lists of held (`wait`) and active jobs, the sorted sets of deferred (`prioritized`) and finished jobs, the
+ * jobs whose locks are checked next (`stalled`), the settings (`meta`), what wakes idle workers (`marker`).
  */
 export function queueKey(
   prefix: string,

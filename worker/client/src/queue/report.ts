@@ -32,11 +32,10 @@ export interface QueueReporter {
 }
 
 /**
- * Lua: reads the report.
- * KEYS: capacity hash, waiting list, deferred set, active list, completed set, failed set, meta hash, absent set, line. ARGV: prefix of
- * job keys, number of completed jobs to read. Returns the time in epoch milliseconds, five lengths, whether the queue is paused, the data
- * of the next job of each lane, the results of the last completed jobs, the pairs of the capacity hash, the number of absent jobs and that
- * of abandoned ones.
+ * Lua: reads the report. KEYS: capacity hash, waiting list, deferred set, active list, completed set, failed set, meta hash, absent set,
+ * line. ARGV: prefix of job keys, number of completed jobs to read. Returns the time in epoch milliseconds, five lengths, whether the queue
+ * is paused, the data of the next job of each lane, the results of the last completed jobs, the pairs of the capacity hash, the numbers of
+ * absent and of abandoned jobs.
  */
 const READ_QUEUE = `
 local time = redis.call('TIME')

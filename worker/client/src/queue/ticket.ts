@@ -1,7 +1,7 @@
 /**
  * The line: everyone who holds a ticket for a deferred job, in the order of their numbers. A ticket is present while a request of its
- * client is held, and for as long as its client was told to stay away, with a grace. At its turn an absent one is passed over, unhashed, and
- * kept apart; when its client comes it is next; at its deadline it is dropped.
+ * client is held, and for as long as its client was told to stay away, with a grace. At its turn an absent ticket is passed over, unhashed,
+ * and kept apart. When its client comes it is next; at its deadline it is dropped.
  */
 import { BEHIND_PRIORITY, DEFERRED_PRIORITY } from '../protocol/job.js'
 import { type JobRef, presentKey, verdictKey } from '../protocol/reply.js'
@@ -22,7 +22,7 @@ export function presentMs(holdMs: number, lifeMs: number): number {
 
 /** BullMQ's scores of deferred jobs begin here. One whose client came back has its number as its score, and so is next. */
 export const FIRST_SCORE = DEFERRED_PRIORITY * 2 ** 32
-/** Where those of jobs that are behind begin. */
+/** Where the scores of jobs that are behind begin. */
 export const FIRST_SCORE_BEHIND = BEHIND_PRIORITY * 2 ** 32
 
 /**

@@ -36,7 +36,7 @@ endConnectionsByMalformedReplies()
 endConnectionsThatReconnect()
 explainMissingRights()
 
-/** Opens a connection. Throws only for an invalid URL and for files that it names in vain; failures to connect are `error` events. */
+/** Opens a connection. Throws only for an invalid URL and for files that cannot be read; failures to connect are `error` events. */
 export function connectRedis(url: string, role: ConnectionRole): RedisConnection {
   const target = parseRedisUrl(url)
   const retryStrategy = (attempt: number) => Math.min(attempt * 50, RECONNECT_MAX_MS)
@@ -101,7 +101,7 @@ function throughSentinels(
 
 type TlsContents = { [name in keyof TlsFiles]: Buffer }
 
-/** Throws one sentence that names the parameter and neither the path nor the contents, which may be those of a key. */
+/** Throws one sentence that names the parameter, but neither the path nor the contents, which may be a key. */
 function readTlsFiles(files: TlsFiles): TlsContents {
   const contents: TlsContents = {}
   for (const name of ['ca', 'cert', 'key'] as const) {

@@ -1,8 +1,8 @@
 /**
  * Redis URLs: `redis://` and `rediss://` (TLS), `redis+sentinel://user:password@host:port,host:port/master-name/db`,
- * `redis+cluster://user:password@host:port,host:port`, and both of the latter with `rediss+` for TLS, to Sentinels too. User and
- * password are those of the servers; those of Sentinels are `?sentinelUsername=…&sentinelPassword=…`. All take `?family=4` or `6`, for names
- * with addresses of both kinds, and with TLS `?ca=…`, `?cert=…&key=…`: files in PEM.
+ * `redis+cluster://user:password@host:port,host:port`, and both of the latter with `rediss+` for TLS, to Sentinels too. User and password
+ * are for the servers; for Sentinels there are `?sentinelUsername=…&sentinelPassword=…`. All take `?family=4` or `6`, for names with
+ * addresses of both kinds, and with TLS `?ca=…`, `?cert=…&key=…`: files in PEM.
  */
 const DEFAULT_PORT = 6379
 const DEFAULT_SENTINEL_PORT = 26379
@@ -17,7 +17,7 @@ interface Credentials {
   password?: string
 }
 
-/** Paths of files in PEM: the authorities in place of those of Node, and what proves this client to the server. */
+/** Paths of files in PEM: the authorities that replace Node's, and this client's certificate and key. */
 export interface TlsFiles {
   ca?: string
   cert?: string

@@ -1,6 +1,6 @@
 /**
- * Whether one Redis server of several can be given jobs. It cannot while there is no connection, while its load is not known, when a reading of
- * that stays without an answer, and from a refused write (full, read-only) until a small write of our own is taken.
+ * Whether one Redis server of several can be given jobs. It cannot be used without a connection, while its load is unknown, or when a
+ * reading of the load is not answered. After a refused write (full, read-only) it cannot be used until it takes a small write of ours.
  */
 
 export const TICK_MS = 100

@@ -85,7 +85,7 @@ export function createPlacing(
   /** Adds a job to the first of these that takes it. */
   async function addToFirst(candidates: readonly OpenServer[], work: Work, lifeMs: number): Promise<Placed> {
     const [next, ...others] = candidates
-    if (next === undefined) throw new PasswordClientError('queue_unavailable', 'there is no Redis to add the job to')
+    if (next === undefined) throw new PasswordClientError('queue_unavailable', 'no Redis server can take the job')
     try {
       return await addTo(next, work, lifeMs)
     } catch (error) {

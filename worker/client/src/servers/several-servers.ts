@@ -134,7 +134,7 @@ interface ServerLoad {
   workers(): ReadonlyMap<string, WorkerCapacity>
 }
 
-/** Returns how to add up the load of those that are known; the sum of capacities is kept until one of them is read anew. */
+/** Returns how to add up the known loads; the sum of capacities is kept until one of them is read again. */
 function createSharedLoad(servers: readonly ServerLoad[]): () => Load {
   const line = createLineCapacity()
   let summed: { of: ReadonlyMap<string, WorkerCapacity>[]; capacity: ReturnType<typeof sumCapacity> } | undefined

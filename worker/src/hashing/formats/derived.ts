@@ -4,8 +4,8 @@ import { pbkdf2Digests } from '../methods/recipe.js'
 import type { Reading } from './format.js'
 
 /**
- * Keys of other lengths are texts that were cut off, where the text does not tell the length: a shorter key is the beginning of a longer
- * one, and would still match.
+ * Where the text does not state the length, a key of another length is a truncated text: a shorter key is the beginning of a longer one,
+ * and would still match.
  */
 const KEY_BYTES = [16, 20, 24, 32, 48, 50, 64, 128, 256, 512]
 const SALT_MAX_BYTES = 1_024

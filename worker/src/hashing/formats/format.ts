@@ -38,7 +38,7 @@ export interface FormatContext {
   peppers: readonly Pepper[]
 }
 
-/** A format whose texts are those of others, behind a prefix or in an envelope. */
+/** A format whose texts belong to other formats, behind a prefix or in an envelope. */
 export function nested(
   { read }: FormatContext,
   text: string | undefined,

@@ -49,7 +49,7 @@ export type StoredReading = Reading & { format: Format }
 
 /** How many envelopes may be inside each other. */
 const DEPTH_MAX = 3
-/** Longer texts are no stored hash. */
+/** Longer texts are not stored hashes. */
 const TEXT_MAX_LENGTH = 2_048
 
 /** A job asks several times what its stored hash is. So many readings are kept as jobs may be in hand. */

@@ -1,6 +1,6 @@
 /**
- * scrypt of node:crypto, salt and key in hexadecimal and nothing else: the texts do not tell whether the salt was used as the text that it
- * is or decoded, nor with which cost. Whatever a maker may have meant is tried, so that a wrong password takes it all.
+ * scrypt of node:crypto, only salt and key in hexadecimal. The texts do not say whether the salt was used as text or decoded, nor the cost.
+ * Whatever a maker may have meant is tried, so that a wrong password takes it all.
  */
 import type { ScryptRecipe } from '../methods/recipe.js'
 import { scryptRecipe } from './derived.js'

@@ -1,5 +1,5 @@
 /**
- * yescrypt (Alexander Peslyak, yescrypt-v2) with one lane and no ROM, as libxcrypt makes its hashes. Step names are those of the reference
+ * yescrypt (Alexander Peslyak, yescrypt-v2) with one lane and no ROM, as libxcrypt makes its hashes. Step names are from the reference
  * implementation. It takes some hundred milliseconds of JavaScript, so it runs on a thread of its own (digests.ts).
  */
 import { createHmac, hash, pbkdf2Sync } from 'node:crypto'

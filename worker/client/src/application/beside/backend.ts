@@ -1,4 +1,4 @@
-/** A process beside the application as what hashes for it: the order of calls, their retries, and the load that admission needs. */
+/** A process beside the application hashes: the order of calls, their retries, and the load that admission needs. */
 import { createLoadState, predictWaitMs } from '../../passwords/load-state.js'
 import type { BesideCapacity, BesideMessage, BesideSettings } from '../../protocol/beside.js'
 import { workOfRequest } from '../../protocol/work.js'

@@ -30,7 +30,7 @@ export interface Calls {
   /** How many calls are done before it, where no call is taken back. */
   ahead(call: Call): number
   /**
-   * The next call that can be answered by then, which is in hand from now on. Where nothing is in hand, the next one: what is foretold may be
+   * The next call that can be answered by then, which is in hand from now on. Where no call is in hand, the next one: a prediction may be
    * wrong. In a line as long as calls may wait, each would otherwise be begun just in time to be answered too late.
    */
   next(answeredAt: number): Call | undefined

@@ -19,8 +19,8 @@ const END_MS = 1_000
 /** How often a process that is needed is asked whether it lives. */
 const PING_MS = 1_000
 /**
- * How many times it may leave that unanswered, once it was ready and before: then it is killed. On a machine without a free core a process may
- * get none for seconds. Times, not time: an application that was busy itself finds the answers when it goes on.
+ * How many times it may leave that unanswered, once it was ready and before: then it is killed. On a machine without a free core a process
+ * may get no core for seconds. Times, not time: an application that was busy itself finds the answers when it continues.
  */
 const UNANSWERED = { ready: 15, starting: 60 }
 
