@@ -87,7 +87,7 @@ export function size(demand: Demand, { costMs, turnaroundMs, jobBytes }: Figures
 // are c slots for one queue. The tail of the waits falls off exponentially, and how fast is exact: with hashes of one length
 // every slot takes each c-th login, which makes it E_c/D/1, whose waits decay with the root of (λ / (λ + θ))^c · e^(θD) = 1.
 // The start of the tail is taken from Erlang's C formula, the chance to wait at all if hashes were of random length. Together
-// they are within a tenth of the simulated 99th percentile (test/queue-model.test.ts).
+// they are within a tenth of the simulated 99th percentile (test/unit/queue-model.test.ts).
 
 export interface Station {
   /** Logins a second. */
