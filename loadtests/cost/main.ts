@@ -111,7 +111,7 @@ async function measure(
     const needsWarmUp = !call.isAtRest && call.seconds === undefined
     if (needsWarmUp) for (const system of systems) await costOf(system, call, WARM_UP_S)
     for (let round = 0; round < rounds && !keeper.closing; round++) {
-      // In turn first: what comes later in a round reads some 5 % dearer.
+      // In turn first: a later measurement of a round reads some 5 % higher.
       for (const turn of systems.keys()) {
         const index = (turn + round) % systems.length
         const system = systems[index]

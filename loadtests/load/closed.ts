@@ -108,7 +108,7 @@ export async function withCallers<T>(
       run.on('response', (client, status, _bytes, ms) => {
         const outcome = outcomeOf({ status })
         const waitedMs = (waitedBefore.get(client) ?? 0) + ms
-        // With a ticket the caller goes on waiting: the verdict it gets in the end took both waits.
+        // With a ticket the caller keeps waiting: its verdict in the end took both waits.
         waitedBefore.set(client, outcome === 'ticket' ? waitedMs : 0)
         count(outcome, waitedMs)
       })

@@ -27,7 +27,7 @@ export interface Visit {
   ticketed: boolean
   /** The statuses with which it was sent away before that, and came back. */
   sentAway: readonly number[]
-  /** Tickets that came to nothing, and after which it logged in anew. */
+  /** Tickets that expired or were lost, after which it logged in again. */
   ticketsLost: number
   /** Of the last answer; 0 without one. */
   status: number
@@ -36,7 +36,7 @@ export interface Visit {
 }
 
 export interface VisitorOptions {
-  /** The gateways: visits take turns, and a visit whose connection fails goes on at the next one. */
+  /** The gateways: visits take turns, and a visit whose connection fails continues at the next one. */
   urls: readonly string[]
   login(number: number): Credentials
   headers?(number: number): Record<string, string>
@@ -122,7 +122,7 @@ export function createVisitor(options: VisitorOptions) {
       }
 
       let answer = await toTheEnd()
-      // A page has the password still, and logs in anew.
+      // A page still has the password, and logs in again.
       while (ticketsLost < tries - 1 && isLost(answer.body.code) && !signal.aborted) {
         ticketsLost++
         await back(answer, 0).catch(() => undefined)

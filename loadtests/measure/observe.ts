@@ -71,7 +71,7 @@ export function timeOf(parts: readonly PartTime[], role?: string): number {
   return parts.reduce((sum, part) => (role === undefined || part.role === role ? sum + part.totalMs : sum), 0)
 }
 
-// A probe asks one thing over and over at a steady rate, for how long it takes while something else goes on.
+// A probe sends one request at a steady rate, and measures how long it takes while something else runs.
 
 /** Starts at once. A request fails by rejecting or by answering false. */
 export function startProbe(perSecond: number, send: () => Promise<unknown>) {

@@ -1,5 +1,5 @@
-// One, two and three Redis side by side, each slowed down to the same share of a core, so that a small machine can show how jobs a second grow
-// with their number: the processes around them have all the time they need.
+// One, two and three Redis servers side by side, each slowed down to the same share of a core. So a small machine can show how jobs a
+// second grow with their number: the processes around them have all the time they need.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createPasswordClient, type PasswordClient, parseKeyring } from '@spillway/client/queue-client'
 import { processorTime } from '@spillway/local/processes/processor-time'

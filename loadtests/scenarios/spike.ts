@@ -13,7 +13,7 @@ import { picked, type Scenario, type Setting } from './scenario.ts'
 const QUIET_BEFORE_S = 2
 /** Of the hashes that the cores could compute if they did nothing else. */
 const TIMES_CAPACITY = 10
-/** Between spikes a trickle goes on, as a share of capacity: it shows when things are back to normal. */
+/** Between spikes a trickle continues, as a share of capacity: it shows when things are back to normal. */
 const TRICKLE = 0.2
 /** A line that ten times capacity made is empty after ten times the spike: so many times it is waited for. */
 const LINE_TIMES = 1.5 * TIMES_CAPACITY

@@ -103,7 +103,7 @@ function documentPath(beginning: string): string | undefined {
     const first: unknown = JSON.parse(line)
     return isRecord(first) && Array.isArray(first.users) ? '$.users.*' : undefined
   } catch {
-    // An object over several lines, or one line that goes on.
+    // An object over several lines, or one line that continues.
     return /^\{\s*$|^\{.*"users"\s*:/s.test(text) ? '$.users.*' : undefined
   }
 }

@@ -8,7 +8,7 @@ export interface LinesFile {
   close(): Promise<void>
 }
 
-/** Created with the first line that is added; with `append` an older one goes on. Its owner alone can read it. */
+/** Created with the first line that is added; with `append` an older file is continued. Its owner alone can read it. */
 export function linesFile(file: string, { append }: { append: boolean }): LinesFile {
   let stream: WriteStream | undefined
   return {

@@ -53,7 +53,7 @@ function isManifest(value: unknown): value is Manifest {
 
 export const readmeFile = join(chartDir, 'README.md')
 
-/** The README with its table made anew. */
+/** The README with its table written again. */
 export async function readmeWithTable(): Promise<string> {
   return withParts(await readFile(readmeFile, 'utf8'), { values: await valuesTable() })
 }

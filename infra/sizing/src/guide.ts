@@ -11,7 +11,7 @@ export const guideFile = new URL('../README.md', import.meta.url)
 
 const EXAMPLE = ['--logins-per-second', '500', '--p99-wait', '1s']
 
-/** The guide with these parts made anew. */
+/** The guide with these parts written again. */
 export function guideFor(figures: Figures): string {
   const parts = { example: example(figures), costs: costs(figures), waits: waits(figures), spike: spike(figures) }
   return withParts(readFileSync(guideFile, 'utf8'), parts)

@@ -1,5 +1,5 @@
-// What an installation costs, by the price of a core for an hour: logins by algorithm and engine, the minimum, the spike, and which cost of a
-// hash is had for the same money.
+// The price of an installation, from the price of a core for an hour: logins by algorithm and engine, the minimum, the spike, and the hash
+// cost for the same money.
 import type { HashPolicy } from '@spillway/client/protocol/policy'
 import type { Figures } from './figures.ts'
 import { DEFAULT_POLICY, openHashMeter } from './measure/hash.ts'

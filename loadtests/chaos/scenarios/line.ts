@@ -11,8 +11,8 @@ import { isOk, watchNeighbours } from '../one-gateway.ts'
 import { Findings, type Scenario } from '../scenario.ts'
 import { type OwnSystem, onOwnRedis, type Stage } from '../stage/stage.ts'
 
-// A Spillway whose hashes are real and dear: one slot does some thirty a second. Twenty times as many are few people, and gateway, database and
-// load generator cost little beside the hashes. All share the machine's cores.
+// A Spillway whose hashes are real and expensive: one slot does some thirty a second. Twenty times as many are few people, and gateway,
+// database and load generator cost little beside the hashes. All share the machine's cores.
 
 export const credential = 'dear'
 const size = {

@@ -1,5 +1,5 @@
-// The old system that workers ask at first logins is slow, down and lying: its accounts get a defined answer, nobody is let in by it, and all
-// other logins go on.
+// The old system that workers ask at first logins is slow, down and lying. Its accounts get a defined answer, it lets nobody in, and all
+// other logins continue.
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'

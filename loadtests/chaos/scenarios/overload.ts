@@ -1,5 +1,5 @@
-// More logins come than workers can do, up to ten times as many: as many succeed as at capacity, the others are told when to
-// come back, other endpoints stay quick, and the end of the spike is the end of its effects.
+// More logins come than workers can do, up to ten times as many. As many succeed as at capacity, and the others are told when to come back.
+// Other endpoints stay quick, and the effects end with the spike.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ask, respondAsync } from '@spillway/local/rig/api-client'
 import { startTraffic, type Visit, type VisitorOptions } from '../../load/visit.ts'

@@ -46,7 +46,7 @@ export async function openStage(keeper: Keeper, say: (sentence: string) => void)
 // The gateways and workers of one scenario, and what went wrong with them, so that no scenario can overlook a crash.
 
 export interface System extends Spillway {
-  /** Credentials of the accounts that were made for it. */
+  /** Credentials of its accounts. */
   login(number: number): Credentials
   /** A visitor of all gateways that were started so far. */
   visitor(): VisitorOptions

@@ -1,9 +1,9 @@
-// The declarations of the package: those of the door and what it names, for ES modules and for CommonJS.
+// The declarations of the package: of its entry and what that names, for ES modules and for CommonJS.
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join, posix } from 'node:path'
 
 /**
- * Copies the declarations of `entry`, such as index.d.ts, with all that they import. Throws when they import a package that is none of
+ * Copies the declarations of `entry`, such as index.d.ts, with all that they import. Throws when they import a package that is not in
  * `peers`.
  */
 export async function copyDeclarations(

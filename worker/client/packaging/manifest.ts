@@ -1,4 +1,4 @@
-// The package.json of the package, made from the one of the workspace and those of the packages that it runs.
+// The package.json of the package, made from the workspace's and from the packages that it runs.
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -56,7 +56,7 @@ export async function openLoop(loop: OpenLoop): Promise<number> {
   return sent
 }
 
-/** Starts an open loop that goes on until it is stopped; `stop` resolves when the last request has ended. */
+/** Starts an open loop that runs until it is stopped; `stop` resolves when the last request has ended. */
 export function startLoop(loop: Pick<OpenLoop, 'rateAt' | 'send'>): { stop(): Promise<void> } {
   const stopping = new AbortController()
   const over = openLoop({ ...loop, signal: stopping.signal })

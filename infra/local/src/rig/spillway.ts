@@ -1,5 +1,5 @@
-// The one way to start a Spillway for a test, a measurement or a picture: gateways and workers as deployed, compiled, each a
-// process, on the PostgreSQL and the Redis that they are given and under a key prefix of their own.
+// The one way to start a Spillway for a test, a measurement or a picture: gateways and workers as deployed, compiled, each a process. They
+// use the given PostgreSQL and Redis servers, under a key prefix of their own.
 import { randomBytes } from 'node:crypto'
 import type { Keeper } from '../processes/keeper.ts'
 import { until } from '../processes/until.ts'

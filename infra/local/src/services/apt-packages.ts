@@ -73,7 +73,7 @@ async function fetchPackage(request: AptRequest, root: string): Promise<void> {
   }
 }
 
-/** Downloads a package and those of its libraries that this system lacks. */
+/** Downloads a package and its libraries that this system lacks. */
 async function download({ keeper, packages }: AptRequest, own: string): Promise<void> {
   const settings = [
     `Dir::State=${join(own, 'state')}`,

@@ -1,4 +1,4 @@
-// PostgreSQL and Redis for a run: those of the environment, else embedded ones.
+// PostgreSQL and Redis for a run: from the environment, else embedded.
 import { chmod, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { UserError } from '../processes/command-line.ts'

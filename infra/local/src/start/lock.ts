@@ -1,5 +1,5 @@
-// A lock file with one holder at a time. The lock is free once the holder's keeper process has ended, for any reason: then none of the
-// holder's processes runs any more.
+// A lock file with one holder at a time. The lock is free once the holder's keeper process has ended, for any reason: then no process of
+// the holder runs.
 import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
