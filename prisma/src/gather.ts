@@ -25,9 +25,9 @@ interface Waiting<Row, Outcome> {
 }
 
 /**
- * Returns a function that runs the statement for a row. Rows of the same turn of the event loop, or from the time of the last statement, go
- * together. A row never waits for company: alone, it goes at the end of the turn. Where the statement for several fails, each row runs
- * alone, so that a failure is only its row's; while the database is away, all fail.
+ * Returns a function that runs the statement for a row. Rows of the same turn of the event loop go together, and so do rows that came while
+ * the previous statement ran. A row never waits for company: alone, it goes at the end of the turn. Where the statement for several fails,
+ * each row runs alone, so that a failure is only its row's; while the database is away, all fail.
  */
 export function gather<Row, Outcome>({ one, keyOf, several }: Gathered<Row, Outcome>): (row: Row) => Promise<Outcome> {
   let waiting: Waiting<Row, Outcome>[] = []
