@@ -19,7 +19,6 @@ import { ApiError } from '../problems/errors.js'
 import type { TicketBody } from '../schemas/bodies.js'
 import type { Admission, Admitted } from './admission.js'
 import type { TicketContents, Tickets } from './tickets.js'
-import { createUnfollowedTickets } from './unfollowed-tickets.js'
 import { parsePrefer, preferredWaitMs, remainingWaitMs, ticketRetryAfterS } from './wait-times.js'
 
 /** What a worker is asked. */
@@ -66,7 +65,6 @@ export function createHold(deps: {
   ticketTtlMs: number
 }) {
   const { passwords, tickets, admission, metrics, lineNameOf, waitLimitMs, ticketTtlMs } = deps
-  const unfollowed = createUnfollowedTickets()
 
   /** How long to hold a request, in milliseconds: as its client prefers, up to the limit. */
   function negotiateWaitMs(request: FastifyRequest, reply: FastifyReply): number {
@@ -111,9 +109,7 @@ export function createHold(deps: {
       const own = lane === 'known' && !isOfKnownDevice(request) ? 'held' : lane
       const [added, heldMs] = isBehind ? (['behind', 0] as const) : ([own, waitMs] as const)
       metrics.jobsAdded.inc({ lane: added })
-      const isExpected = request.login === undefined || !unfollowed.has(request.login.attempt)
-      const client = { holdMs: heldMs, isExpected }
-      const submit = () => passwords.submit(name, contents, added, ticketTtlMs, client)
+      const submit = () => passwords.submit(name, contents, added, ticketTtlMs, heldMs)
       const pending = await (request.inTrace?.(submit) ?? submit())
       request.jobId = pending.job.id
       const expiresAt = Date.now() + ticketTtlMs
@@ -133,7 +129,6 @@ export function createHold(deps: {
     ): Promise<Held> {
       if (passwords.now(job) >= job.deadline) throw new ApiError('ticket_expired')
       request.jobId = job.id
-      unfollowed.redeemed(job.id)
       const preferredMs = negotiateWaitMs(request, reply)
       const leftMs = job.deadline - passwords.now(job)
       const waitMs = mayBeHashed ? Math.min(preferredMs, leftMs) : 0
@@ -182,13 +177,11 @@ export function createHold(deps: {
 
     /** The ticket of a request whose wait ran out. Throws `ticket_expired` where the time of the job did, too. */
     async ticketFor(operation: TicketContents['operation'], held: Held, reply: FastifyReply): Promise<Ticketed> {
-      const { pending, preferredMs, expiresAt, isFirst, isLast } = held
+      const { pending, preferredMs, expiresAt, isLast } = held
       const { job } = pending
-      const { login } = reply.request
       // The clock is an estimate: after a wait until the deadline it may be some milliseconds before it.
       if (isLast || passwords.now(job) >= job.deadline) throw new ApiError('ticket_expired')
       const { ahead: position, waitMs: predictedMs, number } = await pending.expectation()
-      if (isFirst && login !== undefined) unfollowed.given(login.attempt, job.id, expiresAt)
       const ticketLeftMs = job.deadline - passwords.now(job)
       const retryAfter = ticketRetryAfterS({ predictedMs, holdMs: preferredMs, ticketLeftMs })
       reply.header('retry-after', retryAfter)

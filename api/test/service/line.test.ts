@@ -88,23 +88,6 @@ test('a redemption whose connection ends gives the place up after a grace, and o
   })
 })
 
-test('who logs in again in place of coming with a ticket is not expected to come with the next one, and is next when it comes', async () => {
-  assert.ok(worker)
-  const account = newCredentials()
-  const ticketOf = async () => expect(202, await login(url, account, respondAsync)).ticket
-  const isPresent = async (ticket: string) => (await redis.exists(presentKey(prefix, idOf(ticket)))) === 1
-  const isAbsent = async (ticket: string) => (await redis.zscore(absentKey(prefix), idOf(ticket))) !== null
-  const [first, second] = await whileFrozen(worker, async () => {
-    const given = [await ticketOf(), await ticketOf()] as const
-    assert.deepEqual([await isPresent(given[0]), await isPresent(given[1])], [true, false])
-    return given
-  })
-  await until(() => isAbsent(second))
-  for (const ticket of [second, first]) assertProblem(await redeem(url, ticket), 401, 'invalid_credentials')
-  // It came.
-  await whileFrozen(worker, async () => assert.equal(await isPresent(await ticketOf()), true))
-})
-
 test('a ticket whose job Redis has lost says so at once', async () => {
   assert.ok(worker)
   // It would hash the job before Redis loses it.

@@ -15,7 +15,7 @@ const match = { kind: 'match' }
 
 /** The ticket of a client that went away: its time is over. */
 async function leftBehind(space: Space, client: PasswordClient, lifeMs?: number) {
-  const pending = await client.submit('verify', request, 'deferred', lifeMs, { holdMs: 0 })
+  const pending = await client.submit('verify', request, 'deferred', lifeMs, 0)
   await answerOf(pending, 0)
   await space.redis.del(presentKey(space.prefix, pending.job.id))
   return pending.job
@@ -108,7 +108,7 @@ test.concurrent('a job that is behind is not hashed unseen where Redis does not 
   const worker = await startedWorker(space)
   // The script that passes over fails.
   await redis.set(absentKey(prefix), 'of another type')
-  const behind = await client.submit('verify', request, 'behind')
+  const behind = await client.submit('verify', request, 'behind', undefined, 0)
   const { id } = behind.job
   const attempts = async () => Number(await redis.hget(jobKey(space, id), 'ats'))
   await until(async () => (await attempts()) >= 1 && (await redis.exists(lockKey(prefix, id))) === 0)
@@ -123,8 +123,8 @@ test.concurrent('a ticket whose client is away lets held ones go before, and is 
   const space = spaceFor(t)
   const { redis, prefix } = space
   const client = await readyClient(space)
-  const away = await client.submit('verify', request, 'deferred', undefined, { holdMs: 0 })
-  const there = await client.submit('verify', request, 'deferred', undefined, { holdMs: 8_000 })
+  const away = await client.submit('verify', request, 'deferred', undefined, 0)
+  const there = await client.submit('verify', request, 'deferred', undefined, 8_000)
   await promoteOldestDeferred(redis, prefix)
   // More than a worker has in hand.
   const held: PendingJob[] = []
@@ -141,7 +141,7 @@ test.concurrent('a ticket whose client is away lets held ones go before, and is 
   for (const pending of more) assert.deepEqual(await answerOf(pending), match)
   assert.deepEqual(await answerOf(await client.resume(away.job)), match)
   await jobsAreCounted(worker, 'verify hashed 18')
-  const alone = await client.submit('verify', request, 'deferred', undefined, { holdMs: 0 })
+  const alone = await client.submit('verify', request, 'deferred', undefined, 0)
   assert.deepEqual(await answerOf(alone), match)
 })
 
@@ -171,7 +171,7 @@ test.concurrent('a client that leaves gives its place up after a grace, unless i
   const space = spaceFor(t)
   const { redis, prefix } = space
   const [client, other] = [await readyClient(space), await readyClient(space)]
-  const { job } = await client.submit('verify', request, 'deferred', undefined, { holdMs: 60_000 })
+  const { job } = await client.submit('verify', request, 'deferred', undefined, 60_000)
   const key = presentKey(prefix, job.id)
   await client.left(job)
   assert.ok((await redis.pttl(key)) <= 5_000)
@@ -210,7 +210,7 @@ test.concurrent('a job that is behind follows all deferred ones, and is hashed o
   const space = spaceFor(t)
   const { redis, prefix } = space
   const client = await readyClient(space)
-  const behind = await client.submit('verify', request, 'behind')
+  const behind = await client.submit('verify', request, 'behind', undefined, 0)
   const others = [
     await client.submit('verify', request, 'deferred'),
     await client.submit('verify', request, 'deferred'),

@@ -90,7 +90,7 @@ export function openQueueBackend({
     },
     async begin(request, lifeMs) {
       refuseOtherKeys()
-      const pending = await client.submit('verify', request, 'deferred', lifeMs, { holdMs: 0 }).catch(rethrown)
+      const pending = await client.submit('verify', request, 'deferred', lifeMs, 0).catch(rethrown)
       // From now on the holder of the ticket waits, here or elsewhere.
       void pending.answer({ waitMs: 0 })
       return pending.job

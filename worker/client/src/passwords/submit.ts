@@ -13,20 +13,13 @@ import type { Expectations } from './expectation.js'
 import { type LoadReader, READ_INTERVAL_MS } from './load.js'
 import type { Producer } from './producer.js'
 
-/** The client of a deferred job. */
-export interface Waiting {
-  /** How long it is held before it gets a ticket, in milliseconds [the life of the job]. */
-  holdMs?: number
-  /** Whether it is expected to come with that [true]. The job of another one is hashed once it has come. */
-  isExpected?: boolean
-}
-
 export type Submit = <Name extends JobName>(
   name: Name,
   request: Requests[Name],
   lane?: Lane,
   lifeMs?: number,
-  client?: Waiting,
+  /** How long a deferred job is waited for before its client gets a ticket, in milliseconds [lifeMs]. */
+  holdMs?: number,
 ) => Promise<PendingJob>
 
 export function createSubmit(deps: {
@@ -47,14 +40,14 @@ export function createSubmit(deps: {
   const { submitted } = answers
 
   /** Where Redis does not say, the job has no number, and is never passed over. */
-  async function numberOf(job: JobRef, forMs: number): Promise<number | undefined> {
-    const presence = forMs === 0 ? undefined : { replyTo, forMs }
+  async function numberOf(job: JobRef, lane: Lane, lifeMs: number, holdMs: number): Promise<number | undefined> {
+    const presence = lane === 'behind' ? undefined : { replyTo, forMs: presentMs(holdMs, lifeMs) }
     const number = await enterLine(redis, prefix, job, presence, load.line().last).catch(() => undefined)
     if (number !== undefined) load.numbered(number)
     return number
   }
 
-  return async (name, request, lane = 'held', lifeMs = jobLifeMs, client = {}) => {
+  return async (name, request, lane = 'held', lifeMs = jobLifeMs, holdMs = lifeMs) => {
     // In an outage this fails before a job exists that would have to be cancelled. With a connection nothing is awaited here: the
     // active trace context lasts until the first await.
     if (redis.status !== 'ready') await producer.connected()
@@ -76,16 +69,14 @@ export function createSubmit(deps: {
       throw error
     }
     const isInLine = lane === 'deferred' || lane === 'behind'
-    const { holdMs = lifeMs, isExpected = true } = lane === 'behind' ? { holdMs: 0, isExpected: false } : client
-    const presentForMs = isExpected ? presentMs(holdMs, lifeMs) : holdMs
-    const number = isInLine ? await numberOf(job, presentForMs) : undefined
+    const number = isInLine ? await numberOf(job, lane, lifeMs, holdMs) : undefined
     const { waiting, deferred } = load.current()
     if (!isInLine && deferred > 0) producer.promoteOldestDeferred()
     if (lane === 'known' && waiting > 0) producer.bringForward(job.id)
     load.added(lane)
     const addedAt = performance.now()
     // Its client has a ticket from then on, which nobody may come for.
-    const presence = () => ({ replyTo, forMs: isExpected ? presentMs(0, job.deadline - clock.now()) : 1 })
+    const presence = () => ({ replyTo, forMs: presentMs(0, job.deadline - clock.now()) })
     return answers.pendingSubmitted(waiter, {
       ask: () => expectations.ask(job, isInLine ? undefined : presence()),
       known: () => (performance.now() - addedAt < READ_INTERVAL_MS ? expectations.ofNew(lane, number) : undefined),

@@ -3,7 +3,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { PasswordClientError } from '../errors.js'
 import { createQueueClient, type QueueClient } from '../passwords/one-queue.js'
 import type { QueueClientOptions } from '../passwords/password-client.js'
-import type { Waiting } from '../passwords/submit.js'
 import type { JobName, Lane, Requests } from '../protocol/job.js'
 import type { RedisServer } from '../redis/servers.js'
 import { orderOf } from './choose.js'
@@ -16,7 +15,7 @@ export interface Work<Name extends JobName = JobName> {
   name: Name
   request: Requests[Name]
   lane: Lane
-  client: Waiting | undefined
+  holdMs: number
 }
 
 export interface Placed {
@@ -59,10 +58,10 @@ export function createPlacing(
   }
 
   /** Throws `queue_unavailable` when this one refuses, or is given up because another one answers. */
-  async function addTo(server: OpenServer, { name, request, lane, client }: Work, lifeMs: number): Promise<Placed> {
+  async function addTo(server: OpenServer, { name, request, lane, holdMs }: Work, lifeMs: number): Promise<Placed> {
     countAdding(server, 1)
     const added = server.client
-      .submit(name, request, lane, lifeMs, client)
+      .submit(name, request, lane, lifeMs, holdMs)
       .catch((error: unknown) => {
         if (isUnavailable(error)) server.health.refused()
         throw error

@@ -77,8 +77,8 @@ export function createSeveralServersClient(list: RedisServers, options: QueueCli
   }
 
   return {
-    async submit(name, request, lane = 'held', lifeMs = jobLifeMs, client) {
-      const work: Work = { name, request, lane, client }
+    async submit(name, request, lane = 'held', lifeMs = jobLifeMs, holdMs = lifeMs) {
+      const work: Work = { name, request, lane, holdMs }
       return createMovingJob({
         placed: await placing.place(work, lifeMs),
         placeElsewhere: (than, leftMs) => placeElsewhere(work, than, leftMs),
