@@ -21,7 +21,7 @@ const SLOTS = 5
 const CAPACITY = (SLOTS * 1_000) / SERVICE_MS
 
 /** Short, so that the cap is reached and everything is over within one step. */
-const TICKET_TTL_MS = 9_000
+const TICKET_TTL_MS = 11_000
 const LOAD_MS = 15_000
 const GOODPUT_SHARE = 0.95
 /** So long after the end logins are tried. */
@@ -101,7 +101,8 @@ function overload(name: string, promise: string, steps: readonly Step[]): Scenar
   return { name, promise, alone: true, run }
 }
 
-const BURST = 300
+/** More than are done within the life of a ticket. */
+const BURST = 400
 
 const retryAfter: Scenario = {
   name: 'retry-after',

@@ -145,6 +145,20 @@ test.concurrent('a ticket whose client is away lets held ones go before, and is 
   assert.deepEqual(await answerOf(alone), match)
 })
 
+test.concurrent('a ticket that was redeemed keeps its turn while its client is away: who only asks lets nobody go before', async (t) => {
+  const space = spaceFor(t)
+  const client = await readyClient(space)
+  const asking = await client.submit('verify', request, 'deferred', undefined, 0)
+  await answerOf(await client.resume(asking.job, 0), 0)
+  await promoteOldestDeferred(space.redis, space.prefix)
+  const held: PendingJob[] = []
+  while (held.length < 8) held.push(await client.submit('verify', request, 'held'))
+  const worker = await startedWorker(space, { slots: 1 })
+  for (const pending of held) assert.deepEqual(await answerOf(pending), match)
+  await jobsAreCounted(worker, 'verify hashed 9')
+  assert.deepEqual(await absent(space), [])
+})
+
 test.concurrent('a held job whose hold ran out is passed over where nobody comes for its ticket; who comes is next', async (t) => {
   const space = spaceFor(t)
   const { redis, prefix } = space

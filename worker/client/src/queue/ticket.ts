@@ -40,7 +40,7 @@ return number`)
 /**
  * Lua: reads what is known of a ticket, and with a reply address marks its client as present: an absent one is then the next to be taken. A
  * job that was held until now, or has no number, is from now on passed over as deferred ones are: it has their priority, which workers
- * read, and keeps its place.
+ * read, and keeps its place. The turn of any other one is `firm` from now on: its client has shown that it follows its ticket.
  * KEYS: verdict, present, job, deferred set, waiting list, active list, absent set, marker, meta. ARGV: job id, entries of the waiting
  * list to search, first score, reply address or nothing, milliseconds, the priority of deferred jobs. Returns the verdict or 0 (1: a key of another type), whether the job
  * exists, its number or 0, and the jobs ahead: the deferred ones, and the others. A job that is in neither lane has nothing ahead, nor has
@@ -60,11 +60,15 @@ local state = verdict and 1 or 0
 local number = redis.pcall('HGET', KEYS[3], 'number')
 number = type(number) == 'string' and tonumber(number) or 0
 local exists = redis.call('EXISTS', KEYS[3])
-if ARGV[4] ~= '' and exists == 1 and redis.call('HSETNX', KEYS[3], 'number', 0) == 1 then
-  local read, opts = pcall(cjson.decode, redis.call('HGET', KEYS[3], 'opts'))
-  if read and type(opts) == 'table' and not opts.priority then
-    opts.priority = tonumber(ARGV[6])
-    redis.call('HSET', KEYS[3], 'opts', cjson.encode(opts))
+if ARGV[4] ~= '' and exists == 1 then
+  if redis.call('HSETNX', KEYS[3], 'number', 0) == 0 then
+    redis.call('HSET', KEYS[3], 'firm', 1)
+  else
+    local read, opts = pcall(cjson.decode, redis.call('HGET', KEYS[3], 'opts'))
+    if read and type(opts) == 'table' and not opts.priority then
+      opts.priority = tonumber(ARGV[6])
+      redis.call('HSET', KEYS[3], 'opts', cjson.encode(opts))
+    end
   end
 end
 if ARGV[4] ~= '' and redis.call('ZREM', KEYS[7], id) == 1 then
@@ -86,9 +90,9 @@ return redis.call('PEXPIRE', KEYS[1], ARGV[2], 'LT')`)
 
 /**
  * Lua: takes an active job from the worker that has just taken it, unless its client is present. A client that is away, as it was told to be,
- * lets held clients go first, once. Otherwise the tickets that a client drops would be hashed in the grace of each. A job without a number
- * is still being added by its client: workers may take it sooner, unless it is behind. The job leaves the active list last. Where the script
- * fails before that, another worker takes the job over, as if this one had died.
+ * lets held clients go first, once, unless it has redeemed its ticket before (`firm`). Otherwise the tickets that a client drops would be
+ * hashed in the grace of each. A job without a number is still being added by its client: workers may take it sooner, unless it is behind. The
+ * job leaves the active list last. Where the script fails before that, another worker takes the job over, as if this one had died.
  * KEYS: present, lock, active list, the set of jobs that seem to be stalled, absent set, job, waiting list. ARGV: job id, token of the lock,
  * deadline, whether it is behind (1 or 0), the longest time away with the grace, in milliseconds. Returns 1 where the job was passed over;
  * 0 where it is to be done, or another worker has it by now.
@@ -99,13 +103,13 @@ if leftMs ~= -2 then
   local now = redis.call('TIME')
   local lifeMs = ARGV[3] - now[1] * 1000 - now[2] / 1000
   local isAway = leftMs >= 0 and leftMs <= tonumber(ARGV[5]) and leftMs < lifeMs - 1000
-  local mayYield = isAway and redis.call('HEXISTS', KEYS[6], 'yielded') == 0
+  local mayYield = isAway and redis.call('HEXISTS', KEYS[6], 'firm') == 0
   if not mayYield or redis.call('LLEN', KEYS[7]) == 0 then return 0 end
 end
 if ARGV[4] == '0' and redis.call('HEXISTS', KEYS[6], 'number') == 0 then return 0 end
 if redis.call('GET', KEYS[2]) ~= ARGV[2] then return 0 end
 redis.call('DEL', KEYS[2])
-if leftMs ~= -2 and redis.call('EXISTS', KEYS[6]) == 1 then redis.call('HSET', KEYS[6], 'yielded', 1) end
+if leftMs ~= -2 and redis.call('EXISTS', KEYS[6]) == 1 then redis.call('HSET', KEYS[6], 'firm', 1) end
 redis.call('ZADD', KEYS[5], ARGV[3], ARGV[1])
 redis.call('SREM', KEYS[4], ARGV[1])
 redis.call('LREM', KEYS[3], -1, ARGV[1])
