@@ -36,6 +36,16 @@ export function endConnectionsThatReconnect(): void {
   }
 }
 
+/**
+ * Ends nodes that are added to a Cluster while it disconnects, as commands in flight add them when they are redirected. ioredis connects again
+ * once the last node has ended. It waits for that in vain where a node came after the others were told to end. Remove it once ioredis is fixed.
+ */
+export function endNodesAddedLate(cluster: Cluster): void {
+  cluster.on('+node', (node: Redis) => {
+    if (cluster.status === 'disconnecting') node.disconnect()
+  })
+}
+
 interface Handler {
   /** Rejects what waits for an answer, and connects again. */
   returnFatalError(error: unknown): void

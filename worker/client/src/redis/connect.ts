@@ -7,6 +7,7 @@ import {
   batchWrites,
   endConnectionsByMalformedReplies,
   endConnectionsThatReconnect,
+  endNodesAddedLate,
   explainMissingRights,
 } from '../inside/ioredis.js'
 import { within } from '../within.js'
@@ -61,7 +62,9 @@ export function connectRedis(url: string, role: ConnectionRole): RedisConnection
       clusterRetryStrategy: retryStrategy,
       ...keepHostNames(target),
     }
-    return new Cluster(target.nodes, options).on('+node', batchWrites)
+    const cluster = new Cluster(target.nodes, options).on('+node', batchWrites)
+    endNodesAddedLate(cluster)
+    return cluster
   }
   const options = { ...shared, db: target.database, enableOfflineQueue, retryStrategy }
   const redis = new Redis({ ...options, ...(target.kind === 'sentinel' ? throughSentinels(target, tls) : target.node) })

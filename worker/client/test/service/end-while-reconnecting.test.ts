@@ -1,4 +1,4 @@
-// A connection that is closed while it waits to connect again.
+// Connections that are closed while they wait to connect again, or while a Cluster adds a node.
 import assert from 'node:assert/strict'
 import { createNamespace, startProxy, until } from '@spillway/local/rig'
 import { type TestContext, test } from 'vitest'
@@ -62,4 +62,14 @@ test('it connects again when it is told to', async (t) => {
   proxy.restore()
   await redis.connect()
   assert.equal(await redis.get(key), null)
+})
+
+test('a Cluster to which a node is added while it disconnects connects again', async (t) => {
+  const redis = connected(t, `redis+cluster://${NOWHERE}`)
+  await new Promise<void>((resolve) => redis.once('+node', () => resolve()))
+  redis.disconnect(true)
+  // As ioredis does when the answer to a command in flight names another node.
+  const pool: { findOrCreate(node: object): unknown } = Reflect.get(redis, 'connectionPool')
+  pool.findOrCreate({ host: '127.0.0.1', port: 10 })
+  await next(redis, 'reconnecting')
 })
