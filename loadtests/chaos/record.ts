@@ -76,6 +76,7 @@ function figures(measured: readonly Measured[]): string {
   ]
     .join('; ')
     .replaceAll('|', '/')
+    .replaceAll(/\s*\n\s*/g, ' ')
 }
 
 /** Those of these scenarios that each row of the page stands for. */

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ask, respondAsync } from '@spillway/local/rig/api-client'
 import { startLoop } from '@spillway/local/rig/open-loop'
-import { etaErrors, quantile, type ToldEta } from '@spillway/local/rig/quantile'
+import { type EtaErrors, etaErrors, quantile, type ToldEta } from '@spillway/local/rig/quantile'
 import { startTraffic } from '../../load/visit.ts'
 import { Findings, type Scenario } from '../scenario.ts'
 import { onOwnRedis, type System } from '../stage/stage.ts'
@@ -30,7 +30,7 @@ const WATCHED_PER_SECOND = 2
 
 export const workersJoining: Scenario = {
   name: 'workers-joining',
-  promise: 'Workers join in a spike: all that wait are answered, and from its fourth second on tickets say when.',
+  promise: 'Workers join in a spike: all that wait are answered, and from then on tickets say when.',
   alone: true,
   run: onOwnRedis(size, async (system) => {
     const beganAtMs = performance.now()
@@ -68,14 +68,12 @@ export const workersJoining: Scenario = {
     findings.notes.push(`${waiting.length} waited when it joined, and were answered within ${seconds(lastMs)}`)
     findings.notes.push(`a login took ${seconds(p99Ms)} at p99`)
     findings.expect(waiting.length > 100, 'nobody waited, so nothing was tried')
-    for (const [{ count, p90 }, when] of [
-      [errors.before, 'before it joined'],
-      [errors.after, 'afterwards'],
-    ] as const) {
-      const found = `${count} ETAs ${when} were wrong by ${Math.round(p90 * 100)} % at p90`
-      findings.notes.push(found)
-      findings.expect(p90 <= ETA_ERROR_LIMIT, found)
-    }
+    const { before, after } = errors
+    const wrong = ({ count, p90 }: EtaErrors, when: string) =>
+      `${count} ETAs ${when} were wrong by ${Math.round(p90 * 100)} % at p90`
+    // A figure and no promise: how many come, and overtake, is told by the past, which is short then.
+    findings.notes.push(wrong(before, 'before it joined'), wrong(after, 'afterwards'))
+    findings.expect(after.p90 <= ETA_ERROR_LIMIT, wrong(after, 'afterwards'))
     findings.expectAllSucceeded()
     return findings
   }),
