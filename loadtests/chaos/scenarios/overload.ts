@@ -47,7 +47,7 @@ interface Step extends Pick<VisitorOptions, 'tries' | 'polite'> {
  */
 async function runStep(system: OwnSystem, step: Step): Promise<StepResult & { visits: Visit[] }> {
   const { name, times, ...behaviour } = step
-  const { tries = 1, polite = true } = behaviour
+  const { tries = 1 } = behaviour
   const startMs = performance.now()
   const traffic = startTraffic({ ...system.visitor(), ...behaviour }, CAPACITY * times)
   await sleep(LOAD_MS)
@@ -56,8 +56,8 @@ async function runStep(system: OwnSystem, step: Step): Promise<StepResult & { vi
   const emptied = drained(system, TICKET_TTL_MS * (tries + 1)).then(() => performance.now())
   // Awaited below: a failure before that must not end the process.
   emptied.catch(() => undefined)
-  // Clients that come back when they are told to are load as well, for as long as they do.
-  if (tries > 1 && polite) await over
+  // Clients that come back are load as well, for as long as they do: refusals are held for up to 3 s, so that rude ones do for some seconds, too.
+  if (tries > 1) await over
   await sleep(OVER_AFTER_MS)
   const freshMs = await slowestLogin(system, FRESH_LOGINS)
   const visits = await over

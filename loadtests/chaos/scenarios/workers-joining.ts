@@ -23,7 +23,7 @@ const JOINS_AFTER_MS = 10_000
 const BEGINS_FOR_MS = 3_000
 const GOES_ON_FOR_MS = 15_000
 /** Of the time that the answer took. */
-const ETA_ERROR_LIMIT = 0.25
+const ETA_ERROR_LIMIT = 0.35
 /** How often one is told anew to those who watch theirs, and how many begin to in a second. */
 const ETA_POLL_MS = 250
 const WATCHED_PER_SECOND = 2
