@@ -37,13 +37,19 @@ export function endConnectionsThatReconnect(): void {
 }
 
 /**
- * Ends nodes that are added to a Cluster while it disconnects, as commands in flight add them when they are redirected. ioredis connects again
- * once the last node has ended. It waits for that in vain where a node came after the others were told to end. Remove it once ioredis is fixed.
+ * Makes a Cluster that disconnects end the nodes that are added to it meanwhile, as commands in flight add them when they are redirected.
+ * ioredis connects again once the last node has ended, and tells only those to end that it has at the beginning. Remove it once ioredis is
+ * fixed. Once for the process: BullMQ opens further connections of the same class.
  */
-export function endNodesAddedLate(cluster: Cluster): void {
-  cluster.on('+node', (node: Redis) => {
-    if (cluster.status === 'disconnecting') node.disconnect()
-  })
+export function endNodesAddedLate(): void {
+  const { disconnect } = Cluster.prototype
+  Cluster.prototype.disconnect = function (reconnect) {
+    const end = (node: Redis): void => {
+      if (this.status === 'disconnecting') node.disconnect()
+    }
+    this.on('+node', end).once('connecting', () => this.off('+node', end))
+    disconnect.call(this, reconnect)
+  }
 }
 
 interface Handler {

@@ -35,6 +35,7 @@ const RECONNECT_MAX_MS = 500
 
 endConnectionsByMalformedReplies()
 endConnectionsThatReconnect()
+endNodesAddedLate()
 explainMissingRights()
 
 /** Opens a connection. Throws only for an invalid URL and for files that cannot be read; failures to connect are `error` events. */
@@ -62,9 +63,7 @@ export function connectRedis(url: string, role: ConnectionRole): RedisConnection
       clusterRetryStrategy: retryStrategy,
       ...keepHostNames(target),
     }
-    const cluster = new Cluster(target.nodes, options).on('+node', batchWrites)
-    endNodesAddedLate(cluster)
-    return cluster
+    return new Cluster(target.nodes, options).on('+node', batchWrites)
   }
   const options = { ...shared, db: target.database, enableOfflineQueue, retryStrategy }
   const redis = new Redis({ ...options, ...(target.kind === 'sentinel' ? throughSentinels(target, tls) : target.node) })

@@ -1,6 +1,7 @@
 // Connections that are closed while they wait to connect again, or while a Cluster adds a node.
 import assert from 'node:assert/strict'
 import { createNamespace, startProxy, until } from '@spillway/local/rig'
+import { Cluster } from 'ioredis'
 import { type TestContext, test } from 'vitest'
 import { connectRedis } from '../../src/redis/connect.ts'
 
@@ -64,12 +65,17 @@ test('it connects again when it is told to', async (t) => {
   assert.equal(await redis.get(key), null)
 })
 
-test('a Cluster to which a node is added while it disconnects connects again', async (t) => {
-  const redis = connected(t, `redis+cluster://${NOWHERE}`)
-  await new Promise<void>((resolve) => redis.once('+node', () => resolve()))
-  redis.disconnect(true)
-  // As ioredis does when the answer to a command in flight names another node.
-  const pool: { findOrCreate(node: object): unknown } = Reflect.get(redis, 'connectionPool')
-  pool.findOrCreate({ host: '127.0.0.1', port: 10 })
-  await next(redis, 'reconnecting')
-})
+// BullMQ duplicates connections.
+for (const kind of ['Cluster', 'duplicate of a Cluster'])
+  test(`a ${kind} to which a node is added while it disconnects connects again`, async (t) => {
+    const first = connected(t, `redis+cluster://${NOWHERE}`)
+    assert.ok(first instanceof Cluster)
+    const redis = kind === 'Cluster' ? first : first.duplicate().on('error', () => undefined)
+    t.onTestFinished(() => redis.disconnect())
+    await new Promise<void>((resolve) => redis.once('+node', () => resolve()))
+    redis.disconnect(true)
+    // As ioredis does when the answer to a command in flight names another node.
+    const pool: { findOrCreate(node: object): unknown } = Reflect.get(redis, 'connectionPool')
+    pool.findOrCreate({ host: '127.0.0.1', port: 10 })
+    await next(redis, 'reconnecting')
+  })
