@@ -15,7 +15,8 @@ import { ownSchemas, serverOptions } from './http/server-options.js'
 import type { LoadShedder } from './load-shedding/load-shedder.js'
 import { loadSheddingPlugin } from './load-shedding/plugin.js'
 import type { DeviceOf } from './load-shedding/preference.js'
-import { answerHeadersPlugin, problemPlugin, sendConnectionProblem } from './problems/plugin.js'
+import { toApiError } from './problems/foreign-errors.js'
+import { answerHeadersPlugin, problemPlugin, sendConnectionProblem, sendProblem } from './problems/plugin.js'
 import { formats } from './schemas/credentials.js'
 
 /** The time that a request needs in addition to its wait, in milliseconds. */
@@ -64,10 +65,11 @@ export async function buildServer(
       if (app.owesAnswer(socket) || !socket.writable) return void socket.destroy()
       // What follows on the connection would be an error again.
       socket.pause()
-      const answer = () => sendConnectionProblem(error, socket, app.connectionProblemHeaders?.(socket))
-      if (app.whenRejectionIsDue === undefined) answer()
-      else app.whenRejectionIsDue(answer)
+      app.whenRejectionIsDue(() => sendConnectionProblem(error, socket, app.connectionProblemHeaders?.(socket)))
     },
+    // Fastify runs no hooks for these.
+    frameworkErrors: (error, request, reply) =>
+      app.whenRejectionIsDue(() => void sendProblem(toApiError(error), request, reply)),
     ajv: {
       customOptions: {
         ...ownSchemas,

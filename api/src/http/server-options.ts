@@ -38,13 +38,7 @@ export function serverOptions({
     requestTimeout: requestTimeoutMs,
     trustProxy: trustedProxies.length > 0 && trustedProxies,
     clientErrorHandler: sendConnectionProblem,
-    // Fastify runs no hooks for these.
-    frameworkErrors(error, request, reply) {
-      const answer = () => void sendProblem(toApiError(error), request, reply)
-      const { server } = request
-      if (server.whenRejectionIsDue === undefined) answer()
-      else server.whenRejectionIsDue(answer)
-    },
+    frameworkErrors: (error, request, reply) => sendProblem(toApiError(error), request, reply),
     // Fastify passes on requestTimeout alone; Node's 60 s for headers would stay in force beside it.
     http: {
       requestTimeout: requestTimeoutMs,

@@ -141,8 +141,8 @@ export const loadSheddingPlugin = fp(
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Holds what no hook sees, as other answers to what is malformed are held [never]. */
-    whenRejectionIsDue?(answer: () => void): void
+    /** Holds what no hook sees, as other answers to what is malformed are held. */
+    whenRejectionIsDue(answer: () => void): void
   }
   interface FastifyContextConfig {
     /** The priority of the route's requests in the request queue [new]. */
