@@ -1,7 +1,7 @@
 //! How long a thread that hashes keeps a contended core before others have their turn.
 
 /// Each switch costs argon2 its cache and the next one theirs. Slices of 10 to 30 ms give a core that gateway, Redis and worker
-/// share 7 % more logins than the kernel's 1 to 3 ms. With 100 ms an endpoint beside it waits twice as long at p99.
+/// share some 6 % more logins than the kernel's 1 to 3 ms. With 100 ms an endpoint beside it waits twice as long at p99.
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 const SLICE_NS: u64 = 20_000_000;
 

@@ -136,9 +136,9 @@ function otherEngine(wanted: boolean, { native }: Hasher): string {
 }
 
 /**
- * Takes jobs from each Redis server from its first publication on, and resolves when that has begun with one of them. While a Redis server
- * is unreachable or refuses writes, the worker waits: alive, but not ready if it is the only server. It must not take jobs earlier, because
- * the first publication synchronizes the clock by which jobs expire.
+ * Starts taking jobs from each Redis server, and resolves when the first server has begun. A server begins once the capacity is published to
+ * it, because that publication synchronizes the clock by which jobs expire. While a server is unreachable or refuses writes, the worker
+ * waits for it. The worker is alive then, but not ready if it has no other server.
  */
 async function startTaking(queues: readonly WorkerQueue[], log: Logger): Promise<void> {
   let hasBegun = false
