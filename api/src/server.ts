@@ -10,13 +10,19 @@ import { drainPlugin, stalledConnectionsPlugin } from './http/connections.js'
 import { type DocsOptions, docsPlugin } from './http/docs.js'
 import { jsonBodyPlugin, messageRulesPlugin } from './http/message-rules.js'
 import type { GatewayMetrics } from './http/metrics.js'
-import { requestLogPlugin, requestMetricsPlugin } from './http/request-log.js'
+import { noteUnrouted, requestLogPlugin, requestMetricsPlugin } from './http/request-log.js'
 import { ownSchemas, serverOptions } from './http/server-options.js'
 import type { LoadShedder } from './load-shedding/load-shedder.js'
 import { loadSheddingPlugin } from './load-shedding/plugin.js'
 import type { DeviceOf } from './load-shedding/preference.js'
 import { toApiError } from './problems/foreign-errors.js'
-import { answerHeadersPlugin, problemPlugin, sendConnectionProblem, sendProblem } from './problems/plugin.js'
+import {
+  answerHeadersPlugin,
+  connectionProblem,
+  problemPlugin,
+  sendConnectionProblem,
+  sendProblem,
+} from './problems/plugin.js'
 import { formats } from './schemas/credentials.js'
 
 /** The time that a request needs in addition to its wait, in milliseconds. */
@@ -60,16 +66,28 @@ export async function buildServer(
     // While it closes, a gateway still answers requests on open connections, and closes each connection with its answer.
     return503OnClosing: false,
     forceCloseConnections: 'idle',
-    clientErrorHandler(error, socket) {
+    // Fastify runs no hooks for these two.
+    clientErrorHandler({ code }, socket) {
+      const requests = app.requestsOn(socket)
       // The client would take this answer for the answer of an earlier request.
-      if (app.owesAnswer(socket) || !socket.writable) return void socket.destroy()
+      if (requests.some(({ raw }) => raw.complete) || !socket.writable) return void socket.destroy()
       // What follows on the connection would be an error again.
       socket.pause()
-      app.whenRejectionIsDue(() => sendConnectionProblem(error, socket, app.connectionProblemHeaders?.(socket)))
+      const error = connectionProblem(code)
+      // A request whose body is broken off is noted when its connection ends; nobody asked anything on an unused connection.
+      const isNoted = requests.length === 0 && socket.bytesRead > 0
+      app.whenRejectionIsDue(() => {
+        if (isNoted) noteUnrouted(error, { log, metrics })
+        sendConnectionProblem(error, socket, app.connectionProblemHeaders?.(socket))
+      })
     },
-    // Fastify runs no hooks for these.
-    frameworkErrors: (error, request, reply) =>
-      app.whenRejectionIsDue(() => void sendProblem(toApiError(error), request, reply)),
+    frameworkErrors(thrown, request, reply) {
+      const error = toApiError(thrown)
+      app.whenRejectionIsDue(() => {
+        noteUnrouted(error, { log: request.log, metrics, method: request.method })
+        sendProblem(error, request, reply)
+      })
+    },
     ajv: {
       customOptions: {
         ...ownSchemas,

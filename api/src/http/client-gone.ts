@@ -42,10 +42,8 @@ export const clientGonePlugin = fp(
       inHand.get(request.raw.socket)?.delete(request)
       next()
     })
-    app.decorate('owesAnswer', (socket) => [...(inHand.get(socket)?.keys() ?? [])].some(({ raw }) => raw.complete))
-    app.decorate('isOnlyRequest', (request) =>
-      [...(inHand.get(request.raw.socket)?.keys() ?? [])].every((other) => other === request),
-    )
+    app.decorate('requestsOn', (socket) => [...(inHand.get(socket)?.keys() ?? [])])
+    app.decorate('isOnlyRequest', (request) => app.requestsOn(request.raw.socket).every((other) => other === request))
     app.decorate('onClientGone', (listener) => listeners.push(listener))
     // Created on demand: most requests are answered without it.
     app.decorateRequest('clientGone', {
@@ -61,8 +59,8 @@ type ClientGoneListener = (request: FastifyRequest, reply: FastifyReply) => void
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Whether a request that arrived whole on this connection has not been answered yet. */
-    owesAnswer(socket: Socket): boolean
+    /** The requests of this connection that have not been answered yet. */
+    requestsOn(socket: Socket): readonly FastifyRequest[]
     /** Whether all other requests of its connection have been answered. */
     isOnlyRequest(request: FastifyRequest): boolean
     /** Calls the listener for each request whose connection ends before its answer is sent. `onResponse` is not called for these. */

@@ -1,6 +1,7 @@
 /** Logs one line for each request, without bodies, headers or addresses. The job id leads to the worker's line of the same login. */
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
+import type { ApiError } from '../problems/errors.js'
 import type { ErrorCode } from '../schemas/problem-codes.js'
 import type { GatewayMetrics, TicketEvent } from './metrics.js'
 
@@ -76,6 +77,19 @@ export const requestMetricsPlugin = fp(
 
 function count(metrics: GatewayMetrics, request: FastifyRequest, outcome: string, status: number): void {
   metrics.requests.inc({ method: request.method, route: routeOf(request), status, outcome })
+}
+
+interface Unrouted {
+  log: FastifyBaseLogger
+  metrics: Pick<GatewayMetrics, 'requests'>
+  /** Undefined for bytes that are no request. */
+  method?: string
+}
+
+/** Logs and counts an answer that Fastify runs no hooks for, without anything that the client chose but its method. */
+export function noteUnrouted({ status, code }: ApiError, { log, metrics, method = 'none' }: Unrouted): void {
+  log.info({ method, route: 'none', status, code }, 'request')
+  metrics.requests.inc({ method, route: 'none', status, outcome: code })
 }
 
 /** The route as registered. All unknown paths are one series, `none`. */

@@ -8,7 +8,7 @@ import {
   type RawServerDefault,
 } from 'fastify'
 import { toApiError } from '../problems/foreign-errors.js'
-import { sendConnectionProblem, sendProblem } from '../problems/plugin.js'
+import { connectionProblem, sendConnectionProblem, sendProblem } from '../problems/plugin.js'
 
 /** How often Node looks for overdue requests. Node's own 30 s would double the time limit; few connections have to be looked at. */
 export const TIMEOUT_CHECK_MS = 1_000
@@ -37,7 +37,7 @@ export function serverOptions({
     logController: new LogController({ disableRequestLogging: true }),
     requestTimeout: requestTimeoutMs,
     trustProxy: trustedProxies.length > 0 && trustedProxies,
-    clientErrorHandler: sendConnectionProblem,
+    clientErrorHandler: ({ code }, socket) => sendConnectionProblem(connectionProblem(code), socket),
     frameworkErrors: (error, request, reply) => sendProblem(toApiError(error), request, reply),
     // Fastify passes on requestTimeout alone; Node's 60 s for headers would stay in force beside it.
     http: {

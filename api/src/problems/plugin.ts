@@ -60,13 +60,13 @@ export function sendProblem(error: ApiError, request: FastifyRequest, reply: Fas
     .send(problemOf(error))
 }
 
-/** Answers on a connection that carries no readable request, and closes it. */
-export function sendConnectionProblem(
-  { code }: { code: string },
-  socket: Socket,
-  further: OutgoingHttpHeaders = {},
-): void {
-  const error = new ApiError(connectionCodes[code] ?? 'malformed_request')
+/** @param code Node's, for a connection that carries no readable request */
+export function connectionProblem(code: string): ApiError {
+  return new ApiError(connectionCodes[code] ?? 'malformed_request')
+}
+
+/** Answers on such a connection, and closes it. */
+export function sendConnectionProblem(error: ApiError, socket: Socket, further: OutgoingHttpHeaders = {}): void {
   if (socket.writable) {
     const body = JSON.stringify(problemOf(error))
     const headers = { ...further, ...answerHeaders, ...problemType, 'content-length': body.length, connection: 'close' }

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
+import { readMetric } from '@spillway/local/rig/api-client'
 import { afterAll, test } from 'vitest'
 import { type Answer, assertProblem, call, login, redeem } from '../client.ts'
 import { openSystem } from '../system.ts'
@@ -165,6 +166,23 @@ test('bytes that are no HTTP, or too many headers, are a problem as well', async
       assertProblem(answer, answer.status, answer.status === 400 ? 'malformed_request' : 'headers_too_large')
     }
   }
+})
+
+test('what cannot be read is logged and counted as any other request, and not repeated', async () => {
+  const gateway = await system.gatewayProcess()
+  const sent = 'not-to-be-repeated'
+  const unreadable: [string, string, number, string][] = [
+    [`PUT /v1/%zz${sent} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`, 'PUT', 400, 'malformed_request'],
+    [`${sent}\r\n\r\n`, 'none', 400, 'malformed_request'],
+    [`GET / HTTP/1.1\r\nHost: x\r\nX: ${sent.repeat(1_000)}\r\n\r\n`, 'none', 431, 'headers_too_large'],
+  ]
+  for (const [request, method, status, code] of unreadable) {
+    assertProblem(await raw(request, gateway.url), status, code)
+    await gateway.waitForLog((line) => line.msg === 'request' && line.method === method && line.code === code)
+    const series = `{method="${method}",route="none",status="${status}",outcome="${code}"}`
+    assert.equal(await readMetric(gateway.opsUrl, 'spillway_http_requests_total', series), 1)
+  }
+  assert.ok(!gateway.logs.some((line) => JSON.stringify(line).includes(sent)))
 })
 
 test('a request without Host, or with two, is a problem as well, but for HTTP/1.0, which needs none', async () => {
