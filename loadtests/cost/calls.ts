@@ -112,7 +112,7 @@ export const costed: readonly Costed[] = [
           if (!signal.aborted) answer = await api.redeem(ticket, { signal })
         }
         // A few are in before the minute is over, and nobody takes their places.
-        await sleep(untilMs - performance.now())
+        await sleep(Math.max(0, untilMs - performance.now()))
       }
     },
   },

@@ -141,3 +141,14 @@ export const vectors: [origin: string, label: string, storedHash: string][] = [
   ],
   ['Drupal 7', 'phpass', '$S$8seasalt2yB4ZmC.oufdQXiIeX01IbvtdDkSElaaJVV3TSe4bBkn'],
 ]
+
+const OF_ASCII = '$2x$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW'
+/** What matches bcrypt 2x, whose bytes beyond ASCII were extended with their sign, and what does not. */
+export const extendedBytes: [password: string, storedHash: string, matches: boolean][] = [
+  ['\u00ff', '$2x$04$CCCCCCCCCCCCCCCCCCCCC.0BMvexj9TifIzCqMH/2rpYmIjwMTvt2', true],
+  ['\u00ff', '$2y$04$CCCCCCCCCCCCCCCCCCCCC.0BMvexj9TifIzCqMH/2rpYmIjwMTvt2', false],
+  ['U*U', OF_ASCII, true],
+  ['U*U\0', OF_ASCII, false],
+  ['', '$2x$04$CCCCCCCCCCCCCCCCCCCCC.Cg0ly9t/KVBCBYYDfOmZKwry9JuXClC', true],
+  ['\0', '$2x$04$CCCCCCCCCCCCCCCCCCCCC.Cg0ly9t/KVBCBYYDfOmZKwry9JuXClC', false],
+]

@@ -127,10 +127,10 @@ export function createHold(deps: {
       reply: FastifyReply,
       mayBeHashed: boolean,
     ): Promise<Held> {
-      if (passwords.now(job) >= job.deadline) throw new ApiError('ticket_expired')
+      const leftMs = job.deadline - passwords.now(job)
+      if (leftMs <= 0) throw new ApiError('ticket_expired')
       request.jobId = job.id
       const preferredMs = negotiateWaitMs(request, reply)
-      const leftMs = job.deadline - passwords.now(job)
       const waitMs = mayBeHashed ? Math.min(preferredMs, leftMs) : 0
       const pending = await passwords.resume(job, waitMs, mayBeHashed)
       if (pending.isLost) {

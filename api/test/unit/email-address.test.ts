@@ -12,10 +12,14 @@ test('a text is one address or none', () => {
   assert.deepEqual(wrong, [])
 })
 
+/** Refused, or ideographs and syllables that no form changes: most characters, and most of the time of the test. */
+const unchanged = /[\p{C}\u3400-\ua4cf\uac00-\ud7a3\u{12000}-\u{1bfff}]/u
+
 test('the form of an address stays as it is when it is taken again', () => {
   const unstable: string[] = []
   for (let point = 0; point < 0x20000; point += 1) {
     const character = String.fromCodePoint(point)
+    if (unchanged.test(character)) continue
     for (const text of [character, `a${character}\u0301`]) {
       for (const address of [`${text}@shop.test`, `a@${text}b.test`]) {
         const parsed = parseEmailAddress(address)

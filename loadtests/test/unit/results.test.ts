@@ -36,7 +36,8 @@ describe('figures', () => {
   })
 })
 
-describe('a run', () => {
+// Each begins with half a second in which the machine is looked at.
+describe.concurrent('a run', () => {
   test('a contender that fails to start is a result with its reason, and in the report', async () => {
     const kept = await keptOf([
       measurement('broken', () => Promise.reject(new Error('ended before it was ready'))),

@@ -13,7 +13,7 @@ import { measureCapacity } from '../../src/hashing/capacity-estimate.ts'
 import { createHasher, UnsupportedHashError } from '../../src/hashing/index.ts'
 import { NATIVE_NAME, type NativeEngine, startNativeEngine } from '../../src/hashing/native.ts'
 import { argon2idPolicy } from '../../src/hashing/policy.ts'
-import { vectorPassword, vectors } from '../format-vectors.ts'
+import { extendedBytes, vectorPassword, vectors } from '../format-vectors.ts'
 
 const skip = existsSync(ADDON_FILE) ? false : 'worker/engine has not been built here: that takes cargo'
 
@@ -56,6 +56,8 @@ test.skipIf(skip)('an engine that is built is the first of a hasher, and named i
   assert.equal(await hasher.verify('correct hors', stored), false)
   assert.equal(await hasher.verify('U*U', right), true)
   assert.equal(await hasher.verify('U*U', right.replace('2b', '2y')), true)
+  for (const [password, storedHash, matches] of extendedBytes)
+    assert.equal(await hasher.verify(password, storedHash), matches, `${JSON.stringify(password)} ${storedHash}`)
   await assert.rejects(hasher.verify('U*U', right.replace('05', '18')), UnsupportedHashError)
 })
 

@@ -4,16 +4,19 @@ import { test } from 'vitest'
 import { firebaseProject } from '../../src/hashing/formats/settings.ts'
 import { createHasher, UnsupportedHashError } from '../../src/hashing/index.ts'
 import { argon2idPolicy } from '../../src/hashing/policy.ts'
-import { firebaseExample, vectorPassword, vectors } from '../format-vectors.ts'
+import { extendedBytes, firebaseExample, vectorPassword, vectors } from '../format-vectors.ts'
 
 const policy = argon2idPolicy({ memoryKib: 64, time: 1, parallelism: 1 })
 const firebase = firebaseProject(firebaseExample)
 const hasher = await createHasher(policy, { slots: 2, firebase })
 
-for (const [origin, label, storedHash] of vectors) {
+const wrongPasswords = ['', vectorPassword.slice(1), vectorPassword.replace('ä', 'a')]
+
+for (const [n, [origin, label, storedHash]] of vectors.entries()) {
   test(`${origin}: the right password matches, others do not`, async () => {
     assert.equal(await hasher.verify(vectorPassword, storedHash), true)
-    for (const wrong of ['', `${vectorPassword}.`, vectorPassword.slice(1), vectorPassword.replace('ä', 'a')]) {
+    // In turn, since hashing is most of the time of the unit tests.
+    for (const wrong of [`${vectorPassword}.`, wrongPasswords[n % 3] ?? '']) {
       assert.equal(await hasher.verify(wrong, storedHash), false, wrong)
     }
     assert.equal(hasher.algorithmOf(storedHash), label)
@@ -81,26 +84,14 @@ for (const [what, storedHash] of [
   })
 }
 
-test('bcrypt 2x is of the bytes as they were extended: in ASCII as any, by each engine', async () => {
-  for (const native of [false, true]) {
-    const hasher = await createHasher(policy, { native })
-    const matches = (password: string, storedHash: string) => hasher.verify(password, storedHash)
-    const ofUmlaut = '$2x$04$CCCCCCCCCCCCCCCCCCCCC.0BMvexj9TifIzCqMH/2rpYmIjwMTvt2'
-    assert.equal(await matches('\u00ff', ofUmlaut), true)
-    assert.equal(await matches('\u00ff', ofUmlaut.replace('2x', '2y')), false)
-    const ofAscii = '$2x$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW'
-    assert.equal(await matches('U*U', ofAscii), true)
-    assert.equal(await matches('U*U\0', ofAscii), false)
-    const ofNothing = await hasher.hash('', { algorithm: 'bcrypt', cost: 4 })
-    assert.equal(await matches('\0', ofNothing.replace('2b', '2x')), false)
-    hasher.native?.close()
-  }
+test('bcrypt 2x is of the bytes as they were extended: in ASCII as any', async () => {
+  for (const [password, storedHash, matches] of extendedBytes)
+    assert.equal(await hasher.verify(password, storedHash), matches, `${JSON.stringify(password)} ${storedHash}`)
 })
 
 test("yescrypt of Debian's cost, which is prehashed, matches", async () => {
   const storedHash = '$y$j9T$F5Jx5fExrKuPp53xLKQ..1$tb0m2FiOY4gYA8hfwHh1jpvN7/YMVJRdStnB3KNc4W0'
   assert.equal(await hasher.verify(vectorPassword, storedHash), true)
-  assert.equal(await hasher.verify(`${vectorPassword}.`, storedHash), false)
 })
 
 test("Better Auth's passwords are those of NFKC, Node's are as they are", async () => {
@@ -150,10 +141,10 @@ test('an algorithm is counted by the name that its hash begins with', () => {
 
 test('digests that libuv has no thread for leave the event loop free, several at a time', async () => {
   const slow = [
-    `$y$j9T$saltsaltsaltsalt$${key}`,
-    `$5$rounds=100000$salt$${key}`,
-    `$6$rounds=100000$salt$${key}${key}`,
-    `$P$Fsaltsalt${'A'.repeat(22)}`,
+    `$y$j85$saltsaltsaltsalt$${key}`,
+    `$5$rounds=30000$salt$${key}`,
+    `$6$rounds=30000$salt$${key}${key}`,
+    `$P$Dsaltsalt${'A'.repeat(22)}`,
   ]
   let turns = 0
   let next: NodeJS.Immediate

@@ -47,10 +47,11 @@ export async function startProxy(url: string, target: () => Address | undefined 
       if (proxy.delayMs === 0 && delayed === 0) return void to.write(bytes)
       // One after the other, so that nothing overtakes.
       const dueMs = performance.now() + proxy.delayMs
+      const leftMs = () => dueMs - performance.now()
       delayed++
       last = last.then(async () => {
         // In a loop, because a timer may be a millisecond early.
-        while (performance.now() < dueMs) await sleep(dueMs - performance.now())
+        for (let ms = leftMs(); ms > 0; ms = leftMs()) await sleep(ms)
         to.write(bytes)
         delayed--
       })

@@ -7,7 +7,8 @@ import { type MeasuredHash, priceOf, raised } from '../../src/price.ts'
 import { size } from '../../src/sizing.ts'
 import { demandBy, figures } from '../figures.ts'
 
-const demand = demandBy('--logins-per-second', '100', '--hash', '9ms', '--cores-per-worker', '2')
+const short = ['--spike-length', '5s']
+const demand = demandBy('--logins-per-second', '100', '--hash', '9ms', '--cores-per-worker', '2', ...short)
 const pricing = { perCoreHour: 0.036, spikesPerMonth: 10 }
 const found = size(demand, figures)
 const price = priceOf(demand, found, figures, pricing)
@@ -35,7 +36,7 @@ test('a month of the minimum is that of its workers and gateways, Redis and Post
 })
 
 test('several Redis are a core each, and named with what they cost', () => {
-  const more = demandBy('--logins-per-second', '2000')
+  const more = demandBy('--logins-per-second', '2000', ...short)
   const size3 = size(more, figures)
   const price3 = priceOf(more, size3, figures, pricing)
   assert.equal(price3.storeCores, 3 + Math.ceil(size3.postgresCores))

@@ -15,7 +15,7 @@ test('the depth of a spike is the arrivals beyond the departures', () => {
   const cost = spikeCost(spike)
   assert.ok(Math.abs(cost.deepest - 800) < 2)
   assert.ok(Math.abs(cost.overAfterS - (10 + 800 / 60)) < 0.1)
-  const never = spikeCost({ ...spike, perSecond: 90, spikePerSecond: 90, spikeS: 1 })
+  const never = spikeCost({ ...spike, slotMs: 500, perSecond: 9, spikePerSecond: 9, spikeS: 1 })
   assert.equal(never.overAfterS, Number.POSITIVE_INFINITY)
 })
 
@@ -56,7 +56,16 @@ test('a client that is refused comes back, and is served', () => {
 })
 
 test('cores are whole workers, and enough for the wait that was asked for', () => {
-  const demand = demandBy('--logins-per-second', '500', '--p99-wait', '50ms', '--cores-per-worker', '4')
+  const demand = demandBy(
+    '--logins-per-second',
+    '500',
+    '--p99-wait',
+    '50ms',
+    '--cores-per-worker',
+    '4',
+    '--spike-length',
+    '5s',
+  )
   const found = size(demand, figures)
   assert.equal(found.slots % 4, 0)
   assert.equal(found.workers, found.slots / 4)
@@ -66,7 +75,7 @@ test('cores are whole workers, and enough for the wait that was asked for', () =
 
 /** By a spike of ten times as many: one Redis server ends at 7,000 logins a second. */
 const described = (loginsPerSecond: string) => {
-  const demand = demandBy('--logins-per-second', loginsPerSecond)
+  const demand = demandBy('--logins-per-second', loginsPerSecond, '--spike-length', '5s')
   return describe(demand, size(demand, figures), figures)
 }
 

@@ -40,7 +40,7 @@ for (const bytes of [
   '\x00\xff\r\n',
   '*1\r\n*1\r\n$-1\r\n',
 ]) {
-  test(`${JSON.stringify(bytes)} ends at most the connection, which is made again`, async (t) => {
+  test.concurrent(`${JSON.stringify(bytes)} ends at most the connection, which is made again`, async (t) => {
     const server = await startServer(bytes)
     const redis = connectRedis(server.url, 'producer').on('error', () => undefined)
     t.onTestFinished(() => {
@@ -55,7 +55,7 @@ for (const bytes of [
   })
 }
 
-test('of many that come together the first ends the connection, and the others are not read', async (t) => {
+test.concurrent('of many that come together the first ends the connection, and the others are not read', async (t) => {
   const server = await startServer('>1\r\n$9\r\nsubscribe\r\n'.repeat(20))
   const errors: Error[] = []
   const redis = connectRedis(server.url, 'producer').on('error', (error) => errors.push(error))
