@@ -55,7 +55,7 @@ export const workersJoining: Scenario = {
     findings.notes.push(`${waiting.length} waited when it joined, and were answered within ${seconds(lastMs)}`)
     findings.notes.push(`a login took ${seconds(p99Ms)} at p99`)
     findings.expect(waiting.length > 100, 'nobody waited, so nothing was tried')
-    const { before, after } = etaErrors(told, { beganAtMs: joinedAtMs, endedAtMs: joinedAtMs })
+    const { before, after } = etaErrors(told, [{ beganAtMs: joinedAtMs, endedAtMs: joinedAtMs }])
     const wrong = ({ count, p90 }: EtaErrors, when: string) =>
       `${count} ETAs ${when} were wrong by ${Math.round(p90 * 100)} % at p90`
     const found = wrong(after, 'afterwards')

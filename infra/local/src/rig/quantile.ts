@@ -22,17 +22,25 @@ export interface EtaErrors {
 /** Shorter ones are over before they could be told again. */
 const LEAST_MS = 1_000
 
+/** When workers join, or a spike ends, and until gateways know it; times of performance.now(). */
+interface Change {
+  beganAtMs: number
+  endedAtMs: number
+}
+
 /**
- * The errors of ETAs before the capacity changed, and of those afterwards. Those that the change made wrong are left out: no reckoning
- * could know of it.
+ * The errors of ETAs before the first change, and of those after it. Those that a change made wrong are left out, because no reckoning could
+ * know of it: those that were told before its end and answered after its beginning.
  */
 export function etaErrors(
   told: readonly ToldEta[],
-  change: { beganAtMs: number; endedAtMs: number },
+  [first, ...later]: readonly [Change, ...Change[]],
 ): { before: EtaErrors; after: EtaErrors } {
+  const isWithin = ({ atMs, answeredAtMs }: ToldEta, { beganAtMs, endedAtMs }: Change) =>
+    atMs < endedAtMs && answeredAtMs > beganAtMs
   return {
-    before: errorsOf(told.filter(({ answeredAtMs }) => answeredAtMs < change.beganAtMs)),
-    after: errorsOf(told.filter(({ atMs }) => atMs > change.endedAtMs)),
+    before: errorsOf(told.filter(({ answeredAtMs }) => answeredAtMs < first.beganAtMs)),
+    after: errorsOf(told.filter((eta) => eta.atMs > first.endedAtMs && !later.some((change) => isWithin(eta, change)))),
   }
 }
 
