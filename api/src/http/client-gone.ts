@@ -12,12 +12,14 @@ export const clientGonePlugin = fp(
   async (app: FastifyInstance) => {
     const inHand = new WeakMap<Socket, Requests>()
     const controllers = new WeakMap<FastifyRequest, AbortController>()
+    const gone = new WeakSet<FastifyRequest>()
     const listeners: ClientGoneListener[] = []
 
-    function controllerOf(request: FastifyRequest): AbortController {
+    function signalOf(request: FastifyRequest): AbortSignal {
       const controller = controllers.get(request) ?? new AbortController()
       controllers.set(request, controller)
-      return controller
+      if (gone.has(request)) controller.abort()
+      return controller.signal
     }
 
     function track(socket: Socket): Requests {
@@ -26,7 +28,8 @@ export const clientGonePlugin = fp(
       socket.once('close', () => {
         for (const [request, reply] of requests) {
           for (const listener of listeners) listener(request, reply)
-          controllerOf(request).abort()
+          gone.add(request)
+          controllers.get(request)?.abort()
         }
       })
       return requests
@@ -48,7 +51,7 @@ export const clientGonePlugin = fp(
     // Created on demand: most requests are answered without it.
     app.decorateRequest('clientGone', {
       getter() {
-        return controllerOf(this).signal
+        return signalOf(this)
       },
     })
   },

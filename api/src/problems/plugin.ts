@@ -23,7 +23,7 @@ export const problemPlugin = fp(
     app.setErrorHandler((error: FastifyError, request, reply) => {
       // The client disconnected while it sent the body: this is no failure of the gateway.
       const unread = request.raw.readableAborted
-      return sendProblem(unread ? new ApiError('malformed_request') : toApiError(error), request, reply)
+      sendProblem(unread ? new ApiError('malformed_request') : toApiError(error), request, reply)
     })
     const routes = createRouteTable<true>()
     app.addHook('onRoute', ({ url, method }) => routes.add(method, url, true))
@@ -31,18 +31,19 @@ export const problemPlugin = fp(
       const [path = ''] = request.url.split('?')
       const methods = routes.methodsOf(path)
       // With its own method among them, the handler called `callNotFound`.
-      if (methods.length === 0 || methods.includes(request.method)) {
-        return sendProblem(new ApiError('not_found'), request, reply)
-      }
-      reply.header('allow', methods.join(', '))
-      return sendProblem(new ApiError('method_not_allowed'), request, reply)
+      const isFound = methods.length > 0 && !methods.includes(request.method)
+      if (isFound) reply.header('allow', methods.join(', '))
+      sendProblem(new ApiError(isFound ? 'method_not_allowed' : 'not_found'), request, reply)
     })
   },
   { name: 'problem' },
 )
 
-/** Answers with a problem; errors outside of any handler included. */
-export function sendProblem(error: ApiError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+/**
+ * Answers with a problem; errors outside of any handler included. Returns nothing: Fastify would await a reply that is returned before it is
+ * sent, by listeners for each of its events.
+ */
+export function sendProblem(error: ApiError, request: FastifyRequest, reply: FastifyReply): void {
   request.errorCode = error.code
   request.refusedFor = error.reason
   if (error.cause !== undefined) {
@@ -52,12 +53,7 @@ export function sendProblem(error: ApiError, request: FastifyRequest, reply: Fas
   }
   if (error.retryAfterS !== undefined) reply.header('retry-after', error.retryAfterS)
   if (error.status === 401 && !reply.hasHeader('www-authenticate')) reply.header('www-authenticate', 'Bearer')
-  return reply
-    .code(error.status)
-    .headers(answerHeaders)
-    .headers(problemType)
-    .serializer(JSON.stringify)
-    .send(problemOf(error))
+  reply.code(error.status).headers(answerHeaders).headers(problemType).serializer(JSON.stringify).send(problemOf(error))
 }
 
 /** @param code Node's, for a connection that carries no readable request */
