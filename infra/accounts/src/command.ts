@@ -26,8 +26,8 @@ import { readRecords } from './records.ts'
 import { linesFile, rejectedLines } from './rejected.ts'
 import { countHashes, describeAccount, exportAccounts, setDisabled } from './stored-accounts.ts'
 
-/** A batch is one statement. */
-const STATEMENT_TIMEOUT_MS = 60_000
+/** A batch is one statement, and no request waits for it. */
+const timeouts = { connectionTimeoutMs: 30_000, statementTimeoutMs: 60_000 }
 /** Weak digests wait for each other. */
 const WRAPPING_MS = 600_000
 const PROGRESS_MS = 2_000
@@ -57,7 +57,7 @@ export async function accounts(args: readonly string[], env: NodeJS.ProcessEnv, 
   }
   const { databaseUrl, stateDir } = readEnvironment(env)
   const url = databaseUrl ?? findRunning(stateDir, 'set DATABASE_URL').databaseUrl
-  const database = connectDatabase({ url, poolSize: 1, statementTimeoutMs: STATEMENT_TIMEOUT_MS })
+  const database = connectDatabase({ url, ...timeouts, poolSize: 1 })
   try {
     if (command.name === 'import') return await importFile(command, database, env, output)
     if (command.name === 'show') output.log((await describeAccount(database, command.address)).join('\n'))

@@ -22,7 +22,8 @@ From the environment, in place of those of a running pnpm start:
 `
 
 const USERS_MOST = 10_000_000
-const STATEMENT_TIMEOUT_MS = 60_000
+/** A batch is one statement, and no request waits for it. */
+const timeouts = { connectionTimeoutMs: 30_000, statementTimeoutMs: 60_000 }
 
 async function seed(args: readonly string[], env: NodeJS.ProcessEnv): Promise<void> {
   const { values } = parseCommandLine('pnpm seed', args, {
@@ -34,7 +35,7 @@ async function seed(args: readonly string[], env: NodeJS.ProcessEnv): Promise<vo
   const users = whole('--users', values.users, { most: USERS_MOST })
   const { databaseUrl, gatewayUrl } = urlsIn(env)
   const startedMs = performance.now()
-  const database = connectDatabase({ url: databaseUrl, poolSize: 1, statementTimeoutMs: STATEMENT_TIMEOUT_MS })
+  const database = connectDatabase({ url: databaseUrl, ...timeouts, poolSize: 1 })
   try {
     const passwordHash = await hashByGateway(gatewayUrl, database, password)
     const { created, existing } = await seedUsers(database, { users, passwordHash })

@@ -1,5 +1,5 @@
 /** Hooks into private parts of ioredis 6.0, for all connections. CONTRIBUTING lists each with its reason and the test that notices an upgrade. */
-import { Cluster, Redis } from 'ioredis'
+import { Cluster, Command, Redis } from 'ioredis'
 import handler from 'ioredis/built/DataHandler.js'
 
 interface Connection {
@@ -50,6 +50,54 @@ export function endNodesAddedLate(): void {
     this.on('+node', end).once('connecting', () => this.off('+node', end))
     disconnect.call(this, reconnect)
   }
+}
+
+interface Timed {
+  isSettled: boolean
+  reject(error: Error): void
+  _commandTimeoutTimer?: NodeJS.Timeout
+}
+
+function setCommandTimeout(this: Timed, ms: number): void {
+  const timeOut = () => {
+    if (!this.isSettled) this.reject(new Error('Command timed out'))
+  }
+  this._commandTimeoutTimer ??= setTimeout(() => setImmediate(timeOut), ms)
+}
+
+interface Listening {
+  stream: { once(event: 'data', callback: () => void): void; destroy(error: Error): void }
+  options: { socketTimeout: number }
+  commandQueue: { length: number }
+  socketTimeoutTimer: NodeJS.Timeout | undefined
+  setSocketTimeout(): void
+}
+
+function setSocketTimeout(this: Listening): void {
+  const { stream } = this
+  const { socketTimeout } = this.options
+  let hasRead = false
+  const timeOut = () => {
+    if (hasRead) return
+    this.socketTimeoutTimer = undefined
+    stream.destroy(new Error(`Redis sent nothing for ${socketTimeout} ms.`))
+  }
+  this.socketTimeoutTimer = setTimeout(() => setImmediate(timeOut), socketTimeout)
+  stream.once('data', () => {
+    hasRead = true
+    clearTimeout(this.socketTimeoutTimer)
+    this.socketTimeoutTimer = undefined
+    if (this.commandQueue.length > 0) this.setSocketTimeout()
+  })
+}
+
+/**
+ * Reads what has come before a command fails, or its connection ends, because no answer came. Where a process stood still, as on a busy or
+ * sleeping machine, its timers are due before its sockets are read, and ioredis fails commands that Redis has answered. Once for the process.
+ */
+export function readBeforeTimingOut(): void {
+  Object.defineProperty(Command.prototype, 'setTimeout', { value: setCommandTimeout })
+  Object.defineProperty(Redis.prototype, 'setSocketTimeout', { value: setSocketTimeout })
 }
 
 interface Handler {

@@ -9,6 +9,7 @@ import {
   endConnectionsThatReconnect,
   endNodesAddedLate,
   explainMissingRights,
+  readBeforeTimingOut,
 } from '../inside/ioredis.js'
 import { within } from '../within.js'
 import { parseRedisUrl, type RedisTarget, type TlsFiles } from './url.js'
@@ -37,6 +38,7 @@ endConnectionsByMalformedReplies()
 endConnectionsThatReconnect()
 endNodesAddedLate()
 explainMissingRights()
+readBeforeTimingOut()
 
 /** Opens a connection. Throws only for an invalid URL and for files that cannot be read; failures to connect are `error` events. */
 export function connectRedis(url: string, role: ConnectionRole): RedisConnection {
