@@ -116,7 +116,8 @@ test.concurrent('a job that was never sent is not cancelled', async (t) => {
   const { job } = await submitted(client)
   await until(async () => (await waitingJobs(space)).join() === job.id)
   proxy.refuse()
-  await until(() => !client.isReady())
+  // The connection of commands: until it has ended, a job may have been sent.
+  await until(() => client.redis.every(({ connection }) => connection.status !== 'ready'))
   await assert.rejects(client.submit('verify', request), isUnavailable)
   assert.equal(await client.cancel(job), false)
   const monitor = await monitorRedis(space.redisUrl)

@@ -23,7 +23,7 @@ async function scene(t: TestContext) {
   const answers = new Int32Array(new SharedArrayBuffer(4))
   const thread = new Worker(server, { eval: true, workerData: answers })
   t.onTestFinished(async () => void (await thread.terminate()))
-  const [port]: number[] = await once(thread, 'message')
+  const [port = 0]: number[] = await once(thread, 'message')
   return {
     options: { port, protocol: 2, enableReadyCheck: false, disableClientInfo: true } as const,
     /** Stands still until the server has answered, and all timers are due. */
