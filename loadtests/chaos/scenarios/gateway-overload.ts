@@ -106,46 +106,62 @@ const FLOOD = { connections: 500, durationS: LOGINS.durationS + 1, settlingS: 0 
 const LOGINS_SHARE = 0.8
 
 /** Few enough for a gateway with a part of a core. */
-const STEADY = { perSecond: 300, connections: 900, durationS: 12, settlingS: 0 }
-/** Of a flood, at the end: each answer is held for three seconds. */
-const HELD = STEADY.connections
+const STEADY = { perSecond: 300, connections: 900, durationS: 8, settlingS: 0 }
+/** Before it: a flood lasts, and the first thousands of requests cost twice as much, until their code is compiled. */
+const COMPILING = { perSecond: 1_000, connections: 3_000, durationS: 5, settlingS: 0 }
+/** Until the last held answers are due: each is held for three seconds. */
+const HELD_MS = 3_500
 
-const REST_MS = 2_000
+/** The kernel counts in 10 ms. */
+const REST_MS = 6_000
 
 interface Target {
+  name: string
   url: string
   pid: number
+  sends: Pick<(typeof FLOODS)[number], 'path' | 'body'>
+  /** At the end every connection waits for an answer, and leaves. */
+  isHeld: boolean
+  /** What the server does with nothing to do, in milliseconds of processor time a second [0]. */
+  restPerS?: number
 }
 
-type Sends = Pick<(typeof FLOODS)[number], 'path' | 'body'>
+/** Resolves with the number of requests when the last was answered. */
+async function send(stage: Stage, { url, sends, isHeld }: Target, load: typeof STEADY): Promise<number> {
+  const { statuses } = await rush(stage, { url, sends, ...load })
+  await sleep(HELD_MS)
+  return answersOf(statuses) + (isHeld ? load.connections : 0)
+}
 
 /** The processor time of a request beyond what the server does at rest, in milliseconds. */
-async function costOf(stage: Stage, { url, pid }: Target, sends: Sends, held = 0): Promise<number> {
-  const running = { parts: [{ role: 'server', pid }] }
-  const asleep = await processorTimeOf(running, [], () => sleep(REST_MS))
-  const flooded = await processorTimeOf(running, [], () => rush(stage, { url, sends, ...STEADY }))
-  const restPerS = (asleep.parts[0]?.totalMs ?? 0) / asleep.seconds
-  const requests = answersOf(flooded.result.statuses) + held
-  return ((flooded.parts[0]?.totalMs ?? Number.NaN) - restPerS * flooded.seconds) / requests
+async function costOf(stage: Stage, target: Target): Promise<number> {
+  const running = { parts: [{ role: 'server', pid: target.pid }] }
+  const { parts, seconds, result } = await processorTimeOf(running, [], () => send(stage, target, STEADY))
+  return ((parts[0]?.totalMs ?? Number.NaN) - (target.restPerS ?? 0) * seconds) / result
 }
 
-/** Notes what each of the floods costs beside a bare POST. */
-async function noteCosts(findings: Findings, stage: Stage, gateway: Target): Promise<void> {
-  const bare = await startProgram('measure/bare-post-program', contenderCores ? { cores: [0] } : {})
+/** Notes what each of the floods costs beside a bare POST, and what a bare POST costs whose answer is held as long. */
+async function noteCosts(findings: Findings, stage: Stage, { url, pid }: Pick<Target, 'url' | 'pid'>): Promise<void> {
+  const program = await startProgram('measure/bare-post-program', contenderCores ? { cores: [0] } : {})
   try {
-    const target = { url: String(bare.ready.url), pid: bare.pid }
-    const post = { path: '/', body: { ticket: 'made up' } }
-    // Compiles the code of each.
-    for (const sends of FLOODS) await costOf(stage, gateway, sends)
-    await costOf(stage, target, post)
-    const postMs = await costOf(stage, target, post)
-    for (const { name, ...sends } of FLOODS) {
-      const ms = await costOf(stage, gateway, sends, HELD)
-      const cost = `${name} ${(ms / postMs).toFixed(2)} of a bare POST's processor time (${ms.toFixed(3)} of ${postMs.toFixed(3)} ms)`
-      findings.notes.push(cost)
+    const { parts, seconds } = await processorTimeOf({ parts: [{ role: 'gateway', pid }] }, [], () => sleep(REST_MS))
+    const restPerS = (parts[0]?.totalMs ?? Number.NaN) / seconds
+    const bare = { url: String(program.ready.url), pid: program.pid }
+    const body = { ticket: 'made up' }
+    const post = { name: 'a bare POST', ...bare, sends: { path: '/', body }, isHeld: false }
+    const others = [
+      { name: 'a bare POST that is held as long', ...bare, sends: { path: '/held', body }, isHeld: true },
+      ...FLOODS.map(({ name, ...sends }) => ({ name, url, pid, sends, isHeld: true, restPerS })),
+    ]
+    for (const target of [post, ...others]) await send(stage, target, COMPILING)
+    const postMs = await costOf(stage, post)
+    for (const target of others) {
+      const ms = await costOf(stage, target)
+      const times = `${(ms / postMs).toFixed(2)} of a bare POST's processor time`
+      findings.notes.push(`${target.name} ${times} (${ms.toFixed(3)} of ${postMs.toFixed(3)} ms)`)
     }
   } finally {
-    await bare.close()
+    await program.close()
   }
 }
 
