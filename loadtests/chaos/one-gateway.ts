@@ -1,5 +1,5 @@
-// One gateway that is offered more and more, on a processor of its own, with workers that are short or to spare; and endpoints beside it that
-// have nothing to do with hashing.
+// One gateway that is offered more and more, on a processor of its own, with workers to spare; and endpoints beside it that have nothing to do
+// with hashing.
 import { fileURLToPath } from 'node:url'
 import type { Keeper } from '@spillway/local/processes/keeper'
 import { moveTo, pinned } from '@spillway/local/processes/processor-time'
@@ -9,29 +9,7 @@ import { allCores, contenderCores, holdToShare } from '../measure/cores.ts'
 import { startProbe } from '../measure/observe.ts'
 import type { RushOptions, RushResult } from './rush.ts'
 import type { Findings, Scenario } from './scenario.ts'
-import { type OwnSystem, onOwnRedis, type Stage, type System, type SystemOptions } from './stage/stage.ts'
-
-/** A run on one gateway, on a processor of its own where that can be had, and one worker; load and database have the other ones. */
-export function onOneGateway(
-  options: SystemOptions,
-  run: (system: OwnSystem, url: string, stage: Stage) => Promise<Findings>,
-): Scenario['run'] {
-  const onRedis = onOwnRedis({ ...options, gateways: 0, workers: 1 }, async (system, stage) => {
-    const { url } = await system.gateway(contenderCores ? { cores: [0] } : {})
-    await system.knowsWorkers(1)
-    return await run(system, url, stage)
-  })
-  return async (stage) => {
-    const pids = [process.pid, stage.postgres.pid()]
-    // Processes that are started from here inherit the processors.
-    for (const pid of pids) if (contenderCores) moveTo(pid, contenderCores)
-    try {
-      return await onRedis(stage)
-    } finally {
-      for (const pid of pids) moveTo(pid, allCores)
-    }
-  }
-}
+import { onOwnRedis, type Stage, type System } from './stage/stage.ts'
 
 /** How long the slowest of some logins takes, one after the other, in milliseconds; infinite when one gets no verdict. */
 export async function slowestLogin({ gateways, login }: System, count: number): Promise<number> {
@@ -41,26 +19,6 @@ export async function slowestLogin({ gateways, login }: System, count: number): 
     slowestMs = Math.max(slowestMs, status === 200 ? tookMs : Number.POSITIVE_INFINITY)
   }
   return slowestMs
-}
-
-export interface StepResult {
-  /** On the screen. */
-  name: string
-  /** Verdicts a second. */
-  goodput: number
-  /** The slowest of the logins after it, in milliseconds. */
-  freshMs: number
-}
-
-/** At no step less may be done than this share of the most, and after it every login must get its verdict. */
-export function expectSteady(findings: Findings, steps: readonly StepResult[], share: number): void {
-  const peak = Math.max(...steps.map(({ goodput }) => goodput))
-  for (const { name, goodput, freshMs } of steps) {
-    const [rate, fresh] = [goodput.toFixed(1), freshMs.toFixed(0)]
-    findings.notes.push(`${name}: ${rate}/s, a login after it ${fresh} ms`)
-    findings.expect(goodput >= peak * share, `at ${name} ${rate}/s succeeded of ${peak.toFixed(1)}`)
-    findings.expect(Number.isFinite(freshMs), `a login after ${name} got no verdict`)
-  }
 }
 
 // Scenarios in which the gateway is what is short: workers wait instead of hashing, there are plenty of them, and the gateway has a share of
@@ -75,21 +33,36 @@ const workerEnv = { WORKER_CONCURRENCY: '200' }
  * processors: the gateway idled for an eighth of the time, and some runs refused nothing.
  */
 const GATEWAY_SHARE = 0.6
-const WARM_UP = { perSecond: 400, connections: 200, durationS: 8, settlingS: 0 }
+const WARM_UP = { perSecond: 600, connections: 200, durationS: 5, settlingS: 0 }
 
 const logins = { credential } as const
 
-/** Runs it on a warm gateway that is held to its share. */
+/**
+ * Runs it on a warm gateway that is held to its share, on a processor of its own where that can be had, and one worker; load and database have
+ * the other ones.
+ */
 export function onShortGateway(run: (system: System, url: string, stage: Stage) => Promise<Findings>): Scenario['run'] {
-  return onOneGateway({ credential, workerEnv }, async (system, url, stage) => {
+  const onRedis = onOwnRedis({ credential, gateways: 0, workers: 1, workerEnv }, async (system, stage) => {
+    const { url, pid } = await system.gateway(contenderCores ? { cores: [0] } : {})
+    await system.knowsWorkers(1)
     await rush(stage, { url, sends: logins, ...WARM_UP })
-    const slowed = holdToShare([system.gateways[0]?.pid ?? 0], GATEWAY_SHARE)
+    const slowed = holdToShare([pid], GATEWAY_SHARE)
     try {
       return await run(system, url, stage)
     } finally {
       await slowed.close()
     }
   })
+  return async (stage) => {
+    const pids = [process.pid, stage.postgres.pid()]
+    // Processes that are started from here inherit the processors.
+    for (const pid of pids) if (contenderCores) moveTo(pid, contenderCores)
+    try {
+      return await onRedis(stage)
+    } finally {
+      for (const pid of pids) moveTo(pid, allCores)
+    }
+  }
 }
 
 /** Sends requests from a process of its own: this one is busy with the logs of the others. */

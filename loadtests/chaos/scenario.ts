@@ -8,7 +8,7 @@ export interface Scenario {
   name: string
   /** One sentence. */
   promise: string
-  /** It measures a rate, or what processors are shared by: nothing else runs meanwhile. */
+  /** It measures a rate that processors bound: nothing else runs meanwhile. */
   alone?: true
   /** Starts the processes it needs, and ends them again. */
   run(stage: Stage): Promise<Findings>

@@ -2,10 +2,10 @@
 import type { Scenario } from './scenario.ts'
 import { crowdScenario } from './scenarios/crowd.ts'
 import { fairnessScenarios } from './scenarios/fairness.ts'
-import { gatewayFlood, gatewayOverload } from './scenarios/gateway-overload.ts'
+import { gatewayOverload } from './scenarios/gateway-overload.ts'
 import { clock, gatewayKilled, gatewayRestarts } from './scenarios/gateways.ts'
 import { keyRotation } from './scenarios/key-rotation.ts'
-import { lineScenarios } from './scenarios/line.ts'
+import { lineSpike } from './scenarios/line.ts'
 import { lineLoopsScenarios } from './scenarios/line-loops.ts'
 import { oldSystem } from './scenarios/old-system.ts'
 import { overloadScenarios } from './scenarios/overload.ts'
@@ -20,11 +20,10 @@ import { workersJoining } from './scenarios/workers-joining.ts'
 export const scenarios: readonly Scenario[] = [
   ...overloadScenarios,
   gatewayOverload,
-  gatewayFlood,
   ...fairnessScenarios,
   stuffing,
   crowdScenario,
-  ...lineScenarios,
+  lineSpike,
   ...lineLoopsScenarios,
   ...workerScenarios,
   workersJoining,

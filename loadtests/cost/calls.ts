@@ -88,6 +88,7 @@ export const costed: readonly Costed[] = [
     name: 'made-up',
     title: 'made-up ticket',
     callers: REFUSED_CALLERS,
+    hasFloor: true,
     open:
       ({ api }) =>
       async () => {

@@ -27,6 +27,12 @@ const LoginBody = {
   required: ['email', 'password'],
   additionalProperties: false,
 } as const
+const TicketBody = {
+  type: 'object',
+  properties: { ticket: { type: 'string', maxLength: 1_024 } },
+  required: ['ticket'],
+  additionalProperties: false,
+} as const
 const TokenBody = {
   type: 'object',
   properties: { accessToken: { type: 'string' }, refreshToken: { type: 'string' }, expiresIn: { type: 'integer' } },
@@ -73,6 +79,10 @@ async function startGateway(): Promise<string> {
   }
 
   const app = fastify()
+  // Nobody has a ticket of this gateway.
+  app.post('/v1/tickets/redeem', { schema: { body: TicketBody } }, async (_, reply) =>
+    reply.code(400).send({ status: 400, code: 'invalid_ticket' }),
+  )
   app.get('/healthz', async () => ({ status: 'ok' }))
   app.post<{ Body: { email: string; password: string } }>(
     '/v1/login',

@@ -19,7 +19,7 @@ function underPostgresFault(name: string, what: string, poolSize: number, inject
     name: `postgres-${name}`,
     promise: `PostgreSQL ${what}: 503 meanwhile, and all is well again.`,
     run: throughProxy(poolSize, {}, async (system, stage, proxy) => {
-      const findings = await underFault(system, { perSecond: 50, fault: () => inject(stage, proxy) })
+      const findings = await underFault(system, { perSecond: 30, fault: () => inject(stage, proxy) })
       findings.expect(findings.refused > 0, 'nothing was refused, so nothing was tried')
       return findings
     }),

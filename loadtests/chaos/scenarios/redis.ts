@@ -89,7 +89,7 @@ function redisScenario<T extends { url: string; close(): Promise<void> }>(
   inject: (redis: T, system: System) => Promise<void>,
 ): Scenario {
   const run = onRedis(start, {}, (system, redis) =>
-    underFault(system, { perSecond: 50, fault: () => inject(redis, system) }),
+    underFault(system, { perSecond: 30, fault: () => inject(redis, system) }),
   )
   return { name, promise, run }
 }

@@ -10,7 +10,7 @@ import { roll, rollingSize, type Version } from './rolling.ts'
 
 /** Eight slots of 100 ms do eighty logins a second: half are busy at any time, with jobs of either Redis. */
 const CREDENTIAL = 'wait-100'
-const PER_SECOND = 40
+const PER_SECOND = 30
 const TICKETS = 40
 /** Longer than gateways wait for a Redis server before its tickets are lost. */
 const LOST_FOR_MS = 8_000

@@ -19,7 +19,7 @@ const JOINING = { WORKER_CONCURRENCY: '14' }
 /** Of the spike, which goes on as it is when the other worker joins: how many come is told by the past, and is not what is tried here. */
 const PER_SECOND = 30
 const JOINS_AFTER_MS = 10_000
-const GOES_ON_FOR_MS = 15_000
+const GOES_ON_FOR_MS = 8_000
 /** Of the time that the answer took. */
 const ETA_ERROR_LIMIT = 0.35
 /** How often one is told anew to those who watch theirs, and how many begin to in a second. */

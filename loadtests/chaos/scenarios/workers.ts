@@ -20,8 +20,7 @@ function workerScenario(name: string, promise: string, inject: (system: System) 
     findings.expectAllSucceeded()
     return findings
   })
-  // It takes a processor.
-  return name === 'worker-starved' ? { name, promise, alone: true, run } : { name, promise, run }
+  return { name, promise, run }
 }
 
 export const workerScenarios: readonly Scenario[] = [
